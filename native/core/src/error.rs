@@ -1,0 +1,116 @@
+//! One error type with stable codes. Its texts say what happened, to what, and what to do.
+
+use thiserror::Error;
+
+/// The result of every fallible function of this crate.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// What can go wrong. [`Error::code`] is stable across releases; the text is for people.
+#[derive(Debug, Clone, Error)]
+pub enum Error {
+    /// A value that the caller gave is not usable.
+    #[error("{0}")]
+    InvalidArgument(String),
+    /// A row's value does not fit its column.
+    #[error("row {row}, column \"{column}\": {problem}")]
+    InvalidValue {
+        /// The row's index among all rows given to the inserter, from 0.
+        row: u64,
+        /// The column's name.
+        column: String,
+        /// What is wrong with the value.
+        problem: String,
+    },
+    /// The batches given do not have the table's columns.
+    #[error("{0}")]
+    SchemaMismatch(String),
+    /// The bytes are not a readable Arrow IPC stream.
+    #[error("not a readable Arrow IPC stream: {0}")]
+    InvalidIpc(String),
+    /// The engine holds no such table.
+    #[error("table \"{0}\" does not exist; create it first")]
+    TableNotFound(String),
+    /// The engine already holds that table.
+    #[error("table \"{0}\" exists already; drop it first, or create it in the mode that replaces")]
+    TableExists(String),
+    /// The engine can't do that.
+    #[error("{0}")]
+    Unsupported(String),
+    /// The engine refused or failed.
+    #[error("{engine}: {message}")]
+    Engine {
+        /// The engine's name.
+        engine: &'static str,
+        /// What the engine said.
+        message: String,
+    },
+    /// The caller cancelled the work.
+    #[error("the query was cancelled")]
+    Cancelled,
+    /// The inserter, stream or connection was closed before.
+    #[error("{0} is closed")]
+    Closed(&'static str),
+    /// Reading or writing a file failed.
+    #[error("{path}: {source}")]
+    Io {
+        /// The file.
+        path: String,
+        /// What the system said.
+        source: std::sync::Arc<std::io::Error>,
+    },
+    /// A defect of this library; nothing was written.
+    #[error("internal error: {0}; please report it")]
+    Internal(String),
+}
+
+impl Error {
+    /// The stable code of this kind of error.
+    #[must_use]
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::InvalidArgument(_) => "BB_INVALID_ARGUMENT",
+            Self::InvalidValue { .. } => "BB_INVALID_VALUE",
+            Self::SchemaMismatch(_) => "BB_SCHEMA_MISMATCH",
+            Self::InvalidIpc(_) => "BB_INVALID_IPC",
+            Self::TableNotFound(_) => "BB_TABLE_NOT_FOUND",
+            Self::TableExists(_) => "BB_TABLE_EXISTS",
+            Self::Unsupported(_) => "BB_UNSUPPORTED",
+            Self::Engine { .. } => "BB_ENGINE",
+            Self::Cancelled => "BB_ABORTED",
+            Self::Closed(_) => "BB_CLOSED",
+            Self::Io { .. } => "BB_IO",
+            Self::Internal(_) => "BB_INTERNAL",
+        }
+    }
+
+    /// The error for a panic caught by [`catch_panic`].
+    fn from_panic(payload: &(dyn std::any::Any + Send)) -> Self {
+        let message = payload
+            .downcast_ref::<&str>()
+            .map(ToString::to_string)
+            .or_else(|| payload.downcast_ref::<String>().cloned())
+            .unwrap_or_else(|| "panic".to_owned());
+        Self::Internal(message)
+    }
+}
+
+/// Runs `work`, turning a panic into [`Error::Internal`], so that no panic reaches a foreign caller.
+///
+/// # Errors
+/// Whatever `work` returns, and [`Error::Internal`] for a panic.
+pub fn catch_panic<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
+    std::panic::catch_unwind(std::panic::AssertUnwindSafe(work))
+        .unwrap_or_else(|payload| Err(Error::from_panic(payload.as_ref())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_becomes_an_internal_error() {
+        let error = catch_panic::<()>(|| panic!("index {} out of range", 7)).unwrap_err();
+        assert_eq!(error.code(), "BB_INTERNAL");
+        assert!(error.to_string().contains("index 7 out of range"));
+    }
+}

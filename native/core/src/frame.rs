@@ -1,0 +1,159 @@
+//! Frames: one batch of rows in one piece of memory, the form in which batches reach JavaScript. One crossing hands
+//! over one buffer, and JavaScript lays typed arrays over it.
+//!
+//! All numbers are little-endian. The frame begins with 32-bit words:
+//!
+//! | word | meaning |
+//! |---|---|
+//! | 0 | rows |
+//! | 1 | columns |
+//! | 2 + 5 c | nulls in column c |
+//! | 3 + 5 c | offset of its validity bitmap (bit set: not null, lowest bit first), 0 without nulls |
+//! | 4 + 5 c | offset of its 32-bit value offsets (rows + 1 of them; text and bytes only), else 0 |
+//! | 5 + 5 c | offset of its values |
+//! | 6 + 5 c | length of its values in bytes |
+//!
+//! Offsets count bytes from the frame's start and are multiples of 64. Values are those of the Arrow columnar format
+//! (<https://arrow.apache.org/docs/format/Columnar.html>), but for booleans, which take a byte each, 0 or 1, since
+//! JavaScript has typed arrays of bytes and none of bits.
+
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, BooleanArray, RecordBatch};
+use arrow_buffer::NullBuffer;
+use arrow_data::ArrayData;
+use arrow_schema::DataType;
+
+use crate::slab::{BUFFER_ALIGNMENT, Slab};
+use crate::table::SqlType;
+use crate::{Error, Result};
+
+/// Words of the header before the first column.
+const HEADER_WORDS: usize = 2;
+
+/// Words of the header for each column.
+const COLUMN_WORDS: usize = 5;
+
+/// Offsets are 32-bit words, so a frame ends below this many bytes.
+const FRAME_LIMIT: usize = 1 << 31;
+
+/// Where the parts of one column go.
+struct Section {
+    nulls: usize,
+    validity_offset: usize,
+    offsets_offset: usize,
+    values_offset: usize,
+    values_length: usize,
+}
+
+/// Writes a batch into a frame: one copy into recycled memory, which the caller then owns alone.
+///
+/// # Errors
+/// [`Error::Unsupported`] for a column whose type no [`SqlType`] has, and for a batch whose frame would take 2 GiB:
+/// ask for batches of fewer rows then.
+pub fn encode(batch: &RecordBatch) -> Result<Slab> {
+    let mut end = align((HEADER_WORDS + COLUMN_WORDS * batch.num_columns()) * 4);
+    let mut place = |length: usize| {
+        let offset = end;
+        end = align(end + length);
+        offset
+    };
+    let mut sections = Vec::with_capacity(batch.num_columns());
+    for (array, field) in batch.columns().iter().zip(batch.schema_ref().fields()) {
+        let sql_type = SqlType::from_arrow(array.data_type()).ok_or_else(|| {
+            Error::Unsupported(format!("column \"{}\" has the type {}, which no SQL type of ours holds", field.name(), array.data_type()))
+        })?;
+        let rows = array.len();
+        let nulls = array.null_count();
+        let validity_offset = if nulls > 0 { place(rows.div_ceil(8)) } else { 0 };
+        let (offsets_offset, values_length) = match sql_type.fixed_width() {
+            Some(width) => (0, rows * width),
+            None => (place((rows + 1) * 4), value_range(array).len()),
+        };
+        let values_offset = place(values_length);
+        sections.push(Section { nulls, validity_offset, offsets_offset, values_offset, values_length });
+    }
+    if end >= FRAME_LIMIT {
+        return Err(Error::Unsupported(format!(
+            "a batch of {} rows takes {end} bytes, more than one frame holds (2 GiB); ask for batches of fewer rows",
+            batch.num_rows()
+        )));
+    }
+    let mut slab = Slab::allocate(end);
+    let bytes = slab.as_mut_slice();
+    write_words(bytes, 0, &[batch.num_rows(), batch.num_columns()]);
+    for (index, (section, array)) in sections.iter().zip(batch.columns()).enumerate() {
+        let word = HEADER_WORDS + COLUMN_WORDS * index;
+        write_words(
+            bytes,
+            word,
+            &[section.nulls, section.validity_offset, section.offsets_offset, section.values_offset, section.values_length],
+        );
+        write_column(bytes, section, array.as_ref());
+    }
+    Ok(slab)
+}
+
+fn write_column(bytes: &mut [u8], section: &Section, array: &dyn Array) {
+    let rows = array.len();
+    if section.nulls > 0
+        && let Some(nulls) = array.nulls()
+    {
+        write_validity(&mut bytes[section.validity_offset..][..rows.div_ceil(8)], nulls);
+    }
+    let values = &mut bytes[section.values_offset..][..section.values_length];
+    if let Some(booleans) = array.as_boolean_opt() {
+        write_booleans(values, booleans);
+        return;
+    }
+    let data = array.to_data();
+    if matches!(array.data_type(), DataType::Utf8 | DataType::Binary) {
+        let range = value_range(array);
+        values.copy_from_slice(&data.buffers()[1].as_slice()[range]);
+        let offsets: &[i32] = &data.buffer(0)[..=rows];
+        let first = offsets[0];
+        let target = &mut bytes[section.offsets_offset..][..(rows + 1) * 4];
+        for (slot, offset) in target.as_chunks_mut::<4>().0.iter_mut().zip(offsets) {
+            *slot = (offset - first).to_le_bytes();
+        }
+    } else {
+        values.copy_from_slice(fixed_values(&data, section.values_length));
+    }
+}
+
+/// The values of a fixed-width array, from its own offset on.
+fn fixed_values(data: &ArrayData, length: usize) -> &[u8] {
+    let width = length.checked_div(data.len()).unwrap_or(0);
+    &data.buffers()[0].as_slice()[data.offset() * width..][..length]
+}
+
+/// Where in its values buffer the text or bytes of this array lie.
+fn value_range(array: &dyn Array) -> std::ops::Range<usize> {
+    let offsets = match array.data_type() {
+        DataType::Utf8 => array.as_string::<i32>().value_offsets(),
+        _ => array.as_binary::<i32>().value_offsets(),
+    };
+    let at = |offset: i32| usize::try_from(offset).unwrap_or(0);
+    at(offsets[0])..at(offsets[array.len()])
+}
+
+fn write_validity(target: &mut [u8], nulls: &NullBuffer) {
+    let bits = nulls.inner().sliced();
+    target.copy_from_slice(&bits.as_slice()[..target.len()]);
+}
+
+fn write_booleans(target: &mut [u8], booleans: &BooleanArray) {
+    for (slot, value) in target.iter_mut().zip(booleans.values()) {
+        *slot = u8::from(value);
+    }
+}
+
+fn write_words(bytes: &mut [u8], first_word: usize, words: &[usize]) {
+    for (slot, word) in bytes[first_word * 4..].as_chunks_mut::<4>().0.iter_mut().zip(words) {
+        // All words are below FRAME_LIMIT, which was checked.
+        *slot = u32::try_from(*word).unwrap_or(u32::MAX).to_le_bytes();
+    }
+}
+
+fn align(length: usize) -> usize {
+    length.next_multiple_of(BUFFER_ALIGNMENT)
+}

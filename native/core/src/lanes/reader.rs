@@ -1,0 +1,102 @@
+//! A query that runs ahead of its reader, on a thread of its own: the lanes out read from it without a thread.
+
+use std::sync::Arc;
+
+use arrow_array::RecordBatch;
+use tokio::sync::{Mutex, mpsc};
+
+use crate::engine::{Engine, QueryOptions};
+use crate::error::catch_panic;
+use crate::table::Column;
+use crate::{Error, Result};
+
+/// How many results wait for the reader at most.
+const AHEAD: usize = 2;
+
+/// The results of a query, each made by a function of the lane from one batch. Dropping it ends the query.
+pub struct QueryReader<T> {
+    options: QueryOptions,
+    receiver: Mutex<mpsc::Receiver<Result<T>>>,
+    columns: Vec<Column>,
+}
+
+impl<T: Send + 'static> QueryReader<T> {
+    /// Starts a query and waits until its columns are known. `transform` runs on the query's thread.
+    ///
+    /// # Errors
+    /// As [`Engine::query`].
+    pub async fn start(
+        engine: Arc<dyn Engine>,
+        sql: String,
+        options: QueryOptions,
+        mut transform: impl FnMut(RecordBatch) -> Result<T> + Send + 'static,
+    ) -> Result<Self> {
+        let (sender, receiver) = mpsc::channel(AHEAD);
+        let (columns_sender, columns_receiver) = tokio::sync::oneshot::channel();
+        let theirs = options.clone();
+        std::thread::Builder::new()
+            .name("bb-query".to_owned())
+            .spawn(move || {
+                let mut columns_sender = Some(columns_sender);
+                let ended = catch_panic(|| {
+                    let mut stream = engine.query(&sql, &theirs)?;
+                    if let Some(sender) = columns_sender.take() {
+                        let _ = sender.send(Ok(stream.columns().to_vec()));
+                    }
+                    while let Some(batch) = stream.next_batch()? {
+                        if sender.blocking_send(Ok(transform(batch)?)).is_err() {
+                            break;
+                        }
+                    }
+                    Ok(())
+                });
+                if let Err(error) = ended {
+                    // Whoever waits for the columns is told there, all others at the next result.
+                    match columns_sender.take() {
+                        Some(sender) => drop(sender.send(Err(error))),
+                        None => drop(sender.blocking_send(Err(error))),
+                    }
+                }
+            })
+            .map_err(|error| Error::Internal(format!("no thread for the query: {error}")))?;
+        let columns =
+            columns_receiver.await.map_err(|_| Error::Internal("the query's thread ended early".to_owned()))??;
+        Ok(Self { options, receiver: Mutex::new(receiver), columns })
+    }
+
+    /// The result's columns.
+    #[must_use]
+    pub fn columns(&self) -> &[Column] {
+        &self.columns
+    }
+
+    /// The next result, in the query's order; `None` at the end. Calls under way at once take turns.
+    ///
+    /// # Errors
+    /// [`Error::Cancelled`], [`Error::Engine`], and what the transform returns.
+    pub async fn next(&self) -> Result<Option<T>> {
+        if self.options.cancel.is_cancelled() {
+            return Err(Error::Cancelled);
+        }
+        self.receiver.lock().await.recv().await.transpose()
+    }
+
+    /// As [`QueryReader::next`], holding this thread. Not to be called on a thread of an async runtime.
+    ///
+    /// # Errors
+    /// As [`QueryReader::next`].
+    pub fn blocking_next(&self) -> Result<Option<T>> {
+        self.receiver.blocking_lock().blocking_recv().transpose()
+    }
+
+    /// Ends the query from any thread; whoever waits for a result gets [`Error::Cancelled`].
+    pub fn cancel(&self) {
+        self.options.cancel.cancel();
+    }
+}
+
+impl<T> Drop for QueryReader<T> {
+    fn drop(&mut self) {
+        self.options.cancel.cancel();
+    }
+}

@@ -1,0 +1,221 @@
+//! Clocks and resources: wall time, CPU time and peak memory of a sample.
+
+use std::time::{Duration, Instant};
+
+/// CPU time in seconds.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct CpuTime {
+    /// Spent in the program itself.
+    pub user: f64,
+    /// Spent in the kernel on its behalf.
+    pub system: f64,
+}
+
+impl std::ops::Add for CpuTime {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self { user: self.user + other.user, system: self.system + other.system }
+    }
+}
+
+impl std::ops::Sub for CpuTime {
+    type Output = Self;
+
+    /// The difference, at least zero: the kernel splits time between user and system by sampling, and corrects itself.
+    fn sub(self, other: Self) -> Self {
+        Self { user: (self.user - other.user).max(0.0), system: (self.system - other.system).max(0.0) }
+    }
+}
+
+/// The CPU time of all threads of this process since its start; `None` where the platform does not tell.
+#[must_use]
+pub fn process_cpu() -> Option<CpuTime> {
+    platform::process_cpu()
+}
+
+/// The CPU time of the calling thread since its start; `None` where the platform does not tell.
+#[must_use]
+pub fn thread_cpu() -> Option<CpuTime> {
+    platform::thread_cpu()
+}
+
+/// Forgets the largest resident set seen so far, so that [`peak_rss`] tells that of what follows. `false` where the
+/// platform or its permissions do not allow it.
+#[must_use]
+pub fn reset_peak_rss() -> bool {
+    cfg!(target_os = "linux") && std::fs::write("/proc/self/clear_refs", "5").is_ok()
+}
+
+/// The largest resident set of this process, in bytes, since its start or the last [`reset_peak_rss`]; `None` where
+/// the platform does not tell.
+#[must_use]
+pub fn peak_rss() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim_end().parse().ok()?;
+    Some(kibibytes * 1024)
+}
+
+/// A clock that can be paused, for work that is not to be timed. It counts the CPU time of its own thread while paused
+/// too, since the CPU time of the rest is measured for the whole process. Call it from one thread between a pause and
+/// its end.
+#[derive(Debug)]
+pub struct Stopwatch {
+    /// The time of the sections that ended.
+    elapsed: Duration,
+    state: State,
+    paused_cpu: CpuTime,
+}
+
+#[derive(Debug)]
+enum State {
+    Running(Instant),
+    Paused(Option<CpuTime>),
+}
+
+impl Stopwatch {
+    /// Starts a clock.
+    #[must_use]
+    pub fn start() -> Self {
+        Self { elapsed: Duration::ZERO, state: State::Running(Instant::now()), paused_cpu: CpuTime::default() }
+    }
+
+    /// Stops counting; does nothing on a paused clock.
+    pub fn pause(&mut self) {
+        if let State::Running(since) = self.state {
+            self.elapsed += since.elapsed();
+            self.state = State::Paused(thread_cpu());
+        }
+    }
+
+    /// Goes on counting; does nothing on a running clock.
+    pub fn resume(&mut self) {
+        if let State::Paused(cpu) = self.state {
+            if let (Some(before), Some(now)) = (cpu, thread_cpu()) {
+                self.paused_cpu = self.paused_cpu + (now - before);
+            }
+            self.state = State::Running(Instant::now());
+        }
+    }
+
+    /// The time that the clock ran.
+    #[must_use]
+    pub fn elapsed(&self) -> Duration {
+        match self.state {
+            State::Running(since) => self.elapsed + since.elapsed(),
+            State::Paused(_) => self.elapsed,
+        }
+    }
+
+    /// The CPU time of this thread in the pauses that ended; zero where the platform does not tell.
+    #[must_use]
+    pub fn paused_cpu(&self) -> CpuTime {
+        self.paused_cpu
+    }
+}
+
+#[cfg(target_os = "linux")]
+mod platform {
+    use super::CpuTime;
+
+    pub(super) fn process_cpu() -> Option<CpuTime> {
+        usage(libc::RUSAGE_SELF)
+    }
+
+    pub(super) fn thread_cpu() -> Option<CpuTime> {
+        usage(libc::RUSAGE_THREAD)
+    }
+
+    fn usage(who: libc::c_int) -> Option<CpuTime> {
+        let mut usage = std::mem::MaybeUninit::<libc::rusage>::uninit();
+        // SAFETY: the pointer is to memory of the right size and alignment.
+        if unsafe { libc::getrusage(who, usage.as_mut_ptr()) } != 0 {
+            return None;
+        }
+        // SAFETY: getrusage succeeded, so it has filled the structure.
+        let usage = unsafe { usage.assume_init() };
+        let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 * 1e-6;
+        Some(CpuTime { user: seconds(usage.ru_utime), system: seconds(usage.ru_stime) })
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+mod platform {
+    use super::CpuTime;
+
+    pub(super) fn process_cpu() -> Option<CpuTime> {
+        None
+    }
+
+    pub(super) fn thread_cpu() -> Option<CpuTime> {
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Works until this thread has used so many seconds of CPU time, however slowly the machine runs.
+    #[cfg(target_os = "linux")]
+    fn burn(seconds: f64) {
+        let total = |cpu: CpuTime| cpu.user + cpu.system;
+        let until = total(thread_cpu().unwrap()) + seconds;
+        while total(thread_cpu().unwrap()) < until {
+            std::hint::spin_loop();
+        }
+    }
+
+    #[test]
+    fn a_paused_clock_stands_still() {
+        let mut clock = Stopwatch::start();
+        clock.pause();
+        let before = clock.elapsed();
+        std::thread::sleep(Duration::from_millis(5));
+        clock.pause();
+        assert_eq!(clock.elapsed(), before);
+        clock.resume();
+        std::thread::sleep(Duration::from_millis(5));
+        clock.resume();
+        assert!(clock.elapsed() >= before + Duration::from_millis(5));
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn cpu_time_of_the_thread_is_part_of_the_process() {
+        let (process, thread) = (process_cpu().unwrap(), thread_cpu().unwrap());
+        std::thread::spawn(|| burn(0.05)).join().unwrap();
+        let (process, thread) = (process_cpu().unwrap() - process, thread_cpu().unwrap() - thread);
+        assert!(process.user + process.system >= 0.05);
+        assert!(thread.user + thread.system < 0.05, "this thread only waited");
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn pauses_count_the_cpu_time_of_their_thread() {
+        let mut clock = Stopwatch::start();
+        burn(0.02);
+        assert_eq!(clock.paused_cpu(), CpuTime::default());
+        clock.pause();
+        burn(0.02);
+        clock.resume();
+        let paused = clock.paused_cpu();
+        // What the two parts lose to the kernel's corrections is far below the half.
+        assert!(paused.user + paused.system >= 0.01);
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn peak_memory_covers_what_was_touched() {
+        let resettable = reset_peak_rss();
+        let before = peak_rss().unwrap();
+        let memory = std::hint::black_box(vec![1_u8; 64 << 20]);
+        let after = peak_rss().unwrap();
+        drop(memory);
+        assert!(after >= 64 << 20);
+        if resettable {
+            assert!(after > before);
+        }
+    }
+}

@@ -1,0 +1,196 @@
+//! Slabs: recycled memory for batches that cross the boundary.
+//!
+//! The first touch of fresh memory costs more than copying into memory that is mapped already: a page fault for every
+//! 4 KiB. So the memory of a batch goes back to a pool when its last reader is gone, and large slabs ask the kernel
+//! for huge pages.
+
+use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
+use std::collections::BTreeMap;
+use std::ptr::NonNull;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use arrow_buffer::Buffer;
+
+/// The alignment that Arrow recommends for buffers, in bytes.
+pub const BUFFER_ALIGNMENT: usize = 64;
+
+/// The size of a huge page, from which on a slab is aligned to it, in bytes.
+const HUGE_PAGE: usize = 2 << 20;
+
+/// The smallest slab, in bytes.
+const SMALLEST: usize = 4 << 10;
+
+/// The pool keeps at most so much unused memory, in bytes.
+const RETAINED_LIMIT: usize = 256 << 20;
+
+/// A piece of initialised memory that goes back to the pool when dropped. What it holds at first is unspecified.
+pub struct Slab {
+    pointer: NonNull<u8>,
+    /// Its size class: what was allocated, in bytes.
+    capacity: usize,
+    /// What was asked for, in bytes.
+    length: usize,
+}
+
+// SAFETY: a slab owns its memory alone, as a `Box<[u8]>` does.
+unsafe impl Send for Slab {}
+// SAFETY: shared access is read-only.
+unsafe impl Sync for Slab {}
+
+impl Slab {
+    /// Takes a slab of at least `length` bytes from the pool, or fresh memory.
+    #[must_use]
+    pub fn allocate(length: usize) -> Self {
+        let capacity = size_class(length);
+        let pointer = POOL.lock().unwrap_or_else(PoisonError::into_inner).take(capacity);
+        let pointer = pointer.map_or_else(|| allocate_fresh(capacity), |recycled| recycled.0);
+        Self { pointer, capacity, length }
+    }
+
+    /// The slab's bytes.
+    #[must_use]
+    pub fn as_slice(&self) -> &[u8] {
+        // SAFETY: `pointer` is valid for `capacity >= length` initialised bytes for as long as `self` lives.
+        unsafe { std::slice::from_raw_parts(self.pointer.as_ptr(), self.length) }
+    }
+
+    /// The slab's bytes, to write.
+    pub fn as_mut_slice(&mut self) -> &mut [u8] {
+        // SAFETY: as in `as_slice`, and `&mut self` makes this the only access.
+        unsafe { std::slice::from_raw_parts_mut(self.pointer.as_ptr(), self.length) }
+    }
+
+    /// Where the slab's bytes are.
+    #[must_use]
+    pub fn as_ptr(&self) -> *mut u8 {
+        self.pointer.as_ptr()
+    }
+
+    /// An Arrow buffer over the bytes `offset..offset + length`, which keeps the slab alive.
+    ///
+    /// # Panics
+    /// When the range is not inside the slab.
+    #[must_use]
+    pub fn buffer(self: &Arc<Self>, offset: usize, length: usize) -> Buffer {
+        assert!(offset <= self.length && length <= self.length - offset, "the range lies outside the slab");
+        // SAFETY: the range was checked; the pointer stays valid for as long as the owner handed over lives, and
+        // nobody can write to the slab while an `Arc` of it is shared.
+        unsafe { Buffer::from_custom_allocation(self.pointer.add(offset), length, Arc::clone(self) as _) }
+    }
+}
+
+impl Drop for Slab {
+    fn drop(&mut self) {
+        let rejected = POOL
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .put(Recycled(self.pointer), self.capacity);
+        if let Some(memory) = rejected {
+            // SAFETY: allocated in `allocate_fresh` with the same layout, and nobody else has it.
+            unsafe { dealloc(memory.0.as_ptr(), layout(self.capacity)) };
+        }
+    }
+}
+
+/// Memory without an owner, kept for the next slab of its size.
+struct Recycled(NonNull<u8>);
+
+// SAFETY: the pool owns the memory alone.
+unsafe impl Send for Recycled {}
+
+struct Pool {
+    by_capacity: BTreeMap<usize, Vec<Recycled>>,
+    retained: usize,
+}
+
+static POOL: Mutex<Pool> = Mutex::new(Pool { by_capacity: BTreeMap::new(), retained: 0 });
+
+impl Pool {
+    fn take(&mut self, capacity: usize) -> Option<Recycled> {
+        let memory = self.by_capacity.get_mut(&capacity)?.pop()?;
+        self.retained -= capacity;
+        Some(memory)
+    }
+
+    /// Keeps the memory, or gives it back when the pool is full.
+    fn put(&mut self, memory: Recycled, capacity: usize) -> Option<Recycled> {
+        if self.retained + capacity > RETAINED_LIMIT {
+            return Some(memory);
+        }
+        self.retained += capacity;
+        self.by_capacity.entry(capacity).or_default().push(memory);
+        None
+    }
+}
+
+/// Powers of two up to a huge page, then whole huge pages: few classes, so that slabs find their like again.
+fn size_class(length: usize) -> usize {
+    if length <= HUGE_PAGE { length.next_power_of_two().max(SMALLEST) } else { length.next_multiple_of(HUGE_PAGE) }
+}
+
+fn layout(capacity: usize) -> Layout {
+    let alignment = if capacity >= HUGE_PAGE { HUGE_PAGE } else { BUFFER_ALIGNMENT };
+    Layout::from_size_align(capacity, alignment).expect("size classes are far below isize::MAX")
+}
+
+fn allocate_fresh(capacity: usize) -> NonNull<u8> {
+    let layout = layout(capacity);
+    if capacity >= HUGE_PAGE {
+        return allocate_huge(layout);
+    }
+    // SAFETY: the layout has a size above zero.
+    let pointer = unsafe { alloc_zeroed(layout) };
+    NonNull::new(pointer).unwrap_or_else(|| handle_alloc_error(layout))
+}
+
+/// Huge pages must be asked for before the first touch, so the memory is zeroed only after that.
+fn allocate_huge(layout: Layout) -> NonNull<u8> {
+    // SAFETY: the layout has a size above zero.
+    let pointer = unsafe { std::alloc::alloc(layout) };
+    let Some(pointer) = NonNull::new(pointer) else { handle_alloc_error(layout) };
+    #[cfg(target_os = "linux")]
+    // SAFETY: the range was just allocated, and starts at a page. The advice changes no contents.
+    unsafe {
+        libc::madvise(pointer.as_ptr().cast(), layout.size(), libc::MADV_HUGEPAGE);
+    }
+    // SAFETY: the memory is ours and `layout.size()` long.
+    unsafe { pointer.as_ptr().write_bytes(0, layout.size()) };
+    pointer
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_dropped_slab_serves_the_next_of_its_size() {
+        // A size that no other test uses, since the pool is shared.
+        let length = 7 * HUGE_PAGE + 1;
+        let first = Slab::allocate(length);
+        let address = first.as_ptr();
+        assert_eq!(address.align_offset(HUGE_PAGE), 0);
+        let keeper = Arc::new(first);
+        let buffer = keeper.buffer(64, 1000);
+        drop(keeper);
+        // The buffer still holds the first slab.
+        let second = Slab::allocate(length);
+        assert_ne!(second.as_ptr(), address);
+        drop(buffer);
+        let third = Slab::allocate(length - 5);
+        assert_eq!(third.as_ptr(), address);
+        assert_eq!(third.as_slice().len(), length - 5);
+    }
+
+    #[test]
+    fn an_empty_slab_is_usable() {
+        let mut slab = Slab::allocate(0);
+        assert!(slab.as_mut_slice().is_empty());
+    }
+
+    #[test]
+    #[should_panic(expected = "outside the slab")]
+    fn a_buffer_beyond_the_end_is_refused() {
+        let slab = Arc::new(Slab::allocate(100));
+        let _ = slab.buffer(64, usize::MAX);
+    }
+}

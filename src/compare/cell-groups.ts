@@ -1,0 +1,42 @@
+import type { Cell, CompletedRecord, RunRecord } from '../records/record.js';
+
+/** The records that have samples. */
+export function completedOf(records: readonly RunRecord[]): CompletedRecord[] {
+  return records.filter((record) => record.outcome === 'completed');
+}
+
+/** Two cells with the same identity differ in nothing but the number of rows. */
+export function identityOf(cell: Cell): string {
+  return JSON.stringify([contestOf(cell), cell.lane, cell.side, cell.flavor, cell.variant, cell.batch, cell.threads]);
+}
+
+/** Cells of one contest do the same work in the same place, whatever the lane and the side: the best of them can be named. */
+export function contestOf(cell: Cell): string {
+  return JSON.stringify([cell.family, cell.workload, cell.engine, cell.workers, cell.transport]);
+}
+
+/** The values in groups of one key each, in the order in which the keys first come. */
+export function groupBy<T>(values: Iterable<T>, keyOf: (value: T) => string): T[][] {
+  const groups = new Map<string, T[]>();
+  for (const value of values) {
+    const key = keyOf(value);
+    const group = groups.get(key);
+    if (group === undefined) groups.set(key, [value]);
+    else group.push(value);
+  }
+  return [...groups.values()];
+}
+
+/** Of cells measured at several numbers of rows, the one with the most: there, fixed costs weigh least. */
+export function largestOfEach<T extends Cell>(cells: readonly T[]): T[] {
+  return groupBy(cells, identityOf).map((group) => group.reduce((a, b) => (b.rows > a.rows ? b : a)));
+}
+
+/** The record with the most rows per second in its median sample; `undefined` of none. */
+export function fastestOf(records: readonly CompletedRecord[]): CompletedRecord | undefined {
+  return records.reduce<CompletedRecord | undefined>(
+    (best, record) =>
+      best === undefined || record.summary.rowsPerSecond > best.summary.rowsPerSecond ? record : best,
+    undefined,
+  );
+}

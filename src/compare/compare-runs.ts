@@ -1,0 +1,96 @@
+import type { CompletedRecord, Run, RunRecord, Verdict } from '../records/record.js';
+import { ResultError } from '../records/result-error.js';
+import { type RatioInterval, verdictOf } from '../stats/ratio-interval.js';
+import { hardwareDifferences } from './hardware.js';
+import { hasFewSamples, rateRatio } from './rate-ratio.js';
+
+/** The part of its speed that a cell may lose before it counts as a regression. */
+export const DEFAULT_THRESHOLD = 0.05;
+
+export interface CompareOptions {
+  /** Compare though the hardware differs. */
+  readonly force?: boolean;
+  /** As `DEFAULT_THRESHOLD`, which holds where it is absent; 0 up to, not including, 1. */
+  readonly threshold?: number;
+}
+
+/** One cell in both runs: the rows per second of the later run over those of the earlier. */
+export interface CellComparison extends RatioInterval {
+  readonly before: CompletedRecord;
+  readonly after: CompletedRecord;
+  readonly verdict: Verdict;
+  /** Whether the whole interval lies below 1 - threshold. */
+  readonly regressed: boolean;
+  /** Whether a side has too few samples for the interval to be trusted. */
+  readonly fewSamples: boolean;
+}
+
+export interface RunComparison {
+  readonly threshold: number;
+  /** In what the hosts differ; empty unless the comparison was forced. */
+  readonly hardwareDifferences: readonly string[];
+  readonly cells: readonly CellComparison[];
+  /** Cells that completed in the earlier run and failed in the later. */
+  readonly broken: readonly RunRecord[];
+  /** Cells in both runs that could not be compared, since one of them failed, was skipped or moved no rows. */
+  readonly incomparable: readonly RunRecord[];
+  readonly onlyBefore: readonly RunRecord[];
+  readonly onlyAfter: readonly RunRecord[];
+  /** Whether any cell regressed or broke. */
+  readonly regressed: boolean;
+}
+
+/**
+ * Compares two runs cell by cell, by id: `before` is the baseline. Throws a `ResultError` with the code
+ * `BB_COMPARE_DIFFERENT_HARDWARE` where the hosts differ and `force` isn't set, and a `RangeError` for a threshold
+ * outside 0 to 1.
+ */
+export function compareRuns(before: Run, after: Run, options: CompareOptions = {}): RunComparison {
+  const threshold = options.threshold ?? DEFAULT_THRESHOLD;
+  if (!(threshold >= 0 && threshold < 1)) throw new RangeError(`a threshold lies from 0 to below 1, not at ${threshold}`);
+  const differences = hardwareDifferences(before.context.host, after.context.host);
+  if (differences.length > 0 && options.force !== true) {
+    throw new ResultError(
+      'BB_COMPARE_DIFFERENT_HARDWARE',
+      `the runs are from different hardware, so their times can't be compared (${differences.join('; ')})`,
+    );
+  }
+
+  const earlier = new Map(before.records.map((record) => [record.id, record]));
+  const later = new Map(after.records.map((record) => [record.id, record]));
+  const cells: CellComparison[] = [];
+  const broken: RunRecord[] = [];
+  const incomparable: RunRecord[] = [];
+  for (const a of earlier.values()) {
+    const b = later.get(a.id);
+    if (b === undefined) continue;
+    const cell = compareCell(a, b, threshold);
+    if (cell !== undefined) cells.push(cell);
+    else if (a.outcome === 'completed' && b.outcome === 'failed') broken.push(b);
+    else incomparable.push(b);
+  }
+  return {
+    threshold,
+    hardwareDifferences: differences,
+    cells,
+    broken,
+    incomparable,
+    onlyBefore: [...earlier.values()].filter((record) => !later.has(record.id)),
+    onlyAfter: [...later.values()].filter((record) => !earlier.has(record.id)),
+    regressed: broken.length > 0 || cells.some((cell) => cell.regressed),
+  };
+}
+
+function compareCell(before: RunRecord, after: RunRecord, threshold: number): CellComparison | undefined {
+  if (before.outcome !== 'completed' || after.outcome !== 'completed') return undefined;
+  const interval = rateRatio(after, before);
+  if (interval === undefined) return undefined;
+  return {
+    before,
+    after,
+    ...interval,
+    verdict: verdictOf(interval),
+    regressed: interval.high < 1 - threshold,
+    fewSamples: hasFewSamples(before, after),
+  };
+}

@@ -1,0 +1,36 @@
+import type { HostContext } from '../records/record.js';
+
+/** Machines of one kind report slightly different memory, by what the firmware keeps. */
+const MEMORY_TOLERANCE = 0.1;
+
+/**
+ * In what two hosts differ so far that their times can't be compared, one phrase each; empty where they are alike.
+ * Releases of an operating system don't count, its name does.
+ */
+export function hardwareDifferences(a: HostContext, b: HostContext): string[] {
+  const differences: string[] = [];
+  const require = (same: boolean, what: string, left: unknown, right: unknown): void => {
+    if (!same) differences.push(`${what}: ${left ?? 'none'} and ${right ?? 'none'}`);
+  };
+  require(osName(a.os) === osName(b.os), 'operating system', a.os, b.os);
+  require(a.arch === b.arch, 'architecture', a.arch, b.arch);
+  require(a.cpu === b.cpu, 'CPU', a.cpu, b.cpu);
+  require(a.logicalCores === b.logicalCores, 'logical cores', a.logicalCores, b.logicalCores);
+  require(isRoughly(a.memoryBytes, b.memoryBytes), 'memory in bytes', a.memoryBytes, b.memoryBytes);
+  require(a.cgroup?.cpus === b.cgroup?.cpus, 'CPU limit', a.cgroup?.cpus, b.cgroup?.cpus);
+  require(
+    isRoughly(a.cgroup?.memoryBytes ?? 0, b.cgroup?.memoryBytes ?? 0),
+    'memory limit in bytes',
+    a.cgroup?.memoryBytes,
+    b.cgroup?.memoryBytes,
+  );
+  return differences;
+}
+
+function osName(os: string): string {
+  return os.trim().split(/\s+/)[0] ?? '';
+}
+
+function isRoughly(a: number, b: number): boolean {
+  return Math.abs(a - b) <= MEMORY_TOLERANCE * Math.max(a, b);
+}

@@ -1,0 +1,56 @@
+import { readFile } from 'node:fs/promises';
+import { type Run, SCHEMA_VERSION } from './record.js';
+import { runShape } from './record-shape.js';
+import { ResultError } from './result-error.js';
+import { asObject } from './shape.js';
+
+/** The text of `run.json`. */
+export function serializeRun(run: Run): string {
+  return `${JSON.stringify(run, null, 2)}\n`;
+}
+
+/**
+ * Reads the text of a `run.json` and checks its shape. `name` is what messages call it.
+ *
+ * Throws a `ResultError`: `BB_RESULT_FILE_NOT_JSON`, `BB_RESULT_FILE_VERSION` (written by another major version), or
+ * `BB_RESULT_FILE_SHAPE`.
+ */
+export function parseRun(content: string, name = 'the run'): Run {
+  const value = parseJson(content, name);
+  requireSchemaVersion(asObject(value, name)['schemaVersion'], name);
+  runShape(value, name);
+  return value as Run;
+}
+
+/** As `parseRun`, of a file; also `BB_RESULT_FILE_UNREADABLE` where the file can't be read. */
+export async function readRun(path: string): Promise<Run> {
+  return parseRun(await readResultFile(path), path);
+}
+
+/** The text of a result file, or a `ResultError` with the code `BB_RESULT_FILE_UNREADABLE`. */
+export async function readResultFile(path: string): Promise<string> {
+  try {
+    return await readFile(path, 'utf8');
+  } catch (cause) {
+    const why = cause instanceof Error ? cause.message : String(cause);
+    throw new ResultError('BB_RESULT_FILE_UNREADABLE', `can't read ${path}: ${why}`, { cause });
+  }
+}
+
+export function parseJson(content: string, name: string): unknown {
+  try {
+    return JSON.parse(content);
+  } catch (cause) {
+    const why = cause instanceof Error ? cause.message : String(cause);
+    throw new ResultError('BB_RESULT_FILE_NOT_JSON', `${name} is not JSON: ${why}`, { cause });
+  }
+}
+
+export function requireSchemaVersion(version: unknown, name: string): void {
+  if (version === SCHEMA_VERSION) return;
+  const found = version === undefined ? 'none' : JSON.stringify(version);
+  throw new ResultError(
+    'BB_RESULT_FILE_VERSION',
+    `${name} has schema version ${found}; this version reads ${SCHEMA_VERSION}`,
+  );
+}

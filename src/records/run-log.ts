@@ -1,0 +1,91 @@
+/**
+ * `run.jsonl`, the log that a run appends to cell by cell, so that an interruption loses nothing: a first line
+ * `{type: 'context', schemaVersion, context}`, then one line `{type: 'record', record}` a record. A resumed run appends
+ * to it; of several records with one id the last counts.
+ */
+import { type RunContext, type RunRecord, SCHEMA_VERSION } from './record.js';
+import { contextShape, recordShape } from './record-shape.js';
+import { ResultError } from './result-error.js';
+import { parseJson, readResultFile, requireSchemaVersion } from './run-file.js';
+import { asObject, objectOf, oneOf } from './shape.js';
+
+/** What a log holds. */
+export interface RunLog {
+  readonly context: RunContext;
+  /** One record an id, in the order in which the ids first came. */
+  readonly records: readonly RunRecord[];
+  /**
+   * Whether the log ends in an unfinished line, which was left out. Whoever appends to such a log writes it anew with
+   * `serializeLog` first.
+   */
+  readonly truncated: boolean;
+}
+
+const contextLine = objectOf({ type: oneOf('context'), context: contextShape });
+const recordLine = objectOf({ type: oneOf('record'), record: recordShape });
+
+/** The first line of a log, with its newline. */
+export function serializeContextLine(context: RunContext): string {
+  return `${JSON.stringify({ type: 'context', schemaVersion: SCHEMA_VERSION, context })}\n`;
+}
+
+/** The line of a record, with its newline. */
+export function serializeRecordLine(record: RunRecord): string {
+  return `${JSON.stringify({ type: 'record', record })}\n`;
+}
+
+/** A whole log. */
+export function serializeLog(log: { readonly context: RunContext; readonly records: readonly RunRecord[] }): string {
+  return serializeContextLine(log.context) + log.records.map(serializeRecordLine).join('');
+}
+
+/**
+ * Reads the text of a log. A last line without its newline that isn't whole JSON is what an interruption leaves, and is
+ * left out; anything else that is wrong throws a `ResultError` whose message names the line: the codes of `parseRun`,
+ * and `BB_RESULT_FILE_INCOMPLETE` where not even the context was written whole.
+ */
+export function parseLog(content: string, name = 'the run log'): RunLog {
+  const lines = content.split('\n');
+  const unterminated = lines.pop() ?? '';
+  const truncated = unterminated !== '' && !isJson(unterminated);
+  if (unterminated !== '' && !truncated) lines.push(unterminated);
+
+  const [first, ...rest] = lines;
+  if (first === undefined) {
+    throw new ResultError('BB_RESULT_FILE_INCOMPLETE', `${name} ends before the run's context was written`);
+  }
+  const context = parseContextLine(first, `${name}, line 1`);
+  const records = new Map<string, RunRecord>();
+  rest.forEach((line, index) => {
+    const record = parseRecordLine(line, `${name}, line ${index + 2}`);
+    records.set(record.id, record);
+  });
+  return { context, records: [...records.values()], truncated };
+}
+
+/** As `parseLog`, of a file; also `BB_RESULT_FILE_UNREADABLE` where the file can't be read. */
+export async function readLog(path: string): Promise<RunLog> {
+  return parseLog(await readResultFile(path), path);
+}
+
+function parseContextLine(line: string, name: string): RunContext {
+  const value = asObject(parseJson(line, name), name);
+  requireSchemaVersion(value['schemaVersion'], name);
+  contextLine(value, name);
+  return value['context'] as RunContext;
+}
+
+function parseRecordLine(line: string, name: string): RunRecord {
+  const value = parseJson(line, name);
+  recordLine(value, name);
+  return (value as { record: RunRecord }).record;
+}
+
+function isJson(line: string): boolean {
+  try {
+    JSON.parse(line);
+    return true;
+  } catch {
+    return false;
+  }
+}

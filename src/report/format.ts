@@ -1,0 +1,135 @@
+/** How numbers read in the tables. What is not known reads as a dash. */
+
+export const UNKNOWN = '—';
+
+const UNITS = [
+  { size: 1, name: '' },
+  { size: 1e3, name: 'K' },
+  { size: 1e6, name: 'M' },
+  { size: 1e9, name: 'G' },
+] as const;
+
+type UnitName = (typeof UNITS)[number]['name'];
+
+/** `100.00M`, `100K`, `40`. */
+export function formatRows(rows: number): string {
+  const { digits, unit } = scale(rows, (value, name) =>
+    name === '' ? value.toFixed(0) : name === 'K' ? threeDigits(value) : value.toFixed(2),
+  );
+  return `${digits}${unit}`;
+}
+
+/** A rate in the columns of a table: `32.22 M/s`, `878 K/s`, `365/s`. */
+export function formatRate(perSecond: number): string {
+  const { digits, unit } = scale(perSecond, (value, name) =>
+    name === '' || name === 'K' ? smallRateDigits(value, name) : value.toFixed(2),
+  );
+  return unit === '' ? `${digits}/s` : `${digits} ${unit}/s`;
+}
+
+/** A rate in a sentence or beside others in one cell: three digits, `32.5 M/s`. */
+export function formatShortRate(perSecond: number): string {
+  const { digits, unit } = scale(perSecond, smallRateDigits);
+  return unit === '' ? `${digits}/s` : `${digits} ${unit}/s`;
+}
+
+/** As `formatShortRate`, saying what is counted: `12.1 M rows/s`. */
+export function formatRowRate(rowsPerSecond: number): string {
+  const { digits, unit } = scale(rowsPerSecond, smallRateDigits);
+  return unit === '' ? `${digits} rows/s` : `${digits} ${unit} rows/s`;
+}
+
+/** Seconds to the millisecond, `3.104`; below one, to the microsecond, `0.000420`. */
+export function formatSeconds(seconds: number | undefined): string {
+  if (seconds === undefined) return UNKNOWN;
+  return seconds > 0 && seconds < 0.001 ? seconds.toFixed(6) : seconds.toFixed(3);
+}
+
+/** A rate in MiB per second, without its unit: `737.4`. */
+export function formatMebibytes(mebibytesPerSecond: number | undefined): string {
+  return mebibytesPerSecond === undefined ? UNKNOWN : mebibytesPerSecond.toFixed(1);
+}
+
+/** Milliseconds, without their unit: `12.3`. */
+export function formatMilliseconds(milliseconds: number | undefined): string {
+  return milliseconds === undefined ? UNKNOWN : milliseconds.toFixed(1);
+}
+
+/** A latency given in microseconds: `40 µs`, `0.4 µs`. */
+export function formatMicroseconds(microseconds: number): string {
+  return `${microseconds < 9.95 ? microseconds.toFixed(1) : microseconds.toFixed(0)} µs`;
+}
+
+/** A length of time in the unit that fits: `71 ns`, `1.20 ms`, `2.50 s`. */
+export function formatDuration(seconds: number): string {
+  const units = [
+    { size: 1e-9, name: 'ns' },
+    { size: 1e-6, name: 'µs' },
+    { size: 1e-3, name: 'ms' },
+    { size: 1, name: 's' },
+  ];
+  const unit = units.find(({ size }) => seconds / size < 999.5) ?? units.at(-1)!;
+  const value = seconds / unit.size;
+  return `${unit.name === 'ns' && value >= 9.95 ? value.toFixed(0) : threeDigits(value)} ${unit.name}`;
+}
+
+/** A size in bytes: `96.0 GiB`, `512 MiB`. */
+export function formatBytes(bytes: number | undefined): string {
+  if (bytes === undefined) return UNKNOWN;
+  const mebibytes = bytes / 1024 ** 2;
+  return mebibytes < 1023.5 ? `${mebibytes.toFixed(0)} MiB` : `${(bytes / 1024 ** 3).toFixed(1)} GiB`;
+}
+
+export function formatPercent(fraction: number | undefined): string {
+  return fraction === undefined ? UNKNOWN : `${(fraction * 100).toFixed(0)}%`;
+}
+
+/** A factor, `1.2×`. */
+export function formatFactor(ratio: number): string {
+  return `${ratio.toFixed(factorDecimals([ratio]))}×`;
+}
+
+/** A factor with its interval, `1.2× (1.1–1.3)`. */
+export function formatFactorInterval({ ratio, low, high }: Ratio): string {
+  const decimals = factorDecimals([ratio, low, high]);
+  return `${ratio.toFixed(decimals)}× (${low.toFixed(decimals)}–${high.toFixed(decimals)})`;
+}
+
+/** An interval alone, `1.1–1.3`, with the decimals that its factor would have beside it. */
+export function formatInterval({ ratio, low, high }: Ratio): string {
+  const decimals = factorDecimals([ratio, low, high]);
+  return `${low.toFixed(decimals)}–${high.toFixed(decimals)}`;
+}
+
+interface Ratio {
+  readonly ratio: number;
+  readonly low: number;
+  readonly high: number;
+}
+
+/** As few decimals as let no value but 1 itself read as 1: an interval above 1 must not seem to touch it. */
+function factorDecimals(values: readonly number[]): number {
+  const readsAsOne = (value: number, decimals: number): boolean =>
+    value !== 1 && Number(value.toFixed(decimals)) === 1;
+  let decimals = values.every((value) => value >= 99.5) ? 0 : values.some((value) => value < 1) ? 2 : 1;
+  while (decimals < 4 && values.some((value) => readsAsOne(value, decimals))) decimals++;
+  return decimals;
+}
+
+/** The first unit in which the value still reads below 1000 once rounded, so that 999 999 is `1.00 M`, not `1000 K`. */
+function scale(value: number, digitsOf: (value: number, unit: UnitName) => string): { digits: string; unit: UnitName } {
+  for (const { size, name } of UNITS) {
+    const digits = digitsOf(value / size, name);
+    if (Number(digits) < 1000) return { digits, unit: name };
+  }
+  return { digits: (value / 1e9).toFixed(0), unit: 'G' };
+}
+
+function smallRateDigits(value: number, unit: UnitName): string {
+  return unit === '' && (value === 0 || value >= 9.995) ? value.toFixed(0) : threeDigits(value);
+}
+
+function threeDigits(value: number): string {
+  if (value >= 99.95) return value.toFixed(0);
+  return value >= 9.995 ? value.toFixed(1) : value.toFixed(2);
+}

@@ -1,0 +1,45 @@
+import type { HostContext, RunContext } from '../records/record.js';
+import { formatBytes } from './format.js';
+
+/** The versions that come first and have a name of their own; the others follow by theirs. */
+const NAMED_VERSIONS: readonly (readonly [key: string, label: string])[] = [
+  ['rustc', 'Rust'],
+  ['node', 'Node.js'],
+  ['v8', 'V8'],
+];
+
+/** The hardware and software of a run, one line each, in the seeds' order. */
+export function hostLines(context: RunContext): string[] {
+  const { host, versions, build, git } = context;
+  const named = NAMED_VERSIONS.flatMap(([key, label]) => {
+    const version = versions[key];
+    return version === undefined ? [] : [`${label}: ${version}`];
+  });
+  const namedKeys = new Set(NAMED_VERSIONS.map(([key]) => key));
+  const others = Object.entries(versions).filter(([key]) => !namedKeys.has(key));
+  return [
+    `OS: ${host.os} (${host.arch})`,
+    `CPU: ${host.cpu} (${coresOf(host)})`,
+    ...(host.governor === undefined ? [] : [`CPU governor: ${host.governor}`]),
+    `Memory: ${formatBytes(host.memoryBytes)}`,
+    ...limitsOf(host),
+    ...named,
+    ...others.map(([name, version]) => `${name}: ${version}`),
+    `Build: ${build.profile}, target CPU ${build.targetCpu}, addon ${build.addonSha256.slice(0, 12)}`,
+    ...(git === undefined ? [] : [`Commit: ${git.commit.slice(0, 12)}${git.dirty ? ', with uncommitted changes' : ''}`]),
+    `Date: ${context.startedAt}`,
+  ];
+}
+
+function coresOf(host: HostContext): string {
+  const logical = `${host.logicalCores} logical cores`;
+  return host.physicalCores === undefined ? logical : `${host.physicalCores} physical / ${logical}`;
+}
+
+function limitsOf({ cgroup }: HostContext): string[] {
+  const limits = [
+    ...(cgroup?.cpus === undefined ? [] : [`${cgroup.cpus} CPUs`]),
+    ...(cgroup?.memoryBytes === undefined ? [] : [formatBytes(cgroup.memoryBytes)]),
+  ];
+  return limits.length === 0 ? [] : [`Limited to: ${limits.join(', ')}`];
+}

@@ -1,0 +1,44 @@
+import type { CompletedRecord, RunRecord } from '../records/record.js';
+import { groupBy } from '../compare/cell-groups.js';
+import { type Table, columns } from './document.js';
+import { UNKNOWN, formatMebibytes, formatRate, formatRows, formatSeconds } from './format.js';
+import { sideAndVariantOf } from './labels.js';
+
+/** One line a cell, by workload; the times and rates are those of the median sample. */
+export function resultsTable(records: readonly CompletedRecord[]): Table {
+  const ordered = groupBy(records, (record) => record.workload).flat();
+  const sharing = new Map(groupBy(ordered, lineOf).flatMap((group) => group.map((record) => [record.id, group])));
+  return {
+    columns: columns('Workload', 'Variant', 'Flavor', '>Rows', '>Time (s)', '>Rows/sec', '>MB/sec'),
+    rows: ordered.map((record) => {
+      const isAmbiguous = sharing.get(record.id)!.some((other) => other.lane !== record.lane);
+      return [
+        record.workload,
+        sideAndVariantOf(record) + (isAmbiguous ? ` (${record.lane})` : ''),
+        record.flavor ?? UNKNOWN,
+        formatRows(record.rows),
+        formatSeconds(record.summary.medianSeconds),
+        formatRate(record.summary.rowsPerSecond),
+        formatMebibytes(record.summary.mebibytesPerSecond),
+      ];
+    }),
+  };
+}
+
+/** What the table would say of a cell without its lane. */
+function lineOf(record: CompletedRecord): string {
+  return JSON.stringify([record.workload, sideAndVariantOf(record), record.flavor]);
+}
+
+/** The cells without samples, and why they have none: failures first. */
+export function unfinishedTable(records: readonly RunRecord[]): Table {
+  return {
+    columns: columns('Cell', 'Outcome', 'Why'),
+    rows: [
+      ...records.flatMap((record) =>
+        record.outcome === 'failed' ? [[record.id, 'failed', `${record.error.code}: ${record.error.message}`]] : [],
+      ),
+      ...records.flatMap((record) => (record.outcome === 'skipped' ? [[record.id, 'skipped', record.reason]] : [])),
+    ],
+  };
+}

@@ -1,0 +1,41 @@
+import type { Sample, Summary } from '../records/record.js';
+import { interquartileRange, median } from './quantile.js';
+
+const BYTES_PER_MEBIBYTE = 1024 * 1024;
+
+/** The clocks tick in nanoseconds: a time read as 0 was shorter than this, and counts as this, so that rates stay finite. */
+export const CLOCK_TICK_SECONDS = 1e-9;
+
+/** Relative spread: the interquartile range divided by the median; 0 where every value is 0. */
+export function relativeSpread(values: ArrayLike<number>): number {
+  const middle = median(values);
+  return middle === 0 ? 0 : interquartileRange(values) / middle;
+}
+
+/**
+ * Whether times have settled: at least `minimumSamples` of them, and a relative spread of at most `maximumSpread`. The
+ * runner ends sampling (or warming up, over its latest executions) when it says yes.
+ */
+export function isSteady(seconds: readonly number[], maximumSpread: number, minimumSamples: number): boolean {
+  return seconds.length > 0 && seconds.length >= minimumSamples && relativeSpread(seconds) <= maximumSpread;
+}
+
+/**
+ * The summary of a cell's samples. Rates are those of the median sample: `rows / medianSeconds`. MiB per second is
+ * absent where the cell does not say its size. Throws a `RangeError` where there is no sample.
+ */
+export function summarize(
+  samples: readonly Sample[],
+  cell: { readonly rows: number; readonly bytes?: number | undefined },
+): Summary {
+  const seconds = samples.map((sample) => Math.max(sample.seconds, CLOCK_TICK_SECONDS));
+  const medianSeconds = median(seconds);
+  return {
+    medianSeconds,
+    minSeconds: Math.min(...seconds),
+    maxSeconds: Math.max(...seconds),
+    spread: relativeSpread(seconds),
+    rowsPerSecond: cell.rows / medianSeconds,
+    ...(cell.bytes === undefined ? {} : { mebibytesPerSecond: cell.bytes / BYTES_PER_MEBIBYTE / medianSeconds }),
+  };
+}

@@ -1,0 +1,73 @@
+import type { Cell, Checksum } from '../records/record.js';
+
+/** CPU and memory of one timed execution, where the side that does the work measured them itself. */
+export interface NativeTiming {
+  readonly seconds: number;
+  readonly cpuUserSeconds?: number;
+  readonly cpuSystemSeconds?: number;
+}
+
+/**
+ * Brackets the work that a sample times. It may be started and stopped several times within one sample: only the time
+ * between a start and the next stop counts, and only that time's CPU and garbage collection.
+ */
+export interface Stopwatch {
+  start(): void;
+  stop(): void;
+  /** For work that was timed elsewhere (in Rust): counts it as if this stopwatch had run for it. */
+  add(timing: NativeTiming): void;
+}
+
+/** One cell, opened: the runner takes its warm-up runs and samples from it, then closes it. */
+export interface OpenCell {
+  /** What every sample must return; a sample that returns anything else makes the cell `failed`. */
+  readonly expected: Checksum;
+  /**
+   * One execution of the cell's work. Times its lane's work alone with the stopwatch, consumes or verifies every value
+   * (untimed where the lane is a writer), and returns what it read or, for a writer, what the engine now holds.
+   */
+  sample(stopwatch: Stopwatch, signal: AbortSignal): Promise<Checksum>;
+  close(): Promise<void>;
+}
+
+/** A cell of the expanded matrix, with what the runner needs to know besides its identity. */
+export interface PlannedCell {
+  readonly cell: Cell;
+  /** Cells of one group are interleaved sample by sample: the sides and lanes of one workload on one engine. */
+  readonly group: string;
+  /** The lane on the `rust` side that this cell is compared with; absent on the `rust` side. */
+  readonly rustLane?: string;
+  /** Why the cell can't run here, where that is known before it is opened. */
+  readonly skip?: string;
+}
+
+/** What a run asks of a family. */
+export interface FamilyOptions {
+  readonly rows: number;
+  /** How many workers the cells of more than one worker have. */
+  readonly workers: number;
+  /** Engine URIs by engine name, e.g. `embedded` -> `embedded:/tmp/bench.duckdb`; absent: the engine's default. */
+  readonly engines: Readonly<Record<string, string>>;
+}
+
+/** A group of workloads over one schema. */
+export interface Family {
+  readonly name: string;
+  /** The sentence `boundary-bench list` shows. */
+  readonly description: string;
+  /** The number of rows where the user names none. */
+  readonly defaultRows: number;
+  /** Every cell of the family, before filters. */
+  plan(options: FamilyOptions): readonly PlannedCell[];
+  /** Prepares whatever the cells of a run share: engines, loaded tables. Untimed. */
+  open(options: FamilyOptions): Promise<OpenFamily>;
+}
+
+/** A family, opened for one run. */
+export interface OpenFamily {
+  /** Versions of the engines and clients in use, for the run's context. */
+  versions(): Promise<Readonly<Record<string, string>>>;
+  /** Opens a cell; a family prepares here, untimed, what this cell needs. */
+  openCell(planned: PlannedCell): Promise<OpenCell>;
+  close(): Promise<void>;
+}
