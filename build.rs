@@ -1,6 +1,27 @@
-//! The addon's build script: the linker flags that Node addons need. libduckdb is not looked up by path: the
-//! package loads `@duckdb/node-bindings` first, and the library loaded by it serves the addon as well.
+//! The addon's build script: the linker flags of Node addons, and what the addon tells of its own build. libduckdb is
+//! not looked up by path: the package loads `@duckdb/node-bindings` first, and the library that brings serves the
+//! addon as well.
+
+use std::process::Command;
 
 fn main() {
     napi_build::setup();
+    println!("cargo::rerun-if-env-changed=RUSTFLAGS");
+    println!("cargo::rustc-env=BOUNDARY_BENCH_TARGET_CPU={}", target_cpu());
+    println!("cargo::rustc-env=BOUNDARY_BENCH_RUSTC={}", rustc_version());
+}
+
+/// The value of `-C target-cpu`, if there is one.
+fn target_cpu() -> String {
+    let flags = std::env::var("CARGO_ENCODED_RUSTFLAGS").unwrap_or_default();
+    let given = flags.split(['\u{1f}', ' ']).find_map(|flag| {
+        flag.strip_prefix("-Ctarget-cpu=").or_else(|| flag.strip_prefix("target-cpu="))
+    });
+    given.unwrap_or("generic").to_owned()
+}
+
+fn rustc_version() -> String {
+    let rustc = std::env::var("RUSTC").unwrap_or_else(|_| "rustc".to_owned());
+    let output = Command::new(rustc).arg("--version").output();
+    output.map_or_else(|_| "unknown".to_owned(), |output| String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }

@@ -2,7 +2,7 @@ import type { CompletedRecord, Run, RunRecord, Verdict } from '../records/record
 import { ResultError } from '../records/result-error.js';
 import { type RatioInterval, verdictOf } from '../stats/ratio-interval.js';
 import { hardwareDifferences } from './hardware.js';
-import { hasFewSamples, rateRatio } from './rate-ratio.js';
+import { rateRatio } from './rate-ratio.js';
 
 /** The part of its speed that a cell may lose before it counts as a regression. */
 export const DEFAULT_THRESHOLD = 0.05;
@@ -21,8 +21,6 @@ export interface CellComparison extends RatioInterval {
   readonly verdict: Verdict;
   /** Whether the whole interval lies below 1 - threshold. */
   readonly regressed: boolean;
-  /** Whether a side has too few samples for the interval to be trusted. */
-  readonly fewSamples: boolean;
 }
 
 export interface RunComparison {
@@ -85,12 +83,12 @@ function compareCell(before: RunRecord, after: RunRecord, threshold: number): Ce
   if (before.outcome !== 'completed' || after.outcome !== 'completed') return undefined;
   const interval = rateRatio(after, before);
   if (interval === undefined) return undefined;
+  const verdict = verdictOf(interval);
   return {
     before,
     after,
     ...interval,
-    verdict: verdictOf(interval),
-    regressed: interval.high < 1 - threshold,
-    fewSamples: hasFewSamples(before, after),
+    verdict,
+    regressed: verdict === 'slower' && interval.high < 1 - threshold,
   };
 }

@@ -80,8 +80,11 @@ export function formatBytes(bytes: number | undefined): string {
   return mebibytes < 1023.5 ? `${mebibytes.toFixed(0)} MiB` : `${(bytes / 1024 ** 3).toFixed(1)} GiB`;
 }
 
+/** A fraction as a percentage: `38%`, and with a decimal below ten, `4.2%`. */
 export function formatPercent(fraction: number | undefined): string {
-  return fraction === undefined ? UNKNOWN : `${(fraction * 100).toFixed(0)}%`;
+  if (fraction === undefined) return UNKNOWN;
+  const percent = fraction * 100;
+  return `${percent.toFixed(percent !== 0 && percent < 9.95 ? 1 : 0)}%`;
 }
 
 /** A factor, `1.2×`. */
@@ -93,6 +96,11 @@ export function formatFactor(ratio: number): string {
 export function formatFactorInterval({ ratio, low, high }: Ratio): string {
   const decimals = factorDecimals([ratio, low, high]);
   return `${ratio.toFixed(decimals)}× (${low.toFixed(decimals)}–${high.toFixed(decimals)})`;
+}
+
+/** The factor alone, with the decimals that its interval would have beside it. */
+export function formatFactorBesideInterval({ ratio, low, high }: Ratio): string {
+  return `${ratio.toFixed(factorDecimals([ratio, low, high]))}×`;
 }
 
 /** An interval alone, `1.1–1.3`, with the decimals that its factor would have beside it. */
@@ -107,12 +115,18 @@ interface Ratio {
   readonly high: number;
 }
 
-/** As few decimals as let no value but 1 itself read as 1: an interval above 1 must not seem to touch it. */
+/**
+ * As few decimals as let no value but 1 itself read as 1, since an interval above 1 must not seem to touch it, no value
+ * but 0 read as 0, and the ends of an interval read apart.
+ */
 function factorDecimals(values: readonly number[]): number {
-  const readsAsOne = (value: number, decimals: number): boolean =>
-    value !== 1 && Number(value.toFixed(decimals)) === 1;
+  // Beyond nine decimals, ratios differ by rounding alone.
+  const exact = new Set(values.map((value) => Number(value.toFixed(9))));
+  const misleads = (decimals: number): boolean =>
+    [...exact].some((value) => [0, 1].includes(Number(value.toFixed(decimals))) && ![0, 1].includes(value)) ||
+    new Set([...exact].map((value) => value.toFixed(decimals))).size < Math.min(2, exact.size);
   let decimals = values.every((value) => value >= 99.5) ? 0 : values.some((value) => value < 1) ? 2 : 1;
-  while (decimals < 4 && values.some((value) => readsAsOne(value, decimals))) decimals++;
+  while (decimals < 4 && misleads(decimals)) decimals++;
   return decimals;
 }
 

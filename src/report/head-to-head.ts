@@ -1,11 +1,8 @@
 import type { Comparison, CompletedRecord } from '../records/record.js';
-import { hasFewSamples } from '../compare/rate-ratio.js';
 import { type Table, columns } from './document.js';
-import { formatFactor, formatFactorInterval, formatInterval, formatShortRate } from './format.js';
+import { formatFactorBesideInterval, formatFactorInterval, formatInterval, formatShortRate } from './format.js';
 import { nameAndRatesOf, nameOf } from './labels.js';
-
-const OTHER_ROWS = ' †';
-const FEW_SAMPLES = ' ‡';
+import { marksOf, notesOf } from './marks.js';
 
 /** A table with what its marks mean, one line each. */
 export interface MarkedTable {
@@ -32,10 +29,10 @@ export function bestTable(comparisons: readonly Comparison[], recordOf: RecordOf
         pair.comparison.workload,
         nameAndRatesOf(pair.numerator),
         nameAndRatesOf(pair.denominator),
-        factorOf(pair.comparison) + marksOf(pair),
+        factorOf(pair.comparison) + marksOf(pair.numerator, pair.denominator),
       ]),
     },
-    notes: notesOf(pairs),
+    notes: notesOf(pairs.map((pair) => marksOf(pair.numerator, pair.denominator))),
   };
 }
 
@@ -53,13 +50,13 @@ export function laneTable(comparisons: readonly Comparison[], recordOf: RecordOf
           rust.lane === node.lane ? node.lane : `${node.lane} (Rust: ${rust.lane})`,
           `${nameOf(rust)}${place} — ${formatShortRate(rust.summary.rowsPerSecond)}`,
           `${nameOf(node)} — ${formatShortRate(node.summary.rowsPerSecond)}`,
-          formatFactor(comparison.ratio) + marksOf(pair),
+          formatFactorBesideInterval(comparison) + marksOf(pair.numerator, pair.denominator),
           formatInterval(comparison),
           comparison.verdict === 'no difference' ? comparison.verdict : `Node ${comparison.verdict}`,
         ];
       }),
     },
-    notes: notesOf(pairs),
+    notes: notesOf(pairs.map((pair) => marksOf(pair.numerator, pair.denominator))),
   };
 }
 
@@ -76,21 +73,4 @@ function factorOf(comparison: Comparison): string {
   return comparison.verdict === 'no difference'
     ? `no difference (${formatInterval(comparison)})`
     : formatFactorInterval(comparison);
-}
-
-function marksOf({ numerator, denominator }: Pair): string {
-  const rows = numerator.rows === denominator.rows ? '' : OTHER_ROWS;
-  return rows + (hasFewSamples(numerator, denominator) ? FEW_SAMPLES : '');
-}
-
-function notesOf(pairs: readonly Pair[]): string[] {
-  const marks = pairs.map(marksOf);
-  const notes: string[] = [];
-  if (marks.some((mark) => mark.includes(OTHER_ROWS))) {
-    notes.push('† The two cells were measured at different numbers of rows; their rows per second are compared.');
-  }
-  if (marks.some((mark) => mark.includes(FEW_SAMPLES))) {
-    notes.push('‡ Fewer than 5 samples on a side: the interval is narrower than the truth.');
-  }
-  return notes;
 }

@@ -39,10 +39,13 @@ export function ratioOfMedians(numerators: readonly number[], denominators: read
   return { ratio, low: quantileOfSorted(ratios, 0.025), high: quantileOfSorted(ratios, 0.975) };
 }
 
+/** Ratios nearer to 1 than this differ from it by the rounding of divisions, not by time. */
+const ROUNDING = 1e-9;
+
 /** `no difference` where the interval contains 1, its ends included. */
 export function verdictOf(interval: { readonly low: number; readonly high: number }): Verdict {
-  if (interval.low > 1) return 'faster';
-  if (interval.high < 1) return 'slower';
+  if (interval.low > 1 + ROUNDING) return 'faster';
+  if (interval.high < 1 - ROUNDING) return 'slower';
   return 'no difference';
 }
 

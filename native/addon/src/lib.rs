@@ -1,1 +1,10 @@
-//! x
+//! The addon: converts between JavaScript's values and the core's, and maps errors. It holds no algorithms.
+
+mod buffers;
+mod engine;
+mod errors;
+mod info;
+mod inserter;
+mod naive;
+mod reader;
+mod table;

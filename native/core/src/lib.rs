@@ -4,6 +4,7 @@
 //! written once, over the engine trait, so an engine gets all lanes and a lane works on all engines.
 
 pub mod checksum;
+pub mod decimal;
 pub mod engine;
 pub mod error;
 pub mod frame;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use arrow_array::{
-    Array, ArrayRef, BinaryArray, BooleanArray, PrimitiveArray, RecordBatch, StringArray,
+    ArrayRef, BinaryArray, BooleanArray, PrimitiveArray, RecordBatch, StringArray,
     types::{
         ArrowPrimitiveType, Date32Type, Decimal128Type, Float32Type, Float64Type, Int16Type, Int32Type, Int64Type,
         TimestampMicrosecondType,
@@ -229,10 +229,4 @@ impl Source<'_> {
     fn invalid(&self, row: usize, problem: String) -> Error {
         Error::InvalidValue { row: self.first_row + row as u64, column: self.column.name.clone(), problem }
     }
-}
-
-/// Whether two batches' arrays hold the same values: for tests of the lanes.
-#[cfg(test)]
-pub(crate) fn same_values(left: &dyn Array, right: &dyn Array) -> bool {
-    left.to_data() == right.to_data()
 }

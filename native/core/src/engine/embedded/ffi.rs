@@ -366,10 +366,6 @@ impl DataChunk {
         Self(unsafe { duckdb::duckdb_create_data_chunk(raw_types.as_mut_ptr(), raw_types.len() as u64) })
     }
 
-    pub(super) fn raw(&self) -> duckdb::duckdb_data_chunk {
-        self.0
-    }
-
     pub(super) fn rows(&self) -> usize {
         // SAFETY: the chunk lives. Its size is at most that of a vector.
         usize::try_from(unsafe { duckdb::duckdb_data_chunk_get_size(self.0) }).unwrap_or(0)

@@ -9,7 +9,7 @@ use libduckdb_sys as duckdb;
 
 use super::column_builder::{ColumnBuilder, Misfit};
 use super::ffi::{Connection, DataChunk, Prepared, QueryResult, Statements, c_string};
-use super::vector::{Mapping, VECTOR_ROWS, Vector, mapping, type_name};
+use super::vector::{Mapping, Vector, mapping, type_name};
 use super::{engine_error, interruptible};
 use crate::engine::cancel::CancelGuard;
 use crate::engine::{BatchStream, CancelToken, QueryOptions};
@@ -46,9 +46,6 @@ struct PartlyRead {
 impl EmbeddedStream {
     /// Starts the only statement of `sql`, which must be one that returns rows and changes nothing.
     pub(super) fn start(connection: Connection, sql: &str, options: &QueryOptions) -> Result<Self> {
-        if options.batch_rows == 0 {
-            return Err(Error::InvalidArgument("a batch needs at least one row".to_owned()));
-        }
         let statement = the_only_statement(&connection, sql)?;
         let cancel = options.cancel.clone();
         let interrupted = connection.clone();
@@ -66,13 +63,18 @@ impl EmbeddedStream {
             schema: arrow_schema_of(&columns),
             columns,
             mappings,
-            batch_rows: options.batch_rows,
+            batch_rows: options.batch_rows.max(1),
             expected_rows: 0,
             rows_before: 0,
             cancel,
             _guard: guard,
             connection,
         })
+    }
+
+    /// Where the values of each column come from.
+    pub(super) fn mappings(&self) -> &[Mapping] {
+        &self.mappings
     }
 
     /// The rows to read next; `None` at the end of the result.
@@ -234,8 +236,6 @@ fn unique_names<'a>(names: impl Iterator<Item = &'a str> + Clone) -> Vec<String>
         })
         .collect()
 }
-
-const _: () = assert!(VECTOR_ROWS % 64 == 0);
 
 #[cfg(test)]
 mod tests {

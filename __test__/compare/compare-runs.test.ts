@@ -1,0 +1,145 @@
+import { describe, expect, test } from 'vitest';
+import { compareRuns } from '../../src/compare/compare-runs.js';
+import type { HostContext, Run, RunRecord } from '../../src/records/record.js';
+import { renderComparisonMarkdown, renderComparisonTerminal } from '../../src/report/compare-report.js';
+import { around, completed, context, failed, runOf, sampleRun, skipped } from '../records/sample-run.js';
+
+const row = { side: 'rust', lane: 'row', variant: 'RowWriter' } as const;
+const staged = { side: 'napi', lane: 'staged-row', variant: 'RowInserter.addRow' } as const;
+const columns = { side: 'napi', lane: 'columns', variant: 'RowInserter.addColumns' } as const;
+const objects = { side: 'napi', lane: 'objects', variant: 'executeQuery', workload: 'query.full_scan' } as const;
+
+function on(host: Partial<HostContext>, records: readonly RunRecord[] = []): Run {
+  return { ...runOf(records), context: { ...context, host: { ...context.host, ...host } } };
+}
+
+test('a run against itself shows no difference', () => {
+  const comparison = compareRuns(sampleRun(), sampleRun());
+  expect(comparison.regressed).toBe(false);
+  expect(comparison.cells.map(({ ratio, verdict }) => [ratio, verdict])).toEqual(
+    comparison.cells.map(() => [1, 'no difference']),
+  );
+  expect(comparison.cells).toHaveLength(13);
+  expect(comparison.incomparable.map(({ outcome }) => outcome)).toEqual(['failed', 'skipped']);
+});
+
+test('tells every way in which two runs can differ', () => {
+  const before = runOf([
+    completed(row, around(1)),
+    completed(staged, around(1)),
+    completed(columns, [1]),
+    completed(objects, around(1)),
+    skipped({ ...row, engine: 'memory' }, 'not here'),
+    completed({ ...row, engine: 'gone' }, around(1)),
+  ]);
+  const after = runOf([
+    completed(row, around(1.25)),
+    completed(staged, around(0.8)),
+    completed({ ...columns, rows: 1_000_000 }, [0.1]),
+    failed(objects, 'BB_CHECKSUM_MISMATCH', 'expected 10, got 9'),
+    skipped({ ...row, engine: 'memory' }, 'not here'),
+    completed({ ...row, engine: 'new' }, around(1)),
+  ]);
+  const comparison = compareRuns(before, after);
+  expect(comparison.regressed).toBe(true);
+  expect(renderComparisonMarkdown(comparison)).toMatchInlineSnapshot(`
+    "| Cell | Before | After | After / before | Verdict |
+    | --- | ---: | ---: | ---: | --- |
+    | measurements/insert.bulk/row/rust/embedded/w1 | 10.0 M/s | 8.00 M/s | 0.80× (0.78–0.82) | regression |
+    | measurements/insert.bulk/staged-row/napi/embedded/w1 | 10.0 M/s | 12.5 M/s | 1.3× (1.2–1.3) | faster |
+    | measurements/insert.bulk/columns/napi/embedded/w1 | 10.0 M/s | 10.0 M/s | 1.00× (1.00–1.00) † ‡ | no difference |
+
+    † The two were measured at different numbers of rows; their rows per second are compared.
+
+    ‡ Fewer than 5 samples on a side: the interval is narrower than the truth.
+
+    Completed before, failed after:
+
+    - measurements/query.full_scan/objects/napi/embedded/w1: failed, BB_CHECKSUM_MISMATCH: expected 10, got 9
+
+    Not comparable, for want of a rate on a side:
+
+    - measurements/insert.bulk/row/rust/memory/w1: skipped, not here
+
+    Only in the earlier run:
+
+    - measurements/insert.bulk/row/rust/gone/w1
+
+    Only in the later run:
+
+    - measurements/insert.bulk/row/rust/new/w1
+
+    1 of 3 cells slower by more than 5.0%, 1 broken.
+    "
+  `);
+  expect(renderComparisonTerminal(comparison)).toMatchInlineSnapshot(`
+    "Cell                                                    Before     After         After / before  Verdict
+    ────────────────────────────────────────────────────  ────────  ────────  ─────────────────────  ─────────────
+    measurements/insert.bulk/row/rust/embedded/w1         10.0 M/s  8.00 M/s      0.80× (0.78–0.82)  regression
+    measurements/insert.bulk/staged-row/napi/embedded/w1  10.0 M/s  12.5 M/s         1.3× (1.2–1.3)  faster
+    measurements/insert.bulk/columns/napi/embedded/w1     10.0 M/s  10.0 M/s  1.00× (1.00–1.00) † ‡  no difference
+
+    † The two were measured at different numbers of rows; their rows per second are compared.
+
+    ‡ Fewer than 5 samples on a side: the interval is narrower than the truth.
+
+    Completed before, failed after:
+
+    - measurements/query.full_scan/objects/napi/embedded/w1: failed, BB_CHECKSUM_MISMATCH: expected 10, got 9
+
+    Not comparable, for want of a rate on a side:
+
+    - measurements/insert.bulk/row/rust/memory/w1: skipped, not here
+
+    Only in the earlier run:
+
+    - measurements/insert.bulk/row/rust/gone/w1
+
+    Only in the later run:
+
+    - measurements/insert.bulk/row/rust/new/w1
+
+    1 of 3 cells slower by more than 5.0%, 1 broken.
+    "
+  `);
+});
+
+test('a regression is an interval wholly below the threshold', () => {
+  const before = runOf([completed(row, [1, 1, 1, 1, 1])]);
+  const slower = (seconds: number): Run => runOf([completed(row, Array.from({ length: 5 }, () => seconds))]);
+  expect(compareRuns(before, slower(1.04)).regressed).toBe(false);
+  expect(compareRuns(before, slower(1.06)).regressed).toBe(true);
+  expect(compareRuns(before, slower(1.06), { threshold: 0.1 }).regressed).toBe(false);
+  expect(compareRuns(before, slower(1.001), { threshold: 0 }).regressed).toBe(true);
+  expect(compareRuns(before, runOf([completed(row, [0.9, 1.3, 1.3, 1.3, 0.9])])).regressed).toBe(false);
+  expect(() => compareRuns(before, before, { threshold: 5 })).toThrow(RangeError);
+});
+
+test('a cell that completed and now fails is a regression', () => {
+  const comparison = compareRuns(runOf([completed(row, around(1))]), runOf([failed(row, 'BB_X', 'broke')]));
+  expect(comparison.broken.map(({ id }) => id)).toEqual(['measurements/insert.bulk/row/rust/embedded/w1']);
+  expect(comparison.regressed).toBe(true);
+});
+
+describe('hardware', () => {
+  test.each<[string, Partial<HostContext>]>([
+    ['CPU', { cpu: 'Another CPU' }],
+    ['logical cores', { logicalCores: 4 }],
+    ['architecture', { arch: 'aarch64' }],
+    ['operating system', { os: 'Darwin 26.4' }],
+    ['memory in bytes', { memoryBytes: 32 * 1024 ** 3 }],
+    ['CPU limit', { cgroup: { memoryBytes: 8 * 1024 ** 3 } }],
+    ['memory limit', { cgroup: { cpus: 2 } }],
+  ])('another %s is refused unless forced', (what, host) => {
+    const compare = (force: boolean) => compareRuns(on({}), on(host), { force });
+    expect(() => compare(false)).toThrow(
+      expect.objectContaining({ code: 'BB_COMPARE_DIFFERENT_HARDWARE', message: expect.stringContaining(what) }),
+    );
+    expect(compare(true).hardwareDifferences).toEqual([expect.stringContaining(what)]);
+  });
+
+  test('a newer kernel, another governor and a little less memory are no other hardware', () => {
+    const alike = on({ os: 'Linux 6.9.1', governor: 'powersave', memoryBytes: 15.5 * 1024 ** 3 });
+    expect(compareRuns(on({}), alike).hardwareDifferences).toEqual([]);
+  });
+});

@@ -1,0 +1,112 @@
+import { expect, test } from 'vitest';
+import { comparisonsOf } from '../../src/compare/comparisons.js';
+import type { Comparison, RunRecord } from '../../src/records/record.js';
+import { around, completed, failed, rustLaneOf, skipped } from '../records/sample-run.js';
+
+function pairs(kind: Comparison['kind'], records: readonly RunRecord[]): string[] {
+  return comparisonsOf(records, rustLaneOf)
+    .filter((comparison) => comparison.kind === kind)
+    .map(({ numerator, denominator, ratio, verdict }) => {
+      const shorten = (id: string): string => id.replace('measurements/', '');
+      return `${shorten(numerator)} / ${shorten(denominator)} = ${ratio.toFixed(3)} ${verdict}`;
+    });
+}
+
+const rustRow = { side: 'rust', lane: 'row', variant: 'RowWriter' } as const;
+const staged = { side: 'napi', lane: 'staged-row', variant: 'RowInserter.addRow' } as const;
+const columns = { side: 'js', lane: 'columns', variant: 'makeTable' } as const;
+const rustColumns = { side: 'rust', lane: 'columns', variant: 'column slices' } as const;
+
+test('a Node cell is set against the fastest Rust flavor of its lane, on its engine with its workers', () => {
+  const records = [
+    completed({ ...rustRow, flavor: 'sync' }, around(0.5)),
+    completed({ ...rustRow, flavor: 'async' }, around(0.4)),
+    completed({ ...rustRow, flavor: 'async', workers: 2 }, around(0.1)),
+    completed({ ...rustRow, flavor: 'async', engine: 'memory' }, around(0.1)),
+    completed(staged, around(0.8)),
+    completed({ ...staged, workers: 2 }, around(0.2)),
+  ];
+  expect(pairs('lane', records)).toEqual([
+    'insert.bulk/staged-row/napi/embedded/w1 / insert.bulk/row/rust/embedded/async/w1 = 0.500 slower',
+    'insert.bulk/staged-row/napi/embedded/w2 / insert.bulk/row/rust/embedded/async/w2 = 0.500 slower',
+  ]);
+});
+
+test('an engine in JavaScript alone is set against memory, or embedded where memory can not do the workload', () => {
+  const onArrow = { ...columns, engine: 'apache-arrow' } as const;
+  const inMemory = { ...rustColumns, engine: 'memory' } as const;
+  const embedded = completed(rustColumns, around(0.25));
+  const node = completed(onArrow, around(0.5));
+  expect(pairs('lane', [node, embedded, completed(inMemory, around(0.125))])).toEqual([
+    'insert.bulk/columns/js/apache-arrow/w1 / insert.bulk/columns/rust/memory/w1 = 0.250 slower',
+  ]);
+  expect(pairs('lane', [node, embedded, skipped(inMemory, 'memory has no SQL')])).toEqual([
+    'insert.bulk/columns/js/apache-arrow/w1 / insert.bulk/columns/rust/embedded/w1 = 0.500 slower',
+  ]);
+  // A failure is no reason to compare with another engine.
+  expect(pairs('lane', [node, embedded, failed(inMemory, 'BB_X', 'broke')])).toEqual([]);
+});
+
+test('an engine that native code shares has no stand-in', () => {
+  const records = [
+    completed(columns, around(0.5)),
+    failed(rustColumns, 'BB_X', 'broke'),
+    completed({ ...rustColumns, engine: 'memory' }, around(0.1)),
+  ];
+  expect(pairs('lane', records)).toEqual([]);
+});
+
+test('rates are compared where the numbers of rows differ, and equal numbers are preferred', () => {
+  const node = completed({ ...staged, rows: 1_000_000 }, around(0.1));
+  const large = completed(rustRow, around(0.5));
+  expect(pairs('lane', [node, large])).toEqual([
+    'insert.bulk/staged-row/napi/embedded/w1 / insert.bulk/row/rust/embedded/w1 = 0.500 slower',
+  ]);
+  const small = { ...completed({ ...rustRow, rows: 1_000_000 }, around(0.1)), id: 'small' };
+  expect(pairs('lane', [node, large, small])).toEqual([
+    'insert.bulk/staged-row/napi/embedded/w1 / small = 1.000 no difference',
+  ]);
+});
+
+test('the best of each side meet, by engine and workers', () => {
+  const records = [
+    completed(rustRow, around(0.5)),
+    completed(rustColumns, around(0.2)),
+    completed(staged, around(0.4)),
+    completed(columns, around(0.8)),
+    completed({ ...rustColumns, workers: 2 }, around(0.1)),
+    completed({ ...columns, workers: 2 }, around(0.05)),
+    completed({ ...rustRow, engine: 'memory' }, around(0.01)),
+  ];
+  expect(pairs('best', records)).toEqual([
+    'insert.bulk/columns/rust/embedded/w1 / insert.bulk/staged-row/napi/embedded/w1 = 2.000 faster',
+    'insert.bulk/columns/rust/embedded/w2 / insert.bulk/columns/js/embedded/w2 = 0.500 slower',
+  ]);
+});
+
+test('the noise floor sets odd samples against even ones', () => {
+  const steady = completed(rustRow, [1, 2, 1, 2, 1]);
+  const few = completed(staged, [1, 1, 1]);
+  // Even samples take 1 s, odd ones 2 s: the odd ones have half the rate.
+  expect(comparisonsOf([steady, few], () => undefined).filter(({ kind }) => kind === 'noise-floor')).toEqual([
+    {
+      workload: 'insert.bulk',
+      lane: 'row',
+      engine: 'embedded',
+      workers: 1,
+      kind: 'noise-floor',
+      numerator: steady.id,
+      denominator: steady.id,
+      ratio: 0.5,
+      low: 0.5,
+      high: 0.5,
+      verdict: 'slower',
+    },
+  ]);
+});
+
+test('a cell that moved no rows takes part in nothing', () => {
+  expect(comparisonsOf([completed({ ...rustRow, rows: 0 }, around(1)), completed(staged, around(1))], rustLaneOf)).toEqual(
+    [expect.objectContaining({ kind: 'noise-floor', lane: 'staged-row' })],
+  );
+});

@@ -1,0 +1,105 @@
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import { expect, onTestFinished, test } from 'vitest';
+import type { Run, RunRecord } from '../../src/records/record.js';
+import { ResultError } from '../../src/records/result-error.js';
+import { parseRun, readRun, serializeRun } from '../../src/records/run-file.js';
+import { sampleRun } from './sample-run.js';
+
+const schema = JSON.parse(await readFile(new URL('../../schema/run.schema.json', import.meta.url), 'utf8'));
+const isValid = new Ajv2020({ allErrors: true, strict: true, strictRequired: false }).compile(schema);
+
+function accepts(value: unknown): boolean {
+  try {
+    parseRun(JSON.stringify(value));
+    return true;
+  } catch (error) {
+    if (error instanceof ResultError) return false;
+    throw error;
+  }
+}
+
+test('a full run follows the schema and comes back as it was', () => {
+  const text = serializeRun(sampleRun());
+  expect(isValid(JSON.parse(text)), JSON.stringify(isValid.errors)).toBe(true);
+  expect(parseRun(text)).toEqual(sampleRun());
+});
+
+/** One record of each kind, with one sample, and one comparison: all that the layout knows, and little of it twice. */
+function smallRun(): Run {
+  const { records, comparisons, ...rest } = sampleRun();
+  const kinds: ((record: RunRecord) => boolean)[] = [
+    (record) => record.outcome === 'completed' && record.flavor !== undefined,
+    (record) => record.outcome === 'completed' && record.latency !== undefined,
+    (record) => record.outcome === 'failed',
+    (record) => record.outcome === 'skipped',
+  ];
+  const kept = kinds.map((isKind) => records.find(isKind)!);
+  return {
+    ...rest,
+    records: kept.map((record) =>
+      record.outcome === 'completed' ? { ...record, samples: record.samples.slice(0, 1) } : record,
+    ),
+    comparisons: comparisons.slice(0, 1),
+  };
+}
+
+type Path = readonly (string | number)[];
+
+/** Every place in a JSON value but its root. */
+function placesIn(value: unknown, path: Path = []): Path[] {
+  const here = path.length === 0 ? [] : [path];
+  if (typeof value !== 'object' || value === null) return here;
+  const keys = Array.isArray(value) ? [...value.keys()] : Object.keys(value);
+  return [
+    ...here,
+    ...keys.flatMap((key) => placesIn((value as Record<string | number, unknown>)[key], [...path, key])),
+  ];
+}
+
+test('the reader and the schema refuse the same runs', () => {
+  const text = serializeRun(smallRun());
+  const changed = (path: Path, change: (parent: Record<string | number, unknown>, key: string | number) => void) => {
+    const run: unknown = JSON.parse(text);
+    const parent = path.slice(0, -1).reduce((value, key) => (value as Record<string | number, unknown>)[key], run);
+    change(parent as Record<string | number, unknown>, path.at(-1)!);
+    return run;
+  };
+  const replacements = [null, -1, 0, 0.5, 1, '', '12', 'rust', true, [], {}];
+  let refused = 0;
+  const paths = placesIn(JSON.parse(text));
+  for (const path of paths) {
+    const variants = replacements.map((replacement) => changed(path, (parent, key) => (parent[key] = replacement)));
+    // Leaving out an element would put a hole into a list, which JSON doesn't have.
+    if (typeof path.at(-1) === 'string') variants.push(changed(path, (parent, key) => delete parent[key]));
+    for (const variant of variants) {
+      const expected = isValid(variant);
+      expect(accepts(variant), `${path.join('.')}: ${JSON.stringify(isValid.errors?.[0])}`).toBe(expected);
+      if (!expected) refused++;
+    }
+  }
+  expect(refused).toBeGreaterThan(paths.length);
+});
+
+test.each([
+  ['not JSON', '{"schemaVersion":1,', 'BB_RESULT_FILE_NOT_JSON', 'a.json is not JSON'],
+  ['a list', '[]', 'BB_RESULT_FILE_SHAPE', 'a.json must be an object, but is []'],
+  ['no version', '{}', 'BB_RESULT_FILE_VERSION', 'a.json has schema version none; this version reads 1'],
+  ['a later version', '{"schemaVersion":2}', 'BB_RESULT_FILE_VERSION', 'a.json has schema version 2; this version reads 1'],
+  ['no context', '{"schemaVersion":1}', 'BB_RESULT_FILE_SHAPE', 'a.json.context is missing'],
+])('refuses %s', (_, content, code, message) => {
+  expect(() => parseRun(content, 'a.json')).toThrow(
+    expect.objectContaining({ code, message: expect.stringContaining(message) }),
+  );
+});
+
+test('reads a file, or says why it can not', async () => {
+  const directory = await mkdtemp(join(tmpdir(), 'boundary-bench-'));
+  onTestFinished(() => rm(directory, { recursive: true }));
+  const path = join(directory, 'run.json');
+  await expect(readRun(path)).rejects.toMatchObject({ name: 'ResultError', code: 'BB_RESULT_FILE_UNREADABLE' });
+  await writeFile(path, serializeRun(sampleRun()));
+  expect(await readRun(path)).toEqual(sampleRun());
+});

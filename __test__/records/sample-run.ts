@@ -1,0 +1,126 @@
+/** A small run with a cell of every kind, for the tests of the layers that read runs. */
+import { comparisonsOf } from '../../src/compare/comparisons.js';
+import type {
+  Cell,
+  CompletedRecord,
+  FailedRecord,
+  Run,
+  RunContext,
+  RunRecord,
+  Sample,
+  SkippedRecord,
+} from '../../src/records/record.js';
+import { summarize } from '../../src/stats/summary.js';
+
+export type CellFields = Partial<Cell> & Pick<Cell, 'lane' | 'side' | 'variant'>;
+
+export function cell(fields: CellFields): Cell {
+  const whole = {
+    family: 'measurements',
+    workload: 'insert.bulk',
+    engine: 'embedded',
+    workers: 1,
+    rows: 10_000_000,
+    ...fields,
+  };
+  const { family, workload, lane, side, engine, workers, flavor } = whole;
+  return {
+    id: [family, workload, lane, side, engine, ...(flavor === undefined ? [] : [flavor]), `w${workers}`].join('/'),
+    bytes: whole.rows * 24,
+    ...whole,
+  };
+}
+
+/** A completed record whose samples took `seconds`, with resources in proportion. */
+export function completed(fields: CellFields, seconds: readonly number[]): CompletedRecord {
+  const whole = cell(fields);
+  const samples = seconds.map(
+    (time, index): Sample => ({
+      seconds: time,
+      cpuUserSeconds: time * 0.75,
+      cpuSystemSeconds: time * 0.25,
+      mainThreadCpuSeconds: time * 0.5,
+      peakRssBytes: (256 + index) * 1024 ** 2,
+      gcSeconds: time * 0.125,
+      longestStallMs: 2 + index,
+    }),
+  );
+  return {
+    ...whole,
+    outcome: 'completed',
+    samples,
+    summary: summarize(samples, whole),
+    checksum: { rows: whole.rows, sums: { id: '49999995000000', value: 4999999500000.25 } },
+  };
+}
+
+export function failed(fields: CellFields, code: string, message: string): FailedRecord {
+  return { ...cell(fields), outcome: 'failed', error: { code, message } };
+}
+
+export function skipped(fields: CellFields, reason: string): SkippedRecord {
+  return { ...cell(fields), outcome: 'skipped', reason };
+}
+
+/** Five samples around `seconds`, within 2%. */
+export function around(seconds: number): number[] {
+  return [1.01, 0.99, 1, 1.02, 0.98].map((factor) => factor * seconds);
+}
+
+export const context: RunContext = {
+  startedAt: '2026-05-02T10:00:00.000Z',
+  host: {
+    os: 'Linux 6.8.0',
+    arch: 'x86_64',
+    cpu: 'Example CPU @ 2.50GHz',
+    physicalCores: 1,
+    logicalCores: 2,
+    governor: 'performance',
+    memoryBytes: 16 * 1024 ** 3,
+    cgroup: { cpus: 2, memoryBytes: 8 * 1024 ** 3 },
+  },
+  versions: { node: '20.19.0', v8: '11.3.244.8', rustc: '1.94.0', 'boundary-bench': '0.1.0', duckdb: '1.5.6' },
+  build: { profile: 'release', targetCpu: 'native', addonSha256: '0123456789abcdef'.repeat(4) },
+  git: { commit: '89abcdef01234567', dirty: true },
+  config: { rows: 10_000_000, samples: 5, only: ['embedded'] },
+};
+
+const RUST_LANES: Readonly<Record<string, string>> = { 'naive-row': 'row', 'staged-row': 'row', 'naive-objects': 'objects' };
+
+/** As the plan of a family says it: a Node lane is compared with the Rust lane of its own name unless another is named. */
+export const rustLaneOf = (id: string): string | undefined => {
+  const [, , lane = '', side] = id.split('/');
+  return side === 'rust' ? undefined : (RUST_LANES[lane] ?? lane);
+};
+
+export function runOf(records: readonly RunRecord[]): Run {
+  return { schemaVersion: 1, context, records, comparisons: comparisonsOf(records, rustLaneOf) };
+}
+
+const scan = { workload: 'query.full_scan' } as const;
+const aggregation = { workload: 'query.aggregation', rows: 10 } as const;
+
+export function sampleRun(): Run {
+  return runOf([
+    completed({ side: 'rust', lane: 'row', variant: 'RowWriter', flavor: 'sync' }, around(0.4)),
+    completed({ side: 'rust', lane: 'columns', variant: 'column slices', flavor: 'sync' }, around(0.31)),
+    completed({ side: 'rust', lane: 'columns', variant: 'column slices', flavor: 'async', workers: 2 }, around(0.2)),
+    completed({ side: 'napi', lane: 'naive-row', variant: 'each value crosses (naive)', flavor: 'async', rows: 1e6 }, around(0.8)),
+    completed({ side: 'napi', lane: 'staged-row', variant: 'RowInserter.addRow', flavor: 'async' }, around(0.43)),
+    completed({ side: 'napi', lane: 'columns', variant: 'RowInserter.addColumns', flavor: 'async' }, around(0.312)),
+    completed({ side: 'napi', lane: 'columns', variant: 'RowInserter.addColumns', flavor: 'async', workers: 2 }, around(0.25)),
+    completed({ ...scan, side: 'rust', lane: 'columnar', variant: 'column slices', flavor: 'sync', engine: 'memory' }, around(0.06)),
+    completed({ ...scan, side: 'napi', lane: 'columnar', variant: 'executeQueryColumnar', flavor: 'async', engine: 'memory' }, around(0.12)),
+    completed({ ...scan, side: 'js', lane: 'columnar', variant: 'apache-arrow column loop', flavor: 'sync', engine: 'apache-arrow' }, around(0.05)),
+    completed({ ...aggregation, side: 'napi', lane: 'columnar', variant: 'executeQueryColumnar', flavor: 'async' }, around(0.033)),
+    completed({ ...aggregation, side: 'js', lane: 'columnar', variant: '@duckdb/node-api columns', flavor: 'async' }, around(0.033)),
+    {
+      ...completed({ family: 'kv', workload: 'mget', side: 'napi', lane: 'batch', variant: 'client.mget', engine: 'redis', rows: 110_000 }, around(0.05)),
+      batch: 110,
+      threads: 4,
+      latency: { p50: 82, p90: 120, p95: 150, p99: 241.5, p999: 900, max: 1800.25, histogram: 'HISTFAAAAA==' },
+    },
+    failed({ ...scan, side: 'napi', lane: 'objects', variant: 'executeQuery' }, 'BB_CHECKSUM_MISMATCH', 'expected 10 | got 9\nrows'),
+    skipped({ ...aggregation, side: 'rust', lane: 'row', variant: 'RowWriter', engine: 'memory' }, 'memory has no SQL'),
+  ]);
+}

@@ -1,0 +1,84 @@
+import { expect, test } from 'vitest';
+import type { CompletedRecord } from '../../src/records/record.js';
+import { adviceFor } from '../../src/report/advice.js';
+import { around, completed, runOf } from '../records/sample-run.js';
+
+const rust = { side: 'rust', lane: 'columns', variant: 'column slices', flavor: 'sync' } as const;
+const addon = { side: 'napi', lane: 'columns', variant: 'RowInserter.addColumns', flavor: 'async' } as const;
+const javaScript = { side: 'js', lane: 'columns', variant: 'appender, chunks', flavor: 'async' } as const;
+const staged = { side: 'napi', lane: 'staged-row', variant: 'RowInserter.addRow', flavor: 'async' } as const;
+
+test('says what Rust would bring', () => {
+  const run = runOf([completed(rust, around(0.25)), completed(addon, around(0.5))]);
+  expect(adviceFor(run, 'embedded')).toEqual([
+    'insert.bulk on embedded: from Node use RowInserter.addColumns (20.0 M rows/s); Rust (sync column slices) would be 2.0× that.',
+  ]);
+});
+
+test('says when Rust would be slower', () => {
+  const run = runOf([completed(rust, around(1)), completed(addon, around(0.5))]);
+  expect(adviceFor(run, 'embedded')).toEqual([
+    'insert.bulk on embedded: from Node use RowInserter.addColumns (20.0 M rows/s); Rust would be slower, at 0.50×.',
+  ]);
+});
+
+test('says to stay in JavaScript where the addon is no faster', () => {
+  const faster = runOf([completed(rust, around(0.5)), completed(addon, around(0.5)), completed(javaScript, around(0.25))]);
+  expect(adviceFor(faster, 'embedded')).toEqual([
+    "insert.bulk on embedded: stay in JavaScript: appender, chunks (40.0 M rows/s) is 2.0× the addon's RowInserter.addColumns; it is 2.0× RowInserter.addColumns and saves 25 ns a row; Rust would be slower, at 0.50×.",
+  ]);
+  const level = runOf([completed(addon, around(0.5)), completed(javaScript, around(0.501))]);
+  expect(adviceFor(level, 'embedded')).toEqual([
+    "insert.bulk on embedded: stay in JavaScript: appender, chunks (20.0 M rows/s) is as fast as the addon's RowInserter.addColumns.",
+  ]);
+});
+
+test('compares a JavaScript-only engine with the addon where the Rust counterpart ran', () => {
+  const run = runOf([
+    completed({ ...rust, engine: 'memory' }, around(0.1)),
+    completed({ ...addon, engine: 'memory' }, around(0.2)),
+    completed({ ...javaScript, engine: 'flechette' }, around(0.4)),
+  ]);
+  expect(adviceFor(run, 'flechette')).toEqual([
+    "insert.bulk on flechette: in JavaScript use appender, chunks (25.0 M rows/s); the addon's RowInserter.addColumns on memory is 2.0× that; Rust on memory (sync column slices) would be 4.0× that.",
+  ]);
+});
+
+test('owns up to few samples', () => {
+  expect(adviceFor(runOf([completed(addon, [0.5])]), 'embedded')).toEqual([
+    'insert.bulk on embedded: from Node use RowInserter.addColumns (20.0 M rows/s). (From fewer than 5 samples.)',
+  ]);
+});
+
+test('says nothing of an engine that only Rust completed', () => {
+  expect(adviceFor(runOf([completed(rust, around(1))]), 'embedded')).toEqual([]);
+});
+
+test('a result of a few rows is told by its time', () => {
+  const few = { workload: 'query.aggregation', rows: 10 } as const;
+  const run = runOf([completed({ ...addon, ...few }, around(0.033)), completed({ ...staged, ...few }, around(0.066))]);
+  expect(adviceFor(run, 'embedded')).toEqual([
+    'query.aggregation on embedded: from Node use RowInserter.addColumns (33.0 ms); it is 2.0× RowInserter.addRow and saves 33.0 ms an execution.',
+  ]);
+});
+
+test('names the crossover where several numbers of rows were measured', () => {
+  const at = (fields: typeof addon | typeof staged, rows: number, seconds: number): CompletedRecord => {
+    const record = completed({ ...fields, rows }, around(seconds));
+    return { ...record, id: `${record.id}/r${rows}` };
+  };
+  const [small, middle, large] = [1_000, 100_000, 10_000_000];
+  const crossing = runOf([
+    at(addon, small, 0.002),
+    at(staged, small, 0.001),
+    at(addon, middle, 0.01),
+    at(staged, middle, 0.02),
+    at(addon, large, 0.5),
+    at(staged, large, 1),
+  ]);
+  expect(adviceFor(crossing, 'embedded')).toEqual([
+    'insert.bulk on embedded: from Node use RowInserter.addColumns (20.0 M rows/s); it is 2.0× RowInserter.addRow and saves 50 ns a row; so from 100K rows up, but at 1.00K rows use RowInserter.addRow.',
+  ]);
+  const always = runOf([at(addon, middle, 0.01), at(staged, middle, 0.02), at(addon, large, 0.5), at(staged, large, 1)]);
+  expect(adviceFor(always, 'embedded')[0]).toContain('; so at every number of rows measured, from 100K up.');
+});

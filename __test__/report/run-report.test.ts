@@ -1,0 +1,296 @@
+import { expect, test } from 'vitest';
+import { renderRunMarkdown, renderRunTerminal } from '../../src/report/run-report.js';
+import { sampleRun } from '../records/sample-run.js';
+
+test('a whole run as Markdown', () => {
+  expect(renderRunMarkdown(sampleRun())).toMatchInlineSnapshot(`
+    "# Boundary Bench
+
+    ## Hardware / software
+
+    - OS: Linux 6.8.0 (x86_64)
+    - CPU: Example CPU @ 2.50GHz (1 physical / 2 logical cores)
+    - CPU governor: performance
+    - Memory: 16.0 GiB
+    - Limited to: 2 CPUs, 8.0 GiB
+    - Rust: 1.94.0
+    - Node.js: 20.19.0
+    - V8: 11.3.244.8
+    - boundary-bench: 0.1.0
+    - duckdb: 1.5.6
+    - Build: release, target CPU native, addon 0123456789ab
+    - Commit: 89abcdef0123, with uncommitted changes
+    - Date: 2026-05-02T10:00:00.000Z
+
+    ## Engine: embedded
+
+    | Workload | Variant | Flavor | Rows | Time (s) | Rows/sec | MB/sec |
+    | --- | --- | --- | ---: | ---: | ---: | ---: |
+    | insert.bulk | rust · RowWriter | sync | 10.00M | 0.400 | 25.00 M/s | 572.2 |
+    | insert.bulk | rust · column slices | sync | 10.00M | 0.310 | 32.26 M/s | 738.3 |
+    | insert.bulk | rust · column slices × 2 | async | 10.00M | 0.200 | 50.00 M/s | 1144.4 |
+    | insert.bulk | napi · each value crosses (naive) | async | 1.00M | 0.800 | 1.25 M/s | 28.6 |
+    | insert.bulk | napi · RowInserter.addRow | async | 10.00M | 0.430 | 23.26 M/s | 532.3 |
+    | insert.bulk | napi · RowInserter.addColumns | async | 10.00M | 0.312 | 32.05 M/s | 733.6 |
+    | insert.bulk | napi · RowInserter.addColumns × 2 | async | 10.00M | 0.250 | 40.00 M/s | 915.5 |
+    | query.aggregation | napi · executeQueryColumnar | async | 10 | 0.033 | 303/s | 0.0 |
+    | query.aggregation | js · @duckdb/node-api columns | async | 10 | 0.033 | 303/s | 0.0 |
+
+    - insert.bulk on embedded: from Node use RowInserter.addColumns (32.1 M rows/s); it is 25.6× the naive-row lane (measured at 1.00M rows) and saves 769 ns a row; Rust would be no faster; RowInserter.addColumns × 2 reaches 40.0 M rows/s.
+    - query.aggregation on embedded: stay in JavaScript: @duckdb/node-api columns (33.0 ms) is as fast as the addon's executeQueryColumnar.
+
+    ### Rust vs Node.js, best against best
+
+    | Workload | Rust (best) | Node (best) | Rust factor |
+    | --- | --- | --- | ---: |
+    | insert.bulk | sync column slices — 32.3 M/s / 738.3 MB/s | napi · RowInserter.addColumns — 32.1 M/s / 733.6 MB/s | no difference (0.98–1.04) |
+    | insert.bulk | async column slices × 2 — 50.0 M/s / 1144.4 MB/s | napi · RowInserter.addColumns × 2 — 40.0 M/s / 915.5 MB/s | 1.3× (1.2–1.3) |
+
+    ### Rust vs Node.js, lane by lane
+
+    | Workload | Lane | Rust | Node | Node / Rust | 95% interval | Verdict |
+    | --- | --- | --- | --- | ---: | ---: | --- |
+    | insert.bulk | naive-row (Rust: row) | sync RowWriter — 25.0 M/s | napi · each value crosses (naive) — 1.25 M/s | 0.050× † | 0.049–0.052 | Node slower |
+    | insert.bulk | staged-row (Rust: row) | sync RowWriter — 25.0 M/s | napi · RowInserter.addRow — 23.3 M/s | 0.93× | 0.90–0.96 | Node slower |
+    | insert.bulk | columns | sync column slices — 32.3 M/s | napi · RowInserter.addColumns — 32.1 M/s | 0.99× | 0.96–1.02 | no difference |
+    | insert.bulk | columns | async column slices × 2 — 50.0 M/s | napi · RowInserter.addColumns × 2 — 40.0 M/s | 0.80× | 0.78–0.82 | Node slower |
+
+    † The two were measured at different numbers of rows; their rows per second are compared.
+
+    ### Where the time went
+
+    | Workload | Variant | Time (s) | CPU user (s) | CPU sys (s) | Main thread (s) | GC (s) | Longest stall (ms) | Peak RSS |
+    | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |
+    | insert.bulk | sync RowWriter | 0.400 | 0.300 | 0.100 | 0.200 | 0.050 | 6.0 | 260 MiB |
+    | insert.bulk | sync column slices | 0.310 | 0.232 | 0.077 | 0.155 | 0.039 | 6.0 | 260 MiB |
+    | insert.bulk | async column slices × 2 | 0.200 | 0.150 | 0.050 | 0.100 | 0.025 | 6.0 | 260 MiB |
+    | insert.bulk | napi · each value crosses (naive) | 0.800 | 0.600 | 0.200 | 0.400 | 0.100 | 6.0 | 260 MiB |
+    | insert.bulk | napi · RowInserter.addRow | 0.430 | 0.323 | 0.107 | 0.215 | 0.054 | 6.0 | 260 MiB |
+    | insert.bulk | napi · RowInserter.addColumns | 0.312 | 0.234 | 0.078 | 0.156 | 0.039 | 6.0 | 260 MiB |
+    | insert.bulk | napi · RowInserter.addColumns × 2 | 0.250 | 0.188 | 0.063 | 0.125 | 0.031 | 6.0 | 260 MiB |
+    | query.aggregation | napi · executeQueryColumnar | 0.033 | 0.025 | 0.008 | 0.017 | 0.004 | 6.0 | 260 MiB |
+    | query.aggregation | js · @duckdb/node-api columns | 0.033 | 0.025 | 0.008 | 0.017 | 0.004 | 6.0 | 260 MiB |
+
+    ## Engine: memory
+
+    | Workload | Variant | Flavor | Rows | Time (s) | Rows/sec | MB/sec |
+    | --- | --- | --- | ---: | ---: | ---: | ---: |
+    | query.full_scan | rust · column slices | sync | 10.00M | 0.060 | 166.67 M/s | 3814.7 |
+    | query.full_scan | napi · executeQueryColumnar | async | 10.00M | 0.120 | 83.33 M/s | 1907.3 |
+
+    - query.full_scan on memory: from Node use executeQueryColumnar (83.3 M rows/s); Rust (sync column slices) would be 2.0× that.
+
+    ### Rust vs Node.js, best against best
+
+    | Workload | Rust (best) | Node (best) | Rust factor |
+    | --- | --- | --- | ---: |
+    | query.full_scan | sync column slices — 167 M/s / 3814.7 MB/s | napi · executeQueryColumnar — 83.3 M/s / 1907.3 MB/s | 2.0× (1.9–2.1) |
+
+    ### Rust vs Node.js, lane by lane
+
+    | Workload | Lane | Rust | Node | Node / Rust | 95% interval | Verdict |
+    | --- | --- | --- | --- | ---: | ---: | --- |
+    | query.full_scan | columnar | sync column slices — 167 M/s | napi · executeQueryColumnar — 83.3 M/s | 0.50× | 0.49–0.52 | Node slower |
+
+    ### Where the time went
+
+    | Workload | Variant | Time (s) | CPU user (s) | CPU sys (s) | Main thread (s) | GC (s) | Longest stall (ms) | Peak RSS |
+    | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |
+    | query.full_scan | sync column slices | 0.060 | 0.045 | 0.015 | 0.030 | 0.007 | 6.0 | 260 MiB |
+    | query.full_scan | napi · executeQueryColumnar | 0.120 | 0.090 | 0.030 | 0.060 | 0.015 | 6.0 | 260 MiB |
+
+    ## Engine: apache-arrow
+
+    | Workload | Variant | Flavor | Rows | Time (s) | Rows/sec | MB/sec |
+    | --- | --- | --- | ---: | ---: | ---: | ---: |
+    | query.full_scan | js · apache-arrow column loop | sync | 10.00M | 0.050 | 200.00 M/s | 4577.6 |
+
+    - query.full_scan on apache-arrow: stay in JavaScript: apache-arrow column loop (200 M rows/s) is 2.4× the addon's executeQueryColumnar on memory; Rust on memory would be slower, at 0.83×.
+
+    ### Rust vs Node.js, lane by lane
+
+    | Workload | Lane | Rust | Node | Node / Rust | 95% interval | Verdict |
+    | --- | --- | --- | --- | ---: | ---: | --- |
+    | query.full_scan | columnar | sync column slices on memory — 167 M/s | js · apache-arrow column loop — 200 M/s | 1.20× | 1.16–1.24 | Node faster |
+
+    ### Where the time went
+
+    | Workload | Variant | Time (s) | CPU user (s) | CPU sys (s) | Main thread (s) | GC (s) | Longest stall (ms) | Peak RSS |
+    | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |
+    | query.full_scan | js · apache-arrow column loop | 0.050 | 0.038 | 0.013 | 0.025 | 0.006 | 6.0 | 260 MiB |
+
+    ## Engine: redis
+
+    | Benchmark | Throughput | Median | p99 | Batch | Threads | CPU |
+    | --- | ---: | ---: | ---: | ---: | ---: | ---: |
+    | mget, napi · client.mget | 2.20 M/s | 82 µs | 242 µs | 110 | 4 | 100% |
+
+    - mget on redis: from Node use client.mget (2.20 M rows/s).
+
+    ### Where the time went
+
+    | Workload | Variant | Time (s) | CPU user (s) | CPU sys (s) | Main thread (s) | GC (s) | Longest stall (ms) | Peak RSS |
+    | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |
+    | mget | napi · client.mget | 0.050 | 0.038 | 0.013 | 0.025 | 0.006 | 6.0 | 260 MiB |
+
+    ## Failed and skipped
+
+    | Cell | Outcome | Why |
+    | --- | --- | --- |
+    | measurements/query.full_scan/objects/napi/embedded/w1 | failed | BB_CHECKSUM_MISMATCH: expected 10 \\| got 9 rows |
+    | measurements/query.aggregation/row/rust/memory/w1 | skipped | memory has no SQL |
+
+    Noise floor (the odd against the even samples of one cell): 0.5% in the median of 13 cells, 0.5% at most.
+    "
+  `);
+});
+
+test('a whole run on a terminal', () => {
+  expect(renderRunTerminal(sampleRun())).toMatchInlineSnapshot(`
+    "Boundary Bench
+    ==============
+
+    Hardware / software
+    -------------------
+
+    - OS: Linux 6.8.0 (x86_64)
+    - CPU: Example CPU @ 2.50GHz (1 physical / 2 logical cores)
+    - CPU governor: performance
+    - Memory: 16.0 GiB
+    - Limited to: 2 CPUs, 8.0 GiB
+    - Rust: 1.94.0
+    - Node.js: 20.19.0
+    - V8: 11.3.244.8
+    - boundary-bench: 0.1.0
+    - duckdb: 1.5.6
+    - Build: release, target CPU native, addon 0123456789ab
+    - Commit: 89abcdef0123, with uncommitted changes
+    - Date: 2026-05-02T10:00:00.000Z
+
+    Engine: embedded
+    ----------------
+
+    Workload           Variant                            Flavor    Rows  Time (s)   Rows/sec  MB/sec
+    ─────────────────  ─────────────────────────────────  ──────  ──────  ────────  ─────────  ──────
+    insert.bulk        rust · RowWriter                   sync    10.00M     0.400  25.00 M/s   572.2
+    insert.bulk        rust · column slices               sync    10.00M     0.310  32.26 M/s   738.3
+    insert.bulk        rust · column slices × 2           async   10.00M     0.200  50.00 M/s  1144.4
+    insert.bulk        napi · each value crosses (naive)  async    1.00M     0.800   1.25 M/s    28.6
+    insert.bulk        napi · RowInserter.addRow          async   10.00M     0.430  23.26 M/s   532.3
+    insert.bulk        napi · RowInserter.addColumns      async   10.00M     0.312  32.05 M/s   733.6
+    insert.bulk        napi · RowInserter.addColumns × 2  async   10.00M     0.250  40.00 M/s   915.5
+    query.aggregation  napi · executeQueryColumnar        async       10     0.033      303/s     0.0
+    query.aggregation  js · @duckdb/node-api columns      async       10     0.033      303/s     0.0
+
+    - insert.bulk on embedded: from Node use RowInserter.addColumns (32.1 M rows/s); it is 25.6× the naive-row lane (measured at 1.00M rows) and saves 769 ns a row; Rust would be no faster; RowInserter.addColumns × 2 reaches 40.0 M rows/s.
+    - query.aggregation on embedded: stay in JavaScript: @duckdb/node-api columns (33.0 ms) is as fast as the addon's executeQueryColumnar.
+
+    Rust vs Node.js, best against best
+
+    Workload     Rust (best)                                       Node (best)                                                              Rust factor
+    ───────────  ────────────────────────────────────────────────  ─────────────────────────────────────────────────────────  ─────────────────────────
+    insert.bulk  sync column slices — 32.3 M/s / 738.3 MB/s        napi · RowInserter.addColumns — 32.1 M/s / 733.6 MB/s      no difference (0.98–1.04)
+    insert.bulk  async column slices × 2 — 50.0 M/s / 1144.4 MB/s  napi · RowInserter.addColumns × 2 — 40.0 M/s / 915.5 MB/s             1.3× (1.2–1.3)
+
+    Rust vs Node.js, lane by lane
+
+    Workload     Lane                    Rust                                Node                                          Node / Rust  95% interval  Verdict
+    ───────────  ──────────────────────  ──────────────────────────────────  ────────────────────────────────────────────  ───────────  ────────────  ─────────────
+    insert.bulk  naive-row (Rust: row)   sync RowWriter — 25.0 M/s           napi · each value crosses (naive) — 1.25 M/s     0.050× †   0.049–0.052  Node slower
+    insert.bulk  staged-row (Rust: row)  sync RowWriter — 25.0 M/s           napi · RowInserter.addRow — 23.3 M/s                0.93×     0.90–0.96  Node slower
+    insert.bulk  columns                 sync column slices — 32.3 M/s       napi · RowInserter.addColumns — 32.1 M/s            0.99×     0.96–1.02  no difference
+    insert.bulk  columns                 async column slices × 2 — 50.0 M/s  napi · RowInserter.addColumns × 2 — 40.0 M/s        0.80×     0.78–0.82  Node slower
+
+    † The two were measured at different numbers of rows; their rows per second are compared.
+
+    Where the time went
+
+    Workload           Variant                            Time (s)  CPU user (s)  CPU sys (s)  Main thread (s)  GC (s)  Longest stall (ms)  Peak RSS
+    ─────────────────  ─────────────────────────────────  ────────  ────────────  ───────────  ───────────────  ──────  ──────────────────  ────────
+    insert.bulk        sync RowWriter                        0.400         0.300        0.100            0.200   0.050                 6.0   260 MiB
+    insert.bulk        sync column slices                    0.310         0.232        0.077            0.155   0.039                 6.0   260 MiB
+    insert.bulk        async column slices × 2               0.200         0.150        0.050            0.100   0.025                 6.0   260 MiB
+    insert.bulk        napi · each value crosses (naive)     0.800         0.600        0.200            0.400   0.100                 6.0   260 MiB
+    insert.bulk        napi · RowInserter.addRow             0.430         0.323        0.107            0.215   0.054                 6.0   260 MiB
+    insert.bulk        napi · RowInserter.addColumns         0.312         0.234        0.078            0.156   0.039                 6.0   260 MiB
+    insert.bulk        napi · RowInserter.addColumns × 2     0.250         0.188        0.063            0.125   0.031                 6.0   260 MiB
+    query.aggregation  napi · executeQueryColumnar           0.033         0.025        0.008            0.017   0.004                 6.0   260 MiB
+    query.aggregation  js · @duckdb/node-api columns         0.033         0.025        0.008            0.017   0.004                 6.0   260 MiB
+
+    Engine: memory
+    --------------
+
+    Workload         Variant                      Flavor    Rows  Time (s)    Rows/sec  MB/sec
+    ───────────────  ───────────────────────────  ──────  ──────  ────────  ──────────  ──────
+    query.full_scan  rust · column slices         sync    10.00M     0.060  166.67 M/s  3814.7
+    query.full_scan  napi · executeQueryColumnar  async   10.00M     0.120   83.33 M/s  1907.3
+
+    - query.full_scan on memory: from Node use executeQueryColumnar (83.3 M rows/s); Rust (sync column slices) would be 2.0× that.
+
+    Rust vs Node.js, best against best
+
+    Workload         Rust (best)                                 Node (best)                                              Rust factor
+    ───────────────  ──────────────────────────────────────────  ────────────────────────────────────────────────────  ──────────────
+    query.full_scan  sync column slices — 167 M/s / 3814.7 MB/s  napi · executeQueryColumnar — 83.3 M/s / 1907.3 MB/s  2.0× (1.9–2.1)
+
+    Rust vs Node.js, lane by lane
+
+    Workload         Lane      Rust                          Node                                    Node / Rust  95% interval  Verdict
+    ───────────────  ────────  ────────────────────────────  ──────────────────────────────────────  ───────────  ────────────  ───────────
+    query.full_scan  columnar  sync column slices — 167 M/s  napi · executeQueryColumnar — 83.3 M/s        0.50×     0.49–0.52  Node slower
+
+    Where the time went
+
+    Workload         Variant                      Time (s)  CPU user (s)  CPU sys (s)  Main thread (s)  GC (s)  Longest stall (ms)  Peak RSS
+    ───────────────  ───────────────────────────  ────────  ────────────  ───────────  ───────────────  ──────  ──────────────────  ────────
+    query.full_scan  sync column slices              0.060         0.045        0.015            0.030   0.007                 6.0   260 MiB
+    query.full_scan  napi · executeQueryColumnar     0.120         0.090        0.030            0.060   0.015                 6.0   260 MiB
+
+    Engine: apache-arrow
+    --------------------
+
+    Workload         Variant                        Flavor    Rows  Time (s)    Rows/sec  MB/sec
+    ───────────────  ─────────────────────────────  ──────  ──────  ────────  ──────────  ──────
+    query.full_scan  js · apache-arrow column loop  sync    10.00M     0.050  200.00 M/s  4577.6
+
+    - query.full_scan on apache-arrow: stay in JavaScript: apache-arrow column loop (200 M rows/s) is 2.4× the addon's executeQueryColumnar on memory; Rust on memory would be slower, at 0.83×.
+
+    Rust vs Node.js, lane by lane
+
+    Workload         Lane      Rust                                    Node                                     Node / Rust  95% interval  Verdict
+    ───────────────  ────────  ──────────────────────────────────────  ───────────────────────────────────────  ───────────  ────────────  ───────────
+    query.full_scan  columnar  sync column slices on memory — 167 M/s  js · apache-arrow column loop — 200 M/s        1.20×     1.16–1.24  Node faster
+
+    Where the time went
+
+    Workload         Variant                        Time (s)  CPU user (s)  CPU sys (s)  Main thread (s)  GC (s)  Longest stall (ms)  Peak RSS
+    ───────────────  ─────────────────────────────  ────────  ────────────  ───────────  ───────────────  ──────  ──────────────────  ────────
+    query.full_scan  js · apache-arrow column loop     0.050         0.038        0.013            0.025   0.006                 6.0   260 MiB
+
+    Engine: redis
+    -------------
+
+    Benchmark                 Throughput  Median     p99  Batch  Threads   CPU
+    ────────────────────────  ──────────  ──────  ──────  ─────  ───────  ────
+    mget, napi · client.mget    2.20 M/s   82 µs  242 µs    110        4  100%
+
+    - mget on redis: from Node use client.mget (2.20 M rows/s).
+
+    Where the time went
+
+    Workload  Variant             Time (s)  CPU user (s)  CPU sys (s)  Main thread (s)  GC (s)  Longest stall (ms)  Peak RSS
+    ────────  ──────────────────  ────────  ────────────  ───────────  ───────────────  ──────  ──────────────────  ────────
+    mget      napi · client.mget     0.050         0.038        0.013            0.025   0.006                 6.0   260 MiB
+
+    Failed and skipped
+    ------------------
+
+    Cell                                                   Outcome  Why
+    ─────────────────────────────────────────────────────  ───────  ──────────────────────────────────────────────
+    measurements/query.full_scan/objects/napi/embedded/w1  failed   BB_CHECKSUM_MISMATCH: expected 10 | got 9 rows
+    measurements/query.aggregation/row/rust/memory/w1      skipped  memory has no SQL
+
+    Noise floor (the odd against the even samples of one cell): 0.5% in the median of 13 cells, 0.5% at most.
+    "
+  `);
+});

@@ -1,0 +1,67 @@
+import { expect, test } from 'vitest';
+import type { RunRecord } from '../../src/records/record.js';
+import { renderMarkdown, tableBlock } from '../../src/report/document.js';
+import { bestTable, laneTable } from '../../src/report/head-to-head.js';
+import { resourcesTable } from '../../src/report/resource-tables.js';
+import { resultsTable } from '../../src/report/results-table.js';
+import { around, completed, runOf } from '../records/sample-run.js';
+
+const rust = completed({ side: 'rust', lane: 'objects', variant: 'rows collected' }, around(0.25));
+const node = completed({ side: 'napi', lane: 'objects', variant: 'executeQuery', rows: 1_000_000 }, [0.125]);
+
+test('marks other numbers of rows and too few samples', () => {
+  const run = runOf([rust, node]);
+  const recordOf = (id: string) => [rust, node].find((record) => record.id === id);
+  const best = bestTable(run.comparisons, recordOf);
+  expect(renderMarkdown(tableBlock(best.table))).toMatchInlineSnapshot(`
+    "| Workload | Rust (best) | Node (best) | Rust factor |
+    | --- | --- | --- | ---: |
+    | insert.bulk | rows collected — 40.0 M/s / 915.5 MB/s | napi · executeQuery — 8.00 M/s / 183.1 MB/s | 5.0× (4.9–5.1) † ‡ |
+    "
+  `);
+  expect(best.notes).toEqual([
+    '† The two were measured at different numbers of rows; their rows per second are compared.',
+    '‡ Fewer than 5 samples on a side: the interval is narrower than the truth.',
+  ]);
+  expect(renderMarkdown(tableBlock(laneTable(run.comparisons, recordOf).table))).toMatchInlineSnapshot(`
+    "| Workload | Lane | Rust | Node | Node / Rust | 95% interval | Verdict |
+    | --- | --- | --- | --- | ---: | ---: | --- |
+    | insert.bulk | objects | rows collected — 40.0 M/s | napi · executeQuery — 8.00 M/s | 0.200× † ‡ | 0.196–0.204 | Node slower |
+    "
+  `);
+});
+
+test('tells cells of one variant apart by their lane, and keeps workloads together', () => {
+  const slices = { side: 'rust', variant: 'column slices', flavor: 'sync' } as const;
+  const records = [
+    completed({ ...slices, lane: 'columns' }, [1]),
+    completed({ ...slices, lane: 'columnar', workload: 'query.full_scan' }, [1]),
+    completed({ ...slices, lane: 'chunks' }, [1]),
+  ];
+  expect(renderMarkdown(tableBlock(resultsTable(records)))).toMatchInlineSnapshot(`
+    "| Workload | Variant | Flavor | Rows | Time (s) | Rows/sec | MB/sec |
+    | --- | --- | --- | ---: | ---: | ---: | ---: |
+    | insert.bulk | rust · column slices (columns) | sync | 10.00M | 1.000 | 10.00 M/s | 228.9 |
+    | insert.bulk | rust · column slices (chunks) | sync | 10.00M | 1.000 | 10.00 M/s | 228.9 |
+    | query.full_scan | rust · column slices | sync | 10.00M | 1.000 | 10.00 M/s | 228.9 |
+    "
+  `);
+});
+
+test('what was not measured reads as a dash', () => {
+  const { bytes: _, flavor: __, ...bare } = completed({ side: 'js', lane: 'objects', variant: 'toArray' }, [2]);
+  const { mebibytesPerSecond: ___, ...summary } = bare.summary;
+  const record = { ...bare, summary, samples: [{ seconds: 2 }] } satisfies RunRecord;
+  expect(renderMarkdown(tableBlock(resultsTable([record])))).toMatchInlineSnapshot(`
+    "| Workload | Variant | Flavor | Rows | Time (s) | Rows/sec | MB/sec |
+    | --- | --- | --- | ---: | ---: | ---: | ---: |
+    | insert.bulk | js · toArray | — | 10.00M | 2.000 | 5.00 M/s | — |
+    "
+  `);
+  expect(renderMarkdown(tableBlock(resourcesTable([record])))).toMatchInlineSnapshot(`
+    "| Workload | Variant | Time (s) | CPU user (s) | CPU sys (s) | Main thread (s) | GC (s) | Longest stall (ms) | Peak RSS |
+    | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |
+    | insert.bulk | js · toArray | 2.000 | — | — | — | — | — | — |
+    "
+  `);
+});

@@ -1,0 +1,139 @@
+//! Memory on its way between JavaScript and Rust.
+
+use std::ptr;
+
+use boundary_bench_core::slab::Slab;
+use napi::bindgen_prelude::{ArrayBuffer, JsObjectValue, Object, ToNapiValue, Unknown};
+use napi::{Env, JsValue, check_status, sys};
+use napi_derive::napi;
+
+use crate::errors::invalid;
+
+/// Memory that Rust owns alone and hands to JavaScript without a copy, as an `ArrayBuffer`. It comes back when
+/// JavaScript's buffer is collected or detached. Where external memory is refused (Electron), it is copied.
+pub struct Handover<T>(pub T);
+
+/// Memory at a fixed place for as long as its owner lives.
+pub trait FixedMemory: 'static {
+    /// Where the memory starts, and its length in bytes.
+    fn parts(&mut self) -> (*mut u8, usize);
+}
+
+impl FixedMemory for Slab {
+    fn parts(&mut self) -> (*mut u8, usize) {
+        (self.as_ptr(), self.as_slice().len())
+    }
+}
+
+impl FixedMemory for Vec<u8> {
+    fn parts(&mut self) -> (*mut u8, usize) {
+        (self.as_mut_ptr(), self.len())
+    }
+}
+
+impl<T: FixedMemory> ToNapiValue for Handover<T> {
+    unsafe fn to_napi_value(env: sys::napi_env, value: Self) -> napi::Result<sys::napi_value> {
+        let mut owner = value.0;
+        let (pointer, length) = owner.parts();
+        let env_handle = Env::from_raw(env);
+        // SAFETY: `pointer` is valid for `length` bytes until `owner` is dropped, which the finalizer does when
+        // JavaScript can no longer reach the memory; nobody else can reach it, since the owner was moved in.
+        let buffer = unsafe { ArrayBuffer::from_external(&env_handle, pointer, length, owner, |_, owner| drop(owner)) }?;
+        // SAFETY: the environment is the one the buffer was made in.
+        unsafe { ArrayBuffer::to_napi_value(env, buffer) }
+    }
+}
+
+/// Gives the memory of a frame back at once, instead of when it is garbage collected: detaches the buffer, whose views
+/// become empty. Does nothing to a buffer that is detached already.
+///
+/// Throws `BB_INVALID_ARGUMENT` for anything that can't be detached.
+#[napi(catch_unwind, ts_args_type = "buffer: ArrayBuffer")]
+pub fn release_frame(env: Env, buffer: Unknown<'_>) -> napi::Result<()> {
+    // SAFETY: both handles are those of the call under way; detaching runs no JavaScript.
+    let status = unsafe {
+        let mut is_buffer = false;
+        sys::napi_is_arraybuffer(env.raw(), buffer.raw(), &raw mut is_buffer);
+        if !is_buffer {
+            return Err(invalid("releaseFrame takes an ArrayBuffer"));
+        }
+        let mut detached = false;
+        sys::napi_is_detached_arraybuffer(env.raw(), buffer.raw(), &raw mut detached);
+        if detached {
+            return Ok(());
+        }
+        sys::napi_detach_arraybuffer(env.raw(), buffer.raw())
+    };
+    if status == sys::Status::napi_ok { Ok(()) } else { Err(invalid("the buffer can't be detached")) }
+}
+
+/// The elements of an array, read before any of their memory is looked at: reading an element may run a getter, which
+/// could detach the memory of another.
+pub fn elements<'env>(array: &Object<'env>) -> napi::Result<Vec<Unknown<'env>>> {
+    if !array.is_array()? {
+        return Err(invalid("expected an array"));
+    }
+    (0..array.get_array_length()?).map(|index| array.get_element(index)).collect()
+}
+
+/// The bytes of a `Uint8Array`, without a copy; empty if its buffer is detached.
+///
+/// # Safety
+/// The slice is valid until JavaScript runs again.
+pub unsafe fn bytes_of<'a>(env: Env, value: &Unknown<'_>) -> napi::Result<&'a [u8]> {
+    let mut kind = 0;
+    let mut length = 0;
+    let mut data = ptr::null_mut();
+    let mut buffer = ptr::null_mut();
+    let mut offset = 0;
+    let mut is_typed_array = false;
+    let mut is_unshared = false;
+    // SAFETY: the handles are those of the call under way and the out-pointers are valid for writing.
+    unsafe {
+        check_status!(sys::napi_is_typedarray(env.raw(), value.raw(), &raw mut is_typed_array))?;
+        if is_typed_array {
+            check_status!(sys::napi_get_typedarray_info(
+                env.raw(),
+                value.raw(),
+                &raw mut kind,
+                &raw mut length,
+                &raw mut data,
+                &raw mut buffer,
+                &raw mut offset
+            ))?;
+            check_status!(sys::napi_is_arraybuffer(env.raw(), buffer, &raw mut is_unshared))?;
+        }
+    }
+    if !is_typed_array || kind != sys::TypedarrayType::uint8_array {
+        return Err(invalid("expected a Uint8Array"));
+    }
+    if !is_unshared {
+        return Err(invalid("memory shared between threads can't be read safely; give a copy of it"));
+    }
+    if length == 0 || data.is_null() {
+        return Ok(&[]);
+    }
+    // SAFETY: Node-API says that `length` bytes are there, and no JavaScript runs before the caller is done.
+    Ok(unsafe { std::slice::from_raw_parts(data.cast::<u8>().cast_const(), length) })
+}
+
+/// As [`bytes_of`], where null and undefined are `None`.
+///
+/// # Safety
+/// As [`bytes_of`].
+pub unsafe fn optional_bytes_of<'a>(env: Env, value: &Unknown<'_>) -> napi::Result<Option<&'a [u8]>> {
+    match value.get_type()? {
+        napi::ValueType::Null | napi::ValueType::Undefined => Ok(None),
+        // SAFETY: the caller's promise.
+        _ => unsafe { bytes_of(env, value) }.map(Some),
+    }
+}
+
+/// A count that JavaScript gave as a number.
+pub fn count(value: f64, what: &str, most: u32) -> napi::Result<usize> {
+    if value.fract() == 0.0 && value >= 0.0 && value <= f64::from(most) {
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked: an integer of 0 to 2^32 - 1")]
+        return Ok(value as usize);
+    }
+    Err(invalid(format!("{what} must be an integer of 0 to {most}, not {value}")))
+}

@@ -1,0 +1,209 @@
+//! Engines as JavaScript sees them.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError, Weak};
+
+use boundary_bench_core::engine::{self as engines, CreateMode as CoreCreateMode, Engine as CoreEngine};
+use boundary_bench_core::lanes::ipc;
+use boundary_bench_core::table::TableDefinition;
+use boundary_bench_core::{Error, Result};
+use napi::Env;
+use napi::bindgen_prelude::{AsyncBlock, AsyncBlockBuilder};
+use napi_derive::napi;
+
+use crate::buffers::Handover;
+use crate::errors::{blocking, invalid, js};
+use crate::inserter::{NaiveInserter, RawInserter};
+use crate::reader::{Cancel, FrameReader, NaiveReader, query_options};
+use crate::table::TableSpec;
+
+/// Engines by the handles under which other threads of this process find them.
+static SHARED: LazyLock<Mutex<HashMap<u64, Weak<dyn CoreEngine>>>> = LazyLock::new(Mutex::default);
+
+/// What to do when the table to create exists.
+#[napi(string_enum = "camelCase")]
+pub enum CreateMode {
+    /// Fail with `BB_TABLE_EXISTS`.
+    Create,
+    /// Drop it with its rows, then create it.
+    Replace,
+    /// Leave it alone.
+    IfNotExists,
+}
+
+/// A place where rows live. Every call is a transaction of its own.
+#[napi]
+pub struct Engine {
+    engine: Mutex<Option<Arc<dyn CoreEngine>>>,
+}
+
+impl Engine {
+    fn of(engine: Arc<dyn CoreEngine>) -> Self {
+        Self { engine: Mutex::new(Some(engine)) }
+    }
+
+    fn get(&self) -> napi::Result<Arc<dyn CoreEngine>> {
+        let engine = self.engine.lock().unwrap_or_else(PoisonError::into_inner);
+        engine.clone().ok_or(Error::Closed("the connection")).map_err(js)
+    }
+
+    /// Runs blocking work on the engine, off the event loop.
+    async fn run<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Arc<dyn CoreEngine>) -> Result<T> + Send + 'static,
+    ) -> napi::Result<T> {
+        let engine = self.get()?;
+        blocking(move || work(&engine)).await
+    }
+}
+
+#[napi]
+impl Engine {
+    /// Opens `memory:`, `embedded:` or `embedded:/path/to/file.duckdb`. Two opens of one file share one engine.
+    #[napi(factory)]
+    pub async fn open(uri: String) -> napi::Result<Self> {
+        blocking(move || engines::open(&uri)).await.map(Self::of)
+    }
+
+    /// The engine that another thread of this process shared.
+    #[napi(factory, catch_unwind)]
+    pub fn attach(handle: String) -> napi::Result<Self> {
+        let shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
+        let engine = handle.parse().ok().and_then(|key: u64| shared.get(&key)).and_then(Weak::upgrade);
+        engine.map(Self::of).ok_or_else(|| invalid(format!("\"{handle}\" is no handle of an open engine of this process")))
+    }
+
+    /// A handle for `attach` in other threads of this process, good for as long as the engine is open somewhere.
+    #[napi(catch_unwind)]
+    pub fn share(&self) -> napi::Result<String> {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        let engine = self.get()?;
+        let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
+        shared.retain(|_, engine| engine.strong_count() > 0);
+        let known = shared.iter().find(|(_, other)| std::ptr::addr_eq(other.as_ptr(), Arc::as_ptr(&engine)));
+        let key = known.map_or_else(|| NEXT.fetch_add(1, Ordering::Relaxed), |(key, _)| *key);
+        shared.insert(key, Arc::downgrade(&engine));
+        Ok(key.to_string())
+    }
+
+    /// The engine's name.
+    #[napi(getter)]
+    pub fn name(&self) -> napi::Result<&'static str> {
+        Ok(self.get()?.name())
+    }
+
+    /// The version of the software that holds the rows.
+    #[napi(getter)]
+    pub fn version(&self) -> napi::Result<String> {
+        Ok(self.get()?.version())
+    }
+
+    /// Whether it runs SQL; otherwise only `SELECT <columns> FROM <table>` works.
+    #[napi(getter)]
+    pub fn sql(&self) -> napi::Result<bool> {
+        Ok(self.get()?.capabilities().sql)
+    }
+
+    /// Creates a table.
+    #[napi(catch_unwind)]
+    pub fn create_table(&self, env: &Env, table: TableSpec, mode: CreateMode) -> napi::Result<AsyncBlock<()>> {
+        let table = TableDefinition::try_from(table)?;
+        let mode = match mode {
+            CreateMode::Create => CoreCreateMode::Create,
+            CreateMode::Replace => CoreCreateMode::Replace,
+            CreateMode::IfNotExists => CoreCreateMode::IfNotExists,
+        };
+        let engine = self.get()?;
+        AsyncBlockBuilder::new(blocking(move || engine.create_table(&table, mode))).build(env)
+    }
+
+    /// The definition of a table.
+    #[napi]
+    pub async fn describe_table(&self, name: String) -> napi::Result<TableSpec> {
+        self.run(move |engine| engine.describe_table(&name)).await.map(TableSpec::from)
+    }
+
+    /// The names of all tables, sorted.
+    #[napi]
+    pub async fn list_tables(&self) -> napi::Result<Vec<String>> {
+        self.run(|engine| engine.list_tables()).await
+    }
+
+    /// Drops a table; resolves to false if there was none.
+    #[napi]
+    pub async fn drop_table(&self, name: String) -> napi::Result<bool> {
+        self.run(move |engine| engine.drop_table(&name)).await
+    }
+
+    /// Runs commands that return no rows, in one transaction; resolves to the number of rows changed.
+    #[napi(catch_unwind)]
+    pub fn execute(&self, env: &Env, sql: String, cancel: Option<&Cancel>) -> napi::Result<AsyncBlock<f64>> {
+        let engine = self.get()?;
+        let token = cancel.map(|cancel| cancel.token.clone()).unwrap_or_default();
+        let rows = async move { blocking(move || engine.execute(&sql, &token)).await.map(|rows| rows as f64) };
+        AsyncBlockBuilder::new(rows).build(env)
+    }
+
+    /// Begins an insert into the table `table.name`, which must have these columns.
+    #[napi(catch_unwind)]
+    pub fn inserter(&self, table: TableSpec) -> napi::Result<RawInserter> {
+        RawInserter::begin(self.get()?, table.try_into()?)
+    }
+
+    /// As `inserter`, for the naive lane.
+    #[napi(catch_unwind)]
+    pub fn naive_inserter(&self, table: TableSpec) -> napi::Result<NaiveInserter> {
+        NaiveInserter::begin(self.get()?, table.try_into()?)
+    }
+
+    /// Runs a query; resolves once its columns are known.
+    #[napi(catch_unwind)]
+    pub fn query(
+        &self,
+        env: &Env,
+        sql: String,
+        batch_rows: Option<f64>,
+        cancel: Option<&Cancel>,
+    ) -> napi::Result<AsyncBlock<FrameReader>> {
+        let options = query_options(batch_rows, cancel)?;
+        AsyncBlockBuilder::new(FrameReader::start(self.get()?, sql, options)).build(env)
+    }
+
+    /// As `query`, for the naive lane.
+    #[napi(catch_unwind)]
+    pub fn query_naive(
+        &self,
+        env: &Env,
+        sql: String,
+        batch_rows: Option<f64>,
+        cancel: Option<&Cancel>,
+    ) -> napi::Result<AsyncBlock<NaiveReader>> {
+        let options = query_options(batch_rows, cancel)?;
+        AsyncBlockBuilder::new(NaiveReader::start(self.get()?, sql, options)).build(env)
+    }
+
+    /// Runs a query; resolves to its whole result as one Arrow IPC stream.
+    #[napi(catch_unwind, ts_return_type = "Promise<ArrayBuffer>")]
+    pub fn query_to_arrow(
+        &self,
+        env: &Env,
+        sql: String,
+        batch_rows: Option<f64>,
+        cancel: Option<&Cancel>,
+    ) -> napi::Result<AsyncBlock<Handover<Vec<u8>>>> {
+        let options = query_options(batch_rows, cancel)?;
+        let engine = self.get()?;
+        let bytes = async move {
+            let written = blocking(move || ipc::write_stream(engine.query(&sql, &options)?.as_mut())).await;
+            written.map(Handover)
+        };
+        AsyncBlockBuilder::new(bytes).build(env)
+    }
+
+    /// Lets go of the engine; does nothing the second time. Inserts and queries under way keep it until they end.
+    #[napi]
+    pub fn close(&self) {
+        *self.engine.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+}

@@ -1,0 +1,30 @@
+//! The one place that turns the core's errors into JavaScript's.
+
+use boundary_bench_core::error::catch_panic;
+use boundary_bench_core::{Error, Result};
+use napi::bindgen_prelude::spawn_blocking;
+
+/// An error as JavaScript sees it. Node-API's error objects for promises have room for a text only, so the stable code
+/// leads it in brackets; the library over the addon makes it the error's `code`.
+pub fn to_js(error: &Error) -> napi::Error {
+    napi::Error::from_reason(format!("[{}] {error}", error.code()))
+}
+
+/// For `map_err` on results of the core.
+#[expect(clippy::needless_pass_by_value, reason = "map_err hands over the error")]
+pub fn js(error: Error) -> napi::Error {
+    to_js(&error)
+}
+
+/// An error of the caller's own making.
+pub fn invalid(message: impl Into<String>) -> napi::Error {
+    to_js(&Error::InvalidArgument(message.into()))
+}
+
+/// Runs blocking work off the event loop; a panic becomes an error.
+pub async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'static) -> napi::Result<T> {
+    match spawn_blocking(move || catch_panic(work)).await {
+        Ok(result) => result.map_err(js),
+        Err(error) => Err(to_js(&Error::Internal(error.to_string()))),
+    }
+}

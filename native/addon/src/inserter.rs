@@ -1,0 +1,170 @@
+//! Inserts as JavaScript sees them.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use arrow_schema::SchemaRef;
+use boundary_bench_core::engine::Engine;
+use boundary_bench_core::lanes::columns::{ColumnParts, batch_from_columns};
+use boundary_bench_core::lanes::inserter::Inserter;
+use boundary_bench_core::lanes::ipc::IpcReader;
+use boundary_bench_core::table::TableDefinition;
+use napi::Env;
+use napi::bindgen_prelude::{Object, Unknown};
+use napi_derive::napi;
+
+use crate::buffers::{bytes_of, count, elements, optional_bytes_of};
+use crate::errors::{invalid, js};
+
+/// Parts of a column in the array that `writeColumns` takes: validity, offsets, values.
+const PARTS: usize = 3;
+
+/// An insert into one table, whole batches at a time. Dropped without `execute`, it leaves nothing.
+#[napi]
+pub struct RawInserter {
+    inserter: Arc<Inserter>,
+    table: TableDefinition,
+    schema: SchemaRef,
+    ipc: Mutex<IpcReader>,
+}
+
+impl RawInserter {
+    pub fn begin(engine: Arc<dyn Engine>, table: TableDefinition) -> napi::Result<Self> {
+        let schema = table.to_arrow();
+        let ipc = Mutex::new(IpcReader::new(Arc::clone(&schema)));
+        let inserter = Arc::new(Inserter::begin(engine, table.clone()).map_err(js)?);
+        Ok(Self { inserter, table, schema, ipc })
+    }
+}
+
+#[napi]
+impl RawInserter {
+    /// Adds a batch of `rows` rows. `parts` holds three entries a column: the validity bitmap or null, the 32-bit
+    /// offsets (text and bytes only) or null, and the values, each a `Uint8Array`. The memory is copied, and can be
+    /// used again at once.
+    ///
+    /// Returns false to ask that `drained` be awaited before more is added. Throws, adding nothing, for wrong lengths
+    /// or values.
+    #[napi(catch_unwind, ts_args_type = "rows: number, parts: Array<Uint8Array | null>")]
+    pub fn write_columns(&self, env: Env, rows: f64, parts: Object<'_>) -> napi::Result<bool> {
+        let rows = count(rows, "rows", i32::MAX.cast_unsigned() - 1)?;
+        let values = elements(&parts)?;
+        if values.len() != PARTS * self.table.columns.len() {
+            return Err(invalid(format!(
+                "{} parts were given for {} columns, which take {PARTS} each",
+                values.len(),
+                self.table.columns.len()
+            )));
+        }
+        let columns = values
+            .as_chunks::<PARTS>()
+            .0
+            .iter()
+            .map(|[validity, offsets, values]| {
+                // SAFETY: no JavaScript runs until `batch_from_columns` has copied the bytes.
+                unsafe {
+                    Ok(ColumnParts {
+                        validity: optional_bytes_of(env, validity)?,
+                        offsets: optional_bytes_of(env, offsets)?,
+                        values: bytes_of(env, values)?,
+                    })
+                }
+            })
+            .collect::<napi::Result<Vec<_>>>()?;
+        batch_from_columns(&self.schema, &self.table.columns, rows, &columns, self.inserter.rows())
+            .and_then(|batch| self.inserter.write(batch))
+            .map_err(js)
+    }
+
+    /// Adds the batches in these bytes of an Arrow IPC stream: a slice of one, a whole one, or several. The bytes are
+    /// copied. Returns as `writeColumns`; throws, adding none of these bytes, when they can't be read or do not fit.
+    #[napi(catch_unwind, ts_args_type = "bytes: Uint8Array")]
+    pub fn write_ipc(&self, env: Env, bytes: Unknown<'_>) -> napi::Result<bool> {
+        // SAFETY: no JavaScript runs until `push` has copied the bytes.
+        let bytes = unsafe { bytes_of(env, &bytes) }?;
+        let mut ipc = self.ipc.lock().unwrap_or_else(PoisonError::into_inner);
+        let batches = ipc.push(bytes).map_err(js)?;
+        let mut go_on = true;
+        for batch in batches {
+            go_on = self.inserter.write(batch).map_err(js)?;
+        }
+        Ok(go_on)
+    }
+
+    /// Resolves when there is room for more.
+    #[napi]
+    pub async fn drained(&self) -> napi::Result<()> {
+        self.inserter.drained().await.map_err(js)
+    }
+
+    /// Publishes all rows at once; resolves to their number.
+    #[napi]
+    pub async fn execute(&self) -> napi::Result<f64> {
+        let finished = self.ipc.lock().unwrap_or_else(PoisonError::into_inner).finish();
+        if let Err(error) = finished {
+            self.inserter.abort_async().await;
+            return Err(js(error));
+        }
+        let rows = self.inserter.execute_async().await.map_err(js)?;
+        Ok(rows as f64)
+    }
+
+    /// Drops all rows. Does nothing after the end of the insert.
+    #[napi]
+    pub async fn abort(&self) -> napi::Result<()> {
+        self.inserter.abort_async().await;
+        Ok(())
+    }
+
+    /// The rows added so far.
+    #[napi(getter)]
+    pub fn rows(&self) -> f64 {
+        self.inserter.rows() as f64
+    }
+}
+
+/// Rows by value, for the naive lane: what most addons do.
+#[napi]
+pub struct NaiveInserter {
+    inserter: Arc<Inserter>,
+    table: TableDefinition,
+    schema: SchemaRef,
+}
+
+impl NaiveInserter {
+    pub fn begin(engine: Arc<dyn Engine>, table: TableDefinition) -> napi::Result<Self> {
+        let schema = table.to_arrow();
+        let inserter = Arc::new(Inserter::begin(engine, table.clone()).map_err(js)?);
+        Ok(Self { inserter, table, schema })
+    }
+}
+
+#[napi]
+impl NaiveInserter {
+    /// Adds rows, each an array of values in the columns' order; every value crosses by itself. Returns and throws as
+    /// `RawInserter.writeColumns`.
+    #[napi(catch_unwind, ts_args_type = "rows: unknown[][]")]
+    pub fn add_rows(&self, rows: Object<'_>) -> napi::Result<bool> {
+        let batch = crate::naive::batch_from_rows(&self.schema, &self.table.columns, &rows, self.inserter.rows())?;
+        self.inserter.write(batch).map_err(js)
+    }
+
+    /// Resolves when there is room for more.
+    #[napi]
+    pub async fn drained(&self) -> napi::Result<()> {
+        self.inserter.drained().await.map_err(js)
+    }
+
+    /// Publishes all rows at once; resolves to their number.
+    #[napi]
+    pub async fn execute(&self) -> napi::Result<f64> {
+        let rows = self.inserter.execute_async().await.map_err(js)?;
+        Ok(rows as f64)
+    }
+
+    /// Drops all rows. Does nothing after the end of the insert.
+    #[napi]
+    pub async fn abort(&self) -> napi::Result<()> {
+        self.inserter.abort_async().await;
+        Ok(())
+    }
+}

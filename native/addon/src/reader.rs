@@ -1,0 +1,111 @@
+//! Query results as JavaScript sees them.
+
+use std::sync::Arc;
+
+use arrow_array::RecordBatch;
+use boundary_bench_core::engine::{CancelToken, DEFAULT_BATCH_ROWS, Engine, QueryOptions};
+use boundary_bench_core::frame;
+use boundary_bench_core::lanes::reader::QueryReader;
+use boundary_bench_core::slab::Slab;
+use napi_derive::napi;
+
+use crate::buffers::{Handover, count};
+use crate::errors::js;
+use crate::naive::Objects;
+use crate::table::ColumnSpec;
+
+/// The most rows of a batch: a frame's offsets are 32 bits.
+const MOST_BATCH_ROWS: u32 = 1 << 24;
+
+/// Cancels the queries and commands that it was given to.
+#[napi]
+pub struct Cancel {
+    pub(crate) token: CancelToken,
+}
+
+#[napi]
+impl Cancel {
+    #[napi(constructor)]
+    #[expect(clippy::new_without_default, reason = "JavaScript's constructor")]
+    pub fn new() -> Self {
+        Self { token: CancelToken::default() }
+    }
+
+    /// Ends the work; what waits for it is rejected with `BB_ABORTED`.
+    #[napi]
+    pub fn cancel(&self) {
+        self.token.cancel();
+    }
+}
+
+/// The options of a query as JavaScript gives them.
+pub fn query_options(batch_rows: Option<f64>, cancel: Option<&Cancel>) -> napi::Result<QueryOptions> {
+    let batch_rows = match batch_rows {
+        None => DEFAULT_BATCH_ROWS,
+        Some(rows) => count(rows, "batchRows", MOST_BATCH_ROWS)?.max(1),
+    };
+    Ok(QueryOptions { batch_rows, cancel: cancel.map(|cancel| cancel.token.clone()).unwrap_or_default() })
+}
+
+/// A query's result, frame by frame. Dropping it ends the query.
+#[napi]
+pub struct FrameReader {
+    reader: QueryReader<Slab>,
+}
+
+impl FrameReader {
+    pub async fn start(engine: Arc<dyn Engine>, sql: String, options: QueryOptions) -> napi::Result<Self> {
+        let reader = QueryReader::start(engine, sql, options, |batch| frame::encode(&batch)).await.map_err(js)?;
+        Ok(Self { reader })
+    }
+}
+
+#[napi]
+impl FrameReader {
+    /// The result's columns.
+    #[napi(getter)]
+    pub fn columns(&self) -> Vec<ColumnSpec> {
+        self.reader.columns().iter().map(ColumnSpec::from).collect()
+    }
+
+    /// The next frame, or null at the end. Frames come in the query's order, also to calls under way at once.
+    #[napi(ts_return_type = "Promise<ArrayBuffer | null>")]
+    pub async fn next(&self) -> napi::Result<Option<Handover<Slab>>> {
+        Ok(self.reader.next().await.map_err(js)?.map(Handover))
+    }
+
+    /// Ends the query; calls of `next` are then rejected with `BB_ABORTED`.
+    #[napi]
+    pub fn cancel(&self) {
+        self.reader.cancel();
+    }
+}
+
+/// A query's result as arrays of objects, built by Node-API value by value: the naive lane.
+#[napi]
+pub struct NaiveReader {
+    reader: QueryReader<RecordBatch>,
+}
+
+impl NaiveReader {
+    pub async fn start(engine: Arc<dyn Engine>, sql: String, options: QueryOptions) -> napi::Result<Self> {
+        let reader = QueryReader::start(engine, sql, options, Ok).await.map_err(js)?;
+        Ok(Self { reader })
+    }
+}
+
+#[napi]
+impl NaiveReader {
+    /// The rows of the next batch, or null at the end.
+    #[napi(ts_return_type = "Promise<Array<Record<string, unknown>> | null>")]
+    pub async fn next(&self) -> napi::Result<Option<Objects>> {
+        let batch = self.reader.next().await.map_err(js)?;
+        Ok(batch.map(|batch| Objects::new(batch, self.reader.columns())))
+    }
+
+    /// As `FrameReader.cancel`.
+    #[napi]
+    pub fn cancel(&self) {
+        self.reader.cancel();
+    }
+}

@@ -1,0 +1,117 @@
+//! Table definitions as JavaScript objects.
+
+use boundary_bench_core::table::{Column, SqlType, TableDefinition};
+use napi_derive::napi;
+
+use crate::errors::invalid;
+
+/// The SQL type of a column.
+#[napi(string_enum = "lowercase")]
+pub enum ColumnKind {
+    /// `BOOLEAN`.
+    Bool,
+    /// `SMALLINT`, 16 bits.
+    SmallInt,
+    /// `INTEGER`, 32 bits.
+    Int,
+    /// `BIGINT`, 64 bits.
+    BigInt,
+    /// `REAL`, IEEE 754 binary32.
+    Real,
+    /// `DOUBLE`, IEEE 754 binary64.
+    Double,
+    /// `DECIMAL(precision, scale)`.
+    Decimal,
+    /// `VARCHAR`.
+    Text,
+    /// `BLOB`.
+    Bytes,
+    /// `DATE`: days since 1970-01-01.
+    Date,
+    /// `TIMESTAMP`: microseconds since 1970-01-01T00:00:00.
+    Timestamp,
+}
+
+/// A column of a table or of a query's result.
+#[napi(object)]
+pub struct ColumnSpec {
+    /// Unique within its table.
+    pub name: String,
+    /// The type of its values.
+    pub kind: ColumnKind,
+    /// All digits of a decimal, 1 to 38.
+    pub precision: Option<u8>,
+    /// A decimal's digits behind the point.
+    pub scale: Option<u8>,
+    /// Whether it may hold null.
+    pub nullable: bool,
+}
+
+/// A table's name and columns.
+#[napi(object)]
+pub struct TableSpec {
+    /// The table's name, unquoted.
+    pub name: String,
+    /// Its columns, in order.
+    pub columns: Vec<ColumnSpec>,
+}
+
+impl TryFrom<ColumnSpec> for Column {
+    type Error = napi::Error;
+
+    fn try_from(spec: ColumnSpec) -> napi::Result<Self> {
+        let sql_type = match spec.kind {
+            ColumnKind::Bool => SqlType::Bool,
+            ColumnKind::SmallInt => SqlType::SmallInt,
+            ColumnKind::Int => SqlType::Int,
+            ColumnKind::BigInt => SqlType::BigInt,
+            ColumnKind::Real => SqlType::Real,
+            ColumnKind::Double => SqlType::Double,
+            ColumnKind::Decimal => match (spec.precision, spec.scale) {
+                (Some(precision), Some(scale)) => SqlType::Decimal { precision, scale },
+                _ => return Err(invalid(format!("column \"{}\": a decimal needs precision and scale", spec.name))),
+            },
+            ColumnKind::Text => SqlType::Text,
+            ColumnKind::Bytes => SqlType::Bytes,
+            ColumnKind::Date => SqlType::Date,
+            ColumnKind::Timestamp => SqlType::Timestamp,
+        };
+        Ok(Self { name: spec.name, sql_type, nullable: spec.nullable })
+    }
+}
+
+impl From<&Column> for ColumnSpec {
+    fn from(column: &Column) -> Self {
+        let (kind, precision, scale) = match column.sql_type {
+            SqlType::Bool => (ColumnKind::Bool, None, None),
+            SqlType::SmallInt => (ColumnKind::SmallInt, None, None),
+            SqlType::Int => (ColumnKind::Int, None, None),
+            SqlType::BigInt => (ColumnKind::BigInt, None, None),
+            SqlType::Real => (ColumnKind::Real, None, None),
+            SqlType::Double => (ColumnKind::Double, None, None),
+            SqlType::Decimal { precision, scale } => (ColumnKind::Decimal, Some(precision), Some(scale)),
+            SqlType::Text => (ColumnKind::Text, None, None),
+            SqlType::Bytes => (ColumnKind::Bytes, None, None),
+            SqlType::Date => (ColumnKind::Date, None, None),
+            SqlType::Timestamp => (ColumnKind::Timestamp, None, None),
+        };
+        Self { name: column.name.clone(), kind, precision, scale, nullable: column.nullable }
+    }
+}
+
+impl TryFrom<TableSpec> for TableDefinition {
+    type Error = napi::Error;
+
+    fn try_from(spec: TableSpec) -> napi::Result<Self> {
+        let columns = spec.columns.into_iter().map(Column::try_from).collect::<napi::Result<_>>()?;
+        let table = Self { name: spec.name, columns };
+        table.validate().map_err(crate::errors::js)?;
+        Ok(table)
+    }
+}
+
+impl From<TableDefinition> for TableSpec {
+    fn from(table: TableDefinition) -> Self {
+        Self { columns: table.columns.iter().map(ColumnSpec::from).collect(), name: table.name }
+    }
+}

@@ -1,0 +1,116 @@
+//! What tables there are, and what columns they have.
+
+use arrow_array::Array;
+use arrow_array::cast::AsArray;
+
+use super::ffi::Connection;
+use super::stream::EmbeddedStream;
+use super::vector::Mapping;
+use crate::engine::{BatchStream, QueryOptions};
+use crate::table::{Column, TableDefinition};
+use crate::{Error, Result};
+
+/// `name` as SQL writes an identifier.
+pub(super) fn identifier(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
+}
+
+fn literal(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "''"))
+}
+
+/// The texts of the first column of a result.
+fn texts(connection: &Connection, sql: &str) -> Result<Vec<String>> {
+    let mut stream = EmbeddedStream::start(connection.clone(), sql, &QueryOptions::default())?;
+    let mut texts = Vec::new();
+    while let Some(batch) = stream.next_batch()? {
+        let column = batch.column(0).as_string::<i32>();
+        texts.extend((0..column.len()).map(|row| column.value(row).to_owned()));
+    }
+    Ok(texts)
+}
+
+/// The names of all tables of the current schema, sorted.
+pub(super) fn table_names(connection: &Connection) -> Result<Vec<String>> {
+    texts(
+        connection,
+        "SELECT table_name FROM duckdb_tables() WHERE database_name = current_database() \
+         AND schema_name = current_schema() AND NOT internal ORDER BY table_name",
+    )
+}
+
+/// Whether there is a table or a view of this name; names are compared without regard to case.
+pub(super) fn exists(connection: &Connection, name: &str) -> Result<bool> {
+    Ok(!of_table(connection, "column_name", name)?.is_empty())
+}
+
+fn of_table(connection: &Connection, expression: &str, name: &str) -> Result<Vec<String>> {
+    texts(
+        connection,
+        &format!(
+            "SELECT {expression} FROM duckdb_columns() WHERE database_name = current_database() \
+             AND schema_name = current_schema() AND lower(table_name) = lower({}) ORDER BY column_index",
+            literal(name)
+        ),
+    )
+}
+
+/// The columns of a table with the types they are stored in.
+fn stored_columns(connection: &Connection, name: &str) -> Result<Vec<(Column, Mapping)>> {
+    let nullable = of_table(connection, "is_nullable::VARCHAR", name)?;
+    if nullable.is_empty() {
+        return Err(Error::TableNotFound(name.to_owned()));
+    }
+    let sql = format!("SELECT * FROM {} LIMIT 0", identifier(name));
+    let mut stream = EmbeddedStream::start(connection.clone(), &sql, &QueryOptions::default())?;
+    // To its end, since dropping an unfinished query would interrupt the caller's transaction.
+    stream.next_batch()?;
+    let columns = stream.columns().iter().zip(stream.mappings()).zip(&nullable);
+    Ok(columns
+        .map(|((column, mapping), nullable)| (Column { nullable: nullable == "true", ..column.clone() }, *mapping))
+        .collect())
+}
+
+/// The definition of a table.
+pub(super) fn describe(connection: &Connection, name: &str) -> Result<TableDefinition> {
+    let columns = stored_columns(connection, name)?.into_iter().map(|(column, _)| column).collect();
+    Ok(TableDefinition { name: name.to_owned(), columns })
+}
+
+/// Checks that the table exists with exactly these columns.
+pub(super) fn check_columns(connection: &Connection, table: &TableDefinition) -> Result<()> {
+    let stored = stored_columns(connection, &table.name)?;
+    if stored.len() != table.columns.len() {
+        return Err(Error::SchemaMismatch(format!(
+            "table \"{}\" has {} columns, the definition given has {}",
+            table.name,
+            stored.len(),
+            table.columns.len()
+        )));
+    }
+    for ((column, mapping), given) in stored.iter().zip(&table.columns) {
+        if column != given {
+            return Err(Error::SchemaMismatch(format!(
+                "table \"{}\" has the column {} where the definition given has {}",
+                table.name,
+                in_sql(column),
+                in_sql(given)
+            )));
+        }
+        if !mapping.exact {
+            return Err(Error::Unsupported(format!(
+                "column \"{}\" of table \"{}\" has a type that can be read but not inserted to; declare it {}",
+                column.name,
+                table.name,
+                column.sql_type.to_sql()
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// A column as `CREATE TABLE` writes it.
+pub(super) fn in_sql(column: &Column) -> String {
+    let constraint = if column.nullable { "" } else { " NOT NULL" };
+    format!("{} {}{constraint}", identifier(&column.name), column.sql_type.to_sql())
+}

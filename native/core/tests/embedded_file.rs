@@ -1,0 +1,129 @@
+//! Database files of the embedded engine.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int64Type;
+use arrow_array::{ArrayRef, Int32Array, RecordBatch};
+use boundary_bench_core::Error;
+use boundary_bench_core::engine::{CancelToken, CreateMode, Engine, QueryOptions, open};
+use boundary_bench_core::table::{Column, SqlType, TableDefinition};
+
+/// A folder of its own for one test, removed at its end.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(test: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("boundary-bench-{test}-{}", std::process::id()));
+        std::fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+
+    fn uri(&self, file: &str) -> String {
+        uri(&self.0.join(file))
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        std::fs::remove_dir_all(&self.0).unwrap();
+    }
+}
+
+fn uri(path: &Path) -> String {
+    format!("embedded:{}", path.display())
+}
+
+fn table() -> TableDefinition {
+    let columns = vec![Column { name: "x".to_owned(), sql_type: SqlType::Int, nullable: false }];
+    TableDefinition { name: "t".to_owned(), columns }
+}
+
+fn batch(values: std::ops::Range<i32>) -> RecordBatch {
+    let array: ArrayRef = Arc::new(Int32Array::from_iter_values(values));
+    RecordBatch::try_new(table().to_arrow(), vec![array]).unwrap()
+}
+
+fn count(engine: &Arc<dyn Engine>) -> i64 {
+    let mut stream = engine.query("SELECT count(*) FROM t", &QueryOptions::default()).unwrap();
+    stream.next_batch().unwrap().unwrap().column(0).as_primitive::<Int64Type>().value(0)
+}
+
+#[test]
+fn a_file_keeps_what_was_committed_and_nothing_else() {
+    let folder = Folder::new("keeps");
+    let uri = folder.uri("rows.duckdb");
+    let engine = open(&uri).unwrap();
+    engine.create_table(&table(), CreateMode::Create).unwrap();
+    let mut committed = engine.ingest(&table()).unwrap();
+    committed.write(&batch(0..300_000)).unwrap();
+    committed.commit().unwrap();
+    let mut aborted = engine.ingest(&table()).unwrap();
+    aborted.write(&batch(0..300_000)).unwrap();
+    aborted.abort().unwrap();
+    let mut dropped = engine.ingest(&table()).unwrap();
+    dropped.write(&batch(0..300_000)).unwrap();
+    drop(dropped);
+    drop(engine);
+
+    let engine = open(&uri).unwrap();
+    assert_eq!(engine.describe_table("t").unwrap(), table());
+    assert_eq!(count(&engine), 300_000);
+}
+
+#[test]
+fn two_opens_of_a_file_are_one_database() {
+    let folder = Folder::new("shared");
+    let first = open(&folder.uri("rows.duckdb")).unwrap();
+    first.create_table(&table(), CreateMode::Create).unwrap();
+    let link = folder.0.join("link.duckdb");
+    std::os::unix::fs::symlink(folder.0.join("rows.duckdb"), &link).unwrap();
+    let ways = [folder.uri("rows.duckdb"), folder.uri("./rows.duckdb"), uri(&link)];
+    for way in &ways {
+        let other = open(way).unwrap();
+        other.execute("INSERT INTO t VALUES (1)", &CancelToken::default()).unwrap();
+    }
+    assert_eq!(count(&first), 3);
+}
+
+#[test]
+fn two_opens_in_memory_are_two_databases() {
+    let first = open("embedded:").unwrap();
+    first.create_table(&table(), CreateMode::Create).unwrap();
+    assert!(open("embedded:").unwrap().list_tables().unwrap().is_empty());
+}
+
+#[test]
+fn an_insert_and_a_query_keep_their_database_open() {
+    let folder = Folder::new("open");
+    let engine = open(&folder.uri("rows.duckdb")).unwrap();
+    engine.create_table(&table(), CreateMode::Create).unwrap();
+    let mut ingest = engine.ingest(&table()).unwrap();
+    drop(engine);
+    ingest.write(&batch(0..10)).unwrap();
+    assert_eq!(ingest.commit().unwrap(), 10);
+
+    let engine = open(&folder.uri("rows.duckdb")).unwrap();
+    let mut stream = engine.query("SELECT x FROM t", &QueryOptions::default()).unwrap();
+    drop(engine);
+    assert_eq!(stream.next_batch().unwrap().unwrap().num_rows(), 10);
+}
+
+#[test]
+fn what_cannot_be_opened_is_said_clearly() {
+    let folder = Folder::new("refused");
+    let text = folder.0.join("text.duckdb");
+    std::fs::write(&text, "this is no database, but it is long enough to be looked at. ".repeat(500)).unwrap();
+    let refused = |uri: &str| -> Error { open(uri).err().unwrap() };
+    for (uri, told) in [
+        (uri(&text), "not a valid DuckDB database"),
+        (uri(&folder.0), "it is a directory"),
+        (folder.uri("missing/rows.duckdb"), "No such file or directory"),
+    ] {
+        let error = refused(&uri);
+        assert_eq!(error.code(), "BB_ENGINE");
+        assert!(error.to_string().contains(told), "{error}");
+    }
+    assert_eq!(refused("embedded:/tmp/a\0b").code(), "BB_INVALID_ARGUMENT");
+}

@@ -1,0 +1,64 @@
+/** An error of this package. `code` is stable across releases and starts with `BB_`; the message is for people. */
+export class BoundaryError extends Error {
+  override readonly name = 'BoundaryError';
+  readonly code: string;
+  /** What to do about it, as a sentence, where there is something to do. */
+  readonly hint?: string;
+
+  constructor(code: string, message: string, options: { hint?: string | undefined; cause?: unknown } = {}) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    this.code = code;
+    if (options.hint !== undefined) this.hint = options.hint;
+  }
+}
+
+/** The code of an error that came without one of ours. */
+export const UNEXPECTED = 'BB_UNEXPECTED';
+
+/** The code of work that an `AbortSignal` ended. */
+export const ABORTED = 'BB_ABORTED';
+
+const OUR_CODE = /^BB_[A-Z0-9_]+$/;
+const CODE_IN_MESSAGE = /^\[(BB_[A-Z0-9_]+)\]\s*([\s\S]*)$/;
+
+/**
+ * Whatever was thrown, as a `BoundaryError`: its own `BB_` code is kept, a message `[BB_CODE] text` is taken apart, an
+ * `AbortError` becomes `BB_ABORTED`, and anything else `BB_UNEXPECTED`. Never throws.
+ */
+export function toBoundaryError(thrown: unknown): BoundaryError {
+  if (thrown instanceof BoundaryError) return thrown;
+  const { name, code, message, hint } = fieldsOf(thrown);
+  const coded = CODE_IN_MESSAGE.exec(message);
+  const options = { cause: thrown, hint };
+  if (code !== undefined && OUR_CODE.test(code)) return new BoundaryError(code, coded?.[2] ?? message, options);
+  if (coded !== null) return new BoundaryError(coded[1]!, coded[2]!, options);
+  if (name === 'AbortError') return new BoundaryError(ABORTED, message, options);
+  return new BoundaryError(UNEXPECTED, message, options);
+}
+
+interface ErrorFields {
+  readonly name?: string | undefined;
+  readonly code?: string | undefined;
+  readonly message: string;
+  readonly hint?: string | undefined;
+}
+
+function fieldsOf(thrown: unknown): ErrorFields {
+  if (typeof thrown !== 'object' || thrown === null) return { message: String(thrown) };
+  try {
+    const { name, code, message, hint } = thrown as Record<string, unknown>;
+    return {
+      name: stringOrNothing(name),
+      code: stringOrNothing(code),
+      message: stringOrNothing(message) || stringOrNothing(name) || 'an error without a message',
+      hint: stringOrNothing(hint),
+    };
+  } catch {
+    // A getter of the thrown object threw in its turn.
+    return { message: 'an error that cannot be read' };
+  }
+}
+
+function stringOrNothing(value: unknown): string | undefined {
+  return typeof value === 'string' ? value : undefined;
+}

@@ -1,0 +1,35 @@
+/** Functions made from source text, for loops that are specialised to a schema. */
+
+/** Kept compiled functions; beyond so many, the oldest goes, since the texts of queries have no bound. */
+const MOST_KEPT = 200;
+
+const kept = new Map<string, Function>();
+
+/** More columns than this are read and written by loops over the columns: generated functions have limits, too. */
+export const MOST_GENERATED_COLUMNS = 256;
+
+/** Whether this process may make functions from text: not under `--disallow-code-generation-from-strings`. */
+export const canGenerateCode: boolean = (() => {
+  try {
+    return new Function('return true')() === true;
+  } catch {
+    return false;
+  }
+})();
+
+/**
+ * The function with these parameters and this body. The same text gives the same function, which then keeps what V8
+ * has learned about it.
+ */
+export function generateFunction<F extends Function>(parameters: readonly string[], body: string): F {
+  const key = `${parameters.join()}\n${body}`;
+  let made = kept.get(key);
+  if (made === undefined) {
+    made = new Function(...parameters, `'use strict';\n${body}`);
+  } else {
+    kept.delete(key);
+  }
+  kept.set(key, made);
+  if (kept.size > MOST_KEPT) kept.delete(kept.keys().next().value!);
+  return made as F;
+}

@@ -1,0 +1,59 @@
+/** Decimals between JavaScript and a frame: 128-bit integers counting units of 10^-scale. */
+
+/** Powers of ten that a `number` holds exactly. */
+const NUMBER_POWERS = Array.from({ length: 16 }, (_, exponent) => 10 ** exponent);
+
+const DECIMAL = /^([+-]?)(\d*)(?:\.(\d*))?(?:[eE]([+-]?\d{1,6}))?$/;
+
+/** Why a value is no decimal of its column. */
+export class DecimalProblem {
+  readonly text: string;
+
+  constructor(text: string) {
+    this.text = text;
+  }
+}
+
+/**
+ * The units of 10^-scale in a decimal text, exactly: a `number` where it is a safe integer, else a `bigint`. A text
+ * with digits that the scale or the precision has no place for is a problem; nothing is rounded.
+ */
+export function parseDecimal(text: string, precision: number, scale: number): number | bigint | DecimalProblem {
+  const match = DECIMAL.exec(text);
+  const whole = match?.[2] ?? '';
+  const fraction = match?.[3] ?? '';
+  if (match === null || whole.length + fraction.length === 0) return new DecimalProblem('is not a decimal number');
+  // digits * 10^exponent is the number of units.
+  let digits = (whole + fraction).replace(/^0+/, '');
+  let exponent = Number(match[4] ?? 0) - fraction.length + scale;
+  if (digits === '') return 0;
+  if (exponent < 0) {
+    const kept = Math.max(0, digits.length + exponent);
+    if (/[1-9]/.test(digits.slice(kept))) {
+      return new DecimalProblem(`has more than the ${scale} digits that the column has behind the point`);
+    }
+    digits = digits.slice(0, kept);
+    exponent = 0;
+  }
+  if (digits.length + exponent > precision) {
+    return new DecimalProblem(`has more digits than DECIMAL(${precision}, ${scale})`);
+  }
+  const isNegative = match[1] === '-';
+  if (digits.length + exponent < NUMBER_POWERS.length) {
+    const units = Number(digits) * NUMBER_POWERS[exponent]!;
+    return isNegative ? -units : units;
+  }
+  const units = BigInt(digits) * 10n ** BigInt(exponent);
+  return isNegative ? -units : units;
+}
+
+/** The decimal text of so many units of 10^-scale, with `scale` digits behind the point: `-0.05` for -5 and 2. */
+export function formatDecimal(units: number | bigint, scale: number): string {
+  const isNegative = units < 0;
+  const digits = String(isNegative ? -units : units);
+  const sign = isNegative ? '-' : '';
+  if (scale === 0) return sign + digits;
+  const padded = digits.padStart(scale + 1, '0');
+  const point = padded.length - scale;
+  return `${sign}${padded.slice(0, point)}.${padded.slice(point)}`;
+}

@@ -1,0 +1,109 @@
+import { generateFunction } from './code-generation.js';
+import type { ColumnStage } from './column-stage.js';
+import type { Column } from './table-definition.js';
+
+/** What a stager's functions share. */
+export interface StagerState {
+  /** Rows staged and not yet sent. */
+  rows: number;
+  readonly capacity: number;
+}
+
+/** The ways to stage rows. Each says whether the stage is full; then it must be sent before the next call. */
+export interface StagerFunctions {
+  addArray(row: readonly unknown[]): boolean;
+  addObject(row: Readonly<Record<string, unknown>>): boolean;
+}
+
+/** Throws the error of a row that is not to be added, after taking back what it left in the stages. */
+export interface StagerFailures {
+  value(column: number, problem: string): never;
+  arity(length: number): never;
+}
+
+/**
+ * Functions specialised to the columns: no loop over columns, no dispatch on types, and no code but ours runs between
+ * the first and the last write of a row, since all values are read before the first is written.
+ */
+export function generateStager(
+  columns: readonly Column[],
+  stages: readonly ColumnStage[],
+  state: StagerState,
+  failures: StagerFailures,
+): StagerFunctions {
+  const make = generateFunction<(...bound: unknown[]) => StagerFunctions>(
+    ['stages', 'state', 'failures'],
+    stagerSource(columns),
+  );
+  return make(stages, state, failures);
+}
+
+function stagerSource(columns: readonly Column[]): string {
+  const setUp = columns.map((column, index) => stageVariables(column, index)).join('\n');
+  const byIndex = columns.map((_, index) => `const v${index} = row[${index}];`).join('\n');
+  const byName = columns.map(({ name }, index) => `const v${index} = row[${JSON.stringify(name)}];`).join('\n');
+  const store = storeSource(columns);
+  return `${setUp}
+return {
+  addArray(row) {
+    if (row.length !== ${columns.length}) failures.arity(row.length);
+${byIndex}
+${store}
+  },
+  addObject(row) {
+${byName}
+${store}
+  },
+};`;
+}
+
+function stageVariables({ type }: Column, index: number): string {
+  const stage = `const s${index} = stages[${index}];`;
+  switch (type.kind) {
+    case 'bigint':
+    case 'timestamp':
+      return `${stage} const c${index} = s${index}.halves;`;
+    case 'decimal':
+    case 'text':
+    case 'bytes':
+      return stage;
+    default:
+      return `${stage} const c${index} = s${index}.values;`;
+  }
+}
+
+/** Writes the values v0, v1, ... into row n. */
+function storeSource(columns: readonly Column[]): string {
+  const writes = columns.map(({ type }, index) => {
+    const fast = FAST_WRITES[type.kind]?.(`v${index}`, `c${index}`) ?? '';
+    return `${fast} { const problem = s${index}.put(n, v${index}); if (problem !== undefined) failures.value(${index}, problem); }`;
+  });
+  const isFull = columns.flatMap(({ type }, index) =>
+    type.kind === 'text' || type.kind === 'bytes' ? [` || s${index}.isLarge(n + 1)`] : [],
+  );
+  return `const n = state.rows;
+${writes.join('\n')}
+state.rows = n + 1;
+return n + 1 === state.capacity${isFull.join('')};`;
+}
+
+/** What is written without a call; whatever fails the condition goes to the stage's own checks. */
+const FAST_WRITES: Readonly<Partial<Record<Column['type']['kind'], (value: string, target: string) => string>>> = {
+  bool: (value, target) => `if (${value} === true) ${target}[n] = 1; else if (${value} === false) ${target}[n] = 0; else`,
+  smallint: (value, target) =>
+    `if (typeof ${value} === 'number' && (${value} << 16 >> 16) === ${value}) ${target}[n] = ${value}; else`,
+  int: intWrite,
+  date: intWrite,
+  bigint: int64Write,
+  timestamp: int64Write,
+  real: (value, target) => `if (typeof ${value} === 'number' && Math.abs(${value}) < 3.4e38) ${target}[n] = ${value}; else`,
+  double: (value, target) => `if (typeof ${value} === 'number') ${target}[n] = ${value}; else`,
+};
+
+function intWrite(value: string, target: string): string {
+  return `if (typeof ${value} === 'number' && (${value} | 0) === ${value}) ${target}[n] = ${value}; else`;
+}
+
+function int64Write(value: string, target: string): string {
+  return `if (Number.isSafeInteger(${value})) { ${target}[2 * n] = ${value} | 0; ${target}[2 * n + 1] = Math.floor(${value} / 4294967296); } else`;
+}

@@ -1,0 +1,171 @@
+/**
+ * The advice lines: for each workload on an engine, which lane to use from Node, what it saves, and whether Rust would do
+ * better. Every figure comes from the records; what they don't show is not said.
+ */
+import { completedOf, contestOf, fastestOf, groupBy, identityOf, largestOfEach } from '../compare/cell-groups.js';
+import { isNodeSide } from '../compare/comparisons.js';
+import { rateRatio } from '../compare/rate-ratio.js';
+import type { Cell, CompletedRecord, Run } from '../records/record.js';
+import { SAMPLES_FOR_INTERVAL, verdictOf } from '../stats/ratio-interval.js';
+import { formatDuration, formatFactor, formatRowRate, formatRows } from './format.js';
+import { nameOf, variantOf } from './labels.js';
+
+/** Results smaller than this are paid for by the execution, not by the row. */
+const ROWS_PAID_BY_THE_ROW = 1000;
+
+/** One line for each workload that a Node cell completed on `engine`. */
+export function adviceFor(run: Run, engine: string): string[] {
+  const node = completedOf(run.records).filter((record) => record.engine === engine && isNodeSide(record.side));
+  return groupBy(node, workloadOf).flatMap((cells) => adviceOnWorkload(run, cells));
+}
+
+/** `cells`: the completed Node cells of one workload on one engine, with any number of workers. */
+function adviceOnWorkload(run: Run, cells: readonly CompletedRecord[]): string[] {
+  const contests = groupBy(cells, contestOf).sort((a, b) => workersOf(a[0]) - workersOf(b[0]));
+  const [first, ...wider] = contests;
+  const rivals = largestOfEach(first ?? []);
+  const best = recommended(rivals);
+  if (first === undefined || best === undefined) return [];
+  const clauses = [
+    choice(run, best, rivals),
+    gainOverSlowest(best, rivals),
+    rustInstead(run, best, rivals),
+    moreWorkers(best, wider),
+  ];
+  const advice = clauses.filter((clause) => clause !== undefined).join('; ');
+  const caution = best.samples.length < SAMPLES_FOR_INTERVAL ? ` (From fewer than ${SAMPLES_FOR_INTERVAL} samples.)` : '';
+  return [`${best.workload} on ${best.engine}: ${advice}${fromHowManyRows(best, first)}.${caution}`];
+}
+
+/** The fastest cell; a JavaScript one also where it can't be told from the fastest, since it needs no addon. */
+function recommended(rivals: readonly CompletedRecord[]): CompletedRecord | undefined {
+  const fastest = fastestOf(rivals);
+  const javaScript = fastestOf(rivals.filter((record) => record.side === 'js'));
+  if (fastest === undefined || javaScript === undefined) return fastest;
+  return verdict(fastest, javaScript) === 'no difference' ? javaScript : fastest;
+}
+
+function choice(run: Run, best: CompletedRecord, rivals: readonly CompletedRecord[]): string {
+  const named = `${variantOf(best)} (${speedOf(best)})`;
+  if (best.side !== 'js') return `from Node use ${named}`;
+  const addon = fastestOf(rivals.filter((record) => record.side === 'napi')) ?? addonElsewhere(run, best);
+  const ratio = addon && rateRatio(addon, best);
+  if (addon === undefined || ratio === undefined) return `in JavaScript use ${named}`;
+  const other = `the addon's ${variantOf(addon)}${placeOf(addon, best)}`;
+  switch (verdictOf(ratio)) {
+    case 'no difference':
+      return `stay in JavaScript: ${named} is as fast as ${other}`;
+    case 'slower':
+      return `stay in JavaScript: ${named} is ${formatFactor(1 / ratio.ratio)} ${other}`;
+    case 'faster':
+      return `in JavaScript use ${named}; ${other} is ${formatFactor(ratio.ratio)} that`;
+  }
+}
+
+/** For an engine in pure JavaScript, the addon's fastest cell on the engine where the run found its Rust counterpart. */
+function addonElsewhere(run: Run, best: CompletedRecord): CompletedRecord | undefined {
+  const rust = laneCounterpart(run, best);
+  if (rust === undefined) return undefined;
+  const addon = completedOf(run.records).filter(
+    (record) => record.side === 'napi' && contestOf(record) === contestOf(rust),
+  );
+  return fastestOf(largestOfEach(addon));
+}
+
+/** Against the naive lane of the addon where there is one, else against the slowest lane. */
+function gainOverSlowest(best: CompletedRecord, rivals: readonly CompletedRecord[]): string | undefined {
+  const others = rivals.filter((record) => record.id !== best.id);
+  const naive = others.find((record) => record.lane.startsWith('naive-'));
+  const baseline =
+    naive ??
+    others.reduce<CompletedRecord | undefined>(
+      (slowest, record) =>
+        slowest === undefined || record.summary.rowsPerSecond < slowest.summary.rowsPerSecond ? record : slowest,
+      undefined,
+    );
+  const ratio = baseline && rateRatio(best, baseline);
+  if (baseline === undefined || ratio === undefined || verdictOf(ratio) !== 'faster') return undefined;
+  const name = naive === undefined ? variantOf(baseline) : `the ${naive.lane} lane`;
+  const rows = baseline.rows === best.rows ? '' : ` (measured at ${formatRows(baseline.rows)} rows)`;
+  return `it is ${formatFactor(ratio.ratio)} ${name}${rows} and saves ${saving(best, baseline)}`;
+}
+
+/** The rate of a cell that moves many rows, the time of one that returns a few. */
+function speedOf({ rows, summary }: CompletedRecord): string {
+  return rows < ROWS_PAID_BY_THE_ROW ? formatDuration(summary.medianSeconds) : formatRowRate(summary.rowsPerSecond);
+}
+
+function saving(best: CompletedRecord, baseline: CompletedRecord): string {
+  const perRow = 1 / baseline.summary.rowsPerSecond - 1 / best.summary.rowsPerSecond;
+  return best.rows < ROWS_PAID_BY_THE_ROW
+    ? `${formatDuration(perRow * best.rows)} an execution`
+    : `${formatDuration(perRow)} a row`;
+}
+
+/** The run's best Rust cell of the contest, or on an engine without Rust, the counterpart of this lane. */
+function rustInstead(run: Run, best: CompletedRecord, rivals: readonly CompletedRecord[]): string | undefined {
+  const contest = run.comparisons.find(
+    (entry) => entry.kind === 'best' && rivals.some((record) => record.id === entry.denominator),
+  );
+  const rust = contest === undefined ? laneCounterpart(run, best) : recordOf(run, contest.numerator);
+  const ratio = rust && rateRatio(rust, best);
+  if (rust === undefined || ratio === undefined) return undefined;
+  const place = placeOf(rust, best);
+  switch (verdictOf(ratio)) {
+    case 'no difference':
+      return `Rust${place} would be no faster`;
+    case 'slower':
+      return `Rust${place} would be slower, at ${formatFactor(ratio.ratio)}`;
+    case 'faster':
+      return `Rust${place} (${nameOf(rust)}) would be ${formatFactor(ratio.ratio)} that`;
+  }
+}
+
+function laneCounterpart(run: Run, node: CompletedRecord): CompletedRecord | undefined {
+  const lane = run.comparisons.find((entry) => entry.kind === 'lane' && entry.numerator === node.id);
+  return lane && recordOf(run, lane.denominator);
+}
+
+function recordOf(run: Run, id: string): CompletedRecord | undefined {
+  return completedOf(run.records).find((record) => record.id === id);
+}
+
+function placeOf(cell: Cell, home: Cell): string {
+  return cell.engine === home.engine ? '' : ` on ${cell.engine}`;
+}
+
+function moreWorkers(best: CompletedRecord, wider: readonly (readonly CompletedRecord[])[]): string | undefined {
+  const fastest = fastestOf(wider.flatMap((cells) => largestOfEach(cells)));
+  if (fastest === undefined || verdict(fastest, best) !== 'faster') return undefined;
+  return `${variantOf(fastest)} reaches ${speedOf(fastest)}`;
+}
+
+/**
+ * From how many rows up the recommended cell is the fastest, where it and its rivals were measured at several numbers of
+ * rows; nothing otherwise.
+ */
+function fromHowManyRows(best: CompletedRecord, contest: readonly CompletedRecord[]): string {
+  const bySize = groupBy(contest, (record) => String(record.rows))
+    .filter((cells) => cells.length > 1 && cells.some((record) => identityOf(record) === identityOf(best)))
+    .sort((a, b) => b[0]!.rows - a[0]!.rows);
+  if (bySize.length < 2) return '';
+  const lost = bySize.findIndex((cells) => identityOf(recommended(cells)!) !== identityOf(best));
+  const smallest = bySize.at(lost === -1 ? -1 : lost - 1)![0]!.rows;
+  if (lost === -1) return `; so at every number of rows measured, from ${formatRows(smallest)} up`;
+  if (lost === 0) return '';
+  const other = recommended(bySize[lost]!)!;
+  return `; so from ${formatRows(smallest)} rows up, but at ${formatRows(other.rows)} rows use ${variantOf(other)}`;
+}
+
+function verdict(a: CompletedRecord, b: CompletedRecord): ReturnType<typeof verdictOf> | undefined {
+  const ratio = rateRatio(a, b);
+  return ratio && verdictOf(ratio);
+}
+
+function workloadOf(cell: Cell): string {
+  return JSON.stringify([cell.family, cell.workload, cell.transport]);
+}
+
+function workersOf(cell: Cell | undefined): number {
+  return cell?.workers ?? 1;
+}

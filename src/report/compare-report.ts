@@ -1,0 +1,63 @@
+import type { RunComparison } from '../compare/compare-runs.js';
+import type { RunRecord } from '../records/record.js';
+import { type Block, type Table, columns, list, paragraph, renderMarkdown, renderTerminal, tableBlock } from './document.js';
+import { formatFactorInterval, formatPercent, formatShortRate } from './format.js';
+import { marksOf, notesOf } from './marks.js';
+
+/** What `boundary-bench compare` prints, as Markdown. */
+export function renderComparisonMarkdown(comparison: RunComparison): string {
+  return renderMarkdown(comparisonDocument(comparison));
+}
+
+/** The same for a terminal. */
+export function renderComparisonTerminal(comparison: RunComparison): string {
+  return renderTerminal(comparisonDocument(comparison));
+}
+
+function comparisonDocument(comparison: RunComparison): Block[] {
+  return [
+    ...section('The runs are from different hardware:', comparison.hardwareDifferences),
+    ...tableBlock(cellsTable(comparison)),
+    ...notesOf(comparison.cells.map((cell) => marksOf(cell.before, cell.after))).map(paragraph),
+    ...section('Completed before, failed after:', comparison.broken.map(describe)),
+    ...section('Not comparable, for want of a rate on a side:', comparison.incomparable.map(describe)),
+    ...section('Only in the earlier run:', comparison.onlyBefore.map(describe)),
+    ...section('Only in the later run:', comparison.onlyAfter.map(describe)),
+    paragraph(conclusion(comparison)),
+  ];
+}
+
+function cellsTable({ cells }: RunComparison): Table {
+  return {
+    columns: columns('Cell', '>Before', '>After', '>After / before', 'Verdict'),
+    rows: cells.map((cell) => [
+      cell.after.id,
+      formatShortRate(cell.before.summary.rowsPerSecond),
+      formatShortRate(cell.after.summary.rowsPerSecond),
+      formatFactorInterval(cell) + marksOf(cell.before, cell.after),
+      cell.regressed ? 'regression' : cell.verdict,
+    ]),
+  };
+}
+
+function conclusion({ cells, broken, threshold }: RunComparison): string {
+  const regressions = cells.filter((cell) => cell.regressed).length;
+  const limit = `by more than ${formatPercent(threshold)}`;
+  const slower = `${regressions} of ${cells.length} cells slower ${limit}`;
+  return broken.length === 0 ? `${slower}.` : `${slower}, ${broken.length} broken.`;
+}
+
+function section(title: string, items: readonly string[]): Block[] {
+  return items.length === 0 ? [] : [paragraph(title), ...list(items)];
+}
+
+function describe(record: RunRecord): string {
+  switch (record.outcome) {
+    case 'completed':
+      return record.id;
+    case 'failed':
+      return `${record.id}: failed, ${record.error.code}: ${record.error.message}`;
+    case 'skipped':
+      return `${record.id}: skipped, ${record.reason}`;
+  }
+}

@@ -1,0 +1,81 @@
+import { completedOf, groupBy } from '../compare/cell-groups.js';
+import type { Comparison, Run, RunRecord } from '../records/record.js';
+import { median } from '../stats/quantile.js';
+import { adviceFor } from './advice.js';
+import { type Block, heading, list, paragraph, renderMarkdown, renderTerminal, tableBlock } from './document.js';
+import { formatPercent } from './format.js';
+import { type MarkedTable, bestTable, laneTable } from './head-to-head.js';
+import { hostLines } from './host-block.js';
+import { requestTable, resourcesTable } from './resource-tables.js';
+import { resultsTable, unfinishedTable } from './results-table.js';
+
+/** The whole of `run.md`. */
+export function renderRunMarkdown(run: Run): string {
+  return renderMarkdown(runDocument(run));
+}
+
+/** The same for a terminal. */
+export function renderRunTerminal(run: Run): string {
+  return renderTerminal(runDocument(run));
+}
+
+function runDocument(run: Run): Block[] {
+  const engines = groupBy(run.records, (record) => record.engine);
+  return [
+    heading(1, 'Boundary Bench'),
+    heading(2, 'Hardware / software'),
+    ...list(hostLines(run.context)),
+    ...engines.flatMap((records) => engineBlocks(run, records)),
+    ...unfinishedBlocks(run.records),
+    ...noiseBlocks(run.comparisons),
+  ];
+}
+
+/** `records`: those of one engine. */
+function engineBlocks(run: Run, records: readonly RunRecord[]): Block[] {
+  const engine = records[0]?.engine ?? '';
+  const completed = completedOf(records);
+  if (completed.length === 0) return [];
+  const byId = new Map(completedOf(run.records).map((record) => [record.id, record]));
+  const comparisons = run.comparisons.filter((comparison) => comparison.engine === engine);
+  return [
+    heading(2, `Engine: ${engine}`),
+    ...tableBlock(resultsTable(completed.filter((record) => record.latency === undefined))),
+    ...tableBlock(requestTable(completed)),
+    ...list(adviceFor(run, engine)),
+    ...headToHeadBlocks(
+      'Rust vs Node.js, best against best',
+      bestTable(comparisons, (id) => byId.get(id)),
+    ),
+    ...headToHeadBlocks(
+      'Rust vs Node.js, lane by lane',
+      laneTable(comparisons, (id) => byId.get(id)),
+    ),
+    heading(3, 'Where the time went'),
+    ...tableBlock(resourcesTable(completed)),
+  ];
+}
+
+function headToHeadBlocks(title: string, { table, notes }: MarkedTable): Block[] {
+  return table.rows.length === 0 ? [] : [heading(3, title), ...tableBlock(table), ...notes.map(paragraph)];
+}
+
+function unfinishedBlocks(records: readonly RunRecord[]): Block[] {
+  const blocks = tableBlock(unfinishedTable(records));
+  return blocks.length === 0 ? [] : [heading(2, 'Failed and skipped'), ...blocks];
+}
+
+/** How far the odd samples of a cell were from its even ones: differences this small are noise. */
+function noiseBlocks(comparisons: readonly Comparison[]): Block[] {
+  const noise = comparisons
+    .filter((comparison) => comparison.kind === 'noise-floor')
+    .map(({ ratio }) => Math.max(ratio, 1 / ratio) - 1);
+  if (noise.length === 0) return [];
+  const cells = noise.length === 1 ? '1 cell' : `${noise.length} cells`;
+  return [
+    paragraph(
+      `Noise floor (the odd against the even samples of one cell): ${formatPercent(median(noise))} in the median of ` +
+        `${cells}, ${formatPercent(Math.max(...noise))} at most.`,
+    ),
+  ];
+}

@@ -1,0 +1,110 @@
+import type { Checksum, RunRecord, Sample } from '../records/record.js';
+import { summarize } from '../stats/summary.js';
+import type { OpenCell, PlannedCell } from '../workloads/workload.js';
+import { toBoundaryError } from '../errors.js';
+import { verifyChecksum } from './checksum.js';
+import type { RunListener } from './events.js';
+import type { CollectGarbage } from './garbage-collection.js';
+import type { ResourceReader } from './resources.js';
+import { SampleStopwatch } from './sample-stopwatch.js';
+import type { Contestant, Ending, Execution } from './schedule.js';
+
+/** What the measurements of a run have in common. */
+export interface Instruments {
+  readonly resources: ResourceReader;
+  /**
+   * Runs before each execution, untimed, so that no cell pays for the garbage of another: an execution's own garbage
+   * counts where it is collected while the execution is timed, and what is left of it counts nowhere.
+   */
+  readonly collectGarbage: CollectGarbage | undefined;
+  readonly signal: AbortSignal;
+  readonly emit: RunListener;
+}
+
+/** One open cell in the rotation of its group, from its first warm-up to its record. */
+export class CellMeasurement implements Contestant {
+  readonly #planned: PlannedCell;
+  readonly #open: OpenCell;
+  readonly #instruments: Instruments;
+  readonly #deliver: (record: RunRecord) => Promise<void>;
+  readonly #samples: Sample[] = [];
+  #warmUps = 0;
+  #checksum: Checksum | undefined;
+  #failure: unknown;
+  #closed = false;
+
+  /** `deliver` receives the cell's record once it is complete. */
+  constructor(
+    planned: PlannedCell,
+    open: OpenCell,
+    instruments: Instruments,
+    deliver: (record: RunRecord) => Promise<void>,
+  ) {
+    this.#planned = planned;
+    this.#open = open;
+    this.#instruments = instruments;
+    this.#deliver = deliver;
+  }
+
+  async execute(phase: 'warm-up' | 'sample'): Promise<Execution | undefined> {
+    const { cell } = this.#planned;
+    const { emit } = this.#instruments;
+    if (phase === 'warm-up') emit({ type: 'warm-up', cell, execution: ++this.#warmUps });
+    const startedAt = performance.now();
+    const sample = await this.#sample();
+    if (sample === undefined) return undefined;
+    if (phase === 'sample') {
+      this.#samples.push(sample);
+      emit({ type: 'sample', cell, number: this.#samples.length, sample, rowsPerSecond: cell.rows / sample.seconds });
+    }
+    return { seconds: sample.seconds, elapsedSeconds: (performance.now() - startedAt) / 1000 };
+  }
+
+  async finish(ending: Ending): Promise<void> {
+    try {
+      await this.close();
+    } catch (error) {
+      // What went wrong first says more.
+      if (ending !== 'failed') this.#failure = error;
+      ending = 'failed';
+    }
+    await this.#deliver(ending === 'failed' ? failedRecord(this.#planned, this.#failure) : this.#completedRecord());
+  }
+
+  /** Closes the cell; does nothing the second time. */
+  async close(): Promise<void> {
+    if (this.#closed) return;
+    this.#closed = true;
+    await this.#open.close();
+  }
+
+  async #sample(): Promise<Sample | undefined> {
+    const { resources, collectGarbage, signal } = this.#instruments;
+    const stopwatch = new SampleStopwatch(resources);
+    try {
+      collectGarbage?.();
+      stopwatch.begin();
+      const checksum = await this.#open.sample(stopwatch, signal);
+      const sample = await stopwatch.end();
+      verifyChecksum(checksum, this.#open.expected);
+      this.#checksum = checksum;
+      return sample;
+    } catch (error) {
+      this.#failure = error;
+      await stopwatch.abandon();
+      return undefined;
+    }
+  }
+
+  #completedRecord(): RunRecord {
+    const { cell } = this.#planned;
+    const checksum = this.#checksum ?? this.#open.expected;
+    return { ...cell, outcome: 'completed', samples: this.#samples, summary: summarize(this.#samples, cell), checksum };
+  }
+}
+
+/** The record of a cell that could not be measured. */
+export function failedRecord({ cell }: PlannedCell, thrown: unknown): RunRecord {
+  const { code, message } = toBoundaryError(thrown);
+  return { ...cell, outcome: 'failed', error: { code, message } };
+}

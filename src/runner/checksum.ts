@@ -1,0 +1,31 @@
+import type { Checksum } from '../records/record.js';
+import { BoundaryError } from '../errors.js';
+
+/** How far a sum of floats may be from the expected, relative to the larger: the order of adding up is the engine's. */
+export const FLOAT_TOLERANCE = 1e-9;
+
+/**
+ * Throws a `BoundaryError` with the code `BB_CHECKSUM_MISMATCH` that says both values where a sample did not do the
+ * cell's work. Row counts and sums of integers are exact, sums of floats hold within `FLOAT_TOLERANCE`.
+ */
+export function verifyChecksum(found: Checksum, expected: Checksum): void {
+  if (found.rows !== expected.rows) throw mismatch('rows', found.rows, expected.rows);
+  const names = new Set([...Object.keys(expected.sums), ...Object.keys(found.sums)]);
+  for (const name of names) {
+    const foundSum = found.sums[name];
+    const expectedSum = expected.sums[name];
+    if (!agree(foundSum, expectedSum)) throw mismatch(`the sum of ${name}`, foundSum, expectedSum);
+  }
+}
+
+function agree(found: string | number | undefined, expected: string | number | undefined): boolean {
+  if (typeof found === 'number' && typeof expected === 'number') {
+    return Math.abs(found - expected) <= FLOAT_TOLERANCE * Math.max(Math.abs(found), Math.abs(expected));
+  }
+  return found === expected;
+}
+
+function mismatch(what: string, found: unknown, expected: unknown): BoundaryError {
+  const show = (value: unknown): string => (value === undefined ? 'nothing' : String(value));
+  return new BoundaryError('BB_CHECKSUM_MISMATCH', `${what}: read ${show(found)}, expected ${show(expected)}`);
+}

@@ -1,0 +1,100 @@
+import type { Cell } from '../records/record.js';
+import type { PlannedCell } from '../workloads/workload.js';
+import { BoundaryError } from '../errors.js';
+
+/** The dimensions that words filter by. */
+export const FILTER_NAMES = ['family', 'workload', 'lane', 'side', 'engine'] as const;
+
+export type FilterName = (typeof FILTER_NAMES)[number];
+
+/**
+ * Which cells to measure: a cell must match one word of each list. `*` in a word stands for any characters. A list that
+ * is absent or empty lets every cell through.
+ */
+export type CellFilters = { readonly [name in FilterName]?: readonly string[] };
+
+/**
+ * The values of `known` that a list of words names. Throws a `BoundaryError` with the code `BB_FILTER_UNKNOWN` for a word
+ * that names none; its message lists what there is.
+ */
+export function valuesNamedBy(words: readonly string[], known: Iterable<string>, what: string): ReadonlySet<string> {
+  const values = [...new Set(known)];
+  const named = new Set<string>();
+  for (const word of words) {
+    const matching = values.filter(matcherOf(word));
+    if (matching.length === 0) throw unknownWord(word, values, what);
+    for (const value of matching) named.add(value);
+  }
+  return named;
+}
+
+/**
+ * The cells that match every filter. Throws a `BoundaryError`: `BB_FILTER_UNKNOWN` for a word that names nothing, and
+ * `BB_FILTER_EMPTY` where each word names something, but no cell has all of it.
+ */
+export function filterCells(planned: readonly PlannedCell[], filters: CellFilters): PlannedCell[] {
+  const tests = FILTER_NAMES.flatMap((name) => {
+    const words = filters[name];
+    if (words === undefined || words.length === 0) return [];
+    const values = valuesNamedBy(
+      words,
+      planned.map(({ cell }) => cell[name]),
+      name,
+    );
+    return [(cell: Cell) => values.has(cell[name])];
+  });
+  const chosen = planned.filter(({ cell }) => tests.every((test) => test(cell)));
+  if (chosen.length === 0) throw noCell(filters);
+  return chosen;
+}
+
+function noCell(filters: CellFilters): BoundaryError {
+  const given = FILTER_NAMES.flatMap((name) => {
+    const words = filters[name] ?? [];
+    return words.length === 0 ? [] : [`--${name} ${words.join(',')}`];
+  });
+  return new BoundaryError('BB_FILTER_EMPTY', `no cell matches ${given.join(' ') || 'this run'}`, {
+    hint: '`boundary-bench list` shows the cells there are.',
+  });
+}
+
+function matcherOf(word: string): (value: string) => boolean {
+  if (!word.includes('*')) return (value) => value === word;
+  const pattern = new RegExp(`^${word.split('*').map(escapeForPattern).join('.*')}$`);
+  return (value) => pattern.test(value);
+}
+
+function escapeForPattern(text: string): string {
+  return text.replaceAll(/[.*+?^${}()|[\]\\]/g, String.raw`\$&`);
+}
+
+/** The error for a word that is none of `known`, with the closest of them as a suggestion where one is close. */
+export function unknownWord(word: string, known: readonly string[], what: string): BoundaryError {
+  const closest = closestTo(word, known);
+  const suggestion = closest === undefined ? '' : `; did you mean ${closest}?`;
+  return new BoundaryError('BB_FILTER_UNKNOWN', `unknown ${what} '${word}'${suggestion}`, {
+    hint: `Known: ${known.join(', ')}.`,
+  });
+}
+
+function closestTo(word: string, known: readonly string[]): string | undefined {
+  const ranked = known
+    .map((value) => ({ value, distance: editDistance(word.toLowerCase(), value.toLowerCase()) }))
+    .toSorted((a, b) => a.distance - b.distance);
+  const best = ranked[0];
+  return best !== undefined && best.distance <= Math.max(1, Math.ceil(word.length / 3)) ? best.value : undefined;
+}
+
+/** The fewest letters to insert, delete or replace to make one word the other. */
+function editDistance(a: string, b: string): number {
+  let previous = Array.from({ length: b.length + 1 }, (_, index) => index);
+  for (let i = 1; i <= a.length; i++) {
+    const current = [i];
+    for (let j = 1; j <= b.length; j++) {
+      const replaced = previous[j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1);
+      current.push(Math.min(replaced, previous[j]! + 1, current[j - 1]! + 1));
+    }
+    previous = current;
+  }
+  return previous[b.length]!;
+}

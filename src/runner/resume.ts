@@ -1,0 +1,35 @@
+import { hardwareDifferences } from '../compare/hardware.js';
+import type { RunContext } from '../records/record.js';
+import { BoundaryError } from '../errors.js';
+
+/** One run tells of one machine and one build. Throws `BB_RESUME_MISMATCH` where this is not what the run started on. */
+export function requireSameHost(started: RunContext, now: RunContext): void {
+  const differences = hardwareDifferences(started.host, now.host);
+  if (started.build.addonSha256 !== now.build.addonSha256) differences.push('the build of the addon');
+  differences.push(...versionDifferences(started.versions, now.versions));
+  if (differences.length > 0) throw mismatch(differences);
+}
+
+/** The context with the versions that a family tells once it is open; as `requireSameHost` where one of them changed. */
+export function withVersions(context: RunContext, versions: Readonly<Record<string, string>>): RunContext {
+  const differences = versionDifferences(context.versions, versions);
+  if (differences.length > 0) throw mismatch(differences);
+  return { ...context, versions: { ...context.versions, ...versions } };
+}
+
+function versionDifferences(
+  started: Readonly<Record<string, string>>,
+  now: Readonly<Record<string, string>>,
+): string[] {
+  return Object.entries(now)
+    .filter(([name, version]) => started[name] !== undefined && started[name] !== version)
+    .map(([name, version]) => `${name} ${started[name]} and ${version}`);
+}
+
+function mismatch(differences: readonly string[]): BoundaryError {
+  return new BoundaryError(
+    'BB_RESUME_MISMATCH',
+    `the run was started on something else, and can't go on here (${differences.join('; ')})`,
+    { hint: 'Start a new run.' },
+  );
+}

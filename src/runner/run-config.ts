@@ -1,0 +1,117 @@
+import { availableParallelism } from 'node:os';
+import { amount, listOf, mapOf, objectOf, positiveCount, text } from '../records/shape.js';
+import { BoundaryError } from '../errors.js';
+import { type CellFilters, FILTER_NAMES } from './filters.js';
+
+/** What a user asks of a run; what is absent has a default. */
+export interface RunRequest {
+  /** Rows of every family; absent: each family's own default. */
+  readonly rows?: number | undefined;
+  /** Numbers of workers to measure with; default: one, and as many as there are cores. */
+  readonly workers?: readonly number[] | undefined;
+  /** Take exactly so many samples a cell; absent: at least 5, until they are steady or the time budget is spent. */
+  readonly samples?: number | undefined;
+  /** Seconds a cell, its warm-up and untimed work included; default 3. The minimum of samples is taken whatever it is. */
+  readonly timeBudgetSeconds?: number | undefined;
+  /** Engine URIs by engine name. */
+  readonly engines?: Readonly<Record<string, string>> | undefined;
+  readonly filters?: CellFilters | undefined;
+}
+
+/** The request with its defaults filled in; it stands in the run's context. */
+export interface RunConfig {
+  /** Rows by family. */
+  readonly rows: Readonly<Record<string, number>>;
+  readonly workers: readonly number[];
+  readonly samples?: number;
+  readonly timeBudgetSeconds: number;
+  readonly engines: Readonly<Record<string, string>>;
+  readonly filters: CellFilters;
+}
+
+const DEFAULT_TIME_BUDGET_SECONDS = 3;
+
+const configShape = objectOf(
+  {
+    rows: mapOf(positiveCount),
+    workers: listOf(positiveCount, 1),
+    timeBudgetSeconds: amount,
+    engines: mapOf(text),
+    filters: objectOf({}, Object.fromEntries(FILTER_NAMES.map((name) => [name, listOf(text)]))),
+  },
+  { samples: positiveCount },
+);
+
+/** Fills in the defaults. Throws a `BoundaryError` with the code `BB_INVALID_ARGUMENT` for a number that makes no sense. */
+export function configOf(request: RunRequest, families: readonly { name: string; defaultRows: number }[]): RunConfig {
+  requireCount('rows', request.rows);
+  requireCount('samples', request.samples);
+  for (const workers of request.workers ?? []) requireCount('workers', workers);
+  const budget = request.timeBudgetSeconds ?? DEFAULT_TIME_BUDGET_SECONDS;
+  if (!Number.isFinite(budget) || budget < 0) throw invalid('the time budget', 'seconds, 0 or more', budget);
+  return {
+    rows: Object.fromEntries(families.map(({ name, defaultRows }) => [name, request.rows ?? defaultRows])),
+    workers: ascending(request.workers?.length ? request.workers : [1, availableParallelism()]),
+    ...(request.samples === undefined ? {} : { samples: request.samples }),
+    timeBudgetSeconds: budget,
+    engines: request.engines ?? {},
+    filters: request.filters ?? {},
+  };
+}
+
+/**
+ * The request that goes on with a run: what the user leaves out is as the run was started. Throws a `BoundaryError` with
+ * the code `BB_RESUME_MISMATCH` where the two disagree, and a `ResultError` where the log's configuration has another
+ * shape.
+ */
+export function resumeRequest(request: RunRequest, logged: Readonly<Record<string, unknown>>): RunRequest {
+  configShape(logged, 'the configuration of the run to resume');
+  const { rows, ...rest } = logged as unknown as RunConfig;
+  const started: RunRequest = { ...rest, rows: singleValueOf(Object.values(rows)) };
+  const given = Object.entries(request).filter(([, value]) => value !== undefined && !isEmpty(value));
+  for (const [name, value] of given) {
+    const before = started[name as keyof RunRequest];
+    if (canonical(value) !== canonical(before)) {
+      throw new BoundaryError(
+        'BB_RESUME_MISMATCH',
+        `the run was started with ${name} ${canonical(before)}, and can't go on with ${canonical(value)}`,
+        { hint: 'Leave the option out to go on as it was started, or start a new run.' },
+      );
+    }
+  }
+  return started;
+}
+
+/** The one value of several families' rows, if it is one: then it may have been given, and must be given again. */
+function singleValueOf(values: readonly number[]): number | undefined {
+  return new Set(values).size === 1 ? values[0] : undefined;
+}
+
+function isEmpty(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && Object.keys(value).length === 0;
+}
+
+/** The same text for the same values, in whatever order they were given. */
+function canonical(value: unknown): string {
+  return (
+    JSON.stringify(value, (_, part: unknown) => {
+      if (Array.isArray(part)) return part.toSorted();
+      if (typeof part !== 'object' || part === null) return part;
+      return Object.fromEntries(Object.entries(part).toSorted(([a], [b]) => (a < b ? -1 : 1)));
+    }) ?? 'none'
+  );
+}
+
+function ascending(values: readonly number[]): number[] {
+  return [...new Set(values)].toSorted((a, b) => a - b);
+}
+
+function requireCount(what: string, value: number | undefined): void {
+  if (value !== undefined && (!Number.isSafeInteger(value) || value < 1)) {
+    throw invalid(what, 'a whole number of 1 or more', value);
+  }
+}
+
+function invalid(what: string, expected: string, found: unknown): BoundaryError {
+  return new BoundaryError('BB_INVALID_ARGUMENT', `${what} must be ${expected}, not ${String(found)}`);
+}

@@ -1,0 +1,121 @@
+import { type FileHandle, mkdir, open, rename, rm, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Run, RunContext, RunRecord } from '../records/record.js';
+import { serializeRun } from '../records/run-file.js';
+import { readLog, serializeLog, serializeRecordLine } from '../records/run-log.js';
+import { renderRunMarkdown } from '../report/run-report.js';
+import { BoundaryError } from '../errors.js';
+
+/** The files of a run: `run.jsonl` as it goes, `run.json` and `run.md` at its end. */
+export class RunDirectory {
+  readonly path: string;
+  #context: RunContext;
+  readonly #records = new Map<string, RunRecord>();
+  #log: FileHandle | undefined;
+
+  private constructor(path: string, context: RunContext, records: readonly RunRecord[]) {
+    this.path = path;
+    this.#context = context;
+    for (const record of records) this.#records.set(record.id, record);
+  }
+
+  /** Starts a run in a directory, made if need be. Throws `BB_OUT_EXISTS` where it holds a run already. */
+  static async create(path: string, context: RunContext): Promise<RunDirectory> {
+    if (await exists(join(path, 'run.jsonl'))) {
+      throw new BoundaryError('BB_OUT_EXISTS', `${path} holds a run already`, {
+        hint: 'Add --resume to go on with it, or choose another directory.',
+      });
+    }
+    await mkdir(path, { recursive: true });
+    const directory = new RunDirectory(path, context, []);
+    await directory.#rewriteLog();
+    return directory;
+  }
+
+  /** Goes on with the run in a directory. Throws `BB_RESUME_NOTHING` where there is none, or what `readLog` throws. */
+  static async resume(path: string): Promise<RunDirectory> {
+    const log = join(path, 'run.jsonl');
+    if (!(await exists(log))) {
+      throw new BoundaryError('BB_RESUME_NOTHING', `${path} holds no run to go on with: there is no run.jsonl`);
+    }
+    const { context, records } = await readLog(log);
+    const directory = new RunDirectory(path, context, records);
+    // An interruption may have cut the last line short; nothing may be appended to half a line.
+    await directory.#rewriteLog();
+    return directory;
+  }
+
+  get context(): RunContext {
+    return this.#context;
+  }
+
+  /** One record a cell, the latest. */
+  get records(): ReadonlyMap<string, RunRecord> {
+    return this.#records;
+  }
+
+  /** Replaces the context, in the log as well. */
+  async setContext(context: RunContext): Promise<void> {
+    this.#context = context;
+    await this.#rewriteLog();
+  }
+
+  /** Appends a record to the log; when this returns, the record is on the disk. */
+  async append(record: RunRecord): Promise<void> {
+    this.#records.set(record.id, record);
+    this.#log ??= await open(this.#pathOf('run.jsonl'), 'a');
+    await this.#log.appendFile(serializeRecordLine(record));
+    await this.#log.datasync();
+  }
+
+  /** Writes `run.json` and `run.md`, each whole or not at all. */
+  async writeResults(run: Run): Promise<void> {
+    await writeAtomically(this.#pathOf('run.json'), serializeRun(run));
+    await writeAtomically(this.#pathOf('run.md'), renderRunMarkdown(run));
+  }
+
+  async close(): Promise<void> {
+    await this.#log?.close();
+    this.#log = undefined;
+  }
+
+  async #rewriteLog(): Promise<void> {
+    await this.close();
+    const records = [...this.#records.values()];
+    await writeAtomically(this.#pathOf('run.jsonl'), serializeLog({ context: this.#context, records }));
+  }
+
+  #pathOf(file: string): string {
+    return join(this.path, file);
+  }
+}
+
+/** `results/runs/2026-05-02T10-00-00Z`: no colons, since not every file system takes them. */
+export function defaultDirectory(startedAt: Date): string {
+  return join('results', 'runs', startedAt.toISOString().replace(/\.\d+Z$/, 'Z').replaceAll(':', '-'));
+}
+
+/** A reader sees the old file or the new one, also after a crash. */
+async function writeAtomically(path: string, content: string): Promise<void> {
+  const temporary = `${path}.${process.pid}.tmp`;
+  try {
+    const file = await open(temporary, 'w');
+    try {
+      await file.writeFile(content);
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+    await rename(temporary, path);
+  } catch (cause) {
+    await rm(temporary, { force: true });
+    throw cause;
+  }
+}
+
+async function exists(path: string): Promise<boolean> {
+  return stat(path).then(
+    () => true,
+    () => false,
+  );
+}

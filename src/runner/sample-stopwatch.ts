@@ -1,0 +1,137 @@
+import type { Sample } from '../records/record.js';
+import type { NativeTiming, Stopwatch } from '../workloads/workload.js';
+import { BoundaryError } from '../errors.js';
+import { GarbageCollectionObserver } from './garbage-collection.js';
+import { Heartbeat } from './heartbeat.js';
+import { type CpuSeconds, type ResourceReader, nodeResources } from './resources.js';
+import { type Span, overlapOf } from './time-spans.js';
+
+const MS_PER_SECOND = 1000;
+const MICROSECONDS_PER_SECOND = 1e6;
+
+interface Lap {
+  readonly processCpu: CpuSeconds;
+  readonly threadCpu: CpuSeconds | undefined;
+  readonly startedAt: number;
+}
+
+/**
+ * Measures one sample. `begin`, then the cell's work with its starts and stops, then `end`.
+ *
+ * Time, CPU, garbage collection and stalls count where the stopwatch ran: of a stall or a collection that only partly
+ * fell into timed work, that part. Peak memory is that of the whole sample, since a high-water mark can't be paused.
+ * Work that was timed elsewhere brings its time and CPU; the event loop idled meanwhile, so nothing is said of stalls,
+ * collections and the main thread unless the stopwatch ran as well.
+ */
+export class SampleStopwatch implements Stopwatch {
+  readonly #resources: ResourceReader;
+  readonly #heartbeat = new Heartbeat();
+  readonly #collections = new GarbageCollectionObserver();
+  readonly #laps: Span[] = [];
+  readonly #native: NativeTiming[] = [];
+  #lap: Lap | undefined;
+  #cpuUser = 0;
+  #cpuSystem = 0;
+  #mainThread: number | undefined = 0;
+
+  constructor(resources: ResourceReader = nodeResources) {
+    this.#resources = resources;
+  }
+
+  begin(): void {
+    this.#resources.resetPeakRss();
+    this.#collections.start();
+    this.#heartbeat.start();
+  }
+
+  start(): void {
+    if (this.#lap !== undefined) throw misuse('started while it ran');
+    // The clock is read last here and first in `stop`, so that reading the rest is not timed.
+    const processCpu = processCpuSeconds();
+    const threadCpu = this.#resources.threadCpu();
+    this.#lap = { processCpu, threadCpu, startedAt: performance.now() };
+  }
+
+  stop(): void {
+    const stoppedAt = performance.now();
+    const lap = this.#lap;
+    if (lap === undefined) throw misuse('stopped before it was started');
+    this.#lap = undefined;
+    this.#laps.push({ from: lap.startedAt, to: stoppedAt });
+    const threadCpu = this.#resources.threadCpu();
+    const processCpu = processCpuSeconds();
+    this.#cpuUser += processCpu.user - lap.processCpu.user;
+    this.#cpuSystem += processCpu.system - lap.processCpu.system;
+    this.#addThreadCpu(lap.threadCpu, threadCpu);
+  }
+
+  add(timing: NativeTiming): void {
+    this.#native.push(timing);
+  }
+
+  /** The sample. Throws a `BoundaryError` with the code `BB_STOPWATCH` where nothing was timed or the watch still runs. */
+  async end(): Promise<Sample> {
+    const stalls = this.#heartbeat.stop();
+    const peakRssBytes = this.#resources.peakRss();
+    const collections = await this.#collections.stop();
+    if (this.#lap !== undefined) throw misuse('was not stopped');
+    if (this.#laps.length === 0 && this.#native.length === 0) throw misuse('was never started');
+    return {
+      seconds: this.#timedMs() / MS_PER_SECOND + sumOf(this.#native, ({ seconds }) => seconds),
+      ...this.#cpu(),
+      ...(peakRssBytes === undefined ? {} : { peakRssBytes }),
+      ...(this.#laps.length === 0 ? {} : this.#onTheEventLoop(stalls, collections)),
+    };
+  }
+
+  /** Ends the observation of a sample that failed. */
+  async abandon(): Promise<void> {
+    this.#heartbeat.stop();
+    await this.#collections.stop();
+  }
+
+  #timedMs(): number {
+    return sumOf(this.#laps, ({ from, to }) => to - from);
+  }
+
+  #cpu(): Pick<Sample, 'cpuUserSeconds' | 'cpuSystemSeconds'> {
+    const user = sumOf(this.#native, ({ cpuUserSeconds }) => cpuUserSeconds ?? Number.NaN);
+    const system = sumOf(this.#native, ({ cpuSystemSeconds }) => cpuSystemSeconds ?? Number.NaN);
+    // Where a part of the work did not tell its CPU time, that of the rest would pass for the whole.
+    return {
+      ...(Number.isNaN(user) ? {} : { cpuUserSeconds: this.#cpuUser + user }),
+      ...(Number.isNaN(system) ? {} : { cpuSystemSeconds: this.#cpuSystem + system }),
+    };
+  }
+
+  #onTheEventLoop(stalls: readonly Span[], collections: readonly Span[]): Partial<Sample> {
+    return {
+      ...(this.#mainThread === undefined ? {} : { mainThreadCpuSeconds: this.#mainThread }),
+      gcSeconds: sumOf(collections, (span) => overlapOf(span, this.#laps)) / MS_PER_SECOND,
+      longestStallMs: stalls.reduce((longest, span) => Math.max(longest, overlapOf(span, this.#laps)), 0),
+    };
+  }
+
+  #addThreadCpu(before: CpuSeconds | undefined, after: CpuSeconds | undefined): void {
+    if (before === undefined || after === undefined || this.#mainThread === undefined) {
+      this.#mainThread = undefined;
+      return;
+    }
+    this.#mainThread += Math.max(0, after.user - before.user) + Math.max(0, after.system - before.system);
+  }
+}
+
+function processCpuSeconds(): CpuSeconds {
+  const { user, system } = process.cpuUsage();
+  return { user: user / MICROSECONDS_PER_SECOND, system: system / MICROSECONDS_PER_SECOND };
+}
+
+function sumOf<T>(items: readonly T[], valueOf: (item: T) => number): number {
+  return items.reduce((sum, item) => sum + valueOf(item), 0);
+}
+
+function misuse(how: string): BoundaryError {
+  return new BoundaryError('BB_STOPWATCH', `the stopwatch of this cell ${how}`, {
+    hint: 'A sample calls start() and stop() in pairs, or add().',
+  });
+}

@@ -1,0 +1,155 @@
+/**
+ * When each cell of a group runs, and for how long. Nothing here reads a clock or touches a cell's work: what an
+ * execution took is told by whoever executes, so that the order and the stopping rules can be tested exactly.
+ */
+import { isSteady } from '../stats/summary.js';
+
+/** How many samples a cell gets. */
+export interface SamplingPolicy {
+  /** Fewer are never taken, whatever the budget. */
+  readonly minimumSamples: number;
+  /** More are never taken, however far the samples spread. */
+  readonly maximumSamples: number;
+  /** A cell with the minimum of samples is finished once their relative spread is at most this. */
+  readonly steadySpread: number;
+  /** The wall time of a cell, warm-up and untimed work included, after which it is finished with its minimum. */
+  readonly budgetSeconds: number;
+  readonly warmUp: WarmUpPolicy;
+}
+
+export interface WarmUpPolicy {
+  readonly maximumExecutions: number;
+  /** The last two executions differ by at most this, relative to the slower: the JIT is steady. */
+  readonly steadyDifference: number;
+  /** The part of the cell's budget that its warm-up may spend. */
+  readonly budgetShare: number;
+}
+
+const WARM_UP: WarmUpPolicy = { maximumExecutions: 5, steadyDifference: 0.1, budgetShare: 0.25 };
+const DEFAULT_MINIMUM_SAMPLES = 5;
+const DEFAULT_MAXIMUM_SAMPLES = 100;
+const STEADY_SPREAD = 0.05;
+
+/** The policy of a run: exactly `samples` of them where the user says so, else at least 5 until steady or out of time. */
+export function samplingPolicy(samples: number | undefined, budgetSeconds: number): SamplingPolicy {
+  return {
+    minimumSamples: samples ?? DEFAULT_MINIMUM_SAMPLES,
+    maximumSamples: samples ?? DEFAULT_MAXIMUM_SAMPLES,
+    steadySpread: STEADY_SPREAD,
+    budgetSeconds,
+    warmUp: WARM_UP,
+  };
+}
+
+/** What one execution took. */
+export interface Execution {
+  /** What its stopwatch counted. */
+  readonly seconds: number;
+  /** Its wall time with everything untimed. */
+  readonly elapsedSeconds: number;
+}
+
+/** Why a cell left the rotation; `failed` when it could not be executed. */
+export type Ending = 'steady' | 'enough' | 'budget' | 'failed';
+
+/** A cell as the schedule sees it. */
+export interface Contestant {
+  /** Runs the cell once; `undefined` when it failed, which ends its part. */
+  execute(phase: 'warm-up' | 'sample'): Promise<Execution | undefined>;
+  /** Told once, as soon as the cell has no more to do, while others of its group go on. */
+  finish(ending: Ending): Promise<void>;
+}
+
+/**
+ * Runs the cells of one group: warms each up, then takes samples in turn, A B C, C B A, A B C, ..., so that a drift of
+ * the machine falls on all alike. A cell leaves the rotation when it is finished. Once `signal` aborts nothing more is
+ * executed, and cells that were not finished are not told.
+ */
+export async function measureInterleaved(
+  contestants: readonly Contestant[],
+  policy: SamplingPolicy,
+  signal?: AbortSignal,
+): Promise<void> {
+  const entries = contestants.map((contestant) => ({ contestant, progress: newProgress() }));
+  for (const entry of entries) {
+    while (!isFinished(entry) && !isWarm(entry.progress, policy)) {
+      if (signal?.aborted) return;
+      await executeOnce(entry, 'warm-up', signal);
+    }
+  }
+  for (const entry of rotation(entries, isFinished)) {
+    if (signal?.aborted) return;
+    await executeOnce(entry, 'sample', signal);
+    const ending = endingOf(entry.progress, policy);
+    if (ending !== undefined && !isFinished(entry)) await finish(entry, ending);
+  }
+}
+
+/** Yields the items in turn, forwards, backwards, forwards, ..., without those that are finished, until all are. */
+export function* rotation<T>(items: readonly T[], isFinishedItem: (item: T) => boolean): Generator<T, void, undefined> {
+  let order = items;
+  for (;;) {
+    order = order.filter((item) => !isFinishedItem(item));
+    if (order.length === 0) return;
+    for (const item of order) {
+      if (!isFinishedItem(item)) yield item;
+    }
+    order = order.toReversed();
+  }
+}
+
+/** How far a cell has come. */
+export interface Progress {
+  readonly warmUpSeconds: number[];
+  readonly sampleSeconds: number[];
+  /** The wall time of all its executions. */
+  spentSeconds: number;
+  ending: Ending | undefined;
+}
+
+export function newProgress(): Progress {
+  return { warmUpSeconds: [], sampleSeconds: [], spentSeconds: 0, ending: undefined };
+}
+
+/** Whether a cell has warmed up: at least once, then until two executions agree or its share of the budget is spent. */
+export function isWarm({ warmUpSeconds, spentSeconds }: Progress, { warmUp, budgetSeconds }: SamplingPolicy): boolean {
+  const [before, last] = warmUpSeconds.slice(-2);
+  if (before === undefined) return false;
+  if (warmUpSeconds.length >= warmUp.maximumExecutions || spentSeconds >= warmUp.budgetShare * budgetSeconds) return true;
+  return last !== undefined && Math.abs(last - before) <= warmUp.steadyDifference * Math.max(last, before);
+}
+
+/** Why a cell has enough samples, or `undefined` while it has not. */
+export function endingOf({ sampleSeconds, spentSeconds }: Progress, policy: SamplingPolicy): Ending | undefined {
+  if (sampleSeconds.length >= policy.maximumSamples) return 'enough';
+  if (isSteady(sampleSeconds, policy.steadySpread, policy.minimumSamples)) return 'steady';
+  if (sampleSeconds.length >= policy.minimumSamples && spentSeconds >= policy.budgetSeconds) return 'budget';
+  return undefined;
+}
+
+interface Entry {
+  readonly contestant: Contestant;
+  readonly progress: Progress;
+}
+
+function isFinished({ progress }: Entry): boolean {
+  return progress.ending !== undefined;
+}
+
+async function executeOnce(entry: Entry, phase: 'warm-up' | 'sample', signal: AbortSignal | undefined): Promise<void> {
+  const execution = await entry.contestant.execute(phase);
+  if (execution === undefined) {
+    // An execution that an abort cut short is no failure of the cell.
+    if (!signal?.aborted) await finish(entry, 'failed');
+    return;
+  }
+  const { progress } = entry;
+  progress.spentSeconds += execution.elapsedSeconds;
+  (phase === 'warm-up' ? progress.warmUpSeconds : progress.sampleSeconds).push(execution.seconds);
+}
+
+async function finish(entry: Entry, ending: Ending): Promise<void> {
+  entry.progress.ending = ending;
+  await entry.contestant.finish(ending);
+}
+

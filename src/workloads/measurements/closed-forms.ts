@@ -1,0 +1,82 @@
+/** What each workload must sum to, in closed form: exact for integers, and independent of the code it checks. */
+import type { Checksum } from '../../records/record.js';
+import { mergeChecksums } from './checksum.js';
+import { matrix, workloadEntry } from './matrix.js';
+import type { RowRange } from './rows.js';
+
+/** An arithmetic series of row indexes. */
+interface Series {
+  readonly first: bigint;
+  readonly count: bigint;
+  readonly step: bigint;
+}
+
+/** What a workload over tables with these ranges, one table each, must return. */
+export function expectedOf(workload: string, ranges: readonly RowRange[]): Checksum {
+  const closedForm = CLOSED_FORMS[workload];
+  if (closedForm === undefined) throw new Error(`no closed form for the workload "${workload}"`);
+  return mergeChecksums(ranges.map(closedForm), workloadEntry(workload).columns);
+}
+
+/** All rows: of `insert.bulk` and `query.full_scan`. */
+export function expectedAll(range: RowRange): Checksum {
+  let sensors = 0n;
+  for (let sensor = 0; sensor < matrix.sensors; sensor += 1) sensors += ofSensor(range, sensor).count * BigInt(sensor);
+  return expectedRows({ first: BigInt(range.start), count: BigInt(range.rows), step: 1n }, sensors);
+}
+
+/** The rows of one sensor: of `query.filtered`. */
+export function expectedFiltered(range: RowRange): Checksum {
+  const sensor = workloadEntry('query.filtered').filteredSensor ?? 0;
+  const series = ofSensor(range, sensor);
+  return expectedRows(series, series.count * BigInt(sensor));
+}
+
+/** One row a sensor that is present: of `query.aggregation`. */
+export function expectedAggregation(range: RowRange): Checksum {
+  let rows = 0;
+  let sensors = 0n;
+  let count = 0n;
+  let [avg, min, max] = [0, 0, 0];
+  for (let sensor = 0; sensor < matrix.sensors; sensor += 1) {
+    const series = ofSensor(range, sensor);
+    if (series.count === 0n) continue;
+    rows += 1;
+    sensors += BigInt(sensor);
+    count += series.count;
+    avg += (Number(series.first + lastOf(series)) / 2) * matrix.valueStep;
+    min += Number(series.first) * matrix.valueStep;
+    max += Number(lastOf(series)) * matrix.valueStep;
+  }
+  return { rows, sums: { sensor_id: `${sensors}`, count: `${count}`, avg, min, max } };
+}
+
+const CLOSED_FORMS: Readonly<Record<string, (range: RowRange) => Checksum>> = {
+  'insert.bulk': expectedAll,
+  'query.full_scan': expectedAll,
+  'query.filtered': expectedFiltered,
+  'query.aggregation': expectedAggregation,
+};
+
+function ofSensor({ start, rows }: RowRange, sensor: number): Series {
+  const first = start + ((sensor + matrix.sensors - (start % matrix.sensors)) % matrix.sensors);
+  const count = Math.max(0, Math.ceil((start + rows - first) / matrix.sensors));
+  return { first: BigInt(first), count: BigInt(count), step: BigInt(matrix.sensors) };
+}
+
+function lastOf({ first, count, step }: Series): bigint {
+  return first + (count - 1n) * step;
+}
+
+function sumOf(series: Series): bigint {
+  return (series.count * (series.first + lastOf(series))) / 2n;
+}
+
+function expectedRows(indexes: Series, sensors: bigint): Checksum {
+  const ids = sumOf(indexes);
+  const timestamps = indexes.count * BigInt(matrix.timestampStart) + ids * BigInt(matrix.timestampStep);
+  return {
+    rows: Number(indexes.count),
+    sums: { id: `${ids}`, sensor_id: `${sensors}`, value: Number(ids) * matrix.valueStep, timestamp: `${timestamps}` },
+  };
+}

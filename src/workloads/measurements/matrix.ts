@@ -1,0 +1,73 @@
+import { readFileSync } from 'node:fs';
+
+import type { Side } from '../../records/record.js';
+
+/** What a sample does to the rows: `in` writes them into an engine, `out` reads them back. */
+export type Direction = 'in' | 'out';
+
+export interface WorkloadEntry {
+  readonly direction: Direction;
+  /** The query of an `out` workload; `{table}` stands for the table's name. */
+  readonly sql?: string;
+  /** The columns that a checksum of the workload sums, in their order. */
+  readonly columns: readonly string[];
+  /** The sensor whose rows the query selects, where it selects. */
+  readonly filteredSensor?: number;
+}
+
+/** One way to move the rows, and where the matrix has it. */
+export interface LaneEntry {
+  readonly side: Side;
+  readonly lane: string;
+  /** The lane of the `rust` side that this one is compared with; absent on the `rust` side. */
+  readonly rustLane?: string;
+  readonly variant: string;
+  readonly workloads: readonly string[];
+  readonly engines: readonly string[];
+  readonly flavors: readonly ('sync' | 'async')[];
+  readonly workers: readonly ('one' | 'many')[];
+  /** A lane too slow for more rows has fewer; its cells say how many. */
+  readonly maxRows?: number;
+  /** The client of a `js` lane. */
+  readonly target?: string;
+}
+
+/** The part of `bench/matrix.json` that defines this family. */
+export interface MeasurementsMatrix {
+  readonly description: string;
+  /** The name of the table with all rows; workers append `_0`, `_1`, ... to it. */
+  readonly table: string;
+  readonly defaultRows: number;
+  readonly bytesPerRow: number;
+  readonly sensors: number;
+  readonly valueStep: number;
+  readonly timestampStart: number;
+  readonly timestampStep: number;
+  readonly batchRows: number;
+  readonly floatTolerance: number;
+  readonly workloads: Readonly<Record<string, WorkloadEntry>>;
+  readonly lanes: readonly LaneEntry[];
+}
+
+/** The family's definition, read from the package's `bench` folder. Both languages read this file. */
+export const matrix: MeasurementsMatrix = readMatrix();
+
+function readMatrix(): MeasurementsMatrix {
+  const file = new URL('../../../bench/matrix.json', import.meta.url);
+  const parsed = JSON.parse(readFileSync(file, 'utf8')) as { families: { measurements: MeasurementsMatrix } };
+  return parsed.families.measurements;
+}
+
+/** The definition of a workload. */
+export function workloadEntry(workload: string): WorkloadEntry {
+  const entry = matrix.workloads[workload];
+  if (entry === undefined) throw new Error(`the matrix has no workload "${workload}"`);
+  return entry;
+}
+
+/** The query of an `out` workload over a table. */
+export function queryOf(workload: string, table: string): string {
+  const { sql } = workloadEntry(workload);
+  if (sql === undefined) throw new Error(`the workload "${workload}" has no query`);
+  return sql.replace('{table}', table);
+}

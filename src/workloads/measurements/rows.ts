@@ -1,0 +1,111 @@
+/**
+ * The rows of the family: a pure function of the row's index, so that every side and every run sees the same bytes.
+ *
+ * Row `i` is `id = i, sensor_id = i % 10, value = i * 0.1, timestamp = 1_700_000_000_000 + i * 1000`.
+ *
+ * Making rows is never timed. To keep memory bounded however many rows a sample has, rows are made batch by batch into
+ * memory that is reused.
+ */
+import { matrix } from './matrix.js';
+
+const { sensors: SENSORS, valueStep: VALUE_STEP, timestampStart: TIMESTAMP_START, timestampStep: TIMESTAMP_STEP } = matrix;
+
+/** The rows of one batch. */
+export const BATCH_ROWS = matrix.batchRows;
+
+const TWO_TO_32 = 2 ** 32;
+
+/** Consecutive rows, by index. */
+export interface RowRange {
+  readonly start: number;
+  readonly rows: number;
+}
+
+/** Columns of one length, named as in SQL. */
+export interface MeasurementColumns {
+  readonly id: Int32Array;
+  readonly sensor_id: Int32Array;
+  readonly value: Float64Array;
+  readonly timestamp: BigInt64Array;
+}
+
+/** `[id, sensor_id, value, timestamp]`, the timestamp as a number: it is far below 2^53. */
+export type MeasurementRow = [id: number, sensorId: number, value: number, timestamp: number];
+
+/** The contiguous ranges of so many workers: equal ones, and the last takes the rest. */
+export function splitRows(rows: number, workers: number): RowRange[] {
+  const share = Math.floor(rows / workers);
+  return Array.from({ length: workers }, (_, worker) => ({
+    start: worker * share,
+    rows: worker === workers - 1 ? rows - worker * share : share,
+  }));
+}
+
+/** The ranges of at most `rows` rows that make up a range, in order. */
+export function* batchesOf(range: RowRange, rows = BATCH_ROWS): Generator<RowRange> {
+  const end = range.start + range.rows;
+  for (let start = range.start; start < end; start += rows) yield { start, rows: Math.min(rows, end - start) };
+}
+
+/** Memory for the columns of one batch. What `fill` returns is valid until the next `fill`. */
+export class ColumnBatch {
+  readonly #columns: MeasurementColumns;
+  /** The timestamps as 32-bit halves, the low one first: a `BigInt` for each row would take longer than all the rest. */
+  readonly #halves: Uint32Array;
+
+  constructor(capacity = BATCH_ROWS) {
+    this.#columns = {
+      id: new Int32Array(capacity),
+      sensor_id: new Int32Array(capacity),
+      value: new Float64Array(capacity),
+      timestamp: new BigInt64Array(capacity),
+    };
+    this.#halves = new Uint32Array(this.#columns.timestamp.buffer);
+  }
+
+  /** The columns of a range of at most the capacity. */
+  fill({ start, rows }: RowRange): MeasurementColumns {
+    const { id, sensor_id, value, timestamp } = this.#columns;
+    const halves = this.#halves;
+    for (let at = 0; at < rows; at += 1) {
+      const index = start + at;
+      const milliseconds = TIMESTAMP_START + index * TIMESTAMP_STEP;
+      id[at] = index;
+      sensor_id[at] = index % SENSORS;
+      value[at] = index * VALUE_STEP;
+      halves[2 * at] = milliseconds;
+      halves[2 * at + 1] = milliseconds / TWO_TO_32;
+    }
+    if (rows === id.length) return this.#columns;
+    return {
+      id: id.subarray(0, rows),
+      sensor_id: sensor_id.subarray(0, rows),
+      value: value.subarray(0, rows),
+      timestamp: timestamp.subarray(0, rows),
+    };
+  }
+}
+
+/** Memory for the rows of one batch, as arrays. What `fill` returns is valid until the next `fill`. */
+export class RowBatch {
+  readonly #rows: MeasurementRow[];
+
+  constructor(capacity = BATCH_ROWS) {
+    // Doubles from the first, so that the arrays have the elements kind which later values need.
+    this.#rows = Array.from({ length: capacity }, () => [0.5, 0.5, 0.5, 0.5]);
+  }
+
+  /** The rows of a range of at most the capacity. */
+  fill({ start, rows }: RowRange): readonly MeasurementRow[] {
+    const batch = this.#rows;
+    for (let at = 0; at < rows; at += 1) {
+      const row = batch[at] as MeasurementRow;
+      const index = start + at;
+      row[0] = index;
+      row[1] = index % SENSORS;
+      row[2] = index * VALUE_STEP;
+      row[3] = TIMESTAMP_START + index * TIMESTAMP_STEP;
+    }
+    return rows === batch.length ? batch : batch.slice(0, rows);
+  }
+}
