@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { expect, onTestFinished, test } from 'vitest';
 import type { Run, RunRecord } from '../../src/records/record.js';
-import { ResultError } from '../../src/records/result-error.js';
+import { BoundaryError } from '../../src/errors.js';
 import { parseRun, readRun, serializeRun } from '../../src/records/run-file.js';
 import { sampleRun } from './sample-run.js';
 
@@ -16,7 +16,7 @@ function accepts(value: unknown): boolean {
     parseRun(JSON.stringify(value));
     return true;
   } catch (error) {
-    if (error instanceof ResultError) return false;
+    if (error instanceof BoundaryError) return false;
     throw error;
   }
 }
@@ -99,7 +99,7 @@ test('reads a file, or says why it can not', async () => {
   const directory = await mkdtemp(join(tmpdir(), 'boundary-bench-'));
   onTestFinished(() => rm(directory, { recursive: true }));
   const path = join(directory, 'run.json');
-  await expect(readRun(path)).rejects.toMatchObject({ name: 'ResultError', code: 'BB_RESULT_FILE_UNREADABLE' });
+  await expect(readRun(path)).rejects.toMatchObject({ name: 'BoundaryError', code: 'BB_RESULT_FILE_UNREADABLE' });
   await writeFile(path, serializeRun(sampleRun()));
   expect(await readRun(path)).toEqual(sampleRun());
 });

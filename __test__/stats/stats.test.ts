@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { medianInPlace } from '../../src/stats/median-in-place.js';
 import { interquartileRange, median, quantile } from '../../src/stats/quantile.js';
 import { seededDraws } from '../../src/stats/random.js';
 import { ratioOfMedians, verdictOf } from '../../src/stats/ratio-interval.js';
@@ -25,6 +26,19 @@ describe('quantiles', () => {
         expect(low).toBeLessThanOrEqual(high);
       }),
     );
+  });
+
+  test('the median found by selection is the median', () => {
+    const withTies = fc.array(fc.oneof(fc.double({ min: -1e9, max: 1e9, noNaN: true }), fc.integer({ min: 0, max: 3 })), {
+      minLength: 1,
+      maxLength: 40,
+    });
+    fc.assert(
+      fc.property(withTies, (values) => {
+        expect(medianInPlace(Float64Array.from(values))).toBeCloseTo(median(values), 12);
+      }),
+    );
+    expect(() => medianInPlace(new Float64Array())).toThrow(RangeError);
   });
 
   test('leave their input as it was', () => {

@@ -1,5 +1,5 @@
 import type { CompletedRecord, Run, RunRecord, Verdict } from '../records/record.js';
-import { ResultError } from '../records/result-error.js';
+import { BoundaryError } from '../errors.js';
 import { type RatioInterval, verdictOf } from '../stats/ratio-interval.js';
 import { hardwareDifferences } from './hardware.js';
 import { rateRatio } from './rate-ratio.js';
@@ -39,7 +39,7 @@ export interface RunComparison {
 }
 
 /**
- * Compares two runs cell by cell, by id: `before` is the baseline. Throws a `ResultError` with the code
+ * Compares two runs cell by cell, by id: `before` is the baseline. Throws a `BoundaryError` with the code
  * `BB_COMPARE_DIFFERENT_HARDWARE` where the hosts differ and `force` isn't set, and a `RangeError` for a threshold
  * outside 0 to 1.
  */
@@ -48,7 +48,7 @@ export function compareRuns(before: Run, after: Run, options: CompareOptions = {
   if (!(threshold >= 0 && threshold < 1)) throw new RangeError(`a threshold lies from 0 to below 1, not at ${threshold}`);
   const differences = hardwareDifferences(before.context.host, after.context.host);
   if (differences.length > 0 && options.force !== true) {
-    throw new ResultError(
+    throw new BoundaryError(
       'BB_COMPARE_DIFFERENT_HARDWARE',
       `the runs are from different hardware, so their times can't be compared (${differences.join('; ')})`,
     );

@@ -2,17 +2,16 @@ import { generateFunction } from './code-generation.js';
 import type { ColumnStage } from './column-stage.js';
 import type { Column } from './table-definition.js';
 
-/** What a stager's functions share. */
-export interface StagerState {
-  /** Rows staged and not yet sent. */
-  rows: number;
-  readonly capacity: number;
-}
-
-/** The ways to stage rows. Each says whether the stage is full; then it must be sent before the next call. */
+/** The ways to stage rows. */
 export interface StagerFunctions {
+  /** Stages a row; true when the stage is now full, and must be sent before the next row. */
   addArray(row: readonly unknown[]): boolean;
+  /** As `addArray`, with the values by column name. */
   addObject(row: Readonly<Record<string, unknown>>): boolean;
+  /** The rows staged. */
+  rows(): number;
+  /** Forgets the rows staged. */
+  reset(): void;
 }
 
 /** Throws the error of a row that is not to be added, after taking back what it left in the stages. */
@@ -28,14 +27,14 @@ export interface StagerFailures {
 export function generateStager(
   columns: readonly Column[],
   stages: readonly ColumnStage[],
-  state: StagerState,
+  capacity: number,
   failures: StagerFailures,
 ): StagerFunctions {
   const make = generateFunction<(...bound: unknown[]) => StagerFunctions>(
-    ['stages', 'state', 'failures'],
+    ['stages', 'capacity', 'failures'],
     stagerSource(columns),
   );
-  return make(stages, state, failures);
+  return make(stages, capacity, failures);
 }
 
 function stagerSource(columns: readonly Column[]): string {
@@ -43,8 +42,12 @@ function stagerSource(columns: readonly Column[]): string {
   const byIndex = columns.map((_, index) => `const v${index} = row[${index}];`).join('\n');
   const byName = columns.map(({ name }, index) => `const v${index} = row[${JSON.stringify(name)}];`).join('\n');
   const store = storeSource(columns);
+  // A variable of the closure costs a third less time a row than a field of a shared object.
   return `${setUp}
+let staged = 0;
 return {
+  rows: () => staged,
+  reset() { staged = 0; },
   addArray(row) {
     if (row.length !== ${columns.length}) failures.arity(row.length);
 ${byIndex}
@@ -81,10 +84,10 @@ function storeSource(columns: readonly Column[]): string {
   const isFull = columns.flatMap(({ type }, index) =>
     type.kind === 'text' || type.kind === 'bytes' ? [` || s${index}.isLarge(n + 1)`] : [],
   );
-  return `const n = state.rows;
+  return `const n = staged;
 ${writes.join('\n')}
-state.rows = n + 1;
-return n + 1 === state.capacity${isFull.join('')};`;
+staged = n + 1;
+return n + 1 === capacity${isFull.join('')};`;
 }
 
 /** What is written without a call; whatever fails the condition goes to the stage's own checks. */

@@ -3,7 +3,7 @@ import { canGenerateCode, MOST_GENERATED_COLUMNS } from './code-generation.js';
 import type { ColumnParts, ColumnStage } from './column-stage.js';
 import { createColumnStage } from './create-column-stage.js';
 import { describeValue } from './describe-value.js';
-import { generateStager, type StagerFailures, type StagerFunctions, type StagerState } from './row-stager-source.js';
+import { generateStager, type StagerFailures, type StagerFunctions } from './row-stager-source.js';
 import type { Column } from './table-definition.js';
 
 /** A row to add: its values in column order, or by column name. */
@@ -16,7 +16,6 @@ export type RowInput = readonly unknown[] | Readonly<Record<string, unknown>>;
 export class RowStager {
   readonly capacity: number;
   readonly #stages: readonly ColumnStage[];
-  readonly #state: StagerState;
   readonly #functions: StagerFunctions;
   /** Rows added and sent before the first staged row. */
   #base = 0;
@@ -25,22 +24,21 @@ export class RowStager {
   constructor(columns: readonly Column[], capacity: number, generate = canGenerateCode) {
     this.capacity = capacity;
     this.#stages = columns.map((column) => createColumnStage(column, capacity));
-    this.#state = { rows: 0, capacity };
     const failures = this.#failures(columns);
     this.#functions =
       generate && columns.length <= MOST_GENERATED_COLUMNS
-        ? generateStager(columns, this.#stages, this.#state, failures)
-        : interpretingStager(columns, this.#stages, this.#state, failures);
+        ? generateStager(columns, this.#stages, capacity, failures)
+        : interpretingStager(columns, this.#stages, capacity, failures);
   }
 
   /** Rows staged since the last `reset`. */
   get rows(): number {
-    return this.#state.rows;
+    return this.#functions.rows();
   }
 
   /** All rows so far, for the numbers of rows in errors. */
   get rowCount(): number {
-    return this.#base + this.#state.rows;
+    return this.#base + this.rows;
   }
 
   /** Stages a row. `true`: the stage is full; send `parts()` and `reset()` before the next row. */
@@ -57,13 +55,13 @@ export class RowStager {
 
   /** The staged rows as the raw addon takes them: three parts a column, valid until the next row. */
   parts(): (Uint8Array | null)[] {
-    return this.#stages.flatMap((stage): ColumnParts => stage.parts(this.#state.rows));
+    return this.#stages.flatMap((stage): ColumnParts => stage.parts(this.rows));
   }
 
   /** Forgets the staged rows, which were sent. */
   reset(): void {
-    this.#base += this.#state.rows;
-    this.#state.rows = 0;
+    this.#base += this.rows;
+    this.#functions.reset();
     for (const stage of this.#stages) stage.reset();
   }
 
@@ -75,7 +73,7 @@ export class RowStager {
   #failures(columns: readonly Column[]): StagerFailures {
     return {
       value: (column, problem) => {
-        for (const stage of this.#stages) stage.undo(this.#state.rows);
+        for (const stage of this.#stages) stage.undo(this.rows);
         throw new BoundaryError(
           'BB_INVALID_VALUE',
           `row ${this.rowCount}, column "${columns[column]!.name}": ${problem}`,
@@ -94,25 +92,32 @@ export class RowStager {
 function interpretingStager(
   columns: readonly Column[],
   stages: readonly ColumnStage[],
-  state: StagerState,
+  capacity: number,
   failures: StagerFailures,
 ): StagerFunctions {
-  const names = columns.map((column) => column.name);
+  let staged = 0;
   const store = (values: readonly unknown[]): boolean => {
-    const row = state.rows;
+    const row = staged;
+    let isFull = row + 1 === capacity;
     for (let column = 0; column < stages.length; column++) {
-      const problem = stages[column]!.put(row, values[column]);
+      const stage = stages[column]!;
+      const problem = stage.put(row, values[column]);
       if (problem !== undefined) failures.value(column, problem);
+      if (stage.isLarge(row + 1)) isFull = true;
     }
-    state.rows = row + 1;
-    return row + 1 === state.capacity || stages.some((stage) => stage.isLarge(row + 1));
+    staged = row + 1;
+    return isFull;
   };
   return {
+    // The values are copied first, so that no getter runs between the writes.
     addArray: (row) => {
-      if (row.length !== names.length) failures.arity(row.length);
-      // Copied, so that no getter runs between the writes.
-      return store(Array.from(names, (_, index) => row[index]));
+      if (row.length !== columns.length) failures.arity(row.length);
+      return store(columns.map((_, index) => row[index]));
     },
-    addObject: (row) => store(names.map((name) => row[name])),
+    addObject: (row) => store(columns.map(({ name }) => row[name])),
+    rows: () => staged,
+    reset: () => {
+      staged = 0;
+    },
   };
 }

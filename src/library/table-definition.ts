@@ -1,4 +1,4 @@
-import type { ColumnSpec, TableSpec } from '../addon.js';
+import type { ColumnSpec, RawColumnKind, TableSpec } from '../addon.js';
 import { BoundaryError } from '../errors.js';
 import { SqlType } from './sql-type.js';
 
@@ -54,7 +54,7 @@ export function toTableSpec(definition: TableDefinition): TableSpec {
     name: definition.name,
     columns: definition.columns.map(({ name, type, nullable }) => ({
       name,
-      kind: type.kind,
+      kind: type.kind as RawColumnKind,
       ...(type.precision === undefined ? {} : { precision: type.precision }),
       ...(type.scale === undefined ? {} : { scale: type.scale }),
       nullable,

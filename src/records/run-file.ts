@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { type Run, SCHEMA_VERSION } from './record.js';
 import { runShape } from './record-shape.js';
-import { ResultError } from './result-error.js';
+import { BoundaryError } from '../errors.js';
 import { asObject } from './shape.js';
 
 /** The text of `run.json`. */
@@ -12,7 +12,7 @@ export function serializeRun(run: Run): string {
 /**
  * Reads the text of a `run.json` and checks its shape. `name` is what messages call it.
  *
- * Throws a `ResultError`: `BB_RESULT_FILE_NOT_JSON`, `BB_RESULT_FILE_VERSION` (written by another major version), or
+ * Throws a `BoundaryError`: `BB_RESULT_FILE_NOT_JSON`, `BB_RESULT_FILE_VERSION` (written by another major version), or
  * `BB_RESULT_FILE_SHAPE`.
  */
 export function parseRun(content: string, name = 'the run'): Run {
@@ -27,13 +27,13 @@ export async function readRun(path: string): Promise<Run> {
   return parseRun(await readResultFile(path), path);
 }
 
-/** The text of a result file, or a `ResultError` with the code `BB_RESULT_FILE_UNREADABLE`. */
+/** The text of a result file, or a `BoundaryError` with the code `BB_RESULT_FILE_UNREADABLE`. */
 export async function readResultFile(path: string): Promise<string> {
   try {
     return await readFile(path, 'utf8');
   } catch (cause) {
     const why = cause instanceof Error ? cause.message : String(cause);
-    throw new ResultError('BB_RESULT_FILE_UNREADABLE', `can't read ${path}: ${why}`, { cause });
+    throw new BoundaryError('BB_RESULT_FILE_UNREADABLE', `can't read ${path}: ${why}`, { cause });
   }
 }
 
@@ -42,14 +42,14 @@ export function parseJson(content: string, name: string): unknown {
     return JSON.parse(content);
   } catch (cause) {
     const why = cause instanceof Error ? cause.message : String(cause);
-    throw new ResultError('BB_RESULT_FILE_NOT_JSON', `${name} is not JSON: ${why}`, { cause });
+    throw new BoundaryError('BB_RESULT_FILE_NOT_JSON', `${name} is not JSON: ${why}`, { cause });
   }
 }
 
 export function requireSchemaVersion(version: unknown, name: string): void {
   if (version === SCHEMA_VERSION) return;
   const found = version === undefined ? 'none' : JSON.stringify(version);
-  throw new ResultError(
+  throw new BoundaryError(
     'BB_RESULT_FILE_VERSION',
     `${name} has schema version ${found}; this version reads ${SCHEMA_VERSION}`,
   );

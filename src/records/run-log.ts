@@ -5,7 +5,7 @@
  */
 import { type RunContext, type RunRecord, SCHEMA_VERSION } from './record.js';
 import { contextShape, recordShape } from './record-shape.js';
-import { ResultError } from './result-error.js';
+import { BoundaryError } from '../errors.js';
 import { parseJson, readResultFile, requireSchemaVersion } from './run-file.js';
 import { asObject, objectOf, oneOf } from './shape.js';
 
@@ -41,7 +41,7 @@ export function serializeLog(log: { readonly context: RunContext; readonly recor
 
 /**
  * Reads the text of a log. A last line without its newline that isn't whole JSON is what an interruption leaves, and is
- * left out; anything else that is wrong throws a `ResultError` whose message names the line: the codes of `parseRun`,
+ * left out; anything else that is wrong throws a `BoundaryError` whose message names the line: the codes of `parseRun`,
  * and `BB_RESULT_FILE_INCOMPLETE` where not even the context was written whole.
  */
 export function parseLog(content: string, name = 'the run log'): RunLog {
@@ -52,7 +52,7 @@ export function parseLog(content: string, name = 'the run log'): RunLog {
 
   const [first, ...rest] = lines;
   if (first === undefined) {
-    throw new ResultError('BB_RESULT_FILE_INCOMPLETE', `${name} ends before the run's context was written`);
+    throw new BoundaryError('BB_RESULT_FILE_INCOMPLETE', `${name} ends before the run's context was written`);
   }
   const context = parseContextLine(first, `${name}, line 1`);
   const records = new Map<string, RunRecord>();

@@ -1,7 +1,7 @@
-import { ResultError } from './result-error.js';
+import { BoundaryError } from '../errors.js';
 
 /**
- * Checks that a parsed JSON value has a shape; `path` says where it stands, for the message. Throws a `ResultError` with
+ * Checks that a parsed JSON value has a shape; `path` says where it stands, for the message. Throws a `BoundaryError` with
  * the code `BB_RESULT_FILE_SHAPE`.
  */
 export type Check = (value: unknown, path: string) => void;
@@ -91,6 +91,6 @@ function wrong(path: string, expected: string, found: unknown): never {
   throw shapeError(`${path} must be ${expected}, but is ${shown.length > 60 ? `${shown.slice(0, 60)}...` : shown}`);
 }
 
-function shapeError(message: string): ResultError {
-  return new ResultError('BB_RESULT_FILE_SHAPE', message);
+function shapeError(message: string): BoundaryError {
+  return new BoundaryError('BB_RESULT_FILE_SHAPE', message);
 }

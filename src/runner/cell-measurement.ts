@@ -1,5 +1,5 @@
 import type { Checksum, RunRecord, Sample } from '../records/record.js';
-import { summarize } from '../stats/summary.js';
+import { CLOCK_TICK_SECONDS, summarize } from '../stats/summary.js';
 import type { OpenCell, PlannedCell } from '../workloads/workload.js';
 import { toBoundaryError } from '../errors.js';
 import { verifyChecksum } from './checksum.js';
@@ -55,7 +55,8 @@ export class CellMeasurement implements Contestant {
     if (sample === undefined) return undefined;
     if (phase === 'sample') {
       this.#samples.push(sample);
-      emit({ type: 'sample', cell, number: this.#samples.length, sample, rowsPerSecond: cell.rows / sample.seconds });
+      const rowsPerSecond = cell.rows / Math.max(sample.seconds, CLOCK_TICK_SECONDS);
+      emit({ type: 'sample', cell, number: this.#samples.length, sample, rowsPerSecond });
     }
     return { seconds: sample.seconds, elapsedSeconds: (performance.now() - startedAt) / 1000 };
   }

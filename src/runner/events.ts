@@ -8,7 +8,6 @@ export type RunEvent =
       readonly totalCells: number;
       /** Cells whose records an earlier part of this run wrote. */
       readonly resumedCells: number;
-      readonly timeBudgetSeconds: number;
     }
   | { readonly type: 'family-opening'; readonly family: string }
   | { readonly type: 'cell-opening'; readonly cell: Cell }
@@ -22,6 +21,8 @@ export type RunEvent =
       readonly rowsPerSecond: number;
     }
   | { readonly type: 'record'; readonly record: RunRecord; readonly doneCells: number; readonly totalCells: number }
+  /** Something that went wrong and left the records as they are. */
+  | { readonly type: 'warning'; readonly message: string }
   | { readonly type: 'run-finished'; readonly aborted: boolean; readonly unmeasuredCells: number };
 
 export type RunListener = (event: RunEvent) => void;

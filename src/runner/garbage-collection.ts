@@ -1,5 +1,7 @@
 import { PerformanceObserver } from 'node:perf_hooks';
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import type { Span } from './time-spans.js';
 
 /** Collects all garbage of this thread, now. */
@@ -8,6 +10,15 @@ export type CollectGarbage = () => void;
 /** The collector that `--expose-gc` exposes; `undefined` without that flag. */
 export function exposedCollector(): CollectGarbage | undefined {
   return typeof globalThis.gc === 'function' ? () => void globalThis.gc!() : undefined;
+}
+
+/** The same, for a program that may set V8's flags itself: contexts made after the flag is set have the collector. */
+export function exposeCollector(): CollectGarbage | undefined {
+  const exposed = exposedCollector();
+  if (exposed !== undefined) return exposed;
+  setFlagsFromString('--expose-gc');
+  const collect: unknown = runInNewContext('globalThis.gc');
+  return typeof collect === 'function' ? () => void collect() : undefined;
 }
 
 /** Watches the garbage collections of this thread. */

@@ -1,5 +1,6 @@
+import { groupBy } from '../compare/cell-groups.js';
 import { comparisonsOf } from '../compare/comparisons.js';
-import { type Run, type RunRecord, SCHEMA_VERSION } from '../records/record.js';
+import { type Run, type RunContext, type RunRecord, SCHEMA_VERSION } from '../records/record.js';
 import { type NativeBuild, runContext } from '../host/provenance.js';
 import type { Family, OpenFamily, PlannedCell } from '../workloads/workload.js';
 import { toBoundaryError } from '../errors.js';
@@ -50,15 +51,13 @@ export interface RunResult {
  */
 export async function run(options: RunOptions): Promise<RunResult> {
   const session = await startSession(options);
-  const { directory, plans, emit, signal } = session;
+  const { directory, plans, planned, emit, signal } = session;
   try {
-    const ids = new Set(plans.flatMap(({ cells }) => cells.map(({ cell }) => cell.id)));
     emit({
       type: 'run-started',
       directory: directory.path,
-      totalCells: ids.size,
-      resumedCells: plans.flatMap(({ cells }) => cells).filter((planned) => isDone(session, planned)).length,
-      timeBudgetSeconds: session.policy.budgetSeconds,
+      totalCells: planned.length,
+      resumedCells: planned.filter((cell) => isDone(session, cell)).length,
     });
     for (const plan of plans) {
       if (!signal.aborted) await measureFamily(session, plan);
@@ -73,7 +72,11 @@ export async function run(options: RunOptions): Promise<RunResult> {
 
 interface Session extends Instruments {
   readonly directory: RunDirectory;
+  /** The context as this process sees it, before the families told their versions. */
+  readonly ownContext: RunContext;
   readonly plans: readonly FamilyPlan[];
+  /** The cells of all plans. */
+  readonly planned: readonly PlannedCell[];
   readonly policy: SamplingPolicy;
   /** Ids of the cells that need no measuring, or have been measured. */
   readonly done: Set<string>;
@@ -93,7 +96,9 @@ async function startSession(options: RunOptions): Promise<Session> {
   const kept = [...directory.records.values()].filter(({ outcome }) => outcome !== 'failed');
   return {
     directory,
+    ownContext: context,
     plans,
+    planned: plans.flatMap(({ cells }) => cells),
     policy: samplingPolicy(config.samples, config.timeBudgetSeconds),
     done: new Set(kept.map(({ id }) => id)),
     resources: options.resources ?? nodeResources,
@@ -117,19 +122,31 @@ async function measureFamily(session: Session, { family, options, cells }: Famil
   if (left.length === 0) return;
   session.emit({ type: 'family-opening', family: family.name });
   let open: OpenFamily;
+  let versions: Readonly<Record<string, string>>;
   try {
     open = await family.open(options);
+    versions = await open.versions();
   } catch (error) {
     return failAll(session, left, error);
   }
   try {
-    const { directory } = session;
-    await directory.setContext(withVersions(directory.context, await open.versions()));
-    for (const group of Map.groupBy(left, ({ group: name }) => name).values()) {
+    const { directory, ownContext } = session;
+    await directory.setContext(withVersions(directory.context, versions, ownContext));
+    for (const group of groupBy(left, (planned) => planned.group)) {
       if (!session.signal.aborted) await measureGroup(session, open, group);
     }
   } finally {
+    await closeFamily(session, family, open);
+  }
+}
+
+/** What was measured counts, whatever goes wrong after it. */
+async function closeFamily({ emit }: Session, family: Family, open: OpenFamily): Promise<void> {
+  try {
     await open.close();
+  } catch (error) {
+    const { code, message } = toBoundaryError(error);
+    emit({ type: 'warning', message: `closing the family ${family.name} failed: ${code}: ${message}` });
   }
 }
 
@@ -158,17 +175,14 @@ async function failAll(session: Session, cells: readonly PlannedCell[], error: u
   for (const planned of cells) await deliver(session, failedRecord(planned, error));
 }
 
-async function deliver(session: Session, record: RunRecord): Promise<void> {
-  const { directory, done, plans, emit } = session;
+async function deliver({ directory, done, planned, emit }: Session, record: RunRecord): Promise<void> {
   await directory.append(record);
   done.add(record.id);
-  const planned = plans.flatMap(({ cells }) => cells);
   const doneCells = planned.filter(({ cell }) => done.has(cell.id)).length;
   emit({ type: 'record', record, doneCells, totalCells: planned.length });
 }
 
-async function writeResults({ directory, plans, signal }: Session): Promise<RunResult> {
-  const planned = plans.flatMap(({ cells }) => cells);
+async function writeResults({ directory, planned, signal }: Session): Promise<RunResult> {
   const rustLanes = new Map(planned.map(({ cell, rustLane }) => [cell.id, rustLane]));
   // In the order of the matrix, not in that in which the cells happened to finish.
   const records = planned.flatMap(({ cell }) => directory.records.get(cell.id) ?? []);

@@ -1,4 +1,5 @@
 import type { Verdict } from '../records/record.js';
+import { medianInPlace } from './median-in-place.js';
 import { median, quantileOfSorted } from './quantile.js';
 import { type DrawIndex, seededDraws } from './random.js';
 
@@ -51,5 +52,5 @@ export function verdictOf(interval: { readonly low: number; readonly high: numbe
 
 function resampledMedian(values: Float64Array, scratch: Float64Array, draw: DrawIndex): number {
   for (let i = 0; i < scratch.length; i++) scratch[i] = values[draw(values.length)]!;
-  return quantileOfSorted(scratch.sort(), 0.5);
+  return medianInPlace(scratch);
 }

@@ -1,1 +1,44 @@
-//! x
+//! The workloads of Boundary Bench in pure Rust: the numbers that every other side is compared with.
+//!
+//! A cell is one workload on one lane, in one flavour, with one or more workers ([`CellSpec`]). [`run_cell`] executes
+//! it once and returns the time and the checksum of what was read or written, to be compared with [`expected`]. A
+//! query's tables are prepared once by [`load`]; an insert makes and drops its own.
+//!
+//! The suite knows engines only by their trait, and JavaScript not at all.
+
+mod expected;
+mod insert;
+mod matrix;
+mod query;
+mod sample;
+mod spec;
+mod tables;
+mod workers;
+
+use std::sync::Arc;
+
+use boundary_bench_core::Result;
+use boundary_bench_core::engine::Engine;
+
+pub use expected::expected;
+pub use matrix::{Family, LaneEntry, WorkloadEntry, WorkerCount, matrix};
+pub use sample::CellSample;
+pub use spec::{CellSpec, Flavor, Lane, Workload};
+pub use tables::{load, table_names, unload, worker_ranges};
+
+/// Executes a cell once.
+///
+/// What is timed: of an insert, from opening the inserter to the end of `execute`, without making the input; of a
+/// query, from asking for it until its last value is consumed. With several workers, from their common start until
+/// the last one's end.
+///
+/// # Errors
+/// [`boundary_bench_core::Error::InvalidArgument`] for a cell that the matrix does not have, else whatever the engine
+/// returns.
+pub fn run_cell(engine: &Arc<dyn Engine>, spec: &CellSpec) -> Result<CellSample> {
+    spec.validate()?;
+    match spec.workload {
+        Workload::InsertBulk => insert::run(engine, spec),
+        Workload::QueryFullScan | Workload::QueryFiltered | Workload::QueryAggregation => query::run(engine, spec),
+    }
+}

@@ -6,6 +6,7 @@
  * Making rows is never timed. To keep memory bounded however many rows a sample has, rows are made batch by batch into
  * memory that is reused.
  */
+import type { MeasurementColumns, MeasurementRow } from '../../targets/measurement-table.js';
 import { matrix } from './matrix.js';
 
 const { sensors: SENSORS, valueStep: VALUE_STEP, timestampStart: TIMESTAMP_START, timestampStep: TIMESTAMP_STEP } = matrix;
@@ -20,17 +21,6 @@ export interface RowRange {
   readonly start: number;
   readonly rows: number;
 }
-
-/** Columns of one length, named as in SQL. */
-export interface MeasurementColumns {
-  readonly id: Int32Array;
-  readonly sensor_id: Int32Array;
-  readonly value: Float64Array;
-  readonly timestamp: BigInt64Array;
-}
-
-/** `[id, sensor_id, value, timestamp]`, the timestamp as a number: it is far below 2^53. */
-export type MeasurementRow = [id: number, sensorId: number, value: number, timestamp: number];
 
 /** The contiguous ranges of so many workers: equal ones, and the last takes the rest. */
 export function splitRows(rows: number, workers: number): RowRange[] {
@@ -86,10 +76,14 @@ export class ColumnBatch {
   }
 }
 
+/** A row whose timestamp is a `bigint`, for clients that take no number there. */
+export type BigintRow = [id: number, sensorId: number, value: number, timestamp: bigint];
+
 /** Memory for the rows of one batch, as arrays. What `fill` returns is valid until the next `fill`. */
 export class RowBatch {
   readonly #rows: MeasurementRow[];
 
+  /** A batch of fewer rows than `BATCH_ROWS` saves memory where all rows are fewer. */
   constructor(capacity = BATCH_ROWS) {
     // Doubles from the first, so that the arrays have the elements kind which later values need.
     this.#rows = Array.from({ length: capacity }, () => [0.5, 0.5, 0.5, 0.5]);
@@ -108,4 +102,12 @@ export class RowBatch {
     }
     return rows === batch.length ? batch : batch.slice(0, rows);
   }
+}
+
+/** The rows of a range, as new arrays with `bigint` timestamps. */
+export function bigintRows({ start, rows }: RowRange): BigintRow[] {
+  return Array.from({ length: rows }, (_, at) => {
+    const index = start + at;
+    return [index, index % SENSORS, index * VALUE_STEP, BigInt(TIMESTAMP_START + index * TIMESTAMP_STEP)];
+  });
 }

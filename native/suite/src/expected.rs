@@ -1,0 +1,22 @@
+//! What every execution of a cell must return, in closed form.
+
+use boundary_bench_core::checksum::Checksum;
+use boundary_bench_core::measurements::{expected_aggregation, expected_all, expected_filtered};
+use boundary_bench_core::Result;
+
+use crate::spec::{CellSpec, Workload};
+use crate::tables::worker_ranges;
+
+/// The checksum of a cell: the sum of its workers'.
+///
+/// # Errors
+/// [`boundary_bench_core::Error::InvalidArgument`] for too many rows or workers.
+pub fn expected(spec: &CellSpec) -> Result<Checksum> {
+    let of_range = match spec.workload {
+        Workload::InsertBulk | Workload::QueryFullScan => expected_all,
+        Workload::QueryFiltered => expected_filtered,
+        Workload::QueryAggregation => expected_aggregation,
+    };
+    let ranges = worker_ranges(0, spec.rows, spec.workers)?;
+    crate::sample::merge(ranges.into_iter().map(of_range))
+}

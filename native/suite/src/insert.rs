@@ -1,0 +1,248 @@
+//! `insert.bulk`: rows go into a new table.
+//!
+//! Timed: opening the inserter, the lane's own work on each piece of input, and `execute` until the rows are
+//! published. Not timed: making the tables and each piece of input, reading back, dropping the tables.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use arrow_array::RecordBatch;
+use arrow_buffer::ToByteSlice;
+use arrow_schema::SchemaRef;
+use boundary_bench_core::engine::{BatchStream, CreateMode, Engine};
+use boundary_bench_core::lanes::columns::{ColumnParts, batch_from_columns};
+use boundary_bench_core::lanes::inserter::Inserter;
+use boundary_bench_core::lanes::ipc::{IpcReader, write_stream};
+use boundary_bench_core::lanes::row_writer::RowWriter;
+use boundary_bench_core::measurements::{self, Measurement, MeasurementColumns, RowRange};
+use boundary_bench_core::table::{Column, TableDefinition};
+use boundary_bench_core::{Error, Result};
+
+use crate::sample::CellSample;
+use crate::spec::{CellSpec, Flavor, Lane};
+use crate::tables::{contents, table_names, unload, worker_ranges};
+use crate::workers::{Clock, Finished, as_tasks, cpu, on_threads, seconds};
+
+/// The rows of one piece of input: small enough to be in the cache when the lane takes it, as rows that a program has
+/// just made are.
+const INPUT_ROWS: u32 = 65_536;
+
+/// What one worker inserts.
+struct Part {
+    engine: Arc<dyn Engine>,
+    lane: Lane,
+    table: TableDefinition,
+    range: RowRange,
+}
+
+/// What one worker reports: the time its input took to encode, if it did.
+type Encoded = Option<Duration>;
+
+pub(crate) fn run(engine: &Arc<dyn Engine>, spec: &CellSpec) -> Result<CellSample> {
+    let names = table_names(&spec.table, spec.workers);
+    let parts = names.iter().zip(worker_ranges(0, spec.rows, spec.workers)?).map(|(name, range)| {
+        let table = measurements::table(name);
+        engine.create_table(&table, CreateMode::Replace)?;
+        Ok(Part { engine: Arc::clone(engine), lane: spec.lane, table, range })
+    });
+    let parts = parts.collect::<Result<Vec<_>>>()?;
+    let sampled = insert_and_read_back(&**engine, spec.flavor, parts, &names);
+    let dropped = unload(engine, &spec.table, spec.workers);
+    let sample = sampled?;
+    dropped.map(|()| sample)
+}
+
+fn insert_and_read_back(engine: &dyn Engine, flavor: Flavor, parts: Vec<Part>, names: &[String]) -> Result<CellSample> {
+    let workers = match flavor {
+        Flavor::Sync => on_threads(parts, insert)?,
+        Flavor::Async => as_tasks(parts, insert_async)?,
+    };
+    let encoded = workers.iter().map(|worker| worker.value).sum::<Option<Duration>>();
+    let mut sample = CellSample::new(seconds(&workers), cpu(&workers), contents(engine, names)?);
+    sample.encode_seconds = encoded.map(|time| time.as_secs_f64());
+    Ok(sample)
+}
+
+fn insert(part: Part, mut clock: Clock) -> Result<Finished<Encoded>> {
+    let mut feeder = Feeder::begin(part.lane, part.engine, part.table)?;
+    for chunk in part.range.chunks(INPUT_ROWS) {
+        clock.pause();
+        feeder.make_input(chunk)?;
+        clock.resume();
+        // The inserter itself holds up a thread that goes too fast.
+        feeder.feed()?;
+    }
+    let encoded = feeder.encoded();
+    feeder.execute()?;
+    Ok(clock.finish(encoded))
+}
+
+async fn insert_async(part: Part, mut clock: Clock) -> Result<Finished<Encoded>> {
+    let mut feeder = Feeder::begin(part.lane, part.engine, part.table)?;
+    for chunk in part.range.chunks(INPUT_ROWS) {
+        clock.pause();
+        feeder.make_input(chunk)?;
+        clock.resume();
+        if !feeder.feed()? {
+            feeder.drained().await?;
+        }
+    }
+    let encoded = feeder.encoded();
+    feeder.execute_async().await?;
+    Ok(clock.finish(encoded))
+}
+
+/// A lane in, with the piece of input it takes next.
+enum Feeder {
+    Row {
+        writer: RowWriter,
+        rows: Vec<Measurement>,
+    },
+    Columns {
+        inserter: Inserter,
+        schema: SchemaRef,
+        columns: Vec<Column>,
+        slices: MeasurementColumns,
+    },
+    ArrowIpc {
+        inserter: Inserter,
+        reader: Box<IpcReader>,
+        bytes: Vec<u8>,
+        encoded: Duration,
+    },
+}
+
+impl Feeder {
+    fn begin(lane: Lane, engine: Arc<dyn Engine>, table: TableDefinition) -> Result<Self> {
+        Ok(match lane {
+            Lane::Row => Self::Row { writer: RowWriter::begin(engine, table)?, rows: Vec::new() },
+            Lane::Columns => Self::Columns {
+                schema: table.to_arrow(),
+                columns: table.columns.clone(),
+                inserter: Inserter::begin(engine, table)?,
+                slices: MeasurementColumns::default(),
+            },
+            Lane::ArrowIpc => Self::ArrowIpc {
+                reader: Box::new(IpcReader::new(table.to_arrow())),
+                inserter: Inserter::begin(engine, table)?,
+                bytes: Vec::new(),
+                encoded: Duration::ZERO,
+            },
+            Lane::Objects | Lane::Stream | Lane::Columnar => {
+                return Err(Error::InvalidArgument(format!("{lane:?} is no lane in")));
+            }
+        })
+    }
+
+    /// Makes the next piece of input, untimed.
+    fn make_input(&mut self, range: RowRange) -> Result<()> {
+        match self {
+            Self::Row { rows, .. } => {
+                rows.clear();
+                rows.extend(range.iter());
+            }
+            Self::Columns { slices, .. } => *slices = range.columns(),
+            Self::ArrowIpc { bytes, encoded, .. } => {
+                let mut rows = GeneratedRows::new(range)?;
+                let start = Instant::now();
+                *bytes = write_stream(&mut rows)?;
+                *encoded += start.elapsed();
+            }
+        }
+        Ok(())
+    }
+
+    /// The timed work. `false` asks to wait ([`Feeder::drained`]).
+    fn feed(&mut self) -> Result<bool> {
+        let mut go_on = true;
+        match self {
+            Self::Row { writer, rows } => {
+                for row in &*rows {
+                    go_on &= writer.push(row)?;
+                }
+            }
+            Self::Columns { inserter, schema, columns, slices } => {
+                let parts = [
+                    slices.id.to_byte_slice(),
+                    slices.sensor_id.to_byte_slice(),
+                    slices.value.to_byte_slice(),
+                    slices.timestamp.to_byte_slice(),
+                ]
+                .map(|values| ColumnParts { values, ..ColumnParts::default() });
+                let batch = batch_from_columns(schema, columns, slices.id.len(), &parts, inserter.rows())?;
+                go_on = inserter.write(batch)?;
+            }
+            Self::ArrowIpc { inserter, reader, bytes, .. } => {
+                for batch in reader.push(bytes)? {
+                    go_on &= inserter.write(batch)?;
+                }
+            }
+        }
+        Ok(go_on)
+    }
+
+    fn encoded(&self) -> Encoded {
+        match self {
+            Self::ArrowIpc { encoded, .. } => Some(*encoded),
+            Self::Row { .. } | Self::Columns { .. } => None,
+        }
+    }
+
+    async fn drained(&self) -> Result<()> {
+        match self {
+            Self::Row { writer, .. } => writer.drained().await,
+            Self::Columns { inserter, .. } | Self::ArrowIpc { inserter, .. } => inserter.drained().await,
+        }
+    }
+
+    fn execute(self) -> Result<u64> {
+        match self {
+            Self::Row { writer, .. } => writer.execute(),
+            Self::Columns { inserter, .. } => inserter.execute(),
+            Self::ArrowIpc { inserter, mut reader, .. } => {
+                reader.finish()?;
+                inserter.execute()
+            }
+        }
+    }
+
+    async fn execute_async(self) -> Result<u64> {
+        match self {
+            Self::Row { writer, .. } => writer.execute_async().await,
+            Self::Columns { inserter, .. } => inserter.execute_async().await,
+            Self::ArrowIpc { inserter, mut reader, .. } => {
+                reader.finish()?;
+                inserter.execute_async().await
+            }
+        }
+    }
+}
+
+/// Generated rows as the result of a query, to be written as IPC bytes.
+struct GeneratedRows {
+    columns: Vec<Column>,
+    schema: SchemaRef,
+    batch: Option<RecordBatch>,
+}
+
+impl GeneratedRows {
+    fn new(range: RowRange) -> Result<Self> {
+        let table = measurements::table("");
+        let batch = range.columns().into_batch()?;
+        Ok(Self { schema: table.to_arrow(), columns: table.columns, batch: Some(batch) })
+    }
+}
+
+impl BatchStream for GeneratedRows {
+    fn columns(&self) -> &[Column] {
+        &self.columns
+    }
+
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
+    }
+
+    fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
+        Ok(self.batch.take())
+    }
+}

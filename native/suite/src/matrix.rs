@@ -1,0 +1,165 @@
+//! `bench/matrix.json`, the one definition of the workloads, as far as this side needs it.
+
+use std::collections::BTreeMap;
+use std::sync::OnceLock;
+
+use boundary_bench_core::{Error, Result};
+use serde::Deserialize;
+
+use crate::spec::{Flavor, Lane, Workload};
+
+#[derive(Deserialize)]
+struct Matrix {
+    families: BTreeMap<String, Family>,
+}
+
+/// A group of workloads over one schema.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Family {
+    /// The name of its table.
+    pub table: String,
+    /// The number of rows where the user names none.
+    pub default_rows: u64,
+    /// The size of a row by the widths of its columns.
+    pub bytes_per_row: u64,
+    /// See [`boundary_bench_core::measurements::SENSORS`].
+    pub sensors: u32,
+    /// See [`boundary_bench_core::measurements::VALUE_STEP`].
+    pub value_step: f64,
+    /// See [`boundary_bench_core::measurements::TIMESTAMP_START`].
+    pub timestamp_start: i64,
+    /// See [`boundary_bench_core::measurements::TIMESTAMP_STEP`].
+    pub timestamp_step: i64,
+    /// The rows of a batch.
+    pub batch_rows: usize,
+    /// The relative tolerance of floating sums.
+    pub float_tolerance: f64,
+    /// The workloads by name.
+    pub workloads: BTreeMap<String, WorkloadEntry>,
+    /// The lanes of all sides.
+    #[serde(deserialize_with = "rust_lanes")]
+    pub lanes: Vec<LaneEntry>,
+}
+
+/// A workload of the matrix.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct WorkloadEntry {
+    /// The query, with `{table}` for the table's name; absent where rows go in.
+    pub sql: Option<String>,
+    /// The columns of the rows that cross.
+    pub columns: Vec<String>,
+    /// See [`boundary_bench_core::measurements::FILTERED_SENSOR`].
+    pub filtered_sensor: Option<u32>,
+}
+
+/// A lane of the `rust` side.
+#[derive(Debug, Deserialize)]
+pub struct LaneEntry {
+    /// Its name.
+    pub lane: Lane,
+    /// The words of the tables' Variant column.
+    pub variant: String,
+    /// Where it applies.
+    pub workloads: Vec<Workload>,
+    /// The engines it applies to, by name.
+    pub engines: Vec<String>,
+    /// How it is written.
+    pub flavors: Vec<Flavor>,
+    /// With how many workers it runs.
+    pub workers: Vec<WorkerCount>,
+}
+
+/// With how many workers a cell runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum WorkerCount {
+    /// One.
+    One,
+    /// As many as the user asks for.
+    Many,
+}
+
+/// Keeps the lanes of this side; the others have names that this side need not know.
+fn rust_lanes<'de, D: serde::Deserializer<'de>>(deserializer: D) -> std::result::Result<Vec<LaneEntry>, D::Error> {
+    let lanes = Vec::<serde_json::Value>::deserialize(deserializer)?;
+    let of_rust = lanes.into_iter().filter(|lane| lane["side"] == "rust");
+    of_rust.map(|lane| serde_json::from_value(lane).map_err(serde::de::Error::custom)).collect()
+}
+
+impl Family {
+    /// The query of a workload.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] where the workload is none that reads.
+    pub fn query(&self, workload: Workload, table: &str) -> Result<String> {
+        let entry = self.workloads.get(workload.name());
+        let sql = entry.and_then(|entry| entry.sql.as_deref());
+        let sql = sql.ok_or_else(|| Error::InvalidArgument(format!("{} has no query", workload.name())))?;
+        Ok(sql.replace("{table}", &quoted(table)))
+    }
+
+    /// The lane of this side for a workload, if the matrix has it.
+    #[must_use]
+    pub fn lane(&self, workload: Workload, lane: Lane) -> Option<&LaneEntry> {
+        self.lanes.iter().find(|entry| entry.lane == lane && entry.workloads.contains(&workload))
+    }
+}
+
+/// A name as SQL quotes it.
+pub(crate) fn quoted(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
+}
+
+/// The family `measurements`.
+///
+/// # Errors
+/// [`Error::Internal`] when the file that was compiled in is not readable.
+pub fn matrix() -> Result<&'static Family> {
+    static FAMILY: OnceLock<std::result::Result<Family, String>> = OnceLock::new();
+    let parse = || {
+        let text = include_str!("../../../bench/matrix.json");
+        let mut matrix: Matrix = serde_json::from_str(text).map_err(|error| error.to_string())?;
+        matrix.families.remove("measurements").ok_or_else(|| "there is no family \"measurements\"".to_owned())
+    };
+    FAMILY.get_or_init(parse).as_ref().map_err(|error| Error::Internal(format!("bench/matrix.json: {error}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use boundary_bench_core::{checksum, engine, measurements};
+
+    use super::*;
+
+    #[test]
+    fn the_core_and_the_matrix_define_the_same_rows() {
+        let family = matrix().unwrap();
+        assert_eq!(family.sensors, measurements::SENSORS);
+        assert_eq!(family.value_step.to_bits(), measurements::VALUE_STEP.to_bits());
+        assert_eq!(family.timestamp_start, measurements::TIMESTAMP_START);
+        assert_eq!(family.timestamp_step, measurements::TIMESTAMP_STEP);
+        assert_eq!(family.bytes_per_row, measurements::BYTES_PER_ROW);
+        assert_eq!(family.batch_rows, engine::DEFAULT_BATCH_ROWS);
+        assert_eq!(family.float_tolerance.to_bits(), checksum::FLOAT_TOLERANCE.to_bits());
+        assert_eq!(family.workloads["query.filtered"].filtered_sensor, Some(measurements::FILTERED_SENSOR));
+        let columns = measurements::table("").columns;
+        for workload in [Workload::InsertBulk, Workload::QueryFullScan, Workload::QueryFiltered] {
+            let names = &family.workloads[workload.name()].columns;
+            assert!(names.iter().eq(columns.iter().map(|column| &column.name)), "{}", workload.name());
+        }
+    }
+
+    #[test]
+    fn every_workload_of_the_matrix_is_known() {
+        let family = matrix().unwrap();
+        for name in family.workloads.keys() {
+            let workload: Workload = serde_json::from_value(name.as_str().into()).unwrap();
+            assert!(family.lanes.iter().any(|lane| lane.workloads.contains(&workload)), "{name}");
+        }
+        assert_eq!(
+            family.query(Workload::QueryFiltered, "a \"b").unwrap(),
+            "SELECT id, sensor_id, value, timestamp FROM \"a \"\"b\" WHERE sensor_id = 5"
+        );
+    }
+}

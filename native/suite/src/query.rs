@@ -1,0 +1,222 @@
+//! `query.*`: rows come out of a table that exists.
+//!
+//! Timed: from asking for the query until the last value of the last row is consumed. Every lane adds up every value.
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{ArrowPrimitiveType, Float64Type, Int32Type, Int64Type};
+use arrow_array::{Array, RecordBatch};
+use arrow_buffer::Buffer;
+use arrow_ipc::reader::StreamDecoder;
+use arrow_schema::Schema;
+use boundary_bench_core::checksum::{Checksum, ChecksumSum};
+use boundary_bench_core::engine::{Engine, QueryOptions};
+use boundary_bench_core::lanes::ipc::write_stream;
+use boundary_bench_core::lanes::reader::QueryReader;
+use boundary_bench_core::measurements::{Measurement, MeasurementSums};
+use boundary_bench_core::table::arrow_schema_of;
+use boundary_bench_core::{Error, Result};
+
+use crate::matrix::matrix;
+use crate::sample::{CellSample, merge};
+use crate::spec::{CellSpec, Flavor, Lane, Workload};
+use crate::tables::table_names;
+use crate::workers::{Clock, Finished, as_tasks, cpu, on_threads, seconds};
+
+/// What one worker reads.
+struct Part {
+    engine: Arc<dyn Engine>,
+    sql: String,
+    lane: Lane,
+    workload: Workload,
+}
+
+pub(crate) fn run(engine: &Arc<dyn Engine>, spec: &CellSpec) -> Result<CellSample> {
+    let family = matrix()?;
+    let parts = table_names(&spec.table, spec.workers).into_iter().map(|table| {
+        let sql = family.query(spec.workload, &table)?;
+        Ok(Part { engine: Arc::clone(engine), sql, lane: spec.lane, workload: spec.workload })
+    });
+    let parts = parts.collect::<Result<Vec<_>>>()?;
+    let workers = match spec.flavor {
+        Flavor::Sync => on_threads(parts, read)?,
+        Flavor::Async => as_tasks(parts, read_async)?,
+    };
+    let (seconds, cpu) = (seconds(&workers), cpu(&workers));
+    Ok(CellSample::new(seconds, cpu, merge(workers.into_iter().map(|worker| worker.value))?))
+}
+
+fn read(part: Part, clock: Clock) -> Result<Finished<Checksum>> {
+    let mut stream = part.engine.query(&part.sql, &QueryOptions::default())?;
+    if part.lane == Lane::ArrowIpc {
+        let bytes = write_stream(&mut *stream)?;
+        return Ok(clock.finish(read_ipc(bytes)?));
+    }
+    let mut consumer = Consumer::new(part.lane, part.workload, &stream.schema())?;
+    while let Some(batch) = stream.next_batch()? {
+        consumer.consume(&batch)?;
+    }
+    let checksum = consumer.checksum();
+    // Stopped before the rows that were kept are freed.
+    Ok(clock.finish(checksum))
+}
+
+async fn read_async(part: Part, clock: Clock) -> Result<Finished<Checksum>> {
+    if part.lane == Lane::ArrowIpc {
+        let write = move || write_stream(&mut *part.engine.query(&part.sql, &QueryOptions::default())?);
+        let written = tokio::task::spawn_blocking(write).await;
+        let bytes = written.map_err(|error| Error::Internal(error.to_string()))??;
+        return Ok(clock.finish(read_ipc(bytes)?));
+    }
+    let reader = QueryReader::start(part.engine, part.sql, QueryOptions::default(), Ok).await?;
+    let mut consumer = Consumer::new(part.lane, part.workload, &arrow_schema_of(reader.columns()))?;
+    while let Some(batch) = reader.next().await? {
+        consumer.consume(&batch)?;
+    }
+    let checksum = consumer.checksum();
+    Ok(clock.finish(checksum))
+}
+
+/// Reads IPC bytes without copying them and adds up the columns of every batch.
+fn read_ipc(bytes: Vec<u8>) -> Result<Checksum> {
+    let invalid = |error: arrow_schema::ArrowError| Error::InvalidIpc(error.to_string());
+    let mut decoder = StreamDecoder::new();
+    let mut bytes = Buffer::from_vec(bytes);
+    let mut checksum = None;
+    while let Some(batch) = decoder.decode(&mut bytes).map_err(invalid)? {
+        if checksum.is_none() {
+            checksum = Some(Checksum::new(batch.schema_ref())?);
+        }
+        if let Some(checksum) = &mut checksum {
+            checksum.add_batch(&batch)?;
+        }
+    }
+    decoder.finish().map_err(invalid)?;
+    match (checksum, decoder.schema()) {
+        (Some(checksum), _) => Ok(checksum),
+        (None, Some(schema)) => Checksum::new(&schema),
+        (None, None) => Err(Error::InvalidIpc("there is no schema".to_owned())),
+    }
+}
+
+/// A row of `query.aggregation`.
+#[derive(Debug, Clone, Copy)]
+struct Aggregate {
+    sensor_id: i32,
+    count: i64,
+    avg: f64,
+    min: f64,
+    max: f64,
+}
+
+/// What a lane does with each batch.
+enum Consumer {
+    /// Keeps every row.
+    Objects { rows: Vec<Measurement>, sums: MeasurementSums },
+    /// Keeps every row of an aggregation.
+    Aggregates { rows: Vec<Aggregate>, checksum: Checksum },
+    /// Takes the rows one by one and keeps none.
+    Stream(MeasurementSums),
+    /// Takes the slices of the columns.
+    Columnar(Checksum),
+}
+
+impl Consumer {
+    fn new(lane: Lane, workload: Workload, schema: &Schema) -> Result<Self> {
+        Ok(match (lane, workload) {
+            (Lane::Objects, Workload::QueryAggregation) => {
+                Self::Aggregates { rows: Vec::new(), checksum: Checksum::new(schema)? }
+            }
+            (Lane::Objects, _) => Self::Objects { rows: Vec::new(), sums: MeasurementSums::default() },
+            (Lane::Stream, _) => Self::Stream(MeasurementSums::default()),
+            (Lane::Columnar, _) => Self::Columnar(Checksum::new(schema)?),
+            (Lane::Row | Lane::Columns | Lane::ArrowIpc, _) => {
+                return Err(Error::InvalidArgument(format!("{lane:?} is no lane of rows or columns out")));
+            }
+        })
+    }
+
+    fn consume(&mut self, batch: &RecordBatch) -> Result<()> {
+        match self {
+            Self::Objects { rows, sums } => {
+                let first = rows.len();
+                rows.extend(measurements(batch)?);
+                sums.add_rows(rows[first..].iter().copied());
+            }
+            Self::Aggregates { rows, checksum } => {
+                let first = rows.len();
+                rows.extend(aggregates(batch)?);
+                rows[first..].iter().try_for_each(|row| checksum.merge(&row.checksum()))?;
+            }
+            Self::Stream(sums) => sums.add_rows(measurements(batch)?),
+            Self::Columnar(checksum) => checksum.add_batch(batch)?,
+        }
+        Ok(())
+    }
+
+    fn checksum(&self) -> Checksum {
+        match self {
+            Self::Objects { sums, .. } | Self::Stream(sums) => (*sums).into(),
+            Self::Aggregates { checksum, .. } | Self::Columnar(checksum) => checksum.clone(),
+        }
+    }
+}
+
+impl Aggregate {
+    fn checksum(&self) -> Checksum {
+        Checksum::from_sums(
+            1,
+            [
+                ("sensor_id", ChecksumSum::Int(self.sensor_id.into())),
+                ("count", ChecksumSum::Int(self.count.into())),
+                ("avg", ChecksumSum::Float(self.avg)),
+                ("min", ChecksumSum::Float(self.min)),
+                ("max", ChecksumSum::Float(self.max)),
+            ],
+        )
+    }
+}
+
+/// The rows of a batch of measurements.
+fn measurements(batch: &RecordBatch) -> Result<impl Iterator<Item = Measurement>> {
+    let ids = values::<Int32Type>(batch, "id")?;
+    let sensors = values::<Int32Type>(batch, "sensor_id")?;
+    let values_ = values::<Float64Type>(batch, "value")?;
+    let timestamps = values::<Int64Type>(batch, "timestamp")?;
+    let rows = ids.iter().zip(sensors).zip(values_.iter().zip(timestamps));
+    Ok(rows.map(|((id, sensor_id), (value, timestamp))| Measurement {
+        id: *id,
+        sensor_id: *sensor_id,
+        value: *value,
+        timestamp: *timestamp,
+    }))
+}
+
+/// The rows of a batch of an aggregation.
+fn aggregates(batch: &RecordBatch) -> Result<impl Iterator<Item = Aggregate>> {
+    let sensors = values::<Int32Type>(batch, "sensor_id")?;
+    let counts = values::<Int64Type>(batch, "count")?;
+    let [avgs, mins, maxs] = [
+        values::<Float64Type>(batch, "avg")?,
+        values::<Float64Type>(batch, "min")?,
+        values::<Float64Type>(batch, "max")?,
+    ];
+    Ok((0..batch.num_rows()).map(move |row| Aggregate {
+        sensor_id: sensors[row],
+        count: counts[row],
+        avg: avgs[row],
+        min: mins[row],
+        max: maxs[row],
+    }))
+}
+
+/// The values of a column that has no nulls: those of this family have none.
+fn values<'a, T: ArrowPrimitiveType>(batch: &'a RecordBatch, column: &str) -> Result<&'a [T::Native]> {
+    let array = batch.column_by_name(column).and_then(|array| array.as_primitive_opt::<T>());
+    match array {
+        Some(array) if array.null_count() == 0 => Ok(array.values()),
+        Some(_) => Err(Error::SchemaMismatch(format!("column \"{column}\" holds nulls"))),
+        None => Err(Error::SchemaMismatch(format!("there is no column \"{column}\" of type {}", T::DATA_TYPE))),
+    }
+}

@@ -1,0 +1,157 @@
+//! What to run: one cell of the matrix.
+
+use boundary_bench_core::measurements::RowRange;
+use boundary_bench_core::{Error, Result};
+use serde::{Deserialize, Serialize};
+
+use crate::matrix::{WorkerCount, matrix};
+
+/// More workers than this are taken for a mistake.
+const MAX_WORKERS: u32 = 1024;
+
+/// One piece of logical work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Workload {
+    /// Rows go into a new table.
+    #[serde(rename = "insert.bulk")]
+    InsertBulk,
+    /// All rows come out.
+    #[serde(rename = "query.full_scan")]
+    QueryFullScan,
+    /// The rows of one sensor come out.
+    #[serde(rename = "query.filtered")]
+    QueryFiltered,
+    /// One row a sensor comes out.
+    #[serde(rename = "query.aggregation")]
+    QueryAggregation,
+}
+
+impl Workload {
+    /// The name in the matrix and the result files.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::InsertBulk => "insert.bulk",
+            Self::QueryFullScan => "query.full_scan",
+            Self::QueryFiltered => "query.filtered",
+            Self::QueryAggregation => "query.aggregation",
+        }
+    }
+}
+
+/// How the data crosses; here, where nothing crosses, how a Rust program would hold it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Lane {
+    /// In: rows pushed one by one.
+    Row,
+    /// In: slices of columns, copied once.
+    Columns,
+    /// In: the bytes of an Arrow IPC stream, decoded. Out: written as such bytes and read back.
+    ArrowIpc,
+    /// Out: all rows collected.
+    Objects,
+    /// Out: rows handed over one by one, none kept.
+    Stream,
+    /// Out: slices of columns, batch by batch.
+    Columnar,
+}
+
+/// How the code around the engine is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Flavor {
+    /// Plain calls on the calling thread, or on one thread a worker.
+    Sync,
+    /// One task a worker on an async runtime; the engine's work has threads of its own.
+    Async,
+}
+
+/// One cell to run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CellSpec {
+    /// What to do.
+    pub workload: Workload,
+    /// In which form.
+    pub lane: Lane,
+    /// Written how.
+    pub flavor: Flavor,
+    /// By how many workers, each with a table of its own.
+    pub workers: u32,
+    /// The rows of all workers together.
+    pub rows: u64,
+    /// The table; several workers add `_0`, `_1`, ... to its name ([`crate::table_names`]).
+    pub table: String,
+}
+
+impl CellSpec {
+    /// Checks that this side of the matrix has the cell.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`].
+    pub fn validate(&self) -> Result<()> {
+        let name = self.workload.name();
+        let Some(entry) = matrix()?.lane(self.workload, self.lane) else {
+            return Err(Error::InvalidArgument(format!("the rust side of {name} has no lane {:?}", self.lane)));
+        };
+        let count = if self.workers == 1 { WorkerCount::One } else { WorkerCount::Many };
+        if !entry.flavors.contains(&self.flavor) || !entry.workers.contains(&count) {
+            return Err(Error::InvalidArgument(format!(
+                "the lane {:?} of {name} does not run {:?} with {} workers",
+                self.lane, self.flavor, self.workers
+            )));
+        }
+        check_workers(self.workers)?;
+        RowRange::new(0, self.rows)?;
+        Ok(())
+    }
+}
+
+/// Refuses numbers of workers that make no sense.
+pub(crate) fn check_workers(workers: u32) -> Result<()> {
+    if (1..=MAX_WORKERS).contains(&workers) {
+        return Ok(());
+    }
+    Err(Error::InvalidArgument(format!("{workers} workers: there must be 1 to {MAX_WORKERS}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spec() -> CellSpec {
+        CellSpec {
+            workload: Workload::QueryAggregation,
+            lane: Lane::Objects,
+            flavor: Flavor::Sync,
+            workers: 1,
+            rows: 10,
+            table: "t".to_owned(),
+        }
+    }
+
+    #[test]
+    fn cells_outside_the_matrix_are_refused() {
+        assert!(spec().validate().is_ok());
+        for wrong in [
+            CellSpec { lane: Lane::Stream, ..spec() },
+            CellSpec { lane: Lane::Row, ..spec() },
+            CellSpec { workload: Workload::InsertBulk, ..spec() },
+            CellSpec { workers: 0, ..spec() },
+            CellSpec { workers: u32::MAX, ..spec() },
+            CellSpec { rows: (1 << 31) + 1, ..spec() },
+        ] {
+            assert_eq!(wrong.validate().unwrap_err().code(), "BB_INVALID_ARGUMENT", "{wrong:?}");
+        }
+    }
+
+    #[test]
+    fn a_cell_is_read_as_the_other_side_writes_it() {
+        let text = "{\"workload\":\"query.aggregation\",\"lane\":\"objects\",\"flavor\":\"sync\",\"workers\":1,\
+                    \"rows\":10,\"table\":\"t\"}";
+        assert_eq!(serde_json::from_str::<CellSpec>(text).unwrap(), spec());
+        assert_eq!(serde_json::to_string(&spec()).unwrap(), text);
+        assert_eq!(serde_json::to_string(&Lane::ArrowIpc).unwrap(), "\"arrow-ipc\"");
+    }
+}

@@ -1,0 +1,132 @@
+//! The tables of a cell: one a worker.
+
+use std::sync::Arc;
+
+use boundary_bench_core::Result;
+use boundary_bench_core::checksum::{Checksum, ChecksumSum};
+use boundary_bench_core::engine::{CreateMode, Engine, QueryOptions};
+use boundary_bench_core::lanes::row_writer::RowWriter;
+use boundary_bench_core::measurements::{self, RowRange};
+
+use crate::matrix::quoted;
+use crate::sample::merge;
+use crate::spec::check_workers;
+
+/// The names of the workers' tables: `table` itself for one worker, else `table_0`, `table_1`, ...
+#[must_use]
+pub fn table_names(table: &str, workers: u32) -> Vec<String> {
+    if workers == 1 {
+        return vec![table.to_owned()];
+    }
+    (0..workers).map(|worker| format!("{table}_{worker}")).collect()
+}
+
+/// The rows of each worker: consecutive ranges of `rows / workers`, the last with the rest.
+///
+/// # Errors
+/// [`boundary_bench_core::Error::InvalidArgument`] for too many rows or workers.
+pub fn worker_ranges(start: u64, rows: u64, workers: u32) -> Result<Vec<RowRange>> {
+    check_workers(workers)?;
+    // Checked as a whole first, so that no sum below overflows.
+    RowRange::new(start, rows)?;
+    let share = rows / u64::from(workers);
+    (0..u64::from(workers))
+        .map(|worker| {
+            let is_last = worker + 1 == u64::from(workers);
+            RowRange::new(start + worker * share, if is_last { rows - worker * share } else { share })
+        })
+        .collect()
+}
+
+/// Prepares the tables that the queries of `workers` workers read, untimed: whatever was in them is replaced.
+///
+/// # Errors
+/// As [`worker_ranges`], and whatever the engine returns.
+pub fn load(engine: &Arc<dyn Engine>, table: &str, rows: u64, workers: u32) -> Result<()> {
+    for (name, range) in table_names(table, workers).iter().zip(worker_ranges(0, rows, workers)?) {
+        let table = measurements::table(name);
+        engine.create_table(&table, CreateMode::Replace)?;
+        let mut writer = RowWriter::begin(Arc::clone(engine), table)?;
+        for row in range.iter() {
+            writer.push(&row)?;
+        }
+        writer.execute()?;
+    }
+    Ok(())
+}
+
+/// Drops the tables of [`load`] or of an insert.
+///
+/// # Errors
+/// Whatever the engine returns.
+pub fn unload(engine: &Arc<dyn Engine>, table: &str, workers: u32) -> Result<()> {
+    check_workers(workers)?;
+    table_names(table, workers).iter().try_for_each(|name| engine.drop_table(name).map(|_| ()))
+}
+
+/// The checksum of what the engine holds in these tables, untimed: summed by the engine itself where it can.
+pub(crate) fn contents(engine: &dyn Engine, tables: &[String]) -> Result<Checksum> {
+    let read = if engine.capabilities().sql { summed_by_engine } else { scanned };
+    merge(tables.iter().map(|table| read(engine, table)).collect::<Result<Vec<_>>>()?)
+}
+
+fn summed_by_engine(engine: &dyn Engine, table: &str) -> Result<Checksum> {
+    // Exact sums of 64-bit integers need more than 64 bits.
+    let sql = format!(
+        "SELECT count(*) AS rows, CAST(coalesce(sum(id), 0) AS DECIMAL(38, 0)) AS id, \
+         CAST(coalesce(sum(sensor_id), 0) AS DECIMAL(38, 0)) AS sensor_id, coalesce(sum(value), 0) AS value, \
+         CAST(coalesce(sum(timestamp), 0) AS DECIMAL(38, 0)) AS timestamp FROM {}",
+        quoted(table)
+    );
+    let mut sums = read_all(engine, &sql)?;
+    let (_, rows) = sums.sums.0.remove(0);
+    if let ChecksumSum::Int(rows) = rows {
+        sums.rows = u64::try_from(rows).unwrap_or_default();
+    }
+    Ok(sums)
+}
+
+fn scanned(engine: &dyn Engine, table: &str) -> Result<Checksum> {
+    read_all(engine, &format!("SELECT id, sensor_id, value, timestamp FROM {}", quoted(table)))
+}
+
+fn read_all(engine: &dyn Engine, sql: &str) -> Result<Checksum> {
+    let mut stream = engine.query(sql, &QueryOptions::default())?;
+    let mut checksum = Checksum::new(&stream.schema())?;
+    while let Some(batch) = stream.next_batch()? {
+        checksum.add_batch(&batch)?;
+    }
+    Ok(checksum)
+}
+
+#[cfg(test)]
+mod tests {
+    use boundary_bench_core::checksum::FLOAT_TOLERANCE;
+    use boundary_bench_core::engine::open;
+    use boundary_bench_core::measurements::expected_all;
+
+    use super::*;
+
+    #[test]
+    fn rows_are_split_without_loss() {
+        let ranges = worker_ranges(5, 11, 3).unwrap();
+        assert_eq!(ranges, [(5, 3), (8, 3), (11, 5)].map(|(start, rows)| RowRange::new(start, rows).unwrap()));
+        assert!(worker_ranges(u64::MAX, 2, 1).is_err());
+        assert!(worker_ranges(0, 2, 0).is_err());
+    }
+
+    #[test]
+    fn what_the_engine_holds_is_read_back_on_every_engine() {
+        for uri in ["memory:", "embedded:"] {
+            let engine = open(uri).unwrap();
+            for rows in [0, 1001] {
+                load(&engine, "a b", rows, 2).unwrap();
+                let found = contents(&*engine, &table_names("a b", 2)).unwrap();
+                let expected = expected_all(RowRange::new(0, rows).unwrap());
+                assert_eq!(found.difference(&expected, FLOAT_TOLERANCE), None, "{uri} {rows}");
+            }
+            unload(&engine, "a b", 2).unwrap();
+            assert!(engine.list_tables().unwrap().is_empty());
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! Every cell of the matrix's rust side returns its checksum, on every engine.
+
+use std::sync::Arc;
+
+use boundary_bench_core::checksum::FLOAT_TOLERANCE;
+use boundary_bench_core::engine::{Engine, open};
+use boundary_bench_suite::{CellSpec, Flavor, Lane, Workload, expected, load, matrix, run_cell};
+
+const ROWS: u64 = 10_007;
+
+/// Every cell of the rust side that names this engine.
+fn cells_of(engine: &str, workers: u32) -> Vec<CellSpec> {
+    let mut cells = Vec::new();
+    for entry in matrix().unwrap().lanes.iter().filter(|entry| entry.engines.iter().any(|name| name == engine)) {
+        for workload in &entry.workloads {
+            for flavor in &entry.flavors {
+                let table = if *workload == Workload::InsertBulk { "inserted" } else { "loaded" }.to_owned();
+                cells.push(CellSpec {
+                    workload: *workload,
+                    lane: entry.lane,
+                    flavor: *flavor,
+                    workers,
+                    rows: ROWS,
+                    table,
+                });
+            }
+        }
+    }
+    cells
+}
+
+fn check_every_cell(uri: &str) {
+    let engine: Arc<dyn Engine> = open(uri).unwrap();
+    let mut completed = 0;
+    for workers in [1, 2] {
+        load(&engine, "loaded", ROWS, workers).unwrap();
+        let tables = engine.list_tables().unwrap();
+        for spec in cells_of(engine.name(), workers) {
+            let needs_sql = matches!(spec.workload, Workload::QueryFiltered | Workload::QueryAggregation);
+            let outcome = run_cell(&engine, &spec);
+            if needs_sql && !engine.capabilities().sql {
+                assert_eq!(outcome.unwrap_err().code(), "BB_UNSUPPORTED", "{uri} {spec:?}");
+                continue;
+            }
+            let sample = outcome.unwrap_or_else(|error| panic!("{uri} {spec:?}: {error}"));
+            let difference = sample.checksum.difference(&expected(&spec).unwrap(), FLOAT_TOLERANCE);
+            assert_eq!(difference, None, "{uri} {spec:?}");
+            assert!(sample.seconds > 0.0, "{uri} {spec:?}");
+            assert_eq!(sample.cpu_user_seconds.is_some(), cfg!(target_os = "linux"));
+            let encodes = spec.workload == Workload::InsertBulk && spec.lane == Lane::ArrowIpc;
+            assert_eq!(sample.encode_seconds.is_some(), encodes, "{uri} {spec:?}");
+            completed += 1;
+        }
+        assert_eq!(engine.list_tables().unwrap(), tables, "inserts leave no tables");
+    }
+    // Both flavours and one or two workers of three lanes in and four out, at least.
+    assert!(completed >= 4 * 7, "{uri}: only {completed} cells");
+}
+
+#[test]
+fn every_cell_returns_its_checksum_on_memory() {
+    check_every_cell("memory:");
+}
+
+#[test]
+fn every_cell_returns_its_checksum_on_embedded() {
+    check_every_cell("embedded:");
+}
+
+#[test]
+fn several_batches_and_more_workers_than_cores_arrive_whole() {
+    let engine = open("memory:").unwrap();
+    for lane in [Lane::Row, Lane::Columns, Lane::ArrowIpc] {
+        for flavor in [Flavor::Sync, Flavor::Async] {
+            let spec = CellSpec {
+                workload: Workload::InsertBulk,
+                lane,
+                flavor,
+                workers: 5,
+                rows: 700_001,
+                table: "many".to_owned(),
+            };
+            let sample = run_cell(&engine, &spec).unwrap();
+            assert_eq!(sample.checksum.difference(&expected(&spec).unwrap(), FLOAT_TOLERANCE), None, "{spec:?}");
+        }
+    }
+}
+
+#[test]
+fn rows_that_are_missing_are_noticed() {
+    let engine = open("memory:").unwrap();
+    load(&engine, "short", 99, 1).unwrap();
+    for lane in [Lane::Objects, Lane::Stream, Lane::Columnar, Lane::ArrowIpc] {
+        let spec = CellSpec {
+            workload: Workload::QueryFullScan,
+            lane,
+            flavor: Flavor::Sync,
+            workers: 1,
+            rows: 100,
+            table: "short".to_owned(),
+        };
+        let found = run_cell(&engine, &spec).unwrap().checksum;
+        assert_eq!(
+            found.difference(&expected(&spec).unwrap(), FLOAT_TOLERANCE).unwrap(),
+            "99 rows instead of 100",
+            "{lane:?}"
+        );
+    }
+}
+
+#[test]
+fn a_missing_table_is_an_error_in_every_flavor() {
+    let engine = open("memory:").unwrap();
+    for lane in [Lane::Objects, Lane::ArrowIpc] {
+        for (flavor, workers) in [(Flavor::Sync, 1), (Flavor::Sync, 3), (Flavor::Async, 1), (Flavor::Async, 3)] {
+            let spec = CellSpec {
+                workload: Workload::QueryFullScan,
+                lane,
+                flavor,
+                workers,
+                rows: 10,
+                table: "missing".to_owned(),
+            };
+            assert_eq!(run_cell(&engine, &spec).unwrap_err().code(), "BB_TABLE_NOT_FOUND", "{spec:?}");
+        }
+    }
+}

@@ -1,0 +1,37 @@
+import type { Command } from 'commander';
+import { DEFAULT_THRESHOLD, compareRuns } from '../compare/compare-runs.js';
+import { readRun } from '../records/run-file.js';
+import { renderComparisonTerminal } from '../report/compare-report.js';
+import type { Finish } from './cli.js';
+import { EXIT_FAILED, EXIT_OK } from './exit-code.js';
+import { parseFraction } from './option-values.js';
+
+interface CompareOptions {
+  readonly force?: boolean;
+  readonly threshold: number;
+  readonly json?: boolean;
+}
+
+const EXAMPLES = `
+Exit code: 0 without a regression, 1 with one, 2 where the runs can't be compared.
+
+Example:
+  boundary-bench compare before/run.json after/run.json --threshold 0.1`;
+
+export function addCompareCommand(program: Command, finish: Finish): void {
+  program
+    .command('compare')
+    .summary('compare two runs cell by cell')
+    .description('Compares two runs cell by cell: the rows per second of AFTER over those of BEFORE, with the interval of the ratio.')
+    .argument('<before>', 'the run.json that is the baseline')
+    .argument('<after>', 'the run.json to judge')
+    .option('--force', 'compare though the hardware differs')
+    .option('--threshold <part>', 'the part of its speed a cell may lose', parseFraction, DEFAULT_THRESHOLD)
+    .option('--json', 'print JSON')
+    .addHelpText('after', EXAMPLES)
+    .action(async (before: string, after: string, { force, threshold, json }: CompareOptions) => {
+      const comparison = compareRuns(await readRun(before), await readRun(after), { force: force ?? false, threshold });
+      process.stdout.write(json ? `${JSON.stringify(comparison, null, 2)}\n` : renderComparisonTerminal(comparison));
+      finish(comparison.regressed ? EXIT_FAILED : EXIT_OK);
+    });
+}

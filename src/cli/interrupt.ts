@@ -1,0 +1,30 @@
+import { EXIT_INTERRUPTED, EXIT_TERMINATED } from './exit-code.js';
+
+const EXIT_CODES = { SIGINT: EXIT_INTERRUPTED, SIGTERM: EXIT_TERMINATED } as const;
+
+type Interruption = keyof typeof EXIT_CODES;
+
+/**
+ * Runs `work` with a signal that aborts at the first Ctrl-C (or SIGTERM), so that it can end in order; the second ends
+ * the process at once. `exitCode` is absent where nothing interrupted.
+ */
+export async function interruptible<T>(
+  work: (signal: AbortSignal) => Promise<T>,
+): Promise<{ readonly result: T; readonly exitCode?: number }> {
+  const controller = new AbortController();
+  let exitCode: number | undefined;
+  const interrupt = (name: NodeJS.Signals): void => {
+    const code = EXIT_CODES[name as Interruption];
+    if (exitCode !== undefined) process.exit(code);
+    exitCode = code;
+    controller.abort();
+    process.stderr.write('\nStopping after the work under way; Ctrl-C again to stop at once.\n');
+  };
+  for (const name of Object.keys(EXIT_CODES)) process.on(name, interrupt);
+  try {
+    const result = await work(controller.signal);
+    return exitCode === undefined ? { result } : { result, exitCode };
+  } finally {
+    for (const name of Object.keys(EXIT_CODES)) process.off(name, interrupt);
+  }
+}

@@ -1,0 +1,49 @@
+import type { Command } from 'commander';
+import { columns, renderTerminal, tableBlock } from '../report/document.js';
+import { formatRows } from '../report/format.js';
+import { type FamilyPlan, chooseFamilies, planRun } from '../runner/plan.js';
+import { configOf } from '../runner/run-config.js';
+import type { CliServices } from './cli.js';
+import { type MatrixOptions, addMatrixOptions, requestFrom } from './matrix-options.js';
+
+interface ListOptions extends MatrixOptions {
+  readonly json?: boolean;
+}
+
+const EXAMPLES = `
+Examples:
+  boundary-bench list                                   every cell
+  boundary-bench list --workload 'query.*' --side napi  the queries through the addon
+  boundary-bench list --json | jq -r '.[].id'           the ids alone`;
+
+export function addListCommand(program: Command, services: CliServices): void {
+  addMatrixOptions(program.command('list'))
+    .summary('show the matrix: every cell with its id')
+    .description('Shows the cells that `run` with the same options would measure.')
+    .option('--json', 'print JSON')
+    .addHelpText('after', EXAMPLES)
+    .action(async (rows: number | undefined, options: ListOptions) => {
+      const request = requestFrom(rows, options);
+      const families = chooseFamilies(await services.loadFamilies(), request.filters ?? {});
+      const plans = planRun(families, configOf(request, families));
+      process.stdout.write(options.json ? renderJson(plans) : renderTable(plans));
+    });
+}
+
+function renderJson(plans: readonly FamilyPlan[]): string {
+  const cells = plans.flatMap((plan) => plan.cells.map(({ cell, ...rest }) => ({ ...cell, ...rest })));
+  return `${JSON.stringify(cells, null, 2)}\n`;
+}
+
+function renderTable(plans: readonly FamilyPlan[]): string {
+  return plans
+    .map(({ family, cells }) => {
+      const table = tableBlock({
+        columns: columns('Id', 'Variant', '>Rows', 'Not here'),
+        rows: cells.map(({ cell, skip }) => [cell.id, cell.variant, formatRows(cell.rows), skip ?? '']),
+      });
+      const count = `${cells.length} ${cells.length === 1 ? 'cell' : 'cells'}`;
+      return `${family.name}: ${family.description}\n\n${renderTerminal(table)}\n${count}\n`;
+    })
+    .join('\n');
+}

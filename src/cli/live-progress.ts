@@ -1,0 +1,89 @@
+import type { WriteStream } from 'node:tty';
+import { formatRowRate } from '../report/format.js';
+import type { RunEvent } from '../runner/events.js';
+import { outcomeLine, startLine } from './plain-progress.js';
+import { TimeLeft, formatClock } from './time-left.js';
+
+const REDRAW_MS = 100;
+const HIDE_CURSOR = '\u001B[?25l';
+const SHOW_CURSOR = '\u001B[?25h';
+
+/**
+ * One region on a terminal that shows what runs, redrawn on the run's events, between samples: a timer would wake up in
+ * the middle of what is timed. Failures and warnings stay above it.
+ */
+export class LiveProgress {
+  readonly #stream: WriteStream;
+  readonly #timeLeft = new TimeLeft();
+  #region: readonly string[] = [];
+  #drawnLines = 0;
+  #drawnAt = Number.NEGATIVE_INFINITY;
+
+  constructor(stream: WriteStream) {
+    this.#stream = stream;
+  }
+
+  show(event: RunEvent): void {
+    this.#timeLeft.note(event, performance.now() / 1000);
+    switch (event.type) {
+      case 'run-started':
+        this.#writeAbove(startLine(event));
+        break;
+      case 'family-opening':
+        this.#draw(event.family, 'preparing');
+        break;
+      case 'cell-opening':
+        this.#draw(event.cell.id, 'preparing');
+        break;
+      case 'warm-up':
+        this.#draw(event.cell.id, `warm-up ${event.execution}`);
+        break;
+      case 'sample':
+        this.#draw(event.cell.id, `sample ${event.number}  ${formatRowRate(event.rowsPerSecond)}`);
+        break;
+      case 'record':
+        if (event.record.outcome === 'failed') this.#writeAbove(outcomeLine(event.record));
+        break;
+      case 'warning':
+        this.#writeAbove(`warning: ${event.message}`);
+        break;
+      case 'run-finished':
+        this.#erase();
+        break;
+    }
+  }
+
+  #draw(subject: string, state: string): void {
+    const { done, total } = this.#timeLeft;
+    const left = this.#timeLeft.seconds(performance.now() / 1000);
+    const remaining = left === undefined ? '' : `  about ${formatClock(left)} left`;
+    this.#region = [`[${done}/${total}] ${subject}`, `  ${state}${remaining}`];
+    if (performance.now() - this.#drawnAt < REDRAW_MS) return;
+    this.#erase();
+    this.#paint();
+  }
+
+  #writeAbove(line: string): void {
+    this.#erase();
+    this.#stream.write(`${line}\n`);
+    this.#paint();
+  }
+
+  #paint(): void {
+    if (this.#region.length === 0) return;
+    // A line that wraps would take two, and could not be erased as one.
+    const width = Math.max(20, (this.#stream.columns || 80) - 1);
+    this.#stream.write(HIDE_CURSOR + this.#region.map((line) => `${[...line].slice(0, width).join('')}\n`).join(''));
+    this.#drawnLines = this.#region.length;
+    this.#drawnAt = performance.now();
+  }
+
+  #erase(): void {
+    if (this.#drawnLines === 0) return;
+    this.#stream.moveCursor(0, -this.#drawnLines);
+    this.#stream.cursorTo(0);
+    this.#stream.clearScreenDown();
+    this.#stream.write(SHOW_CURSOR);
+    this.#drawnLines = 0;
+  }
+}

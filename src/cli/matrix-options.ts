@@ -1,0 +1,48 @@
+import { type Command, Option } from 'commander';
+import { BoundaryError } from '../errors.js';
+import { type CellFilters, FILTER_NAMES } from '../runner/filters.js';
+import type { RunRequest } from '../runner/run-config.js';
+import { parseCounts, parseEngineUri, parseRows, parseWords } from './option-values.js';
+
+/** The options that say which cells, common to `run` and `list`. */
+export interface MatrixOptions extends CellFilters {
+  readonly rows?: number;
+  readonly workers?: readonly number[];
+  readonly engineUri?: Readonly<Record<string, string>>;
+}
+
+const FILTER_EXAMPLES: Readonly<Record<(typeof FILTER_NAMES)[number], string>> = {
+  family: 'measurements',
+  workload: 'query.*',
+  lane: 'staged-row,columns',
+  side: 'rust,napi,js',
+  engine: 'embedded',
+};
+
+export function addMatrixOptions(command: Command): Command {
+  command
+    .argument('[rows]', "rows of each workload: 1000000, 1_000_000, 1M, 500K (default: the family's own)", parseRows)
+    .option('--rows <n>', 'the same as an option', parseRows);
+  for (const name of FILTER_NAMES) {
+    command.addOption(
+      new Option(`--${name} <list>`, `only these, e.g. ${FILTER_EXAMPLES[name]}`).argParser(parseWords),
+    );
+  }
+  return command
+    .option('--workers <list>', 'numbers of workers, e.g. 1,4 (default: 1 and the number of cores)', parseCounts)
+    .option('--engine-uri <name=uri>', 'where an engine keeps its rows; may be repeated', parseEngineUri);
+}
+
+/** What the options ask of a run. Throws a `BoundaryError` with the code `BB_USAGE` where two of them contradict. */
+export function requestFrom(rowsArgument: number | undefined, options: MatrixOptions): RunRequest {
+  if (rowsArgument !== undefined && options.rows !== undefined && rowsArgument !== options.rows) {
+    throw new BoundaryError('BB_USAGE', `rows are given twice: ${rowsArgument} and --rows ${options.rows}`);
+  }
+  const filters = FILTER_NAMES.flatMap((name) => (options[name] === undefined ? [] : [[name, options[name]] as const]));
+  return {
+    rows: rowsArgument ?? options.rows,
+    workers: options.workers,
+    engines: options.engineUri,
+    filters: Object.fromEntries(filters),
+  };
+}

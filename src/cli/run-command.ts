@@ -1,0 +1,103 @@
+import { join } from 'node:path';
+import type { Command } from 'commander';
+import { renderRunTerminal } from '../report/run-report.js';
+import { BoundaryError } from '../errors.js';
+import { exposeCollector } from '../runner/garbage-collection.js';
+import { type RunResult, run } from '../runner/run.js';
+import type { CliServices, Finish } from './cli.js';
+import { EXIT_FAILED, EXIT_OK } from './exit-code.js';
+import { interruptible } from './interrupt.js';
+import { type MatrixOptions, addMatrixOptions, requestFrom } from './matrix-options.js';
+import { parseCount, parseSeconds } from './option-values.js';
+import { progressOn } from './progress.js';
+
+interface RunCommandOptions extends MatrixOptions {
+  readonly samples?: number;
+  readonly timeBudget?: number;
+  readonly out?: string;
+  readonly resume?: string | true;
+  readonly json?: boolean;
+  readonly quiet?: boolean;
+}
+
+const EXAMPLES = `
+The tables go to standard output, the progress to standard error. The directory receives run.jsonl as the run goes,
+and run.json and run.md at its end; \`boundary-bench compare\` reads run.json.
+
+Ctrl-C writes what is done; --resume goes on with it: what the command line leaves out is as the run was started, and
+cells that failed are tried again.
+
+Exit code: 0 when every cell was measured or skipped, 1 when one failed, 2 for a command that makes no sense, 130 after
+Ctrl-C.
+
+Examples:
+  boundary-bench run                                        the whole matrix, with its default rows
+  boundary-bench run 10M --workload insert.bulk             ten million rows in, on every lane, side and engine
+  boundary-bench run 500K --side rust,napi --engine memory  the bare boundary
+  boundary-bench run --samples 20 --out results/today       twenty samples of each cell
+  boundary-bench run --resume results/today                 go on where it was interrupted`;
+
+export function addRunCommand(program: Command, services: CliServices, finish: Finish): void {
+  addMatrixOptions(program.command('run'))
+    .summary('measure the matrix, or a part of it')
+    .description('Measures the cells of the matrix: checks that each did its work, and prints who is how fast.')
+    .option('--samples <n>', 'take exactly so many samples a cell (default: 5 or more, until steady)', parseCount)
+    .option('--time-budget <seconds>', 'time for each cell, beyond which 5 samples must do (default: 3)', parseSeconds)
+    .option('--out <dir>', 'where the result files go (default: results/runs/<UTC time>)')
+    .option('--resume [dir]', 'go on with the run in this directory, or in that of --out')
+    .option('--json', 'print nothing but the path of run.json to standard output')
+    .option('--quiet', 'show no progress')
+    .addHelpText('after', EXAMPLES)
+    .action(async (rows: number | undefined, options: RunCommandOptions) => {
+      const { directory, resume } = whereTo(options);
+      const request = requestFrom(rows, options);
+      const families = await services.loadFamilies();
+      const build = await services.loadNativeBuild();
+      const onEvent = progressOn(process.stderr, { quiet: options.quiet ?? false });
+      const { result, exitCode } = await interruptible((signal) =>
+        run({
+          ...request,
+          samples: options.samples,
+          timeBudgetSeconds: options.timeBudget,
+          families,
+          directory,
+          resume,
+          build,
+          signal,
+          onEvent,
+          resources: services.resources,
+          collectGarbage: exposeCollector(),
+        }),
+      );
+      printResult(result, options.json ?? false);
+      finish(exitCode ?? (hasFailures(result) ? EXIT_FAILED : EXIT_OK));
+    });
+}
+
+function whereTo({ out, resume }: RunCommandOptions): { directory: string | undefined; resume: boolean } {
+  if (typeof resume === 'string' && out !== undefined && resume !== out) {
+    throw new BoundaryError('BB_USAGE', `--resume ${resume} and --out ${out} name two directories`);
+  }
+  const directory = typeof resume === 'string' ? resume : out;
+  if (resume !== undefined && directory === undefined) {
+    throw new BoundaryError('BB_USAGE', '--resume needs the directory of the run to go on with');
+  }
+  return { directory, resume: resume !== undefined };
+}
+
+function printResult({ run: finished, directory, aborted, unmeasured }: RunResult, json: boolean): void {
+  const resultFile = join(directory, 'run.json');
+  if (json) {
+    process.stdout.write(`${resultFile}\n`);
+  } else if (finished.records.length > 0) {
+    process.stdout.write(renderRunTerminal(finished));
+  }
+  const left = unmeasured.length === 0 ? '' : `, ${unmeasured.length} cells not measured`;
+  const ending = aborted ? `Interrupted${left}; what is done is in` : 'Results:';
+  process.stderr.write(`${ending} ${resultFile}\n`);
+  if (aborted) process.stderr.write(`Go on with: boundary-bench run --resume ${directory}\n`);
+}
+
+function hasFailures({ run: finished }: RunResult): boolean {
+  return finished.records.some(({ outcome }) => outcome === 'failed');
+}

@@ -1,0 +1,69 @@
+import { createHash } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import { fileURLToPath } from 'node:url';
+import type { RunContext } from '../records/record.js';
+import { hostContext } from './machine.js';
+import { gitState, repositoryOf } from './source-state.js';
+
+/** What the native addon says of itself, and the file it was loaded from. */
+export interface NativeBuild {
+  readonly profile: string;
+  readonly targetCpu: string;
+  readonly rustc: string;
+  readonly duckdb: string;
+  readonly addonPath: string;
+}
+
+const NOT_BUILT = 'not built';
+
+const packageRoot = fileURLToPath(new URL('../../', import.meta.url));
+
+/** Everything that a run's figures depend on beside the cells themselves. Never fails: what can't be read is absent. */
+export async function runContext(run: {
+  readonly startedAt: Date;
+  readonly config: Readonly<Record<string, unknown>>;
+  readonly build?: NativeBuild | undefined;
+}): Promise<RunContext> {
+  const { startedAt, config, build } = run;
+  const [host, version, addonSha256, git] = await Promise.all([
+    hostContext(),
+    packageVersion(),
+    build === undefined ? NOT_BUILT : sha256Of(build.addonPath),
+    gitState(repositoryOf(packageRoot)),
+  ]);
+  return {
+    startedAt: startedAt.toISOString(),
+    host,
+    versions: {
+      'boundary-bench': version,
+      node: process.versions.node,
+      v8: process.versions.v8,
+      ...(build === undefined ? {} : { rustc: build.rustc, duckdb: build.duckdb }),
+    },
+    build: { profile: build?.profile ?? NOT_BUILT, targetCpu: build?.targetCpu ?? NOT_BUILT, addonSha256 },
+    ...(git === undefined ? {} : { git }),
+    config,
+  };
+}
+
+async function packageVersion(): Promise<string> {
+  try {
+    const manifest: unknown = JSON.parse(await readFile(join(packageRoot, 'package.json'), 'utf8'));
+    return String((manifest as { version?: unknown }).version ?? 'unknown');
+  } catch {
+    return 'unknown';
+  }
+}
+
+async function sha256Of(path: string): Promise<string> {
+  const hash = createHash('sha256');
+  try {
+    await pipeline(createReadStream(path), hash);
+    return hash.digest('hex');
+  } catch {
+    return 'unreadable';
+  }
+}

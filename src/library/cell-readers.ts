@@ -1,0 +1,107 @@
+/** One value out of a frame as JavaScript's own: what rows and `values()` are made of. */
+import { Buffer, isAscii } from 'node:buffer';
+
+import { BoundaryError } from '../errors.js';
+import { formatDecimal } from './decimal-text.js';
+import type { FrameColumn } from './frame.js';
+import type { Column } from './table-definition.js';
+
+/** A value of a row. */
+export type RowValue = boolean | number | bigint | string | Uint8Array | null;
+
+/** How 64-bit integers come out. */
+export type Int64Mode = 'bigint' | 'number';
+
+/** Reads the value of a row that is not null. */
+export type CellReader = (row: number) => RowValue;
+
+const TWO_TO_32 = 2 ** 32;
+
+/** The high halves of safe integers; the lowest has one value, -2^53, that is not safe. */
+const HIGHEST_HALF = 2 ** 21 - 1;
+const LOWEST_HALF = -(2 ** 21);
+
+/** A reader of one column of a frame. `firstRow` is the number of the frame's first row, for errors. */
+export function createCellReader(column: Column, frame: FrameColumn, int64: Int64Mode, firstRow: number): CellReader {
+  const { values } = frame;
+  switch (column.type.kind) {
+    case 'bool':
+      return (row) => values[row] !== 0;
+    case 'bigint':
+    case 'timestamp':
+      return int64 === 'number' ? safeIntegerReader(column, values, firstRow) : (row) => values[row]!;
+    case 'decimal':
+      return decimalReader(values as BigInt64Array, column.type.scale ?? 0);
+    case 'text':
+      return textReader(values as Uint8Array, frame.offsets!);
+    case 'bytes':
+      return (row) => (values as Uint8Array).slice(frame.offsets![row], frame.offsets![row + 1]);
+    default:
+      return (row) => values[row]!;
+  }
+}
+
+/** All values of a column, null where there is none. */
+export function readValues(
+  column: Column,
+  frame: FrameColumn,
+  rows: number,
+  int64: Int64Mode,
+  firstRow: number,
+): RowValue[] {
+  const read = createCellReader(column, frame, int64, firstRow);
+  const { validity } = frame;
+  const values: RowValue[] = [];
+  for (let row = 0; row < rows; row++) values.push(isNull(validity, row) ? null : read(row));
+  return values;
+}
+
+export function isNull(validity: Uint8Array | null, row: number): boolean {
+  return validity !== null && (validity[row >> 3]! & (1 << (row & 7))) === 0;
+}
+
+function safeIntegerReader(column: Column, values: FrameColumn['values'], firstRow: number): (row: number) => number {
+  const halves = new Int32Array(values.buffer as ArrayBuffer, values.byteOffset, values.length * 2);
+  return (row) => {
+    const low = halves[2 * row]! >>> 0;
+    const high = halves[2 * row + 1]!;
+    if (high > HIGHEST_HALF || high < LOWEST_HALF || (high === LOWEST_HALF && low === 0)) {
+      throw new BoundaryError(
+        'BB_UNSAFE_INTEGER',
+        `row ${firstRow + row}, column "${column.name}": ${values[row]} can't be a number without losing digits`,
+        { hint: "Leave out int64: 'number' to get bigints" },
+      );
+    }
+    return high * TWO_TO_32 + low;
+  };
+}
+
+function decimalReader(words: BigInt64Array, scale: number): (row: number) => string {
+  const quarters = new Int32Array(words.buffer as ArrayBuffer, words.byteOffset, words.length * 2);
+  return (row) => {
+    const second = quarters[4 * row + 1]!;
+    const sign = second >> 31;
+    const fitsNumber =
+      quarters[4 * row + 2] === sign && quarters[4 * row + 3] === sign && second <= HIGHEST_HALF && second >= LOWEST_HALF;
+    const units = fitsNumber
+      ? second * TWO_TO_32 + (quarters[4 * row]! >>> 0)
+      : (words[2 * row + 1]! << 64n) | BigInt.asUintN(64, words[2 * row]!);
+    return formatDecimal(units, scale);
+  };
+}
+
+/**
+ * Where all text of the batch is ASCII, it is decoded at once and cut, which takes a fifth of the time of decoding
+ * value by value.
+ */
+function textReader(values: Uint8Array, offsets: Int32Array): (row: number) => string {
+  const bytes = Buffer.from(values.buffer as ArrayBuffer, values.byteOffset, values.length);
+  if (values.length <= LONGEST_WHOLE && isAscii(values)) {
+    const whole = bytes.latin1Slice(0, bytes.length);
+    return (row) => whole.slice(offsets[row]!, offsets[row + 1]!);
+  }
+  return (row) => bytes.utf8Slice(offsets[row]!, offsets[row + 1]!);
+}
+
+/** Strings have a greatest length, of about 512 Mi characters. */
+const LONGEST_WHOLE = 1 << 28;

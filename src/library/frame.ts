@@ -1,0 +1,74 @@
+import { BoundaryError } from '../errors.js';
+import type { ColumnKind } from './sql-type.js';
+import type { Column } from './table-definition.js';
+
+/** The memory of a column's values, by its type. */
+export type FrameValues = Uint8Array | Int16Array | Int32Array | BigInt64Array | Float32Array | Float64Array;
+
+/** Words of a frame's header before the first column. */
+const HEADER_WORDS = 2;
+
+/** Words of the header for each column: nulls, then the offsets of validity, offsets and values, and their length. */
+const COLUMN_WORDS = 5;
+
+type ValuesConstructor = new (buffer: ArrayBuffer, byteOffset: number, length: number) => FrameValues;
+
+const CONSTRUCTORS: Readonly<Record<ColumnKind, ValuesConstructor & { readonly BYTES_PER_ELEMENT: number }>> = {
+  bool: Uint8Array,
+  smallint: Int16Array,
+  int: Int32Array,
+  bigint: BigInt64Array,
+  real: Float32Array,
+  double: Float64Array,
+  decimal: BigInt64Array,
+  text: Uint8Array,
+  bytes: Uint8Array,
+  date: Int32Array,
+  timestamp: BigInt64Array,
+};
+
+/** One column of a frame: views of the frame's memory. */
+export interface FrameColumn {
+  readonly nullCount: number;
+  /** A bit a row, set where there is a value, lowest bit first; null without nulls. */
+  readonly validity: Uint8Array | null;
+  /** For text and bytes: row i lies between the offsets i and i + 1. */
+  readonly offsets: Int32Array | null;
+  /** Decimals take two words a value, the low one first. */
+  readonly values: FrameValues;
+}
+
+/**
+ * A batch of rows in one piece of memory, laid out as `native/core/src/frame.rs` describes. The views of a column are
+ * made when it is asked for.
+ */
+export class Frame {
+  readonly buffer: ArrayBuffer;
+  readonly columns: readonly Column[];
+  readonly rowCount: number;
+  readonly #header: Uint32Array;
+
+  constructor(buffer: ArrayBuffer, columns: readonly Column[]) {
+    this.buffer = buffer;
+    this.columns = columns;
+    this.#header = new Uint32Array(buffer, 0, HEADER_WORDS + COLUMN_WORDS * columns.length);
+    this.rowCount = this.#header[0]!;
+    if (this.#header[1] !== columns.length) {
+      throw new BoundaryError('BB_INTERNAL', `a frame of ${this.#header[1]} columns for a result of ${columns.length}`);
+    }
+  }
+
+  /** The views of column `index`. */
+  column(index: number): FrameColumn {
+    const word = HEADER_WORDS + COLUMN_WORDS * index;
+    const validityOffset = this.#header[word + 1]!;
+    const offsetsOffset = this.#header[word + 2]!;
+    const Values = CONSTRUCTORS[this.columns[index]!.type.kind];
+    return {
+      nullCount: this.#header[word]!,
+      validity: validityOffset === 0 ? null : new Uint8Array(this.buffer, validityOffset, Math.ceil(this.rowCount / 8)),
+      offsets: offsetsOffset === 0 ? null : new Int32Array(this.buffer, offsetsOffset, this.rowCount + 1),
+      values: new Values(this.buffer, this.#header[word + 3]!, this.#header[word + 4]! / Values.BYTES_PER_ELEMENT),
+    };
+  }
+}

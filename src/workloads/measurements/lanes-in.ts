@@ -1,0 +1,141 @@
+/**
+ * The lanes in, from Node through the addon. Timed, as on the `rust` side: opening the inserter, the lane's own work on
+ * each piece of input, and `execute` until the rows are published. Not timed: making the table and each piece of input.
+ *
+ * Pieces are small enough to be in the cache when the lane takes them, as rows that a program has just made are.
+ */
+import { tableToIPC } from '@uwdata/flechette';
+
+import { ArrowInserter } from '../../library/arrow-inserter.js';
+import { beginNaiveInsert } from '../../library/naive.js';
+import { RowInserter } from '../../library/row-inserter.js';
+import { flechette } from '../../targets/flechette.js';
+import type { MeasurementRow } from '../../targets/measurement-table.js';
+import { type Lane, type LaneClock, measurementsTable } from './lane.js';
+import { BATCH_ROWS, ColumnBatch, RowBatch, type RowRange, batchesOf } from './rows.js';
+
+/** Every value crosses by itself: `addRows` of the naive inserter, with arrays of values. */
+export const naiveRow: Lane = (connection, { table, range }) => {
+  const memory = new RowBatch(Math.min(BATCH_ROWS, range.rows));
+  return insert(
+    range,
+    () => beginNaiveInsert(connection, measurementsTable(table)),
+    (part) => memory.fill(part),
+    (inserter, rows) => ready(inserter, inserter.addRows(rows)),
+  );
+};
+
+/** `RowInserter.addRow` with an array of values for each row; the timestamp is a number. */
+export const stagedRow: Lane = (connection, { table, range }) => {
+  const memory = new RowBatch(Math.min(BATCH_ROWS, range.rows));
+  return insert(
+    range,
+    () => new RowInserter(connection, measurementsTable(table)),
+    (part) => memory.fill(part),
+    async (inserter, rows) => {
+      let hadToWait = false;
+      for (let at = addUntilFull(inserter, rows, 0); at !== MAY_GO_ON; at = addUntilFull(inserter, rows, at)) {
+        await inserter.drain();
+        hadToWait = true;
+      }
+      return hadToWait;
+    },
+  );
+};
+
+/** `RowInserter.addColumns` with the columns of 64 Ki rows as typed arrays. */
+export const columns: Lane = (connection, { table, range }) => {
+  const memory = new ColumnBatch(Math.min(BATCH_ROWS, range.rows));
+  return insert(
+    range,
+    () => new RowInserter(connection, measurementsTable(table)),
+    (part) => memory.fill(part),
+    (inserter, batch) => ready(inserter, inserter.addColumns({ ...batch })),
+  );
+};
+
+/** `ArrowInserter.insert` with one Arrow IPC stream for each 64 Ki rows. */
+export const arrowIpc: Lane = (connection, { table, range }) => {
+  const streams = new StreamBatch();
+  return insert(
+    range,
+    () => new ArrowInserter(connection, measurementsTable(table)),
+    (part) => streams.fill(part),
+    (inserter, bytes) => ready(inserter, inserter.insert(bytes)),
+  );
+};
+
+/** The lanes in, by name. */
+export const lanesIn: Readonly<Record<string, Lane>> = {
+  'naive-row': naiveRow,
+  'staged-row': stagedRow,
+  columns,
+  'arrow-ipc': arrowIpc,
+};
+
+interface Inserter {
+  drain(): Promise<void>;
+  execute(): Promise<number>;
+  abort(): Promise<void>;
+}
+
+/**
+ * Feeds pieces of input to an inserter. `feed` says whether the engine was behind, so that it had to wait. Then the
+ * clock goes on while the next piece is made: the engine has queued rows to store meanwhile, and a pause would hide
+ * that work.
+ */
+function insert<T extends Inserter, Piece>(
+  range: RowRange,
+  begin: () => T,
+  make: (part: RowRange) => Piece,
+  feed: (inserter: T, piece: Piece) => Promise<boolean>,
+): (clock: LaneClock, signal: AbortSignal) => Promise<undefined> {
+  return async (clock, signal) => {
+    clock.start();
+    const inserter = begin();
+    try {
+      let isBehind = false;
+      for (const part of batchesOf(range)) {
+        signal.throwIfAborted();
+        if (!isBehind) clock.stop();
+        const piece = make(part);
+        if (!isBehind) clock.start();
+        isBehind = await feed(inserter, piece);
+      }
+      await inserter.execute();
+    } catch (error) {
+      await inserter.abort();
+      throw error;
+    }
+    clock.stop();
+  };
+}
+
+/** Waits where the inserter asks for it, and says whether it did. */
+async function ready(inserter: Inserter, mayGoOn: boolean): Promise<boolean> {
+  if (!mayGoOn) await inserter.drain();
+  return !mayGoOn;
+}
+
+const MAY_GO_ON = -1;
+
+/** Adds rows until the inserter asks to wait; the position of the first row left, or `MAY_GO_ON` when all are added. */
+function addUntilFull(inserter: RowInserter, rows: readonly MeasurementRow[], start: number): number {
+  for (let at = start; at < rows.length; at += 1) {
+    if (!inserter.addRow(rows[at] as MeasurementRow)) return at + 1;
+  }
+  return MAY_GO_ON;
+}
+
+/**
+ * Memory for the Arrow IPC stream of one batch. A stream of a full batch is encoded once; after that its columns are
+ * filled where they lie in its bytes, so that the pauses stay short. What `fill` returns is valid until the next `fill`.
+ */
+export class StreamBatch {
+  readonly #columns = new ColumnBatch();
+  #bytes: Uint8Array | undefined;
+
+  fill(part: RowRange): Uint8Array {
+    throw part;
+  }
+}

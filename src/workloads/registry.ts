@@ -1,0 +1,14 @@
+import type { Family } from './workload.js';
+
+/**
+ * The families there are, each by the module that defines it. They are imported when they are asked for, so that what
+ * needs no family, such as `boundary-bench compare`, loads no addon either.
+ */
+const FAMILIES: readonly (() => Promise<Family>)[] = [
+  async () => (await import('./measurements/family.js')).measurementsFamily,
+];
+
+/** Every family of this package. */
+export async function loadFamilies(): Promise<Family[]> {
+  return Promise.all(FAMILIES.map((load) => load()));
+}
