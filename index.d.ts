@@ -52,6 +52,18 @@ export declare class Engine {
   queryToArrow(sql: string, batchRows?: number | undefined | null, cancel?: Cancel | undefined | null): Promise<ArrayBuffer>
   /** Lets go of the engine; does nothing the second time. Inserts and queries under way keep it until they end. */
   close(): void
+  /**
+   * Executes a cell of the native suite once. Takes `{workload, lane, flavor, workers, rows, table}` as JSON, and
+   * resolves to `{seconds, cpuUserSeconds, cpuSystemSeconds, checksum}` as JSON.
+   */
+  runNative(spec: string): Promise<string>
+  /**
+   * Makes the tables that the native suite's queries read. Takes `{table, rows, workers}` as JSON: one table of that
+   * name, or with several workers `table_0`, `table_1`, ... with their share of the rows.
+   */
+  loadNative(tables: string): Promise<void>
+  /** Drops the tables of `loadNative`. */
+  unloadNative(tables: string): Promise<void>
 }
 
 /** A query's result, frame by frame. Dropping it ends the query. */
@@ -166,6 +178,14 @@ export interface ColumnSpec {
   nullable: boolean
 }
 
+/** CPU time in seconds. */
+export interface CpuTime {
+  /** Spent in the program itself. */
+  user: number
+  /** Spent in the kernel on its behalf. */
+  system: number
+}
+
 /** What to do when the table to create exists. */
 export declare const enum CreateMode {
   /** Fail with `BB_TABLE_EXISTS`. */
@@ -191,3 +211,6 @@ export interface TableSpec {
   /** Its columns, in order. */
   columns: Array<ColumnSpec>
 }
+
+/** The CPU time of the calling thread since its start; null where the platform does not tell. */
+export declare function threadCpu(): CpuTime | null

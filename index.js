@@ -773,7 +773,7 @@ if (
   }
 }
 
-const { Cancel, Engine, FrameReader, NaiveInserter, NaiveReader, RawInserter, buildInfo, ColumnKind, CreateMode, releaseFrame } = nativeBinding
+const { Cancel, Engine, FrameReader, NaiveInserter, NaiveReader, RawInserter, buildInfo, ColumnKind, CreateMode, releaseFrame, threadCpu } = nativeBinding
 export { Cancel }
 export { Engine }
 export { FrameReader }
@@ -784,4 +784,5 @@ export { buildInfo }
 export { ColumnKind }
 export { CreateMode }
 export { releaseFrame }
+export { threadCpu }
 export const __napiBindingTarget = __napiLoadedBindingTarget

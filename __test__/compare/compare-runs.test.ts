@@ -106,7 +106,13 @@ test('tells every way in which two runs can differ', () => {
 
 test('a regression is an interval wholly below the threshold', () => {
   const before = runOf([completed(row, [1, 1, 1, 1, 1])]);
-  const slower = (seconds: number): Run => runOf([completed(row, Array.from({ length: 5 }, () => seconds))]);
+  const slower = (seconds: number): Run =>
+    runOf([
+      completed(
+        row,
+        Array.from({ length: 5 }, () => seconds),
+      ),
+    ]);
   expect(compareRuns(before, slower(1.04)).regressed).toBe(false);
   expect(compareRuns(before, slower(1.06)).regressed).toBe(true);
   expect(compareRuns(before, slower(1.06), { threshold: 0.1 }).regressed).toBe(false);

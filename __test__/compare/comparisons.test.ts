@@ -106,7 +106,7 @@ test('the noise floor sets odd samples against even ones', () => {
 });
 
 test('a cell that moved no rows takes part in nothing', () => {
-  expect(comparisonsOf([completed({ ...rustRow, rows: 0 }, around(1)), completed(staged, around(1))], rustLaneOf)).toEqual(
-    [expect.objectContaining({ kind: 'noise-floor', lane: 'staged-row' })],
-  );
+  expect(
+    comparisonsOf([completed({ ...rustRow, rows: 0 }, around(1)), completed(staged, around(1))], rustLaneOf),
+  ).toEqual([expect.objectContaining({ kind: 'noise-floor', lane: 'staged-row' })]);
 });

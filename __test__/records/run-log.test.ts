@@ -14,7 +14,11 @@ test('a log gives back what was written', () => {
 test('any log gives back what was written', () => {
   const seconds = fc.double({ min: 0, max: 1e6, noNaN: true }).map((value) => value + 0);
   const record: fc.Arbitrary<RunRecord> = fc
-    .tuple(fc.string({ unit: 'binary' }), fc.array(seconds, { minLength: 1, maxLength: 5 }), fc.string({ unit: 'grapheme' }))
+    .tuple(
+      fc.string({ unit: 'binary' }),
+      fc.array(seconds, { minLength: 1, maxLength: 5 }),
+      fc.string({ unit: 'grapheme' }),
+    )
     .chain(([id, times, message]) => {
       const fields = { side: 'napi', lane: 'row', variant: message } as const;
       return fc.constantFrom<RunRecord>(

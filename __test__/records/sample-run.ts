@@ -34,17 +34,15 @@ export function cell(fields: CellFields): Cell {
 /** A completed record whose samples took `seconds`, with resources in proportion. */
 export function completed(fields: CellFields, seconds: readonly number[]): CompletedRecord {
   const whole = cell(fields);
-  const samples = seconds.map(
-    (time, index): Sample => ({
-      seconds: time,
-      cpuUserSeconds: time * 0.75,
-      cpuSystemSeconds: time * 0.25,
-      mainThreadCpuSeconds: time * 0.5,
-      peakRssBytes: (256 + index) * 1024 ** 2,
-      gcSeconds: time * 0.125,
-      longestStallMs: 2 + index,
-    }),
-  );
+  const samples = seconds.map((time, index): Sample => ({
+    seconds: time,
+    cpuUserSeconds: time * 0.75,
+    cpuSystemSeconds: time * 0.25,
+    mainThreadCpuSeconds: time * 0.5,
+    peakRssBytes: (256 + index) * 1024 ** 2,
+    gcSeconds: time * 0.125,
+    longestStallMs: 2 + index,
+  }));
   return {
     ...whole,
     outcome: 'completed',
@@ -85,7 +83,11 @@ export const context: RunContext = {
   config: { rows: 10_000_000, samples: 5, only: ['embedded'] },
 };
 
-const RUST_LANES: Readonly<Record<string, string>> = { 'naive-row': 'row', 'staged-row': 'row', 'naive-objects': 'objects' };
+const RUST_LANES: Readonly<Record<string, string>> = {
+  'naive-row': 'row',
+  'staged-row': 'row',
+  'naive-objects': 'objects',
+};
 
 /** As the plan of a family says it: a Node lane is compared with the Rust lane of its own name unless another is named. */
 export const rustLaneOf = (id: string): string | undefined => {
@@ -105,22 +107,65 @@ export function sampleRun(): Run {
     completed({ side: 'rust', lane: 'row', variant: 'RowWriter', flavor: 'sync' }, around(0.4)),
     completed({ side: 'rust', lane: 'columns', variant: 'column slices', flavor: 'sync' }, around(0.31)),
     completed({ side: 'rust', lane: 'columns', variant: 'column slices', flavor: 'async', workers: 2 }, around(0.2)),
-    completed({ side: 'napi', lane: 'naive-row', variant: 'each value crosses (naive)', flavor: 'async', rows: 1e6 }, around(0.8)),
+    completed(
+      { side: 'napi', lane: 'naive-row', variant: 'each value crosses (naive)', flavor: 'async', rows: 1e6 },
+      around(0.8),
+    ),
     completed({ side: 'napi', lane: 'staged-row', variant: 'RowInserter.addRow', flavor: 'async' }, around(0.43)),
     completed({ side: 'napi', lane: 'columns', variant: 'RowInserter.addColumns', flavor: 'async' }, around(0.312)),
-    completed({ side: 'napi', lane: 'columns', variant: 'RowInserter.addColumns', flavor: 'async', workers: 2 }, around(0.25)),
-    completed({ ...scan, side: 'rust', lane: 'columnar', variant: 'column slices', flavor: 'sync', engine: 'memory' }, around(0.06)),
-    completed({ ...scan, side: 'napi', lane: 'columnar', variant: 'executeQueryColumnar', flavor: 'async', engine: 'memory' }, around(0.12)),
-    completed({ ...scan, side: 'js', lane: 'columnar', variant: 'apache-arrow column loop', flavor: 'sync', engine: 'apache-arrow' }, around(0.05)),
-    completed({ ...aggregation, side: 'napi', lane: 'columnar', variant: 'executeQueryColumnar', flavor: 'async' }, around(0.033)),
-    completed({ ...aggregation, side: 'js', lane: 'columnar', variant: '@duckdb/node-api columns', flavor: 'async' }, around(0.033)),
+    completed(
+      { side: 'napi', lane: 'columns', variant: 'RowInserter.addColumns', flavor: 'async', workers: 2 },
+      around(0.25),
+    ),
+    completed(
+      { ...scan, side: 'rust', lane: 'columnar', variant: 'column slices', flavor: 'sync', engine: 'memory' },
+      around(0.06),
+    ),
+    completed(
+      { ...scan, side: 'napi', lane: 'columnar', variant: 'executeQueryColumnar', flavor: 'async', engine: 'memory' },
+      around(0.12),
+    ),
+    completed(
+      {
+        ...scan,
+        side: 'js',
+        lane: 'columnar',
+        variant: 'apache-arrow column loop',
+        flavor: 'sync',
+        engine: 'apache-arrow',
+      },
+      around(0.05),
+    ),
+    completed(
+      { ...aggregation, side: 'napi', lane: 'columnar', variant: 'executeQueryColumnar', flavor: 'async' },
+      around(0.033),
+    ),
+    completed(
+      { ...aggregation, side: 'js', lane: 'columnar', variant: '@duckdb/node-api columns', flavor: 'async' },
+      around(0.033),
+    ),
     {
-      ...completed({ family: 'kv', workload: 'mget', side: 'napi', lane: 'batch', variant: 'client.mget', engine: 'redis', rows: 110_000 }, around(0.05)),
+      ...completed(
+        {
+          family: 'kv',
+          workload: 'mget',
+          side: 'napi',
+          lane: 'batch',
+          variant: 'client.mget',
+          engine: 'redis',
+          rows: 110_000,
+        },
+        around(0.05),
+      ),
       batch: 110,
       threads: 4,
       latency: { p50: 82, p90: 120, p95: 150, p99: 241.5, p999: 900, max: 1800.25, histogram: 'HISTFAAAAA==' },
     },
-    failed({ ...scan, side: 'napi', lane: 'objects', variant: 'executeQuery' }, 'BB_CHECKSUM_MISMATCH', 'expected 10 | got 9\nrows'),
+    failed(
+      { ...scan, side: 'napi', lane: 'objects', variant: 'executeQuery' },
+      'BB_CHECKSUM_MISMATCH',
+      'expected 10 | got 9\nrows',
+    ),
     skipped({ ...aggregation, side: 'rust', lane: 'row', variant: 'RowWriter', engine: 'memory' }, 'memory has no SQL'),
   ]);
 }

@@ -23,7 +23,11 @@ test('says when Rust would be slower', () => {
 });
 
 test('says to stay in JavaScript where the addon is no faster', () => {
-  const faster = runOf([completed(rust, around(0.5)), completed(addon, around(0.5)), completed(javaScript, around(0.25))]);
+  const faster = runOf([
+    completed(rust, around(0.5)),
+    completed(addon, around(0.5)),
+    completed(javaScript, around(0.25)),
+  ]);
   expect(adviceFor(faster, 'embedded')).toEqual([
     "insert.bulk on embedded: stay in JavaScript: appender, chunks (40.0 M rows/s) is 2.0× the addon's RowInserter.addColumns; it is 2.0× RowInserter.addColumns and saves 25 ns a row; Rust would be slower, at 0.50×.",
   ]);
@@ -79,6 +83,11 @@ test('names the crossover where several numbers of rows were measured', () => {
   expect(adviceFor(crossing, 'embedded')).toEqual([
     'insert.bulk on embedded: from Node use RowInserter.addColumns (20.0 M rows/s); it is 2.0× RowInserter.addRow and saves 50 ns a row; so from 100K rows up, but at 1.00K rows use RowInserter.addRow.',
   ]);
-  const always = runOf([at(addon, middle, 0.01), at(staged, middle, 0.02), at(addon, large, 0.5), at(staged, large, 1)]);
+  const always = runOf([
+    at(addon, middle, 0.01),
+    at(staged, middle, 0.02),
+    at(addon, large, 0.5),
+    at(staged, large, 1),
+  ]);
   expect(adviceFor(always, 'embedded')[0]).toContain('; so at every number of rows measured, from 100K up.');
 });

@@ -1,5 +1,13 @@
 import { expect, test } from 'vitest';
-import { columns, heading, list, paragraph, renderMarkdown, renderTerminal, tableBlock } from '../../src/report/document.js';
+import {
+  columns,
+  heading,
+  list,
+  paragraph,
+  renderMarkdown,
+  renderTerminal,
+  tableBlock,
+} from '../../src/report/document.js';
 
 const blocks = [
   heading(1, 'Title'),

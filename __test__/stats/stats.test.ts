@@ -18,21 +18,29 @@ describe('quantiles', () => {
 
   test('lie between the least and the greatest value and grow with p', () => {
     fc.assert(
-      fc.property(times, fc.double({ min: 0, max: 1, noNaN: true }), fc.double({ min: 0, max: 1, noNaN: true }), (values, p, q) => {
-        const low = quantile(values, Math.min(p, q));
-        const high = quantile(values, Math.max(p, q));
-        expect(low).toBeGreaterThanOrEqual(Math.min(...values));
-        expect(high).toBeLessThanOrEqual(Math.max(...values));
-        expect(low).toBeLessThanOrEqual(high);
-      }),
+      fc.property(
+        times,
+        fc.double({ min: 0, max: 1, noNaN: true }),
+        fc.double({ min: 0, max: 1, noNaN: true }),
+        (values, p, q) => {
+          const low = quantile(values, Math.min(p, q));
+          const high = quantile(values, Math.max(p, q));
+          expect(low).toBeGreaterThanOrEqual(Math.min(...values));
+          expect(high).toBeLessThanOrEqual(Math.max(...values));
+          expect(low).toBeLessThanOrEqual(high);
+        },
+      ),
     );
   });
 
   test('the median found by selection is the median', () => {
-    const withTies = fc.array(fc.oneof(fc.double({ min: -1e9, max: 1e9, noNaN: true }), fc.integer({ min: 0, max: 3 })), {
-      minLength: 1,
-      maxLength: 40,
-    });
+    const withTies = fc.array(
+      fc.oneof(fc.double({ min: -1e9, max: 1e9, noNaN: true }), fc.integer({ min: 0, max: 3 })),
+      {
+        minLength: 1,
+        maxLength: 40,
+      },
+    );
     fc.assert(
       fc.property(withTies, (values) => {
         expect(medianInPlace(Float64Array.from(values))).toBeCloseTo(median(values), 12);

@@ -1,24 +1,10 @@
 import { Command, CommanderError } from 'commander';
-import type { NativeBuild } from '../host/provenance.js';
-import type { ResourceReader } from '../runner/resources.js';
-import type { Family } from '../workloads/workload.js';
 import { addCompareCommand } from './compare-command.js';
 import { EXIT_OK, EXIT_USAGE, exitCodeOf, explain } from './exit-code.js';
 import { addHostCommand } from './host-command.js';
 import { addListCommand } from './list-command.js';
 import { addRunCommand } from './run-command.js';
-
-/** What the commands work on. */
-export interface CliServices {
-  loadFamilies(): Promise<readonly Family[]>;
-  /** What the addon says of itself; `undefined` where it isn't built. */
-  loadNativeBuild(): Promise<NativeBuild | undefined>;
-  /** Default: what Node can tell. */
-  readonly resources?: ResourceReader;
-}
-
-/** A command's outcome, told by its exit code. */
-export type Finish = (exitCode: number) => void;
+import type { CliServices, Finish } from './services.js';
 
 /** Runs the command line and returns the exit code: parse, run the command, explain what went wrong. */
 export async function runCli(args: readonly string[], services: CliServices): Promise<number> {
@@ -32,7 +18,9 @@ export async function runCli(args: readonly string[], services: CliServices): Pr
   });
 
   const program = new Command('boundary-bench')
-    .description('Measures what it costs to cross the JavaScript boundary: the same work in Rust, from Node through a\nRust addon, and in pure JavaScript.')
+    .description(
+      'Measures what it costs to cross the JavaScript boundary: the same work in Rust, from Node through a\nRust addon, and in pure JavaScript.',
+    )
     .exitOverride()
     .showHelpAfterError('(add --help for the options)')
     .showSuggestionAfterError();

@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { DEFAULT_THRESHOLD, compareRuns } from '../compare/compare-runs.js';
 import { readRun } from '../records/run-file.js';
 import { renderComparisonTerminal } from '../report/compare-report.js';
-import type { Finish } from './cli.js';
+import type { Finish } from './services.js';
 import { EXIT_FAILED, EXIT_OK } from './exit-code.js';
 import { parseFraction } from './option-values.js';
 
@@ -22,7 +22,9 @@ export function addCompareCommand(program: Command, finish: Finish): void {
   program
     .command('compare')
     .summary('compare two runs cell by cell')
-    .description('Compares two runs cell by cell: the rows per second of AFTER over those of BEFORE, with the interval of the ratio.')
+    .description(
+      'Compares two runs cell by cell: the rows per second of AFTER over those of BEFORE, with the interval of the ratio.',
+    )
     .argument('<before>', 'the run.json that is the baseline')
     .argument('<after>', 'the run.json to judge')
     .option('--force', 'compare though the hardware differs')

@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { runContext } from '../host/provenance.js';
 import { list, renderTerminal } from '../report/document.js';
 import { hostLines } from '../report/host-block.js';
-import type { CliServices } from './cli.js';
+import type { CliServices } from './services.js';
 
 export function addHostCommand(program: Command, services: CliServices): void {
   program

@@ -6,10 +6,11 @@ type Interruption = keyof typeof EXIT_CODES;
 
 /**
  * Runs `work` with a signal that aborts at the first Ctrl-C (or SIGTERM), so that it can end in order; the second ends
- * the process at once. `exitCode` is absent where nothing interrupted.
+ * the process at once. `onInterrupt` hears of the first. `exitCode` is absent where nothing interrupted.
  */
 export async function interruptible<T>(
   work: (signal: AbortSignal) => Promise<T>,
+  onInterrupt: () => void,
 ): Promise<{ readonly result: T; readonly exitCode?: number }> {
   const controller = new AbortController();
   let exitCode: number | undefined;
@@ -18,7 +19,7 @@ export async function interruptible<T>(
     if (exitCode !== undefined) process.exit(code);
     exitCode = code;
     controller.abort();
-    process.stderr.write('\nStopping after the work under way; Ctrl-C again to stop at once.\n');
+    onInterrupt();
   };
   for (const name of Object.keys(EXIT_CODES)) process.on(name, interrupt);
   try {

@@ -3,7 +3,7 @@ import { columns, renderTerminal, tableBlock } from '../report/document.js';
 import { formatRows } from '../report/format.js';
 import { type FamilyPlan, chooseFamilies, planRun } from '../runner/plan.js';
 import { configOf } from '../runner/run-config.js';
-import type { CliServices } from './cli.js';
+import type { CliServices } from './services.js';
 import { type MatrixOptions, addMatrixOptions, requestFrom } from './matrix-options.js';
 
 interface ListOptions extends MatrixOptions {

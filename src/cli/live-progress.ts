@@ -2,17 +2,16 @@ import type { WriteStream } from 'node:tty';
 import { formatRowRate } from '../report/format.js';
 import type { RunEvent } from '../runner/events.js';
 import { outcomeLine, startLine } from './plain-progress.js';
+import type { Progress } from './progress.js';
 import { TimeLeft, formatClock } from './time-left.js';
 
 const REDRAW_MS = 100;
-const HIDE_CURSOR = '\u001B[?25l';
-const SHOW_CURSOR = '\u001B[?25h';
 
 /**
  * One region on a terminal that shows what runs, redrawn on the run's events, between samples: a timer would wake up in
  * the middle of what is timed. Failures and warnings stay above it.
  */
-export class LiveProgress {
+export class LiveProgress implements Progress {
   readonly #stream: WriteStream;
   readonly #timeLeft = new TimeLeft();
   #region: readonly string[] = [];
@@ -27,7 +26,7 @@ export class LiveProgress {
     this.#timeLeft.note(event, performance.now() / 1000);
     switch (event.type) {
       case 'run-started':
-        this.#writeAbove(startLine(event));
+        this.say(startLine(event));
         break;
       case 'family-opening':
         this.#draw(event.family, 'preparing');
@@ -42,15 +41,21 @@ export class LiveProgress {
         this.#draw(event.cell.id, `sample ${event.number}  ${formatRowRate(event.rowsPerSecond)}`);
         break;
       case 'record':
-        if (event.record.outcome === 'failed') this.#writeAbove(outcomeLine(event.record));
+        if (event.record.outcome === 'failed') this.say(outcomeLine(event.record));
         break;
       case 'warning':
-        this.#writeAbove(`warning: ${event.message}`);
+        this.say(`warning: ${event.message}`);
         break;
       case 'run-finished':
         this.#erase();
         break;
     }
+  }
+
+  say(line: string): void {
+    this.#erase();
+    this.#stream.write(`${line}\n`);
+    this.#paint();
   }
 
   #draw(subject: string, state: string): void {
@@ -63,17 +68,11 @@ export class LiveProgress {
     this.#paint();
   }
 
-  #writeAbove(line: string): void {
-    this.#erase();
-    this.#stream.write(`${line}\n`);
-    this.#paint();
-  }
-
   #paint(): void {
     if (this.#region.length === 0) return;
     // A line that wraps would take two, and could not be erased as one.
     const width = Math.max(20, (this.#stream.columns || 80) - 1);
-    this.#stream.write(HIDE_CURSOR + this.#region.map((line) => `${[...line].slice(0, width).join('')}\n`).join(''));
+    this.#stream.write(this.#region.map((line) => `${[...line].slice(0, width).join('')}\n`).join(''));
     this.#drawnLines = this.#region.length;
     this.#drawnAt = performance.now();
   }
@@ -83,7 +82,6 @@ export class LiveProgress {
     this.#stream.moveCursor(0, -this.#drawnLines);
     this.#stream.cursorTo(0);
     this.#stream.clearScreenDown();
-    this.#stream.write(SHOW_CURSOR);
     this.#drawnLines = 0;
   }
 }

@@ -1,31 +1,43 @@
 import type { RunRecord } from '../records/record.js';
 import { formatDuration, formatPercent, formatRowRate } from '../report/format.js';
-import type { RunListener } from '../runner/events.js';
+import type { RunEvent } from '../runner/events.js';
+import type { Progress } from './progress.js';
 
 /** One line at the start, and one for each finished cell. */
-export function plainProgress(writeLine: (line: string) => void): RunListener {
-  return (event) => {
+export class PlainProgress implements Progress {
+  readonly #stream: NodeJS.WritableStream;
+
+  constructor(stream: NodeJS.WritableStream) {
+    this.#stream = stream;
+  }
+
+  show(event: RunEvent): void {
     switch (event.type) {
       case 'run-started':
-        writeLine(startLine(event));
+        this.say(startLine(event));
         break;
       case 'record':
-        writeLine(`[${event.doneCells}/${event.totalCells}] ${outcomeLine(event.record)}`);
+        this.say(`[${event.doneCells}/${event.totalCells}] ${outcomeLine(event.record)}`);
         break;
       case 'warning':
-        writeLine(`warning: ${event.message}`);
+        this.say(`warning: ${event.message}`);
         break;
       default:
     }
-  };
+  }
+
+  say(line: string): void {
+    this.#stream.write(`${line}\n`);
+  }
 }
 
+/** `87 cells, 12 of them done before, into results/today`. */
 export function startLine(run: { totalCells: number; resumedCells: number; directory: string }): string {
   const done = run.resumedCells === 0 ? '' : `, ${run.resumedCells} of them done before`;
   return `${run.totalCells} cells${done}, into ${run.directory}`;
 }
 
-/** `insert.bulk/...  12.1 M rows/s  median 80.0 ms  spread 2%  7 samples`, or why there is no rate. */
+/** `ID  12.1 M rows/s  median 80.0 ms  spread 2%  7 samples`, or why there is no rate. */
 export function outcomeLine(record: RunRecord): string {
   switch (record.outcome) {
     case 'completed': {

@@ -1,12 +1,18 @@
 import type { WriteStream } from 'node:tty';
-import type { RunListener } from '../runner/events.js';
+import type { RunEvent } from '../runner/events.js';
 import { LiveProgress } from './live-progress.js';
-import { plainProgress } from './plain-progress.js';
+import { PlainProgress } from './plain-progress.js';
 
-/** What shows a run on a stream: one region that is redrawn on a terminal, else one line a finished cell. */
-export function progressOn(stream: NodeJS.WriteStream, options: { readonly quiet: boolean }): RunListener {
-  if (options.quiet) return () => {};
-  if (!stream.isTTY || process.env['TERM'] === 'dumb') return plainProgress((line) => stream.write(`${line}\n`));
-  const live = new LiveProgress(stream as WriteStream);
-  return (event) => live.show(event);
+/** Shows a run while it goes. */
+export interface Progress {
+  show(event: RunEvent): void;
+  /** Adds a line that stays. */
+  say(line: string): void;
+}
+
+/** Progress on a stream: one region that is redrawn on a terminal, else one line a finished cell. */
+export function progressOn(stream: NodeJS.WriteStream, options: { readonly quiet: boolean }): Progress {
+  if (options.quiet) return { show: () => {}, say: () => {} };
+  if (!stream.isTTY || process.env['TERM'] === 'dumb') return new PlainProgress(stream);
+  return new LiveProgress(stream as WriteStream);
 }

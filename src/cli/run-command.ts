@@ -4,7 +4,7 @@ import { renderRunTerminal } from '../report/run-report.js';
 import { BoundaryError } from '../errors.js';
 import { exposeCollector } from '../runner/garbage-collection.js';
 import { type RunResult, run } from '../runner/run.js';
-import type { CliServices, Finish } from './cli.js';
+import type { CliServices, Finish } from './services.js';
 import { EXIT_FAILED, EXIT_OK } from './exit-code.js';
 import { interruptible } from './interrupt.js';
 import { type MatrixOptions, addMatrixOptions, requestFrom } from './matrix-options.js';
@@ -53,8 +53,8 @@ export function addRunCommand(program: Command, services: CliServices, finish: F
       const request = requestFrom(rows, options);
       const families = await services.loadFamilies();
       const build = await services.loadNativeBuild();
-      const onEvent = progressOn(process.stderr, { quiet: options.quiet ?? false });
-      const { result, exitCode } = await interruptible((signal) =>
+      const progress = progressOn(process.stderr, { quiet: options.quiet ?? false });
+      const measure = (signal: AbortSignal): Promise<RunResult> =>
         run({
           ...request,
           samples: options.samples,
@@ -64,10 +64,12 @@ export function addRunCommand(program: Command, services: CliServices, finish: F
           resume,
           build,
           signal,
-          onEvent,
+          onEvent: (event) => progress.show(event),
           resources: services.resources,
           collectGarbage: exposeCollector(),
-        }),
+        });
+      const { result, exitCode } = await interruptible(measure, () =>
+        progress.say('Stopping after the work under way; Ctrl-C again to stop at once.'),
       );
       printResult(result, options.json ?? false);
       finish(exitCode ?? (hasFailures(result) ? EXIT_FAILED : EXIT_OK));

@@ -35,8 +35,7 @@ export function largestOfEach<T extends Cell>(cells: readonly T[]): T[] {
 /** The record with the most rows per second in its median sample; `undefined` of none. */
 export function fastestOf(records: readonly CompletedRecord[]): CompletedRecord | undefined {
   return records.reduce<CompletedRecord | undefined>(
-    (best, record) =>
-      best === undefined || record.summary.rowsPerSecond > best.summary.rowsPerSecond ? record : best,
+    (best, record) => (best === undefined || record.summary.rowsPerSecond > best.summary.rowsPerSecond ? record : best),
     undefined,
   );
 }

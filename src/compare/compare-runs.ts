@@ -45,7 +45,8 @@ export interface RunComparison {
  */
 export function compareRuns(before: Run, after: Run, options: CompareOptions = {}): RunComparison {
   const threshold = options.threshold ?? DEFAULT_THRESHOLD;
-  if (!(threshold >= 0 && threshold < 1)) throw new RangeError(`a threshold lies from 0 to below 1, not at ${threshold}`);
+  if (!(threshold >= 0 && threshold < 1))
+    throw new RangeError(`a threshold lies from 0 to below 1, not at ${threshold}`);
   const differences = hardwareDifferences(before.context.host, after.context.host);
   if (differences.length > 0 && options.force !== true) {
     throw new BoundaryError(

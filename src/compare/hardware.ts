@@ -18,12 +18,8 @@ export function hardwareDifferences(a: HostContext, b: HostContext): string[] {
   require(a.logicalCores === b.logicalCores, 'logical cores', a.logicalCores, b.logicalCores);
   require(isRoughly(a.memoryBytes, b.memoryBytes), 'memory in bytes', a.memoryBytes, b.memoryBytes);
   require(a.cgroup?.cpus === b.cgroup?.cpus, 'CPU limit', a.cgroup?.cpus, b.cgroup?.cpus);
-  require(
-    isRoughly(a.cgroup?.memoryBytes ?? 0, b.cgroup?.memoryBytes ?? 0),
-    'memory limit in bytes',
-    a.cgroup?.memoryBytes,
-    b.cgroup?.memoryBytes,
-  );
+  require(isRoughly(a.cgroup?.memoryBytes ?? 0, b.cgroup?.memoryBytes ?? 0), 'memory limit in bytes', a.cgroup
+    ?.memoryBytes, b.cgroup?.memoryBytes);
   return differences;
 }
 

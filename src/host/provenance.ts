@@ -13,7 +13,6 @@ export interface NativeBuild {
   readonly profile: string;
   readonly targetCpu: string;
   readonly rustc: string;
-  readonly duckdb: string;
   readonly addonPath: string;
 }
 
@@ -41,7 +40,7 @@ export async function runContext(run: {
       'boundary-bench': version,
       node: process.versions.node,
       v8: process.versions.v8,
-      ...(build === undefined ? {} : { rustc: build.rustc, duckdb: build.duckdb }),
+      ...(build === undefined ? {} : { rustc: build.rustc.replace(/^rustc /, '') }),
     },
     build: { profile: build?.profile ?? NOT_BUILT, targetCpu: build?.targetCpu ?? NOT_BUILT, addonSha256 },
     ...(git === undefined ? {} : { git }),

@@ -21,6 +21,13 @@ const TWO_TO_32 = 2 ** 32;
 const HIGHEST_HALF = 2 ** 21 - 1;
 const LOWEST_HALF = -(2 ** 21);
 
+/** Rows of text that are decoded at once, as a power of two. */
+const BLOCK_SHIFT = 5;
+const BLOCK_ROWS = 1 << BLOCK_SHIFT;
+
+/** Blocks of more bytes than this are decoded value by value. */
+const LONGEST_BLOCK = 1 << 16;
+
 /** A reader of one column of a frame. `firstRow` is the number of the frame's first row, for errors. */
 export function createCellReader(column: Column, frame: FrameColumn, int64: Int64Mode, firstRow: number): CellReader {
   const { values } = frame;
@@ -91,17 +98,27 @@ function decimalReader(words: BigInt64Array, scale: number): (row: number) => st
 }
 
 /**
- * Where all text of the batch is ASCII, it is decoded at once and cut, which takes a fifth of the time of decoding
- * value by value.
+ * Text is decoded in blocks of rows, and cut where a block is all ASCII: a third of the time of decoding value by value.
+ * Blocks are small because a cut string keeps the text alive that it was cut from.
  */
 function textReader(values: Uint8Array, offsets: Int32Array): (row: number) => string {
   const bytes = Buffer.from(values.buffer as ArrayBuffer, values.byteOffset, values.length);
-  if (values.length <= LONGEST_WHOLE && isAscii(values)) {
-    const whole = bytes.latin1Slice(0, bytes.length);
-    return (row) => whole.slice(offsets[row]!, offsets[row + 1]!);
-  }
-  return (row) => bytes.utf8Slice(offsets[row]!, offsets[row + 1]!);
+  const rows = offsets.length - 1;
+  let block = -1;
+  let blockStart = 0;
+  let blockText: string | null = null;
+  const decode = (next: number): void => {
+    block = next;
+    blockStart = offsets[next * BLOCK_ROWS]!;
+    const end = offsets[Math.min(rows, (next + 1) * BLOCK_ROWS)]!;
+    const isCuttable = end - blockStart <= LONGEST_BLOCK && isAscii(bytes.subarray(blockStart, end));
+    blockText = isCuttable ? bytes.toString('latin1', blockStart, end) : null;
+  };
+  return (row) => {
+    const next = row >> BLOCK_SHIFT;
+    if (next !== block) decode(next);
+    return blockText === null
+      ? bytes.toString('utf8', offsets[row]!, offsets[row + 1]!)
+      : blockText.slice(offsets[row]! - blockStart, offsets[row + 1]! - blockStart);
+  };
 }
-
-/** Strings have a greatest length, of about 512 Mi characters. */
-const LONGEST_WHOLE = 1 << 28;

@@ -18,7 +18,7 @@ export function describeValue(value: unknown): string {
     case 'function':
       return 'a function';
     default:
-      return describeObject(value);
+      return describeObject(value as object | null);
   }
 }
 

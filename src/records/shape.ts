@@ -58,7 +58,10 @@ export function mapOf(check: Check): Check {
 }
 
 /** An object with all of `required` and any of `optional`. Other fields are let through: a later minor version may add some. */
-export function objectOf(required: Readonly<Record<string, Check>>, optional: Readonly<Record<string, Check>> = {}): Check {
+export function objectOf(
+  required: Readonly<Record<string, Check>>,
+  optional: Readonly<Record<string, Check>> = {},
+): Check {
   return (value, path) => {
     const object = asObject(value, path);
     for (const [key, check] of Object.entries(required)) {

@@ -33,7 +33,8 @@ function adviceOnWorkload(run: Run, cells: readonly CompletedRecord[]): string[]
     moreWorkers(best, wider),
   ];
   const advice = clauses.filter((clause) => clause !== undefined).join('; ');
-  const caution = best.samples.length < SAMPLES_FOR_INTERVAL ? ` (From fewer than ${SAMPLES_FOR_INTERVAL} samples.)` : '';
+  const caution =
+    best.samples.length < SAMPLES_FOR_INTERVAL ? ` (From fewer than ${SAMPLES_FOR_INTERVAL} samples.)` : '';
   return [`${best.workload} on ${best.engine}: ${advice}${fromHowManyRows(best, first)}.${caution}`];
 }
 

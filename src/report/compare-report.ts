@@ -1,6 +1,15 @@
 import type { RunComparison } from '../compare/compare-runs.js';
 import type { RunRecord } from '../records/record.js';
-import { type Block, type Table, columns, list, paragraph, renderMarkdown, renderTerminal, tableBlock } from './document.js';
+import {
+  type Block,
+  type Table,
+  columns,
+  list,
+  paragraph,
+  renderMarkdown,
+  renderTerminal,
+  tableBlock,
+} from './document.js';
 import { formatFactorInterval, formatPercent, formatShortRate } from './format.js';
 import { marksOf, notesOf } from './marks.js';
 

@@ -26,7 +26,9 @@ export function hostLines(context: RunContext): string[] {
     ...named,
     ...others.map(([name, version]) => `${name}: ${version}`),
     `Build: ${build.profile}, target CPU ${build.targetCpu}, addon ${build.addonSha256.slice(0, 12)}`,
-    ...(git === undefined ? [] : [`Commit: ${git.commit.slice(0, 12)}${git.dirty ? ', with uncommitted changes' : ''}`]),
+    ...(git === undefined
+      ? []
+      : [`Commit: ${git.commit.slice(0, 12)}${git.dirty ? ', with uncommitted changes' : ''}`]),
     `Date: ${context.startedAt}`,
   ];
 }

@@ -14,11 +14,7 @@ export function requireSameHost(started: RunContext, now: RunContext): void {
  * The context with the versions that a family tells once it is open; as `requireSameHost` where one of them changed.
  * What `own`, this process's context, says already stands.
  */
-export function withVersions(
-  started: RunContext,
-  told: Readonly<Record<string, string>>,
-  own: RunContext,
-): RunContext {
+export function withVersions(started: RunContext, told: Readonly<Record<string, string>>, own: RunContext): RunContext {
   const added = Object.fromEntries(Object.entries(told).filter(([name]) => own.versions[name] === undefined));
   const differences = versionDifferences(started.versions, added);
   if (differences.length > 0) throw mismatch(differences);

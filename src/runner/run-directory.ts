@@ -92,7 +92,14 @@ export class RunDirectory {
 
 /** `results/runs/2026-05-02T10-00-00Z`: no colons, since not every file system takes them. */
 export function defaultDirectory(startedAt: Date): string {
-  return join('results', 'runs', startedAt.toISOString().replace(/\.\d+Z$/, 'Z').replaceAll(':', '-'));
+  return join(
+    'results',
+    'runs',
+    startedAt
+      .toISOString()
+      .replace(/\.\d+Z$/, 'Z')
+      .replaceAll(':', '-'),
+  );
 }
 
 /** A reader sees the old file or the new one, also after a crash. */

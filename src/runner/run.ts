@@ -86,7 +86,8 @@ async function startSession(options: RunOptions): Promise<Session> {
   const startedAt = new Date();
   const path = options.directory ?? defaultDirectory(startedAt);
   const resumed = options.resume ? await RunDirectory.resume(path) : undefined;
-  const request = resumed === undefined ? requestOf(options) : resumeRequest(requestOf(options), resumed.context.config);
+  const request =
+    resumed === undefined ? requestOf(options) : resumeRequest(requestOf(options), resumed.context.config);
   const families = chooseFamilies(options.families, request.filters ?? {});
   const config = configOf(request, families);
   const plans = planRun(families, config);
@@ -122,14 +123,18 @@ async function measureFamily(session: Session, { family, options, cells }: Famil
   if (left.length === 0) return;
   session.emit({ type: 'family-opening', family: family.name });
   let open: OpenFamily;
-  let versions: Readonly<Record<string, string>>;
   try {
     open = await family.open(options);
-    versions = await open.versions();
   } catch (error) {
     return failAll(session, left, error);
   }
   try {
+    let versions: Readonly<Record<string, string>>;
+    try {
+      versions = await open.versions();
+    } catch (error) {
+      return await failAll(session, left, error);
+    }
     const { directory, ownContext } = session;
     await directory.setContext(withVersions(directory.context, versions, ownContext));
     for (const group of groupBy(left, (planned) => planned.group)) {

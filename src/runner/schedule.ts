@@ -115,7 +115,8 @@ export function newProgress(): Progress {
 export function isWarm({ warmUpSeconds, spentSeconds }: Progress, { warmUp, budgetSeconds }: SamplingPolicy): boolean {
   const [before, last] = warmUpSeconds.slice(-2);
   if (before === undefined) return false;
-  if (warmUpSeconds.length >= warmUp.maximumExecutions || spentSeconds >= warmUp.budgetShare * budgetSeconds) return true;
+  if (warmUpSeconds.length >= warmUp.maximumExecutions || spentSeconds >= warmUp.budgetShare * budgetSeconds)
+    return true;
   return last !== undefined && Math.abs(last - before) <= warmUp.steadyDifference * Math.max(last, before);
 }
 
@@ -152,4 +153,3 @@ async function finish(entry: Entry, ending: Ending): Promise<void> {
   entry.progress.ending = ending;
   await entry.contestant.finish(ending);
 }
-

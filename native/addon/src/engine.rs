@@ -43,7 +43,7 @@ impl Engine {
         Self { engine: Mutex::new(Some(engine)) }
     }
 
-    fn get(&self) -> napi::Result<Arc<dyn CoreEngine>> {
+    pub(crate) fn get(&self) -> napi::Result<Arc<dyn CoreEngine>> {
         let engine = self.engine.lock().unwrap_or_else(PoisonError::into_inner);
         engine.clone().ok_or(Error::Closed("the connection")).map_err(js)
     }

@@ -1,5 +1,6 @@
 //! What this build is.
 
+use boundary_bench_core::resources;
 use napi_derive::napi;
 
 /// How the addon was built.
@@ -21,4 +22,19 @@ pub fn build_info() -> BuildInfo {
         target_cpu: env!("BOUNDARY_BENCH_TARGET_CPU").to_owned(),
         rustc: env!("BOUNDARY_BENCH_RUSTC").to_owned(),
     }
+}
+
+/// CPU time in seconds.
+#[napi(object)]
+pub struct CpuTime {
+    /// Spent in the program itself.
+    pub user: f64,
+    /// Spent in the kernel on its behalf.
+    pub system: f64,
+}
+
+/// The CPU time of the calling thread since its start; null where the platform does not tell.
+#[napi]
+pub fn thread_cpu() -> Option<CpuTime> {
+    resources::thread_cpu().map(|time| CpuTime { user: time.user, system: time.system })
 }

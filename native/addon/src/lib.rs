@@ -7,4 +7,5 @@ mod info;
 mod inserter;
 mod naive;
 mod reader;
+mod suite;
 mod table;

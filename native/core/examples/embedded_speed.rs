@@ -93,11 +93,19 @@ fn main() -> Result<()> {
         engine.execute("CREATE OR REPLACE TABLE c AS SELECT * FROM m", &CancelToken::default()).map(drop)
     })?;
     best("scan", rows, || scan(&engine, "SELECT id, sensor_id, value, timestamp FROM m").map(drop))?;
-    best("filtered", rows, || scan(&engine, "SELECT id, sensor_id, value, timestamp FROM m WHERE sensor_id = 5").map(drop))?;
+    best("filtered", rows, || {
+        scan(&engine, "SELECT id, sensor_id, value, timestamp FROM m WHERE sensor_id = 5").map(drop)
+    })?;
     best("insert, 2 tables at once", 2 * rows, || {
         std::thread::scope(|scope| {
-            let workers: Vec<_> =
-                ["m1", "m2"].map(|name| scope.spawn({ let (engine, batches) = (&engine, &batches); move || insert(engine, name, batches) })).into();
+            let workers: Vec<_> = ["m1", "m2"]
+                .map(|name| {
+                    scope.spawn({
+                        let (engine, batches) = (&engine, &batches);
+                        move || insert(engine, name, batches)
+                    })
+                })
+                .into();
             workers.into_iter().try_for_each(|worker| worker.join().expect("no panic"))
         })
     })?;

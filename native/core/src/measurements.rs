@@ -61,8 +61,7 @@ impl Measurement {
 /// The definition of a table of measurements.
 #[must_use]
 pub fn table(name: &str) -> TableDefinition {
-    let column =
-        |name: &str, sql_type, nullable| Column { name: name.to_owned(), sql_type, nullable };
+    let column = |name: &str, sql_type, nullable| Column { name: name.to_owned(), sql_type, nullable };
     TableDefinition {
         name: name.to_owned(),
         columns: vec![

@@ -48,7 +48,11 @@ fn values() -> impl Strategy<Value = Values> {
         .prop_map(|(numbers, texts, blobs)| Values { numbers, texts, blobs })
 }
 
-#[expect(clippy::cast_possible_truncation, reason = "the low bits of a random number are as random")]
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "the low bits of a random number are as random"
+)]
 fn array(sql_type: SqlType, values: &Values, nullable: bool, rows: usize) -> ArrayRef {
     let number = |row: usize| values.numbers[row % values.numbers.len()].or((!nullable).then_some(7));
     let text = |row: usize| values.texts[row % values.texts.len()].as_deref().or((!nullable).then_some("seven"));
@@ -73,9 +77,9 @@ fn array(sql_type: SqlType, values: &Values, nullable: bool, rows: usize) -> Arr
         SqlType::Text => Arc::new((0..rows).map(text).collect::<StringArray>()),
         SqlType::Bytes => Arc::new((0..rows).map(blob).collect::<BinaryArray>()),
         SqlType::Date => Arc::new(numbers.map(|value| value.map(|value| value as i32)).collect::<Date32Array>()),
-        SqlType::Timestamp => Arc::new(
-            numbers.map(|value| value.map(|value| value as i64)).collect::<TimestampMicrosecondArray>(),
-        ),
+        SqlType::Timestamp => {
+            Arc::new(numbers.map(|value| value.map(|value| value as i64)).collect::<TimestampMicrosecondArray>())
+        }
     }
 }
 
@@ -93,10 +97,8 @@ fn table_and_rows() -> impl Strategy<Value = (TableDefinition, RecordBatch)> {
             })
             .collect();
         let table = TableDefinition { name: "t".to_owned(), columns };
-        let arrays = described
-            .iter()
-            .map(|(sql_type, nullable, values)| array(*sql_type, values, *nullable, rows))
-            .collect();
+        let arrays =
+            described.iter().map(|(sql_type, nullable, values)| array(*sql_type, values, *nullable, rows)).collect();
         let batch = RecordBatch::try_new(table.to_arrow(), arrays).unwrap();
         (table, batch)
     })
@@ -138,13 +140,11 @@ proptest! {
 fn same_bits(left: &ArrayRef, right: &ArrayRef) -> bool {
     use arrow_array::cast::AsArray;
     use arrow_array::types::{Float32Type, Float64Type};
-    if let (Some(left), Some(right)) =
-        (left.as_primitive_opt::<Float32Type>(), right.as_primitive_opt::<Float32Type>())
+    if let (Some(left), Some(right)) = (left.as_primitive_opt::<Float32Type>(), right.as_primitive_opt::<Float32Type>())
     {
         return left.iter().map(|value| value.map(f32::to_bits)).eq(right.iter().map(|value| value.map(f32::to_bits)));
     }
-    if let (Some(left), Some(right)) =
-        (left.as_primitive_opt::<Float64Type>(), right.as_primitive_opt::<Float64Type>())
+    if let (Some(left), Some(right)) = (left.as_primitive_opt::<Float64Type>(), right.as_primitive_opt::<Float64Type>())
     {
         return left.iter().map(|value| value.map(f64::to_bits)).eq(right.iter().map(|value| value.map(f64::to_bits)));
     }

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Decimal128Type, Int16Type, Int32Type, Int64Type, TimestampMicrosecondType};
-use arrow_array::{Array, RecordBatch};
+use arrow_array::{Array, ArrayRef, Int16Array, RecordBatch, StringArray};
 use boundary_bench_core::engine::{CancelToken, Engine, QueryOptions, open};
-use boundary_bench_core::table::SqlType;
+use boundary_bench_core::table::{Column, SqlType, TableDefinition};
 use boundary_bench_core::{Error, Result};
 
 /// A query that would run for hours and returns one row.
@@ -221,10 +221,12 @@ fn batches_of_long_texts_are_closed_early() {
     let batches = query(&engine, sql).unwrap();
     assert!(batches.len() >= 3);
     let texts = batches.iter().flat_map(|batch| batch.column(0).as_string::<i32>().iter());
-    let numbers: Vec<String> = texts.map(|text| {
-        let text = text.unwrap();
-        text[..text.len() - (1 << 20)].to_owned()
-    }).collect();
+    let numbers: Vec<String> = texts
+        .map(|text| {
+            let text = text.unwrap();
+            text[..text.len() - (1 << 20)].to_owned()
+        })
+        .collect();
     assert_eq!(numbers, (0..200).map(|number| number.to_string()).collect::<Vec<_>>());
     assert!(batches.iter().all(|batch| batch.get_array_memory_size() < 160 << 20));
     // A value beyond the limit gets a batch of its own.
@@ -234,4 +236,57 @@ fn batches_of_long_texts_are_closed_early() {
         .map(RecordBatch::num_rows)
         .collect();
     assert_eq!(sizes, [1, 1, 1, 1]);
+}
+
+fn one_column(sql_type: SqlType, nullable: bool) -> TableDefinition {
+    let columns = vec![Column { name: "x".to_owned(), sql_type, nullable }];
+    TableDefinition { name: "t".to_owned(), columns }
+}
+
+#[test]
+fn an_insert_that_breaks_a_constraint_publishes_nothing() {
+    let engine = engine();
+    execute(&engine, "CREATE TABLE t (x SMALLINT PRIMARY KEY)").unwrap();
+    let table = one_column(SqlType::SmallInt, false);
+    let insert = |values: Vec<i16>| {
+        let array: ArrayRef = Arc::new(Int16Array::from(values));
+        let mut ingest = engine.ingest(&table).unwrap();
+        ingest.write(&RecordBatch::try_new(table.to_arrow(), vec![array]).unwrap()).unwrap();
+        ingest.commit()
+    };
+    assert_eq!(insert(vec![1, 2]).unwrap(), 2);
+    let error = insert(vec![3, 4, 2]).unwrap_err();
+    assert_eq!(error.code(), "BB_ENGINE");
+    assert!(error.to_string().contains("uplicate key"), "{error}");
+    assert_eq!(number(&engine, "SELECT count(*) FROM t"), 2);
+    assert_eq!(insert(vec![3]).unwrap(), 1);
+}
+
+#[test]
+fn a_column_that_is_read_widened_takes_no_inserts() {
+    let engine = engine();
+    execute(&engine, "CREATE TABLE t (x TINYINT)").unwrap();
+    let table = engine.describe_table("t").unwrap();
+    assert_eq!(table, one_column(SqlType::SmallInt, true));
+    let error = engine.ingest(&table).err().unwrap();
+    assert_eq!(error.code(), "BB_UNSUPPORTED");
+    assert!(error.to_string().contains("declare it SMALLINT"), "{error}");
+}
+
+#[test]
+fn texts_of_a_mebibyte_go_in_and_come_out() {
+    let engine = engine();
+    execute(&engine, "CREATE TABLE t (x VARCHAR)").unwrap();
+    let table = one_column(SqlType::Text, true);
+    let text = |index: usize| index.to_string() + &"x".repeat(1 << 20);
+    let mut ingest = engine.ingest(&table).unwrap();
+    // More than the appender may hold back, in two writes.
+    for start in [0, 40] {
+        let array: ArrayRef = Arc::new((start..start + 40).map(|index| Some(text(index))).collect::<StringArray>());
+        ingest.write(&RecordBatch::try_new(table.to_arrow(), vec![array]).unwrap()).unwrap();
+    }
+    assert_eq!(ingest.commit().unwrap(), 80);
+    let batches = query(&engine, "SELECT x FROM t").unwrap();
+    let found = batches.iter().flat_map(|batch| batch.column(0).as_string::<i32>().iter());
+    assert!(found.eq((0..80).map(text).collect::<Vec<_>>().iter().map(|text| Some(text.as_str()))));
 }

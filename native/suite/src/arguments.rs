@@ -108,7 +108,8 @@ mod tests {
 
     #[test]
     fn options_are_read_in_both_spellings() {
-        let Ok(Parsed::Run(run)) = parsed("--rows 10_000 --engine=memory: --lane arrow-ipc --workload=insert.bulk") else {
+        let Ok(Parsed::Run(run)) = parsed("--rows 10_000 --engine=memory: --lane arrow-ipc --workload=insert.bulk")
+        else {
             panic!("not parsed");
         };
         assert_eq!((run.rows, run.engine.as_str(), run.samples), (10_000, "memory:", 5));
@@ -127,6 +128,8 @@ mod tests {
         ] {
             assert_eq!(parsed(line).unwrap_err(), message);
         }
-        assert!(parsed("--lane fast").unwrap_err().starts_with("--lane: unknown variant `fast`, expected one of `row`"));
+        assert!(
+            parsed("--lane fast").unwrap_err().starts_with("--lane: unknown variant `fast`, expected one of `row`")
+        );
     }
 }

@@ -1,8 +1,8 @@
 //! What every execution of a cell must return, in closed form.
 
+use boundary_bench_core::Result;
 use boundary_bench_core::checksum::Checksum;
 use boundary_bench_core::measurements::{expected_aggregation, expected_all, expected_filtered};
-use boundary_bench_core::Result;
 
 use crate::spec::{CellSpec, Workload};
 use crate::tables::worker_ranges;

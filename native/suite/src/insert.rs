@@ -94,22 +94,9 @@ async fn insert_async(part: Part, mut clock: Clock) -> Result<Finished<Encoded>>
 
 /// A lane in, with the piece of input it takes next.
 enum Feeder {
-    Row {
-        writer: RowWriter,
-        rows: Vec<Measurement>,
-    },
-    Columns {
-        inserter: Inserter,
-        schema: SchemaRef,
-        columns: Vec<Column>,
-        slices: MeasurementColumns,
-    },
-    ArrowIpc {
-        inserter: Inserter,
-        reader: Box<IpcReader>,
-        bytes: Vec<u8>,
-        encoded: Duration,
-    },
+    Row { writer: RowWriter, rows: Vec<Measurement> },
+    Columns { inserter: Inserter, schema: SchemaRef, columns: Vec<Column>, slices: MeasurementColumns },
+    ArrowIpc { inserter: Inserter, reader: Box<IpcReader>, bytes: Vec<u8>, encoded: Duration },
 }
 
 impl Feeder {

@@ -21,7 +21,7 @@ use boundary_bench_core::Result;
 use boundary_bench_core::engine::Engine;
 
 pub use expected::expected;
-pub use matrix::{Family, LaneEntry, WorkloadEntry, WorkerCount, matrix};
+pub use matrix::{Family, LaneEntry, WorkerCount, WorkloadEntry, matrix};
 pub use sample::CellSample;
 pub use spec::{CellSpec, Flavor, Lane, Workload};
 pub use tables::{load, table_names, unload, worker_ranges};

@@ -40,14 +40,14 @@ pub(crate) fn run(engine: &Arc<dyn Engine>, spec: &CellSpec) -> Result<CellSampl
     });
     let parts = parts.collect::<Result<Vec<_>>>()?;
     let workers = match spec.flavor {
-        Flavor::Sync => on_threads(parts, read)?,
+        Flavor::Sync => on_threads(parts, |part, clock| read(&part, clock))?,
         Flavor::Async => as_tasks(parts, read_async)?,
     };
     let (seconds, cpu) = (seconds(&workers), cpu(&workers));
     Ok(CellSample::new(seconds, cpu, merge(workers.into_iter().map(|worker| worker.value))?))
 }
 
-fn read(part: Part, clock: Clock) -> Result<Finished<Checksum>> {
+fn read(part: &Part, clock: Clock) -> Result<Finished<Checksum>> {
     let mut stream = part.engine.query(&part.sql, &QueryOptions::default())?;
     if part.lane == Lane::ArrowIpc {
         let bytes = write_stream(&mut *stream)?;

@@ -99,7 +99,10 @@ pub(crate) fn on_threads<P: Send, T: Send>(
 }
 
 /// Runs the work of each part as a task of its own, all started at once.
-pub(crate) fn as_tasks<P, T, F>(parts: Vec<P>, work: impl Fn(P, Clock) -> F + Clone + Send + 'static) -> Result<Vec<Finished<T>>>
+pub(crate) fn as_tasks<P, T, F>(
+    parts: Vec<P>,
+    work: impl Fn(P, Clock) -> F + Clone + Send + 'static,
+) -> Result<Vec<Finished<T>>>
 where
     P: Send + 'static,
     T: Send + 'static,

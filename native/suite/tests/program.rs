@@ -30,7 +30,9 @@ fn it_prints_a_line_for_every_sample() {
 
 #[test]
 fn wrong_options_are_refused_with_the_way_out() {
-    for arguments in [&["--rows", "many"][..], &["--engine", "paper:"], &["--lane", "row", "--workload", "query.full_scan"]] {
+    for arguments in
+        [&["--rows", "many"][..], &["--engine", "paper:"], &["--lane", "row", "--workload", "query.full_scan"]]
+    {
         let output = run(arguments);
         assert_eq!(output.status.code(), Some(2), "{arguments:?}");
         assert!(output.stdout.is_empty());

@@ -4,6 +4,9 @@
  */
 import type { Checksum } from '../../records/record.js';
 
+/** The columns of this family's tables and results that hold floats. */
+export const FLOAT_COLUMNS: ReadonlySet<string> = new Set(['value', 'avg', 'min', 'max']);
+
 /**
  * Rows that a loop may add as numbers before it carries: so many values below 2^42 stay below 2^53, and ids are below
  * 2^31.
@@ -49,13 +52,13 @@ export class ColumnSums {
   readonly #names: readonly string[];
   readonly #integers: bigint[];
   readonly #floats: number[];
-  readonly #isFloat: boolean[];
+  readonly #isFloat: readonly boolean[];
 
   constructor(names: readonly string[]) {
     this.#names = names;
     this.#integers = names.map(() => 0n);
     this.#floats = names.map(() => 0);
-    this.#isFloat = names.map(() => false);
+    this.#isFloat = names.map((name) => FLOAT_COLUMNS.has(name));
   }
 
   /** Counts the rows of a batch. */
@@ -67,7 +70,6 @@ export class ColumnSums {
   addColumn(position: number, values: ColumnValues): void {
     if (values instanceof Float64Array) {
       this.#floats[position] = (this.#floats[position] ?? 0) + sumFloat64(values);
-      this.#isFloat[position] = true;
     } else {
       const sum = values instanceof Int32Array ? BigInt(sumInt32(values)) : sumInt64(values);
       this.#integers[position] = (this.#integers[position] ?? 0n) + sum;

@@ -31,6 +31,6 @@ export function measurementsTable(name: string): TableDefinition {
     { name: 'id', type: SqlType.int(), nullable: false },
     { name: 'sensor_id', type: SqlType.int() },
     { name: 'value', type: SqlType.double() },
-    { name: 'timestamp', type: SqlType.bigint() },
+    { name: 'timestamp', type: SqlType.bigInt() },
   ]);
 }

@@ -4,24 +4,24 @@
  *
  * Pieces are small enough to be in the cache when the lane takes them, as rows that a program has just made are.
  */
-import { tableToIPC } from '@uwdata/flechette';
+import { tableFromIPC, tableToIPC } from '@uwdata/flechette';
 
 import { ArrowInserter } from '../../library/arrow-inserter.js';
-import { beginNaiveInsert } from '../../library/naive.js';
+import { NaiveRowInserter } from '../../library/naive.js';
 import { RowInserter } from '../../library/row-inserter.js';
 import { flechette } from '../../targets/flechette.js';
-import type { MeasurementRow } from '../../targets/measurement-table.js';
+import type { MeasurementColumns, MeasurementRow } from '../../targets/measurement-table.js';
 import { type Lane, type LaneClock, measurementsTable } from './lane.js';
-import { BATCH_ROWS, ColumnBatch, RowBatch, type RowRange, batchesOf } from './rows.js';
+import { BATCH_ROWS, ColumnBatch, RowBatch, type RowRange, batchesOf, newColumns } from './rows.js';
 
 /** Every value crosses by itself: `addRows` of the naive inserter, with arrays of values. */
 export const naiveRow: Lane = (connection, { table, range }) => {
   const memory = new RowBatch(Math.min(BATCH_ROWS, range.rows));
   return insert(
     range,
-    () => beginNaiveInsert(connection, measurementsTable(table)),
+    () => new NaiveRowInserter(connection, measurementsTable(table)),
     (part) => memory.fill(part),
-    (inserter, rows) => ready(inserter, inserter.addRows(rows)),
+    (inserter, rows) => ready(inserter, inserter.addRows(rows as MeasurementRow[])),
   );
 };
 
@@ -45,7 +45,7 @@ export const stagedRow: Lane = (connection, { table, range }) => {
 
 /** `RowInserter.addColumns` with the columns of 64 Ki rows as typed arrays. */
 export const columns: Lane = (connection, { table, range }) => {
-  const memory = new ColumnBatch(Math.min(BATCH_ROWS, range.rows));
+  const memory = new ColumnBatch(newColumns(Math.min(BATCH_ROWS, range.rows)));
   return insert(
     range,
     () => new RowInserter(connection, measurementsTable(table)),
@@ -128,14 +128,35 @@ function addUntilFull(inserter: RowInserter, rows: readonly MeasurementRow[], st
 }
 
 /**
- * Memory for the Arrow IPC stream of one batch. A stream of a full batch is encoded once; after that its columns are
- * filled where they lie in its bytes, so that the pauses stay short. What `fill` returns is valid until the next `fill`.
+ * Memory for the Arrow IPC stream of one batch. The stream is encoded once for each number of rows; after that its
+ * columns are filled where they lie in its bytes, so that pauses stay short. What `fill` returns is valid until the next
+ * `fill`.
  */
-export class StreamBatch {
-  readonly #columns = new ColumnBatch();
-  #bytes: Uint8Array | undefined;
+class StreamBatch {
+  #rows = 0;
+  #bytes: Uint8Array = new Uint8Array();
+  #columns = new ColumnBatch(newColumns(0));
 
   fill(part: RowRange): Uint8Array {
-    throw part;
+    if (part.rows !== this.#rows) this.#encode(part.rows);
+    this.#columns.fill(part);
+    return this.#bytes;
   }
+
+  #encode(rows: number): void {
+    this.#bytes = encodeStream(newColumns(rows));
+    const [columns] = flechette.toBatches(tableFromIPC(this.#bytes, { useBigInt: true }));
+    if (columns === undefined || columns.timestamp.buffer !== this.#bytes.buffer) {
+      throw new Error('the decoded columns do not lie in the bytes of the stream');
+    }
+    this.#rows = rows;
+    this.#columns = new ColumnBatch(columns);
+  }
+}
+
+/** One batch as an Arrow IPC stream. */
+function encodeStream(batch: MeasurementColumns): Uint8Array {
+  const bytes = tableToIPC(flechette.fromBatches([batch]), { format: 'stream' });
+  if (bytes === null) throw new Error('flechette returned no bytes');
+  return bytes;
 }

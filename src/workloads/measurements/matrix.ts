@@ -45,6 +45,8 @@ export interface MeasurementsMatrix {
   readonly timestampStep: number;
   readonly batchRows: number;
   readonly floatTolerance: number;
+  /** What the engines of the addon can do. An engine that is not here lives in JavaScript, in the lane's own client. */
+  readonly engines: Readonly<Record<string, { readonly sql: boolean }>>;
   readonly workloads: Readonly<Record<string, WorkloadEntry>>;
   readonly lanes: readonly LaneEntry[];
 }

@@ -37,20 +37,27 @@ export function* batchesOf(range: RowRange, rows = BATCH_ROWS): Generator<RowRan
   for (let start = range.start; start < end; start += rows) yield { start, rows: Math.min(rows, end - start) };
 }
 
+/** Memory for the columns of so many rows. */
+export function newColumns(rows: number): MeasurementColumns {
+  return {
+    id: new Int32Array(rows),
+    sensor_id: new Int32Array(rows),
+    value: new Float64Array(rows),
+    timestamp: new BigInt64Array(rows),
+  };
+}
+
 /** Memory for the columns of one batch. What `fill` returns is valid until the next `fill`. */
 export class ColumnBatch {
   readonly #columns: MeasurementColumns;
   /** The timestamps as 32-bit halves, the low one first: a `BigInt` for each row would take longer than all the rest. */
   readonly #halves: Uint32Array;
 
-  constructor(capacity = BATCH_ROWS) {
-    this.#columns = {
-      id: new Int32Array(capacity),
-      sensor_id: new Int32Array(capacity),
-      value: new Float64Array(capacity),
-      timestamp: new BigInt64Array(capacity),
-    };
-    this.#halves = new Uint32Array(this.#columns.timestamp.buffer);
+  /** `columns` is the memory to fill; new memory for one batch where it is absent. */
+  constructor(columns: MeasurementColumns = newColumns(BATCH_ROWS)) {
+    this.#columns = columns;
+    const { buffer, byteOffset, length } = columns.timestamp;
+    this.#halves = new Uint32Array(buffer, byteOffset, 2 * length);
   }
 
   /** The columns of a range of at most the capacity. */

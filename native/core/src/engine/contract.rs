@@ -260,7 +260,10 @@ fn every_type() -> Vec<(SqlType, ArrayRef)> {
     let blob: Vec<u8> = (0..=255).collect();
     let blobs: Vec<Option<&[u8]>> = vec![Some(b""), Some(&blob), None, Some(b"\0"), Some(&blob[..12]), Some(&[0; 13])];
     vec![
-        (SqlType::Bool, Arc::new(BooleanArray::from(vec![Some(true), None, Some(false), Some(true), None, Some(true)]))),
+        (
+            SqlType::Bool,
+            Arc::new(BooleanArray::from(vec![Some(true), None, Some(false), Some(true), None, Some(true)])),
+        ),
         (
             SqlType::SmallInt,
             Arc::new(Int16Array::from(vec![Some(i16::MIN), Some(i16::MAX), None, Some(0), Some(-1), None])),
@@ -272,7 +275,14 @@ fn every_type() -> Vec<(SqlType, ArrayRef)> {
         ),
         (
             SqlType::Real,
-            Arc::new(Float32Array::from(vec![Some(f32::MIN), Some(f32::INFINITY), None, Some(-0.0), Some(1e-45), None])),
+            Arc::new(Float32Array::from(vec![
+                Some(f32::MIN),
+                Some(f32::INFINITY),
+                None,
+                Some(-0.0),
+                Some(1e-45),
+                None,
+            ])),
         ),
         (
             SqlType::Double,
@@ -291,7 +301,10 @@ fn every_type() -> Vec<(SqlType, ArrayRef)> {
         decimal(38, 10, [nines, -nines, 0, -1]),
         (SqlType::Text, Arc::new(StringArray::from(texts))),
         (SqlType::Bytes, Arc::new(BinaryArray::from(blobs))),
-        (SqlType::Date, Arc::new(Date32Array::from(vec![Some(0), Some(-719_528), None, Some(2_932_896), Some(-1), None]))),
+        (
+            SqlType::Date,
+            Arc::new(Date32Array::from(vec![Some(0), Some(-719_528), None, Some(2_932_896), Some(-1), None])),
+        ),
         (
             SqlType::Timestamp,
             Arc::new(TimestampMicrosecondArray::from(vec![
@@ -310,7 +323,11 @@ fn every_type_comes_back_with_its_nulls(engine: &Arc<dyn Engine>) {
     let (types, arrays): (Vec<SqlType>, Vec<ArrayRef>) = every_type().into_iter().unzip();
     let table = TableDefinition {
         name: "types".to_owned(),
-        columns: types.iter().enumerate().map(|(index, sql_type)| column(&format!("c{index}"), *sql_type, true)).collect(),
+        columns: types
+            .iter()
+            .enumerate()
+            .map(|(index, sql_type)| column(&format!("c{index}"), *sql_type, true))
+            .collect(),
     };
     engine.create_table(&table, CreateMode::Create).unwrap();
     let batch = RecordBatch::try_new(table.to_arrow(), arrays).unwrap();

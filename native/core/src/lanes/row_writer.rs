@@ -51,6 +51,7 @@ impl RowWriter {
     /// # Errors
     /// As [`Inserter::write`].
     #[inline]
+    #[expect(clippy::cast_ptr_alignment, reason = "columns begin at multiples of 64 bytes of an aligned slab")]
     pub fn push(&mut self, row: &Measurement) -> Result<bool> {
         let base = self.slab.as_ptr();
         // SAFETY: the slab has BATCH_BYTES bytes, of which each column has those of DEFAULT_BATCH_ROWS values, and

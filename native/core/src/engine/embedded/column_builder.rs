@@ -13,7 +13,7 @@ use arrow_buffer::{
     OffsetBuffer, ScalarBuffer,
 };
 
-use super::engine_error;
+use super::unusable;
 use super::vector::{Layout, Mapping, StringValue, Vector};
 use crate::table::SqlType;
 use crate::{Error, Result};
@@ -104,9 +104,9 @@ impl ColumnBuilder {
                 let offsets = OffsetBuffer::new(ScalarBuffer::from(offsets));
                 let data = Buffer::from_vec(data);
                 return Ok(if self.mapping.sql_type == SqlType::Text {
-                    Arc::new(StringArray::try_new(offsets, data, nulls).map_err(engine_error)?)
+                    Arc::new(StringArray::try_new(offsets, data, nulls).map_err(unusable)?)
                 } else {
-                    Arc::new(BinaryArray::try_new(offsets, data, nulls).map_err(engine_error)?)
+                    Arc::new(BinaryArray::try_new(offsets, data, nulls).map_err(unusable)?)
                 });
             }
             Store::Fixed(buffer) => Buffer::from(buffer),
@@ -130,7 +130,7 @@ impl ColumnBuilder {
 }
 
 fn primitive<T: ArrowPrimitiveType>(buffer: Buffer, nulls: Option<NullBuffer>) -> Result<PrimitiveArray<T>> {
-    PrimitiveArray::try_new(ScalarBuffer::from(buffer), nulls).map_err(engine_error)
+    PrimitiveArray::try_new(ScalarBuffer::from(buffer), nulls).map_err(unusable)
 }
 
 fn append_fixed(

@@ -3,10 +3,10 @@
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 
+use super::catalog;
 use super::ffi::{Appender, Connection, DataChunk, LogicalType, c_string};
 use super::vector::{VECTOR_ROWS, logical_type};
 use super::vector_writer::fill;
-use super::catalog;
 use crate::engine::{Ingest, check_batch};
 use crate::table::{Column, TableDefinition};
 use crate::{Error, Result};

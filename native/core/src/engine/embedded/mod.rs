@@ -1,11 +1,13 @@
 //! The embedded engine: DuckDB in this process, through the C API of the libduckdb that an npm package brings.
 //!
-//! Each call has its own connection, so its own transaction; queries and inserts run in parallel.
+//! Each call has its own connection, so its own transaction; queries and inserts run in parallel. A connection costs
+//! some 6 us, so there is no pool of them: what a call leaves behind ends with its connection.
 
 mod catalog;
 mod column_builder;
 mod ffi;
 mod ingest;
+mod statement;
 mod stream;
 mod vector;
 mod vector_writer;
@@ -14,10 +16,12 @@ use std::ffi::CStr;
 use std::path::Path;
 use std::sync::Arc;
 
+use arrow_schema::ArrowError;
 use libduckdb_sys as duckdb;
 
-use self::ffi::{Database, Prepared, Statements, c_string};
+use self::ffi::{Database, c_string};
 use self::ingest::EmbeddedIngest;
+use self::statement::{Prepared, Statements};
 use self::stream::EmbeddedStream;
 use super::{BatchStream, CancelToken, Capabilities, CreateMode, Engine, Ingest, QueryOptions};
 use crate::table::TableDefinition;
@@ -31,8 +35,14 @@ const SETTINGS: [(&CStr, &CStr); 1] = [
     (c"autoinstall_known_extensions", c"false"),
 ];
 
-fn engine_error(message: impl ToString) -> Error {
-    Error::Engine { engine: NAME, message: message.to_string() }
+fn engine_error(message: impl Into<String>) -> Error {
+    Error::Engine { engine: NAME, message: message.into() }
+}
+
+/// The error for values that Arrow refuses, such as text of a damaged file that is no UTF-8.
+#[expect(clippy::needless_pass_by_value, reason = "to be given to map_err")]
+fn unusable(error: ArrowError) -> Error {
+    engine_error(error.to_string())
 }
 
 /// Runs `work`; whatever fails after a cancellation failed because of it.
@@ -106,7 +116,11 @@ impl Engine for EmbeddedEngine {
         let columns = table.columns.iter().map(catalog::in_sql).collect::<Vec<_>>().join(", ");
         self.command(&format!("{create} {} ({columns})", catalog::identifier(&table.name))).map_err(|error| {
             let exists = mode == CreateMode::Create
-                && self.database.connect().and_then(|connection| catalog::exists(&connection, &table.name)).unwrap_or(false);
+                && self
+                    .database
+                    .connect()
+                    .and_then(|connection| catalog::exists(&connection, &table.name))
+                    .unwrap_or(false);
             if exists { Error::TableExists(table.name.clone()) } else { error }
         })
     }
@@ -134,8 +148,7 @@ impl Engine for EmbeddedEngine {
     /// Takes one statement that reads: `SELECT`, `EXPLAIN`, `PRAGMA` or `CALL`. Its snapshot lives as long as the
     /// stream.
     fn query(&self, sql: &str, options: &QueryOptions) -> Result<Box<dyn BatchStream>> {
-        let connection = self.database.connect()?; if let Ok(x) = std::env::var("BB_X") { connection.run(&c_string(&x, "x")?)?; }
-        Ok(Box::new(EmbeddedStream::start(connection, sql, options)?))
+        Ok(Box::new(EmbeddedStream::start(self.database.connect()?, sql, options)?))
     }
 
     /// Several statements are one transaction, so `BEGIN`, `COMMIT` and `ROLLBACK` are refused. A single statement runs

@@ -8,9 +8,10 @@ use arrow_schema::SchemaRef;
 use libduckdb_sys as duckdb;
 
 use super::column_builder::{ColumnBuilder, Misfit};
-use super::ffi::{Connection, DataChunk, Prepared, QueryResult, Statements, c_string};
+use super::ffi::{Connection, DataChunk, c_string};
+use super::statement::{Prepared, QueryResult, Statements};
 use super::vector::{Mapping, Vector, mapping, type_name};
-use super::{engine_error, interruptible};
+use super::{interruptible, unusable};
 use crate::engine::cancel::CancelGuard;
 use crate::engine::{BatchStream, CancelToken, QueryOptions};
 use crate::table::{Column, arrow_schema_of};
@@ -132,7 +133,7 @@ impl EmbeddedStream {
         self.expected_rows = filled;
         self.rows_before += filled as u64;
         let arrays = builders.into_iter().map(ColumnBuilder::finish).collect::<Result<Vec<_>>>()?;
-        RecordBatch::try_new(SchemaRef::clone(&self.schema), arrays).map(Some).map_err(engine_error)
+        RecordBatch::try_new(SchemaRef::clone(&self.schema), arrays).map(Some).map_err(unusable)
     }
 
     fn invalid_value(&self, column: usize, filled: usize, chunk_start: usize, (row, problem): Misfit) -> Error {

@@ -116,8 +116,8 @@ pub(super) fn logical_type(sql_type: SqlType) -> LogicalType {
         SqlType::BigInt => duckdb::DUCKDB_TYPE_DUCKDB_TYPE_BIGINT,
         SqlType::Real => duckdb::DUCKDB_TYPE_DUCKDB_TYPE_FLOAT,
         SqlType::Double => duckdb::DUCKDB_TYPE_DUCKDB_TYPE_DOUBLE,
-        // SAFETY: takes numbers only; precision and scale were checked with the table.
         SqlType::Decimal { precision, scale } => {
+            // SAFETY: takes numbers only; precision and scale were checked with the table.
             return LogicalType(unsafe { duckdb::duckdb_create_decimal_type(precision, scale) });
         }
         SqlType::Text => duckdb::DUCKDB_TYPE_DUCKDB_TYPE_VARCHAR,

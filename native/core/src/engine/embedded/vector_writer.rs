@@ -98,7 +98,12 @@ unsafe fn copy<T: ArrowPrimitiveType>(data: *mut T::Native, array: &ArrayRef, ro
 }
 
 /// An Arrow array may hold more digits than its type says.
-fn check_decimals(values: &[i128], precision: u8, start: usize, is_valid: impl Fn(usize) -> bool) -> Result<(), Misfit> {
+fn check_decimals(
+    values: &[i128],
+    precision: u8,
+    start: usize,
+    is_valid: impl Fn(usize) -> bool,
+) -> Result<(), Misfit> {
     let end = 10_i128.pow(u32::from(precision));
     let fits = |value: &i128| -end < *value && *value < end;
     match values.iter().enumerate().find(|(index, value)| !fits(value) && is_valid(start + index)) {

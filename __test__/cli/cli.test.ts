@@ -1,0 +1,293 @@
+import { copyFile, mkdir, mkdtemp, readFile, readdir, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import type { CompletedRecord, Run } from '../../src/records/record.js';
+import { readRun, serializeRun } from '../../src/records/run-file.js';
+import { type Ended, type SpawnOptions, builtMain, spawnCli } from './spawn-cli.js';
+
+const TYPED = 'sums/sum.typed/forwards/js/arrays/w1';
+const BOXED = 'sums/sum.boxed/forwards/js/arrays/w1';
+const QUICK = ['--samples', '2', '--workers', '1'];
+
+// Each test starts processes, which take as long as the machine is busy.
+vi.setConfig({ testTimeout: 120_000 });
+
+let cwd: string;
+
+beforeEach(async () => {
+  cwd = await mkdtemp(join(tmpdir(), 'boundary-bench-cli-'));
+});
+
+afterEach(async () => {
+  await rm(cwd, { recursive: true, force: true });
+});
+
+const cli = (args: readonly string[], options: Partial<SpawnOptions> = {}): Promise<Ended> =>
+  spawnCli(args, { cwd, ...options });
+
+const readOut = (directory: string): Promise<Run> => readRun(join(cwd, directory, 'run.json'));
+
+describe('help', () => {
+  it('teaches, and is no error', async () => {
+    const { exitCode, stdout } = await cli(['run', '--help']);
+    expect(exitCode).toBe(0);
+    expect(stdout).toContain('Usage: boundary-bench run [options] [rows]');
+    expect(stdout).toContain('boundary-bench run 10M --workload insert.bulk');
+    expect(stdout).toContain('130 after');
+    for (const command of ['run', 'list', 'compare', 'host']) {
+      expect((await cli(['--help'])).stdout).toContain(`  ${command} `);
+    }
+  });
+
+  it('is what the built entry shows too', async () => {
+    const { exitCode, stdout } = await cli(['--help'], { script: builtMain });
+    expect(exitCode).toBe(0);
+    expect(stdout).toContain('Usage: boundary-bench');
+  });
+});
+
+describe('a command that makes no sense', () => {
+  it.each([
+    [['run', '--lain', 'x'], "unknown option '--lain'\n(Did you mean --lane?)"],
+    [['rum'], "unknown command 'rum'"],
+    [['run', 'many'], 'A number of rows looks like 1000000, 1_000_000, 1M or 500K.'],
+    [['run', '0'], 'A number of rows looks like'],
+    [['run', '10', '--rows', '20'], 'rows are given twice: 10 and --rows 20'],
+    [['run', '--samples', '2.5'], 'It must be a whole number of 1 or more.'],
+    [['run', '--time-budget', 'long'], 'It must be a number of seconds, such as 2 or 0.5.'],
+    [
+      ['run', '--lane', 'fowards'],
+      "unknown lane 'fowards'; did you mean forwards? [BB_FILTER_UNKNOWN]\nKnown: forwards",
+    ],
+    [['run', '--workload', 'sum.boxed', '--lane', 'sideways'], 'no cell matches --workload sum.boxed --lane sideways'],
+    [['run', '--engine-uri', 'arrays'], 'It must be NAME=URI'],
+    [['run', '--engine-uri', 'rays=x'], "unknown engine 'rays'; did you mean arrays?"],
+    [['run', '--resume'], '--resume needs the directory of the run to go on with'],
+    [['run', '--resume', 'nowhere'], 'nowhere holds no run to go on with'],
+    [['run', '--resume', 'a', '--out', 'b'], '--resume a and --out b name two directories'],
+    [['compare', 'only-one.json'], "missing required argument 'after'"],
+    [['compare', 'a.json', 'b.json'], "can't read a.json"],
+    [['compare', 'a.json', 'b.json', '--threshold', '5'], 'It must be from 0 to below 1'],
+    [['host', 'more'], 'too many arguments'],
+  ])('%j exits with 2 and says why', async (args, message) => {
+    const { exitCode, stdout, stderr } = await cli(args);
+    expect(stderr).toContain(message);
+    expect(stdout).toBe('');
+    expect(exitCode).toBe(2);
+    expect(await readdir(cwd)).toEqual([]);
+  });
+});
+
+describe('run', () => {
+  it('measures, prints the tables to standard output and one line a cell to standard error', async () => {
+    const { exitCode, stdout, stderr } = await cli(['run', '5K', ...QUICK, '--out', 'out']);
+    expect(exitCode).toBe(0);
+    expect(stdout).toContain('Hardware / software');
+    expect(stdout).toMatch(/sum\.typed +js · forwards loop/);
+    expect(stdout).not.toContain('\u001B');
+    const lines = stderr.trimEnd().split('\n');
+    expect(lines[0]).toBe('5 cells, into out');
+    expect(lines.filter((line) => /^\[\d\/5\] sums\/.* rows\/s  median .* 2 samples$/.test(line))).toHaveLength(4);
+    expect(lines).toContain('[1/5] sums/sum.typed/sideways/js/arrays/w1  skipped: no one sums sideways');
+    expect(lines.at(-1)).toBe('Results: out/run.json');
+    const finished = await readOut('out');
+    expect(finished.records.every(({ rows }) => rows === 5000)).toBe(true);
+    expect(await readFile(join(cwd, 'out', 'run.md'), 'utf8')).toContain('# Boundary Bench');
+  });
+
+  it.each([
+    ['10_000', 10_000],
+    ['10000', 10_000],
+    ['10k', 10_000],
+    ['0.01M', 10_000],
+  ])('understands %s rows', async (text, rows) => {
+    await cli(['run', '--rows', text, ...QUICK, '--lane', 'forwards', '--quiet', '--out', 'out']);
+    expect((await readOut('out')).records[0]!.rows).toBe(rows);
+  });
+
+  it('goes to a directory of its own by default, and prints its path alone with --json', async () => {
+    const { stdout, stderr } = await cli(['run', ...QUICK, '--json', '--quiet']);
+    expect(stdout).toMatch(/^results\/runs\/\d{4}-\d\d-\d\dT\d\d-\d\d-\d\dZ\/run\.json\n$/);
+    expect(stderr).toBe(`Results: ${stdout}`);
+    expect((await readRun(join(cwd, stdout.trim()))).records).toHaveLength(5);
+  });
+
+  it('exits with 1 when a cell fails, and measures the others', async () => {
+    const { exitCode, stdout, stderr } = await cli(['run', ...QUICK, '--out', 'out'], {
+      broken: { [TYPED]: 'mismatch' },
+    });
+    expect(exitCode).toBe(1);
+    expect(stderr).toContain(`${TYPED}  FAILED  BB_CHECKSUM_MISMATCH: the sum of value: read 499501, expected 499500`);
+    expect(stdout).toContain('BB_CHECKSUM_MISMATCH');
+    expect((await readOut('out')).records.filter(({ outcome }) => outcome === 'completed')).toHaveLength(3);
+  });
+
+  it('refuses a directory that holds a run', async () => {
+    await cli(['run', ...QUICK, '--out', 'out']);
+    const { exitCode, stderr } = await cli(['run', ...QUICK, '--out', 'out']);
+    expect(exitCode).toBe(2);
+    expect(stderr).toContain('out holds a run already [BB_OUT_EXISTS]\nAdd --resume to go on with it');
+  });
+});
+
+describe('Ctrl-C', () => {
+  const hangs = { broken: { [BOXED]: 'hang' } };
+  const isHanging = (stderr: string): boolean => stderr.includes('[3/5]');
+
+  it('writes what is done and exits with 130; --resume goes on', async () => {
+    let sent = false;
+    const interrupted = await cli(['run', '50', ...QUICK, '--out', 'out'], {
+      ...hangs,
+      onStderr: (text, kill) => {
+        if (sent || !isHanging(text)) return;
+        sent = true;
+        kill('SIGINT');
+      },
+    });
+    expect(interrupted.exitCode).toBe(130);
+    expect(interrupted.stderr).toContain('Interrupted, 2 cells not measured; what is done is in out/run.json\n');
+    expect(interrupted.stderr).toContain('Go on with: boundary-bench run --resume out\n');
+    const before = await readOut('out');
+    expect(before.records.map(({ outcome }) => outcome)).toEqual(['completed', 'completed', 'skipped']);
+
+    const resumed = await cli(['run', '--resume', 'out']);
+    expect(resumed.exitCode).toBe(0);
+    expect(resumed.stderr).toContain('5 cells, 3 of them done before, into out\n');
+    const after = await readOut('out');
+    expect(after.records).toHaveLength(5);
+    expect(after.records[0]).toEqual(before.records[0]);
+    expect(after.records.every(({ rows }) => rows === 50)).toBe(true);
+
+    const other = await cli(['run', '60', '--resume', '--out', 'out']);
+    expect(other.exitCode).toBe(2);
+    expect(other.stderr).toContain("the run was started with rows 50, and can't go on with 60");
+  });
+
+  it('ends at once the second time', async () => {
+    let sent = 0;
+    const { exitCode } = await cli(['run', ...QUICK, '--out', 'out'], {
+      broken: { [BOXED]: 'deaf' },
+      onStderr: (text, kill) => {
+        if (sent === 0 && isHanging(text)) {
+          sent = 1;
+          kill('SIGINT');
+        } else if (sent === 1 && text.includes('Ctrl-C again')) {
+          sent = 2;
+          kill('SIGINT');
+        }
+      },
+    });
+    expect(exitCode).toBe(130);
+    expect(sent).toBe(2);
+    expect(await readdir(join(cwd, 'out'))).toEqual(['run.jsonl']);
+  });
+});
+
+describe('list', () => {
+  it('shows the cells with their ids', async () => {
+    const { exitCode, stdout } = await cli(['list', '1M', '--workers', '1', '--workload', '*.typed']);
+    expect(exitCode).toBe(0);
+    expect(stdout).toMatchInlineSnapshot(`
+      "sums: Sums of the integers below the number of rows
+
+      Id                                     Variant          Rows  Not here
+      ─────────────────────────────────────  ──────────────  ─────  ────────────────────
+      sums/sum.typed/forwards/js/arrays/w1   forwards loop   1.00M
+      sums/sum.typed/backwards/js/arrays/w1  backwards loop  1.00M
+      sums/sum.typed/sideways/js/arrays/w1   sideways loop   1.00M  no one sums sideways
+
+      3 cells
+      "
+    `);
+  });
+
+  it('prints JSON', async () => {
+    const { stdout } = await cli(['list', '--json', '--lane', 'forwards', '--workers', '1']);
+    expect(JSON.parse(stdout)).toMatchObject([
+      { id: TYPED, group: 'sum.typed/w1', rows: 1000 },
+      { id: BOXED, group: 'sum.boxed/w1', rows: 1000 },
+    ]);
+  });
+});
+
+describe('compare', () => {
+  async function writeRuns(factor: number, cpu?: string): Promise<void> {
+    const { exitCode } = await cli(['run', '--samples', '8', '--workers', '1', '--out', 'out', '--quiet']);
+    expect(exitCode).toBe(0);
+    const before = await readOut('out');
+    // Times that are told apart by the factor alone, so that the verdict does not hang on this machine's noise.
+    const timed = (times: (index: number) => number): Run => ({
+      ...before,
+      records: before.records.map((record) =>
+        record.outcome === 'completed'
+          ? withSeconds(
+              record,
+              record.samples.map((_, index) => times(index)),
+            )
+          : record,
+      ),
+    });
+    const after = timed((index) => (1 + index / 1000) * factor);
+    const host = cpu === undefined ? after.context.host : { ...after.context.host, cpu };
+    await writeFile(join(cwd, 'a.json'), serializeRun(timed((index) => 1 + index / 1000)));
+    await writeFile(join(cwd, 'b.json'), serializeRun({ ...after, context: { ...after.context, host } }));
+  }
+
+  function withSeconds(record: CompletedRecord, seconds: readonly number[]): CompletedRecord {
+    return { ...record, samples: record.samples.map((sample, index) => ({ ...sample, seconds: seconds[index]! })) };
+  }
+
+  it('exits with 0 without a regression and with 1 with one', async () => {
+    await writeRuns(1.2);
+    const slower = await cli(['compare', 'a.json', 'b.json']);
+    expect(slower.exitCode).toBe(1);
+    expect(slower.stdout).toContain('regression');
+    expect((await cli(['compare', 'a.json', 'b.json', '--threshold', '0.5'])).exitCode).toBe(0);
+    expect((await cli(['compare', 'b.json', 'a.json'])).exitCode).toBe(0);
+    const json = await cli(['compare', 'a.json', 'b.json', '--json']);
+    expect(JSON.parse(json.stdout)).toMatchObject({ regressed: true, threshold: 0.05 });
+  });
+
+  it('refuses other hardware unless it is forced', async () => {
+    await writeRuns(1, 'Another CPU');
+    const refused = await cli(['compare', 'a.json', 'b.json']);
+    expect(refused.exitCode).toBe(2);
+    expect(refused.stderr).toContain('BB_COMPARE_DIFFERENT_HARDWARE');
+    expect(refused.stdout).toBe('');
+    expect((await cli(['compare', 'a.json', 'b.json', '--force'])).exitCode).toBe(0);
+  });
+});
+
+describe('host', () => {
+  it('shows the block, as text and as JSON', async () => {
+    const { exitCode, stdout } = await cli(['host']);
+    expect(exitCode).toBe(0);
+    expect(stdout).toContain(`Node.js: ${process.versions.node}`);
+    const json = await cli(['host', '--json']);
+    expect(JSON.parse(json.stdout)).toMatchObject({
+      versions: { node: process.versions.node },
+      build: { profile: 'not built' },
+    });
+  });
+});
+
+describe('bench/benchmark.mjs', () => {
+  const script = fileURLToPath(new URL('../../bench/benchmark.mjs', import.meta.url));
+
+  it('is `run` of the measurements', async () => {
+    const { exitCode, stdout } = await cli(['1000', '--help'], { script });
+    expect(exitCode).toBe(0);
+    expect(stdout).toContain('Usage: boundary-bench run [options] [rows]');
+  });
+
+  it('says what to do where nothing is built', async () => {
+    const unbuilt = join(cwd, 'bench', 'benchmark.mjs');
+    await mkdir(join(cwd, 'bench'));
+    await copyFile(script, unbuilt);
+    const { exitCode, stderr } = await cli(['1000'], { script: unbuilt });
+    expect(exitCode).toBe(2);
+    expect(stderr).toContain('npm ci && npm run build');
+  });
+});

@@ -1,0 +1,130 @@
+import { Writable } from 'node:stream';
+import type { WriteStream } from 'node:tty';
+import { describe, expect, it } from 'vitest';
+import { LiveProgress } from '../../src/cli/live-progress.js';
+import { TimeLeft, formatClock } from '../../src/cli/time-left.js';
+import type { RunEvent } from '../../src/runner/events.js';
+import type { Cell, CompletedRecord } from '../../src/records/record.js';
+
+const cellOf = (id: string): Cell => ({
+  id,
+  family: 'sums',
+  workload: 'sum',
+  lane: 'forwards',
+  side: 'js',
+  variant: 'loop',
+  engine: 'arrays',
+  rows: 100,
+});
+
+const started = (totalCells: number, resumedCells = 0): RunEvent => ({
+  type: 'run-started',
+  directory: 'out',
+  totalCells,
+  resumedCells,
+});
+
+const opening = (id: string): RunEvent => ({ type: 'cell-opening', cell: cellOf(id) });
+
+const sample = (id: string, number: number): RunEvent => ({
+  type: 'sample',
+  cell: cellOf(id),
+  number,
+  sample: { seconds: 1 },
+  rowsPerSecond: 12_100_000,
+});
+
+const completed = (id: string, doneCells: number, totalCells: number): RunEvent => ({
+  type: 'record',
+  record: {
+    ...cellOf(id),
+    outcome: 'completed',
+    samples: [{ seconds: 1 }],
+    summary: { medianSeconds: 1, minSeconds: 1, maxSeconds: 1, spread: 0, rowsPerSecond: 100 },
+    checksum: { rows: 100, sums: {} },
+  } satisfies CompletedRecord,
+  doneCells,
+  totalCells,
+});
+
+const failed = (id: string, doneCells: number, totalCells: number): RunEvent => ({
+  type: 'record',
+  record: { ...cellOf(id), outcome: 'failed', error: { code: 'BB_ENGINE', message: 'it broke' } },
+  doneCells,
+  totalCells,
+});
+
+describe('TimeLeft', () => {
+  it('guesses from the cells that were measured here', () => {
+    const left = new TimeLeft();
+    left.note(started(10, 4), 100);
+    left.note(opening('a'), 110);
+    expect(left.seconds(115)).toBeUndefined();
+    left.note(completed('a', 5, 10), 120);
+    expect(left.seconds(120)).toBe(50);
+    // Half of one more cell, in five more seconds.
+    left.note(sample('b', 3), 125);
+    expect(left.seconds(125)).toBe(45);
+  });
+});
+
+describe('formatClock', () => {
+  it.each([
+    [0.4, '0 s'],
+    [59.4, '59 s'],
+    [59.6, '1 min 00 s'],
+    [200, '3 min 20 s'],
+    [3900, '1 h 05 min'],
+  ])('%d -> %s', (seconds, text) => {
+    expect(formatClock(seconds)).toBe(text);
+  });
+});
+
+/** A terminal of 60 columns that does what the display asks of it, so that what is seen can be read back. */
+class Screen extends Writable {
+  readonly columns = 60;
+  readonly lines: string[] = [''];
+
+  override _write(chunk: Buffer, _encoding: string, done: () => void): void {
+    for (const character of chunk.toString()) {
+      if (character === '\n') this.lines.push('');
+      else this.lines[this.lines.length - 1] += character;
+    }
+    done();
+  }
+
+  moveCursor(_x: number, y: number): boolean {
+    this.lines.length += y;
+    return true;
+  }
+
+  cursorTo(): boolean {
+    this.lines[this.lines.length - 1] = '';
+    return true;
+  }
+
+  clearScreenDown(): boolean {
+    return true;
+  }
+}
+
+describe('LiveProgress', () => {
+  it('redraws one region, keeps failures above it, and leaves nothing of itself', () => {
+    const screen = new Screen();
+    const progress = new LiveProgress(screen as unknown as WriteStream);
+    progress.show(started(3));
+    progress.show(opening('a'.repeat(100)));
+    expect(screen.lines).toEqual(['3 cells, into out', `[0/3] ${'a'.repeat(53)}`, '  preparing', '']);
+    progress.show(sample('b', 2));
+    progress.show(failed('c', 1, 3));
+    expect(screen.lines).toEqual([
+      '3 cells, into out',
+      'c  FAILED  BB_ENGINE: it broke',
+      '[0/3] b',
+      '  sample 2  12.1 M rows/s',
+      '',
+    ]);
+    progress.show({ type: 'run-finished', aborted: false, unmeasuredCells: 0 });
+    expect(screen.lines).toEqual(['3 cells, into out', 'c  FAILED  BB_ENGINE: it broke', '']);
+  });
+});

@@ -1,0 +1,136 @@
+import { execFileSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import os from 'node:os';
+import { dirname, join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { cgroupLimits } from '../../src/host/cgroup.js';
+import { hostContext } from '../../src/host/machine.js';
+import { runContext } from '../../src/host/provenance.js';
+import { gitState } from '../../src/host/source-state.js';
+import { contextShape } from '../../src/records/record-shape.js';
+
+let root: string;
+
+beforeEach(async () => {
+  root = await mkdtemp(join(os.tmpdir(), 'boundary-bench-host-'));
+});
+
+afterEach(async () => {
+  await rm(root, { recursive: true, force: true });
+});
+
+/** Writes a tree of files below `root`, as `/proc` and `/sys` would show them. */
+async function files(contents: Readonly<Record<string, string>>): Promise<void> {
+  for (const [path, content] of Object.entries(contents)) {
+    await mkdir(dirname(join(root, path)), { recursive: true });
+    await writeFile(join(root, path), content);
+  }
+}
+
+describe('cgroupLimits', () => {
+  it('reads version 2, the tightest of the group and its ancestors', async () => {
+    await files({
+      'proc/self/cgroup': '0::/user.slice/bench\n',
+      'sys/fs/cgroup/user.slice/cpu.max': '150000 100000\n',
+      'sys/fs/cgroup/user.slice/memory.max': 'max\n',
+      'sys/fs/cgroup/user.slice/bench/cpu.max': 'max 100000\n',
+      'sys/fs/cgroup/user.slice/bench/memory.max': '8589934592\n',
+    });
+    expect(await cgroupLimits(root)).toEqual({ cpus: 1.5, memoryBytes: 8 * 1024 ** 3 });
+  });
+
+  it('reads the limits of a container that sees its own group as the root', async () => {
+    await files({
+      'proc/self/cgroup': '0::/\n',
+      'sys/fs/cgroup/cpu.max': '200000 100000\n',
+      'sys/fs/cgroup/memory.max': '1073741824\n',
+    });
+    expect(await cgroupLimits(root)).toEqual({ cpus: 2, memoryBytes: 1024 ** 3 });
+  });
+
+  it('reads version 1, where no limit is -1 or close to 2^63', async () => {
+    await files({
+      'proc/self/cgroup': '7:memory:/docker/a:b\n3:cpu,cpuacct:/docker/a:b\n1:name=systemd:/\n0::/\n',
+      'sys/fs/cgroup/memory/docker/a:b/memory.limit_in_bytes': '536870912\n',
+      'sys/fs/cgroup/memory/memory.limit_in_bytes': '9223372036854771712\n',
+      'sys/fs/cgroup/cpu,cpuacct/docker/a:b/cpu.cfs_quota_us': '-1\n',
+      'sys/fs/cgroup/cpu,cpuacct/docker/a:b/cpu.cfs_period_us': '100000\n',
+    });
+    expect(await cgroupLimits(root)).toEqual({ memoryBytes: 512 * 1024 ** 2 });
+  });
+
+  it('is empty where nothing can be read', async () => {
+    expect(await cgroupLimits(root)).toEqual({});
+  });
+});
+
+describe('hostContext', () => {
+  it('reads the cores, the governor and the name of the system', async () => {
+    const processor = (id: number, core: number): string =>
+      `processor\t: ${id}\nmodel name\t: Example\nphysical id\t: 0\ncore id\t\t: ${core}\n\n`;
+    await files({
+      'proc/cpuinfo': processor(0, 0) + processor(1, 1) + processor(2, 0) + processor(3, 1),
+      'sys/devices/system/cpu/cpu0/cpufreq/scaling_governor': 'performance\n',
+      'etc/os-release': 'NAME="Example"\nPRETTY_NAME="Example Linux 12 (nook)"\n',
+    });
+    expect(await hostContext(root)).toMatchObject({
+      physicalCores: 2,
+      governor: 'performance',
+      os: `Example Linux 12 (nook), ${os.type()} ${os.release()}`,
+      logicalCores: os.cpus().length,
+      memoryBytes: os.totalmem(),
+    });
+  });
+
+  it('leaves out what it cannot read', async () => {
+    const host = await hostContext(root);
+    expect(Object.keys(host).toSorted()).toEqual(['arch', 'cpu', 'logicalCores', 'memoryBytes', 'os']);
+    expect(host.os).toBe(`${os.type()} ${os.release()}`);
+  });
+});
+
+describe('gitState', () => {
+  const git = (...args: readonly string[]): string =>
+    execFileSync('git', ['-C', root, '-c', 'user.name=a', '-c', 'user.email=a@example.org', ...args], {
+      encoding: 'utf8',
+    }).trim();
+
+  it('says the commit and whether there are changes', async () => {
+    git('init', '--quiet');
+    expect(await gitState(root)).toBeUndefined();
+    await files({ 'a.txt': 'a' });
+    git('add', 'a.txt');
+    git('commit', '--quiet', '--message', 'first');
+    const commit = git('rev-parse', 'HEAD');
+    expect(await gitState(root)).toEqual({ commit, dirty: false });
+    await files({ 'a.txt': 'b' });
+    expect(await gitState(root)).toEqual({ commit, dirty: true });
+  });
+
+  it('is absent where there is no such directory', async () => {
+    expect(await gitState(join(root, 'nowhere'))).toBeUndefined();
+  });
+});
+
+describe('runContext', () => {
+  it('has the shape of the result files, with and without an addon', async () => {
+    const addonPath = join(root, 'addon.node');
+    await files({ 'addon.node': 'not really' });
+    const startedAt = new Date('2026-05-02T10:00:00Z');
+    const build = { profile: 'release', targetCpu: 'native', rustc: 'rustc 1.90.0', addonPath };
+    const built = await runContext({ startedAt, config: { samples: 3 }, build });
+    contextShape(built, 'the context');
+    expect(built).toMatchObject({
+      startedAt: '2026-05-02T10:00:00.000Z',
+      build: { profile: 'release', addonSha256: createHash('sha256').update('not really').digest('hex') },
+      versions: { rustc: '1.90.0', node: process.versions.node, 'boundary-bench': expect.stringMatching(/^\d+\./) },
+    });
+
+    const bare = await runContext({ startedAt, config: {} });
+    contextShape(bare, 'the context');
+    expect(bare.build.addonSha256).toBe('not built');
+    const gone = await runContext({ startedAt, config: {}, build: { ...build, addonPath: join(root, 'gone') } });
+    expect(gone.build.addonSha256).toBe('unreadable');
+  });
+});

@@ -1,0 +1,86 @@
+import { describe, expect, it } from 'vitest';
+import { filterCells } from '../../src/runner/filters.js';
+import { chooseFamilies, planRun } from '../../src/runner/plan.js';
+import { configOf } from '../../src/runner/run-config.js';
+import { sumFamily } from './sum-family.mjs';
+
+const family = sumFamily();
+const planned = family.plan({ rows: 10, workers: 2, engines: {} });
+const idsOf = (cells: readonly { cell: { id: string } }[]): string[] => cells.map(({ cell }) => cell.id);
+
+function planOf(request: Parameters<typeof configOf>[0]) {
+  const families = chooseFamilies([family], request.filters ?? {});
+  return planRun(families, configOf(request, families));
+}
+
+describe('filterCells', () => {
+  it('lets everything through without filters', () => {
+    expect(filterCells(planned, {})).toEqual(planned);
+    expect(filterCells(planned, { lane: [] })).toEqual(planned);
+  });
+
+  it('takes any word of a list, and every list', () => {
+    expect(idsOf(filterCells(planned, { workload: ['sum.typed'], lane: ['backwards', 'sideways'] }))).toEqual([
+      'sums/sum.typed/backwards/js/arrays/w1',
+      'sums/sum.typed/backwards/js/arrays/w2',
+      'sums/sum.typed/sideways/js/arrays/w1',
+    ]);
+  });
+
+  it('takes * for any characters, and nothing else for a pattern', () => {
+    expect(filterCells(planned, { workload: ['sum.*'] })).toEqual(planned);
+    expect(filterCells(planned, { workload: ['*typed'] })).toHaveLength(5);
+    expect(() => filterCells(planned, { workload: ['sumX*'] })).toThrow('unknown workload');
+  });
+
+  it('names what is close to an unknown word, and lists what there is', () => {
+    expect(() => filterCells(planned, { lane: ['fowards'] })).toThrow(
+      expect.objectContaining({
+        code: 'BB_FILTER_UNKNOWN',
+        message: "unknown lane 'fowards'; did you mean forwards?",
+        hint: 'Known: forwards, backwards, sideways.',
+      }),
+    );
+    expect(() => filterCells(planned, { lane: ['arrow-ipc'] })).toThrow(/^unknown lane 'arrow-ipc'$/);
+    expect(() => filterCells(planned, { lane: ['forwards', 'nope*'] })).toThrow('nope*');
+  });
+
+  it('says so when each word is known but no cell has all of them', () => {
+    expect(() => filterCells(planned, { workload: ['sum.boxed'], lane: ['sideways'] })).toThrow(
+      expect.objectContaining({
+        code: 'BB_FILTER_EMPTY',
+        message: 'no cell matches --workload sum.boxed --lane sideways',
+      }),
+    );
+  });
+});
+
+describe('planRun', () => {
+  it('plans every number of workers, and each cell once', () => {
+    const [plan] = planOf({ workers: [4, 2], filters: { workload: ['sum.boxed'], lane: ['forwards'] } });
+    expect(idsOf(plan!.cells)).toEqual([
+      'sums/sum.boxed/forwards/js/arrays/w2',
+      'sums/sum.boxed/forwards/js/arrays/w4',
+    ]);
+    expect(plan!.options.workers).toBe(4);
+    const [all] = planOf({ workers: [1, 2, 3] });
+    expect(new Set(idsOf(all!.cells)).size).toBe(all!.cells.length);
+  });
+
+  it("has the family's rows where the user names none", () => {
+    expect(planOf({})[0]!.options.rows).toBe(1000);
+    expect(planOf({ rows: 7 })[0]!.cells.every(({ cell }) => cell.rows === 7)).toBe(true);
+  });
+
+  it('refuses the URI of an engine there is not, and a family there is not', () => {
+    expect(() => planOf({ engines: { array: 'array:' } })).toThrow("unknown engine 'array'; did you mean arrays?");
+    expect(() => planOf({ filters: { family: ['sum'] } })).toThrow("unknown family 'sum'; did you mean sums?");
+  });
+
+  it.each([{ rows: 0 }, { rows: 1.5 }, { samples: -1 }, { workers: [0] }, { timeBudgetSeconds: Number.NaN }])(
+    'refuses %o',
+    (request) => {
+      expect(() => planOf(request)).toThrow(expect.objectContaining({ code: 'BB_INVALID_ARGUMENT' }));
+    },
+  );
+});

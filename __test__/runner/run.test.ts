@@ -1,0 +1,271 @@
+import { appendFile, mkdtemp, readFile, readdir, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { CompletedRecord } from '../../src/records/record.js';
+import { readRun } from '../../src/records/run-file.js';
+import { readLog } from '../../src/records/run-log.js';
+import type { RunEvent } from '../../src/runner/events.js';
+import { type RunOptions, run } from '../../src/runner/run.js';
+import { sumFamily } from './sum-family.mjs';
+
+const TYPED = 'sums/sum.typed/forwards/js/arrays/w1';
+const TYPED_BACK = 'sums/sum.typed/backwards/js/arrays/w1';
+const BOXED = 'sums/sum.boxed/forwards/js/arrays/w1';
+const BOXED_BACK = 'sums/sum.boxed/backwards/js/arrays/w1';
+const SIDEWAYS = 'sums/sum.typed/sideways/js/arrays/w1';
+
+let directory: string;
+
+beforeEach(async () => {
+  directory = join(await mkdtemp(join(tmpdir(), 'boundary-bench-')), 'out');
+});
+
+afterEach(async () => {
+  await rm(join(directory, '..'), { recursive: true, force: true });
+});
+
+function start(options: Partial<RunOptions> = {}) {
+  return run({ families: [sumFamily()], directory, workers: [1], samples: 2, ...options });
+}
+
+const outcomes = (records: readonly { id: string; outcome: string }[]): Record<string, string> =>
+  Object.fromEntries(records.map(({ id, outcome }) => [id, outcome]));
+
+describe('run', () => {
+  it('measures every cell, in groups, and writes the three files', async () => {
+    const log: string[] = [];
+    const result = await start({ families: [sumFamily({ log })], rows: 5000 });
+
+    expect(result.aborted).toBe(false);
+    expect(result.run.records.map(({ id }) => id)).toEqual([TYPED, TYPED_BACK, BOXED, BOXED_BACK, SIDEWAYS]);
+    expect(outcomes(result.run.records)[SIDEWAYS]).toBe('skipped');
+    const record = result.run.records[0] as CompletedRecord;
+    expect(record.samples).toHaveLength(2);
+    expect(record.checksum).toEqual({ rows: 5000, sums: { value: '12497500' } });
+    expect(record.summary.rowsPerSecond).toBeGreaterThan(0);
+    expect(record.samples[0]).toMatchObject({
+      seconds: expect.any(Number),
+      cpuUserSeconds: expect.any(Number),
+      peakRssBytes: expect.any(Number),
+      gcSeconds: expect.any(Number),
+      longestStallMs: expect.any(Number),
+    });
+
+    expect((await readdir(directory)).toSorted()).toEqual(['run.json', 'run.jsonl', 'run.md']);
+    expect(await readRun(join(directory, 'run.json'))).toEqual(result.run);
+    expect((await readLog(join(directory, 'run.jsonl'))).records).toHaveLength(5);
+    expect(await readFile(join(directory, 'run.md'), 'utf8')).toContain('sum.typed');
+    expect(result.run.context).toMatchObject({
+      versions: { node: process.versions.node, adder: '1.0' },
+      config: { rows: { sums: 5000 }, workers: [1], samples: 2, timeBudgetSeconds: expect.any(Number) },
+    });
+
+    const withoutRepeats = log.filter((entry, index) => entry !== log[index - 1]);
+    const samplesOfTyped = log.filter((entry) => entry.includes('sum.typed') && entry.startsWith('sample'));
+    expect(withoutRepeats.slice(0, 3)).toEqual(['open', `open ${TYPED}`, `open ${TYPED_BACK}`]);
+    expect(samplesOfTyped.slice(-4)).toEqual([TYPED, TYPED_BACK, TYPED_BACK, TYPED].map((id) => `sample ${id}`));
+    expect(log.indexOf(`close ${TYPED_BACK}`)).toBeLessThan(log.indexOf(`open ${BOXED}`));
+    expect(log.at(-1)).toBe('close');
+  });
+
+  it('records a cell that fails, whatever goes wrong with it, and measures the others', async () => {
+    const broken = { [TYPED]: 'throw', [TYPED_BACK]: 'mismatch', [BOXED]: 'open', [BOXED_BACK]: 'close' } as const;
+    const { run: finished } = await start({ families: [sumFamily({ broken })], workers: [1, 2], rows: 10 });
+    const errors = finished.records.flatMap((record) =>
+      record.outcome === 'failed' ? [[record.id, record.error]] : [],
+    );
+    expect(Object.fromEntries(errors)).toEqual({
+      [TYPED]: { code: 'BB_UNEXPECTED', message: 'the adder broke' },
+      [TYPED_BACK]: { code: 'BB_CHECKSUM_MISMATCH', message: 'the sum of value: read 46, expected 45' },
+      [BOXED]: { code: 'BB_STUCK', message: 'the cell is stuck' },
+      [BOXED_BACK]: { code: 'BB_UNEXPECTED', message: 'the cell does not close' },
+    });
+    expect(finished.records.filter(({ outcome }) => outcome === 'completed')).toHaveLength(4);
+  });
+
+  it('fails the cells of a family that does not open, or does not know its versions', async () => {
+    const log: string[] = [];
+    const sums = sumFamily({ log });
+    const closed = { ...sums, open: () => Promise.reject(new Error('no engine')) };
+    const nameless = {
+      ...sums,
+      open: async (options: Parameters<typeof sums.open>[0]) => ({
+        ...(await sums.open(options)),
+        versions: () => Promise.reject(new Error('no engine')),
+      }),
+    };
+    for (const [index, family] of [closed, nameless].entries()) {
+      const { run: finished } = await start({ families: [family], directory: join(directory, String(index)) });
+      expect(finished.records.map(({ outcome }) => outcome)).toEqual([...Array(4).fill('failed'), 'skipped']);
+    }
+    expect(log).toEqual(['open', 'close']);
+  });
+
+  it('fails a cell that misuses the stopwatch', async () => {
+    const family = sumFamily();
+    const { run: finished } = await start({
+      families: [
+        {
+          ...family,
+          open: async (options) => ({
+            ...(await family.open(options)),
+            openCell: async () => ({
+              expected: { rows: 0, sums: {} },
+              sample: async () => ({ rows: 0, sums: {} }),
+              close: async () => {},
+            }),
+          }),
+        },
+      ],
+      filters: { workload: ['sum.boxed'] },
+    });
+    expect(finished.records[0]).toMatchObject({
+      error: { code: 'BB_STOPWATCH', message: 'the stopwatch of this cell was never started' },
+    });
+  });
+
+  it('tells what happens, in order', async () => {
+    const events: RunEvent[] = [];
+    await start({ filters: { workload: ['sum.boxed'], lane: ['forwards'] }, onEvent: (event) => events.push(event) });
+    const types = events.map(({ type }) => type).filter((type) => type !== 'warm-up');
+    expect(types).toEqual([
+      'run-started',
+      'family-opening',
+      'cell-opening',
+      'sample',
+      'sample',
+      'record',
+      'run-finished',
+    ]);
+    expect(events.filter(({ type }) => type === 'warm-up').length).toBeGreaterThan(0);
+    expect(events.at(-2)).toMatchObject({ doneCells: 1, totalCells: 1 });
+  });
+
+  it('collects garbage before each execution', async () => {
+    let collections = 0;
+    const log: string[] = [];
+    const collectGarbage = () => void (collections += 1);
+    await start({ families: [sumFamily({ log })], collectGarbage });
+    expect(collections).toBe(log.filter((entry) => entry.startsWith('sample')).length);
+  });
+
+  it('warns when a family does not close, and keeps the results', async () => {
+    const family = sumFamily();
+    const events: RunEvent[] = [];
+    const open = async (options: Parameters<typeof family.open>[0]) => ({
+      ...(await family.open(options)),
+      close: () => Promise.reject(new Error('jammed')),
+    });
+    await start({ families: [{ ...family, open }], onEvent: (event) => events.push(event) });
+    expect(events).toContainEqual({
+      type: 'warning',
+      message: 'closing the family sums failed: BB_UNEXPECTED: jammed',
+    });
+    expect((await readRun(join(directory, 'run.json'))).records).toHaveLength(5);
+  });
+
+  it('refuses a directory that holds a run', async () => {
+    await start();
+    await expect(start()).rejects.toMatchObject({ code: 'BB_OUT_EXISTS' });
+  });
+});
+
+describe('an aborted run', () => {
+  it('writes what is done, and records no cell that was under way', async () => {
+    const controller = new AbortController();
+    const log: string[] = [];
+    const result = await start({
+      families: [sumFamily({ log, broken: { [BOXED_BACK]: 'hang' } })],
+      signal: controller.signal,
+      onEvent: (event) => {
+        // The last warm-up begins to hang right after this.
+        if (event.type === 'warm-up' && event.cell.id === BOXED_BACK) setImmediate(() => controller.abort());
+      },
+    });
+    expect(result.aborted).toBe(true);
+    expect(result.unmeasured).toEqual([BOXED, BOXED_BACK]);
+    expect(outcomes(result.run.records)).toEqual({
+      [TYPED]: 'completed',
+      [TYPED_BACK]: 'completed',
+      [SIDEWAYS]: 'skipped',
+    });
+    expect(await readRun(join(directory, 'run.json'))).toEqual(result.run);
+    expect(log.slice(-3)).toEqual([`close ${BOXED}`, `close ${BOXED_BACK}`, 'close']);
+  });
+
+  it('measures nothing when it was aborted before it began', async () => {
+    const log: string[] = [];
+    const result = await start({ families: [sumFamily({ log })], signal: AbortSignal.abort() });
+    expect(log).toEqual([]);
+    expect(result.unmeasured).toHaveLength(5);
+  });
+});
+
+describe('a resumed run', () => {
+  async function interrupt() {
+    const controller = new AbortController();
+    return start({
+      families: [sumFamily({ broken: { [TYPED_BACK]: 'throw' } })],
+      filters: { family: ['sums'] },
+      rows: 50,
+      signal: controller.signal,
+      onEvent: (event) => {
+        if (event.type === 'record' && event.record.id === TYPED) controller.abort();
+      },
+    });
+  }
+
+  it('keeps what is done, tries again what failed, and measures the rest as the run was started', async () => {
+    const before = await interrupt();
+    expect(outcomes(before.run.records)).toEqual({
+      [TYPED]: 'completed',
+      [TYPED_BACK]: 'failed',
+      [SIDEWAYS]: 'skipped',
+    });
+    // What a crash in the middle of a line leaves.
+    await appendFile(join(directory, 'run.jsonl'), '{"type":"record","rec');
+
+    const log: string[] = [];
+    const after = await run({ families: [sumFamily({ log })], directory, resume: true });
+    expect(after.unmeasured).toEqual([]);
+    expect(Object.values(outcomes(after.run.records))).toEqual([...Array(4).fill('completed'), 'skipped']);
+    expect(after.run.records[0]).toEqual(before.run.records[0]);
+    expect(after.run.records.every(({ rows }) => rows === 50)).toBe(true);
+    expect(after.run.context).toEqual(before.run.context);
+    expect(log).not.toContain(`sample ${TYPED}`);
+    expect(log.filter((entry) => entry === `open ${TYPED_BACK}`)).toHaveLength(1);
+  });
+
+  it('takes options that agree and refuses those that do not', async () => {
+    await interrupt();
+    await expect(start({ resume: true, rows: 51 })).rejects.toMatchObject({
+      code: 'BB_RESUME_MISMATCH',
+      message: "the run was started with rows 50, and can't go on with 51",
+    });
+    await expect(start({ resume: true, filters: { side: ['js'] } })).rejects.toMatchObject({
+      code: 'BB_RESUME_MISMATCH',
+    });
+    await start({ resume: true, rows: 50, filters: { family: ['sums'] } });
+  });
+
+  it('refuses another machine or build, and a directory without a run', async () => {
+    await interrupt();
+    const build = { profile: 'release', targetCpu: 'native', rustc: '1.90.0', addonPath: process.execPath };
+    await expect(start({ resume: true, build })).rejects.toMatchObject({
+      code: 'BB_RESUME_MISMATCH',
+      message: expect.stringContaining('the build of the addon'),
+    });
+    await expect(start({ resume: true, directory: `${directory}-no` })).rejects.toMatchObject({
+      code: 'BB_RESUME_NOTHING',
+    });
+  });
+
+  it('opens nothing when everything is done', async () => {
+    await start();
+    const log: string[] = [];
+    const result = await run({ families: [sumFamily({ log })], directory, resume: true });
+    expect(log).toEqual([]);
+    expect(result.run.records).toHaveLength(5);
+  });
+});

@@ -1,0 +1,162 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { describe, expect, it } from 'vitest';
+import { exposeCollector } from '../../src/runner/garbage-collection.js';
+import { type ResourceReader, nodeResources } from '../../src/runner/resources.js';
+import { SampleStopwatch } from '../../src/runner/sample-stopwatch.js';
+import { overlapOf } from '../../src/runner/time-spans.js';
+
+/** Blocks the event loop; what is measured must be at least that long, and may be longer. */
+function block(milliseconds: number): void {
+  const until = performance.now() + milliseconds;
+  while (performance.now() < until);
+}
+
+/** Lets the heartbeat beat, so that a stall before it has ended. */
+const breathe = (): Promise<void> => delay(20);
+
+describe('SampleStopwatch', () => {
+  it('counts time and CPU where it ran, and nothing where it did not', async () => {
+    const whole = performance.now();
+    const stopwatch = new SampleStopwatch();
+    stopwatch.begin();
+    block(60);
+    stopwatch.start();
+    block(20);
+    stopwatch.stop();
+    block(60);
+    stopwatch.start();
+    block(20);
+    stopwatch.stop();
+    const sample = await stopwatch.end();
+    const outside = 0.12;
+    expect(sample.seconds).toBeGreaterThanOrEqual(0.04);
+    expect(sample.seconds).toBeLessThanOrEqual((performance.now() - whole) / 1000 - outside);
+    expect(sample.cpuUserSeconds! + sample.cpuSystemSeconds!).toBeGreaterThan(0);
+    expect(sample.peakRssBytes).toBeGreaterThan(1024 ** 2);
+  });
+
+  it('sees a stall from the intended time of the beat, one that is still under way too', async () => {
+    const ended = new SampleStopwatch();
+    ended.begin();
+    ended.start();
+    await breathe();
+    block(60);
+    await breathe();
+    ended.stop();
+    expect((await ended.end()).longestStallMs).toBeGreaterThanOrEqual(50);
+
+    const underWay = new SampleStopwatch();
+    underWay.begin();
+    underWay.start();
+    block(60);
+    underWay.stop();
+    expect((await underWay.end()).longestStallMs).toBeGreaterThanOrEqual(50);
+  });
+
+  it('does not count a stall in work that is not timed', async () => {
+    const stopwatch = new SampleStopwatch();
+    stopwatch.begin();
+    block(200);
+    stopwatch.start();
+    stopwatch.stop();
+    const sample = await stopwatch.end();
+    // All that was timed lies within the stall, so that is all of it that counts.
+    expect(sample.longestStallMs).toBeLessThanOrEqual(sample.seconds * 1000 + 0.001);
+  });
+
+  it('counts the garbage collections of timed work alone', async () => {
+    const collect = exposeCollector()!;
+    const untimed = new SampleStopwatch();
+    untimed.begin();
+    collect();
+    untimed.start();
+    untimed.stop();
+    collect();
+    expect((await untimed.end()).gcSeconds).toBe(0);
+
+    const timed = new SampleStopwatch();
+    timed.begin();
+    timed.start();
+    collect();
+    timed.stop();
+    const sample = await timed.end();
+    expect(sample.gcSeconds).toBeGreaterThan(0);
+    expect(sample.gcSeconds).toBeLessThanOrEqual(sample.seconds);
+  });
+
+  it('adds work that was timed elsewhere, and says nothing of an event loop that idled', async () => {
+    const stopwatch = new SampleStopwatch();
+    stopwatch.begin();
+    stopwatch.add({ seconds: 1.5, cpuUserSeconds: 1, cpuSystemSeconds: 0.25 });
+    stopwatch.add({ seconds: 0.5, cpuUserSeconds: 0.5, cpuSystemSeconds: 0.25 });
+    const { peakRssBytes, ...rest } = await stopwatch.end();
+    expect(peakRssBytes).toBeGreaterThan(0);
+    expect(rest).toEqual({ seconds: 2, cpuUserSeconds: 1.5, cpuSystemSeconds: 0.5 });
+  });
+
+  it('gives no CPU time where a part of the work did not tell its own', async () => {
+    const stopwatch = new SampleStopwatch();
+    stopwatch.begin();
+    stopwatch.start();
+    stopwatch.stop();
+    stopwatch.add({ seconds: 1 });
+    const sample = await stopwatch.end();
+    expect(sample).not.toHaveProperty('cpuUserSeconds');
+    expect(sample.seconds).toBeGreaterThanOrEqual(1);
+  });
+
+  it('takes CPU and memory from the reader it is given', async () => {
+    const readings = [1, 3, 10, 11];
+    const resources: ResourceReader = {
+      threadCpu: () => ({ user: readings.shift()!, system: 0.5 }),
+      resetPeakRss: () => true,
+      peakRss: () => 4096,
+    };
+    const stopwatch = new SampleStopwatch(resources);
+    stopwatch.begin();
+    for (let lap = 0; lap < 2; lap++) {
+      stopwatch.start();
+      stopwatch.stop();
+    }
+    expect(await stopwatch.end()).toMatchObject({ mainThreadCpuSeconds: 3, peakRssBytes: 4096 });
+  });
+
+  it('refuses starts and stops that do not pair', async () => {
+    const stopwatch = new SampleStopwatch();
+    expect(() => stopwatch.stop()).toThrow('stopped before it was started');
+    stopwatch.begin();
+    stopwatch.start();
+    expect(() => stopwatch.start()).toThrow('started while it ran');
+    await expect(stopwatch.end()).rejects.toMatchObject({ code: 'BB_STOPWATCH' });
+  });
+});
+
+describe.runIf(process.platform === 'linux')('peak memory on Linux', () => {
+  it('is that of what came after the reset', () => {
+    const size = 256 * 1024 ** 2;
+    if (!nodeResources.resetPeakRss()) return;
+    const before = nodeResources.peakRss()!;
+    Buffer.alloc(size, 1);
+    expect(nodeResources.peakRss()!).toBeGreaterThanOrEqual(before + size / 2);
+  });
+});
+
+describe('overlapOf', () => {
+  const laps = [
+    { from: 0, to: 10 },
+    { from: 20, to: 30 },
+    { from: 30, to: 35 },
+  ];
+
+  it.each([
+    [{ from: -5, to: 0 }, 0],
+    [{ from: -5, to: 5 }, 5],
+    [{ from: 2, to: 4 }, 2],
+    [{ from: 10, to: 20 }, 0],
+    [{ from: 5, to: 32 }, 17],
+    [{ from: -100, to: 100 }, 25],
+    [{ from: 35, to: 40 }, 0],
+  ])('%o -> %i', (span, overlap) => {
+    expect(overlapOf(span, laps)).toBe(overlap);
+  });
+});

@@ -1,0 +1,82 @@
+//! The native suite as JavaScript calls it: each cell on a thread of its own, while the event loop idles.
+
+use std::sync::Arc;
+
+use boundary_bench_core::engine::Engine as CoreEngine;
+use boundary_bench_core::error::catch_panic;
+use boundary_bench_core::{Error, Result};
+use boundary_bench_suite::CellSpec;
+use napi::tokio::sync::oneshot;
+use napi_derive::napi;
+use serde::de::DeserializeOwned;
+
+use crate::engine::Engine;
+use crate::errors::{js, to_js};
+
+/// The tables of a native query cell.
+#[derive(serde::Deserialize)]
+struct Tables {
+    table: String,
+    rows: u64,
+    workers: u32,
+}
+
+fn parse<T: DeserializeOwned>(json: &str) -> Result<T> {
+    serde_json::from_str(json).map_err(|error| Error::InvalidArgument(format!("not a cell of the native suite: {error}")))
+}
+
+/// Runs work on a new thread, whose stack and caches no other work shares.
+async fn on_own_thread<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'static) -> napi::Result<T> {
+    let (sender, receiver) = oneshot::channel();
+    std::thread::Builder::new()
+        .name("bb-suite".to_owned())
+        .spawn(move || drop(sender.send(catch_panic(work))))
+        .map_err(|error| to_js(&Error::Internal(format!("no thread for the suite: {error}"))))?;
+    match receiver.await {
+        Ok(result) => result.map_err(js),
+        Err(_) => Err(to_js(&Error::Internal("the suite's thread ended early".to_owned()))),
+    }
+}
+
+async fn on_tables(
+    engine: Arc<dyn CoreEngine>,
+    json: String,
+    work: impl FnOnce(&Arc<dyn CoreEngine>, &Tables) -> Result<()> + Send + 'static,
+) -> napi::Result<()> {
+    on_own_thread(move || work(&engine, &parse(&json)?)).await
+}
+
+#[napi]
+impl Engine {
+    /// Executes a cell of the native suite once. Takes `{workload, lane, flavor, workers, rows, table}` as JSON, and
+    /// resolves to `{seconds, cpuUserSeconds, cpuSystemSeconds, checksum}` as JSON.
+    #[napi]
+    pub async fn run_native(&self, spec: String) -> napi::Result<String> {
+        let engine = self.get()?;
+        on_own_thread(move || {
+            let spec: CellSpec = parse(&spec)?;
+            let sample = boundary_bench_suite::run_cell(&engine, &spec)?;
+            serde_json::to_string(&sample).map_err(|error| Error::Internal(error.to_string()))
+        })
+        .await
+    }
+
+    /// Makes the tables that the native suite's queries read. Takes `{table, rows, workers}` as JSON: one table of that
+    /// name, or with several workers `table_0`, `table_1`, ... with their share of the rows.
+    #[napi]
+    pub async fn load_native(&self, tables: String) -> napi::Result<()> {
+        on_tables(self.get()?, tables, |engine, tables| {
+            boundary_bench_suite::load(engine, &tables.table, tables.rows, tables.workers)
+        })
+        .await
+    }
+
+    /// Drops the tables of `loadNative`.
+    #[napi]
+    pub async fn unload_native(&self, tables: String) -> napi::Result<()> {
+        on_tables(self.get()?, tables, |engine, tables| {
+            boundary_bench_suite::unload(engine, &tables.table, tables.workers)
+        })
+        .await
+    }
+}

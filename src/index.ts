@@ -1,0 +1,17 @@
+/** The public library: the fastest safe ways in and out of an engine, for applications and their performance tests. */
+export { BoundaryError } from './errors.js';
+export { ArrowInserter } from './library/arrow-inserter.js';
+export { dateFromDays, dateFromMicros } from './library/calendar.js';
+export type { Int64Mode, RowValue } from './library/cell-readers.js';
+export type { ColumnInput, ColumnsInput, FixedValues } from './library/column-sources.js';
+export type { ColumnarChunk } from './library/columnar-chunk.js';
+export type { ColumnarStream } from './library/columnar-stream.js';
+export { attach, connect, type Connection, type CreateMode, type EngineInfo } from './library/connection.js';
+export type { FrameValues } from './library/frame.js';
+export type { QueryOptions } from './library/query-run.js';
+export { RowInserter, type RowInserterOptions } from './library/row-inserter.js';
+export type { Row } from './library/row-reader.js';
+export type { RowInput } from './library/row-stager.js';
+export type { RowStream } from './library/row-stream.js';
+export { SqlType, type ColumnKind } from './library/sql-type.js';
+export { type Column, type ColumnOptions, TableDefinition } from './library/table-definition.js';

@@ -1,0 +1,119 @@
+import { canGenerateCode, generateFunction, MOST_GENERATED_COLUMNS } from './code-generation.js';
+import { type CellReader, createCellReader, type Int64Mode, isNull, type RowValue } from './cell-readers.js';
+import type { Frame, FrameColumn } from './frame.js';
+import type { Column } from './table-definition.js';
+
+/** A row of a result: a plain object with the columns' names as keys. */
+export type Row = Record<string, RowValue>;
+
+/** What building the rows of a frame needs of a column. */
+interface BoundColumn extends Pick<FrameColumn, 'values' | 'validity'> {
+  /** Reads the value of a row that is not null. */
+  readonly read: CellReader;
+}
+
+type BuildRows = (count: number, columns: readonly BoundColumn[]) => Row[];
+
+/** Builds the rows of a query's frames. All rows of a query have one hidden class. */
+export class RowReader {
+  readonly #columns: readonly Column[];
+  readonly #int64: Int64Mode;
+  readonly #build: BuildRows;
+  #rowCount = 0;
+
+  /** `generate: false` uses the loop that serves where functions can't be made from text. */
+  constructor(columns: readonly Column[], int64: Int64Mode, generate = canGenerateCode) {
+    this.#columns = columns;
+    this.#int64 = int64;
+    this.#build =
+      generate && columns.length <= MOST_GENERATED_COLUMNS
+        ? generateFunction<BuildRows>(['count', 'columns'], buildSource(columns, int64))
+        : interpretingBuild(columns);
+  }
+
+  /** Rows read so far. */
+  get rowCount(): number {
+    return this.#rowCount;
+  }
+
+  /** The rows of the next frame. They hold copies: the frame's memory can be released. */
+  read(frame: Frame): Row[] {
+    const bound = this.#columns.map((column, index): BoundColumn => {
+      const views = frame.column(index);
+      const read = createCellReader(column, views, this.#int64, this.#rowCount);
+      return { values: views.values, validity: views.validity, read };
+    });
+    const rows = this.#build(frame.rowCount, bound);
+    this.#rowCount += rows.length;
+    return rows;
+  }
+}
+
+/** An object literal with all keys gives all rows one hidden class at once, without a transition for each key. */
+function buildSource(columns: readonly Column[], int64: Int64Mode): string {
+  const setUp = columns.map((column, index) =>
+    isPlain(column, int64)
+      ? `const c${index} = columns[${index}].values, n${index} = columns[${index}].validity;`
+      : `const r${index} = columns[${index}].read, n${index} = columns[${index}].validity;`,
+  );
+  const fields = columns.map((column, index) => {
+    const value = isPlain(column, int64) ? `c${index}[i]` : `r${index}(i)`;
+    return `${literalKey(column.name)}: n${index} !== null && (n${index}[i >> 3] & (1 << (i & 7))) === 0 ? null : ${value},`;
+  });
+  return `${setUp.join('\n')}
+const rows = new Array(count);
+for (let i = 0; i < count; i++) {
+  rows[i] = {
+${fields.join('\n')}
+  };
+}
+return rows;`;
+}
+
+/** Whether the elements of the typed array are the values. */
+function isPlain({ type }: Column, int64: Int64Mode): boolean {
+  switch (type.kind) {
+    case 'smallint':
+    case 'int':
+    case 'real':
+    case 'double':
+    case 'date':
+      return true;
+    case 'bigint':
+    case 'timestamp':
+      return int64 === 'bigint';
+    default:
+      return false;
+  }
+}
+
+/** `"__proto__": value` would set the object's prototype. */
+function literalKey(name: string): string {
+  return name === '__proto__' ? '["__proto__"]' : JSON.stringify(name);
+}
+
+function interpretingBuild(columns: readonly Column[]): BuildRows {
+  return (count, bound) => {
+    const rows: Row[] = [];
+    for (let index = 0; index < count; index++) rows.push(buildRow(columns, bound, index));
+    return rows;
+  };
+}
+
+function buildRow(columns: readonly Column[], bound: readonly BoundColumn[], index: number): Row {
+  const row: Row = {};
+  for (let column = 0; column < columns.length; column++) {
+    const { read, validity } = bound[column]!;
+    setOwn(row, columns[column]!.name, isNull(validity, index) ? null : read(index));
+  }
+  return row;
+}
+
+/** Sets a property of the object itself, also one that its prototype has a setter for. */
+export function setOwn(row: Row, name: string, value: RowValue): void {
+  if (name === '__proto__') {
+    Object.defineProperty(row, name, { value, writable: true, enumerable: true, configurable: true });
+  } else {
+    row[name] = value;
+  }
+}

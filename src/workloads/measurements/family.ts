@@ -1,0 +1,133 @@
+import { connect } from '../../library/connection.js';
+import { apacheArrow } from '../../targets/apache-arrow.js';
+import {
+  DUCKDB_NODE_API_VERSION,
+  type DuckDbInterface,
+  DuckDbPeer,
+  duckDbValues,
+  duckDbVectors,
+} from '../../targets/duckdb-node-api.js';
+import { flechette } from '../../targets/flechette.js';
+import type { ColumnTableTarget } from '../../targets/measurement-table.js';
+import type { Cell } from '../../records/record.js';
+import type { Family, FamilyOptions, OpenCell, OpenFamily } from '../workload.js';
+import { addonEngine, openNapiCell, openNativeCell } from './addon-cells.js';
+import { type TableSize, buildTable, openColumnTableCell } from './column-table-cells.js';
+import { loadDuckDbTable, openDuckDbCell } from './duckdb-cells.js';
+import { LoadedTables } from './loaded-tables.js';
+import { matrix } from './matrix.js';
+import { FAMILY_NAME, type PlannedMeasurement, planMeasurements } from './plan.js';
+
+/** Bulk insert, scan, filter and aggregate of one table, on all sides. */
+export const measurementsFamily: Family = {
+  name: FAMILY_NAME,
+  description: matrix.description,
+  defaultRows: matrix.defaultRows,
+  plan: planMeasurements,
+  open: async (options) => new OpenMeasurements(options),
+};
+
+/** Where cells run: an engine of the addon, or a client in JavaScript. It is opened with the first of its cells. */
+interface Place {
+  /** Versions of the software there. */
+  readonly versions: Readonly<Record<string, string>>;
+  openCell(cell: Cell): Promise<OpenCell>;
+  /** Drops the tables that no open cell needs. */
+  unloadIdle(): Promise<void>;
+  close(): Promise<void>;
+}
+
+class OpenMeasurements implements OpenFamily {
+  readonly #engineUris: FamilyOptions['engines'];
+  readonly #places = new Map<string, Promise<Place>>();
+  /** The group whose cells were opened last. */
+  #group: string | undefined;
+
+  constructor({ engines }: FamilyOptions) {
+    this.#engineUris = engines;
+  }
+
+  async versions(): Promise<Readonly<Record<string, string>>> {
+    const names = [...Object.keys(matrix.engines), ...Object.keys(CLIENTS)];
+    const places = await Promise.all(names.map((name) => this.#place(name)));
+    return Object.assign({}, ...places.map(({ versions }) => versions)) as Record<string, string>;
+  }
+
+  async openCell(planned: PlannedMeasurement): Promise<OpenCell> {
+    const { cell, group, target } = planned;
+    if (group !== this.#group) await this.#makeRoom();
+    this.#group = group;
+    const place = await this.#place(target ?? cell.engine);
+    return place.openCell(cell);
+  }
+
+  async close(): Promise<void> {
+    const opened = await Promise.allSettled(this.#places.values());
+    this.#places.clear();
+    const closing = opened.flatMap((place) => (place.status === 'fulfilled' ? [place.value.close()] : []));
+    const failure = (await Promise.allSettled(closing)).find((outcome) => outcome.status === 'rejected');
+    if (failure !== undefined) throw failure.reason;
+  }
+
+  /** Drops the tables of earlier groups: those of one group at a time fit in memory. */
+  async #makeRoom(): Promise<void> {
+    const places = await Promise.all(this.#places.values());
+    for (const place of places) await place.unloadIdle();
+  }
+
+  #place(name: string): Promise<Place> {
+    let place = this.#places.get(name);
+    if (place === undefined) {
+      const openClient = CLIENTS[name];
+      place = openClient === undefined ? enginePlace(this.#engineUris[name] ?? `${name}:`) : openClient();
+      this.#places.set(name, place);
+    }
+    return place;
+  }
+}
+
+async function enginePlace(uri: string): Promise<Place> {
+  const connection = await connect(uri);
+  const engine = addonEngine(connection);
+  return {
+    versions: { [connection.engine.name]: connection.engine.version },
+    openCell: (cell) => (cell.side === 'rust' ? openNativeCell(engine, cell) : openNapiCell(engine, cell)),
+    unloadIdle: () => engine.tables.unloadIdle(),
+    close: () => connection.close(),
+  };
+}
+
+/** The clients of the `js` side, by the name of their target in the matrix. */
+const CLIENTS: Readonly<Record<string, () => Promise<Place>>> = {
+  [apacheArrow.name]: async () => columnTablePlace(apacheArrow),
+  [flechette.name]: async () => columnTablePlace(flechette),
+  [duckDbValues.name]: () => duckDbPlace(duckDbValues),
+  [duckDbVectors.name]: () => duckDbPlace(duckDbVectors),
+};
+
+function columnTablePlace<Table>(target: ColumnTableTarget<Table>): Place {
+  const tables = new LoadedTables<TableSize, Table>({
+    load: async (size) => buildTable(target, size),
+    unload: async () => {},
+  });
+  return {
+    versions: { [target.name]: target.version },
+    openCell: (cell) => openColumnTableCell(target, tables, cell),
+    unloadIdle: () => tables.unloadIdle(),
+    close: () => tables.unloadIdle(),
+  };
+}
+
+async function duckDbPlace(client: DuckDbInterface): Promise<Place> {
+  const peer = await DuckDbPeer.open();
+  const tables = new LoadedTables<TableSize, string>({
+    load: (size) => loadDuckDbTable(peer, client, size),
+    unload: (_size, table) => peer.dropTable(table),
+  });
+  return {
+    versions: { '@duckdb/node-api': DUCKDB_NODE_API_VERSION },
+    openCell: (cell) => openDuckDbCell(peer, client, tables, cell),
+    unloadIdle: () => tables.unloadIdle(),
+    close: async () => peer.close(),
+  };
+}

@@ -1,0 +1,204 @@
+/**
+ * The lanes out, from Node through the addon. Timed, as on the `rust` side: from asking for the query until its last
+ * value is consumed. Every lane reads every value of every row.
+ *
+ * The loops over rows look alike but stay apart, one for each lane: the row objects of each have a hidden class of their
+ * own, and a shared loop would be compiled for all of them. A `bigint` is added as such: it is exact, and as fast as
+ * making a number of it, while most of a row's time goes into making its object.
+ */
+import { tableFromIPC } from '@uwdata/flechette';
+
+import type { Checksum } from '../../records/record.js';
+import { executeQueryNaive } from '../../library/naive.js';
+import { BLOCK_ROWS, ColumnSums, type ColumnValues, MeasurementSums } from './checksum.js';
+import type { Lane } from './lane.js';
+import { queryOf, workloadEntry } from './matrix.js';
+import { sumObjects } from './object-sums.js';
+
+/** A row of `query.full_scan` and `query.filtered`, as this package's readers make it. */
+interface Row {
+  readonly id: number;
+  readonly sensor_id: number;
+  readonly value: number;
+  readonly timestamp: bigint;
+}
+
+/** Objects built by Node-API, value by value; all are kept until the last one has come, then all their values are read. */
+export const naiveObjects: Lane = (connection, { workload, table }) => {
+  const sql = queryOf(workload, table);
+  return async (clock) => {
+    clock.start();
+    const checksum = sumNaiveRows((await executeQueryNaive(connection, sql)) as unknown as Row[]);
+    clock.stop();
+    return checksum;
+  };
+};
+
+/** `executeQuery`: an array of all rows as objects; then all their values. */
+export const objects: Lane = (connection, { workload, table }) => {
+  const sql = queryOf(workload, table);
+  const { columns } = workloadEntry(workload);
+  const isAggregation = !columns.includes('id');
+  return async (clock, signal) => {
+    clock.start();
+    const rows = await connection.executeQuery(sql, { signal });
+    const checksum = isAggregation ? sumObjects(rows, columns) : sumRows(rows as unknown as Row[]);
+    clock.stop();
+    return checksum;
+  };
+};
+
+/** `for await (const row of executeQueryStream(...))`. */
+export const stream: Lane = (connection, { workload, table }) => {
+  const sql = queryOf(workload, table);
+  return async (clock, signal) => {
+    const sums = new MeasurementSums();
+    let rows = 0;
+    let id = 0;
+    let sensorId = 0;
+    let value = 0;
+    let timestamp = 0n;
+    clock.start();
+    for await (const each of connection.executeQueryStream(sql, { signal })) {
+      const row = each as unknown as Row;
+      rows += 1;
+      id += row.id;
+      sensorId += row.sensor_id;
+      value += row.value;
+      timestamp += row.timestamp;
+      if (rows === BLOCK_ROWS) {
+        sums.add(rows, id, sensorId, value, timestamp);
+        rows = 0;
+        id = 0;
+        sensorId = 0;
+        value = 0;
+        timestamp = 0n;
+      }
+    }
+    sums.add(rows, id, sensorId, value, timestamp);
+    clock.stop();
+    return sums.checksum;
+  };
+};
+
+/** `for await (const rows of executeQueryStream(...).chunks())`: arrays of rows, dropped once consumed. */
+export const chunks: Lane = (connection, { workload, table }) => {
+  const sql = queryOf(workload, table);
+  return async (clock, signal) => {
+    const sums = new MeasurementSums();
+    clock.start();
+    for await (const rows of connection.executeQueryStream(sql, { signal }).chunks()) {
+      sumChunk(rows as unknown as Row[], sums);
+    }
+    clock.stop();
+    return sums.checksum;
+  };
+};
+
+/** `for await (const chunk of executeQueryColumnar(...))`: each column's typed array, then the chunk is released. */
+export const columnar: Lane = (connection, { workload, table }) => {
+  const sql = queryOf(workload, table);
+  const { columns } = workloadEntry(workload);
+  return async (clock, signal) => {
+    const sums = new ColumnSums(columns);
+    clock.start();
+    for await (const chunk of connection.executeQueryColumnar(sql, { signal })) {
+      sums.addRows(chunk.rowCount);
+      columns.forEach((name, position) => sums.addColumn(position, chunk.column(name) as ColumnValues));
+      chunk.release();
+    }
+    clock.stop();
+    return sums.checksum;
+  };
+};
+
+/** `executeQueryToArrow`, and its bytes decoded by flechette, as typed arrays; decoding is timed, as on the `rust` side. */
+export const arrowIpc: Lane = (connection, { workload, table }) => {
+  const sql = queryOf(workload, table);
+  const { columns } = workloadEntry(workload);
+  return async (clock, signal) => {
+    clock.start();
+    const bytes = await connection.executeQueryToArrow(sql, { signal });
+    const checksum = sumArrow(bytes, columns);
+    clock.stop();
+    return checksum;
+  };
+};
+
+/** The lanes out, by name. */
+export const lanesOut: Readonly<Record<string, Lane>> = {
+  'naive-objects': naiveObjects,
+  objects,
+  stream,
+  chunks,
+  columnar,
+  'arrow-ipc': arrowIpc,
+};
+
+function sumRows(rows: readonly Row[]): Checksum {
+  const sums = new MeasurementSums();
+  for (let start = 0; start < rows.length; start += BLOCK_ROWS) {
+    const end = Math.min(start + BLOCK_ROWS, rows.length);
+    let id = 0;
+    let sensorId = 0;
+    let value = 0;
+    let timestamp = 0n;
+    for (let at = start; at < end; at += 1) {
+      const row = rows[at] as Row;
+      id += row.id;
+      sensorId += row.sensor_id;
+      value += row.value;
+      timestamp += row.timestamp;
+    }
+    sums.add(end - start, id, sensorId, value, timestamp);
+  }
+  return sums.checksum;
+}
+
+function sumChunk(rows: readonly Row[], sums: MeasurementSums): void {
+  for (let start = 0; start < rows.length; start += BLOCK_ROWS) {
+    const end = Math.min(start + BLOCK_ROWS, rows.length);
+    let id = 0;
+    let sensorId = 0;
+    let value = 0;
+    let timestamp = 0n;
+    for (let at = start; at < end; at += 1) {
+      const row = rows[at] as Row;
+      id += row.id;
+      sensorId += row.sensor_id;
+      value += row.value;
+      timestamp += row.timestamp;
+    }
+    sums.add(end - start, id, sensorId, value, timestamp);
+  }
+}
+
+function sumNaiveRows(rows: readonly Row[]): Checksum {
+  const sums = new MeasurementSums();
+  for (let start = 0; start < rows.length; start += BLOCK_ROWS) {
+    const end = Math.min(start + BLOCK_ROWS, rows.length);
+    let id = 0;
+    let sensorId = 0;
+    let value = 0;
+    let timestamp = 0n;
+    for (let at = start; at < end; at += 1) {
+      const row = rows[at] as Row;
+      id += row.id;
+      sensorId += row.sensor_id;
+      value += row.value;
+      timestamp += row.timestamp;
+    }
+    sums.add(end - start, id, sensorId, value, timestamp);
+  }
+  return sums.checksum;
+}
+
+function sumArrow(bytes: Uint8Array, columns: readonly string[]): Checksum {
+  const table = tableFromIPC(bytes, { useBigInt: true });
+  const sums = new ColumnSums(columns);
+  sums.addRows(table.numRows);
+  columns.forEach((name, position) => {
+    for (const batch of table.getChild(name).data) sums.addColumn(position, batch.values as ColumnValues);
+  });
+  return sums.checksum;
+}

@@ -1,0 +1,57 @@
+/** A loaded table, or whatever holds one, on loan until `release`. */
+export interface Lease<Table> {
+  readonly table: Table;
+  release(): Promise<void>;
+}
+
+/** How the tables of one place come and go. Keys that are equal name the same rows. */
+export interface TableLoader<Key, Table> {
+  load(key: Key): Promise<Table>;
+  unload(key: Key, table: Table): Promise<void>;
+}
+
+/**
+ * The tables that queries read, each loaded once for all cells that need it at a time. A table that nobody holds is kept
+ * for the next group of cells, until `unloadIdle` makes room.
+ */
+export class LoadedTables<Key extends object, Table> {
+  readonly #loader: TableLoader<Key, Table>;
+  readonly #entries = new Map<string, { readonly key: Key; readonly table: Promise<Table>; holders: number }>();
+
+  constructor(loader: TableLoader<Key, Table>) {
+    this.#loader = loader;
+  }
+
+  /** The table of a key; it is loaded where it is not there. */
+  async acquire(key: Key): Promise<Lease<Table>> {
+    const name = JSON.stringify(key);
+    let entry = this.#entries.get(name);
+    if (entry === undefined) {
+      entry = { key, table: this.#loader.load(key), holders: 0 };
+      this.#entries.set(name, entry);
+    }
+    const held = entry;
+    held.holders += 1;
+    try {
+      const table = await held.table;
+      return {
+        table,
+        release: async () => {
+          held.holders -= 1;
+        },
+      };
+    } catch (error) {
+      this.#entries.delete(name);
+      throw error;
+    }
+  }
+
+  /** Drops the tables that nobody holds. */
+  async unloadIdle(): Promise<void> {
+    for (const [name, { key, table, holders }] of this.#entries) {
+      if (holders > 0) continue;
+      this.#entries.delete(name);
+      await this.#loader.unload(key, await table);
+    }
+  }
+}

@@ -1,0 +1,22 @@
+import type { Checksum } from '../../records/record.js';
+import type { LaneTask } from './lane.js';
+
+/** What a worker thread is started with. */
+export interface WorkerStart {
+  /** The handle of the engine that all workers share. */
+  readonly engine: string;
+  readonly task: LaneTask;
+}
+
+export type ToWorker = 'go' | 'abort' | 'close';
+
+export type FromWorker =
+  | { readonly type: 'ready' }
+  | {
+      readonly type: 'done';
+      /** On the clock that all threads share. */
+      readonly endedAt: number;
+      readonly pausedMs: number;
+      readonly checksum: Checksum | undefined;
+    }
+  | { readonly type: 'failed'; readonly code: string; readonly message: string };
