@@ -14,9 +14,9 @@ fn main() {
 /// The value of `-C target-cpu`, if there is one.
 fn target_cpu() -> String {
     let flags = std::env::var("CARGO_ENCODED_RUSTFLAGS").unwrap_or_default();
-    let given = flags.split(['\u{1f}', ' ']).find_map(|flag| {
-        flag.strip_prefix("-Ctarget-cpu=").or_else(|| flag.strip_prefix("target-cpu="))
-    });
+    let given = flags
+        .split(['\u{1f}', ' '])
+        .find_map(|flag| flag.strip_prefix("-Ctarget-cpu=").or_else(|| flag.strip_prefix("target-cpu=")));
     given.unwrap_or("generic").to_owned()
 }
 

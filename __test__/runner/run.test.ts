@@ -249,6 +249,15 @@ describe('a resumed run', () => {
     await start({ resume: true, rows: 50, filters: { family: ['sums'] } });
   });
 
+  it('takes one filter of several for all of them', async () => {
+    await start({ filters: { family: ['sums'], lane: ['forwards'] } });
+    const { run: finished } = await start({ resume: true, filters: { family: ['sums'] } });
+    expect(finished.records.map(({ id }) => id)).toEqual([TYPED, BOXED]);
+    await expect(start({ resume: true, filters: { lane: ['backwards'] } })).rejects.toMatchObject({
+      message: `the run was started with lane ["forwards"], and can't go on with ["backwards"]`,
+    });
+  });
+
   it('refuses another machine or build, and a directory without a run', async () => {
     await interrupt();
     const build = { profile: 'release', targetCpu: 'native', rustc: '1.90.0', addonPath: process.execPath };

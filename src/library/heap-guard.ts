@@ -21,9 +21,12 @@ const LARGEST_SHARE = 0.88;
 /** After a collection, the next is worth its time only when this share of the limit has come on top. */
 const RECHECK_SHARE = 0.04;
 
+/** V8 counts the young generation into the limit, but rows that are kept must fit into the old one: so much less. */
+const YOUNG_GENERATION_BYTES = 48 * 2 ** 20;
+
 /** What the guard knows of the heap; the real one, but for tests. */
 export interface Heap {
-  /** Bytes in use, including garbage not yet collected, and the limit at which Node dies. */
+  /** Bytes in use, including garbage not yet collected, and the limit above which Node dies. */
   measure(): { readonly used: number; readonly limit: number };
   collectGarbage(): void;
 }
@@ -31,7 +34,7 @@ export interface Heap {
 export const nodeHeap: Heap = {
   measure() {
     const { used_heap_size: used, heap_size_limit: limit } = getHeapStatistics();
-    return { used, limit };
+    return { used, limit: Math.max(limit / 2, limit - YOUNG_GENERATION_BYTES) };
   },
   collectGarbage() {
     const session = new Session();

@@ -68,13 +68,12 @@ export function resumeRequest(request: RunRequest, logged: Readonly<Record<strin
   configShape(logged, 'the configuration of the run to resume');
   const { rows, ...rest } = logged as unknown as RunConfig;
   const started: RunRequest = { ...rest, rows: singleValueOf(Object.values(rows)) };
-  const given = Object.entries(request).filter(([, value]) => value !== undefined && !isEmpty(value));
-  for (const [name, value] of given) {
-    const before = started[name as keyof RunRequest];
-    if (canonical(value) !== canonical(before)) {
+  const before = optionsOf(started);
+  for (const [name, value] of Object.entries(optionsOf(request))) {
+    if (isGiven(value) && canonical(value) !== canonical(before[name])) {
       throw new BoundaryError(
         'BB_RESUME_MISMATCH',
-        `the run was started with ${name} ${canonical(before)}, and can't go on with ${canonical(value)}`,
+        `the run was started with ${name} ${canonical(before[name])}, and can't go on with ${canonical(value)}`,
         { hint: 'Leave the option out to go on as it was started, or start a new run.' },
       );
     }
@@ -87,8 +86,14 @@ function singleValueOf(values: readonly number[]): number | undefined {
   return new Set(values).size === 1 ? values[0] : undefined;
 }
 
-function isEmpty(value: unknown): boolean {
-  return typeof value === 'object' && value !== null && Object.keys(value).length === 0;
+/** Each option by itself: a user who repeats one filter of a run need not repeat the others. */
+function optionsOf({ filters, ...others }: RunRequest): Record<string, unknown> {
+  return { ...others, ...filters };
+}
+
+function isGiven(value: unknown): boolean {
+  const isEmptyObject = typeof value === 'object' && value !== null && Object.keys(value).length === 0;
+  return value !== undefined && !isEmptyObject;
 }
 
 /** The same text for the same values, in whatever order they were given. */

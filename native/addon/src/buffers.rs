@@ -38,7 +38,8 @@ impl<T: FixedMemory> ToNapiValue for Handover<T> {
         let env_handle = Env::from_raw(env);
         // SAFETY: `pointer` is valid for `length` bytes until `owner` is dropped, which the finalizer does when
         // JavaScript can no longer reach the memory; nobody else can reach it, since the owner was moved in.
-        let buffer = unsafe { ArrayBuffer::from_external(&env_handle, pointer, length, owner, |_, owner| drop(owner)) }?;
+        let buffer =
+            unsafe { ArrayBuffer::from_external(&env_handle, pointer, length, owner, |_, owner| drop(owner)) }?;
         // SAFETY: the environment is the one the buffer was made in.
         unsafe { ArrayBuffer::to_napi_value(env, buffer) }
     }
@@ -132,7 +133,11 @@ pub unsafe fn optional_bytes_of<'a>(env: Env, value: &Unknown<'_>) -> napi::Resu
 /// A count that JavaScript gave as a number.
 pub fn count(value: f64, what: &str, most: u32) -> napi::Result<usize> {
     if value.fract() == 0.0 && value >= 0.0 && value <= f64::from(most) {
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked: an integer of 0 to 2^32 - 1")]
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "checked: an integer of 0 to 2^32 - 1"
+        )]
         return Ok(value as usize);
     }
     Err(invalid(format!("{what} must be an integer of 0 to {most}, not {value}")))

@@ -71,7 +71,9 @@ impl Engine {
     pub fn attach(handle: String) -> napi::Result<Self> {
         let shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
         let engine = handle.parse().ok().and_then(|key: u64| shared.get(&key)).and_then(Weak::upgrade);
-        engine.map(Self::of).ok_or_else(|| invalid(format!("\"{handle}\" is no handle of an open engine of this process")))
+        engine
+            .map(Self::of)
+            .ok_or_else(|| invalid(format!("\"{handle}\" is no handle of an open engine of this process")))
     }
 
     /// A handle for `attach` in other threads of this process, good for as long as the engine is open somewhere.
@@ -107,7 +109,7 @@ impl Engine {
 
     /// Creates a table.
     #[napi(catch_unwind)]
-    pub fn create_table(&self, env: &Env, table: TableSpec, mode: CreateMode) -> napi::Result<AsyncBlock<()>> {
+    pub fn create_table(&self, env: Env, table: TableSpec, mode: CreateMode) -> napi::Result<AsyncBlock<()>> {
         let table = TableDefinition::try_from(table)?;
         let mode = match mode {
             CreateMode::Create => CoreCreateMode::Create,
@@ -115,7 +117,7 @@ impl Engine {
             CreateMode::IfNotExists => CoreCreateMode::IfNotExists,
         };
         let engine = self.get()?;
-        AsyncBlockBuilder::new(blocking(move || engine.create_table(&table, mode))).build(env)
+        AsyncBlockBuilder::new(blocking(move || engine.create_table(&table, mode))).build(&env)
     }
 
     /// The definition of a table.
@@ -138,11 +140,11 @@ impl Engine {
 
     /// Runs commands that return no rows, in one transaction; resolves to the number of rows changed.
     #[napi(catch_unwind)]
-    pub fn execute(&self, env: &Env, sql: String, cancel: Option<&Cancel>) -> napi::Result<AsyncBlock<f64>> {
+    pub fn execute(&self, env: Env, sql: String, cancel: Option<&Cancel>) -> napi::Result<AsyncBlock<f64>> {
         let engine = self.get()?;
         let token = cancel.map(|cancel| cancel.token.clone()).unwrap_or_default();
         let rows = async move { blocking(move || engine.execute(&sql, &token)).await.map(|rows| rows as f64) };
-        AsyncBlockBuilder::new(rows).build(env)
+        AsyncBlockBuilder::new(rows).build(&env)
     }
 
     /// Begins an insert into the table `table.name`, which must have these columns.
@@ -161,33 +163,33 @@ impl Engine {
     #[napi(catch_unwind)]
     pub fn query(
         &self,
-        env: &Env,
+        env: Env,
         sql: String,
         batch_rows: Option<f64>,
         cancel: Option<&Cancel>,
     ) -> napi::Result<AsyncBlock<FrameReader>> {
         let options = query_options(batch_rows, cancel)?;
-        AsyncBlockBuilder::new(FrameReader::start(self.get()?, sql, options)).build(env)
+        AsyncBlockBuilder::new(FrameReader::start(self.get()?, sql, options)).build(&env)
     }
 
     /// As `query`, for the naive lane.
     #[napi(catch_unwind)]
     pub fn query_naive(
         &self,
-        env: &Env,
+        env: Env,
         sql: String,
         batch_rows: Option<f64>,
         cancel: Option<&Cancel>,
     ) -> napi::Result<AsyncBlock<NaiveReader>> {
         let options = query_options(batch_rows, cancel)?;
-        AsyncBlockBuilder::new(NaiveReader::start(self.get()?, sql, options)).build(env)
+        AsyncBlockBuilder::new(NaiveReader::start(self.get()?, sql, options)).build(&env)
     }
 
     /// Runs a query; resolves to its whole result as one Arrow IPC stream.
     #[napi(catch_unwind, ts_return_type = "Promise<ArrayBuffer>")]
     pub fn query_to_arrow(
         &self,
-        env: &Env,
+        env: Env,
         sql: String,
         batch_rows: Option<f64>,
         cancel: Option<&Cancel>,
@@ -198,7 +200,7 @@ impl Engine {
             let written = blocking(move || ipc::write_stream(engine.query(&sql, &options)?.as_mut())).await;
             written.map(Handover)
         };
-        AsyncBlockBuilder::new(bytes).build(env)
+        AsyncBlockBuilder::new(bytes).build(&env)
     }
 
     /// Lets go of the engine; does nothing the second time. Inserts and queries under way keep it until they end.

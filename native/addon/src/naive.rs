@@ -50,7 +50,7 @@ pub fn batch_from_rows(
                 .map_err(|problem| js(Error::InvalidValue { row, column: column.name.clone(), problem }))?;
         }
     }
-    let arrays = builders.iter_mut().map(|builder| builder.finish()).collect();
+    let arrays = builders.iter_mut().map(ArrayBuilder::finish).collect();
     RecordBatch::try_new(Arc::clone(schema), arrays).map_err(|error| invalid(error.to_string()))
 }
 
@@ -77,13 +77,16 @@ fn append(column: &Column, builder: &mut dyn ArrayBuilder, value: Unknown<'_>) -
         SqlType::Date => push!(Date32Builder, integer(&value, kind).and_then(narrow)),
         SqlType::Timestamp => push!(TimestampMicrosecondBuilder, integer(&value, kind)),
         #[expect(clippy::cast_possible_truncation, reason = "REAL rounds to binary32, as SQL does")]
-        SqlType::Real => push!(Float32Builder, read::<f64>(&value, kind, ValueType::Number).map(|number| number as f32)),
+        SqlType::Real => {
+            push!(Float32Builder, read::<f64>(&value, kind, ValueType::Number).map(|number| number as f32))
+        }
         SqlType::Double => push!(Float64Builder, read::<f64>(&value, kind, ValueType::Number)),
         SqlType::Text => push!(StringBuilder, read::<String>(&value, kind, ValueType::String)),
         SqlType::Bytes => push!(BinaryBuilder, read::<Uint8Array>(&value, kind, ValueType::Object)),
         SqlType::Decimal { precision, scale } => push!(Decimal128Builder, {
             read::<String>(&value, kind, ValueType::String).and_then(|text| {
-                decimal::parse(&text, precision, scale).ok_or_else(|| format!("\"{text}\" is no {}", column.sql_type.to_sql()))
+                decimal::parse(&text, precision, scale)
+                    .ok_or_else(|| format!("\"{text}\" is no {}", column.sql_type.to_sql()))
             })
         }),
     }

@@ -26,7 +26,7 @@ pub struct Cancel {
 #[napi]
 impl Cancel {
     #[napi(constructor)]
-    #[expect(clippy::new_without_default, reason = "JavaScript's constructor")]
+    /// A canceller of nothing yet.
     pub fn new() -> Self {
         Self { token: CancelToken::default() }
     }

@@ -22,7 +22,8 @@ struct Tables {
 }
 
 fn parse<T: DeserializeOwned>(json: &str) -> Result<T> {
-    serde_json::from_str(json).map_err(|error| Error::InvalidArgument(format!("not a cell of the native suite: {error}")))
+    serde_json::from_str(json)
+        .map_err(|error| Error::InvalidArgument(format!("not a cell of the native suite: {error}")))
 }
 
 /// Runs work on a new thread, whose stack and caches no other work shares.

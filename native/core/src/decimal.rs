@@ -10,7 +10,9 @@ pub fn parse(text: &str, precision: u8, scale: u8) -> Option<i128> {
         _ => (false, text),
     };
     let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
-    if whole.is_empty() && fraction.is_empty() || !whole.bytes().chain(fraction.bytes()).all(|byte| byte.is_ascii_digit()) {
+    if whole.is_empty() && fraction.is_empty()
+        || !whole.bytes().chain(fraction.bytes()).all(|byte| byte.is_ascii_digit())
+    {
         return None;
     }
     let fraction = fraction.trim_end_matches('0');

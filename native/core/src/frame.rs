@@ -60,7 +60,11 @@ pub fn encode(batch: &RecordBatch) -> Result<Slab> {
     let mut sections = Vec::with_capacity(batch.num_columns());
     for (array, field) in batch.columns().iter().zip(batch.schema_ref().fields()) {
         let sql_type = SqlType::from_arrow(array.data_type()).ok_or_else(|| {
-            Error::Unsupported(format!("column \"{}\" has the type {}, which no SQL type of ours holds", field.name(), array.data_type()))
+            Error::Unsupported(format!(
+                "column \"{}\" has the type {}, which no SQL type of ours holds",
+                field.name(),
+                array.data_type()
+            ))
         })?;
         let rows = array.len();
         let nulls = array.null_count();
@@ -86,7 +90,13 @@ pub fn encode(batch: &RecordBatch) -> Result<Slab> {
         write_words(
             bytes,
             word,
-            &[section.nulls, section.validity_offset, section.offsets_offset, section.values_offset, section.values_length],
+            &[
+                section.nulls,
+                section.validity_offset,
+                section.offsets_offset,
+                section.values_offset,
+                section.values_length,
+            ],
         );
         write_column(bytes, section, array.as_ref());
     }

@@ -81,10 +81,7 @@ impl Slab {
 
 impl Drop for Slab {
     fn drop(&mut self) {
-        let rejected = POOL
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .put(Recycled(self.pointer), self.capacity);
+        let rejected = POOL.lock().unwrap_or_else(PoisonError::into_inner).put(Recycled(self.pointer), self.capacity);
         if let Some(memory) = rejected {
             // SAFETY: allocated in `allocate_fresh` with the same layout, and nobody else has it.
             unsafe { dealloc(memory.0.as_ptr(), layout(self.capacity)) };

@@ -73,10 +73,9 @@ impl SqlType {
             DataType::Int64 => Self::BigInt,
             DataType::Float32 => Self::Real,
             DataType::Float64 => Self::Double,
-            DataType::Decimal128(precision, scale) => Self::Decimal {
-                precision: *precision,
-                scale: u8::try_from(*scale).ok()?,
-            },
+            DataType::Decimal128(precision, scale) => {
+                Self::Decimal { precision: *precision, scale: u8::try_from(*scale).ok()? }
+            }
             DataType::Utf8 => Self::Text,
             DataType::Binary => Self::Bytes,
             DataType::Date32 => Self::Date,

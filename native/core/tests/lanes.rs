@@ -149,10 +149,15 @@ fn a_bad_value_is_named_by_row_and_column() {
     let mut decimal = [0; 32];
     decimal[17] = 1;
     assert_eq!(
-        refused(SqlType::Decimal { precision: 2, scale: 0 }, 2, ColumnParts { values: &decimal, ..ColumnParts::default() }),
+        refused(
+            SqlType::Decimal { precision: 2, scale: 0 },
+            2,
+            ColumnParts { values: &decimal, ..ColumnParts::default() }
+        ),
         "row 101, column \"c\": has more digits than DECIMAL(2, 0)"
     );
-    let text = |offsets: &'static [u8]| ColumnParts { validity: None, offsets: Some(offsets), values: &[b'a', 0xC3, 0xA9] };
+    let text =
+        |offsets: &'static [u8]| ColumnParts { validity: None, offsets: Some(offsets), values: &[b'a', 0xC3, 0xA9] };
     assert_eq!(
         refused(SqlType::Text, 2, text(&[0, 0, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0])),
         "row 100, column \"c\": is not UTF-8"
@@ -178,10 +183,7 @@ fn ipc_bytes_of_another_table_are_refused_and_the_reader_goes_on() {
     let good = stream("c", true, vec![1, 2].into());
     assert_eq!(reader.push(&good).unwrap()[0].num_rows(), 2);
     let error = reader.push(&stream("d", false, vec![1].into())).unwrap_err();
-    assert_eq!(
-        error.to_string(),
-        "the table has column \"c\" of type Int32 where the batch has \"d\" of type Int32"
-    );
+    assert_eq!(error.to_string(), "the table has column \"c\" of type Int32 where the batch has \"d\" of type Int32");
     let error = reader.push(&stream("c", true, vec![Some(1), None].into())).unwrap_err();
     assert_eq!(error.to_string(), "row 3, column \"c\": null in a NOT NULL column");
     assert!(matches!(reader.push(b"no stream at all, by any reading"), Err(Error::InvalidIpc(_))));

@@ -1,6 +1,7 @@
 //! `insert.bulk`: rows go into a new table.
 //!
-//! Timed: opening the inserter, the lane's own work on each piece of input, and `execute` until the rows are
+//! Timed: opening the inserter, the lane's own work on each piece of input, waiting at the end of each until the
+//! engine has taken it (so that nothing is stored while the clock is paused), and `execute` until the rows are
 //! published. Not timed: making the tables and each piece of input, reading back, dropping the tables.
 
 use std::sync::Arc;
@@ -9,7 +10,7 @@ use std::time::{Duration, Instant};
 use arrow_array::RecordBatch;
 use arrow_buffer::ToByteSlice;
 use arrow_schema::SchemaRef;
-use boundary_bench_core::engine::{BatchStream, CreateMode, Engine};
+use boundary_bench_core::engine::{BatchStream, CreateMode, DEFAULT_BATCH_ROWS, Engine};
 use boundary_bench_core::lanes::columns::{ColumnParts, batch_from_columns};
 use boundary_bench_core::lanes::inserter::Inserter;
 use boundary_bench_core::lanes::ipc::{IpcReader, write_stream};
@@ -18,14 +19,15 @@ use boundary_bench_core::measurements::{self, Measurement, MeasurementColumns, R
 use boundary_bench_core::table::{Column, TableDefinition};
 use boundary_bench_core::{Error, Result};
 
+use crate::matrix::matrix;
 use crate::sample::CellSample;
 use crate::spec::{CellSpec, Flavor, Lane};
 use crate::tables::{contents, table_names, unload, worker_ranges};
 use crate::workers::{Clock, Finished, as_tasks, cpu, on_threads, seconds};
 
-/// The rows of one piece of input: small enough to be in the cache when the lane takes it, as rows that a program has
-/// just made are.
-const INPUT_ROWS: u32 = 65_536;
+/// The rows of one batch, as a count of rows.
+const BATCH_ROWS: u32 = 65_536;
+const _: () = assert!(BATCH_ROWS as usize == DEFAULT_BATCH_ROWS);
 
 /// What one worker inserts.
 struct Part {
@@ -65,12 +67,12 @@ fn insert_and_read_back(engine: &dyn Engine, flavor: Flavor, parts: Vec<Part>, n
 
 fn insert(part: Part, mut clock: Clock) -> Result<Finished<Encoded>> {
     let mut feeder = Feeder::begin(part.lane, part.engine, part.table)?;
-    for chunk in part.range.chunks(INPUT_ROWS) {
+    for chunk in part.range.chunks(matrix()?.input_rows) {
         clock.pause();
         feeder.make_input(chunk)?;
         clock.resume();
-        // The inserter itself holds up a thread that goes too fast.
         feeder.feed()?;
+        feeder.drain()?;
     }
     let encoded = feeder.encoded();
     feeder.execute()?;
@@ -79,13 +81,12 @@ fn insert(part: Part, mut clock: Clock) -> Result<Finished<Encoded>> {
 
 async fn insert_async(part: Part, mut clock: Clock) -> Result<Finished<Encoded>> {
     let mut feeder = Feeder::begin(part.lane, part.engine, part.table)?;
-    for chunk in part.range.chunks(INPUT_ROWS) {
+    for chunk in part.range.chunks(matrix()?.input_rows) {
         clock.pause();
         feeder.make_input(chunk)?;
         clock.resume();
-        if !feeder.feed()? {
-            feeder.drained().await?;
-        }
+        feeder.feed()?;
+        feeder.drained().await?;
     }
     let encoded = feeder.encoded();
     feeder.execute_async().await?;
@@ -130,7 +131,7 @@ impl Feeder {
             }
             Self::Columns { slices, .. } => *slices = range.columns(),
             Self::ArrowIpc { bytes, encoded, .. } => {
-                let mut rows = GeneratedRows::new(range)?;
+                let mut rows = GeneratedRows::new(range);
                 let start = Instant::now();
                 *bytes = write_stream(&mut rows)?;
                 *encoded += start.elapsed();
@@ -139,39 +140,51 @@ impl Feeder {
         Ok(())
     }
 
-    /// The timed work. `false` asks to wait ([`Feeder::drained`]).
-    fn feed(&mut self) -> Result<bool> {
-        let mut go_on = true;
+    /// The timed work. The inserter itself holds up a thread that goes too fast.
+    fn feed(&mut self) -> Result<()> {
         match self {
             Self::Row { writer, rows } => {
                 for row in &*rows {
-                    go_on &= writer.push(row)?;
+                    writer.push(row)?;
                 }
+                // What is staged is a part of this piece's work.
+                writer.flush()?;
             }
             Self::Columns { inserter, schema, columns, slices } => {
-                let parts = [
-                    slices.id.to_byte_slice(),
-                    slices.sensor_id.to_byte_slice(),
-                    slices.value.to_byte_slice(),
-                    slices.timestamp.to_byte_slice(),
-                ]
-                .map(|values| ColumnParts { values, ..ColumnParts::default() });
-                let batch = batch_from_columns(schema, columns, slices.id.len(), &parts, inserter.rows())?;
-                go_on = inserter.write(batch)?;
+                let rows = slices.id.len();
+                for start in (0..rows).step_by(DEFAULT_BATCH_ROWS) {
+                    let range = start..rows.min(start + DEFAULT_BATCH_ROWS);
+                    let parts = [
+                        slices.id[range.clone()].to_byte_slice(),
+                        slices.sensor_id[range.clone()].to_byte_slice(),
+                        slices.value[range.clone()].to_byte_slice(),
+                        slices.timestamp[range.clone()].to_byte_slice(),
+                    ]
+                    .map(|values| ColumnParts { values, ..ColumnParts::default() });
+                    let batch = batch_from_columns(schema, columns, range.len(), &parts, inserter.rows())?;
+                    inserter.write(batch)?;
+                }
             }
             Self::ArrowIpc { inserter, reader, bytes, .. } => {
                 for batch in reader.push(bytes)? {
-                    go_on &= inserter.write(batch)?;
+                    inserter.write(batch)?;
                 }
             }
         }
-        Ok(go_on)
+        Ok(())
     }
 
     fn encoded(&self) -> Encoded {
         match self {
             Self::ArrowIpc { encoded, .. } => Some(*encoded),
             Self::Row { .. } | Self::Columns { .. } => None,
+        }
+    }
+
+    fn drain(&self) -> Result<()> {
+        match self {
+            Self::Row { writer, .. } => writer.drain(),
+            Self::Columns { inserter, .. } | Self::ArrowIpc { inserter, .. } => inserter.drain(),
         }
     }
 
@@ -209,14 +222,14 @@ impl Feeder {
 struct GeneratedRows {
     columns: Vec<Column>,
     schema: SchemaRef,
-    batch: Option<RecordBatch>,
+    batches: std::vec::IntoIter<RowRange>,
 }
 
 impl GeneratedRows {
-    fn new(range: RowRange) -> Result<Self> {
+    fn new(range: RowRange) -> Self {
         let table = measurements::table("");
-        let batch = range.columns().into_batch()?;
-        Ok(Self { schema: table.to_arrow(), columns: table.columns, batch: Some(batch) })
+        let batches = range.chunks(BATCH_ROWS).collect::<Vec<_>>().into_iter();
+        Self { schema: table.to_arrow(), columns: table.columns, batches }
     }
 }
 
@@ -230,6 +243,6 @@ impl BatchStream for GeneratedRows {
     }
 
     fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
-        Ok(self.batch.take())
+        self.batches.next().map(|range| range.columns().into_batch()).transpose()
     }
 }

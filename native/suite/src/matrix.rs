@@ -33,6 +33,8 @@ pub struct Family {
     pub timestamp_step: i64,
     /// The rows of a batch.
     pub batch_rows: usize,
+    /// The rows of one piece of a writer's input, which is made while the clock is paused.
+    pub input_rows: u32,
     /// The relative tolerance of floating sums.
     pub float_tolerance: f64,
     /// The workloads by name.

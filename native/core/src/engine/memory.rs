@@ -7,9 +7,7 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 
-use super::{
-    BatchStream, CancelToken, Capabilities, CreateMode, Engine, Ingest, QueryOptions, check_batch,
-};
+use super::{BatchStream, CancelToken, Capabilities, CreateMode, Engine, Ingest, QueryOptions, check_batch};
 use crate::table::{Column, TableDefinition, arrow_schema_of};
 use crate::{Error, Result};
 
@@ -70,11 +68,7 @@ impl Engine for MemoryEngine {
                 CreateMode::Replace => {}
             }
         }
-        let created = Table {
-            definition: table.clone(),
-            schema: table.to_arrow(),
-            batches: RwLock::default(),
-        };
+        let created = Table { definition: table.clone(), schema: table.to_arrow(), batches: RwLock::default() };
         tables.insert(table.name.clone(), Arc::new(created));
         Ok(())
     }
@@ -104,6 +98,7 @@ impl Engine for MemoryEngine {
             table: found,
             batches: Vec::new(),
             rows: 0,
+            failed: false,
         }))
     }
 
@@ -116,12 +111,13 @@ impl Engine for MemoryEngine {
                 .iter()
                 .map(|name| {
                     let position = table.definition.columns.iter().position(|column| column.name == *name);
-                    position.ok_or_else(|| Error::InvalidArgument(format!("table \"{}\" has no column \"{name}\"", scan.table)))
+                    position.ok_or_else(|| {
+                        Error::InvalidArgument(format!("table \"{}\" has no column \"{name}\"", scan.table))
+                    })
                 })
                 .collect::<Result<Vec<_>>>()?,
         };
-        let columns: Vec<Column> =
-            projection.iter().map(|index| table.definition.columns[*index].clone()).collect();
+        let columns: Vec<Column> = projection.iter().map(|index| table.definition.columns[*index].clone()).collect();
         let batches = table.batches.read().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect();
         Ok(Box::new(MemoryScan {
             schema: arrow_schema_of(&columns),
@@ -143,11 +139,15 @@ struct MemoryIngest {
     table: Arc<Table>,
     batches: Vec<RecordBatch>,
     rows: u64,
+    failed: bool,
 }
 
 impl Ingest for MemoryIngest {
     fn write(&mut self, batch: &RecordBatch) -> Result<()> {
-        check_batch(&self.table.schema, batch, self.rows)?;
+        if let Err(error) = check_batch(&self.table.schema, batch, self.rows) {
+            self.failed = true;
+            return Err(error);
+        }
         self.rows += batch.num_rows() as u64;
         if batch.num_rows() > 0 {
             self.batches.push(batch.clone());
@@ -156,6 +156,9 @@ impl Ingest for MemoryIngest {
     }
 
     fn commit(self: Box<Self>) -> Result<u64> {
+        if self.failed {
+            return Err(Error::Closed("the insert that failed"));
+        }
         let name = &self.table.definition.name;
         let tables = self.tables.read().unwrap_or_else(PoisonError::into_inner);
         if !tables.get(name).is_some_and(|current| Arc::ptr_eq(current, &self.table)) {
@@ -298,7 +301,16 @@ mod tests {
         };
         assert_eq!(parse_scan("select * from t;").unwrap(), scan(None, "t"));
         assert_eq!(parse_scan(" SELECT id , \"a \"\"b\" FROM \"T x\" ").unwrap(), scan(Some(&["id", "a \"b"]), "T x"));
-        for sql in ["", "SELECT", "SELECT * FROM", "SELECT FROM t", "SELECT id FROM t WHERE id = 1", "SELECT id id FROM t", "SELECT \"id FROM t", "SELECT count(*) FROM t"] {
+        for sql in [
+            "",
+            "SELECT",
+            "SELECT * FROM",
+            "SELECT FROM t",
+            "SELECT id FROM t WHERE id = 1",
+            "SELECT id id FROM t",
+            "SELECT \"id FROM t",
+            "SELECT count(*) FROM t",
+        ] {
             let error = parse_scan(sql).unwrap_err();
             assert_eq!(error.code(), "BB_UNSUPPORTED", "{sql}");
         }

@@ -190,7 +190,8 @@ impl Source<'_> {
         let values = ScalarBuffer::<i128>::new(self.values(), 0, self.rows);
         let limit = 10_u128.pow(u32::from(precision));
         let is_null = |row: usize| nulls.as_ref().is_some_and(|nulls| nulls.is_null(row));
-        let too_long = values.iter().enumerate().position(|(row, value)| value.unsigned_abs() >= limit && !is_null(row));
+        let too_long =
+            values.iter().enumerate().position(|(row, value)| value.unsigned_abs() >= limit && !is_null(row));
         if let Some(row) = too_long {
             return Err(self.invalid(row, format!("has more digits than {}", self.column.sql_type.to_sql())));
         }

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
-use arrow_array::RecordBatch;
+use arrow_array::{Array, RecordBatch};
 use tokio::sync::Notify;
 
 use crate::engine::Engine;
@@ -40,6 +40,17 @@ struct State {
     rows: u64,
     order: Option<Order>,
     outcome: Option<Result<u64>>,
+}
+
+impl State {
+    /// Whether the engine has taken all that was queued; `None` while it has not.
+    fn drained(&self) -> Option<Result<()>> {
+        match &self.outcome {
+            Some(Err(error)) => Some(Err(error.clone())),
+            Some(Ok(_)) => Some(Ok(())),
+            None => (self.queued_bytes == 0).then_some(Ok(())),
+        }
+    }
 }
 
 /// How the insert is to end.
@@ -94,7 +105,7 @@ impl Inserter {
     /// # Errors
     /// What stopped the insert; [`Error::Closed`] after [`Inserter::execute`] or [`Inserter::abort`].
     pub fn write(&self, batch: RecordBatch) -> Result<bool> {
-        let bytes = batch.get_array_memory_size();
+        let bytes = bytes_of(&batch);
         let mut state = self.shared.lock();
         while state.queued_bytes > LIMIT_BYTES && state.outcome.is_none() {
             state = self.shared.wait(state);
@@ -120,17 +131,26 @@ impl Inserter {
         self.shared.lock().rows
     }
 
-    /// Waits until the queue is below half of [`HIGH_WATER_BYTES`].
+    /// Waits until the engine has taken all that was queued.
     ///
     /// # Errors
     /// What stopped the insert.
     pub async fn drained(&self) -> Result<()> {
-        self.wait_until(|state| match &state.outcome {
-            Some(Err(error)) => Some(Err(error.clone())),
-            Some(Ok(_)) => Some(Ok(())),
-            None => (state.queued_bytes <= HIGH_WATER_BYTES / 2).then_some(Ok(())),
-        })
-        .await
+        self.wait_until(State::drained).await
+    }
+
+    /// As [`Inserter::drained`], holding this thread.
+    ///
+    /// # Errors
+    /// As [`Inserter::drained`].
+    pub fn drain(&self) -> Result<()> {
+        let mut state = self.shared.lock();
+        loop {
+            if let Some(result) = state.drained() {
+                return result;
+            }
+            state = self.shared.wait(state);
+        }
     }
 
     /// Publishes every row at once and returns their number.
@@ -230,10 +250,17 @@ fn ingest(engine: &dyn Engine, table: &TableDefinition, shared: &Shared) -> Resu
             return Err(Error::Closed("the inserter"));
         };
         ingest.write(&batch)?;
-        let bytes = batch.get_array_memory_size();
+        let bytes = bytes_of(&batch);
         // Freed before the queue is said to have shrunk, so that the bound holds for memory too.
         drop(batch);
         shared.lock().queued_bytes -= bytes;
         shared.announce();
     }
+}
+
+/// The size of a batch's values. The arrays of one IPC stream share a buffer, which must not count for each of them.
+fn bytes_of(batch: &RecordBatch) -> usize {
+    let sizes = batch.columns().iter().map(|column| column.to_data().get_slice_memory_size());
+    // A size that can't be told counts as the buffers' own, which is at least as much.
+    sizes.sum::<std::result::Result<usize, _>>().unwrap_or_else(|_| batch.get_array_memory_size())
 }

@@ -151,7 +151,9 @@ fn convert(array: &ArrayRef, wanted: &DataType, column: &str, first_row: u64) ->
     match (array.data_type(), wanted) {
         (DataType::Dictionary(_, values), wanted) if **values == *wanted => unpack(array),
         (DataType::Timestamp(unit, None), DataType::Timestamp(TimeUnit::Microsecond, None)) => match unit {
-            TimeUnit::Second => to_microseconds::<TimestampSecondType>(array, column, first_row, |v| v.checked_mul(1_000_000)),
+            TimeUnit::Second => {
+                to_microseconds::<TimestampSecondType>(array, column, first_row, |v| v.checked_mul(1_000_000))
+            }
             TimeUnit::Millisecond => {
                 to_microseconds::<TimestampMillisecondType>(array, column, first_row, |v| v.checked_mul(1000))
             }

@@ -67,12 +67,20 @@ impl RowWriter {
         if self.staged == DEFAULT_BATCH_ROWS { self.flush() } else { Ok(true) }
     }
 
-    /// Waits until the engine has caught up.
+    /// Waits until the engine has taken all batches handed over.
     ///
     /// # Errors
     /// What stopped the insert.
     pub async fn drained(&self) -> Result<()> {
         self.inserter.drained().await
+    }
+
+    /// As [`RowWriter::drained`], holding this thread.
+    ///
+    /// # Errors
+    /// As [`RowWriter::drained`].
+    pub fn drain(&self) -> Result<()> {
+        self.inserter.drain()
     }
 
     /// Publishes every row at once and returns their number.
@@ -93,9 +101,12 @@ impl RowWriter {
         self.inserter.execute_async().await
     }
 
-    /// Hands the staged rows over, without copying them.
+    /// Hands the staged rows over, without copying them. Returns as [`RowWriter::push`].
+    ///
+    /// # Errors
+    /// As [`Inserter::write`].
     #[cold]
-    fn flush(&mut self) -> Result<bool> {
+    pub fn flush(&mut self) -> Result<bool> {
         let rows = std::mem::take(&mut self.staged);
         if rows == 0 {
             return Ok(true);

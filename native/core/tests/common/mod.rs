@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use arrow_array::types::{Date32Type, Decimal128Type, TimestampMicrosecondType};
 use arrow_array::{
-    ArrayRef, BinaryArray, BooleanArray, Float32Array, Float64Array, Int16Array, Int32Array, Int64Array, PrimitiveArray,
-    RecordBatch, StringArray,
+    ArrayRef, BinaryArray, BooleanArray, Float32Array, Float64Array, Int16Array, Int32Array, Int64Array,
+    PrimitiveArray, RecordBatch, StringArray,
 };
 use boundary_bench_core::table::{Column, SqlType, TableDefinition};
 use proptest::collection::vec;
