@@ -11,6 +11,7 @@ export declare const __napiBindingTarget: 'native' | 'wasm32-wasi' | 'wasm32-was
 
 /** Cancels the queries and commands that it was given to. */
 export declare class Cancel {
+  /** A canceller of nothing yet. */
   constructor()
   /** Ends the work; what waits for it is rejected with `BB_ABORTED`. */
   cancel(): void

@@ -78,7 +78,7 @@ fn append(column: &Column, builder: &mut dyn ArrayBuilder, value: Unknown<'_>) -
         SqlType::Timestamp => push!(TimestampMicrosecondBuilder, integer(&value, kind)),
         #[expect(clippy::cast_possible_truncation, reason = "REAL rounds to binary32, as SQL does")]
         SqlType::Real => {
-            push!(Float32Builder, read::<f64>(&value, kind, ValueType::Number).map(|number| number as f32))
+            push!(Float32Builder, read::<f64>(&value, kind, ValueType::Number).map(|number| number as f32));
         }
         SqlType::Double => push!(Float64Builder, read::<f64>(&value, kind, ValueType::Number)),
         SqlType::Text => push!(StringBuilder, read::<String>(&value, kind, ValueType::String)),
