@@ -2,6 +2,7 @@
  * The one place that loads the addon. Nothing else imports the generated `index.js`.
  */
 // Loads libduckdb, whose name then satisfies the addon's dependency on it, wherever npm put the file.
+// oxlint-disable-next-line import/no-unassigned-import -- imported for that effect alone
 import '@duckdb/node-bindings';
 import { readdirSync } from 'node:fs';
 import { createRequire } from 'node:module';

@@ -20,11 +20,16 @@ const MICROS = { min: -(2n ** 62n), max: 2n ** 62n };
 const safeIntegers = fc.oneof(
   fc.maxSafeInteger(),
   // Around the edges of the halves of 32 bits.
-  fc.tuple(fc.integer({ min: -(2 ** 20), max: 2 ** 20 }), fc.integer({ min: -2, max: 2 })).map(([high, low]) => high * 2 ** 32 + low),
+  fc
+    .tuple(fc.integer({ min: -(2 ** 20), max: 2 ** 20 }), fc.integer({ min: -2, max: 2 }))
+    .map(([high, low]) => high * 2 ** 32 + low),
   fc.constantFrom(-0, 0, 2 ** 31, -(2 ** 31), 2 ** 32, -(2 ** 32), Number.MAX_SAFE_INTEGER, Number.MIN_SAFE_INTEGER),
 );
 const bigints64 = (range: { min: bigint; max: bigint }): fc.Arbitrary<Sample> =>
-  fc.oneof(same(fc.bigInt(range)), safeIntegers.map((value) => ({ given: value, returned: BigInt(value) })));
+  fc.oneof(
+    same(fc.bigInt(range)),
+    safeIntegers.map((value) => ({ given: value, returned: BigInt(value) })),
+  );
 
 function decimals(precision: number, scale: number): fc.Arbitrary<Sample> {
   const most = 10n ** BigInt(precision) - 1n;
@@ -41,7 +46,8 @@ function decimals(precision: number, scale: number): fc.Arbitrary<Sample> {
   );
 }
 
-const integers = (bits: number): fc.Arbitrary<Sample> => same(fc.integer({ min: -(2 ** (bits - 1)), max: 2 ** (bits - 1) - 1 }));
+const integers = (bits: number): fc.Arbitrary<Sample> =>
+  same(fc.integer({ min: -(2 ** (bits - 1)), max: 2 ** (bits - 1) - 1 }));
 
 const days = fc.integer({ min: -100_000_000, max: 100_000_000 });
 
@@ -55,10 +61,34 @@ const TYPES: readonly (readonly [string, SqlType, fc.Arbitrary<Sample>])[] = [
   ['double', SqlType.double(), same(fc.double())],
   ['short_decimal', SqlType.decimal(9, 2), decimals(9, 2)],
   ['long_decimal', SqlType.decimal(38, 10), decimals(38, 10)],
-  ['text', SqlType.text(), same(fc.oneof(fc.string(), fc.string({ unit: 'grapheme', maxLength: 40 }), fc.string({ minLength: 20, maxLength: 80 })))],
+  [
+    'text',
+    SqlType.text(),
+    same(
+      fc.oneof(
+        fc.string(),
+        fc.string({ unit: 'grapheme', maxLength: 40 }),
+        fc.string({ minLength: 20, maxLength: 80 }),
+      ),
+    ),
+  ],
   ['bytes', SqlType.bytes(), same(fc.uint8Array({ maxLength: 40 }))],
-  ['date', SqlType.date(), fc.oneof(same(days), days.map((day) => ({ given: new Date(day * 86_400_000), returned: day })))],
-  ['timestamp', SqlType.timestamp(), fc.oneof(bigints64(MICROS), fc.date({ noInvalidDate: true }).map((date) => ({ given: date, returned: BigInt(date.getTime()) * 1000n })))],
+  [
+    'date',
+    SqlType.date(),
+    fc.oneof(
+      same(days),
+      days.map((day) => ({ given: new Date(day * 86_400_000), returned: day })),
+    ),
+  ],
+  [
+    'timestamp',
+    SqlType.timestamp(),
+    fc.oneof(
+      bigints64(MICROS),
+      fc.date({ noInvalidDate: true }).map((date) => ({ given: date, returned: BigInt(date.getTime()) * 1000n })),
+    ),
+  ],
   // Names that would break carelessly generated code.
   ['__proto__', SqlType.int(), integers(32)],
   ['1', SqlType.text(), same(fc.string())],
@@ -77,10 +107,12 @@ const nothing = fc.constantFrom(null, undefined).map((given): Sample => ({ given
 
 /** Rows of samples, in the order of `columns`. */
 export const rowsOfSamples: fc.Arbitrary<Sample[][]> = fc.array(
-  fc.tuple(...columns.map((column, index) => {
-    const values = TYPES[index % TYPES.length]![2];
-    return column.nullable ? fc.oneof({ arbitrary: values, weight: 3 }, { arbitrary: nothing, weight: 1 }) : values;
-  })) as fc.Arbitrary<Sample[]>,
+  fc.tuple(
+    ...columns.map((column, index) => {
+      const values = TYPES[index % TYPES.length]![2];
+      return column.nullable ? fc.oneof({ arbitrary: values, weight: 3 }, { arbitrary: nothing, weight: 1 }) : values;
+    }),
+  ) as fc.Arbitrary<Sample[]>,
   { maxLength: 40 },
 );
 

@@ -31,9 +31,12 @@ test.each([
   expect(Object.is(parsed, -0)).toBe(false);
 });
 
-test.each(['', '.', '-', 'e5', '1e', '1.2.3', '0x10', '1_000', ' 1', '1 ', 'Infinity', 'NaN', '١'])('%j is no decimal', (text) => {
-  expect(parseDecimal(text, 10, 2)).toBeInstanceOf(DecimalProblem);
-});
+test.each(['', '.', '-', 'e5', '1e', '1.2.3', '0x10', '1_000', ' 1', '1 ', 'Infinity', 'NaN', '١'])(
+  '%j is no decimal',
+  (text) => {
+    expect(parseDecimal(text, 10, 2)).toBeInstanceOf(DecimalProblem);
+  },
+);
 
 test('nothing is rounded, and nothing overflows', () => {
   expect(parseDecimal('0.001', 10, 2)).toBeInstanceOf(DecimalProblem);

@@ -29,8 +29,9 @@ export function encodeFrame(rows: number, parts: readonly (Uint8Array | null)[])
 }
 
 function countNulls(validity: Uint8Array | null, rows: number): number {
+  if (validity === null) return 0;
   let nulls = 0;
-  for (let row = 0; validity !== null && row < rows; row++) {
+  for (let row = 0; row < rows; row++) {
     if ((validity[row >> 3]! & (1 << (row & 7))) === 0) nulls++;
   }
   return nulls;

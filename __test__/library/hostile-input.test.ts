@@ -1,6 +1,16 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 
-import { ArrowInserter, attach, connect, type Connection, dateFromDays, dateFromMicros, RowInserter, SqlType, TableDefinition } from '../../src/index.js';
+import {
+  ArrowInserter,
+  attach,
+  connect,
+  type Connection,
+  dateFromDays,
+  dateFromMicros,
+  RowInserter,
+  SqlType,
+  TableDefinition,
+} from '../../src/index.js';
 import type { ColumnsInput } from '../../src/library/column-sources.js';
 import type { QueryOptions } from '../../src/library/query-run.js';
 
@@ -33,23 +43,78 @@ function detached<T extends NodeJS.TypedArray>(array: T): T {
 
 describe('addColumns', () => {
   test.each<[string, Record<string, unknown>, string, string]>([
-    ['a typed array of another type', { id: Float64Array.of(1, 2) }, 'BB_INVALID_ARGUMENT', 'column "id" (INTEGER) takes Int32Array'],
+    [
+      'a typed array of another type',
+      { id: Float64Array.of(1, 2) },
+      'BB_INVALID_ARGUMENT',
+      'column "id" (INTEGER) takes Int32Array',
+    ],
     ['a column that is too short', { id: Int32Array.of(1) }, 'BB_INVALID_ARGUMENT', 'the columns differ in length'],
     ['an unknown column', { sensor: [1, 2] }, 'BB_INVALID_ARGUMENT', 'the table has no column "sensor"'],
     ['no array at all', { id: 5 }, 'BB_INVALID_ARGUMENT', 'column "id" (INTEGER) takes'],
-    ['detached memory', { id: detached(Int32Array.of(1, 2)) }, 'BB_INVALID_ARGUMENT', 'the memory of its array is detached'],
-    ['a bitmap that is too short', { flag: { values: Uint8Array.of(0, 1), validity: new Uint8Array(0) } }, 'BB_INVALID_ARGUMENT', '2 rows take 1 bytes of validity'],
-    ['a bitmap that is none', { flag: { values: Uint8Array.of(0, 1), validity: [1] } }, 'BB_INVALID_ARGUMENT', 'validity must be a Uint8Array'],
-    ['a null in NOT NULL', { id: { values: Int32Array.of(1, 2), validity: Uint8Array.of(1) } }, 'BB_INVALID_VALUE', 'row 1, column "id"'],
+    [
+      'detached memory',
+      { id: detached(Int32Array.of(1, 2)) },
+      'BB_INVALID_ARGUMENT',
+      'the memory of its array is detached',
+    ],
+    [
+      'a bitmap that is too short',
+      { flag: { values: Uint8Array.of(0, 1), validity: new Uint8Array(0) } },
+      'BB_INVALID_ARGUMENT',
+      '2 rows take 1 bytes of validity',
+    ],
+    [
+      'a bitmap that is none',
+      { flag: { values: Uint8Array.of(0, 1), validity: [1] } },
+      'BB_INVALID_ARGUMENT',
+      'validity must be a Uint8Array',
+    ],
+    [
+      'a null in NOT NULL',
+      { id: { values: Int32Array.of(1, 2), validity: Uint8Array.of(1) } },
+      'BB_INVALID_VALUE',
+      'row 1, column "id"',
+    ],
     ['a boolean of 2', { flag: Uint8Array.of(0, 2) }, 'BB_INVALID_VALUE', 'row 1, column "flag"'],
     ['half a decimal', { price: BigInt64Array.of(1n, 0n, 1n) }, 'BB_INVALID_ARGUMENT', 'column "price"'],
-    ['a decimal of too many digits', { price: BigInt64Array.of(5n, 0n, 10_000n, 0n) }, 'BB_INVALID_VALUE', 'row 1, column "price"'],
+    [
+      'a decimal of too many digits',
+      { price: BigInt64Array.of(5n, 0n, 10_000n, 0n) },
+      'BB_INVALID_VALUE',
+      'row 1, column "price"',
+    ],
     ['text without offsets', { note: text('ab') }, 'BB_INVALID_ARGUMENT', 'column "note" (VARCHAR) takes { offsets'],
-    ['no offsets', { note: { offsets: new Int32Array(0), values: text('') } }, 'BB_INVALID_ARGUMENT', 'one offset more than rows'],
-    ['offsets that descend', { note: { offsets: Int32Array.of(0, 3, 1), values: text('abc') } }, 'BB_INVALID_ARGUMENT', 'column "note"'],
-    ['offsets behind the end', { note: { offsets: Int32Array.of(0, 1, 400), values: text('abc') } }, 'BB_INVALID_ARGUMENT', 'column "note"'],
-    ['offsets before the start', { note: { offsets: Int32Array.of(-5, 1, 2), values: text('abc') } }, 'BB_INVALID_ARGUMENT', 'column "note"'],
-    ['text that is not UTF-8', { note: { offsets: Int32Array.of(0, 1, 2), values: Uint8Array.of(97, 255) } }, 'BB_INVALID_VALUE', 'row 1, column "note"'],
+    [
+      'no offsets',
+      { note: { offsets: new Int32Array(0), values: text('') } },
+      'BB_INVALID_ARGUMENT',
+      'one offset more than rows',
+    ],
+    [
+      'offsets that descend',
+      { note: { offsets: Int32Array.of(0, 3, 1), values: text('abc') } },
+      'BB_INVALID_ARGUMENT',
+      'column "note"',
+    ],
+    [
+      'offsets behind the end',
+      { note: { offsets: Int32Array.of(0, 1, 400), values: text('abc') } },
+      'BB_INVALID_ARGUMENT',
+      'column "note"',
+    ],
+    [
+      'offsets before the start',
+      { note: { offsets: Int32Array.of(-5, 1, 2), values: text('abc') } },
+      'BB_INVALID_ARGUMENT',
+      'column "note"',
+    ],
+    [
+      'text that is not UTF-8',
+      { note: { offsets: Int32Array.of(0, 1, 2), values: Uint8Array.of(97, 255) } },
+      'BB_INVALID_VALUE',
+      'row 1, column "note"',
+    ],
     ['a bad value in a plain array', { note: ['a', 7] }, 'BB_INVALID_VALUE', 'row 1, column "note": 7 is not a string'],
   ])('refuses %s, and goes on', async (_, change, code, message) => {
     const inserter = new RowInserter(connection, table);
@@ -68,7 +133,9 @@ describe('addColumns', () => {
   test('refuses what is no object of columns, and a missing column', () => {
     const inserter = new RowInserter(connection, table);
     for (const input of [null, undefined, 5, [], { id: [1] }]) {
-      expect(() => inserter.addColumns(input as unknown as ColumnsInput)).toThrow(expect.objectContaining({ code: 'BB_INVALID_ARGUMENT' }));
+      expect(() => inserter.addColumns(input as unknown as ColumnsInput)).toThrow(
+        expect.objectContaining({ code: 'BB_INVALID_ARGUMENT' }),
+      );
     }
   });
 
@@ -101,14 +168,18 @@ describe('addColumns', () => {
 test('addRows refuses what is not iterable', () => {
   const inserter = new RowInserter(connection, table);
   for (const rows of [null, undefined, 5, {}]) {
-    expect(() => inserter.addRows(rows as unknown as [])).toThrow(expect.objectContaining({ code: 'BB_INVALID_ARGUMENT' }));
+    expect(() => inserter.addRows(rows as unknown as [])).toThrow(
+      expect.objectContaining({ code: 'BB_INVALID_ARGUMENT' }),
+    );
   }
 });
 
 test.each([0, -1, 1.5, Number.NaN, 2 ** 40, '8'])('batchRows %s is refused', async (batchRows) => {
   const options = { batchRows } as unknown as QueryOptions;
   const expected = { code: 'BB_INVALID_ARGUMENT' };
-  expect(() => new RowInserter(connection, table, options as { batchRows: number })).toThrow(expect.objectContaining(expected));
+  expect(() => new RowInserter(connection, table, options as { batchRows: number })).toThrow(
+    expect.objectContaining(expected),
+  );
   await expect(connection.executeQuery('SELECT id FROM t', options)).rejects.toMatchObject(expected);
   expect(() => connection.executeQueryStream('SELECT id FROM t', options)).toThrow(expect.objectContaining(expected));
   await expect(connection.executeQueryToArrow('SELECT id FROM t', options)).rejects.toMatchObject(expected);
@@ -118,8 +189,12 @@ test('queries that are no strings, and options of other kinds, are refused', asy
   const expected = { name: 'BoundaryError', code: 'BB_INVALID_ARGUMENT' };
   await expect(connection.executeQuery(5 as unknown as string)).rejects.toMatchObject(expected);
   await expect(connection.execute(undefined as unknown as string)).rejects.toMatchObject(expected);
-  await expect(connection.executeQuery('SELECT id FROM t', { int64: 'float' as 'number' })).rejects.toMatchObject(expected);
-  await expect(connection.executeQuery('SELECT id FROM t', { signal: {} as AbortSignal })).rejects.toMatchObject(expected);
+  await expect(connection.executeQuery('SELECT id FROM t', { int64: 'float' as 'number' })).rejects.toMatchObject(
+    expected,
+  );
+  await expect(connection.executeQuery('SELECT id FROM t', { signal: {} as AbortSignal })).rejects.toMatchObject(
+    expected,
+  );
   await expect(connection.createTable(table, { mode: 'upsert' as 'create' })).rejects.toMatchObject(expected);
   await expect(connect('nowhere:')).rejects.toMatchObject(expected);
   expect(() => attach('123456')).toThrow(expect.objectContaining(expected));
@@ -130,9 +205,16 @@ test('tables are checked when they are defined', () => {
   expect(() => new TableDefinition('', [column])).toThrow('a table needs a name');
   expect(() => new TableDefinition('t', [])).toThrow('needs at least one column');
   expect(() => new TableDefinition('t', [column, { ...column, name: 'A' }])).toThrow('names column "A" twice');
-  expect(() => new TableDefinition('t', [{ name: 'a', type: 'int' as unknown as SqlType }])).toThrow('needs a type made by SqlType');
+  expect(() => new TableDefinition('t', [{ name: 'a', type: 'int' as unknown as SqlType }])).toThrow(
+    'needs a type made by SqlType',
+  );
   expect(() => new TableDefinition('t', [{ ...column, name: 'a\0' }])).toThrow('without NUL characters');
-  for (const [precision, scale] of [[0, 0], [39, 0], [4, 5], [4.5, 1]]) {
+  for (const [precision, scale] of [
+    [0, 0],
+    [39, 0],
+    [4, 5],
+    [4.5, 1],
+  ]) {
     expect(() => SqlType.decimal(precision!, scale!)).toThrow('needs a precision of 1 to 38');
   }
   expect(Object.isFrozen(new TableDefinition('t', [column]).columns[0])).toBe(true);
@@ -140,7 +222,10 @@ test('tables are checked when they are defined', () => {
 
 test('Arrow bytes that are cut, corrupt or none are refused, and the insert goes on', async () => {
   const rows = new RowInserter(connection, table);
-  rows.addRows([[1, true, '1', 'a'], [2, null, null, null]]);
+  rows.addRows([
+    [1, true, '1', 'a'],
+    [2, null, null, null],
+  ]);
   await rows.execute();
   const bytes = await connection.executeQueryToArrow('SELECT id, flag, price, note FROM t');
   const narrow = await connection.executeQueryToArrow('SELECT id FROM t');
@@ -152,7 +237,9 @@ test('Arrow bytes that are cut, corrupt or none are refused, and the insert goes
     [[1, 2, 3], 'BB_INVALID_ARGUMENT'],
     [null, 'BB_INVALID_ARGUMENT'],
   ] as const) {
-    expect(() => inserter.insert(given as Uint8Array)).toThrow(expect.objectContaining({ name: 'BoundaryError', code }));
+    expect(() => inserter.insert(given as Uint8Array)).toThrow(
+      expect.objectContaining({ name: 'BoundaryError', code }),
+    );
   }
   // Whole, in two slices, as an ArrayBuffer.
   inserter.insert(bytes);

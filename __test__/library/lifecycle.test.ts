@@ -5,7 +5,15 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 
-import { ArrowInserter, attach, connect, type Connection, RowInserter, SqlType, TableDefinition } from '../../src/index.js';
+import {
+  ArrowInserter,
+  attach,
+  connect,
+  type Connection,
+  RowInserter,
+  SqlType,
+  TableDefinition,
+} from '../../src/index.js';
 import { handlesOf } from '../../src/library/connection.js';
 
 const numbers = new TableDefinition('numbers', [
@@ -35,12 +43,20 @@ describe.each(['memory:', 'embedded:'])('inserters on %s', (uri) => {
   test('nothing is stored before execute, and nothing after abort', async () => {
     await using connection = await withRows(uri, 0);
     const inserter = new RowInserter(connection, numbers, { batchRows: 2 });
-    inserter.addRows([[1, 1], [2, 2], [3, 3]]);
+    inserter.addRows([
+      [1, 1],
+      [2, 2],
+      [3, 3],
+    ]);
     expect(await count(connection)).toBe(0);
     await inserter.abort();
     await inserter.abort();
     expect(await count(connection)).toBe(0);
-    for (const use of [() => inserter.addRow([1, 1]), () => inserter.addRows([]), () => inserter.addColumns({ id: [], value: [] })]) {
+    for (const use of [
+      () => inserter.addRow([1, 1]),
+      () => inserter.addRows([]),
+      () => inserter.addColumns({ id: [], value: [] }),
+    ]) {
       expect(use).toThrow(expect.objectContaining({ code: 'BB_CLOSED' }));
     }
     await expect(inserter.execute()).rejects.toMatchObject({ code: 'BB_CLOSED' });
@@ -65,10 +81,19 @@ describe.each(['memory:', 'embedded:'])('inserters on %s', (uri) => {
   test('after a bad row, the rows around it are stored', async () => {
     await using connection = await withRows(uri, 0);
     const inserter = new RowInserter(connection, numbers);
-    expect(() => inserter.addRows([[1, 1], [2, null], ['three', 3], [4, 4]])).toThrow('row 2, column "id"');
+    expect(() =>
+      inserter.addRows([
+        [1, 1],
+        [2, null],
+        ['three', 3],
+        [4, 4],
+      ]),
+    ).toThrow('row 2, column "id"');
     expect(inserter.rowCount).toBe(2);
     inserter.addRow({ id: 5 });
-    expect(() => inserter.addColumns({ id: [6, 7.5], value: [6, 7] })).toThrow('row 4, column "id": 7.5 is not an integer');
+    expect(() => inserter.addColumns({ id: [6, 7.5], value: [6, 7] })).toThrow(
+      'row 4, column "id": 7.5 is not an integer',
+    );
     inserter.addColumns({ id: Int32Array.of(8), value: [8] });
     expect(await inserter.execute()).toBe(4);
     expect((await connection.executeQuery('SELECT id FROM numbers')).map((row) => row['id'])).toEqual([1, 2, 5, 8]);
@@ -94,7 +119,11 @@ describe.each(['memory:', 'embedded:'])('inserters on %s', (uri) => {
     const batchRows = 1 << 21;
     const inserter = new RowInserter(connection, numbers, { batchRows });
     const columns = { id: new Int32Array(batchRows), value: new Float64Array(batchRows) };
-    expect([inserter.addColumns(columns), inserter.addRow([1, 1]), inserter.addColumns(columns)]).toEqual([false, false, false]);
+    expect([inserter.addColumns(columns), inserter.addRow([1, 1]), inserter.addColumns(columns)]).toEqual([
+      false,
+      false,
+      false,
+    ]);
     await inserter.drain();
     expect(inserter.addRow([2, 2])).toBe(true);
     expect(await inserter.execute()).toBe(2 * batchRows + 2);
@@ -148,7 +177,9 @@ describe.each(['memory:', 'embedded:'])('inserters on %s', (uri) => {
     await using connection = await withRows(uri, 1000);
     const rows = connection.executeQueryStream('SELECT id FROM numbers', { batchRows: 64 })[Symbol.asyncIterator]();
     const results = await Promise.all(Array.from({ length: 1003 }, () => rows.next()));
-    expect(results.slice(0, 1000).map((result) => result.value?.['id'])).toEqual(Array.from({ length: 1000 }, (_, id) => id));
+    expect(results.slice(0, 1000).map((result) => result.value?.['id'])).toEqual(
+      Array.from({ length: 1000 }, (_, id) => id),
+    );
     expect(results.slice(1000).every((result) => result.done)).toBe(true);
     const chunks = connection.executeQueryColumnar('SELECT id FROM numbers', { batchRows: 64 })[Symbol.asyncIterator]();
     const columnar = await Promise.all(Array.from({ length: 20 }, () => chunks.next()));
@@ -169,7 +200,8 @@ describe.each(['memory:', 'embedded:'])('inserters on %s', (uri) => {
 
   test('a chunk stays good after its loop and its connection, until it is released', async () => {
     const connection = await withRows(uri, 10);
-    const { value: chunk } = await connection.executeQueryColumnar('SELECT id, value FROM numbers')[Symbol.asyncIterator]().next();
+    const stream = connection.executeQueryColumnar('SELECT id, value FROM numbers');
+    const { value: chunk } = await stream[Symbol.asyncIterator]().next();
     await connection.close();
     const ids = chunk!.column<Int32Array>('id');
     expect([...ids]).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
@@ -179,7 +211,12 @@ describe.each(['memory:', 'embedded:'])('inserters on %s', (uri) => {
     chunk!.release();
     chunk!.release();
     expect(ids).toHaveLength(0);
-    for (const use of [() => chunk!.column('id'), () => chunk!.row(0), () => chunk!.values(1), () => chunk!.validity('id')]) {
+    for (const use of [
+      () => chunk!.column('id'),
+      () => chunk!.row(0),
+      () => chunk!.values(1),
+      () => chunk!.validity('id'),
+    ]) {
       expect(use).toThrow(expect.objectContaining({ code: 'BB_CLOSED' }));
     }
   });
@@ -203,7 +240,10 @@ describe('signals', () => {
     for (const sql of [SILENT, ENDLESS]) {
       const abort = new AbortController();
       const reason = new Error('enough');
-      const ended = expect(LANES[lane]!(connection, sql, abort.signal)).rejects.toMatchObject({ code: 'BB_ABORTED', cause: reason });
+      const ended = expect(LANES[lane]!(connection, sql, abort.signal)).rejects.toMatchObject({
+        code: 'BB_ABORTED',
+        cause: reason,
+      });
       await sleep(50);
       abort.abort(reason);
       await ended;
@@ -215,14 +255,19 @@ describe('signals', () => {
   test.each(Object.keys(LANES))('%s does not begin with an aborted signal', async (lane) => {
     await using connection = await connect();
     const sql = 'this would be an error of SQL';
-    await expect(LANES[lane]!(connection, sql, AbortSignal.abort('before'))).rejects.toMatchObject({ code: 'BB_ABORTED', cause: 'before' });
+    await expect(LANES[lane]!(connection, sql, AbortSignal.abort('before'))).rejects.toMatchObject({
+      code: 'BB_ABORTED',
+      cause: 'before',
+    });
   });
 
   test.each(Object.keys(LANES))('%s lets go of its signal at the end, and after an error', async (lane) => {
     await using connection = await connect();
     const { signal } = new AbortController();
     await LANES[lane]!(connection, 'SELECT 1 AS one', signal);
-    await expect(LANES[lane]!(connection, 'SELECT nothing FROM nowhere', signal)).rejects.toMatchObject({ name: 'BoundaryError' });
+    await expect(LANES[lane]!(connection, 'SELECT nothing FROM nowhere', signal)).rejects.toMatchObject({
+      name: 'BoundaryError',
+    });
     expect(getEventListeners(signal, 'abort')).toEqual([]);
     expect(handlesOf(connection).size).toBe(0);
   });
@@ -232,7 +277,8 @@ describe('signals', () => {
     const abort = new AbortController();
     let rows = 0;
     const read = async () => {
-      for await (const _ of connection.executeQueryStream(ENDLESS, { signal: abort.signal })) if (++rows === 10) abort.abort();
+      for await (const _ of connection.executeQueryStream(ENDLESS, { signal: abort.signal }))
+        if (++rows === 10) abort.abort();
     };
     await expect(read()).rejects.toMatchObject({ code: 'BB_ABORTED' });
     expect(rows).toBe(10);
@@ -241,7 +287,9 @@ describe('signals', () => {
   test('closing the connection ends what runs', async () => {
     for (const lane of Object.values(LANES)) {
       const connection = await connect();
-      const ended = expect(lane(connection, SILENT, new AbortController().signal)).rejects.toMatchObject({ code: 'BB_CLOSED' });
+      const ended = expect(lane(connection, SILENT, new AbortController().signal)).rejects.toMatchObject({
+        code: 'BB_CLOSED',
+      });
       await sleep(20);
       await connection.close();
       await ended;

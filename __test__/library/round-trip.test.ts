@@ -5,7 +5,15 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ArrowInserter, connect, type Connection, RowInserter, SqlType, TableDefinition } from '../../src/index.js';
 import type { ColumnInput } from '../../src/library/column-sources.js';
 import type { ColumnarChunk } from '../../src/library/columnar-chunk.js';
-import { columns, definition, givenArray, givenObject, returnedObject, rowsOfSamples, type Sample } from './all-types.js';
+import {
+  columns,
+  definition,
+  givenArray,
+  givenObject,
+  returnedObject,
+  rowsOfSamples,
+  type Sample,
+} from './all-types.js';
 
 const names = columns.map(({ name }) => `"${name.replaceAll('"', '""')}"`).join(', ');
 const SELECT = `SELECT ${names} FROM "${definition.name}"`;
@@ -18,7 +26,8 @@ function memoryOf(chunk: ColumnarChunk): Record<string, ColumnInput> {
     columns.map(({ name, type }): [string, ColumnInput] => {
       const values = chunk.column(name);
       const validity = chunk.validity(name);
-      if (type.kind !== 'text' && type.kind !== 'bytes') return [name, validity === null ? values : { values, validity }];
+      if (type.kind !== 'text' && type.kind !== 'bytes')
+        return [name, validity === null ? values : { values, validity }];
       return [name, { offsets: chunk.offsets(name), values: values as Uint8Array, validity }];
     }),
   );
@@ -46,22 +55,34 @@ const LANES_IN: Record<string, (connection: Connection, rows: Rows) => Promise<v
   'addRow of objects': (connection, rows) =>
     insert(connection, (inserter) => rows.forEach((row) => inserter.addRow(givenObject(row))), rows.length),
   'addRows of a generator': (connection, rows) =>
-    insert(connection, (inserter) => inserter.addRows((function* () {
-      for (const row of rows) yield givenArray(row);
-    })()), rows.length),
+    insert(
+      connection,
+      (inserter) =>
+        inserter.addRows(
+          (function* () {
+            for (const row of rows) yield givenArray(row);
+          })(),
+        ),
+      rows.length,
+    ),
   'addColumns of values, after a row': (connection, rows) =>
-    insert(connection, (inserter) => {
-      inserter.addRows(rows.slice(0, 1).map(givenArray));
-      inserter.addColumns(
-        Object.fromEntries(columns.map(({ name }, index) => [name, rows.slice(1).map((row) => row[index]!.given)])),
-      );
-    }, rows.length),
+    insert(
+      connection,
+      (inserter) => {
+        inserter.addRows(rows.slice(0, 1).map(givenArray));
+        inserter.addColumns(
+          Object.fromEntries(columns.map(({ name }, index) => [name, rows.slice(1).map((row) => row[index]!.given)])),
+        );
+      },
+      rows.length,
+    ),
   'addColumns of memory': async (connection, rows) => {
     await LANES_IN['addRow of arrays']!(connection, rows);
     await refill(connection, async () => {
       const chunks: ColumnarChunk[] = [];
       for await (const chunk of connection.executeQueryColumnar(SELECT)) chunks.push(chunk);
-      return (to) => insert(to, (inserter) => chunks.forEach((chunk) => inserter.addColumns(memoryOf(chunk))), rows.length);
+      return (to) =>
+        insert(to, (inserter) => chunks.forEach((chunk) => inserter.addColumns(memoryOf(chunk))), rows.length);
     });
   },
   ArrowInserter: async (connection, rows) => {
@@ -169,10 +190,16 @@ describe.each(['memory:', 'embedded:'])('%s', (uri) => {
   });
 
   test('the rows of a query have one hidden class, and are plain objects', async () => {
-    const table = new TableDefinition('plain', [{ name: 'a', type: SqlType.int() }, { name: 'b', type: SqlType.text() }]);
+    const table = new TableDefinition('plain', [
+      { name: 'a', type: SqlType.int() },
+      { name: 'b', type: SqlType.text() },
+    ]);
     await connection.createTable(table);
     const inserter = new RowInserter(connection, table);
-    inserter.addRows([[1, null], [null, 'x']]);
+    inserter.addRows([
+      [1, null],
+      [null, 'x'],
+    ]);
     await inserter.execute();
     const rows = await connection.executeQuery('SELECT a, b FROM plain');
     for (const row of rows) {

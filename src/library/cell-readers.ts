@@ -89,7 +89,10 @@ function decimalReader(words: BigInt64Array, scale: number): (row: number) => st
     const second = quarters[4 * row + 1]!;
     const sign = second >> 31;
     const fitsNumber =
-      quarters[4 * row + 2] === sign && quarters[4 * row + 3] === sign && second <= HIGHEST_HALF && second >= LOWEST_HALF;
+      quarters[4 * row + 2] === sign &&
+      quarters[4 * row + 3] === sign &&
+      second <= HIGHEST_HALF &&
+      second >= LOWEST_HALF;
     const units = fitsNumber
       ? second * TWO_TO_32 + (quarters[4 * row]! >>> 0)
       : (words[2 * row + 1]! << 64n) | BigInt.asUintN(64, words[2 * row]!);

@@ -1,6 +1,7 @@
 import { HeapGuard } from './heap-guard.js';
-import { type QueryHost, type QueryOptions, QueryRun, releaseFrame } from './query-run.js';
-import { type Row, RowReader } from './row-reader.js';
+import { type QueryHost, type QueryOptions, QueryRun } from './query-run.js';
+import { RowChunks } from './row-chunks.js';
+import type { Row } from './row-reader.js';
 
 /** More arrays than this are joined in two steps: a call takes only so many arguments. */
 const MOST_ARGUMENTS = 4096;
@@ -10,18 +11,10 @@ export async function collectRows(host: QueryHost, sql: string, options: QueryOp
   const run = new QueryRun(host, sql, options);
   const int64 = options.int64 ?? 'bigint';
   try {
-    const columns = await run.columns();
-    const reader = new RowReader(columns, int64);
-    const guard = new HeapGuard(columns, int64);
+    const guard = new HeapGuard(await run.columns(), int64);
+    const source = new RowChunks(run, int64, (frame, rowCount) => guard.check(frame, rowCount));
     const chunks: Row[][] = [];
-    for (let frame = await run.next(); frame !== undefined; frame = await run.next()) {
-      try {
-        guard.check(frame, reader.rowCount);
-        chunks.push(reader.read(frame));
-      } finally {
-        releaseFrame(frame);
-      }
-    }
+    for (let rows = await source.next(); rows !== undefined; rows = await source.next()) chunks.push(rows);
     return joinChunks(chunks);
   } finally {
     run.stop();

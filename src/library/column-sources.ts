@@ -38,7 +38,9 @@ export interface ColumnSource {
 }
 
 /** The type of array for each kind of fixed width. */
-const TYPED_ARRAYS: Readonly<Partial<Record<ColumnKind, [name: string, test: (value: unknown) => boolean, perRow: number]>>> = {
+const TYPED_ARRAYS: Readonly<
+  Partial<Record<ColumnKind, [name: string, test: (value: unknown) => boolean, perRow: number]>>
+> = {
   bool: ['Uint8Array', types.isUint8Array, 1],
   smallint: ['Int16Array', types.isInt16Array, 1],
   int: ['Int32Array', types.isInt32Array, 1],
@@ -100,7 +102,10 @@ function valuesSource(column: Column, values: readonly unknown[], chunkRows: num
       for (let row = start; row < end; row++) {
         const problem = stage.put(row - start, values[row]);
         if (problem !== undefined) {
-          throw new BoundaryError('BB_INVALID_VALUE', `row ${firstRow + row - start}, column "${column.name}": ${problem}`);
+          throw new BoundaryError(
+            'BB_INVALID_VALUE',
+            `row ${firstRow + row - start}, column "${column.name}": ${problem}`,
+          );
         }
       }
       return stage.parts(end - start);
@@ -151,7 +156,9 @@ function bitmapOf(column: Column, validity: unknown, rows: number): Uint8Array |
   const bytes = readable(column, validity);
   const expected = Math.ceil(rows / 8);
   if (bytes.length !== expected) {
-    throw invalid(`column "${column.name}": ${rows} rows take ${expected} bytes of validity, ${bytes.length} were given`);
+    throw invalid(
+      `column "${column.name}": ${rows} rows take ${expected} bytes of validity, ${bytes.length} were given`,
+    );
   }
   return bytes;
 }

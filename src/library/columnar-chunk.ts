@@ -1,5 +1,12 @@
 import { BoundaryError } from '../errors.js';
-import { type CellReader, createCellReader, type Int64Mode, isNull, readValues, type RowValue } from './cell-readers.js';
+import {
+  type CellReader,
+  createCellReader,
+  type Int64Mode,
+  isNull,
+  readValues,
+  type RowValue,
+} from './cell-readers.js';
 import type { Frame, FrameColumn, FrameValues } from './frame.js';
 import { releaseFrame } from './query-run.js';
 import { type Row, setOwn } from './row-reader.js';

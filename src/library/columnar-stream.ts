@@ -23,14 +23,14 @@ export class ColumnarStream implements AsyncIterable<ColumnarChunk> {
     return this.#run.columns();
   }
 
-  [Symbol.asyncIterator](): AsyncIterableIterator<ColumnarChunk> {
+  [Symbol.asyncIterator](): AsyncIterableIterator<ColumnarChunk, undefined> {
     assertFirstUse(this.#isUsed);
     this.#isUsed = true;
     return new ChunkIterator(this.#run, this.#int64);
   }
 }
 
-class ChunkIterator implements AsyncIterableIterator<ColumnarChunk> {
+class ChunkIterator implements AsyncIterableIterator<ColumnarChunk, undefined> {
   readonly #run: QueryRun;
   readonly #int64: Int64Mode;
   #rowCount = 0;

@@ -52,7 +52,10 @@ export class Connection implements AsyncDisposable {
   async createTable(definition: TableDefinition, options: { readonly mode?: CreateMode } = {}): Promise<void> {
     const mode = options.mode ?? 'create';
     if (mode !== 'create' && mode !== 'replace' && mode !== 'ifNotExists') {
-      throw new BoundaryError('BB_INVALID_ARGUMENT', `mode must be create, replace or ifNotExists, not ${String(mode)}`);
+      throw new BoundaryError(
+        'BB_INVALID_ARGUMENT',
+        `mode must be create, replace or ifNotExists, not ${String(mode)}`,
+      );
     }
     await this.#call((engine) => engine.createTable(toTableSpec(definition), mode as RawCreateMode));
   }

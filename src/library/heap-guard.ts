@@ -1,4 +1,4 @@
-import { Session } from 'node:inspector';
+import { Session } from 'node:inspector/promises';
 import { getHeapStatistics } from 'node:v8';
 
 import { BoundaryError } from '../errors.js';
@@ -19,7 +19,7 @@ const SUSPICIOUS_SHARE = 0.75;
 const LARGEST_SHARE = 0.88;
 
 /** After a collection, the next is worth its time only when this share of the limit has come on top. */
-const RECHECK_SHARE = 0.04;
+const RECHECK_SHARE = 0.08;
 
 /** V8 counts the young generation into the limit, but rows that are kept must fit into the old one: so much less. */
 const YOUNG_GENERATION_BYTES = 48 * 2 ** 20;
@@ -28,7 +28,7 @@ const YOUNG_GENERATION_BYTES = 48 * 2 ** 20;
 export interface Heap {
   /** Bytes in use, including garbage not yet collected, and the limit above which Node dies. */
   measure(): { readonly used: number; readonly limit: number };
-  collectGarbage(): void;
+  collectGarbage(): Promise<void>;
 }
 
 export const nodeHeap: Heap = {
@@ -36,11 +36,11 @@ export const nodeHeap: Heap = {
     const { used_heap_size: used, heap_size_limit: limit } = getHeapStatistics();
     return { used, limit: Math.max(limit / 2, limit - YOUNG_GENERATION_BYTES) };
   },
-  collectGarbage() {
+  async collectGarbage() {
     const session = new Session();
     try {
       session.connect();
-      session.post('HeapProfiler.collectGarbage');
+      await session.post('HeapProfiler.collectGarbage');
     } catch {
       // A Node without an inspector: garbage then counts as in use.
     } finally {
@@ -62,13 +62,14 @@ export class HeapGuard {
     this.#bytesPerRow = columns.reduce((sum, column) => sum + fieldBytes(column, int64), OBJECT_BYTES);
   }
 
-  /** Throws `BB_RESULT_TOO_LARGE` when the rows of this frame, on top of the `rowCount` rows before, would not fit. */
-  check(frame: Frame, rowCount: number): void {
+  /** Rejects with `BB_RESULT_TOO_LARGE` when the rows of this frame, on top of the `rowCount` rows before, would not fit. */
+  async check(frame: Frame, rowCount: number): Promise<void> {
     // Joining the chunks at the end takes two more slots a row.
-    const needed = frame.rowCount * this.#bytesPerRow + this.#textBytes(frame) + (rowCount + frame.rowCount) * 2 * SLOT_BYTES;
+    const needed =
+      frame.rowCount * this.#bytesPerRow + this.#textBytes(frame) + (rowCount + frame.rowCount) * 2 * SLOT_BYTES;
     let { used, limit } = this.#heap.measure();
     if (used + needed <= Math.max(limit * SUSPICIOUS_SHARE, this.#recheckAbove)) return;
-    this.#heap.collectGarbage();
+    await this.#heap.collectGarbage();
     ({ used, limit } = this.#heap.measure());
     if (used + needed > limit * LARGEST_SHARE) throw tooLarge(rowCount, limit);
     this.#recheckAbove = Math.min(limit * LARGEST_SHARE, used + needed + limit * RECHECK_SHARE);

@@ -38,7 +38,11 @@ export class NaiveRowInserter {
 }
 
 /** The rows of a query in arrays, as Node-API builds them. */
-export async function* naiveChunks(connection: Connection, sql: string, batchRows?: number): AsyncGenerator<Row[], void> {
+export async function* naiveChunks(
+  connection: Connection,
+  sql: string,
+  batchRows?: number,
+): AsyncGenerator<Row[], void> {
   const reader = await engineOf(connection).queryNaive(sql, batchRows).catch(rethrow);
   try {
     for (let rows = await reader.next(); rows !== null; rows = await reader.next()) yield rows as Row[];

@@ -12,7 +12,7 @@ interface BoundColumn extends Pick<FrameColumn, 'values' | 'validity'> {
   readonly read: CellReader;
 }
 
-type BuildRows = (count: number, columns: readonly BoundColumn[]) => Row[];
+type BuildRows = (start: number, end: number, columns: readonly BoundColumn[]) => Row[];
 
 /** Builds the rows of a query's frames. All rows of a query have one hidden class. */
 export class RowReader {
@@ -20,6 +20,8 @@ export class RowReader {
   readonly #int64: Int64Mode;
   readonly #build: BuildRows;
   #rowCount = 0;
+  #frame: Frame | undefined;
+  #bound: readonly BoundColumn[] = [];
 
   /** `generate: false` uses the loop that serves where functions can't be made from text. */
   constructor(columns: readonly Column[], int64: Int64Mode, generate = canGenerateCode) {
@@ -27,7 +29,7 @@ export class RowReader {
     this.#int64 = int64;
     this.#build =
       generate && columns.length <= MOST_GENERATED_COLUMNS
-        ? generateFunction<BuildRows>(['count', 'columns'], buildSource(columns, int64))
+        ? generateFunction<BuildRows>(['start', 'end', 'columns'], buildSource(columns, int64))
         : interpretingBuild(columns);
   }
 
@@ -36,16 +38,24 @@ export class RowReader {
     return this.#rowCount;
   }
 
-  /** The rows of the next frame. They hold copies: the frame's memory can be released. */
-  read(frame: Frame): Row[] {
-    const bound = this.#columns.map((column, index): BoundColumn => {
+  /**
+   * The rows from `start` to `end` of a frame. Frames come in their order, and a frame's rows in theirs. The rows hold
+   * copies: the frame's memory can be released.
+   */
+  read(frame: Frame, start = 0, end = frame.rowCount): Row[] {
+    if (frame !== this.#frame) this.#bind(frame);
+    const rows = this.#build(start, end, this.#bound);
+    this.#rowCount += rows.length;
+    return rows;
+  }
+
+  #bind(frame: Frame): void {
+    this.#frame = frame;
+    this.#bound = this.#columns.map((column, index): BoundColumn => {
       const views = frame.column(index);
       const read = createCellReader(column, views, this.#int64, this.#rowCount);
       return { values: views.values, validity: views.validity, read };
     });
-    const rows = this.#build(frame.rowCount, bound);
-    this.#rowCount += rows.length;
-    return rows;
   }
 }
 
@@ -61,9 +71,9 @@ function buildSource(columns: readonly Column[], int64: Int64Mode): string {
     return `${literalKey(column.name)}: n${index} !== null && (n${index}[i >> 3] & (1 << (i & 7))) === 0 ? null : ${value},`;
   });
   return `${setUp.join('\n')}
-const rows = new Array(count);
-for (let i = 0; i < count; i++) {
-  rows[i] = {
+const rows = new Array(end - start);
+for (let i = start; i < end; i++) {
+  rows[i - start] = {
 ${fields.join('\n')}
   };
 }
@@ -93,9 +103,9 @@ function literalKey(name: string): string {
 }
 
 function interpretingBuild(columns: readonly Column[]): BuildRows {
-  return (count, bound) => {
+  return (start, end, bound) => {
     const rows: Row[] = [];
-    for (let index = 0; index < count; index++) rows.push(buildRow(columns, bound, index));
+    for (let index = start; index < end; index++) rows.push(buildRow(columns, bound, index));
     return rows;
   };
 }

@@ -92,14 +92,16 @@ return n + 1 === capacity${isFull.join('')};`;
 
 /** What is written without a call; whatever fails the condition goes to the stage's own checks. */
 const FAST_WRITES: Readonly<Partial<Record<Column['type']['kind'], (value: string, target: string) => string>>> = {
-  bool: (value, target) => `if (${value} === true) ${target}[n] = 1; else if (${value} === false) ${target}[n] = 0; else`,
+  bool: (value, target) =>
+    `if (${value} === true) ${target}[n] = 1; else if (${value} === false) ${target}[n] = 0; else`,
   smallint: (value, target) =>
     `if (typeof ${value} === 'number' && (${value} << 16 >> 16) === ${value}) ${target}[n] = ${value}; else`,
   int: intWrite,
   date: intWrite,
   bigint: int64Write,
   timestamp: int64Write,
-  real: (value, target) => `if (typeof ${value} === 'number' && Math.abs(${value}) < 3.4e38) ${target}[n] = ${value}; else`,
+  real: (value, target) =>
+    `if (typeof ${value} === 'number' && Math.abs(${value}) < 3.4e38) ${target}[n] = ${value}; else`,
   double: (value, target) => `if (typeof ${value} === 'number') ${target}[n] = ${value}; else`,
 };
 

@@ -1,6 +1,7 @@
 import type { Int64Mode } from './cell-readers.js';
-import { QueryRun, type QueryHost, type QueryOptions, releaseFrame } from './query-run.js';
-import { type Row, RowReader } from './row-reader.js';
+import { type QueryHost, type QueryOptions, QueryRun } from './query-run.js';
+import { RowChunks } from './row-chunks.js';
+import type { Row } from './row-reader.js';
 import { assertFirstUse } from './single-use.js';
 import type { Column } from './table-definition.js';
 
@@ -26,26 +27,23 @@ export class RowStream<T extends object = Row> implements AsyncIterable<T> {
   }
 
   /** The rows one by one: `for await (const row of stream)`. */
-  [Symbol.asyncIterator](): AsyncIterableIterator<T> {
+  [Symbol.asyncIterator](): AsyncIterableIterator<T, undefined> {
     return new RowIterator<T>(this.#run, this.chunks());
   }
 
-  /** The rows in arrays of up to `batchRows`: several times faster, since awaiting costs more than building a row. */
-  chunks(): AsyncIterableIterator<T[]> {
+  /** The rows in arrays, of up to `batchRows` and 16384: faster, since a row need not be awaited. */
+  chunks(): AsyncIterableIterator<T[], undefined> {
     assertFirstUse(this.#isUsed);
     this.#isUsed = true;
     return new RowChunkIterator<T>(this.#run, this.#int64);
   }
 }
 
-class RowChunkIterator<T extends object> implements AsyncIterableIterator<T[]> {
-  readonly #run: QueryRun;
-  readonly #int64: Int64Mode;
-  #reader: RowReader | undefined;
+class RowChunkIterator<T extends object> implements AsyncIterableIterator<T[], undefined> {
+  readonly #source: RowChunks;
 
   constructor(run: QueryRun, int64: Int64Mode) {
-    this.#run = run;
-    this.#int64 = int64;
+    this.#source = new RowChunks(run, int64);
   }
 
   [Symbol.asyncIterator](): this {
@@ -53,21 +51,12 @@ class RowChunkIterator<T extends object> implements AsyncIterableIterator<T[]> {
   }
 
   async next(): Promise<IteratorResult<T[], undefined>> {
-    const frame = await this.#run.next();
-    if (frame === undefined) return DONE;
-    try {
-      this.#reader ??= new RowReader(frame.columns, this.#int64);
-      return { value: this.#reader.read(frame) as object[] as T[], done: false };
-    } catch (error) {
-      this.#run.stop();
-      throw error;
-    } finally {
-      releaseFrame(frame);
-    }
+    const rows = await this.#source.next();
+    return rows === undefined ? DONE : { value: rows as object[] as T[], done: false };
   }
 
   async return(): Promise<IteratorReturnResult<undefined>> {
-    this.#run.stop();
+    this.#source.stop();
     return DONE;
   }
 }
@@ -76,15 +65,15 @@ class RowChunkIterator<T extends object> implements AsyncIterableIterator<T[]> {
  * Written by hand, since an async generator takes several promises a row and this takes one. While rows of a chunk are
  * left, nothing but that promise stands between a row and its consumer.
  */
-class RowIterator<T extends object> implements AsyncIterableIterator<T> {
+class RowIterator<T extends object> implements AsyncIterableIterator<T, undefined> {
   readonly #run: QueryRun;
-  readonly #chunks: AsyncIterableIterator<T[]>;
+  readonly #chunks: AsyncIterableIterator<T[], undefined>;
   #rows: T[] = [];
   #index = 0;
   #loading: Promise<void> | undefined;
   #hasEnded = false;
 
-  constructor(run: QueryRun, chunks: AsyncIterableIterator<T[]>) {
+  constructor(run: QueryRun, chunks: AsyncIterableIterator<T[], undefined>) {
     this.#run = run;
     this.#chunks = chunks;
   }

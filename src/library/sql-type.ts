@@ -95,8 +95,12 @@ export class SqlType {
    */
   static decimal(precision: number, scale = 0): SqlType {
     const isPossible =
-      Number.isInteger(precision) && precision >= 1 && precision <= MAX_DECIMAL_PRECISION &&
-      Number.isInteger(scale) && scale >= 0 && scale <= precision;
+      Number.isInteger(precision) &&
+      precision >= 1 &&
+      precision <= MAX_DECIMAL_PRECISION &&
+      Number.isInteger(scale) &&
+      scale >= 0 &&
+      scale <= precision;
     if (!isPossible) {
       throw new BoundaryError(
         'BB_INVALID_ARGUMENT',

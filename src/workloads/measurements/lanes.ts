@@ -8,6 +8,7 @@ import { workloadEntry } from './matrix.js';
 export function prepareLane(connection: Connection, task: LaneTask): LaneRun {
   const lanes = workloadEntry(task.workload).direction === 'in' ? lanesIn : lanesOut;
   const lane = lanes[task.lane];
-  if (lane === undefined) throw new Error(`the workload "${task.workload}" has no lane "${task.lane}" through the addon`);
+  if (lane === undefined)
+    throw new Error(`the workload "${task.workload}" has no lane "${task.lane}" through the addon`);
   return lane(connection, task);
 }

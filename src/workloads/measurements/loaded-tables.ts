@@ -16,7 +16,7 @@ export interface TableLoader<Key, Table> {
  */
 export class LoadedTables<Key extends object, Table> {
   readonly #loader: TableLoader<Key, Table>;
-  readonly #entries = new Map<string, { readonly key: Key; readonly table: Promise<Table>; holders: number }>();
+  readonly #entries = new Map<string, Entry<Key, Table>>();
 
   constructor(loader: TableLoader<Key, Table>) {
     this.#loader = loader;
@@ -48,10 +48,25 @@ export class LoadedTables<Key extends object, Table> {
 
   /** Drops the tables that nobody holds. */
   async unloadIdle(): Promise<void> {
-    for (const [name, { key, table, holders }] of this.#entries) {
-      if (holders > 0) continue;
+    await this.#unload(({ holders }) => holders === 0);
+  }
+
+  /** Drops all tables, for the end. */
+  async unloadAll(): Promise<void> {
+    await this.#unload(() => true);
+  }
+
+  async #unload(isWanted: (entry: Entry<Key, Table>) => boolean): Promise<void> {
+    for (const [name, entry] of this.#entries) {
+      if (!isWanted(entry)) continue;
       this.#entries.delete(name);
-      await this.#loader.unload(key, await table);
+      await this.#loader.unload(entry.key, await entry.table);
     }
   }
+}
+
+interface Entry<Key, Table> {
+  readonly key: Key;
+  readonly table: Promise<Table>;
+  holders: number;
 }

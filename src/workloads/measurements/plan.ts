@@ -16,7 +16,10 @@ export function planMeasurements(options: Pick<FamilyOptions, 'rows' | 'workers'
   return orderedGroups().flatMap((group) => cells.filter((cell) => cell.group === group));
 }
 
-function cellsOfLane(lane: LaneEntry, { rows, workers }: Pick<FamilyOptions, 'rows' | 'workers'>): PlannedMeasurement[] {
+function cellsOfLane(
+  lane: LaneEntry,
+  { rows, workers }: Pick<FamilyOptions, 'rows' | 'workers'>,
+): PlannedMeasurement[] {
   const counts = lane.workers.flatMap((count) => (count === 'one' ? [1] : workers > 1 ? [workers] : []));
   return lane.workloads.flatMap((workload) =>
     lane.engines.flatMap((engine) =>

@@ -9,7 +9,12 @@
 import type { MeasurementColumns, MeasurementRow } from '../../targets/measurement-table.js';
 import { matrix } from './matrix.js';
 
-const { sensors: SENSORS, valueStep: VALUE_STEP, timestampStart: TIMESTAMP_START, timestampStep: TIMESTAMP_STEP } = matrix;
+const {
+  sensors: SENSORS,
+  valueStep: VALUE_STEP,
+  timestampStart: TIMESTAMP_START,
+  timestampStep: TIMESTAMP_STEP,
+} = matrix;
 
 /** The rows of one batch. */
 export const BATCH_ROWS = matrix.batchRows;
@@ -47,7 +52,7 @@ export function newColumns(rows: number): MeasurementColumns {
   };
 }
 
-/** Memory for the columns of one batch. What `fill` returns is valid until the next `fill`. */
+/** Memory for the columns of one batch. What `make` returns is valid until the next `make`. */
 export class ColumnBatch {
   readonly #columns: MeasurementColumns;
   /** The timestamps as 32-bit halves, the low one first: a `BigInt` for each row would take longer than all the rest. */
@@ -61,7 +66,7 @@ export class ColumnBatch {
   }
 
   /** The columns of a range of at most the capacity. */
-  fill({ start, rows }: RowRange): MeasurementColumns {
+  make({ start, rows }: RowRange): MeasurementColumns {
     const { id, sensor_id, value, timestamp } = this.#columns;
     const halves = this.#halves;
     for (let at = 0; at < rows; at += 1) {
@@ -86,7 +91,7 @@ export class ColumnBatch {
 /** A row whose timestamp is a `bigint`, for clients that take no number there. */
 export type BigintRow = [id: number, sensorId: number, value: number, timestamp: bigint];
 
-/** Memory for the rows of one batch, as arrays. What `fill` returns is valid until the next `fill`. */
+/** Memory for the rows of one batch, as arrays. What `make` returns is valid until the next `make`. */
 export class RowBatch {
   readonly #rows: MeasurementRow[];
 
@@ -97,7 +102,7 @@ export class RowBatch {
   }
 
   /** The rows of a range of at most the capacity. */
-  fill({ start, rows }: RowRange): readonly MeasurementRow[] {
+  make({ start, rows }: RowRange): readonly MeasurementRow[] {
     const batch = this.#rows;
     for (let at = 0; at < rows; at += 1) {
       const row = batch[at] as MeasurementRow;

@@ -109,6 +109,7 @@ class PoolWorker {
   }
 
   send(message: ToWorker): void {
+    // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a worker thread has no origin.
     this.#thread.postMessage(message);
   }
 

@@ -1,0 +1,151 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+
+import { verifyChecksum } from '../../../src/runner/checksum.js';
+import { connect } from '../../../src/library/connection.js';
+import { measurementsFamily } from '../../../src/workloads/measurements/family.js';
+import { planMeasurements } from '../../../src/workloads/measurements/plan.js';
+import type { OpenFamily, Stopwatch } from '../../../src/workloads/workload.js';
+
+/** Checks how it is used: starts and stops in pairs, or times that make sense. */
+class CheckedStopwatch implements Stopwatch {
+  isRunning = false;
+  seconds = 0;
+  #startedAt = 0;
+
+  start(): void {
+    if (this.isRunning) throw new Error('started while it ran');
+    this.isRunning = true;
+    this.#startedAt = performance.now();
+  }
+
+  stop(): void {
+    if (!this.isRunning) throw new Error('stopped before it was started');
+    this.isRunning = false;
+    this.seconds += (performance.now() - this.#startedAt) / 1000;
+  }
+
+  add({ seconds }: { seconds: number }): void {
+    this.seconds += seconds;
+  }
+}
+
+const signal = new AbortController().signal;
+
+/** Opens the cell, takes two samples, and checks them. */
+async function check(family: OpenFamily, planned: ReturnType<typeof planMeasurements>[number]): Promise<void> {
+  const cell = await family.openCell(planned);
+  try {
+    for (let sample = 0; sample < 2; sample += 1) {
+      const stopwatch = new CheckedStopwatch();
+      verifyChecksum(await cell.sample(stopwatch, signal), cell.expected);
+      if (stopwatch.isRunning || stopwatch.seconds <= 0) throw new Error('the stopwatch was not stopped');
+    }
+  } finally {
+    await cell.close();
+  }
+}
+
+describe('every cell does its work', () => {
+  const options = { rows: 4011, workers: 2, engines: {} };
+  let family: OpenFamily;
+  beforeAll(async () => {
+    family = await measurementsFamily.open(options);
+  });
+  afterAll(() => family.close());
+
+  const runnable = measurementsFamily.plan(options).filter(({ skip }) => skip === undefined);
+  it.each(runnable.map((planned) => [planned.cell.id, planned] as const))('%s', async (_, planned) => {
+    await expect(check(family, planned)).resolves.toBeUndefined();
+  });
+
+  it('tells the versions of engines and clients', async () => {
+    const versions = await family.versions();
+    expect(Object.keys(versions).toSorted()).toEqual([
+      '@duckdb/node-api',
+      'apache-arrow',
+      'embedded',
+      'flechette',
+      'memory',
+    ]);
+    for (const version of Object.values(versions)) expect(version).toMatch(/^v?\d+\.\d+/);
+  });
+});
+
+describe('rows of several batches', () => {
+  const options = { rows: 140_011, workers: 2, engines: {} };
+  let family: OpenFamily;
+  beforeAll(async () => {
+    family = await measurementsFamily.open(options);
+  });
+  afterAll(() => family.close());
+
+  const lanes = new Set(['staged-row', 'columns', 'arrow-ipc', 'stream', 'chunks', 'columnar', 'row']);
+  const cells = planMeasurements(options).filter(
+    ({ cell, skip }) =>
+      skip === undefined && cell.side !== 'rust' && lanes.has(cell.lane) && cell.workload !== 'query.aggregation',
+  );
+  it.each(cells.map((planned) => [planned.cell.id, planned] as const))('%s', async (_, planned) => {
+    await expect(check(family, planned)).resolves.toBeUndefined();
+  });
+});
+
+describe('what cells leave behind', () => {
+  const options = { rows: 1000, workers: 2, engines: { embedded: 'embedded:' } };
+  const plan = planMeasurements(options);
+  const find = (id: string): (typeof plan)[number] => {
+    const planned = plan.find(({ cell }) => cell.id === `measurements/${id}`);
+    if (planned === undefined) throw new Error(`no cell ${id}`);
+    return planned;
+  };
+
+  it('an abort ends a sample of several workers with its code, and the cell can be closed', async () => {
+    const family = await measurementsFamily.open(options);
+    const cell = await family.openCell(find('query.full_scan/stream/napi/memory/async/w2'));
+    const aborted = AbortSignal.abort();
+    await expect(cell.sample(new CheckedStopwatch(), aborted)).rejects.toThrow(
+      expect.objectContaining({ name: 'AbortError' }),
+    );
+    verifyChecksum(await cell.sample(new CheckedStopwatch(), signal), cell.expected);
+    await cell.close();
+    await family.close();
+  });
+
+  it('closes what is open when cells were not closed, and twice does no harm', async () => {
+    const family = await measurementsFamily.open(options);
+    await family.openCell(find('insert.bulk/columns/napi/memory/async/w1'));
+    await family.openCell(find('query.full_scan/columnar/js/flechette/sync/w1'));
+    await family.close();
+    await expect(family.close()).resolves.toBeUndefined();
+  });
+
+  it('an engine that cannot be opened fails its own cells only', async () => {
+    const family = await measurementsFamily.open({
+      ...options,
+      engines: { embedded: 'embedded:/no/such/folder/x.duckdb' },
+    });
+    await expect(family.openCell(find('insert.bulk/columns/napi/embedded/async/w1'))).rejects.toThrow(
+      expect.objectContaining({ code: 'BB_ENGINE' }),
+    );
+    await check(family, find('insert.bulk/columns/napi/memory/async/w1'));
+    await family.close();
+  });
+
+  it('no tables in a file that was there before', async () => {
+    const { mkdtemp, rm } = await import('node:fs/promises');
+    const { tmpdir } = await import('node:os');
+    const { join } = await import('node:path');
+    const folder = await mkdtemp(join(tmpdir(), 'measurements-'));
+    const uri = `embedded:${join(folder, 'bench.duckdb')}`;
+    try {
+      const family = await measurementsFamily.open({ ...options, engines: { embedded: uri } });
+      await check(family, find('insert.bulk/columns/napi/embedded/async/w2'));
+      await check(family, find('query.full_scan/columnar/napi/embedded/async/w2'));
+      await family.close();
+      const connection = await connect(uri);
+      expect(await connection.listTables()).toEqual([]);
+      await connection.close();
+    } finally {
+      await rm(folder, { recursive: true });
+    }
+  });
+});

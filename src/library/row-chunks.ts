@@ -1,0 +1,78 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+
+import type { Int64Mode } from './cell-readers.js';
+import type { Frame } from './frame.js';
+import { type QueryRun, releaseFrame } from './query-run.js';
+import { type Row, RowReader } from './row-reader.js';
+
+/**
+ * Rows built in one turn of the event loop: a few milliseconds of work, and few enough that the garbage collector finds
+ * most of the rows before them dropped.
+ */
+const ROWS_PER_TURN = 16_384;
+
+/** Called with each frame before its rows are built, and with the number of rows before it; may reject. */
+export type AdmitFrame = (frame: Frame, rowCount: number) => Promise<void>;
+
+/** The rows of a query in arrays, the event loop getting its turn between any two. Frames are released once they are read. */
+export class RowChunks {
+  readonly #run: QueryRun;
+  readonly #int64: Int64Mode;
+  readonly #admit: AdmitFrame | undefined;
+  #reader: RowReader | undefined;
+  #frame: Frame | undefined;
+  #start = 0;
+  #last: Promise<unknown> = Promise.resolve();
+
+  constructor(run: QueryRun, int64: Int64Mode, admit?: AdmitFrame) {
+    this.#run = run;
+    this.#int64 = int64;
+    this.#admit = admit;
+  }
+
+  /** The next rows; undefined at the end. Calls under way at once get them in their order. */
+  next(): Promise<Row[] | undefined> {
+    const next = this.#last.then(() => this.#next());
+    this.#last = next.catch(() => {});
+    return next;
+  }
+
+  /** Ends the query, and gives back the memory at hand once no call is under way. */
+  stop(): void {
+    this.#run.stop();
+    this.#last = this.#last.then(() => this.#release());
+  }
+
+  async #next(): Promise<Row[] | undefined> {
+    try {
+      if (this.#frame !== undefined) await nextTurn();
+      // A query that was ended meanwhile has no more rows, or tells why.
+      if (this.#run.isCancelled) this.#release();
+      const frame = this.#frame ?? (await this.#nextFrame());
+      if (frame === undefined) return undefined;
+      const end = Math.min(frame.rowCount, this.#start + ROWS_PER_TURN);
+      this.#reader ??= new RowReader(frame.columns, this.#int64);
+      const rows = this.#reader.read(frame, this.#start, end);
+      this.#start = end;
+      if (end === frame.rowCount) this.#release();
+      return rows;
+    } catch (error) {
+      this.#release();
+      this.#run.stop();
+      throw error;
+    }
+  }
+
+  async #nextFrame(): Promise<Frame | undefined> {
+    const frame = await this.#run.next();
+    this.#frame = frame;
+    this.#start = 0;
+    if (frame !== undefined) await this.#admit?.(frame, this.#reader?.rowCount ?? 0);
+    return frame;
+  }
+
+  #release(): void {
+    if (this.#frame !== undefined) releaseFrame(this.#frame);
+    this.#frame = undefined;
+  }
+}

@@ -1,0 +1,122 @@
+import { BoundaryError } from '../errors.js';
+import type { Cell, Side } from '../records/record.js';
+import type { Family, FamilyOptions, OpenCell, PlannedCell } from './workload.js';
+
+/** One way to do a workload of your own: it becomes one cell. */
+export interface LaneDefinition {
+  /** Short and in the words of this package where one fits: `row`, `columns`, `objects`, `batch`, ... */
+  readonly lane: string;
+  readonly side: Side;
+  /** Where the rows live, or what answers. */
+  readonly engine: string;
+  /** What the tables call it: the function or client that is measured. */
+  readonly variant: string;
+  readonly flavor?: 'sync' | 'async';
+  /** The lane of the side `rust` that this one is compared with, where you have one. */
+  readonly rustLane?: string;
+  /** The lane gets fewer rows than others where it is too slow for more. */
+  readonly maxRows?: number;
+  /** Why the lane can't run here, where that is known. */
+  readonly skip?: string;
+}
+
+/** What a lane is opened with. */
+export interface LaneOptions extends Pick<FamilyOptions, 'engines'> {
+  /** The rows that each sample must move. */
+  readonly rows: number;
+}
+
+/** An open lane: `OpenCell`, whose `close` may be left out. */
+export type OpenLane = Omit<OpenCell, 'close'> & Partial<Pick<OpenCell, 'close'>>;
+
+/** A workload of your own, with the lanes to be compared. */
+export interface WorkloadDefinition<Lane extends LaneDefinition = LaneDefinition> {
+  /** The group of workloads it belongs to; the first part of its cells' ids. */
+  readonly family: string;
+  /** E.g. `insert.orders`. */
+  readonly name: string;
+  readonly description?: string;
+  /** The rows of a sample where the run names none. */
+  readonly rows: number;
+  /** The size of a row by the widths of its columns, for the tables' MB/sec. */
+  readonly bytesPerRow?: number;
+  readonly lanes: readonly Lane[];
+  /**
+   * Prepares a lane, untimed. Its `sample` brackets the lane's work with the stopwatch and returns what it read or, for a
+   * writer, what the engine then holds; it must equal `expected`, which you work out another way.
+   */
+  open(lane: Lane, options: LaneOptions): OpenLane | Promise<OpenLane>;
+}
+
+/**
+ * A workload of your own as a family, for `run({ families: [...] })`: its lanes are planned, interleaved, verified and
+ * reported like those of this package. A lane may carry properties of your own; `open` gets the lane as you gave it.
+ *
+ * Throws a `BoundaryError` with the code `BB_INVALID_ARGUMENT` where there is no lane, two lanes would be the same cell,
+ * or a number of rows makes no sense.
+ */
+export function defineWorkload<Lane extends LaneDefinition>(definition: WorkloadDefinition<Lane>): Family {
+  const { family, name, rows, lanes } = definition;
+  checkRows(rows, 'rows');
+  for (const lane of lanes) if (lane.maxRows !== undefined) checkRows(lane.maxRows, 'maxRows');
+  const byId = new Map(lanes.map((lane) => [cellId(definition, lane), lane]));
+  if (lanes.length === 0) throw invalid(`the workload ${name} has no lanes`);
+  if (byId.size < lanes.length) throw invalid(`two lanes of ${name} have the same lane, side, engine and flavor`);
+  return {
+    name: family,
+    description: definition.description ?? name,
+    defaultRows: rows,
+    plan: (options) => lanes.map((lane) => plannedLane(definition, lane, options.rows)),
+    open: async ({ engines }) => ({
+      versions: async () => ({}),
+      openCell: async ({ cell }) => {
+        const lane = byId.get(cell.id);
+        if (lane === undefined) throw invalid(`the workload ${name} has no cell ${cell.id}`);
+        const open = await definition.open(lane, { rows: cell.rows, engines });
+        return {
+          expected: open.expected,
+          sample: (stopwatch, signal) => open.sample(stopwatch, signal),
+          close: async () => open.close?.(),
+        };
+      },
+      close: async () => {},
+    }),
+  };
+}
+
+function plannedLane(definition: WorkloadDefinition, lane: LaneDefinition, rows: number): PlannedCell {
+  const { family, name, bytesPerRow } = definition;
+  const cellRows = Math.min(rows, lane.maxRows ?? rows);
+  const cell: Cell = {
+    id: cellId(definition, lane),
+    family,
+    workload: name,
+    lane: lane.lane,
+    side: lane.side,
+    ...(lane.flavor === undefined ? {} : { flavor: lane.flavor }),
+    variant: lane.variant,
+    engine: lane.engine,
+    rows: cellRows,
+    ...(bytesPerRow === undefined ? {} : { bytes: cellRows * bytesPerRow }),
+  };
+  return {
+    cell,
+    group: name,
+    ...(lane.rustLane === undefined ? {} : { rustLane: lane.rustLane }),
+    ...(lane.skip === undefined ? {} : { skip: lane.skip }),
+  };
+}
+
+function cellId({ family, name }: Pick<WorkloadDefinition, 'family' | 'name'>, lane: LaneDefinition): string {
+  const { lane: laneName, side, engine, flavor } = lane;
+  return [family, name, laneName, side, engine, ...(flavor === undefined ? [] : [flavor])].join('/');
+}
+
+function checkRows(rows: number, what: string): void {
+  if (!Number.isSafeInteger(rows) || rows < 1)
+    throw invalid(`${what} must be a whole number of 1 or more, not ${rows}`);
+}
+
+function invalid(message: string): BoundaryError {
+  return new BoundaryError('BB_INVALID_ARGUMENT', message);
+}
