@@ -73,6 +73,11 @@ export declare class FrameReader {
   get columns(): Array<ColumnSpec>
   /** The next frame, or null at the end. Frames come in the query's order, also to calls under way at once. */
   next(): Promise<ArrayBuffer | null>
+  /**
+   * The next frame if it is there already, null at the end, undefined when it must be waited for with `next`: saves
+   * the detour over other threads that a promise takes.
+   */
+  tryNext(): ArrayBuffer | null | undefined
   /** Ends the query; calls of `next` are then rejected with `BB_ABORTED`. */
   cancel(): void
 }

@@ -1,3 +1,5 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+
 import { addon, type Engine, type FrameReader } from '../addon.js';
 import { BoundaryError } from '../errors.js';
 import { Cancellation } from './cancellation.js';
@@ -70,7 +72,7 @@ export class QueryRun {
     if (this.#hasEnded) return undefined;
     try {
       const { reader, columns } = await this.#start();
-      const buffer = await reader.next();
+      const buffer = await nextBuffer(reader);
       // What arrives after the work was ended is not to be used.
       this.#cancellation!.assertWanted();
       if (buffer !== null) return new Frame(buffer, columns);
@@ -106,6 +108,13 @@ export class QueryRun {
     this.#hasEnded = true;
     this.#cancellation?.finish();
   }
+}
+
+/** A frame that is there already costs one turn of the event loop, which others get meanwhile, and no other thread. */
+async function nextBuffer(reader: FrameReader): Promise<ArrayBuffer | null> {
+  await nextTurn();
+  const buffer = reader.tryNext();
+  return buffer === undefined ? await reader.next() : buffer;
 }
 
 /** Gives a frame's memory back at once; its views become empty. */

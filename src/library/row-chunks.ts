@@ -9,7 +9,14 @@ import { type Row, RowReader } from './row-reader.js';
  * Rows built in one turn of the event loop: a few milliseconds of work, and few enough that the garbage collector finds
  * most of the rows before them dropped.
  */
-const ROWS_PER_TURN = 16_384;
+export const ROWS_PER_TURN = 16_384;
+
+export interface RowChunksOptions {
+  readonly int64: Int64Mode;
+  /** At most so many rows an array. */
+  readonly rowsPerTurn: number;
+  readonly admit?: AdmitFrame;
+}
 
 /** Called with each frame before its rows are built, and with the number of rows before it; may reject. */
 export type AdmitFrame = (frame: Frame, rowCount: number) => Promise<void>;
@@ -17,17 +24,15 @@ export type AdmitFrame = (frame: Frame, rowCount: number) => Promise<void>;
 /** The rows of a query in arrays, the event loop getting its turn between any two. Frames are released once they are read. */
 export class RowChunks {
   readonly #run: QueryRun;
-  readonly #int64: Int64Mode;
-  readonly #admit: AdmitFrame | undefined;
+  readonly #options: RowChunksOptions;
   #reader: RowReader | undefined;
   #frame: Frame | undefined;
   #start = 0;
   #last: Promise<unknown> = Promise.resolve();
 
-  constructor(run: QueryRun, int64: Int64Mode, admit?: AdmitFrame) {
+  constructor(run: QueryRun, options: RowChunksOptions) {
     this.#run = run;
-    this.#int64 = int64;
-    this.#admit = admit;
+    this.#options = options;
   }
 
   /** The next rows; undefined at the end. Calls under way at once get them in their order. */
@@ -50,8 +55,8 @@ export class RowChunks {
       if (this.#run.isCancelled) this.#release();
       const frame = this.#frame ?? (await this.#nextFrame());
       if (frame === undefined) return undefined;
-      const end = Math.min(frame.rowCount, this.#start + ROWS_PER_TURN);
-      this.#reader ??= new RowReader(frame.columns, this.#int64);
+      const end = Math.min(frame.rowCount, this.#start + this.#options.rowsPerTurn);
+      this.#reader ??= new RowReader(frame.columns, this.#options.int64);
       const rows = this.#reader.read(frame, this.#start, end);
       this.#start = end;
       if (end === frame.rowCount) this.#release();
@@ -67,7 +72,7 @@ export class RowChunks {
     const frame = await this.#run.next();
     this.#frame = frame;
     this.#start = 0;
-    if (frame !== undefined) await this.#admit?.(frame, this.#reader?.rowCount ?? 0);
+    if (frame !== undefined) await this.#options.admit?.(frame, this.#reader?.rowCount ?? 0);
     return frame;
   }
 

@@ -1,6 +1,6 @@
 import type { Int64Mode } from './cell-readers.js';
 import { type QueryHost, type QueryOptions, QueryRun } from './query-run.js';
-import { RowChunks } from './row-chunks.js';
+import { ROWS_PER_TURN, RowChunks } from './row-chunks.js';
 import type { Row } from './row-reader.js';
 import { assertFirstUse } from './single-use.js';
 import type { Column } from './table-definition.js';
@@ -43,7 +43,7 @@ class RowChunkIterator<T extends object> implements AsyncIterableIterator<T[], u
   readonly #source: RowChunks;
 
   constructor(run: QueryRun, int64: Int64Mode) {
-    this.#source = new RowChunks(run, int64);
+    this.#source = new RowChunks(run, { int64, rowsPerTurn: ROWS_PER_TURN });
   }
 
   [Symbol.asyncIterator](): this {

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 use boundary_bench_core::engine::{CancelToken, DEFAULT_BATCH_ROWS, Engine, QueryOptions};
 use boundary_bench_core::frame;
-use boundary_bench_core::lanes::reader::QueryReader;
+use boundary_bench_core::lanes::reader::{QueryReader, Ready};
 use boundary_bench_core::slab::Slab;
+use napi::bindgen_prelude::{Either3, Null, Undefined};
 use napi_derive::napi;
 
 use crate::buffers::{Handover, count};
@@ -72,6 +73,17 @@ impl FrameReader {
     #[napi(ts_return_type = "Promise<ArrayBuffer | null>")]
     pub async fn next(&self) -> napi::Result<Option<Handover<Slab>>> {
         Ok(self.reader.next().await.map_err(js)?.map(Handover))
+    }
+
+    /// The next frame if it is there already, null at the end, undefined when it must be waited for with `next`: saves
+    /// the detour over other threads that a promise takes.
+    #[napi(catch_unwind, ts_return_type = "ArrayBuffer | null | undefined")]
+    pub fn try_next(&self) -> napi::Result<Either3<Handover<Slab>, Null, Undefined>> {
+        Ok(match self.reader.try_next().map_err(js)? {
+            Ready::Result(frame) => Either3::A(Handover(frame)),
+            Ready::End => Either3::B(Null),
+            Ready::Pending => Either3::C(()),
+        })
     }
 
     /// Ends the query; calls of `next` are then rejected with `BB_ABORTED`.

@@ -31,6 +31,7 @@ export const measurementsFamily: Family = {
 interface Place {
   /** Versions of the software there. */
   readonly versions: Readonly<Record<string, string>>;
+  /** Opens a cell; its `rows` are those of its tables. */
   openCell(cell: Cell): Promise<OpenCell>;
   /** Drops the tables that no open cell needs. */
   unloadIdle(): Promise<void>;
@@ -55,11 +56,11 @@ class OpenMeasurements implements OpenFamily {
   }
 
   async openCell(planned: PlannedMeasurement): Promise<OpenCell> {
-    const { cell, group, target } = planned;
+    const { cell, tableRows, group, target } = planned;
     if (group !== this.#group) await this.#makeRoom();
     this.#group = group;
     const place = await this.#place(target ?? cell.engine);
-    return place.openCell(cell);
+    return place.openCell({ ...cell, rows: tableRows });
   }
 
   async close(): Promise<void> {

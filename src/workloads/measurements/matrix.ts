@@ -44,6 +44,7 @@ export interface MeasurementsMatrix {
   readonly timestampStart: number;
   readonly timestampStep: number;
   readonly batchRows: number;
+  readonly inputRows: number;
   readonly floatTolerance: number;
   /** What the engines of the addon can do. An engine that is not here lives in JavaScript, in the lane's own client. */
   readonly engines: Readonly<Record<string, { readonly sql: boolean }>>;

@@ -1,11 +1,15 @@
 import type { Cell } from '../../records/record.js';
 import type { FamilyOptions, PlannedCell } from '../workload.js';
+import { expectedOf } from './closed-forms.js';
 import { type LaneEntry, matrix, workloadEntry } from './matrix.js';
+import { splitRows } from './rows.js';
 
 export const FAMILY_NAME = 'measurements';
 
 /** A cell of this family, with the client of a `js` cell. */
 export interface PlannedMeasurement extends PlannedCell {
+  /** The rows of its tables together; a query that filters or groups moves fewer over the boundary. */
+  readonly tableRows: number;
   readonly target?: string;
 }
 
@@ -34,7 +38,8 @@ type Dimensions = Required<Pick<Cell, 'workload' | 'engine' | 'flavor' | 'worker
 
 function plannedCell(lane: LaneEntry, { workload, engine, flavor, workers, rows }: Dimensions): PlannedMeasurement {
   const { side, target, rustLane } = lane;
-  const cellRows = Math.min(rows, lane.maxRows ?? rows);
+  const tableRows = Math.min(rows, lane.maxRows ?? rows);
+  const cellRows = expectedOf(workload, splitRows(tableRows, workers)).rows;
   const place = target === undefined || target === engine ? [engine] : [engine, target];
   const skip = skipReason(workload, engine);
   return {
@@ -51,6 +56,7 @@ function plannedCell(lane: LaneEntry, { workload, engine, flavor, workers, rows 
       rows: cellRows,
       bytes: cellRows * matrix.bytesPerRow,
     },
+    tableRows,
     group: groupOf(workload, engine),
     ...(rustLane === undefined ? {} : { rustLane }),
     ...(target === undefined ? {} : { target }),

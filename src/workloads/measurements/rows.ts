@@ -19,6 +19,9 @@ const {
 /** The rows of one batch. */
 export const BATCH_ROWS = matrix.batchRows;
 
+/** The rows of one piece of a writer's input, which is made while the clock is paused. */
+export const INPUT_ROWS = matrix.inputRows;
+
 const TWO_TO_32 = 2 ** 32;
 
 /** Consecutive rows, by index. */

@@ -13,6 +13,17 @@ use crate::{Error, Result};
 /// How many results wait for the reader at most.
 const AHEAD: usize = 2;
 
+/// What [`QueryReader::try_next`] found.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Ready<T> {
+    /// The next result.
+    Result(T),
+    /// The end of the results.
+    End,
+    /// Nothing yet.
+    Pending,
+}
+
 /// The results of a query, each made by a function of the lane from one batch. Dropping it ends the query.
 pub struct QueryReader<T> {
     options: QueryOptions,
@@ -75,10 +86,23 @@ impl<T: Send + 'static> QueryReader<T> {
     /// # Errors
     /// [`Error::Cancelled`], [`Error::Engine`], and what the transform returns.
     pub async fn next(&self) -> Result<Option<T>> {
-        if self.options.cancel.is_cancelled() {
-            return Err(Error::Cancelled);
-        }
+        self.options.cancel.check()?;
         self.receiver.lock().await.recv().await.transpose()
+    }
+
+    /// The next result if it is there already, without waiting. [`Ready::Pending`] when it is not, or when another call
+    /// waits for it.
+    ///
+    /// # Errors
+    /// As [`QueryReader::next`].
+    pub fn try_next(&self) -> Result<Ready<T>> {
+        self.options.cancel.check()?;
+        let Ok(mut receiver) = self.receiver.try_lock() else { return Ok(Ready::Pending) };
+        match receiver.try_recv() {
+            Ok(result) => result.map(Ready::Result),
+            Err(mpsc::error::TryRecvError::Empty) => Ok(Ready::Pending),
+            Err(mpsc::error::TryRecvError::Disconnected) => Ok(Ready::End),
+        }
     }
 
     /// As [`QueryReader::next`], holding this thread. Not to be called on a thread of an async runtime.
