@@ -15,3 +15,16 @@ export type { RowInput } from './library/row-stager.js';
 export type { RowStream } from './library/row-stream.js';
 export { SqlType, type ColumnKind } from './library/sql-type.js';
 export { type Column, type ColumnOptions, TableDefinition } from './library/table-definition.js';
+export { type RunOptions, run } from './run.js';
+export type { RunResult } from './runner/run.js';
+export type { RunEvent } from './runner/events.js';
+export type { Cell, Checksum, Comparison, CompletedRecord, Run, RunRecord, Sample, Side } from './records/record.js';
+export { renderRunMarkdown, renderRunTerminal } from './report/run-report.js';
+export {
+  type LaneDefinition,
+  type LaneOptions,
+  type OpenLane,
+  type WorkloadDefinition,
+  defineWorkload,
+} from './workloads/define.js';
+export type { Family, OpenCell, OpenFamily, PlannedCell, Stopwatch } from './workloads/workload.js';

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 import { loadFamilies } from '../workloads/registry.js';
 import { runCli } from './cli.js';
-import { loadNativeBuild, nativeResources } from './native-build.js';
+import { loadNativeBuild, nativeResources } from '../native-build.js';
 
 // Set, not exited with: what was printed must reach its reader first.
 process.exitCode = await runCli(process.argv.slice(2), {

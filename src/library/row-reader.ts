@@ -90,7 +90,9 @@ function buildSource(columns: readonly Column[], int64: Int64Mode, withNulls: re
   );
   const fields = columns.map((column, index) => {
     const value = isPlain(column, int64) ? `c${index}[i]` : `r${index}(i)`;
-    const isNullAt = withNulls[index] ? `n${index} !== null && (n${index}[i >> 3] & (1 << (i & 7))) === 0 ? null : ` : '';
+    const isNullAt = withNulls[index]
+      ? `n${index} !== null && (n${index}[i >> 3] & (1 << (i & 7))) === 0 ? null : `
+      : '';
     return `${literalKey(column.name)}: ${isNullAt}${value},`;
   });
   return `${setUp.join('\n')}

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::ptr::NonNull;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use arrow_buffer::Buffer;
+use arrow_buffer::{ArrowNativeType, Buffer, ToByteSlice};
 
 /// The alignment that Arrow recommends for buffers, in bytes.
 pub const BUFFER_ALIGNMENT: usize = 64;
@@ -86,6 +86,50 @@ impl Drop for Slab {
             // SAFETY: allocated in `allocate_fresh` with the same layout, and nobody else has it.
             unsafe { dealloc(memory.0.as_ptr(), layout(self.capacity)) };
         }
+    }
+}
+
+/// A buffer that is filled from its start, and grows.
+pub struct SlabBuffer {
+    slab: Slab,
+    /// The bytes filled so far.
+    filled: usize,
+}
+
+impl SlabBuffer {
+    /// An empty buffer with room for `capacity` bytes.
+    #[must_use]
+    pub fn with_capacity(capacity: usize) -> Self {
+        Self { slab: Slab::allocate(capacity), filled: 0 }
+    }
+
+    /// Appends values.
+    pub fn extend_from_slice<T: ArrowNativeType>(&mut self, values: &[T]) {
+        let bytes = values.to_byte_slice();
+        let end = self.filled + bytes.len();
+        if end > self.slab.length {
+            self.grow(end);
+        }
+        self.slab.as_mut_slice()[self.filled..end].copy_from_slice(bytes);
+        self.filled = end;
+    }
+
+    /// Appends one value.
+    pub fn push<T: ArrowNativeType>(&mut self, value: T) {
+        self.extend_from_slice(&[value]);
+    }
+
+    #[cold]
+    fn grow(&mut self, needed: usize) {
+        let mut larger = Slab::allocate(needed.max(2 * self.slab.length));
+        larger.as_mut_slice()[..self.filled].copy_from_slice(&self.slab.as_slice()[..self.filled]);
+        self.slab = larger;
+    }
+
+    /// What was filled, as an Arrow buffer.
+    #[must_use]
+    pub fn finish(self) -> Buffer {
+        Arc::new(self.slab).buffer(0, self.filled)
     }
 }
 
@@ -176,6 +220,15 @@ mod tests {
         let third = Slab::allocate(length + 5);
         assert_eq!(third.as_ptr(), address);
         assert_eq!(third.as_slice().len(), length + 5);
+    }
+
+    #[test]
+    fn a_buffer_grows_and_keeps_what_it_holds() {
+        let mut buffer = SlabBuffer::with_capacity(0);
+        let values = (0..5000_i64).collect::<Vec<_>>();
+        buffer.extend_from_slice(&values[..7]);
+        values[7..].iter().for_each(|value| buffer.push(*value));
+        assert_eq!(buffer.finish().typed_data::<i64>(), values);
     }
 
     #[test]

@@ -9,12 +9,13 @@ use arrow_array::types::{
 };
 use arrow_array::{ArrayRef, BinaryArray, BooleanArray, PrimitiveArray, StringArray};
 use arrow_buffer::{
-    ArrowNativeType, BooleanBuffer, BooleanBufferBuilder, Buffer, MutableBuffer, NullBuffer, NullBufferBuilder,
-    OffsetBuffer, ScalarBuffer,
+    ArrowNativeType, BooleanBuffer, BooleanBufferBuilder, Buffer, NullBuffer, NullBufferBuilder, OffsetBuffer,
+    ScalarBuffer,
 };
 
 use super::unusable;
 use super::vector::{Layout, Mapping, StringValue, Vector};
+use crate::slab::SlabBuffer;
 use crate::table::SqlType;
 use crate::{Error, Result};
 
@@ -28,7 +29,7 @@ const DECIMAL_38_END: i128 = 10_i128.pow(38);
 pub(super) type Misfit = (usize, &'static str);
 
 enum Store {
-    Fixed(MutableBuffer),
+    Fixed(SlabBuffer),
     Bits(BooleanBufferBuilder),
     Bytes { offsets: Vec<i32>, data: Vec<u8> },
 }
@@ -45,7 +46,7 @@ impl ColumnBuilder {
     pub(super) fn new(mapping: Mapping, rows: usize) -> Self {
         let store = match mapping.sql_type.fixed_width() {
             _ if mapping.sql_type == SqlType::Bool => Store::Bits(BooleanBufferBuilder::new(rows)),
-            Some(width) => Store::Fixed(MutableBuffer::new(rows * width)),
+            Some(width) => Store::Fixed(SlabBuffer::with_capacity(rows * width)),
             None => {
                 let mut offsets = Vec::with_capacity(rows + 1);
                 offsets.push(0);
@@ -109,7 +110,7 @@ impl ColumnBuilder {
                     Arc::new(BinaryArray::try_new(offsets, data, nulls).map_err(unusable)?)
                 });
             }
-            Store::Fixed(buffer) => Buffer::from(buffer),
+            Store::Fixed(buffer) => buffer.finish(),
         };
         Ok(match self.mapping.sql_type {
             SqlType::SmallInt => Arc::new(primitive::<Int16Type>(buffer, nulls)?),
@@ -134,7 +135,7 @@ fn primitive<T: ArrowPrimitiveType>(buffer: Buffer, nulls: Option<NullBuffer>) -
 }
 
 fn append_fixed(
-    buffer: &mut MutableBuffer,
+    buffer: &mut SlabBuffer,
     mapping: Mapping,
     vector: Vector<'_>,
     rows: Range<usize>,
@@ -175,8 +176,10 @@ fn micros(value: i64, factor: i64) -> Option<i64> {
     if value == i64::MAX || value == -i64::MAX { Some(value) } else { value.checked_mul(factor) }
 }
 
-fn widen<S: Copy, T: ArrowNativeType>(buffer: &mut MutableBuffer, values: &[S], convert: impl Fn(S) -> T) {
-    buffer.extend(values.iter().map(|value| convert(*value)));
+fn widen<S: Copy, T: ArrowNativeType>(buffer: &mut SlabBuffer, values: &[S], convert: impl Fn(S) -> T) {
+    for value in values {
+        buffer.push(convert(*value));
+    }
 }
 
 /// Appends values that may not fit; behind a null is zero.
@@ -184,7 +187,7 @@ fn widen<S: Copy, T: ArrowNativeType>(buffer: &mut MutableBuffer, values: &[S], 
 /// # Safety
 /// As [`Vector::values`].
 unsafe fn convert<T: ArrowNativeType>(
-    buffer: &mut MutableBuffer,
+    buffer: &mut SlabBuffer,
     vector: Vector<'_>,
     rows: Range<usize>,
     convert: impl Fn(T) -> Option<T>,
