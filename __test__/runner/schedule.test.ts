@@ -155,4 +155,20 @@ describe('measureInterleaved', () => {
     expect(cells.map((cell) => cell.count('sample'))).toEqual([1, 1]);
     expect(cells.flatMap(({ endings }) => endings)).toEqual([]);
   });
+
+  it('finishes the cells that have their minimum of samples when the signal aborts', async () => {
+    const controller = new AbortController();
+    // They never get steady: the spread of 1 and 2 is too wide.
+    const cells = ['A', 'B'].map((name) => new ScriptedCell(name, [1, 1, 2, 1, 2, 1, 2, 1, 2]));
+    const [first, second] = cells as [ScriptedCell, ScriptedCell];
+    const execute = second.execute.bind(second);
+    second.execute = async (phase) => {
+      const execution = await execute(phase);
+      if (first.count('sample') === policy.minimumSamples) controller.abort();
+      return execution;
+    };
+    await measureInterleaved(cells, { ...policy, budgetSeconds: 1000 }, controller.signal);
+    expect(first.endings).toEqual(['interrupted']);
+    expect(second.endings).toEqual(second.count('sample') >= policy.minimumSamples ? ['interrupted'] : []);
+  });
 });

@@ -49,8 +49,11 @@ export interface Execution {
   readonly elapsedSeconds: number;
 }
 
-/** Why a cell left the rotation; `failed` when it could not be executed. */
-export type Ending = 'steady' | 'enough' | 'budget' | 'failed';
+/**
+ * Why a cell left the rotation; `interrupted` when the run was aborted and it had its minimum of samples, `failed` when
+ * it could not be executed.
+ */
+export type Ending = 'steady' | 'enough' | 'budget' | 'interrupted' | 'failed';
 
 /** A cell as the schedule sees it. */
 export interface Contestant {
@@ -63,7 +66,7 @@ export interface Contestant {
 /**
  * Runs the cells of one group: warms each up, then takes samples in turn, A B C, C B A, A B C, ..., so that a drift of
  * the machine falls on all alike. A cell leaves the rotation when it is finished. Once `signal` aborts nothing more is
- * executed, and cells that were not finished are not told.
+ * executed: cells that have their minimum of samples are finished with those, and the others are not told.
  */
 export async function measureInterleaved(
   contestants: readonly Contestant[],
@@ -78,10 +81,18 @@ export async function measureInterleaved(
     }
   }
   for (const entry of rotation(entries, isFinished)) {
-    if (signal?.aborted) return;
+    if (signal?.aborted) return finishEarly(entries, policy);
     await executeOnce(entry, 'sample', signal);
     const ending = endingOf(entry.progress, policy);
     if (ending !== undefined && !isFinished(entry)) await finish(entry, ending);
+  }
+}
+
+/** An interruption loses no cell that could have been finished. */
+async function finishEarly(entries: readonly Entry[], { minimumSamples }: SamplingPolicy): Promise<void> {
+  for (const entry of entries) {
+    const isEnough = entry.progress.sampleSeconds.length >= minimumSamples;
+    if (!isFinished(entry) && isEnough) await finish(entry, 'interrupted');
   }
 }
 

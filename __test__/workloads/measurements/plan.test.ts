@@ -29,6 +29,18 @@ describe('the plan of the family', () => {
     expect(byId.get('measurements/insert.bulk/staged-row/napi/memory/async/w2')?.rows).toBe(rows);
   });
 
+  it('counts the rows that cross, and spares slow lanes no row that does not', () => {
+    const planned = planMeasurements({ rows: 10_000_000, workers: 2 });
+    const rowsOf = (id: string): unknown => {
+      const found = planned.find(({ cell }) => cell.id === `measurements/${id}`);
+      return [found?.cell.rows, found?.tableRows];
+    };
+    expect(rowsOf('query.full_scan/objects/js/embedded/duckdb-node-api/async/w1')).toEqual([1_000_000, 1_000_000]);
+    expect(rowsOf('query.filtered/objects/js/embedded/duckdb-node-api/async/w1')).toEqual([1_000_000, 10_000_000]);
+    expect(rowsOf('query.aggregation/objects/js/embedded/duckdb-node-api/async/w1')).toEqual([10, 10_000_000]);
+    expect(rowsOf('query.aggregation/objects/napi/embedded/async/w2')).toEqual([20, 10_000_000]);
+  });
+
   it('interleaves all sides and lanes of a workload on an engine, tables in JavaScript with bare memory', () => {
     const planned = planMeasurements({ rows: 1000, workers: 2 });
     const groups = new Map<string, Set<string>>();
