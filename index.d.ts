@@ -9,7 +9,7 @@
  */
 export declare const __napiBindingTarget: 'native' | 'wasm32-wasi' | 'wasm32-wasip1'
 
-/** Cancels the queries and commands that it was given to. */
+/** Cancels the query or the command that it was given to. Each takes one of its own: a query that ends cancels its own. */
 export declare class Cancel {
   /** A canceller of nothing yet. */
   constructor()
@@ -32,7 +32,7 @@ export declare class Engine {
   /** Whether it runs SQL; otherwise only `SELECT <columns> FROM <table>` works. */
   get sql(): boolean
   /** Creates a table. */
-  createTable(table: TableSpec, mode: CreateMode): Promise<undefined>
+  createTable(table: TableSpec, mode: CreateMode): Promise<void>
   /** The definition of a table. */
   describeTable(name: string): Promise<TableSpec>
   /** The names of all tables, sorted. */
@@ -71,7 +71,10 @@ export declare class Engine {
 export declare class FrameReader {
   /** The result's columns. */
   get columns(): Array<ColumnSpec>
-  /** The next frame, or null at the end. Frames come in the query's order, also to calls under way at once. */
+  /**
+   * The next frame, or null at the end. Frames come in the query's order to calls one after the other; which of
+   * several calls under way at once gets which frame is left open.
+   */
   next(): Promise<ArrayBuffer | null>
   /**
    * The next frame if it is there already, null at the end, undefined when it must be waited for with `next`: saves
@@ -99,7 +102,7 @@ export declare class NaiveInserter {
 
 /** A query's result as arrays of objects, built by Node-API value by value: the naive lane. */
 export declare class NaiveReader {
-  /** The rows of the next batch, or null at the end. */
+  /** The rows of the next batch, or null at the end. Calls under way at once as for `FrameReader.next`. */
   next(): Promise<Array<Record<string, unknown>> | null>
   /** As `FrameReader.cancel`. */
   cancel(): void

@@ -203,20 +203,6 @@ test('a whole run on a terminal', () => {
 
     † The two were measured at different numbers of rows; their rows per second are compared.
 
-    Where the time went
-
-    Workload           Variant                            Time (s)  CPU user (s)  CPU sys (s)  Main thread (s)  GC (s)  Longest stall (ms)  Peak RSS
-    ─────────────────  ─────────────────────────────────  ────────  ────────────  ───────────  ───────────────  ──────  ──────────────────  ────────
-    insert.bulk        sync RowWriter                        0.400         0.300        0.100            0.200   0.050                 6.0   260 MiB
-    insert.bulk        sync column slices                    0.310         0.232        0.077            0.155   0.039                 6.0   260 MiB
-    insert.bulk        async column slices × 2               0.200         0.150        0.050            0.100   0.025                 6.0   260 MiB
-    insert.bulk        napi · each value crosses (naive)     0.800         0.600        0.200            0.400   0.100                 6.0   260 MiB
-    insert.bulk        napi · RowInserter.addRow             0.430         0.323        0.107            0.215   0.054                 6.0   260 MiB
-    insert.bulk        napi · RowInserter.addColumns         0.312         0.234        0.078            0.156   0.039                 6.0   260 MiB
-    insert.bulk        napi · RowInserter.addColumns × 2     0.250         0.188        0.063            0.125   0.031                 6.0   260 MiB
-    query.aggregation  napi · executeQueryColumnar           0.033         0.025        0.008            0.017   0.004                 6.0   260 MiB
-    query.aggregation  js · @duckdb/node-api columns         0.033         0.025        0.008            0.017   0.004                 6.0   260 MiB
-
     Engine: memory
     --------------
 
@@ -239,13 +225,6 @@ test('a whole run on a terminal', () => {
     ───────────────  ────────  ────────────────────────────  ──────────────────────────────────────  ───────────  ────────────  ───────────
     query.full_scan  columnar  sync column slices — 167 M/s  napi · executeQueryColumnar — 83.3 M/s        0.50×     0.49–0.52  Node slower
 
-    Where the time went
-
-    Workload         Variant                      Time (s)  CPU user (s)  CPU sys (s)  Main thread (s)  GC (s)  Longest stall (ms)  Peak RSS
-    ───────────────  ───────────────────────────  ────────  ────────────  ───────────  ───────────────  ──────  ──────────────────  ────────
-    query.full_scan  sync column slices              0.060         0.045        0.015            0.030   0.007                 6.0   260 MiB
-    query.full_scan  napi · executeQueryColumnar     0.120         0.090        0.030            0.060   0.015                 6.0   260 MiB
-
     Engine: apache-arrow
     --------------------
 
@@ -261,12 +240,6 @@ test('a whole run on a terminal', () => {
     ───────────────  ────────  ──────────────────────────────────────  ───────────────────────────────────────  ───────────  ────────────  ───────────
     query.full_scan  columnar  sync column slices on memory — 167 M/s  js · apache-arrow column loop — 200 M/s        1.20×     1.16–1.24  Node faster
 
-    Where the time went
-
-    Workload         Variant                        Time (s)  CPU user (s)  CPU sys (s)  Main thread (s)  GC (s)  Longest stall (ms)  Peak RSS
-    ───────────────  ─────────────────────────────  ────────  ────────────  ───────────  ───────────────  ──────  ──────────────────  ────────
-    query.full_scan  js · apache-arrow column loop     0.050         0.038        0.013            0.025   0.006                 6.0   260 MiB
-
     Engine: redis
     -------------
 
@@ -275,12 +248,6 @@ test('a whole run on a terminal', () => {
     mget, napi · client.mget    2.20 M/s   82 µs  242 µs    110        4  100%
 
     - mget on redis: from Node use client.mget (2.20 M rows/s).
-
-    Where the time went
-
-    Workload  Variant             Time (s)  CPU user (s)  CPU sys (s)  Main thread (s)  GC (s)  Longest stall (ms)  Peak RSS
-    ────────  ──────────────────  ────────  ────────────  ───────────  ───────────────  ──────  ──────────────────  ────────
-    mget      napi · client.mget     0.050         0.038        0.013            0.025   0.006                 6.0   260 MiB
 
     Failed and skipped
     ------------------

@@ -43,7 +43,10 @@ test('the stand-alone program does what the suite does inside Node', { timeout: 
     const printed = execFileSync(program, [...options, '--workload', workload, '--lane', lane, '--flavor', 'sync'], {
       encoding: 'utf8',
     });
-    const alone = printed.trim().split('\n').map((line) => JSON.parse(line) as Sample);
+    const alone = printed
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line) as Sample);
     const inside: Sample[] = [];
     const table = workload === 'insert.bulk' ? 'inserted' : 'measurements';
     for (let sample = 0; sample < SAMPLES; sample += 1) {

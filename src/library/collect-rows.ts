@@ -29,7 +29,8 @@ export async function collectRows(host: QueryHost, sql: string, options: QueryOp
  */
 function joinChunks(chunks: Row[][]): Row[] {
   if (chunks.length === 1) return chunks[0]!;
-  const rows = new Array<Row>(chunks.reduce((total, chunk) => total + chunk.length, 0));
+  const rows: Row[] = [];
+  rows.length = chunks.reduce((total, chunk) => total + chunk.length, 0);
   let end = 0;
   for (const chunk of chunks) {
     for (const row of chunk) rows[end++] = row;

@@ -21,7 +21,7 @@ export function adviceFor(run: Run, engine: string): string[] {
 
 /** `cells`: the completed Node cells of one workload on one engine, with any number of workers. */
 function adviceOnWorkload(run: Run, cells: readonly CompletedRecord[]): string[] {
-  const contests = groupBy(cells, contestOf).sort((a, b) => workersOf(a[0]) - workersOf(b[0]));
+  const contests = groupBy(cells, contestOf).toSorted((a, b) => workersOf(a[0]) - workersOf(b[0]));
   const [first, ...wider] = contests;
   const rivals = largestOfEach(first ?? []);
   const best = recommended(rivals);
@@ -148,7 +148,7 @@ function moreWorkers(best: CompletedRecord, wider: readonly (readonly CompletedR
 function fromHowManyRows(best: CompletedRecord, contest: readonly CompletedRecord[]): string {
   const bySize = groupBy(contest, (record) => String(record.rows))
     .filter((cells) => cells.length > 1 && cells.some((record) => identityOf(record) === identityOf(best)))
-    .sort((a, b) => b[0]!.rows - a[0]!.rows);
+    .toSorted((a, b) => b[0]!.rows - a[0]!.rows);
   if (bySize.length < 2) return '';
   const lost = bySize.findIndex((cells) => identityOf(recommended(cells)!) !== identityOf(best));
   const smallest = bySize.at(lost === -1 ? -1 : lost - 1)![0]!.rows;

@@ -4,7 +4,7 @@
  * and Excel use by default. Throws a `RangeError` where there is no value or `p` is outside 0 to 1.
  */
 export function quantile(values: ArrayLike<number>, p: number): number {
-  return quantileOfSorted(Float64Array.from(values).sort(), p);
+  return quantileOfSorted(Float64Array.from(values).toSorted(), p);
 }
 
 /** As `quantile`, of values already in ascending order, which it neither copies nor checks. */
@@ -26,6 +26,6 @@ export function median(values: ArrayLike<number>): number {
 
 /** The distance between the first and the third quartile. */
 export function interquartileRange(values: ArrayLike<number>): number {
-  const sorted = Float64Array.from(values).sort();
+  const sorted = Float64Array.from(values).toSorted();
   return quantileOfSorted(sorted, 0.75) - quantileOfSorted(sorted, 0.25);
 }

@@ -53,7 +53,7 @@ describe('every cell does its work', () => {
   });
   afterAll(() => family.close());
 
-  const runnable = measurementsFamily.plan(options).filter(({ skip }) => skip === undefined);
+  const runnable = planMeasurements(options).filter(({ skip }) => skip === undefined);
   it.each(runnable.map((planned) => [planned.cell.id, planned] as const))('%s', async (_, planned) => {
     await expect(check(family, planned)).resolves.toBeUndefined();
   });

@@ -4,7 +4,7 @@ use std::ptr;
 
 use boundary_bench_core::slab::Slab;
 use napi::bindgen_prelude::{ArrayBuffer, JsObjectValue, Object, ToNapiValue, Unknown};
-use napi::{Env, JsValue, check_status, sys};
+use napi::{Env, JsValue, sys};
 use napi_derive::napi;
 
 use crate::errors::invalid;
@@ -14,18 +14,24 @@ use crate::errors::invalid;
 pub struct Handover<T>(pub T);
 
 /// Memory at a fixed place for as long as its owner lives.
-pub trait FixedMemory: 'static {
+///
+/// # Safety
+/// What `parts` returns is initialised, stays where it is when the owner is moved, and is reached by nobody else until
+/// the owner is dropped.
+pub unsafe trait FixedMemory: 'static {
     /// Where the memory starts, and its length in bytes.
     fn parts(&mut self) -> (*mut u8, usize);
 }
 
-impl FixedMemory for Slab {
+// SAFETY: a slab owns its memory alone, and holds a pointer to it.
+unsafe impl FixedMemory for Slab {
     fn parts(&mut self) -> (*mut u8, usize) {
         (self.as_ptr(), self.as_slice().len())
     }
 }
 
-impl FixedMemory for Vec<u8> {
+// SAFETY: as for a slab.
+unsafe impl FixedMemory for Vec<u8> {
     fn parts(&mut self) -> (*mut u8, usize) {
         (self.as_mut_ptr(), self.len())
     }
@@ -68,20 +74,26 @@ pub fn release_frame(env: Env, buffer: Unknown<'_>) -> napi::Result<()> {
     if status == sys::Status::napi_ok { Ok(()) } else { Err(invalid("the buffer can't be detached")) }
 }
 
-/// The elements of an array, read before any of their memory is looked at: reading an element may run a getter, which
-/// could detach the memory of another.
-pub fn elements<'env>(array: &Object<'env>) -> napi::Result<Vec<Unknown<'env>>> {
+/// The elements of an array of so many, read before any of their memory is looked at: reading an element may run a
+/// getter, which could detach the memory of another.
+pub fn elements<'env>(array: &Object<'env>, expected: usize) -> napi::Result<Vec<Unknown<'env>>> {
     if !array.is_array()? {
         return Err(invalid("expected an array"));
     }
-    (0..array.get_array_length()?).map(|index| array.get_element(index)).collect()
+    // Before they are read, since the array may be an empty one of four billion elements.
+    let length = array.get_array_length()?;
+    if length as usize != expected {
+        return Err(invalid(format!("expected an array of {expected} elements, not of {length}")));
+    }
+    (0..length).map(|index| array.get_element(index)).collect()
 }
 
-/// The bytes of a `Uint8Array`, without a copy; empty if its buffer is detached.
+/// The bytes of a `Uint8Array`, without a copy; empty if its buffer is detached. The error says what is wrong with the
+/// value.
 ///
 /// # Safety
 /// The slice is valid until JavaScript runs again.
-pub unsafe fn bytes_of<'a>(env: Env, value: &Unknown<'_>) -> napi::Result<&'a [u8]> {
+pub unsafe fn view_of<'a>(env: Env, value: &Unknown<'_>) -> Result<&'a [u8], &'static str> {
     let mut kind = 0;
     let mut length = 0;
     let mut data = ptr::null_mut();
@@ -89,33 +101,46 @@ pub unsafe fn bytes_of<'a>(env: Env, value: &Unknown<'_>) -> napi::Result<&'a [u
     let mut offset = 0;
     let mut is_typed_array = false;
     let mut is_unshared = false;
-    // SAFETY: the handles are those of the call under way and the out-pointers are valid for writing.
+    // SAFETY: the handles are those of the call under way and the out-pointers are valid for writing. Each call that
+    // fails leaves a value behind that is refused below.
     unsafe {
-        check_status!(sys::napi_is_typedarray(env.raw(), value.raw(), &raw mut is_typed_array))?;
+        sys::napi_is_typedarray(env.raw(), value.raw(), &raw mut is_typed_array);
         if is_typed_array {
-            check_status!(sys::napi_get_typedarray_info(
+            let status = sys::napi_get_typedarray_info(
                 env.raw(),
                 value.raw(),
                 &raw mut kind,
                 &raw mut length,
                 &raw mut data,
                 &raw mut buffer,
-                &raw mut offset
-            ))?;
-            check_status!(sys::napi_is_arraybuffer(env.raw(), buffer, &raw mut is_unshared))?;
+                &raw mut offset,
+            );
+            is_typed_array = status == sys::Status::napi_ok;
+        }
+        if is_typed_array {
+            sys::napi_is_arraybuffer(env.raw(), buffer, &raw mut is_unshared);
         }
     }
     if !is_typed_array || kind != sys::TypedarrayType::uint8_array {
-        return Err(invalid("expected a Uint8Array"));
+        return Err("expected a Uint8Array");
     }
     if !is_unshared {
-        return Err(invalid("memory shared between threads can't be read safely; give a copy of it"));
+        return Err("memory shared between threads can't be read safely; give a copy of it");
     }
     if length == 0 || data.is_null() {
         return Ok(&[]);
     }
     // SAFETY: Node-API says that `length` bytes are there, and no JavaScript runs before the caller is done.
     Ok(unsafe { std::slice::from_raw_parts(data.cast::<u8>().cast_const(), length) })
+}
+
+/// As [`view_of`], with an error for JavaScript.
+///
+/// # Safety
+/// As [`view_of`].
+pub unsafe fn bytes_of<'a>(env: Env, value: &Unknown<'_>) -> napi::Result<&'a [u8]> {
+    // SAFETY: the caller's promise.
+    unsafe { view_of(env, value) }.map_err(invalid)
 }
 
 /// As [`bytes_of`], where null and undefined are `None`.

@@ -4,16 +4,17 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, PoisonError, Weak};
 
-use boundary_bench_core::engine::{self as engines, CreateMode as CoreCreateMode, Engine as CoreEngine};
+use boundary_bench_core::engine::{self as engines, CancelToken, CreateMode as CoreCreateMode, Engine as CoreEngine};
 use boundary_bench_core::lanes::ipc;
 use boundary_bench_core::table::TableDefinition;
 use boundary_bench_core::{Error, Result};
 use napi::Env;
-use napi::bindgen_prelude::{AsyncBlock, AsyncBlockBuilder};
+use napi::bindgen_prelude::{AsyncBlock, ToNapiValue};
 use napi_derive::napi;
 
 use crate::buffers::Handover;
-use crate::errors::{blocking, invalid, js};
+use crate::errors::{blocking, invalid, js, promise};
+use crate::in_flight::InFlight;
 use crate::inserter::{NaiveInserter, RawInserter};
 use crate::reader::{Cancel, FrameReader, NaiveReader, query_options};
 use crate::table::TableSpec;
@@ -36,11 +37,13 @@ pub enum CreateMode {
 #[napi]
 pub struct Engine {
     engine: Mutex<Option<Arc<dyn CoreEngine>>>,
+    /// What was started here and has not answered yet.
+    in_flight: InFlight,
 }
 
 impl Engine {
     fn of(engine: Arc<dyn CoreEngine>) -> Self {
-        Self { engine: Mutex::new(Some(engine)) }
+        Self { engine: Mutex::new(Some(engine)), in_flight: InFlight::default() }
     }
 
     pub(crate) fn get(&self) -> napi::Result<Arc<dyn CoreEngine>> {
@@ -49,12 +52,35 @@ impl Engine {
     }
 
     /// Runs blocking work on the engine, off the event loop.
-    async fn run<T: Send + 'static>(
+    fn run<T: ToNapiValue + Send + 'static>(
         &self,
+        env: Env,
         work: impl FnOnce(&Arc<dyn CoreEngine>) -> Result<T> + Send + 'static,
-    ) -> napi::Result<T> {
-        let engine = self.get()?;
-        blocking(move || work(&engine)).await
+    ) -> napi::Result<AsyncBlock<T>> {
+        let engine = self.get();
+        promise(env, async move {
+            let engine = engine?;
+            blocking(move || work(&engine)).await
+        })
+    }
+
+    /// Runs work that may take as long as a query does, off the event loop.
+    fn run_until_cancelled<T, F>(
+        &self,
+        env: Env,
+        token: &CancelToken,
+        work: impl FnOnce(Arc<dyn CoreEngine>) -> F + Send + 'static,
+    ) -> napi::Result<AsyncBlock<T>>
+    where
+        T: ToNapiValue + Send + 'static,
+        F: Future<Output = napi::Result<T>> + Send + 'static,
+    {
+        let engine = self.get();
+        let entry = self.in_flight.enter(token.clone());
+        promise(env, async move {
+            let _entry = entry;
+            work(engine?).await
+        })
     }
 }
 
@@ -108,7 +134,7 @@ impl Engine {
     }
 
     /// Creates a table.
-    #[napi(catch_unwind)]
+    #[napi(catch_unwind, ts_return_type = "Promise<void>")]
     pub fn create_table(&self, env: Env, table: TableSpec, mode: CreateMode) -> napi::Result<AsyncBlock<()>> {
         let table = TableDefinition::try_from(table)?;
         let mode = match mode {
@@ -116,35 +142,35 @@ impl Engine {
             CreateMode::Replace => CoreCreateMode::Replace,
             CreateMode::IfNotExists => CoreCreateMode::IfNotExists,
         };
-        let engine = self.get()?;
-        AsyncBlockBuilder::new(blocking(move || engine.create_table(&table, mode))).build(&env)
+        self.run(env, move |engine| engine.create_table(&table, mode))
     }
 
     /// The definition of a table.
-    #[napi]
-    pub async fn describe_table(&self, name: String) -> napi::Result<TableSpec> {
-        self.run(move |engine| engine.describe_table(&name)).await.map(TableSpec::from)
+    #[napi(catch_unwind)]
+    pub fn describe_table(&self, env: Env, name: String) -> napi::Result<AsyncBlock<TableSpec>> {
+        self.run(env, move |engine| engine.describe_table(&name).map(TableSpec::from))
     }
 
     /// The names of all tables, sorted.
-    #[napi]
-    pub async fn list_tables(&self) -> napi::Result<Vec<String>> {
-        self.run(|engine| engine.list_tables()).await
+    #[napi(catch_unwind)]
+    pub fn list_tables(&self, env: Env) -> napi::Result<AsyncBlock<Vec<String>>> {
+        self.run(env, |engine| engine.list_tables())
     }
 
     /// Drops a table; resolves to false if there was none.
-    #[napi]
-    pub async fn drop_table(&self, name: String) -> napi::Result<bool> {
-        self.run(move |engine| engine.drop_table(&name)).await
+    #[napi(catch_unwind)]
+    pub fn drop_table(&self, env: Env, name: String) -> napi::Result<AsyncBlock<bool>> {
+        self.run(env, move |engine| engine.drop_table(&name))
     }
 
     /// Runs commands that return no rows, in one transaction; resolves to the number of rows changed.
     #[napi(catch_unwind)]
     pub fn execute(&self, env: Env, sql: String, cancel: Option<&Cancel>) -> napi::Result<AsyncBlock<f64>> {
-        let engine = self.get()?;
         let token = cancel.map(|cancel| cancel.token.clone()).unwrap_or_default();
-        let rows = async move { blocking(move || engine.execute(&sql, &token)).await.map(|rows| rows as f64) };
-        AsyncBlockBuilder::new(rows).build(&env)
+        let theirs = token.clone();
+        self.run_until_cancelled(env, &token, |engine| async move {
+            blocking(move || engine.execute(&sql, &theirs)).await.map(|rows| rows as f64)
+        })
     }
 
     /// Begins an insert into the table `table.name`, which must have these columns.
@@ -169,7 +195,8 @@ impl Engine {
         cancel: Option<&Cancel>,
     ) -> napi::Result<AsyncBlock<FrameReader>> {
         let options = query_options(batch_rows, cancel)?;
-        AsyncBlockBuilder::new(FrameReader::start(self.get()?, sql, options)).build(&env)
+        let token = options.cancel.clone();
+        self.run_until_cancelled(env, &token, |engine| FrameReader::start(engine, sql, options))
     }
 
     /// As `query`, for the naive lane.
@@ -182,7 +209,8 @@ impl Engine {
         cancel: Option<&Cancel>,
     ) -> napi::Result<AsyncBlock<NaiveReader>> {
         let options = query_options(batch_rows, cancel)?;
-        AsyncBlockBuilder::new(NaiveReader::start(self.get()?, sql, options)).build(&env)
+        let token = options.cancel.clone();
+        self.run_until_cancelled(env, &token, |engine| NaiveReader::start(engine, sql, options))
     }
 
     /// Runs a query; resolves to its whole result as one Arrow IPC stream.
@@ -195,12 +223,11 @@ impl Engine {
         cancel: Option<&Cancel>,
     ) -> napi::Result<AsyncBlock<Handover<Vec<u8>>>> {
         let options = query_options(batch_rows, cancel)?;
-        let engine = self.get()?;
-        let bytes = async move {
+        let token = options.cancel.clone();
+        self.run_until_cancelled(env, &token, |engine| async move {
             let written = blocking(move || ipc::write_stream(engine.query(&sql, &options)?.as_mut())).await;
             written.map(Handover)
-        };
-        AsyncBlockBuilder::new(bytes).build(&env)
+        })
     }
 
     /// Lets go of the engine; does nothing the second time. Inserts and queries under way keep it until they end.

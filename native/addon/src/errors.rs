@@ -2,7 +2,8 @@
 
 use boundary_bench_core::error::catch_panic;
 use boundary_bench_core::{Error, Result};
-use napi::bindgen_prelude::spawn_blocking;
+use napi::Env;
+use napi::bindgen_prelude::{AsyncBlock, AsyncBlockBuilder, ToNapiValue, spawn_blocking};
 
 /// An error as JavaScript sees it. Node-API's error objects for promises have room for a text only, so the stable code
 /// leads it in brackets; the library over the addon makes it the error's `code`.
@@ -27,4 +28,15 @@ pub async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send
         Ok(result) => result.map_err(js),
         Err(error) => Err(to_js(&Error::Internal(error.to_string()))),
     }
+}
+
+/// A promise of what `work` resolves to.
+///
+/// All asynchronous methods go this way instead of being `async fn`s of `&self`: a thread of Node's that is terminated
+/// frees its objects at once, also those that a future still borrows. So a future owns all that it uses.
+pub fn promise<T: ToNapiValue + Send + 'static>(
+    env: Env,
+    work: impl Future<Output = napi::Result<T>> + Send + 'static,
+) -> napi::Result<AsyncBlock<T>> {
+    AsyncBlockBuilder::new(work).build(&env)
 }

@@ -9,19 +9,37 @@ use boundary_bench_core::lanes::inserter::Inserter;
 use boundary_bench_core::lanes::ipc::IpcReader;
 use boundary_bench_core::table::TableDefinition;
 use napi::Env;
-use napi::bindgen_prelude::{Object, Unknown};
+use napi::bindgen_prelude::{AsyncBlock, Object, Unknown};
 use napi_derive::napi;
 
 use crate::buffers::{bytes_of, count, elements, optional_bytes_of};
-use crate::errors::{invalid, js};
+use crate::errors::{js, promise};
 
 /// Parts of a column in the array that `writeColumns` takes: validity, offsets, values.
 const PARTS: usize = 3;
 
+fn drained(env: Env, inserter: &Inserter) -> napi::Result<AsyncBlock<()>> {
+    let drained = inserter.drained();
+    promise(env, async move { drained.await.map_err(js) })
+}
+
+fn execute(env: Env, inserter: &Inserter) -> napi::Result<AsyncBlock<f64>> {
+    let executed = inserter.execute_async();
+    promise(env, async move { executed.await.map(|rows| rows as f64).map_err(js) })
+}
+
+fn abort(env: Env, inserter: &Inserter) -> napi::Result<AsyncBlock<()>> {
+    let aborted = inserter.abort_async();
+    promise(env, async move {
+        aborted.await;
+        Ok(())
+    })
+}
+
 /// An insert into one table, whole batches at a time. Dropped without `execute`, it leaves nothing.
 #[napi]
 pub struct RawInserter {
-    inserter: Arc<Inserter>,
+    inserter: Inserter,
     table: TableDefinition,
     schema: SchemaRef,
     ipc: Mutex<IpcReader>,
@@ -31,7 +49,7 @@ impl RawInserter {
     pub fn begin(engine: Arc<dyn Engine>, table: TableDefinition) -> napi::Result<Self> {
         let schema = table.to_arrow();
         let ipc = Mutex::new(IpcReader::new(Arc::clone(&schema)));
-        let inserter = Arc::new(Inserter::begin(engine, table.clone()).map_err(js)?);
+        let inserter = Inserter::begin(engine, table.clone()).map_err(js)?;
         Ok(Self { inserter, table, schema, ipc })
     }
 }
@@ -47,14 +65,7 @@ impl RawInserter {
     #[napi(catch_unwind, ts_args_type = "rows: number, parts: Array<Uint8Array | null>")]
     pub fn write_columns(&self, env: Env, rows: f64, parts: Object<'_>) -> napi::Result<bool> {
         let rows = count(rows, "rows", i32::MAX.cast_unsigned() - 1)?;
-        let values = elements(&parts)?;
-        if values.len() != PARTS * self.table.columns.len() {
-            return Err(invalid(format!(
-                "{} parts were given for {} columns, which take {PARTS} each",
-                values.len(),
-                self.table.columns.len()
-            )));
-        }
+        let values = elements(&parts, PARTS * self.table.columns.len())?;
         let columns = values
             .as_chunks::<PARTS>()
             .0
@@ -91,28 +102,27 @@ impl RawInserter {
     }
 
     /// Resolves when there is room for more.
-    #[napi]
-    pub async fn drained(&self) -> napi::Result<()> {
-        self.inserter.drained().await.map_err(js)
+    #[napi(catch_unwind, ts_return_type = "Promise<void>")]
+    pub fn drained(&self, env: Env) -> napi::Result<AsyncBlock<()>> {
+        drained(env, &self.inserter)
     }
 
     /// Publishes all rows at once; resolves to their number.
-    #[napi]
-    pub async fn execute(&self) -> napi::Result<f64> {
+    #[napi(catch_unwind)]
+    pub fn execute(&self, env: Env) -> napi::Result<AsyncBlock<f64>> {
         let finished = self.ipc.lock().unwrap_or_else(PoisonError::into_inner).finish();
-        if let Err(error) = finished {
-            self.inserter.abort_async().await;
-            return Err(js(error));
-        }
-        let rows = self.inserter.execute_async().await.map_err(js)?;
-        Ok(rows as f64)
+        let Err(error) = finished else { return execute(env, &self.inserter) };
+        let aborted = self.inserter.abort_async();
+        promise(env, async move {
+            aborted.await;
+            Err(js(error))
+        })
     }
 
     /// Drops all rows. Does nothing after the end of the insert.
-    #[napi]
-    pub async fn abort(&self) -> napi::Result<()> {
-        self.inserter.abort_async().await;
-        Ok(())
+    #[napi(catch_unwind, ts_return_type = "Promise<void>")]
+    pub fn abort(&self, env: Env) -> napi::Result<AsyncBlock<()>> {
+        abort(env, &self.inserter)
     }
 
     /// The rows added so far.
@@ -125,7 +135,7 @@ impl RawInserter {
 /// Rows by value, for the naive lane: what most addons do.
 #[napi]
 pub struct NaiveInserter {
-    inserter: Arc<Inserter>,
+    inserter: Inserter,
     table: TableDefinition,
     schema: SchemaRef,
 }
@@ -133,7 +143,7 @@ pub struct NaiveInserter {
 impl NaiveInserter {
     pub fn begin(engine: Arc<dyn Engine>, table: TableDefinition) -> napi::Result<Self> {
         let schema = table.to_arrow();
-        let inserter = Arc::new(Inserter::begin(engine, table.clone()).map_err(js)?);
+        let inserter = Inserter::begin(engine, table.clone()).map_err(js)?;
         Ok(Self { inserter, table, schema })
     }
 }
@@ -143,28 +153,26 @@ impl NaiveInserter {
     /// Adds rows, each an array of values in the columns' order; every value crosses by itself. Returns and throws as
     /// `RawInserter.writeColumns`.
     #[napi(catch_unwind, ts_args_type = "rows: unknown[][]")]
-    pub fn add_rows(&self, rows: Object<'_>) -> napi::Result<bool> {
-        let batch = crate::naive::batch_from_rows(&self.schema, &self.table.columns, &rows, self.inserter.rows())?;
+    pub fn add_rows(&self, env: Env, rows: Object<'_>) -> napi::Result<bool> {
+        let batch = crate::naive::batch_from_rows(env, &self.schema, &self.table.columns, &rows, self.inserter.rows())?;
         self.inserter.write(batch).map_err(js)
     }
 
     /// Resolves when there is room for more.
-    #[napi]
-    pub async fn drained(&self) -> napi::Result<()> {
-        self.inserter.drained().await.map_err(js)
+    #[napi(catch_unwind, ts_return_type = "Promise<void>")]
+    pub fn drained(&self, env: Env) -> napi::Result<AsyncBlock<()>> {
+        drained(env, &self.inserter)
     }
 
     /// Publishes all rows at once; resolves to their number.
-    #[napi]
-    pub async fn execute(&self) -> napi::Result<f64> {
-        let rows = self.inserter.execute_async().await.map_err(js)?;
-        Ok(rows as f64)
+    #[napi(catch_unwind)]
+    pub fn execute(&self, env: Env) -> napi::Result<AsyncBlock<f64>> {
+        execute(env, &self.inserter)
     }
 
     /// Drops all rows. Does nothing after the end of the insert.
-    #[napi]
-    pub async fn abort(&self) -> napi::Result<()> {
-        self.inserter.abort_async().await;
-        Ok(())
+    #[napi(catch_unwind, ts_return_type = "Promise<void>")]
+    pub fn abort(&self, env: Env) -> napi::Result<AsyncBlock<()>> {
+        abort(env, &self.inserter)
     }
 }

@@ -4,6 +4,7 @@
 mod buffers;
 mod engine;
 mod errors;
+mod in_flight;
 mod info;
 mod inserter;
 mod naive;

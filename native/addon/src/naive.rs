@@ -19,10 +19,12 @@ use napi::bindgen_prelude::{
 };
 use napi::{Env, JsValue, ValueType, sys};
 
+use crate::buffers::view_of;
 use crate::errors::{invalid, js};
 
 /// Builds a batch from an array of rows, each an array of values.
 pub fn batch_from_rows(
+    env: Env,
     schema: &SchemaRef,
     columns: &[Column],
     rows: &Object<'_>,
@@ -46,7 +48,7 @@ pub fn batch_from_rows(
         for (position, (column, builder)) in columns.iter().zip(&mut builders).enumerate() {
             #[expect(clippy::cast_possible_truncation, reason = "a table's columns are far fewer")]
             let value: Unknown<'_> = values.get_element(position as u32)?;
-            append(column, builder.as_mut(), value)
+            append(env, column, builder.as_mut(), value)
                 .map_err(|problem| js(Error::InvalidValue { row, column: column.name.clone(), problem }))?;
         }
     }
@@ -55,7 +57,7 @@ pub fn batch_from_rows(
 }
 
 /// Appends one value, or says what is wrong with it.
-fn append(column: &Column, builder: &mut dyn ArrayBuilder, value: Unknown<'_>) -> Result<(), String> {
+fn append(env: Env, column: &Column, builder: &mut dyn ArrayBuilder, value: Unknown<'_>) -> Result<(), String> {
     let kind = value.get_type().map_err(|error| error.to_string())?;
     if matches!(kind, ValueType::Null | ValueType::Undefined) && !column.nullable {
         return Err("null in a NOT NULL column".to_owned());
@@ -82,7 +84,8 @@ fn append(column: &Column, builder: &mut dyn ArrayBuilder, value: Unknown<'_>) -
         }
         SqlType::Double => push!(Float64Builder, read::<f64>(&value, kind, ValueType::Number)),
         SqlType::Text => push!(StringBuilder, read::<String>(&value, kind, ValueType::String)),
-        SqlType::Bytes => push!(BinaryBuilder, read::<Uint8Array>(&value, kind, ValueType::Object)),
+        // SAFETY: the bytes are copied before anything else runs.
+        SqlType::Bytes => push!(BinaryBuilder, unsafe { view_of(env, &value) }),
         SqlType::Decimal { precision, scale } => push!(Decimal128Builder, {
             read::<String>(&value, kind, ValueType::String).and_then(|text| {
                 decimal::parse(&text, precision, scale)

@@ -7,18 +7,19 @@ use boundary_bench_core::engine::{CancelToken, DEFAULT_BATCH_ROWS, Engine, Query
 use boundary_bench_core::frame;
 use boundary_bench_core::lanes::reader::{QueryReader, Ready};
 use boundary_bench_core::slab::Slab;
-use napi::bindgen_prelude::{Either3, Null, Undefined};
+use napi::Env;
+use napi::bindgen_prelude::{AsyncBlock, Either3, Null, Undefined};
 use napi_derive::napi;
 
 use crate::buffers::{Handover, count};
-use crate::errors::js;
+use crate::errors::{js, promise};
 use crate::naive::Objects;
 use crate::table::ColumnSpec;
 
 /// The most rows of a batch: a frame's offsets are 32 bits.
 const MOST_BATCH_ROWS: u32 = 1 << 24;
 
-/// Cancels the queries and commands that it was given to.
+/// Cancels the query or the command that it was given to. Each takes one of its own: a query that ends cancels its own.
 #[napi]
 pub struct Cancel {
     pub(crate) token: CancelToken,
@@ -51,13 +52,13 @@ pub fn query_options(batch_rows: Option<f64>, cancel: Option<&Cancel>) -> napi::
 /// A query's result, frame by frame. Dropping it ends the query.
 #[napi]
 pub struct FrameReader {
-    reader: QueryReader<Slab>,
+    reader: Arc<QueryReader<Slab>>,
 }
 
 impl FrameReader {
     pub async fn start(engine: Arc<dyn Engine>, sql: String, options: QueryOptions) -> napi::Result<Self> {
         let reader = QueryReader::start(engine, sql, options, |batch| frame::encode(&batch)).await.map_err(js)?;
-        Ok(Self { reader })
+        Ok(Self { reader: Arc::new(reader) })
     }
 }
 
@@ -69,10 +70,12 @@ impl FrameReader {
         self.reader.columns().iter().map(ColumnSpec::from).collect()
     }
 
-    /// The next frame, or null at the end. Frames come in the query's order, also to calls under way at once.
-    #[napi(ts_return_type = "Promise<ArrayBuffer | null>")]
-    pub async fn next(&self) -> napi::Result<Option<Handover<Slab>>> {
-        Ok(self.reader.next().await.map_err(js)?.map(Handover))
+    /// The next frame, or null at the end. Frames come in the query's order to calls one after the other; which of
+    /// several calls under way at once gets which frame is left open.
+    #[napi(catch_unwind, ts_return_type = "Promise<ArrayBuffer | null>")]
+    pub fn next(&self, env: Env) -> napi::Result<AsyncBlock<Option<Handover<Slab>>>> {
+        let reader = Arc::clone(&self.reader);
+        promise(env, async move { Ok(reader.next().await.map_err(js)?.map(Handover)) })
     }
 
     /// The next frame if it is there already, null at the end, undefined when it must be waited for with `next`: saves
@@ -93,31 +96,48 @@ impl FrameReader {
     }
 }
 
+impl Drop for FrameReader {
+    /// Calls of `next` under way keep the query, but nobody is left who wants it.
+    fn drop(&mut self) {
+        self.reader.cancel();
+    }
+}
+
 /// A query's result as arrays of objects, built by Node-API value by value: the naive lane.
 #[napi]
 pub struct NaiveReader {
-    reader: QueryReader<RecordBatch>,
+    reader: Arc<QueryReader<RecordBatch>>,
 }
 
 impl NaiveReader {
     pub async fn start(engine: Arc<dyn Engine>, sql: String, options: QueryOptions) -> napi::Result<Self> {
         let reader = QueryReader::start(engine, sql, options, Ok).await.map_err(js)?;
-        Ok(Self { reader })
+        Ok(Self { reader: Arc::new(reader) })
     }
 }
 
 #[napi]
 impl NaiveReader {
-    /// The rows of the next batch, or null at the end.
-    #[napi(ts_return_type = "Promise<Array<Record<string, unknown>> | null>")]
-    pub async fn next(&self) -> napi::Result<Option<Objects>> {
-        let batch = self.reader.next().await.map_err(js)?;
-        Ok(batch.map(|batch| Objects::new(batch, self.reader.columns())))
+    /// The rows of the next batch, or null at the end. Calls under way at once as for `FrameReader.next`.
+    #[napi(catch_unwind, ts_return_type = "Promise<Array<Record<string, unknown>> | null>")]
+    pub fn next(&self, env: Env) -> napi::Result<AsyncBlock<Option<Objects>>> {
+        let reader = Arc::clone(&self.reader);
+        promise(env, async move {
+            let batch = reader.next().await.map_err(js)?;
+            Ok(batch.map(|batch| Objects::new(batch, reader.columns())))
+        })
     }
 
     /// As `FrameReader.cancel`.
     #[napi]
     pub fn cancel(&self) {
+        self.reader.cancel();
+    }
+}
+
+impl Drop for NaiveReader {
+    /// As for `FrameReader`.
+    fn drop(&mut self) {
         self.reader.cancel();
     }
 }

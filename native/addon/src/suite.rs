@@ -6,12 +6,14 @@ use boundary_bench_core::engine::Engine as CoreEngine;
 use boundary_bench_core::error::catch_panic;
 use boundary_bench_core::{Error, Result};
 use boundary_bench_suite::CellSpec;
+use napi::Env;
+use napi::bindgen_prelude::{AsyncBlock, ToNapiValue};
 use napi::tokio::sync::oneshot;
 use napi_derive::napi;
 use serde::de::DeserializeOwned;
 
 use crate::engine::Engine;
-use crate::errors::{js, to_js};
+use crate::errors::{js, promise, to_js};
 
 /// The tables of a native query cell.
 #[derive(serde::Deserialize)]
@@ -39,45 +41,48 @@ async fn on_own_thread<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Sen
     }
 }
 
-async fn on_tables(
-    engine: Arc<dyn CoreEngine>,
-    json: String,
-    work: impl FnOnce(&Arc<dyn CoreEngine>, &Tables) -> Result<()> + Send + 'static,
-) -> napi::Result<()> {
-    on_own_thread(move || work(&engine, &parse(&json)?)).await
+impl Engine {
+    /// Runs work on what the JSON text says, on a thread of its own.
+    fn run_on_own_thread<S: DeserializeOwned, T: ToNapiValue + Send + 'static>(
+        &self,
+        env: Env,
+        json: String,
+        work: impl FnOnce(&Arc<dyn CoreEngine>, &S) -> Result<T> + Send + 'static,
+    ) -> napi::Result<AsyncBlock<T>> {
+        let engine = self.get();
+        promise(env, async move {
+            let engine = engine?;
+            on_own_thread(move || work(&engine, &parse(&json)?)).await
+        })
+    }
 }
 
 #[napi]
 impl Engine {
     /// Executes a cell of the native suite once. Takes `{workload, lane, flavor, workers, rows, table}` as JSON, and
     /// resolves to `{seconds, cpuUserSeconds, cpuSystemSeconds, checksum}` as JSON.
-    #[napi]
-    pub async fn run_native(&self, spec: String) -> napi::Result<String> {
-        let engine = self.get()?;
-        on_own_thread(move || {
-            let spec: CellSpec = parse(&spec)?;
-            let sample = boundary_bench_suite::run_cell(&engine, &spec)?;
+    #[napi(catch_unwind)]
+    pub fn run_native(&self, env: Env, spec: String) -> napi::Result<AsyncBlock<String>> {
+        self.run_on_own_thread(env, spec, |engine, spec: &CellSpec| {
+            let sample = boundary_bench_suite::run_cell(engine, spec)?;
             serde_json::to_string(&sample).map_err(|error| Error::Internal(error.to_string()))
         })
-        .await
     }
 
     /// Makes the tables that the native suite's queries read. Takes `{table, rows, workers}` as JSON: one table of that
     /// name, or with several workers `table_0`, `table_1`, ... with their share of the rows.
-    #[napi]
-    pub async fn load_native(&self, tables: String) -> napi::Result<()> {
-        on_tables(self.get()?, tables, |engine, tables| {
+    #[napi(catch_unwind, ts_return_type = "Promise<void>")]
+    pub fn load_native(&self, env: Env, tables: String) -> napi::Result<AsyncBlock<()>> {
+        self.run_on_own_thread(env, tables, |engine, tables: &Tables| {
             boundary_bench_suite::load(engine, &tables.table, tables.rows, tables.workers)
         })
-        .await
     }
 
     /// Drops the tables of `loadNative`.
-    #[napi]
-    pub async fn unload_native(&self, tables: String) -> napi::Result<()> {
-        on_tables(self.get()?, tables, |engine, tables| {
+    #[napi(catch_unwind, ts_return_type = "Promise<void>")]
+    pub fn unload_native(&self, env: Env, tables: String) -> napi::Result<AsyncBlock<()>> {
+        self.run_on_own_thread(env, tables, |engine, tables: &Tables| {
             boundary_bench_suite::unload(engine, &tables.table, tables.workers)
         })
-        .await
     }
 }

@@ -1,8 +1,11 @@
 //! Table definitions as JavaScript objects.
 
 use boundary_bench_core::table::{Column, SqlType, TableDefinition};
+use napi::bindgen_prelude::{FromNapiValue, JsObjectValue, Object, ToNapiValue};
+use napi::{JsValue, sys};
 use napi_derive::napi;
 
+use crate::buffers::count;
 use crate::errors::invalid;
 
 /// The SQL type of a column.
@@ -40,11 +43,40 @@ pub struct ColumnSpec {
     /// The type of its values.
     pub kind: ColumnKind,
     /// All digits of a decimal, 1 to 38.
-    pub precision: Option<u8>,
+    pub precision: Option<f64>,
     /// A decimal's digits behind the point.
-    pub scale: Option<u8>,
+    pub scale: Option<f64>,
     /// Whether it may hold null.
     pub nullable: bool,
+}
+
+/// The most columns of a table.
+const MOST_COLUMNS: u32 = 1 << 16;
+
+/// The columns of a table.
+pub struct ColumnSpecs(Vec<ColumnSpec>);
+
+impl FromNapiValue for ColumnSpecs {
+    unsafe fn from_napi_value(env: sys::napi_env, value: sys::napi_value) -> napi::Result<Self> {
+        // SAFETY: both handles are those of the call under way.
+        let columns = unsafe { Object::from_napi_value(env, value) }?;
+        if !columns.is_array()? {
+            return Err(invalid("a table's columns must be an array"));
+        }
+        // Before there is memory for them, since the array may be an empty one of four billion elements.
+        let length = columns.get_array_length()?;
+        if length > MOST_COLUMNS {
+            return Err(invalid(format!("a table has at most {MOST_COLUMNS} columns, not {length}")));
+        }
+        (0..length).map(|index| columns.get_element(index)).collect::<napi::Result<_>>().map(Self)
+    }
+}
+
+impl ToNapiValue for ColumnSpecs {
+    unsafe fn to_napi_value(env: sys::napi_env, value: Self) -> napi::Result<sys::napi_value> {
+        // SAFETY: the caller's promise.
+        unsafe { Vec::to_napi_value(env, value.0) }
+    }
 }
 
 /// A table's name and columns.
@@ -53,7 +85,14 @@ pub struct TableSpec {
     /// The table's name, unquoted.
     pub name: String,
     /// Its columns, in order.
-    pub columns: Vec<ColumnSpec>,
+    #[napi(ts_type = "Array<ColumnSpec>")]
+    pub columns: ColumnSpecs,
+}
+
+/// A number of digits. What of it makes a decimal is checked with the table.
+fn digits(value: f64, what: &str) -> napi::Result<u8> {
+    let digits = count(value, what, u8::MAX.into())?;
+    u8::try_from(digits).map_err(|error| invalid(error.to_string()))
 }
 
 impl TryFrom<ColumnSpec> for Column {
@@ -68,7 +107,9 @@ impl TryFrom<ColumnSpec> for Column {
             ColumnKind::Real => SqlType::Real,
             ColumnKind::Double => SqlType::Double,
             ColumnKind::Decimal => match (spec.precision, spec.scale) {
-                (Some(precision), Some(scale)) => SqlType::Decimal { precision, scale },
+                (Some(precision), Some(scale)) => {
+                    SqlType::Decimal { precision: digits(precision, "precision")?, scale: digits(scale, "scale")? }
+                }
                 _ => return Err(invalid(format!("column \"{}\": a decimal needs precision and scale", spec.name))),
             },
             ColumnKind::Text => SqlType::Text,
@@ -89,7 +130,9 @@ impl From<&Column> for ColumnSpec {
             SqlType::BigInt => (ColumnKind::BigInt, None, None),
             SqlType::Real => (ColumnKind::Real, None, None),
             SqlType::Double => (ColumnKind::Double, None, None),
-            SqlType::Decimal { precision, scale } => (ColumnKind::Decimal, Some(precision), Some(scale)),
+            SqlType::Decimal { precision, scale } => {
+                (ColumnKind::Decimal, Some(f64::from(precision)), Some(f64::from(scale)))
+            }
             SqlType::Text => (ColumnKind::Text, None, None),
             SqlType::Bytes => (ColumnKind::Bytes, None, None),
             SqlType::Date => (ColumnKind::Date, None, None),
@@ -103,7 +146,7 @@ impl TryFrom<TableSpec> for TableDefinition {
     type Error = napi::Error;
 
     fn try_from(spec: TableSpec) -> napi::Result<Self> {
-        let columns = spec.columns.into_iter().map(Column::try_from).collect::<napi::Result<_>>()?;
+        let columns = spec.columns.0.into_iter().map(Column::try_from).collect::<napi::Result<_>>()?;
         let table = Self { name: spec.name, columns };
         table.validate().map_err(crate::errors::js)?;
         Ok(table)
@@ -112,6 +155,6 @@ impl TryFrom<TableSpec> for TableDefinition {
 
 impl From<TableDefinition> for TableSpec {
     fn from(table: TableDefinition) -> Self {
-        Self { columns: table.columns.iter().map(ColumnSpec::from).collect(), name: table.name }
+        Self { columns: ColumnSpecs(table.columns.iter().map(ColumnSpec::from).collect()), name: table.name }
     }
 }

@@ -43,7 +43,9 @@ pub fn worker_ranges(start: u64, rows: u64, workers: u32) -> Result<Vec<RowRange
 /// # Errors
 /// As [`worker_ranges`], and whatever the engine returns.
 pub fn load(engine: &Arc<dyn Engine>, table: &str, rows: u64, workers: u32) -> Result<()> {
-    for (name, range) in table_names(table, workers).iter().zip(worker_ranges(0, rows, workers)?) {
+    // First, since it refuses too many workers before there is a name for each of them.
+    let ranges = worker_ranges(0, rows, workers)?;
+    for (name, range) in table_names(table, workers).iter().zip(ranges) {
         let table = measurements::table(name);
         engine.create_table(&table, CreateMode::Replace)?;
         let mut writer = RowWriter::begin(Arc::clone(engine), table)?;

@@ -73,6 +73,19 @@ impl Shared {
         self.changed.notify_all();
         self.progressed.notify_waiters();
     }
+
+    async fn wait_until<T>(&self, ready: impl Fn(&State) -> Option<T>) -> T {
+        loop {
+            let progressed = self.progressed.notified();
+            tokio::pin!(progressed);
+            // Registered before the state is read, so that no announcement in between is lost.
+            progressed.as_mut().enable();
+            if let Some(result) = ready(&self.lock()) {
+                return result;
+            }
+            progressed.await;
+        }
+    }
 }
 
 impl Inserter {
@@ -135,8 +148,9 @@ impl Inserter {
     ///
     /// # Errors
     /// What stopped the insert.
-    pub async fn drained(&self) -> Result<()> {
-        self.wait_until(State::drained).await
+    pub fn drained(&self) -> impl Future<Output = Result<()>> + Send + use<> {
+        let shared = Arc::clone(&self.shared);
+        async move { shared.wait_until(State::drained).await }
     }
 
     /// As [`Inserter::drained`], holding this thread.
@@ -163,13 +177,18 @@ impl Inserter {
         self.shared.lock().outcome.clone().unwrap_or(Err(Error::Closed("the inserter")))
     }
 
-    /// As [`Inserter::execute`], without holding a thread meanwhile.
+    /// As [`Inserter::execute`], without holding a thread meanwhile. The insert is closed by the call, not by the first
+    /// poll: no row that is written after it can slip in.
     ///
     /// # Errors
     /// As [`Inserter::execute`].
-    pub async fn execute_async(&self) -> Result<u64> {
-        self.close(Order::Execute)?;
-        self.wait_until(|state| state.outcome.clone()).await
+    pub fn execute_async(&self) -> impl Future<Output = Result<u64>> + Send + use<> {
+        let closed = self.close(Order::Execute);
+        let shared = Arc::clone(&self.shared);
+        async move {
+            closed?;
+            shared.wait_until(|state| state.outcome.clone()).await
+        }
     }
 
     /// Drops every row. Does nothing after the end of the insert.
@@ -179,10 +198,14 @@ impl Inserter {
         }
     }
 
-    /// As [`Inserter::abort`], without holding a thread meanwhile.
-    pub async fn abort_async(&self) {
-        if self.close(Order::Abort).is_ok() {
-            self.wait_until(|state| state.outcome.as_ref().map(|_| ())).await;
+    /// As [`Inserter::abort`], without holding a thread meanwhile. The insert is closed by the call.
+    pub fn abort_async(&self) -> impl Future<Output = ()> + Send + use<> {
+        let closed = self.close(Order::Abort);
+        let shared = Arc::clone(&self.shared);
+        async move {
+            if closed.is_ok() {
+                shared.wait_until(|state| state.outcome.as_ref().map(|_| ())).await;
+            }
         }
     }
 
@@ -202,19 +225,6 @@ impl Inserter {
         if let Some(worker) = worker {
             // The thread catches panics, so there is nothing to learn from its result.
             let _ = worker.join();
-        }
-    }
-
-    async fn wait_until<T>(&self, ready: impl Fn(&State) -> Option<T>) -> T {
-        loop {
-            let progressed = self.shared.progressed.notified();
-            tokio::pin!(progressed);
-            // Registered before the state is read, so that no announcement in between is lost.
-            progressed.as_mut().enable();
-            if let Some(result) = ready(&self.shared.lock()) {
-                return result;
-            }
-            progressed.await;
         }
     }
 }

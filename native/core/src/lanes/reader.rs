@@ -43,8 +43,10 @@ impl<T: Send + 'static> QueryReader<T> {
         mut transform: impl FnMut(RecordBatch) -> Result<T> + Send + 'static,
     ) -> Result<Self> {
         let (sender, receiver) = mpsc::channel(AHEAD);
+        // Made before the wait, so that a caller who gives it up ends the query.
+        let mut reader = Self { options, receiver: Mutex::new(receiver), columns: Vec::new() };
         let (columns_sender, columns_receiver) = tokio::sync::oneshot::channel();
-        let theirs = options.clone();
+        let theirs = reader.options.clone();
         std::thread::Builder::new()
             .name("bb-query".to_owned())
             .spawn(move || {
@@ -70,9 +72,9 @@ impl<T: Send + 'static> QueryReader<T> {
                 }
             })
             .map_err(|error| Error::Internal(format!("no thread for the query: {error}")))?;
-        let columns =
+        reader.columns =
             columns_receiver.await.map_err(|_| Error::Internal("the query's thread ended early".to_owned()))??;
-        Ok(Self { options, receiver: Mutex::new(receiver), columns })
+        Ok(reader)
     }
 
     /// The result's columns.

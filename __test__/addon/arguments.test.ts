@@ -1,0 +1,309 @@
+/** Arguments and receivers of the wrong kind, for every entry of the raw addon. */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+
+import { addon } from '../../src/addon.js';
+
+type Call = (...args: unknown[]) => unknown;
+type Methods = Record<string, Call>;
+
+const { Engine, RawInserter, NaiveInserter, FrameReader, NaiveReader, Cancel } = addon;
+type Engine = InstanceType<typeof Engine>;
+const spec = {
+  name: 't',
+  columns: [
+    { name: 'id', kind: 'int', nullable: false },
+    { name: 'note', kind: 'text', nullable: true },
+  ],
+} as unknown as Parameters<Engine['inserter']>[0];
+
+let engine: Engine;
+beforeAll(async () => {
+  engine = await Engine.open('embedded:');
+  await engine.createTable(spec, 'create' as Parameters<Engine['createTable']>[1]);
+});
+afterAll(() => engine.close());
+
+/** What a call throws or rejects with, which must be an error of ours, or a type error of Node-API. */
+async function refusal(call: () => unknown): Promise<Error & { code?: string }> {
+  let value: unknown;
+  try {
+    value = await call();
+  } catch (error) {
+    if (!(error instanceof Error)) throw new Error('what it throws is no error', { cause: error });
+    const { code, message }: Error & { code?: string } = error;
+    const isExplained =
+      /^\[BB_[A-Z_]+\] /.test(message) ||
+      error instanceof TypeError ||
+      /^(InvalidArg|[A-Z][a-z]+Expected|GenericFailure)$/.test(code ?? '') ||
+      message === 'Class contains no `constructor`, can not new it!';
+    if (!isExplained) throw new Error(`an error without a code of ours: ${code}: ${message}`, { cause: error });
+    return error;
+  }
+  throw new Error(`it was taken, and gave ${String(value)}`);
+}
+
+const ODD: [string, unknown][] = [
+  ['undefined', undefined],
+  ['null', null],
+  ['an object', {}],
+  ['an array', []],
+  ['a symbol', Symbol('odd')],
+  ['a function', () => 'x'],
+  ['NaN', Number.NaN],
+  ['a fraction', 1.5],
+  ['a negative number', -1],
+  ['a huge number', 1e300],
+  ['a bigint', 10n],
+  ['a proxy', new Proxy([], {})],
+];
+const STRINGS: [string, unknown][] = [
+  ['text with NUL', 'x\0y'],
+  ['no text', ''],
+];
+
+describe('where a string is expected', () => {
+  const methods = ['describeTable', 'execute', 'query', 'queryNaive', 'queryToArrow'];
+  const suite = ['runNative', 'loadNative', 'unloadNative'];
+  test.each([...methods, ...suite].flatMap((method) => ODD.map(([name, value]) => [method, name, value] as const)))(
+    '%s refuses %s',
+    async (method, _, value) => {
+      await expect(refusal(() => (engine as unknown as Methods)[method]!(value))).resolves.toBeInstanceOf(Error);
+    },
+  );
+
+  test.each(ODD)('open, attach and dropTable refuse %s', async (_, value) => {
+    await expect(refusal(() => Engine.open(value as string))).resolves.toBeInstanceOf(Error);
+    await expect(refusal(() => Engine.attach(value as string))).resolves.toBeInstanceOf(Error);
+    await expect(refusal(() => engine.dropTable(value as string))).resolves.toBeInstanceOf(Error);
+  });
+
+  test.each(STRINGS)('%s names no table, query or engine', async (_, value) => {
+    for (const method of ['describeTable', 'query', 'queryNaive', 'queryToArrow', ...suite]) {
+      const { message } = await refusal(() => (engine as unknown as Methods)[method]!(value));
+      expect(message).toMatch(/^\[BB_(INVALID_ARGUMENT|TABLE_NOT_FOUND)\] /);
+    }
+    for (const uri of [value as string, `embedded:/no/such/folder/${String(value)}\0`, `memory:${String(value)}x`]) {
+      await expect(refusal(() => Engine.open(uri))).resolves.toBeInstanceOf(Error);
+      await expect(refusal(() => Engine.attach(uri))).resolves.toBeInstanceOf(Error);
+    }
+  });
+});
+
+describe('where something else is expected', () => {
+  test.each([...ODD, ...STRINGS])('a definition that is %s', async (_, value) => {
+    const takesTable: Call[] = [
+      (table) => engine.createTable(table as never, 'replace' as never),
+      (table) => engine.inserter(table as never),
+      (table) => engine.naiveInserter(table as never),
+    ];
+    const decimal = (precision: unknown, scale: unknown) => ({
+      name: 'd',
+      columns: [{ name: 'x', kind: 'decimal', precision, scale, nullable: true }],
+    });
+    for (const take of takesTable) {
+      await expect(refusal(() => take(value))).resolves.toBeInstanceOf(Error);
+      await expect(refusal(() => take({ name: 'd', columns: value }))).resolves.toBeInstanceOf(Error);
+      await expect(refusal(() => take({ name: 'd', columns: [value] }))).resolves.toBeInstanceOf(Error);
+      await expect(
+        refusal(() => take({ name: 'd', columns: [{ name: 'x', kind: value, nullable: true }] })),
+      ).resolves.toBeInstanceOf(Error);
+      await expect(
+        refusal(() => take({ name: 'd', columns: [{ name: 'x', kind: 'int', nullable: value }] })),
+      ).resolves.toBeInstanceOf(Error);
+      await expect(
+        refusal(() => take({ name: 'd', columns: [{ name: value, kind: 'int', nullable: true }] })),
+      ).resolves.toBeInstanceOf(Error);
+      await expect(refusal(() => take(decimal(value, 0)))).resolves.toBeInstanceOf(Error);
+      await expect(refusal(() => take(decimal(9, value)))).resolves.toBeInstanceOf(Error);
+    }
+    await expect(refusal(() => engine.createTable(spec, value as never))).resolves.toBeInstanceOf(Error);
+  });
+
+  test.each([0, 39, 255, 256, 260, 2 ** 32 + 4, -4, 4.5])('no decimal has %d digits', async (precision) => {
+    const columns = [{ name: 'x', kind: 'decimal', precision, scale: 0, nullable: true }];
+    const { message } = await refusal(() => engine.inserter({ name: 'd', columns } as never));
+    expect(message).toMatch(/^\[BB_INVALID_ARGUMENT\] .*precision/);
+  });
+
+  test.each(ODD.filter(([, value]) => value !== undefined && value !== null))('query options: %s', async (_, value) => {
+    for (const method of ['query', 'queryNaive', 'queryToArrow']) {
+      await expect(refusal(() => (engine as unknown as Methods)[method]!('SELECT 1', value))).resolves.toBeInstanceOf(
+        Error,
+      );
+      await expect(
+        refusal(() => (engine as unknown as Methods)[method]!('SELECT 1', 1, value)),
+      ).resolves.toBeInstanceOf(Error);
+    }
+    await expect(refusal(() => engine.execute('SELECT 1', value as never))).resolves.toBeInstanceOf(Error);
+    // An object of another class of the addon.
+    await expect(refusal(() => engine.execute('SELECT 1', engine as never))).resolves.toBeInstanceOf(Error);
+  });
+
+  test.each([2 ** 24 + 1, 0.5, Infinity])('%d is no number of rows of a batch', async (batchRows) => {
+    const { message } = await refusal(() => engine.query('SELECT 1', batchRows));
+    expect(message).toMatch(/^\[BB_INVALID_ARGUMENT\] batchRows/);
+  });
+
+  test.each([...ODD, ...STRINGS])('rows and bytes: %s', async (_, value) => {
+    const raw = engine.inserter(spec);
+    const naive = engine.naiveInserter(spec);
+    const write = raw.writeColumns.bind(raw) as Call;
+    await expect(refusal(() => write(value, value))).resolves.toBeInstanceOf(Error);
+    await expect(
+      refusal(() => write(value, [null, null, new Uint8Array(4), null, new Uint8Array(8), new Uint8Array(0)])),
+    ).resolves.toBeInstanceOf(Error);
+    await expect(refusal(() => write(1, value))).resolves.toBeInstanceOf(Error);
+    await refusal(() =>
+      write(
+        1,
+        Array.from({ length: 6 }, () => value),
+      ),
+    );
+    await expect(refusal(() => (raw.writeIpc as Call).call(raw, value))).resolves.toBeInstanceOf(Error);
+    await expect(refusal(() => (naive.addRows as Call).call(naive, [value]))).resolves.toBeInstanceOf(Error);
+    await expect(refusal(() => (naive.addRows as Call).call(naive, [[value, value]]))).resolves.toBeInstanceOf(Error);
+    await expect(refusal(() => addon.releaseFrame(value as ArrayBuffer))).resolves.toBeInstanceOf(Error);
+    expect(raw.rows).toBe(0);
+    expect(await raw.execute()).toBe(0);
+    expect(await naive.execute()).toBe(0);
+  });
+
+  test('what is no cell of the native suite', async () => {
+    const cell = { workload: 'insert.bulk', lane: 'columns', flavor: 'async', workers: 1, rows: 10, table: 'z' };
+    const wrong: unknown[] = [
+      { ...cell, rows: 1e18 },
+      { ...cell, rows: -1 },
+      { ...cell, workers: 0 },
+      { ...cell, workers: 1_000_000_000 },
+      { ...cell, lane: 'teleport' },
+      { ...cell, table: null },
+      { ...cell, table: 'z\0' },
+      {},
+      [],
+      null,
+    ];
+    for (const text of [...wrong.map((value) => JSON.stringify(value)), '[' + '['.repeat(100_000), '{', '\uD800']) {
+      const { message } = await refusal(() => engine.runNative(text));
+      expect(message).toMatch(/^\[BB_INVALID_ARGUMENT\] /);
+    }
+    for (const [rows, workers] of [
+      [10, 0],
+      [10, 1_000_000_000],
+      [1e18, 1],
+    ]) {
+      const { message } = await refusal(() => engine.loadNative(JSON.stringify({ table: 'z', rows, workers })));
+      expect(message).toMatch(/^\[BB_INVALID_ARGUMENT\] /);
+    }
+    await expect(
+      refusal(() => engine.unloadNative(JSON.stringify({ table: 'z', rows: 10, workers: 1_000_000_000 }))),
+    ).resolves.toBeInstanceOf(Error);
+  });
+});
+
+describe('receivers', () => {
+  const classes = { Engine, RawInserter, NaiveInserter, FrameReader, NaiveReader, Cancel };
+  const members = Object.entries(classes).flatMap(([name, { prototype }]) =>
+    Object.entries(Object.getOwnPropertyDescriptors(prototype))
+      .filter(([member]) => member !== 'constructor')
+      .map(([member, { value, get }]) => [`${name}.${member}`, prototype, (value ?? get) as Call] as const),
+  );
+
+  test.each(members)('%s is for objects of its own class', async (_, prototype, call) => {
+    const others = [new Cancel(), engine, engine.inserter(spec)].filter((other) => !prototype.isPrototypeOf(other));
+    const dressed = others.map((other) => Object.setPrototypeOf(other, prototype) as object);
+    for (const receiver of [...dressed, {}, undefined, 5, prototype, Object.create(prototype), new Proxy(engine, {})]) {
+      await expect(refusal(() => call.call(receiver, 'a', 'b'))).resolves.toBeInstanceOf(Error);
+    }
+    if (prototype !== Engine.prototype) Object.setPrototypeOf(engine, Engine.prototype);
+  });
+
+  test('what only the engine makes is not made by new', async () => {
+    for (const made of [Engine, RawInserter, NaiveInserter, FrameReader, NaiveReader] as (new () => unknown)[]) {
+      await expect(refusal(() => new made())).resolves.toBeInstanceOf(Error);
+      await expect(refusal(() => (made as unknown as Call)())).resolves.toBeInstanceOf(Error);
+    }
+    await expect(refusal(() => (Engine.open as Call).call({}, 'memory:'))).resolves.toBeInstanceOf(Error);
+    await expect(refusal(() => (Engine.attach as Call).call(undefined, engine.share()))).resolves.toBeInstanceOf(Error);
+  });
+});
+
+describe('after the end', () => {
+  test('a closed engine refuses everything with BB_CLOSED', async () => {
+    const closed = await Engine.open('memory:');
+    closed.close();
+    closed.close();
+    const uses: (() => unknown)[] = [
+      () => closed.share(),
+      () => closed.name,
+      () => closed.version,
+      () => closed.sql,
+      () => closed.createTable(spec, 'create' as never),
+      () => closed.describeTable('t'),
+      () => closed.listTables(),
+      () => closed.dropTable('t'),
+      () => closed.execute('SELECT 1'),
+      () => closed.inserter(spec),
+      () => closed.naiveInserter(spec),
+      () => closed.query('SELECT 1'),
+      () => closed.queryNaive('SELECT 1'),
+      () => closed.queryToArrow('SELECT 1'),
+      () => closed.runNative('{}'),
+      () => closed.loadNative('{}'),
+      () => closed.unloadNative('{}'),
+    ];
+    for (const use of uses) expect((await refusal(use)).message).toMatch(/^\[BB_CLOSED\] /);
+  });
+
+  const ends: Record<string, (inserter: InstanceType<typeof RawInserter | typeof NaiveInserter>) => Promise<unknown>> =
+    {
+      execute: (inserter) => inserter.execute(),
+      abort: (inserter) => inserter.abort(),
+    };
+  test.each(Object.keys(ends))('after %s an inserter refuses rows, and ends once', async (end) => {
+    const raw = engine.inserter(spec);
+    const naive = engine.naiveInserter(spec);
+    for (const inserter of [raw, naive]) {
+      const [first, second, third] = await Promise.allSettled([
+        ends[end]!(inserter),
+        inserter.execute(),
+        inserter.abort(),
+      ]);
+      expect(first?.status).toBe('fulfilled');
+      expect(second).toMatchObject({ status: 'rejected', reason: { message: '[BB_CLOSED] the inserter is closed' } });
+      expect(third?.status).toBe('fulfilled');
+      expect((await refusal(() => inserter.execute())).message).toMatch(/^\[BB_CLOSED\] /);
+    }
+    expect((await refusal(() => naive.addRows([[1, 'a']]))).message).toMatch(/^\[BB_CLOSED\] /);
+    const parts = [null, null, new Uint8Array(0), null, new Uint8Array(4), new Uint8Array(0)];
+    expect((await refusal(() => raw.writeColumns(0, parts))).message).toMatch(/^\[BB_CLOSED\] /);
+  });
+
+  test('a cancelled reader says so, however often it is asked', async () => {
+    const reader = await engine.query('SELECT range FROM range(100000000)', 10);
+    const naive = await engine.queryNaive('SELECT range FROM range(100000000)', 10);
+    for (const each of [reader, naive]) {
+      each.cancel();
+      each.cancel();
+      const { message } = await refusal(() => each.next());
+      expect(message).toMatch(/^\[BB_ABORTED\] /);
+    }
+    await expect(refusal(() => reader.tryNext())).resolves.toBeInstanceOf(Error);
+    expect(reader.columns).toMatchObject([{ name: 'range', kind: 'bigint' }]);
+    const cancel = new Cancel();
+    cancel.cancel();
+    cancel.cancel();
+    for (const start of [
+      () => engine.query('SELECT 1', null, cancel),
+      () => engine.queryNaive('SELECT 1', null, cancel),
+      () => engine.queryToArrow('SELECT 1', null, cancel),
+      () => engine.execute('SELECT 1', cancel),
+    ]) {
+      expect((await refusal(start)).message).toMatch(/^\[BB_ABORTED\] /);
+    }
+  });
+});
+
+test('what takes no arguments ignores them', () => {
+  expect((addon.buildInfo as Call)(Symbol('odd'), {})).toEqual(addon.buildInfo());
+  expect((addon.threadCpu as Call)({})).toMatchObject({ user: expect.any(Number), system: expect.any(Number) });
+});

@@ -1,0 +1,39 @@
+/** Runs what may crash in a process of its own, so that a crash is a failed test that names its signal. */
+import { spawn } from 'node:child_process';
+import { text } from 'node:stream/consumers';
+import { fileURLToPath } from 'node:url';
+
+/** How a script ended. */
+export interface Ending {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** Runs a script of `scripts/`. One that hangs is killed, and so ends by SIGKILL. */
+export async function endingOf(script: string, args: readonly string[] = [], flags: readonly string[] = []) {
+  const path = fileURLToPath(new URL(`scripts/${script}`, import.meta.url));
+  const child = spawn(process.execPath, [...flags, path, ...args], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    timeout: 100_000,
+    killSignal: 'SIGKILL',
+  });
+  const closed = new Promise<Pick<Ending, 'code' | 'signal'>>((resolve, reject) => {
+    child.once('error', reject);
+    child.once('close', (code, signal) => resolve({ code, signal }));
+  });
+  const [stdout, stderr, ending] = await Promise.all([text(child.stdout), text(child.stderr), closed]);
+  return { ...ending, stdout, stderr } satisfies Ending;
+}
+
+/** What a script of `scripts/` printed, as JSON. */
+export async function resultOf(
+  script: string,
+  args: readonly string[] = [],
+  flags: readonly string[] = [],
+): Promise<unknown> {
+  const { code, signal, stdout, stderr } = await endingOf(script, args, flags);
+  if (code !== 0) throw new Error(`${script} ${args.join(' ')} ended with ${signal ?? code}: ${stderr.slice(-2000)}`);
+  return JSON.parse(stdout);
+}

@@ -1,0 +1,34 @@
+/** Collects garbage all the while that work is under way whose objects nobody else holds; run with --expose-gc. */
+import { addon } from '../../../dist/addon.js';
+
+const table = { name: 't', columns: [{ name: 'id', kind: 'int', nullable: false }] };
+const collecting = setInterval(() => gc(), 1);
+const open = () => addon.Engine.open('embedded:');
+
+const counted = await (async () => {
+  const rows = 'SELECT count(*) AS n FROM range(20000000) WHERE hash(range) % 2 = 0';
+  return (await (await (await open()).queryNaive(rows)).next())[0].n > 0n;
+})();
+const bytes = await (await open()).queryToArrow('SELECT max(hash(range)) AS n FROM range(20000000)');
+const inserted = await (async () => {
+  const engine = await open();
+  await engine.createTable(table, 'create');
+  const begin = () => {
+    const inserter = engine.inserter(table);
+    inserter.writeColumns(1 << 20, [null, null, new Uint8Array(4 << 20)]);
+    return inserter;
+  };
+  await begin().drained();
+  return begin().execute();
+})();
+// Frames that nobody releases, and readers that nobody ends.
+const engine = await open();
+for (let round = 0; round < 20; round++) {
+  const reader = await engine.query('SELECT range AS a, range AS b FROM range(1000000000)');
+  for (let frame = 0; frame < 20; frame++) await reader.next();
+}
+clearInterval(collecting);
+console.log(
+  JSON.stringify({ counted, ipc: bytes.byteLength > 0, inserted, rssBelowGiB: process.memoryUsage().rss < 2 ** 30 }),
+);
+process.exit(0);

@@ -1,0 +1,106 @@
+/**
+ * Terminates threads in the middle of their work. Takes the kind of work and the number of threads; prints whether the
+ * engine that they share still works, and the threads of the addon that their work left running.
+ */
+import { readdirSync, readFileSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
+
+import { addon } from '../../../dist/addon.js';
+
+const ENDLESS = 'SELECT range AS id FROM range(1000000000000)';
+/** Works for minutes before its first row. */
+const SILENT = 'SELECT count(*) AS n FROM range(100000000000) WHERE hash(range) = 42';
+/** A row now and then, so that whoever reads waits. */
+const SLOW = 'SELECT range AS id FROM range(100000000000) WHERE hash(range) % 100000000 = 3';
+const table = { name: 't', columns: [{ name: 'id', kind: 'int', nullable: false }] };
+const ROWS = 1 << 20;
+const parts = [null, null, new Uint8Array(4 * ROWS)];
+const rows = Array.from({ length: 1000 }, (_, id) => [id]);
+const cell = { workload: 'insert.bulk', lane: 'columns', flavor: 'async', workers: 1, rows: 100_000, table: 'cell' };
+
+async function forEver(step) {
+  for (;;) await step();
+}
+
+/** What a thread does until it is terminated. */
+const WORK = {
+  async next(engine) {
+    const reader = await engine.query(ENDLESS, 1000);
+    await forEver(() => reader.next());
+  },
+  async waitingNext(engine) {
+    const reader = await engine.query(SLOW, 1);
+    await Promise.all(Array.from({ length: 20 }, () => reader.next()));
+  },
+  async naiveNext(engine) {
+    const reader = await engine.queryNaive(ENDLESS, 1000);
+    await forEver(() => reader.next());
+  },
+  query: (engine) => engine.query(SILENT),
+  queryNaive: (engine) => engine.queryNaive(SILENT),
+  queryToArrow: (engine) => engine.queryToArrow(SILENT),
+  execute: (engine) => engine.execute(`CREATE TEMP TABLE x AS ${SILENT}`),
+  async insert(engine) {
+    const inserter = engine.inserter(table);
+    await forEver(() => inserter.writeColumns(ROWS, parts) || inserter.drained());
+  },
+  async naiveInsert(engine) {
+    const inserter = engine.naiveInserter(table);
+    await forEver(() => inserter.addRows(rows) || inserter.drained());
+  },
+  inserts: (engine) =>
+    forEver(() => {
+      const [kept, dropped] = [engine.inserter(table), engine.inserter(table)];
+      kept.writeColumns(ROWS, parts);
+      dropped.writeColumns(ROWS, parts);
+      return Promise.all(
+        [kept.drained(), dropped.drained(), kept.abort(), dropped.abort(), dropped.drained()].map(settled),
+      );
+    }),
+  tables: (engine) =>
+    forEver(() => Promise.all([engine.listTables(), engine.describeTable('t'), engine.dropTable('no')])),
+  suite: (engine) => forEver(() => engine.runNative(JSON.stringify(cell))),
+  opens: () => forEver(() => addon.Engine.open('embedded:')),
+};
+
+/** The inserter's calls after its end are refused; here they only have to be harmless. */
+const settled = (promise) => promise.catch(() => {});
+
+/** The addon's threads that run a query or an insert; undefined where the platform does not tell. */
+function threadsAtWork() {
+  if (process.platform !== 'linux') return undefined;
+  const names = readdirSync('/proc/self/task').map((thread) => {
+    try {
+      return readFileSync(`/proc/self/task/${thread}/comm`, 'utf8').trim();
+    } catch {
+      return '';
+    }
+  });
+  return names.filter((name) => name === 'bb-query' || name === 'bb-insert');
+}
+
+if (isMainThread) {
+  const [work, threads] = process.argv.slice(2);
+  const engine = await addon.Engine.open('embedded:');
+  await engine.createTable(table, 'create');
+  for (let thread = 0; thread < Number(threads); thread++) {
+    const worker = new Worker(new URL(import.meta.url), { workerData: { handle: engine.share(), work } });
+    await new Promise((resolve, reject) => worker.once('message', resolve).once('error', reject));
+    await sleep(thread * 7);
+    await worker.terminate();
+  }
+  // Nobody is left who waits for what they began, so it ends; how soon is for the machine to say.
+  const deadline = performance.now() + 30_000;
+  while (threadsAtWork()?.length > 0 && performance.now() < deadline) await sleep(20);
+  const left = threadsAtWork() ?? [];
+  await engine.createTable(table, 'replace');
+  const inserter = engine.inserter(table);
+  inserter.writeColumns(ROWS, parts);
+  const stored = await inserter.execute();
+  console.log(JSON.stringify({ stored, left }));
+  process.exit(0);
+}
+const engine = addon.Engine.attach(workerData.handle);
+parentPort.postMessage('started', []);
+await WORK[workerData.work](engine);

@@ -1,0 +1,44 @@
+//! The queries and commands that were started and have not answered yet.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use boundary_bench_core::engine::CancelToken;
+
+type Tokens = Arc<Mutex<(u64, HashMap<u64, CancelToken>)>>;
+
+/// Ends what is still under way when dropped. While a promise is pending it keeps its engine's object from the garbage
+/// collector, so that happens only when the whole thread of Node's ends: nobody is left then to read the answer, and
+/// the work would go on for as long as it likes.
+#[derive(Default)]
+pub struct InFlight(Tokens);
+
+/// Work under way, until it is dropped.
+pub struct Entry {
+    key: u64,
+    tokens: Tokens,
+}
+
+impl InFlight {
+    pub fn enter(&self, token: CancelToken) -> Entry {
+        let mut tokens = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        tokens.0 += 1;
+        let key = tokens.0;
+        tokens.1.insert(key, token);
+        Entry { key, tokens: Arc::clone(&self.0) }
+    }
+}
+
+impl Drop for Entry {
+    fn drop(&mut self) {
+        self.tokens.lock().unwrap_or_else(PoisonError::into_inner).1.remove(&self.key);
+    }
+}
+
+impl Drop for InFlight {
+    fn drop(&mut self) {
+        for token in self.0.lock().unwrap_or_else(PoisonError::into_inner).1.values() {
+            token.cancel();
+        }
+    }
+}
