@@ -107,14 +107,6 @@ impl<T: Send + 'static> QueryReader<T> {
         }
     }
 
-    /// As [`QueryReader::next`], holding this thread. Not to be called on a thread of an async runtime.
-    ///
-    /// # Errors
-    /// As [`QueryReader::next`].
-    pub fn blocking_next(&self) -> Result<Option<T>> {
-        self.receiver.blocking_lock().blocking_recv().transpose()
-    }
-
     /// Ends the query from any thread; whoever waits for a result gets [`Error::Cancelled`].
     pub fn cancel(&self) {
         self.options.cancel.cancel();
