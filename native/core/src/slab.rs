@@ -20,8 +20,9 @@ const HUGE_PAGE: usize = 2 << 20;
 /// The smallest slab, in bytes.
 const SMALLEST: usize = 4 << 10;
 
-/// The pool keeps at most so much unused memory, in bytes.
-const RETAINED_LIMIT: usize = 256 << 20;
+/// The pool keeps at most so much unused memory, in bytes: that of some 15 million rows of four columns. What is above
+/// goes back to the kernel, and costs its page faults anew.
+const RETAINED_LIMIT: usize = 512 << 20;
 
 /// A piece of initialised memory that goes back to the pool when dropped. What it holds at first is unspecified.
 pub struct Slab {
