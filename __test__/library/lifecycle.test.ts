@@ -187,6 +187,21 @@ describe.each(['memory:', 'embedded:'])('inserters on %s', (uri) => {
     expect(ids).toEqual(Array.from({ length: 1000 }, (_, id) => id));
   });
 
+  test('a row that has no value as asked for ends a stream after the rows before it', async () => {
+    await using connection = await connect();
+    const sql = 'SELECT CASE WHEN i = 2000 THEN 9007199254740993 ELSE i END AS n FROM range(3000) t(i)';
+    const rows = connection.executeQueryStream<{ n: number }>(sql, { int64: 'number' })[Symbol.asyncIterator]();
+    const read: number[] = [];
+    const readAll = async () => {
+      for (let next = await rows.next(); !next.done; next = await rows.next()) read.push(next.value.n);
+    };
+    await expect(readAll()).rejects.toMatchObject({ code: 'BB_UNSAFE_INTEGER' });
+    expect(read).toEqual(Array.from({ length: read.length }, (_, index) => index));
+    expect(read.length).toBeGreaterThan(1000);
+    expect(await rows.next()).toEqual({ value: undefined, done: true });
+    expect(handlesOf(connection).size).toBe(0);
+  });
+
   test('breaking out of a loop ends the query; a stream is used once', async () => {
     await using connection = await withRows(uri, 300_000);
     const options = { batchRows: 1000 };

@@ -13,8 +13,10 @@ export const ROWS_PER_TURN = 16_384;
 
 export interface RowChunksOptions {
   readonly int64: Int64Mode;
-  /** At most so many rows an array. */
+  /** At most so many rows are built in one turn of the event loop. */
   readonly rowsPerTurn: number;
+  /** At most so many rows an array; `rowsPerTurn` where it is left out. */
+  readonly rowsAtOnce?: number;
   readonly admit?: AdmitFrame;
 }
 
@@ -27,7 +29,10 @@ export class RowChunks {
   readonly #options: RowChunksOptions;
   #reader: RowReader | undefined;
   #frame: Frame | undefined;
+  /** The first row of the frame at hand that is not built yet. */
   #start = 0;
+  /** The end of what may be built in this turn. */
+  #turnEnd = 0;
   #last: Promise<unknown> = Promise.resolve();
 
   constructor(run: QueryRun, options: RowChunksOptions) {
@@ -40,6 +45,21 @@ export class RowChunks {
     const next = this.#last.then(() => this.#next());
     this.#last = next.catch(() => {});
     return next;
+  }
+
+  /**
+   * The next rows without a wait, while there are any that may be built in this turn; undefined where `next` is to be
+   * called. Not while a call of `next` is under way.
+   */
+  nextInTurn(): Row[] | undefined {
+    if (this.#frame === undefined || this.#start === this.#turnEnd || this.#run.isCancelled) return undefined;
+    try {
+      return this.#build(this.#frame);
+    } catch (error) {
+      this.#release();
+      this.#run.stop();
+      throw error;
+    }
   }
 
   /** Ends the query, and gives back the memory at hand once no call is under way. */
@@ -55,17 +75,23 @@ export class RowChunks {
       if (this.#run.isCancelled) this.#release();
       const frame = this.#frame ?? (await this.#nextFrame());
       if (frame === undefined) return undefined;
-      const end = Math.min(frame.rowCount, this.#start + this.#options.rowsPerTurn);
-      this.#reader ??= new RowReader(frame.columns, this.#options.int64);
-      const rows = this.#reader.read(frame, this.#start, end);
-      this.#start = end;
-      if (end === frame.rowCount) this.#release();
-      return rows;
+      this.#turnEnd = Math.min(frame.rowCount, this.#start + this.#options.rowsPerTurn);
+      return this.#build(frame);
     } catch (error) {
       this.#release();
       this.#run.stop();
       throw error;
     }
+  }
+
+  #build(frame: Frame): Row[] {
+    const { int64, rowsPerTurn, rowsAtOnce = rowsPerTurn } = this.#options;
+    const end = Math.min(this.#turnEnd, this.#start + rowsAtOnce);
+    this.#reader ??= new RowReader(frame.columns, int64);
+    const rows = this.#reader.read(frame, this.#start, end);
+    this.#start = end;
+    if (end === frame.rowCount) this.#release();
+    return rows;
   }
 
   async #nextFrame(): Promise<Frame | undefined> {

@@ -5,6 +5,12 @@ import type { Row } from './row-reader.js';
 import { assertFirstUse } from './single-use.js';
 import type { Column } from './table-definition.js';
 
+/**
+ * Rows that are built ahead of the row asked for: few, since each row brings garbage of its own, a promise and an iterator
+ * result, and a collection that comes meanwhile copies those built ahead.
+ */
+const ROWS_AHEAD = 256;
+
 const DONE: IteratorReturnResult<undefined> = { value: undefined, done: true };
 
 /**
@@ -28,22 +34,28 @@ export class RowStream<T extends object = Row> implements AsyncIterable<T> {
 
   /** The rows one by one: `for await (const row of stream)`. */
   [Symbol.asyncIterator](): AsyncIterableIterator<T, undefined> {
-    return new RowIterator<T>(this.#run, this.chunks());
+    this.#assertFirstUse();
+    const source = new RowChunks(this.#run, { int64: this.#int64, rowsPerTurn: ROWS_PER_TURN, rowsAtOnce: ROWS_AHEAD });
+    return new RowIterator<T>(this.#run, source);
   }
 
   /** The rows in arrays, of up to `batchRows` and 16384: faster, since a row need not be awaited. */
   chunks(): AsyncIterableIterator<T[], undefined> {
+    this.#assertFirstUse();
+    return new RowChunkIterator<T>(new RowChunks(this.#run, { int64: this.#int64, rowsPerTurn: ROWS_PER_TURN }));
+  }
+
+  #assertFirstUse(): void {
     assertFirstUse(this.#isUsed);
     this.#isUsed = true;
-    return new RowChunkIterator<T>(this.#run, this.#int64);
   }
 }
 
 class RowChunkIterator<T extends object> implements AsyncIterableIterator<T[], undefined> {
   readonly #source: RowChunks;
 
-  constructor(run: QueryRun, int64: Int64Mode) {
-    this.#source = new RowChunks(run, { int64, rowsPerTurn: ROWS_PER_TURN });
+  constructor(source: RowChunks) {
+    this.#source = source;
   }
 
   [Symbol.asyncIterator](): this {
@@ -67,15 +79,15 @@ class RowChunkIterator<T extends object> implements AsyncIterableIterator<T[], u
  */
 class RowIterator<T extends object> implements AsyncIterableIterator<T, undefined> {
   readonly #run: QueryRun;
-  readonly #chunks: AsyncIterableIterator<T[], undefined>;
-  #rows: T[] = [];
+  readonly #source: RowChunks;
+  #rows: readonly T[] = [];
   #index = 0;
   #loading: Promise<void> | undefined;
   #hasEnded = false;
 
-  constructor(run: QueryRun, chunks: AsyncIterableIterator<T[], undefined>) {
+  constructor(run: QueryRun, source: RowChunks) {
     this.#run = run;
-    this.#chunks = chunks;
+    this.#source = source;
   }
 
   [Symbol.asyncIterator](): this {
@@ -87,6 +99,19 @@ class RowIterator<T extends object> implements AsyncIterableIterator<T, undefine
       return Promise.resolve({ value: this.#rows[this.#index++]!, done: false });
     }
     if (this.#hasEnded) return Promise.resolve(DONE);
+    if (this.#loading === undefined) {
+      try {
+        const rows = this.#source.nextInTurn();
+        if (rows !== undefined) {
+          this.#rows = rows as object[] as T[];
+          this.#index = 1;
+          return Promise.resolve({ value: this.#rows[0]!, done: false });
+        }
+      } catch (error) {
+        this.#hasEnded = true;
+        return Promise.reject(error);
+      }
+    }
     // Calls under way at once wait for the same chunk, and take its rows in their order.
     this.#loading ??= this.#load();
     return this.#loading.then(() => this.next());
@@ -95,7 +120,7 @@ class RowIterator<T extends object> implements AsyncIterableIterator<T, undefine
   async return(): Promise<IteratorReturnResult<undefined>> {
     this.#hasEnded = true;
     this.#rows = [];
-    await this.#chunks.return?.();
+    this.#source.stop();
     return DONE;
   }
 
@@ -103,9 +128,9 @@ class RowIterator<T extends object> implements AsyncIterableIterator<T, undefine
     this.#rows = [];
     this.#index = 0;
     try {
-      const next = await this.#chunks.next();
-      if (next.done) this.#hasEnded = true;
-      else if (!this.#hasEnded) this.#rows = next.value;
+      const rows = await this.#source.next();
+      if (rows === undefined) this.#hasEnded = true;
+      else if (!this.#hasEnded) this.#rows = rows as object[] as T[];
     } catch (error) {
       this.#hasEnded = true;
       throw error;
