@@ -36,6 +36,8 @@ export function completed(fields: CellFields, seconds: readonly number[]): Compl
   const whole = cell(fields);
   const samples = seconds.map((time, index): Sample => ({
     seconds: time,
+    encodeSeconds: time * 0.1,
+    decodeSeconds: time * 0.05,
     cpuUserSeconds: time * 0.75,
     cpuSystemSeconds: time * 0.25,
     mainThreadCpuSeconds: time * 0.5,

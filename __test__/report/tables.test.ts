@@ -59,9 +59,9 @@ test('what was not measured reads as a dash', () => {
     "
   `);
   expect(renderMarkdown(tableBlock(resourcesTable([record])))).toMatchInlineSnapshot(`
-    "| Workload | Variant | Time (s) | CPU user (s) | CPU sys (s) | Main thread (s) | GC (s) | Longest stall (ms) | Peak RSS |
-    | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |
-    | insert.bulk | js · toArray | 2.000 | — | — | — | — | — | — |
+    "| Workload | Variant | Time (s) | Encode (s) | Decode (s) | CPU user (s) | CPU sys (s) | Main thread (s) | GC (s) | Longest stall (ms) | Peak RSS |
+    | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |
+    | insert.bulk | js · toArray | 2.000 | — | — | — | — | — | — | — | — |
     "
   `);
 });

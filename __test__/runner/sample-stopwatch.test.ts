@@ -35,6 +35,22 @@ describe('SampleStopwatch', () => {
     expect(sample.peakRssBytes).toBeGreaterThan(1024 ** 2);
   });
 
+  it('times encoding and decoding apart, and adds what was timed elsewhere', async () => {
+    const stopwatch = new SampleStopwatch();
+    stopwatch.begin();
+    const encoded = stopwatch.apart('encode', () => (block(20), 'bytes'));
+    expect(encoded).toBe('bytes');
+    stopwatch.apart('encode', () => block(20));
+    stopwatch.start();
+    expect(() => stopwatch.apart('decode', () => 0)).toThrow(/decode apart/);
+    stopwatch.stop();
+    stopwatch.add({ seconds: 1, encodeSeconds: 2 });
+    const sample = await stopwatch.end();
+    expect(sample.encodeSeconds).toBeGreaterThanOrEqual(2.04);
+    expect(sample.decodeSeconds).toBeUndefined();
+    expect(sample.seconds).toBeLessThan(1.02);
+  });
+
   it('sees a stall from the intended time of the beat, one that is still under way too', async () => {
     const ended = new SampleStopwatch();
     ended.begin();

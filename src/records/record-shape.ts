@@ -37,6 +37,8 @@ const cellOptional = {
 const sample = objectOf(
   { seconds: amount },
   {
+    encodeSeconds: amount,
+    decodeSeconds: amount,
     cpuUserSeconds: amount,
     cpuSystemSeconds: amount,
     mainThreadCpuSeconds: amount,

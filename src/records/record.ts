@@ -49,6 +49,10 @@ export interface Checksum {
 /** One timed execution of a cell. What could not be read on this platform is absent. */
 export interface Sample {
   readonly seconds: number;
+  /** Where the cell's input is encoded: the time that took, all workers together. Not in `seconds`. */
+  readonly encodeSeconds?: number;
+  /** Where the cell's result is decoded: the time that took, all workers together. Not in `seconds`. */
+  readonly decodeSeconds?: number;
   readonly cpuUserSeconds?: number;
   readonly cpuSystemSeconds?: number;
   /** CPU time of Node's main thread alone, user and system. */

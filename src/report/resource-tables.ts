@@ -13,13 +13,18 @@ import {
 } from './format.js';
 import { nameOf } from './labels.js';
 
-/** Where the time went: the median CPU and garbage-collection times of a cell's samples, the longest stall, the peak RSS. */
+/**
+ * Where the time went: the median CPU and garbage-collection times of a cell's samples, the longest stall, the peak RSS.
+ * The times to encode its input and to decode its result are not a part of the cell's time.
+ */
 export function resourcesTable(records: readonly CompletedRecord[]): Table {
   return {
     columns: columns(
       'Workload',
       'Variant',
       '>Time (s)',
+      '>Encode (s)',
+      '>Decode (s)',
       '>CPU user (s)',
       '>CPU sys (s)',
       '>Main thread (s)',
@@ -33,6 +38,8 @@ export function resourcesTable(records: readonly CompletedRecord[]): Table {
         record.workload,
         nameOf(record),
         formatSeconds(record.summary.medianSeconds),
+        formatSeconds(medianOf(record, (sample) => sample.encodeSeconds)),
+        formatSeconds(medianOf(record, (sample) => sample.decodeSeconds)),
         formatSeconds(medianOf(record, (sample) => sample.cpuUserSeconds)),
         formatSeconds(medianOf(record, (sample) => sample.cpuSystemSeconds)),
         formatSeconds(medianOf(record, (sample) => sample.mainThreadCpuSeconds)),

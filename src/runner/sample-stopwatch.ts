@@ -1,5 +1,5 @@
 import type { Sample } from '../records/record.js';
-import type { NativeTiming, Stopwatch } from '../workloads/workload.js';
+import type { CodecWork, NativeTiming, Stopwatch } from '../workloads/workload.js';
 import { BoundaryError } from '../errors.js';
 import { GarbageCollectionObserver } from './garbage-collection.js';
 import { Heartbeat } from './heartbeat.js';
@@ -29,6 +29,7 @@ export class SampleStopwatch implements Stopwatch {
   readonly #collections = new GarbageCollectionObserver();
   readonly #laps: Span[] = [];
   readonly #native: NativeTiming[] = [];
+  readonly #codecMs: Partial<Record<CodecWork, number>> = {};
   #lap: Lap | undefined;
   #cpuUser = 0;
   #cpuSystem = 0;
@@ -65,6 +66,14 @@ export class SampleStopwatch implements Stopwatch {
     this.#addThreadCpu(lap.threadCpu, threadCpu);
   }
 
+  apart<T>(work: CodecWork, execute: () => T): T {
+    if (this.#lap !== undefined) throw misuse(`ran while it was to ${work} apart`);
+    const startedAt = performance.now();
+    const result = execute();
+    this.#codecMs[work] = (this.#codecMs[work] ?? 0) + (performance.now() - startedAt);
+    return result;
+  }
+
   add(timing: NativeTiming): void {
     this.#native.push(timing);
   }
@@ -78,6 +87,8 @@ export class SampleStopwatch implements Stopwatch {
     if (this.#laps.length === 0 && this.#native.length === 0) throw misuse('was never started');
     return {
       seconds: this.#timedMs() / MS_PER_SECOND + sumOf(this.#native, ({ seconds }) => seconds),
+      ...this.#codec('encode', 'encodeSeconds'),
+      ...this.#codec('decode', 'decodeSeconds'),
       ...this.#cpu(),
       ...(peakRssBytes === undefined ? {} : { peakRssBytes }),
       ...(this.#laps.length === 0 ? {} : this.#onTheEventLoop(stalls, collections)),
@@ -92,6 +103,13 @@ export class SampleStopwatch implements Stopwatch {
 
   #timedMs(): number {
     return sumOf(this.#laps, ({ from, to }) => to - from);
+  }
+
+  #codec<K extends 'encodeSeconds' | 'decodeSeconds'>(work: CodecWork, key: K): Partial<Pick<Sample, K>> {
+    const here = this.#codecMs[work];
+    const native = this.#native.map((timing) => timing[key]).filter((seconds) => seconds !== undefined);
+    if (here === undefined && native.length === 0) return {};
+    return { [key]: (here ?? 0) / MS_PER_SECOND + sumOf(native, (seconds) => seconds) } as Pick<Sample, K>;
   }
 
   #cpu(): Pick<Sample, 'cpuUserSeconds' | 'cpuSystemSeconds'> {

@@ -1,8 +1,15 @@
 import type { Cell, Checksum } from '../records/record.js';
 
-/** CPU and memory of one timed execution, where the side that does the work measured them itself. */
+/** What is done to bytes before they cross, or after: timed apart from the crossing. */
+export type CodecWork = 'encode' | 'decode';
+
+/** The times of one execution, where the side that does the work measured them itself. */
 export interface NativeTiming {
   readonly seconds: number;
+  /** Not in `seconds`. */
+  readonly encodeSeconds?: number;
+  /** Not in `seconds`. */
+  readonly decodeSeconds?: number;
   readonly cpuUserSeconds?: number;
   readonly cpuSystemSeconds?: number;
 }
@@ -14,6 +21,8 @@ export interface NativeTiming {
 export interface Stopwatch {
   start(): void;
   stop(): void;
+  /** Times encoding or decoding, as a figure of its own. Only while the stopwatch is stopped. */
+  apart<T>(work: CodecWork, execute: () => T): T;
   /** For work that was timed elsewhere (in Rust): counts it as if this stopwatch had run for it. */
   add(timing: NativeTiming): void;
 }

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { verifyChecksum } from '../../../src/runner/checksum.js';
 import { connect } from '../../../src/library/connection.js';
 import { measurementsFamily } from '../../../src/workloads/measurements/family.js';
+import { matrix } from '../../../src/workloads/measurements/matrix.js';
 import { planMeasurements } from '../../../src/workloads/measurements/plan.js';
 import type { OpenFamily, Stopwatch } from '../../../src/workloads/workload.js';
 
@@ -22,6 +23,11 @@ class CheckedStopwatch implements Stopwatch {
     if (!this.isRunning) throw new Error('stopped before it was started');
     this.isRunning = false;
     this.seconds += (performance.now() - this.#startedAt) / 1000;
+  }
+
+  apart<T>(_: 'encode' | 'decode', execute: () => T): T {
+    if (this.isRunning) throw new Error('not apart');
+    return execute();
   }
 
   add({ seconds }: { seconds: number }): void {
@@ -108,6 +114,13 @@ describe('what cells leave behind', () => {
     verifyChecksum(await cell.sample(new CheckedStopwatch(), signal), cell.expected);
     await cell.close();
     await family.close();
+  });
+
+  it('plans with what each engine says of itself', async () => {
+    for (const [name, { sql }] of Object.entries(matrix.engines)) {
+      await using connection = await connect(`${name}:`);
+      expect(connection.engine.sql, name).toBe(sql);
+    }
   });
 
   it('closes what is open when cells were not closed, and twice does no harm', async () => {

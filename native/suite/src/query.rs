@@ -1,15 +1,17 @@
 //! `query.*`: rows come out of a table that exists.
 //!
 //! Timed: from asking for the query until the last value of the last row is consumed. Every lane adds up every value.
+//! Decoding of IPC bytes is timed apart.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{ArrowPrimitiveType, Float64Type, Int32Type, Int64Type};
 use arrow_array::{Array, RecordBatch};
 use arrow_buffer::Buffer;
 use arrow_ipc::reader::StreamDecoder;
-use arrow_schema::Schema;
+use arrow_schema::{Schema, SchemaRef};
 use boundary_bench_core::checksum::{Checksum, ChecksumSum};
 use boundary_bench_core::engine::{Engine, QueryOptions};
 use boundary_bench_core::lanes::ipc::write_stream;
@@ -44,14 +46,31 @@ pub(crate) fn run(engine: &Arc<dyn Engine>, spec: &CellSpec) -> Result<CellSampl
         Flavor::Async => as_tasks(parts, read_async)?,
     };
     let (seconds, cpu) = (seconds(&workers), cpu(&workers));
-    Ok(CellSample::new(seconds, cpu, merge(workers.into_iter().map(|worker| worker.value))?))
+    let decoded = workers.iter().map(|worker| worker.value.decoded).sum::<Option<Duration>>();
+    let checksum = merge(workers.into_iter().map(|worker| worker.value.checksum))?;
+    let mut sample = CellSample::new(seconds, cpu, checksum);
+    sample.decode_seconds = decoded.map(|time| time.as_secs_f64());
+    Ok(sample)
 }
 
-fn read(part: &Part, clock: Clock) -> Result<Finished<Checksum>> {
+/// What one worker reports.
+struct Read {
+    checksum: Checksum,
+    /// The time its bytes took to decode, if they did.
+    decoded: Option<Duration>,
+}
+
+impl From<Checksum> for Read {
+    fn from(checksum: Checksum) -> Self {
+        Self { checksum, decoded: None }
+    }
+}
+
+fn read(part: &Part, clock: Clock) -> Result<Finished<Read>> {
     let mut stream = part.engine.query(&part.sql, &QueryOptions::default())?;
     if part.lane == Lane::ArrowIpc {
         let bytes = write_stream(&mut *stream)?;
-        return Ok(clock.finish(read_ipc(bytes)?));
+        return read_ipc(bytes, clock);
     }
     let mut consumer = Consumer::new(part.lane, part.workload, &stream.schema())?;
     while let Some(batch) = stream.next_batch()? {
@@ -59,15 +78,15 @@ fn read(part: &Part, clock: Clock) -> Result<Finished<Checksum>> {
     }
     let checksum = consumer.checksum();
     // Stopped before the rows that were kept are freed.
-    Ok(clock.finish(checksum))
+    Ok(clock.finish(checksum.into()))
 }
 
-async fn read_async(part: Part, clock: Clock) -> Result<Finished<Checksum>> {
+async fn read_async(part: Part, clock: Clock) -> Result<Finished<Read>> {
     if part.lane == Lane::ArrowIpc {
         let write = move || write_stream(&mut *part.engine.query(&part.sql, &QueryOptions::default())?);
         let written = tokio::task::spawn_blocking(write).await;
         let bytes = written.map_err(|error| Error::Internal(error.to_string()))??;
-        return Ok(clock.finish(read_ipc(bytes)?));
+        return read_ipc(bytes, clock);
     }
     let reader = QueryReader::start(part.engine, part.sql, QueryOptions::default(), Ok).await?;
     let mut consumer = Consumer::new(part.lane, part.workload, &arrow_schema_of(reader.columns()))?;
@@ -75,29 +94,33 @@ async fn read_async(part: Part, clock: Clock) -> Result<Finished<Checksum>> {
         consumer.consume(&batch)?;
     }
     let checksum = consumer.checksum();
-    Ok(clock.finish(checksum))
+    Ok(clock.finish(checksum.into()))
 }
 
-/// Reads IPC bytes without copying them and adds up the columns of every batch.
-fn read_ipc(bytes: Vec<u8>) -> Result<Checksum> {
+/// Decodes IPC bytes, timed apart, and adds up the columns of every batch.
+fn read_ipc(bytes: Vec<u8>, mut clock: Clock) -> Result<Finished<Read>> {
+    clock.pause();
+    let start = Instant::now();
+    let (schema, batches) = decode_ipc(bytes)?;
+    let decoded = Some(start.elapsed());
+    clock.resume();
+    let mut checksum = Checksum::new(&schema)?;
+    batches.iter().try_for_each(|batch| checksum.add_batch(batch))?;
+    Ok(clock.finish(Read { checksum, decoded }))
+}
+
+/// The batches lie in the bytes: nothing is copied.
+fn decode_ipc(bytes: Vec<u8>) -> Result<(SchemaRef, Vec<RecordBatch>)> {
     let invalid = |error: arrow_schema::ArrowError| Error::InvalidIpc(error.to_string());
     let mut decoder = StreamDecoder::new();
     let mut bytes = Buffer::from_vec(bytes);
-    let mut checksum = None;
+    let mut batches = Vec::new();
     while let Some(batch) = decoder.decode(&mut bytes).map_err(invalid)? {
-        if checksum.is_none() {
-            checksum = Some(Checksum::new(batch.schema_ref())?);
-        }
-        if let Some(checksum) = &mut checksum {
-            checksum.add_batch(&batch)?;
-        }
+        batches.push(batch);
     }
     decoder.finish().map_err(invalid)?;
-    match (checksum, decoder.schema()) {
-        (Some(checksum), _) => Ok(checksum),
-        (None, Some(schema)) => Checksum::new(&schema),
-        (None, None) => Err(Error::InvalidIpc("there is no schema".to_owned())),
-    }
+    let schema = decoder.schema().ok_or_else(|| Error::InvalidIpc("there is no schema".to_owned()))?;
+    Ok((schema, batches))
 }
 
 /// A row of `query.aggregation`.

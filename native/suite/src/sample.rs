@@ -20,6 +20,9 @@ pub struct CellSample {
     /// Of the lane `arrow-ipc` in: the time to encode its input, in seconds, all workers together. Not in `seconds`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub encode_seconds: Option<f64>,
+    /// Of the lane `arrow-ipc` out: the time to decode its bytes, in seconds, all workers together. Not in `seconds`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub decode_seconds: Option<f64>,
     /// What was read, or what the engine holds after an insert.
     pub checksum: Checksum,
 }
@@ -31,6 +34,7 @@ impl CellSample {
             cpu_user_seconds: cpu.map(|cpu| cpu.user),
             cpu_system_seconds: cpu.map(|cpu| cpu.system),
             encode_seconds: None,
+            decode_seconds: None,
             checksum,
         }
     }

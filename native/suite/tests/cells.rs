@@ -47,8 +47,9 @@ fn check_every_cell(uri: &str) {
             assert_eq!(difference, None, "{uri} {spec:?}");
             assert!(sample.seconds > 0.0, "{uri} {spec:?}");
             assert_eq!(sample.cpu_user_seconds.is_some(), cfg!(target_os = "linux"));
-            let encodes = spec.workload == Workload::InsertBulk && spec.lane == Lane::ArrowIpc;
-            assert_eq!(sample.encode_seconds.is_some(), encodes, "{uri} {spec:?}");
+            let (is_in, is_ipc) = (spec.workload == Workload::InsertBulk, spec.lane == Lane::ArrowIpc);
+            assert_eq!(sample.encode_seconds.is_some(), is_ipc && is_in, "{uri} {spec:?}");
+            assert_eq!(sample.decode_seconds.is_some(), is_ipc && !is_in, "{uri} {spec:?}");
             completed += 1;
         }
         assert_eq!(engine.list_tables().unwrap(), tables, "inserts leave no tables");

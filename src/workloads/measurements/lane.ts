@@ -5,8 +5,8 @@ import { TableDefinition } from '../../library/table-definition.js';
 import type { Stopwatch } from '../workload.js';
 import type { RowRange } from './rows.js';
 
-/** What a lane starts when its work begins and stops where it makes input. */
-export type LaneClock = Pick<Stopwatch, 'start' | 'stop'>;
+/** What a lane starts when its work begins and stops where it makes input, encodes or decodes. */
+export type LaneClock = Pick<Stopwatch, 'start' | 'stop' | 'apart'>;
 
 /** One worker's share of a cell: one table, and the range of its rows. Plain data, so that it can be sent to a thread. */
 export interface LaneTask {

@@ -1,3 +1,4 @@
+import type { CodecWork } from '../workload.js';
 import type { LaneClock } from './lane.js';
 
 /** Milliseconds on a clock that all threads of this process share; a thread's own `performance.now()` starts with it. */
@@ -9,6 +10,7 @@ export function sharedNow(): number {
 export class ThreadClock implements LaneClock {
   #stoppedAt: number | undefined;
   #pausedMs = 0;
+  readonly #codecMs: Partial<Record<CodecWork, number>> = {};
 
   start(): void {
     const now = sharedNow();
@@ -18,6 +20,18 @@ export class ThreadClock implements LaneClock {
 
   stop(): void {
     this.#stoppedAt = sharedNow();
+  }
+
+  apart<T>(work: CodecWork, execute: () => T): T {
+    const startedAt = performance.now();
+    const result = execute();
+    this.#codecMs[work] = (this.#codecMs[work] ?? 0) + (performance.now() - startedAt);
+    return result;
+  }
+
+  /** Milliseconds of encoding and decoding. */
+  get codecMs(): Readonly<Partial<Record<CodecWork, number>>> {
+    return this.#codecMs;
   }
 
   /** On the shared clock. The work is over when the clock was last stopped. */

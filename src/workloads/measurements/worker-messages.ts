@@ -1,4 +1,5 @@
 import type { Checksum } from '../../records/record.js';
+import type { CodecWork } from '../workload.js';
 import type { LaneTask } from './lane.js';
 
 /** What a worker thread is started with. */
@@ -17,6 +18,7 @@ export type FromWorker =
       /** On the clock that all threads share. */
       readonly endedAt: number;
       readonly pausedMs: number;
+      readonly codecMs: Readonly<Partial<Record<CodecWork, number>>>;
       readonly checksum: Checksum | undefined;
     }
   | { readonly type: 'failed'; readonly code: string; readonly message: string };

@@ -2,7 +2,7 @@ import { Worker } from 'node:worker_threads';
 
 import { BoundaryError } from '../../errors.js';
 import type { Checksum } from '../../records/record.js';
-import type { NativeTiming } from '../workload.js';
+import type { CodecWork, NativeTiming } from '../workload.js';
 import type { LaneTask } from './lane.js';
 import { sharedNow } from './thread-clock.js';
 import type { FromWorker, ToWorker, WorkerStart } from './worker-messages.js';
@@ -63,10 +63,17 @@ export class WorkerPool {
       await Promise.allSettled(replies);
       const cpu = process.cpuUsage(cpuBefore);
       const results = (await Promise.all(replies)).flatMap((reply) => (reply.type === 'done' ? [reply] : []));
+      const codec = (work: CodecWork): number | undefined => {
+        const times = results.map(({ codecMs }) => codecMs[work]).filter((ms) => ms !== undefined);
+        return times.length === 0 ? undefined : times.reduce((sum, ms) => sum + ms, 0) / MS_PER_SECOND;
+      };
+      const [encodeSeconds, decodeSeconds] = [codec('encode'), codec('decode')];
       const elapsed = results.map(({ endedAt, pausedMs }) => endedAt - startedAt - pausedMs);
       return {
         timing: {
           seconds: Math.max(...elapsed) / MS_PER_SECOND,
+          ...(encodeSeconds === undefined ? {} : { encodeSeconds }),
+          ...(decodeSeconds === undefined ? {} : { decodeSeconds }),
           cpuUserSeconds: cpu.user / MICROSECONDS_PER_SECOND,
           cpuSystemSeconds: cpu.system / MICROSECONDS_PER_SECOND,
         },

@@ -30,7 +30,8 @@ async function execute(run: LaneRun): Promise<FromWorker> {
   const clock = new ThreadClock();
   try {
     const checksum = await run(clock, abort.signal);
-    return { type: 'done', endedAt: clock.endedAt, pausedMs: clock.pausedMs, checksum };
+    const { endedAt, pausedMs, codecMs } = clock;
+    return { type: 'done', endedAt, pausedMs, codecMs, checksum };
   } catch (thrown) {
     return failure(thrown);
   }
