@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, PoisonError, Weak};
 
-use boundary_bench_core::engine::{self as engines, CancelToken, CreateMode as CoreCreateMode, Engine as CoreEngine};
+use boundary_bench_core::engine::{CancelToken, CreateMode as CoreCreateMode, Engine as CoreEngine};
 use boundary_bench_core::lanes::ipc;
 use boundary_bench_core::table::TableDefinition;
 use boundary_bench_core::{Error, Result};
@@ -86,10 +86,10 @@ impl Engine {
 
 #[napi]
 impl Engine {
-    /// Opens `memory:`, `embedded:` or `embedded:/path/to/file.duckdb`. Two opens of one file share one engine.
+    /// Opens `memory:`, `embedded:`, `embedded:/path/to/file.duckdb` or `hyper:...`. Two opens of one file share one engine.
     #[napi(factory)]
     pub async fn open(uri: String) -> napi::Result<Self> {
-        blocking(move || engines::open(&uri)).await.map(Self::of)
+        blocking(move || boundary_bench_suite::open(&uri)).await.map(Self::of)
     }
 
     /// The engine that another thread of this process shared.

@@ -44,6 +44,12 @@ pub enum Error {
         /// What the engine said.
         message: String,
     },
+    /// A program or library that is needed is not there.
+    #[error("{0}")]
+    NotInstalled(String),
+    /// The work took longer than it was allowed to.
+    #[error("{0}")]
+    Timeout(String),
     /// The caller cancelled the work.
     #[error("the query was cancelled")]
     Cancelled,
@@ -76,6 +82,8 @@ impl Error {
             Self::TableExists(_) => "BB_TABLE_EXISTS",
             Self::Unsupported(_) => "BB_UNSUPPORTED",
             Self::Engine { .. } => "BB_ENGINE",
+            Self::NotInstalled(_) => "BB_NOT_INSTALLED",
+            Self::Timeout(_) => "BB_TIMEOUT",
             Self::Cancelled => "BB_ABORTED",
             Self::Closed(_) => "BB_CLOSED",
             Self::Io { .. } => "BB_IO",

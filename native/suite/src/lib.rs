@@ -26,6 +26,15 @@ pub use sample::CellSample;
 pub use spec::{CellSpec, Flavor, Lane, Workload};
 pub use tables::{load, table_names, unload, worker_ranges};
 
+/// Opens the engine that `uri` names: those of [`boundary_bench_core::engine::open`], and `hyper:`
+/// ([`boundary_bench_hyper::open`]).
+///
+/// # Errors
+/// As those two.
+pub fn open(uri: &str) -> Result<Arc<dyn Engine>> {
+    if uri.starts_with("hyper:") { boundary_bench_hyper::open(uri) } else { boundary_bench_core::engine::open(uri) }
+}
+
 /// Executes a cell once.
 ///
 /// What is timed: of an insert, from opening the inserter to the end of `execute`, without making the input; of a

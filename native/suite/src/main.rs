@@ -8,10 +8,10 @@ use std::sync::Arc;
 
 use arguments::{Arguments, HELP, Parsed, parse};
 use boundary_bench_core::checksum::FLOAT_TOLERANCE;
-use boundary_bench_core::engine::{Engine, open};
+use boundary_bench_core::engine::Engine;
 use boundary_bench_core::resources::{peak_rss, reset_peak_rss};
 use boundary_bench_core::{Error, Result};
-use boundary_bench_suite::{CellSample, CellSpec, Workload, expected, load, matrix, run_cell, unload};
+use boundary_bench_suite::{CellSample, CellSpec, Workload, expected, load, matrix, open, run_cell, unload};
 use serde::Serialize;
 
 /// One line of the output.

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use boundary_bench_core::checksum::FLOAT_TOLERANCE;
-use boundary_bench_core::engine::{Engine, open};
-use boundary_bench_suite::{CellSpec, Flavor, Lane, Workload, expected, load, matrix, run_cell};
+use boundary_bench_core::engine::Engine;
+use boundary_bench_suite::{CellSpec, Flavor, Lane, Workload, expected, load, matrix, open, run_cell};
 
 const ROWS: u64 = 10_007;
 

@@ -1,4 +1,4 @@
-//! What every engine must do: one function per behaviour, run on each engine.
+//! What every engine must do: one function per behaviour, run on each engine. [`engine_contract!`] makes tests of them.
 
 use std::sync::Arc;
 
@@ -10,39 +10,44 @@ use arrow_array::{
 };
 use arrow_select::concat::concat_batches;
 
-use super::{CancelToken, CreateMode, Engine, QueryOptions, open};
+use super::{CancelToken, CreateMode, Engine, QueryOptions};
 use crate::table::{Column, SqlType, TableDefinition};
 
-macro_rules! contract {
-    ($($behaviour:ident),+ $(,)?) => {
-        mod memory {
-            $(#[test] fn $behaviour() { super::$behaviour(&super::open("memory:").unwrap()); })+
-        }
-        mod embedded {
-            $(#[test] fn $behaviour() { super::$behaviour(&super::open("embedded:").unwrap()); })+
+/// Makes a test module of an engine: one test a behaviour, each on an engine of its own.
+#[macro_export]
+macro_rules! engine_contract {
+    ($engine:ident, $open:expr) => {
+        $crate::engine_contract!($engine, $open,
+            a_table_that_exists_is_kept_replaced_or_refused,
+            an_unusable_definition_is_refused,
+            tables_are_described_listed_and_dropped,
+            names_may_be_any_text,
+            rows_are_published_at_once_by_commit,
+            an_insert_aborted_or_dropped_leaves_nothing,
+            an_insert_of_no_rows_is_one_of_zero,
+            other_columns_than_the_tables_are_refused,
+            a_null_in_a_not_null_column_is_named_by_row_and_column,
+            nothing_is_left_of_an_insert_that_failed,
+            a_missing_table_is_named,
+            batches_have_at_most_the_rows_asked_for,
+            slices_of_batches_are_inserted_as_they_are_seen,
+            every_type_comes_back_with_its_nulls,
+            a_cancelled_query_says_so,
+            a_query_left_in_the_middle_holds_nothing,
+            tables_are_filled_in_parallel,
+        );
+    };
+    ($engine:ident, $open:expr, $($behaviour:ident),+ $(,)?) => {
+        mod $engine {
+            $(#[test] fn $behaviour() { $crate::engine::contract::$behaviour(&$open); })+
         }
     };
 }
 
-contract!(
-    a_table_that_exists_is_kept_replaced_or_refused,
-    an_unusable_definition_is_refused,
-    tables_are_described_listed_and_dropped,
-    names_may_be_any_text,
-    rows_are_published_at_once_by_commit,
-    an_insert_aborted_or_dropped_leaves_nothing,
-    an_insert_of_no_rows_is_one_of_zero,
-    other_columns_than_the_tables_are_refused,
-    a_null_in_a_not_null_column_is_named_by_row_and_column,
-    nothing_is_left_of_an_insert_that_failed,
-    a_missing_table_is_named,
-    batches_have_at_most_the_rows_asked_for,
-    slices_of_batches_are_inserted_as_they_are_seen,
-    every_type_comes_back_with_its_nulls,
-    a_cancelled_query_says_so,
-    a_query_left_in_the_middle_holds_nothing,
-    tables_are_filled_in_parallel,
-);
+#[cfg(test)]
+engine_contract!(memory, crate::engine::open("memory:").unwrap());
+#[cfg(test)]
+engine_contract!(embedded, crate::engine::open("embedded:").unwrap());
 
 fn column(name: &str, sql_type: SqlType, nullable: bool) -> Column {
     Column { name: name.to_owned(), sql_type, nullable }
@@ -89,7 +94,7 @@ fn all(engine: &Arc<dyn Engine>, table: &TableDefinition) -> RecordBatch {
     concat_batches(&table.to_arrow(), &arrays).unwrap()
 }
 
-fn a_table_that_exists_is_kept_replaced_or_refused(engine: &Arc<dyn Engine>) {
+pub fn a_table_that_exists_is_kept_replaced_or_refused(engine: &Arc<dyn Engine>) {
     let table = numbers("t");
     engine.create_table(&table, CreateMode::Create).unwrap();
     insert(engine, &table, &[number_rows(0..3)]);
@@ -101,16 +106,16 @@ fn a_table_that_exists_is_kept_replaced_or_refused(engine: &Arc<dyn Engine>) {
     assert_eq!(rows(engine, "SELECT * FROM t"), 0);
 }
 
-fn an_unusable_definition_is_refused(engine: &Arc<dyn Engine>) {
+pub fn an_unusable_definition_is_refused(engine: &Arc<dyn Engine>) {
     let mut table = numbers("t");
-    table.columns[1].name = "ID".to_owned();
+    "ID".clone_into(&mut table.columns[1].name);
     for mode in [CreateMode::Create, CreateMode::Replace, CreateMode::IfNotExists] {
         assert_eq!(engine.create_table(&table, mode).unwrap_err().code(), "BB_INVALID_ARGUMENT");
     }
     assert!(engine.list_tables().unwrap().is_empty());
 }
 
-fn tables_are_described_listed_and_dropped(engine: &Arc<dyn Engine>) {
+pub fn tables_are_described_listed_and_dropped(engine: &Arc<dyn Engine>) {
     let types = every_type().into_iter().map(|(sql_type, _)| sql_type).enumerate();
     let wide = TableDefinition {
         name: "wide".to_owned(),
@@ -125,7 +130,7 @@ fn tables_are_described_listed_and_dropped(engine: &Arc<dyn Engine>) {
     assert_eq!(engine.list_tables().unwrap(), ["a"]);
 }
 
-fn names_may_be_any_text(engine: &Arc<dyn Engine>) {
+pub fn names_may_be_any_text(engine: &Arc<dyn Engine>) {
     let table = TableDefinition {
         name: "it's a \"tåble\"; DROP".to_owned(),
         columns: vec![column("select \"x\"", SqlType::Int, true), column("数", SqlType::Int, true)],
@@ -139,7 +144,7 @@ fn names_may_be_any_text(engine: &Arc<dyn Engine>) {
     assert!(engine.drop_table(&table.name).unwrap());
 }
 
-fn rows_are_published_at_once_by_commit(engine: &Arc<dyn Engine>) {
+pub fn rows_are_published_at_once_by_commit(engine: &Arc<dyn Engine>) {
     let table = numbers("t");
     engine.create_table(&table, CreateMode::Create).unwrap();
     let mut ingest = engine.ingest(&table).unwrap();
@@ -152,7 +157,7 @@ fn rows_are_published_at_once_by_commit(engine: &Arc<dyn Engine>) {
     assert_eq!(all(engine, &table), number_rows(0..500_000));
 }
 
-fn an_insert_aborted_or_dropped_leaves_nothing(engine: &Arc<dyn Engine>) {
+pub fn an_insert_aborted_or_dropped_leaves_nothing(engine: &Arc<dyn Engine>) {
     let table = numbers("t");
     engine.create_table(&table, CreateMode::Create).unwrap();
     for rows in [10, 300_000] {
@@ -166,7 +171,7 @@ fn an_insert_aborted_or_dropped_leaves_nothing(engine: &Arc<dyn Engine>) {
     assert_eq!(rows(engine, "SELECT id FROM t"), 0);
 }
 
-fn an_insert_of_no_rows_is_one_of_zero(engine: &Arc<dyn Engine>) {
+pub fn an_insert_of_no_rows_is_one_of_zero(engine: &Arc<dyn Engine>) {
     let table = numbers("t");
     engine.create_table(&table, CreateMode::Create).unwrap();
     assert_eq!(insert(engine, &table, &[]), 0);
@@ -174,12 +179,12 @@ fn an_insert_of_no_rows_is_one_of_zero(engine: &Arc<dyn Engine>) {
     assert!(rows_by_batch(engine, "SELECT id FROM t", 10).is_empty());
 }
 
-fn other_columns_than_the_tables_are_refused(engine: &Arc<dyn Engine>) {
+pub fn other_columns_than_the_tables_are_refused(engine: &Arc<dyn Engine>) {
     let table = numbers("t");
     engine.create_table(&table, CreateMode::Create).unwrap();
     let others: [fn(&mut TableDefinition); 4] = [
         |table| table.columns[1].sql_type = SqlType::Real,
-        |table| table.columns[1].name = "other".to_owned(),
+        |table| "other".clone_into(&mut table.columns[1].name),
         |table| table.columns[1].nullable = false,
         |table| drop(table.columns.pop()),
     ];
@@ -194,7 +199,7 @@ fn other_columns_than_the_tables_are_refused(engine: &Arc<dyn Engine>) {
     ingest.abort().unwrap();
 }
 
-fn a_null_in_a_not_null_column_is_named_by_row_and_column(engine: &Arc<dyn Engine>) {
+pub fn a_null_in_a_not_null_column_is_named_by_row_and_column(engine: &Arc<dyn Engine>) {
     let mut strict = numbers("t");
     strict.columns[1].nullable = false;
     engine.create_table(&strict, CreateMode::Create).unwrap();
@@ -204,7 +209,7 @@ fn a_null_in_a_not_null_column_is_named_by_row_and_column(engine: &Arc<dyn Engin
     assert_eq!(error.to_string(), "row 8, column \"value\": null in a NOT NULL column");
 }
 
-fn nothing_is_left_of_an_insert_that_failed(engine: &Arc<dyn Engine>) {
+pub fn nothing_is_left_of_an_insert_that_failed(engine: &Arc<dyn Engine>) {
     let mut strict = numbers("t");
     strict.columns[1].nullable = false;
     engine.create_table(&strict, CreateMode::Create).unwrap();
@@ -218,14 +223,14 @@ fn nothing_is_left_of_an_insert_that_failed(engine: &Arc<dyn Engine>) {
     assert_eq!(rows(engine, "SELECT id FROM t"), 6);
 }
 
-fn a_missing_table_is_named(engine: &Arc<dyn Engine>) {
+pub fn a_missing_table_is_named(engine: &Arc<dyn Engine>) {
     for error in [engine.describe_table("gone").err().unwrap(), engine.ingest(&numbers("gone")).err().unwrap()] {
         assert_eq!(error.code(), "BB_TABLE_NOT_FOUND");
         assert!(error.to_string().contains("\"gone\""));
     }
 }
 
-fn batches_have_at_most_the_rows_asked_for(engine: &Arc<dyn Engine>) {
+pub fn batches_have_at_most_the_rows_asked_for(engine: &Arc<dyn Engine>) {
     let table = numbers("t");
     engine.create_table(&table, CreateMode::Create).unwrap();
     insert(engine, &table, &[number_rows(0..5000), number_rows(5000..5001), number_rows(5001..10_000)]);
@@ -238,7 +243,7 @@ fn batches_have_at_most_the_rows_asked_for(engine: &Arc<dyn Engine>) {
     }
 }
 
-fn slices_of_batches_are_inserted_as_they_are_seen(engine: &Arc<dyn Engine>) {
+pub fn slices_of_batches_are_inserted_as_they_are_seen(engine: &Arc<dyn Engine>) {
     let table = numbers("t");
     engine.create_table(&table, CreateMode::Create).unwrap();
     let whole = number_rows(0..9000);
@@ -319,7 +324,7 @@ fn every_type() -> Vec<(SqlType, ArrayRef)> {
     ]
 }
 
-fn every_type_comes_back_with_its_nulls(engine: &Arc<dyn Engine>) {
+pub fn every_type_comes_back_with_its_nulls(engine: &Arc<dyn Engine>) {
     let (types, arrays): (Vec<SqlType>, Vec<ArrayRef>) = every_type().into_iter().unzip();
     let table = TableDefinition {
         name: "types".to_owned(),
@@ -341,7 +346,7 @@ fn every_type_comes_back_with_its_nulls(engine: &Arc<dyn Engine>) {
     }
 }
 
-fn a_cancelled_query_says_so(engine: &Arc<dyn Engine>) {
+pub fn a_cancelled_query_says_so(engine: &Arc<dyn Engine>) {
     let table = numbers("t");
     engine.create_table(&table, CreateMode::Create).unwrap();
     insert(engine, &table, &[number_rows(0..10)]);
@@ -352,7 +357,7 @@ fn a_cancelled_query_says_so(engine: &Arc<dyn Engine>) {
     assert_eq!(stream.next_batch().unwrap_err().code(), "BB_ABORTED");
 }
 
-fn a_query_left_in_the_middle_holds_nothing(engine: &Arc<dyn Engine>) {
+pub fn a_query_left_in_the_middle_holds_nothing(engine: &Arc<dyn Engine>) {
     let table = numbers("t");
     engine.create_table(&table, CreateMode::Create).unwrap();
     insert(engine, &table, &[number_rows(0..400_000)]);
@@ -366,7 +371,7 @@ fn a_query_left_in_the_middle_holds_nothing(engine: &Arc<dyn Engine>) {
     assert!(engine.drop_table("t").unwrap());
 }
 
-fn tables_are_filled_in_parallel(engine: &Arc<dyn Engine>) {
+pub fn tables_are_filled_in_parallel(engine: &Arc<dyn Engine>) {
     std::thread::scope(|scope| {
         for worker in 0..4 {
             scope.spawn(move || {

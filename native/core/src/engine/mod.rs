@@ -1,8 +1,9 @@
 //! Engines: where the rows live. An engine is one implementation of [`Engine`]; every lane is written over it.
 
 mod cancel;
-#[cfg(test)]
-mod contract;
+#[cfg(any(test, feature = "testing"))]
+#[doc(hidden)]
+pub mod contract;
 mod embedded;
 mod memory;
 
