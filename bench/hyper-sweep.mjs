@@ -1,0 +1,163 @@
+#!/usr/bin/env node
+/**
+ * How much is to be sent at once? `node bench/hyper-sweep.mjs [ROWS] [--out DIR]` (default 1,000,000 rows) sweeps, on the
+ * engine `hyper`, from Rust and from Node:
+ *
+ * - in: the bytes of one COPY of an Arrow insert, from a batch of 1 Ki rows to 64 MiB;
+ * - out: the rows of one batch that crosses, from 1 Ki to 1 Mi;
+ * - the buffers of the sockets, from the system's own to 4 MiB, over TCP and the Unix domain socket.
+ *
+ * It prints the knee of each: the smallest size that reaches 95% of the best rate.
+ */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+
+import { connect, defineWorkload, run } from '../dist/index.js';
+import { parseRows } from '../dist/cli/option-values.js';
+import { expectedOf } from '../dist/workloads/measurements/closed-forms.js';
+import { prepareLane } from '../dist/workloads/measurements/lanes.js';
+import { loadTables, runNative } from '../dist/workloads/measurements/native-suite.js';
+import { readBack } from '../dist/workloads/measurements/read-back.js';
+import { createTables } from '../dist/workloads/measurements/tables.js';
+import { hostLines } from '../dist/report/host-block.js';
+import { columns, heading, list, paragraph, renderMarkdown, tableBlock } from '../dist/report/document.js';
+import { formatRate, formatRows } from '../dist/report/format.js';
+
+const KIB = 1024;
+const MIB = 1024 * KIB;
+const KNEE = 0.95;
+const FLUSH_BYTES = [24 * KIB, 96 * KIB, 384 * KIB, MIB, 4 * MIB, 16 * MIB, 64 * MIB];
+const BATCH_ROWS = [1, 4, 16, 64, 256, 1024].map((factor) => factor * KIB);
+const SOCKET_BUFFERS = [0, 256 * KIB, MIB, 4 * MIB];
+const SOURCE = 'measurements';
+const TARGET = 'measurements_insert';
+
+const { values, positionals } = parseArgs({ allowPositionals: true, options: { out: { type: 'string' } } });
+const rows = parseRows(positionals[0] ?? '1M');
+const folder = mkdtempSync(join(tmpdir(), 'bb-sweep-'));
+const out = values.out ?? join(folder, 'run');
+
+/** @param {Readonly<Record<string, string | number>>} options */
+const uri = (options) => `hyper:${folder}/sweep.hyper?${new URLSearchParams(options)}`;
+
+const keeper = await connect(uri({}));
+try {
+  await loadTables(keeper, { table: SOURCE, rows, workers: 1 });
+  const { records, context } = (await run({ families: sweeps(), directory: out, rows })).run;
+  const document = renderMarkdown(report(records, context));
+  writeFileSync(join(out, 'sweep.md'), document);
+  process.stdout.write(document);
+  if (records.some(({ outcome }) => outcome !== 'completed')) process.exitCode = 1;
+} finally {
+  await keeper.close();
+  rmSync(folder, { recursive: true, force: true });
+}
+
+function sweeps() {
+  return [
+    sweep('insert.flush', FLUSH_BYTES, (bytes) => ({ label: sizeOf(bytes), uri: uri({ flush_bytes: bytes }) })),
+    sweep('scan.batch', BATCH_ROWS, (batchRows) => ({ label: `${batchRows / KIB} Ki rows`, uri: uri({}), batchRows })),
+    ...['tcp', 'ipc'].flatMap((transport) =>
+      ['insert.socket', 'scan.socket'].map((name) =>
+        sweep(`${name}.${transport}`, SOCKET_BUFFERS, (bytes) => ({
+          label: bytes === 0 ? "the system's own" : sizeOf(bytes),
+          uri: uri({ transport, ...(bytes === 0 ? {} : { socket_buffer: bytes }) }),
+        })),
+      ),
+    ),
+  ];
+}
+
+/** A workload whose lanes are the sizes, each from Rust and from Node. */
+function sweep(name, sizes, settingOf) {
+  const isInsert = name.startsWith('insert');
+  const lanes = sizes.flatMap((size) =>
+    ['rust', 'napi'].map((side) => {
+      const setting = settingOf(size);
+      const variant = `${isInsert ? 'Arrow IPC in' : 'columns out'}, ${setting.label}`;
+      return { lane: String(size), side, engine: 'hyper', variant, size, ...setting };
+    }),
+  );
+  return defineWorkload({
+    family: 'hyper-sweep',
+    name,
+    rows,
+    bytesPerRow: 24,
+    lanes,
+    open: isInsert ? openInsert : openScan,
+  });
+}
+
+async function openInsert(lane) {
+  const connection = await connect(lane.uri);
+  const spec = { workload: 'insert.bulk', lane: 'arrow-ipc', flavor: 'sync', table: TARGET, rows, workers: 1 };
+  const task = { workload: 'insert.bulk', lane: 'arrow-ipc', table: TARGET, range: { start: 0, rows } };
+  const fromNode = prepareLane(connection, task);
+  return {
+    expected: expectedOf('insert.bulk', [{ start: 0, rows }]),
+    sample: async (stopwatch, signal) => {
+      if (lane.side === 'rust') return native(connection, spec, stopwatch);
+      await createTables(connection, [TARGET]);
+      try {
+        await fromNode(stopwatch, signal);
+        return await readBack(connection, [TARGET]);
+      } finally {
+        await connection.dropTable(TARGET);
+      }
+    },
+    close: () => connection.close(),
+  };
+}
+
+async function openScan(lane) {
+  const connection = await connect(lane.uri);
+  const { batchRows } = lane;
+  const task = { workload: 'query.full_scan', lane: 'columnar', table: SOURCE, range: { start: 0, rows }, batchRows };
+  const spec = { ...task, range: undefined, flavor: 'async', rows, workers: 1 };
+  const fromNode = prepareLane(connection, task);
+  return {
+    expected: expectedOf('query.full_scan', [{ start: 0, rows }]),
+    sample: (stopwatch, signal) =>
+      lane.side === 'rust' ? native(connection, spec, stopwatch) : fromNode(stopwatch, signal),
+    close: () => connection.close(),
+  };
+}
+
+async function native(connection, spec, stopwatch) {
+  const { checksum, ...timing } = await runNative(connection, spec);
+  stopwatch.add(timing);
+  return checksum;
+}
+
+function report(records, context) {
+  const workloads = [...new Set(records.map(({ workload }) => workload))];
+  return [
+    heading(1, 'How much to send at once'),
+    paragraph(`\`node bench/hyper-sweep.mjs ${rows}\`: ${formatRows(rows)} rows of measurements, medians.`),
+    ...list(hostLines(context)),
+    ...workloads.flatMap((workload) => {
+      const own = records.filter((record) => record.workload === workload && record.outcome === 'completed');
+      const labels = [...new Set(own.map(({ variant }) => variant))];
+      const rate = (variant, side) =>
+        own.find((record) => record.variant === variant && record.side === side)?.summary.rowsPerSecond ?? 0;
+      const knees = ['rust', 'napi'].map((side) => {
+        const best = Math.max(...labels.map((label) => rate(label, side)));
+        return `${side}: ${labels.find((label) => rate(label, side) >= KNEE * best)}`;
+      });
+      return [
+        heading(2, workload),
+        ...tableBlock({
+          columns: columns('Setting', '>Rust', '>Node'),
+          rows: labels.map((label) => [label, formatRate(rate(label, 'rust')), formatRate(rate(label, 'napi'))]),
+        }),
+        paragraph(`Knee (95% of the best): ${knees.join('; ')}.`),
+      ];
+    }),
+  ];
+}
+
+function sizeOf(bytes) {
+  return bytes < MIB ? `${bytes / KIB} KiB` : `${bytes / MIB} MiB`;
+}
