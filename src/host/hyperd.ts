@@ -7,14 +7,13 @@ import { join } from 'node:path';
 export type Hyperd = { readonly path: string } | { readonly missing: string };
 
 /** The name of the server's binary, in the wheel and in the cache. */
-export const HYPERD_BINARY = process.platform === 'win32' ? 'hyperd.exe' : 'hyperd';
+export const HYPERD_BINARY = 'hyperd';
 
 /** The versions of the Python wheel `tableauhyperapi` to take `hyperd` from: the newest one for each platform. */
 const WHEELS: Readonly<Record<string, string>> = {
   'linux-x64': '0.0.26963',
   'darwin-x64': '0.0.26479',
   'darwin-arm64': '0.0.26479',
-  'win32-x64': '0.0.26963',
 };
 
 /** The version of the wheel that holds a `hyperd` for this platform; `undefined` where there is none. */
