@@ -36,7 +36,7 @@ describe('help', () => {
     expect(stdout).toContain('Usage: boundary-bench run [options] [rows]');
     expect(stdout).toContain('boundary-bench run 10M --workload insert.bulk');
     expect(stdout).toContain('130 after');
-    for (const command of ['run', 'list', 'compare', 'host']) {
+    for (const command of ['run', 'list', 'compare', 'host', 'setup']) {
       expect((await cli(['--help'])).stdout).toContain(`  ${command} `);
     }
   });

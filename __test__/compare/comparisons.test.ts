@@ -84,6 +84,27 @@ test('the best of each side meet, by engine and workers', () => {
   ]);
 });
 
+test('cells meet over the same transport alone', () => {
+  const over = (transport: string, side: 'rust' | 'napi', seconds: number): RunRecord => {
+    const record = completed(
+      { ...(side === 'rust' ? rustColumns : { ...columns, side }), engine: 'hyper', transport },
+      around(seconds),
+    );
+    return { ...record, id: `${transport}/${side}` };
+  };
+  const records = [over('tcp', 'rust', 0.4), over('ipc', 'rust', 0.1), over('tcp', 'napi', 0.8)];
+  expect(pairs('lane', records)).toEqual([]);
+  const comparisons = comparisonsOf(records, (id) => (id.endsWith('napi') ? 'columns' : undefined));
+  expect(
+    comparisons.flatMap(({ kind, transport, numerator, denominator }) =>
+      kind === 'noise-floor' ? [] : [[kind, transport, numerator, denominator]],
+    ),
+  ).toEqual([
+    ['lane', 'tcp', 'tcp/napi', 'tcp/rust'],
+    ['best', 'tcp', 'tcp/rust', 'tcp/napi'],
+  ]);
+});
+
 test('the noise floor sets odd samples against even ones', () => {
   const steady = completed(rustRow, [1, 2, 1, 2, 1]);
   const few = completed(staged, [1, 1, 1]);

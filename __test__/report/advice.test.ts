@@ -48,6 +48,23 @@ test('compares a JavaScript-only engine with the addon where the Rust counterpar
   ]);
 });
 
+test('names the best of several transports, and compares over it alone', () => {
+  const over = (transport: string, fields: typeof rust | typeof addon, seconds: number) => {
+    const record = completed({ ...fields, engine: 'hyper', transport }, around(seconds));
+    return { ...record, id: record.id.replace('hyper', `hyper/${transport}`) };
+  };
+  const run = runOf([
+    over('tcp', rust, 0.1),
+    over('tcp', addon, 0.5),
+    over('ipc', rust, 0.25),
+    over('ipc', addon, 0.25),
+    over('grpc-sync', addon, 0.251),
+  ]);
+  expect(adviceFor(run, 'hyper')).toEqual([
+    'insert.bulk on hyper over ipc: from Node use RowInserter.addColumns (40.0 M rows/s); Rust would be no faster.',
+  ]);
+});
+
 test('owns up to few samples', () => {
   expect(adviceFor(runOf([completed(addon, [0.5])]), 'embedded')).toEqual([
     'insert.bulk on embedded: from Node use RowInserter.addColumns (20.0 M rows/s). (From fewer than 5 samples.)',

@@ -65,3 +65,41 @@ test('what was not measured reads as a dash', () => {
     "
   `);
 });
+
+test('has a column for transports where a cell has one', () => {
+  const over = (transport: string, fields: { side: 'rust' | 'napi'; variant: string }, seconds: number) => {
+    const record = completed({ ...fields, lane: 'objects', engine: 'hyper', transport }, around(seconds));
+    return { ...record, id: record.id.replace('hyper', `hyper/${transport}`) };
+  };
+  const records = ['tcp', 'ipc'].flatMap((transport) => [
+    over(transport, { side: 'rust', variant: 'rows collected' }, 0.25),
+    over(transport, { side: 'napi', variant: 'executeQuery' }, 0.5),
+  ]);
+  const run = runOf(records);
+  const recordOf = (id: string) => records.find((record) => record.id === id);
+  expect(renderMarkdown(tableBlock(resultsTable(records)))).toMatchInlineSnapshot(`
+    "| Workload | Variant | Flavor | Transport | Rows | Time (s) | Rows/sec | MB/sec |
+    | --- | --- | --- | --- | ---: | ---: | ---: | ---: |
+    | insert.bulk | rust · rows collected | — | tcp | 10.00M | 0.250 | 40.00 M/s | 915.5 |
+    | insert.bulk | napi · executeQuery | — | tcp | 10.00M | 0.500 | 20.00 M/s | 457.8 |
+    | insert.bulk | rust · rows collected | — | ipc | 10.00M | 0.250 | 40.00 M/s | 915.5 |
+    | insert.bulk | napi · executeQuery | — | ipc | 10.00M | 0.500 | 20.00 M/s | 457.8 |
+    "
+  `);
+  expect(renderMarkdown(tableBlock(bestTable(run.comparisons, recordOf).table))).toMatchInlineSnapshot(`
+    "| Workload | Transport | Rust (best) | Node (best) | Rust factor |
+    | --- | --- | --- | --- | ---: |
+    | insert.bulk | tcp | rows collected — 40.0 M/s / 915.5 MB/s | napi · executeQuery — 20.0 M/s / 457.8 MB/s | 2.0× (1.9–2.1) |
+    | insert.bulk | ipc | rows collected — 40.0 M/s / 915.5 MB/s | napi · executeQuery — 20.0 M/s / 457.8 MB/s | 2.0× (1.9–2.1) |
+    "
+  `);
+  expect(renderMarkdown(tableBlock(laneTable(run.comparisons, recordOf).table))).toMatchInlineSnapshot(`
+    "| Workload | Lane | Transport | Rust | Node | Node / Rust | 95% interval | Verdict |
+    | --- | --- | --- | --- | --- | ---: | ---: | --- |
+    | insert.bulk | objects | tcp | rows collected — 40.0 M/s | napi · executeQuery — 20.0 M/s | 0.50× | 0.49–0.52 | Node slower |
+    | insert.bulk | objects | ipc | rows collected — 40.0 M/s | napi · executeQuery — 20.0 M/s | 0.50× | 0.49–0.52 | Node slower |
+    "
+  `);
+  const [line] = renderMarkdown(tableBlock(resourcesTable(records))).split('\n');
+  expect(line).toContain('| Variant | Transport | Time (s) |');
+});

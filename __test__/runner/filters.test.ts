@@ -55,6 +55,25 @@ describe('filterCells', () => {
   });
 });
 
+describe('a dimension that not every cell has', () => {
+  const over = planned.map((each, index) =>
+    index % 2 === 0 ? each : { ...each, cell: { ...each.cell, transport: index === 1 ? 'tcp' : 'ipc' } },
+  );
+
+  it('lets only those cells through that have it', () => {
+    expect(filterCells(over, { transport: ['tcp'] }).map(({ cell }) => cell.transport)).toEqual(['tcp']);
+    expect(filterCells(over, { transport: ['*'] })).toHaveLength(Math.floor(planned.length / 2));
+    expect(filterCells(over, {})).toHaveLength(planned.length);
+  });
+
+  it('says what there is of it', () => {
+    expect(() => filterCells(over, { transport: ['udp'] })).toThrow("unknown transport 'udp'");
+    expect(() => filterCells(planned, { transport: ['tcp'] })).toThrow(
+      expect.objectContaining({ code: 'BB_FILTER_UNKNOWN', hint: 'No cell here has a transport.' }),
+    );
+  });
+});
+
 describe('planRun', () => {
   it('plans every number of workers, and each cell once', () => {
     const [plan] = planOf({ workers: [4, 2], filters: { workload: ['sum.boxed'], lane: ['forwards'] } });

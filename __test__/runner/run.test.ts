@@ -91,7 +91,7 @@ describe('run', () => {
     const nameless = {
       ...sums,
       open: async (options: Parameters<typeof sums.open>[0]) => ({
-        ...(await sums.open(options)),
+        ...(await sums.open(options, [])),
         versions: () => Promise.reject(new Error('no engine')),
       }),
     };
@@ -109,7 +109,7 @@ describe('run', () => {
         {
           ...family,
           open: async (options) => ({
-            ...(await family.open(options)),
+            ...(await family.open(options, [])),
             openCell: async () => ({
               expected: { rows: 0, sums: {} },
               sample: async () => ({ rows: 0, sums: {} }),
@@ -154,7 +154,7 @@ describe('run', () => {
     const family = sumFamily();
     const events: RunEvent[] = [];
     const open = async (options: Parameters<typeof family.open>[0]) => ({
-      ...(await family.open(options)),
+      ...(await family.open(options, [])),
       close: () => Promise.reject(new Error('jammed')),
     });
     await start({ families: [{ ...family, open }], onEvent: (event) => events.push(event) });

@@ -74,7 +74,7 @@ describe('defineWorkload', () => {
   it('opens each lane as it was given, with its own number of rows', async () => {
     const family = defineWorkload(definition([loop, reduce]));
     const options = { rows: 50, workers: 1, engines: {} };
-    const open = await family.open(options);
+    const open = await family.open(options, []);
     for (const planned of family.plan(options)) {
       const cell = await open.openCell(planned);
       expect(await cell.sample(stopwatch, new AbortController().signal)).toEqual(cell.expected);

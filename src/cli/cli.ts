@@ -4,6 +4,7 @@ import { EXIT_OK, EXIT_USAGE, exitCodeOf, explain } from './exit-code.js';
 import { addHostCommand } from './host-command.js';
 import { addListCommand } from './list-command.js';
 import { addRunCommand } from './run-command.js';
+import { addSetupCommand } from './setup-command.js';
 import type { CliServices, Finish } from './services.js';
 
 /** Runs the command line and returns the exit code: parse, run the command, explain what went wrong. */
@@ -28,6 +29,7 @@ export async function runCli(args: readonly string[], services: CliServices): Pr
   addListCommand(program, services);
   addCompareCommand(program, finish);
   addHostCommand(program, services);
+  addSetupCommand(program, finish);
 
   try {
     await program.parseAsync(args, { from: 'user' });

@@ -1,5 +1,7 @@
+import { resolve } from 'node:path';
 import { type Command, Option } from 'commander';
 import { BoundaryError } from '../errors.js';
+import { hyperdAt } from '../host/hyperd.js';
 import { type CellFilters, FILTER_NAMES } from '../runner/filters.js';
 import type { RunRequest } from '../runner/run-config.js';
 import { parseCounts, parseEngineUri, parseRows, parseWords } from './option-values.js';
@@ -9,6 +11,7 @@ export interface MatrixOptions extends CellFilters {
   readonly rows?: number;
   readonly workers?: readonly number[];
   readonly engineUri?: Readonly<Record<string, string>>;
+  readonly hyperd?: string;
 }
 
 const FILTER_EXAMPLES: Readonly<Record<(typeof FILTER_NAMES)[number], string>> = {
@@ -17,6 +20,7 @@ const FILTER_EXAMPLES: Readonly<Record<(typeof FILTER_NAMES)[number], string>> =
   lane: 'staged-row,columns',
   side: 'rust,napi,js',
   engine: 'embedded',
+  transport: 'tcp,ipc,grpc-*',
 };
 
 export function addMatrixOptions(command: Command): Command {
@@ -30,14 +34,22 @@ export function addMatrixOptions(command: Command): Command {
   }
   return command
     .option('--workers <list>', 'numbers of workers, e.g. 1,4 (default: 1 and the number of cores)', parseCounts)
-    .option('--engine-uri <name=uri>', 'where an engine keeps its rows; may be repeated', parseEngineUri);
+    .option('--engine-uri <name=uri>', 'where an engine keeps its rows; may be repeated', parseEngineUri)
+    .option(
+      '--hyperd <path>',
+      'the hyperd to start for the engine hyper (default: HYPERD_PATH, or where `setup` put it)',
+    );
 }
 
-/** What the options ask of a run. Throws a `BoundaryError` with the code `BB_USAGE` where two of them contradict. */
+/**
+ * What the options ask of a run. Throws a `BoundaryError` with the code `BB_USAGE` where two of them contradict, or
+ * `--hyperd` names none.
+ */
 export function requestFrom(rowsArgument: number | undefined, options: MatrixOptions): RunRequest {
   if (rowsArgument !== undefined && options.rows !== undefined && rowsArgument !== options.rows) {
     throw new BoundaryError('BB_USAGE', `rows are given twice: ${rowsArgument} and --rows ${options.rows}`);
   }
+  if (options.hyperd !== undefined) chooseHyperd(options.hyperd);
   const filters = FILTER_NAMES.flatMap((name) => (options[name] === undefined ? [] : [[name, options[name]] as const]));
   return {
     rows: rowsArgument ?? options.rows,
@@ -45,4 +57,11 @@ export function requestFrom(rowsArgument: number | undefined, options: MatrixOpt
     engines: options.engineUri,
     filters: Object.fromEntries(filters),
   };
+}
+
+/** Both this process and the addon find hyperd by the variable. */
+function chooseHyperd(path: string): void {
+  const found = hyperdAt(resolve(path));
+  if (found === undefined) throw new BoundaryError('BB_USAGE', `--hyperd ${path}: there is no hyperd`);
+  process.env['HYPERD_PATH'] = found;
 }

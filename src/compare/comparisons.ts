@@ -15,11 +15,12 @@ const SAMPLES_FOR_NOISE_FLOOR = 4;
 /**
  * The comparisons of a run:
  *
- * - `lane`: every Node cell (`napi` or `js`) over the fastest Rust cell of its Rust lane, on the same engine with the
- *   same workers. An engine on which no native code ran at all, such as a table library in pure JavaScript, is compared
+ * - `lane`: every Node cell (`napi` or `js`) over the fastest Rust cell of its Rust lane, on the same engine over the
+ *   same transport with the same workers. An engine on which no native code ran at all, such as a table library in pure JavaScript, is compared
  *   with Rust on `memory`, or on `embedded` where `memory` doesn't do the workload. The comparison's engine is the Node
  *   cell's. Where the lane was measured at the Node cell's own number of rows, only those cells count.
- * - `best`: the fastest Rust cell over the fastest Node cell of each workload, engine and number of workers. Of cells
+ * - `best`: the fastest Rust cell over the fastest Node cell of each workload, engine, transport and number of workers:
+ *   the boundary is then all that differs. Of cells
  *   measured at several numbers of rows, only the largest competes.
  * - `noise-floor`: the odd over the even samples of one cell; what such a ratio shows is noise.
  *
@@ -103,6 +104,7 @@ function compare(
       workload: subject.workload,
       lane: subject.lane,
       engine: subject.engine,
+      ...(subject.transport === undefined ? {} : { transport: subject.transport }),
       ...(subject.workers === undefined ? {} : { workers: subject.workers }),
       kind,
       numerator: numerator.id,

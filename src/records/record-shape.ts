@@ -84,7 +84,7 @@ const comparison = objectOf(
     high: amount,
     verdict: oneOf('faster', 'slower', 'no difference'),
   },
-  { workers: positiveCount },
+  { transport: text, workers: positiveCount },
 );
 
 const host = objectOf(

@@ -116,6 +116,7 @@ export interface Comparison {
   readonly workload: string;
   readonly lane: string;
   readonly engine: string;
+  readonly transport?: string;
   readonly workers?: number;
   /** What kind of pair: the same lane on two sides, the best of each side, or one cell against itself. */
   readonly kind: 'lane' | 'best' | 'noise-floor';

@@ -13,10 +13,22 @@ import { nameOf, variantOf } from './labels.js';
 /** Results smaller than this are paid for by the execution, not by the row. */
 const ROWS_PAID_BY_THE_ROW = 1000;
 
-/** One line for each workload that a Node cell completed on `engine`. */
+/** One line for each workload that a Node cell completed on `engine`: over its best transport, where it has several. */
 export function adviceFor(run: Run, engine: string): string[] {
   const node = completedOf(run.records).filter((record) => record.engine === engine && isNodeSide(record.side));
-  return groupBy(node, workloadOf).flatMap((cells) => adviceOnWorkload(run, cells));
+  return groupBy(node, workloadOf).flatMap((cells) => adviceOnWorkload(run, overBestTransport(cells)));
+}
+
+/** The cells over the transport whose best cell is the fastest; an earlier one where they can't be told apart. */
+function overBestTransport(cells: readonly CompletedRecord[]): readonly CompletedRecord[] {
+  const fewest = Math.min(...cells.map(workersOf));
+  const bestOf = (group: readonly CompletedRecord[]): CompletedRecord | undefined =>
+    recommended(largestOfEach(group.filter((record) => workersOf(record) === fewest)));
+  return groupBy(cells, ({ transport }) => transport ?? '').reduce((chosen, group) => {
+    const [best, other] = [bestOf(chosen), bestOf(group)];
+    if (best === undefined) return group;
+    return other !== undefined && verdict(other, best) === 'faster' ? group : chosen;
+  });
 }
 
 /** `cells`: the completed Node cells of one workload on one engine, with any number of workers. */
@@ -35,7 +47,8 @@ function adviceOnWorkload(run: Run, cells: readonly CompletedRecord[]): string[]
   const advice = clauses.filter((clause) => clause !== undefined).join('; ');
   const caution =
     best.samples.length < SAMPLES_FOR_INTERVAL ? ` (From fewer than ${SAMPLES_FOR_INTERVAL} samples.)` : '';
-  return [`${best.workload} on ${best.engine}: ${advice}${fromHowManyRows(best, first)}.${caution}`];
+  const transport = best.transport === undefined ? '' : ` over ${best.transport}`;
+  return [`${best.workload} on ${best.engine}${transport}: ${advice}${fromHowManyRows(best, first)}.${caution}`];
 }
 
 /** The fastest cell; a JavaScript one also where it can't be told from the fastest, since it needs no addon. */
@@ -164,7 +177,7 @@ function verdict(a: CompletedRecord, b: CompletedRecord): ReturnType<typeof verd
 }
 
 function workloadOf(cell: Cell): string {
-  return JSON.stringify([cell.family, cell.workload, cell.transport]);
+  return JSON.stringify([cell.family, cell.workload]);
 }
 
 function workersOf(cell: Cell | undefined): number {

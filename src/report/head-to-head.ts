@@ -1,7 +1,7 @@
 import type { Comparison, CompletedRecord } from '../records/record.js';
 import { type Table, columns } from './document.js';
 import { formatFactorBesideInterval, formatFactorInterval, formatInterval, formatShortRate } from './format.js';
-import { nameAndRatesOf, nameOf } from './labels.js';
+import { nameAndRatesOf, nameOf, transportColumn } from './labels.js';
 import { marksOf, notesOf } from './marks.js';
 
 /** A table with what its marks mean, one line each. */
@@ -22,11 +22,13 @@ interface Pair {
 /** The best of each side, as `comparisons` of the kind `best` name them. */
 export function bestTable(comparisons: readonly Comparison[], recordOf: RecordOf): MarkedTable {
   const pairs = pairsOf(comparisons, 'best', recordOf);
+  const transport = transportColumn(pairs.map(({ comparison }) => comparison));
   return {
     table: {
-      columns: columns('Workload', 'Rust (best)', 'Node (best)', '>Rust factor'),
+      columns: columns('Workload', ...transport.title, 'Rust (best)', 'Node (best)', '>Rust factor'),
       rows: pairs.map((pair) => [
         pair.comparison.workload,
+        ...transport.of(pair.comparison),
         nameAndRatesOf(pair.numerator),
         nameAndRatesOf(pair.denominator),
         factorOf(pair.comparison) + marksOf(pair.numerator, pair.denominator),
@@ -39,15 +41,26 @@ export function bestTable(comparisons: readonly Comparison[], recordOf: RecordOf
 /** Every Node cell against its Rust lane, as `comparisons` of the kind `lane` name them. */
 export function laneTable(comparisons: readonly Comparison[], recordOf: RecordOf): MarkedTable {
   const pairs = pairsOf(comparisons, 'lane', recordOf);
+  const transport = transportColumn(pairs.map(({ comparison }) => comparison));
   return {
     table: {
-      columns: columns('Workload', 'Lane', 'Rust', 'Node', '>Node / Rust', '>95% interval', 'Verdict'),
+      columns: columns(
+        'Workload',
+        'Lane',
+        ...transport.title,
+        'Rust',
+        'Node',
+        '>Node / Rust',
+        '>95% interval',
+        'Verdict',
+      ),
       rows: pairs.map((pair) => {
         const { comparison, numerator: node, denominator: rust } = pair;
         const place = rust.engine === node.engine ? '' : ` on ${rust.engine}`;
         return [
           comparison.workload,
           rust.lane === node.lane ? node.lane : `${node.lane} (Rust: ${rust.lane})`,
+          ...transport.of(comparison),
           `${nameOf(rust)}${place} — ${formatShortRate(rust.summary.rowsPerSecond)}`,
           `${nameOf(node)} — ${formatShortRate(node.summary.rowsPerSecond)}`,
           formatFactorBesideInterval(comparison) + marksOf(pair.numerator, pair.denominator),

@@ -11,17 +11,19 @@ import {
   formatSeconds,
   formatShortRate,
 } from './format.js';
-import { nameOf } from './labels.js';
+import { nameOf, transportColumn } from './labels.js';
 
 /**
  * Where the time went: the median CPU and garbage-collection times of a cell's samples, the longest stall, the peak RSS.
  * The times to encode its input and to decode its result are not a part of the cell's time.
  */
 export function resourcesTable(records: readonly CompletedRecord[]): Table {
+  const transport = transportColumn(records);
   return {
     columns: columns(
       'Workload',
       'Variant',
+      ...transport.title,
       '>Time (s)',
       '>Encode (s)',
       '>Decode (s)',
@@ -37,6 +39,7 @@ export function resourcesTable(records: readonly CompletedRecord[]): Table {
       .map((record) => [
         record.workload,
         nameOf(record),
+        ...transport.of(record),
         formatSeconds(record.summary.medianSeconds),
         formatSeconds(medianOf(record, (sample) => sample.encodeSeconds)),
         formatSeconds(medianOf(record, (sample) => sample.decodeSeconds)),

@@ -2,20 +2,22 @@ import type { CompletedRecord, RunRecord, SkippedRecord } from '../records/recor
 import { groupBy } from '../compare/cell-groups.js';
 import { type Table, columns } from './document.js';
 import { UNKNOWN, formatMebibytes, formatRate, formatRows, formatSeconds } from './format.js';
-import { sideAndVariantOf } from './labels.js';
+import { sideAndVariantOf, transportColumn } from './labels.js';
 
 /** One line a cell, by workload; the times and rates are those of the median sample. */
 export function resultsTable(records: readonly CompletedRecord[]): Table {
   const ordered = groupBy(records, (record) => record.workload).flat();
   const sharing = new Map(groupBy(ordered, lineOf).flatMap((group) => group.map((record) => [record.id, group])));
+  const transport = transportColumn(ordered);
   return {
-    columns: columns('Workload', 'Variant', 'Flavor', '>Rows', '>Time (s)', '>Rows/sec', '>MB/sec'),
+    columns: columns('Workload', 'Variant', 'Flavor', ...transport.title, '>Rows', '>Time (s)', '>Rows/sec', '>MB/sec'),
     rows: ordered.map((record) => {
       const isAmbiguous = sharing.get(record.id)!.some((other) => other.lane !== record.lane);
       return [
         record.workload,
         sideAndVariantOf(record) + (isAmbiguous ? ` (${record.lane})` : ''),
         record.flavor ?? UNKNOWN,
+        ...transport.of(record),
         formatRows(record.rows),
         formatSeconds(record.summary.medianSeconds),
         formatRate(record.summary.rowsPerSecond),
@@ -27,7 +29,7 @@ export function resultsTable(records: readonly CompletedRecord[]): Table {
 
 /** What the table would say of a cell without its lane. */
 function lineOf(record: CompletedRecord): string {
-  return JSON.stringify([record.workload, sideAndVariantOf(record), record.flavor]);
+  return JSON.stringify([record.workload, sideAndVariantOf(record), record.flavor, record.transport]);
 }
 
 /** The cells without samples, and why they have none: failures first, then those skipped, a row for each reason. */

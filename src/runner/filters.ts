@@ -3,13 +3,13 @@ import type { PlannedCell } from '../workloads/workload.js';
 import { BoundaryError } from '../errors.js';
 
 /** The dimensions that words filter by. */
-export const FILTER_NAMES = ['family', 'workload', 'lane', 'side', 'engine'] as const;
+export const FILTER_NAMES = ['family', 'workload', 'lane', 'side', 'engine', 'transport'] as const;
 
 export type FilterName = (typeof FILTER_NAMES)[number];
 
 /**
- * Which cells to measure: a cell must match one word of each list. `*` in a word stands for any characters. A list that
- * is absent or empty lets every cell through.
+ * Which cells to measure: a cell must match one word of each list; one without the dimension matches none. `*` in a word
+ * stands for any characters. A list that is absent or empty lets every cell through.
  */
 export type CellFilters = { readonly [name in FilterName]?: readonly string[] };
 
@@ -38,10 +38,10 @@ export function filterCells(planned: readonly PlannedCell[], filters: CellFilter
     if (words === undefined || words.length === 0) return [];
     const values = valuesNamedBy(
       words,
-      planned.map(({ cell }) => cell[name]),
+      planned.flatMap(({ cell }) => cell[name] ?? []),
       name,
     );
-    return [(cell: Cell) => values.has(cell[name])];
+    return [(cell: Cell) => values.has(cell[name] ?? '')];
   });
   const chosen = planned.filter(({ cell }) => tests.every((test) => test(cell)));
   if (chosen.length === 0) throw noCell(filters);
@@ -73,7 +73,7 @@ export function unknownWord(word: string, known: readonly string[], what: string
   const closest = closestTo(word, known);
   const suggestion = closest === undefined ? '' : `; did you mean ${closest}?`;
   return new BoundaryError('BB_FILTER_UNKNOWN', `unknown ${what} '${word}'${suggestion}`, {
-    hint: `Known: ${known.join(', ')}.`,
+    hint: known.length === 0 ? `No cell here has a ${what}.` : `Known: ${known.join(', ')}.`,
   });
 }
 

@@ -124,7 +124,7 @@ async function measureFamily(session: Session, { family, options, cells }: Famil
   session.emit({ type: 'family-opening', family: family.name });
   let open: OpenFamily;
   try {
-    open = await family.open(options);
+    open = await family.open(options, left);
   } catch (error) {
     return failAll(session, left, error);
   }

@@ -57,6 +57,8 @@ export interface FamilyOptions {
   readonly workers: number;
   /** Engine URIs by engine name, e.g. `embedded` -> `embedded:/tmp/bench.duckdb`; absent: the engine's default. */
   readonly engines: Readonly<Record<string, string>>;
+  /** Whether to plan the optional clients, too: those that are no dependencies of this package. */
+  readonly peers?: boolean;
 }
 
 /** A group of workloads over one schema. */
@@ -68,8 +70,8 @@ export interface Family {
   readonly defaultRows: number;
   /** Every cell of the family, before filters. */
   plan(options: FamilyOptions): readonly PlannedCell[];
-  /** Prepares whatever the cells of a run share: engines, loaded tables. Untimed. */
-  open(options: FamilyOptions): Promise<OpenFamily>;
+  /** Prepares whatever the cells of a run, `cells`, share: engines, loaded tables. Untimed. */
+  open(options: FamilyOptions, cells: readonly PlannedCell[]): Promise<OpenFamily>;
 }
 
 /** A family, opened for one run. */

@@ -1,11 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
+import { findHyperd } from '../../../src/host/hyperd.js';
 import { verifyChecksum } from '../../../src/runner/checksum.js';
 import { connect } from '../../../src/library/connection.js';
 import { measurementsFamily } from '../../../src/workloads/measurements/family.js';
 import { matrix } from '../../../src/workloads/measurements/matrix.js';
 import { planMeasurements } from '../../../src/workloads/measurements/plan.js';
-import type { OpenFamily, Stopwatch } from '../../../src/workloads/workload.js';
+import type { FamilyOptions, OpenFamily, Stopwatch } from '../../../src/workloads/workload.js';
 
 /** Checks how it is used: starts and stops in pairs, or times that make sense. */
 class CheckedStopwatch implements Stopwatch {
@@ -35,6 +36,9 @@ class CheckedStopwatch implements Stopwatch {
   }
 }
 
+const openFamily = (options: FamilyOptions): Promise<OpenFamily> =>
+  measurementsFamily.open(options, planMeasurements(options));
+
 const signal = new AbortController().signal;
 
 /** Opens the cell, takes two samples, and checks them. */
@@ -51,11 +55,15 @@ async function check(family: OpenFamily, planned: ReturnType<typeof planMeasurem
   }
 }
 
+it('finds hyperd, which the cells of the engine hyper need', () => {
+  expect(findHyperd(), 'run `node dist/cli/main.js setup hyperd` first').toHaveProperty('path');
+});
+
 describe('every cell does its work', () => {
   const options = { rows: 4011, workers: 2, engines: {} };
   let family: OpenFamily;
   beforeAll(async () => {
-    family = await measurementsFamily.open(options);
+    family = await openFamily(options);
   });
   afterAll(() => family.close());
 
@@ -71,6 +79,7 @@ describe('every cell does its work', () => {
       'apache-arrow',
       'embedded',
       'flechette',
+      'hyper',
       'memory',
     ]);
     for (const version of Object.values(versions)) expect(version).toMatch(/^v?\d+\.\d+/);
@@ -81,7 +90,7 @@ describe('rows of several batches', () => {
   const options = { rows: 140_011, workers: 2, engines: {} };
   let family: OpenFamily;
   beforeAll(async () => {
-    family = await measurementsFamily.open(options);
+    family = await openFamily(options);
   });
   afterAll(() => family.close());
 
@@ -105,7 +114,7 @@ describe('what cells leave behind', () => {
   };
 
   it('an abort ends a sample of several workers with its code, and the cell can be closed', async () => {
-    const family = await measurementsFamily.open(options);
+    const family = await openFamily(options);
     const cell = await family.openCell(find('query.full_scan/stream/napi/memory/async/w2'));
     const aborted = AbortSignal.abort();
     await expect(cell.sample(new CheckedStopwatch(), aborted)).rejects.toThrow(
@@ -124,7 +133,7 @@ describe('what cells leave behind', () => {
   });
 
   it('closes what is open when cells were not closed, and twice does no harm', async () => {
-    const family = await measurementsFamily.open(options);
+    const family = await openFamily(options);
     await family.openCell(find('insert.bulk/columns/napi/memory/async/w1'));
     await family.openCell(find('query.full_scan/columnar/js/flechette/sync/w1'));
     await family.close();
@@ -132,7 +141,7 @@ describe('what cells leave behind', () => {
   });
 
   it('an engine that cannot be opened fails its own cells only', async () => {
-    const family = await measurementsFamily.open({
+    const family = await openFamily({
       ...options,
       engines: { embedded: 'embedded:/no/such/folder/x.duckdb' },
     });
@@ -150,7 +159,7 @@ describe('what cells leave behind', () => {
     const folder = await mkdtemp(join(tmpdir(), 'measurements-'));
     const uri = `embedded:${join(folder, 'bench.duckdb')}`;
     try {
-      const family = await measurementsFamily.open({ ...options, engines: { embedded: uri } });
+      const family = await openFamily({ ...options, engines: { embedded: uri } });
       await check(family, find('insert.bulk/columns/napi/embedded/async/w2'));
       await check(family, find('query.full_scan/columnar/napi/embedded/async/w2'));
       await family.close();

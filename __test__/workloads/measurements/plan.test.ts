@@ -1,9 +1,25 @@
-import { describe, expect, it } from 'vitest';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 
 import { matrix } from '../../../src/workloads/measurements/matrix.js';
 import { planMeasurements } from '../../../src/workloads/measurements/plan.js';
 
 const ids = (rows: number, workers: number): string[] => planMeasurements({ rows, workers }).map(({ cell }) => cell.id);
+
+/** The path of a `hyperd` that is there, and need not run: plans only look. */
+let hyperd: string;
+
+beforeAll(() => {
+  hyperd = join(mkdtempSync(join(tmpdir(), 'hyperd-')), 'hyperd');
+  writeFileSync(hyperd, '');
+  vi.stubEnv('HYPERD_PATH', hyperd);
+});
+afterAll(() => {
+  vi.unstubAllEnvs();
+  rmSync(join(hyperd, '..'), { recursive: true });
+});
 
 describe('the plan of the family', () => {
   it('has each cell once, with ids that do not depend on the rows', () => {
@@ -13,6 +29,8 @@ describe('the plan of the family', () => {
     expect(all).toContain('measurements/insert.bulk/staged-row/napi/embedded/async/w1');
     expect(all).toContain('measurements/query.full_scan/columnar/js/flechette/sync/w1');
     expect(all).toContain('measurements/insert.bulk/row/js/embedded/duckdb-node-api/async/w1');
+    expect(all).toContain('measurements/insert.bulk/columns/napi/hyper/ipc/async/w2');
+    expect(all).toContain('measurements/query.full_scan/columnar/rust/hyper/grpc-adaptive/sync/w1');
   });
 
   it('leaves out the cells of several workers where there is one', () => {
@@ -63,7 +81,9 @@ describe('the plan of the family', () => {
   });
 
   it('skips what an engine without SQL cannot do, and nothing else', () => {
-    const skipped = planMeasurements({ rows: 1000, workers: 2 }).filter(({ skip }) => skip !== undefined);
+    const skipped = planMeasurements({ rows: 1000, workers: 2 }).filter(
+      ({ cell, skip }) => skip !== undefined && cell.engine !== 'hyper',
+    );
     expect(new Set(skipped.map(({ cell }) => `${cell.workload} ${cell.engine}`))).toEqual(
       new Set(['query.filtered memory', 'query.aggregation memory']),
     );
@@ -78,5 +98,68 @@ describe('the plan of the family', () => {
     for (const { cell, rustLane } of planned.filter((each) => each.cell.side !== 'rust')) {
       expect(rust).toContain(`${cell.workload} ${rustLane}`);
     }
+  });
+});
+
+describe('the transports of an engine', () => {
+  const hyperCells = (uri?: string) =>
+    planMeasurements({ rows: 1000, workers: 2, engines: uri === undefined ? {} : { hyper: uri } }).filter(
+      ({ cell }) => cell.engine === 'hyper',
+    );
+  const transportsOf = (cells: readonly { cell: { transport?: string } }[]): unknown[] => [
+    ...new Set(cells.map(({ cell }) => cell.transport)),
+  ];
+  /** The reasons of the skipped cells, each with its transports. */
+  const reasons = (uri?: string): Record<string, unknown[]> => {
+    const skipped = hyperCells(uri).filter(({ skip }) => skip !== undefined);
+    return Object.fromEntries(
+      [...new Set(skipped.map(({ skip }) => skip!))].map((reason) => [
+        reason,
+        transportsOf(skipped.filter(({ skip }) => skip === reason)),
+      ]),
+    );
+  };
+
+  it('are those of the matrix, and an engine without a choice has none', () => {
+    const planned = planMeasurements({ rows: 1000, workers: 2 });
+    expect(transportsOf(hyperCells())).toEqual(['tcp', 'ipc', 'grpc-sync', 'grpc-adaptive', 'grpc-async']);
+    expect(transportsOf(planned.filter(({ cell }) => cell.engine !== 'hyper'))).toEqual([undefined]);
+  });
+
+  it('are interleaved, with all sides and lanes of a workload', () => {
+    expect(new Set(hyperCells().map(({ cell, group }) => `${cell.workload} ${group}`))).toEqual(
+      new Set(Object.keys(matrix.workloads).map((workload) => `${workload} ${workload}|hyper`)),
+    );
+  });
+
+  it('that take no rows say so once for each lane in', () => {
+    expect(reasons()).toEqual({ 'gRPC is for queries only': ['grpc-sync'] });
+    const skipped = hyperCells().filter(({ skip }) => skip !== undefined);
+    const lanesIn = matrix.lanes.filter(
+      ({ engines, workloads, target }) =>
+        engines.includes('hyper') && workloads.includes('insert.bulk') && target === undefined,
+    );
+    expect(skipped.map(({ cell }) => `${cell.side} ${cell.lane}`)).toEqual(
+      lanesIn.map(({ side, lane }) => `${side} ${lane}`),
+    );
+  });
+
+  it('are all there for a file, and one alone where the URI names it or a server', () => {
+    expect(reasons('hyper:/tmp/x.hyper')).toEqual({ 'gRPC is for queries only': ['grpc-sync'] });
+    expect(reasons('hyper:?transport=ipc')).toEqual({
+      'the URI of the engine hyper names the transport ipc': ['tcp', 'grpc-sync', 'grpc-adaptive', 'grpc-async'],
+    });
+    vi.stubEnv('HYPERD_PATH', '/no/such/hyperd');
+    expect(reasons('hyper://localhost:7483/bench')).toEqual({
+      'a hyper server that runs already is reached over tcp alone': ['ipc', 'grpc-sync', 'grpc-adaptive', 'grpc-async'],
+    });
+    vi.stubEnv('HYPERD_PATH', hyperd);
+  });
+
+  it('are skipped where there is no server to start', () => {
+    vi.stubEnv('HYPERD_PATH', '/no/such/hyperd');
+    expect(Object.keys(reasons())).toEqual(['HYPERD_PATH is /no/such/hyperd, but there is no hyperd']);
+    expect(hyperCells().every(({ skip }) => skip !== undefined)).toBe(true);
+    vi.stubEnv('HYPERD_PATH', hyperd);
   });
 });

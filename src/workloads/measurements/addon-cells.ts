@@ -8,41 +8,54 @@ import type { LaneRun, LaneTask } from './lane.js';
 import { prepareLane } from './lanes.js';
 import { LoadedTables } from './loaded-tables.js';
 import { matrix, workloadEntry } from './matrix.js';
-import { type NativeTables, loadTables, runNative, unloadTables } from './native-suite.js';
+import { type NativeSpec, type NativeTables, loadTables, runNative, unloadTables } from './native-suite.js';
 import { readBack } from './read-back.js';
 import { splitRows } from './rows.js';
 import { createTables, dropTables, tableNames } from './tables.js';
 import { WorkerPool } from './worker-pool.js';
 
+/** The tables that the queries of an engine read. */
+export type QueryTables = LoadedTables<NativeTables, NativeTables>;
+
 /** An engine that cells run on, with the tables that its queries read. */
 export interface AddonEngine {
   readonly connection: Connection;
-  readonly tables: LoadedTables<NativeTables, NativeTables>;
+  readonly tables: QueryTables;
 }
 
-export function addonEngine(connection: Connection): AddonEngine {
-  const tables = new LoadedTables<NativeTables, NativeTables>({
+/** The tables of an engine, loaded through this connection. */
+export function queryTablesOf(connection: Connection): QueryTables {
+  return new LoadedTables<NativeTables, NativeTables>({
     load: async (key) => {
       await loadTables(connection, key);
       return key;
     },
     unload: (key) => unloadTables(connection, key),
   });
-  return { connection, tables };
 }
 
 /** Opens a cell of the `rust` side. */
-export async function openNativeCell({ connection, tables }: AddonEngine, cell: Cell): Promise<OpenCell> {
+export async function openNativeCell(engine: AddonEngine, cell: Cell, target?: string): Promise<OpenCell> {
+  const { connection, tables } = engine;
   const { workload, lane, rows } = cell;
   const workers = cell.workers ?? 1;
   const flavor = cell.flavor ?? 'sync';
   const isIn = workloadEntry(workload).direction === 'in';
   const lease = isIn ? undefined : await tables.acquire(queryTables(rows, workers));
   const table = lease?.table.table ?? INSERT_TABLE;
+  const spec: NativeSpec = {
+    workload,
+    lane,
+    flavor,
+    workers,
+    rows,
+    table,
+    ...(target === undefined ? {} : { target }),
+  };
   return {
     expected: expectedOf(workload, splitRows(rows, workers)),
     sample: async (stopwatch) => {
-      const { checksum, ...timing } = await runNative(connection, { workload, lane, flavor, workers, rows, table });
+      const { checksum, ...timing } = await runNative(connection, spec);
       stopwatch.add(timing);
       return checksum;
     },

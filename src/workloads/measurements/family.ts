@@ -1,4 +1,3 @@
-import { connect } from '../../library/connection.js';
 import { apacheArrow } from '../../targets/apache-arrow.js';
 import {
   DUCKDB_NODE_API_VERSION,
@@ -11,8 +10,9 @@ import { flechette } from '../../targets/flechette.js';
 import type { ColumnTableTarget } from '../../targets/measurement-table.js';
 import type { Cell } from '../../records/record.js';
 import type { Family, FamilyOptions, OpenCell, OpenFamily } from '../workload.js';
-import { addonEngine, openNapiCell, openNativeCell } from './addon-cells.js';
+import { openNapiCell, openNativeCell } from './addon-cells.js';
 import { type TableSize, buildTable, openColumnTableCell } from './column-table-cells.js';
+import { ConnectedEngine } from './connected-engine.js';
 import { loadDuckDbTable, openDuckDbCell } from './duckdb-cells.js';
 import { LoadedTables } from './loaded-tables.js';
 import { matrix } from './matrix.js';
@@ -24,15 +24,15 @@ export const measurementsFamily: Family = {
   description: matrix.description,
   defaultRows: matrix.defaultRows,
   plan: planMeasurements,
-  open: async (options) => new OpenMeasurements(options),
+  open: async (options, cells) => new OpenMeasurements(options, cells as readonly PlannedMeasurement[]),
 };
 
 /** Where cells run: an engine of the addon, or a client in JavaScript. It is opened with the first of its cells. */
 interface Place {
   /** Versions of the software there. */
   readonly versions: Readonly<Record<string, string>>;
-  /** Opens a cell; its `rows` are those of its tables. */
-  openCell(cell: Cell): Promise<OpenCell>;
+  /** Opens a cell; its `rows` are those of its tables. `target`: the client of the cell, where it has one. */
+  openCell(cell: Cell, target?: string): Promise<OpenCell>;
   /** Drops the tables that no open cell needs. */
   unloadIdle(): Promise<void>;
   close(): Promise<void>;
@@ -40,16 +40,18 @@ interface Place {
 
 class OpenMeasurements implements OpenFamily {
   readonly #engineUris: FamilyOptions['engines'];
+  readonly #cells: readonly PlannedMeasurement[];
   readonly #places = new Map<string, Promise<Place>>();
   /** The group whose cells were opened last. */
   #group: string | undefined;
 
-  constructor({ engines }: FamilyOptions) {
+  constructor({ engines }: FamilyOptions, cells: readonly PlannedMeasurement[]) {
     this.#engineUris = engines;
+    this.#cells = cells;
   }
 
   async versions(): Promise<Readonly<Record<string, string>>> {
-    const names = [...Object.keys(matrix.engines), ...Object.keys(CLIENTS)];
+    const names = [...new Set(this.#cells.filter(({ skip }) => skip === undefined).map(placeOf))];
     // A place that can't be opened fails its own cells, with the reason; the others go on.
     const places = opened(await Promise.allSettled(names.map((name) => this.#place(name))));
     return Object.assign({}, ...places.map(({ versions }) => versions)) as Record<string, string>;
@@ -59,8 +61,8 @@ class OpenMeasurements implements OpenFamily {
     const { cell, tableRows, group, target } = planned;
     if (group !== this.#group) await this.#makeRoom();
     this.#group = group;
-    const place = await this.#place(target ?? cell.engine);
-    return place.openCell({ ...cell, rows: tableRows });
+    const place = await this.#place(placeOf(planned));
+    return place.openCell({ ...cell, rows: tableRows }, target);
   }
 
   async close(): Promise<void> {
@@ -81,7 +83,7 @@ class OpenMeasurements implements OpenFamily {
     let place = this.#places.get(name);
     if (place === undefined) {
       const openClient = CLIENTS[name];
-      place = openClient === undefined ? enginePlace(this.#engineUris[name] ?? `${name}:`) : openClient();
+      place = openClient === undefined ? openEngine(name, this.#engineUris[name] ?? `${name}:`) : openClient();
       this.#places.set(name, place);
     }
     return place;
@@ -92,20 +94,21 @@ function opened<T>(outcomes: readonly PromiseSettledResult<T>[]): T[] {
   return outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? [outcome.value] : []));
 }
 
-async function enginePlace(uri: string): Promise<Place> {
-  const connection = await connect(uri);
-  const engine = addonEngine(connection);
+/** The name of the place of a cell: its client's in JavaScript, else its engine's. */
+function placeOf({ cell, target }: PlannedMeasurement): string {
+  return cell.side === 'js' ? (target ?? cell.engine) : cell.engine;
+}
+
+async function openEngine(name: string, uri: string): Promise<Place> {
+  const engine = await ConnectedEngine.open(name, uri);
   return {
-    versions: { [connection.engine.name]: connection.engine.version },
-    openCell: (cell) => (cell.side === 'rust' ? openNativeCell(engine, cell) : openNapiCell(engine, cell)),
-    unloadIdle: () => engine.tables.unloadIdle(),
-    close: async () => {
-      try {
-        await engine.tables.unloadAll();
-      } finally {
-        await connection.close();
-      }
+    versions: { [name]: engine.version },
+    openCell: async (cell, target) => {
+      const connected = await engine.over(cell.transport);
+      return cell.side === 'rust' ? openNativeCell(connected, cell, target) : openNapiCell(connected, cell);
     },
+    unloadIdle: () => engine.unloadIdle(),
+    close: () => engine.close(),
   };
 }
 

@@ -5,6 +5,14 @@ import type { Side } from '../../records/record.js';
 /** What a sample does to the rows: `in` writes them into an engine, `out` reads them back. */
 export type Direction = 'in' | 'out';
 
+/** An engine of the addon. */
+export interface EngineEntry {
+  /** Whether it runs SQL; otherwise its tables can only be scanned whole. */
+  readonly sql: boolean;
+  /** The ways to talk to its server, each a dimension of its cells; absent where there is nothing to choose. */
+  readonly transports?: readonly string[];
+}
+
 export interface WorkloadEntry {
   readonly direction: Direction;
   /** The query of an `out` workload; `{table}` stands for the table's name. */
@@ -24,11 +32,13 @@ export interface LaneEntry {
   readonly variant: string;
   readonly workloads: readonly string[];
   readonly engines: readonly string[];
+  /** The transports of the lane, on engines that have transports; absent: all of the engine's. */
+  readonly transports?: readonly string[];
   readonly flavors: readonly ('sync' | 'async')[];
   readonly workers: readonly ('one' | 'many')[];
   /** A lane too slow for more rows has fewer; its cells say how many. */
   readonly maxRows?: number;
-  /** The client of a `js` lane. */
+  /** The client of a `js` lane; of a `rust` lane, the client library that it uses in place of the engine. */
   readonly target?: string;
 }
 
@@ -47,7 +57,7 @@ export interface MeasurementsMatrix {
   readonly inputRows: number;
   readonly floatTolerance: number;
   /** What the engines of the addon can do. An engine that is not here lives in JavaScript, in the lane's own client. */
-  readonly engines: Readonly<Record<string, { readonly sql: boolean }>>;
+  readonly engines: Readonly<Record<string, EngineEntry>>;
   readonly workloads: Readonly<Record<string, WorkloadEntry>>;
   readonly lanes: readonly LaneEntry[];
 }

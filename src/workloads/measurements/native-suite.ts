@@ -15,6 +15,8 @@ export interface NativeSpec extends NativeTables {
   readonly workload: string;
   readonly lane: string;
   readonly flavor: string;
+  /** The client library of the lane, where it does not go through the engine. */
+  readonly target?: string;
 }
 
 /** One execution of it. */

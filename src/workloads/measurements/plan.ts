@@ -1,47 +1,81 @@
 import type { Cell } from '../../records/record.js';
 import type { FamilyOptions, PlannedCell } from '../workload.js';
 import { expectedOf } from './closed-forms.js';
+import { engineSkip } from './engine-uris.js';
 import { type LaneEntry, matrix, workloadEntry } from './matrix.js';
 import { splitRows } from './rows.js';
 
 export const FAMILY_NAME = 'measurements';
 
-/** A cell of this family, with the client of a `js` cell. */
+/** A cell of this family. */
 export interface PlannedMeasurement extends PlannedCell {
   /** The rows of its tables together; a query that filters or groups moves fewer over the boundary. */
   readonly tableRows: number;
+  /** The client of a `js` cell; of a `rust` cell, the client library that it uses in place of the engine. */
   readonly target?: string;
 }
 
-/** Every cell of the family: the lanes of the matrix, each with its workloads, engines, flavors and workers. */
-export function planMeasurements(options: Pick<FamilyOptions, 'rows' | 'workers'>): PlannedMeasurement[] {
+type PlanOptions = Pick<FamilyOptions, 'rows' | 'workers'> & Partial<FamilyOptions>;
+
+/**
+ * Every cell of the family: the lanes of the matrix, each with its workloads, engines, transports, flavors and workers.
+ */
+export function planMeasurements(options: PlanOptions): PlannedMeasurement[] {
   const cells = matrix.lanes.flatMap((lane) => cellsOfLane(lane, options));
   // Engine by engine, so that the tables that one engine holds for its queries can go before the next engine's come.
   return orderedGroups().flatMap((group) => cells.filter((cell) => cell.group === group));
 }
 
-function cellsOfLane(
-  lane: LaneEntry,
-  { rows, workers }: Pick<FamilyOptions, 'rows' | 'workers'>,
-): PlannedMeasurement[] {
+function cellsOfLane(lane: LaneEntry, options: PlanOptions): PlannedMeasurement[] {
+  const { rows, workers, engines = {} } = options;
   const counts = lane.workers.flatMap((count) => (count === 'one' ? [1] : workers > 1 ? [workers] : []));
   return lane.workloads.flatMap((workload) =>
-    lane.engines.flatMap((engine) =>
-      lane.flavors.flatMap((flavor) =>
-        counts.map((count) => plannedCell(lane, { workload, engine, flavor, workers: count, rows })),
-      ),
-    ),
+    lane.engines.flatMap((engine) => {
+      const cellsOver = (transport: string | undefined): PlannedMeasurement[] => {
+        const skip = skipReason(workload, engine) ?? engineSkip(engine, engines[engine], transport);
+        return lane.flavors.flatMap((flavor) =>
+          counts.map((count) => plannedCell(lane, { workload, engine, transport, flavor, workers: count, rows }, skip)),
+        );
+      };
+      return [...transportsOf(lane, engine).flatMap(cellsOver), ...unusedTransport(lane, workload, engine, options)];
+    }),
   );
 }
 
-type Dimensions = Required<Pick<Cell, 'workload' | 'engine' | 'flavor' | 'workers' | 'rows'>>;
+/** The transports of a lane on an engine; one that is `undefined` where the engine has none. */
+function transportsOf(lane: LaneEntry, engine: string): readonly (string | undefined)[] {
+  const ofEngine = matrix.engines[engine]?.transports;
+  if (ofEngine === undefined) return [undefined];
+  return ofEngine.filter((transport) => lane.transports?.includes(transport) ?? true);
+}
 
-function plannedCell(lane: LaneEntry, { workload, engine, flavor, workers, rows }: Dimensions): PlannedMeasurement {
+/** A skipped cell of an insert over a transport that takes no rows. One of a lane is enough to say it. */
+function unusedTransport(
+  lane: LaneEntry,
+  workload: string,
+  engine: string,
+  { rows, engines = {} }: PlanOptions,
+): PlannedMeasurement[] {
+  const isIn = workloadEntry(workload).direction === 'in';
+  const used = transportsOf(lane, engine);
+  const unused = matrix.engines[engine]?.transports?.find((transport) => !used.includes(transport));
+  const [flavor] = lane.flavors;
+  // What a client library can't do is not the engine's to say.
+  if (!isIn || unused === undefined || flavor === undefined || lane.target !== undefined) return [];
+  const skip = engineSkip(engine, engines[engine], unused) ?? 'gRPC is for queries only';
+  return [plannedCell(lane, { workload, engine, transport: unused, flavor, workers: 1, rows }, skip)];
+}
+
+interface Dimensions extends Required<Pick<Cell, 'workload' | 'engine' | 'flavor' | 'workers' | 'rows'>> {
+  readonly transport: string | undefined;
+}
+
+function plannedCell(lane: LaneEntry, dimensions: Dimensions, skip: string | undefined): PlannedMeasurement {
+  const { workload, engine, transport, flavor, workers, rows } = dimensions;
   const { side, target, rustLane } = lane;
   const tableRows = tableRowsOf(lane, { workload, rows });
   const cellRows = expectedOf(workload, splitRows(tableRows, workers)).rows;
-  const place = target === undefined || target === engine ? [engine] : [engine, target];
-  const skip = skipReason(workload, engine);
+  const place = [...new Set([engine, transport, target])].filter((part) => part !== undefined);
   return {
     cell: {
       id: [FAMILY_NAME, workload, lane.lane, side, ...place, flavor, `w${workers}`].join('/'),
@@ -52,6 +86,7 @@ function plannedCell(lane: LaneEntry, { workload, engine, flavor, workers, rows 
       flavor,
       variant: lane.variant,
       engine,
+      ...(transport === undefined ? {} : { transport }),
       workers,
       rows: cellRows,
       bytes: cellRows * matrix.bytesPerRow,
@@ -84,7 +119,7 @@ function skipReason(workload: string, engine: string): string | undefined {
 }
 
 /**
- * The sides and lanes of one workload on one engine. Tables in pure JavaScript are compared with bare batches in memory,
+ * The sides, lanes and transports of one workload on one engine. Tables in pure JavaScript are compared with bare batches in memory,
  * so they share the group of the engine that has no SQL.
  */
 function groupOf(workload: string, engine: string): string {

@@ -9,7 +9,8 @@ export interface WorkerStart {
   readonly task: LaneTask;
 }
 
-export type ToWorker = 'go' | 'abort' | 'close';
+/** `collect`: throw away what the last execution left, untimed. */
+export type ToWorker = 'go' | 'abort' | 'collect' | 'close';
 
 export type FromWorker =
   | { readonly type: 'ready' }

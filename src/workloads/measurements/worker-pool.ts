@@ -56,10 +56,7 @@ export class WorkerPool {
     try {
       const cpuBefore = process.cpuUsage();
       const startedAt = sharedNow();
-      const replies = this.#workers.map((worker) => {
-        worker.send('go');
-        return worker.reply();
-      });
+      const replies = this.#workers.map((worker) => worker.ask('go'));
       await Promise.allSettled(replies);
       const cpu = process.cpuUsage(cpuBefore);
       const results = (await Promise.all(replies)).flatMap((reply) => (reply.type === 'done' ? [reply] : []));
@@ -67,6 +64,8 @@ export class WorkerPool {
         const times = results.map(({ codecMs }) => codecMs[work]).filter((ms) => ms !== undefined);
         return times.length === 0 ? undefined : times.reduce((sum, ms) => sum + ms, 0) / MS_PER_SECOND;
       };
+      // The workers of all cells of a group are alive at once, and what each keeps of its last execution adds up.
+      await Promise.all(this.#workers.map((worker) => worker.ask('collect')));
       const [encodeSeconds, decodeSeconds] = [codec('encode'), codec('decode')];
       const elapsed = results.map(({ endedAt, pausedMs }) => endedAt - startedAt - pausedMs);
       return {
@@ -118,6 +117,12 @@ class PoolWorker {
   send(message: ToWorker): void {
     // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a worker thread has no origin.
     this.#thread.postMessage(message);
+  }
+
+  /** Sends a message that is answered; resolves to the answer. */
+  ask(message: ToWorker): Promise<FromWorker> {
+    this.send(message);
+    return this.reply();
   }
 
   /** The next message of the worker; rejects with the worker's error. */

@@ -18,6 +18,7 @@ try {
   port.on('message', (message: ToWorker) => {
     if (message === 'go') void execute(run).then(reply);
     else if (message === 'abort') abort.abort();
+    else if (message === 'collect') reply(collected());
     else void connection.close().finally(() => port.close());
   });
   reply({ type: 'ready' });
@@ -35,6 +36,12 @@ async function execute(run: LaneRun): Promise<FromWorker> {
   } catch (thrown) {
     return failure(thrown);
   }
+}
+
+/** Where a run exposes the collector, the threads that start later have it, too. */
+function collected(): FromWorker {
+  if (typeof globalThis.gc === 'function') globalThis.gc();
+  return { type: 'ready' };
 }
 
 function failure(thrown: unknown): FromWorker {

@@ -1,0 +1,162 @@
+import { execFileSync } from 'node:child_process';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  readdirSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { delimiter, join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+
+import { findHyperd, hyperdAt, hyperdCache, hyperdWheel } from '../../src/host/hyperd.js';
+import { installHyperd } from '../../src/host/install-hyperd.js';
+import { spawnCli, builtMain } from '../cli/spawn-cli.js';
+
+let folder: string;
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'boundary-bench-setup-'));
+  vi.stubEnv('BOUNDARY_BENCH_CACHE', join(folder, 'cache'));
+  vi.stubEnv('HYPERD_PATH', '');
+});
+afterEach(() => {
+  vi.unstubAllEnvs();
+  rmSync(folder, { recursive: true });
+});
+
+/** Writes an executable that says `text`, or does what a shell script does. */
+function script(path: string, body: string): string {
+  writeFileSync(path, `#!/bin/sh\n${body}\n`);
+  chmodSync(path, 0o755);
+  return path;
+}
+
+describe('findHyperd', () => {
+  it('takes HYPERD_PATH for a file or its folder, and says where it found none', () => {
+    const path = script(join(folder, 'hyperd'), 'true');
+    vi.stubEnv('HYPERD_PATH', path);
+    expect(findHyperd()).toEqual({ path });
+    vi.stubEnv('HYPERD_PATH', folder);
+    expect(findHyperd()).toEqual({ path });
+    vi.stubEnv('HYPERD_PATH', join(folder, 'other'));
+    expect(findHyperd()).toEqual({ missing: `HYPERD_PATH is ${join(folder, 'other')}, but there is no hyperd` });
+  });
+
+  it('looks in the cache', () => {
+    expect(hyperdCache()).toBe(join(folder, 'cache', 'hyperd'));
+    mkdirSync(hyperdCache(), { recursive: true });
+    const path = script(join(hyperdCache(), 'hyperd'), 'true');
+    expect(findHyperd()).toEqual({ path });
+    vi.stubEnv('BOUNDARY_BENCH_CACHE', '');
+    vi.stubEnv('XDG_CACHE_HOME', '/xdg');
+    expect(hyperdCache()).toBe('/xdg/boundary-bench/hyperd');
+  });
+
+  it('asks Python for an installed wheel, and tells the addon of it', async () => {
+    const found = join(folder, 'tableauhyperapi', 'bin', 'hyper');
+    mkdirSync(found, { recursive: true });
+    writeFileSync(join(folder, 'tableauhyperapi', '__init__.py'), 'raise Exception("it is not to be imported")');
+    script(join(found, 'hyperd'), 'true');
+    vi.stubEnv('PYTHONPATH', folder);
+    // Python is asked once for each process, so this one is new.
+    const program = `import { findHyperd } from ${JSON.stringify(new URL('../../dist/host/hyperd.js', import.meta.url))};
+console.log(JSON.stringify([findHyperd(), process.env.HYPERD_PATH]));`;
+    const told = execFileSync(process.execPath, ['--input-type=module', '--eval', program], { encoding: 'utf8' });
+    expect(JSON.parse(told)).toEqual([{ path: join(found, 'hyperd') }, join(found, 'hyperd')]);
+  });
+});
+
+describe('setup hyperd', () => {
+  /** Has pip find a wheel whose hyperd does what a shell script does, and nothing else. */
+  function offerWheel(body: string): void {
+    const wheels = join(folder, 'wheels');
+    mkdirSync(wheels, { recursive: true });
+    const name = `tableauhyperapi-${hyperdWheel()}`;
+    const program = `
+import sys, zipfile
+with zipfile.ZipFile(sys.argv[1], 'w') as wheel:
+    wheel.writestr('tableauhyperapi/bin/hyper/hyperd', sys.argv[2])
+    wheel.writestr(sys.argv[3] + '.dist-info/METADATA', 'Metadata-Version: 2.1\\nName: tableauhyperapi\\nVersion: ${hyperdWheel()}\\n')
+    wheel.writestr(sys.argv[3] + '.dist-info/WHEEL', 'Wheel-Version: 1.0\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n')
+    wheel.writestr(sys.argv[3] + '.dist-info/RECORD', '')
+`;
+    const file = join(wheels, `${name}-py3-none-any.whl`);
+    execFileSync('python3', ['-c', program, file, `#!/bin/sh\n${body}\n`, name]);
+    vi.stubEnv('PIP_NO_INDEX', '1');
+    vi.stubEnv('PIP_FIND_LINKS', wheels);
+  }
+
+  const failure = (code: string, message: string): unknown =>
+    expect.objectContaining({ code, message: expect.stringContaining(message) });
+  const leftovers = (): string[] => (existsSync(join(folder, 'cache')) ? readdirSync(join(folder, 'cache')) : []);
+
+  it('unpacks what pip downloads, once', async () => {
+    offerWheel('echo Hyper version 1; echo more');
+    const steps: string[] = [];
+    const path = join(hyperdCache(), 'hyperd');
+    const installed = await installHyperd({ onProgress: (step) => void steps.push(step.replace(/ \(.*/, '')) });
+    expect(installed).toEqual({ path, version: 'Hyper version 1', wasThere: false });
+    expect(steps).toEqual([`Downloading tableauhyperapi ${hyperdWheel()}`, 'Unpacking hyperd']);
+    expect(leftovers()).toEqual(['hyperd']);
+    expect(findHyperd()).toEqual({ path });
+
+    offerWheel('echo Hyper version 2');
+    expect(await installHyperd()).toEqual({ path, version: 'Hyper version 1', wasThere: true });
+    expect(await installHyperd({ force: true })).toEqual({ path, version: 'Hyper version 2', wasThere: false });
+  });
+
+  it('leaves what is installed where the new one does not run', async () => {
+    offerWheel('echo Hyper version 1');
+    await installHyperd();
+    offerWheel('echo no such library >&2; exit 127');
+    await expect(installHyperd({ force: true })).rejects.toThrow(failure('BB_SETUP_UNUSABLE', 'no such library'));
+    expect(readFileSync(hyperdAt(hyperdCache())!, 'utf8')).toContain('version 1');
+    expect(leftovers()).toEqual(['hyperd']);
+  });
+
+  it('says so when Python, pip or the network is not there', async () => {
+    const programs = join(folder, 'programs');
+    mkdirSync(programs);
+    const path = process.env['PATH'];
+    vi.stubEnv('PATH', programs);
+    await expect(installHyperd()).rejects.toThrow(failure('BB_SETUP_NO_PYTHON', 'there is no python3'));
+    script(join(programs, 'python3'), 'echo No module named pip >&2; exit 1');
+    await expect(installHyperd()).rejects.toThrow(failure('BB_SETUP_NO_PIP', 'No module named pip'));
+    rmSync(join(programs, 'python3'));
+    vi.stubEnv('PATH', [programs, path].join(delimiter));
+    vi.stubEnv('PIP_NO_INDEX', '1');
+    await expect(installHyperd()).rejects.toThrow(failure('BB_SETUP_DOWNLOAD', 'No matching distribution'));
+    expect(leftovers()).toEqual([]);
+  });
+
+  it('leaves nothing when it is interrupted', async () => {
+    const programs = join(folder, 'programs');
+    mkdirSync(programs);
+    script(join(programs, 'python3'), 'case "$3" in --version) ;; *) exec sleep 60;; esac');
+    vi.stubEnv('PATH', [programs, process.env['PATH']].join(delimiter));
+    const controller = new AbortController();
+    const interrupted = installHyperd({ signal: controller.signal, onProgress: () => controller.abort() });
+    await expect(interrupted).rejects.toThrow(expect.objectContaining({ name: 'AbortError' }));
+    expect(leftovers()).toEqual([]);
+  });
+
+  it('is a command', async () => {
+    offerWheel('echo Hyper version 1');
+    const setup = () => spawnCli(['setup', 'hyperd'], { cwd: folder, script: builtMain });
+    const { exitCode, stdout, stderr } = await setup();
+    expect(stderr).toMatch(/^Downloading tableauhyperapi .*\nUnpacking hyperd .*\n$/);
+    expect(stdout).toBe(`${join(hyperdCache(), 'hyperd')}\nHyper version 1\n`);
+    expect(exitCode).toBe(0);
+    expect((await setup()).stdout).toContain('installed before (--force installs it anew)');
+    vi.stubEnv('PIP_FIND_LINKS', folder);
+    rmSync(join(folder, 'cache'), { recursive: true });
+    const failed = await setup();
+    expect(failed.stderr).toContain('[BB_SETUP_DOWNLOAD]\nIs this machine online?');
+    expect(failed.exitCode).toBe(1);
+  });
+});
