@@ -4,7 +4,7 @@ import { spawnSync } from 'node:child_process';
 
 import { findHyperd } from '../dist/host/hyperd.js';
 
-const found = findHyperd();
+const hyperd = findHyperd();
 const isRequired = (process.env.BOUNDARY_BENCH_REQUIRE ?? '').split(',').includes('hyperd');
 const run = (...args) => {
   const { status } = spawnSync('cargo', ['test', '--locked', ...args], { stdio: 'inherit' });
@@ -12,8 +12,8 @@ const run = (...args) => {
 };
 
 run('--workspace', '--exclude', 'boundary-bench-hyper');
-if (found.path === undefined && !isRequired) {
-  console.log(`SKIPPED: the Rust tests of the engine hyper: ${found.reason}`);
+if ('missing' in hyperd && !isRequired) {
+  console.log(`SKIPPED: the Rust tests of the engine hyper: ${hyperd.missing}`);
 } else {
   run('-p', 'boundary-bench-hyper');
 }
