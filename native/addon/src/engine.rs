@@ -6,6 +6,7 @@ use std::sync::{Arc, LazyLock, Mutex, PoisonError, Weak};
 
 use boundary_bench_core::engine::{CancelToken, CreateMode as CoreCreateMode, Engine as CoreEngine};
 use boundary_bench_core::lanes::ipc;
+use boundary_bench_core::lanes::statement::{BoundStatement, PreparedStatement};
 use boundary_bench_core::table::TableDefinition;
 use boundary_bench_core::{Error, Result};
 use napi::Env;
@@ -16,7 +17,9 @@ use crate::buffers::Handover;
 use crate::errors::{blocking, invalid, js, promise};
 use crate::in_flight::InFlight;
 use crate::inserter::{NaiveInserter, RawInserter};
+use crate::parameters::Parameters;
 use crate::reader::{Cancel, FrameReader, NaiveReader, query_options};
+use crate::statement::Statement;
 use crate::table::TableSpec;
 
 /// Engines by the handles under which other threads of this process find them.
@@ -38,12 +41,12 @@ pub enum CreateMode {
 pub struct Engine {
     engine: Mutex<Option<Arc<dyn CoreEngine>>>,
     /// What was started here and has not answered yet.
-    in_flight: InFlight,
+    in_flight: Arc<InFlight>,
 }
 
 impl Engine {
     fn of(engine: Arc<dyn CoreEngine>) -> Self {
-        Self { engine: Mutex::new(Some(engine)), in_flight: InFlight::default() }
+        Self { engine: Mutex::new(Some(engine)), in_flight: Arc::default() }
     }
 
     pub(crate) fn get(&self) -> napi::Result<Arc<dyn CoreEngine>> {
@@ -164,13 +167,42 @@ impl Engine {
     }
 
     /// Runs commands that return no rows, in one transaction; resolves to the number of rows changed.
-    #[napi(catch_unwind)]
-    pub fn execute(&self, env: Env, sql: String, cancel: Option<&Cancel>) -> napi::Result<AsyncBlock<f64>> {
+    /// Parameters are those of its only statement.
+    #[napi(
+        catch_unwind,
+        ts_args_type = "sql: string, cancel?: Cancel | undefined | null, parameters?: unknown[] | undefined | null"
+    )]
+    pub fn execute(
+        &self,
+        env: Env,
+        sql: String,
+        cancel: Option<&Cancel>,
+        parameters: Option<Parameters>,
+    ) -> napi::Result<AsyncBlock<f64>> {
         let token = cancel.map(|cancel| cancel.token.clone()).unwrap_or_default();
         let theirs = token.clone();
         self.run_until_cancelled(env, &token, |engine| async move {
-            blocking(move || engine.execute(&sql, &theirs)).await.map(|rows| rows as f64)
+            let command = bind(engine, sql, parameters);
+            blocking(move || command.execute(&theirs)).await.map(|rows| rows as f64)
         })
+    }
+
+    /// Prepares one statement, whose parameters are `$1`, `$2`, ...
+    #[napi(catch_unwind)]
+    pub fn prepare(&self, env: Env, sql: String, cancel: Option<&Cancel>) -> napi::Result<AsyncBlock<Statement>> {
+        let token = cancel.map(|cancel| cancel.token.clone()).unwrap_or_default();
+        let theirs = token.clone();
+        let in_flight = Arc::clone(&self.in_flight);
+        self.run_until_cancelled(env, &token, |engine| async move {
+            let statement = blocking(move || PreparedStatement::prepare(engine, &sql, &theirs)).await?;
+            Ok(Statement::of(statement, in_flight))
+        })
+    }
+
+    /// Rejects where the engine will never answer again, such as one whose server is gone.
+    #[napi(catch_unwind, ts_return_type = "Promise<void>")]
+    pub fn check(&self, env: Env) -> napi::Result<AsyncBlock<()>> {
+        self.run(env, |engine| engine.check())
     }
 
     /// Begins an insert into the table `table.name`, which must have these columns.
@@ -186,17 +218,21 @@ impl Engine {
     }
 
     /// Runs a query; resolves once its columns are known.
-    #[napi(catch_unwind)]
+    #[napi(
+        catch_unwind,
+        ts_args_type = "sql: string, batchRows?: number | undefined | null, cancel?: Cancel | undefined | null, parameters?: unknown[] | undefined | null"
+    )]
     pub fn query(
         &self,
         env: Env,
         sql: String,
         batch_rows: Option<f64>,
         cancel: Option<&Cancel>,
+        parameters: Option<Parameters>,
     ) -> napi::Result<AsyncBlock<FrameReader>> {
         let options = query_options(batch_rows, cancel)?;
         let token = options.cancel.clone();
-        self.run_until_cancelled(env, &token, |engine| FrameReader::start(engine, sql, options))
+        self.run_until_cancelled(env, &token, |engine| FrameReader::start(bind(engine, sql, parameters), options))
     }
 
     /// As `query`, for the naive lane.
@@ -214,25 +250,43 @@ impl Engine {
     }
 
     /// Runs a query; resolves to its whole result as one Arrow IPC stream.
-    #[napi(catch_unwind, ts_return_type = "Promise<ArrayBuffer>")]
+    #[napi(
+        catch_unwind,
+        ts_args_type = "sql: string, batchRows?: number | undefined | null, cancel?: Cancel | undefined | null, parameters?: unknown[] | undefined | null",
+        ts_return_type = "Promise<ArrayBuffer>"
+    )]
     pub fn query_to_arrow(
         &self,
         env: Env,
         sql: String,
         batch_rows: Option<f64>,
         cancel: Option<&Cancel>,
+        parameters: Option<Parameters>,
     ) -> napi::Result<AsyncBlock<Handover<Vec<u8>>>> {
         let options = query_options(batch_rows, cancel)?;
         let token = options.cancel.clone();
         self.run_until_cancelled(env, &token, |engine| async move {
-            let written = blocking(move || ipc::write_stream(engine.query(&sql, &options)?.as_mut())).await;
-            written.map(Handover)
+            let query = bind(engine, sql, parameters);
+            blocking(move || query.query(&options, ipc::write_stream)).await.map(Handover)
         })
     }
 
-    /// Lets go of the engine; does nothing the second time. Inserts and queries under way keep it until they end.
-    #[napi]
-    pub fn close(&self) {
-        *self.engine.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    /// Lets go of the engine; resolves when that is done, and does nothing the second time. Inserts and queries under way
+    /// keep it until they end.
+    #[napi(catch_unwind, ts_return_type = "Promise<void>")]
+    pub fn close(&self, env: Env) -> napi::Result<AsyncBlock<()>> {
+        let engine = self.engine.lock().unwrap_or_else(PoisonError::into_inner).take();
+        // The last one closes the database, which may have much to write.
+        promise(
+            env,
+            blocking(move || {
+                drop(engine);
+                Ok(())
+            }),
+        )
     }
+}
+
+fn bind(engine: Arc<dyn CoreEngine>, sql: String, parameters: Option<Parameters>) -> BoundStatement {
+    BoundStatement::Text { engine, sql, parameters: parameters.map(|given| given.0).unwrap_or_default() }
 }

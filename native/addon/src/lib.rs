@@ -8,6 +8,8 @@ mod in_flight;
 mod info;
 mod inserter;
 mod naive;
+mod parameters;
 mod reader;
+mod statement;
 mod suite;
 mod table;

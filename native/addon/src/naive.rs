@@ -96,7 +96,7 @@ fn append(env: Env, column: &Column, builder: &mut dyn ArrayBuilder, value: Unkn
     Ok(())
 }
 
-fn read<T: FromNapiValue>(value: &Unknown<'_>, kind: ValueType, expected: ValueType) -> Result<T, String> {
+pub fn read<T: FromNapiValue>(value: &Unknown<'_>, kind: ValueType, expected: ValueType) -> Result<T, String> {
     if kind != expected {
         return Err(format!("expected {expected}, got {kind}"));
     }
@@ -105,7 +105,7 @@ fn read<T: FromNapiValue>(value: &Unknown<'_>, kind: ValueType, expected: ValueT
 }
 
 /// An integer given as a bigint or as a number that holds it exactly.
-fn integer(value: &Unknown<'_>, kind: ValueType) -> Result<i64, String> {
+pub fn integer(value: &Unknown<'_>, kind: ValueType) -> Result<i64, String> {
     const SAFE: f64 = 9_007_199_254_740_991.0;
     if kind == ValueType::BigInt {
         let (integer, lossless) = read::<BigInt>(value, kind, ValueType::BigInt)?.get_i64();
@@ -119,7 +119,7 @@ fn integer(value: &Unknown<'_>, kind: ValueType) -> Result<i64, String> {
     Ok(number as i64)
 }
 
-fn narrow<T: TryFrom<i64>>(value: i64) -> Result<T, String> {
+pub fn narrow<T: TryFrom<i64>>(value: i64) -> Result<T, String> {
     T::try_from(value).map_err(|_| format!("{value} is out of range"))
 }
 

@@ -6,6 +6,7 @@ use arrow_array::RecordBatch;
 use boundary_bench_core::engine::{CancelToken, DEFAULT_BATCH_ROWS, Engine, QueryOptions};
 use boundary_bench_core::frame;
 use boundary_bench_core::lanes::reader::{QueryReader, Ready};
+use boundary_bench_core::lanes::statement::BoundStatement;
 use boundary_bench_core::slab::Slab;
 use napi::Env;
 use napi::bindgen_prelude::{AsyncBlock, Either3, Null, Undefined};
@@ -56,8 +57,8 @@ pub struct FrameReader {
 }
 
 impl FrameReader {
-    pub async fn start(engine: Arc<dyn Engine>, sql: String, options: QueryOptions) -> napi::Result<Self> {
-        let reader = QueryReader::start(engine, sql, options, |batch| frame::encode(&batch)).await.map_err(js)?;
+    pub async fn start(query: BoundStatement, options: QueryOptions) -> napi::Result<Self> {
+        let reader = QueryReader::start_bound(query, options, |batch| frame::encode(&batch)).await.map_err(js)?;
         Ok(Self { reader: Arc::new(reader) })
     }
 }

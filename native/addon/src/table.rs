@@ -90,7 +90,7 @@ pub struct TableSpec {
 }
 
 /// A number of digits. What of it makes a decimal is checked with the table.
-fn digits(value: f64, what: &str) -> napi::Result<u8> {
+pub fn digits(value: f64, what: &str) -> napi::Result<u8> {
     let digits = count(value, what, u8::MAX.into())?;
     u8::try_from(digits).map_err(|error| invalid(error.to_string()))
 }

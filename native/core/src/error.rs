@@ -1,5 +1,10 @@
 //! One error type with stable codes. Its texts say what happened, to what, and what to do.
 
+use std::any::Any;
+use std::cell::{Cell, RefCell};
+use std::panic::AssertUnwindSafe;
+use std::sync::Once;
+
 use thiserror::Error;
 
 /// The result of every fallible function of this crate.
@@ -90,16 +95,38 @@ impl Error {
             Self::Internal(_) => "BB_INTERNAL",
         }
     }
+}
 
-    /// The error for a panic caught by [`catch_panic`].
-    fn from_panic(payload: &(dyn std::any::Any + Send)) -> Self {
-        let message = payload
-            .downcast_ref::<&str>()
-            .map(ToString::to_string)
-            .or_else(|| payload.downcast_ref::<String>().cloned())
-            .unwrap_or_else(|| "panic".to_owned());
-        Self::Internal(message)
-    }
+thread_local! {
+    /// Whether this thread is inside [`catch_panic`], and where the last panic there came from.
+    static CATCHING: Cell<bool> = const { Cell::new(false) };
+    static PANICKED_AT: RefCell<Option<String>> = const { RefCell::new(None) };
+}
+
+/// Replaces the report on stderr of exactly those panics that [`catch_panic`] turns into errors.
+fn install_quiet_hook() {
+    static INSTALLED: Once = Once::new();
+    INSTALLED.call_once(|| {
+        let report = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |panic| {
+            if CATCHING.get() {
+                PANICKED_AT.set(panic.location().map(ToString::to_string));
+            } else {
+                report(panic);
+            }
+        }));
+    });
+}
+
+/// The error for a panic caught by [`catch_panic`].
+fn from_panic(payload: &(dyn Any + Send)) -> Error {
+    let message = payload
+        .downcast_ref::<&str>()
+        .map(ToString::to_string)
+        .or_else(|| payload.downcast_ref::<String>().cloned())
+        .unwrap_or_else(|| "panic".to_owned());
+    let place = PANICKED_AT.take().map(|place| format!(" (at {place})")).unwrap_or_default();
+    Error::Internal(message + &place)
 }
 
 /// Runs `work`, turning a panic into [`Error::Internal`], so that no panic reaches a foreign caller.
@@ -107,8 +134,11 @@ impl Error {
 /// # Errors
 /// Whatever `work` returns, and [`Error::Internal`] for a panic.
 pub fn catch_panic<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
-    std::panic::catch_unwind(std::panic::AssertUnwindSafe(work))
-        .unwrap_or_else(|payload| Err(Error::from_panic(payload.as_ref())))
+    install_quiet_hook();
+    let outer = CATCHING.replace(true);
+    let result = std::panic::catch_unwind(AssertUnwindSafe(work));
+    CATCHING.set(outer);
+    result.unwrap_or_else(|payload| Err(from_panic(payload.as_ref())))
 }
 
 #[cfg(test)]
@@ -119,6 +149,10 @@ mod tests {
     fn a_panic_becomes_an_internal_error() {
         let error = catch_panic::<()>(|| panic!("index {} out of range", 7)).unwrap_err();
         assert_eq!(error.code(), "BB_INTERNAL");
-        assert!(error.to_string().contains("index 7 out of range"));
+        let text = error.to_string();
+        assert!(text.contains("index 7 out of range") && text.contains("error.rs:"), "{text}");
+        // Only what is caught is kept off stderr.
+        assert_eq!(catch_panic(|| catch_panic(|| Ok(CATCHING.get()))).ok(), Some(true));
+        assert!(!CATCHING.get());
     }
 }

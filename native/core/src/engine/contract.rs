@@ -10,7 +10,7 @@ use arrow_array::{
 };
 use arrow_select::concat::concat_batches;
 
-use super::{CancelToken, CreateMode, Engine, QueryOptions};
+use super::{CancelToken, CreateMode, Engine, QueryOptions, Statement, Value};
 use crate::table::{Column, SqlType, TableDefinition};
 
 /// Makes a test module of an engine: one test a behaviour, each on an engine of its own.
@@ -48,6 +48,15 @@ macro_rules! engine_contract {
 engine_contract!(memory, crate::engine::open("memory:").unwrap());
 #[cfg(test)]
 engine_contract!(embedded, crate::engine::open("embedded:").unwrap());
+#[cfg(test)]
+engine_contract!(
+    embedded_statements,
+    crate::engine::open("embedded:").unwrap(),
+    a_statement_is_run_with_one_set_of_parameters_after_the_other,
+    parameters_of_every_type_arrive,
+    parameters_missing_or_too_many_are_named,
+    a_statement_that_is_cancelled_says_so,
+);
 
 fn column(name: &str, sql_type: SqlType, nullable: bool) -> Column {
     Column { name: name.to_owned(), sql_type, nullable }
@@ -386,4 +395,99 @@ pub fn tables_are_filled_in_parallel(engine: &Arc<dyn Engine>) {
         }
     });
     assert_eq!(engine.list_tables().unwrap(), ["t0", "t1", "t2", "t3"]);
+}
+
+fn prepared(engine: &Arc<dyn Engine>, sql: &str) -> Box<dyn Statement> {
+    engine.prepare(sql, &CancelToken::default()).unwrap()
+}
+
+fn rows_of(statement: &mut dyn Statement, parameters: &[Value]) -> Vec<RecordBatch> {
+    let mut stream = statement.query(parameters, &QueryOptions::default()).unwrap();
+    std::iter::from_fn(|| stream.next_batch().unwrap()).collect()
+}
+
+pub fn a_statement_is_run_with_one_set_of_parameters_after_the_other(engine: &Arc<dyn Engine>) {
+    let table = numbers("t");
+    engine.create_table(&table, CreateMode::Create).unwrap();
+    let mut insert = prepared(engine, "INSERT INTO t VALUES ($1, $2)");
+    for id in 0..50_i32 {
+        let value = if id % 7 == 0 { Value::Null } else { Value::Double(f64::from(id) / 2.0) };
+        assert_eq!(insert.execute(&[Value::Int(id.into()), value], &CancelToken::default()).unwrap(), 1);
+    }
+    drop(insert);
+    assert_eq!(all(engine, &table), number_rows(0..50));
+    let mut select = prepared(engine, "SELECT id FROM t WHERE id >= $1 AND id < $1 + $2 ORDER BY id");
+    for first in [0, 7, 40] {
+        let rows = rows_of(select.as_mut(), &[Value::Int(first), Value::Int(5)]);
+        let ids: Vec<i64> = rows
+            .iter()
+            .flat_map(|batch| batch.column(0).as_primitive::<Int32Type>().values())
+            .map(|id| i64::from(*id))
+            .collect();
+        assert_eq!(ids, (first..first + 5).collect::<Vec<_>>());
+    }
+}
+
+pub fn parameters_of_every_type_arrive(engine: &Arc<dyn Engine>) {
+    let values = [
+        (SqlType::Bool, Value::Bool(true)),
+        (SqlType::SmallInt, Value::Int(-32_768)),
+        (SqlType::Int, Value::Int(2_147_483_647)),
+        (SqlType::BigInt, Value::Int(i64::MIN)),
+        (SqlType::Double, Value::Double(-0.1)),
+        (
+            SqlType::Decimal { precision: 10, scale: 2 },
+            Value::Decimal { value: -1_234_567_890, precision: 10, scale: 2 },
+        ),
+        (
+            SqlType::Decimal { precision: 38, scale: 10 },
+            Value::Decimal { value: 10_i128.pow(38) - 1, precision: 38, scale: 10 },
+        ),
+        (SqlType::Text, Value::Text("'; DROP TABLE t; -- \u{1f600}".to_owned())),
+        (SqlType::Bytes, Value::Bytes(vec![0, 255, 39, 92])),
+        (SqlType::Date, Value::Date(-1)),
+        (SqlType::Timestamp, Value::Timestamp(1_700_000_000_123_456)),
+    ];
+    let columns: Vec<Column> =
+        values.iter().enumerate().map(|(index, (sql_type, _))| column(&format!("c{index}"), *sql_type, true)).collect();
+    let table = TableDefinition { name: "t".to_owned(), columns };
+    engine.create_table(&table, CreateMode::Create).unwrap();
+    let placeholders: Vec<String> = (1..=values.len()).map(|position| format!("${position}")).collect();
+    let mut insert = prepared(engine, &format!("INSERT INTO t VALUES ({})", placeholders.join(", ")));
+    let types: Vec<_> = values.iter().map(|(sql_type, _)| Some(*sql_type)).collect();
+    assert_eq!(insert.parameters(), types);
+    let parameters: Vec<Value> = values.iter().map(|(_, value)| value.clone()).collect();
+    insert.execute(&parameters, &CancelToken::default()).unwrap();
+    insert.execute(&vec![Value::Null; values.len()], &CancelToken::default()).unwrap();
+    drop(insert);
+    let nulls = "c0 IS NULL AND c4 IS NULL AND c6 IS NULL AND c7 IS NULL AND c8 IS NULL AND c9 IS NULL AND c10 IS NULL";
+    assert_eq!(rows(engine, &format!("SELECT c0 FROM t WHERE {nulls}")), 1);
+    for (index, (sql_type, value)) in values.into_iter().enumerate() {
+        let mut select = prepared(engine, &format!("SELECT c{index} FROM t WHERE c{index} = $1"));
+        assert_eq!(rows_of(select.as_mut(), &[value]).len(), 1, "{sql_type:?}");
+        assert_eq!(rows_of(select.as_mut(), &[Value::Null]).len(), 0, "{sql_type:?}");
+    }
+}
+
+pub fn parameters_missing_or_too_many_are_named(engine: &Arc<dyn Engine>) {
+    engine.create_table(&numbers("t"), CreateMode::Create).unwrap();
+    let mut select = prepared(engine, "SELECT id FROM t WHERE id = $1 AND value = $2");
+    for (given, named) in [(0, "parameter 1"), (1, "parameter 2"), (3, "parameter 3")] {
+        let error = select.query(&vec![Value::Int(1); given], &QueryOptions::default()).err().unwrap();
+        assert_eq!(error.code(), "BB_INVALID_ARGUMENT");
+        assert!(error.to_string().starts_with(named), "{error}");
+    }
+    assert_eq!(rows_of(select.as_mut(), &[Value::Int(1), Value::Double(1.0)]).len(), 0);
+    let error = prepared(engine, "DELETE FROM t").execute(&[Value::Null], &CancelToken::default()).unwrap_err();
+    assert_eq!(error.code(), "BB_INVALID_ARGUMENT");
+}
+
+pub fn a_statement_that_is_cancelled_says_so(engine: &Arc<dyn Engine>) {
+    engine.create_table(&numbers("t"), CreateMode::Create).unwrap();
+    let mut select = prepared(engine, "SELECT id FROM t WHERE id = $1");
+    let options = QueryOptions::default();
+    options.cancel.cancel();
+    assert_eq!(select.query(&[Value::Int(1)], &options).err().unwrap().code(), "BB_ABORTED");
+    let mut delete = prepared(engine, "DELETE FROM t WHERE id = $1");
+    assert_eq!(delete.execute(&[Value::Int(1)], &options.cancel).unwrap_err().code(), "BB_ABORTED");
 }

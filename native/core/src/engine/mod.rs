@@ -6,6 +6,7 @@ mod cancel;
 pub mod contract;
 mod embedded;
 mod memory;
+mod value;
 
 use std::sync::Arc;
 
@@ -15,8 +16,9 @@ use arrow_schema::SchemaRef;
 pub use cancel::CancelToken;
 pub use embedded::EmbeddedEngine;
 pub use memory::MemoryEngine;
+pub use value::{Value, check_parameter_count, unusable_parameter};
 
-use crate::table::{Column, TableDefinition};
+use crate::table::{Column, SqlType, TableDefinition};
 use crate::{Error, Result};
 
 /// Rows of a batch where nobody asks for another size: big enough that the cost of one crossing does not show.
@@ -110,6 +112,48 @@ pub trait Engine: Send + Sync {
     /// # Errors
     /// As [`Engine::query`]; then nothing of it is done.
     fn execute(&self, sql: &str, cancel: &CancelToken) -> Result<u64>;
+
+    /// Prepares one statement, whose parameters are written `$1`, `$2`, ...
+    ///
+    /// # Errors
+    /// As [`Engine::query`]; [`Error::Unsupported`] where the engine has no parameters, [`Error::InvalidArgument`] for
+    /// several statements, and for parameters that have names or leave out a number.
+    fn prepare(&self, sql: &str, cancel: &CancelToken) -> Result<Box<dyn Statement>> {
+        let _ = (sql, cancel);
+        Err(Error::Unsupported(format!("the engine {} takes no parameters and prepares no statements", self.name())))
+    }
+
+    /// Makes sure that the engine still answers.
+    ///
+    /// # Errors
+    /// [`Error::Engine`] when it never will again, such as one whose server is gone.
+    fn check(&self) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// A statement prepared once and run often, by one caller at a time: a stream of its rows borrows it. Parameters are
+/// matched by position. After an error other than [`Error::InvalidArgument`], and after a stream that was dropped before
+/// its end, it is not used again.
+pub trait Statement: Send {
+    /// The types of its parameters, `None` where a type is open until there is a value.
+    fn parameters(&self) -> &[Option<SqlType>];
+
+    /// Runs it as a query; see [`Engine::query`].
+    ///
+    /// # Errors
+    /// As [`Engine::query`]; [`Error::InvalidArgument`] naming a parameter that is missing, too many or of a wrong type.
+    fn query<'statement>(
+        &'statement mut self,
+        parameters: &[Value],
+        options: &QueryOptions,
+    ) -> Result<Box<dyn BatchStream + 'statement>>;
+
+    /// Runs it as a command, in a transaction of its own; returns the number of rows changed.
+    ///
+    /// # Errors
+    /// As [`Statement::query`]; then nothing of it is done.
+    fn execute(&mut self, parameters: &[Value], cancel: &CancelToken) -> Result<u64>;
 }
 
 /// An insert under way. Nothing of it can be seen before [`Ingest::commit`]; dropped without that, it leaves nothing.

@@ -5,3 +5,4 @@ pub mod inserter;
 pub mod ipc;
 pub mod reader;
 pub mod row_writer;
+pub mod statement;

@@ -7,6 +7,7 @@ use tokio::sync::{Mutex, mpsc};
 
 use crate::engine::{Engine, QueryOptions};
 use crate::error::catch_panic;
+use crate::lanes::statement::BoundStatement;
 use crate::table::Column;
 use crate::{Error, Result};
 
@@ -32,13 +33,26 @@ pub struct QueryReader<T> {
 }
 
 impl<T: Send + 'static> QueryReader<T> {
-    /// Starts a query and waits until its columns are known. `transform` runs on the query's thread.
+    /// Starts a query without parameters; see [`QueryReader::start_bound`].
     ///
     /// # Errors
     /// As [`Engine::query`].
     pub async fn start(
         engine: Arc<dyn Engine>,
         sql: String,
+        options: QueryOptions,
+        transform: impl FnMut(RecordBatch) -> Result<T> + Send + 'static,
+    ) -> Result<Self> {
+        let query = BoundStatement::Text { engine, sql, parameters: Vec::new() };
+        Self::start_bound(query, options, transform).await
+    }
+
+    /// Starts a query and waits until its columns are known. `transform` runs on the query's thread.
+    ///
+    /// # Errors
+    /// As [`BoundStatement::query`].
+    pub async fn start_bound(
+        query: BoundStatement,
         options: QueryOptions,
         mut transform: impl FnMut(RecordBatch) -> Result<T> + Send + 'static,
     ) -> Result<Self> {
@@ -52,16 +66,17 @@ impl<T: Send + 'static> QueryReader<T> {
             .spawn(move || {
                 let mut columns_sender = Some(columns_sender);
                 let ended = catch_panic(|| {
-                    let mut stream = engine.query(&sql, &theirs)?;
-                    if let Some(sender) = columns_sender.take() {
-                        let _ = sender.send(Ok(stream.columns().to_vec()));
-                    }
-                    while let Some(batch) = stream.next_batch()? {
-                        if sender.blocking_send(Ok(transform(batch)?)).is_err() {
-                            break;
+                    query.query(&theirs, |stream| {
+                        if let Some(sender) = columns_sender.take() {
+                            let _ = sender.send(Ok(stream.columns().to_vec()));
                         }
-                    }
-                    Ok(())
+                        while let Some(batch) = stream.next_batch()? {
+                            if sender.blocking_send(Ok(transform(batch)?)).is_err() {
+                                break;
+                            }
+                        }
+                        Ok(())
+                    })
                 });
                 if let Err(error) = ended {
                     // Whoever waits for the columns is told there, all others at the next result.

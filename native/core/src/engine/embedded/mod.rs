@@ -7,6 +7,7 @@ mod catalog;
 mod column_builder;
 mod ffi;
 mod ingest;
+mod prepared;
 mod statement;
 mod stream;
 mod vector;
@@ -21,9 +22,12 @@ use libduckdb_sys as duckdb;
 
 use self::ffi::{Database, c_string};
 use self::ingest::EmbeddedIngest;
+use self::prepared::EmbeddedStatement;
 use self::statement::{Prepared, Statements};
 use self::stream::EmbeddedStream;
-use super::{BatchStream, CancelToken, Capabilities, CreateMode, Engine, Ingest, QueryOptions};
+use super::{
+    BatchStream, CancelToken, Capabilities, CreateMode, Engine, Ingest, QueryOptions, Statement, check_parameter_count,
+};
 use crate::table::TableDefinition;
 use crate::{Error, Result};
 
@@ -165,7 +169,11 @@ impl Engine for EmbeddedEngine {
         // On an error the transaction ends with the connection, which rolls it back.
         let mut changed = 0;
         for index in 0..statements.count() {
-            changed += interruptible(cancel, || run_command(&statements.prepare(index)?, cancel))?;
+            changed += interruptible(cancel, || {
+                let statement = statements.prepare(index)?;
+                check_parameter_count(0, statement.parameter_count())?;
+                run_command(&statement, cancel)
+            })?;
         }
         // What is done is now either published as a whole or not at all; an interrupt could only spoil that.
         drop(guard);
@@ -173,6 +181,16 @@ impl Engine for EmbeddedEngine {
             connection.run(c"COMMIT")?;
         }
         Ok(changed)
+    }
+
+    fn prepare(&self, sql: &str, cancel: &CancelToken) -> Result<Box<dyn Statement>> {
+        cancel.check()?;
+        Ok(Box::new(EmbeddedStatement::prepare(self.database.connect()?, sql)?))
+    }
+
+    /// A database that met a fatal error refuses every statement from then on.
+    fn check(&self) -> Result<()> {
+        self.command("SELECT 1")
     }
 }
 

@@ -7,6 +7,7 @@ use libduckdb_sys as duckdb;
 
 use super::engine_error;
 use super::ffi::{Connection, DataChunk, LogicalType, borrowed_text};
+use crate::engine::{Value, unusable_parameter};
 use crate::{Error, Result};
 
 impl Connection {
@@ -75,10 +76,70 @@ pub(super) struct Prepared {
     connection: Connection,
 }
 
+// SAFETY: a statement has no thread of its own; it is used by one thread at a time.
+unsafe impl Send for Prepared {}
+
 impl Prepared {
     pub(super) fn kind(&self) -> duckdb::duckdb_statement_type {
         // SAFETY: the statement lives.
         unsafe { duckdb::duckdb_prepared_statement_type(self.raw) }
+    }
+
+    /// The parameters of the statement, the highest number where numbers are left out.
+    pub(super) fn parameter_count(&self) -> usize {
+        // SAFETY: the statement lives. There are fewer parameters than bytes in its text.
+        usize::try_from(unsafe { duckdb::duckdb_nparams(self.raw) }).unwrap_or(usize::MAX)
+    }
+
+    /// How the text names the parameter `position`, from 1: by its number, or by a name; `None` where it leaves it out.
+    pub(super) fn parameter_name(&self, position: usize) -> Option<String> {
+        // SAFETY: the statement lives; a name, if there is one, was allocated for us.
+        unsafe {
+            let name = duckdb::duckdb_parameter_name(self.raw, position as u64);
+            let copy = (!name.is_null()).then(|| borrowed_text(name, ""));
+            duckdb::duckdb_free(name.cast_mut().cast());
+            copy
+        }
+    }
+
+    /// The type of the parameter `position`, from 1, where it is known.
+    pub(super) fn parameter_type(&self, position: usize) -> Option<LogicalType> {
+        // SAFETY: the statement lives; a type, if there is one, is ours.
+        let raw = unsafe { duckdb::duckdb_param_logical_type(self.raw, position as u64) };
+        (!raw.is_null()).then_some(LogicalType(raw))
+    }
+
+    /// Sets the parameter `position`, from 1, to a copy of the value.
+    pub(super) fn bind(&self, position: usize, value: &Value) -> Result<()> {
+        let index = position as u64;
+        // SAFETY: the statement lives, and DuckDB copies the text or bytes during the call.
+        let state = unsafe {
+            match value {
+                Value::Null => duckdb::duckdb_bind_null(self.raw, index),
+                Value::Bool(value) => duckdb::duckdb_bind_boolean(self.raw, index, *value),
+                Value::Int(value) => duckdb::duckdb_bind_int64(self.raw, index, *value),
+                Value::Double(value) => duckdb::duckdb_bind_double(self.raw, index, *value),
+                Value::Decimal { value, precision, scale } => {
+                    duckdb::duckdb_bind_decimal(self.raw, index, decimal(*value, *precision, *scale))
+                }
+                Value::Text(text) => {
+                    duckdb::duckdb_bind_varchar_length(self.raw, index, text.as_ptr().cast(), text.len() as u64)
+                }
+                Value::Bytes(bytes) => {
+                    duckdb::duckdb_bind_blob(self.raw, index, bytes.as_ptr().cast(), bytes.len() as u64)
+                }
+                Value::Date(days) => duckdb::duckdb_bind_date(self.raw, index, duckdb::duckdb_date { days: *days }),
+                Value::Timestamp(micros) => {
+                    duckdb::duckdb_bind_timestamp(self.raw, index, duckdb::duckdb_timestamp { micros: *micros })
+                }
+            }
+        };
+        if state == duckdb::DuckDBSuccess {
+            return Ok(());
+        }
+        // SAFETY: the object lives and owns the message.
+        let problem = unsafe { duckdb::duckdb_prepare_error(self.raw) };
+        Err(unusable_parameter(position, borrowed_text(problem, "the value can't be used")))
     }
 
     /// Starts the statement. An interrupt from here on is not lost, while one before is.
@@ -95,6 +156,12 @@ impl Prepared {
         let pending = Pending { raw, connection: self.connection.clone() };
         if state == duckdb::DuckDBSuccess { Ok(pending) } else { Err(pending.error()) }
     }
+}
+
+fn decimal(value: i128, width: u8, scale: u8) -> duckdb::duckdb_decimal {
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the two halves of 128 bits")]
+    let value = duckdb::duckdb_hugeint { lower: value as u64, upper: (value >> 64) as i64 };
+    duckdb::duckdb_decimal { width, scale, value }
 }
 
 impl Drop for Prepared {

@@ -13,15 +13,14 @@ use super::statement::{Prepared, QueryResult, Statements};
 use super::vector::{Mapping, Vector, mapping, type_name};
 use super::{interruptible, unusable};
 use crate::engine::cancel::CancelGuard;
-use crate::engine::{BatchStream, CancelToken, QueryOptions};
+use crate::engine::{BatchStream, CancelToken, QueryOptions, check_parameter_count};
 use crate::table::{Column, arrow_schema_of};
 use crate::{Error, Result};
 
 /// Rows for which buffers are allocated ahead, at most; larger batches grow.
 const MAX_ROWS_AHEAD: usize = 1 << 20;
 
-/// The rows of a query, fetched as they are asked for. It owns its connection, so the query and its snapshot end with
-/// the stream, drained or not.
+/// The rows of a query, fetched as they are asked for. The query and its snapshot end with the stream, drained or not.
 pub(super) struct EmbeddedStream {
     // Dropped in this order: the result before the connection.
     running: Option<QueryResult>,
@@ -47,7 +46,14 @@ struct PartlyRead {
 impl EmbeddedStream {
     /// Starts the only statement of `sql`, which must be one that returns rows and changes nothing.
     pub(super) fn start(connection: Connection, sql: &str, options: &QueryOptions) -> Result<Self> {
-        let statement = the_only_statement(&connection, sql)?;
+        let statement = the_only_statement(&connection, sql, "a query")?;
+        check_parameter_count(0, statement.parameter_count())?;
+        Self::run(connection, &statement, options)
+    }
+
+    /// Starts a statement of the connection with the parameters that are bound to it, as [`EmbeddedStream::start`].
+    pub(super) fn run(connection: Connection, statement: &Prepared, options: &QueryOptions) -> Result<Self> {
+        check_reads(statement)?;
         let cancel = options.cancel.clone();
         let interrupted = connection.clone();
         let guard = cancel.on_cancel(move || interrupted.interrupt());
@@ -178,20 +184,24 @@ impl Drop for EmbeddedStream {
     }
 }
 
-fn the_only_statement(connection: &Connection, sql: &str) -> Result<Prepared> {
-    let statements = Statements::parse(connection, &c_string(sql, "the query")?)?;
+/// The statement of a text that must hold exactly one.
+pub(super) fn the_only_statement(connection: &Connection, sql: &str, what: &str) -> Result<Prepared> {
+    let statements = Statements::parse(connection, &c_string(sql, what)?)?;
     if statements.count() != 1 {
         return Err(Error::InvalidArgument(format!(
-            "a query is exactly one statement, here are {}",
+            "{what} is exactly one statement, here are {}",
             statements.count()
         )));
     }
-    let statement = statements.prepare(0)?;
+    statements.prepare(0)
+}
+
+fn check_reads(statement: &Prepared) -> Result<()> {
     match statement.kind() {
         duckdb::duckdb_statement_type_DUCKDB_STATEMENT_TYPE_SELECT
         | duckdb::duckdb_statement_type_DUCKDB_STATEMENT_TYPE_EXPLAIN
         | duckdb::duckdb_statement_type_DUCKDB_STATEMENT_TYPE_PRAGMA
-        | duckdb::duckdb_statement_type_DUCKDB_STATEMENT_TYPE_CALL => Ok(statement),
+        | duckdb::duckdb_statement_type_DUCKDB_STATEMENT_TYPE_CALL => Ok(()),
         _ => Err(Error::Unsupported("a query only reads; run statements that change something by execute".to_owned())),
     }
 }

@@ -1,0 +1,93 @@
+//! Parameters of statements as JavaScript gives them.
+
+use boundary_bench_core::decimal;
+use boundary_bench_core::engine::{Value, unusable_parameter};
+use boundary_bench_core::table::MAX_DECIMAL_PRECISION;
+use napi::bindgen_prelude::{FromNapiValue, JsObjectValue, Object, Unknown};
+use napi::{Env, JsValue, ValueType, sys};
+
+use crate::buffers::view_of;
+use crate::errors::{invalid, js};
+use crate::naive::{integer, narrow, read};
+use crate::table::{ColumnKind, digits};
+
+/// The most parameters of a statement: a server's protocol counts them with 16 bits.
+const MOST_PARAMETERS: u32 = u16::MAX as u32;
+
+/// An array of null, booleans, numbers (doubles), bigints (64-bit integers), strings, `Uint8Array`s, and
+/// `{kind: "date", value: days}`, `{kind: "timestamp", value: microseconds}`, `{kind: "decimal", value: text, precision,
+/// scale}`.
+pub struct Parameters(pub Vec<Value>);
+
+impl FromNapiValue for Parameters {
+    unsafe fn from_napi_value(env: sys::napi_env, value: sys::napi_value) -> napi::Result<Self> {
+        // SAFETY: both handles are those of the call under way.
+        let values = unsafe { Object::from_napi_value(env, value) }?;
+        if !values.is_array()? {
+            return Err(invalid("a statement's parameters must be an array"));
+        }
+        // Before there is memory for them, since the array may be an empty one of four billion elements.
+        let length = values.get_array_length()?;
+        if length > MOST_PARAMETERS {
+            return Err(invalid(format!("a statement has at most {MOST_PARAMETERS} parameters, not {length}")));
+        }
+        let env = Env::from_raw(env);
+        let read = |index| {
+            parameter(env, values.get_element(index)?)
+                .map_err(|problem| js(unusable_parameter(index as usize + 1, problem)))
+        };
+        (0..length).map(read).collect::<napi::Result<_>>().map(Self)
+    }
+}
+
+/// One value, or what is wrong with it.
+fn parameter(env: Env, value: Unknown<'_>) -> Result<Value, String> {
+    let kind = value.get_type().map_err(|error| error.to_string())?;
+    Ok(match kind {
+        ValueType::Null => Value::Null,
+        ValueType::Boolean => Value::Bool(read(&value, kind, ValueType::Boolean)?),
+        ValueType::Number => Value::Double(read(&value, kind, ValueType::Number)?),
+        ValueType::BigInt => Value::Int(integer(&value, kind)?),
+        ValueType::String => Value::Text(read(&value, kind, ValueType::String)?),
+        ValueType::Object => {
+            if value.is_typedarray().map_err(|error| error.to_string())? {
+                // SAFETY: the bytes are copied before any JavaScript runs.
+                Value::Bytes(unsafe { view_of(env, &value) }?.to_vec())
+            } else {
+                let object = read(&value, kind, ValueType::Object)?;
+                typed(&object)?
+            }
+        }
+        _ => return Err(format!("expected a value, got {kind}")),
+    })
+}
+
+/// A value of a type that JavaScript has no values of.
+fn typed(object: &Object<'_>) -> Result<Value, String> {
+    let of_object = |name: &str| object.get_named_property::<Unknown<'_>>(name).map_err(|error| error.to_string());
+    let kind = of_object("kind")?;
+    // SAFETY: the handle is that of a value of the call under way.
+    let kind = unsafe { kind.cast::<ColumnKind>() }.map_err(|_| "an object needs the kind of its value".to_owned())?;
+    let value = of_object("value")?;
+    let value_type = value.get_type().map_err(|error| error.to_string())?;
+    match kind {
+        ColumnKind::Date => integer(&value, value_type).and_then(narrow).map(Value::Date),
+        ColumnKind::Timestamp => integer(&value, value_type).map(Value::Timestamp),
+        ColumnKind::Decimal => {
+            let digits_of = |name: &str| {
+                let value = of_object(name)?;
+                let kind = value.get_type().map_err(|error| error.to_string())?;
+                digits(read(&value, kind, ValueType::Number)?, name).map_err(|error| error.reason.clone())
+            };
+            let (precision, scale) = (digits_of("precision")?, digits_of("scale")?);
+            if precision == 0 || precision > MAX_DECIMAL_PRECISION || scale > precision {
+                return Err(format!("there is no DECIMAL({precision}, {scale})"));
+            }
+            let text: String = read(&value, value_type, ValueType::String)?;
+            let value = decimal::parse(&text, precision, scale)
+                .ok_or_else(|| format!("\"{text}\" is no DECIMAL({precision}, {scale})"))?;
+            Ok(Value::Decimal { value, precision, scale })
+        }
+        _ => Err("only dates, timestamps and decimals are given as objects".to_owned()),
+    }
+}

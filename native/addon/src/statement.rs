@@ -1,0 +1,115 @@
+//! Prepared statements as JavaScript sees them.
+
+use std::sync::Arc;
+
+use boundary_bench_core::lanes::ipc;
+use boundary_bench_core::lanes::statement::{BoundStatement, PreparedStatement};
+use boundary_bench_core::table::Column;
+use napi::Env;
+use napi::bindgen_prelude::AsyncBlock;
+use napi_derive::napi;
+
+use crate::buffers::Handover;
+use crate::errors::{blocking, promise};
+use crate::in_flight::InFlight;
+use crate::parameters::Parameters;
+use crate::reader::{Cancel, FrameReader, query_options};
+use crate::table::ColumnSpec;
+
+/// A statement that was prepared; may be run any number of times at once.
+#[napi]
+pub struct Statement {
+    statement: Arc<PreparedStatement>,
+    in_flight: Arc<InFlight>,
+}
+
+impl Statement {
+    pub fn of(statement: PreparedStatement, in_flight: Arc<InFlight>) -> Self {
+        Self { statement: Arc::new(statement), in_flight }
+    }
+
+    fn bind(&self, parameters: Parameters) -> BoundStatement {
+        BoundStatement::Prepared { statement: Arc::clone(&self.statement), parameters: parameters.0 }
+    }
+}
+
+#[napi]
+impl Statement {
+    /// The types of its parameters, null where a type is open until there is a value.
+    #[napi(getter)]
+    pub fn parameters(&self) -> Vec<Option<ColumnSpec>> {
+        let spec = |(index, sql_type): (usize, &Option<_>)| {
+            sql_type
+                .map(|sql_type| ColumnSpec::from(&Column { name: format!("${}", index + 1), sql_type, nullable: true }))
+        };
+        self.statement.parameters().iter().enumerate().map(spec).collect()
+    }
+
+    /// Runs it as a query; resolves once its columns are known.
+    #[napi(
+        catch_unwind,
+        ts_args_type = "parameters: unknown[], batchRows?: number | undefined | null, cancel?: Cancel | undefined | null"
+    )]
+    pub fn query(
+        &self,
+        env: Env,
+        parameters: Parameters,
+        batch_rows: Option<f64>,
+        cancel: Option<&Cancel>,
+    ) -> napi::Result<AsyncBlock<FrameReader>> {
+        let query = self.bind(parameters);
+        let options = query_options(batch_rows, cancel)?;
+        let entry = self.in_flight.enter(options.cancel.clone());
+        promise(env, async move {
+            let _entry = entry;
+            FrameReader::start(query, options).await
+        })
+    }
+
+    /// Runs it as a query; resolves to its whole result as one Arrow IPC stream.
+    #[napi(
+        catch_unwind,
+        ts_args_type = "parameters: unknown[], batchRows?: number | undefined | null, cancel?: Cancel | undefined | null",
+        ts_return_type = "Promise<ArrayBuffer>"
+    )]
+    pub fn query_to_arrow(
+        &self,
+        env: Env,
+        parameters: Parameters,
+        batch_rows: Option<f64>,
+        cancel: Option<&Cancel>,
+    ) -> napi::Result<AsyncBlock<Handover<Vec<u8>>>> {
+        let query = self.bind(parameters);
+        let options = query_options(batch_rows, cancel)?;
+        let entry = self.in_flight.enter(options.cancel.clone());
+        promise(env, async move {
+            let _entry = entry;
+            blocking(move || query.query(&options, ipc::write_stream)).await.map(Handover)
+        })
+    }
+
+    /// Runs it as a command, in a transaction of its own; resolves to the number of rows changed.
+    #[napi(catch_unwind, ts_args_type = "parameters: unknown[], cancel?: Cancel | undefined | null")]
+    pub fn execute(&self, env: Env, parameters: Parameters, cancel: Option<&Cancel>) -> napi::Result<AsyncBlock<f64>> {
+        let command = self.bind(parameters);
+        let token = cancel.map(|cancel| cancel.token.clone()).unwrap_or_default();
+        let entry = self.in_flight.enter(token.clone());
+        promise(env, async move {
+            let _entry = entry;
+            blocking(move || command.execute(&token)).await.map(|rows| rows as f64)
+        })
+    }
+
+    /// Lets go of the engine; what runs goes on to its end. Does nothing the second time.
+    #[napi(catch_unwind, ts_return_type = "Promise<void>")]
+    pub fn close(&self, env: Env) -> napi::Result<AsyncBlock<()>> {
+        let statement = Arc::clone(&self.statement);
+        promise(
+            env,
+            blocking(move || {
+                statement.close();
+                Ok(())
+            }),
+        )
+    }
+}
