@@ -1,4 +1,5 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { execFileSync } from 'node:child_process';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 
 import { findHyperd } from '../../../src/host/hyperd.js';
 import { verifyChecksum } from '../../../src/runner/checksum.js';
@@ -109,6 +110,19 @@ describe('what cells leave behind', () => {
     );
     await checkCell(family, find('insert.bulk/columns/napi/memory/async/w1'));
     await family.close();
+  });
+
+  it('no server, which a run starts for itself', async () => {
+    const servers = (): string[] =>
+      execFileSync('ps', ['-A', '-o', 'ppid=,comm='], { encoding: 'utf8' })
+        .split('\n')
+        .filter((line) => line.trim().startsWith(`${process.pid} `) && line.includes('hyperd'));
+    const family = await openFamily(options);
+    await checkCell(family, find('insert.bulk/columns/napi/hyper/tcp/async/w1'));
+    await checkCell(family, find('query.full_scan/columnar/napi/hyper/ipc/async/w2'));
+    expect(servers()).toHaveLength(1);
+    await family.close();
+    await vi.waitFor(() => expect(servers()).toEqual([]), { timeout: 60_000 });
   });
 
   it('no tables in a file that was there before', async () => {
