@@ -12,6 +12,7 @@ export interface MatrixOptions extends CellFilters {
   readonly workers?: readonly number[];
   readonly engineUri?: Readonly<Record<string, string>>;
   readonly hyperd?: string;
+  readonly peers?: boolean;
 }
 
 const FILTER_EXAMPLES: Readonly<Record<(typeof FILTER_NAMES)[number], string>> = {
@@ -38,6 +39,10 @@ export function addMatrixOptions(command: Command): Command {
     .option(
       '--hyperd <path>',
       'the hyperd to start for the engine hyper (default: HYPERD_PATH, or where `setup` put it)',
+    )
+    .option(
+      '--peers',
+      'also clients one could pick instead: node:sqlite, better-sqlite3, nodejs-polars, where installed',
     );
 }
 
@@ -56,6 +61,7 @@ export function requestFrom(rowsArgument: number | undefined, options: MatrixOpt
     workers: options.workers,
     engines: options.engineUri,
     filters: Object.fromEntries(filters),
+    peers: options.peers,
   };
 }
 

@@ -47,6 +47,7 @@ function expand(family: Family, config: RunConfig): FamilyPlan {
     rows: config.rows[family.name] ?? family.defaultRows,
     workers,
     engines: config.engines,
+    peers: config.peers ?? false,
   });
   const cells = new Map<string, PlannedCell>();
   for (const workers of config.workers) {

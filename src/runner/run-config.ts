@@ -1,5 +1,5 @@
 import { availableParallelism } from 'node:os';
-import { amount, listOf, mapOf, objectOf, positiveCount, text } from '../records/shape.js';
+import { amount, flag, listOf, mapOf, objectOf, positiveCount, text } from '../records/shape.js';
 import { BoundaryError } from '../errors.js';
 import { type CellFilters, FILTER_NAMES } from './filters.js';
 
@@ -16,6 +16,8 @@ export interface RunRequest {
   /** Engine URIs by engine name. */
   readonly engines?: Readonly<Record<string, string>> | undefined;
   readonly filters?: CellFilters | undefined;
+  /** Measure the optional clients, too, where they are installed. */
+  readonly peers?: boolean | undefined;
 }
 
 /** The request with its defaults filled in; it stands in the run's context. */
@@ -27,6 +29,7 @@ export interface RunConfig {
   readonly timeBudgetSeconds: number;
   readonly engines: Readonly<Record<string, string>>;
   readonly filters: CellFilters;
+  readonly peers?: boolean;
 }
 
 const DEFAULT_TIME_BUDGET_SECONDS = 3;
@@ -39,7 +42,7 @@ const configShape = objectOf(
     engines: mapOf(text),
     filters: objectOf({}, Object.fromEntries(FILTER_NAMES.map((name) => [name, listOf(text)]))),
   },
-  { samples: positiveCount },
+  { samples: positiveCount, peers: flag },
 );
 
 /** Fills in the defaults. Throws a `BoundaryError` with the code `BB_INVALID_ARGUMENT` for a number that makes no sense. */
@@ -56,6 +59,7 @@ export function configOf(request: RunRequest, families: readonly { name: string;
     timeBudgetSeconds: budget,
     engines: request.engines ?? {},
     filters: request.filters ?? {},
+    ...(request.peers === true ? { peers: true } : {}),
   };
 }
 

@@ -109,8 +109,8 @@ async function startSession(options: RunOptions): Promise<Session> {
   };
 }
 
-function requestOf({ rows, workers, samples, timeBudgetSeconds, engines, filters }: RunOptions): RunRequest {
-  return { rows, workers, samples, timeBudgetSeconds, engines, filters };
+function requestOf({ rows, workers, samples, timeBudgetSeconds, engines, filters, peers }: RunOptions): RunRequest {
+  return { rows, workers, samples, timeBudgetSeconds, engines, filters, peers };
 }
 
 async function measureFamily(session: Session, { family, options, cells }: FamilyPlan): Promise<void> {

@@ -1,4 +1,5 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { execFileSync } from 'node:child_process';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 
 import { findHyperd } from '../../../src/host/hyperd.js';
 import { verifyChecksum } from '../../../src/runner/checksum.js';
@@ -6,54 +7,13 @@ import { connect } from '../../../src/library/connection.js';
 import { measurementsFamily } from '../../../src/workloads/measurements/family.js';
 import { matrix } from '../../../src/workloads/measurements/matrix.js';
 import { planMeasurements } from '../../../src/workloads/measurements/plan.js';
-import type { FamilyOptions, OpenFamily, Stopwatch } from '../../../src/workloads/workload.js';
-
-/** Checks how it is used: starts and stops in pairs, or times that make sense. */
-class CheckedStopwatch implements Stopwatch {
-  isRunning = false;
-  seconds = 0;
-  #startedAt = 0;
-
-  start(): void {
-    if (this.isRunning) throw new Error('started while it ran');
-    this.isRunning = true;
-    this.#startedAt = performance.now();
-  }
-
-  stop(): void {
-    if (!this.isRunning) throw new Error('stopped before it was started');
-    this.isRunning = false;
-    this.seconds += (performance.now() - this.#startedAt) / 1000;
-  }
-
-  apart<T>(_: 'encode' | 'decode', execute: () => T): T {
-    if (this.isRunning) throw new Error('not apart');
-    return execute();
-  }
-
-  add({ seconds }: { seconds: number }): void {
-    this.seconds += seconds;
-  }
-}
+import { CheckedStopwatch, checkCell } from './checked-stopwatch.js';
+import type { FamilyOptions, OpenFamily } from '../../../src/workloads/workload.js';
 
 const openFamily = (options: FamilyOptions): Promise<OpenFamily> =>
   measurementsFamily.open(options, planMeasurements(options));
 
 const signal = new AbortController().signal;
-
-/** Opens the cell, takes two samples, and checks them. */
-async function check(family: OpenFamily, planned: ReturnType<typeof planMeasurements>[number]): Promise<void> {
-  const cell = await family.openCell(planned);
-  try {
-    for (let sample = 0; sample < 2; sample += 1) {
-      const stopwatch = new CheckedStopwatch();
-      verifyChecksum(await cell.sample(stopwatch, signal), cell.expected);
-      if (stopwatch.isRunning || stopwatch.seconds <= 0) throw new Error('the stopwatch was not stopped');
-    }
-  } finally {
-    await cell.close();
-  }
-}
 
 it('finds hyperd, which the cells of the engine hyper need', () => {
   expect(findHyperd(), 'run `node dist/cli/main.js setup hyperd` first').toHaveProperty('path');
@@ -69,7 +29,7 @@ describe('every cell does its work', () => {
 
   const runnable = planMeasurements(options).filter(({ skip }) => skip === undefined);
   it.each(runnable.map((planned) => [planned.cell.id, planned] as const))('%s', async (_, planned) => {
-    await expect(check(family, planned)).resolves.toBeUndefined();
+    await expect(checkCell(family, planned)).resolves.toBeUndefined();
   });
 
   it('tells the versions of engines and clients', async () => {
@@ -100,7 +60,7 @@ describe('rows of several batches', () => {
       skip === undefined && cell.side !== 'rust' && lanes.has(cell.lane) && cell.workload !== 'query.aggregation',
   );
   it.each(cells.map((planned) => [planned.cell.id, planned] as const))('%s', async (_, planned) => {
-    await expect(check(family, planned)).resolves.toBeUndefined();
+    await expect(checkCell(family, planned)).resolves.toBeUndefined();
   });
 });
 
@@ -148,8 +108,21 @@ describe('what cells leave behind', () => {
     await expect(family.openCell(find('insert.bulk/columns/napi/embedded/async/w1'))).rejects.toThrow(
       expect.objectContaining({ code: 'BB_ENGINE' }),
     );
-    await check(family, find('insert.bulk/columns/napi/memory/async/w1'));
+    await checkCell(family, find('insert.bulk/columns/napi/memory/async/w1'));
     await family.close();
+  });
+
+  it('no server, which a run starts for itself', async () => {
+    const servers = (): string[] =>
+      execFileSync('ps', ['-A', '-o', 'ppid=,comm='], { encoding: 'utf8' })
+        .split('\n')
+        .filter((line) => line.trim().startsWith(`${process.pid} `) && line.includes('hyperd'));
+    const family = await openFamily(options);
+    await checkCell(family, find('insert.bulk/columns/napi/hyper/tcp/async/w1'));
+    await checkCell(family, find('query.full_scan/columnar/napi/hyper/ipc/async/w2'));
+    expect(servers()).toHaveLength(1);
+    await family.close();
+    await vi.waitFor(() => expect(servers()).toEqual([]), { timeout: 60_000 });
   });
 
   it('no tables in a file that was there before', async () => {
@@ -160,8 +133,8 @@ describe('what cells leave behind', () => {
     const uri = `embedded:${join(folder, 'bench.duckdb')}`;
     try {
       const family = await openFamily({ ...options, engines: { embedded: uri } });
-      await check(family, find('insert.bulk/columns/napi/embedded/async/w2'));
-      await check(family, find('query.full_scan/columnar/napi/embedded/async/w2'));
+      await checkCell(family, find('insert.bulk/columns/napi/embedded/async/w2'));
+      await checkCell(family, find('query.full_scan/columnar/napi/embedded/async/w2'));
       await family.close();
       const connection = await connect(uri);
       expect(await connection.listTables()).toEqual([]);

@@ -8,7 +8,6 @@ import {
 } from '../../targets/duckdb-node-api.js';
 import { flechette } from '../../targets/flechette.js';
 import type { ColumnTableTarget } from '../../targets/measurement-table.js';
-import type { Cell } from '../../records/record.js';
 import type { Family, FamilyOptions, OpenCell, OpenFamily } from '../workload.js';
 import { openNapiCell, openNativeCell } from './addon-cells.js';
 import { type TableSize, buildTable, openColumnTableCell } from './column-table-cells.js';
@@ -16,6 +15,8 @@ import { ConnectedEngine } from './connected-engine.js';
 import { loadDuckDbTable, openDuckDbCell } from './duckdb-cells.js';
 import { LoadedTables } from './loaded-tables.js';
 import { matrix } from './matrix.js';
+import { PEERS } from './peers.js';
+import type { Place } from './place.js';
 import { FAMILY_NAME, type PlannedMeasurement, planMeasurements } from './plan.js';
 
 /** Bulk insert, scan, filter and aggregate of one table, on all sides. */
@@ -26,17 +27,6 @@ export const measurementsFamily: Family = {
   plan: planMeasurements,
   open: async (options, cells) => new OpenMeasurements(options, cells as readonly PlannedMeasurement[]),
 };
-
-/** Where cells run: an engine of the addon, or a client in JavaScript. It is opened with the first of its cells. */
-interface Place {
-  /** Versions of the software there. */
-  readonly versions: Readonly<Record<string, string>>;
-  /** Opens a cell; its `rows` are those of its tables. `target`: the client of the cell, where it has one. */
-  openCell(cell: Cell, target?: string): Promise<OpenCell>;
-  /** Drops the tables that no open cell needs. */
-  unloadIdle(): Promise<void>;
-  close(): Promise<void>;
-}
 
 class OpenMeasurements implements OpenFamily {
   readonly #engineUris: FamilyOptions['engines'];
@@ -82,8 +72,11 @@ class OpenMeasurements implements OpenFamily {
   #place(name: string): Promise<Place> {
     let place = this.#places.get(name);
     if (place === undefined) {
-      const openClient = CLIENTS[name];
-      place = openClient === undefined ? openEngine(name, this.#engineUris[name] ?? `${name}:`) : openClient();
+      const openClient = CLIENTS[name] ?? PEERS[name]?.open;
+      place =
+        openClient === undefined
+          ? openEngine(name, this.#engineUris[name] ?? `${name}:`)
+          : Promise.resolve().then(openClient);
       this.#places.set(name, place);
     }
     return place;

@@ -40,6 +40,8 @@ export interface LaneEntry {
   readonly maxRows?: number;
   /** The client of a `js` lane; of a `rust` lane, the client library that it uses in place of the engine. */
   readonly target?: string;
+  /** Whether the client is optional: planned only for those who ask for peers, and skipped where it isn't installed. */
+  readonly peer?: boolean;
 }
 
 /** The part of `bench/matrix.json` that defines this family. */

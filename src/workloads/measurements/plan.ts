@@ -3,6 +3,7 @@ import type { FamilyOptions, PlannedCell } from '../workload.js';
 import { expectedOf } from './closed-forms.js';
 import { engineSkip } from './engine-uris.js';
 import { type LaneEntry, matrix, workloadEntry } from './matrix.js';
+import { peerSkip } from './peers.js';
 import { splitRows } from './rows.js';
 
 export const FAMILY_NAME = 'measurements';
@@ -21,7 +22,8 @@ type PlanOptions = Pick<FamilyOptions, 'rows' | 'workers'> & Partial<FamilyOptio
  * Every cell of the family: the lanes of the matrix, each with its workloads, engines, transports, flavors and workers.
  */
 export function planMeasurements(options: PlanOptions): PlannedMeasurement[] {
-  const cells = matrix.lanes.flatMap((lane) => cellsOfLane(lane, options));
+  const lanes = matrix.lanes.filter(({ peer }) => peer !== true || options.peers === true);
+  const cells = lanes.flatMap((lane) => cellsOfLane(lane, options));
   // Engine by engine, so that the tables that one engine holds for its queries can go before the next engine's come.
   return orderedGroups().flatMap((group) => cells.filter((cell) => cell.group === group));
 }
@@ -32,7 +34,10 @@ function cellsOfLane(lane: LaneEntry, options: PlanOptions): PlannedMeasurement[
   return lane.workloads.flatMap((workload) =>
     lane.engines.flatMap((engine) => {
       const cellsOver = (transport: string | undefined): PlannedMeasurement[] => {
-        const skip = skipReason(workload, engine) ?? engineSkip(engine, engines[engine], transport);
+        const skip =
+          skipReason(workload, engine) ??
+          engineSkip(engine, engines[engine], transport) ??
+          (lane.peer === true ? peerSkip(lane.target ?? engine) : undefined);
         return lane.flavors.flatMap((flavor) =>
           counts.map((count) => plannedCell(lane, { workload, engine, transport, flavor, workers: count, rows }, skip)),
         );
