@@ -2,6 +2,7 @@
 //!
 //! [`open`] takes an engine's URI ([`Uri`]). A private server is started once a process and stopped with its last user.
 
+pub mod direct;
 mod uri;
 
 use std::sync::Arc;
