@@ -40,19 +40,21 @@ export declare class Engine {
   /** Drops a table; resolves to false if there was none. */
   dropTable(name: string): Promise<boolean>
   /** Runs commands that return no rows, in one transaction; resolves to the number of rows changed. */
-  execute(sql: string, cancel?: Cancel | undefined | null): Promise<number>
+  execute(sql: string, cancel?: Cancel | undefined | null, parameters?: unknown[] | undefined | null): Promise<number>
+  prepare(sql: string, cancel?: Cancel | undefined | null): Promise<Statement>
+  check(): Promise<void>
   /** Begins an insert into the table `table.name`, which must have these columns. */
   inserter(table: TableSpec): RawInserter
   /** As `inserter`, for the naive lane. */
   naiveInserter(table: TableSpec): NaiveInserter
   /** Runs a query; resolves once its columns are known. */
-  query(sql: string, batchRows?: number | undefined | null, cancel?: Cancel | undefined | null): Promise<FrameReader>
+  query(sql: string, batchRows?: number | undefined | null, cancel?: Cancel | undefined | null, parameters?: unknown[] | undefined | null): Promise<FrameReader>
   /** As `query`, for the naive lane. */
   queryNaive(sql: string, batchRows?: number | undefined | null, cancel?: Cancel | undefined | null): Promise<NaiveReader>
   /** Runs a query; resolves to its whole result as one Arrow IPC stream. */
-  queryToArrow(sql: string, batchRows?: number | undefined | null, cancel?: Cancel | undefined | null): Promise<ArrayBuffer>
+  queryToArrow(sql: string, batchRows?: number | undefined | null, cancel?: Cancel | undefined | null, parameters?: unknown[] | undefined | null): Promise<ArrayBuffer>
   /** Lets go of the engine; does nothing the second time. Inserts and queries under way keep it until they end. */
-  close(): void
+  close(): Promise<void>
   /**
    * Executes a cell of the native suite once. Takes `{workload, lane, flavor, workers, rows, table}` as JSON, and
    * resolves to `{seconds, cpuUserSeconds, cpuSystemSeconds, checksum}` as JSON.
@@ -132,6 +134,14 @@ export declare class RawInserter {
   abort(): Promise<void>
   /** The rows added so far. */
   get rows(): number
+}
+
+export declare class Statement {
+  get parameters(): Array<ColumnSpec | undefined | null>
+  query(parameters: unknown[], batchRows?: number | undefined | null, cancel?: Cancel | undefined | null): Promise<FrameReader>
+  queryToArrow(parameters: unknown[], batchRows?: number | undefined | null, cancel?: Cancel | undefined | null): Promise<ArrayBuffer>
+  execute(parameters: unknown[], cancel?: Cancel | undefined | null): Promise<number>
+  close(): Promise<void>
 }
 
 /** How the addon was built. */

@@ -22,6 +22,7 @@ export type {
   NaiveInserter,
   NaiveReader,
   RawInserter,
+  Statement,
   TableSpec,
 } from '../index.js';
 

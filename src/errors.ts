@@ -18,6 +18,9 @@ export const UNEXPECTED = 'BB_UNEXPECTED';
 /** The code of work that an `AbortSignal` ended. */
 export const ABORTED = 'BB_ABORTED';
 
+/** The code of work that took longer than it was allowed to. */
+export const TIMEOUT = 'BB_TIMEOUT';
+
 const OUR_CODE = /^BB_[A-Z0-9_]+$/;
 const CODE_IN_MESSAGE = /^\[(BB_[A-Z0-9_]+)\]\s*([\s\S]*)$/;
 

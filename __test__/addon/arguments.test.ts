@@ -6,7 +6,7 @@ import { addon } from '../../src/addon.js';
 type Call = (...args: unknown[]) => unknown;
 type Methods = Record<string, Call>;
 
-const { Engine, RawInserter, NaiveInserter, FrameReader, NaiveReader, Cancel } = addon;
+const { Engine, RawInserter, NaiveInserter, FrameReader, NaiveReader, Statement, Cancel } = addon;
 type Engine = InstanceType<typeof Engine>;
 const spec = {
   name: 't',
@@ -62,7 +62,7 @@ const STRINGS: [string, unknown][] = [
 ];
 
 describe('where a string is expected', () => {
-  const methods = ['describeTable', 'execute', 'query', 'queryNaive', 'queryToArrow'];
+  const methods = ['describeTable', 'execute', 'query', 'queryNaive', 'queryToArrow', 'prepare'];
   const suite = ['runNative', 'loadNative', 'unloadNative'];
   test.each([...methods, ...suite].flatMap((method) => ODD.map(([name, value]) => [method, name, value] as const)))(
     '%s refuses %s',
@@ -78,7 +78,7 @@ describe('where a string is expected', () => {
   });
 
   test.each(STRINGS)('%s names no table, query or engine', async (_, value) => {
-    for (const method of ['describeTable', 'query', 'queryNaive', 'queryToArrow', ...suite]) {
+    for (const method of ['describeTable', 'query', 'queryNaive', 'queryToArrow', 'prepare', ...suite]) {
       const { message } = await refusal(() => (engine as unknown as Methods)[method]!(value));
       expect(message).toMatch(/^\[BB_(INVALID_ARGUMENT|TABLE_NOT_FOUND)\] /);
     }
@@ -135,6 +135,7 @@ describe('where something else is expected', () => {
       ).resolves.toBeInstanceOf(Error);
     }
     await expect(refusal(() => engine.execute('SELECT 1', value as never))).resolves.toBeInstanceOf(Error);
+    await expect(refusal(() => engine.prepare('SELECT 1', value as never))).resolves.toBeInstanceOf(Error);
     // An object of another class of the addon.
     await expect(refusal(() => engine.execute('SELECT 1', engine as never))).resolves.toBeInstanceOf(Error);
   });
@@ -166,6 +167,96 @@ describe('where something else is expected', () => {
     expect(raw.rows).toBe(0);
     expect(await raw.execute()).toBe(0);
     expect(await naive.execute()).toBe(0);
+  });
+
+  const throwing = {
+    kind: 'date',
+    get value(): never {
+      throw new RangeError('own');
+    },
+  };
+  const oddParameters: [string, unknown][] = [
+    ...ODD.filter(([, value]) => value !== null && typeof value !== 'number' && typeof value !== 'bigint'),
+    ['a date without a value', { kind: 'date' }],
+    ['a date of a text', { kind: 'date', value: '1' }],
+    ['a date out of range', { kind: 'date', value: 2 ** 31 }],
+    ['a timestamp of 65 bits', { kind: 'timestamp', value: 2n ** 63n }],
+    ['a decimal of no digits', { kind: 'decimal', value: '1', precision: 0, scale: 0 }],
+    ['a decimal of 255 digits', { kind: 'decimal', value: '1', precision: 255, scale: 0 }],
+    ['a decimal of 300 digits', { kind: 'decimal', value: '1', precision: 300, scale: 0 }],
+    ['a decimal with a larger scale', { kind: 'decimal', value: '1', precision: 3, scale: 4 }],
+    ['a decimal without digits', { kind: 'decimal', value: '1' }],
+    ['a decimal that does not fit', { kind: 'decimal', value: '1000', precision: 3, scale: 0 }],
+    ['a decimal of a number', { kind: 'decimal', value: 1, precision: 3, scale: 0 }],
+    ['a text as an object', { kind: 'text', value: 'x' }],
+    ['a kind that is none', { kind: 'none', value: 'x' }],
+    ['a bigint of 65 bits', 2n ** 63n],
+    ['another typed array', new Int32Array(1)],
+    ['an array buffer', new ArrayBuffer(4)],
+    ['shared memory', new Uint8Array(new SharedArrayBuffer(4))],
+    ['a getter that throws', throwing],
+    [
+      'a proxy that throws',
+      new Proxy(
+        {},
+        {
+          get: () => {
+            throw new RangeError('own');
+          },
+        },
+      ),
+    ],
+    ['an object without a prototype', Object.create(null)],
+  ];
+  test.each(oddParameters)('a parameter that is %s', async (_, value) => {
+    const statement = await engine.prepare('SELECT $1');
+    const uses: Call[] = [
+      (parameters) => statement.query(parameters as never),
+      (parameters) => statement.queryToArrow(parameters as never),
+      (parameters) => statement.execute(parameters as never),
+      (parameters) => engine.query('SELECT $1', null, null, parameters as never),
+      (parameters) => engine.queryToArrow('SELECT $1', null, null, parameters as never),
+      (parameters) => engine.execute('SELECT $1', null, parameters as never),
+    ];
+    for (const use of uses) {
+      await expect(refusal(() => use([value]))).resolves.toBeInstanceOf(Error);
+      if (!Array.isArray(value)) await refusal(() => use(value));
+    }
+    expect(await statement.execute([1])).toBe(0);
+    await statement.close();
+  });
+
+  test('parameters that are too many, too few, or change while they are read', async () => {
+    const statement = await engine.prepare('SELECT $1, $2');
+    for (const parameters of [[], [1], [1, 2, 3], Array.from({ length: 65_535 }, () => 1)]) {
+      const { message } = await refusal(() => statement.query(parameters));
+      expect(message).toMatch(/^\[BB_INVALID_ARGUMENT\] parameter \d+: /);
+    }
+    // oxlint-disable-next-line unicorn/no-new-array -- an array of holes
+    const { message } = await refusal(() => statement.query(new Array(2 ** 32 - 1)));
+    expect(message).toMatch(/^\[BB_INVALID_ARGUMENT\] a statement has at most 65535/);
+    const bytes = new Uint8Array(1000).fill(7);
+    const detaching = {
+      kind: 'date',
+      get value() {
+        structuredClone(bytes.buffer, { transfer: [bytes.buffer] });
+        return 1;
+      },
+    };
+    const reader = await statement.query([bytes, detaching]);
+    expect(reader.columns).toMatchObject([{ kind: 'bytes' }, { kind: 'date' }]);
+    const shrinking: unknown[] = [
+      {
+        kind: 'date',
+        get value() {
+          shrinking.length = 0;
+          return 1;
+        },
+      },
+      1,
+    ];
+    await expect(refusal(() => statement.query(shrinking))).resolves.toBeInstanceOf(Error);
+    await statement.close();
   });
 
   test('what is no cell of the native suite', async () => {
@@ -201,7 +292,7 @@ describe('where something else is expected', () => {
 });
 
 describe('receivers', () => {
-  const classes = { Engine, RawInserter, NaiveInserter, FrameReader, NaiveReader, Cancel };
+  const classes = { Engine, RawInserter, NaiveInserter, FrameReader, NaiveReader, Statement, Cancel };
   const members = Object.entries(classes).flatMap(([name, { prototype }]) =>
     Object.entries(Object.getOwnPropertyDescriptors(prototype))
       .filter(([member]) => member !== 'constructor')
@@ -218,7 +309,14 @@ describe('receivers', () => {
   });
 
   test('what only the engine makes is not made by new', async () => {
-    for (const made of [Engine, RawInserter, NaiveInserter, FrameReader, NaiveReader] as (new () => unknown)[]) {
+    for (const made of [
+      Engine,
+      RawInserter,
+      NaiveInserter,
+      FrameReader,
+      NaiveReader,
+      Statement,
+    ] as (new () => unknown)[]) {
       await expect(refusal(() => new made())).resolves.toBeInstanceOf(Error);
       await expect(refusal(() => (made as unknown as Call)())).resolves.toBeInstanceOf(Error);
     }
@@ -230,8 +328,8 @@ describe('receivers', () => {
 describe('after the end', () => {
   test('a closed engine refuses everything with BB_CLOSED', async () => {
     const closed = await Engine.open('memory:');
-    closed.close();
-    closed.close();
+    await Promise.all([closed.close(), closed.close()]);
+    await closed.close();
     const uses: (() => unknown)[] = [
       () => closed.share(),
       () => closed.name,
@@ -242,6 +340,8 @@ describe('after the end', () => {
       () => closed.listTables(),
       () => closed.dropTable('t'),
       () => closed.execute('SELECT 1'),
+      () => closed.prepare('SELECT 1'),
+      () => closed.check(),
       () => closed.inserter(spec),
       () => closed.naiveInserter(spec),
       () => closed.query('SELECT 1'),
@@ -252,6 +352,23 @@ describe('after the end', () => {
       () => closed.unloadNative('{}'),
     ];
     for (const use of uses) expect((await refusal(use)).message).toMatch(/^\[BB_CLOSED\] /);
+  });
+
+  test('a closed statement refuses everything with BB_CLOSED, also where its engine is open', async () => {
+    const statement = await engine.prepare('SELECT $1');
+    const reader = await statement.query(['still there']);
+    await Promise.all([statement.close(), statement.close()]);
+    for (const use of [() => statement.query([1]), () => statement.queryToArrow([1]), () => statement.execute([1])]) {
+      expect((await refusal(use)).message).toMatch(/^\[BB_CLOSED\] /);
+    }
+    expect(statement.parameters).toHaveLength(1);
+    expect(await reader.next()).toBeInstanceOf(ArrayBuffer);
+    // And one outlives its engine's object.
+    const other = await Engine.open('embedded:');
+    const orphan = await other.prepare('SELECT $1');
+    await other.close();
+    expect(await orphan.execute([1])).toBe(0);
+    await orphan.close();
   });
 
   const ends: Record<string, (inserter: InstanceType<typeof RawInserter | typeof NaiveInserter>) => Promise<unknown>> =
@@ -297,6 +414,9 @@ describe('after the end', () => {
       () => engine.queryNaive('SELECT 1', null, cancel),
       () => engine.queryToArrow('SELECT 1', null, cancel),
       () => engine.execute('SELECT 1', cancel),
+      () => engine.prepare('SELECT 1', cancel),
+      async () => (await engine.prepare('SELECT 1')).query([], null, cancel),
+      async () => (await engine.prepare('SELECT 1')).execute([], cancel),
     ]) {
       expect((await refusal(start)).message).toMatch(/^\[BB_ABORTED\] /);
     }

@@ -11,6 +11,8 @@ test.each([
   'queryNaive',
   'queryToArrow',
   'execute',
+  'prepared',
+  'statements',
   'insert',
   'naiveInsert',
   'inserts',
@@ -36,6 +38,7 @@ test('work under way is not collected with the objects that began it, and what i
     counted: true,
     ipc: true,
     inserted: 1 << 20,
+    prepared: true,
     rssBelowGiB: true,
   });
 });

@@ -1,22 +1,22 @@
 import { HeapGuard } from './heap-guard.js';
-import { type QueryHost, type QueryOptions, QueryRun } from './query-run.js';
+import { type QueryOptions, QueryRun, type QuerySource } from './query-run.js';
 import { RowChunks } from './row-chunks.js';
 import type { Row } from './row-reader.js';
 
 /** All rows of a query. A result that can't fit into the heap is `BB_RESULT_TOO_LARGE`, before Node dies of it. */
-export async function collectRows(host: QueryHost, sql: string, options: QueryOptions): Promise<Row[]> {
-  const run = new QueryRun(host, sql, options);
+export async function collectRows(source: QuerySource, options: QueryOptions): Promise<Row[]> {
+  const run = new QueryRun(source, options);
   const int64 = options.int64 ?? 'bigint';
   try {
     const guard = new HeapGuard(await run.columns(), int64);
-    const source = new RowChunks(run, {
+    const chunkSource = new RowChunks(run, {
       int64,
       // A whole frame a turn: each turn of the loop may start a collection, which finds nearly all rows alive.
       rowsPerTurn: Infinity,
       admit: (frame, rowCount) => guard.check(frame, rowCount),
     });
     const chunks: Row[][] = [];
-    for (let rows = await source.next(); rows !== undefined; rows = await source.next()) chunks.push(rows);
+    for (let rows = await chunkSource.next(); rows !== undefined; rows = await chunkSource.next()) chunks.push(rows);
     return joinChunks(chunks);
   } finally {
     run.stop();

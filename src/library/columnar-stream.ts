@@ -1,6 +1,6 @@
 import type { Int64Mode } from './cell-readers.js';
 import { ColumnarChunk } from './columnar-chunk.js';
-import { QueryRun, type QueryHost, type QueryOptions } from './query-run.js';
+import { type QueryOptions, QueryRun, type QuerySource } from './query-run.js';
 import { assertFirstUse } from './single-use.js';
 import type { Column } from './table-definition.js';
 
@@ -13,8 +13,8 @@ export class ColumnarStream implements AsyncIterable<ColumnarChunk> {
   readonly #int64: Int64Mode;
   #isUsed = false;
 
-  constructor(host: QueryHost, sql: string, options: QueryOptions) {
-    this.#run = new QueryRun(host, sql, options);
+  constructor(source: QuerySource, options: QueryOptions) {
+    this.#run = new QueryRun(source, options);
     this.#int64 = options.int64 ?? 'bigint';
   }
 

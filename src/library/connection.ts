@@ -1,10 +1,12 @@
 import { addon, type Engine, type RawCreateMode } from '../addon.js';
 import { BoundaryError, toBoundaryError } from '../errors.js';
-import { Cancellation } from './cancellation.js';
+import { cancellable, checkWorkOptions, type WorkOptions } from './cancellation.js';
 import { collectRows } from './collect-rows.js';
 import { ColumnarStream } from './columnar-stream.js';
 import { OpenHandles } from './open-handles.js';
-import { checkQuery, type QueryHost, type QueryOptions } from './query-run.js';
+import { toRawParameters } from './parameters.js';
+import { type CommandOptions, PreparedStatement } from './prepared-statement.js';
+import { checkQueryOptions, checkSql, type QueryOptions, type QuerySource } from './query-run.js';
 import type { Row } from './row-reader.js';
 import { RowStream } from './row-stream.js';
 import { fromColumnSpecs, TableDefinition, toTableSpec } from './table-definition.js';
@@ -33,8 +35,8 @@ export let handlesOf: (connection: Connection) => OpenHandles;
 export class Connection implements AsyncDisposable {
   readonly engine: EngineInfo;
   readonly #raw: Engine;
-  readonly #handles = new OpenHandles();
-  readonly #host: QueryHost = { handles: this.#handles, engine: () => this.#open() };
+  readonly #letGo: (raw: Engine) => Promise<void>;
+  readonly #handles = new OpenHandles('the connection');
   #closing: Promise<void> | undefined;
 
   static {
@@ -43,8 +45,9 @@ export class Connection implements AsyncDisposable {
   }
 
   /** @internal Use `connect` or `attach`. */
-  constructor(raw: Engine) {
+  constructor(raw: Engine, letGo: (raw: Engine) => Promise<void> = (engine) => engine.close()) {
     this.#raw = raw;
+    this.#letGo = letGo;
     this.engine = Object.freeze({ name: raw.name, version: raw.version, sql: raw.sql });
   }
 
@@ -76,10 +79,16 @@ export class Connection implements AsyncDisposable {
     return this.#call((engine) => engine.dropTable(name));
   }
 
-  /** Runs commands that return no rows, in one transaction; resolves to the number of rows changed. */
-  async execute(sql: string, options: Pick<QueryOptions, 'signal'> = {}): Promise<number> {
-    checkQuery(sql, options);
-    return this.#cancellable(options.signal, (engine, { token }) => engine.execute(sql, token));
+  /**
+   * Runs commands that return no rows, in one transaction; resolves to the number of rows changed. With parameters it is
+   * one command.
+   */
+  async execute(sql: string, options: CommandOptions = {}): Promise<number> {
+    checkSql(sql);
+    checkWorkOptions(options);
+    const parameters = toRawParameters(options.parameters);
+    const engine = this.#open();
+    return cancellable(this.#handles, options, (token) => engine.execute(sql, token, parameters));
   }
 
   /**
@@ -87,26 +96,43 @@ export class Connection implements AsyncDisposable {
    * The rows are plain objects, all of one hidden class.
    */
   async executeQuery<T extends object = Row>(sql: string, options: QueryOptions = {}): Promise<T[]> {
-    return (await collectRows(this.#host, sql, options)) as object[] as T[];
+    return (await collectRows(this.#query(sql, options), options)) as object[] as T[];
   }
 
   /** Runs a query whose rows come one by one (`for await`), or in arrays by its `chunks()`. */
   executeQueryStream<T extends object = Row>(sql: string, options: QueryOptions = {}): RowStream<T> {
-    return new RowStream<T>(this.#host, sql, options);
+    return new RowStream<T>(this.#query(sql, options), options);
   }
 
   /** Runs a query whose rows come as columns, chunk by chunk: the fastest lane out. */
   executeQueryColumnar(sql: string, options: QueryOptions = {}): ColumnarStream {
-    return new ColumnarStream(this.#host, sql, options);
+    return new ColumnarStream(this.#query(sql, options), options);
   }
 
   /** Runs a query; resolves to its whole result as one Arrow IPC stream. */
   async executeQueryToArrow(sql: string, options: Omit<QueryOptions, 'int64'> = {}): Promise<Uint8Array> {
-    checkQuery(sql, options);
-    const buffer = await this.#cancellable(options.signal, (engine, { token }) =>
-      engine.queryToArrow(sql, options.batchRows, token),
+    checkSql(sql);
+    checkQueryOptions(options);
+    const parameters = toRawParameters(options.parameters);
+    const engine = this.#open();
+    const buffer = await cancellable(this.#handles, options, (token) =>
+      engine.queryToArrow(sql, options.batchRows, token, parameters),
     );
     return new Uint8Array(buffer);
+  }
+
+  /** Prepares one statement, whose parameters are `$1`, `$2`, ..., to be run any number of times, also at once. */
+  async prepare(sql: string, options: WorkOptions = {}): Promise<PreparedStatement> {
+    checkSql(sql);
+    checkWorkOptions(options);
+    const engine = this.#open();
+    const raw = await cancellable(this.#handles, options, (token) => engine.prepare(sql, token));
+    const statement = new PreparedStatement(raw, this.#handles);
+    if (this.#closing !== undefined) {
+      await statement.close();
+      this.#open();
+    }
+    return statement;
   }
 
   /** A handle by which worker threads of this process use the same engine: `attach(handle)`. */
@@ -130,7 +156,7 @@ export class Connection implements AsyncDisposable {
 
   async #closeAll(): Promise<void> {
     await this.#handles.closeAll();
-    this.#raw.close();
+    await this.#letGo(this.#raw);
   }
 
   #open(): Engine {
@@ -138,26 +164,21 @@ export class Connection implements AsyncDisposable {
     return this.#raw;
   }
 
+  #query(sql: string, options: QueryOptions): QuerySource {
+    checkSql(sql);
+    const parameters = toRawParameters(options.parameters);
+    return {
+      handles: this.#handles,
+      assertOpen: () => void this.#open(),
+      start: (batchRows, token) => this.#open().query(sql, batchRows, token, parameters),
+    };
+  }
+
   async #call<T>(work: (engine: Engine) => Promise<T>): Promise<T> {
     try {
       return await work(this.#open());
     } catch (thrown) {
       throw toBoundaryError(thrown);
-    }
-  }
-
-  async #cancellable<T>(
-    signal: AbortSignal | undefined,
-    work: (engine: Engine, cancellation: Cancellation) => Promise<T>,
-  ): Promise<T> {
-    const engine = this.#open();
-    const cancellation = new Cancellation(this.#handles, signal);
-    try {
-      return await work(engine, cancellation);
-    } catch (thrown) {
-      throw cancellation.explain(thrown) ?? toBoundaryError(thrown);
-    } finally {
-      cancellation.finish();
     }
   }
 }

@@ -6,11 +6,17 @@ export interface OpenHandle {
 
 /** The handles that are open, without keeping those alive that their users have dropped. */
 export class OpenHandles {
+  /** Whose handles they are, as errors name it. */
+  readonly owner: string;
   readonly #references = new Set<WeakRef<OpenHandle>>();
   readonly #byHandle = new WeakMap<OpenHandle, WeakRef<OpenHandle>>();
   readonly #registry = new FinalizationRegistry<WeakRef<OpenHandle>>((reference) => {
     this.#references.delete(reference);
   });
+
+  constructor(owner: string) {
+    this.owner = owner;
+  }
 
   get size(): number {
     return this.#references.size;

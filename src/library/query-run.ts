@@ -1,46 +1,50 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 
-import { addon, type Engine, type FrameReader } from '../addon.js';
+import { addon, type Cancel, type FrameReader } from '../addon.js';
 import { BoundaryError } from '../errors.js';
-import { Cancellation } from './cancellation.js';
+import { Cancellation, checkWorkOptions, type WorkOptions } from './cancellation.js';
 import type { Int64Mode } from './cell-readers.js';
 import { Frame } from './frame.js';
 import type { OpenHandles } from './open-handles.js';
+import type { ParameterInput } from './parameters.js';
 import { type Column, fromColumnSpecs } from './table-definition.js';
 
 /** The most rows of a batch. */
 const MOST_BATCH_ROWS = 1 << 24;
 
-export interface QueryOptions {
-  /** Ends the query when it is aborted; what waits is rejected with `BB_ABORTED`, whose cause is the signal's reason. */
-  readonly signal?: AbortSignal | undefined;
+export interface QueryOptions extends WorkOptions {
+  /**
+   * The values of `$1`, `$2`, ...: null, booleans, strings, `Uint8Array`s, bigints (of 64 bits), numbers (safe integers as
+   * integers, all others as doubles), and `Date`s as timestamps. `typed` gives a value another type.
+   */
+  readonly parameters?: readonly ParameterInput[] | undefined;
   /** `number`: 64-bit integers as numbers, where one that is no safe integer is `BB_UNSAFE_INTEGER`. Default: `bigint`. */
   readonly int64?: Int64Mode | undefined;
   /** At most so many rows cross at once, 1 to 16777216; 65536 where it is left out. */
   readonly batchRows?: number | undefined;
 }
 
-/** What a query needs of its connection. */
-export interface QueryHost {
+/** How a query is run, and what a run of it needs of its connection or statement. */
+export interface QuerySource {
   readonly handles: OpenHandles;
-  /** The engine; throws `BB_CLOSED` when the connection is closed. */
-  engine(): Engine;
+  /** Throws `BB_CLOSED` when the connection or the statement is closed. */
+  assertOpen(): void;
+  /** Starts the query. */
+  start(batchRows: number | undefined, token: Cancel): Promise<FrameReader>;
 }
 
 /** A query under way: its frames one after the other, its errors explained, its end in order. It starts when first asked. */
 export class QueryRun {
-  readonly #host: QueryHost;
-  readonly #sql: string;
+  readonly #source: QuerySource;
   readonly #options: QueryOptions;
   #cancellation: Cancellation | undefined;
   #started: Promise<{ reader: FrameReader; columns: readonly Column[] }> | undefined;
   #last: Promise<unknown> = Promise.resolve();
   #hasEnded = false;
 
-  constructor(host: QueryHost, sql: string, options: QueryOptions) {
-    checkQuery(sql, options);
-    this.#host = host;
-    this.#sql = sql;
+  constructor(source: QuerySource, options: QueryOptions) {
+    checkQueryOptions(options);
+    this.#source = source;
     this.#options = options;
   }
 
@@ -92,11 +96,11 @@ export class QueryRun {
   }
 
   async #begin(): Promise<{ reader: FrameReader; columns: readonly Column[] }> {
-    const engine = this.#host.engine();
-    const cancellation = new Cancellation(this.#host.handles, this.#options.signal);
+    this.#source.assertOpen();
+    const cancellation = new Cancellation(this.#source.handles, this.#options);
     this.#cancellation = cancellation;
     try {
-      const reader = await engine.query(this.#sql, this.#options.batchRows, cancellation.token);
+      const reader = await this.#source.start(this.#options.batchRows, cancellation.token);
       return { reader, columns: fromColumnSpecs(reader.columns) };
     } catch (thrown) {
       cancellation.finish();
@@ -123,15 +127,19 @@ export function releaseFrame(frame: Frame): void {
 }
 
 /** Checks what a caller gave for a query. */
-export function checkQuery(sql: unknown, options: QueryOptions): void {
+export function checkQueryOptions(options: QueryOptions): void {
   const invalid = (message: string) => new BoundaryError('BB_INVALID_ARGUMENT', message);
-  if (typeof sql !== 'string') throw invalid('a query must be a string of SQL');
-  const { batchRows, int64, signal } = options;
+  const { batchRows, int64 } = options;
   if (batchRows !== undefined && !(Number.isInteger(batchRows) && batchRows >= 1 && batchRows <= MOST_BATCH_ROWS)) {
     throw invalid(`batchRows must be an integer of 1 to ${MOST_BATCH_ROWS}, not ${String(batchRows)}`);
   }
   if (int64 !== undefined && int64 !== 'bigint' && int64 !== 'number') {
     throw invalid(`int64 must be 'bigint' or 'number', not ${JSON.stringify(int64)}`);
   }
-  if (signal !== undefined && !(signal instanceof AbortSignal)) throw invalid('signal must be an AbortSignal');
+  checkWorkOptions(options);
+}
+
+/** Checks that a caller gave a text. */
+export function checkSql(sql: unknown): void {
+  if (typeof sql !== 'string') throw new BoundaryError('BB_INVALID_ARGUMENT', 'a query must be a string of SQL');
 }

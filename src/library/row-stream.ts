@@ -1,5 +1,5 @@
 import type { Int64Mode } from './cell-readers.js';
-import { type QueryHost, type QueryOptions, QueryRun } from './query-run.js';
+import { type QueryOptions, QueryRun, type QuerySource } from './query-run.js';
 import { ROWS_PER_TURN, RowChunks } from './row-chunks.js';
 import type { Row } from './row-reader.js';
 import { assertFirstUse } from './single-use.js';
@@ -22,8 +22,8 @@ export class RowStream<T extends object = Row> implements AsyncIterable<T> {
   readonly #int64: Int64Mode;
   #isUsed = false;
 
-  constructor(host: QueryHost, sql: string, options: QueryOptions) {
-    this.#run = new QueryRun(host, sql, options);
+  constructor(source: QuerySource, options: QueryOptions) {
+    this.#run = new QueryRun(source, options);
     this.#int64 = options.int64 ?? 'bigint';
   }
 

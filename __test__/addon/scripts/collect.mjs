@@ -21,6 +21,11 @@ const inserted = await (async () => {
   await begin().drained();
   return begin().execute();
 })();
+const prepared = await (async () => {
+  const rows = 'SELECT count(*) AS n FROM range(20000000) WHERE hash(range) % 2 = $1';
+  const frame = await (await (await (await open()).prepare(rows)).query([0n])).next();
+  return frame.byteLength > 0;
+})();
 // Frames that nobody releases, and readers that nobody ends.
 const engine = await open();
 for (let round = 0; round < 20; round++) {
@@ -29,6 +34,12 @@ for (let round = 0; round < 20; round++) {
 }
 clearInterval(collecting);
 console.log(
-  JSON.stringify({ counted, ipc: bytes.byteLength > 0, inserted, rssBelowGiB: process.memoryUsage().rss < 2 ** 30 }),
+  JSON.stringify({
+    counted,
+    ipc: bytes.byteLength > 0,
+    inserted,
+    prepared,
+    rssBelowGiB: process.memoryUsage().rss < 2 ** 30,
+  }),
 );
 process.exit(0);

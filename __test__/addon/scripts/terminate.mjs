@@ -41,6 +41,16 @@ const WORK = {
   queryNaive: (engine) => engine.queryNaive(SILENT),
   queryToArrow: (engine) => engine.queryToArrow(SILENT),
   execute: (engine) => engine.execute(`CREATE TEMP TABLE x AS ${SILENT}`),
+  async prepared(engine) {
+    const statement = await engine.prepare(`${SILENT} AND $1`);
+    await Promise.all([statement.query([true]), statement.queryToArrow([true]), statement.execute([true])]);
+  },
+  statements: (engine) =>
+    forEver(async () => {
+      const statement = await engine.prepare('SELECT $1');
+      await Promise.all([statement.execute([1]), statement.queryToArrow(['x']), statement.query([2n])]);
+      await statement.close();
+    }),
   async insert(engine) {
     const inserter = engine.inserter(table);
     await forEver(() => inserter.writeColumns(ROWS, parts) || inserter.drained());
