@@ -19,7 +19,7 @@ export declare class Cancel {
 
 /** A place where rows live. Every call is a transaction of its own. */
 export declare class Engine {
-  /** Opens `memory:`, `embedded:` or `embedded:/path/to/file.duckdb`. Two opens of one file share one engine. */
+  /** Opens `memory:`, `embedded:`, `embedded:/path/to/file.duckdb` or `hyper:...`. Two opens of one file share one engine. */
   static open(uri: string): Promise<Engine>
   /** The engine that another thread of this process shared. */
   static attach(handle: string): Engine
@@ -39,9 +39,14 @@ export declare class Engine {
   listTables(): Promise<Array<string>>
   /** Drops a table; resolves to false if there was none. */
   dropTable(name: string): Promise<boolean>
-  /** Runs commands that return no rows, in one transaction; resolves to the number of rows changed. */
+  /**
+   * Runs commands that return no rows, in one transaction; resolves to the number of rows changed.
+   * Parameters are those of its only statement.
+   */
   execute(sql: string, cancel?: Cancel | undefined | null, parameters?: unknown[] | undefined | null): Promise<number>
+  /** Prepares one statement, whose parameters are `$1`, `$2`, ... */
   prepare(sql: string, cancel?: Cancel | undefined | null): Promise<Statement>
+  /** Rejects where the engine will never answer again, such as one whose server is gone. */
   check(): Promise<void>
   /** Begins an insert into the table `table.name`, which must have these columns. */
   inserter(table: TableSpec): RawInserter
@@ -53,7 +58,10 @@ export declare class Engine {
   queryNaive(sql: string, batchRows?: number | undefined | null, cancel?: Cancel | undefined | null): Promise<NaiveReader>
   /** Runs a query; resolves to its whole result as one Arrow IPC stream. */
   queryToArrow(sql: string, batchRows?: number | undefined | null, cancel?: Cancel | undefined | null, parameters?: unknown[] | undefined | null): Promise<ArrayBuffer>
-  /** Lets go of the engine; does nothing the second time. Inserts and queries under way keep it until they end. */
+  /**
+   * Lets go of the engine; resolves when that is done, and does nothing the second time. Inserts and queries under way
+   * keep it until they end.
+   */
   close(): Promise<void>
   /**
    * Executes a cell of the native suite once. Takes `{workload, lane, flavor, workers, rows, table}` as JSON, and
@@ -136,11 +144,17 @@ export declare class RawInserter {
   get rows(): number
 }
 
+/** A statement that was prepared; may be run any number of times at once. */
 export declare class Statement {
+  /** The types of its parameters, null where a type is open until there is a value. */
   get parameters(): Array<ColumnSpec | undefined | null>
+  /** Runs it as a query; resolves once its columns are known. */
   query(parameters: unknown[], batchRows?: number | undefined | null, cancel?: Cancel | undefined | null): Promise<FrameReader>
+  /** Runs it as a query; resolves to its whole result as one Arrow IPC stream. */
   queryToArrow(parameters: unknown[], batchRows?: number | undefined | null, cancel?: Cancel | undefined | null): Promise<ArrayBuffer>
+  /** Runs it as a command, in a transaction of its own; resolves to the number of rows changed. */
   execute(parameters: unknown[], cancel?: Cancel | undefined | null): Promise<number>
+  /** Lets go of the engine; what runs goes on to its end. Does nothing the second time. */
   close(): Promise<void>
 }
 

@@ -773,13 +773,14 @@ if (
   }
 }
 
-const { Cancel, Engine, FrameReader, NaiveInserter, NaiveReader, RawInserter, buildInfo, ColumnKind, CreateMode, releaseFrame, threadCpu } = nativeBinding
+const { Cancel, Engine, FrameReader, NaiveInserter, NaiveReader, RawInserter, Statement, buildInfo, ColumnKind, CreateMode, releaseFrame, threadCpu } = nativeBinding
 export { Cancel }
 export { Engine }
 export { FrameReader }
 export { NaiveInserter }
 export { NaiveReader }
 export { RawInserter }
+export { Statement }
 export { buildInfo }
 export { ColumnKind }
 export { CreateMode }

@@ -172,7 +172,7 @@ describe('where something else is expected', () => {
   const throwing = {
     kind: 'date',
     get value(): never {
-      throw new RangeError('own');
+      throw new TypeError('own');
     },
   };
   const oddParameters: [string, unknown][] = [
@@ -201,7 +201,7 @@ describe('where something else is expected', () => {
         {},
         {
           get: () => {
-            throw new RangeError('own');
+            throw new TypeError('own');
           },
         },
       ),

@@ -197,21 +197,21 @@ describe('parameters', () => {
 
 describe('prepared statements', () => {
   test('are run again and again, with other values and in every lane', async () => {
-    await connection.execute('CREATE TABLE t (id INTEGER, at TIMESTAMP, note VARCHAR)');
+    await connection.execute('CREATE TABLE t (id INTEGER, moment TIMESTAMP, note VARCHAR)');
     await using insert = await connection.prepare('INSERT INTO t VALUES ($1, $2, $3)');
     expect(insert.parameterTypes).toEqual([SqlType.int(), SqlType.timestamp(), SqlType.text()]);
     for (let id = 0; id < 100; id++) {
       expect(await insert.execute([id, new Date(id), id % 2 === 0 ? null : `note ${id}`])).toBe(1);
     }
-    await using select = await connection.prepare('SELECT at, note FROM t WHERE id = $1');
+    await using select = await connection.prepare('SELECT moment, note FROM t WHERE id = $1');
     for (const id of [3, 99, 0]) {
-      const [row] = await select.executeQuery<{ at: bigint; note: string | null }>([id]);
-      expect(dateFromMicros(row!.at)).toEqual(new Date(id));
+      const [row] = await select.executeQuery<{ moment: bigint; note: string | null }>([id]);
+      expect(dateFromMicros(row!.moment)).toEqual(new Date(id));
       expect(row!.note).toBe(id % 2 === 0 ? null : `note ${id}`);
-      expect(await select.executeQuery([id], { int64: 'number' })).toMatchObject([{ at: id * 1000 }]);
+      expect(await select.executeQuery([id], { int64: 'number' })).toMatchObject([{ moment: id * 1000 }]);
     }
     expect(await select.executeQuery([100])).toEqual([]);
-    expect((await select.executeQueryStream([1]).columns()).map(({ name }) => name)).toEqual(['at', 'note']);
+    expect((await select.executeQueryStream([1]).columns()).map(({ name }) => name)).toEqual(['moment', 'note']);
     await using remove = await connection.prepare('DELETE FROM t WHERE id < $1');
     expect(await remove.execute([10])).toBe(10);
     expect(await remove.execute([10])).toBe(0);
@@ -278,10 +278,10 @@ describe('prepared statements', () => {
     const statement = await connection.prepare(SILENT);
     const ended = expect(statement.executeQuery([42])).rejects.toMatchObject({ code: 'BB_CLOSED' });
     await sleep(20);
-    const preparing = connection.prepare('SELECT 1');
+    const preparing = connection.prepare('SELECT 1').then((late) => late.executeQuery());
+    const refused = expect(preparing).rejects.toMatchObject({ code: 'BB_CLOSED' });
     await connection.close();
-    await ended;
-    await expect(preparing.then((late) => late.executeQuery())).rejects.toMatchObject({ code: 'BB_CLOSED' });
+    await Promise.all([ended, refused]);
     await expect(statement.executeQuery([42])).rejects.toMatchObject({ code: 'BB_CLOSED' });
     await expect(connection.prepare('SELECT 1')).rejects.toMatchObject({ code: 'BB_CLOSED' });
     expect(await other.executeQuery('SELECT 1 AS one')).toEqual([{ one: 1 }]);

@@ -1,6 +1,6 @@
 import { getEventListeners } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 
 import { connect, type Connection, type WorkOptions } from '../../src/index.js';
 import { handlesOf } from '../../src/library/connection.js';
@@ -36,10 +36,6 @@ const LANES: Record<string, (sql: string, options: WorkOptions) => Promise<unkno
   },
 };
 
-function timers(): number {
-  return process.getActiveResourcesInfo().filter((resource) => resource === 'Timeout').length;
-}
-
 describe.each(Object.keys(LANES))('%s', (lane) => {
   const run = LANES[lane]!;
 
@@ -68,11 +64,25 @@ describe.each(Object.keys(LANES))('%s', (lane) => {
     for (const each of [signal, late.signal]) expect(getEventListeners(each, 'abort')).toEqual([]);
   });
 
-  test('leaves no timer behind at its end, nor after an error', async () => {
-    const before = timers();
-    await run('SELECT 1 AS one', { timeoutMs: AMPLE });
-    await expect(run('SELECT nothing FROM nowhere', { timeoutMs: AMPLE })).rejects.toMatchObject({ code: 'BB_ENGINE' });
-    expect(timers()).toBe(before);
+  test('has one timer, which keeps no process alive and is gone at its end and after an error', async () => {
+    const set = vi.spyOn(globalThis, 'setTimeout');
+    const cleared = vi.spyOn(globalThis, 'clearTimeout');
+    try {
+      await run('SELECT 1 AS one', { timeoutMs: AMPLE });
+      await expect(run('SELECT nothing FROM nowhere', { timeoutMs: AMPLE })).rejects.toMatchObject({
+        code: 'BB_ENGINE',
+      });
+      const timers = set.mock.calls.flatMap(([, delay], call) =>
+        delay === AMPLE ? [set.mock.results[call]!.value] : [],
+      );
+      expect(timers.length).toBeGreaterThanOrEqual(2);
+      for (const timer of timers as NodeJS.Timeout[]) {
+        expect(timer.hasRef()).toBe(false);
+        expect(cleared.mock.calls.map(([given]) => given)).toContain(timer);
+      }
+    } finally {
+      vi.restoreAllMocks();
+    }
     expect(handlesOf(connection).size).toBe(0);
   });
 
