@@ -22,6 +22,7 @@ fn cells_of(engine: &str, workers: u32) -> Vec<CellSpec> {
                     workers,
                     rows: ROWS,
                     table,
+                    target: entry.target,
                 });
             }
         }
@@ -80,6 +81,7 @@ fn several_batches_and_more_workers_than_cores_arrive_whole() {
                 workers: 5,
                 rows: 700_001,
                 table: "many".to_owned(),
+                target: None,
             };
             let sample = run_cell(&engine, &spec).unwrap();
             assert_eq!(sample.checksum.difference(&expected(&spec).unwrap(), FLOAT_TOLERANCE), None, "{spec:?}");
@@ -99,6 +101,7 @@ fn rows_that_are_missing_are_noticed() {
             workers: 1,
             rows: 100,
             table: "short".to_owned(),
+            target: None,
         };
         let found = run_cell(&engine, &spec).unwrap().checksum;
         assert_eq!(
@@ -121,6 +124,7 @@ fn a_missing_table_is_an_error_in_every_flavor() {
                 workers,
                 rows: 10,
                 table: "missing".to_owned(),
+                target: None,
             };
             assert_eq!(run_cell(&engine, &spec).unwrap_err().code(), "BB_TABLE_NOT_FOUND", "{spec:?}");
         }

@@ -7,6 +7,7 @@ pub mod contract;
 mod embedded;
 mod memory;
 
+use std::any::Any;
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
@@ -67,6 +68,12 @@ pub trait Engine: Send + Sync {
 
     /// What this engine can do.
     fn capabilities(&self) -> Capabilities;
+
+    /// Where the server of the engine is, for lanes that use its client library in place of this engine; the type is that
+    /// of the engine's crate. `None` where there is no server.
+    fn client_endpoint(&self) -> Option<&dyn Any> {
+        None
+    }
 
     /// Creates a table.
     ///

@@ -11,7 +11,7 @@ use hyperdb_api::grpc::{GrpcClient, GrpcConfig, GrpcConnectionAsync};
 use hyperdb_api::{AsyncConnection, Connection, CreateMode};
 
 pub use hyperdb_api::grpc::TransferMode;
-pub use insert::{ROWS_OF_A_SEND, RowsSender, insert_ipc, insert_rows};
+pub use insert::{ROWS_OF_A_SEND, insert_chunks, insert_chunks_of_threads, insert_ipc, insert_rows};
 pub use query::{RowShape, read_arrow, read_columns, read_rows, read_rows_async};
 
 /// Where to connect, as `hyperdb-api` takes it.
@@ -99,8 +99,8 @@ impl Endpoint {
 
 /// A blocking connection.
 ///
-/// Its drop says goodbye to the server. Without that a COPY that an error left open would lock its table for as long as
-/// the server runs: neither the inserters of `hyperdb-api` nor its connection end one when they are dropped.
+/// Its drop says goodbye to the server, which ends a COPY that an error left open. Without that the table would be locked
+/// for minutes: neither the inserters of `hyperdb-api` nor its connection end one when they are dropped.
 pub struct Session {
     /// Absent only while it is dropped.
     connection: Option<Connection>,
