@@ -134,7 +134,6 @@ pub async fn close_async(connection: AsyncConnection) -> Result<()> {
 }
 
 /// The error for what the client or the server says.
-#[expect(clippy::needless_pass_by_value, reason = "to be given to map_err")]
 fn refused(error: impl std::fmt::Display) -> Error {
     Error::Engine { engine: "hyper", message: error.to_string() }
 }
