@@ -2,15 +2,30 @@
 //!
 //! [`open`] takes an engine's URI ([`Uri`]). A private server is started once a process and stopped with its last user.
 
+mod batches;
+mod catalog;
+mod copy_in;
+mod copy_out;
 pub mod direct;
+mod engine;
+mod pool;
+mod server;
+mod sql;
 mod uri;
+mod wire;
 
+use std::str::FromStr;
 use std::sync::Arc;
 
+use arrow_schema::ArrowError;
 use boundary_bench_core::engine::Engine;
 use boundary_bench_core::{Error, Result};
 
-pub use uri::{Transport, Uri};
+pub use engine::HyperEngine;
+pub use server::{Server, executable};
+pub use uri::{Place, Transport, Uri};
+
+const NAME: &str = "hyper";
 
 /// Opens the engine of a `hyper:` URI.
 ///
@@ -18,6 +33,22 @@ pub use uri::{Transport, Uri};
 /// [`Error::InvalidArgument`] for an unusable URI, [`Error::NotInstalled`] where `hyperd` is not found,
 /// [`Error::Engine`] when the server does not start or refuses.
 pub fn open(uri: &str) -> Result<Arc<dyn Engine>> {
-    let uri = uri.parse::<Uri>()?;
-    Err(Error::Unsupported(format!("not there yet: {uri:?}")))
+    Ok(Arc::new(HyperEngine::open(uri.parse()?)?))
+}
+
+fn engine_error(message: impl Into<String>) -> Error {
+    Error::Engine { engine: NAME, message: message.into() }
+}
+
+/// The error for bytes or values that Arrow refuses.
+#[expect(clippy::needless_pass_by_value, reason = "to be given to map_err")]
+fn unusable(error: ArrowError) -> Error {
+    engine_error(error.to_string())
+}
+
+/// The number in a variable of the environment, where a sweep sets one.
+fn setting<T: FromStr>(name: &str) -> Result<Option<T>> {
+    let Some(text) = std::env::var_os(name) else { return Ok(None) };
+    let number = text.to_str().and_then(|text| text.parse().ok());
+    number.map(Some).ok_or_else(|| Error::InvalidArgument(format!("{name} must be a number of bytes")))
 }

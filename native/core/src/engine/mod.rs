@@ -13,7 +13,7 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 
-pub use cancel::CancelToken;
+pub use cancel::{CancelGuard, CancelToken};
 pub use embedded::EmbeddedEngine;
 pub use memory::MemoryEngine;
 
@@ -55,6 +55,8 @@ impl Default for QueryOptions {
 pub struct Capabilities {
     /// Runs SQL: filters, aggregations, commands. Without it only `SELECT <columns> FROM <table>` works.
     pub sql: bool,
+    /// Without an `ORDER BY`, a scan returns the rows in the order in which they went in.
+    pub ordered: bool,
 }
 
 /// A place where rows live. All methods may be called from several threads at once; each call is a transaction of its

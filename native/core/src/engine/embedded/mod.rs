@@ -103,7 +103,7 @@ impl Engine for EmbeddedEngine {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities { sql: true }
+        Capabilities { sql: true, ordered: true }
     }
 
     fn create_table(&self, table: &TableDefinition, mode: CreateMode) -> Result<()> {

@@ -1,0 +1,188 @@
+//! The batches of a result as everyone here expects them: our types, names that differ, as many rows as were asked for.
+
+use std::collections::{HashSet, VecDeque};
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Date32Type, Date64Type, TimestampMicrosecondType};
+use arrow_array::{Array, ArrayRef, RecordBatch};
+use arrow_schema::{DataType, SchemaRef, TimeUnit};
+use arrow_select::concat::concat_batches;
+use boundary_bench_core::engine::{BatchStream, CancelToken, QueryOptions};
+use boundary_bench_core::table::{Column, SqlType, arrow_schema_of};
+use boundary_bench_core::{Error, Result};
+
+use crate::unusable;
+
+/// Bytes that are gathered for one batch at most: the offsets of its texts must not overflow.
+const MAX_GATHERED_BYTES: usize = 256 << 20;
+
+const MILLISECONDS_A_DAY: i64 = 86_400_000;
+
+/// Where batches come from, as the server sends them. Dropping it ends the query.
+pub(crate) trait Source: Send {
+    /// The next batch, possibly empty; `None` at the end.
+    fn next_batch(&mut self) -> Result<Option<RecordBatch>>;
+}
+
+/// The result of a query.
+pub(crate) struct Batches<S> {
+    /// `None` once it has ended.
+    source: Option<S>,
+    columns: Vec<Column>,
+    schema: SchemaRef,
+    batch_rows: usize,
+    gathered: VecDeque<RecordBatch>,
+    gathered_rows: usize,
+    gathered_bytes: usize,
+    cancel: CancelToken,
+}
+
+impl<S: Source> Batches<S> {
+    /// The batches of `source`, whose own schema is `sent`.
+    pub(crate) fn new(source: S, sent: &SchemaRef, options: &QueryOptions) -> Result<Self> {
+        let columns = columns_of(sent)?;
+        Ok(Self {
+            source: Some(source),
+            schema: arrow_schema_of(&columns),
+            columns,
+            batch_rows: options.batch_rows.max(1),
+            gathered: VecDeque::new(),
+            gathered_rows: 0,
+            gathered_bytes: 0,
+            cancel: options.cancel.clone(),
+        })
+    }
+
+    fn gather(&mut self) -> Result<()> {
+        self.cancel.check()?;
+        while self.gathered_rows < self.batch_rows
+            && self.gathered_bytes < MAX_GATHERED_BYTES
+            && let Some(source) = &mut self.source
+        {
+            match source.next_batch()? {
+                None => self.source = None,
+                Some(batch) if batch.num_rows() == 0 => {}
+                Some(batch) => {
+                    let arrays = batch.columns().iter().map(converted).collect();
+                    let batch = RecordBatch::try_new(Arc::clone(&self.schema), arrays).map_err(unusable)?;
+                    self.gathered_rows += batch.num_rows();
+                    self.gathered_bytes += batch.get_array_memory_size();
+                    self.gathered.push_back(batch);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes at most the rows of one batch from those gathered.
+    fn take(&mut self) -> Result<Option<RecordBatch>> {
+        let mut parts = Vec::new();
+        let mut wanted = self.batch_rows;
+        while wanted > 0
+            && let Some(batch) = self.gathered.pop_front()
+        {
+            let taken = batch.num_rows().min(wanted);
+            if taken < batch.num_rows() {
+                self.gathered.push_front(batch.slice(taken, batch.num_rows() - taken));
+            } else {
+                self.gathered_bytes -= batch.get_array_memory_size().min(self.gathered_bytes);
+            }
+            parts.push(batch.slice(0, taken));
+            wanted -= taken;
+        }
+        self.gathered_rows -= self.batch_rows - wanted;
+        match parts.len() {
+            0 | 1 => Ok(parts.pop()),
+            _ => concat_batches(&self.schema, &parts).map(Some).map_err(unusable),
+        }
+    }
+}
+
+impl<S: Source> BatchStream for Batches<S> {
+    fn columns(&self) -> &[Column] {
+        &self.columns
+    }
+
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
+    }
+
+    fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
+        let batch = self.gather().and_then(|()| self.take());
+        batch.map_err(|error| {
+            self.source = None;
+            self.gathered.clear();
+            self.gathered_rows = 0;
+            if self.cancel.is_cancelled() { Error::Cancelled } else { error }
+        })
+    }
+}
+
+/// The columns of a result, in our types and with names that differ.
+fn columns_of(sent: &SchemaRef) -> Result<Vec<Column>> {
+    let names = unique_names(sent.fields().iter().map(|field| field.name().as_str()));
+    let columns = names.into_iter().zip(sent.fields()).map(|(name, field)| {
+        let sql_type = match field.data_type() {
+            DataType::Date64 => Some(SqlType::Date),
+            DataType::Timestamp(TimeUnit::Microsecond, Some(_)) => Some(SqlType::Timestamp),
+            data_type => SqlType::from_arrow(data_type),
+        };
+        match sql_type {
+            Some(sql_type) => Ok(Column { name, sql_type, nullable: true }),
+            None => Err(Error::Unsupported(format!(
+                "column \"{name}\" has the type {}, which has no counterpart here; CAST it to TEXT in the query",
+                field.data_type()
+            ))),
+        }
+    });
+    columns.collect()
+}
+
+/// An array in the type of [`columns_of`].
+fn converted(array: &ArrayRef) -> ArrayRef {
+    match array.data_type() {
+        // hyperd's dates are whole days.
+        DataType::Date64 => Arc::new(array.as_primitive::<Date64Type>().unary::<_, Date32Type>(
+            #[expect(clippy::cast_possible_truncation, reason = "the days of every Date64 in hyperd's range fit")]
+            |milliseconds| milliseconds.div_euclid(MILLISECONDS_A_DAY) as i32,
+        )),
+        DataType::Timestamp(TimeUnit::Microsecond, Some(_)) => {
+            Arc::new(array.as_primitive::<TimestampMicrosecondType>().clone().with_timezone_opt::<Arc<str>>(None))
+        }
+        _ => Arc::clone(array),
+    }
+}
+
+/// Gives each name that was there before the first free suffix of `_1`, `_2`, ...
+fn unique_names<'a>(names: impl Iterator<Item = &'a str> + Clone) -> Vec<String> {
+    let given: HashSet<&str> = names.clone().collect();
+    let mut used = HashSet::new();
+    names
+        .map(|name| {
+            let mut unique = name.to_owned();
+            let mut suffix = 0;
+            while !used.insert(unique.clone()) {
+                // A suffixed name must not take the name that a later column has by itself.
+                loop {
+                    suffix += 1;
+                    unique = format!("{name}_{suffix}");
+                    if !given.contains(unique.as_str()) {
+                        break;
+                    }
+                }
+            }
+            unique
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::unique_names;
+
+    #[test]
+    fn repeated_names_get_a_suffix_that_no_column_has() {
+        assert_eq!(unique_names(["a", "b", "a", "a", "a_1"].into_iter()), ["a", "b", "a_2", "a_3", "a_1"]);
+    }
+}

@@ -1,0 +1,711 @@
+//! PostgreSQL's protocol as `hyperd` speaks it, over a socket of ours: its options, its timeouts, its buffers.
+//!
+//! The client's crate does the handshake. Messages are then framed here, so that the bytes of a batch are read where
+//! they stay, aligned for Arrow.
+
+use std::io::{ErrorKind, IoSlice, Read, Write};
+use std::net::{TcpStream, ToSocketAddrs};
+use std::os::fd::AsRawFd;
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use arrow_buffer::{Buffer, MutableBuffer};
+use boundary_bench_core::{Error, Result};
+use hyperdb_api_core::client::connection::RawConnection;
+
+use crate::engine_error;
+
+/// How long connecting and the handshake may take.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// How long the server may refuse to take bytes before it counts as gone.
+const WRITE_TIMEOUT: Duration = Duration::from_secs(120);
+
+/// How long an abandoned statement may take to end after it was cancelled; the connection is closed then.
+const SETTLE_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// Bytes that one read asks for where no message says more.
+const READ_BYTES: usize = 64 * 1024;
+
+/// The largest payload of one message of ours. The server refuses packets beyond 150 MiB.
+const MAX_PAYLOAD: usize = 16 << 20;
+
+/// Writes below this are gathered.
+const GATHER_BYTES: usize = 64 * 1024;
+
+/// The user of a server that has no others.
+pub(crate) const DEFAULT_USER: &str = "tableau_internal_user";
+
+/// Where a server listens.
+#[derive(Debug, Clone)]
+pub(crate) enum Address {
+    Tcp(String, u16),
+    Unix(PathBuf),
+}
+
+/// A connected socket.
+#[derive(Debug)]
+enum Socket {
+    Tcp(TcpStream),
+    Unix(UnixStream),
+}
+
+/// Runs the same call on whichever socket it is.
+macro_rules! on_socket {
+    ($socket:expr, $stream:ident => $call:expr) => {
+        match $socket {
+            Socket::Tcp($stream) => $call,
+            Socket::Unix($stream) => $call,
+        }
+    };
+}
+
+impl Socket {
+    fn connect(address: &Address) -> std::io::Result<Self> {
+        let socket = match address {
+            Address::Tcp(host, port) => {
+                let mut failure = std::io::Error::new(ErrorKind::NotFound, "the host has no address");
+                let mut connected = None;
+                for address in (host.as_str(), *port).to_socket_addrs()? {
+                    match TcpStream::connect_timeout(&address, CONNECT_TIMEOUT) {
+                        Ok(stream) => {
+                            connected = Some(stream);
+                            break;
+                        }
+                        Err(error) => failure = error,
+                    }
+                }
+                let stream = connected.ok_or(failure)?;
+                stream.set_nodelay(true)?;
+                Self::Tcp(stream)
+            }
+            Address::Unix(path) => Self::Unix(UnixStream::connect(path)?),
+        };
+        on_socket!(&socket, stream => stream.set_write_timeout(Some(WRITE_TIMEOUT)))?;
+        Ok(socket)
+    }
+
+    /// Sets the sizes of the kernel's buffers, for a sweep of them.
+    fn set_buffer_bytes(&self, bytes: libc::c_int) -> std::io::Result<()> {
+        let descriptor = on_socket!(self, stream => stream.as_raw_fd());
+        for option in [libc::SO_RCVBUF, libc::SO_SNDBUF] {
+            // SAFETY: the descriptor is open, and the option takes an int, whose address and size are given.
+            let answer = unsafe {
+                libc::setsockopt(
+                    descriptor,
+                    libc::SOL_SOCKET,
+                    option,
+                    (&raw const bytes).cast(),
+                    size_of::<libc::c_int>().try_into().unwrap_or_default(),
+                )
+            };
+            if answer != 0 {
+                return Err(std::io::Error::last_os_error());
+            }
+        }
+        Ok(())
+    }
+
+    fn set_read_timeout(&self, timeout: Option<Duration>) -> std::io::Result<()> {
+        on_socket!(self, stream => stream.set_read_timeout(timeout))
+    }
+
+    fn try_clone(&self) -> std::io::Result<Self> {
+        Ok(match self {
+            Self::Tcp(stream) => Self::Tcp(stream.try_clone()?),
+            Self::Unix(stream) => Self::Unix(stream.try_clone()?),
+        })
+    }
+
+    /// Whether the server has sent nothing and not closed: what an idle connection must look like.
+    fn is_quiet(&mut self) -> bool {
+        if on_socket!(self, stream => stream.set_nonblocking(true)).is_err() {
+            return false;
+        }
+        let quiet = matches!(self.read(&mut [0]), Err(error) if error.kind() == ErrorKind::WouldBlock);
+        on_socket!(self, stream => stream.set_nonblocking(false)).is_ok() && quiet
+    }
+}
+
+impl Read for Socket {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        on_socket!(self, stream => stream.read(buffer))
+    }
+}
+
+impl Write for Socket {
+    fn write(&mut self, buffer: &[u8]) -> std::io::Result<usize> {
+        on_socket!(self, stream => stream.write(buffer))
+    }
+
+    fn write_vectored(&mut self, buffers: &[IoSlice<'_>]) -> std::io::Result<usize> {
+        on_socket!(self, stream => stream.write_vectored(buffers))
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+/// What the server says, as far as it matters here.
+pub(crate) enum Message {
+    /// A part of a result of `COPY ... TO STDOUT`.
+    CopyData(Buffer),
+    /// A row of a result, as text.
+    Row(Vec<Option<String>>),
+    /// The names of a result's columns.
+    RowDescription(Vec<String>),
+    /// The server waits for the data of `COPY ... FROM STDIN`.
+    CopyIn,
+    /// The server begins with the data of `COPY ... TO STDOUT`.
+    CopyOut,
+    /// A statement is done; its tag, such as `INSERT 0 3`.
+    Complete(String),
+    /// A statement failed; the server's words with its code.
+    Failed(ServerError),
+    /// The server waits for the next statement.
+    Ready,
+    /// Nothing to act upon.
+    Other,
+}
+
+/// What a session is in between two statements.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Status {
+    Idle,
+    /// Also in one that failed and waits for its end.
+    InTransaction,
+}
+
+/// Why the server refused a statement.
+#[derive(Debug, Clone)]
+pub(crate) struct ServerError {
+    /// The SQLSTATE.
+    pub(crate) code: String,
+    text: String,
+}
+
+impl From<ServerError> for Error {
+    fn from(error: ServerError) -> Self {
+        engine_error(format!("{} ({})", error.text, error.code))
+    }
+}
+
+/// A session with the server.
+#[derive(Debug)]
+pub(crate) struct Connection {
+    socket: Socket,
+    /// Bytes that were read; those before `position` are used.
+    read: Vec<u8>,
+    position: usize,
+    /// Bytes to be written.
+    unsent: Vec<u8>,
+    /// Where the session stands; `None` while a statement runs, and for ever once the two sides disagree.
+    status: Option<Status>,
+    canceller: Arc<Canceller>,
+    version: String,
+}
+
+/// What a session needs to know about who opens it.
+#[derive(Debug, Clone)]
+pub(crate) struct Login {
+    pub(crate) user: String,
+    pub(crate) password: Option<String>,
+}
+
+impl Connection {
+    /// Opens a session, in a database if one is named.
+    pub(crate) fn open(address: &Address, login: &Login, database: Option<&str>) -> Result<Self> {
+        let socket = Socket::connect(address).map_err(|error| unreachable_server(address, &error))?;
+        let lost = |error: std::io::Error| lost(&error);
+        if let Some(bytes) = crate::setting::<libc::c_int>("BOUNDARY_BENCH_SOCKET_BUFFER")? {
+            socket.set_buffer_bytes(bytes).map_err(lost)?;
+        }
+        socket.set_read_timeout(Some(CONNECT_TIMEOUT)).map_err(lost)?;
+        let mut handshake = RawConnection::new(socket.try_clone().map_err(lost)?);
+        let mut parameters = vec![("user", login.user.as_str())];
+        parameters.extend(database.map(|database| ("database", database)));
+        handshake
+            .startup(&parameters, login.password.as_deref())
+            .map_err(|error| engine_error(format!("can't connect: {error}")))?;
+        socket.set_read_timeout(None).map_err(lost)?;
+        Ok(Self {
+            canceller: Arc::new(Canceller {
+                address: address.clone(),
+                process_id: handshake.process_id(),
+                secret_key: handshake.secret_key(),
+                requests: Mutex::default(),
+            }),
+            version: handshake.parameter_status("hyper_version").unwrap_or("unknown").to_owned(),
+            socket,
+            read: Vec::new(),
+            position: 0,
+            unsent: Vec::new(),
+            status: Some(Status::Idle),
+        })
+    }
+
+    /// The version of the server.
+    pub(crate) fn version(&self) -> &str {
+        &self.version
+    }
+
+    /// What cancels this session's statements.
+    pub(crate) fn canceller(&self) -> Arc<Canceller> {
+        Arc::clone(&self.canceller)
+    }
+
+    /// Whether the next statement may be sent, and what that would be part of.
+    pub(crate) fn status(&self) -> Option<Status> {
+        self.status
+    }
+
+    /// Whether an idle session can be used again: the server may have ended it.
+    pub(crate) fn is_reusable(&mut self) -> bool {
+        self.status == Some(Status::Idle)
+            && self.position == self.read.len()
+            && self.unsent.is_empty()
+            && self.socket.is_quiet()
+    }
+
+    /// Sends one statement.
+    pub(crate) fn send_query(&mut self, sql: &str) -> Result<()> {
+        if self.status.is_none() {
+            return Err(engine_error("the connection is lost"));
+        }
+        if sql.contains('\0') {
+            return Err(Error::InvalidArgument("SQL text can't hold a NUL character".to_owned()));
+        }
+        self.status = None;
+        self.begin_message(b'Q', sql.len() + 1)?;
+        self.unsent.extend_from_slice(sql.as_bytes());
+        self.unsent.push(0);
+        self.flush()
+    }
+
+    /// Runs one statement to its end; what `each` is given are its messages.
+    pub(crate) fn run(&mut self, sql: &str, mut each: impl FnMut(&Message)) -> Answer<()> {
+        self.send_query(sql)?;
+        let mut refusal = None;
+        loop {
+            match self.receive()? {
+                Message::Failed(error) => refusal = Some(error),
+                Message::Ready => return refusal.map_or(Ok(()), |error| Err(Failure::Refused(error))),
+                Message::CopyIn => self.end_copy("no data comes with this statement")?,
+                message => each(&message),
+            }
+        }
+    }
+
+    /// Runs one statement and returns its tag, "" if there is none.
+    pub(crate) fn command(&mut self, sql: &str) -> Answer<String> {
+        let mut tag = String::new();
+        self.run(sql, |message| {
+            if let Message::Complete(text) = message {
+                tag.clone_from(text);
+            }
+        })?;
+        Ok(tag)
+    }
+
+    /// Runs one query and returns its rows, as text.
+    pub(crate) fn rows(&mut self, sql: &str) -> Answer<Vec<Vec<Option<String>>>> {
+        let mut rows = Vec::new();
+        self.run(sql, |message| {
+            if let Message::Row(row) = message {
+                rows.push(row.clone());
+            }
+        })?;
+        Ok(rows)
+    }
+
+    /// Begins a `COPY ... FROM STDIN`; [`CopyWriter`] writes its data.
+    pub(crate) fn begin_copy(&mut self, sql: &str) -> Answer<()> {
+        self.send_query(sql)?;
+        let mut refusal = None;
+        loop {
+            match self.receive()? {
+                Message::CopyIn => return Ok(()),
+                Message::Failed(error) => refusal = Some(error),
+                Message::Ready => {
+                    return Err(match refusal {
+                        Some(error) => Failure::Refused(error),
+                        None => Failure::Lost(engine_error("the server wants no data")),
+                    });
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Ends a `COPY ... FROM STDIN` and returns the rows that the server took.
+    pub(crate) fn finish_copy(&mut self) -> Answer<u64> {
+        self.begin_message(b'c', 0)?;
+        self.flush()?;
+        let (mut refusal, mut rows) = (None, 0);
+        loop {
+            match self.receive()? {
+                Message::Failed(error) => refusal = Some(error),
+                Message::Complete(tag) => rows = rows_of(&tag),
+                Message::Ready => return refusal.map_or(Ok(rows), |error| Err(Failure::Refused(error))),
+                _ => {}
+            }
+        }
+    }
+
+    /// Gives a `COPY ... FROM STDIN` up. A socket that is closed without this leaves the table locked.
+    pub(crate) fn end_copy(&mut self, why: &str) -> Result<()> {
+        self.begin_message(b'f', why.len() + 1)?;
+        self.unsent.extend_from_slice(why.as_bytes());
+        self.unsent.push(0);
+        self.flush()
+    }
+
+    /// Reads what is left of a statement that is not wanted any more, for a short time.
+    pub(crate) fn settle(&mut self) {
+        if self.socket.set_read_timeout(Some(SETTLE_TIMEOUT)).is_err() {
+            return;
+        }
+        while self.status.is_none() && self.receive().is_ok() {}
+        if self.socket.set_read_timeout(None).is_err() {
+            self.status = None;
+        }
+    }
+
+    /// The next message; an error means that the session is lost.
+    pub(crate) fn receive(&mut self) -> Result<Message> {
+        let received = self.receive_frame();
+        if received.is_err() {
+            self.status = None;
+        }
+        received
+    }
+
+    fn receive_frame(&mut self) -> Result<Message> {
+        self.fill(5)?;
+        let header = &self.read[self.position..self.position + 5];
+        let kind = header[0];
+        let length = u32::from_be_bytes([header[1], header[2], header[3], header[4]]) as usize;
+        let length = length.checked_sub(4).ok_or_else(|| engine_error("the server sent a malformed message"))?;
+        self.position += 5;
+        if kind == b'd' {
+            return self.receive_data(length).map(Message::CopyData);
+        }
+        self.fill(length)?;
+        let body = &self.read[self.position..self.position + length];
+        self.position += length;
+        let malformed = || engine_error("the server sent a malformed message");
+        Ok(match kind {
+            b'D' => Message::Row(row_of(body).ok_or_else(malformed)?),
+            b'T' => Message::RowDescription(names_of(body).ok_or_else(malformed)?),
+            b'G' => Message::CopyIn,
+            b'H' => Message::CopyOut,
+            b'C' => Message::Complete(text_of(body)),
+            b'E' => Message::Failed(error_of(body)),
+            b'Z' => {
+                self.status = Some(if body == b"I" { Status::Idle } else { Status::InTransaction });
+                Message::Ready
+            }
+            _ => Message::Other,
+        })
+    }
+
+    /// Reads the payload of one message into memory of its own, aligned for Arrow.
+    fn receive_data(&mut self, length: usize) -> Result<Buffer> {
+        let mut data = MutableBuffer::from_len_zeroed(length);
+        let here = (self.read.len() - self.position).min(length);
+        data[..here].copy_from_slice(&self.read[self.position..self.position + here]);
+        self.position += here;
+        self.socket.read_exact(&mut data[here..]).map_err(|error| lost(&error))?;
+        Ok(data.into())
+    }
+
+    /// Reads until `bytes` of them are there.
+    fn fill(&mut self, bytes: usize) -> Result<()> {
+        if self.read.len() - self.position >= bytes {
+            return Ok(());
+        }
+        self.read.drain(..self.position);
+        self.position = 0;
+        while self.read.len() < bytes {
+            let filled = self.read.len();
+            self.read.resize(filled + READ_BYTES.max(bytes - filled), 0);
+            let read = loop {
+                match self.socket.read(&mut self.read[filled..]) {
+                    Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                    read => break read,
+                }
+            };
+            self.read.truncate(filled + *read.as_ref().unwrap_or(&0));
+            if read.map_err(|error| lost(&error))? == 0 {
+                return Err(lost(&ErrorKind::UnexpectedEof.into()));
+            }
+        }
+        Ok(())
+    }
+
+    fn begin_message(&mut self, kind: u8, length: usize) -> Result<()> {
+        let length = u32::try_from(length + 4)
+            .map_err(|_| Error::InvalidArgument("SQL text of more than 4 GiB is too long".to_owned()))?;
+        self.unsent.push(kind);
+        self.unsent.extend_from_slice(&length.to_be_bytes());
+        Ok(())
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        let written = self.socket.write_all(&self.unsent);
+        self.unsent.clear();
+        written.map_err(|error| self.broken(&error))
+    }
+
+    /// The error for a socket that takes no bytes: what the server said before it closed, if it said anything.
+    fn broken(&mut self, error: &std::io::Error) -> Error {
+        let lost = lost(error);
+        if self.socket.set_read_timeout(Some(SETTLE_TIMEOUT)).is_ok() {
+            while let Ok(message) = self.receive() {
+                if let Message::Failed(error) = message {
+                    self.status = None;
+                    return error.into();
+                }
+            }
+        }
+        self.status = None;
+        lost
+    }
+
+    fn send_data(&mut self, data: &[u8]) -> Result<()> {
+        for part in data.chunks(MAX_PAYLOAD) {
+            self.begin_message(b'd', part.len())?;
+            // One call for both where the socket takes it all.
+            let header = std::mem::take(&mut self.unsent);
+            let written =
+                self.socket.write_vectored(&[IoSlice::new(&header), IoSlice::new(part)]).and_then(|written| {
+                    let head = written.min(header.len());
+                    self.socket.write_all(&header[head..])?;
+                    self.socket.write_all(&part[written - head..])
+                });
+            written.map_err(|error| self.broken(&error))?;
+            self.unsent = header;
+            self.unsent.clear();
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        // Terminate: it also frees what a COPY had locked. In the middle of a message it would be taken for data.
+        let _ = on_socket!(&self.socket, stream => stream.set_write_timeout(Some(SETTLE_TIMEOUT)));
+        self.unsent.clear();
+        let _ = self.begin_message(b'X', 0);
+        let _ = self.socket.write_all(&self.unsent);
+    }
+}
+
+/// How a statement ended.
+pub(crate) type Answer<T> = std::result::Result<T, Failure>;
+
+/// Why a statement did not end well.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// The server refused; the session goes on.
+    Refused(ServerError),
+    /// The session is lost, or the statement was never sent.
+    Lost(Error),
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Self::Lost(error)
+    }
+}
+
+impl From<Failure> for Error {
+    fn from(failure: Failure) -> Self {
+        match failure {
+            Failure::Refused(error) => error.into(),
+            Failure::Lost(error) => error,
+        }
+    }
+}
+
+impl Failure {
+    /// The SQLSTATE, where the server refused.
+    pub(crate) fn code(&self) -> Option<&str> {
+        match self {
+            Self::Refused(error) => Some(&error.code),
+            Self::Lost(_) => None,
+        }
+    }
+}
+
+/// Writes the data of a `COPY ... FROM STDIN`, in messages that the server takes.
+pub(crate) struct CopyWriter<'a> {
+    connection: &'a mut Connection,
+    gathered: Vec<u8>,
+    /// The error behind the one that [`Write`] can tell of.
+    failure: Option<Error>,
+}
+
+impl<'a> CopyWriter<'a> {
+    pub(crate) fn new(connection: &'a mut Connection) -> Self {
+        Self { connection, gathered: Vec::with_capacity(GATHER_BYTES), failure: None }
+    }
+
+    /// Sends what is left, and tells of the error that [`Write`] met.
+    pub(crate) fn finish(mut self) -> Result<()> {
+        let flushed = self.flush();
+        match self.failure.take() {
+            Some(error) => Err(error),
+            None => flushed.map_err(|error| lost(&error)),
+        }
+    }
+
+    fn send(&mut self, data: Option<&[u8]>) -> std::io::Result<()> {
+        let sent = match data {
+            Some(data) => self.connection.send_data(data),
+            None => self.connection.send_data(&self.gathered),
+        };
+        sent.map_err(|error| {
+            self.failure.get_or_insert(error);
+            ErrorKind::BrokenPipe.into()
+        })
+    }
+}
+
+impl Write for CopyWriter<'_> {
+    fn write(&mut self, data: &[u8]) -> std::io::Result<usize> {
+        if self.gathered.len() + data.len() > GATHER_BYTES {
+            self.flush()?;
+        }
+        if data.len() >= GATHER_BYTES {
+            self.send(Some(data))?;
+        } else {
+            self.gathered.extend_from_slice(data);
+        }
+        Ok(data.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        if !self.gathered.is_empty() {
+            self.send(None)?;
+            self.gathered.clear();
+        }
+        Ok(())
+    }
+}
+
+/// Cancels the statements of one session, over sockets of its own.
+#[derive(Debug)]
+pub(crate) struct Canceller {
+    address: Address,
+    process_id: i32,
+    secret_key: i32,
+    /// Requests of which the server has not said yet that it has them.
+    requests: Mutex<Vec<Socket>>,
+}
+
+impl Canceller {
+    /// Asks for the end of what runs. It does not wait for it.
+    pub(crate) fn cancel(&self) {
+        let mut request = [0; 16];
+        let words = [16, 80_877_102, self.process_id, self.secret_key];
+        for (bytes, word) in request.chunks_exact_mut(4).zip(words) {
+            bytes.copy_from_slice(&word.to_be_bytes());
+        }
+        // A server that can't be reached runs nothing to be cancelled.
+        if let Ok(mut socket) = Socket::connect(&self.address)
+            && socket.write_all(&request).is_ok()
+        {
+            self.requests.lock().unwrap_or_else(PoisonError::into_inner).push(socket);
+        }
+    }
+
+    /// Waits until no request is under way that could hit the next statement; `false` if that is not sure.
+    pub(crate) fn settle(&self) -> bool {
+        let requests = std::mem::take(&mut *self.requests.lock().unwrap_or_else(PoisonError::into_inner));
+        requests.into_iter().all(|mut socket| {
+            // The server closes the socket once it has acted on it.
+            socket.set_read_timeout(Some(SETTLE_TIMEOUT)).is_ok() && matches!(socket.read(&mut [0]), Ok(0))
+        })
+    }
+}
+
+fn unreachable_server(address: &Address, error: &std::io::Error) -> Error {
+    let place = match address {
+        Address::Tcp(host, port) => format!("{host}:{port}"),
+        Address::Unix(path) => path.display().to_string(),
+    };
+    engine_error(format!("can't connect to {place}: {error}"))
+}
+
+fn lost(error: &std::io::Error) -> Error {
+    engine_error(match error.kind() {
+        ErrorKind::UnexpectedEof | ErrorKind::ConnectionReset | ErrorKind::BrokenPipe => {
+            "the connection is lost: the server has closed it or is gone".to_owned()
+        }
+        ErrorKind::WouldBlock | ErrorKind::TimedOut => "the connection is lost: the server does not answer".to_owned(),
+        _ => format!("the connection is lost: {error}"),
+    })
+}
+
+/// The number at the end of a tag, such as `INSERT 0 3`.
+pub(crate) fn rows_of(tag: &str) -> u64 {
+    tag.rsplit(' ').next().and_then(|number| number.parse().ok()).unwrap_or(0)
+}
+
+/// The text before a terminating zero.
+fn text_of(bytes: &[u8]) -> String {
+    let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
+    String::from_utf8_lossy(&bytes[..end]).into_owned()
+}
+
+fn error_of(body: &[u8]) -> ServerError {
+    let field = |kind: u8| {
+        let field = body.split(|byte| *byte == 0).find(|field| field.first() == Some(&kind))?;
+        Some(String::from_utf8_lossy(&field[1..]).into_owned())
+    };
+    let mut text = field(b'M').unwrap_or_else(|| "an error without words".to_owned());
+    for (kind, name) in [(b'D', "detail"), (b'H', "hint")] {
+        if let Some(more) = field(kind).filter(|more| !more.is_empty()) {
+            text = format!("{text}; {name}: {more}");
+        }
+    }
+    ServerError { code: field(b'C').unwrap_or_default(), text }
+}
+
+fn row_of(body: &[u8]) -> Option<Vec<Option<String>>> {
+    let (count, mut rest) = body.split_at_checked(2)?;
+    let count = u16::from_be_bytes(count.try_into().ok()?);
+    let mut row = Vec::with_capacity(count.into());
+    for _ in 0..count {
+        let (length, after) = rest.split_at_checked(4)?;
+        let length = i32::from_be_bytes(length.try_into().ok()?);
+        rest = after;
+        row.push(match usize::try_from(length) {
+            Ok(length) => {
+                let (value, after) = rest.split_at_checked(length)?;
+                rest = after;
+                Some(String::from_utf8_lossy(value).into_owned())
+            }
+            // -1 is NULL.
+            Err(_) => None,
+        });
+    }
+    Some(row)
+}
+
+fn names_of(body: &[u8]) -> Option<Vec<String>> {
+    let (count, mut rest) = body.split_at_checked(2)?;
+    let count = u16::from_be_bytes(count.try_into().ok()?);
+    let mut names = Vec::with_capacity(count.into());
+    for _ in 0..count {
+        let end = rest.iter().position(|byte| *byte == 0)?;
+        names.push(String::from_utf8_lossy(&rest[..end]).into_owned());
+        // Table, column, type, size, modifier and format follow.
+        rest = rest.get(end + 1 + 18..)?;
+    }
+    Some(names)
+}

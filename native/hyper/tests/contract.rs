@@ -1,0 +1,6 @@
+//! What every engine must do, on hyperd, over every transport.
+
+use boundary_bench_core::engine_contract;
+
+engine_contract!(tcp, boundary_bench_hyper::open("hyper:").unwrap());
+engine_contract!(ipc, boundary_bench_hyper::open("hyper:?transport=ipc").unwrap());
