@@ -1,5 +1,6 @@
 //! The engine itself: which server, which session, which statement.
 
+use std::any::Any;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -8,6 +9,7 @@ use boundary_bench_core::table::TableDefinition;
 use boundary_bench_core::{Error, Result};
 
 use crate::copy_in::CopyIn;
+use crate::direct::Endpoint;
 use crate::pool::{Lease, Pool};
 use crate::server::Server;
 use crate::sql::Statement;
@@ -31,6 +33,8 @@ const NO_SUCH_TABLE: &str = "42P01";
 #[derive(Debug)]
 pub struct HyperEngine {
     pool: Arc<Pool>,
+    /// Where its client library would connect.
+    endpoint: Endpoint,
 }
 
 impl HyperEngine {
@@ -42,15 +46,17 @@ impl HyperEngine {
         if uri.transport.is_grpc() {
             return Err(Error::Unsupported("queries over gRPC come with a later version".to_owned()));
         }
-        let pool = match uri.place {
+        let pool = match &uri.place {
             Place::Fresh => own(uri.transport, None)?,
-            Place::File(path) => own(uri.transport, Some(absolute(&path)?))?,
+            Place::File(path) => own(uri.transport, Some(absolute(path)?))?,
             Place::Server { host, port, user, password, database } => {
-                let login = Login { user: user.unwrap_or_else(|| DEFAULT_USER.to_owned()), password };
-                Pool::attached(Address::Tcp(host, port), login, database)?
+                let user = user.clone().unwrap_or_else(|| DEFAULT_USER.to_owned());
+                let login = Login { user, password: password.clone() };
+                Pool::attached(Address::Tcp(host.clone(), *port), login, database.clone())?
             }
         };
-        Ok(Self { pool: Arc::new(pool) })
+        let endpoint = Endpoint::new(&uri, pool.server(), pool.database());
+        Ok(Self { pool: Arc::new(pool), endpoint })
     }
 
     /// The path of the database on its server.
@@ -113,6 +119,10 @@ impl Engine for HyperEngine {
 
     fn version(&self) -> String {
         self.pool.version().to_owned()
+    }
+
+    fn client_endpoint(&self) -> Option<&dyn Any> {
+        Some(&self.endpoint)
     }
 
     fn capabilities(&self) -> Capabilities {

@@ -31,6 +31,13 @@ const TRANSPORTS: [(&str, Transport); 5] = [
 ];
 
 impl Transport {
+    /// Its name in URIs, the matrix and the results.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        // Every transport is in the list; the first is the default.
+        TRANSPORTS.iter().find(|(_, transport)| *transport == self).map_or(TRANSPORTS[0].0, |(name, _)| name)
+    }
+
     /// Whether queries go over gRPC; all else then goes over TCP, since gRPC is for queries alone.
     #[must_use]
     pub fn is_grpc(self) -> bool {

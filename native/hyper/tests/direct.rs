@@ -13,8 +13,8 @@ use boundary_bench_core::measurements::{
     Measurement, RowRange, expected_aggregation, expected_all, expected_filtered, table,
 };
 use boundary_bench_hyper::direct::{
-    Endpoint, RowShape, RowsSender, TransferMode, close_async, insert_ipc, insert_rows, read_arrow, read_columns,
-    read_rows, read_rows_async,
+    Endpoint, RowShape, Session, TransferMode, close_async, insert_chunks, insert_chunks_of_threads, insert_ipc,
+    insert_rows, read_arrow, read_columns, read_rows, read_rows_async,
 };
 use hyperdb_api::{Connection, CreateMode, HyperProcess, ListenMode, Parameters, TransportMode};
 
@@ -166,16 +166,14 @@ fn every_insert_stores_all_rows_over_tcp_and_ipc() {
 
         server.empty(CreateMode::DoNotCreate);
         let session = server.direct().connect().unwrap();
-        let sender = RowsSender::begin(&session, "measurements").unwrap();
-        let halves = [RowRange::new(0, 75_000), RowRange::new(75_000, ROWS - 75_000)].map(Result::unwrap);
-        std::thread::scope(|scope| {
-            for half in halves {
-                scope.spawn(|| sender.send(pieces(half)).unwrap());
-            }
-        });
-        assert_eq!(sender.finish().unwrap(), ROWS);
-        drop(session);
+        assert_eq!(insert_chunks(&session, "measurements", pieces(all())).unwrap(), ROWS);
         assert_same(&server.contents(), &expected, "ChunkSender");
+
+        server.empty(CreateMode::DoNotCreate);
+        let parts = [(0, 75_000), (75_000, 0), (75_000, ROWS - 75_000)];
+        let parts = parts.map(|(start, rows)| RowRange::new(start, rows).unwrap().iter()).into();
+        assert_eq!(insert_chunks_of_threads(&session, "measurements", parts).unwrap(), ROWS);
+        assert_same(&server.contents(), &expected, "ChunkSender of threads");
 
         server.empty(CreateMode::DoNotCreate);
         assert_eq!(on_runtime(insert_stream(&server.direct(), &stream(all()))).unwrap(), ROWS);
@@ -240,25 +238,37 @@ fn several_ipc_streams_in_one_insert_lose_rows_without_a_word() {
     assert_eq!(server.contents().rows, 1000);
 }
 
+type NextPiece<'a> = &'a mut dyn FnMut(&mut Vec<Measurement>) -> bool;
+
+fn with_inserter(session: &Session, next_piece: NextPiece) -> Result<u64> {
+    insert_rows(session, "measurements", next_piece)
+}
+
+fn with_chunks(session: &Session, next_piece: NextPiece) -> Result<u64> {
+    insert_chunks(session, "measurements", next_piece)
+}
+
 #[test]
 fn an_insert_that_ends_early_leaves_neither_rows_nor_a_locked_table() {
     for transport in [TransportMode::Tcp, TransportMode::Ipc] {
         let server = Server::start(transport);
-        // A thread of the caller fails while the COPY is open.
+        let fails =
+            |index: u64| if index < ROWS - 1 { Measurement::at(index.try_into().unwrap()) } else { panic!("no row") };
         let session = server.direct().connect().unwrap();
-        let sender = RowsSender::begin(&session, "measurements").unwrap();
-        sender.send(pieces(all())).unwrap();
-        drop(sender);
+        let parts = vec![(0..1000).map(fails), (1000..ROWS).map(fails)];
+        let error = insert_chunks_of_threads(&session, "measurements", parts).unwrap_err();
+        assert_eq!(error.code(), "BB_INTERNAL");
         drop(session);
         assert_eq!(server.contents().rows, 0);
 
-        let panicked = std::panic::catch_unwind(|| {
+        for insert in [with_inserter, with_chunks] {
             let session = server.direct().connect().unwrap();
             let mut pieces = pieces(all());
-            insert_rows(&session, "measurements", |rows| pieces(rows) || panic!("no input")).map(drop)
-        });
-        assert!(panicked.is_err());
-        assert_eq!(server.contents().rows, 0);
+            let error = insert(&session, &mut |rows| pieces(rows) || panic!("no input")).unwrap_err();
+            assert_eq!(error.code(), "BB_INTERNAL");
+            drop(session);
+            assert_eq!(server.contents().rows, 0);
+        }
 
         let mut damaged = stream(all());
         damaged[1].fill(0xff);

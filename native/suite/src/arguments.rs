@@ -9,7 +9,7 @@ Runs the workloads of Boundary Bench in pure Rust and prints one JSON line a sam
 
 Usage: boundary-bench-native [options]
 
-  --engine URI       memory:, embedded: or embedded:/path/to/file.duckdb (default embedded:)
+  --engine URI       memory:, embedded:, embedded:/path/to/file.duckdb, or hyper: with ?transport= (default embedded:)
   --rows N           rows of all workers together (default 1000000)
   --workers N        threads or tasks, each with a table of its own (default 1)
   --samples N        samples a cell (default 5)

@@ -38,31 +38,45 @@ struct Part {
 }
 
 /// What one worker reports: the time its input took to encode, if it did.
-type Encoded = Option<Duration>;
+pub(crate) type Encoded = Option<Duration>;
 
 pub(crate) fn run(engine: &Arc<dyn Engine>, spec: &CellSpec) -> Result<CellSample> {
-    let names = table_names(&spec.table, spec.workers);
-    let parts = names.iter().zip(worker_ranges(0, spec.rows, spec.workers)?).map(|(name, range)| {
-        let table = measurements::table(name);
-        engine.create_table(&table, CreateMode::Replace)?;
-        Ok(Part { engine: Arc::clone(engine), lane: spec.lane, table, range })
-    });
-    let parts = parts.collect::<Result<Vec<_>>>()?;
-    let sampled = insert_and_read_back(&**engine, spec.flavor, parts, &names);
-    let dropped = unload(engine, &spec.table, spec.workers);
-    let sample = sampled?;
-    dropped.map(|()| sample)
+    let ranges = worker_ranges(0, spec.rows, spec.workers)?;
+    into_new_tables(engine, &spec.table, spec.workers, |names| {
+        let parts = names.iter().zip(ranges).map(|(name, range)| Part {
+            engine: Arc::clone(engine),
+            lane: spec.lane,
+            table: measurements::table(name),
+            range,
+        });
+        let parts = parts.collect();
+        match spec.flavor {
+            Flavor::Sync => on_threads(parts, insert),
+            Flavor::Async => as_tasks(parts, insert_async),
+        }
+    })
 }
 
-fn insert_and_read_back(engine: &dyn Engine, flavor: Flavor, parts: Vec<Part>, names: &[String]) -> Result<CellSample> {
-    let workers = match flavor {
-        Flavor::Sync => on_threads(parts, insert)?,
-        Flavor::Async => as_tasks(parts, insert_async)?,
-    };
-    let encoded = workers.iter().map(|worker| worker.value).sum::<Option<Duration>>();
-    let mut sample = CellSample::new(seconds(&workers), cpu(&workers), contents(engine, names)?);
-    sample.encode_seconds = encoded.map(|time| time.as_secs_f64());
-    Ok(sample)
+/// Makes the tables of an insert, lets `fill` fill them, reads back what they hold, and drops them.
+pub(crate) fn into_new_tables(
+    engine: &Arc<dyn Engine>,
+    table: &str,
+    tables: u32,
+    fill: impl FnOnce(&[String]) -> Result<Vec<Finished<Encoded>>>,
+) -> Result<CellSample> {
+    let names = table_names(table, tables);
+    for name in &names {
+        engine.create_table(&measurements::table(name), CreateMode::Replace)?;
+    }
+    let sampled = fill(&names).and_then(|workers| {
+        let encoded = workers.iter().map(|worker| worker.value).sum::<Option<Duration>>();
+        let mut sample = CellSample::new(seconds(&workers), cpu(&workers), contents(&**engine, &names)?);
+        sample.encode_seconds = encoded.map(|time| time.as_secs_f64());
+        Ok(sample)
+    });
+    let dropped = unload(engine, table, tables);
+    let sample = sampled?;
+    dropped.map(|()| sample)
 }
 
 fn insert(part: Part, mut clock: Clock) -> Result<Finished<Encoded>> {

@@ -6,6 +6,7 @@
 //!
 //! The suite knows engines only by their trait, and JavaScript not at all.
 
+mod direct;
 mod expected;
 mod insert;
 mod matrix;
@@ -21,9 +22,9 @@ use boundary_bench_core::Result;
 use boundary_bench_core::engine::Engine;
 
 pub use expected::expected;
-pub use matrix::{Family, LaneEntry, WorkerCount, WorkloadEntry, matrix};
+pub use matrix::{EngineEntry, Family, LaneEntry, WorkerCount, WorkloadEntry, matrix};
 pub use sample::CellSample;
-pub use spec::{CellSpec, Flavor, Lane, Workload};
+pub use spec::{CellSpec, Flavor, Lane, Target, Workload};
 pub use tables::{load, table_names, unload, worker_ranges};
 
 /// Opens the engine that `uri` names: those of [`boundary_bench_core::engine::open`], and `hyper:`
@@ -33,6 +34,17 @@ pub use tables::{load, table_names, unload, worker_ranges};
 /// As those two.
 pub fn open(uri: &str) -> Result<Arc<dyn Engine>> {
     if uri.starts_with("hyper:") { boundary_bench_hyper::open(uri) } else { boundary_bench_core::engine::open(uri) }
+}
+
+/// The transport of the engine that `uri` names, as the matrix writes it; `None` where there is nothing to choose.
+///
+/// # Errors
+/// [`boundary_bench_core::Error::InvalidArgument`].
+pub fn transport(uri: &str) -> Result<Option<&'static str>> {
+    if !uri.starts_with("hyper:") {
+        return Ok(None);
+    }
+    Ok(Some(uri.parse::<boundary_bench_hyper::Uri>()?.transport.name()))
 }
 
 /// Executes a cell once.
@@ -46,6 +58,10 @@ pub fn open(uri: &str) -> Result<Arc<dyn Engine>> {
 /// returns.
 pub fn run_cell(engine: &Arc<dyn Engine>, spec: &CellSpec) -> Result<CellSample> {
     spec.validate()?;
+    match spec.target {
+        Some(Target::HyperdbApi) => return direct::run(engine, spec),
+        None => {}
+    }
     match spec.workload {
         Workload::InsertBulk => insert::run(engine, spec),
         Workload::QueryFullScan | Workload::QueryFiltered | Workload::QueryAggregation => query::run(engine, spec),

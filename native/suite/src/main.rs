@@ -11,7 +11,9 @@ use boundary_bench_core::checksum::FLOAT_TOLERANCE;
 use boundary_bench_core::engine::Engine;
 use boundary_bench_core::resources::{peak_rss, reset_peak_rss};
 use boundary_bench_core::{Error, Result};
-use boundary_bench_suite::{CellSample, CellSpec, Workload, expected, load, matrix, open, run_cell, unload};
+use boundary_bench_suite::{
+    CellSample, CellSpec, LaneEntry, Workload, expected, load, matrix, open, run_cell, transport, unload,
+};
 use serde::Serialize;
 
 /// One line of the output.
@@ -99,7 +101,9 @@ fn run_samples(engine: &Arc<dyn Engine>, spec: &CellSpec, variant: &str, argumen
 fn cells(arguments: &Arguments, engine: &Arc<dyn Engine>) -> Result<Vec<(CellSpec, &'static str)>> {
     let family = matrix()?;
     let mut cells = Vec::new();
-    for entry in family.lanes.iter().filter(|entry| entry.engines.iter().any(|name| name == engine.name())) {
+    let transport = transport(&arguments.engine)?;
+    let runs = |entry: &&LaneEntry| entry.runs_on(engine.name(), transport) && entry.runs_with(arguments.workers);
+    for entry in family.lanes.iter().filter(runs) {
         for workload in &entry.workloads {
             // Without SQL, an engine can only scan whole tables.
             let needs_sql = matches!(workload, Workload::QueryFiltered | Workload::QueryAggregation);
@@ -115,6 +119,7 @@ fn cells(arguments: &Arguments, engine: &Arc<dyn Engine>) -> Result<Vec<(CellSpe
                         workers: arguments.workers,
                         rows: arguments.rows,
                         table: family.table.clone(),
+                        target: entry.target,
                     };
                     spec.validate()?;
                     cells.push((spec, entry.variant.as_str()));

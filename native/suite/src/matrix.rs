@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use boundary_bench_core::{Error, Result};
 use serde::Deserialize;
 
-use crate::spec::{Flavor, Lane, Workload};
+use crate::spec::{Flavor, Lane, Target, Workload};
 
 #[derive(Deserialize)]
 struct Matrix {
@@ -37,11 +37,22 @@ pub struct Family {
     pub input_rows: u32,
     /// The relative tolerance of floating sums.
     pub float_tolerance: f64,
+    /// The addon's engines by name.
+    pub engines: BTreeMap<String, EngineEntry>,
     /// The workloads by name.
     pub workloads: BTreeMap<String, WorkloadEntry>,
     /// The lanes of all sides.
     #[serde(deserialize_with = "rust_lanes")]
     pub lanes: Vec<LaneEntry>,
+}
+
+/// An engine of the matrix.
+#[derive(Debug, Deserialize)]
+pub struct EngineEntry {
+    /// See [`boundary_bench_core::engine::Capabilities::sql`].
+    pub sql: bool,
+    /// The ways to talk to its server; absent where there is nothing to choose.
+    pub transports: Option<Vec<String>>,
 }
 
 /// A workload of the matrix.
@@ -67,10 +78,30 @@ pub struct LaneEntry {
     pub workloads: Vec<Workload>,
     /// The engines it applies to, by name.
     pub engines: Vec<String>,
+    /// Its transports, on engines that have some; absent: all of the engine's.
+    pub transports: Option<Vec<String>>,
     /// How it is written.
     pub flavors: Vec<Flavor>,
     /// With how many workers it runs.
     pub workers: Vec<WorkerCount>,
+    /// The client library that it uses in place of the engine.
+    pub target: Option<Target>,
+}
+
+impl LaneEntry {
+    /// Whether the lane runs with so many workers.
+    #[must_use]
+    pub fn runs_with(&self, workers: u32) -> bool {
+        self.workers.contains(if workers == 1 { &WorkerCount::One } else { &WorkerCount::Many })
+    }
+
+    /// Whether the lane runs on an engine, over a transport where the engine has some.
+    #[must_use]
+    pub fn runs_on(&self, engine: &str, transport: Option<&str>) -> bool {
+        let over =
+            |transport: &str| self.transports.as_ref().is_none_or(|names| names.iter().any(|name| name == transport));
+        self.engines.iter().any(|name| name == engine) && transport.is_none_or(over)
+    }
 }
 
 /// With how many workers a cell runs.
@@ -102,10 +133,12 @@ impl Family {
         Ok(sql.replace("{table}", &quoted(table)))
     }
 
-    /// The lane of this side for a workload, if the matrix has it.
-    #[must_use]
-    pub fn lane(&self, workload: Workload, lane: Lane) -> Option<&LaneEntry> {
-        self.lanes.iter().find(|entry| entry.lane == lane && entry.workloads.contains(&workload))
+    /// The lanes of this side of that name for a workload: those of the engines, or those of a client library.
+    pub fn lanes_of(&self, workload: Workload, lane: Lane, target: Option<Target>) -> impl Iterator<Item = &LaneEntry> {
+        let fits = move |entry: &&LaneEntry| {
+            entry.lane == lane && entry.target == target && entry.workloads.contains(&workload)
+        };
+        self.lanes.iter().filter(fits)
     }
 }
 
@@ -150,6 +183,23 @@ mod tests {
             let names = &family.workloads[workload.name()].columns;
             assert!(names.iter().eq(columns.iter().map(|column| &column.name)), "{}", workload.name());
         }
+    }
+
+    #[test]
+    fn lanes_name_engines_and_transports_that_there_are() {
+        let family = matrix().unwrap();
+        for entry in &family.lanes {
+            for engine in &entry.engines {
+                assert!(family.engines.contains_key(engine), "{entry:?}");
+            }
+            for transport in entry.transports.iter().flatten() {
+                let known = family.engines.values().filter_map(|engine| engine.transports.as_ref()).flatten();
+                assert!(known.into_iter().any(|name| name == transport), "{entry:?}");
+            }
+        }
+        let insert = family.lanes_of(Workload::InsertBulk, Lane::Row, None).next().unwrap();
+        assert!(insert.runs_on("memory", None) && insert.runs_on("hyper", Some("ipc")));
+        assert!(!insert.runs_on("hyper", Some("grpc-sync")));
     }
 
     #[test]

@@ -45,6 +45,11 @@ pub(crate) fn run(engine: &Arc<dyn Engine>, spec: &CellSpec) -> Result<CellSampl
         Flavor::Sync => on_threads(parts, |part, clock| read(&part, clock))?,
         Flavor::Async => as_tasks(parts, read_async)?,
     };
+    sample(workers)
+}
+
+/// The sample of what all workers read.
+pub(crate) fn sample(workers: Vec<Finished<Read>>) -> Result<CellSample> {
     let (seconds, cpu) = (seconds(&workers), cpu(&workers));
     let decoded = workers.iter().map(|worker| worker.value.decoded).sum::<Option<Duration>>();
     let checksum = merge(workers.into_iter().map(|worker| worker.value.checksum))?;
@@ -54,7 +59,7 @@ pub(crate) fn run(engine: &Arc<dyn Engine>, spec: &CellSpec) -> Result<CellSampl
 }
 
 /// What one worker reports.
-struct Read {
+pub(crate) struct Read {
     checksum: Checksum,
     /// The time its bytes took to decode, if they did.
     decoded: Option<Duration>,
@@ -70,7 +75,7 @@ fn read(part: &Part, clock: Clock) -> Result<Finished<Read>> {
     let mut stream = part.engine.query(&part.sql, &QueryOptions::default())?;
     if part.lane == Lane::ArrowIpc {
         let bytes = write_stream(&mut *stream)?;
-        return read_ipc(bytes, clock);
+        return read_ipc(Buffer::from_vec(bytes), clock);
     }
     let mut consumer = Consumer::new(part.lane, part.workload, &stream.schema())?;
     while let Some(batch) = stream.next_batch()? {
@@ -86,7 +91,7 @@ async fn read_async(part: Part, clock: Clock) -> Result<Finished<Read>> {
         let write = move || write_stream(&mut *part.engine.query(&part.sql, &QueryOptions::default())?);
         let written = tokio::task::spawn_blocking(write).await;
         let bytes = written.map_err(|error| Error::Internal(error.to_string()))??;
-        return read_ipc(bytes, clock);
+        return read_ipc(Buffer::from_vec(bytes), clock);
     }
     let reader = QueryReader::start(part.engine, part.sql, QueryOptions::default(), Ok).await?;
     let mut consumer = Consumer::new(part.lane, part.workload, &arrow_schema_of(reader.columns()))?;
@@ -98,7 +103,7 @@ async fn read_async(part: Part, clock: Clock) -> Result<Finished<Read>> {
 }
 
 /// Decodes IPC bytes, timed apart, and adds up the columns of every batch.
-fn read_ipc(bytes: Vec<u8>, mut clock: Clock) -> Result<Finished<Read>> {
+pub(crate) fn read_ipc(bytes: Buffer, mut clock: Clock) -> Result<Finished<Read>> {
     clock.pause();
     let start = Instant::now();
     let (schema, batches) = decode_ipc(bytes)?;
@@ -110,10 +115,9 @@ fn read_ipc(bytes: Vec<u8>, mut clock: Clock) -> Result<Finished<Read>> {
 }
 
 /// The batches lie in the bytes: nothing is copied.
-fn decode_ipc(bytes: Vec<u8>) -> Result<(SchemaRef, Vec<RecordBatch>)> {
+fn decode_ipc(mut bytes: Buffer) -> Result<(SchemaRef, Vec<RecordBatch>)> {
     let invalid = |error: arrow_schema::ArrowError| Error::InvalidIpc(error.to_string());
     let mut decoder = StreamDecoder::new();
-    let mut bytes = Buffer::from_vec(bytes);
     let mut batches = Vec::new();
     while let Some(batch) = decoder.decode(&mut bytes).map_err(invalid)? {
         batches.push(batch);

@@ -4,7 +4,7 @@ use boundary_bench_core::measurements::RowRange;
 use boundary_bench_core::{Error, Result};
 use serde::{Deserialize, Serialize};
 
-use crate::matrix::{WorkerCount, matrix};
+use crate::matrix::matrix;
 
 /// More workers than this are taken for a mistake.
 const MAX_WORKERS: u32 = 1024;
@@ -67,6 +67,14 @@ pub enum Flavor {
     Async,
 }
 
+/// A client library that a lane uses in place of the engine, for what the engine is compared with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Target {
+    /// The crate of the server of the engine `hyper`.
+    HyperdbApi,
+}
+
 /// One cell to run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -83,6 +91,9 @@ pub struct CellSpec {
     pub rows: u64,
     /// The table; several workers add `_0`, `_1`, ... to its name ([`crate::table_names`]).
     pub table: String,
+    /// The client library; absent where the lane goes through the engine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub target: Option<Target>,
 }
 
 impl CellSpec {
@@ -92,11 +103,12 @@ impl CellSpec {
     /// [`Error::InvalidArgument`].
     pub fn validate(&self) -> Result<()> {
         let name = self.workload.name();
-        let Some(entry) = matrix()?.lane(self.workload, self.lane) else {
-            return Err(Error::InvalidArgument(format!("the rust side of {name} has no lane {:?}", self.lane)));
-        };
-        let count = if self.workers == 1 { WorkerCount::One } else { WorkerCount::Many };
-        if !entry.flavors.contains(&self.flavor) || !entry.workers.contains(&count) {
+        let mut entries = matrix()?.lanes_of(self.workload, self.lane, self.target).peekable();
+        if entries.peek().is_none() {
+            let with = self.target.map(|target| format!(" with {target:?}")).unwrap_or_default();
+            return Err(Error::InvalidArgument(format!("the rust side of {name} has no lane {:?}{with}", self.lane)));
+        }
+        if !entries.any(|entry| entry.flavors.contains(&self.flavor) && entry.runs_with(self.workers)) {
             return Err(Error::InvalidArgument(format!(
                 "the lane {:?} of {name} does not run {:?} with {} workers",
                 self.lane, self.flavor, self.workers
@@ -128,16 +140,22 @@ mod tests {
             workers: 1,
             rows: 10,
             table: "t".to_owned(),
+            target: None,
         }
     }
 
     #[test]
     fn cells_outside_the_matrix_are_refused() {
         assert!(spec().validate().is_ok());
+        let direct = CellSpec { lane: Lane::Stream, target: Some(Target::HyperdbApi), ..spec() };
+        assert!(direct.validate().is_ok());
+        assert!(CellSpec { flavor: Flavor::Async, workers: 2, ..direct }.validate().is_ok());
         for wrong in [
             CellSpec { lane: Lane::Stream, ..spec() },
             CellSpec { lane: Lane::Row, ..spec() },
             CellSpec { workload: Workload::InsertBulk, ..spec() },
+            CellSpec { target: Some(Target::HyperdbApi), ..spec() },
+            CellSpec { target: Some(Target::HyperdbApi), lane: Lane::Stream, workers: 2, ..spec() },
             CellSpec { workers: 0, ..spec() },
             CellSpec { workers: u32::MAX, ..spec() },
             CellSpec { rows: (1 << 31) + 1, ..spec() },
@@ -152,6 +170,10 @@ mod tests {
                     \"rows\":10,\"table\":\"t\"}";
         assert_eq!(serde_json::from_str::<CellSpec>(text).unwrap(), spec());
         assert_eq!(serde_json::to_string(&spec()).unwrap(), text);
+        let direct = CellSpec { target: Some(Target::HyperdbApi), ..spec() };
+        let text = text.replace('}', ",\"target\":\"hyperdb-api\"}");
+        assert_eq!(serde_json::from_str::<CellSpec>(&text).unwrap(), direct);
+        assert_eq!(serde_json::to_string(&direct).unwrap(), text);
         assert_eq!(serde_json::to_string(&Lane::ArrowIpc).unwrap(), "\"arrow-ipc\"");
     }
 }

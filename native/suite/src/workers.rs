@@ -128,11 +128,11 @@ where
 }
 
 /// The runtime of the async flavour, started once and kept warm.
-fn runtime() -> Result<&'static Runtime> {
+pub(crate) fn runtime() -> Result<&'static Runtime> {
     static RUNTIME: OnceLock<std::result::Result<Runtime, String>> = OnceLock::new();
     let start = || {
         let mut builder = tokio::runtime::Builder::new_multi_thread();
-        builder.thread_name("bb-native").build().map_err(|error| error.to_string())
+        builder.thread_name("bb-native").enable_all().build().map_err(|error| error.to_string())
     };
     RUNTIME.get_or_init(start).as_ref().map_err(|error| Error::Internal(format!("no async runtime: {error}")))
 }

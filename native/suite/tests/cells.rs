@@ -4,14 +4,17 @@ use std::sync::Arc;
 
 use boundary_bench_core::checksum::FLOAT_TOLERANCE;
 use boundary_bench_core::engine::Engine;
-use boundary_bench_suite::{CellSpec, Flavor, Lane, Workload, expected, load, matrix, open, run_cell};
+use boundary_bench_suite::{
+    CellSpec, Flavor, Lane, LaneEntry, Target, Workload, expected, load, matrix, open, run_cell, transport,
+};
 
 const ROWS: u64 = 10_007;
 
-/// Every cell of the rust side that names this engine.
-fn cells_of(engine: &str, workers: u32) -> Vec<CellSpec> {
+/// Every cell of the rust side that runs on this engine over this transport.
+fn cells_of(engine: &str, transport: Option<&str>, workers: u32) -> Vec<CellSpec> {
     let mut cells = Vec::new();
-    for entry in matrix().unwrap().lanes.iter().filter(|entry| entry.engines.iter().any(|name| name == engine)) {
+    let runs = |entry: &&LaneEntry| entry.runs_on(engine, transport) && entry.runs_with(workers);
+    for entry in matrix().unwrap().lanes.iter().filter(runs) {
         for workload in &entry.workloads {
             for flavor in &entry.flavors {
                 let table = if *workload == Workload::InsertBulk { "inserted" } else { "loaded" }.to_owned();
@@ -22,6 +25,7 @@ fn cells_of(engine: &str, workers: u32) -> Vec<CellSpec> {
                     workers,
                     rows: ROWS,
                     table,
+                    target: entry.target,
                 });
             }
         }
@@ -35,7 +39,7 @@ fn check_every_cell(uri: &str) {
     for workers in [1, 2] {
         load(&engine, "loaded", ROWS, workers).unwrap();
         let tables = engine.list_tables().unwrap();
-        for spec in cells_of(engine.name(), workers) {
+        for spec in cells_of(engine.name(), transport(uri).unwrap(), workers) {
             let needs_sql = matches!(spec.workload, Workload::QueryFiltered | Workload::QueryAggregation);
             let outcome = run_cell(&engine, &spec);
             if needs_sql && !engine.capabilities().sql {
@@ -69,6 +73,60 @@ fn every_cell_returns_its_checksum_on_embedded() {
 }
 
 #[test]
+fn every_cell_returns_its_checksum_on_hyper_over_tcp() {
+    check_every_cell("hyper:?transport=tcp");
+}
+
+#[test]
+fn every_cell_returns_its_checksum_on_hyper_over_ipc() {
+    check_every_cell("hyper:?transport=ipc");
+}
+
+#[test]
+fn every_cell_returns_its_checksum_on_hyper_over_grpc() {
+    for mode in ["sync", "adaptive", "async"] {
+        check_every_cell(&format!("hyper:?transport=grpc-{mode}"));
+    }
+}
+
+/// More rows than the client sends at once, and a worker without any.
+#[test]
+fn the_client_library_of_hyper_stores_every_row_of_every_piece() {
+    let engine = open("hyper:").unwrap();
+    for (lane, flavor, workers) in [
+        (Lane::Row, Flavor::Sync, 1),
+        (Lane::Row, Flavor::Sync, 3),
+        (Lane::Row, Flavor::Async, 3),
+        (Lane::ArrowIpc, Flavor::Async, 1),
+        (Lane::ArrowIpc, Flavor::Async, 3),
+    ] {
+        for rows in [0, 2, 700_001] {
+            let target = Some(Target::HyperdbApi);
+            let table = "many".to_owned();
+            let spec = CellSpec { workload: Workload::InsertBulk, lane, flavor, workers, rows, table, target };
+            let sample = run_cell(&engine, &spec).unwrap();
+            assert_eq!(sample.checksum.difference(&expected(&spec).unwrap(), FLOAT_TOLERANCE), None, "{spec:?}");
+        }
+    }
+    assert!(engine.list_tables().unwrap().is_empty());
+}
+
+#[test]
+fn an_engine_without_that_server_refuses_its_client_library() {
+    let engine = open("memory:").unwrap();
+    let spec = CellSpec {
+        workload: Workload::QueryFullScan,
+        lane: Lane::Stream,
+        flavor: Flavor::Sync,
+        workers: 1,
+        rows: 10,
+        table: "t".to_owned(),
+        target: Some(Target::HyperdbApi),
+    };
+    assert_eq!(run_cell(&engine, &spec).unwrap_err().code(), "BB_UNSUPPORTED");
+}
+
+#[test]
 fn several_batches_and_more_workers_than_cores_arrive_whole() {
     let engine = open("memory:").unwrap();
     for lane in [Lane::Row, Lane::Columns, Lane::ArrowIpc] {
@@ -80,6 +138,7 @@ fn several_batches_and_more_workers_than_cores_arrive_whole() {
                 workers: 5,
                 rows: 700_001,
                 table: "many".to_owned(),
+                target: None,
             };
             let sample = run_cell(&engine, &spec).unwrap();
             assert_eq!(sample.checksum.difference(&expected(&spec).unwrap(), FLOAT_TOLERANCE), None, "{spec:?}");
@@ -99,6 +158,7 @@ fn rows_that_are_missing_are_noticed() {
             workers: 1,
             rows: 100,
             table: "short".to_owned(),
+            target: None,
         };
         let found = run_cell(&engine, &spec).unwrap().checksum;
         assert_eq!(
@@ -121,6 +181,7 @@ fn a_missing_table_is_an_error_in_every_flavor() {
                 workers,
                 rows: 10,
                 table: "missing".to_owned(),
+                target: None,
             };
             assert_eq!(run_cell(&engine, &spec).unwrap_err().code(), "BB_TABLE_NOT_FOUND", "{spec:?}");
         }

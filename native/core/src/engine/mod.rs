@@ -8,6 +8,7 @@ mod embedded;
 mod memory;
 mod value;
 
+use std::any::Any;
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
@@ -71,6 +72,12 @@ pub trait Engine: Send + Sync {
 
     /// What this engine can do.
     fn capabilities(&self) -> Capabilities;
+
+    /// Where the server of the engine is, for lanes that use its client library in place of this engine; the type is that
+    /// of the engine's crate. `None` where there is no server.
+    fn client_endpoint(&self) -> Option<&dyn Any> {
+        None
+    }
 
     /// Creates a table.
     ///

@@ -10,14 +10,17 @@ use boundary_bench_core::{Error, Result};
 use hyperdb_api::grpc::{GrpcClient, GrpcConfig, GrpcConnectionAsync};
 use hyperdb_api::{AsyncConnection, Connection, CreateMode};
 
+use crate::server::Server;
+use crate::uri::{Place, Transport, Uri};
+
 pub use hyperdb_api::grpc::TransferMode;
-pub use insert::{ROWS_OF_A_SEND, RowsSender, insert_ipc, insert_rows};
+pub use insert::{ROWS_OF_A_SEND, insert_chunks, insert_chunks_of_threads, insert_ipc, insert_rows};
 pub use query::{RowShape, read_arrow, read_columns, read_rows, read_rows_async};
 
 /// Where to connect, as `hyperdb-api` takes it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Endpoint {
-    /// `host:port`, the descriptor `tab.domain://folder/domain/name` of a Unix socket, or the `http://` URL of gRPC.
+    /// `host:port`, the path or descriptor of a Unix socket, or the `http://` URL of gRPC.
     pub endpoint: String,
     /// The path of the database, which exists.
     pub database: String,
@@ -35,6 +38,30 @@ impl std::fmt::Debug for Endpoint {
 }
 
 impl Endpoint {
+    /// Where the engine of a URI is; `server` is the one of this process, where the database is one of its.
+    pub(crate) fn new(uri: &Uri, server: Option<&Server>, database: &str) -> Self {
+        let (host, port, credentials) = match &uri.place {
+            Place::Server { host, port, user, password, .. } => {
+                let credentials = user.clone().map(|user| (user, password.clone().unwrap_or_default()));
+                (host.as_str(), *port, credentials)
+            }
+            Place::Fresh | Place::File(_) => {
+                let port = |server: &Server| {
+                    if uri.transport.is_grpc() { server.grpc_port() } else { server.tcp_port() }
+                };
+                ("127.0.0.1", server.map_or(0, port), None)
+            }
+        };
+        let (endpoint, transfer_mode) = match (uri.transport, server) {
+            (Transport::Ipc, Some(server)) => (server.socket().display().to_string(), None),
+            (Transport::Tcp | Transport::Ipc, _) => (format!("{host}:{port}"), None),
+            (Transport::GrpcSync, _) => (grpc_url(host, port), Some(TransferMode::Sync)),
+            (Transport::GrpcAdaptive, _) => (grpc_url(host, port), Some(TransferMode::Adaptive)),
+            (Transport::GrpcAsync, _) => (grpc_url(host, port), Some(TransferMode::Async)),
+        };
+        Self { endpoint, database: database.to_owned(), transfer_mode, credentials }
+    }
+
     /// Opens a connection for blocking calls.
     ///
     /// # Errors
@@ -99,8 +126,8 @@ impl Endpoint {
 
 /// A blocking connection.
 ///
-/// Its drop says goodbye to the server. Without that a COPY that an error left open would lock its table for as long as
-/// the server runs: neither the inserters of `hyperdb-api` nor its connection end one when they are dropped.
+/// Its drop says goodbye to the server, which ends a COPY that an error left open. Without that the table would be locked
+/// for minutes: neither the inserters of `hyperdb-api` nor its connection end one when they are dropped.
 pub struct Session {
     /// Absent only while it is dropped.
     connection: Option<Connection>,
@@ -133,8 +160,12 @@ pub async fn close_async(connection: AsyncConnection) -> Result<()> {
     connection.close().await.map_err(refused)
 }
 
+/// The URL of a gRPC endpoint. An address of IPv6 stands in brackets.
+fn grpc_url(host: &str, port: u16) -> String {
+    if host.contains(':') { format!("http://[{host}]:{port}") } else { format!("http://{host}:{port}") }
+}
+
 /// The error for what the client or the server says.
-#[expect(clippy::needless_pass_by_value, reason = "to be given to map_err")]
 fn refused(error: impl std::fmt::Display) -> Error {
     Error::Engine { engine: "hyper", message: error.to_string() }
 }

@@ -1,0 +1,170 @@
+//! The lanes that use a server's own client library in place of our engine, as its benchmark guide does
+//! ([`boundary_bench_hyper::direct`]). The engine makes, reads back and drops the tables.
+//!
+//! Timed is the same as in the other lanes, on connections that are there: of an insert, from the inserter to the end of
+//! its COPY; of a query, from asking for it until its last value is consumed. What differs is where a pause would hide
+//! work. A COPY acknowledges nothing before its end, so the server may be busy with what lies in the socket (some
+//! megabytes) while the clock is paused, and there is no way to wait for it. So:
+//! - rows, which take a hundredth of the time to make that they take to send, are made in pauses all the same;
+//! - an IPC stream, which takes a tenth, is made as a whole before the clock starts, so it lies in memory;
+//! - the rows of `ChunkSender` with several threads are made as they are encoded, within the time: a pause of one thread
+//!   would not stop the thread that sends.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use arrow_ipc::writer::StreamWriter;
+use arrow_schema::ArrowError;
+use boundary_bench_core::engine::Engine;
+use boundary_bench_core::measurements::{self, Measurement, RowRange};
+use boundary_bench_core::{Error, Result};
+use boundary_bench_hyper::direct::{self, Endpoint, ROWS_OF_A_SEND, RowShape, Session};
+use tokio::task::spawn_blocking;
+
+use crate::insert::{Encoded, into_new_tables};
+use crate::matrix::matrix;
+use crate::query::{self, Read, read_ipc};
+use crate::sample::CellSample;
+use crate::spec::{CellSpec, Flavor, Lane, Workload};
+use crate::tables::{table_names, worker_ranges};
+use crate::workers::{Clock, Finished, as_tasks, on_threads, runtime};
+
+pub(crate) fn run(engine: &Arc<dyn Engine>, spec: &CellSpec) -> Result<CellSample> {
+    let endpoint = engine.client_endpoint().and_then(|endpoint| endpoint.downcast_ref::<Endpoint>());
+    let endpoint = endpoint.ok_or_else(|| {
+        Error::Unsupported(format!(
+            "hyperdb-api is a client of hyperd; the engine {} has no such server",
+            engine.name()
+        ))
+    })?;
+    match spec.workload {
+        Workload::InsertBulk => insert(engine, endpoint, spec),
+        Workload::QueryFullScan | Workload::QueryFiltered | Workload::QueryAggregation => read(endpoint, spec),
+    }
+}
+
+fn insert(engine: &Arc<dyn Engine>, endpoint: &Endpoint, spec: &CellSpec) -> Result<CellSample> {
+    let ranges = worker_ranges(0, spec.rows, spec.workers)?;
+    match (spec.lane, spec.flavor) {
+        // One connection and one table, whatever the number of threads.
+        (Lane::Row, Flavor::Sync) => into_new_tables(engine, &spec.table, 1, |names| {
+            let parts = names.iter().map(|name| Ok((endpoint.connect()?, name)));
+            on_threads(parts.collect::<Result<Vec<_>>>()?, |(session, name), clock| {
+                if let [range] = ranges[..] {
+                    return insert_pieces(range, clock, |next| direct::insert_rows(&session, name, next));
+                }
+                let rows = ranges.iter().map(|range| range.iter()).collect();
+                direct::insert_chunks_of_threads(&session, name, rows)?;
+                Ok(clock.finish(None))
+            })
+        }),
+        (Lane::Row, Flavor::Async) => into_new_tables(engine, &spec.table, spec.workers, |names| {
+            let parts = names.iter().zip(ranges).map(|(name, range)| Ok((endpoint.connect()?, name.clone(), range)));
+            as_tasks(
+                parts.collect::<Result<Vec<_>>>()?,
+                |(session, name, range): (Session, String, _), clock| async move {
+                    let work = move || insert_pieces(range, clock, |next| direct::insert_chunks(&session, &name, next));
+                    spawn_blocking(work).await.map_err(|error| Error::Internal(error.to_string()))?
+                },
+            )
+        }),
+        (Lane::ArrowIpc, _) => into_new_tables(engine, &spec.table, spec.workers, |names| {
+            let parts = names.iter().zip(ranges).map(|(name, range)| {
+                let connection = runtime()?.block_on(endpoint.connect_async())?;
+                Ok((connection, name.clone(), IpcStream::of(range)?))
+            });
+            as_tasks(parts.collect::<Result<Vec<_>>>()?, |(connection, name, stream), clock| async move {
+                let inserted = direct::insert_ipc(&connection, &name, &stream.pieces).await;
+                let finished = clock.finish(Some(stream.encoded));
+                direct::close_async(connection).await?;
+                inserted.map(|_| finished)
+            })
+        }),
+        (lane, _) => Err(Error::InvalidArgument(format!("{lane:?} is no lane in"))),
+    }
+}
+
+/// Runs an insert that asks for its rows piece by piece; the clock stands while a piece is made.
+fn insert_pieces(
+    range: RowRange,
+    mut clock: Clock,
+    insert: impl FnOnce(&mut dyn FnMut(&mut Vec<Measurement>) -> bool) -> Result<u64>,
+) -> Result<Finished<Encoded>> {
+    let mut pieces = range.chunks(matrix()?.input_rows);
+    insert(&mut |rows| {
+        clock.pause();
+        rows.clear();
+        let piece = pieces.next();
+        rows.extend(piece.into_iter().flat_map(RowRange::iter));
+        clock.resume();
+        piece.is_some()
+    })?;
+    Ok(clock.finish(None))
+}
+
+/// One Arrow IPC stream, in the pieces that are sent at once.
+struct IpcStream {
+    pieces: Vec<Vec<u8>>,
+    /// The time that encoding took.
+    encoded: Duration,
+}
+
+impl IpcStream {
+    fn of(range: RowRange) -> Result<Self> {
+        let unusable = |error: ArrowError| Error::Internal(error.to_string());
+        let mut writer = StreamWriter::try_new(Vec::new(), &measurements::table("").to_arrow()).map_err(unusable)?;
+        let (mut pieces, mut encoded) = (Vec::new(), Duration::ZERO);
+        for chunk in range.chunks(ROWS_OF_A_SEND) {
+            let batch = chunk.columns().into_batch()?;
+            let start = Instant::now();
+            writer.write(&batch).map_err(unusable)?;
+            pieces.push(std::mem::take(writer.get_mut()));
+            encoded += start.elapsed();
+        }
+        writer.finish().map_err(unusable)?;
+        pieces.push(std::mem::take(writer.get_mut()));
+        Ok(Self { pieces, encoded })
+    }
+}
+
+fn read(endpoint: &Endpoint, spec: &CellSpec) -> Result<CellSample> {
+    let family = matrix()?;
+    let shape = match spec.workload {
+        Workload::QueryAggregation => RowShape::Aggregates,
+        _ => RowShape::Measurements,
+    };
+    let queries = table_names(&spec.table, spec.workers).into_iter().map(|table| family.query(spec.workload, &table));
+    let workers = match (spec.lane, spec.flavor) {
+        (Lane::Stream, Flavor::Sync) => {
+            let parts = queries.map(|sql| Ok((endpoint.connect()?, sql?))).collect::<Result<Vec<_>>>()?;
+            on_threads(parts, |(session, sql), clock| {
+                let checksum = direct::read_rows(&session, &sql, shape)?;
+                Ok(clock.finish(Read::from(checksum)))
+            })?
+        }
+        (Lane::Stream, Flavor::Async) => {
+            let parts = queries.map(|sql| Ok((runtime()?.block_on(endpoint.connect_async())?, sql?)));
+            as_tasks(parts.collect::<Result<Vec<_>>>()?, move |(connection, sql), clock| async move {
+                let finished = direct::read_rows_async(&connection, &sql, shape).await.map(Read::from);
+                let finished = finished.map(|read| clock.finish(read));
+                direct::close_async(connection).await?;
+                finished
+            })?
+        }
+        (Lane::Columnar, _) => {
+            let parts = queries.map(|sql| Ok((runtime()?.block_on(endpoint.connect_grpc_stream())?, sql?)));
+            as_tasks(parts.collect::<Result<Vec<_>>>()?, |(mut connection, sql), clock| async move {
+                let checksum = direct::read_columns(&mut connection, &sql).await?;
+                Ok(clock.finish(Read::from(checksum)))
+            })?
+        }
+        (Lane::ArrowIpc, _) => {
+            let parts = queries.map(|sql| Ok((runtime()?.block_on(endpoint.connect_grpc())?, sql?)));
+            as_tasks(parts.collect::<Result<Vec<_>>>()?, |(mut connection, sql), clock| async move {
+                read_ipc(direct::read_arrow(&mut connection, &sql).await?, clock)
+            })?
+        }
+        (lane, _) => return Err(Error::InvalidArgument(format!("{lane:?} is no lane out of hyperdb-api"))),
+    };
+    query::sample(workers)
+}
