@@ -55,7 +55,7 @@ impl HyperEngine {
                 Pool::attached(Address::Tcp(host.clone(), *port), login, database.clone())?
             }
         };
-        let endpoint = Endpoint::new(&uri, pool.server(), pool.database());
+        let endpoint = Endpoint::new(uri, pool.server(), pool.database());
         Ok(Self { pool: Arc::new(pool), endpoint })
     }
 

@@ -39,25 +39,24 @@ impl std::fmt::Debug for Endpoint {
 
 impl Endpoint {
     /// Where the engine of a URI is; `server` is the one of this process, where the database is one of its.
-    pub(crate) fn new(uri: &Uri, server: Option<&Server>, database: &str) -> Self {
-        let (host, port, credentials) = match &uri.place {
+    pub(crate) fn new(uri: Uri, server: Option<&Server>, database: &str) -> Self {
+        let (host, port, credentials) = match uri.place {
             Place::Server { host, port, user, password, .. } => {
-                let credentials = user.clone().map(|user| (user, password.clone().unwrap_or_default()));
-                (host.as_str(), *port, credentials)
+                (host, port, user.map(|user| (user, password.unwrap_or_default())))
             }
             Place::Fresh | Place::File(_) => {
                 let port = |server: &Server| {
                     if uri.transport.is_grpc() { server.grpc_port() } else { server.tcp_port() }
                 };
-                ("127.0.0.1", server.map_or(0, port), None)
+                ("127.0.0.1".to_owned(), server.map_or(0, port), None)
             }
         };
         let (endpoint, transfer_mode) = match (uri.transport, server) {
             (Transport::Ipc, Some(server)) => (server.socket().display().to_string(), None),
             (Transport::Tcp | Transport::Ipc, _) => (format!("{host}:{port}"), None),
-            (Transport::GrpcSync, _) => (grpc_url(host, port), Some(TransferMode::Sync)),
-            (Transport::GrpcAdaptive, _) => (grpc_url(host, port), Some(TransferMode::Adaptive)),
-            (Transport::GrpcAsync, _) => (grpc_url(host, port), Some(TransferMode::Async)),
+            (Transport::GrpcSync, _) => (grpc_url(&host, port), Some(TransferMode::Sync)),
+            (Transport::GrpcAdaptive, _) => (grpc_url(&host, port), Some(TransferMode::Adaptive)),
+            (Transport::GrpcAsync, _) => (grpc_url(&host, port), Some(TransferMode::Async)),
         };
         Self { endpoint, database: database.to_owned(), transfer_mode, credentials }
     }
