@@ -17,7 +17,7 @@ export function sumsQuery(table: string): string {
   // Sums of 64-bit integers need more than 64 bits; as text they arrive whole.
   const whole = (column: string): string => `CAST(coalesce(sum(${column}), 0) AS VARCHAR) AS ${column}`;
   return `SELECT count(*) AS row_count, ${whole('id')}, ${whole('sensor_id')},
-    CAST(coalesce(sum(value), 0) AS DOUBLE) AS value, ${whole('timestamp')} FROM ${table}`;
+    CAST(coalesce(sum(value), 0) AS DOUBLE PRECISION) AS value, ${whole('timestamp')} FROM ${table}`;
 }
 
 /** The checksum in the only row of `sumsQuery`. */
