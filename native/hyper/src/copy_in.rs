@@ -1,8 +1,14 @@
-//! Inserts: a transaction of its own, filled by one short `COPY ... FROM STDIN` a piece.
+//! Inserts: a transaction of its own, filled by `COPY ... FROM STDIN` of Arrow streams.
 //!
-//! An open COPY keeps every reader of its table waiting, one that has ended does not. So rows are held back until they
-//! make a piece, and sent in one go. Each COPY is one whole Arrow stream: of several in one, the server takes the first
-//! and drops the rest without a word.
+//! An open COPY keeps every reader of its table waiting, one that has ended does not. So a COPY ends when it has taken
+//! enough, and a watchman ends one whose caller has paused. Until then the batches are sent as they come, so that the
+//! server stores them while the next ones are made: in pieces that are held back and sent in one go, an insert takes a
+//! third longer. Each COPY is one whole Arrow stream: of several in one, the server takes the first and drops the rest
+//! without a word.
+
+use std::io::Write;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use arrow_array::{Array, RecordBatch};
 use arrow_ipc::writer::StreamWriter;
@@ -15,19 +21,48 @@ use crate::pool::Lease;
 use crate::wire::{CopyWriter, Failure};
 use crate::{catalog, engine_error, sql, unusable};
 
-/// Bytes of a piece, where `BOUNDARY_BENCH_FLUSH_BYTES` does not say otherwise.
-const PIECE_BYTES: usize = 16 << 20;
+/// Bytes that one COPY takes, where `BOUNDARY_BENCH_FLUSH_BYTES` does not say otherwise: a quarter of a second's work of
+/// the server, which readers of the table may have to wait for.
+const COPY_BYTES: usize = 64 << 20;
+
+/// Rows of fewer bytes are held back, so that a small insert is one COPY, opened by its commit.
+const HELD_BYTES: usize = 1 << 20;
+
+/// A COPY that nothing was written to for so long is ended, so that readers of its table need not wait for its caller.
+const LONGEST_PAUSE: Duration = Duration::from_millis(20);
 
 /// An insert under way.
 pub(crate) struct CopyIn {
-    /// `None` once it has failed; the session is closed then, which ends the transaction and any COPY.
+    shared: Arc<Shared>,
+}
+
+/// What the insert shares with its watchman.
+struct Shared {
+    insert: Mutex<Insert>,
+    /// Told when a COPY was opened, and when the insert has ended.
+    changed: Condvar,
+}
+
+struct Insert {
+    /// `None` once the insert has ended or failed.
     session: Option<Lease>,
     copy: String,
     schema: SchemaRef,
-    piece_bytes: usize,
+    copy_bytes: usize,
     held: Vec<RecordBatch>,
     held_bytes: usize,
-    held_rows: u64,
+    open: Option<OpenCopy>,
+    rows: u64,
+    written_at: Instant,
+    /// What the watchman met; the next call tells of it.
+    failure: Option<Error>,
+    is_watched: bool,
+}
+
+/// A COPY under way: the stream, encoded batch by batch into memory that is used again, and what went into it.
+struct OpenCopy {
+    stream: StreamWriter<Vec<u8>>,
+    bytes: usize,
     rows: u64,
 }
 
@@ -38,7 +73,7 @@ impl CopyIn {
         catalog::check_columns(&catalog::definition(&table.name, rows)?, table)?;
         session.command("BEGIN")?;
         let columns: Vec<_> = table.columns.iter().map(|column| sql::identifier(&column.name)).collect();
-        Ok(Self {
+        let insert = Insert {
             copy: format!(
                 "COPY {} ({}) FROM STDIN WITH (FORMAT ARROWSTREAM)",
                 sql::identifier(&table.name),
@@ -46,15 +81,75 @@ impl CopyIn {
             ),
             session: Some(session),
             schema: table.to_arrow(),
-            piece_bytes: crate::setting("BOUNDARY_BENCH_FLUSH_BYTES")?.unwrap_or(PIECE_BYTES),
+            copy_bytes: crate::setting("BOUNDARY_BENCH_FLUSH_BYTES")?.unwrap_or(COPY_BYTES),
             held: Vec::new(),
             held_bytes: 0,
-            held_rows: 0,
+            open: None,
             rows: 0,
-        })
+            written_at: Instant::now(),
+            failure: None,
+            is_watched: false,
+        };
+        Ok(Self { shared: Arc::new(Shared { insert: Mutex::new(insert), changed: Condvar::new() }) })
     }
 
-    fn hold(&mut self, batch: &RecordBatch) -> Result<()> {
+    /// Runs a step of the insert; an error ends it.
+    fn step<T>(&self, work: impl FnOnce(&mut Insert) -> Result<T>) -> Result<T> {
+        let mut insert = self.shared.lock();
+        let result = match insert.failure.take() {
+            Some(error) => Err(error),
+            None if insert.session.is_none() => Err(Error::Closed("the insert that failed")),
+            None => work(&mut insert),
+        };
+        if result.is_err() {
+            insert.end();
+        }
+        if insert.open.is_some() && !insert.is_watched {
+            insert.is_watched = true;
+            watch(&self.shared)?;
+        }
+        self.shared.changed.notify_all();
+        result
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, Insert> {
+        self.insert.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Starts the thread that ends a COPY whose caller has paused. It goes with the insert.
+fn watch(shared: &Arc<Shared>) -> Result<()> {
+    let theirs = Arc::clone(shared);
+    let watchman = move || {
+        let mut insert = theirs.lock();
+        while insert.session.is_some() {
+            let paused = insert.written_at.elapsed();
+            let waited = if insert.open.is_none() {
+                theirs.changed.wait(insert)
+            } else if let Some(rest) = LONGEST_PAUSE.checked_sub(paused).filter(|rest| !rest.is_zero()) {
+                theirs
+                    .changed
+                    .wait_timeout(insert, rest)
+                    .map(|(insert, _)| insert)
+                    .map_err(|error| PoisonError::new(error.into_inner().0))
+            } else {
+                if let Err(error) = insert.close_copy() {
+                    insert.end();
+                    insert.failure = Some(error);
+                }
+                Ok(insert)
+            };
+            insert = waited.unwrap_or_else(PoisonError::into_inner);
+        }
+    };
+    let spawned = std::thread::Builder::new().name("bb-copy".to_owned()).spawn(watchman);
+    spawned.map(drop).map_err(|error| Error::Internal(format!("no thread for the insert: {error}")))
+}
+
+impl Insert {
+    fn write(&mut self, batch: &RecordBatch) -> Result<()> {
         check_batch(&self.schema, batch, self.rows)?;
         if batch.num_rows() == 0 {
             return Ok(());
@@ -63,43 +158,70 @@ impl CopyIn {
         let batch = RecordBatch::try_new(SchemaRef::clone(&self.schema), batch.columns().to_vec()).map_err(unusable)?;
         let bytes = batch.columns().iter().map(|array| array.to_data().get_slice_memory_size().map_err(unusable));
         self.held_bytes += bytes.sum::<Result<usize>>()?;
-        self.held_rows += batch.num_rows() as u64;
         self.rows += batch.num_rows() as u64;
         self.held.push(batch);
-        if self.held_bytes >= self.piece_bytes { self.send() } else { Ok(()) }
-    }
-
-    /// Sends what is held.
-    fn send(&mut self) -> Result<()> {
-        if self.held.is_empty() {
-            return Ok(());
+        if self.held_bytes >= HELD_BYTES.min(self.copy_bytes) {
+            self.send()?;
         }
-        let Some(session) = &mut self.session else { return Err(Error::Closed("the insert that failed")) };
-        session.begin_copy(&self.copy)?;
-        let mut writer = CopyWriter::new(session);
-        let encoded = encode(&mut writer, &self.schema, &self.held);
-        // A socket's own error says more than that of the encoder above it.
-        writer.finish()?;
-        encoded?;
-        let taken = session.finish_copy()?;
-        if taken != self.held_rows {
-            return Err(engine_error(format!("the server took {taken} rows of {}", self.held_rows)));
-        }
-        self.held.clear();
-        (self.held_bytes, self.held_rows) = (0, 0);
+        self.written_at = Instant::now();
         Ok(())
     }
 
-    fn publish(&mut self) -> Result<u64> {
-        self.send()?;
+    /// Sends what is held, and ends the COPY when it has taken enough.
+    fn send(&mut self) -> Result<()> {
         let Some(session) = &mut self.session else { return Err(Error::Closed("the insert that failed")) };
-        let tag = session.command("COMMIT")?;
-        // A COMMIT of a transaction that failed is answered like this, not refused.
-        if tag == "COMMIT" { Ok(self.rows) } else { Err(engine_error(format!("the insert was undone ({tag})"))) }
+        let open = match &mut self.open {
+            Some(open) => open,
+            None => {
+                session.begin_copy(&self.copy)?;
+                let stream = StreamWriter::try_new(Vec::new(), &self.schema).map_err(unusable)?;
+                self.open.insert(OpenCopy { stream, bytes: 0, rows: 0 })
+            }
+        };
+        for batch in self.held.drain(..) {
+            open.stream.write(&batch).map_err(unusable)?;
+            open.rows += batch.num_rows() as u64;
+            open.bytes += open.transmit(session)?;
+        }
+        self.held_bytes = 0;
+        if open.bytes >= self.copy_bytes { self.close_copy() } else { Ok(()) }
+    }
+
+    /// Ends the COPY, if one is open, and compares what the server took.
+    fn close_copy(&mut self) -> Result<()> {
+        let Some(session) = &mut self.session else { return Err(Error::Closed("the insert that failed")) };
+        let Some(open) = &mut self.open else { return Ok(()) };
+        open.stream.finish().map_err(unusable)?;
+        open.transmit(session)?;
+        let (sent, taken) = (open.rows, session.finish_copy()?);
+        self.open = None;
+        if taken == sent { Ok(()) } else { Err(engine_error(format!("the server took {taken} rows of {sent}"))) }
+    }
+
+    fn publish(&mut self) -> Result<u64> {
+        if !self.held.is_empty() {
+            self.send()?;
+        }
+        self.close_copy()?;
+        let Some(mut session) = self.session.take() else { return Err(Error::Closed("the insert that failed")) };
+        match session.command("COMMIT") {
+            // A COMMIT of a transaction that failed is answered with another tag, not refused.
+            Ok(tag) if tag == "COMMIT" => Ok(self.rows),
+            Ok(tag) => Err(engine_error(format!("the insert was undone ({tag})"))),
+            Err(failure) => {
+                end(session, false);
+                Err(failure.into())
+            }
+        }
     }
 
     fn undo(&mut self) -> Result<()> {
+        self.held.clear();
         let Some(mut session) = self.session.take() else { return Ok(()) };
+        if self.open.take().is_some() {
+            session.end_copy("the insert was aborted")?;
+            session.settle();
+        }
         match session.command("ROLLBACK") {
             Ok(_) => Ok(()),
             Err(failure) => {
@@ -113,60 +235,62 @@ impl CopyIn {
         }
     }
 
-    /// Ends the insert where `result` is an error.
-    fn ended_by<T>(&mut self, result: Result<T>) -> Result<T> {
-        if result.is_err() {
-            self.held.clear();
-            if let Some(session) = self.session.take() {
-                end(session);
-            }
+    /// Ends the transaction, and a COPY with it, whatever state they are in.
+    fn end(&mut self) {
+        self.held.clear();
+        let is_open = self.open.take().is_some();
+        if let Some(session) = self.session.take() {
+            end(session, is_open);
         }
-        result
     }
 }
 
-/// Ends the transaction of an insert that failed. A session in the middle of a COPY is closed: telling the server so frees
-/// the table.
-fn end(mut session: Lease) {
+impl OpenCopy {
+    /// Sends what the stream has encoded; returns its bytes.
+    fn transmit(&mut self, session: &mut Lease) -> Result<usize> {
+        let encoded = self.stream.get_mut();
+        let mut writer = CopyWriter::new(session);
+        let written = writer.write_all(encoded);
+        // A socket's own error says more than that of the writer above it.
+        writer.finish()?;
+        written.map_err(|error| engine_error(error.to_string()))?;
+        let bytes = encoded.len();
+        encoded.clear();
+        Ok(bytes)
+    }
+}
+
+/// Ends the transaction of an insert that failed. A session is closed where the server did not answer that the COPY has
+/// failed: closing it frees the table.
+fn end(mut session: Lease, in_copy: bool) {
+    if in_copy && session.status().is_none() && session.end_copy("the insert failed").is_ok() {
+        session.settle();
+    }
     if session.status().is_none() || session.command("ROLLBACK").is_err() {
         session.close();
     }
 }
 
-fn encode(writer: &mut CopyWriter<'_>, schema: &SchemaRef, batches: &[RecordBatch]) -> Result<()> {
-    let mut stream = StreamWriter::try_new(writer, schema).map_err(unusable)?;
-    for batch in batches {
-        stream.write(batch).map_err(unusable)?;
-    }
-    stream.finish().map_err(unusable)
-}
-
 impl Ingest for CopyIn {
     fn write(&mut self, batch: &RecordBatch) -> Result<()> {
-        if self.session.is_none() {
-            return Err(Error::Closed("the insert that failed"));
-        }
-        let held = self.hold(batch);
-        self.ended_by(held)
+        self.step(|insert| insert.write(batch))
     }
 
-    fn commit(mut self: Box<Self>) -> Result<u64> {
-        let published = self.publish();
-        let published = self.ended_by(published);
-        // Committed: nothing is left to be undone.
-        self.session = None;
-        published
+    fn commit(self: Box<Self>) -> Result<u64> {
+        self.step(Insert::publish)
     }
 
-    fn abort(mut self: Box<Self>) -> Result<()> {
-        self.undo()
+    fn abort(self: Box<Self>) -> Result<()> {
+        let mut insert = self.shared.lock();
+        let undone = insert.undo();
+        self.shared.changed.notify_all();
+        undone
     }
 }
 
 impl Drop for CopyIn {
     fn drop(&mut self) {
-        if let Some(session) = self.session.take() {
-            end(session);
-        }
+        self.shared.lock().end();
+        self.shared.changed.notify_all();
     }
 }
