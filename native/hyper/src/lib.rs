@@ -2,11 +2,13 @@
 //!
 //! [`open`] takes an engine's URI ([`Uri`]). A private server is started once a process and stopped with its last user.
 
+mod arrow_stream;
 mod batches;
 mod catalog;
 mod copy_in;
 mod copy_out;
 mod engine;
+mod grpc;
 mod pool;
 mod server;
 mod sql;
