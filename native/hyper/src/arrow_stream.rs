@@ -73,15 +73,14 @@ impl<P: Pieces> ArrowStream<P> {
         if self.data.is_empty()
             && let Some(pieces) = &mut self.pieces
         {
-            match pieces.next_piece()? {
-                Some(data) => self.data = data,
-                None => {
-                    self.pieces = None;
-                    // The server leaves out the mark of the end. The decoder wants it, and takes a schema that no batch
-                    // follows only then.
-                    self.decoder.decode(&mut Buffer::from(END_OF_STREAM)).map_err(unusable)?;
-                    self.decoder.finish().map_err(unusable)?;
-                }
+            if let Some(data) = pieces.next_piece()? {
+                self.data = data;
+            } else {
+                self.pieces = None;
+                // The server leaves out the mark of the end. The decoder wants it, and takes a schema that no batch
+                // follows only then.
+                self.decoder.decode(&mut Buffer::from(END_OF_STREAM)).map_err(unusable)?;
+                self.decoder.finish().map_err(unusable)?;
             }
         }
         self.decoder.decode(&mut self.data).map_err(unusable)
