@@ -12,6 +12,7 @@ use boundary_bench_core::engine::{BatchStream, CancelToken, QueryOptions};
 use boundary_bench_core::table::{Column, SqlType, arrow_schema_of};
 use boundary_bench_core::{Error, Result};
 
+use crate::arrow_stream::{ArrowStream, Pieces};
 use crate::unusable;
 
 /// Bytes that are gathered for one batch at most: the offsets of its texts must not overflow.
@@ -36,6 +37,22 @@ pub(crate) struct Batches<S> {
     gathered_rows: usize,
     gathered_bytes: usize,
     cancel: CancelToken,
+}
+
+impl<P: Pieces> Source for ArrowStream<P> {
+    fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
+        ArrowStream::next_batch(self)
+    }
+}
+
+impl<P: Pieces + 'static> Batches<ArrowStream<P>> {
+    /// The result that comes in these pieces.
+    pub(crate) fn start(pieces: P, options: &QueryOptions) -> Result<Box<dyn BatchStream>> {
+        let stream = ArrowStream::start(pieces)
+            .map_err(|error| if options.cancel.is_cancelled() { Error::Cancelled } else { error })?;
+        let schema = Arc::clone(stream.schema());
+        Ok(Box::new(Self::new(stream, &schema, options)?))
+    }
 }
 
 impl<S: Source> Batches<S> {

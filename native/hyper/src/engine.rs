@@ -10,12 +10,16 @@ use boundary_bench_core::{Error, Result};
 
 use crate::copy_in::CopyIn;
 use crate::direct::Endpoint;
+use crate::grpc::Grpc;
 use crate::pool::{Lease, Pool};
 use crate::server::Server;
 use crate::sql::Statement;
 use crate::uri::{Place, Transport, Uri};
 use crate::wire::{Address, Answer, DEFAULT_USER, Login};
 use crate::{NAME, catalog, copy_out, engine_error, sql};
+
+/// Where a server of our own listens.
+const LOOPBACK: &str = "127.0.0.1";
 
 /// How often a command is repeated that met another one at work on the same table.
 const ATTEMPTS: u32 = 5;
@@ -30,11 +34,15 @@ const TABLE_EXISTS: &str = "42P07";
 const NO_SUCH_TABLE: &str = "42P01";
 
 /// A database of a `hyperd`. All methods may run at once; each takes a session of its own.
-#[derive(Debug)]
 pub struct HyperEngine {
-    pool: Arc<Pool>,
+    transport: Transport,
     /// Where its client library would connect.
     endpoint: Endpoint,
+    database: String,
+    // Dropped before the sessions, with which a new database goes.
+    grpc: Option<Arc<Grpc>>,
+    /// `None` where a server is known by its gRPC endpoint only.
+    pool: Option<Arc<Pool>>,
 }
 
 impl HyperEngine {
@@ -43,36 +51,88 @@ impl HyperEngine {
     /// # Errors
     /// As [`crate::open`].
     pub fn open(uri: Uri) -> Result<Self> {
-        if uri.transport.is_grpc() {
-            return Err(Error::Unsupported("queries over gRPC come with a later version".to_owned()));
-        }
-        let pool = match &uri.place {
-            Place::Fresh => own(uri.transport, None)?,
-            Place::File(path) => own(uri.transport, Some(absolute(path)?))?,
+        match uri.place {
+            Place::Fresh => Self::own(uri.transport, None),
+            Place::File(path) => Self::own(uri.transport, Some(absolute(&path)?)),
             Place::Server { host, port, user, password, database } => {
-                let user = user.clone().unwrap_or_else(|| DEFAULT_USER.to_owned());
-                let login = Login { user, password: password.clone() };
-                Pool::attached(Address::Tcp(host.clone(), *port), login, database.clone())?
+                let login = Login { user: user.unwrap_or_else(|| DEFAULT_USER.to_owned()), password };
+                Self::attached(uri.transport, (host, port), login, database)
             }
+        }
+    }
+
+    /// A database of the server of this process.
+    fn own(transport: Transport, file: Option<PathBuf>) -> Result<Self> {
+        let server = Server::shared()?;
+        let address = match transport {
+            Transport::Ipc => Address::Unix(server.socket()),
+            _ => Address::Tcp(LOOPBACK.to_owned(), server.tcp_port()),
         };
-        let endpoint = Endpoint::new(uri, pool.server(), pool.database());
-        Ok(Self { pool: Arc::new(pool), endpoint })
+        let pool = Pool::own(Arc::clone(&server), address, file)?;
+        let database = pool.database().to_owned();
+        let (endpoint, grpc) = if transport.is_grpc() {
+            let address = format!("{LOOPBACK}:{}", server.grpc_port());
+            let grpc = Grpc::connect(&address, &database, transport, Some(server))?;
+            (format!("http://{address}"), Some(grpc))
+        } else if transport == Transport::Ipc {
+            (server.socket_descriptor(), None)
+        } else {
+            (format!("{LOOPBACK}:{}", server.tcp_port()), None)
+        };
+        let endpoint = Endpoint::new(endpoint, &database, transport, None);
+        Ok(Self { transport, endpoint, database, grpc, pool: Some(Arc::new(pool)) })
+    }
+
+    /// A database of a server that runs.
+    fn attached(transport: Transport, (host, port): (String, u16), login: Login, database: String) -> Result<Self> {
+        let address = if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") };
+        if !transport.is_grpc() {
+            let credentials = login.password.clone().map(|password| (login.user.clone(), password));
+            let pool = Pool::attached(Address::Tcp(host, port), login, database.clone())?;
+            let endpoint = Endpoint::new(address, &database, transport, credentials);
+            return Ok(Self { transport, endpoint, database, grpc: None, pool: Some(Arc::new(pool)) });
+        }
+        if login.password.is_some() {
+            return Err(Error::Unsupported("no password can be given over gRPC; use the transport tcp".to_owned()));
+        }
+        let grpc = Grpc::connect(&address, &database, transport, None)?;
+        let endpoint = Endpoint::new(format!("http://{address}"), &database, transport, None);
+        Ok(Self { transport, endpoint, database, grpc: Some(grpc), pool: None })
+    }
+
+    /// How queries travel.
+    #[must_use]
+    pub fn transport(&self) -> Transport {
+        self.transport
+    }
+
+    /// Where the server listens, as its own clients write it: `host:port`, `tab.domain://...` or `http://host:port`.
+    #[must_use]
+    pub fn endpoint(&self) -> &str {
+        &self.endpoint.endpoint
     }
 
     /// The path of the database on its server.
     #[must_use]
     pub fn database(&self) -> &str {
-        self.pool.database()
-    }
-
-    /// The server of this process, if the database is one of its.
-    #[must_use]
-    pub fn server(&self) -> Option<&Server> {
-        self.pool.server()
+        &self.database
     }
 
     fn session(&self) -> Result<Lease> {
-        self.pool.lease()
+        match &self.pool {
+            Some(pool) => pool.lease(),
+            None => Err(Error::Unsupported(
+                "gRPC is for queries only; open the server by the transport tcp to change something".to_owned(),
+            )),
+        }
+    }
+
+    /// The rows of one of our own queries.
+    fn rows(&self, sql: &str) -> Result<Vec<catalog::Row>> {
+        match (&self.pool, &self.grpc) {
+            (None, Some(grpc)) => grpc.rows(sql),
+            _ => Ok(self.session()?.rows(sql)?),
+        }
     }
 
     /// Runs a command about a table, again where another one was in its way.
@@ -86,16 +146,6 @@ impl HyperEngine {
             }
         }
     }
-}
-
-/// The sessions with a database of the server of this process.
-fn own(transport: Transport, file: Option<PathBuf>) -> Result<Pool> {
-    let server = Server::shared()?;
-    let address = match transport {
-        Transport::Ipc => Address::Unix(server.socket()),
-        _ => Address::Tcp("127.0.0.1".to_owned(), server.tcp_port()),
-    };
-    Pool::own(server, address, file)
 }
 
 /// The one absolute name of a file, so that two ways to write it open one database. The file need not exist.
@@ -118,7 +168,7 @@ impl Engine for HyperEngine {
     }
 
     fn version(&self) -> String {
-        self.pool.version().to_owned()
+        self.pool.as_ref().map_or("unknown", |pool| pool.version()).to_owned()
     }
 
     fn client_endpoint(&self) -> Option<&dyn Any> {
@@ -147,11 +197,11 @@ impl Engine for HyperEngine {
     }
 
     fn describe_table(&self, name: &str) -> Result<TableDefinition> {
-        catalog::definition(name, self.session()?.rows(&catalog::columns_query(name))?)
+        catalog::definition(name, self.rows(&catalog::columns_query(name))?)
     }
 
     fn list_tables(&self) -> Result<Vec<String>> {
-        Ok(catalog::table_names(self.session()?.rows(catalog::TABLES)?))
+        Ok(catalog::table_names(self.rows(catalog::TABLES)?))
     }
 
     fn drop_table(&self, name: &str) -> Result<bool> {
@@ -167,10 +217,14 @@ impl Engine for HyperEngine {
     }
 
     /// Takes one statement that reads: `SELECT`, `WITH`, `VALUES`, `TABLE`, and `EXPLAIN` or `SHOW`, whose results are
-    /// text. While it is read, writers of its tables wait.
+    /// text. While it is read, writers of its tables wait, but not over gRPC.
     fn query(&self, sql: &str, options: &QueryOptions) -> Result<Box<dyn BatchStream>> {
         let statement = the_only_statement(sql)?;
-        if statement.is_query() {
+        if let Some(grpc) = &self.grpc
+            && statement.is_query()
+        {
+            grpc.query(&statement, options)
+        } else if statement.is_query() {
             copy_out::start(self.session()?, &statement, options)
         } else if statement.is_display() {
             copy_out::display(self.session()?, &statement, options)

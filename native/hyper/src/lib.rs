@@ -2,12 +2,14 @@
 //!
 //! [`open`] takes an engine's URI ([`Uri`]). A private server is started once a process and stopped with its last user.
 
+mod arrow_stream;
 mod batches;
 mod catalog;
 mod copy_in;
 mod copy_out;
 pub mod direct;
 mod engine;
+mod grpc;
 mod pool;
 mod server;
 mod sql;

@@ -25,7 +25,7 @@ pub(crate) struct Pool {
     /// Whether the database goes with the pool.
     temporary: bool,
     /// The server of our own, which must outlive the sessions.
-    server: Option<Arc<Server>>,
+    _server: Option<Arc<Server>>,
 }
 
 impl Pool {
@@ -41,25 +41,20 @@ impl Pool {
         Connection::open(&address, &login, None)?
             .command(&format!("CREATE DATABASE IF NOT EXISTS {}", sql::identifier(&database)))?;
         let keeper = Connection::open(&address, &login, Some(&database))?;
-        let server = Some(server);
-        Ok(Self { address, login, database, idle: Mutex::default(), keeper: Some(keeper), temporary, server })
+        let idle = Mutex::default();
+        Ok(Self { address, login, database, idle, keeper: Some(keeper), temporary, _server: Some(server) })
     }
 
     /// The sessions with a database of a server that runs.
     pub(crate) fn attached(address: Address, login: Login, database: String) -> Result<Self> {
         let keeper = Connection::open(&address, &login, Some(&database))?;
         let idle = Mutex::default();
-        Ok(Self { address, login, database, idle, keeper: Some(keeper), temporary: false, server: None })
+        Ok(Self { address, login, database, idle, keeper: Some(keeper), temporary: false, _server: None })
     }
 
     /// The database's path.
     pub(crate) fn database(&self) -> &str {
         &self.database
-    }
-
-    /// The server of our own, if it is one.
-    pub(crate) fn server(&self) -> Option<&Server> {
-        self.server.as_deref()
     }
 
     /// The version of the server.

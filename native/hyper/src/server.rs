@@ -126,7 +126,7 @@ impl Server {
         }
     }
 
-    /// The port of PostgreSQL's protocol on the loopback.
+    /// The port of `PostgreSQL`'s protocol on the loopback.
     #[must_use]
     pub fn tcp_port(&self) -> u16 {
         self.tcp_port
@@ -138,10 +138,15 @@ impl Server {
         self.grpc_port
     }
 
-    /// The Unix socket of PostgreSQL's protocol.
+    /// The Unix socket of `PostgreSQL`'s protocol.
     #[must_use]
     pub fn socket(&self) -> PathBuf {
         self.folder.join(SOCKET_NAME)
+    }
+
+    /// The Unix socket as the server's own clients write it.
+    pub(crate) fn socket_descriptor(&self) -> String {
+        socket_descriptor(&self.folder)
     }
 
     /// The folder that goes with the server: its socket, its log, databases without a file of their own.
@@ -209,13 +214,11 @@ pub fn executable() -> Result<PathBuf> {
 
 /// What `hyperd run` is told.
 fn arguments(folder: &Path, callback_port: u16) -> Vec<OsString> {
+    let socket = socket_descriptor(folder);
     let folder = folder.display();
     [
         format!("--callback-connection=tab.tcp://127.0.0.1:{callback_port}"),
-        // The path of the socket leaves out the "domain" of its descriptor.
-        format!(
-            "--listen-connection=tab.domain://{folder}/domain/{SOCKET_NAME},tab.tcp://127.0.0.1:0,tcp.grpc://127.0.0.1:0"
-        ),
+        format!("--listen-connection={socket},tab.tcp://127.0.0.1:0,tcp.grpc://127.0.0.1:0"),
         format!("--log-dir={folder}"),
         format!("--hyper-temp-directory-override={folder}"),
         "--log-config=file,json,error,hyperd,0".to_owned(),
@@ -234,11 +237,18 @@ fn arguments(folder: &Path, callback_port: u16) -> Vec<OsString> {
         "--hard-concurrent-query-thread-limit=1000%".to_owned(),
         "--grpc-threads=4".to_owned(),
         "--grpc-persist-results=true".to_owned(),
+        // Queries are ended by their users, not by a clock.
+        "--grpc-request-timeout=1440min".to_owned(),
         // Without a user no database can be opened over gRPC.
         r#"--grpc-service-roles={"default":{"user":"tableau_internal_user","authorizations":[]}}"#.to_owned(),
     ]
     .map(OsString::from)
     .into()
+}
+
+/// The path of the socket itself leaves out the `domain`.
+fn socket_descriptor(folder: &Path) -> String {
+    format!("tab.domain://{}/domain/{SOCKET_NAME}", folder.display())
 }
 
 struct Ports {

@@ -1,4 +1,4 @@
-//! PostgreSQL's protocol as `hyperd` speaks it, over a socket of ours: its options, its timeouts, its buffers.
+//! `PostgreSQL`'s protocol as `hyperd` speaks it, over a socket of ours: its options, its timeouts, its buffers.
 //!
 //! The client's crate does the handshake. Messages are then framed here, so that the bytes of a batch are read where
 //! they stay, aligned for Arrow.

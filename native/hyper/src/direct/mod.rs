@@ -10,8 +10,7 @@ use boundary_bench_core::{Error, Result};
 use hyperdb_api::grpc::{GrpcClient, GrpcConfig, GrpcConnectionAsync};
 use hyperdb_api::{AsyncConnection, Connection, CreateMode};
 
-use crate::server::Server;
-use crate::uri::{Place, Transport, Uri};
+use crate::uri::Transport;
 
 pub use hyperdb_api::grpc::TransferMode;
 pub use insert::{ROWS_OF_A_SEND, insert_chunks, insert_chunks_of_threads, insert_ipc, insert_rows};
@@ -38,25 +37,17 @@ impl std::fmt::Debug for Endpoint {
 }
 
 impl Endpoint {
-    /// Where the engine of a URI is; `server` is the one of this process, where the database is one of its.
-    pub(crate) fn new(uri: Uri, server: Option<&Server>, database: &str) -> Self {
-        let (host, port, credentials) = match uri.place {
-            Place::Server { host, port, user, password, .. } => {
-                (host, port, user.map(|user| (user, password.unwrap_or_default())))
-            }
-            Place::Fresh | Place::File(_) => {
-                let port = |server: &Server| {
-                    if uri.transport.is_grpc() { server.grpc_port() } else { server.tcp_port() }
-                };
-                ("127.0.0.1".to_owned(), server.map_or(0, port), None)
-            }
-        };
-        let (endpoint, transfer_mode) = match (uri.transport, server) {
-            (Transport::Ipc, Some(server)) => (server.socket().display().to_string(), None),
-            (Transport::Tcp | Transport::Ipc, _) => (format!("{host}:{port}"), None),
-            (Transport::GrpcSync, _) => (grpc_url(&host, port), Some(TransferMode::Sync)),
-            (Transport::GrpcAdaptive, _) => (grpc_url(&host, port), Some(TransferMode::Adaptive)),
-            (Transport::GrpcAsync, _) => (grpc_url(&host, port), Some(TransferMode::Async)),
+    pub(crate) fn new(
+        endpoint: String,
+        database: &str,
+        transport: Transport,
+        credentials: Option<(String, String)>,
+    ) -> Self {
+        let transfer_mode = match transport {
+            Transport::Tcp | Transport::Ipc => None,
+            Transport::GrpcSync => Some(TransferMode::Sync),
+            Transport::GrpcAdaptive => Some(TransferMode::Adaptive),
+            Transport::GrpcAsync => Some(TransferMode::Async),
         };
         Self { endpoint, database: database.to_owned(), transfer_mode, credentials }
     }
@@ -157,11 +148,6 @@ impl Drop for Session {
 /// [`Error::Engine`].
 pub async fn close_async(connection: AsyncConnection) -> Result<()> {
     connection.close().await.map_err(refused)
-}
-
-/// The URL of a gRPC endpoint. An address of IPv6 stands in brackets.
-fn grpc_url(host: &str, port: u16) -> String {
-    if host.contains(':') { format!("http://[{host}]:{port}") } else { format!("http://{host}:{port}") }
 }
 
 /// The error for what the client or the server says.
