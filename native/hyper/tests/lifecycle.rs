@@ -96,7 +96,7 @@ fn two_hundred_databases_of_one_server_leave_nothing() {
     let _alone = alone();
     let keeper = open("hyper:").unwrap();
     let folder = Server::shared().unwrap().folder().to_owned();
-    let databases = || std::fs::read_dir(&folder).unwrap().filter(|entry| is_database(entry)).count();
+    let databases = || std::fs::read_dir(&folder).unwrap().filter(is_database).count();
     let before = open_files();
     for _ in 0..200 {
         let engine = open("hyper:?transport=ipc").unwrap();
