@@ -3,15 +3,22 @@
 use std::ops::{Deref, DerefMut};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use boundary_bench_core::{Error, Result};
 
 use crate::server::Server;
 use crate::sql;
-use crate::wire::{Address, Connection, DEFAULT_USER, Login, Status};
+use crate::wire::{Address, Connection, DEFAULT_USER, Failure, Login, Status};
 
 /// Sessions that are kept for later use, at most.
 const MAX_IDLE: usize = 16;
+
+/// How long a database may take to be written after its last session.
+const UNLOAD_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// How often that is looked at.
+const UNLOAD_PAUSE: Duration = Duration::from_millis(5);
 
 /// A database and the sessions with it.
 #[derive(Debug)]
@@ -38,9 +45,7 @@ impl Pool {
             .into_os_string()
             .into_string()
             .map_err(|path| Error::InvalidArgument(format!("the path {} is not UTF-8", path.display())))?;
-        Connection::open(&address, &login, None)?
-            .command(&format!("CREATE DATABASE IF NOT EXISTS {}", sql::identifier(&database)))?;
-        let keeper = Connection::open(&address, &login, Some(&database))?;
+        let keeper = open_or_create(&address, &login, &database)?;
         let idle = Mutex::default();
         Ok(Self { address, login, database, idle, keeper: Some(keeper), temporary, _server: Some(server) })
     }
@@ -92,6 +97,24 @@ impl Drop for Pool {
             // Not DROP DATABASE: beside the work of other sessions it makes hyperd crash. What the server still writes
             // goes with its folder.
             let _ = std::fs::remove_file(&self.database);
+        }
+    }
+}
+
+/// Opens a session in a database, which is made if it is not there.
+fn open_or_create(address: &Address, login: &Login, database: &str) -> Result<Connection> {
+    let deadline = Instant::now() + UNLOAD_TIMEOUT;
+    loop {
+        let opened = Connection::open(address, login, None).and_then(|mut connection| {
+            connection.command(&format!("CREATE DATABASE IF NOT EXISTS {}", sql::identifier(database)))?;
+            Connection::open(address, login, Some(database))
+        });
+        match opened {
+            // Its last user has just left, and the server still writes the file.
+            Err(Failure::Refused(error)) if error.is_unloading() && Instant::now() < deadline => {
+                std::thread::sleep(UNLOAD_PAUSE);
+            }
+            opened => return Ok(opened?),
         }
     }
 }

@@ -187,6 +187,13 @@ pub(crate) struct ServerError {
     text: String,
 }
 
+impl ServerError {
+    /// Whether a database can't be opened because it is being closed. One that another server holds has the same code.
+    pub(crate) fn is_unloading(&self) -> bool {
+        self.code == "55006" && self.text.contains("still in use")
+    }
+}
+
 impl From<ServerError> for Error {
     fn from(error: ServerError) -> Self {
         engine_error(format!("{} ({})", error.text, error.code))
@@ -217,7 +224,7 @@ pub(crate) struct Login {
 
 impl Connection {
     /// Opens a session, in a database if one is named.
-    pub(crate) fn open(address: &Address, login: &Login, database: Option<&str>) -> Result<Self> {
+    pub(crate) fn open(address: &Address, login: &Login, database: Option<&str>) -> Answer<Self> {
         let socket = Socket::connect(address).map_err(|error| unreachable_server(address, &error))?;
         let lost = |error: std::io::Error| lost(&error);
         if let Some(bytes) = crate::setting::<libc::c_int>("BOUNDARY_BENCH_SOCKET_BUFFER")? {
@@ -227,9 +234,13 @@ impl Connection {
         let mut handshake = RawConnection::new(socket.try_clone().map_err(lost)?);
         let mut parameters = vec![("user", login.user.as_str())];
         parameters.extend(database.map(|database| ("database", database)));
-        handshake
-            .startup(&parameters, login.password.as_deref())
-            .map_err(|error| engine_error(format!("can't connect: {error}")))?;
+        handshake.startup(&parameters, login.password.as_deref()).map_err(|error| {
+            let text = format!("can't connect: {error}");
+            match error.sqlstate() {
+                Some(code) => Failure::Refused(ServerError { code: code.to_owned(), text }),
+                None => Failure::Lost(engine_error(text)),
+            }
+        })?;
         socket.set_read_timeout(None).map_err(lost)?;
         Ok(Self {
             canceller: Arc::new(Canceller {

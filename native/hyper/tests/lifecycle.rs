@@ -1,0 +1,351 @@
+//! The server behind the engine: started, stopped, killed, misused. Each test uses the server of this process alone.
+
+mod common;
+
+use std::collections::BTreeSet;
+use std::io::{BufRead, BufReader, Write};
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use boundary_bench_core::engine::{CreateMode, QueryOptions};
+use boundary_bench_hyper::{Server, executable, open};
+use common::{Folder, batch, insert, number, table};
+
+/// Set for a process that a test runs to see what it leaves behind.
+const LEAVING: &str = "BOUNDARY_BENCH_TEST_LEAVES";
+
+/// Only one test at a time may start and stop the server.
+fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The servers of a process, as the ids of their processes.
+fn servers_of(process_id: u32) -> BTreeSet<u32> {
+    let output = Command::new("ps").args(["-A", "-o", "pid=,ppid=,args="]).output().unwrap();
+    let lines = String::from_utf8_lossy(&output.stdout).into_owned();
+    lines
+        .lines()
+        .filter(|line| line.contains("hyperd run"))
+        .filter_map(|line| {
+            let mut words = line.split_whitespace().map(|word| word.parse::<u32>().ok());
+            let (id, parent) = (words.next()??, words.next()??);
+            (parent == process_id).then_some(id)
+        })
+        .collect()
+}
+
+/// The folders that the servers of a process left.
+fn folders_of(process_id: u32) -> Vec<PathBuf> {
+    let prefix = format!("boundary-bench-hyperd-{process_id}-");
+    let entries = std::fs::read_dir(std::env::temp_dir()).unwrap();
+    let paths = entries.map(|entry| entry.unwrap().path());
+    paths.filter(|path| path.file_name().unwrap().to_string_lossy().starts_with(&prefix)).collect()
+}
+
+/// How many files and sockets this process has open.
+fn open_files() -> usize {
+    let folder = if cfg!(target_os = "linux") { "/proc/self/fd" } else { "/dev/fd" };
+    std::fs::read_dir(folder).unwrap().count()
+}
+
+fn kill(process_id: u32) {
+    assert!(Command::new("kill").args(["-9", &process_id.to_string()]).status().unwrap().success());
+}
+
+/// Waits until a process has ended, which it must.
+fn await_end(process_id: u32) {
+    while Command::new("kill").args(["-0", &process_id.to_string()]).stderr(Stdio::null()).status().unwrap().success() {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+#[test]
+fn opening_and_closing_leaves_no_process_socket_or_file() {
+    let _alone = alone();
+    let cycle = |uri: &str| {
+        let engine = open(uri).unwrap();
+        engine.create_table(&table(), CreateMode::Create).unwrap();
+        insert(&engine, 0..10);
+        assert_eq!(number(&engine, "SELECT count(*) FROM t"), 10);
+        // Half read, and closed after its engine.
+        let mut stream =
+            engine.query("SELECT x FROM generate_series(1, 300000) g(x)", &QueryOptions::default()).unwrap();
+        stream.next_batch().unwrap();
+        drop(engine);
+    };
+    cycle("hyper:");
+    let before = open_files();
+    for _ in 0..34 {
+        for uri in ["hyper:", "hyper:?transport=ipc", "hyper:?transport=grpc-sync"] {
+            cycle(uri);
+        }
+    }
+    assert!(servers_of(std::process::id()).is_empty());
+    assert!(folders_of(std::process::id()).is_empty());
+    // The threads of gRPC end a moment after their engine.
+    while open_files() > before {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+#[test]
+fn two_hundred_databases_of_one_server_leave_nothing() {
+    let _alone = alone();
+    let keeper = open("hyper:").unwrap();
+    let folder = Server::shared().unwrap().folder().to_owned();
+    let databases = || std::fs::read_dir(&folder).unwrap().filter(is_database).count();
+    let before = open_files();
+    for _ in 0..200 {
+        let engine = open("hyper:?transport=ipc").unwrap();
+        engine.create_table(&table(), CreateMode::Create).unwrap();
+        insert(&engine, 0..10);
+    }
+    assert_eq!((open_files(), databases()), (before, 1));
+    assert!(keeper.list_tables().unwrap().is_empty());
+}
+
+fn is_database(entry: &std::io::Result<std::fs::DirEntry>) -> bool {
+    entry.as_ref().unwrap().path().extension().is_some_and(|extension| extension == "hyper")
+}
+
+#[test]
+fn a_server_killed_in_an_insert_is_an_error_and_the_table_is_as_before() {
+    let _alone = alone();
+    let folder = Folder::new("hyper-killed-insert");
+    let uri = folder.uri("rows.hyper");
+    for transport in ["tcp", "ipc"] {
+        let uri = format!("{uri}?transport={transport}");
+        let engine = open(&uri).unwrap();
+        engine.create_table(&table(), CreateMode::Replace).unwrap();
+        insert(&engine, 0..1000);
+        // Closed, so written: the server keeps what was committed in memory until then.
+        drop(engine);
+
+        let engine = open(&uri).unwrap();
+        let mut ingest = engine.ingest(&table()).unwrap();
+        for _ in 0..5 {
+            ingest.write(&batch(0..1_000_000)).unwrap();
+        }
+        kill(Server::shared().unwrap().process_id());
+        let mut write = || {
+            for _ in 0..10 {
+                ingest.write(&batch(0..1_000_000))?;
+            }
+            Ok(())
+        };
+        let error: boundary_bench_core::Error = write().unwrap_err();
+        assert_eq!(error.code(), "BB_ENGINE");
+        assert!(error.to_string().contains("connection is lost"), "{error}");
+        assert_eq!(ingest.commit().unwrap_err().code(), "BB_CLOSED");
+        assert_eq!(engine.list_tables().unwrap_err().code(), "BB_ENGINE");
+        drop(engine);
+
+        let engine = open(&uri).unwrap();
+        assert_eq!(number(&engine, "SELECT count(*) FROM t"), 1000);
+    }
+}
+
+#[test]
+fn a_server_killed_before_a_commit_is_an_error_of_the_commit() {
+    let _alone = alone();
+    let engine = open("hyper:").unwrap();
+    engine.create_table(&table(), CreateMode::Create).unwrap();
+    let mut ingest = engine.ingest(&table()).unwrap();
+    ingest.write(&batch(0..10)).unwrap();
+    kill(Server::shared().unwrap().process_id());
+    assert_eq!(ingest.commit().unwrap_err().code(), "BB_ENGINE");
+}
+
+#[test]
+fn a_server_killed_in_a_scan_is_an_error_over_every_transport() {
+    let _alone = alone();
+    for transport in ["tcp", "ipc", "grpc-sync", "grpc-adaptive", "grpc-async"] {
+        let engine = open(&format!("hyper:?transport={transport}")).unwrap();
+        let sql = "SELECT x FROM generate_series(1, 100000000) g(x)";
+        let mut stream = engine.query(sql, &QueryOptions::default()).unwrap();
+        assert!(stream.next_batch().unwrap().is_some());
+        kill(Server::shared().unwrap().process_id());
+        let error = loop {
+            match stream.next_batch() {
+                Ok(Some(_)) => {}
+                Ok(None) => panic!("{transport}: the end of the server was taken for the end of the result"),
+                Err(error) => break error,
+            }
+        };
+        assert_eq!(error.code(), "BB_ENGINE", "{transport}");
+        assert!(stream.next_batch().unwrap().is_none());
+        assert_eq!(engine.query("SELECT 1", &QueryOptions::default()).err().unwrap().code(), "BB_ENGINE");
+        drop(stream);
+        drop(engine);
+        // Another one is started for the next.
+        assert_eq!(number(&open("hyper:").unwrap(), "SELECT CAST(5 AS BIGINT)"), 5);
+    }
+}
+
+#[test]
+fn an_idle_session_that_the_server_ended_is_not_used_again() {
+    let _alone = alone();
+    let folder = Folder::new("hyper-idle");
+    let server = Server::start(&executable().unwrap(), &[]).unwrap();
+    let path = folder.0.join("rows.hyper");
+    drop(open(&folder.uri("rows.hyper")).unwrap());
+    let engine = open(&format!("hyper://127.0.0.1:{}/{}", server.tcp_port(), path.display())).unwrap();
+    assert_eq!(number(&engine, "SELECT CAST(5 AS BIGINT)"), 5);
+    drop(server);
+    assert!(engine.list_tables().unwrap_err().to_string().contains("can't connect"));
+}
+
+#[test]
+fn a_server_that_runs_is_attached_to_and_left_alone() {
+    let _alone = alone();
+    let folder = Folder::new("hyper-attached");
+    let server = Server::start(&executable().unwrap(), &[]).unwrap();
+    let path = folder.0.join("rows.hyper");
+    let uri = format!("hyper://127.0.0.1:{}/{}", server.tcp_port(), path.display());
+    let missing = open(&uri).err().unwrap();
+    assert!(missing.code() == "BB_ENGINE" && missing.to_string().contains("does not exist"), "{missing}");
+
+    let owner = open(&folder.uri("rows.hyper")).unwrap();
+    owner.create_table(&table(), CreateMode::Create).unwrap();
+    insert(&owner, 0..10);
+    let held = open(&uri).err().unwrap();
+    assert!(held.code() == "BB_ENGINE" && held.to_string().contains("locked"), "{held}");
+    drop(owner);
+
+    let engine = open(&uri).unwrap();
+    assert!(engine.version().contains('.'), "{}", engine.version());
+    insert(&engine, 10..20);
+    let held = open(&folder.uri("rows.hyper")).err().unwrap();
+    assert!(held.code() == "BB_ENGINE" && held.to_string().contains("locked"), "{held}");
+    for mode in ["sync", "adaptive", "async"] {
+        let address = format!("127.0.0.1:{}", server.grpc_port());
+        let queried = open(&format!("hyper://{address}/{}?transport=grpc-{mode}", path.display())).unwrap();
+        assert_eq!(number(&queried, "SELECT count(*) FROM t"), 20);
+        assert_eq!(queried.list_tables().unwrap(), ["t"]);
+        assert_eq!(queried.describe_table("t").unwrap(), table());
+        assert_eq!(queried.ingest(&table()).err().unwrap().code(), "BB_UNSUPPORTED");
+        assert_eq!(queried.drop_table("t").unwrap_err().code(), "BB_UNSUPPORTED");
+        assert_eq!(
+            queried.execute("DELETE FROM t", &QueryOptions::default().cancel).unwrap_err().code(),
+            "BB_UNSUPPORTED"
+        );
+    }
+    drop(engine);
+    // Still there.
+    assert_eq!(number(&open(&uri).unwrap(), "SELECT count(*) FROM t"), 20);
+}
+
+#[test]
+fn a_file_that_is_no_database_is_refused() {
+    let _alone = alone();
+    let folder = Folder::new("hyper-damaged");
+    for (name, content) in [("empty.hyper", &b""[..]), ("text.hyper", &b"no database, but long enough to be read"[..])]
+    {
+        std::fs::write(folder.0.join(name), content).unwrap();
+        let error = open(&folder.uri(name)).err().unwrap();
+        assert!(error.code() == "BB_ENGINE" && error.to_string().contains("database"), "{error}");
+        assert_eq!(std::fs::read(folder.0.join(name)).unwrap(), content);
+    }
+    for uri in [folder.uri("nowhere/x.hyper"), format!("hyper:{}", folder.0.display())] {
+        assert_eq!(open(&uri).err().unwrap().code(), "BB_ENGINE", "{uri}");
+    }
+
+    let engine = open(&folder.uri("cut.hyper")).unwrap();
+    engine.create_table(&table(), CreateMode::Create).unwrap();
+    insert(&engine, 0..100_000);
+    drop(engine);
+    let path = folder.0.join("cut.hyper");
+    // Until the server has ended, the file is its.
+    let bytes = std::fs::read(&path).unwrap();
+    std::fs::write(&path, &bytes[..bytes.len() / 2]).unwrap();
+    let result = open(&folder.uri("cut.hyper")).and_then(|engine| {
+        let mut stream = engine.query("SELECT x FROM t", &QueryOptions::default())?;
+        while stream.next_batch()?.is_some() {}
+        Ok(())
+    });
+    assert_eq!(result.unwrap_err().code(), "BB_ENGINE");
+}
+
+#[test]
+fn wrong_credentials_are_refused() {
+    let _alone = alone();
+    let folder = Folder::new("hyper-password");
+    drop(open(&folder.uri("rows.hyper")).unwrap());
+    // Without --no-password it asks for a new password, twice.
+    let mut server = Command::new(executable().unwrap())
+        .args([
+            "run",
+            "--listen-connection=tab.tcp://127.0.0.1:0",
+            "--init-user=tableau_internal_user",
+            "--skip-license",
+        ])
+        .arg(format!("--log-dir={}", folder.0.display()))
+        .args(["--language=en_US", "--default-database-version=4"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    server.stdin.take().unwrap().write_all(b"geheim\ngeheim\n").unwrap();
+    let port = BufReader::new(server.stdout.take().unwrap()).lines().map(Result::unwrap).find_map(|line| {
+        let address = line.split_once("listening to 127.0.0.1:")?.1;
+        address.split(' ').next()?.parse::<u16>().ok()
+    });
+    let open_as = |credentials: &str| {
+        let path = folder.0.join("rows.hyper");
+        open(&format!("hyper://{credentials}127.0.0.1:{}/{}", port.unwrap(), path.display()))
+    };
+    let answers = ["tableau_internal_user:falsch@", "tableau_internal_user@", "", "bob:geheim@"].map(|credentials| {
+        let error = open_as(credentials).err().map(|error| (error.code(), error.to_string()));
+        (credentials, error)
+    });
+    let accepted = open_as("tableau_internal_user:geheim@").map(|engine| engine.list_tables().unwrap());
+    server.kill().unwrap();
+    server.wait().unwrap();
+    for (credentials, error) in answers {
+        let (code, text) = error.expect(credentials);
+        assert_eq!(code, "BB_ENGINE", "{credentials}");
+        assert!(!text.contains("falsch") && !text.contains("geheim"), "{text}");
+    }
+    assert!(accepted.unwrap().is_empty());
+}
+
+#[test]
+fn a_process_that_ends_without_closing_leaves_no_server() {
+    let _alone = alone();
+    for way in ["exit", "abort", "panic"] {
+        let mut process = Command::new(std::env::current_exe().unwrap())
+            .args(["leaves_a_server", "--exact", "--ignored", "--nocapture"])
+            .env(LEAVING, way)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let mut lines = BufReader::new(process.stdout.take().unwrap()).lines().map(Result::unwrap);
+        let server = lines.find_map(|line| line.rsplit_once("server ")?.1.parse().ok()).unwrap();
+        process.wait().unwrap();
+        await_end(server);
+        // The next start removes the folder.
+        drop(open("hyper:").unwrap());
+        assert!(folders_of(process.id()).is_empty(), "{way}");
+    }
+}
+
+#[test]
+#[ignore = "ends its process; another test runs it in one of its own"]
+fn leaves_a_server() {
+    let engine = open("hyper:").unwrap();
+    std::io::stdout().write_all(format!("server {}\n", Server::shared().unwrap().process_id()).as_bytes()).unwrap();
+    match std::env::var(LEAVING).as_deref() {
+        Ok("exit") => std::process::exit(0),
+        Ok("abort") => std::process::abort(),
+        Ok("panic") => {
+            std::mem::forget(engine);
+            panic!("as asked for")
+        }
+        _ => {}
+    }
+}
