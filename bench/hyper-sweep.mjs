@@ -3,7 +3,7 @@
  * How much is to be sent at once? `node bench/hyper-sweep.mjs [ROWS] [--out DIR]` (default 1,000,000 rows) sweeps, on the
  * engine `hyper`, from Rust and from Node:
  *
- * - in: the bytes of one COPY of an Arrow insert, from a batch of 1 Ki rows to 64 MiB;
+ * - in: the bytes of one COPY of an Arrow insert, from a batch of 1 Ki rows to 256 MiB;
  * - out: the rows of one batch that crosses, from 1 Ki to 1 Mi;
  * - the buffers of the sockets, from the system's own to 4 MiB, over TCP and the Unix domain socket.
  *
@@ -16,8 +16,10 @@ import { parseArgs } from 'node:util';
 
 import { connect, defineWorkload, run } from '../dist/index.js';
 import { parseRows } from '../dist/cli/option-values.js';
+import { ColumnSums } from '../dist/workloads/measurements/checksum.js';
 import { expectedOf } from '../dist/workloads/measurements/closed-forms.js';
 import { prepareLane } from '../dist/workloads/measurements/lanes.js';
+import { queryOf, workloadEntry } from '../dist/workloads/measurements/matrix.js';
 import { loadTables, runNative } from '../dist/workloads/measurements/native-suite.js';
 import { readBack } from '../dist/workloads/measurements/read-back.js';
 import { createTables } from '../dist/workloads/measurements/tables.js';
@@ -28,9 +30,10 @@ import { formatRate, formatRows } from '../dist/report/format.js';
 const KIB = 1024;
 const MIB = 1024 * KIB;
 const KNEE = 0.95;
-const FLUSH_BYTES = [24 * KIB, 96 * KIB, 384 * KIB, MIB, 4 * MIB, 16 * MIB, 64 * MIB];
+const FLUSH_BYTES = [24 * KIB, 384 * KIB, 1.5 * MIB, 4 * MIB, 16 * MIB, 64 * MIB, 256 * MIB];
 const BATCH_ROWS = [1, 4, 16, 64, 256, 1024].map((factor) => factor * KIB);
 const SOCKET_BUFFERS = [0, 256 * KIB, MIB, 4 * MIB];
+const SETTINGS = ['BOUNDARY_BENCH_FLUSH_BYTES', 'BOUNDARY_BENCH_SOCKET_BUFFER'];
 const SOURCE = 'measurements';
 const TARGET = 'measurements_insert';
 
@@ -39,10 +42,10 @@ const rows = parseRows(positionals[0] ?? '1M');
 const folder = mkdtempSync(join(tmpdir(), 'bb-sweep-'));
 const out = values.out ?? join(folder, 'run');
 
-/** @param {Readonly<Record<string, string | number>>} options */
-const uri = (options) => `hyper:${folder}/sweep.hyper?${new URLSearchParams(options)}`;
+/** @param {string} transport */
+const uri = (transport) => `hyper:${folder}/sweep.hyper?transport=${transport}`;
 
-const keeper = await connect(uri({}));
+const keeper = await connect(uri('tcp'));
 try {
   await loadTables(keeper, { table: SOURCE, rows, workers: 1 });
   const { records, context } = (await run({ families: sweeps(), directory: out, rows })).run;
@@ -57,13 +60,23 @@ try {
 
 function sweeps() {
   return [
-    sweep('insert.flush', FLUSH_BYTES, (bytes) => ({ label: sizeOf(bytes), uri: uri({ flush_bytes: bytes }) })),
-    sweep('scan.batch', BATCH_ROWS, (batchRows) => ({ label: `${batchRows / KIB} Ki rows`, uri: uri({}), batchRows })),
+    sweep('insert.flush', FLUSH_BYTES, (bytes) => ({
+      label: sizeOf(bytes),
+      transport: 'tcp',
+      environment: { BOUNDARY_BENCH_FLUSH_BYTES: String(bytes) },
+    })),
+    sweep('scan.batch', BATCH_ROWS, (batchRows) => ({
+      label: `${batchRows / KIB} Ki rows`,
+      transport: 'tcp',
+      environment: {},
+      batchRows,
+    })),
     ...['tcp', 'ipc'].flatMap((transport) =>
       ['insert.socket', 'scan.socket'].map((name) =>
         sweep(`${name}.${transport}`, SOCKET_BUFFERS, (bytes) => ({
           label: bytes === 0 ? "the system's own" : sizeOf(bytes),
-          uri: uri({ transport, ...(bytes === 0 ? {} : { socket_buffer: bytes }) }),
+          transport,
+          environment: bytes === 0 ? {} : { BOUNDARY_BENCH_SOCKET_BUFFER: String(bytes) },
         })),
       ),
     ),
@@ -91,13 +104,14 @@ function sweep(name, sizes, settingOf) {
 }
 
 async function openInsert(lane) {
-  const connection = await connect(lane.uri);
+  const connection = await connectWith(lane);
   const spec = { workload: 'insert.bulk', lane: 'arrow-ipc', flavor: 'sync', table: TARGET, rows, workers: 1 };
   const task = { workload: 'insert.bulk', lane: 'arrow-ipc', table: TARGET, range: { start: 0, rows } };
   const fromNode = prepareLane(connection, task);
   return {
     expected: expectedOf('insert.bulk', [{ start: 0, rows }]),
     sample: async (stopwatch, signal) => {
+      setEnvironment(lane);
       if (lane.side === 'rust') return native(connection, spec, stopwatch);
       await createTables(connection, [TARGET]);
       try {
@@ -112,17 +126,39 @@ async function openInsert(lane) {
 }
 
 async function openScan(lane) {
-  const connection = await connect(lane.uri);
-  const { batchRows } = lane;
-  const task = { workload: 'query.full_scan', lane: 'columnar', table: SOURCE, range: { start: 0, rows }, batchRows };
-  const spec = { ...task, range: undefined, flavor: 'async', rows, workers: 1 };
-  const fromNode = prepareLane(connection, task);
+  const connection = await connectWith(lane);
+  const { batchRows = 64 * KIB } = lane;
+  const [workload, sql] = ['query.full_scan', queryOf('query.full_scan', SOURCE)];
+  const spec = { workload, lane: 'columnar', flavor: 'async', table: SOURCE, rows, workers: 1, batchRows };
+  const names = workloadEntry(workload).columns;
   return {
-    expected: expectedOf('query.full_scan', [{ start: 0, rows }]),
-    sample: (stopwatch, signal) =>
-      lane.side === 'rust' ? native(connection, spec, stopwatch) : fromNode(stopwatch, signal),
+    expected: expectedOf(workload, [{ start: 0, rows }]),
+    sample: async (stopwatch) => {
+      setEnvironment(lane);
+      if (lane.side === 'rust') return native(connection, spec, stopwatch);
+      const sums = new ColumnSums(names);
+      stopwatch.start();
+      for await (const chunk of connection.executeQueryColumnar(sql, { batchRows })) {
+        sums.addRows(chunk.rowCount);
+        names.forEach((name, position) => sums.addColumn(position, chunk.column(name)));
+        chunk.release();
+      }
+      stopwatch.stop();
+      return sums.checksum;
+    },
     close: () => connection.close(),
   };
+}
+
+/** The engine reads its settings when it opens a session and when it begins an insert; nothing else runs then. */
+function setEnvironment({ environment }) {
+  for (const name of SETTINGS) delete process.env[name];
+  Object.assign(process.env, environment);
+}
+
+function connectWith(lane) {
+  setEnvironment(lane);
+  return connect(uri(lane.transport));
 }
 
 async function native(connection, spec, stopwatch) {

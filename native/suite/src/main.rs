@@ -120,6 +120,7 @@ fn cells(arguments: &Arguments, engine: &Arc<dyn Engine>) -> Result<Vec<(CellSpe
                         rows: arguments.rows,
                         table: family.table.clone(),
                         target: entry.target,
+                        batch_rows: None,
                     };
                     spec.validate()?;
                     cells.push((spec, entry.variant.as_str()));

@@ -3,6 +3,7 @@
 //! Timed: from asking for the query until the last value of the last row is consumed. Every lane adds up every value.
 //! Decoding of IPC bytes is timed apart.
 
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -32,13 +33,16 @@ struct Part {
     sql: String,
     lane: Lane,
     workload: Workload,
+    options: QueryOptions,
 }
 
 pub(crate) fn run(engine: &Arc<dyn Engine>, spec: &CellSpec) -> Result<CellSample> {
     let family = matrix()?;
+    let mut options = QueryOptions::default();
+    options.batch_rows = spec.batch_rows.map_or(options.batch_rows, NonZeroUsize::get);
     let parts = table_names(&spec.table, spec.workers).into_iter().map(|table| {
         let sql = family.query(spec.workload, &table)?;
-        Ok(Part { engine: Arc::clone(engine), sql, lane: spec.lane, workload: spec.workload })
+        Ok(Part { engine: Arc::clone(engine), sql, lane: spec.lane, workload: spec.workload, options: options.clone() })
     });
     let parts = parts.collect::<Result<Vec<_>>>()?;
     let workers = match spec.flavor {
@@ -72,7 +76,7 @@ impl From<Checksum> for Read {
 }
 
 fn read(part: &Part, clock: Clock) -> Result<Finished<Read>> {
-    let mut stream = part.engine.query(&part.sql, &QueryOptions::default())?;
+    let mut stream = part.engine.query(&part.sql, &part.options)?;
     if part.lane == Lane::ArrowIpc {
         let bytes = write_stream(&mut *stream)?;
         return read_ipc(Buffer::from_vec(bytes), clock);
@@ -88,12 +92,12 @@ fn read(part: &Part, clock: Clock) -> Result<Finished<Read>> {
 
 async fn read_async(part: Part, clock: Clock) -> Result<Finished<Read>> {
     if part.lane == Lane::ArrowIpc {
-        let write = move || write_stream(&mut *part.engine.query(&part.sql, &QueryOptions::default())?);
+        let write = move || write_stream(&mut *part.engine.query(&part.sql, &part.options)?);
         let written = tokio::task::spawn_blocking(write).await;
         let bytes = written.map_err(|error| Error::Internal(error.to_string()))??;
         return read_ipc(Buffer::from_vec(bytes), clock);
     }
-    let reader = QueryReader::start(part.engine, part.sql, QueryOptions::default(), Ok).await?;
+    let reader = QueryReader::start(part.engine, part.sql, part.options, Ok).await?;
     let mut consumer = Consumer::new(part.lane, part.workload, &arrow_schema_of(reader.columns()))?;
     while let Some(batch) = reader.next().await? {
         consumer.consume(&batch)?;

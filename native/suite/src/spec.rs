@@ -1,5 +1,7 @@
 //! What to run: one cell of the matrix.
 
+use std::num::NonZeroUsize;
+
 use boundary_bench_core::measurements::RowRange;
 use boundary_bench_core::{Error, Result};
 use serde::{Deserialize, Serialize};
@@ -94,6 +96,9 @@ pub struct CellSpec {
     /// The client library; absent where the lane goes through the engine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target: Option<Target>,
+    /// Of a query: the most rows of a batch, 1 or more; [`boundary_bench_core::engine::DEFAULT_BATCH_ROWS`] where it is absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub batch_rows: Option<NonZeroUsize>,
 }
 
 impl CellSpec {
@@ -141,6 +146,7 @@ mod tests {
             rows: 10,
             table: "t".to_owned(),
             target: None,
+            batch_rows: None,
         }
     }
 

@@ -26,6 +26,7 @@ fn cells_of(engine: &str, transport: Option<&str>, workers: u32) -> Vec<CellSpec
                     rows: ROWS,
                     table,
                     target: entry.target,
+                    batch_rows: None,
                 });
             }
         }
@@ -103,7 +104,16 @@ fn the_client_library_of_hyper_stores_every_row_of_every_piece() {
         for rows in [0, 2, 700_001] {
             let target = Some(Target::HyperdbApi);
             let table = "many".to_owned();
-            let spec = CellSpec { workload: Workload::InsertBulk, lane, flavor, workers, rows, table, target };
+            let spec = CellSpec {
+                workload: Workload::InsertBulk,
+                lane,
+                flavor,
+                workers,
+                rows,
+                table,
+                target,
+                batch_rows: None,
+            };
             let sample = run_cell(&engine, &spec).unwrap();
             assert_eq!(sample.checksum.difference(&expected(&spec).unwrap(), FLOAT_TOLERANCE), None, "{spec:?}");
         }
@@ -122,6 +132,7 @@ fn an_engine_without_that_server_refuses_its_client_library() {
         rows: 10,
         table: "t".to_owned(),
         target: Some(Target::HyperdbApi),
+        batch_rows: None,
     };
     assert_eq!(run_cell(&engine, &spec).unwrap_err().code(), "BB_UNSUPPORTED");
 }
@@ -139,6 +150,7 @@ fn several_batches_and_more_workers_than_cores_arrive_whole() {
                 rows: 700_001,
                 table: "many".to_owned(),
                 target: None,
+                batch_rows: None,
             };
             let sample = run_cell(&engine, &spec).unwrap();
             assert_eq!(sample.checksum.difference(&expected(&spec).unwrap(), FLOAT_TOLERANCE), None, "{spec:?}");
@@ -159,6 +171,7 @@ fn rows_that_are_missing_are_noticed() {
             rows: 100,
             table: "short".to_owned(),
             target: None,
+            batch_rows: None,
         };
         let found = run_cell(&engine, &spec).unwrap().checksum;
         assert_eq!(
@@ -182,6 +195,7 @@ fn a_missing_table_is_an_error_in_every_flavor() {
                 rows: 10,
                 table: "missing".to_owned(),
                 target: None,
+                batch_rows: None,
             };
             assert_eq!(run_cell(&engine, &spec).unwrap_err().code(), "BB_TABLE_NOT_FOUND", "{spec:?}");
         }

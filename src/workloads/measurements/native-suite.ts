@@ -17,6 +17,8 @@ export interface NativeSpec extends NativeTables {
   readonly flavor: string;
   /** The client library of the lane, where it does not go through the engine. */
   readonly target?: string;
+  /** Of a query: the most rows of a batch; 65536 where it is absent. */
+  readonly batchRows?: number;
 }
 
 /** One execution of it. */
