@@ -43,7 +43,7 @@ fn column(table: &str, row: Row) -> Result<Column> {
     else {
         return Err(Error::Internal(format!("the catalog's row of a column of \"{table}\" is not understood")));
     };
-    let sql_type = sql_type(&type_id, modifier.parse().unwrap_or(-1)).ok_or_else(|| {
+    let sql_type = sql_type(type_id.parse().unwrap_or(0), modifier.parse().unwrap_or(-1)).ok_or_else(|| {
         Error::Unsupported(format!(
             "column \"{name}\" of table \"{table}\" has a type (number {type_id} of the catalog) with no counterpart here"
         ))
@@ -52,19 +52,19 @@ fn column(table: &str, row: Row) -> Result<Column> {
 }
 
 /// The type behind a number of the catalog.
-fn sql_type(id: &str, modifier: i64) -> Option<SqlType> {
+pub(crate) fn sql_type(id: u32, modifier: i32) -> Option<SqlType> {
     Some(match id {
-        "16" => SqlType::Bool,
-        "21" => SqlType::SmallInt,
-        "23" => SqlType::Int,
-        "20" => SqlType::BigInt,
-        "700" => SqlType::Real,
-        "701" => SqlType::Double,
-        "17" => SqlType::Bytes,
-        "25" | "1043" => SqlType::Text,
-        "1082" => SqlType::Date,
-        "1114" => SqlType::Timestamp,
-        "1700" => {
+        16 => SqlType::Bool,
+        21 => SqlType::SmallInt,
+        23 => SqlType::Int,
+        20 => SqlType::BigInt,
+        700 => SqlType::Real,
+        701 => SqlType::Double,
+        17 => SqlType::Bytes,
+        25 | 1043 => SqlType::Text,
+        1082 => SqlType::Date,
+        1114 => SqlType::Timestamp,
+        1700 => {
             // Precision and scale in 16 bits each, and 4 more.
             let packed = modifier.checked_sub(4).filter(|packed| *packed >= 0)?;
             let precision = u8::try_from(packed >> 16).ok()?;

@@ -52,7 +52,7 @@ pub(crate) fn display(
     options.cancel.check()?;
     let (mut names, mut rows) = (Vec::new(), Vec::new());
     let run = session.run(statement.text, |message| match message {
-        Message::RowDescription(found) => names.clone_from(found),
+        Message::RowDescription(fields) => names = fields.iter().map(|field| field.name.clone()).collect(),
         Message::Row(row) => rows.push(row.clone()),
         _ => {}
     });

@@ -3,8 +3,11 @@
 use std::any::Any;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
-use boundary_bench_core::engine::{BatchStream, CancelToken, Capabilities, CreateMode, Engine, Ingest, QueryOptions};
+use boundary_bench_core::engine::{
+    BatchStream, CancelToken, Capabilities, CreateMode, Engine, Ingest, QueryOptions, Statement as Prepared,
+};
 use boundary_bench_core::table::TableDefinition;
 use boundary_bench_core::{Error, Result};
 
@@ -12,11 +15,15 @@ use crate::copy_in::CopyIn;
 use crate::direct::Endpoint;
 use crate::grpc::Grpc;
 use crate::pool::{Lease, Pool};
+use crate::prepared::PreparedStatement;
 use crate::server::Server;
 use crate::sql::Statement;
 use crate::uri::{Place, Transport, Uri};
-use crate::wire::{Address, Answer, DEFAULT_USER, Login};
+use crate::wire::{Address, Answer, DEFAULT_USER, Login, rows_changed};
 use crate::{NAME, catalog, copy_out, engine_error, sql};
+
+/// How long an idle session may take to answer that it is there.
+const PING_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Where a server of our own listens.
 const LOOPBACK: &str = "127.0.0.1";
@@ -282,6 +289,24 @@ impl Engine for HyperEngine {
             Err(error) => Err(error),
         }
     }
+
+    /// The types of parameters are open until there are values: hyperd does not tell them.
+    fn prepare(&self, sql: &str, cancel: &CancelToken) -> Result<Box<dyn Prepared>> {
+        let statement = the_only_statement(sql)?;
+        if self.transport.is_grpc() {
+            return Err(Error::Unsupported(
+                "parameters and prepared statements don't go over gRPC; use the transport tcp or ipc".to_owned(),
+            ));
+        }
+        Ok(Box::new(PreparedStatement::prepare(self.session()?, &statement, cancel)?))
+    }
+
+    fn check(&self) -> Result<()> {
+        match (&self.pool, &self.grpc) {
+            (None, Some(grpc)) => grpc.rows("SELECT 1").map(drop),
+            _ => self.session()?.ping(PING_TIMEOUT),
+        }
+    }
 }
 
 fn without_nul(sql: &str) -> Result<()> {
@@ -298,10 +323,4 @@ fn the_only_statement(sql: &str) -> Result<Statement<'_>> {
         (1, Some(statement)) => Ok(statement),
         (count, _) => Err(Error::InvalidArgument(format!("a query is exactly one statement, here are {count}"))),
     }
-}
-
-/// The rows that a statement changed, by its tag: `INSERT 0 3`, `DELETE 3`; a `SELECT 3` changed none.
-fn rows_changed(tag: &str) -> u64 {
-    let changes = ["INSERT", "UPDATE", "DELETE", "COPY"].iter().any(|kind| tag.starts_with(kind));
-    if changes { crate::wire::rows_of(tag) } else { 0 }
 }

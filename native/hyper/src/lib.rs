@@ -11,6 +11,8 @@ pub mod direct;
 mod engine;
 mod grpc;
 mod pool;
+mod prepared;
+mod rows;
 mod server;
 mod sql;
 mod uri;

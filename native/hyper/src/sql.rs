@@ -1,5 +1,7 @@
 //! SQL text: names and values in it, and the statements of a script. `hyperd` takes one statement at a time.
 
+use std::ops::Range;
+
 use boundary_bench_core::table::{Column, SqlType};
 
 /// `name` as SQL writes an identifier.
@@ -71,6 +73,35 @@ impl Statement<'_> {
             || self.is_display()
             || (matches!(self.keyword.as_str(), "CREATE" | "DROP" | "ALTER" | "TRUNCATE") && !temporary)
     }
+}
+
+/// A parameter in a statement's text.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Placeholder<'a> {
+    /// Where it is, with its dollar.
+    pub(crate) place: Range<usize>,
+    /// What follows the dollar.
+    pub(crate) name: &'a str,
+}
+
+/// The parameters in the text of a statement: `$1`, `$2`, ...
+pub(crate) fn placeholders(statement: &str) -> Vec<Placeholder<'_>> {
+    let mut found = Vec::new();
+    let (mut position, mut dollar) = (0, None);
+    while position < statement.len() {
+        let rest = &statement[position..];
+        let token = token(rest);
+        let text = &rest[..token.length];
+        let end = position + token.length;
+        if token.kind == Kind::Word
+            && let Some(start) = dollar
+        {
+            found.push(Placeholder { place: start..end, name: text });
+        }
+        dollar = (text == "$").then_some(position);
+        position = end;
+    }
+    found
 }
 
 /// The statements of a script; those of nothing but comments are left out.
@@ -221,6 +252,14 @@ mod tests {
         assert_eq!(texts("SELECT 'a\\'; SELECT 2"), ["SELECT 'a\\'", "SELECT 2"]);
         assert!(texts(" -- nothing\n/* at all */ ;").is_empty());
         assert!(texts("").is_empty());
+    }
+
+    #[test]
+    fn parameters_are_found_outside_of_what_is_quoted() {
+        let found =
+            |sql| placeholders(sql).into_iter().map(|found| (found.place.start, found.name)).collect::<Vec<_>>();
+        assert_eq!(found("SELECT $1+$12, '$3', \"$4\", $$ $5 $$ -- $6"), [(7, "1"), (10, "12")]);
+        assert_eq!(found("SELECT a$1, $x, $ 2, $a$ $7 $a$"), [(12, "x")]);
     }
 
     #[test]

@@ -12,6 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use arrow_buffer::{Buffer, MutableBuffer};
+use boundary_bench_core::engine::unusable_parameter;
 use boundary_bench_core::{Error, Result};
 use hyperdb_api_core::client::connection::RawConnection;
 
@@ -31,6 +32,9 @@ const READ_BYTES: usize = 64 * 1024;
 
 /// The largest payload of one message of ours. The server refuses packets beyond 150 MiB.
 const MAX_PAYLOAD: usize = 16 << 20;
+
+/// The number of the format of rows that is the server's own: little-endian, the widths of Arrow's types.
+const HYPER_BINARY: u16 = 2;
 
 /// Writes below this are gathered.
 const GATHER_BYTES: usize = 64 * 1024;
@@ -155,8 +159,8 @@ pub(crate) enum Message {
     CopyData(Buffer),
     /// A row of a result, as text.
     Row(Vec<Option<String>>),
-    /// The names of a result's columns.
-    RowDescription(Vec<String>),
+    /// A result's columns.
+    RowDescription(Vec<Field>),
     /// The server waits for the data of `COPY ... FROM STDIN`.
     CopyIn,
     /// The server begins with the data of `COPY ... TO STDOUT`.
@@ -171,12 +175,46 @@ pub(crate) enum Message {
     Other,
 }
 
+/// A column of a result.
+#[derive(Debug, Clone)]
+pub(crate) struct Field {
+    pub(crate) name: String,
+    /// The number of its type in the catalog.
+    pub(crate) type_id: u32,
+    /// Precision and scale of a `NUMERIC`.
+    pub(crate) modifier: i32,
+}
+
+/// A statement with parameters, on its way to the server, which keeps it until the next one comes.
+pub(crate) struct Bound<'a> {
+    /// The statement and the types of its parameters, 0 where one is open; `None` where the server has it.
+    pub(crate) parse: Option<(&'a str, &'a [u32])>,
+    /// The values, `None` for NULL.
+    pub(crate) values: &'a [Option<Parameter>],
+    /// Whether it is to run; else the server says only whether the values fit.
+    pub(crate) run: bool,
+}
+
+/// A value as the server reads it.
+pub(crate) enum Parameter {
+    Text(String),
+    /// `PostgreSQL`'s binary format.
+    Binary(Vec<u8>),
+}
+
 /// What a session is in between two statements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Status {
     Idle,
     /// Also in one that failed and waits for its end.
     InTransaction,
+}
+
+/// Whether the next row is wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Rows {
+    More,
+    Enough,
 }
 
 /// Why the server refused a statement.
@@ -188,6 +226,11 @@ pub(crate) struct ServerError {
 }
 
 impl ServerError {
+    /// The server's words.
+    pub(crate) fn text(&self) -> &str {
+        &self.text
+    }
+
     /// Whether a database can't be opened because it is being closed. One that another server holds has the same code.
     pub(crate) fn is_unloading(&self) -> bool {
         self.code == "55006" && self.text.contains("still in use")
@@ -296,6 +339,88 @@ impl Connection {
         self.flush()
     }
 
+    /// Sends one statement with parameters, whose rows come in `HyperBinary`.
+    pub(crate) fn send_bound(&mut self, bound: &Bound<'_>) -> Result<()> {
+        if self.status.is_none() {
+            return Err(engine_error("the connection is lost"));
+        }
+        let mut messages = Vec::new();
+        if let Some((sql, types)) = bound.parse {
+            messages.push((b'P', parse_body(sql, types)?));
+        }
+        messages.push((b'B', bind_body(bound.values)?));
+        if bound.run {
+            messages.push((b'D', b"P\0".to_vec()));
+            // All rows.
+            messages.push((b'E', vec![0; 5]));
+        }
+        messages.push((b'S', Vec::new()));
+        for (kind, body) in messages {
+            self.begin_message(kind, body.len()).inspect_err(|_| self.unsent.clear())?;
+            self.unsent.extend_from_slice(&body);
+        }
+        self.status = None;
+        self.flush()
+    }
+
+    /// Sends the types of a statement's parameters and reads on until the server has taken or refused it.
+    pub(crate) fn parse(&mut self, sql: &str, types: &[u32]) -> Answer<()> {
+        if self.status.is_none() {
+            return Err(engine_error("the connection is lost").into());
+        }
+        let body = parse_body(sql, types)?;
+        self.begin_message(b'P', body.len())?;
+        self.unsent.extend_from_slice(&body);
+        self.synchronize()
+    }
+
+    /// Asks the server for an answer, for at most `timeout`.
+    pub(crate) fn ping(&mut self, timeout: Duration) -> Result<()> {
+        self.socket.set_read_timeout(Some(timeout)).map_err(|error| lost(&error))?;
+        self.synchronize()?;
+        self.socket.set_read_timeout(None).map_err(|error| lost(&error))
+    }
+
+    /// Sends what is gathered and waits until the server is done with it.
+    fn synchronize(&mut self) -> Answer<()> {
+        self.begin_message(b'S', 0)?;
+        self.status = None;
+        self.flush()?;
+        self.finish()
+    }
+
+    /// Reads to the end of what runs.
+    pub(crate) fn finish(&mut self) -> Answer<()> {
+        let mut refusal = None;
+        loop {
+            match self.receive()? {
+                Message::Failed(error) => refusal = Some(error),
+                Message::Ready => return refusal.map_or(Ok(()), |error| Err(Failure::Refused(error))),
+                _ => {}
+            }
+        }
+    }
+
+    /// Gives the bytes of each row to `each` until that says that it has enough; else returns the message behind them.
+    pub(crate) fn receive_rows(&mut self, mut each: impl FnMut(&[u8]) -> Result<Rows>) -> Result<Option<Message>> {
+        loop {
+            self.fill(5)?;
+            let header = &self.read[self.position..self.position + 5];
+            if header[0] != b'D' {
+                return self.receive().map(Some);
+            }
+            let length = u32::from_be_bytes([header[1], header[2], header[3], header[4]]) as usize;
+            let length = length.checked_sub(4).ok_or_else(malformed)?;
+            self.position += 5;
+            self.fill(length)?;
+            let body = &self.read[self.position..self.position + length];
+            self.position += length;
+            if each(body)? == Rows::Enough {
+                return Ok(None);
+            }
+        }
+    }
+
     /// Runs one statement to its end; what `each` is given are its messages.
     pub(crate) fn run(&mut self, sql: &str, mut each: impl FnMut(&Message)) -> Answer<()> {
         self.send_query(sql)?;
@@ -399,7 +524,7 @@ impl Connection {
         let header = &self.read[self.position..self.position + 5];
         let kind = header[0];
         let length = u32::from_be_bytes([header[1], header[2], header[3], header[4]]) as usize;
-        let length = length.checked_sub(4).ok_or_else(|| engine_error("the server sent a malformed message"))?;
+        let length = length.checked_sub(4).ok_or_else(malformed)?;
         self.position += 5;
         if kind == b'd' {
             return self.receive_data(length).map(Message::CopyData);
@@ -407,10 +532,9 @@ impl Connection {
         self.fill(length)?;
         let body = &self.read[self.position..self.position + length];
         self.position += length;
-        let malformed = || engine_error("the server sent a malformed message");
         Ok(match kind {
             b'D' => Message::Row(row_of(body).ok_or_else(malformed)?),
-            b'T' => Message::RowDescription(names_of(body).ok_or_else(malformed)?),
+            b'T' => Message::RowDescription(fields_of(body).ok_or_else(malformed)?),
             b'G' => Message::CopyIn,
             b'H' => Message::CopyOut,
             b'C' => Message::Complete(text_of(body)),
@@ -663,8 +787,14 @@ fn lost(error: &std::io::Error) -> Error {
 }
 
 /// The number at the end of a tag, such as `INSERT 0 3`.
-pub(crate) fn rows_of(tag: &str) -> u64 {
+fn rows_of(tag: &str) -> u64 {
     tag.rsplit(' ').next().and_then(|number| number.parse().ok()).unwrap_or(0)
+}
+
+/// The rows that a statement changed, by its tag: `INSERT 0 3`, `DELETE 3`; a `SELECT 3` changed none.
+pub(crate) fn rows_changed(tag: &str) -> u64 {
+    let changes = ["INSERT", "UPDATE", "DELETE", "COPY"].iter().any(|kind| tag.starts_with(kind));
+    if changes { rows_of(tag) } else { 0 }
 }
 
 /// The text before a terminating zero.
@@ -708,15 +838,83 @@ fn row_of(body: &[u8]) -> Option<Vec<Option<String>>> {
     Some(row)
 }
 
-fn names_of(body: &[u8]) -> Option<Vec<String>> {
+fn fields_of(body: &[u8]) -> Option<Vec<Field>> {
     let (count, mut rest) = body.split_at_checked(2)?;
     let count = u16::from_be_bytes(count.try_into().ok()?);
-    let mut names = Vec::with_capacity(count.into());
+    let mut fields = Vec::with_capacity(count.into());
     for _ in 0..count {
         let end = rest.iter().position(|byte| *byte == 0)?;
-        names.push(String::from_utf8_lossy(&rest[..end]).into_owned());
         // Table, column, type, size, modifier and format follow.
-        rest = rest.get(end + 1 + 18..)?;
+        let (numbers, after) = rest[end + 1..].split_at_checked(18)?;
+        fields.push(Field {
+            name: String::from_utf8_lossy(&rest[..end]).into_owned(),
+            type_id: u32::from_be_bytes(numbers[6..10].try_into().ok()?),
+            modifier: i32::from_be_bytes(numbers[12..16].try_into().ok()?),
+        });
+        rest = after;
     }
-    Some(names)
+    Some(fields)
+}
+
+/// The values of a row, `None` for NULL; an error where its bytes are no such row.
+pub(crate) fn values_of(body: &[u8]) -> impl Iterator<Item = Result<Option<&[u8]>>> {
+    let (count, mut rest) = body.split_at_checked(2).unwrap_or_default();
+    let count = count.try_into().map_or(0, u16::from_be_bytes);
+    (0..count).map(move |_| {
+        let (length, after) = rest.split_first_chunk().ok_or_else(malformed)?;
+        rest = after;
+        // -1 is NULL.
+        let Ok(length) = usize::try_from(i32::from_be_bytes(*length)) else { return Ok(None) };
+        let (value, after) = rest.split_at_checked(length).ok_or_else(malformed)?;
+        rest = after;
+        Ok(Some(value))
+    })
+}
+
+fn malformed() -> Error {
+    engine_error("the server sent a malformed message")
+}
+
+/// A number of parameters as the protocol writes it.
+fn count_of(parameters: usize) -> Result<[u8; 2]> {
+    let count = u16::try_from(parameters)
+        .map_err(|_| Error::InvalidArgument("a statement takes at most 65535 parameters".to_owned()))?;
+    Ok(count.to_be_bytes())
+}
+
+/// The body of the message that brings a statement, which has no name.
+fn parse_body(sql: &str, types: &[u32]) -> Result<Vec<u8>> {
+    let mut body = vec![0];
+    body.extend_from_slice(sql.as_bytes());
+    body.push(0);
+    body.extend_from_slice(&count_of(types.len())?);
+    body.extend(types.iter().flat_map(|type_id| type_id.to_be_bytes()));
+    Ok(body)
+}
+
+/// The body of the message that gives a statement its values.
+fn bind_body(values: &[Option<Parameter>]) -> Result<Vec<u8>> {
+    let count = count_of(values.len())?;
+    // The portal and the statement, both without a name.
+    let mut body = vec![0, 0];
+    body.extend_from_slice(&count);
+    let format = |value: &Option<Parameter>| u16::from(matches!(value, Some(Parameter::Binary(_)))).to_be_bytes();
+    body.extend(values.iter().flat_map(format));
+    body.extend_from_slice(&count);
+    for (index, value) in values.iter().enumerate() {
+        let bytes = match value {
+            None => {
+                body.extend_from_slice(&(-1_i32).to_be_bytes());
+                continue;
+            }
+            Some(Parameter::Text(text)) => text.as_bytes(),
+            Some(Parameter::Binary(bytes)) => bytes,
+        };
+        let length =
+            i32::try_from(bytes.len()).map_err(|_| unusable_parameter(index + 1, "2 GiB and more are too long"))?;
+        body.extend_from_slice(&length.to_be_bytes());
+        body.extend_from_slice(bytes);
+    }
+    body.extend([1, HYPER_BINARY].iter().flat_map(|word: &u16| word.to_be_bytes()));
+    Ok(body)
 }
