@@ -30,7 +30,7 @@ import { formatRate, formatRows } from '../dist/report/format.js';
 const KIB = 1024;
 const MIB = 1024 * KIB;
 const KNEE = 0.95;
-const FLUSH_BYTES = [24 * KIB, 384 * KIB, 1.5 * MIB, 4 * MIB, 16 * MIB, 64 * MIB, 256 * MIB];
+const FLUSH_BYTES = [24 * KIB, 96 * KIB, 384 * KIB, 1.5 * MIB, 4 * MIB, 16 * MIB, 64 * MIB, 256 * MIB];
 const BATCH_ROWS = [1, 4, 16, 64, 256, 1024].map((factor) => factor * KIB);
 const SOCKET_BUFFERS = [0, 256 * KIB, MIB, 4 * MIB];
 const SETTINGS = ['BOUNDARY_BENCH_FLUSH_BYTES', 'BOUNDARY_BENCH_SOCKET_BUFFER'];

@@ -154,16 +154,25 @@ impl Insert {
         if batch.num_rows() == 0 {
             return Ok(());
         }
+        let bytes = bytes_of(batch)?;
+        // Only where COPYs smaller than a batch are asked for.
+        let rows = (self.copy_bytes.saturating_mul(batch.num_rows()) / bytes.max(1)).max(1);
+        for start in (0..batch.num_rows()).step_by(rows) {
+            self.hold(&batch.slice(start, rows.min(batch.num_rows() - start)))?;
+        }
+        self.written_at = Instant::now();
+        Ok(())
+    }
+
+    fn hold(&mut self, batch: &RecordBatch) -> Result<()> {
         // Under the table's own schema: the server compares what the stream says of nulls with the table.
         let batch = RecordBatch::try_new(SchemaRef::clone(&self.schema), batch.columns().to_vec()).map_err(unusable)?;
-        let bytes = batch.columns().iter().map(|array| array.to_data().get_slice_memory_size().map_err(unusable));
-        self.held_bytes += bytes.sum::<Result<usize>>()?;
+        self.held_bytes += bytes_of(&batch)?;
         self.rows += batch.num_rows() as u64;
         self.held.push(batch);
         if self.held_bytes >= HELD_BYTES.min(self.copy_bytes) {
             self.send()?;
         }
-        self.written_at = Instant::now();
         Ok(())
     }
 
@@ -243,6 +252,10 @@ impl Insert {
             end(session, is_open);
         }
     }
+}
+
+fn bytes_of(batch: &RecordBatch) -> Result<usize> {
+    batch.columns().iter().map(|array| array.to_data().get_slice_memory_size().map_err(unusable)).sum()
 }
 
 impl OpenCopy {
