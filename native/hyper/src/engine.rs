@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use boundary_bench_core::engine::{
     BatchStream, CancelToken, Capabilities, CreateMode, Engine, Ingest, QueryOptions, Statement as Prepared,
+    check_parameter_count,
 };
 use boundary_bench_core::table::TableDefinition;
 use boundary_bench_core::{Error, Result};
@@ -15,7 +16,7 @@ use crate::copy_in::CopyIn;
 use crate::direct::Endpoint;
 use crate::grpc::Grpc;
 use crate::pool::{Lease, Pool};
-use crate::prepared::PreparedStatement;
+use crate::prepared::{PreparedStatement, parameter_count};
 use crate::server::Server;
 use crate::sql::Statement;
 use crate::uri::{Place, Transport, Uri};
@@ -227,6 +228,7 @@ impl Engine for HyperEngine {
     /// text. While it is read, writers of its tables wait, but not over gRPC.
     fn query(&self, sql: &str, options: &QueryOptions) -> Result<Box<dyn BatchStream>> {
         let statement = the_only_statement(sql)?;
+        check_parameter_count(0, parameter_count(statement.text)?)?;
         if let Some(grpc) = &self.grpc
             && statement.is_query()
         {
@@ -245,6 +247,9 @@ impl Engine for HyperEngine {
     fn execute(&self, sql: &str, cancel: &CancelToken) -> Result<u64> {
         without_nul(sql)?;
         let statements = sql::statements(sql);
+        for statement in &statements {
+            check_parameter_count(0, parameter_count(statement.text)?)?;
+        }
         if statements.iter().any(Statement::is_transaction) {
             return Err(Error::Unsupported(
                 "a transaction can't span calls; give all its statements in one call, which runs them as one"

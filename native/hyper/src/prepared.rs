@@ -1,7 +1,7 @@
 //! Prepared statements, over `PostgreSQL`'s extended protocol.
 //!
-//! The server says nothing about the types of parameters: they are told it with the values, by parsing the statement anew
-//! where they are others than before.
+//! The server says nothing about the types of parameters: it is told them with the values, by having the statement
+//! parsed anew, in the same round trip, where they are others than before.
 
 use arrow_array::RecordBatch;
 use boundary_bench_core::engine::{
@@ -80,8 +80,13 @@ impl PreparedStatement {
         }
         let values: Vec<_> = parameters.iter().map(encoded).collect();
         let parsed = self.parsed.take().filter(|parsed| {
-            // NULL is of any type.
-            parsed.iter().zip(parameters).all(|(parsed, value)| *value == Value::Null || *parsed == value.sql_type())
+            // After a change of its tables the server describes a query as it was parsed, but returns what they hold now:
+            // values would be read as of another type. So queries are parsed anew. NULL is of any type.
+            !self.returns_rows
+                && parsed
+                    .iter()
+                    .zip(parameters)
+                    .all(|(parsed, value)| *value == Value::Null || *parsed == value.sql_type())
         });
         if let Some(parsed) = parsed {
             self.session.send_bound(&Bound { parse: None, values: &values, run: true })?;
@@ -176,7 +181,11 @@ impl Statement for PreparedStatement {
         self.start(parameters)?;
         let mut refusal = None;
         let fields = loop {
-            match self.session.receive()? {
+            let message = match self.session.receive() {
+                Ok(message) => message,
+                Err(error) => return Err(self.failure(Failure::Lost(error), parameters, &options.cancel)),
+            };
+            match message {
                 Message::RowDescription(fields) => break fields,
                 Message::Failed(error) => refusal = Some(error),
                 Message::Ready => {
@@ -269,7 +278,7 @@ impl Drop for BoundRows<'_> {
 }
 
 /// The number of parameters in a statement, which are all of `$1`, `$2`, ...
-fn parameter_count(statement: &str) -> Result<usize> {
+pub(crate) fn parameter_count(statement: &str) -> Result<usize> {
     let mut numbers = sql::placeholders(statement)
         .into_iter()
         .map(|placeholder| match placeholder.name.parse::<usize>() {

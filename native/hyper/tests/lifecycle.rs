@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use boundary_bench_core::engine::{CreateMode, QueryOptions};
+use boundary_bench_core::engine::{CancelToken, CreateMode, QueryOptions, Value};
 use boundary_bench_hyper::{Server, executable, open};
 use common::{Folder, batch, insert, number, table};
 
@@ -178,11 +178,34 @@ fn a_server_killed_in_a_scan_is_an_error_over_every_transport() {
         assert_eq!(error.code(), "BB_ENGINE", "{transport}");
         assert!(stream.next_batch().unwrap().is_none());
         assert_eq!(engine.query("SELECT 1", &QueryOptions::default()).err().unwrap().code(), "BB_ENGINE");
+        assert_eq!(engine.check().unwrap_err().code(), "BB_ENGINE");
         drop(stream);
         drop(engine);
         // Another one is started for the next.
         assert_eq!(number(&open("hyper:").unwrap(), "SELECT CAST(5 AS BIGINT)"), 5);
     }
+}
+
+#[test]
+fn a_server_killed_in_a_statement_is_an_error() {
+    let _alone = alone();
+    let engine = open("hyper:").unwrap();
+    let cancel = CancelToken::default();
+    let mut select = engine.prepare("SELECT x FROM generate_series(1, 100000000) g(x) WHERE x > $1", &cancel).unwrap();
+    let mut stream = select.query(&[Value::Int(1)], &QueryOptions::default()).unwrap();
+    assert!(stream.next_batch().unwrap().is_some());
+    kill(Server::shared().unwrap().process_id());
+    let error = loop {
+        match stream.next_batch() {
+            Ok(Some(_)) => {}
+            Ok(None) => panic!("the end of the server was taken for the end of the result"),
+            Err(error) => break error,
+        }
+    };
+    assert_eq!(error.code(), "BB_ENGINE");
+    drop(stream);
+    assert!(select.query(&[Value::Int(1)], &QueryOptions::default()).is_err());
+    assert_eq!(engine.prepare("SELECT $1", &cancel).err().unwrap().code(), "BB_ENGINE");
 }
 
 #[test]
