@@ -179,14 +179,12 @@ impl Insert {
     /// Sends what is held, and ends the COPY when it has taken enough.
     fn send(&mut self) -> Result<()> {
         let Some(session) = &mut self.session else { return Err(Error::Closed("the insert that failed")) };
-        let open = match &mut self.open {
-            Some(open) => open,
-            None => {
-                session.begin_copy(&self.copy)?;
-                let stream = StreamWriter::try_new(Vec::new(), &self.schema).map_err(unusable)?;
-                self.open.insert(OpenCopy { stream, bytes: 0, rows: 0 })
-            }
-        };
+        if self.open.is_none() {
+            session.begin_copy(&self.copy)?;
+            let stream = StreamWriter::try_new(Vec::new(), &self.schema).map_err(unusable)?;
+            self.open = Some(OpenCopy { stream, bytes: 0, rows: 0 });
+        }
+        let Some(open) = &mut self.open else { return Ok(()) };
         for batch in self.held.drain(..) {
             open.stream.write(&batch).map_err(unusable)?;
             open.rows += batch.num_rows() as u64;

@@ -73,11 +73,14 @@ pub(crate) fn contents(engine: &dyn Engine, tables: &[String]) -> Result<Checksu
 }
 
 fn summed_by_engine(engine: &dyn Engine, table: &str) -> Result<Checksum> {
-    // Exact sums of 64-bit integers need more than 64 bits.
+    // Exact sums of 64-bit integers need more than 64 bits, which not every engine gives them by itself.
+    let whole =
+        |column| format!("CAST(coalesce(sum(CAST({column} AS DECIMAL(38, 0))), 0) AS DECIMAL(38, 0)) AS {column}");
     let sql = format!(
-        "SELECT count(*) AS rows, CAST(coalesce(sum(id), 0) AS DECIMAL(38, 0)) AS id, \
-         CAST(coalesce(sum(sensor_id), 0) AS DECIMAL(38, 0)) AS sensor_id, coalesce(sum(value), 0) AS value, \
-         CAST(coalesce(sum(timestamp), 0) AS DECIMAL(38, 0)) AS timestamp FROM {}",
+        "SELECT count(*) AS rows, {}, {}, coalesce(sum(value), 0) AS value, {} FROM {}",
+        whole("id"),
+        whole("sensor_id"),
+        whole("timestamp"),
         quoted(table)
     );
     let mut sums = read_all(engine, &sql)?;
@@ -104,7 +107,7 @@ fn read_all(engine: &dyn Engine, sql: &str) -> Result<Checksum> {
 #[cfg(test)]
 mod tests {
     use boundary_bench_core::checksum::FLOAT_TOLERANCE;
-    use boundary_bench_core::engine::open;
+    use boundary_bench_core::engine::{CancelToken, open};
     use boundary_bench_core::measurements::expected_all;
 
     use super::*;
@@ -130,5 +133,17 @@ mod tests {
             unload(&engine, "a b", 2).unwrap();
             assert!(engine.list_tables().unwrap().is_empty());
         }
+    }
+
+    #[test]
+    fn sums_beyond_64_bits_are_read_back_whole() {
+        let engine = open("embedded:").unwrap();
+        let table = measurements::table("t");
+        engine.create_table(&table, CreateMode::Create).unwrap();
+        let sql = format!("INSERT INTO t SELECT i, i, i, {} FROM range(4) rows(i)", i64::MAX);
+        engine.execute(&sql, &CancelToken::default()).unwrap();
+        let sums = contents(&*engine, &["t".to_owned()]).unwrap().sums.0;
+        let expected = ChecksumSum::Int(4 * i128::from(i64::MAX));
+        assert!(sums.iter().any(|(name, sum)| name == "timestamp" && *sum == expected), "{sums:?}");
     }
 }

@@ -14,8 +14,9 @@ export async function readBack(connection: Connection, tables: readonly string[]
 
 /** The engine's sums of the columns of a table. */
 export function sumsQuery(table: string): string {
-  // Sums of 64-bit integers need more than 64 bits; as text they arrive whole.
-  const whole = (column: string): string => `CAST(coalesce(sum(${column}), 0) AS VARCHAR) AS ${column}`;
+  // Sums of 64-bit integers need more than 64 bits, which hyperd does not give them by itself; as text they arrive whole.
+  const whole = (column: string): string =>
+    `CAST(coalesce(sum(CAST(${column} AS DECIMAL(38, 0))), 0) AS VARCHAR) AS ${column}`;
   return `SELECT count(*) AS row_count, ${whole('id')}, ${whole('sensor_id')},
     CAST(coalesce(sum(value), 0) AS DOUBLE PRECISION) AS value, ${whole('timestamp')} FROM ${table}`;
 }

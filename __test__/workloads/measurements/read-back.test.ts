@@ -1,0 +1,20 @@
+import { expect, test } from 'vitest';
+
+import { findHyperd } from '../../../src/host/hyperd.js';
+import { connect } from '../../../src/library/connection.js';
+import { readBack } from '../../../src/workloads/measurements/read-back.js';
+import { createTables } from '../../../src/workloads/measurements/tables.js';
+
+const hyperd = findHyperd();
+
+test.for(['embedded:', 'hyper:'])('sums beyond 64 bits are read back whole from %s', async (uri, { skip }) => {
+  if (uri === 'hyper:' && 'missing' in hyperd) skip(hyperd.missing);
+  await using connection = await connect(uri);
+  await createTables(connection, ['t']);
+  const timestamp = 2n ** 63n - 1n;
+  await connection.execute(`INSERT INTO t VALUES (1, 2, 0.5, ${timestamp}), (2, 2, 0.25, ${timestamp})`);
+  expect(await readBack(connection, ['t'])).toEqual({
+    rows: 2,
+    sums: { id: '3', sensor_id: '4', value: 0.75, timestamp: String(2n * timestamp) },
+  });
+});
