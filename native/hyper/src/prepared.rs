@@ -110,7 +110,7 @@ impl PreparedStatement {
                 && let Some(sql_type) = value.sql_type()
             {
                 sql.push_str(&self.sql[copied..placeholder.place.start]);
-                sql.push_str(&format!("CAST(${} AS {})", placeholder.name, sql::type_name(sql_type)));
+                sql.extend(["CAST($", placeholder.name, " AS ", &sql::type_name(sql_type), ")"]);
                 copied = placeholder.place.end;
             }
         }

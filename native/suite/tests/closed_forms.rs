@@ -53,6 +53,7 @@ fn closed_forms_are_those_of_the_fixture() {
                 rows: case.rows,
                 table: "t".to_owned(),
                 target: None,
+                batch_rows: None,
             };
             assert_eq!(expected(&spec).unwrap(), found, "{context}");
         }
