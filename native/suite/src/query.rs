@@ -38,11 +38,12 @@ struct Part {
 
 pub(crate) fn run(engine: &Arc<dyn Engine>, spec: &CellSpec) -> Result<CellSample> {
     let family = matrix()?;
-    let mut options = QueryOptions::default();
-    options.batch_rows = spec.batch_rows.map_or(options.batch_rows, NonZeroUsize::get);
     let parts = table_names(&spec.table, spec.workers).into_iter().map(|table| {
         let sql = family.query(spec.workload, &table)?;
-        Ok(Part { engine: Arc::clone(engine), sql, lane: spec.lane, workload: spec.workload, options: options.clone() })
+        // Each its own: clones share a token, and a reader that is done cancels it.
+        let mut options = QueryOptions::default();
+        options.batch_rows = spec.batch_rows.map_or(options.batch_rows, NonZeroUsize::get);
+        Ok(Part { engine: Arc::clone(engine), sql, lane: spec.lane, workload: spec.workload, options })
     });
     let parts = parts.collect::<Result<Vec<_>>>()?;
     let workers = match spec.flavor {
