@@ -1,0 +1,1 @@
+//! Servers that speak the Redis wire, as targets of small requests of Boundary Bench.
