@@ -190,19 +190,91 @@ fn allocate_huge(layout: Layout) -> NonNull<u8> {
     // SAFETY: the layout has a size above zero.
     let pointer = unsafe { std::alloc::alloc(layout) };
     let Some(pointer) = NonNull::new(pointer) else { handle_alloc_error(layout) };
-    #[cfg(target_os = "linux")]
-    // SAFETY: the range was just allocated, and starts at a page. The advice changes no contents.
-    unsafe {
-        libc::madvise(pointer.as_ptr().cast(), layout.size(), libc::MADV_HUGEPAGE);
-    }
+    ask_for_huge_pages(pointer.as_ptr(), layout.size());
     // SAFETY: the memory is ours and `layout.size()` long.
     unsafe { pointer.as_ptr().write_bytes(0, layout.size()) };
     pointer
 }
 
+/// Asks the kernel to back the memory by huge pages where it is not backed yet. Changes no contents, and may do nothing.
+fn ask_for_huge_pages(start: *mut u8, length: usize) {
+    #[cfg(target_os = "linux")]
+    {
+        /// Divides every page size of Linux; the advice must begin at a page.
+        const LARGEST_PAGE: usize = 64 << 10;
+        let skipped = start.align_offset(LARGEST_PAGE);
+        if skipped < length {
+            // SAFETY: the range lies in memory that the caller owns. Advice that the kernel refuses changes nothing.
+            unsafe { libc::madvise(start.add(skipped).cast(), length - skipped, libc::MADV_HUGEPAGE) };
+        }
+    }
+    #[cfg(not(target_os = "linux"))]
+    let _ = (start, length);
+}
+
+/// Bytes that are appended, few or very many, and end up in one piece. Large ones lie in a reservation of address space
+/// that the kernel fills with huge pages as they come: nothing is moved as they grow, and a page fault serves 2 MiB.
+#[derive(Debug, Default)]
+pub struct GrowingBytes(Vec<u8>);
+
+impl GrowingBytes {
+    /// From so many bytes on, they move into the reservation. Less is not worth a huge page, which is zeroed whole.
+    const SMALL: usize = 1 << 20;
+
+    /// The reservation. Beyond it they grow as any vector does.
+    const RESERVED: usize = 1 << 30;
+
+    /// All bytes. The room that was reserved and not used is given back.
+    #[must_use]
+    pub fn into_vec(mut self) -> Vec<u8> {
+        self.0.shrink_to_fit();
+        self.0
+    }
+
+    #[cold]
+    fn reserve_much(&mut self) {
+        let mut larger = Vec::new();
+        // Where so much can't be had at once, it grows as any vector does.
+        if larger.try_reserve_exact(Self::RESERVED).is_ok() {
+            ask_for_huge_pages(larger.as_mut_ptr(), larger.capacity());
+            larger.extend_from_slice(&self.0);
+            self.0 = larger;
+        }
+    }
+}
+
+impl std::io::Write for GrowingBytes {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        let needed = self.0.len() + bytes.len();
+        if needed > self.0.capacity() && (Self::SMALL..Self::RESERVED).contains(&needed) {
+            self.reserve_much();
+        }
+        self.0.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use std::io::Write;
+
     use super::*;
+
+    #[test]
+    fn bytes_stay_as_they_are_while_they_grow() {
+        let piece = (0..1 << 18).map(|index: u32| index.to_le_bytes()[index as usize % 3]).collect::<Vec<_>>();
+        for pieces in [0, 1, 3, 4, 5, 40] {
+            let mut bytes = GrowingBytes::default();
+            (0..pieces).for_each(|_| bytes.write_all(&piece).unwrap());
+            let bytes = bytes.into_vec();
+            assert!(bytes.capacity() < bytes.len() + GrowingBytes::SMALL);
+            assert_eq!(bytes, piece.repeat(pieces));
+        }
+    }
 
     #[test]
     fn a_dropped_slab_serves_the_next_of_its_size() {

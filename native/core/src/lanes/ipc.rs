@@ -16,7 +16,7 @@ use arrow_schema::{ArrowError, DataType, SchemaRef, TimeUnit};
 
 use crate::engine::{BatchStream, check_batch};
 use crate::error::catch_panic;
-use crate::slab::Slab;
+use crate::slab::{GrowingBytes, Slab};
 use crate::{Error, Result};
 
 /// Writes a whole result as one IPC stream.
@@ -25,11 +25,11 @@ use crate::{Error, Result};
 /// What the stream returns.
 pub fn write_stream(stream: &mut dyn BatchStream) -> Result<Vec<u8>> {
     let internal = |error: ArrowError| Error::Internal(error.to_string());
-    let mut writer = StreamWriter::try_new(Vec::new(), &stream.schema()).map_err(internal)?;
+    let mut writer = StreamWriter::try_new(GrowingBytes::default(), &stream.schema()).map_err(internal)?;
     while let Some(batch) = stream.next_batch()? {
         writer.write(&batch).map_err(internal)?;
     }
-    writer.into_inner().map_err(internal)
+    Ok(writer.into_inner().map_err(internal)?.into_vec())
 }
 
 /// Reads IPC bytes for one table: slices of one stream, several whole streams one after another, or both.
