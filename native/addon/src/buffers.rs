@@ -2,7 +2,7 @@
 
 use std::ptr;
 
-use boundary_bench_core::slab::Slab;
+use boundary_bench_core::slab::{GrowingBytes, Slab};
 use napi::bindgen_prelude::{ArrayBuffer, JsObjectValue, Object, ToNapiValue, Unknown};
 use napi::{Env, JsValue, sys};
 use napi_derive::napi;
@@ -31,9 +31,10 @@ unsafe impl FixedMemory for Slab {
 }
 
 // SAFETY: as for a slab.
-unsafe impl FixedMemory for Vec<u8> {
+unsafe impl FixedMemory for GrowingBytes {
     fn parts(&mut self) -> (*mut u8, usize) {
-        (self.as_mut_ptr(), self.len())
+        let bytes = self.as_mut_slice();
+        (bytes.as_mut_ptr(), bytes.len())
     }
 }
 

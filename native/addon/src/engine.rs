@@ -7,6 +7,7 @@ use std::sync::{Arc, LazyLock, Mutex, PoisonError, Weak};
 use boundary_bench_core::engine::{CancelToken, CreateMode as CoreCreateMode, Engine as CoreEngine};
 use boundary_bench_core::lanes::ipc;
 use boundary_bench_core::lanes::statement::{BoundStatement, PreparedStatement};
+use boundary_bench_core::slab::GrowingBytes;
 use boundary_bench_core::table::TableDefinition;
 use boundary_bench_core::{Error, Result};
 use napi::Env;
@@ -262,7 +263,7 @@ impl Engine {
         batch_rows: Option<f64>,
         cancel: Option<&Cancel>,
         parameters: Option<Parameters>,
-    ) -> napi::Result<AsyncBlock<Handover<Vec<u8>>>> {
+    ) -> napi::Result<AsyncBlock<Handover<GrowingBytes>>> {
         let options = query_options(batch_rows, cancel)?;
         let token = options.cancel.clone();
         self.run_until_cancelled(env, &token, |engine| async move {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use boundary_bench_core::lanes::ipc;
 use boundary_bench_core::lanes::statement::{BoundStatement, PreparedStatement};
+use boundary_bench_core::slab::GrowingBytes;
 use boundary_bench_core::table::Column;
 use napi::Env;
 use napi::bindgen_prelude::AsyncBlock;
@@ -78,7 +79,7 @@ impl Statement {
         parameters: Parameters,
         batch_rows: Option<f64>,
         cancel: Option<&Cancel>,
-    ) -> napi::Result<AsyncBlock<Handover<Vec<u8>>>> {
+    ) -> napi::Result<AsyncBlock<Handover<GrowingBytes>>> {
         let query = self.bind(parameters);
         let options = query_options(batch_rows, cancel)?;
         let entry = self.in_flight.enter(options.cancel.clone());

@@ -142,10 +142,12 @@ unsafe impl Send for Recycled {}
 
 struct Pool {
     by_capacity: BTreeMap<usize, Vec<Recycled>>,
+    reservations: Vec<GrowingBytes>,
+    /// The bytes of both that the kernel backs by pages.
     retained: usize,
 }
 
-static POOL: Mutex<Pool> = Mutex::new(Pool { by_capacity: BTreeMap::new(), retained: 0 });
+static POOL: Mutex<Pool> = Mutex::new(Pool { by_capacity: BTreeMap::new(), reservations: Vec::new(), retained: 0 });
 
 impl Pool {
     fn take(&mut self, capacity: usize) -> Option<Recycled> {
@@ -161,6 +163,22 @@ impl Pool {
         }
         self.retained += capacity;
         self.by_capacity.entry(capacity).or_default().push(memory);
+        None
+    }
+
+    fn take_reservation(&mut self) -> Option<GrowingBytes> {
+        let reservation = self.reservations.pop()?;
+        self.retained -= reservation.touched;
+        Some(reservation)
+    }
+
+    /// Keeps an empty reservation, or gives it back when the pool is full.
+    fn put_reservation(&mut self, bytes: Vec<u8>, touched: usize) -> Option<Vec<u8>> {
+        if self.retained + touched > RETAINED_LIMIT {
+            return Some(bytes);
+        }
+        self.retained += touched;
+        self.reservations.push(GrowingBytes { bytes, touched });
         None
     }
 }
@@ -213,48 +231,84 @@ fn ask_for_huge_pages(start: *mut u8, length: usize) {
 }
 
 /// Bytes that are appended, few or very many, and end up in one piece. Large ones lie in a reservation of address space
-/// that the kernel fills with huge pages as they come: nothing is moved as they grow, and a page fault serves 2 MiB.
+/// that the kernel fills with huge pages as they come: nothing is moved as they grow. The reservation goes back to the
+/// pool, with what it was filled with, when its last reader is gone.
 #[derive(Debug, Default)]
-pub struct GrowingBytes(Vec<u8>);
+pub struct GrowingBytes {
+    bytes: Vec<u8>,
+    /// So many bytes of a reservation were ever filled, by earlier owners also.
+    touched: usize,
+}
 
 impl GrowingBytes {
-    /// From so many bytes on, they move into the reservation. Less is not worth a huge page, which is zeroed whole.
+    /// From so many bytes on, they move into a reservation. Less is not worth a huge page, which is zeroed whole.
     const SMALL: usize = 1 << 20;
 
     /// The reservation. Beyond it they grow as any vector does.
     const RESERVED: usize = 1 << 30;
 
-    /// All bytes. The room that was reserved and not used is given back.
+    /// The bytes so far.
     #[must_use]
-    pub fn into_vec(mut self) -> Vec<u8> {
-        self.0.shrink_to_fit();
-        self.0
+    pub fn as_slice(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// Where the bytes are, and how many, for whoever takes them over: nobody else reads or writes them.
+    pub fn as_mut_slice(&mut self) -> &mut [u8] {
+        &mut self.bytes
+    }
+
+    /// The bytes as an Arrow buffer.
+    #[must_use]
+    pub fn into_buffer(self) -> Buffer {
+        let length = self.bytes.len();
+        let Some(pointer) = NonNull::new(self.bytes.as_ptr().cast_mut()) else { return Buffer::default() };
+        // SAFETY: the bytes are initialised and stay where they are while their owner, who is handed over, lives; nobody
+        // can write to them, since the owner is shared from here on.
+        unsafe { Buffer::from_custom_allocation(pointer, length, Arc::new(self)) }
     }
 
     #[cold]
-    fn reserve_much(&mut self) {
-        let mut larger = Vec::new();
-        // Where so much can't be had at once, it grows as any vector does.
-        if larger.try_reserve_exact(Self::RESERVED).is_ok() {
-            ask_for_huge_pages(larger.as_mut_ptr(), larger.capacity());
-            larger.extend_from_slice(&self.0);
-            self.0 = larger;
+    fn move_into_reservation(&mut self) {
+        let pooled = POOL.lock().unwrap_or_else(PoisonError::into_inner).take_reservation();
+        let mut larger = pooled.unwrap_or_default();
+        if larger.bytes.capacity() == 0 {
+            // Where so much can't be had at once, the bytes grow as any vector does.
+            if larger.bytes.try_reserve_exact(Self::RESERVED).is_err() {
+                return;
+            }
+            ask_for_huge_pages(larger.bytes.as_mut_ptr(), larger.bytes.capacity());
         }
+        larger.bytes.extend_from_slice(&self.bytes);
+        *self = larger;
     }
 }
 
 impl std::io::Write for GrowingBytes {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        let needed = self.0.len() + bytes.len();
-        if needed > self.0.capacity() && (Self::SMALL..Self::RESERVED).contains(&needed) {
-            self.reserve_much();
+        let needed = self.bytes.len() + bytes.len();
+        if needed > self.bytes.capacity() && (Self::SMALL..Self::RESERVED).contains(&needed) {
+            self.move_into_reservation();
         }
-        self.0.extend_from_slice(bytes);
+        self.bytes.extend_from_slice(bytes);
         Ok(bytes.len())
     }
 
     fn flush(&mut self) -> std::io::Result<()> {
         Ok(())
+    }
+}
+
+impl Drop for GrowingBytes {
+    fn drop(&mut self) {
+        if self.bytes.capacity() >= Self::RESERVED {
+            let touched = self.touched.max(self.bytes.len());
+            let mut bytes = std::mem::take(&mut self.bytes);
+            bytes.clear();
+            let rejected = POOL.lock().unwrap_or_else(PoisonError::into_inner).put_reservation(bytes, touched);
+            // After the lock: giving memory back takes the kernel a while.
+            drop(rejected);
+        }
     }
 }
 
@@ -270,10 +324,23 @@ mod tests {
         for pieces in [0, 1, 3, 4, 5, 40] {
             let mut bytes = GrowingBytes::default();
             (0..pieces).for_each(|_| bytes.write_all(&piece).unwrap());
-            let bytes = bytes.into_vec();
-            assert!(bytes.capacity() < bytes.len() + GrowingBytes::SMALL);
-            assert_eq!(bytes, piece.repeat(pieces));
+            assert_eq!(bytes.as_slice(), piece.repeat(pieces));
+            assert_eq!(bytes.into_buffer().as_slice(), piece.repeat(pieces));
         }
+    }
+
+    #[test]
+    fn a_dropped_reservation_serves_the_next_bytes() {
+        let fill = |byte: u8| {
+            let mut bytes = GrowingBytes::default();
+            bytes.write_all(&vec![byte; 3 << 20]).unwrap();
+            bytes
+        };
+        let first = fill(1);
+        let address = first.as_slice().as_ptr();
+        let held = first.into_buffer();
+        assert_ne!(fill(2).as_slice().as_ptr(), address);
+        assert_eq!(held.as_slice(), vec![1; 3 << 20]);
     }
 
     #[test]

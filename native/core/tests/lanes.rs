@@ -79,7 +79,8 @@ proptest! {
         ingest.write(&batch).unwrap();
         ingest.commit().unwrap();
         let query = format!("SELECT * FROM \"{}\"", table.name);
-        let mut bytes = ipc::write_stream(engine.query(&query, &QueryOptions::default()).unwrap().as_mut()).unwrap();
+        let written = ipc::write_stream(engine.query(&query, &QueryOptions::default()).unwrap().as_mut()).unwrap();
+        let mut bytes = written.as_slice().to_vec();
         // Two whole streams, one behind the other: a reader that stops at the first one's end loses half.
         bytes.extend_from_within(..);
         let mut reader = IpcReader::new(table.to_arrow());
@@ -99,7 +100,8 @@ proptest! {
         ingest.write(&batch).unwrap();
         ingest.commit().unwrap();
         let query = format!("SELECT * FROM \"{}\"", table.name);
-        let mut bytes = ipc::write_stream(engine.query(&query, &QueryOptions::default()).unwrap().as_mut()).unwrap();
+        let written = ipc::write_stream(engine.query(&query, &QueryOptions::default()).unwrap().as_mut()).unwrap();
+        let mut bytes = written.as_slice().to_vec();
         for (place, value) in damage {
             let place = usize::from(place) % bytes.len();
             bytes[place] = value;

@@ -16,6 +16,7 @@ use boundary_bench_core::lanes::inserter::Inserter;
 use boundary_bench_core::lanes::ipc::{IpcReader, write_stream};
 use boundary_bench_core::lanes::row_writer::RowWriter;
 use boundary_bench_core::measurements::{self, Measurement, MeasurementColumns, RowRange};
+use boundary_bench_core::slab::GrowingBytes;
 use boundary_bench_core::table::{Column, TableDefinition};
 use boundary_bench_core::{Error, Result};
 
@@ -111,7 +112,7 @@ async fn insert_async(part: Part, mut clock: Clock) -> Result<Finished<Encoded>>
 enum Feeder {
     Row { writer: RowWriter, rows: Vec<Measurement> },
     Columns { inserter: Inserter, schema: SchemaRef, columns: Vec<Column>, slices: MeasurementColumns },
-    ArrowIpc { inserter: Inserter, reader: Box<IpcReader>, bytes: Vec<u8>, encoded: Duration },
+    ArrowIpc { inserter: Inserter, reader: Box<IpcReader>, bytes: GrowingBytes, encoded: Duration },
 }
 
 impl Feeder {
@@ -127,7 +128,7 @@ impl Feeder {
             Lane::ArrowIpc => Self::ArrowIpc {
                 reader: Box::new(IpcReader::new(table.to_arrow())),
                 inserter: Inserter::begin(engine, table)?,
-                bytes: Vec::new(),
+                bytes: GrowingBytes::default(),
                 encoded: Duration::ZERO,
             },
             Lane::Objects | Lane::Stream | Lane::Columnar => {
@@ -180,7 +181,7 @@ impl Feeder {
                 }
             }
             Self::ArrowIpc { inserter, reader, bytes, .. } => {
-                for batch in reader.push(bytes)? {
+                for batch in reader.push(bytes.as_slice())? {
                     inserter.write(batch)?;
                 }
             }

@@ -80,7 +80,7 @@ fn read(part: &Part, clock: Clock) -> Result<Finished<Read>> {
     let mut stream = part.engine.query(&part.sql, &part.options)?;
     if part.lane == Lane::ArrowIpc {
         let bytes = write_stream(&mut *stream)?;
-        return read_ipc(Buffer::from_vec(bytes), clock);
+        return read_ipc(bytes.into_buffer(), clock);
     }
     let mut consumer = Consumer::new(part.lane, part.workload, &stream.schema())?;
     while let Some(batch) = stream.next_batch()? {
@@ -96,7 +96,7 @@ async fn read_async(part: Part, clock: Clock) -> Result<Finished<Read>> {
         let write = move || write_stream(&mut *part.engine.query(&part.sql, &part.options)?);
         let written = tokio::task::spawn_blocking(write).await;
         let bytes = written.map_err(|error| Error::Internal(error.to_string()))??;
-        return read_ipc(Buffer::from_vec(bytes), clock);
+        return read_ipc(bytes.into_buffer(), clock);
     }
     let reader = QueryReader::start(part.engine, part.sql, part.options, Ok).await?;
     let mut consumer = Consumer::new(part.lane, part.workload, &arrow_schema_of(reader.columns()))?;

@@ -23,13 +23,13 @@ use crate::{Error, Result};
 ///
 /// # Errors
 /// What the stream returns.
-pub fn write_stream(stream: &mut dyn BatchStream) -> Result<Vec<u8>> {
+pub fn write_stream(stream: &mut dyn BatchStream) -> Result<GrowingBytes> {
     let internal = |error: ArrowError| Error::Internal(error.to_string());
     let mut writer = StreamWriter::try_new(GrowingBytes::default(), &stream.schema()).map_err(internal)?;
     while let Some(batch) = stream.next_batch()? {
         writer.write(&batch).map_err(internal)?;
     }
-    Ok(writer.into_inner().map_err(internal)?.into_vec())
+    writer.into_inner().map_err(internal)
 }
 
 /// Reads IPC bytes for one table: slices of one stream, several whole streams one after another, or both.
