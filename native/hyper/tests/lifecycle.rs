@@ -4,7 +4,8 @@ mod common;
 
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Write};
-use std::path::PathBuf;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -290,6 +291,45 @@ fn a_file_that_is_no_database_is_refused() {
         Ok(())
     });
     assert_eq!(result.unwrap_err().code(), "BB_ENGINE");
+}
+
+/// Makes a file one that nobody can write, root included, or back again. `false` where that can't be had.
+fn protect(path: &Path, on: bool) -> bool {
+    let mut permissions = std::fs::metadata(path).unwrap().permissions();
+    permissions.set_mode(if on { 0o400 } else { 0o600 });
+    // SAFETY: has no preconditions.
+    if unsafe { libc::geteuid() } != 0 {
+        std::fs::set_permissions(path, permissions).unwrap();
+        return true;
+    }
+    // Root heeds no permissions, but what the file system forbids.
+    let status = Command::new("chattr").arg(if on { "+i" } else { "-i" }).arg(path).status();
+    status.is_ok_and(|status| status.success())
+}
+
+#[expect(clippy::print_stderr, reason = "who reads the test's output must see why it was left out")]
+fn skip(reason: &str) {
+    eprintln!("SKIPPED: {reason}");
+}
+
+#[test]
+fn a_database_that_can_not_be_written_is_refused() {
+    let _alone = alone();
+    let folder = Folder::new("hyper-read-only");
+    let engine = open(&folder.uri("rows.hyper")).unwrap();
+    engine.create_table(&table(), CreateMode::Create).unwrap();
+    insert(&engine, 0..10);
+    drop(engine);
+    let path = folder.0.join("rows.hyper");
+    if !protect(&path, true) {
+        skip("root can't make a file immutable here (chattr +i), and heeds no permissions");
+        return;
+    }
+    let refused = open(&folder.uri("rows.hyper")).err();
+    assert!(protect(&path, false));
+    let refused = refused.expect("it can't be written");
+    assert!(refused.code() == "BB_ENGINE" && refused.to_string().contains("rows.hyper"), "{refused}");
+    assert_eq!(number(&open(&folder.uri("rows.hyper")).unwrap(), "SELECT count(*) FROM t"), 10);
 }
 
 #[test]
