@@ -76,7 +76,7 @@ function sweeps() {
         sweep(`${name}.${transport}`, SOCKET_BUFFERS, (bytes) => ({
           label: bytes === 0 ? "the system's own" : sizeOf(bytes),
           transport,
-          environment: bytes === 0 ? {} : { BOUNDARY_BENCH_SOCKET_BUFFER: String(bytes) },
+          environment: { BOUNDARY_BENCH_SOCKET_BUFFER: String(bytes) },
         })),
       ),
     ),

@@ -1,0 +1,111 @@
+#!/usr/bin/env node
+/**
+ * Writes runs on hyperd as a platform's section of the HyperDB benchmark guide, with that guide's tables in its order:
+ * `node bench/hyper-guide.mjs --sweep SWEEP.json RUN.json... > SECTION.md`. The runs are `run.json` files of
+ * `bench/benchmark.mjs 10000000 --engine hyper --transport tcp,ipc`, whole or workload by workload, made on one machine; the
+ * sweep is that of `bench/hyper-sweep.mjs`.
+ */
+import { parseArgs } from 'node:util';
+
+import { rateRatio } from '../dist/compare/rate-ratio.js';
+import { readRun } from '../dist/records/run-file.js';
+import { columns, heading, list, paragraph, renderMarkdown, tableBlock } from '../dist/report/document.js';
+import { formatFactor, formatInterval, formatRate, formatRows } from '../dist/report/format.js';
+import { bestTable } from '../dist/report/head-to-head.js';
+import { hostLines } from '../dist/report/host-block.js';
+import { nameOf } from '../dist/report/labels.js';
+import { resultsTable } from '../dist/report/results-table.js';
+import { verdictOf } from '../dist/stats/ratio-interval.js';
+
+const { values, positionals } = parseArgs({ allowPositionals: true, options: { sweep: { type: 'string' } } });
+if (values.sweep === undefined || positionals.length === 0) {
+  process.stderr.write('usage: node bench/hyper-guide.mjs --sweep SWEEP.json RUN.json...\n');
+  process.exit(2);
+}
+const runs = await Promise.all(positionals.map((path) => readRun(path)));
+const sweep = await readRun(values.sweep);
+const records = runs.flatMap((run) => run.records).filter(({ outcome }) => outcome === 'completed');
+const most = Math.max(...records.map(({ rows }) => rows));
+
+process.stdout.write(
+  renderMarkdown([
+    heading(2, 'Platform: Linux (x86_64)'),
+    heading(3, 'Hardware / software'),
+    ...list(hostLines(runs[0].context)),
+    ...suite('tcp', 'TCP loopback'),
+    ...transports(),
+    heading(3, `Node.js bench — ${formatRows(most)} rows, TCP loopback`),
+    ...tableBlock(resultsTable(records.filter(({ side, transport }) => side !== 'rust' && transport === 'tcp'))),
+    heading(3, `Rust vs Node.js — ${formatRows(most)} apples-to-apples`),
+    ...tableBlock(
+      bestTable(
+        runs.flatMap(({ comparisons }) => comparisons),
+        (id) => records.find((record) => record.id === id),
+      ).table,
+    ),
+    ...socketBuffers(),
+  ]),
+);
+
+function suite(transport, title) {
+  const workers = Math.max(...records.map((record) => record.workers ?? 1));
+  return [
+    heading(3, `Rust suite — ${formatRows(most)} rows per workload, ${workers} parallel workers, ${title}`),
+    ...tableBlock(resultsTable(records.filter((record) => record.side === 'rust' && record.transport === transport))),
+  ];
+}
+
+/** The same cells over the Unix domain socket. */
+function transports() {
+  const pairs = records.flatMap((tcp) => {
+    if (tcp.transport !== 'tcp') return [];
+    const ipc = records.find(({ id }) => id === tcp.id.replace('/tcp/', '/ipc/'));
+    return ipc === undefined ? [] : [[tcp, ipc]];
+  });
+  return [
+    heading(3, 'Same hardware, Unix domain socket'),
+    ...tableBlock({
+      columns: columns('Workload', 'Variant', '>TCP rows/s', '>IPC rows/s', '>IPC / TCP', '>95% interval', 'Verdict'),
+      rows: pairs.map(([tcp, ipc]) => [
+        tcp.workload,
+        `${nameOf(tcp)} (${tcp.lane})`,
+        formatRate(tcp.summary.rowsPerSecond),
+        formatRate(ipc.summary.rowsPerSecond),
+        ...comparison(ipc, tcp),
+      ]),
+    }),
+  ];
+}
+
+/** Whether 4 MiB of `SO_RCVBUF` and `SO_SNDBUF` are neutral: the guide's open question. */
+function socketBuffers() {
+  const settings = sweep.records.filter(({ workload }) => workload.includes('.socket.'));
+  const pairs = settings.flatMap((large) => {
+    if (!large.variant.endsWith('4 MiB')) return [];
+    const isBase = ({ workload, side, variant }) =>
+      workload === large.workload && side === large.side && variant.endsWith("the system's own");
+    return [[large, settings.find(isBase)]];
+  });
+  return [
+    heading(3, 'Are socket buffers of 4 MiB neutral on Linux?'),
+    paragraph(
+      `Measured by bench/hyper-sweep.mjs with ${formatRows(settings[0].rows)} rows, on the client's end of the connection, ` +
+        'against the buffers that the system gives. What is asked for is cut to net.core.rmem_max and wmem_max.',
+    ),
+    ...tableBlock({
+      columns: columns('Sweep', 'Side', ">System's own", '>4 MiB', '>4 MiB / own', '>95% interval', 'Verdict'),
+      rows: pairs.map(([large, own]) => [
+        large.workload,
+        large.side,
+        formatRate(own.summary.rowsPerSecond),
+        formatRate(large.summary.rowsPerSecond),
+        ...comparison(large, own),
+      ]),
+    }),
+  ];
+}
+
+function comparison(numerator, denominator) {
+  const ratio = rateRatio(numerator, denominator);
+  return [formatFactor(ratio.ratio), formatInterval(ratio), verdictOf(ratio)];
+}
