@@ -69,7 +69,9 @@ function comparisons(run, engine, workers) {
 }
 
 function recordOf(run) {
-  const byId = new Map(run.records.filter(({ outcome }) => outcome === 'completed').map((record) => [record.id, record]));
+  const byId = new Map(
+    run.records.filter(({ outcome }) => outcome === 'completed').map((record) => [record.id, record]),
+  );
   return (id) => byId.get(id);
 }
 
