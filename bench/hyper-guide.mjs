@@ -31,7 +31,9 @@ process.stdout.write(
   renderMarkdown([
     heading(2, 'Platform: Linux (x86_64)'),
     heading(3, 'Hardware / software'),
-    ...list(hostLines(runs[0].context)),
+    ...list(hostLines(runs[0].context).filter((line) => !/^(Build|Commit|Date): /.test(line))),
+    paragraph('The runs:'),
+    ...list([...runs, sweep].map(({ context, records }) => `${workloadsOf(records)}: ${buildOf(context)}`)),
     ...suite('tcp', 'TCP loopback'),
     ...transports(),
     heading(3, `Node.js bench — ${formatRows(most)} rows, TCP loopback`),
@@ -53,6 +55,16 @@ function suite(transport, title) {
     heading(3, `Rust suite — ${formatRows(most)} rows per workload, ${workers} parallel workers, ${title}`),
     ...tableBlock(resultsTable(records.filter((record) => record.side === 'rust' && record.transport === transport))),
   ];
+}
+
+function workloadsOf(records) {
+  return [...new Set(records.map(({ workload }) => workload))].join(', ');
+}
+
+function buildOf(context) {
+  return hostLines(context)
+    .filter((line) => /^(Build|Commit|Date): /.test(line))
+    .join('; ');
 }
 
 /** The same cells over the Unix domain socket. */

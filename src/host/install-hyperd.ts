@@ -39,8 +39,8 @@ export interface InstalledHyperd {
 /**
  * Installs `hyperd` into the cache from the Python wheel that brings it, with the `pip` of `python3`. Throws a
  * `BoundaryError`: `BB_SETUP_UNSUPPORTED` where there is no wheel for this platform, `BB_SETUP_NO_PYTHON`,
- * `BB_SETUP_NO_PIP`, `BB_SETUP_DOWNLOAD`, `BB_SETUP_UNPACK`, `BB_SETUP_UNUSABLE` where the installed file does not run,
- * and `BB_ABORTED`.
+ * `BB_SETUP_NO_PIP`, `BB_SETUP_DOWNLOAD`, `BB_SETUP_UNPACK`, `BB_SETUP_UNUSABLE` where the installed file does not run.
+ * When `signal` aborts, it is rejected as Node's own functions are.
  */
 export async function installHyperd(options: InstallOptions = {}): Promise<InstalledHyperd> {
   const { force = false, signal } = options;

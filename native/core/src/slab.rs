@@ -258,6 +258,26 @@ impl GrowingBytes {
         &mut self.bytes
     }
 
+    /// Nothing more is appended: pages that earlier owners have filled beyond the end go back to the kernel, so that
+    /// small bytes do not hold the memory of large ones for as long as they live.
+    pub fn finish(&mut self) {
+        let end = self.bytes.len().next_multiple_of(HUGE_PAGE);
+        if self.touched <= end {
+            return;
+        }
+        #[cfg(target_os = "linux")]
+        {
+            let skipped = self.bytes.as_ptr().align_offset(HUGE_PAGE);
+            // SAFETY: the range lies within the vector's capacity, behind its last initialised byte, and begins at a
+            // page. What is read there next is zero, and written before it counts.
+            unsafe {
+                let start = self.bytes.as_mut_ptr().add(end + skipped);
+                libc::madvise(start.cast(), (self.touched - end).saturating_sub(skipped), libc::MADV_DONTNEED);
+            }
+            self.touched = end + skipped;
+        }
+    }
+
     /// The bytes as an Arrow buffer.
     #[must_use]
     pub fn into_buffer(self) -> Buffer {
@@ -327,6 +347,23 @@ mod tests {
             assert_eq!(bytes.as_slice(), piece.repeat(pieces));
             assert_eq!(bytes.into_buffer().as_slice(), piece.repeat(pieces));
         }
+    }
+
+    #[test]
+    fn small_bytes_give_back_what_larger_ones_filled() {
+        let mut bytes = GrowingBytes::default();
+        bytes.write_all(&vec![7; 2 << 20]).unwrap();
+        // As if it had been used before.
+        bytes.bytes.resize(64 << 20, 7);
+        bytes.bytes.truncate(2 << 20);
+        bytes.touched = 64 << 20;
+        bytes.finish();
+        assert_eq!(bytes.as_slice(), vec![7; 2 << 20]);
+        if cfg!(target_os = "linux") {
+            assert!(bytes.touched <= 4 << 20, "{}", bytes.touched);
+        }
+        bytes.write_all(&[8; 1000]).unwrap();
+        assert_eq!(bytes.as_slice()[2 << 20..], [8; 1000]);
     }
 
     #[test]

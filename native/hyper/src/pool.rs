@@ -40,6 +40,9 @@ impl Pool {
     pub(crate) fn own(server: Arc<Server>, address: Address, file: Option<PathBuf>) -> Result<Self> {
         let login = Login { user: DEFAULT_USER.to_owned(), password: None };
         let temporary = file.is_none();
+        if !temporary {
+            server.opens_file();
+        }
         let path = file.unwrap_or_else(|| server.new_database());
         let database = path
             .into_os_string()

@@ -47,7 +47,8 @@ pub(crate) struct PreparedStatement {
 
 impl PreparedStatement {
     pub(crate) fn prepare(mut session: Lease, statement: &sql::Statement<'_>, cancel: &CancelToken) -> Result<Self> {
-        if !statement.keeps_session() || statement.is_transaction() {
+        // A COPY waits for data that nobody sends.
+        if !statement.keeps_session() || statement.is_transaction() || statement.keyword == "COPY" {
             return Err(Error::Unsupported(format!(
                 "{} can't be prepared; run it by execute, without parameters",
                 statement.keyword
@@ -126,37 +127,49 @@ impl PreparedStatement {
             return Error::Cancelled;
         }
         let misfit = match failure.code() {
-            Some(code) if MISFITS.contains(&code) => self.misfit(parameters),
+            Some(code) if MISFITS.contains(&code) => self.misfit(parameters, cancel),
             _ => None,
         };
         misfit.unwrap_or_else(|| failure.into())
     }
 
-    /// The error for the first parameter that the server can't convert. Each is tried alone, and nothing is run.
-    fn misfit(&mut self, parameters: &[Value]) -> Option<Error> {
-        for (index, value) in parameters.iter().enumerate().filter(|(_, value)| **value != Value::Null) {
-            let mut types = vec![OPEN; parameters.len()];
-            let mut values: Vec<_> = parameters.iter().map(|_| None).collect();
+    /// The error for the first parameter that the server can't convert. Nothing is run.
+    fn misfit(&mut self, parameters: &[Value], cancel: &CancelToken) -> Option<Error> {
+        // Of the first `fitting` parameters all fit; of the first `refused` one does not.
+        let (mut fitting, mut refused) = (0, parameters.len());
+        let mut problem = self.refusal_of(&parameters[..refused], parameters.len())?;
+        while fitting + 1 < refused && !cancel.is_cancelled() {
+            let middle = fitting.midpoint(refused);
+            match self.refusal_of(&parameters[..middle], parameters.len()) {
+                Some(text) => (refused, problem) = (middle, text),
+                None => fitting = middle,
+            }
+        }
+        (fitting + 1 == refused).then(|| unusable_parameter(refused, &problem))
+    }
+
+    /// What the server says against these first of `count` parameters, while the others are NULL.
+    fn refusal_of(&mut self, first: &[Value], count: usize) -> Option<String> {
+        let mut types = vec![OPEN; count];
+        let mut values: Vec<_> = (0..count).map(|_| None).collect();
+        for (index, value) in first.iter().enumerate() {
             // Open, a number is compared with the range of the type wanted.
             values[index] = match value {
                 Value::Int(number) => Some(Parameter::Text(number.to_string())),
                 Value::Double(number) if number.is_finite() => Some(Parameter::Text(number.round().to_string())),
+                Value::Null => None,
                 _ => {
                     types[index] = type_of(value);
                     encoded(value)
                 }
             };
-            let bound = Bound { parse: Some((&self.sql, &types)), values: &values, run: false };
-            self.session.send_bound(&bound).ok()?;
-            match self.session.finish() {
-                Err(Failure::Refused(error)) if !error.text().starts_with(UNDECIDED) => {
-                    return Some(unusable_parameter(index + 1, error.text()));
-                }
-                Err(Failure::Lost(_)) => return None,
-                _ => {}
-            }
         }
-        None
+        let bound = Bound { parse: Some((&self.sql, &types)), values: &values, run: false };
+        self.session.send_bound(&bound).ok()?;
+        match self.session.finish() {
+            Err(Failure::Refused(error)) if !error.text().starts_with(UNDECIDED) => Some(error.text().to_owned()),
+            _ => None,
+        }
     }
 }
 

@@ -1,13 +1,14 @@
 //! A `hyperd` of our own: found, started on every transport at once, and stopped with its last user.
 
 use std::ffi::OsString;
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, ErrorKind, Read};
 use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
+use std::os::unix::fs::DirBuilderExt;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
@@ -21,6 +22,9 @@ const START_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// How long a server may take to end by itself before it is killed.
 const STOP_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// The same for one that has databases in files of their own: it writes what was committed as it ends.
+const WRITE_TIMEOUT: Duration = Duration::from_secs(300);
 
 /// How often a start or a stop is looked at.
 const POLL: Duration = Duration::from_millis(5);
@@ -54,6 +58,8 @@ pub struct Server {
     grpc_port: u16,
     folder: PathBuf,
     next_database: AtomicU64,
+    /// Whether a database in a file of its own was opened.
+    has_files: AtomicBool,
 }
 
 impl Server {
@@ -81,12 +87,7 @@ impl Server {
     pub fn start(executable: &Path, settings: &[&str]) -> Result<Self> {
         let parent = folder_of_folders();
         sweep(&parent);
-        let folder = parent.join(format!(
-            "{FOLDER_PREFIX}{}-{}",
-            std::process::id(),
-            NEXT_FOLDER.fetch_add(1, Ordering::Relaxed)
-        ));
-        std::fs::create_dir(&folder).map_err(|source| io_error(&folder, source))?;
+        let folder = new_folder(&parent)?;
         Self::start_in(executable, settings, &folder).inspect_err(|_| remove(&folder))
     }
 
@@ -116,6 +117,7 @@ impl Server {
                 grpc_port: ports.grpc,
                 folder: folder.to_owned(),
                 next_database: AtomicU64::new(0),
+                has_files: AtomicBool::new(false),
             }),
             Err(problem) => {
                 // It may have ended already.
@@ -166,6 +168,11 @@ impl Server {
         self.folder.join(format!("{}.hyper", self.next_database.fetch_add(1, Ordering::Relaxed)))
     }
 
+    /// Tells that a database in a file of its own is opened.
+    pub(crate) fn opens_file(&self) {
+        self.has_files.store(true, Ordering::Relaxed);
+    }
+
     fn is_running(&self) -> bool {
         matches!(self.process.lock().unwrap_or_else(PoisonError::into_inner).try_wait(), Ok(None))
     }
@@ -176,7 +183,7 @@ impl Drop for Server {
         // Fails only where the server has ended.
         let _ = self.switch.shutdown(Shutdown::Both);
         let process = self.process.get_mut().unwrap_or_else(PoisonError::into_inner);
-        let deadline = Instant::now() + STOP_TIMEOUT;
+        let deadline = Instant::now() + if *self.has_files.get_mut() { WRITE_TIMEOUT } else { STOP_TIMEOUT };
         while Instant::now() < deadline && matches!(process.try_wait(), Ok(None)) {
             std::thread::sleep(POLL);
         }
@@ -366,6 +373,20 @@ fn exists(process_id: i32) -> bool {
     answer == 0 || std::io::Error::last_os_error().raw_os_error() != Some(libc::ESRCH)
 }
 
+/// Makes a folder that only this user can look into.
+fn new_folder(parent: &Path) -> Result<PathBuf> {
+    loop {
+        let number = NEXT_FOLDER.fetch_add(1, Ordering::Relaxed);
+        let folder = parent.join(format!("{FOLDER_PREFIX}{}-{number}", std::process::id()));
+        match std::fs::DirBuilder::new().mode(0o700).create(&folder) {
+            Ok(()) => return Ok(folder),
+            // Left by a process that had the same id, as those of containers often have.
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+            Err(source) => return Err(io_error(&folder, source)),
+        }
+    }
+}
+
 /// Removes a folder; what can't be removed now is swept by a later start.
 fn remove(folder: &Path) {
     let _ = std::fs::remove_dir_all(folder);
@@ -377,6 +398,8 @@ fn io_error(path: &Path, source: std::io::Error) -> Error {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
     use super::*;
 
     #[test]
@@ -399,6 +422,19 @@ mod tests {
         sweep(&parent);
         assert!(!stale.exists());
         assert!(kept.iter().all(|folder| folder.exists()));
+        std::fs::remove_dir_all(parent).unwrap();
+    }
+
+    #[test]
+    fn folders_left_by_a_process_of_the_same_id_are_passed_over() {
+        let parent = std::env::temp_dir().join(format!("boundary-bench-folders-{}", std::process::id()));
+        std::fs::create_dir(&parent).unwrap();
+        let next = NEXT_FOLDER.load(Ordering::Relaxed);
+        for number in next..next + 20 {
+            std::fs::create_dir(parent.join(format!("{FOLDER_PREFIX}{}-{number}", std::process::id()))).unwrap();
+        }
+        let made = new_folder(&parent).unwrap();
+        assert_eq!(made.metadata().unwrap().permissions().mode() & 0o777, 0o700);
         std::fs::remove_dir_all(parent).unwrap();
     }
 

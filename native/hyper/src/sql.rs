@@ -173,19 +173,14 @@ fn is_word(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
 }
 
-/// The length of a quoted text, to the end if it is not closed. A doubled quote stands for one, which reads like two
-/// quoted texts in a row.
+/// The length of a quoted text, to the end if it is not closed. A doubled quote stands for one.
 fn quoted(text: &str, quote: char, backslashes: bool) -> usize {
-    let mut escaped = false;
-    for (position, c) in text.char_indices().skip(1) {
-        if escaped {
-            escaped = false;
-        } else if backslashes && c == '\\' {
-            escaped = true;
-        } else if c == quote {
-            let end = position + 1;
-            // The second half of a doubled quote keeps the meaning of backslashes.
-            return if text[end..].starts_with(quote) { end + quoted(&text[end..], quote, backslashes) } else { end };
+    let mut chars = text.char_indices().skip(1).peekable();
+    while let Some((position, c)) = chars.next() {
+        if backslashes && c == '\\' {
+            chars.next();
+        } else if c == quote && chars.next_if(|(_, next)| *next == quote).is_none() {
+            return position + 1;
         }
     }
     text.len()
@@ -252,6 +247,9 @@ mod tests {
         assert_eq!(texts("SELECT 'a\\'; SELECT 2"), ["SELECT 'a\\'", "SELECT 2"]);
         assert!(texts(" -- nothing\n/* at all */ ;").is_empty());
         assert!(texts("").is_empty());
+        // No deeper for being longer.
+        let long = format!("SELECT '{}'", "''".repeat(1_000_000));
+        assert_eq!(texts(&format!("{long}; b")), [long.as_str(), "b"]);
     }
 
     #[test]

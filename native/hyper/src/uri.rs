@@ -47,7 +47,7 @@ impl Transport {
 
 /// Where the rows live: `hyper:` (a private server and a new database), `hyper:/path/file.hyper` (a private server), or
 /// `hyper://user:password@host:port/database` (a server that runs). `?transport=` is one of `tcp` (the default), `ipc`,
-/// `grpc-sync`, `grpc-adaptive`, `grpc-async`.
+/// `grpc-sync`, `grpc-adaptive`, `grpc-async`. In user and password, `/`, `?` and `%` are written `%2F`, `%3F` and `%25`.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Uri {
     /// What to connect to.
@@ -130,8 +130,8 @@ fn parse_server(text: &str) -> Option<Place> {
     let (host, port) = address.rsplit_once(':')?;
     let (user, password) = match credentials.map(|credentials| credentials.split_once(':')) {
         None => (None, None),
-        Some(None) => (credentials.map(ToOwned::to_owned), None),
-        Some(Some((user, password))) => (Some(user.to_owned()), Some(password.to_owned())),
+        Some(None) => (Some(percent_decoded(credentials?)?), None),
+        Some(Some((user, password))) => (Some(percent_decoded(user)?), Some(percent_decoded(password)?)),
     };
     let host = host.trim_start_matches('[').trim_end_matches(']').to_owned();
     let port = port.parse().ok()?;
@@ -142,6 +142,18 @@ fn parse_server(text: &str) -> Option<Place> {
         password,
         database: database.to_owned(),
     })
+}
+
+/// Text in which `%2F` stands for a slash; `None` where what follows a `%` is no such number, or the whole no UTF-8.
+fn percent_decoded(text: &str) -> Option<String> {
+    let mut parts = text.split('%');
+    let mut bytes = parts.next()?.as_bytes().to_vec();
+    for part in parts {
+        let (digits, rest) = part.split_at_checked(2)?;
+        bytes.push(u8::from_str_radix(digits, 16).ok().filter(|_| !digits.starts_with('+'))?);
+        bytes.extend_from_slice(rest.as_bytes());
+    }
+    String::from_utf8(bytes).ok()
 }
 
 #[cfg(test)]
@@ -164,11 +176,22 @@ mod tests {
         };
         assert_eq!((host.as_str(), port, database.as_str()), ("::1", 7483, "/data/x.hyper"));
         assert_eq!((user.as_deref(), password.as_deref()), (Some("me"), Some("s3cr@t")));
+        let Place::Server { password, .. } = parsed("hyper://me:a%2Fb%3f%25@host:1/x").place else { panic!() };
+        assert_eq!(password.as_deref(), Some("a/b?%"));
     }
 
     #[test]
     fn unusable_uris_are_refused_and_passwords_not_shown() {
-        for text in ["hyper:x", "hyper://host/db", "hyper://host:1/", "hyper:?transport=udp", "hyper:?x=1", "hyperx:"] {
+        for text in [
+            "hyper://me:%2@host:1/x",
+            "hyper://me:%+1@host:1/x",
+            "hyper:x",
+            "hyper://host/db",
+            "hyper://host:1/",
+            "hyper:?transport=udp",
+            "hyper:?x=1",
+            "hyperx:",
+        ] {
             assert_eq!(text.parse::<Uri>().unwrap_err().code(), "BB_INVALID_ARGUMENT", "{text}");
         }
         let shown = format!("{:?}", parsed("hyper://me:secret@host:1/db"));

@@ -9,7 +9,7 @@ mod message;
 mod socket;
 
 use std::io::{ErrorKind, IoSlice, Read, Write};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use arrow_buffer::Buffer;
@@ -97,12 +97,11 @@ impl Connection {
         })?;
         socket.set_read_timeout(None).map_err(lost)?;
         Ok(Self {
-            canceller: Arc::new(Canceller {
-                address: address.clone(),
-                process_id: handshake.process_id(),
-                secret_key: handshake.secret_key(),
-                requests: Mutex::default(),
-            }),
+            canceller: Arc::new(Canceller::new(
+                address.clone(),
+                (handshake.process_id(), handshake.secret_key()),
+                socket.try_clone().map_err(lost)?,
+            )),
             version: handshake.parameter_status("hyper_version").unwrap_or("unknown").to_owned(),
             socket,
             read: Vec::new(),
@@ -352,6 +351,7 @@ impl Connection {
             b'E' => Message::Failed(error_of(body)),
             b'Z' => {
                 self.status = Some(if body == b"I" { Status::Idle } else { Status::InTransaction });
+                self.canceller.statement_ended();
                 Message::Ready
             }
             _ => Message::Other,
@@ -448,6 +448,7 @@ impl Drop for Connection {
         self.unsent.clear();
         let _ = self.begin_message(b'X', 0);
         let _ = self.socket.write_all(&self.unsent);
+        self.canceller.statement_ended();
     }
 }
 

@@ -53,7 +53,11 @@ fn open_files() -> usize {
 }
 
 fn kill(process_id: u32) {
-    assert!(Command::new("kill").args(["-9", &process_id.to_string()]).status().unwrap().success());
+    signal("-KILL", process_id);
+}
+
+fn signal(name: &str, process_id: u32) {
+    assert!(Command::new("kill").args([name, &process_id.to_string()]).status().unwrap().success());
 }
 
 /// Waits until a process has ended, which it must.
@@ -207,6 +211,33 @@ fn a_server_killed_in_a_statement_is_an_error() {
     drop(stream);
     assert!(select.query(&[Value::Int(1)], &QueryOptions::default()).is_err());
     assert_eq!(engine.prepare("SELECT $1", &cancel).err().unwrap().code(), "BB_ENGINE");
+}
+
+#[test]
+fn a_server_that_does_not_answer_holds_no_cancelled_caller_up() {
+    let _alone = alone();
+    let engine = open("hyper:").unwrap();
+    let mut select = engine.prepare("SELECT $1", &CancelToken::default()).unwrap();
+    assert_eq!(number(&engine, "SELECT CAST(5 AS BIGINT)"), 5);
+    let server = Server::shared().unwrap().process_id();
+    signal("-STOP", server);
+    let (cancel, options) = (CancelToken::default(), QueryOptions::default());
+    let theirs = (cancel.clone(), options.cancel.clone());
+    let canceller = std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_millis(100));
+        theirs.0.cancel();
+        theirs.1.cancel();
+    });
+    let answers = [
+        engine.query("SELECT CAST(5 AS BIGINT)", &options).map(drop),
+        select.execute(&[Value::Int(1)], &cancel).map(drop),
+    ];
+    signal("-CONT", server);
+    canceller.join().unwrap();
+    for answer in answers {
+        assert_eq!(answer.unwrap_err().code(), "BB_ABORTED");
+    }
+    assert_eq!(number(&engine, "SELECT CAST(6 AS BIGINT)"), 6);
 }
 
 #[test]

@@ -129,6 +129,20 @@ fn a_parameter_of_a_wrong_type_is_named() {
 }
 
 #[test]
+fn the_one_wrong_parameter_of_thousands_is_named() {
+    let engine = engine();
+    execute(&engine, "CREATE TABLE t (x INT)");
+    let rows = (1..=3000).map(|number| format!("(${number})")).collect::<Vec<_>>().join(", ");
+    let mut insert = prepare(&engine, &format!("INSERT INTO t VALUES {rows}")).unwrap();
+    for wrong in [1, 2, 1777, 2999, 3000] {
+        let mut parameters = vec![Value::Int(7); 3000];
+        parameters[wrong - 1] = Value::Text("seven".to_owned());
+        let error = insert.execute(&parameters, &CancelToken::default()).unwrap_err();
+        assert!(error.to_string().starts_with(&format!("parameter {wrong}: ")), "{error}");
+    }
+}
+
+#[test]
 fn what_can_not_be_prepared_is_refused() {
     let engine = engine();
     execute(&engine, "CREATE TABLE t (x INT)");
@@ -141,7 +155,7 @@ fn what_can_not_be_prepared_is_refused() {
         ("SELEKT $1", "BB_UNSUPPORTED"),
         ("SELECT $1 FRUM t", "BB_ENGINE"),
         ("SELECT * FROM nowhere WHERE x = $1", "BB_ENGINE"),
-        ("COPY t FROM STDIN", "BB_ENGINE"),
+        ("COPY t FROM STDIN WITH (FORMAT csv)", "BB_UNSUPPORTED"),
         ("BEGIN", "BB_UNSUPPORTED"),
         ("SET search_path TO public", "BB_UNSUPPORTED"),
     ] {

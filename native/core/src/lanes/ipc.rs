@@ -29,7 +29,9 @@ pub fn write_stream(stream: &mut dyn BatchStream) -> Result<GrowingBytes> {
     while let Some(batch) = stream.next_batch()? {
         writer.write(&batch).map_err(internal)?;
     }
-    writer.into_inner().map_err(internal)
+    let mut bytes = writer.into_inner().map_err(internal)?;
+    bytes.finish();
+    Ok(bytes)
 }
 
 /// Reads IPC bytes for one table: slices of one stream, several whole streams one after another, or both.

@@ -1,7 +1,7 @@
 //! The socket to a server, over TCP or a Unix domain socket.
 
 use std::io::{ErrorKind, IoSlice, Read, Write};
-use std::net::{TcpStream, ToSocketAddrs};
+use std::net::{Shutdown, TcpStream, ToSocketAddrs};
 use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
@@ -97,6 +97,12 @@ impl Socket {
 
     pub(super) fn set_read_timeout(&self, timeout: Option<Duration>) -> std::io::Result<()> {
         on_socket!(self, stream => stream.set_read_timeout(timeout))
+    }
+
+    /// Ends the reading and writing of all who use it.
+    pub(super) fn shutdown(&self) {
+        // It may have ended already.
+        let _ = on_socket!(self, stream => stream.shutdown(Shutdown::Both));
     }
 
     pub(super) fn try_clone(&self) -> std::io::Result<Self> {
