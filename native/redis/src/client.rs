@@ -1,0 +1,394 @@
+//! The client: single requests, and batches that cross in one go.
+
+use std::future::Future;
+use std::time::Duration;
+
+use boundary_bench_core::{Error, Result};
+
+use crate::cluster::Cluster;
+use crate::connection::Connection;
+use crate::resp::{Commands, Reply, write_argument};
+use crate::url::Url;
+use crate::{engine_error, server_error};
+
+/// The most keys of one MGET or MSET. A server executes a command as a whole, and all other clients wait meanwhile; it
+/// refuses those of more than a million arguments.
+pub(crate) const MOST_KEYS: usize = 4096;
+
+/// The most bytes of one MGET or MSET, where it has more than one key.
+pub(crate) const MOST_BYTES: usize = 1 << 20;
+
+/// How long connecting and logging in may take, where no time is given.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// What a client is told beside the URL.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct KvOptions {
+    /// How long a call may take, connecting included. Without it a call waits for as long as the connection lives.
+    pub timeout: Option<Duration>,
+}
+
+/// A client of one server, by one connection, or of a cluster, by one connection to each of its servers. One call at a time.
+///
+/// A call that is dropped before its end leaves the connection with replies that nobody takes: it is closed then, and the
+/// next call connects anew. Nothing is ever sent twice, but for commands that a cluster's server said it did not execute.
+#[derive(Debug)]
+pub struct KvClient {
+    url: Url,
+    options: KvOptions,
+    route: Route,
+    scratch: Commands,
+}
+
+#[derive(Debug)]
+enum Route {
+    Single(Option<Connection>),
+    Cluster(Box<Cluster>),
+}
+
+/// What a call of a batch gives for each command.
+pub(crate) type Answer<'reply, 'error> = std::result::Result<Reply<'reply>, &'error Error>;
+
+impl KvClient {
+    /// Connects, logs in, and asks the server whether it is of a cluster, if the URL does not say so.
+    ///
+    /// # Errors
+    /// [`Error::Engine`] where the server can't be reached or refuses the login, [`Error::Timeout`].
+    pub async fn connect(url: Url, options: KvOptions) -> Result<Self> {
+        let route = within(Some(options.timeout.unwrap_or(CONNECT_TIMEOUT)), async {
+            let mut connection = Connection::open(&url).await?;
+            if url.cluster == Some(false) {
+                return Ok(Route::Single(Some(connection)));
+            }
+            match Cluster::ask(&mut connection, &url).await? {
+                Some(cluster) => Ok(Route::Cluster(Box::new(cluster))),
+                None if url.cluster == Some(true) => Err(engine_error(format!(
+                    "{} is not a server of a cluster; leave out ?cluster=true",
+                    url.place
+                ))),
+                None => Ok(Route::Single(Some(connection))),
+            }
+        });
+        let route = route.await?;
+        Ok(Self { url, options, route, scratch: Commands::new() })
+    }
+
+    /// Whether it is a client of a cluster.
+    #[must_use]
+    pub fn is_cluster(&self) -> bool {
+        matches!(self.route, Route::Cluster(_))
+    }
+
+    /// The connection, for one who drives it himself; `None` of a cluster.
+    #[must_use]
+    pub fn into_connection(self) -> Option<Connection> {
+        match self.route {
+            Route::Single(connection) => connection,
+            Route::Cluster(_) => None,
+        }
+    }
+
+    /// Runs commands as one pipeline, and calls `each` once for every command with its position and its reply, or with
+    /// the error that kept it from one. The order is that of the commands, but for a cluster.
+    pub async fn execute(&mut self, commands: &Commands, mut each: impl FnMut(usize, Answer<'_, '_>)) {
+        let mut is_answered = vec![false; if self.is_cluster() { commands.len() } else { 0 }];
+        let mut answered = 0;
+        let timeout = self.options.timeout;
+        let result = match &mut self.route {
+            Route::Single(slot) => {
+                let work = async {
+                    if !slot.as_ref().is_some_and(Connection::is_usable) {
+                        *slot = None;
+                        *slot = Some(within(Some(CONNECT_TIMEOUT), Connection::open(&self.url)).await?);
+                    }
+                    let Some(connection) = slot else { return Err(Error::Closed("the connection")) };
+                    let take = |index, reply: Reply<'_>| {
+                        answered = index + 1;
+                        each(index, Ok(reply));
+                    };
+                    connection.round_trip(commands.bytes(), commands.len(), take).await
+                };
+                within(timeout, work).await
+            }
+            Route::Cluster(cluster) => {
+                let take = |index: usize, answer: Answer<'_, '_>| {
+                    is_answered[index] = true;
+                    each(index, answer);
+                };
+                within(timeout, async {
+                    cluster.execute(commands, take).await;
+                    Ok(())
+                })
+                .await
+            }
+        };
+        if let Err(error) = result {
+            for index in answered..commands.len() {
+                if !is_answered.get(index).is_some_and(|answered| *answered) {
+                    each(index, Err(&error));
+                }
+            }
+        }
+    }
+
+    /// Runs one command.
+    ///
+    /// # Errors
+    /// [`Error::Engine`] with the server's words, [`Error::Connection`], [`Error::Timeout`].
+    pub async fn call<T>(&mut self, arguments: &[&[u8]], read: impl FnOnce(Reply<'_>) -> Result<T>) -> Result<T> {
+        self.scratched(|commands| commands.push(arguments.iter().copied()), read).await
+    }
+
+    /// The value of a key: `read` gets it in place.
+    ///
+    /// # Errors
+    /// As [`KvClient::call`].
+    pub async fn get<T>(&mut self, key: &[u8], read: impl FnOnce(Option<&[u8]>) -> T) -> Result<T> {
+        self.scratched(|commands| commands.get(key), |reply| value_of(reply).map(read)).await
+    }
+
+    /// Sets a key.
+    ///
+    /// # Errors
+    /// As [`KvClient::call`].
+    pub async fn set(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+        self.scratched(|commands| commands.set(key, value), |_| Ok(())).await
+    }
+
+    async fn scratched<T>(
+        &mut self,
+        write: impl FnOnce(&mut Commands),
+        read: impl FnOnce(Reply<'_>) -> Result<T>,
+    ) -> Result<T> {
+        let mut commands = std::mem::take(&mut self.scratch);
+        commands.clear();
+        write(&mut commands);
+        let mut read = Some(read);
+        let mut result = Err(Error::Internal("a command without a reply".to_owned()));
+        self.execute(&commands, |_, answer| {
+            if let Some(read) = read.take() {
+                result = answer.map_err(Clone::clone).and_then(checked).and_then(read);
+            }
+        })
+        .await;
+        self.scratch = commands;
+        result
+    }
+
+    /// The values of keys: `each` gets the position of every key and its value. Many keys become several MGETs, in one
+    /// pipeline; in a cluster, one or more a slot.
+    pub async fn mget<'a>(
+        &mut self,
+        keys: impl ExactSizeIterator<Item = &'a [u8]> + Clone,
+        mut each: impl FnMut(usize, std::result::Result<Option<&[u8]>, &Error>),
+    ) {
+        let groups = self.groups(keys.clone(), |key| key.len());
+        let mut commands = std::mem::take(&mut self.scratch);
+        commands.clear();
+        groups.write(&mut commands, b"MGET", keys, 1, |out, key| write_argument(out, key));
+        self.execute(&commands, |command, answer| {
+            let mut positions = groups.positions(command);
+            match answer.map_err(Clone::clone).and_then(checked) {
+                Ok(Reply::Array(items)) => {
+                    for item in items {
+                        let Some(position) = positions.next() else { break };
+                        match value_of(item) {
+                            Ok(value) => each(position, Ok(value)),
+                            Err(error) => each(position, Err(&error)),
+                        }
+                    }
+                    let missing = engine_error("MGET answered with fewer values than keys".to_owned());
+                    positions.for_each(|position| each(position, Err(&missing)));
+                }
+                Ok(other) => {
+                    let error = unexpected(&other);
+                    positions.for_each(|position| each(position, Err(&error)));
+                }
+                Err(error) => positions.for_each(|position| each(position, Err(&error))),
+            }
+        })
+        .await;
+        self.scratch = commands;
+    }
+
+    /// Sets keys to values; each MSET is atomic, and many entries become several, as for [`KvClient::mget`]. The error is
+    /// that of the first entry, by position, that was refused, with the position.
+    ///
+    /// # Errors
+    /// As [`KvClient::call`].
+    pub async fn mset<'a>(
+        &mut self,
+        entries: impl ExactSizeIterator<Item = (&'a [u8], &'a [u8])> + Clone,
+    ) -> Result<()> {
+        let groups = self.groups(entries.clone().map(|(key, _)| key), {
+            let mut entries = entries.clone();
+            move |_| entries.next().map_or(0, |(key, value)| key.len() + value.len())
+        });
+        let mut commands = std::mem::take(&mut self.scratch);
+        commands.clear();
+        groups.write(&mut commands, b"MSET", entries, 2, |out, (key, value)| {
+            write_argument(out, key);
+            write_argument(out, value);
+        });
+        let mut failure: Option<(usize, Error)> = None;
+        self.execute(&commands, |command, answer| {
+            let first = groups.positions(command).next().unwrap_or_default();
+            if let Err(error) = answer.map_err(Clone::clone).and_then(checked)
+                && failure.as_ref().is_none_or(|(known, _)| first < *known)
+            {
+                failure = Some((first, error));
+            }
+        })
+        .await;
+        self.scratch = commands;
+        match failure {
+            None => Ok(()),
+            Some((_, error)) if groups.len() == 1 => Err(error),
+            Some((first, error)) => Err(at_entry(first, error)),
+        }
+    }
+
+    /// How keys are divided among commands.
+    fn groups<'a>(&self, keys: impl Iterator<Item = &'a [u8]>, mut bytes: impl FnMut(&'a [u8]) -> usize) -> Groups {
+        let mut groups = Groups::default();
+        if !self.is_cluster() {
+            let (mut count, mut size) = (0, 0);
+            for key in keys {
+                let more = bytes(key);
+                if count == MOST_KEYS || (count > 0 && size + more > MOST_BYTES) {
+                    groups.ends.push(groups.total);
+                    (count, size) = (0, 0);
+                }
+                (count, size) = (count + 1, size + more);
+                groups.total += 1;
+            }
+        } else {
+            let mut by_slot = keys
+                .map(|key| (crate::cluster::slot_of(key), bytes(key)))
+                .enumerate()
+                .map(|(position, (slot, bytes))| (slot, position, bytes))
+                .collect::<Vec<_>>();
+            by_slot.sort_unstable();
+            let (mut count, mut size, mut last) = (0, 0, None);
+            for (slot, _, more) in &by_slot {
+                let is_full = count == MOST_KEYS || (count > 0 && size + more > MOST_BYTES);
+                if count > 0 && (last != Some(slot) || is_full) {
+                    groups.ends.push(groups.total);
+                    (count, size) = (0, 0);
+                }
+                (count, size, last) = (count + 1, size + more, Some(slot));
+                groups.total += 1;
+            }
+            groups.order = Some(by_slot.into_iter().map(|(_, position, _)| position).collect());
+        }
+        if groups.total > 0 {
+            groups.ends.push(groups.total);
+        }
+        groups
+    }
+}
+
+/// The keys of each command, as ranges of an order.
+#[derive(Debug, Default)]
+struct Groups {
+    /// Where in the order the keys of each command end.
+    ends: Vec<usize>,
+    total: usize,
+    /// The positions of the keys; `None`: their own order.
+    order: Option<Vec<usize>>,
+}
+
+impl Groups {
+    fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    fn range(&self, command: usize) -> std::ops::Range<usize> {
+        let start = if command == 0 { 0 } else { self.ends[command - 1] };
+        start..self.ends[command]
+    }
+
+    /// The positions of a command's keys.
+    fn positions(&self, command: usize) -> impl Iterator<Item = usize> {
+        self.range(command).map(|at| self.order.as_ref().map_or(at, |order| order[at]))
+    }
+
+    fn write<T>(
+        &self,
+        commands: &mut Commands,
+        name: &[u8],
+        mut items: impl Iterator<Item = T> + Clone,
+        arguments: usize,
+        write: impl Fn(&mut Vec<u8>, T),
+    ) {
+        let in_order = self.order.as_ref().map(|_| items.clone().map(Some).collect::<Vec<_>>());
+        let mut by_position = in_order.unwrap_or_default();
+        for command in 0..self.len() {
+            let count = self.range(command).len() * arguments;
+            commands.push_with(name, count, |out| {
+                for position in self.positions(command) {
+                    let item = match &self.order {
+                        None => items.next(),
+                        Some(_) => by_position[position].take(),
+                    };
+                    if let Some(item) = item {
+                        write(out, item);
+                    }
+                }
+            });
+        }
+    }
+}
+
+/// A reply that is no error.
+///
+/// # Errors
+/// [`Error::Engine`] with the server's words.
+pub(crate) fn checked(reply: Reply<'_>) -> Result<Reply<'_>> {
+    match reply {
+        Reply::Error(text) => Err(server_error(text)),
+        reply => Ok(reply),
+    }
+}
+
+/// The value that a reply is.
+fn value_of(reply: Reply<'_>) -> Result<Option<&[u8]>> {
+    match reply {
+        Reply::Bulk(value) | Reply::Status(value) => Ok(Some(value)),
+        Reply::Nil => Ok(None),
+        Reply::Error(text) => Err(server_error(text)),
+        other => Err(unexpected(&other)),
+    }
+}
+
+fn unexpected(reply: &Reply<'_>) -> Error {
+    let kind = match reply {
+        Reply::Int(_) => "an integer",
+        Reply::Array(_) => "an array",
+        _ => "a value",
+    };
+    engine_error(format!("the server answered with {kind} where none was expected"))
+}
+
+/// An error with the position of the entry that it begins with.
+fn at_entry(position: usize, error: Error) -> Error {
+    match error {
+        Error::Engine { engine, message } => Error::Engine { engine, message: format!("entry {position}: {message}") },
+        Error::Connection(message) => Error::Connection(format!("entry {position}: {message}")),
+        other => other,
+    }
+}
+
+/// Work that must end within a time, where there is one.
+async fn within<T>(timeout: Option<Duration>, work: impl Future<Output = Result<T>>) -> Result<T> {
+    match timeout {
+        None => work.await,
+        Some(timeout) => match tokio::time::timeout(timeout, work).await {
+            Ok(result) => result,
+            Err(_) => Err(Error::Timeout(format!(
+                "the Redis server did not answer within {} ms; what was sent may have been executed or not",
+                timeout.as_millis()
+            ))),
+        },
+    }
+}
