@@ -36,15 +36,19 @@ impl Client {
     async fn open(name: &str, url: &str) -> Result<Self, Failure> {
         Ok(match name {
             "ours" => Self::Ours(Box::new(KvClient::connect(url.parse::<Url>()?, KvOptions::default()).await?)),
-            "redis-crate" => {
-                Self::Crate(redis::Client::open(url)?.get_multiplexed_async_connection().await?)
-            }
+            "redis-crate" => Self::Crate(redis::Client::open(url)?.get_multiplexed_async_connection().await?),
             _ => return Err(format!("no such client: {name}").into()),
         })
     }
 
     /// One request of `batch` operations, the first of which has this number.
-    async fn request(&mut self, operation: &str, first: usize, batch: usize, keys: &mut [Vec<u8>]) -> Result<(), Failure> {
+    async fn request(
+        &mut self,
+        operation: &str,
+        first: usize,
+        batch: usize,
+        keys: &mut [Vec<u8>],
+    ) -> Result<(), Failure> {
         for (offset, name) in keys[..batch].iter_mut().enumerate() {
             key(name, (first + offset).wrapping_mul(7919));
         }
@@ -62,7 +66,8 @@ impl Client {
                     client.execute(&commands, |_, answer| bad += usize::from(answer.is_err())).await;
                 }
                 ("mget", _) => {
-                    let take = |_, value: Result<Option<&[u8]>, &_>| bad += usize::from(value.ok() != Some(Some(VALUE)));
+                    let take =
+                        |_, value: Result<Option<&[u8]>, &_>| bad += usize::from(value.ok() != Some(Some(VALUE)));
                     client.mget(keys.iter().map(Vec::as_slice), take).await;
                 }
                 ("mset", _) => client.mset(keys.iter().map(|key| (key.as_slice(), VALUE.as_slice()))).await?,

@@ -1,11 +1,11 @@
 //! The client: single requests, and batches that cross in one go.
 
-use std::future::Future;
+use std::ops::Range;
 use std::time::Duration;
 
 use boundary_bench_core::{Error, Result};
 
-use crate::cluster::Cluster;
+use crate::cluster::{Cluster, slot_of};
 use crate::connection::Connection;
 use crate::resp::{Commands, Reply, write_argument};
 use crate::url::Url;
@@ -62,10 +62,9 @@ impl KvClient {
             }
             match Cluster::ask(&mut connection, &url).await? {
                 Some(cluster) => Ok(Route::Cluster(Box::new(cluster))),
-                None if url.cluster == Some(true) => Err(engine_error(format!(
-                    "{} is not a server of a cluster; leave out ?cluster=true",
-                    url.place
-                ))),
+                None if url.cluster == Some(true) => {
+                    Err(engine_error(format!("{} is not a server of a cluster; leave out ?cluster=true", url.place)))
+                }
                 None => Ok(Route::Single(Some(connection))),
             }
         });
@@ -179,13 +178,17 @@ impl KvClient {
     /// pipeline; in a cluster, one or more a slot.
     pub async fn mget<'a>(
         &mut self,
-        keys: impl ExactSizeIterator<Item = &'a [u8]> + Clone,
+        keys: impl Iterator<Item = &'a [u8]> + Clone,
         mut each: impl FnMut(usize, std::result::Result<Option<&[u8]>, &Error>),
     ) {
-        let groups = self.groups(keys.clone(), |key| key.len());
+        let groups = if self.is_cluster() {
+            Groups::of_slots(keys.clone().map(|key| (key, key.len())))
+        } else {
+            Groups::of_keys(keys.clone())
+        };
         let mut commands = std::mem::take(&mut self.scratch);
         commands.clear();
-        groups.write(&mut commands, b"MGET", keys, 1, |out, key| write_argument(out, key));
+        groups.write_mget(&mut commands, keys);
         self.execute(&commands, |command, answer| {
             let mut positions = groups.positions(command);
             match answer.map_err(Clone::clone).and_then(checked) {
@@ -216,20 +219,15 @@ impl KvClient {
     ///
     /// # Errors
     /// As [`KvClient::call`].
-    pub async fn mset<'a>(
-        &mut self,
-        entries: impl ExactSizeIterator<Item = (&'a [u8], &'a [u8])> + Clone,
-    ) -> Result<()> {
-        let groups = self.groups(entries.clone().map(|(key, _)| key), {
-            let mut entries = entries.clone();
-            move |_| entries.next().map_or(0, |(key, value)| key.len() + value.len())
-        });
+    pub async fn mset<'a>(&mut self, entries: impl Iterator<Item = (&'a [u8], &'a [u8])> + Clone) -> Result<()> {
+        let groups = if self.is_cluster() {
+            Groups::of_slots(entries.clone().map(|(key, value)| (key, key.len() + value.len())))
+        } else {
+            Groups::of_entries(entries.clone())
+        };
         let mut commands = std::mem::take(&mut self.scratch);
         commands.clear();
-        groups.write(&mut commands, b"MSET", entries, 2, |out, (key, value)| {
-            write_argument(out, key);
-            write_argument(out, value);
-        });
+        groups.write_mset(&mut commands, entries);
         let mut failure: Option<(usize, Error)> = None;
         self.execute(&commands, |command, answer| {
             let first = groups.positions(command).next().unwrap_or_default();
@@ -243,54 +241,14 @@ impl KvClient {
         self.scratch = commands;
         match failure {
             None => Ok(()),
-            Some((_, error)) if groups.len() == 1 => Err(error),
-            Some((first, error)) => Err(at_entry(first, error)),
+            Some((first, error)) => Err(groups.at_entry(first, error)),
         }
-    }
-
-    /// How keys are divided among commands.
-    fn groups<'a>(&self, keys: impl Iterator<Item = &'a [u8]>, mut bytes: impl FnMut(&'a [u8]) -> usize) -> Groups {
-        let mut groups = Groups::default();
-        if !self.is_cluster() {
-            let (mut count, mut size) = (0, 0);
-            for key in keys {
-                let more = bytes(key);
-                if count == MOST_KEYS || (count > 0 && size + more > MOST_BYTES) {
-                    groups.ends.push(groups.total);
-                    (count, size) = (0, 0);
-                }
-                (count, size) = (count + 1, size + more);
-                groups.total += 1;
-            }
-        } else {
-            let mut by_slot = keys
-                .map(|key| (crate::cluster::slot_of(key), bytes(key)))
-                .enumerate()
-                .map(|(position, (slot, bytes))| (slot, position, bytes))
-                .collect::<Vec<_>>();
-            by_slot.sort_unstable();
-            let (mut count, mut size, mut last) = (0, 0, None);
-            for (slot, _, more) in &by_slot {
-                let is_full = count == MOST_KEYS || (count > 0 && size + more > MOST_BYTES);
-                if count > 0 && (last != Some(slot) || is_full) {
-                    groups.ends.push(groups.total);
-                    (count, size) = (0, 0);
-                }
-                (count, size, last) = (count + 1, size + more, Some(slot));
-                groups.total += 1;
-            }
-            groups.order = Some(by_slot.into_iter().map(|(_, position, _)| position).collect());
-        }
-        if groups.total > 0 {
-            groups.ends.push(groups.total);
-        }
-        groups
     }
 }
 
 /// The keys of each command, as ranges of an order.
 #[derive(Debug, Default)]
-struct Groups {
+pub(crate) struct Groups {
     /// Where in the order the keys of each command end.
     ends: Vec<usize>,
     total: usize,
@@ -299,11 +257,64 @@ struct Groups {
 }
 
 impl Groups {
-    fn len(&self) -> usize {
+    /// Groups of keys in their own order.
+    pub(crate) fn of_keys<'a>(keys: impl Iterator<Item = &'a [u8]>) -> Self {
+        Self::of_sizes(keys.map(<[u8]>::len))
+    }
+
+    /// Groups of entries in their own order.
+    pub(crate) fn of_entries<'a>(entries: impl Iterator<Item = (&'a [u8], &'a [u8])>) -> Self {
+        Self::of_sizes(entries.map(|(key, value)| key.len() + value.len()))
+    }
+
+    fn of_sizes(sizes: impl Iterator<Item = usize>) -> Self {
+        let mut groups = Self::default();
+        let mut filled = Filled::default();
+        for size in sizes {
+            if !filled.takes(size) {
+                groups.ends.push(groups.total);
+                filled = Filled::default();
+            }
+            filled.add(size);
+            groups.total += 1;
+        }
+        groups.close()
+    }
+
+    /// Groups of which each has one slot of a cluster.
+    fn of_slots<'a>(items: impl Iterator<Item = (&'a [u8], usize)>) -> Self {
+        let mut by_slot =
+            items.enumerate().map(|(position, (key, size))| (slot_of(key), position, size)).collect::<Vec<_>>();
+        by_slot.sort_unstable();
+        let mut groups = Self::default();
+        let (mut filled, mut last) = (Filled::default(), None);
+        for (slot, _, size) in &by_slot {
+            if groups.total > 0 && (last != Some(slot) || !filled.takes(*size)) {
+                groups.ends.push(groups.total);
+                filled = Filled::default();
+            }
+            filled.add(*size);
+            groups.total += 1;
+            last = Some(slot);
+        }
+        groups.order = Some(by_slot.into_iter().map(|(_, position, _)| position).collect());
+        groups.close()
+    }
+
+    fn close(mut self) -> Self {
+        if self.total > 0 {
+            self.ends.push(self.total);
+        }
+        self
+    }
+
+    /// The number of commands.
+    pub(crate) fn len(&self) -> usize {
         self.ends.len()
     }
 
-    fn range(&self, command: usize) -> std::ops::Range<usize> {
+    /// Where in the order the keys of a command are.
+    pub(crate) fn range(&self, command: usize) -> Range<usize> {
         let start = if command == 0 { 0 } else { self.ends[command - 1] };
         start..self.ends[command]
     }
@@ -313,30 +324,65 @@ impl Groups {
         self.range(command).map(|at| self.order.as_ref().map_or(at, |order| order[at]))
     }
 
-    fn write<T>(
+    /// Adds the MGETs of keys.
+    pub(crate) fn write_mget<'a>(&self, commands: &mut Commands, keys: impl Iterator<Item = &'a [u8]>) {
+        self.write(commands, b"MGET", 1, keys, write_argument);
+    }
+
+    /// Adds the MSETs of entries.
+    pub(crate) fn write_mset<'a>(&self, commands: &mut Commands, entries: impl Iterator<Item = (&'a [u8], &'a [u8])>) {
+        self.write(commands, b"MSET", 2, entries, |out, (key, value)| {
+            write_argument(out, key);
+            write_argument(out, value);
+        });
+    }
+
+    fn write<T: Copy>(
         &self,
         commands: &mut Commands,
         name: &[u8],
-        mut items: impl Iterator<Item = T> + Clone,
         arguments: usize,
+        mut items: impl Iterator<Item = T>,
         write: impl Fn(&mut Vec<u8>, T),
     ) {
-        let in_order = self.order.as_ref().map(|_| items.clone().map(Some).collect::<Vec<_>>());
-        let mut by_position = in_order.unwrap_or_default();
+        let by_position: Vec<T> = if self.order.is_some() { items.by_ref().collect() } else { Vec::new() };
         for command in 0..self.len() {
-            let count = self.range(command).len() * arguments;
-            commands.push_with(name, count, |out| {
-                for position in self.positions(command) {
-                    let item = match &self.order {
-                        None => items.next(),
-                        Some(_) => by_position[position].take(),
-                    };
-                    if let Some(item) = item {
-                        write(out, item);
-                    }
-                }
+            let range = self.range(command);
+            commands.push_with(name, range.len() * arguments, |out| match &self.order {
+                None => items.by_ref().take(range.len()).for_each(|item| write(out, item)),
+                Some(order) => order[range].iter().for_each(|position| write(out, by_position[*position])),
             });
         }
+    }
+
+    /// An error of a command among several, with the position of the entry that it begins with.
+    pub(crate) fn at_entry(&self, position: usize, error: Error) -> Error {
+        match error {
+            error if self.len() == 1 => error,
+            Error::Engine { engine, message } => {
+                Error::Engine { engine, message: format!("entry {position}: {message}") }
+            }
+            Error::Connection(message) => Error::Connection(format!("entry {position}: {message}")),
+            other => other,
+        }
+    }
+}
+
+/// How full a command is.
+#[derive(Default)]
+struct Filled {
+    keys: usize,
+    bytes: usize,
+}
+
+impl Filled {
+    fn takes(&self, size: usize) -> bool {
+        self.keys == 0 || (self.keys < MOST_KEYS && self.bytes + size <= MOST_BYTES)
+    }
+
+    fn add(&mut self, size: usize) {
+        self.keys += 1;
+        self.bytes += size;
     }
 }
 
@@ -368,15 +414,6 @@ fn unexpected(reply: &Reply<'_>) -> Error {
         _ => "a value",
     };
     engine_error(format!("the server answered with {kind} where none was expected"))
-}
-
-/// An error with the position of the entry that it begins with.
-fn at_entry(position: usize, error: Error) -> Error {
-    match error {
-        Error::Engine { engine, message } => Error::Engine { engine, message: format!("entry {position}: {message}") },
-        Error::Connection(message) => Error::Connection(format!("entry {position}: {message}")),
-        other => other,
-    }
 }
 
 /// Work that must end within a time, where there is one.

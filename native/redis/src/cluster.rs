@@ -39,7 +39,8 @@ pub(crate) fn slot_of(key: &[u8]) -> u16 {
         rest.iter().position(|byte| *byte == b'}').filter(|close| *close > 0).map(|close| &rest[..close])
     });
     let table = &*CRC;
-    let crc = tag.unwrap_or(key).iter().fold(0_u16, |crc, byte| (crc << 8) ^ table[usize::from((crc >> 8) as u8 ^ byte)]);
+    let crc =
+        tag.unwrap_or(key).iter().fold(0_u16, |crc, byte| (crc << 8) ^ table[usize::from((crc >> 8) as u8 ^ byte)]);
     crc % SLOTS as u16
 }
 
@@ -48,8 +49,9 @@ fn key_of(command: &[u8]) -> Option<&[u8]> {
     let mut arguments = arguments_of(command);
     let name = arguments.next()?.to_ascii_uppercase();
     match name.as_slice() {
-        b"PING" | b"ECHO" | b"TIME" | b"INFO" | b"DBSIZE" | b"CONFIG" | b"CLIENT" | b"COMMAND" | b"CLUSTER" | b"DEBUG"
-        | b"FLUSHALL" | b"FLUSHDB" | b"SCRIPT" | b"FUNCTION" | b"ACL" | b"WAIT" | b"LASTSAVE" | b"SCAN" | b"KEYS" => None,
+        b"PING" | b"ECHO" | b"TIME" | b"INFO" | b"DBSIZE" | b"CONFIG" | b"CLIENT" | b"COMMAND" | b"CLUSTER"
+        | b"DEBUG" | b"FLUSHALL" | b"FLUSHDB" | b"SCRIPT" | b"FUNCTION" | b"ACL" | b"WAIT" | b"LASTSAVE" | b"SCAN"
+        | b"KEYS" => None,
         b"EVAL" | b"EVALSHA" | b"EVAL_RO" | b"EVALSHA_RO" | b"FCALL" | b"FCALL_RO" => arguments.nth(2),
         b"OBJECT" | b"MEMORY" | b"XGROUP" | b"XINFO" | b"BITOP" => arguments.nth(1),
         b"XREAD" | b"XREADGROUP" => {
@@ -161,11 +163,7 @@ impl Cluster {
     }
 
     /// As [`crate::KvClient::execute`].
-    pub(crate) async fn execute(
-        &mut self,
-        commands: &Commands,
-        mut each: impl FnMut(usize, Answer<'_, '_>),
-    ) {
+    pub(crate) async fn execute(&mut self, commands: &Commands, mut each: impl FnMut(usize, Answer<'_, '_>)) {
         if self.is_stale {
             self.refresh().await;
         }
@@ -234,7 +232,8 @@ impl Cluster {
             "MOVED" | "ASK" => {
                 let slot: usize = words.next()?.parse().ok()?;
                 let (host, port) = words.next()?.rsplit_once(':')?;
-                let place = place_of(host, port.parse().ok()?, &self.nodes.get(usize::from(errand.node))?.place.clone());
+                let place =
+                    place_of(host, port.parse().ok()?, &self.nodes.get(usize::from(errand.node))?.place.clone());
                 let node = self.node_at(place);
                 if kind == "MOVED" {
                     *self.slots.get_mut(slot)? = node;
@@ -259,7 +258,10 @@ impl Cluster {
                 Some(list) => list.push(errand),
                 None => {
                     self.is_stale = true;
-                    each(errand.command, Err(&engine_error("no server of the cluster has the slot of the key".to_owned())));
+                    each(
+                        errand.command,
+                        Err(&engine_error("no server of the cluster has the slot of the key".to_owned())),
+                    );
                 }
             }
         }

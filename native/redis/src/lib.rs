@@ -3,16 +3,23 @@
 mod client;
 mod cluster;
 mod connection;
+mod remote;
 mod resp;
-pub mod session;
+mod server;
+mod session;
 mod stream;
+mod submission;
 mod url;
 
 use boundary_bench_core::Error;
 
 pub use client::{KvClient, KvOptions};
 pub use connection::Connection;
+pub use remote::run_submission;
 pub use resp::{Commands, Items, Reply, ReplyBuffer};
+pub use server::Server;
+pub use session::Session;
+pub use submission::{Frame, Request, Submission};
 pub use url::{Place, Url};
 
 /// The name of the target in the matrix, the results and the errors.

@@ -449,8 +449,14 @@ mod tests {
 
     #[test]
     fn what_is_no_reply_is_an_error_at_once_and_not_waited_for() {
-        let invalid: [&[u8]; 6] =
-            [b"HTTP/1.1 400 Bad Request\r\n", b"$x\r\n", b"$99999999999\r\n", b"*999999999\r\n", b":\r\n", b"*1\r\n?\r\n"];
+        let invalid: [&[u8]; 6] = [
+            b"HTTP/1.1 400 Bad Request\r\n",
+            b"$x\r\n",
+            b"$99999999999\r\n",
+            b"*999999999\r\n",
+            b":\r\n",
+            b"*1\r\n?\r\n",
+        ];
         for bytes in invalid {
             let mut buffer = ReplyBuffer::default();
             buffer.room()[..bytes.len()].copy_from_slice(bytes);

@@ -158,7 +158,9 @@ fn parse_unix(text: &str) -> Result<Url> {
     let (user, password) = match login.map(|login| login.split_once(':')) {
         None => (None, None),
         Some(None) => return Err(invalid("the login must be user:password or :password")),
-        Some(Some((user, password))) => ((!user.is_empty()).then(|| decode(user)).transpose()?, Some(decode(password)?)),
+        Some(Some((user, password))) => {
+            ((!user.is_empty()).then(|| decode(user)).transpose()?, Some(decode(password)?))
+        }
     };
     if !path.starts_with('/') {
         return Err(invalid("the path of a socket must be absolute"));
