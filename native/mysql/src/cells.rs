@@ -9,6 +9,11 @@ use crate::codec::{Bytes, put_text, type_id};
 /// The most lists that cross at once.
 const MOST_LISTS: usize = 1 << 24;
 
+/// What is wrong with values that the server has none for.
+pub(crate) const NO_SUCH_DOUBLE: &str = "the server has no NaN and no infinity";
+pub(crate) const NO_SUCH_DATE: &str = "dates go from year 0 to 9999";
+pub(crate) const NO_SUCH_TIMESTAMP: &str = "timestamps go from year 0 to 9999";
+
 /// One value.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Cell<'a> {
@@ -48,6 +53,19 @@ impl Cell<'_> {
         }
     }
 
+    /// Whether the server has the value.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    fn check(self) -> std::result::Result<(), &'static str> {
+        match self {
+            Self::Double(value) if !value.is_finite() => Err(NO_SUCH_DOUBLE),
+            Self::Date(days) => Date::of_days(days).map(drop).ok_or(NO_SUCH_DATE),
+            Self::Timestamp(microseconds) => calendar::split(microseconds).map(drop).ok_or(NO_SUCH_TIMESTAMP),
+            _ => Ok(()),
+        }
+    }
+
     /// Appends the value in the binary form of its type.
     ///
     /// # Errors
@@ -58,16 +76,16 @@ impl Cell<'_> {
             Self::Bool(value) => target.push(value.into()),
             Self::Int(value) => target.extend_from_slice(&value.to_le_bytes()),
             Self::Double(value) if value.is_finite() => target.extend_from_slice(&value.to_le_bytes()),
-            Self::Double(_) => return Err("the server has no NaN and no infinity"),
+            Self::Double(_) => return Err(NO_SUCH_DOUBLE),
             Self::Text(text) | Self::Decimal(text) => put_text(target, text.as_bytes()),
             Self::Bytes(bytes) => put_text(target, bytes),
             Self::Date(days) => {
-                let date = Date::of_days(days).ok_or("dates go from year 0 to 9999")?;
+                let date = Date::of_days(days).ok_or(NO_SUCH_DATE)?;
                 target.push(4);
                 put_date(target, date);
             }
             Self::Timestamp(microseconds) => {
-                let (date, clock) = calendar::split(microseconds).ok_or("timestamps go from year 0 to 9999")?;
+                let (date, clock) = calendar::split(microseconds).ok_or(NO_SUCH_TIMESTAMP)?;
                 target.push(11);
                 put_date(target, date);
                 put_clock(target, clock);
@@ -87,7 +105,45 @@ fn put_clock(target: &mut Vec<u8>, clock: Clock) {
     target.extend_from_slice(&clock.microsecond.to_le_bytes());
 }
 
-/// Appends the parameters of `COM_STMT_EXECUTE`: the bitmap of nulls, 1, the types, the values.
+/// The parameters of `COM_STMT_EXECUTE` being appended: the bitmap of nulls, 1, the types, the values.
+pub(crate) struct Parameters<'t> {
+    target: &'t mut Vec<u8>,
+    start: usize,
+    count: usize,
+    next: usize,
+}
+
+impl<'t> Parameters<'t> {
+    /// Makes room for so many of them.
+    pub(crate) fn begin(target: &'t mut Vec<u8>, count: usize) -> Self {
+        let start = target.len();
+        if count > 0 {
+            let bitmap = count.div_ceil(8);
+            target.resize(start + bitmap + 1 + 2 * count, 0);
+            target[start + bitmap] = 1;
+        }
+        Self { target, start, count, next: 0 }
+    }
+
+    /// Appends the next one.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub(crate) fn push(&mut self, cell: Cell<'_>) -> std::result::Result<(), &'static str> {
+        if self.next == self.count {
+            return Err("it is one too many");
+        }
+        if cell == Cell::Null {
+            self.target[self.start + self.next / 8] |= 1 << (self.next % 8);
+        }
+        let types = self.start + self.count.div_ceil(8) + 1;
+        self.target[types + 2 * self.next] = cell.type_id();
+        self.next += 1;
+        cell.write(self.target)
+    }
+}
+
+/// Appends the parameters of `COM_STMT_EXECUTE`.
 ///
 /// # Errors
 /// [`Error::InvalidArgument`] naming the parameter that the server has no value for; then `target` is as it was.
@@ -96,19 +152,10 @@ pub(crate) fn put_parameters<'a>(
     count: usize,
     cells: impl Iterator<Item = Cell<'a>>,
 ) -> Result<()> {
-    if count == 0 {
-        return Ok(());
-    }
     let start = target.len();
-    let bitmap = count.div_ceil(8);
-    target.resize(start + bitmap + 1 + 2 * count, 0);
-    target[start + bitmap] = 1;
-    for (index, cell) in cells.take(count).enumerate() {
-        if cell == Cell::Null {
-            target[start + index / 8] |= 1 << (index % 8);
-        }
-        target[start + bitmap + 1 + 2 * index] = cell.type_id();
-        if let Err(problem) = cell.write(target) {
+    let mut parameters = Parameters::begin(target, count);
+    for (index, cell) in cells.enumerate() {
+        if let Err(problem) = parameters.push(cell) {
             target.truncate(start);
             return Err(unusable_parameter(index + 1, problem));
         }
@@ -235,6 +282,17 @@ impl CellLists {
     #[must_use]
     pub(crate) fn size(&self, list: usize) -> usize {
         self.starts[list + 1] - self.starts[list]
+    }
+
+    /// Checks that the server has all values of a list.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] naming the first one that it has not.
+    pub(crate) fn check(&self, list: usize) -> Result<()> {
+        for (index, cell) in self.cells(list).enumerate() {
+            cell.check().map_err(|problem| unusable_parameter(index + 1, problem))?;
+        }
+        Ok(())
     }
 
     /// The values of a list.

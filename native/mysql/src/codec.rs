@@ -76,7 +76,8 @@ pub(crate) const BINARY_CHARSET: u16 = 63;
 /// A flag of columns: no negative numbers.
 const UNSIGNED: u16 = 32;
 
-/// A status: another result follows this one.
+/// Statuses: a transaction is open; another result follows this one.
+const IN_TRANSACTION: u16 = 1;
 const MORE_RESULTS: u16 = 8;
 
 /// Reads a packet from its start. `None` where it is too short.
@@ -258,6 +259,8 @@ pub struct Done {
     pub last_insert_id: u64,
     /// Warnings about it.
     pub warnings: u16,
+    /// Whether a transaction was left open.
+    pub in_transaction: bool,
     /// Whether another result follows.
     pub(crate) has_more: bool,
 }
@@ -270,7 +273,7 @@ impl Done {
         let last_insert_id = bytes.length()?;
         let status = bytes.u16()?;
         let warnings = bytes.u16()?;
-        Some(Self { affected_rows, last_insert_id, warnings, has_more: status & MORE_RESULTS != 0 })
+        Some(Self { affected_rows, last_insert_id, warnings, ..Self::of_status(status) })
     }
 
     /// Reads the packet that ended rows before OKs did so.
@@ -278,7 +281,15 @@ impl Done {
         let mut bytes = Bytes(packet.get(1..)?);
         let warnings = bytes.u16()?;
         let status = bytes.u16()?;
-        Some(Self { warnings, has_more: status & MORE_RESULTS != 0, ..Self::default() })
+        Some(Self { warnings, ..Self::of_status(status) })
+    }
+
+    fn of_status(status: u16) -> Self {
+        Self {
+            in_transaction: status & IN_TRANSACTION != 0,
+            has_more: status & MORE_RESULTS != 0,
+            ..Self::default()
+        }
     }
 }
 

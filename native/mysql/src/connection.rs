@@ -20,6 +20,7 @@ pub struct Connection {
     server: Server,
     /// Answers that were not read to their end.
     outstanding: usize,
+    in_transaction: bool,
     is_lost: bool,
 }
 
@@ -59,7 +60,7 @@ impl Connection {
     pub async fn open(url: &Url) -> Answer<Self> {
         let mut transport = Transport::connect(url).await?;
         let server = log_in(&mut transport, url).await?;
-        Ok(Self { transport, server, outstanding: 0, is_lost: false })
+        Ok(Self { transport, server, outstanding: 0, in_transaction: false, is_lost: false })
     }
 
     /// The server's name and version, as it gives them itself.
@@ -88,6 +89,17 @@ impl Connection {
     #[must_use]
     pub fn is_idle(&self) -> bool {
         self.outstanding == 0 && !self.is_lost
+    }
+
+    /// Whether the last answer left a transaction open.
+    #[must_use]
+    pub fn in_transaction(&self) -> bool {
+        self.in_transaction
+    }
+
+    /// Whether the server has closed it, as far as is known without asking.
+    pub(crate) fn has_ended(&mut self) -> bool {
+        self.transport.has_ended()
     }
 
     /// Makes sure that it is not used again.
@@ -207,7 +219,7 @@ impl Connection {
                     // The results of a procedure; the last one says how it ended.
                     return self.skip_results().await.map(Started::Done);
                 }
-                self.outstanding -= 1;
+                self.done(done);
                 Ok(Started::Done(done))
             }
             Some(0xfb) => Ok(Started::WantsFile),
@@ -271,8 +283,14 @@ impl Connection {
         if done.has_more {
             return self.skip_results().await;
         }
-        self.outstanding -= 1;
+        self.done(done);
         Ok(done)
+    }
+
+    /// An answer has come to its end.
+    fn done(&mut self, done: Done) {
+        self.outstanding -= 1;
+        self.in_transaction = done.in_transaction;
     }
 
     async fn skip_rows(&mut self) -> Answer<Done> {
@@ -308,7 +326,7 @@ impl Connection {
             };
             let Some(done) = done else { return Err(self.lost(garbled("result"))) };
             if !done.has_more {
-                self.outstanding -= 1;
+                self.done(done);
                 return Ok(done);
             }
         }
@@ -333,6 +351,12 @@ impl Connection {
         self.transport.send(|target| target.extend_from_slice(piece));
         let sent = self.transport.flush().await;
         sent.map_err(|error| self.broken(&error))
+    }
+
+    /// Sends what waits to go out, as far as that needs no waiting for the server.
+    pub(crate) async fn push(&mut self) -> Answer<()> {
+        let pushed = self.transport.push().await;
+        pushed.map_err(|error| self.broken(&error))
     }
 
     /// Ends the file; the answer is to be read next.

@@ -1,11 +1,13 @@
 //! Many rows into one table: as the file of `LOAD DATA LOCAL INFILE`, in packets of many rows where the server takes such
 //! (`MariaDB`), else by statements of many rows.
 
+use std::ops::Range;
+
 use boundary_bench_core::{Error, Result};
 
-use crate::calendar::{self, Date};
-use crate::cells::{Cell, CellLists, put_parameters};
-use crate::codec::{Failure, command, type_id};
+use crate::calendar::{self, Clock, Date};
+use crate::cells::{Cell, CellLists, NO_SUCH_DATE, NO_SUCH_DOUBLE, NO_SUCH_TIMESTAMP, Parameters};
+use crate::codec::{Failure, command, garbled, put_text, type_id};
 use crate::connection::Started;
 use crate::pool::Session;
 use crate::sql;
@@ -24,8 +26,11 @@ const STATEMENT_ROWS: usize = 1000;
 /// Parameters of one statement at most: the protocol counts them with 16 bits.
 const MOST_PARAMETERS: usize = 65_535;
 
+/// A flag of `COM_STMT_BULK_EXECUTE`: types come before the rows.
+const SEND_TYPES: u16 = 128;
+
 /// Rows to insert.
-pub(crate) trait Rows {
+pub(crate) trait Rows: Sync {
     fn count(&self) -> usize;
 
     fn width(&self) -> usize;
@@ -113,25 +118,227 @@ pub(crate) async fn insert(session: &mut Session, target: &Target<'_>, rows: &dy
         ranges.push(start..end);
         start = end;
     }
-    let is_split = ranges.len() > 1;
-    if is_split {
-        session.connection.run("SAVEPOINT boundary_bench").await.map(drop).or_else(refused)?;
-        session.connection.run("BEGIN").await?;
+    if ranges.len() == 1 {
+        return send_all(session, target, rows, &ranges, is_bulk).await;
     }
-    let inserted = send_all(session, target, rows, &ranges, is_bulk).await;
-    if is_split {
-        let end = if inserted.is_ok() { "COMMIT" } else { "ROLLBACK" };
-        let ended = session.connection.run(end).await;
-        if inserted.is_ok() {
-            ended?;
+    // A transaction of the caller's own goes on afterwards.
+    let (begin, commit, undo) = if session.connection.in_transaction() {
+        ("SAVEPOINT boundary_bench", "RELEASE SAVEPOINT boundary_bench", "ROLLBACK TO SAVEPOINT boundary_bench")
+    } else {
+        ("BEGIN", "COMMIT", "ROLLBACK")
+    };
+    session.connection.run(begin).await?;
+    match send_all(session, target, rows, &ranges, is_bulk).await {
+        Ok(inserted) => session.connection.run(commit).await.map(|_| inserted),
+        Err(Failure::Lost(error)) => Err(Failure::Lost(error)),
+        Err(failure) => {
+            if session.connection.run(undo).await.is_err() {
+                // Without its session there is no transaction.
+                session.connection.condemn();
+            }
+            Err(failure)
         }
     }
-    inserted
 }
 
-fn refused(failure: Failure) -> Answer<()> {
-    match failure {
-        Failure::Refused(_) => Ok(()),
-        Failure::Lost(error) => Err(Failure::Lost(error)),
+/// Sends the packets of all ranges. Each is made while the server stores the one before.
+async fn send_all(
+    session: &mut Session,
+    target: &Target<'_>,
+    rows: &dyn Rows,
+    ranges: &[Range<usize>],
+    is_bulk: bool,
+) -> Answer<u64> {
+    let types = if is_bulk { column_types(rows)? } else { Vec::new() };
+    let (mut inserted, mut failure, mut in_flight) = (0, None, 0);
+    for range in ranges {
+        // Preparing waits for its own answer, so those before must have been read.
+        let sql = target.statement(if is_bulk { 1 } else { range.len() });
+        let id = match session.known(&sql) {
+            Some(known) => known.id,
+            None => {
+                while in_flight > 0 {
+                    answer(session, &mut inserted, &mut failure).await?;
+                    in_flight -= 1;
+                }
+                session.prepared(&sql).await?.id
+            }
+        };
+        let mut problem = None;
+        if is_bulk {
+            session.connection.send(command::STMT_BULK_EXECUTE, |packet| {
+                problem = put_bulk(packet, id, &types, rows, range.clone()).err();
+            });
+        } else {
+            session.connection.send_execute(id, |packet| {
+                problem = put_rows(packet, rows, range.clone()).err();
+            });
+        }
+        if let Some(error) = problem {
+            // The packet is cut short: it must not go out.
+            session.connection.condemn();
+            return Err(Failure::Lost(error));
+        }
+        in_flight += 1;
+        session.connection.push().await?;
+        if in_flight > 1 {
+            answer(session, &mut inserted, &mut failure).await?;
+            in_flight -= 1;
+        }
+        if failure.is_some() {
+            break;
+        }
     }
+    while in_flight > 0 {
+        answer(session, &mut inserted, &mut failure).await?;
+        in_flight -= 1;
+    }
+    failure.map_or(Ok(inserted), Err)
+}
+
+/// Reads the answer to one packet; the first refusal is kept.
+async fn answer(session: &mut Session, inserted: &mut u64, failure: &mut Option<Failure>) -> Answer<()> {
+    match session.connection.started(None).await {
+        Ok(Started::Done(done)) => *inserted += done.affected_rows,
+        Ok(_) => {
+            session.connection.condemn();
+            return Err(garbled("answer to an insert").into());
+        }
+        Err(Failure::Lost(error)) => return Err(Failure::Lost(error)),
+        Err(refused) => _ = failure.get_or_insert(refused),
+    }
+    Ok(())
+}
+
+/// The type of each column on the wire: that of its values where they are of one type, else text or bytes.
+fn column_types(rows: &dyn Rows) -> Result<Vec<u8>> {
+    let mut types = vec![type_id::NULL; rows.width()];
+    for row in 0..rows.count() {
+        let mut column = 0;
+        rows.visit(row, &mut |cell| {
+            let found = cell.type_id();
+            let known = &mut types[column];
+            if *known != found && found != type_id::NULL {
+                *known = match (*known, found) {
+                    (type_id::NULL, found) => found,
+                    (type_id::BLOB, _) | (_, type_id::BLOB) => type_id::BLOB,
+                    _ => type_id::VAR_STRING,
+                };
+            }
+            column += 1;
+            Ok(())
+        })?;
+    }
+    Ok(types)
+}
+
+/// Appends `COM_STMT_BULK_EXECUTE` behind its first byte.
+fn put_bulk(packet: &mut Vec<u8>, id: u32, types: &[u8], rows: &dyn Rows, range: Range<usize>) -> Result<()> {
+    packet.extend_from_slice(&id.to_le_bytes());
+    packet.extend_from_slice(&SEND_TYPES.to_le_bytes());
+    for type_id in types {
+        packet.extend_from_slice(&[*type_id, 0]);
+    }
+    let mut text = Vec::new();
+    for row in range {
+        let mut column = 0;
+        rows.visit(row, &mut |cell| {
+            let wanted = types[column];
+            column += 1;
+            if cell == Cell::Null {
+                packet.push(1);
+                return Ok(());
+            }
+            packet.push(0);
+            if cell.type_id() == wanted {
+                return cell.write(packet).map_err(|problem| unusable_value(row, column, problem));
+            }
+            text.clear();
+            put_plain(&mut text, cell).map_err(|problem| unusable_value(row, column, problem))?;
+            put_text(packet, &text);
+            Ok(())
+        })?;
+    }
+    Ok(())
+}
+
+/// Appends all values of the rows as the parameters of one statement.
+fn put_rows(packet: &mut Vec<u8>, rows: &dyn Rows, range: Range<usize>) -> Result<()> {
+    let count = range.len() * rows.width();
+    let mut parameters = Parameters::begin(packet, count);
+    for row in range {
+        let mut column = 0;
+        rows.visit(row, &mut |cell| {
+            column += 1;
+            parameters.push(cell).map_err(|problem| unusable_value(row, column, problem))
+        })?;
+    }
+    Ok(())
+}
+
+fn unusable_value(row: usize, column: usize, problem: &str) -> Error {
+    Error::InvalidArgument(format!("row {row}, value {column}: {problem}"))
+}
+
+/// Appends a value as text without quotes.
+pub(crate) fn put_plain(target: &mut Vec<u8>, cell: Cell<'_>) -> std::result::Result<(), &'static str> {
+    use std::io::Write;
+    // Writing into memory does not fail.
+    let _ = match cell {
+        Cell::Null => Ok(()),
+        Cell::Bool(value) => write!(target, "{}", u8::from(value)),
+        Cell::Int(value) => write!(target, "{value}"),
+        Cell::Double(value) if value.is_finite() => write!(target, "{value:?}"),
+        Cell::Double(_) => return Err(NO_SUCH_DOUBLE),
+        Cell::Text(text) | Cell::Decimal(text) => target.write_all(text.as_bytes()),
+        Cell::Bytes(bytes) => target.write_all(bytes),
+        Cell::Date(days) => {
+            let Date { year, month, day } = Date::of_days(days).ok_or(NO_SUCH_DATE)?;
+            write!(target, "{year:04}-{month:02}-{day:02}")
+        }
+        Cell::Timestamp(microseconds) => {
+            let (date, clock) = calendar::split(microseconds).ok_or(NO_SUCH_TIMESTAMP)?;
+            let (Date { year, month, day }, Clock { hour, minute, second, microsecond }) = (date, clock);
+            write!(target, "{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02}.{microsecond:06}")
+        }
+    };
+    Ok(())
+}
+
+/// Appends a row as `LOAD DATA` reads it: values between tabs, with what has a meaning there behind a backslash.
+pub(crate) fn put_line(
+    target: &mut Vec<u8>,
+    rows: &dyn Rows,
+    row: usize,
+) -> std::result::Result<(), (usize, &'static str)> {
+    let (mut column, mut problem) = (0, None);
+    let _ = rows.visit(row, &mut |cell| {
+        if column > 0 {
+            target.push(b'\t');
+        }
+        match cell {
+            Cell::Null => target.extend_from_slice(b"\\N"),
+            Cell::Text(text) => put_escaped(target, text.as_bytes()),
+            Cell::Bytes(bytes) => put_escaped(target, bytes),
+            other => {
+                if let Err(found) = put_plain(target, other) {
+                    problem.get_or_insert((column, found));
+                }
+            }
+        }
+        column += 1;
+        Ok(())
+    });
+    target.push(b'\n');
+    problem.map_or(Ok(()), Err)
+}
+
+fn put_escaped(target: &mut Vec<u8>, mut bytes: &[u8]) {
+    while let Some(position) = bytes.iter().position(|byte| matches!(byte, b'\\' | b'\t' | b'\n' | b'\r' | 0)) {
+        target.extend_from_slice(&bytes[..position]);
+        target.push(b'\\');
+        target.push(if bytes[position] == 0 { b'0' } else { bytes[position] });
+        bytes = &bytes[position + 1..];
+    }
+    target.extend_from_slice(bytes);
 }

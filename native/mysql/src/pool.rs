@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
-use boundary_bench_core::{Error, Result};
+use boundary_bench_core::Error;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::codec::Failure;
@@ -76,11 +76,14 @@ impl Pool {
         if self.is_closed.load(Ordering::Acquire) {
             return Err(closed().into());
         }
-        let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        let session = match idle {
-            Some(session) => session,
-            None => self.open().await?,
-        };
+        let idle = || self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        while let Some(mut session) = idle() {
+            if !session.connection.has_ended() {
+                session.make_room(1);
+                return Ok(Lease { session: Some(session), pool: Arc::clone(self), _permit: permit });
+            }
+        }
+        let session = self.open().await?;
         Ok(Lease { session: Some(session), pool: Arc::clone(self), _permit: permit })
     }
 
@@ -149,19 +152,28 @@ impl Pool {
 }
 
 impl Session {
-    /// The statement, prepared now if it was not before.
+    /// The statement, if it is prepared already.
+    pub(crate) fn known(&self, sql: &str) -> Option<&Prepared> {
+        self.statements.get(sql)
+    }
+
+    /// The statement, prepared now if it was not before. It stays so until room is made for others.
     pub(crate) async fn prepared(&mut self, sql: &str) -> Answer<Prepared> {
         if let Some(known) = self.statements.get(sql) {
             return Ok(known.clone());
         }
         let prepared = self.connection.prepare(sql).await?;
-        if self.statements.len() >= MAX_STATEMENTS {
+        self.statements.insert(sql.into(), prepared.clone());
+        Ok(prepared)
+    }
+
+    /// Forgets all statements where so many more would be too many.
+    pub(crate) fn make_room(&mut self, statements: usize) {
+        if self.statements.len() + statements > MAX_STATEMENTS {
             for (_, old) in self.statements.drain() {
                 self.connection.send_close(old.id);
             }
         }
-        self.statements.insert(sql.into(), prepared.clone());
-        Ok(prepared)
     }
 }
 
@@ -204,9 +216,4 @@ impl Drop for Lease {
             self.pool.give_back(session);
         }
     }
-}
-
-/// For `map_err`.
-pub(crate) fn error<T>(answer: Answer<T>) -> Result<T> {
-    answer.map_err(Error::from)
 }

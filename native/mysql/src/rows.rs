@@ -94,14 +94,14 @@ enum Problem {
 type Taken<T> = std::result::Result<T, Problem>;
 
 impl RowBuilder {
-    /// For the rows of a result with these columns.
+    /// For the rows of a result with these columns, with room for so many from the start.
     ///
     /// # Errors
     /// [`Error::Unsupported`] for a type that is not known.
-    pub fn new(fields: &[Field], form: Form) -> Result<Self> {
+    pub fn new(fields: &[Field], form: Form, capacity: usize) -> Result<Self> {
         let names = unique_names(fields.iter().map(|field| field.name.as_str()));
         let typed = names.into_iter().zip(fields).map(|(name, field)| {
-            let (sql_type, decoder) = decoder_of(field).ok_or_else(|| {
+            let (sql_type, decoder) = decoder_of(field, capacity).ok_or_else(|| {
                 Error::Unsupported(format!(
                     "column \"{name}\" has a type (number {} of the wire) with no counterpart here; CAST it to CHAR in \
                      the query",
@@ -138,7 +138,7 @@ impl RowBuilder {
         self.bytes
     }
 
-    /// Adds a row.
+    /// Adds a row. One that can't be taken leaves a row of no use.
     ///
     /// # Errors
     /// [`Error::InvalidValue`] for a value that our types have not, [`Error::Engine`] for bytes that are no row.
@@ -148,7 +148,13 @@ impl RowBuilder {
             Form::Text => self.push_text(row),
         };
         if let Err((index, problem)) = pushed {
-            return Err(self.refused(index, &problem));
+            let error = self.refused(index, &problem);
+            // The columns stay of one length.
+            for decoder in &mut self.decoders[index..] {
+                on_builder!(decoder, builder => builder.append_null());
+            }
+            self.rows += 1;
+            return Err(error);
         }
         self.rows += 1;
         self.bytes += row.len();
@@ -214,23 +220,23 @@ impl RowBuilder {
 }
 
 /// What a column becomes, and how.
-fn decoder_of(field: &Field) -> Option<(SqlType, Decoder)> {
+fn decoder_of(field: &Field, capacity: usize) -> Option<(SqlType, Decoder)> {
     let unsigned = field.is_unsigned();
     let wide = SqlType::Decimal { precision: UNSIGNED_DIGITS, scale: 0 };
-    let decimals = |sql_type: SqlType| Decimal128Builder::new().with_data_type(sql_type.to_arrow());
+    let decimals = |sql_type: SqlType| Decimal128Builder::with_capacity(capacity).with_data_type(sql_type.to_arrow());
     Some(match field.type_id {
-        type_id::TINY if field.length == 1 && !unsigned => (SqlType::Bool, Decoder::Bool(BooleanBuilder::new())),
-        type_id::TINY if unsigned => (SqlType::SmallInt, Decoder::UInt8(Int16Builder::new())),
-        type_id::TINY => (SqlType::SmallInt, Decoder::Int8(Int16Builder::new())),
-        type_id::SHORT if unsigned => (SqlType::Int, Decoder::UInt16(Int32Builder::new())),
-        type_id::SHORT | type_id::YEAR => (SqlType::SmallInt, Decoder::Int16(Int16Builder::new())),
-        type_id::INT24 => (SqlType::Int, Decoder::Int32(Int32Builder::new())),
-        type_id::LONG if unsigned => (SqlType::BigInt, Decoder::UInt32(Int64Builder::new())),
-        type_id::LONG => (SqlType::Int, Decoder::Int32(Int32Builder::new())),
+        type_id::TINY if field.length == 1 && !unsigned => (SqlType::Bool, Decoder::Bool(BooleanBuilder::with_capacity(capacity))),
+        type_id::TINY if unsigned => (SqlType::SmallInt, Decoder::UInt8(Int16Builder::with_capacity(capacity))),
+        type_id::TINY => (SqlType::SmallInt, Decoder::Int8(Int16Builder::with_capacity(capacity))),
+        type_id::SHORT if unsigned => (SqlType::Int, Decoder::UInt16(Int32Builder::with_capacity(capacity))),
+        type_id::SHORT | type_id::YEAR => (SqlType::SmallInt, Decoder::Int16(Int16Builder::with_capacity(capacity))),
+        type_id::INT24 => (SqlType::Int, Decoder::Int32(Int32Builder::with_capacity(capacity))),
+        type_id::LONG if unsigned => (SqlType::BigInt, Decoder::UInt32(Int64Builder::with_capacity(capacity))),
+        type_id::LONG => (SqlType::Int, Decoder::Int32(Int32Builder::with_capacity(capacity))),
         type_id::LONGLONG if unsigned => (wide, Decoder::UInt64(decimals(wide))),
-        type_id::LONGLONG => (SqlType::BigInt, Decoder::Int64(Int64Builder::new())),
-        type_id::FLOAT => (SqlType::Real, Decoder::Float(Float32Builder::new())),
-        type_id::DOUBLE => (SqlType::Double, Decoder::Double(Float64Builder::new())),
+        type_id::LONGLONG => (SqlType::BigInt, Decoder::Int64(Int64Builder::with_capacity(capacity))),
+        type_id::FLOAT => (SqlType::Real, Decoder::Float(Float32Builder::with_capacity(capacity))),
+        type_id::DOUBLE => (SqlType::Double, Decoder::Double(Float64Builder::with_capacity(capacity))),
         type_id::DECIMAL | type_id::NEWDECIMAL => {
             let scale = field.decimals.min(MAX_DECIMAL_PRECISION);
             // The length is that of the text, with its sign and point.
@@ -240,16 +246,16 @@ fn decoder_of(field: &Field) -> Option<(SqlType, Decoder)> {
             let sql_type = SqlType::Decimal { precision, scale };
             (sql_type, Decoder::Decimal(decimals(sql_type), precision, scale))
         }
-        type_id::DATE => (SqlType::Date, Decoder::Date(Date32Builder::new())),
+        type_id::DATE => (SqlType::Date, Decoder::Date(Date32Builder::with_capacity(capacity))),
         type_id::DATETIME | type_id::TIMESTAMP => {
-            (SqlType::Timestamp, Decoder::DateTime(TimestampMicrosecondBuilder::new()))
+            (SqlType::Timestamp, Decoder::DateTime(TimestampMicrosecondBuilder::with_capacity(capacity)))
         }
-        type_id::TIME => (SqlType::Text, Decoder::Time(StringBuilder::new())),
-        type_id::BIT if field.length == 1 => (SqlType::Bool, Decoder::BitBool(BooleanBuilder::new())),
-        type_id::BIT if field.length < 64 => (SqlType::BigInt, Decoder::Bit(Int64Builder::new())),
+        type_id::TIME => (SqlType::Text, Decoder::Time(StringBuilder::with_capacity(capacity, 16 * capacity))),
+        type_id::BIT if field.length == 1 => (SqlType::Bool, Decoder::BitBool(BooleanBuilder::with_capacity(capacity))),
+        type_id::BIT if field.length < 64 => (SqlType::BigInt, Decoder::Bit(Int64Builder::with_capacity(capacity))),
         type_id::BIT => (wide, Decoder::Bit64(decimals(wide))),
         type_id::NULL | type_id::JSON | type_id::ENUM | type_id::SET => {
-            (SqlType::Text, Decoder::Text(StringBuilder::new()))
+            (SqlType::Text, Decoder::Text(StringBuilder::with_capacity(capacity, 16 * capacity)))
         }
         type_id::VARCHAR
         | type_id::VAR_STRING
@@ -260,7 +266,7 @@ fn decoder_of(field: &Field) -> Option<(SqlType, Decoder)> {
         | type_id::BLOB
             if field.charset != BINARY_CHARSET =>
         {
-            (SqlType::Text, Decoder::Text(StringBuilder::new()))
+            (SqlType::Text, Decoder::Text(StringBuilder::with_capacity(capacity, 16 * capacity)))
         }
         type_id::VARCHAR
         | type_id::VAR_STRING
@@ -269,7 +275,7 @@ fn decoder_of(field: &Field) -> Option<(SqlType, Decoder)> {
         | type_id::MEDIUM_BLOB
         | type_id::LONG_BLOB
         | type_id::BLOB
-        | type_id::GEOMETRY => (SqlType::Bytes, Decoder::Bytes(BinaryBuilder::new())),
+        | type_id::GEOMETRY => (SqlType::Bytes, Decoder::Bytes(BinaryBuilder::with_capacity(capacity, 16 * capacity))),
         _ => return None,
     })
 }
@@ -439,14 +445,14 @@ mod tests {
     #[test]
     fn a_row_that_is_cut_short_is_refused() {
         for row in [&[][..], &[1, 0], &[0], &[0, 0], &[0, 0, 1, 2]] {
-            let mut rows = RowBuilder::new(&[field(type_id::LONG, 11, 0, 0)], Form::Binary).unwrap();
+            let mut rows = RowBuilder::new(&[field(type_id::LONG, 11, 0, 0)], Form::Binary, 1).unwrap();
             assert_eq!(rows.push(row).unwrap_err().code(), "BB_ENGINE");
         }
     }
 
     #[test]
     fn a_date_of_zeros_is_named_by_row_and_column() {
-        let mut rows = RowBuilder::new(&[field(type_id::DATE, 10, 0, 0)], Form::Binary).unwrap();
+        let mut rows = RowBuilder::new(&[field(type_id::DATE, 10, 0, 0)], Form::Binary, 1).unwrap();
         rows.push(&[0, 0, 4, 0xe8, 0x07, 1, 2]).unwrap();
         let error = rows.push(&[0, 0, 0]).unwrap_err();
         assert!(error.to_string().starts_with("row 1, column \"c\": a date without"), "{error}");
@@ -460,7 +466,7 @@ mod tests {
         ) {
             let fields: Vec<_> = fields.into_iter().map(|(id, length, flags, decimals)| field(id, length, flags, decimals)).collect();
             for form in [Form::Binary, Form::Text] {
-                if let Ok(mut rows) = RowBuilder::new(&fields, form) && rows.push(&row).is_ok() {
+                if let Ok(mut rows) = RowBuilder::new(&fields, form, 1) && rows.push(&row).is_ok() {
                     prop_assert_eq!(rows.finish().unwrap().num_rows(), 1);
                 }
             }

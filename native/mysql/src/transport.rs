@@ -84,6 +84,19 @@ impl Transport {
         matches!(self.stream, Stream::Unix(_) | Stream::Tls(_))
     }
 
+    /// Whether the other side has closed it, or says what nobody asked for, as servers do before they close. Not known of
+    /// TLS, where the server may send what concerns TLS only.
+    pub(crate) fn has_ended(&mut self) -> bool {
+        let mut byte = [0];
+        let read = match &self.stream {
+            Stream::Tcp(stream) => stream.try_read(&mut byte),
+            Stream::Unix(stream) => stream.try_read(&mut byte),
+            Stream::Tls(_) => return false,
+            Stream::Closed => return true,
+        };
+        read.map_or_else(|error| error.kind() != io::ErrorKind::WouldBlock, |_| true)
+    }
+
     /// Goes on in TLS.
     pub(crate) async fn encrypt(&mut self, url: &Url) -> Result<()> {
         let failed = |problem: &dyn std::fmt::Display| engine_error(format!("no TLS with {url}: {problem}"));
@@ -209,6 +222,19 @@ impl Transport {
     pub(crate) async fn receive(&mut self) -> io::Result<()> {
         self.make_room();
         poll_fn(|context| self.poll_exchange(context)).await
+    }
+
+    /// Sends what waits to go out, as far as the system takes it at once.
+    pub(crate) async fn push(&mut self) -> io::Result<()> {
+        poll_fn(|context| {
+            while self.unsent() > 0
+                && let Poll::Ready(sent) = self.poll_send(context)
+            {
+                sent?;
+            }
+            Poll::Ready(Ok(()))
+        })
+        .await
     }
 
     /// Sends all that waits to go out.
