@@ -463,7 +463,14 @@ impl StatementState {
 fn same_columns(known: &[Field], fields: &[Field]) -> bool {
     let key = |field: &Field| {
         let is_text = field.charset != crate::codec::BINARY_CHARSET;
-        (field.name.clone(), field.type_id, field.charset, field.flags, field.decimals, if is_text { 0 } else { field.length })
+        (
+            field.name.clone(),
+            field.type_id,
+            field.charset,
+            field.flags,
+            field.decimals,
+            if is_text { 0 } else { field.length },
+        )
     };
     known.len() == fields.len() && known.iter().zip(fields).all(|(known, field)| key(known) == key(field))
 }

@@ -285,11 +285,7 @@ impl Done {
     }
 
     fn of_status(status: u16) -> Self {
-        Self {
-            in_transaction: status & IN_TRANSACTION != 0,
-            has_more: status & MORE_RESULTS != 0,
-            ..Self::default()
-        }
+        Self { in_transaction: status & IN_TRANSACTION != 0, has_more: status & MORE_RESULTS != 0, ..Self::default() }
     }
 }
 

@@ -245,10 +245,7 @@ impl Connection {
     }
 
     /// Reads rows until `row` breaks off, `false` then, or to their end.
-    pub(crate) async fn rows(
-        &mut self,
-        mut row: impl FnMut(&[u8]) -> Result<ControlFlow<()>>,
-    ) -> Answer<Option<Done>> {
+    pub(crate) async fn rows(&mut self, mut row: impl FnMut(&[u8]) -> Result<ControlFlow<()>>) -> Answer<Option<Done>> {
         loop {
             while let Some(range) = self.transport.try_packet() {
                 let packet = self.transport.bytes(range);
@@ -277,8 +274,7 @@ impl Connection {
     }
 
     async fn rows_done(&mut self, packet: Vec<u8>) -> Answer<Done> {
-        let done =
-            if self.can(capability::DEPRECATE_EOF) { Done::parse(&packet) } else { Done::parse_eof(&packet) };
+        let done = if self.can(capability::DEPRECATE_EOF) { Done::parse(&packet) } else { Done::parse_eof(&packet) };
         let Some(done) = done else { return Err(self.lost(garbled("end of rows"))) };
         if done.has_more {
             return self.skip_results().await;
@@ -417,7 +413,9 @@ impl Connection {
         } else {
             error.to_string()
         };
-        self.lost(engine_error(format!("the connection was lost ({problem}); what was under way may or may not be done")))
+        self.lost(engine_error(format!(
+            "the connection was lost ({problem}); what was under way may or may not be done"
+        )))
     }
 
     /// Says goodbye, so that the server does not count a client that broke off.

@@ -175,7 +175,7 @@ impl Engine for MysqlEngine {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities { sql: true, ordered: self.ordered, non_finite: false }
+        Capabilities { sql: true, ordered: self.ordered, all_floats: false }
     }
 
     /// The server's commands about tables are no transactions: a table to be replaced is gone for a moment, and stays

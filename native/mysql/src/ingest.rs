@@ -221,10 +221,9 @@ impl<'a> BatchRows<'a> {
                 DataType::Int64 => Values::BigInt(array.as_primitive::<Int64Type>()),
                 DataType::Float32 => Values::Real(array.as_primitive::<Float32Type>()),
                 DataType::Float64 => Values::Double(array.as_primitive::<Float64Type>()),
-                DataType::Decimal128(_, scale) => Values::Decimal(
-                    array.as_primitive::<Decimal128Type>(),
-                    u8::try_from(*scale).unwrap_or_default(),
-                ),
+                DataType::Decimal128(_, scale) => {
+                    Values::Decimal(array.as_primitive::<Decimal128Type>(), u8::try_from(*scale).unwrap_or_default())
+                }
                 DataType::Utf8 => Values::Text(array.as_string()),
                 DataType::Binary => Values::Bytes(array.as_binary()),
                 DataType::Date32 => Values::Date(array.as_primitive::<Date32Type>()),

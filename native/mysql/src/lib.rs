@@ -53,7 +53,8 @@ fn unusable(error: ArrowError) -> Error {
 /// The runtime of the engines' connections. It is never ended, so that a connection may be dropped anywhere.
 fn runtime() -> &'static Runtime {
     static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| {
-        let builder = Builder::new_multi_thread().worker_threads(RUNTIME_THREADS).thread_name("bb-mysql").enable_all().build();
+        let builder =
+            Builder::new_multi_thread().worker_threads(RUNTIME_THREADS).thread_name("bb-mysql").enable_all().build();
         builder.expect("a process that has no threads left can do nothing")
     });
     &RUNTIME

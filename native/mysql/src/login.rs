@@ -58,13 +58,7 @@ impl Greeting {
         nonce.extend_from_slice(bytes.take(nonce_length.saturating_sub(8).max(13))?);
         nonce.truncate(20);
         let plugin = bytes.until_nul().unwrap_or(bytes.0);
-        Some(Self {
-            version,
-            connection,
-            capabilities,
-            nonce,
-            plugin: String::from_utf8_lossy(plugin).into_owned(),
-        })
+        Some(Self { version, connection, capabilities, nonce, plugin: String::from_utf8_lossy(plugin).into_owned() })
     }
 }
 
@@ -160,10 +154,8 @@ pub(crate) async fn log_in(transport: &mut Transport, url: &Url) -> std::result:
 
 /// The next packet; an error where it holds one.
 async fn next(transport: &mut Transport, url: &Url) -> std::result::Result<Vec<u8>, Failure> {
-    let packet = transport
-        .packet()
-        .await
-        .map_err(|error| engine_error(format!("{url} broke off the login: {error}")))?;
+    let packet =
+        transport.packet().await.map_err(|error| engine_error(format!("{url} broke off the login: {error}")))?;
     let packet = transport.bytes(packet);
     if packet.first() == Some(&0xff) {
         let mut error = ServerError::parse(packet);
@@ -211,4 +203,3 @@ async fn whole_password(
     // Panics on what is no key.
     catch_panic(|| Ok(crypto::encrypt(&secret, key))).map_err(|_| garbled("public key").into())
 }
-

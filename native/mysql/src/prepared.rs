@@ -95,12 +95,7 @@ pub(crate) fn start_query(mut session: Lease, text: &str, options: &QueryOptions
 }
 
 /// The error for what did not start; the session may be hit by its cancellation yet.
-fn failed(
-    mut session: impl BorrowMut<Lease>,
-    running: Running,
-    failure: Failure,
-    cancel: &CancelToken,
-) -> Error {
+fn failed(mut session: impl BorrowMut<Lease>, running: Running, failure: Failure, cancel: &CancelToken) -> Error {
     if running.end(cancel) {
         session.borrow_mut().connection.condemn();
         return Error::Cancelled;
@@ -119,13 +114,7 @@ struct QueryRows<S: BorrowMut<Lease>> {
 }
 
 impl<S: BorrowMut<Lease>> QueryRows<S> {
-    fn new(
-        mut session: S,
-        running: Running,
-        started: Started,
-        form: Form,
-        options: &QueryOptions,
-    ) -> Result<Self> {
+    fn new(mut session: S, running: Running, started: Started, form: Form, options: &QueryOptions) -> Result<Self> {
         let rows = match &started {
             Started::Rows(fields) => RowBuilder::new(fields, form, DEFAULT_CAPACITY),
             _ => Err(engine_error("the server sent no rows")),

@@ -225,7 +225,9 @@ fn decoder_of(field: &Field, capacity: usize) -> Option<(SqlType, Decoder)> {
     let wide = SqlType::Decimal { precision: UNSIGNED_DIGITS, scale: 0 };
     let decimals = |sql_type: SqlType| Decimal128Builder::with_capacity(capacity).with_data_type(sql_type.to_arrow());
     Some(match field.type_id {
-        type_id::TINY if field.length == 1 && !unsigned => (SqlType::Bool, Decoder::Bool(BooleanBuilder::with_capacity(capacity))),
+        type_id::TINY if field.length == 1 && !unsigned => {
+            (SqlType::Bool, Decoder::Bool(BooleanBuilder::with_capacity(capacity)))
+        }
         type_id::TINY if unsigned => (SqlType::SmallInt, Decoder::UInt8(Int16Builder::with_capacity(capacity))),
         type_id::TINY => (SqlType::SmallInt, Decoder::Int8(Int16Builder::with_capacity(capacity))),
         type_id::SHORT if unsigned => (SqlType::Int, Decoder::UInt16(Int32Builder::with_capacity(capacity))),

@@ -183,7 +183,9 @@ fn token(text: &str) -> Token {
         '`' => of(Kind::Other, quoted(text, '`', false)),
         '#' => of(Kind::Space, line(text)),
         // Without the space behind them, two minuses are two minuses.
-        '-' if text.starts_with("--") && text[2..].chars().next().is_none_or(|c| c.is_whitespace() || c.is_control()) => {
+        '-' if text.starts_with("--")
+            && text[2..].chars().next().is_none_or(|c| c.is_whitespace() || c.is_control()) =>
+        {
             of(Kind::Space, line(text))
         }
         // What the server runs although it looks like a comment must not hide anything.

@@ -183,7 +183,7 @@ fn decoded(text: &str) -> Option<String> {
 fn encoded(text: &str) -> String {
     let mut written = String::with_capacity(text.len());
     for byte in text.bytes() {
-        if byte.is_ascii_alphanumeric() || b"-_.~/".contains(&byte) {
+        if byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte) {
             written.push(byte.into());
         } else {
             written += &format!("%{byte:02X}");

@@ -266,12 +266,12 @@ pub fn slices_of_batches_are_inserted_as_they_are_seen(engine: &Arc<dyn Engine>)
     assert_eq!(all(engine, &table), number_rows(3..9000));
 }
 
-/// Each type with the extremes of its values, and nulls; NaN and infinities where the engine holds them.
-fn every_type(non_finite: bool) -> Vec<(SqlType, ArrayRef)> {
-    let (infinity, minus_infinity, nan) = if non_finite {
-        (f32::INFINITY, f64::NEG_INFINITY, f64::NAN)
+/// Each type with the extremes of its values, and nulls; floats as the engine holds them.
+fn every_type(all_floats: bool) -> Vec<(SqlType, ArrayRef)> {
+    let (infinity, minus_infinity, nan, zero) = if all_floats {
+        (f32::INFINITY, f64::NEG_INFINITY, f64::NAN, -0.0)
     } else {
-        (f32::MAX, f64::MAX, f64::MIN_POSITIVE)
+        (f32::MAX, f64::MAX, f64::MIN_POSITIVE, 0.0)
     };
     let nines = 10_i128.pow(38) - 1;
     let decimal = |precision: u8, scale: u8, values: [i128; 4]| {
@@ -304,7 +304,7 @@ fn every_type(non_finite: bool) -> Vec<(SqlType, ArrayRef)> {
                 Some(f32::MIN),
                 Some(infinity),
                 None,
-                Some(-0.0),
+                Some(if all_floats { -0.0 } else { 0.0 }),
                 Some(1e-45),
                 None,
             ])),
@@ -315,7 +315,7 @@ fn every_type(non_finite: bool) -> Vec<(SqlType, ArrayRef)> {
                 Some(f64::MIN),
                 Some(minus_infinity),
                 None,
-                Some(-0.0),
+                Some(zero),
                 Some(nan),
                 Some(0.1),
             ])),
@@ -345,8 +345,8 @@ fn every_type(non_finite: bool) -> Vec<(SqlType, ArrayRef)> {
 }
 
 pub fn every_type_comes_back_with_its_nulls(engine: &Arc<dyn Engine>) {
-    let non_finite = engine.capabilities().non_finite;
-    let (types, arrays): (Vec<SqlType>, Vec<ArrayRef>) = every_type(non_finite).into_iter().unzip();
+    let all_floats = engine.capabilities().all_floats;
+    let (types, arrays): (Vec<SqlType>, Vec<ArrayRef>) = every_type(all_floats).into_iter().unzip();
     let table = TableDefinition {
         name: "types".to_owned(),
         columns: types
@@ -383,7 +383,7 @@ pub fn a_number_that_the_engine_has_not_is_named_by_row_and_column(engine: &Arc<
     let mut ingest = engine.ingest(&table).unwrap();
     ingest.write(&number_rows(1..7)).unwrap();
     let written = ingest.write(&batch);
-    if engine.capabilities().non_finite {
+    if engine.capabilities().all_floats {
         written.unwrap();
     } else {
         let error = written.unwrap_err();
