@@ -4,15 +4,20 @@
 //! it once and returns the time and the checksum of what was read or written, to be compared with [`expected`]. A
 //! query's tables are prepared once by [`load`]; an insert makes and drops its own.
 //!
+//! Request work, small requests to a real server, has cells of its own: [`requests`].
+//!
 //! The suite knows engines only by their trait, and JavaScript not at all.
 
 mod direct;
 mod expected;
 mod insert;
+mod kv;
 mod matrix;
 mod query;
+pub mod requests;
 mod sample;
 mod spec;
+mod sql;
 mod tables;
 mod workers;
 
