@@ -1,4 +1,4 @@
-//! The core of Boundary Bench: tables, engines, lanes, checksums and clocks. It knows nothing of JavaScript.
+//! The core of Boundary Bench: tables, engines, lanes, loads of requests, checksums and clocks. It knows nothing of JavaScript.
 //!
 //! Rows live in an [`engine::Engine`]. A *lane* ([`lanes`]) is a way for rows to go in or to come out; every lane is
 //! written once, over the engine trait, so an engine gets all lanes and a lane works on all engines.
@@ -9,7 +9,10 @@ pub mod engine;
 pub mod error;
 pub mod frame;
 pub mod lanes;
+pub mod latency;
+pub mod load;
 pub mod measurements;
+pub mod private_server;
 pub mod resources;
 pub mod slab;
 pub mod table;

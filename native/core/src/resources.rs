@@ -40,6 +40,23 @@ pub fn thread_cpu() -> Option<CpuTime> {
     platform::thread_cpu()
 }
 
+/// The CPU time of all threads of another process since its start, to the kernel's tick of 10 ms; `None` where there is no
+/// such process or the platform does not tell.
+#[must_use]
+pub fn cpu_of_process(process_id: u32) -> Option<CpuTime> {
+    let stat = std::fs::read_to_string(format!("/proc/{process_id}/stat")).ok()?;
+    // The name of the program, in parentheses, may hold spaces and parentheses of its own.
+    let (_, fields) = stat.rsplit_once(')')?;
+    let mut ticks = fields.split_whitespace().skip(11).map(str::parse::<u32>);
+    let mut seconds = || Some(f64::from(ticks.next()?.ok()?) / platform::ticks_per_second()?);
+    Some(CpuTime { user: seconds()?, system: seconds()? })
+}
+
+/// Asks the kernel to end this thread's sleeps when they are due: it is free to be 50 µs late otherwise.
+pub(crate) fn sleep_precisely() {
+    platform::sleep_precisely();
+}
+
 /// Forgets the largest resident set seen so far, so that [`peak_rss`] tells that of what follows. `false` where the
 /// platform or its permissions do not allow it.
 #[must_use]
@@ -127,6 +144,17 @@ mod platform {
         usage(libc::RUSAGE_THREAD)
     }
 
+    pub(super) fn ticks_per_second() -> Option<f64> {
+        // SAFETY: it reads a constant of the system.
+        let ticks = unsafe { libc::sysconf(libc::_SC_CLK_TCK) };
+        (ticks > 0).then_some(ticks as f64)
+    }
+
+    pub(super) fn sleep_precisely() {
+        // SAFETY: it sets a number of the calling thread; where it is refused, sleeps stay as they are.
+        let _ = unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1_usize) };
+    }
+
     fn usage(who: libc::c_int) -> Option<CpuTime> {
         let mut usage = std::mem::MaybeUninit::<libc::rusage>::uninit();
         // SAFETY: the pointer is to memory of the right size and alignment.
@@ -151,6 +179,12 @@ mod platform {
     pub(super) fn thread_cpu() -> Option<CpuTime> {
         None
     }
+
+    pub(super) fn ticks_per_second() -> Option<f64> {
+        None
+    }
+
+    pub(super) fn sleep_precisely() {}
 }
 
 #[cfg(test)]
@@ -189,6 +223,17 @@ mod tests {
         let (process, thread) = (process_cpu().unwrap() - process, thread_cpu().unwrap() - thread);
         assert!(process.user + process.system >= 0.05);
         assert!(thread.user + thread.system < 0.05, "this thread only waited");
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn cpu_time_of_a_process_is_read_from_outside() {
+        let own = cpu_of_process(std::process::id()).unwrap();
+        burn(0.05);
+        let used = cpu_of_process(std::process::id()).unwrap() - own;
+        // Read in ticks of 10 ms.
+        assert!(used.user + used.system >= 0.03);
+        assert_eq!(cpu_of_process(u32::MAX), None);
     }
 
     #[cfg(target_os = "linux")]

@@ -4,16 +4,22 @@
 //! it once and returns the time and the checksum of what was read or written, to be compared with [`expected`]. A
 //! query's tables are prepared once by [`load`]; an insert makes and drops its own.
 //!
+//! Request work, small requests to a real server, has cells of its own: [`requests`].
+//!
 //! The suite knows engines only by their trait, and JavaScript not at all.
 
 mod direct;
 mod expected;
 mod insert;
+mod kv;
 mod matrix;
 mod query;
+pub mod requests;
 mod sample;
 mod spec;
+mod sql;
 mod tables;
+mod target;
 mod workers;
 
 use std::sync::Arc;
@@ -26,6 +32,7 @@ pub use matrix::{EngineEntry, Family, LaneEntry, WorkerCount, WorkloadEntry, mat
 pub use sample::CellSample;
 pub use spec::{CellSpec, Flavor, Lane, Target, Workload};
 pub use tables::{load, table_names, unload, worker_ranges};
+pub use target::{PrivateTarget, TargetInfo, TargetKind};
 
 /// Opens the engine that `uri` names: those of [`boundary_bench_core::engine::open`], and `hyper:`
 /// ([`boundary_bench_hyper::open`]).

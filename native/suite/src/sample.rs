@@ -23,6 +23,18 @@ pub struct CellSample {
     /// Of the lane `arrow-ipc` out: the time to decode its bytes, in seconds, all workers together. Not in `seconds`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decode_seconds: Option<f64>,
+    /// Of request work: the CPU time of the server's process, in seconds, in the program itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server_cpu_user_seconds: Option<f64>,
+    /// The same, in the kernel.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server_cpu_system_seconds: Option<f64>,
+    /// Of request work: the HDR histogram of the requests' latencies in microseconds, compressed (V2) and in base64.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub latency: Option<String>,
+    /// Of an open loop: the same of how late this program itself sent its requests.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub behind: Option<String>,
     /// What was read, or what the engine holds after an insert.
     pub checksum: Checksum,
 }
@@ -35,6 +47,10 @@ impl CellSample {
             cpu_system_seconds: cpu.map(|cpu| cpu.system),
             encode_seconds: None,
             decode_seconds: None,
+            server_cpu_user_seconds: None,
+            server_cpu_system_seconds: None,
+            latency: None,
+            behind: None,
             checksum,
         }
     }

@@ -1,0 +1,160 @@
+//! Latencies of requests: whole HDR histograms, which merge and travel as text.
+
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use hdrhistogram::Histogram;
+use hdrhistogram::serialization::{Deserializer, Serializer, V2DeflateSerializer};
+
+use crate::{Error, Result};
+
+/// The shortest latency that is told from others, in microseconds.
+const LOWEST: u64 = 1;
+
+/// The longest: an hour, in microseconds. What takes longer counts as this.
+const HIGHEST: u64 = 3_600_000_000;
+
+/// The significant digits of a recorded latency: it is off by a thousandth at most.
+const DIGITS: u8 = 3;
+
+/// How often each latency was seen, in microseconds, 1 µs to 1 h.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LatencyHistogram(Histogram<u64>);
+
+impl Default for LatencyHistogram {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl LatencyHistogram {
+    /// A histogram without latencies.
+    ///
+    /// # Panics
+    /// Never: the bounds are fixed and valid.
+    #[must_use]
+    pub fn new() -> Self {
+        Self(Histogram::new_with_bounds(LOWEST, HIGHEST, DIGITS).expect("the bounds are valid"))
+    }
+
+    /// Counts one latency, rounded to the microsecond.
+    pub fn record(&mut self, latency: Duration) {
+        let microseconds = latency.saturating_add(Duration::from_nanos(500)).as_micros();
+        self.0.saturating_record(u64::try_from(microseconds).unwrap_or(HIGHEST).clamp(LOWEST, HIGHEST));
+    }
+
+    /// Adds the counts of another histogram.
+    pub fn merge(&mut self, other: &Self) {
+        // Both have the same bounds, for which adding can't fail.
+        let _ = self.0.add(&other.0);
+    }
+
+    /// How many latencies were recorded.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.0.len()
+    }
+
+    /// The latency in microseconds that a part of all, from 0 to 1, did not exceed; 0 without latencies.
+    #[must_use]
+    pub fn quantile(&self, part: f64) -> u64 {
+        self.0.value_at_quantile(part)
+    }
+
+    /// The longest latency in microseconds; 0 without latencies.
+    #[must_use]
+    pub fn max(&self) -> u64 {
+        self.0.max()
+    }
+
+    /// The whole histogram in HDR's compressed encoding (V2), as base64: what the result files hold.
+    ///
+    /// # Errors
+    /// [`Error::Internal`] when it can't be encoded.
+    pub fn to_base64(&self) -> Result<String> {
+        let mut bytes = Vec::new();
+        V2DeflateSerializer::new()
+            .serialize(&self.0, &mut bytes)
+            .map_err(|error| Error::Internal(format!("a histogram can't be encoded: {error}")))?;
+        Ok(STANDARD.encode(bytes))
+    }
+
+    /// The histogram of a text of [`LatencyHistogram::to_base64`], or of another HDR histogram of microseconds, whatever
+    /// its bounds and precision.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] for any other text.
+    pub fn from_base64(text: &str) -> Result<Self> {
+        let invalid = |problem: &dyn std::fmt::Display| {
+            Error::InvalidArgument(format!("not an HDR histogram in compressed V2 encoding: {problem}"))
+        };
+        let bytes = STANDARD.decode(text).map_err(|error| invalid(&error))?;
+        let decoded: Histogram<u64> =
+            Deserializer::new().deserialize(&mut bytes.as_slice()).map_err(|error| invalid(&error))?;
+        let mut histogram = Self::new();
+        for value in decoded.iter_recorded() {
+            let microseconds = value.value_iterated_to().clamp(LOWEST, HIGHEST);
+            histogram.0.saturating_record_n(microseconds, value.count_at_value());
+        }
+        Ok(histogram)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn of(microseconds: &[u64]) -> LatencyHistogram {
+        let mut histogram = LatencyHistogram::new();
+        for value in microseconds {
+            histogram.record(Duration::from_micros(*value));
+        }
+        histogram
+    }
+
+    #[test]
+    fn latencies_are_rounded_to_microseconds_within_their_bounds() {
+        let mut histogram = LatencyHistogram::new();
+        assert_eq!((histogram.count(), histogram.quantile(0.5), histogram.max()), (0, 0, 0));
+        for (nanoseconds, microseconds) in [(0, 1), (1_499, 1), (1_500, 2), (250_499, 250)] {
+            histogram = LatencyHistogram::new();
+            histogram.record(Duration::from_nanos(nanoseconds));
+            assert_eq!(histogram.max(), microseconds);
+        }
+        histogram.record(Duration::MAX);
+        assert_eq!(histogram.count(), 2);
+        assert!(histogram.max().abs_diff(HIGHEST) < HIGHEST / 1000);
+    }
+
+    #[test]
+    fn quantiles_are_those_of_the_values() {
+        let histogram = of(&(1..=1000).collect::<Vec<_>>());
+        assert_eq!([0.5, 0.99, 0.999, 1.0].map(|part| histogram.quantile(part)), [500, 990, 999, 1000]);
+    }
+
+    #[test]
+    fn other_texts_are_refused() {
+        for text in ["", "no base64!", "AAAA", "HISTFAAAAA=="] {
+            assert_eq!(LatencyHistogram::from_base64(text).unwrap_err().code(), "BB_INVALID_ARGUMENT", "{text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_histogram_survives_its_text(values in prop::collection::vec(0_u64..2 * HIGHEST, 0..200)) {
+            let histogram = of(&values);
+            prop_assert_eq!(LatencyHistogram::from_base64(&histogram.to_base64().unwrap()).unwrap(), histogram);
+        }
+
+        #[test]
+        fn parts_merge_to_the_whole(values in prop::collection::vec(1_u64..HIGHEST, 0..200), cut in 0_usize..200) {
+            let cut = cut.min(values.len());
+            let mut merged = of(&values[..cut]);
+            merged.merge(&of(&values[cut..]));
+            prop_assert_eq!(merged, of(&values));
+        }
+    }
+}

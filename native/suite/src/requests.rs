@@ -1,0 +1,265 @@
+//! Request work: many small requests to a real server, over so many connections.
+//!
+//! A cell is opened once ([`open_request_cell`]): that connects, loads what is read and prepares statements, untimed. Each
+//! [`RequestCell::sample`] then runs the load once, over the same connections. The timed part is
+//! [`boundary_bench_core::load::run_load`]'s: from the common start to the last answer consumed.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use boundary_bench_core::checksum::Checksum;
+use boundary_bench_core::engine::CancelToken;
+use boundary_bench_core::latency::LatencyHistogram;
+use boundary_bench_core::load::{Load, LoadOutcome};
+use boundary_bench_core::{Error, Result};
+use serde::{Deserialize, Serialize};
+use tokio::runtime::Runtime;
+
+use crate::sample::CellSample;
+
+/// More connections than this are taken for a mistake.
+const MAX_THREADS: u32 = 10_000;
+
+/// The family of a request cell: by it the client and the server's wire are chosen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum RequestFamily {
+    /// SQL over the MySQL wire.
+    Sql,
+    /// Keys and values over the Redis wire.
+    Kv,
+}
+
+/// How the requests go to the client.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum RequestLane {
+    /// One operation a call.
+    Call,
+    /// A batch of operations a call.
+    Batch,
+}
+
+/// One cell of request work.
+#[derive(Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RequestSpec {
+    /// The group of workloads.
+    pub family: RequestFamily,
+    /// What to do, by its name in the matrix.
+    pub workload: String,
+    /// How the requests go to the client.
+    pub lane: RequestLane,
+    /// The way of doing it where the lane has several, such as `literal` and `prepared`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flavor: Option<String>,
+    /// The server. It may hold a password, so it is in no message.
+    pub url: String,
+    /// The number of connections, each with one request in flight.
+    pub threads: u32,
+    /// The operations of one request; the last one may have fewer.
+    pub batch: u32,
+    /// The operations of one sample, of all threads together.
+    pub operations: u64,
+    /// Requests a second of all threads together, for an open loop.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate: Option<f64>,
+    /// The beginning of the names of the tables or keys that are the cell's: it touches no others.
+    pub prefix: String,
+    /// The server's process where it is known and runs on this machine, for its CPU time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server_process: Option<u32>,
+    /// What else a family's cells can be told, such as the size of a value.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub options: BTreeMap<String, serde_json::Value>,
+}
+
+impl std::fmt::Debug for RequestSpec {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { family, workload, lane, flavor, threads, batch, operations, rate, prefix, .. } = self;
+        formatter
+            .debug_struct("RequestSpec")
+            .field("family", family)
+            .field("workload", workload)
+            .field("lane", lane)
+            .field("flavor", flavor)
+            .field("threads", threads)
+            .field("batch", batch)
+            .field("operations", operations)
+            .field("rate", rate)
+            .field("prefix", prefix)
+            .field("options", &self.options)
+            .finish_non_exhaustive()
+    }
+}
+
+impl RequestSpec {
+    /// Checks the numbers; the names are the family's to check.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`].
+    pub fn validate(&self) -> Result<()> {
+        let Self { threads, batch, operations, prefix, .. } = self;
+        let problem = if !(1..=MAX_THREADS).contains(threads) {
+            format!("{threads} threads: there must be 1 to {MAX_THREADS}")
+        } else if *batch == 0 {
+            "a request must have an operation".to_owned()
+        } else if *operations == 0 {
+            "a sample must have an operation".to_owned()
+        } else if prefix.is_empty() {
+            "a cell needs a prefix for the names of what is its".to_owned()
+        } else {
+            return Ok(());
+        };
+        Err(Error::InvalidArgument(problem))
+    }
+
+    /// The number of requests of one sample.
+    #[must_use]
+    pub fn requests(&self) -> u64 {
+        self.operations.div_ceil(u64::from(self.batch.max(1)))
+    }
+
+    /// The operations of the request `index`, from 0.
+    #[must_use]
+    pub fn operations_of(&self, index: u64) -> Range<u64> {
+        let start = index.saturating_mul(u64::from(self.batch)).min(self.operations);
+        start..start.saturating_add(u64::from(self.batch)).min(self.operations)
+    }
+
+    /// The load of one sample.
+    #[must_use]
+    pub fn load(&self) -> Load {
+        Load { requests: self.requests(), rate: self.rate, server_process: self.server_process }
+    }
+
+    /// An option of the family.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] where its value is of another type.
+    pub fn option<T: serde::de::DeserializeOwned>(&self, name: &str) -> Result<Option<T>> {
+        let Some(value) = self.options.get(name) else { return Ok(None) };
+        let parsed = serde_json::from_value(value.clone());
+        parsed.map(Some).map_err(|error| Error::InvalidArgument(format!("the option {name} of a cell: {error}")))
+    }
+}
+
+/// A cell of request work, connected and loaded.
+pub trait RequestCell: Send + Sync {
+    /// Runs the load once and returns its times, its latencies, and the checksum of what was read, or for writes of what
+    /// an untimed reading finds. Blocks; call it from a thread that may, and not twice at the same time. After an error
+    /// the next sample connects anew.
+    ///
+    /// # Errors
+    /// Whatever a request returns, and [`Error::Cancelled`].
+    fn sample(&self, cancel: &CancelToken) -> Result<CellSample>;
+
+    /// What every sample must return.
+    fn expected(&self) -> &Checksum;
+
+    /// Removes the cell's tables or keys and closes its connections. Dropping the cell only closes them.
+    ///
+    /// # Errors
+    /// Whatever the server says.
+    fn close(&self) -> Result<()>;
+}
+
+impl CellSample {
+    /// The sample of a load.
+    ///
+    /// # Errors
+    /// [`Error::Internal`] where the latencies can't be encoded.
+    pub fn of_load(outcome: &LoadOutcome, checksum: Checksum) -> Result<Self> {
+        let mut sample = Self::new(outcome.seconds, outcome.cpu, checksum);
+        sample.server_cpu_user_seconds = outcome.server_cpu.map(|cpu| cpu.user);
+        sample.server_cpu_system_seconds = outcome.server_cpu.map(|cpu| cpu.system);
+        sample.latency = Some(outcome.latency.to_base64()?);
+        sample.behind = outcome.behind.as_ref().map(LatencyHistogram::to_base64).transpose()?;
+        Ok(sample)
+    }
+}
+
+/// Connects a cell to its server and loads what it reads.
+///
+/// # Errors
+/// [`Error::InvalidArgument`] for a cell that the matrix does not have, [`Error::Unsupported`] for one that the server
+/// can't serve, else whatever the server says.
+pub fn open_request_cell(spec: &RequestSpec, cancel: &CancelToken) -> Result<Box<dyn RequestCell>> {
+    spec.validate()?;
+    match spec.family {
+        RequestFamily::Sql => crate::sql::open(spec, cancel),
+        RequestFamily::Kv => crate::kv::open(spec, cancel),
+    }
+}
+
+/// The runtime of all request cells, started once and kept warm: their connections live on it.
+pub(crate) fn runtime() -> Result<&'static Runtime> {
+    crate::workers::runtime()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn spec(operations: u64, batch: u32) -> RequestSpec {
+        RequestSpec {
+            family: RequestFamily::Kv,
+            workload: "get".to_owned(),
+            lane: RequestLane::Batch,
+            flavor: None,
+            url: "redis://:geheim@localhost".to_owned(),
+            threads: 4,
+            batch,
+            operations,
+            rate: None,
+            prefix: "bb".to_owned(),
+            server_process: None,
+            options: BTreeMap::new(),
+        }
+    }
+
+    #[test]
+    fn a_spec_is_read_as_the_other_side_writes_it_and_keeps_its_secret() {
+        let text = r#"{"family":"kv","workload":"get","lane":"batch","url":"redis://:geheim@localhost","threads":4,"batch":16,"operations":100,"prefix":"bb"}"#;
+        let parsed: RequestSpec = serde_json::from_str(text).unwrap();
+        assert_eq!(parsed, spec(100, 16));
+        assert_eq!(serde_json::to_string(&parsed).unwrap(), text);
+        assert!(!format!("{parsed:?}").contains("geheim"));
+        let more = text.replace(
+            r#""prefix""#,
+            r#""rate":10.5,"flavor":"prepared","serverProcess":7,"options":{"valueBytes":64},"prefix""#,
+        );
+        let parsed: RequestSpec = serde_json::from_str(&more).unwrap();
+        assert_eq!((parsed.rate, parsed.server_process), (Some(10.5), Some(7)));
+        assert_eq!(parsed.option::<u32>("valueBytes").unwrap(), Some(64));
+        assert_eq!(parsed.option::<u32>("other").unwrap(), None);
+        assert_eq!(parsed.option::<String>("valueBytes").unwrap_err().code(), "BB_INVALID_ARGUMENT");
+    }
+
+    #[test]
+    fn numbers_that_make_no_sense_are_refused() {
+        assert!(spec(1, 1).validate().is_ok());
+        for wrong in [
+            spec(0, 1),
+            spec(1, 0),
+            RequestSpec { threads: 0, ..spec(1, 1) },
+            RequestSpec { threads: MAX_THREADS + 1, ..spec(1, 1) },
+            RequestSpec { prefix: String::new(), ..spec(1, 1) },
+        ] {
+            assert_eq!(wrong.validate().unwrap_err().code(), "BB_INVALID_ARGUMENT", "{wrong:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn the_requests_cover_every_operation_once(operations in 1_u64..5000, batch in 1_u32..300) {
+            let spec = spec(operations, batch);
+            let covered: Vec<u64> = (0..spec.requests()).flat_map(|index| spec.operations_of(index)).collect();
+            prop_assert_eq!(covered, (0..operations).collect::<Vec<_>>());
+            prop_assert!((0..spec.requests()).all(|index| !spec.operations_of(index).is_empty()));
+            prop_assert!(spec.operations_of(spec.requests()).is_empty());
+        }
+    }
+}
