@@ -773,10 +773,12 @@ if (
   }
 }
 
-const { Cancel, Engine, FrameReader, NaiveInserter, NaiveReader, RawInserter, Statement, buildInfo, ColumnKind, CreateMode, releaseFrame, threadCpu } = nativeBinding
+const { Cancel, Engine, FrameReader, KvConnection, KvLoop, NaiveInserter, NaiveReader, RawInserter, Statement, buildInfo, ColumnKind, CreateMode, releaseFrame, threadCpu } = nativeBinding
 export { Cancel }
 export { Engine }
 export { FrameReader }
+export { KvConnection }
+export { KvLoop }
 export { NaiveInserter }
 export { NaiveReader }
 export { RawInserter }

@@ -136,6 +136,7 @@ impl State {
     fn end(&mut self, index: usize, error: &Error) {
         if let Some(mut socket) = self.sockets.get_mut(index).and_then(Option::take) {
             socket.session.fail(error, &mut self.frame);
+            self.frame.gone(u32::try_from(index).unwrap_or(u32::MAX));
             // Before the socket, which is closed with the stream.
             socket.handle.close();
         }
