@@ -30,7 +30,6 @@ export class KvClient implements AsyncDisposable {
   readonly #links: (KvLink | undefined)[];
   /** Connections being made, in their places. */
   readonly #opening: (Promise<KvLink> | undefined)[];
-  readonly #calls = new Set<KvCall>();
   #isClosed = false;
 
   private constructor(url: string, connections: number, timeoutMs: number | undefined) {
@@ -102,7 +101,6 @@ export class KvClient implements AsyncDisposable {
   async close(): Promise<void> {
     if (this.#isClosed) return;
     this.#isClosed = true;
-    for (const call of this.#calls) call.fail(closed());
     for (const link of this.#links) link?.close();
     const opening = this.#opening.flatMap((link) => link ?? []);
     for (const outcome of await Promise.allSettled(opening)) {
@@ -128,7 +126,6 @@ export class KvClient implements AsyncDisposable {
     return new Promise<T>((resolve, reject) => {
       const call = new KvCall(answer, link, resolve as (value: unknown) => void, reject);
       link.send(call, kind, counts, args);
-      this.#track(call);
     });
   }
 
@@ -145,10 +142,10 @@ export class KvClient implements AsyncDisposable {
     const { signal, timeoutMs = this.#timeoutMs } = options;
     if (signal?.aborted) throw abortedBy(signal);
     if (this.#isClosed) throw closed();
-    const ending = Promise.withResolvers<never>();
+    let giveUp!: (error: BoundaryError) => void;
+    const ending = new Promise<never>((_resolve, reject) => (giveUp = reject));
     // Somebody may be there to hear of it only later, or never.
-    ending.promise.catch(() => {});
-    let giveUp = ending.reject;
+    ending.catch(() => {});
     const onAbort = (): void => giveUp(abortedBy(signal!));
     const onTimeout = (): void => giveUp(new BoundaryError(TIMEOUT, `the work took longer than its ${timeoutMs} ms`));
     signal?.addEventListener('abort', onAbort, { once: true });
@@ -158,13 +155,12 @@ export class KvClient implements AsyncDisposable {
       clearTimeout(timer);
     };
     try {
-      const link = ready ?? (await Promise.race([this.#open(this.#place()), ending.promise]));
+      const link = ready ?? (await Promise.race([this.#open(this.#place()), ending]));
       return await new Promise<T>((resolve, reject) => {
         const call = new KvCall(answer, link, resolve as (value: unknown) => void, reject);
         link.send(call, kind, counts, args);
-        this.#track(call);
         giveUp = (error) => {
-          call.fail(error as BoundaryError);
+          call.fail(error);
           // Its reply is still owed, and would keep the next calls waiting.
           link.retire();
         };
@@ -174,11 +170,6 @@ export class KvClient implements AsyncDisposable {
     } finally {
       release();
     }
-  }
-
-  #track(call: KvCall): void {
-    this.#calls.add(call);
-    call.release = () => this.#calls.delete(call);
   }
 
   /** The connection with the fewest calls, where all are there. */

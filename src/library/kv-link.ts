@@ -1,5 +1,5 @@
 import { addon, type KvConnection, type KvLoop } from '../addon.js';
-import { type BoundaryError, toBoundaryError } from '../errors.js';
+import { BoundaryError, toBoundaryError } from '../errors.js';
 import { type KvData, type RequestKind, SubmissionWriter } from './kv-submission.js';
 import { bytesOf, KvFrame, KvReplies, KvValues, refusalOf, textOf } from './kv-values.js';
 
@@ -19,8 +19,6 @@ export class KvCall {
   readonly #resolve: (value: unknown) => void;
   readonly #reject: (error: BoundaryError) => void;
   readonly #link: KvLink;
-  /** Lets go of what could end the call. */
-  release: (() => void) | undefined;
   #isOver = false;
 
   constructor(
@@ -83,7 +81,6 @@ export class KvCall {
   #end(): void {
     this.#isOver = true;
     this.#link.callIsOver();
-    this.release?.();
   }
 }
 
@@ -261,6 +258,7 @@ class DrivenLink extends KvLink {
 class RemoteLink extends KvLink {
   readonly #raw: KvConnection;
   readonly #writer = new SubmissionWriter();
+  #isClosed = false;
   #staged: number[] = [];
   #isScheduled = false;
 
@@ -283,6 +281,8 @@ class RemoteLink extends KvLink {
   }
 
   override close(): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
     this.retire();
     this.#raw.cancel();
   }
@@ -297,7 +297,7 @@ class RemoteLink extends KvLink {
       this.#writer.clear();
       calls.deliver(await frame, () => {});
     } catch (thrown) {
-      const error = toBoundaryError(thrown);
+      const error = this.#isClosed ? new BoundaryError('BB_CLOSED', 'the connection is closed') : toBoundaryError(thrown);
       for (const id of ids) calls.delete(id)?.fail(error);
     }
   }
