@@ -23,6 +23,8 @@ export type {
   KvLoop,
   NaiveInserter,
   NaiveReader,
+  NativeRequests as RawNativeRequests,
+  PrivateServer,
   RawInserter,
   Statement,
   TableSpec,

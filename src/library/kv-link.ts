@@ -7,8 +7,8 @@ import { bytesOf, KvFrame, KvReplies, KvValues, refusalOf, textOf } from './kv-v
 const ANSWERED = 0;
 const GONE = 2;
 
-/** A submission is sent before the end of the turn once it has so many bytes. */
-const FLUSHED_BYTES = 1 << 20;
+/** A submission is sent before the end of the turn once it has so many bytes: the server begins while we go on. */
+const FLUSHED_BYTES = 1 << 12;
 
 /** How a call wants its answer. */
 export type Answer = 'bytes' | 'text' | 'nothing' | 'values' | 'replies';

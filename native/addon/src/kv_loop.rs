@@ -25,6 +25,10 @@ use crate::uv::{Handle, READABLE, WRITABLE, Watcher};
 /// How often a socket is read from before the others have their turn.
 const MOST_READS: usize = 8;
 
+/// Results of so many bytes are given to JavaScript before the next socket is looked at: it sends what comes next while
+/// the server and we are both busy with the rest. Small ones wait for each other, since one crossing costs more than they do.
+const DELIVERED_BYTES: usize = 1 << 10;
+
 /// Frames up to this size are copied into JavaScript's memory: that costs less than handing memory over.
 const COPIED_BYTES: usize = 64 << 10;
 
@@ -163,6 +167,11 @@ impl Watcher for SocketWatcher {
             }
             Ok(())
         });
+        // A statement of its own: JavaScript may submit while it runs.
+        let is_much = self.inner.state.borrow().frame.bytes().len() >= DELIVERED_BYTES;
+        if is_much {
+            self.inner.deliver();
+        }
     }
 
     fn on_closed(&self) {

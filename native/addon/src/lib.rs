@@ -12,6 +12,7 @@ mod kv_loop;
 mod naive;
 mod parameters;
 mod reader;
+mod requests;
 mod statement;
 mod suite;
 mod table;

@@ -1,5 +1,6 @@
 //! Tables: SQL types, columns and definitions, and their Arrow counterparts.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, Schema, SchemaRef, TimeUnit};
@@ -152,7 +153,7 @@ impl TableDefinition {
         if self.columns.is_empty() {
             return problem(format!("table \"{}\" needs at least one column", self.name));
         }
-        let mut seen = std::collections::HashSet::new();
+        let mut seen = HashSet::new();
         for column in &self.columns {
             if column.name.is_empty() || column.name.contains('\0') {
                 return problem(format!("table \"{}\": a column needs a name without NUL characters", self.name));
@@ -190,9 +191,38 @@ pub fn arrow_schema_of(columns: &[Column]) -> SchemaRef {
     ))
 }
 
+/// Gives each name that was there before the first free suffix of `_1`, `_2`, ..., as results of queries need it.
+#[must_use]
+pub fn unique_names<'a>(names: impl Iterator<Item = &'a str> + Clone) -> Vec<String> {
+    let given: HashSet<&str> = names.clone().collect();
+    let mut used = HashSet::new();
+    names
+        .map(|name| {
+            let mut unique = name.to_owned();
+            let mut suffix = 0;
+            while !used.insert(unique.clone()) {
+                // A suffixed name must not take the name that a later column has by itself.
+                loop {
+                    suffix += 1;
+                    unique = format!("{name}_{suffix}");
+                    if !given.contains(unique.as_str()) {
+                        break;
+                    }
+                }
+            }
+            unique
+        })
+        .collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn repeated_names_get_a_suffix_that_no_column_has() {
+        assert_eq!(unique_names(["a", "b", "a", "a", "a_1"].into_iter()), ["a", "b", "a_2", "a_3", "a_1"]);
+    }
 
     fn table(columns: &[(&str, SqlType)]) -> TableDefinition {
         TableDefinition {

@@ -1,6 +1,6 @@
 //! The batches of a result as everyone here expects them: our types, names that differ, as many rows as were asked for.
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
@@ -9,7 +9,7 @@ use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_schema::{DataType, SchemaRef, TimeUnit};
 use arrow_select::concat::concat_batches;
 use boundary_bench_core::engine::{BatchStream, CancelToken, QueryOptions};
-use boundary_bench_core::table::{Column, SqlType, arrow_schema_of};
+use boundary_bench_core::table::{Column, SqlType, arrow_schema_of, unique_names};
 use boundary_bench_core::{Error, Result};
 
 use crate::arrow_stream::{ArrowStream, Pieces};
@@ -168,38 +168,5 @@ fn converted(array: &ArrayRef) -> ArrayRef {
             Arc::new(array.as_primitive::<TimestampMicrosecondType>().clone().with_timezone_opt::<Arc<str>>(None))
         }
         _ => Arc::clone(array),
-    }
-}
-
-/// Gives each name that was there before the first free suffix of `_1`, `_2`, ...
-fn unique_names<'a>(names: impl Iterator<Item = &'a str> + Clone) -> Vec<String> {
-    let given: HashSet<&str> = names.clone().collect();
-    let mut used = HashSet::new();
-    names
-        .map(|name| {
-            let mut unique = name.to_owned();
-            let mut suffix = 0;
-            while !used.insert(unique.clone()) {
-                // A suffixed name must not take the name that a later column has by itself.
-                loop {
-                    suffix += 1;
-                    unique = format!("{name}_{suffix}");
-                    if !given.contains(unique.as_str()) {
-                        break;
-                    }
-                }
-            }
-            unique
-        })
-        .collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::unique_names;
-
-    #[test]
-    fn repeated_names_get_a_suffix_that_no_column_has() {
-        assert_eq!(unique_names(["a", "b", "a", "a", "a_1"].into_iter()), ["a", "b", "a_2", "a_3", "a_1"]);
     }
 }

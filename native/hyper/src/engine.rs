@@ -185,7 +185,7 @@ impl Engine for HyperEngine {
 
     fn capabilities(&self) -> Capabilities {
         // The server stores the batches of one insert in parallel.
-        Capabilities { sql: true, ordered: false }
+        Capabilities { sql: true, ordered: false, all_floats: true }
     }
 
     /// The server's commands about tables are no transactions: a table to be replaced is gone for a moment, and stays

@@ -17,7 +17,7 @@ pub use client::{KvClient, KvOptions};
 pub use connection::Connection;
 pub use remote::run_submission;
 pub use resp::{Commands, Items, Reply, ReplyBuffer};
-pub use server::Server;
+pub use server::{Server, executable};
 pub use session::Session;
 pub use submission::{Frame, Request, Submission};
 pub use url::{Place, Url};

@@ -35,6 +35,23 @@ pub struct Server {
     socket: PathBuf,
 }
 
+/// The server's program: the one given, or the first of `valkey-server` and `redis-server` that is found.
+///
+/// # Errors
+/// [`Error::NotInstalled`] saying what to do.
+pub fn executable(given: Option<&Path>) -> Result<PathBuf> {
+    if let Some(program) = given {
+        return Ok(program.to_owned());
+    }
+    find_program(&PROGRAMS, &ELSEWHERE).ok_or_else(|| {
+        Error::NotInstalled(
+            "neither valkey-server nor redis-server is installed; install redis-server (Debian; Homebrew: valkey or redis), or \
+             give the URL of a server that runs by --redis-url or REDIS_URL"
+                .to_owned(),
+        )
+    })
+}
+
 impl Server {
     /// Starts a server: the program, or the first of `valkey-server` and `redis-server` that is found.
     ///
@@ -49,16 +66,7 @@ impl Server {
     /// # Errors
     /// As [`Server::start`].
     pub fn start_with(program: Option<&Path>, settings: &[&str], cancel: &CancelToken) -> Result<Self> {
-        let program = match program {
-            Some(program) => program.to_owned(),
-            None => find_program(&PROGRAMS, &ELSEWHERE).ok_or_else(|| {
-                Error::NotInstalled(
-                    "no valkey-server or redis-server is on the PATH; install one (Debian: redis-server, Homebrew: \
-                     valkey or redis), or name a server that runs by --redis-url"
-                        .to_owned(),
-                )
-            })?,
-        };
+        let program = executable(program)?;
         let folder = ServerFolder::new(crate::NAME)?;
         let port = free_port()?;
         let socket = folder.path().join(SOCKET);

@@ -9,6 +9,7 @@ use std::ops::Range;
 
 use boundary_bench_core::checksum::Checksum;
 use boundary_bench_core::engine::CancelToken;
+use boundary_bench_core::latency::LatencyHistogram;
 use boundary_bench_core::load::{Load, LoadOutcome};
 use boundary_bench_core::{Error, Result};
 use serde::{Deserialize, Serialize};
@@ -173,7 +174,7 @@ impl CellSample {
         sample.server_cpu_user_seconds = outcome.server_cpu.map(|cpu| cpu.user);
         sample.server_cpu_system_seconds = outcome.server_cpu.map(|cpu| cpu.system);
         sample.latency = Some(outcome.latency.to_base64()?);
-        sample.behind = outcome.behind.as_ref().map(|behind| behind.to_base64()).transpose()?;
+        sample.behind = outcome.behind.as_ref().map(LatencyHistogram::to_base64).transpose()?;
         Ok(sample)
     }
 }

@@ -32,6 +32,7 @@ macro_rules! engine_contract {
             batches_have_at_most_the_rows_asked_for,
             slices_of_batches_are_inserted_as_they_are_seen,
             every_type_comes_back_with_its_nulls,
+            a_number_that_the_engine_has_not_is_named_by_row_and_column,
             a_cancelled_query_says_so,
             a_query_left_in_the_middle_holds_nothing,
             tables_are_filled_in_parallel,
@@ -130,7 +131,7 @@ pub fn an_unusable_definition_is_refused(engine: &Arc<dyn Engine>) {
 }
 
 pub fn tables_are_described_listed_and_dropped(engine: &Arc<dyn Engine>) {
-    let types = every_type().into_iter().map(|(sql_type, _)| sql_type).enumerate();
+    let types = every_type(true).into_iter().map(|(sql_type, _)| sql_type).enumerate();
     let wide = TableDefinition {
         name: "wide".to_owned(),
         columns: types.map(|(index, sql_type)| column(&format!("c{index}"), sql_type, index % 2 == 0)).collect(),
@@ -265,8 +266,13 @@ pub fn slices_of_batches_are_inserted_as_they_are_seen(engine: &Arc<dyn Engine>)
     assert_eq!(all(engine, &table), number_rows(3..9000));
 }
 
-/// Each type with the extremes of its values, and nulls.
-fn every_type() -> Vec<(SqlType, ArrayRef)> {
+/// Each type with the extremes of its values, and nulls; floats as the engine holds them.
+fn every_type(all_floats: bool) -> Vec<(SqlType, ArrayRef)> {
+    let (infinity, minus_infinity, nan, zero) = if all_floats {
+        (f32::INFINITY, f64::NEG_INFINITY, f64::NAN, -0.0)
+    } else {
+        (f32::MAX, f64::MAX, f64::MIN_POSITIVE, 0.0)
+    };
     let nines = 10_i128.pow(38) - 1;
     let decimal = |precision: u8, scale: u8, values: [i128; 4]| {
         let [a, b, c, d] = values.map(Some);
@@ -296,9 +302,9 @@ fn every_type() -> Vec<(SqlType, ArrayRef)> {
             SqlType::Real,
             Arc::new(Float32Array::from(vec![
                 Some(f32::MIN),
-                Some(f32::INFINITY),
+                Some(infinity),
                 None,
-                Some(-0.0),
+                Some(if all_floats { -0.0 } else { 0.0 }),
                 Some(1e-45),
                 None,
             ])),
@@ -307,10 +313,10 @@ fn every_type() -> Vec<(SqlType, ArrayRef)> {
             SqlType::Double,
             Arc::new(Float64Array::from(vec![
                 Some(f64::MIN),
-                Some(f64::NEG_INFINITY),
+                Some(minus_infinity),
                 None,
-                Some(-0.0),
-                Some(f64::NAN),
+                Some(zero),
+                Some(nan),
                 Some(0.1),
             ])),
         ),
@@ -339,7 +345,8 @@ fn every_type() -> Vec<(SqlType, ArrayRef)> {
 }
 
 pub fn every_type_comes_back_with_its_nulls(engine: &Arc<dyn Engine>) {
-    let (types, arrays): (Vec<SqlType>, Vec<ArrayRef>) = every_type().into_iter().unzip();
+    let all_floats = engine.capabilities().all_floats;
+    let (types, arrays): (Vec<SqlType>, Vec<ArrayRef>) = every_type(all_floats).into_iter().unzip();
     let table = TableDefinition {
         name: "types".to_owned(),
         columns: types
@@ -364,6 +371,24 @@ pub fn every_type_comes_back_with_its_nulls(engine: &Arc<dyn Engine>) {
     assert_eq!(text(&found), text(&expected));
     for (found, expected) in found.columns().iter().zip(expected.columns()) {
         assert_eq!(found.null_count(), expected.null_count());
+    }
+}
+
+pub fn a_number_that_the_engine_has_not_is_named_by_row_and_column(engine: &Arc<dyn Engine>) {
+    let table = numbers("t");
+    engine.create_table(&table, CreateMode::Create).unwrap();
+    let columns: Vec<ArrayRef> =
+        vec![Arc::new(Int32Array::from(vec![1, 2])), Arc::new(Float64Array::from(vec![0.5, f64::NAN]))];
+    let batch = RecordBatch::try_new(table.to_arrow(), columns).unwrap();
+    let mut ingest = engine.ingest(&table).unwrap();
+    ingest.write(&number_rows(1..7)).unwrap();
+    let written = ingest.write(&batch);
+    if engine.capabilities().all_floats {
+        written.unwrap();
+    } else {
+        let error = written.unwrap_err();
+        assert_eq!(error.code(), "BB_INVALID_VALUE");
+        assert!(error.to_string().starts_with("row 7, column \"value\": "), "{error}");
     }
 }
 

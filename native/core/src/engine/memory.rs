@@ -55,7 +55,7 @@ impl Engine for MemoryEngine {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities { sql: false, ordered: true }
+        Capabilities { sql: false, ordered: true, all_floats: true }
     }
 
     fn create_table(&self, table: &TableDefinition, mode: CreateMode) -> Result<()> {

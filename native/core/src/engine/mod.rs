@@ -59,6 +59,8 @@ pub struct Capabilities {
     pub sql: bool,
     /// Without an `ORDER BY`, a scan returns the rows in the order in which they went in.
     pub ordered: bool,
+    /// Holds every floating-point value as it is: NaN, the infinities, and the sign of zero.
+    pub all_floats: bool,
 }
 
 /// A place where rows live. All methods may be called from several threads at once; each call is a transaction of its

@@ -107,7 +107,7 @@ impl Engine for EmbeddedEngine {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities { sql: true, ordered: true }
+        Capabilities { sql: true, ordered: true, all_floats: true }
     }
 
     fn create_table(&self, table: &TableDefinition, mode: CreateMode) -> Result<()> {

@@ -1,6 +1,5 @@
 //! A query under way, as a stream of Arrow batches.
 
-use std::collections::HashSet;
 use std::ops::Range;
 
 use arrow_array::RecordBatch;
@@ -14,7 +13,7 @@ use super::vector::{Mapping, Vector, mapping, type_name};
 use super::{interruptible, unusable};
 use crate::engine::cancel::CancelGuard;
 use crate::engine::{BatchStream, CancelToken, QueryOptions, check_parameter_count};
-use crate::table::{Column, arrow_schema_of};
+use crate::table::{Column, arrow_schema_of, unique_names};
 use crate::{Error, Result};
 
 /// Rows for which buffers are allocated ahead, at most; larger batches grow.
@@ -223,37 +222,4 @@ fn result_columns(result: &mut QueryResult) -> Result<(Vec<Column>, Vec<Mapping>
         mappings.push(mapping);
     }
     Ok((columns, mappings))
-}
-
-/// Gives each name that was there before the first free suffix of `_1`, `_2`, ...
-fn unique_names<'a>(names: impl Iterator<Item = &'a str> + Clone) -> Vec<String> {
-    let given: HashSet<&str> = names.clone().collect();
-    let mut used = HashSet::new();
-    names
-        .map(|name| {
-            let mut unique = name.to_owned();
-            let mut suffix = 0;
-            while !used.insert(unique.clone()) {
-                // A suffixed name must not take the name that a later column has by itself.
-                loop {
-                    suffix += 1;
-                    unique = format!("{name}_{suffix}");
-                    if !given.contains(unique.as_str()) {
-                        break;
-                    }
-                }
-            }
-            unique
-        })
-        .collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::unique_names;
-
-    #[test]
-    fn repeated_names_get_a_suffix_that_no_column_has() {
-        assert_eq!(unique_names(["a", "b", "a", "a", "a_1"].into_iter()), ["a", "b", "a_2", "a_3", "a_1"]);
-    }
 }

@@ -1,0 +1,219 @@
+//! The sessions with one server: opened as they are needed, used again when they are idle and well.
+
+use std::collections::HashMap;
+use std::ops::{Deref, DerefMut};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
+
+use boundary_bench_core::Error;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use crate::codec::Failure;
+use crate::connection::{Connection, Prepared};
+use crate::runtime;
+use crate::url::Url;
+
+type Answer<T> = std::result::Result<T, Failure>;
+
+/// Sessions that are kept for later use, at most.
+const MAX_IDLE: usize = 1024;
+
+/// Statements that a session keeps prepared, at most.
+const MAX_STATEMENTS: usize = 256;
+
+/// How long a statement may go on after it was to be ended, before that is asked for again.
+const KILL_PAUSE: Duration = Duration::from_millis(100);
+
+/// How often that is.
+const KILL_ATTEMPTS: usize = 50;
+
+/// How long a server that does not answer is waited for.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// What a server allows a packet by default, where it does not say.
+const USUAL_PACKET: usize = 1 << 20;
+
+/// A server and the sessions with it.
+pub(crate) struct Pool {
+    url: Url,
+    /// What each session begins with.
+    setup: Vec<String>,
+    idle: Mutex<Vec<Session>>,
+    permits: Arc<Semaphore>,
+    max_packet: OnceLock<usize>,
+    is_closed: AtomicBool,
+}
+
+/// A connection and what was prepared on it.
+pub(crate) struct Session {
+    pub(crate) connection: Connection,
+    statements: HashMap<Arc<str>, Prepared>,
+}
+
+impl Pool {
+    /// Sessions with a server, at most so many at a time.
+    pub(crate) fn new(url: Url, setup: Vec<String>, sessions: usize) -> Arc<Self> {
+        Arc::new(Self {
+            url,
+            setup,
+            idle: Mutex::default(),
+            permits: Arc::new(Semaphore::new(sessions.min(Semaphore::MAX_PERMITS))),
+            max_packet: OnceLock::new(),
+            is_closed: AtomicBool::new(false),
+        })
+    }
+
+    /// The greatest packet that the server takes.
+    pub(crate) fn max_packet(&self) -> usize {
+        self.max_packet.get().copied().unwrap_or(USUAL_PACKET)
+    }
+
+    /// A session that nobody else uses; waits while all are in use.
+    pub(crate) async fn lease(self: &Arc<Self>) -> Answer<Lease> {
+        let closed = || Error::Closed("the connection to the server");
+        let permit = Arc::clone(&self.permits).acquire_owned().await.map_err(|_| closed())?;
+        if self.is_closed.load(Ordering::Acquire) {
+            return Err(closed().into());
+        }
+        let idle = || self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        while let Some(mut session) = idle() {
+            if !session.connection.has_ended() {
+                session.make_room(1);
+                return Ok(Lease { session: Some(session), pool: Arc::clone(self), _permit: permit });
+            }
+        }
+        let session = self.open().await?;
+        Ok(Lease { session: Some(session), pool: Arc::clone(self), _permit: permit })
+    }
+
+    async fn open(&self) -> Answer<Session> {
+        let open = async {
+            let mut connection = Connection::open(&self.url).await?;
+            for sql in &self.setup {
+                connection.run(sql).await?;
+            }
+            if self.max_packet.get().is_none() {
+                // A partial dialect may not know the variable.
+                let rows = match connection.texts("SELECT @@max_allowed_packet").await {
+                    Err(lost @ Failure::Lost(_)) => return Err(lost),
+                    Err(Failure::Refused(_)) => Vec::new(),
+                    Ok(rows) => rows,
+                };
+                let text = rows.into_iter().flatten().next().flatten();
+                let size = text.and_then(|text| text.parse().ok()).unwrap_or(USUAL_PACKET);
+                let _ = self.max_packet.set(size);
+            }
+            Ok(Session { connection, statements: HashMap::new() })
+        };
+        tokio::time::timeout(CONNECT_TIMEOUT, open).await.unwrap_or_else(|_| {
+            let seconds = CONNECT_TIMEOUT.as_secs();
+            Err(Error::Timeout(format!("{} did not answer for {seconds} s", self.url)).into())
+        })
+    }
+
+    fn give_back(&self, session: Session) {
+        if session.connection.is_idle() && !self.is_closed.load(Ordering::Acquire) {
+            let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+            if idle.len() < MAX_IDLE {
+                idle.push(session);
+            }
+        }
+    }
+
+    /// Ends all sessions that are idle, and keeps others from being opened.
+    pub(crate) async fn close(&self) {
+        self.is_closed.store(true, Ordering::Release);
+        self.permits.close();
+        let idle = std::mem::take(&mut *self.idle.lock().unwrap_or_else(PoisonError::into_inner));
+        for mut session in idle {
+            session.connection.quit().await;
+        }
+    }
+
+    /// Asks the server to end what connection `id` runs, again and again while `is_running`: a request that comes before
+    /// the statement it is meant for has no effect.
+    pub(crate) fn kill(self: &Arc<Self>, id: u32, is_running: Arc<AtomicBool>) {
+        let pool = Arc::clone(self);
+        runtime().spawn(async move {
+            let Ok(Ok(mut connection)) = tokio::time::timeout(CONNECT_TIMEOUT, Connection::open(&pool.url)).await
+            else {
+                return;
+            };
+            for _ in 0..KILL_ATTEMPTS {
+                if !is_running.load(Ordering::Acquire) || connection.run(&format!("KILL QUERY {id}")).await.is_err() {
+                    break;
+                }
+                tokio::time::sleep(KILL_PAUSE).await;
+            }
+            connection.quit().await;
+        });
+    }
+}
+
+impl Session {
+    /// The statement, if it is prepared already.
+    pub(crate) fn known(&self, sql: &str) -> Option<&Prepared> {
+        self.statements.get(sql)
+    }
+
+    /// The statement, prepared now if it was not before. It stays so until room is made for others.
+    pub(crate) async fn prepared(&mut self, sql: &str) -> Answer<Prepared> {
+        if let Some(known) = self.statements.get(sql) {
+            return Ok(known.clone());
+        }
+        let prepared = self.connection.prepare(sql).await?;
+        self.statements.insert(sql.into(), prepared.clone());
+        Ok(prepared)
+    }
+
+    /// Forgets all statements where so many more would be too many.
+    pub(crate) fn make_room(&mut self, statements: usize) {
+        if self.statements.len() + statements > MAX_STATEMENTS {
+            for (_, old) in self.statements.drain() {
+                self.connection.send_close(old.id);
+            }
+        }
+    }
+}
+
+/// A session on loan. It goes back when it is dropped, if it is idle then; else it is closed.
+pub(crate) struct Lease {
+    /// Absent only while the lease is dropped.
+    session: Option<Session>,
+    pool: Arc<Pool>,
+    _permit: OwnedSemaphorePermit,
+}
+
+impl Lease {
+    pub(crate) fn pool(&self) -> &Arc<Pool> {
+        &self.pool
+    }
+
+    /// Closes the session, which no one else may use.
+    pub(crate) fn close(mut self) {
+        self.session = None;
+    }
+}
+
+impl Deref for Lease {
+    type Target = Session;
+
+    fn deref(&self) -> &Session {
+        self.session.as_ref().expect("a lease has its session until it is dropped")
+    }
+}
+
+impl DerefMut for Lease {
+    fn deref_mut(&mut self) -> &mut Session {
+        self.session.as_mut().expect("a lease has its session until it is dropped")
+    }
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        if let Some(session) = self.session.take() {
+            self.pool.give_back(session);
+        }
+    }
+}

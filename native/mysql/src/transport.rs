@@ -1,0 +1,376 @@
+//! The bytes of a connection: over TCP, a Unix socket or TLS, and in packets.
+
+use std::future::poll_fn;
+use std::io;
+use std::ops::Range;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use boundary_bench_core::{Error, Result};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::{TcpStream, UnixStream};
+use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
+use tokio_rustls::rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use tokio_rustls::rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
+use tokio_rustls::rustls::pki_types::pem::PemObject;
+use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use tokio_rustls::rustls::{self, ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
+
+use crate::engine_error;
+use crate::url::{Tls, Url};
+
+/// The payload of a packet of the greatest length; the next packet goes on with it.
+const MAX_PACKET: usize = 0xff_ffff;
+
+const HEADER: usize = 4;
+
+/// The memory that input begins with, and that it may grow to for the sake of speed. A longer packet makes it grow too.
+const FIRST_INPUT: usize = 16 << 10;
+const FAST_INPUT: usize = 1 << 20;
+
+/// Memory for output is given back when it has grown beyond this.
+const KEPT_OUTPUT: usize = 4 << 20;
+
+enum Stream {
+    Tcp(TcpStream),
+    Unix(UnixStream),
+    Tls(Box<TlsStream<TcpStream>>),
+    /// Nothing comes any more.
+    Closed,
+}
+
+macro_rules! on_stream {
+    ($stream:expr, $inner:ident => $call:expr) => {
+        match $stream {
+            Stream::Tcp($inner) => $call,
+            Stream::Unix($inner) => $call,
+            Stream::Tls($inner) => $call,
+            Stream::Closed => Poll::Ready(Err(io::ErrorKind::NotConnected.into())),
+        }
+    };
+}
+
+/// Packets in and out. What is sent is gathered in memory, and goes out while an answer is awaited: so any number of
+/// commands may be sent before the first answer is read, and neither side ever waits for the other to read.
+pub(crate) struct Transport {
+    stream: Stream,
+    input: Vec<u8>,
+    /// What of the input has come and was not taken yet.
+    pending: Range<usize>,
+    output: Vec<u8>,
+    /// How much of the output has gone out.
+    sent: usize,
+    /// The number of the next packet of the exchange.
+    sequence: u8,
+}
+
+impl Transport {
+    pub(crate) async fn connect(url: &Url) -> Result<Self> {
+        let failed = |error: io::Error| engine_error(format!("can't connect to {url}: {error}"));
+        let stream = if let Some(socket) = &url.socket {
+            Stream::Unix(UnixStream::connect(socket).await.map_err(failed)?)
+        } else {
+            let stream = TcpStream::connect((url.host.as_str(), url.port)).await.map_err(failed)?;
+            stream.set_nodelay(true).map_err(failed)?;
+            Stream::Tcp(stream)
+        };
+        Ok(Self { stream, input: vec![0; FIRST_INPUT], pending: 0..0, output: Vec::new(), sent: 0, sequence: 0 })
+    }
+
+    /// Whether nobody between here and the server can read what is sent.
+    pub(crate) fn is_private(&self) -> bool {
+        matches!(self.stream, Stream::Unix(_) | Stream::Tls(_))
+    }
+
+    /// Whether the other side has closed it, or says what nobody asked for, as servers do before they close. Not known of
+    /// TLS, where the server may send what concerns TLS only.
+    pub(crate) fn has_ended(&mut self) -> bool {
+        let mut byte = [0];
+        let read = match &self.stream {
+            Stream::Tcp(stream) => stream.try_read(&mut byte),
+            Stream::Unix(stream) => stream.try_read(&mut byte),
+            Stream::Tls(_) => return false,
+            Stream::Closed => return true,
+        };
+        read.map_or_else(|error| error.kind() != io::ErrorKind::WouldBlock, |_| true)
+    }
+
+    /// Goes on in TLS.
+    pub(crate) async fn encrypt(&mut self, url: &Url) -> Result<()> {
+        let failed = |problem: &dyn std::fmt::Display| engine_error(format!("no TLS with {url}: {problem}"));
+        self.flush().await.map_err(|error| failed(&error))?;
+        let connector = TlsConnector::from(Arc::new(tls_config(&url.tls)?));
+        let name = ServerName::try_from(url.host.clone()).map_err(|error| failed(&error))?;
+        match std::mem::replace(&mut self.stream, Stream::Closed) {
+            Stream::Tcp(stream) => {
+                let stream = connector.connect(name, stream).await.map_err(|error| failed(&error))?;
+                self.stream = Stream::Tls(Box::new(stream));
+                Ok(())
+            }
+            _ => Err(failed(&"only TCP can be encrypted")),
+        }
+    }
+
+    /// Begins a new exchange of packets.
+    pub(crate) fn restart(&mut self) {
+        self.sequence = 0;
+    }
+
+    /// Appends a packet to what is to be sent.
+    pub(crate) fn send(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
+        if self.sent == self.output.len() {
+            self.sent = 0;
+            self.output.clear();
+            self.output.shrink_to(KEPT_OUTPUT);
+        }
+        let start = self.output.len();
+        self.output.extend_from_slice(&[0; HEADER]);
+        write(&mut self.output);
+        let length = self.output.len() - start - HEADER;
+        if length < MAX_PACKET {
+            self.put_header(start, length);
+        } else {
+            let payload = self.output.split_off(start + HEADER);
+            self.output.truncate(start);
+            // Also an empty one, where the last is full.
+            for part in 0..=payload.len() / MAX_PACKET {
+                let part = &payload[part * MAX_PACKET..payload.len().min((part + 1) * MAX_PACKET)];
+                let start = self.output.len();
+                self.output.extend_from_slice(&[0; HEADER]);
+                self.output.extend_from_slice(part);
+                self.put_header(start, part.len());
+            }
+        }
+    }
+
+    fn put_header(&mut self, at: usize, length: usize) {
+        #[expect(clippy::cast_possible_truncation, reason = "at most 0xff_ffff")]
+        let [a, b, c, _] = (length as u32).to_le_bytes();
+        self.output[at..at + HEADER].copy_from_slice(&[a, b, c, self.sequence]);
+        self.sequence = self.sequence.wrapping_add(1);
+    }
+
+    /// Bytes that wait to go out.
+    pub(crate) fn unsent(&self) -> usize {
+        self.output.len() - self.sent
+    }
+
+    /// The next packet, if it has come as a whole: where it is in [`Transport::bytes`], until the next call.
+    pub(crate) fn try_packet(&mut self) -> Option<Range<usize>> {
+        let Range { start, end } = self.pending;
+        let header = self.input.get(start..end)?.first_chunk::<HEADER>()?;
+        let length = usize::from(header[0]) | usize::from(header[1]) << 8 | usize::from(header[2]) << 16;
+        let last = start + HEADER + length;
+        if length == MAX_PACKET {
+            return self.try_long_packet();
+        }
+        if last > end {
+            return None;
+        }
+        self.sequence = header[3].wrapping_add(1);
+        self.pending.start = last;
+        Some(start + HEADER..last)
+    }
+
+    /// As [`Transport::try_packet`], for one that comes in parts, which are moved together.
+    fn try_long_packet(&mut self) -> Option<Range<usize>> {
+        let Range { start, end } = self.pending;
+        let mut parts = Vec::new();
+        let mut position = start;
+        loop {
+            let header = self.input.get(position..end)?.first_chunk::<HEADER>()?;
+            let length = usize::from(header[0]) | usize::from(header[1]) << 8 | usize::from(header[2]) << 16;
+            let part = position + HEADER..position + HEADER + length;
+            if part.end > end {
+                return None;
+            }
+            self.sequence = header[3].wrapping_add(1);
+            position = part.end;
+            parts.push(part);
+            if length < MAX_PACKET {
+                break;
+            }
+        }
+        let first = start + HEADER;
+        let mut target = first;
+        for part in parts {
+            let length = part.len();
+            self.input.copy_within(part, target);
+            target += length;
+        }
+        self.pending.start = position;
+        Some(first..target)
+    }
+
+    pub(crate) fn bytes(&self, packet: Range<usize>) -> &[u8] {
+        &self.input[packet]
+    }
+
+    /// The next packet.
+    pub(crate) async fn packet(&mut self) -> io::Result<Range<usize>> {
+        loop {
+            if let Some(packet) = self.try_packet() {
+                return Ok(packet);
+            }
+            self.receive().await?;
+        }
+    }
+
+    /// Waits until more input has come, and sends meanwhile.
+    pub(crate) async fn receive(&mut self) -> io::Result<()> {
+        self.make_room();
+        poll_fn(|context| self.poll_exchange(context)).await
+    }
+
+    /// Sends what waits to go out, as far as the system takes it at once.
+    pub(crate) async fn push(&mut self) -> io::Result<()> {
+        poll_fn(|context| {
+            while self.unsent() > 0
+                && let Poll::Ready(sent) = self.poll_send(context)
+            {
+                sent?;
+            }
+            Poll::Ready(Ok(()))
+        })
+        .await
+    }
+
+    /// Sends all that waits to go out.
+    pub(crate) async fn flush(&mut self) -> io::Result<()> {
+        poll_fn(|context| {
+            while self.unsent() > 0 {
+                ready!(self.poll_send(context))?;
+            }
+            on_stream!(&mut self.stream, stream => Pin::new(stream).poll_flush(context))
+        })
+        .await
+    }
+
+    fn poll_send(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let rest = &self.output[self.sent..];
+        match ready!(on_stream!(&mut self.stream, stream => Pin::new(stream).poll_write(context, rest)))? {
+            0 => Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
+            written => {
+                self.sent += written;
+                Poll::Ready(Ok(()))
+            }
+        }
+    }
+
+    fn poll_exchange(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        if self.unsent() > 0 {
+            while self.unsent() > 0
+                && let Poll::Ready(sent) = self.poll_send(context)
+            {
+                sent?;
+            }
+            if let Stream::Tls(stream) = &mut self.stream
+                && let Poll::Ready(flushed) = Pin::new(stream).poll_flush(context)
+            {
+                flushed?;
+            }
+        }
+        let free = &mut self.input[self.pending.end..];
+        let room = free.len();
+        let mut buffer = ReadBuf::new(free);
+        ready!(on_stream!(&mut self.stream, stream => Pin::new(stream).poll_read(context, &mut buffer)))?;
+        match buffer.filled().len() {
+            0 => Poll::Ready(Err(io::ErrorKind::UnexpectedEof.into())),
+            read => {
+                self.pending.end += read;
+                // What fills all room at once is a long result: take more of it the next time.
+                if read == room && self.input.len() < FAST_INPUT {
+                    let grown = self.input.len() * 4;
+                    self.input.resize(grown, 0);
+                }
+                Poll::Ready(Ok(()))
+            }
+        }
+    }
+
+    /// Makes sure that there is room behind what is pending.
+    fn make_room(&mut self) {
+        if self.pending.is_empty() {
+            self.pending = 0..0;
+        } else if self.pending.start > 0 && self.pending.end > self.input.len() / 2 {
+            self.input.copy_within(self.pending.clone(), 0);
+            self.pending = 0..self.pending.len();
+        }
+        if self.pending.end == self.input.len() {
+            let grown = self.input.len() * 2;
+            self.input.resize(grown, 0);
+        }
+    }
+}
+
+fn tls_config(tls: &Tls) -> Result<ClientConfig> {
+    let provider = Arc::new(ring::default_provider());
+    let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
+        .with_safe_default_protocol_versions()
+        .map_err(|error| Error::Internal(error.to_string()))?;
+    let file = match tls {
+        Tls::Verified(file) => file.as_ref(),
+        _ => {
+            let anyone = Arc::new(Anyone(provider));
+            return Ok(builder.dangerous().with_custom_certificate_verifier(anyone).with_no_client_auth());
+        }
+    };
+    let mut roots = RootCertStore::empty();
+    match file {
+        None => roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned()),
+        Some(file) => {
+            let unusable = |problem: &dyn std::fmt::Display| {
+                Error::InvalidArgument(format!("{} holds no usable certificate: {problem}", file.display()))
+            };
+            for certificate in CertificateDer::pem_file_iter(file).map_err(|error| unusable(&error))? {
+                let certificate = certificate.map_err(|error| unusable(&error))?;
+                roots.add(certificate).map_err(|error| unusable(&error))?;
+            }
+            if roots.is_empty() {
+                return Err(unusable(&"it is empty"));
+            }
+        }
+    }
+    Ok(builder.with_root_certificates(roots).with_no_client_auth())
+}
+
+/// Takes any certificate, as `tls=required` says, if only the server has its key.
+#[derive(Debug)]
+struct Anyone(Arc<CryptoProvider>);
+
+impl ServerCertVerifier for Anyone {
+    fn verify_server_cert(
+        &self,
+        _certificate: &CertificateDer<'_>,
+        _intermediates: &[CertificateDer<'_>],
+        _name: &ServerName<'_>,
+        _ocsp: &[u8],
+        _now: UnixTime,
+    ) -> std::result::Result<ServerCertVerified, rustls::Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> std::result::Result<HandshakeSignatureValid, rustls::Error> {
+        verify_tls12_signature(message, certificate, signature, &self.0.signature_verification_algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> std::result::Result<HandshakeSignatureValid, rustls::Error> {
+        verify_tls13_signature(message, certificate, signature, &self.0.signature_verification_algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.signature_verification_algorithms.supported_schemes()
+    }
+}

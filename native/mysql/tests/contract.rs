@@ -1,0 +1,13 @@
+//! What every engine must do, on a private server of the MySQL wire.
+
+use boundary_bench_core::engine_contract;
+
+engine_contract!(mysql, boundary_bench_mysql::open("mysql:").unwrap());
+engine_contract!(
+    statements,
+    boundary_bench_mysql::open("mysql:").unwrap(),
+    a_statement_is_run_with_one_set_of_parameters_after_the_other,
+    parameters_of_every_type_arrive,
+    parameters_missing_or_too_many_are_named,
+    a_statement_that_is_cancelled_says_so,
+);
