@@ -9,7 +9,9 @@ use boundary_bench_core::Result;
 use boundary_bench_core::engine::{CancelToken, CreateMode, Engine, QueryOptions, Value};
 use boundary_bench_core::load::{Load, Requester, run_load};
 use boundary_bench_core::measurements::{self, RowRange};
-use boundary_bench_mysql::{Batch, CellLists, ClientOptions, MysqlEngine, SqlClient, Url, server};
+use boundary_bench_mysql::{
+    Batch, Cell, CellLists, ClientOptions, MysqlEngine, Prepared, RowView, SqlClient, SqlSession, Url, server,
+};
 use mysql_async::prelude::Queryable;
 
 const ROWS: u64 = 1_000_000;
@@ -29,6 +31,32 @@ impl Requester for Point {
         let lists = CellLists::of_values(ids.iter().map(<[Value; 1]>::as_slice))?;
         let results = self.client.run(&Batch::of(POINT, lists), None).await?;
         assert_eq!(results.rows[0].as_ref().unwrap().batch.num_rows() as u64, self.batch);
+        Ok(())
+    }
+}
+
+/// The same, with nothing between it and the wire.
+struct BarePoint {
+    session: SqlSession,
+    statement: Prepared,
+    batch: u64,
+}
+
+impl Requester for BarePoint {
+    async fn request(&mut self, index: u64) -> Result<()> {
+        for n in 0..self.batch {
+            let Value::Int(id) = id_of(index * self.batch + n) else { continue };
+            self.session.queue(&self.statement, std::iter::once(Cell::Int(id)))?;
+        }
+        let mut bytes = 0;
+        for _ in 0..self.batch {
+            let row = |row: RowView<'_>| {
+                let add = |_, cell: Cell<'_>| bytes += if let Cell::Text(text) = cell { text.len() } else { 8 };
+                row.visit(add).expect("a row");
+            };
+            self.session.answer(Some(&self.statement), row).await?;
+        }
+        assert!(bytes > 0);
         Ok(())
     }
 }
@@ -101,6 +129,19 @@ async fn points(url: &Url, threads: usize, batch: u64) -> Result<f64> {
     Ok(REQUESTS as f64 / outcome.seconds)
 }
 
+async fn bare_points(url: &Url, threads: usize, batch: u64) -> Result<f64> {
+    let mut requesters = Vec::new();
+    for _ in 0..threads {
+        let mut session = SqlSession::open(url).await?;
+        let statement = session.prepare(POINT).await?;
+        requesters.push(BarePoint { session, statement, batch });
+    }
+    let load = Load { requests: REQUESTS / batch, ..Load::default() };
+    let (requesters, _) = run_load(requesters, &Load { requests: 100, ..load }, &CancelToken::default()).await?;
+    let (_, outcome) = run_load(requesters, &load, &CancelToken::default()).await?;
+    Ok(REQUESTS as f64 / outcome.seconds)
+}
+
 async fn async_points(url: &Url, threads: usize) -> Result<f64> {
     let mut requesters = Vec::new();
     for _ in 0..threads {
@@ -145,7 +186,8 @@ fn main() -> Result<()> {
     }
     for _ in 0..3 {
         let time = seconds(|| {
-            let mut stream = engine.query("SELECT id, sensor_id, value, timestamp FROM m", &QueryOptions::default()).unwrap();
+            let mut stream =
+                engine.query("SELECT id, sensor_id, value, timestamp FROM m", &QueryOptions::default()).unwrap();
             while stream.next_batch().unwrap().is_some() {}
         });
         println!("scan: {:.0} rows/s", ROWS as f64 / time);
@@ -154,11 +196,15 @@ fn main() -> Result<()> {
     runtime.expect("a runtime").block_on(async {
         users(&url).await?;
         for threads in [1, 8, 32] {
-            let (own, theirs) = (points(&url, threads, 1).await?, async_points(&url, threads).await?);
-            println!("point select, {threads} threads: SqlClient {own:.0}/s, mysql_async {theirs:.0}/s");
+            let (own, bare) = (points(&url, threads, 1).await?, bare_points(&url, threads, 1).await?);
+            let theirs = async_points(&url, threads).await?;
+            println!("point select, {threads} threads: SqlClient {own:.0}/s, SqlSession {bare:.0}/s, mysql_async {theirs:.0}/s");
         }
         for batch in [16, 64, 256] {
-            println!("queryMany of {batch}, 1 thread: {:.0}/s; 8: {:.0}/s", points(&url, 1, batch).await?, points(&url, 8, batch).await?);
+            for threads in [1, 8] {
+                let (own, bare) = (points(&url, threads, batch).await?, bare_points(&url, threads, batch).await?);
+                println!("{batch} point selects ahead, {threads} threads: SqlClient {own:.0}/s, SqlSession {bare:.0}/s");
+            }
         }
         Ok(())
     })

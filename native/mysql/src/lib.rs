@@ -17,6 +17,7 @@ mod pool;
 mod prepared;
 mod rows;
 pub mod server;
+mod session;
 mod sql;
 mod transport;
 mod url;
@@ -32,7 +33,9 @@ pub use client::{Batch, ClientOptions, Outcome, Results, SqlClient, StatementLis
 pub use codec::{Done, Failure, Field, ServerError};
 pub use connection::{Connection, Prepared, Started};
 pub use engine::{MysqlEngine, open};
-pub use rows::{Form, RowBuilder};
+pub use insert::Rows;
+pub use rows::{Form, RowBuilder, RowShape};
+pub use session::{RowView, SqlSession};
 pub use url::{Tls, Url};
 
 const NAME: &str = "mysql";
