@@ -118,6 +118,37 @@ export declare class NaiveReader {
   cancel(): void
 }
 
+/** A cell of request work in Rust, connected and loaded. */
+export declare class NativeRequests {
+  /**
+   * Connects a cell and loads what it reads. Takes `{family, workload, lane, flavor?, url, threads, batch, operations,
+   * rate?, prefix, serverProcess?, options?}` as JSON.
+   */
+  static open(spec: string, cancel?: Cancel | undefined | null): Promise<NativeRequests>
+  /** Runs the load once, on threads of its own; resolves to the sample as JSON. */
+  sample(cancel?: Cancel | undefined | null): Promise<string>
+  /** What every sample must return, as JSON. */
+  get expected(): string
+  /** Removes the cell's tables or keys and closes its connections; does nothing the second time. */
+  close(): Promise<void>
+}
+
+/** A server of our own, in a folder of its own; both are gone when this process ends, however it ends. */
+export declare class PrivateServer {
+  /** Starts a server: the program given, or the first of its kind that is found. */
+  static start(kind: ServerKind, program?: string | undefined | null, cancel?: Cancel | undefined | null): Promise<PrivateServer>
+  /** The program that `start` would run. Throws `BB_NOT_INSTALLED` where there is none. */
+  static find(kind: ServerKind): string
+  /** What the server of a URL says of itself: `{version, processId?}` as JSON. */
+  static describe(kind: ServerKind, url: string): Promise<string>
+  /** The URL to reach it, with the password that was made for it. */
+  get url(): string
+  /** Its process. */
+  get processId(): number
+  /** Stops it and removes its folder; does nothing the second time. */
+  stop(): Promise<void>
+}
+
 /** An insert into one table, whole batches at a time. Dropped without `execute`, it leaves nothing. */
 export declare class RawInserter {
   /**
@@ -236,6 +267,14 @@ export declare const enum CreateMode {
  * Throws `BB_INVALID_ARGUMENT` for anything that can't be detached.
  */
 export declare function releaseFrame(buffer: ArrayBuffer): void
+
+/** A kind of server, by its wire. */
+export declare const enum ServerKind {
+  /** The MySQL wire. */
+  Mysql = 'mysql',
+  /** The Redis wire. */
+  Redis = 'redis',
+}
 
 /** A table's name and columns. */
 export interface TableSpec {

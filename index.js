@@ -773,17 +773,20 @@ if (
   }
 }
 
-const { Cancel, Engine, FrameReader, NaiveInserter, NaiveReader, RawInserter, Statement, buildInfo, ColumnKind, CreateMode, releaseFrame, threadCpu } = nativeBinding
+const { Cancel, Engine, FrameReader, NaiveInserter, NaiveReader, NativeRequests, PrivateServer, RawInserter, Statement, buildInfo, ColumnKind, CreateMode, releaseFrame, ServerKind, threadCpu } = nativeBinding
 export { Cancel }
 export { Engine }
 export { FrameReader }
 export { NaiveInserter }
 export { NaiveReader }
+export { NativeRequests }
+export { PrivateServer }
 export { RawInserter }
 export { Statement }
 export { buildInfo }
 export { ColumnKind }
 export { CreateMode }
 export { releaseFrame }
+export { ServerKind }
 export { threadCpu }
 export const __napiBindingTarget = __napiLoadedBindingTarget

@@ -10,6 +10,7 @@ mod inserter;
 mod naive;
 mod parameters;
 mod reader;
+mod requests;
 mod statement;
 mod suite;
 mod table;

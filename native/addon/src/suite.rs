@@ -23,13 +23,13 @@ struct Tables {
     workers: u32,
 }
 
-fn parse<T: DeserializeOwned>(json: &str) -> Result<T> {
+pub fn parse<T: DeserializeOwned>(json: &str) -> Result<T> {
     serde_json::from_str(json)
         .map_err(|error| Error::InvalidArgument(format!("not a cell of the native suite: {error}")))
 }
 
 /// Runs work on a new thread, whose stack and caches no other work shares.
-async fn on_own_thread<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'static) -> napi::Result<T> {
+pub async fn on_own_thread<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'static) -> napi::Result<T> {
     let (sender, receiver) = oneshot::channel();
     std::thread::Builder::new()
         .name("bb-suite".to_owned())

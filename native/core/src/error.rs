@@ -49,6 +49,9 @@ pub enum Error {
         /// What the engine said.
         message: String,
     },
+    /// The connection to a server was lost under the work.
+    #[error("{0}")]
+    Connection(String),
     /// A program or library that is needed is not there.
     #[error("{0}")]
     NotInstalled(String),
@@ -87,6 +90,7 @@ impl Error {
             Self::TableExists(_) => "BB_TABLE_EXISTS",
             Self::Unsupported(_) => "BB_UNSUPPORTED",
             Self::Engine { .. } => "BB_ENGINE",
+            Self::Connection(_) => "BB_CONNECTION",
             Self::NotInstalled(_) => "BB_NOT_INSTALLED",
             Self::Timeout(_) => "BB_TIMEOUT",
             Self::Cancelled => "BB_ABORTED",

@@ -19,6 +19,7 @@ mod sample;
 mod spec;
 mod sql;
 mod tables;
+mod target;
 mod workers;
 
 use std::sync::Arc;
@@ -31,6 +32,7 @@ pub use matrix::{EngineEntry, Family, LaneEntry, WorkerCount, WorkloadEntry, mat
 pub use sample::CellSample;
 pub use spec::{CellSpec, Flavor, Lane, Target, Workload};
 pub use tables::{load, table_names, unload, worker_ranges};
+pub use target::{PrivateTarget, TargetInfo, TargetKind};
 
 /// Opens the engine that `uri` names: those of [`boundary_bench_core::engine::open`], and `hyper:`
 /// ([`boundary_bench_hyper::open`]).

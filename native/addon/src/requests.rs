@@ -1,0 +1,156 @@
+//! Request cells of the native suite and private servers as JavaScript sees them.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use boundary_bench_core::Error;
+use boundary_bench_suite::requests::{RequestCell, RequestSpec, open_request_cell};
+use boundary_bench_suite::{PrivateTarget, TargetKind};
+use napi::Env;
+use napi::bindgen_prelude::AsyncBlock;
+use napi_derive::napi;
+use serde::Serialize;
+
+use crate::errors::{blocking, js, promise};
+use crate::in_flight::InFlight;
+use crate::reader::Cancel;
+use crate::suite::{on_own_thread, parse};
+
+/// A cell of request work in Rust, connected and loaded.
+#[napi]
+pub struct NativeRequests {
+    cell: Mutex<Option<Arc<dyn RequestCell>>>,
+    /// Samples under way.
+    in_flight: Arc<InFlight>,
+}
+
+#[napi]
+impl NativeRequests {
+    /// Connects a cell and loads what it reads. Takes `{family, workload, lane, flavor?, url, threads, batch, operations,
+    /// rate?, prefix, serverProcess?, options?}` as JSON.
+    #[napi(catch_unwind)]
+    pub fn open(env: Env, spec: String, cancel: Option<&Cancel>) -> napi::Result<AsyncBlock<NativeRequests>> {
+        let token = cancel.map(|cancel| cancel.token.clone()).unwrap_or_default();
+        promise(env, async move {
+            let cell = on_own_thread(move || open_request_cell(&parse::<RequestSpec>(&spec)?, &token)).await?;
+            Ok(Self { cell: Mutex::new(Some(Arc::from(cell))), in_flight: Arc::default() })
+        })
+    }
+
+    /// Runs the load once, on threads of its own; resolves to the sample as JSON.
+    #[napi(catch_unwind)]
+    pub fn sample(&self, env: Env, cancel: Option<&Cancel>) -> napi::Result<AsyncBlock<String>> {
+        let token = cancel.map(|cancel| cancel.token.clone()).unwrap_or_default();
+        let entry = self.in_flight.enter(token.clone());
+        let cell = self.cell.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        promise(env, async move {
+            let _entry = entry;
+            let cell = cell.ok_or(Error::Closed("the cell")).map_err(js)?;
+            on_own_thread(move || json(&cell.sample(&token)?)).await
+        })
+    }
+
+    /// What every sample must return, as JSON.
+    #[napi(getter)]
+    pub fn expected(&self) -> napi::Result<String> {
+        let cell = self.cell.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let cell = cell.ok_or(Error::Closed("the cell")).map_err(js)?;
+        json(cell.expected()).map_err(js)
+    }
+
+    /// Removes the cell's tables or keys and closes its connections; does nothing the second time.
+    #[napi(catch_unwind, ts_return_type = "Promise<void>")]
+    pub fn close(&self, env: Env) -> napi::Result<AsyncBlock<()>> {
+        let cell = self.cell.lock().unwrap_or_else(PoisonError::into_inner).take();
+        promise(env, async move {
+            match cell {
+                Some(cell) => on_own_thread(move || cell.close()).await,
+                None => Ok(()),
+            }
+        })
+    }
+}
+
+/// A kind of server, by its wire.
+#[napi(string_enum = "lowercase")]
+pub enum ServerKind {
+    /// The MySQL wire.
+    Mysql,
+    /// The Redis wire.
+    Redis,
+}
+
+impl From<ServerKind> for TargetKind {
+    fn from(kind: ServerKind) -> Self {
+        match kind {
+            ServerKind::Mysql => Self::Mysql,
+            ServerKind::Redis => Self::Redis,
+        }
+    }
+}
+
+/// A server of our own, in a folder of its own; both are gone when this process ends, however it ends.
+#[napi]
+pub struct PrivateServer {
+    server: Arc<PrivateTarget>,
+}
+
+#[napi]
+impl PrivateServer {
+    /// Starts a server: the program given, or the first of its kind that is found.
+    #[napi(catch_unwind)]
+    pub fn start(
+        env: Env,
+        kind: ServerKind,
+        program: Option<String>,
+        cancel: Option<&Cancel>,
+    ) -> napi::Result<AsyncBlock<PrivateServer>> {
+        let token = cancel.map(|cancel| cancel.token.clone()).unwrap_or_default();
+        let kind = TargetKind::from(kind);
+        promise(env, async move {
+            let server = blocking(move || kind.start(program.as_deref().map(std::path::Path::new), &token)).await?;
+            Ok(Self { server: Arc::new(server) })
+        })
+    }
+
+    /// The program that `start` would run. Throws `BB_NOT_INSTALLED` where there is none.
+    #[napi(catch_unwind)]
+    pub fn find(kind: ServerKind) -> napi::Result<String> {
+        TargetKind::from(kind).executable().map(|path| path.display().to_string()).map_err(js)
+    }
+
+    /// What the server of a URL says of itself: `{version, processId?}` as JSON.
+    #[napi(catch_unwind)]
+    pub fn describe(env: Env, kind: ServerKind, url: String) -> napi::Result<AsyncBlock<String>> {
+        let kind = TargetKind::from(kind);
+        promise(env, blocking(move || json(&kind.describe(&url)?)))
+    }
+
+    /// The URL to reach it, with the password that was made for it.
+    #[napi(getter)]
+    pub fn url(&self) -> String {
+        self.server.url()
+    }
+
+    /// Its process.
+    #[napi(getter)]
+    pub fn process_id(&self) -> u32 {
+        self.server.process_id()
+    }
+
+    /// Stops it and removes its folder; does nothing the second time.
+    #[napi(catch_unwind, ts_return_type = "Promise<void>")]
+    pub fn stop(&self, env: Env) -> napi::Result<AsyncBlock<()>> {
+        let server = Arc::clone(&self.server);
+        promise(
+            env,
+            blocking(move || {
+                server.stop();
+                Ok(())
+            }),
+        )
+    }
+}
+
+fn json(value: &impl Serialize) -> boundary_bench_core::Result<String> {
+    serde_json::to_string(value).map_err(|error| Error::Internal(error.to_string()))
+}

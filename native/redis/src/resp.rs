@@ -1,0 +1,513 @@
+//! The Redis wire (RESP2): commands written, replies found and read.
+//!
+//! A reply is looked at twice: [`ReplyBuffer`] finds where it ends, without looking at any byte again when more of it
+//! arrives, and [`Reply`] reads it in place.
+
+use boundary_bench_core::{Error, Result};
+
+/// The longest bulk string that a server may announce: what Redis allows a client to send.
+const LONGEST_BULK: i64 = 512 << 20;
+
+/// The most elements that a reply may announce in one array.
+const MOST_ELEMENTS: i64 = 1 << 28;
+
+/// The longest first line of a reply that is no status and no error: a sign, 19 digits and the end of the line fit.
+const LONGEST_NUMBER_LINE: usize = 32;
+
+/// The longest status or error.
+const LONGEST_TEXT_LINE: usize = 64 << 10;
+
+/// The memory of a reply buffer at first, and what it goes back to after a big reply.
+const BUFFER_BYTES: usize = 16 << 10;
+
+/// Begins a command of so many arguments, its name among them.
+pub fn begin_command(out: &mut Vec<u8>, arguments: usize) {
+    write_header(out, b'*', arguments);
+}
+
+/// Writes one argument of a command.
+pub fn write_argument(out: &mut Vec<u8>, argument: &[u8]) {
+    write_header(out, b'$', argument.len());
+    out.extend_from_slice(argument);
+    out.extend_from_slice(b"\r\n");
+}
+
+fn write_header(out: &mut Vec<u8>, kind: u8, number: usize) {
+    let mut line = [0; 24];
+    let mut at = line.len() - 2;
+    line[at] = b'\r';
+    line[at + 1] = b'\n';
+    let mut rest = number;
+    loop {
+        at -= 1;
+        line[at] = b'0' + (rest % 10) as u8;
+        rest /= 10;
+        if rest == 0 {
+            break;
+        }
+    }
+    at -= 1;
+    line[at] = kind;
+    out.extend_from_slice(&line[at..]);
+}
+
+/// Commands one after the other as the wire wants them, each found again by its position.
+#[derive(Debug, Clone, Default)]
+pub struct Commands {
+    bytes: Vec<u8>,
+    ends: Vec<usize>,
+}
+
+impl Commands {
+    /// No commands yet.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Forgets all commands and keeps the memory.
+    pub fn clear(&mut self) {
+        self.bytes.clear();
+        self.ends.clear();
+    }
+
+    /// The number of commands.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.ends.is_empty()
+    }
+
+    /// All commands, as they are sent.
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// The command at a position, as it is sent.
+    #[must_use]
+    pub fn command(&self, index: usize) -> &[u8] {
+        let start = if index == 0 { 0 } else { self.ends[index - 1] };
+        &self.bytes[start..self.ends[index]]
+    }
+
+    /// Adds a command: its name and its arguments.
+    pub fn push<'a>(&mut self, arguments: impl ExactSizeIterator<Item = &'a [u8]>) {
+        begin_command(&mut self.bytes, arguments.len());
+        for argument in arguments {
+            write_argument(&mut self.bytes, argument);
+        }
+        self.ends.push(self.bytes.len());
+    }
+
+    /// Adds `GET key`.
+    pub fn get(&mut self, key: &[u8]) {
+        self.bytes.extend_from_slice(b"*2\r\n$3\r\nGET\r\n");
+        write_argument(&mut self.bytes, key);
+        self.ends.push(self.bytes.len());
+    }
+
+    /// Adds `SET key value`.
+    pub fn set(&mut self, key: &[u8], value: &[u8]) {
+        self.bytes.extend_from_slice(b"*3\r\n$3\r\nSET\r\n");
+        write_argument(&mut self.bytes, key);
+        write_argument(&mut self.bytes, value);
+        self.ends.push(self.bytes.len());
+    }
+
+    /// Adds a command whose arguments after the name the caller writes by [`write_argument`]: exactly so many.
+    pub(crate) fn push_with(&mut self, name: &[u8], arguments: usize, write: impl FnOnce(&mut Vec<u8>)) {
+        begin_command(&mut self.bytes, arguments + 1);
+        write_argument(&mut self.bytes, name);
+        write(&mut self.bytes);
+        self.ends.push(self.bytes.len());
+    }
+}
+
+/// The arguments of a command written by this module, its name first.
+pub(crate) fn arguments_of(command: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let items = match Reply::read(command) {
+        Some((Reply::Array(items), _)) => items,
+        _ => Items { count: 0, bytes: &[] },
+    };
+    items.map(|item| if let Reply::Bulk(argument) = item { argument } else { &[] })
+}
+
+/// A reply, read in place.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Reply<'a> {
+    /// A short text, such as `OK`.
+    Status(&'a [u8]),
+    /// The server refused the command.
+    Error(&'a [u8]),
+    /// An integer.
+    Int(i64),
+    /// A value.
+    Bulk(&'a [u8]),
+    /// No value.
+    Nil,
+    /// Several replies.
+    Array(Items<'a>),
+}
+
+impl<'a> Reply<'a> {
+    /// Reads the reply that the bytes begin with; `None` where they hold no whole one. Also what follows it.
+    #[must_use]
+    pub fn read(bytes: &'a [u8]) -> Option<(Self, &'a [u8])> {
+        let (kind, rest) = bytes.split_first()?;
+        match kind {
+            b'$' => {
+                let (length, rest) = number(rest)?;
+                let Ok(length) = usize::try_from(length) else { return Some((Self::Nil, rest)) };
+                let value = rest.get(..length)?;
+                Some((Self::Bulk(value), rest.get(length + 2..)?))
+            }
+            b'*' => {
+                let (count, rest) = number(rest)?;
+                let Ok(count) = usize::try_from(count) else { return Some((Self::Nil, rest)) };
+                let mut scanner = Scanner::default();
+                let length = scanner.scan(bytes).ok()??;
+                let header = bytes.len() - rest.len();
+                let items = Items { count, bytes: &bytes[header..length] };
+                Some((Self::Array(items), &bytes[length..]))
+            }
+            b':' => number(rest).map(|(number, rest)| (Self::Int(number), rest)),
+            b'+' => line(rest).map(|(text, rest)| (Self::Status(text), rest)),
+            b'-' => line(rest).map(|(text, rest)| (Self::Error(text), rest)),
+            _ => None,
+        }
+    }
+
+    /// Reads a whole reply whose end was found already: spares the walk through an array to its end.
+    pub(crate) fn read_whole(bytes: &'a [u8]) -> Option<Self> {
+        if bytes.first() == Some(&b'*') {
+            let (count, rest) = number(&bytes[1..])?;
+            return Some(usize::try_from(count).map_or(Self::Nil, |count| Self::Array(Items { count, bytes: rest })));
+        }
+        Self::read(bytes).map(|(reply, _)| reply)
+    }
+}
+
+/// The replies in an array.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Items<'a> {
+    count: usize,
+    bytes: &'a [u8],
+}
+
+impl<'a> Items<'a> {
+    /// How many are left.
+    #[must_use]
+    pub fn count_left(&self) -> usize {
+        self.count
+    }
+
+    /// What is left as it came over the wire.
+    #[must_use]
+    pub fn bytes_left(&self) -> &'a [u8] {
+        self.bytes
+    }
+}
+
+impl<'a> Iterator for Items<'a> {
+    type Item = Reply<'a>;
+
+    fn next(&mut self) -> Option<Reply<'a>> {
+        if self.count == 0 {
+            return None;
+        }
+        let (reply, rest) = Reply::read(self.bytes)?;
+        self.count -= 1;
+        self.bytes = rest;
+        Some(reply)
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (0, Some(self.count))
+    }
+}
+
+/// The text before the end of the line, and what follows.
+fn line(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
+    let end = bytes.iter().position(|byte| *byte == b'\r')?;
+    Some((&bytes[..end], bytes.get(end + 2..)?))
+}
+
+/// The number before the end of the line, and what follows. Most are lengths of one or two digits.
+fn number(bytes: &[u8]) -> Option<(i64, &[u8])> {
+    let (negative, digits) = match bytes.first()? {
+        b'-' => (true, &bytes[1..]),
+        b'+' => (false, &bytes[1..]),
+        _ => (false, bytes),
+    };
+    let mut value: i64 = 0;
+    for (at, byte) in digits.iter().enumerate() {
+        let digit = byte.wrapping_sub(b'0');
+        if digit > 9 {
+            return if *byte == b'\r' && at > 0 { Some((value, digits.get(at + 2..)?)) } else { None };
+        }
+        // Negative numbers are collected as such: the smallest one has no positive counterpart.
+        let digit = if negative { -i64::from(digit) } else { i64::from(digit) };
+        value = value.checked_mul(10)?.checked_add(digit)?;
+    }
+    None
+}
+
+/// Looks for the end of a reply, going on where it stopped when more has arrived.
+#[derive(Debug, Default, Clone)]
+struct Scanner {
+    /// Everything before is looked at.
+    position: usize,
+    /// The replies still to come, less one: an array adds its elements.
+    more: u64,
+}
+
+impl Scanner {
+    /// The end of the reply that `bytes` begin with; `None` while it is not all there.
+    fn scan(&mut self, bytes: &[u8]) -> Result<Option<usize>> {
+        loop {
+            let Some((kind, rest)) = bytes.get(self.position..).and_then(<[u8]>::split_first) else { return Ok(None) };
+            let next = match kind {
+                b'$' | b'*' | b':' => {
+                    let Some((number, after)) = number(rest) else {
+                        let is_cut = rest.len() < LONGEST_NUMBER_LINE && !rest.contains(&b'\n');
+                        return if is_cut { Ok(None) } else { Err(not_resp(bytes, self.position)) };
+                    };
+                    let after = bytes.len() - after.len();
+                    match kind {
+                        b'$' if number > LONGEST_BULK => return Err(not_resp(bytes, self.position)),
+                        b'$' if number >= 0 => {
+                            let next = after + usize::try_from(number).unwrap_or_default() + 2;
+                            if next > bytes.len() {
+                                return Ok(None);
+                            }
+                            next
+                        }
+                        b'*' if number > MOST_ELEMENTS => return Err(not_resp(bytes, self.position)),
+                        b'*' if number > 0 => {
+                            self.more += number.unsigned_abs();
+                            after
+                        }
+                        _ => after,
+                    }
+                }
+                b'+' | b'-' => match line(rest) {
+                    Some((_, after)) => bytes.len() - after.len(),
+                    None if rest.len() > LONGEST_TEXT_LINE => return Err(not_resp(bytes, self.position)),
+                    None => return Ok(None),
+                },
+                _ => return Err(not_resp(bytes, self.position)),
+            };
+            self.position = next;
+            if self.more == 0 {
+                let end = self.position;
+                *self = Self::default();
+                return Ok(Some(end));
+            }
+            self.more -= 1;
+        }
+    }
+}
+
+fn not_resp(bytes: &[u8], position: usize) -> Error {
+    let from = &bytes[position..bytes.len().min(position + 40)];
+    Error::Engine {
+        engine: crate::NAME,
+        message: format!(
+            "the server does not speak the Redis protocol: it sent \"{}\"; is the port that of a Redis server?",
+            from.escape_ascii()
+        ),
+    }
+}
+
+/// What has arrived and was not read yet.
+#[derive(Debug)]
+pub struct ReplyBuffer {
+    bytes: Vec<u8>,
+    /// Where the next reply begins.
+    start: usize,
+    /// Where what has arrived ends.
+    end: usize,
+    scanner: Scanner,
+}
+
+impl Default for ReplyBuffer {
+    fn default() -> Self {
+        Self { bytes: vec![0; BUFFER_BYTES], start: 0, end: 0, scanner: Scanner::default() }
+    }
+}
+
+impl ReplyBuffer {
+    /// Room to receive into, at least a quarter of the buffer.
+    pub fn room(&mut self) -> &mut [u8] {
+        if self.start == self.end {
+            (self.start, self.end) = (0, 0);
+            if self.bytes.len() > BUFFER_BYTES {
+                self.bytes.truncate(BUFFER_BYTES);
+                self.bytes.shrink_to_fit();
+            }
+        }
+        if self.bytes.len() - self.end < self.bytes.len() / 4 {
+            if self.start > self.bytes.len() / 2 {
+                self.bytes.copy_within(self.start..self.end, 0);
+                self.end -= self.start;
+                self.start = 0;
+            } else {
+                self.bytes.resize(self.bytes.len() * 2, 0);
+            }
+        }
+        &mut self.bytes[self.end..]
+    }
+
+    /// So many bytes were received into the room.
+    pub fn received(&mut self, bytes: usize) {
+        self.end = self.bytes.len().min(self.end + bytes);
+    }
+
+    /// The next reply, if all of it has arrived.
+    ///
+    /// # Errors
+    /// [`Error::Engine`] where the bytes are not of this protocol; there is no going on then.
+    pub fn next_reply(&mut self) -> Result<Option<Reply<'_>>> {
+        Ok(self.next_bytes()?.and_then(Reply::read_whole))
+    }
+
+    /// The next reply as it came, if all of it has arrived; then it can be read.
+    ///
+    /// # Errors
+    /// As [`ReplyBuffer::next_reply`].
+    pub fn next_bytes(&mut self) -> Result<Option<&[u8]>> {
+        if self.start == self.end {
+            return Ok(None);
+        }
+        let Some(length) = self.scanner.scan(&self.bytes[self.start..self.end])? else { return Ok(None) };
+        let start = self.start;
+        self.start += length;
+        Ok(Some(&self.bytes[start..self.start]))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn whole(bytes: &[u8]) -> Reply<'_> {
+        let (reply, rest) = Reply::read(bytes).unwrap();
+        assert!(rest.is_empty());
+        reply
+    }
+
+    #[test]
+    fn commands_are_written_as_the_wire_wants_them() {
+        let mut commands = Commands::new();
+        commands.get(b"a\r\n");
+        commands.set(b"", b"12345678901");
+        commands.push([b"PING".as_slice()].into_iter());
+        assert_eq!(commands.command(0), b"*2\r\n$3\r\nGET\r\n$3\r\na\r\n\r\n");
+        assert_eq!(commands.command(1), b"*3\r\n$3\r\nSET\r\n$0\r\n\r\n$11\r\n12345678901\r\n");
+        assert_eq!(arguments_of(commands.command(1)).collect::<Vec<_>>(), [b"SET".as_slice(), b"", b"12345678901"]);
+        assert_eq!((commands.len(), commands.command(2)), (3, b"*1\r\n$4\r\nPING\r\n".as_slice()));
+    }
+
+    #[test]
+    fn every_kind_of_reply_is_read() {
+        assert_eq!(whole(b"+OK\r\n"), Reply::Status(b"OK"));
+        assert_eq!(whole(b"-ERR no\r\n"), Reply::Error(b"ERR no"));
+        assert_eq!(whole(b":-9223372036854775808\r\n"), Reply::Int(i64::MIN));
+        assert_eq!(whole(b"$-1\r\n"), Reply::Nil);
+        assert_eq!(whole(b"*-1\r\n"), Reply::Nil);
+        assert_eq!(whole(b"$0\r\n\r\n"), Reply::Bulk(b""));
+        let Reply::Array(items) = whole(b"*3\r\n$1\r\na\r\n*1\r\n:7\r\n$-1\r\n") else { panic!() };
+        let items = items.collect::<Vec<_>>();
+        assert_eq!((items.len(), &items[0], &items[2]), (3, &Reply::Bulk(b"a"), &Reply::Nil));
+        let Reply::Array(inner) = &items[1] else { panic!() };
+        assert_eq!(inner.clone().collect::<Vec<_>>(), [Reply::Int(7)]);
+    }
+
+    #[test]
+    fn replies_in_pieces_of_any_size_are_found_once_they_are_whole() {
+        let stream = b"*2\r\n$3\r\na\r\n\r\n*0\r\n+OK\r\n$-1\r\n*-1\r\n:12\r\n";
+        for piece in 1..stream.len() {
+            let mut buffer = ReplyBuffer::default();
+            let mut found = Vec::new();
+            for bytes in stream.chunks(piece) {
+                buffer.room()[..bytes.len()].copy_from_slice(bytes);
+                buffer.received(bytes.len());
+                while let Some(reply) = buffer.next_reply().unwrap() {
+                    found.push(format!("{reply:?}"));
+                }
+            }
+            assert_eq!(found.len(), 5, "pieces of {piece}: {found:?}");
+            assert_eq!(found[1..], ["Status([79, 75])", "Nil", "Nil", "Int(12)"]);
+        }
+    }
+
+    #[test]
+    fn what_is_no_reply_is_an_error_at_once_and_not_waited_for() {
+        let invalid: [&[u8]; 6] = [
+            b"HTTP/1.1 400 Bad Request\r\n",
+            b"$x\r\n",
+            b"$99999999999\r\n",
+            b"*999999999\r\n",
+            b":\r\n",
+            b"*1\r\n?\r\n",
+        ];
+        for bytes in invalid {
+            let mut buffer = ReplyBuffer::default();
+            buffer.room()[..bytes.len()].copy_from_slice(bytes);
+            buffer.received(bytes.len());
+            assert_eq!(buffer.next_reply().unwrap_err().code(), "BB_ENGINE", "{}", bytes.escape_ascii());
+        }
+    }
+
+    #[test]
+    fn a_big_reply_makes_the_buffer_grow_for_its_time() {
+        let value = vec![b'x'; 5 * BUFFER_BYTES];
+        let mut stream = Vec::new();
+        write_argument(&mut stream, &value);
+        let mut buffer = ReplyBuffer::default();
+        let mut sent = 0;
+        while sent < stream.len() {
+            let room = buffer.room();
+            let bytes = room.len().min(stream.len() - sent);
+            room[..bytes].copy_from_slice(&stream[sent..sent + bytes]);
+            buffer.received(bytes);
+            sent += bytes;
+        }
+        assert_eq!(buffer.next_reply().unwrap(), Some(Reply::Bulk(&value)));
+        assert_eq!(buffer.room().len(), BUFFER_BYTES);
+    }
+
+    mod any {
+        use super::*;
+        use proptest::prelude::*;
+
+        proptest! {
+            #[test]
+            fn arguments_come_back_whatever_their_bytes(
+                arguments in proptest::collection::vec(proptest::collection::vec(any::<u8>(), 0..40), 1..20),
+            ) {
+                let mut commands = Commands::new();
+                commands.push(arguments.iter().map(Vec::as_slice));
+                let read = arguments_of(commands.command(0)).map(<[u8]>::to_vec).collect::<Vec<_>>();
+                prop_assert_eq!(read, arguments);
+            }
+
+            #[test]
+            fn no_bytes_make_the_reader_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+                let mut buffer = ReplyBuffer::default();
+                buffer.room()[..bytes.len()].copy_from_slice(&bytes);
+                buffer.received(bytes.len());
+                while let Ok(Some(reply)) = buffer.next_reply() {
+                    let _ = format!("{reply:?}");
+                }
+                let _ = Reply::read(&bytes);
+            }
+        }
+    }
+}

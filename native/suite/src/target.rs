@@ -1,0 +1,192 @@
+//! The servers that answer requests: private ones, and what a server says of itself.
+
+use std::path::{Path, PathBuf};
+
+use boundary_bench_core::engine::CancelToken;
+use boundary_bench_core::resources::cpu_of_process;
+use boundary_bench_core::{Error, Result};
+use serde::Serialize;
+
+use crate::requests::runtime;
+
+/// A kind of server, by its wire.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TargetKind {
+    /// The MySQL wire.
+    Mysql,
+    /// The Redis wire.
+    Redis,
+}
+
+/// What a server says of itself.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TargetInfo {
+    /// Its name and version.
+    pub version: String,
+    /// Its process, where it tells it and it runs on this machine.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub process_id: Option<u32>,
+}
+
+/// A private server. Dropping it stops it.
+#[derive(Debug)]
+pub enum PrivateTarget {
+    /// `mariadbd` or `mysqld`.
+    Mysql(boundary_bench_mysql::server::Server),
+    /// `valkey-server` or `redis-server`.
+    Redis(boundary_bench_redis::Server),
+}
+
+impl TargetKind {
+    /// The program of a private server.
+    ///
+    /// # Errors
+    /// [`Error::NotInstalled`] saying what to install.
+    pub fn executable(self) -> Result<PathBuf> {
+        match self {
+            Self::Mysql => boundary_bench_mysql::server::executable(None),
+            Self::Redis => boundary_bench_redis::executable(None),
+        }
+    }
+
+    /// Starts a private server: the program given, or the one of [`TargetKind::executable`].
+    ///
+    /// # Errors
+    /// As there, [`Error::Engine`] with the server's own words where it does not start, and [`Error::Cancelled`].
+    pub fn start(self, program: Option<&Path>, cancel: &CancelToken) -> Result<PrivateTarget> {
+        Ok(match self {
+            Self::Mysql => PrivateTarget::Mysql(boundary_bench_mysql::server::start_with(program, &[], cancel)?),
+            Self::Redis => PrivateTarget::Redis(boundary_bench_redis::Server::start(program, cancel)?),
+        })
+    }
+
+    /// Asks the server of a URL what it is.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] for no URL of this kind, else why the server does not answer.
+    pub fn describe(self, url: &str) -> Result<TargetInfo> {
+        match self {
+            Self::Mysql => describe_mysql(url),
+            Self::Redis => describe_redis(url),
+        }
+    }
+}
+
+impl PrivateTarget {
+    /// The URL to reach it, with the password that was made for it.
+    #[must_use]
+    pub fn url(&self) -> String {
+        match self {
+            Self::Mysql(server) => server.url().secret_text(),
+            Self::Redis(server) => server.url(),
+        }
+    }
+
+    /// Its process.
+    #[must_use]
+    pub fn process_id(&self) -> u32 {
+        match self {
+            Self::Mysql(server) => server.process_id(),
+            Self::Redis(server) => server.process_id(),
+        }
+    }
+
+    /// Stops it and removes its folder; does nothing the second time.
+    pub fn stop(&self) {
+        match self {
+            Self::Mysql(server) => server.stop(),
+            Self::Redis(server) => server.stop(),
+        }
+    }
+}
+
+fn describe_mysql(url: &str) -> Result<TargetInfo> {
+    let url: boundary_bench_mysql::Url = url.parse()?;
+    runtime()?.block_on(async {
+        let client =
+            boundary_bench_mysql::SqlClient::connect(&url, boundary_bench_mysql::ClientOptions::default()).await?;
+        let version = client.version().to_owned();
+        client.close().await;
+        Ok(TargetInfo { version, process_id: None })
+    })
+}
+
+fn describe_redis(url: &str) -> Result<TargetInfo> {
+    let url: boundary_bench_redis::Url = url.parse()?;
+    let options = boundary_bench_redis::KvOptions::default();
+    runtime()?.block_on(async {
+        let mut client = boundary_bench_redis::KvClient::connect(url, options).await?;
+        let info = client.call(&[b"INFO", b"server"], |reply| {
+            Ok(match reply {
+                boundary_bench_redis::Reply::Bulk(text) => String::from_utf8_lossy(text).into_owned(),
+                // Servers that only speak the wire need not know the command.
+                _ => String::new(),
+            })
+        });
+        match info.await {
+            Ok(info) => Ok(of_info(&info)),
+            Err(Error::Engine { .. }) => Ok(of_info("")),
+            Err(error) => Err(error),
+        }
+    })
+}
+
+/// What `INFO server` tells.
+fn of_info(info: &str) -> TargetInfo {
+    let field = |name: &str| {
+        let values = info.lines().filter_map(|line| line.split_once(':'));
+        values.into_iter().find(|(field, _)| *field == name).map(|(_, value)| value.trim())
+    };
+    let version = field("valkey_version")
+        .map(|version| format!("Valkey {version}"))
+        .or_else(|| field("redis_version").map(|version| format!("Redis {version}")));
+    let process_id = field("process_id").and_then(|id| id.parse().ok()).filter(|id| is_server_here(*id));
+    TargetInfo { version: version.unwrap_or_else(|| "unknown".to_owned()), process_id }
+}
+
+/// Whether a process of this machine is such a server: one elsewhere, or in a container, may tell an id that is
+/// another's here.
+fn is_server_here(process_id: u32) -> bool {
+    let name = std::fs::read_to_string(format!("/proc/{process_id}/comm")).unwrap_or_default();
+    let is_server = ["redis", "valkey"].iter().any(|server| name.starts_with(server));
+    is_server && cpu_of_process(process_id).is_some()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_is_known_by_what_it_tells() {
+        let info = "# Server\r\nredis_version:7.0.15\r\nprocess_id:0\r\n";
+        assert_eq!(of_info(info), TargetInfo { version: "Redis 7.0.15".to_owned(), process_id: None });
+        let info = "redis_version:7.2.4\r\nserver_name:valkey\r\nvalkey_version:8.0.1\r\n";
+        assert_eq!(of_info(info).version, "Valkey 8.0.1");
+        assert_eq!(of_info("").version, "unknown");
+        // Another program of that id is not the server.
+        let own = std::process::id();
+        assert_eq!(of_info(&format!("process_id:{own}")).process_id, None);
+    }
+
+    #[test]
+    fn a_private_server_tells_what_it_is() {
+        for (kind, name) in [(TargetKind::Redis, "redis"), (TargetKind::Mysql, "mysql")] {
+            if let Err(error) = kind.executable() {
+                let required = std::env::var("BOUNDARY_BENCH_REQUIRE").unwrap_or_default();
+                assert!(!required.split(',').any(|word| word == name), "{error}");
+                let line = format!("SKIPPED: a private server of {name}: {error}\n");
+                let _ = std::io::Write::write_all(&mut std::io::stderr(), line.as_bytes());
+                continue;
+            }
+            let server = kind.start(None, &CancelToken::default()).unwrap();
+            let info = kind.describe(&server.url()).unwrap();
+            assert!(info.version.contains('.'), "{info:?}");
+            if cfg!(target_os = "linux") && kind == TargetKind::Redis {
+                assert_eq!(info.process_id, Some(server.process_id()));
+            }
+            server.stop();
+            assert!(kind.describe(&server.url()).is_err());
+        }
+    }
+}
