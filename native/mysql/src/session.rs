@@ -70,6 +70,11 @@ impl SqlSession {
         self.connection().send(command::QUERY, |target| target.extend_from_slice(sql.as_bytes()));
     }
 
+    /// Appends a ping to what is to be sent.
+    pub fn queue_ping(&mut self) {
+        self.connection().send(command::PING, |_| {});
+    }
+
     /// Appends a run of a statement to what is to be sent.
     ///
     /// # Errors
@@ -124,8 +129,8 @@ pub struct RowView<'a> {
 }
 
 impl RowView<'_> {
-    /// Hands over the values one by one, with the index of the column. Of a result that came as text, all but NULL are
-    /// texts or bytes.
+    /// Hands over the values one by one, with the index of the column. Of a result that came as text, dates and times are
+    /// texts.
     ///
     /// # Errors
     /// [`boundary_bench_core::Error::Engine`] for bytes that are no row.
@@ -136,10 +141,22 @@ impl RowView<'_> {
 
     fn visit_text(&self, value: &mut impl FnMut(usize, Cell<'_>)) -> Option<()> {
         let mut bytes = Bytes(self.packet);
-        for index in 0..self.fields.len() {
-            match bytes.nullable_text()? {
-                None => value(index, Cell::Null),
-                Some(text) => value(index, std::str::from_utf8(text).map_or(Cell::Bytes(text), Cell::Text)),
+        for (index, field) in self.fields.iter().enumerate() {
+            let Some(text) = bytes.nullable_text()? else {
+                value(index, Cell::Null);
+                continue;
+            };
+            let Ok(text) = std::str::from_utf8(text) else {
+                value(index, Cell::Bytes(text));
+                continue;
+            };
+            match field.type_id {
+                type_id::TINY | type_id::SHORT | type_id::YEAR | type_id::INT24 | type_id::LONG | type_id::LONGLONG => {
+                    value(index, text.parse().map_or(Cell::Decimal(text), Cell::Int))
+                }
+                type_id::FLOAT | type_id::DOUBLE => value(index, Cell::Double(text.parse().ok()?)),
+                type_id::DECIMAL | type_id::NEWDECIMAL => value(index, Cell::Decimal(text)),
+                _ => value(index, Cell::Text(text)),
             }
         }
         Some(())
