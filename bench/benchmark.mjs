@@ -1,7 +1,8 @@
 #!/usr/bin/env node
 /**
- * The benchmark of the `measurements` family: `node bench/benchmark.mjs [ROWS] [options]`, with 1,000,000 rows where
- * none are given. It takes every option of `boundary-bench run`; `--help` shows them.
+ * The benchmark: `node bench/benchmark.mjs [ROWS] [options]` measures the family `measurements`, with 1,000,000 rows where
+ * none are given; `--family kv` or `--family sql` measures requests to a server. It takes every option of
+ * `boundary-bench run`; `--help` shows them.
  */
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -9,7 +10,7 @@ import { fileURLToPath } from 'node:url';
 const cli = new URL('../dist/cli/main.js', import.meta.url);
 
 if (existsSync(fileURLToPath(cli))) {
-  process.argv.splice(2, 0, 'run', '--family', 'measurements');
+  process.argv.splice(2, 0, 'run');
   await import(cli.href);
 } else {
   process.stderr.write('boundary-bench is not built yet; run this first:\n\n  npm ci && npm run build\n\n');

@@ -21,6 +21,8 @@ export type {
   FrameReader,
   NaiveInserter,
   NaiveReader,
+  NativeRequests as RawNativeRequests,
+  PrivateServer,
   RawInserter,
   Statement,
   TableSpec,

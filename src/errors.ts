@@ -18,6 +18,9 @@ export const UNEXPECTED = 'BB_UNEXPECTED';
 /** The code of work that an `AbortSignal` ended. */
 export const ABORTED = 'BB_ABORTED';
 
+/** The code of what an engine or a server can't do. */
+export const UNSUPPORTED = 'BB_UNSUPPORTED';
+
 /** The code of work that took longer than it was allowed to. */
 export const TIMEOUT = 'BB_TIMEOUT';
 

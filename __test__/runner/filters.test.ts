@@ -1,16 +1,16 @@
 import { describe, expect, it } from 'vitest';
 import { filterCells } from '../../src/runner/filters.js';
-import { chooseFamilies, planRun } from '../../src/runner/plan.js';
-import { configOf } from '../../src/runner/run-config.js';
+import { planRun } from '../../src/runner/plan.js';
+import type { RunRequest } from '../../src/runner/run-config.js';
+import type { Family } from '../../src/workloads/workload.js';
 import { sumFamily } from './sum-family.mjs';
 
 const family = sumFamily();
 const planned = family.plan({ rows: 10, workers: 2, engines: {} });
 const idsOf = (cells: readonly { cell: { id: string } }[]): string[] => cells.map(({ cell }) => cell.id);
 
-function planOf(request: Parameters<typeof configOf>[0]) {
-  const families = chooseFamilies([family], request.filters ?? {});
-  return planRun(families, configOf(request, families));
+function planOf(request: RunRequest) {
+  return planRun([family], request).plans;
 }
 
 describe('filterCells', () => {
@@ -102,4 +102,62 @@ describe('planRun', () => {
       expect(() => planOf(request)).toThrow(expect.objectContaining({ code: 'BB_INVALID_ARGUMENT' }));
     },
   );
+
+  describe('with a family that is measured only where it is named', () => {
+    const requests: Family = {
+      ...family,
+      name: 'requests',
+      onlyIfNamed: true,
+      hasOperations: true,
+      plan: ({ threads = [1], operations = 9 }) =>
+        (threads === 'all' ? [1, 2] : threads).map((count) => ({
+          cell: {
+            ...planned[0]!.cell,
+            id: `requests/t${count}`,
+            family: 'requests',
+            workload: 'echo',
+            engine: 'loop',
+            threads: count,
+            rows: operations,
+          },
+          group: 'g',
+        })),
+    };
+    const familiesOf = (request: RunRequest): string[] =>
+      planRun([family, requests], request).plans.map((plan) => plan.family.name);
+
+    it('measures it where its name, or something only it has, is given', () => {
+      expect(familiesOf({})).toEqual(['sums']);
+      expect(familiesOf({ filters: { workload: ['sum.*'] } })).toEqual(['sums']);
+      expect(familiesOf({ filters: { family: ['requests'] } })).toEqual(['requests']);
+      expect(familiesOf({ filters: { family: ['sums', 'requests'] } })).toEqual(['sums', 'requests']);
+      expect(familiesOf({ filters: { workload: ['echo'] } })).toEqual(['requests']);
+      expect(familiesOf({ filters: { workload: ['echo', 'sum.*'] } })).toEqual(['sums', 'requests']);
+      expect(familiesOf({ engines: { loop: 'loop://here' }, filters: { engine: ['loop'] } })).toEqual(['requests']);
+      expect(() => familiesOf({ filters: { workload: ['eco'] } })).toThrow('did you mean echo?');
+      expect(planRun([requests], {}).plans.map((plan) => plan.family.name)).toEqual(['requests']);
+    });
+
+    it('gives it threads and operations, and no rows', () => {
+      const { config, plans } = planRun([family, requests], {
+        rows: 7,
+        workers: [3],
+        threads: [8, 4],
+        operations: 5,
+        filters: { family: ['requests'] },
+      });
+      expect(config).toMatchObject({ rows: {}, threads: [4, 8], operations: 5 });
+      expect(plans[0]!.cells.map(({ cell }) => [cell.id, cell.rows])).toEqual([
+        ['requests/t4', 5],
+        ['requests/t8', 5],
+      ]);
+    });
+
+    it.each([{ threads: [0] }, { batch: [1.5] }, { operations: 0 }, { rate: 0 }, { rate: Number.NaN }])(
+      'refuses %o',
+      (request) => {
+        expect(() => familiesOf(request)).toThrow(expect.objectContaining({ code: 'BB_INVALID_ARGUMENT' }));
+      },
+    );
+  });
 });

@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
 import { columns, renderTerminal, tableBlock } from '../report/document.js';
 import { formatRows } from '../report/format.js';
-import { type FamilyPlan, chooseFamilies, planRun } from '../runner/plan.js';
-import { configOf } from '../runner/run-config.js';
+import { type FamilyPlan, planRun } from '../runner/plan.js';
+import type { Family } from '../workloads/workload.js';
 import type { CliServices } from './services.js';
 import { type MatrixOptions, addMatrixOptions, requestFrom } from './matrix-options.js';
 
@@ -24,10 +24,16 @@ export function addListCommand(program: Command, services: CliServices): void {
     .addHelpText('after', EXAMPLES)
     .action(async (rows: number | undefined, options: ListOptions) => {
       const request = requestFrom(rows, options);
-      const families = chooseFamilies(await services.loadFamilies(), request.filters ?? {});
-      const plans = planRun(families, configOf(request, families));
-      process.stdout.write(options.json ? renderJson(plans) : renderTable(plans));
+      const families = await services.loadFamilies();
+      const { plans } = planRun(families, request);
+      process.stdout.write(options.json ? renderJson(plans) : renderTable(plans) + othersLine(families, plans));
     });
+}
+
+/** The families that are shown only where they are asked for. */
+function othersLine(families: readonly Family[], plans: readonly FamilyPlan[]): string {
+  const others = families.filter(({ name }) => !plans.some(({ family }) => family.name === name));
+  return others.length === 0 ? '' : `\nOther families, by --family: ${others.map(({ name }) => name).join(', ')}\n`;
 }
 
 function renderJson(plans: readonly FamilyPlan[]): string {

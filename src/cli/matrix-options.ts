@@ -4,7 +4,7 @@ import { BoundaryError } from '../errors.js';
 import { hyperdAt } from '../host/hyperd.js';
 import { type CellFilters, FILTER_NAMES } from '../runner/filters.js';
 import type { RunRequest } from '../runner/run-config.js';
-import { parseCounts, parseEngineUri, parseRows, parseWords } from './option-values.js';
+import { parseCounts, parseEngineUri, parseGrid, parseRate, parseRows, parseWords } from './option-values.js';
 
 /** The options that say which cells, common to `run` and `list`. */
 export interface MatrixOptions extends CellFilters {
@@ -13,16 +13,25 @@ export interface MatrixOptions extends CellFilters {
   readonly engineUri?: Readonly<Record<string, string>>;
   readonly hyperd?: string;
   readonly peers?: boolean;
+  readonly mysqlUrl?: string;
+  readonly redisUrl?: string;
+  readonly threads?: readonly number[] | 'all';
+  readonly batch?: readonly number[] | 'all';
+  readonly operations?: number;
+  readonly rate?: number;
 }
 
 const FILTER_EXAMPLES: Readonly<Record<(typeof FILTER_NAMES)[number], string>> = {
-  family: 'measurements',
+  family: 'measurements,kv,sql',
   workload: 'query.*',
   lane: 'staged-row,columns',
   side: 'rust,napi,js',
   engine: 'embedded',
   transport: 'tcp,ipc,grpc-*',
 };
+
+/** The heading of the options that belong to no group. */
+const OTHER_OPTIONS = 'Options:';
 
 export function addMatrixOptions(command: Command): Command {
   command
@@ -42,8 +51,24 @@ export function addMatrixOptions(command: Command): Command {
     )
     .option(
       '--peers',
-      'also clients one could pick instead: node:sqlite, better-sqlite3, nodejs-polars, where installed',
-    );
+      'also clients one could pick instead: node:sqlite, better-sqlite3, nodejs-polars, valkey-glide, where installed',
+    )
+    .optionsGroup('Request work (the families sql and kv, measured where they are named):')
+    .option('--mysql-url <url>', 'a server that speaks the MySQL wire (default: MYSQL_URL, or a private server)')
+    .option('--redis-url <url>', 'a server that speaks the Redis wire (default: REDIS_URL, or a private server)')
+    .option(
+      '--threads <list>',
+      "numbers of connections, each with one request in flight, or all (default: the family's own)",
+      parseGrid,
+    )
+    .option('--batch <list>', "numbers of operations a request, or all (default: the family's own)", parseGrid)
+    .option('--operations <n>', "operations of each sample (default: the family's own)", parseRows)
+    .option(
+      '--rate <n>',
+      'requests a second, sent whether answers come or not (default: each after the last)',
+      parseRate,
+    )
+    .optionsGroup(OTHER_OPTIONS);
 }
 
 /**
@@ -59,10 +84,28 @@ export function requestFrom(rowsArgument: number | undefined, options: MatrixOpt
   return {
     rows: rowsArgument ?? options.rows,
     workers: options.workers,
-    engines: options.engineUri,
+    engines: enginesOf(options),
     filters: Object.fromEntries(filters),
     peers: options.peers,
+    threads: options.threads,
+    batch: options.batch,
+    operations: options.operations,
+    rate: options.rate,
   };
+}
+
+/** The URLs of servers are the URIs of the engines of their names. */
+function enginesOf({ engineUri, mysqlUrl, redisUrl }: MatrixOptions): RunRequest['engines'] {
+  const urls = {
+    ...(mysqlUrl === undefined ? {} : { mysql: mysqlUrl }),
+    ...(redisUrl === undefined ? {} : { redis: redisUrl }),
+  };
+  for (const name of Object.keys(urls)) {
+    if (engineUri?.[name] !== undefined) {
+      throw new BoundaryError('BB_USAGE', `the server ${name} is given twice: by --${name}-url and --engine-uri`);
+    }
+  }
+  return Object.keys(urls).length === 0 ? engineUri : { ...engineUri, ...urls };
 }
 
 /** Both this process and the addon find hyperd by the variable. */

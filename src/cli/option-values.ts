@@ -54,6 +54,18 @@ export function parseCounts(text: string, before: readonly number[] = []): numbe
   return [...before, ...parseWords(text).map(parseCount)];
 }
 
+/** Numbers with commas between, or `all`. */
+export function parseGrid(text: string, before: readonly number[] | 'all' = []): number[] | 'all' {
+  if (text === 'all' || before === 'all') return 'all';
+  return parseCounts(text, before);
+}
+
+/** A number a second, such as `5000`, `50K` or `0.5`. */
+export function parseRate(text: string): number {
+  if (/^0?\.\d+$/.test(text) && Number(text) > 0) return Number(text);
+  return parseRows(text);
+}
+
 /** `name=uri`; an option given twice adds to its map. */
 export function parseEngineUri(text: string, before: Readonly<Record<string, string>> = {}): Record<string, string> {
   const separator = text.indexOf('=');

@@ -31,6 +31,7 @@ const cellOptional = {
   workers: positiveCount,
   batch: positiveCount,
   threads: positiveCount,
+  rate: amount,
   bytes: count,
 };
 
@@ -43,8 +44,12 @@ const sample = objectOf(
     cpuSystemSeconds: amount,
     mainThreadCpuSeconds: amount,
     peakRssBytes: count,
+    serverCpuUserSeconds: amount,
+    serverCpuSystemSeconds: amount,
     gcSeconds: amount,
     longestStallMs: amount,
+    latency: text,
+    behind: text,
   },
 );
 
@@ -66,7 +71,10 @@ const latency = objectOf({
 const checksum = objectOf({ rows: count, sums: mapOf(sum) });
 
 export const recordShape = variantOf('outcome', {
-  completed: objectOf({ ...cellRequired, samples: listOf(sample, 1), summary, checksum }, { ...cellOptional, latency }),
+  completed: objectOf(
+    { ...cellRequired, samples: listOf(sample, 1), summary, checksum },
+    { ...cellOptional, latency, behind: latency },
+  ),
   failed: objectOf({ ...cellRequired, error: objectOf({ code: text, message: text }) }, cellOptional),
   skipped: objectOf({ ...cellRequired, reason: text }, cellOptional),
 });
@@ -76,7 +84,7 @@ const comparison = objectOf(
     workload: text,
     lane: text,
     engine: text,
-    kind: oneOf('lane', 'best', 'noise-floor'),
+    kind: oneOf('lane', 'best', 'batching', 'noise-floor'),
     numerator: text,
     denominator: text,
     ratio: amount,
@@ -84,7 +92,7 @@ const comparison = objectOf(
     high: amount,
     verdict: oneOf('faster', 'slower', 'no difference'),
   },
-  { transport: text, workers: positiveCount },
+  { transport: text, workers: positiveCount, threads: positiveCount, batch: positiveCount },
 );
 
 const host = objectOf(

@@ -29,8 +29,12 @@ export interface Cell {
   readonly engine: string;
   readonly transport?: string;
   readonly workers?: number;
+  /** Of request work: the operations of one request. */
   readonly batch?: number;
+  /** Of request work: the connections, each with one request in flight. */
   readonly threads?: number;
+  /** Of an open loop: the requests a second of all threads together that were asked for. */
+  readonly rate?: number;
   /** The rows that one sample moves over the boundary. */
   readonly rows: number;
   /** The rows' size by the schema's own widths (24 bytes a row of `measurements`), never by encoding. */
@@ -58,9 +62,16 @@ export interface Sample {
   /** CPU time of Node's main thread alone, user and system. */
   readonly mainThreadCpuSeconds?: number;
   readonly peakRssBytes?: number;
+  /** CPU time of the server's process, where it is on this machine and known. */
+  readonly serverCpuUserSeconds?: number;
+  readonly serverCpuSystemSeconds?: number;
   readonly gcSeconds?: number;
   /** The longest time the event loop was late for a heartbeat, from the heartbeat's intended time. */
   readonly longestStallMs?: number;
+  /** Of request work: the HDR histogram of its latencies in microseconds, V2 compressed, base64. */
+  readonly latency?: string;
+  /** Of an open loop: the same of how late this process itself sent its requests. */
+  readonly behind?: string;
 }
 
 export interface Summary {
@@ -88,7 +99,10 @@ export interface CompletedRecord extends Cell {
   readonly outcome: 'completed';
   readonly samples: readonly Sample[];
   readonly summary: Summary;
+  /** Of request work: the latencies of all samples. In an open loop they count from when a request was meant to be sent. */
   readonly latency?: Latency;
+  /** Of an open loop: how late this process itself sent its requests, in all samples. Their delay is not the server's. */
+  readonly behind?: Latency;
   readonly checksum: Checksum;
 }
 
@@ -118,8 +132,14 @@ export interface Comparison {
   readonly engine: string;
   readonly transport?: string;
   readonly workers?: number;
-  /** What kind of pair: the same lane on two sides, the best of each side, or one cell against itself. */
-  readonly kind: 'lane' | 'best' | 'noise-floor';
+  readonly threads?: number;
+  /** Of a pair of the kind `lane` or `batching`: the operations of one request of the numerator. */
+  readonly batch?: number;
+  /**
+   * What kind of pair: the same lane on two sides, the best of each side, a batch over single operations on one side, or
+   * one cell against itself.
+   */
+  readonly kind: 'lane' | 'best' | 'batching' | 'noise-floor';
   /** Cell ids. */
   readonly numerator: string;
   readonly denominator: string;

@@ -1,5 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { Checksum, RunRecord, Sample } from '../records/record.js';
+import type { Checksum, Latency, RunRecord, Sample } from '../records/record.js';
+import { LatencyHistogram } from '../stats/latency-histogram.js';
 import { CLOCK_TICK_SECONDS, summarize } from '../stats/summary.js';
 import type { OpenCell, PlannedCell } from '../workloads/workload.js';
 import { toBoundaryError } from '../errors.js';
@@ -104,9 +105,24 @@ export class CellMeasurement implements Contestant {
 
   #completedRecord(): RunRecord {
     const { cell } = this.#planned;
+    const samples = this.#samples;
     const checksum = this.#checksum ?? this.#open.expected;
-    return { ...cell, outcome: 'completed', samples: this.#samples, summary: summarize(this.#samples, cell), checksum };
+    const latency = mergedLatency(samples.map((sample) => sample.latency));
+    const behind = mergedLatency(samples.map((sample) => sample.behind));
+    return {
+      ...cell,
+      outcome: 'completed',
+      samples,
+      summary: summarize(samples, cell),
+      ...(latency === undefined ? {} : { latency }),
+      ...(behind === undefined ? {} : { behind }),
+      checksum,
+    };
   }
+}
+
+function mergedLatency(histograms: readonly (string | undefined)[]): Latency | undefined {
+  return LatencyHistogram.merged(histograms.filter((text) => text !== undefined))?.summary();
 }
 
 /** The record of a cell that could not be measured. */

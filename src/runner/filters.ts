@@ -48,6 +48,13 @@ export function filterCells(planned: readonly PlannedCell[], filters: CellFilter
   return chosen;
 }
 
+/** Whether each word of the filters names something that one of these cells has. */
+export function wordsAreKnown(planned: readonly PlannedCell[], filters: CellFilters): boolean {
+  return FILTER_NAMES.every((name) =>
+    (filters[name] ?? []).every((word) => planned.some(({ cell }) => matcherOf(word)(cell[name] ?? ''))),
+  );
+}
+
 function noCell(filters: CellFilters): BoundaryError {
   const given = FILTER_NAMES.flatMap((name) => {
     const words = filters[name] ?? [];

@@ -1,6 +1,6 @@
 import type { Family, FamilyOptions, PlannedCell } from '../workloads/workload.js';
-import { type CellFilters, filterCells, unknownWord, valuesNamedBy } from './filters.js';
-import type { RunConfig } from './run-config.js';
+import { filterCells, unknownWord, valuesNamedBy, wordsAreKnown } from './filters.js';
+import { type RunConfig, type RunRequest, configOf } from './run-config.js';
 
 /** The cells of one family that a run measures, and what the family is opened with. */
 export interface FamilyPlan {
@@ -9,13 +9,33 @@ export interface FamilyPlan {
   readonly cells: readonly PlannedCell[];
 }
 
+/** What a run measures. */
+export interface RunPlan {
+  readonly config: RunConfig;
+  readonly plans: readonly FamilyPlan[];
+}
+
 /**
- * The families that `filters` name; all of them where none is named. Throws a `BoundaryError` with the code
- * `BB_FILTER_UNKNOWN` for a name there is not.
+ * The matrix of the families that the request names, filtered. Without a name, those that are measured only where they are
+ * named are left out, unless a word of the filters names nothing in the others. Throws what `configOf` and `filterCells`
+ * throw, and `BB_FILTER_UNKNOWN` for a family there is not, or a URI of an engine that no cell runs on.
  */
-export function chooseFamilies(families: readonly Family[], filters: CellFilters): Family[] {
-  const words = filters.family ?? [];
-  if (words.length === 0) return [...families];
+export function planRun(families: readonly Family[], request: RunRequest): RunPlan {
+  const named = familiesNamed(families, request.filters?.family ?? []);
+  if (named !== undefined) return expandAll(named, request);
+  const usual = expandAll(
+    families.filter(({ onlyIfNamed }) => onlyIfNamed !== true),
+    request,
+    { isFiltered: false },
+  );
+  const cells = usual.plans.flatMap((plan) => plan.cells);
+  const isUsual = cells.length > 0 && namesOnly(cells, usual.config);
+  return expandAll(isUsual ? families.filter(({ onlyIfNamed }) => onlyIfNamed !== true) : families, request);
+}
+
+/** The families that words name, or `undefined` where there are no words. */
+function familiesNamed(families: readonly Family[], words: readonly string[]): Family[] | undefined {
+  if (words.length === 0) return undefined;
   const names = valuesNamedBy(
     words,
     families.map(({ name }) => name),
@@ -24,21 +44,30 @@ export function chooseFamilies(families: readonly Family[], filters: CellFilters
   return families.filter(({ name }) => names.has(name));
 }
 
-/**
- * The matrix of the chosen families, filtered. Throws what `filterCells` throws, and `BB_FILTER_UNKNOWN` for a URI of an
- * engine that no cell runs on.
- */
-export function planRun(families: readonly Family[], config: RunConfig): FamilyPlan[] {
+/** Whether each word of the filters, and each engine that has a URI, is one of these cells'. */
+function namesOnly(cells: readonly PlannedCell[], { filters, engines }: RunConfig): boolean {
+  return (
+    Object.keys(engines).every((engine) => cells.some(({ cell }) => cell.engine === engine)) &&
+    wordsAreKnown(cells, filters)
+  );
+}
+
+function expandAll(families: readonly Family[], request: RunRequest, { isFiltered = true } = {}): RunPlan {
+  const config = configOf(request, families);
   const plans = families.map((family) => expand(family, config));
+  if (!isFiltered) return { config, plans };
   const all = plans.flatMap(({ cells }) => cells);
   const engines = [...new Set(all.map(({ cell }) => cell.engine))];
   for (const name of Object.keys(config.engines)) {
     if (!engines.includes(name)) throw unknownWord(name, engines, 'engine');
   }
   const chosen = new Set(filterCells(all, config.filters));
-  return plans
-    .map((plan) => ({ ...plan, cells: plan.cells.filter((cell) => chosen.has(cell)) }))
-    .filter(({ cells }) => cells.length > 0);
+  return {
+    config,
+    plans: plans
+      .map((plan) => ({ ...plan, cells: plan.cells.filter((cell) => chosen.has(cell)) }))
+      .filter(({ cells }) => cells.length > 0),
+  };
 }
 
 /** A family plans for one number of workers beside one, so it is asked once for each, and the cells in common kept once. */
@@ -48,8 +77,17 @@ function expand(family: Family, config: RunConfig): FamilyPlan {
     workers,
     engines: config.engines,
     peers: config.peers ?? false,
+    ...(config.threads === undefined ? {} : { threads: config.threads }),
+    ...(config.batch === undefined ? {} : { batch: config.batch }),
+    ...(config.operations === undefined ? {} : { operations: config.operations }),
+    ...(config.rate === undefined ? {} : { rate: config.rate }),
   });
   const cells = new Map<string, PlannedCell>();
+  // Request work has threads in the place of workers.
+  if (family.hasOperations === true) {
+    const options = optionsFor(1);
+    return { family, options, cells: family.plan(options) };
+  }
   for (const workers of config.workers) {
     for (const planned of family.plan(optionsFor(workers))) {
       // A cell without workers is the work of one.

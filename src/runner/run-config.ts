@@ -1,6 +1,8 @@
 import { availableParallelism } from 'node:os';
-import { amount, flag, listOf, mapOf, objectOf, positiveCount, text } from '../records/shape.js';
+import { type Check, amount, flag, listOf, mapOf, objectOf, positiveCount, text } from '../records/shape.js';
 import { BoundaryError } from '../errors.js';
+import { hasHidden, redactUrl } from '../redact-url.js';
+import type { Family } from '../workloads/workload.js';
 import { type CellFilters, FILTER_NAMES } from './filters.js';
 
 /** What a user asks of a run; what is absent has a default. */
@@ -18,6 +20,14 @@ export interface RunRequest {
   readonly filters?: CellFilters | undefined;
   /** Measure the optional clients, too, where they are installed. */
   readonly peers?: boolean | undefined;
+  /** Of request work: numbers of connections, each with one request in flight; absent: each family's own, `all`: its grid. */
+  readonly threads?: readonly number[] | 'all' | undefined;
+  /** Of request work: operations of one request; absent and `all` as for `threads`. */
+  readonly batch?: readonly number[] | 'all' | undefined;
+  /** Of request work: the operations of each cell's sample; absent: each family's own. */
+  readonly operations?: number | undefined;
+  /** Of request work: requests a second of all connections together, sent whether answers come or not; absent: each is sent when the last is answered. */
+  readonly rate?: number | undefined;
 }
 
 /** The request with its defaults filled in; it stands in the run's context. */
@@ -30,9 +40,15 @@ export interface RunConfig {
   readonly engines: Readonly<Record<string, string>>;
   readonly filters: CellFilters;
   readonly peers?: boolean;
+  readonly threads?: readonly number[] | 'all';
+  readonly batch?: readonly number[] | 'all';
+  readonly operations?: number;
+  readonly rate?: number;
 }
 
 const DEFAULT_TIME_BUDGET_SECONDS = 3;
+
+const gridPart: Check = (value, path) => (value === 'all' ? undefined : listOf(positiveCount, 1)(value, path));
 
 const configShape = objectOf(
   {
@@ -42,25 +58,54 @@ const configShape = objectOf(
     engines: mapOf(text),
     filters: objectOf({}, Object.fromEntries(FILTER_NAMES.map((name) => [name, listOf(text)]))),
   },
-  { samples: positiveCount, peers: flag },
+  { samples: positiveCount, peers: flag, threads: gridPart, batch: gridPart, operations: positiveCount, rate: amount },
 );
 
 /** Fills in the defaults. Throws a `BoundaryError` with the code `BB_INVALID_ARGUMENT` for a number that makes no sense. */
-export function configOf(request: RunRequest, families: readonly { name: string; defaultRows: number }[]): RunConfig {
+export function configOf(
+  request: RunRequest,
+  families: readonly Pick<Family, 'name' | 'defaultRows' | 'hasOperations'>[],
+): RunConfig {
+  const { threads, batch, operations, rate } = request;
   requireCount('rows', request.rows);
   requireCount('samples', request.samples);
+  requireCount('operations', operations);
   for (const workers of request.workers ?? []) requireCount('workers', workers);
+  for (const count of listed(threads)) requireCount('threads', count);
+  for (const size of listed(batch)) requireCount('batch', size);
+  if (rate !== undefined && !(Number.isFinite(rate) && rate > 0)) throw invalid('rate', 'above 0 a second', rate);
   const budget = request.timeBudgetSeconds ?? DEFAULT_TIME_BUDGET_SECONDS;
   if (!Number.isFinite(budget) || budget < 0) throw invalid('the time budget', 'seconds, 0 or more', budget);
   return {
-    rows: Object.fromEntries(families.map(({ name, defaultRows }) => [name, request.rows ?? defaultRows])),
+    rows: Object.fromEntries(
+      families
+        .filter(({ hasOperations }) => hasOperations !== true)
+        .map(({ name, defaultRows }) => [name, request.rows ?? defaultRows]),
+    ),
     workers: ascending(request.workers?.length ? request.workers : [1, availableParallelism()]),
     ...(request.samples === undefined ? {} : { samples: request.samples }),
     timeBudgetSeconds: budget,
     engines: request.engines ?? {},
     filters: request.filters ?? {},
     ...(request.peers === true ? { peers: true } : {}),
+    ...(threads === undefined ? {} : { threads: threads === 'all' ? threads : ascending(threads) }),
+    ...(batch === undefined ? {} : { batch: batch === 'all' ? batch : ascending(batch) }),
+    ...(operations === undefined ? {} : { operations }),
+    ...(rate === undefined ? {} : { rate }),
   };
+}
+
+/** The configuration as it is written down: without the secrets of its URLs. */
+export function publicConfig(config: RunConfig): RunConfig {
+  return { ...config, engines: withoutSecrets(config.engines) };
+}
+
+function withoutSecrets(engines: Readonly<Record<string, string>>): Record<string, string> {
+  return Object.fromEntries(Object.entries(engines).map(([name, uri]) => [name, redactUrl(uri)]));
+}
+
+function listed(values: readonly number[] | 'all' | undefined): readonly number[] {
+  return values === undefined || values === 'all' ? [] : values;
 }
 
 /**
@@ -73,7 +118,8 @@ export function resumeRequest(request: RunRequest, logged: Readonly<Record<strin
   const { rows, ...rest } = logged as unknown as RunConfig;
   const started: RunRequest = { ...rest, rows: singleValueOf(Object.values(rows)) };
   const before = optionsOf(started);
-  for (const [name, value] of Object.entries(optionsOf(request))) {
+  const given = optionsOf({ ...request, engines: withoutSecrets(request.engines ?? {}) });
+  for (const [name, value] of Object.entries(given)) {
     if (isGiven(value) && canonical(value) !== canonical(before[name])) {
       throw new BoundaryError(
         'BB_RESUME_MISMATCH',
@@ -82,7 +128,19 @@ export function resumeRequest(request: RunRequest, logged: Readonly<Record<strin
       );
     }
   }
-  return started;
+  // What was written down has no secrets, so whoever goes on gives them again.
+  for (const [name, uri] of Object.entries(started.engines ?? {})) {
+    if (hasHidden(uri) && request.engines?.[name] === undefined) {
+      throw new BoundaryError(
+        'BB_RESUME_MISMATCH',
+        `the run was started with ${uri}, whose secrets are not written down`,
+        {
+          hint: `Give the URL of ${name} again.`,
+        },
+      );
+    }
+  }
+  return { ...started, engines: { ...started.engines, ...request.engines } };
 }
 
 /** The one value of several families' rows, if it is one: then it may have been given, and must be given again. */

@@ -3,14 +3,14 @@ import { comparisonsOf } from '../compare/comparisons.js';
 import { type Run, type RunContext, type RunRecord, SCHEMA_VERSION } from '../records/record.js';
 import { type NativeBuild, runContext } from '../host/provenance.js';
 import type { Family, OpenFamily, PlannedCell } from '../workloads/workload.js';
-import { toBoundaryError } from '../errors.js';
+import { UNSUPPORTED, toBoundaryError } from '../errors.js';
 import { CellMeasurement, type Instruments, failedRecord } from './cell-measurement.js';
 import type { RunListener } from './events.js';
 import { type CollectGarbage, exposedCollector } from './garbage-collection.js';
-import { type FamilyPlan, chooseFamilies, planRun } from './plan.js';
+import { type FamilyPlan, planRun } from './plan.js';
 import { type ResourceReader, nodeResources } from './resources.js';
 import { requireSameHost, withVersions } from './resume.js';
-import { type RunRequest, configOf, resumeRequest } from './run-config.js';
+import { type RunRequest, publicConfig, resumeRequest } from './run-config.js';
 import { RunDirectory, defaultDirectory } from './run-directory.js';
 import { type SamplingPolicy, measureInterleaved, samplingPolicy } from './schedule.js';
 
@@ -88,10 +88,8 @@ async function startSession(options: RunOptions): Promise<Session> {
   const resumed = options.resume ? await RunDirectory.resume(path) : undefined;
   const request =
     resumed === undefined ? requestOf(options) : resumeRequest(requestOf(options), resumed.context.config);
-  const families = chooseFamilies(options.families, request.filters ?? {});
-  const config = configOf(request, families);
-  const plans = planRun(families, config);
-  const context = await runContext({ startedAt, config: { ...config }, build: options.build });
+  const { config, plans } = planRun(options.families, request);
+  const context = await runContext({ startedAt, config: { ...publicConfig(config) }, build: options.build });
   if (resumed !== undefined) requireSameHost(resumed.context, context);
   const directory = resumed ?? (await RunDirectory.create(path, context));
   const kept = [...directory.records.values()].filter(({ outcome }) => outcome !== 'failed');
@@ -109,8 +107,10 @@ async function startSession(options: RunOptions): Promise<Session> {
   };
 }
 
-function requestOf({ rows, workers, samples, timeBudgetSeconds, engines, filters, peers }: RunOptions): RunRequest {
-  return { rows, workers, samples, timeBudgetSeconds, engines, filters, peers };
+function requestOf(options: RunOptions): RunRequest {
+  const { rows, workers, samples, timeBudgetSeconds, engines, filters, peers } = options;
+  const { threads, batch, operations, rate } = options;
+  return { rows, workers, samples, timeBudgetSeconds, engines, filters, peers, threads, batch, operations, rate };
 }
 
 async function measureFamily(session: Session, { family, options, cells }: FamilyPlan): Promise<void> {
@@ -165,7 +165,7 @@ async function measureGroup(session: Session, family: OpenFamily, group: readonl
         const open = await family.openCell(planned);
         measurements.push(new CellMeasurement(planned, open, session, (record) => deliver(session, record)));
       } catch (error) {
-        if (!session.signal.aborted) await deliver(session, failedRecord(planned, error));
+        if (!session.signal.aborted) await deliver(session, unopenedRecord(planned, error));
       }
     }
     await measureInterleaved(measurements, session.policy, session.signal);
@@ -173,6 +173,12 @@ async function measureGroup(session: Session, family: OpenFamily, group: readonl
     // Only cells that an abort cut short are still open, and they are not recorded.
     await Promise.allSettled(measurements.map((measurement) => measurement.close()));
   }
+}
+
+/** A cell that its server or engine says it can't serve is left out; any other that can't be opened has failed. */
+function unopenedRecord(planned: PlannedCell, error: unknown): RunRecord {
+  const { code, message } = toBoundaryError(error);
+  return code === UNSUPPORTED ? { ...planned.cell, outcome: 'skipped', reason: message } : failedRecord(planned, error);
 }
 
 async function failAll(session: Session, cells: readonly PlannedCell[], error: unknown): Promise<void> {

@@ -1,5 +1,5 @@
 import type { Sample } from '../records/record.js';
-import type { CodecWork, NativeTiming, Stopwatch } from '../workloads/workload.js';
+import type { CodecWork, NativeTiming, RequestMeasures, Stopwatch } from '../workloads/workload.js';
 import { BoundaryError } from '../errors.js';
 import { GarbageCollectionObserver } from './garbage-collection.js';
 import { Heartbeat } from './heartbeat.js';
@@ -30,6 +30,7 @@ export class SampleStopwatch implements Stopwatch {
   readonly #laps: Span[] = [];
   readonly #native: NativeTiming[] = [];
   readonly #codecMs: Partial<Record<CodecWork, number>> = {};
+  #requests: RequestMeasures = {};
   #lap: Lap | undefined;
   #cpuUser = 0;
   #cpuSystem = 0;
@@ -78,6 +79,10 @@ export class SampleStopwatch implements Stopwatch {
     this.#native.push(timing);
   }
 
+  addRequests(measures: RequestMeasures): void {
+    this.#requests = measures;
+  }
+
   /** The sample. Throws a `BoundaryError` with the code `BB_STOPWATCH` where nothing was timed or the watch still runs. */
   async end(): Promise<Sample> {
     const stalls = this.#heartbeat.stop();
@@ -92,6 +97,7 @@ export class SampleStopwatch implements Stopwatch {
       ...this.#cpu(),
       ...(peakRssBytes === undefined ? {} : { peakRssBytes }),
       ...(this.#laps.length === 0 ? {} : this.#onTheEventLoop(stalls, collections)),
+      ...this.#requests,
     };
   }
 

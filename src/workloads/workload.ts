@@ -14,6 +14,17 @@ export interface NativeTiming {
   readonly cpuSystemSeconds?: number;
 }
 
+/** What a sample of request work measures beside its time. */
+export interface RequestMeasures {
+  /** The HDR histogram of the latencies in microseconds, V2 compressed, base64. */
+  readonly latency?: string;
+  /** Of an open loop: the same of how late this process itself sent its requests. */
+  readonly behind?: string;
+  /** CPU time of the server's process meanwhile. */
+  readonly serverCpuUserSeconds?: number;
+  readonly serverCpuSystemSeconds?: number;
+}
+
 /**
  * Brackets the work that a sample times. It may be started and stopped several times within one sample: only the time
  * between a start and the next stop counts, and only that time's CPU and garbage collection.
@@ -25,6 +36,8 @@ export interface Stopwatch {
   apart<T>(work: CodecWork, execute: () => T): T;
   /** For work that was timed elsewhere (in Rust): counts it as if this stopwatch had run for it. */
   add(timing: NativeTiming): void;
+  /** Keeps the latencies of a sample of request work. Once a sample. */
+  addRequests(measures: RequestMeasures): void;
 }
 
 /** One cell, opened: the runner takes its warm-up runs and samples from it, then closes it. */
@@ -59,6 +72,13 @@ export interface FamilyOptions {
   readonly engines: Readonly<Record<string, string>>;
   /** Whether to plan the optional clients, too: those that are no dependencies of this package. */
   readonly peers?: boolean;
+  /** Of request work: the numbers of connections and of operations a request; absent: the family's own, `all`: its whole grid. */
+  readonly threads?: readonly number[] | 'all';
+  readonly batch?: readonly number[] | 'all';
+  /** Of request work: the operations of each cell's sample, exactly; absent: the family's own. */
+  readonly operations?: number;
+  /** Of request work: requests a second, for an open loop. */
+  readonly rate?: number;
 }
 
 /** A group of workloads over one schema. */
@@ -68,6 +88,10 @@ export interface Family {
   readonly description: string;
   /** The number of rows where the user names none. */
   readonly defaultRows: number;
+  /** Whether it is measured only where it is asked for: by its name, or by a word that names nothing in the other families. */
+  readonly onlyIfNamed?: boolean;
+  /** Whether `rows` are of no meaning to it: it has operations. */
+  readonly hasOperations?: boolean;
   /** Every cell of the family, before filters. */
   plan(options: FamilyOptions): readonly PlannedCell[];
   /** Prepares whatever the cells of a run, `cells`, share: engines, loaded tables. Untimed. */

@@ -1,0 +1,98 @@
+import type { Checksum } from '../../records/record.js';
+import { whyUnusable } from '../../targets/optional-package.js';
+import type { Family, FamilyOptions, OpenCell, OpenFamily, PlannedCell } from '../workload.js';
+import { type PlannedRequests, type RequestMatrix, planRequests } from './grid.js';
+import { openNativeRequests } from './native-cell.js';
+import { type ServerKind, type TargetServer, openTarget, targetSkip } from './target-server.js';
+
+/** What a family of requests defines over what all of them share. */
+export interface RequestFamilyDefinition {
+  /** Its name in `bench/matrix.json`. */
+  readonly name: string;
+  /** The kind of its server, which is also the engine of its cells. */
+  readonly server: ServerKind;
+  readonly matrix: RequestMatrix;
+  /** The package of an optional client, by the name of its target in the matrix. */
+  readonly peers: Readonly<Record<string, string>>;
+  /** What every sample of a cell must return, in closed form. */
+  expected(planned: PlannedRequests): Checksum;
+  /** What the Rust side is told beside the cell. */
+  nativeOptions?(planned: PlannedRequests): Readonly<Record<string, unknown>>;
+  /**
+   * Opens a cell of the sides `napi` and `js`. Throws a `BoundaryError` with the code `BB_UNSUPPORTED` for what the server
+   * can't serve: the cell is then skipped with its message.
+   */
+  openCell(planned: PlannedRequests, server: TargetServer): Promise<OpenCell>;
+  /** The versions of the clients that these cells use. */
+  versions(cells: readonly PlannedRequests[]): Readonly<Record<string, string>>;
+}
+
+/** A family of requests, measured only where it is asked for. */
+export function defineRequestFamily(definition: RequestFamilyDefinition): Family {
+  const { name, server, matrix, peers } = definition;
+  return {
+    name,
+    description: matrix.description,
+    defaultRows: matrix.defaultOperations,
+    onlyIfNamed: true,
+    hasOperations: true,
+    plan: (options) =>
+      planRequests(
+        matrix,
+        {
+          family: name,
+          engine: server,
+          skip: targetSkip(server, options.engines),
+          peerSkip: (target) => whyUnusable(peers[target] ?? target),
+        },
+        options,
+      ),
+    open: async (options, cells) => new OpenRequests(definition, options, cells as readonly PlannedRequests[]),
+  };
+}
+
+class OpenRequests implements OpenFamily {
+  readonly #definition: RequestFamilyDefinition;
+  readonly #engines: FamilyOptions['engines'];
+  readonly #cells: readonly PlannedRequests[];
+  #server: Promise<TargetServer> | undefined;
+
+  constructor(definition: RequestFamilyDefinition, { engines }: FamilyOptions, cells: readonly PlannedRequests[]) {
+    this.#definition = definition;
+    this.#engines = engines;
+    this.#cells = cells;
+  }
+
+  async versions(): Promise<Readonly<Record<string, string>>> {
+    const cells = this.#cells.filter(({ skip }) => skip === undefined);
+    if (cells.length === 0) return {};
+    const { kind, version } = await this.#target();
+    return { [kind]: version, ...this.#definition.versions(cells) };
+  }
+
+  async openCell(planned: PlannedCell): Promise<OpenCell> {
+    const requests = planned as PlannedRequests;
+    const server = await this.#target();
+    const { expected, nativeOptions, openCell } = this.#definition;
+    if (requests.cell.side !== 'rust') return openCell(requests, server);
+    const options = nativeOptions?.(requests);
+    return openNativeRequests({
+      planned: requests,
+      server,
+      expected: expected(requests),
+      ...(options === undefined ? {} : { options }),
+    });
+  }
+
+  async close(): Promise<void> {
+    const server = this.#server;
+    this.#server = undefined;
+    // One that could not be reached has failed its cells, and needs no closing.
+    await (await server?.catch(() => undefined))?.close();
+  }
+
+  #target(): Promise<TargetServer> {
+    this.#server ??= openTarget(this.#definition.server, this.#engines);
+    return this.#server;
+  }
+}

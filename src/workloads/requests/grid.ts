@@ -1,0 +1,162 @@
+/** The cells of a family of requests: the lanes of `bench/matrix.json`, over its grid of threads and batches. */
+import { readFileSync } from 'node:fs';
+
+import type { Cell, Side } from '../../records/record.js';
+import type { FamilyOptions, PlannedCell } from '../workload.js';
+
+/** A piece of work that is done by one request, or by many. */
+export interface RequestWorkload {
+  /** `in`: the requests write, and an untimed reading verifies it. `out`: what they return is verified. */
+  readonly direction: 'in' | 'out';
+  /** The operations of a sample where the user names none; absent: the family's. */
+  readonly operations?: number;
+}
+
+/** One way to send the requests. */
+export interface RequestLane {
+  readonly side: Side;
+  /** `call`: one operation a request. `batch`: as many as the cell's batch says. */
+  readonly lane: 'call' | 'batch';
+  /** The lane of the `rust` side that this one is compared with; absent on the `rust` side. */
+  readonly rustLane?: string;
+  readonly variant: string;
+  readonly workloads: readonly string[];
+  /** Tells lanes apart that one client has several of, such as `literal` and `prepared`. */
+  readonly mode?: string;
+  /** The client of a `js` lane. */
+  readonly target?: string;
+  /** Whether the client is optional: planned only for those who ask for peers, and skipped where it isn't installed. */
+  readonly peer?: boolean;
+}
+
+/** The part of `bench/matrix.json` that defines a family of requests. */
+export interface RequestMatrix<W extends RequestWorkload = RequestWorkload> {
+  readonly description: string;
+  /** The operations of a sample of single operations. */
+  readonly defaultOperations: number;
+  /** A sample of batches has as many times more operations as its batch is large, up to this; absent: 1. */
+  readonly mostTimesOperations?: number;
+  readonly grid: Grid;
+  /** The part of the grid that is measured where the user names none. */
+  readonly default: Grid;
+  readonly workloads: Readonly<Record<string, W>>;
+  readonly lanes: readonly RequestLane[];
+}
+
+export interface Grid {
+  /** Numbers of connections, each with one request in flight. */
+  readonly threads: readonly number[];
+  /** Operations of one request. */
+  readonly batch: readonly number[];
+}
+
+/** A cell of a family of requests. */
+export interface PlannedRequests extends PlannedCell {
+  readonly cell: Cell & { readonly lane: RequestLane['lane']; readonly threads: number; readonly batch: number };
+  readonly mode?: string;
+  readonly target?: string;
+}
+
+/** A family's definition, read from the package's `bench` folder. */
+export function readRequestMatrix<W extends RequestWorkload>(family: string): RequestMatrix<W> {
+  const file = new URL('../../../bench/matrix.json', import.meta.url);
+  const { families } = JSON.parse(readFileSync(file, 'utf8')) as { families: Record<string, RequestMatrix<W>> };
+  const matrix = families[family];
+  if (matrix === undefined) throw new Error(`bench/matrix.json has no family "${family}"`);
+  return matrix;
+}
+
+/** Where the cells of a family run. */
+export interface GridPlace {
+  readonly family: string;
+  readonly engine: string;
+  /** Why no cell can run here. */
+  readonly skip?: string | undefined;
+  /** Why an optional client can't be used here. */
+  peerSkip(target: string): string | undefined;
+}
+
+/** Every cell of the family for these options: workload by workload, with few threads and small batches first. */
+export function planRequests(matrix: RequestMatrix, place: GridPlace, options: FamilyOptions): PlannedRequests[] {
+  const threads = chosen(options.threads, matrix.default.threads, matrix.grid.threads);
+  const batches = chosen(options.batch, matrix.default.batch, matrix.grid.batch);
+  const lanes = matrix.lanes.filter(({ peer }) => peer !== true || options.peers === true);
+  return Object.keys(matrix.workloads).flatMap((workload) => {
+    const ofWorkload = lanes.filter((lane) => lane.workloads.includes(workload));
+    const hasCalls = ofWorkload.some(({ lane }) => lane === 'call');
+    return threads.flatMap((count) =>
+      batches.flatMap((batch) =>
+        ofWorkload
+          .filter(({ lane }) => (batch === 1 ? lane === 'call' || !hasCalls : lane === 'batch'))
+          .map((lane) => plannedCell(matrix, place, lane, { workload, threads: count, batch }, options)),
+      ),
+    );
+  });
+}
+
+function chosen(
+  asked: readonly number[] | 'all' | undefined,
+  byDefault: readonly number[],
+  all: readonly number[],
+): readonly number[] {
+  const values = asked === undefined ? byDefault : asked === 'all' ? all : asked;
+  return [...new Set(values)].toSorted((a, b) => a - b);
+}
+
+interface Dimensions {
+  readonly workload: string;
+  readonly threads: number;
+  readonly batch: number;
+}
+
+function plannedCell(
+  matrix: RequestMatrix,
+  { family, engine, skip: placeSkip, peerSkip }: GridPlace,
+  { side, lane, rustLane, variant, mode, target, peer }: RequestLane,
+  { workload, threads, batch }: Dimensions,
+  { operations, rate }: FamilyOptions,
+): PlannedRequests {
+  const client = [target, mode].filter((part) => part !== undefined);
+  const skip = placeSkip ?? (peer === true && target !== undefined ? peerSkip(target) : undefined);
+  return {
+    cell: {
+      id: [family, workload, lane, side, engine, ...client, `t${threads}`, `b${batch}`].join('/'),
+      family,
+      workload,
+      lane,
+      side,
+      flavor: 'async',
+      variant,
+      engine,
+      batch,
+      threads,
+      ...(rate === undefined ? {} : { rate }),
+      rows: operations ?? defaultOperations(matrix, workload, batch),
+    },
+    // What is in one group is open at once: the connections of one workload's lanes, with as many threads and as large
+    // a batch.
+    group: `${workload}|${engine}|${threads}|${batch}`,
+    ...(rustLane === undefined ? {} : { rustLane }),
+    ...(mode === undefined ? {} : { mode }),
+    ...(target === undefined ? {} : { target }),
+    ...(skip === undefined ? {} : { skip }),
+  };
+}
+
+function defaultOperations(matrix: RequestMatrix, workload: string, batch: number): number {
+  const single = matrix.workloads[workload]?.operations ?? matrix.defaultOperations;
+  return single * Math.min(batch, matrix.mostTimesOperations ?? 1);
+}
+
+/** How many requests a sample of the cell sends. */
+export function requestsOf({ rows, batch = 1 }: Pick<Cell, 'rows' | 'batch'>): number {
+  return Math.ceil(rows / batch);
+}
+
+/** The operations of the request `index`: from the first up to, not including, the last. */
+export function operationsOf(
+  { rows, batch = 1 }: Pick<Cell, 'rows' | 'batch'>,
+  index: number,
+): { readonly from: number; readonly to: number } {
+  return { from: Math.min(index * batch, rows), to: Math.min((index + 1) * batch, rows) };
+}

@@ -1,0 +1,78 @@
+import { addon } from '../../addon.js';
+import { BoundaryError, toBoundaryError } from '../../errors.js';
+import type { Checksum } from '../../records/record.js';
+import type { NativeTiming, OpenCell, RequestMeasures } from '../workload.js';
+import type { PlannedRequests } from './grid.js';
+import type { TargetServer } from './target-server.js';
+
+/** What the Rust side of a family is told beside the cell. */
+export interface NativeRequests {
+  readonly planned: PlannedRequests;
+  readonly server: TargetServer;
+  /** What every sample must return. */
+  readonly expected: Checksum;
+  /** What else the family's cells can be told, such as the size of a value. */
+  readonly options?: Readonly<Record<string, unknown>>;
+}
+
+/** A sample as the native suite returns it. */
+interface NativeSample extends NativeTiming, RequestMeasures {
+  readonly checksum: Checksum;
+}
+
+/** Opens a cell of the `rust` side: the addon only starts it, and the event loop idles meanwhile. */
+export async function openNativeRequests(requests: NativeRequests): Promise<OpenCell> {
+  const native = await ours(addon.NativeRequests.open(specOf(requests)));
+  return {
+    expected: requests.expected,
+    sample: async (stopwatch, signal) => {
+      const cancel = new addon.Cancel();
+      const onAbort = (): void => cancel.cancel();
+      if (signal.aborted) onAbort();
+      signal.addEventListener('abort', onAbort, { once: true });
+      try {
+        const sample = JSON.parse(await ours(native.sample(cancel))) as NativeSample;
+        const { checksum, latency, behind, serverCpuUserSeconds, serverCpuSystemSeconds, ...timing } = sample;
+        stopwatch.add(timing);
+        stopwatch.addRequests({
+          ...(latency === undefined ? {} : { latency }),
+          ...(behind === undefined ? {} : { behind }),
+          ...(serverCpuUserSeconds === undefined ? {} : { serverCpuUserSeconds }),
+          ...(serverCpuSystemSeconds === undefined ? {} : { serverCpuSystemSeconds }),
+        });
+        return checksum;
+      } finally {
+        signal.removeEventListener('abort', onAbort);
+      }
+    },
+    close: () => ours(native.close()),
+  };
+}
+
+/** The cell as `native/suite/src/requests.rs` reads it. */
+function specOf({ planned, server, options }: NativeRequests): string {
+  const { cell, mode } = planned;
+  return JSON.stringify({
+    family: cell.family,
+    workload: cell.workload,
+    lane: cell.lane,
+    flavor: mode,
+    url: server.url,
+    threads: cell.threads,
+    batch: cell.batch,
+    operations: cell.rows,
+    rate: cell.rate,
+    prefix: server.newPrefix(),
+    serverProcess: server.processId,
+    options,
+  });
+}
+
+async function ours<T>(work: Promise<T>): Promise<T> {
+  try {
+    return await work;
+  } catch (error) {
+    const { code, message } = toBoundaryError(error);
+    throw new BoundaryError(code, message, { cause: error });
+  }
+}
