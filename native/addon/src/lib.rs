@@ -11,6 +11,7 @@ mod naive;
 mod parameters;
 mod reader;
 mod requests;
+mod sql;
 mod statement;
 mod suite;
 mod table;

@@ -89,7 +89,7 @@ fn seconds(work: impl FnOnce()) -> f64 {
 }
 
 async fn users(url: &Url) -> Result<()> {
-    let client = SqlClient::connect(url, ClientOptions { connections: 1, timeout: None }).await?;
+    let client = SqlClient::connect(url, ClientOptions { connections: 1, timeout: None }, None).await?;
     for sql in [
         "DROP TABLE IF EXISTS users",
         "CREATE TABLE users (id INT NOT NULL PRIMARY KEY, name TEXT NOT NULL, age INT NOT NULL, active BOOL NOT NULL, \
@@ -120,7 +120,8 @@ async fn users(url: &Url) -> Result<()> {
 async fn points(url: &Url, threads: usize, batch: u64) -> Result<f64> {
     let mut requesters = Vec::new();
     for _ in 0..threads {
-        let client = SqlClient::connect(url, ClientOptions { connections: 1, timeout: Some(Duration::from_secs(60)) });
+        let client =
+            SqlClient::connect(url, ClientOptions { connections: 1, timeout: Some(Duration::from_secs(60)) }, None);
         requesters.push(Point { client: client.await?, batch });
     }
     let load = Load { requests: REQUESTS / batch, ..Load::default() };

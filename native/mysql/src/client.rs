@@ -136,11 +136,11 @@ impl SqlClient {
     /// Connects to a server.
     ///
     /// # Errors
-    /// [`Error::Engine`] where it is not there or refuses the login, [`Error::Timeout`].
-    pub async fn connect(url: &Url, options: ClientOptions) -> Result<Self> {
+    /// [`Error::Engine`] where it is not there or refuses the login, [`Error::Timeout`], [`Error::Cancelled`].
+    pub async fn connect(url: &Url, options: ClientOptions, cancel: Option<&CancelToken>) -> Result<Self> {
         let pool = Pool::new(url.clone(), Vec::new(), options.connections.max(1));
         let mut client = Self { pool, timeout: options.timeout, version: String::new() };
-        let version = client.guarded(None, |call| async move {
+        let version = client.guarded(cancel, |call| async move {
             let session = call.lease().await?;
             Ok(session.connection.version().to_owned())
         });

@@ -19,6 +19,7 @@ mod rows;
 pub mod server;
 mod session;
 mod sql;
+mod submission;
 mod transport;
 mod url;
 
@@ -36,6 +37,7 @@ pub use engine::{MysqlEngine, open};
 pub use insert::Rows;
 pub use rows::{Form, RowBuilder, RowShape};
 pub use session::{RowView, SqlSession};
+pub use submission::{Shapes, read_submission, write_results};
 pub use url::{Tls, Url};
 
 const NAME: &str = "mysql";

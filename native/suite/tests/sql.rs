@@ -30,7 +30,7 @@ fn every_workload_does_what_it_must_on_every_lane() {
             json!({ "threads": 1 }),
             json!({ "lane": "batch", "batch": 16 }),
             json!({ "lane": "batch", "batch": 7, "threads": 1, "operations": 61 }),
-            json!({ "batch": 8, "prefix": "bb`test" }),
+            json!({ "batch": 8, "prefix": "bb`test", "flavor": "values" }),
         ] {
             let spec = spec(&url, workload, &more);
             let cell = open_request_cell(&spec, &CancelToken::default()).unwrap();
@@ -54,7 +54,8 @@ fn a_cell_whose_connections_are_cut_fails_and_connects_anew() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         let mut session = boundary_bench_mysql::SqlSession::open(server.url()).await.unwrap();
-        let own = "SELECT id FROM information_schema.processlist WHERE user = 'boundary_bench' AND id <> CONNECTION_ID()";
+        let own =
+            "SELECT id FROM information_schema.processlist WHERE user = 'boundary_bench' AND id <> CONNECTION_ID()";
         session.queue_text(own);
         let mut ids = Vec::new();
         session

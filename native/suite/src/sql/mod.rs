@@ -23,6 +23,9 @@ use crate::sample::CellSample;
 /// The database of cells whose URL names none.
 const DATABASE: &str = "boundary_bench";
 
+/// The flavour that inserts many rows by one statement, as every server can.
+const VALUES: &str = "values";
+
 /// A cell, connected and loaded.
 struct SqlCell {
     shared: Arc<Shared>,
@@ -127,7 +130,7 @@ impl Shared {
                     Kind::Prepared => Some(session.prepare(&step.sql).await.map_err(unsupported)?),
                     _ => None,
                 });
-                if step.kind == Kind::Rows && self.spec.lane == RequestLane::Call {
+                if step.kind == Kind::Rows && self.spec.flavor.as_deref() == Some(VALUES) {
                     for rows in [self.spec.batch.into(), self.spec.operations % u64::from(self.spec.batch)] {
                         if rows > 0 {
                             let statement = session.prepare(&self.multi_row_insert(rows)).await.map_err(unsupported)?;
@@ -360,8 +363,7 @@ impl SqlRequester {
         Ok(())
     }
 
-    /// Inserts the rows of a request together: on the lane `call` as parameters of one statement, on the lane `batch` in the
-    /// fastest way that the server has.
+    /// Inserts the rows of a request together, in the fastest way that the server has, or as parameters of one statement.
     async fn insert_rows(&mut self, shared: &Shared, operations: std::ops::Range<u64>) -> Result<()> {
         let at = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
         let users = &shared.users[at(operations.start)..at(operations.end)];
