@@ -773,16 +773,17 @@ if (
   }
 }
 
-const { Cancel, Engine, FrameReader, NaiveInserter, NaiveReader, NativeRequests, PrivateServer, RawInserter, RawSqlClient, Statement, buildInfo, ColumnKind, CreateMode, releaseFrame, ServerKind, threadCpu } = nativeBinding
+const { Cancel, Engine, FrameReader, KvConnection, KvLoop, NaiveInserter, NaiveReader, NativeRequests, PrivateServer, RawInserter, Statement, buildInfo, ColumnKind, CreateMode, releaseFrame, ServerKind, threadCpu } = nativeBinding
 export { Cancel }
 export { Engine }
 export { FrameReader }
+export { KvConnection }
+export { KvLoop }
 export { NaiveInserter }
 export { NaiveReader }
 export { NativeRequests }
 export { PrivateServer }
 export { RawInserter }
-export { RawSqlClient }
 export { Statement }
 export { buildInfo }
 export { ColumnKind }
