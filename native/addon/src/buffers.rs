@@ -31,6 +31,13 @@ unsafe impl FixedMemory for Slab {
 }
 
 // SAFETY: as for a slab.
+unsafe impl FixedMemory for Vec<u8> {
+    fn parts(&mut self) -> (*mut u8, usize) {
+        (self.as_mut_ptr(), self.len())
+    }
+}
+
+// SAFETY: as for a slab.
 unsafe impl FixedMemory for GrowingBytes {
     fn parts(&mut self) -> (*mut u8, usize) {
         let bytes = self.as_mut_slice();
