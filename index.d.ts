@@ -95,6 +95,36 @@ export declare class FrameReader {
   cancel(): void
 }
 
+/**
+ * A connection to a server, or the connections to a cluster's. One that is `drivable` is given to a `KvLoop`; any other
+ * runs submissions by itself.
+ */
+export declare class KvConnection {
+  /** Connects and logs in. */
+  static open(url: string, timeoutMs?: number | undefined | null): Promise<KvConnection>
+  /** Whether a `KvLoop` can drive it. */
+  get drivable(): boolean
+  /** Runs a submission and resolves to the frame of its results. One after the other, in the order of the calls. */
+  run(submission: Uint8Array): Promise<ArrayBuffer>
+  /** Ends what runs, with `BB_ABORTED`. What was sent may have been executed or not. */
+  cancel(): void
+}
+
+/** The connections of a thread of Node's. */
+export declare class KvLoop {
+  /** The connections of this thread; `callback` gets the frames of results. */
+  constructor(callback: (frame: ArrayBuffer) => void)
+  /** Takes a connection that is `drivable`; returns its number, by which submissions name it. */
+  add(connection: KvConnection): number
+  /**
+   * Sends the requests in the first bytes of a submission. Returns a frame where there are results at once, of
+   * connections that are gone.
+   */
+  submit(submission: Uint8Array, bytes: number): ArrayBuffer | undefined
+  /** Closes a connection. Its requests fail: returns the frame that says so. */
+  remove(connection: number): ArrayBuffer | undefined
+}
+
 /** Rows by value, for the naive lane: what most addons do. */
 export declare class NaiveInserter {
   /**

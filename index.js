@@ -773,10 +773,12 @@ if (
   }
 }
 
-const { Cancel, Engine, FrameReader, NaiveInserter, NaiveReader, NativeRequests, PrivateServer, RawInserter, Statement, buildInfo, ColumnKind, CreateMode, releaseFrame, ServerKind, threadCpu } = nativeBinding
+const { Cancel, Engine, FrameReader, KvConnection, KvLoop, NaiveInserter, NaiveReader, NativeRequests, PrivateServer, RawInserter, Statement, buildInfo, ColumnKind, CreateMode, releaseFrame, ServerKind, threadCpu } = nativeBinding
 export { Cancel }
 export { Engine }
 export { FrameReader }
+export { KvConnection }
+export { KvLoop }
 export { NaiveInserter }
 export { NaiveReader }
 export { NativeRequests }

@@ -19,6 +19,8 @@ export type {
   CreateMode as RawCreateMode,
   Engine,
   FrameReader,
+  KvConnection,
+  KvLoop,
   NaiveInserter,
   NaiveReader,
   NativeRequests as RawNativeRequests,

@@ -6,6 +6,7 @@ import type { Family } from './workload.js';
  */
 const FAMILIES: readonly (() => Promise<Family>)[] = [
   async () => (await import('./measurements/family.js')).measurementsFamily,
+  async () => (await import('./kv/family.js')).kvFamily,
 ];
 
 /** Every family of this package. */

@@ -78,6 +78,12 @@ impl KvClient {
         matches!(self.route, Route::Cluster(_))
     }
 
+    /// Whether its connection can be driven without it, by its socket alone.
+    #[must_use]
+    pub fn is_drivable(&self) -> bool {
+        matches!(&self.route, Route::Single(Some(connection)) if connection.has_plain_socket())
+    }
+
     /// The connection, for one who drives it himself; `None` of a cluster.
     #[must_use]
     pub fn into_connection(self) -> Option<Connection> {
@@ -143,7 +149,7 @@ impl KvClient {
     /// # Errors
     /// As [`KvClient::call`].
     pub async fn get<T>(&mut self, key: &[u8], read: impl FnOnce(Option<&[u8]>) -> T) -> Result<T> {
-        self.scratched(|commands| commands.get(key), |reply| value_of(reply).map(read)).await
+        self.scratched(|commands| commands.get(key), |reply| reply.value().map(read)).await
     }
 
     /// Sets a key.
@@ -166,7 +172,7 @@ impl KvClient {
         let mut result = Err(Error::Internal("a command without a reply".to_owned()));
         self.execute(&commands, |_, answer| {
             if let Some(read) = read.take() {
-                result = answer.map_err(Clone::clone).and_then(checked).and_then(read);
+                result = answer.map_err(Clone::clone).and_then(Reply::checked).and_then(read);
             }
         })
         .await;
@@ -191,11 +197,11 @@ impl KvClient {
         groups.write_mget(&mut commands, keys);
         self.execute(&commands, |command, answer| {
             let mut positions = groups.positions(command);
-            match answer.map_err(Clone::clone).and_then(checked) {
+            match answer.map_err(Clone::clone).and_then(Reply::checked) {
                 Ok(Reply::Array(items)) => {
                     for item in items {
                         let Some(position) = positions.next() else { break };
-                        match value_of(item) {
+                        match item.value() {
                             Ok(value) => each(position, Ok(value)),
                             Err(error) => each(position, Err(&error)),
                         }
@@ -231,7 +237,7 @@ impl KvClient {
         let mut failure: Option<(usize, Error)> = None;
         self.execute(&commands, |command, answer| {
             let first = groups.positions(command).next().unwrap_or_default();
-            if let Err(error) = answer.map_err(Clone::clone).and_then(checked)
+            if let Err(error) = answer.map_err(Clone::clone).and_then(Reply::checked)
                 && failure.as_ref().is_none_or(|(known, _)| first < *known)
             {
                 failure = Some((first, error));
@@ -386,24 +392,28 @@ impl Filled {
     }
 }
 
-/// A reply that is no error.
-///
-/// # Errors
-/// [`Error::Engine`] with the server's words.
-pub(crate) fn checked(reply: Reply<'_>) -> Result<Reply<'_>> {
-    match reply {
-        Reply::Error(text) => Err(server_error(text)),
-        reply => Ok(reply),
+impl<'a> Reply<'a> {
+    /// The reply, if it is no error.
+    ///
+    /// # Errors
+    /// [`Error::Engine`] with the server's words.
+    pub fn checked(self) -> Result<Self> {
+        match self {
+            Self::Error(text) => Err(server_error(text)),
+            reply => Ok(reply),
+        }
     }
-}
 
-/// The value that a reply is.
-fn value_of(reply: Reply<'_>) -> Result<Option<&[u8]>> {
-    match reply {
-        Reply::Bulk(value) | Reply::Status(value) => Ok(Some(value)),
-        Reply::Nil => Ok(None),
-        Reply::Error(text) => Err(server_error(text)),
-        other => Err(unexpected(&other)),
+    /// The value that the reply is, `None` where there is none. A status counts as one.
+    ///
+    /// # Errors
+    /// [`Error::Engine`] with the server's words, and for integers and arrays.
+    pub fn value(self) -> Result<Option<&'a [u8]>> {
+        match self.checked()? {
+            Self::Bulk(value) | Self::Status(value) => Ok(Some(value)),
+            Self::Nil => Ok(None),
+            other => Err(unexpected(&other)),
+        }
     }
 }
 

@@ -73,6 +73,12 @@ impl Connection {
         !self.busy
     }
 
+    /// Whether what goes over the socket is the protocol itself, and not TLS.
+    #[must_use]
+    pub fn has_plain_socket(&self) -> bool {
+        !matches!(self.stream, Stream::Tls(_))
+    }
+
     /// The socket, for one who drives it himself; `None` over TLS, and where replies are owed.
     ///
     /// # Errors

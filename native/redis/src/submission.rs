@@ -6,7 +6,8 @@
 //!
 //! A *frame* is a sequence of results: `id, status, entries, bytes, flags`, then where each entry's bytes end, then a byte
 //! for each entry's kind, filled up to a whole word, then the bytes of all entries, filled up as well. A status other than 0
-//! means that the request failed as a whole: the bytes are the error's text, with its code in brackets.
+//! means that the request failed as a whole: the bytes are the error's text, with its code in brackets. With the status 2
+//! the id is that of a connection, which is gone.
 
 use boundary_bench_core::{Error, Result};
 
@@ -321,6 +322,11 @@ impl Frame {
         self.head(id, 1, 0, text.len(), 0);
         self.bytes.extend_from_slice(text.as_bytes());
         self.fill();
+    }
+
+    /// Says that a connection is gone.
+    pub fn gone(&mut self, connection: u32) {
+        self.head(connection, 2, 0, 0, 0);
     }
 
     fn head(&mut self, id: u32, status: u32, entries: usize, bytes: usize, flags: u32) {

@@ -1,11 +1,443 @@
 //! The family `kv`: keys and values over the Redis wire.
+//!
+//! Key `i` is `prefix:i`, its value the digits of `i`, filled up with zeros at the front. So the value of every key says
+//! which key it belongs to, and the sum of the values of all keys has a closed form. A reader adds up what it got within
+//! the time; a writer's keys hold zeros before each sample, and are read back after it, untimed.
 
+use std::sync::{Arc, Mutex, PoisonError};
+
+use boundary_bench_core::checksum::{Checksum, ChecksumSum};
 use boundary_bench_core::engine::CancelToken;
+use boundary_bench_core::load::{Requester, run_load};
 use boundary_bench_core::{Error, Result};
+use boundary_bench_redis::{Commands, KvClient, KvOptions, Url};
 
-use crate::requests::{RequestCell, RequestSpec, runtime};
+use crate::requests::{RequestCell, RequestLane, RequestSpec, runtime};
+use crate::sample::CellSample;
 
-pub(crate) fn open(spec: &RequestSpec, _cancel: &CancelToken) -> Result<Box<dyn RequestCell>> {
-    runtime()?;
-    Err(Error::Unsupported(format!("the family kv has no workload {} yet", spec.workload)))
+/// The bytes of a value where the cell's option `valueBytes` does not say.
+const VALUE_BYTES: usize = 16;
+
+/// The values of which the option may speak: the digits of the largest key must fit.
+const VALUE_BYTES_RANGE: std::ops::RangeInclusive<usize> = 16..=(64 << 20);
+
+/// The keys of one request of loading, reading back and deleting.
+const LOAD_KEYS: u64 = 1000;
+
+/// What a request does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Work {
+    /// One GET or a pipeline of them.
+    Get,
+    /// One SET or a pipeline of them.
+    Set,
+    Mget,
+    Mset,
+}
+
+impl Work {
+    fn of(spec: &RequestSpec) -> Result<Self> {
+        let work = match (spec.workload.as_str(), spec.lane) {
+            ("get", RequestLane::Call) if spec.batch == 1 => Self::Get,
+            ("set", RequestLane::Call) if spec.batch == 1 => Self::Set,
+            ("get", RequestLane::Batch) => Self::Get,
+            ("set", RequestLane::Batch) => Self::Set,
+            ("mget", RequestLane::Batch) => Self::Mget,
+            ("mset", RequestLane::Batch) => Self::Mset,
+            _ => {
+                return Err(Error::InvalidArgument(format!(
+                    "the family kv has no workload {} on the lane {:?} with batches of {}",
+                    spec.workload, spec.lane, spec.batch
+                )));
+            }
+        };
+        Ok(work)
+    }
+
+    fn writes(self) -> bool {
+        matches!(self, Self::Set | Self::Mset)
+    }
+
+    /// The command that a server must know.
+    fn command(self) -> &'static str {
+        match self {
+            Self::Get => "GET",
+            Self::Set => "SET",
+            Self::Mget => "MGET",
+            Self::Mset => "MSET",
+        }
+    }
+}
+
+/// The keys and values of a cell.
+#[derive(Debug, Clone)]
+struct Keys {
+    prefix: String,
+    value_bytes: usize,
+}
+
+impl Keys {
+    fn write_key(&self, key: &mut Vec<u8>, number: u64) {
+        use std::io::Write;
+        key.clear();
+        // Writing to a vector does not fail.
+        let _ = write!(key, "{}:{number}", self.prefix);
+    }
+
+    fn write_value(&self, value: &mut Vec<u8>, mut number: u64) {
+        value.clear();
+        value.resize(self.value_bytes, b'0');
+        for place in value.iter_mut().rev() {
+            if number == 0 {
+                break;
+            }
+            *place = b'0' + (number % 10) as u8;
+            number /= 10;
+        }
+    }
+}
+
+/// The number that a value's digits are. A byte that is no digit gives another number than the key's.
+fn number_of(value: &[u8]) -> i128 {
+    let digit = |number: i128, byte: &u8| number.wrapping_mul(10).wrapping_add(i128::from(*byte) - i128::from(b'0'));
+    // Ten to the nineteenth fits: a short value is read in the fast way.
+    if value.len() <= 18 {
+        let short = value.iter().fold(0_i64, |number, byte| number * 10 + i64::from(*byte) - i64::from(b'0'));
+        return short.into();
+    }
+    value.iter().fold(0, digit)
+}
+
+/// What was read so far.
+#[derive(Debug, Clone, Copy, Default)]
+struct Sums {
+    values: i128,
+    bytes: i128,
+    count: u64,
+}
+
+impl Sums {
+    fn add(&mut self, value: Option<&[u8]>) {
+        if let Some(value) = value {
+            self.values = self.values.wrapping_add(number_of(value));
+            self.bytes += value.len() as i128;
+            self.count += 1;
+        }
+    }
+
+    fn merge(&mut self, other: Self) {
+        self.values = self.values.wrapping_add(other.values);
+        self.bytes += other.bytes;
+        self.count += other.count;
+    }
+
+    fn checksum(self) -> Checksum {
+        let sums = [("value", ChecksumSum::Int(self.values)), ("bytes", ChecksumSum::Int(self.bytes))];
+        Checksum::from_sums(self.count, sums)
+    }
+}
+
+/// The checksum of the keys below `operations`.
+fn expected(operations: u64, value_bytes: usize) -> Checksum {
+    let count = i128::from(operations);
+    Sums { values: count * (count - 1) / 2, bytes: count * value_bytes as i128, count: operations }.checksum()
+}
+
+/// One connection of a load.
+struct KvRequester {
+    client: KvClient,
+    spec: Arc<RequestSpec>,
+    keys: Keys,
+    work: Work,
+    sums: Sums,
+    commands: Commands,
+    /// The keys of one request, and its values.
+    key_bytes: Vec<Vec<u8>>,
+    value_bytes: Vec<Vec<u8>>,
+}
+
+impl Requester for KvRequester {
+    async fn request(&mut self, index: u64) -> Result<()> {
+        let operations = self.spec.operations_of(index);
+        let first = operations.start;
+        let count = usize::try_from(operations.end - first).unwrap_or_default();
+        for (key, number) in self.key_bytes.iter_mut().zip(operations.clone()) {
+            self.keys.write_key(key, number);
+        }
+        if self.work.writes() {
+            for (value, number) in self.value_bytes.iter_mut().zip(operations) {
+                self.keys.write_value(value, number);
+            }
+        }
+        let (keys, values) = (&self.key_bytes[..count], &self.value_bytes[..count]);
+        let sums = &mut self.sums;
+        let mut failure = None;
+        match (self.work, self.spec.lane) {
+            (Work::Get, RequestLane::Call) => self.client.get(&keys[0], |value| sums.add(value)).await?,
+            (Work::Set, RequestLane::Call) => self.client.set(&keys[0], &values[0]).await?,
+            (Work::Get | Work::Set, RequestLane::Batch) => {
+                self.commands.clear();
+                for (key, value) in keys.iter().zip(values) {
+                    match self.work {
+                        Work::Get => self.commands.get(key),
+                        _ => self.commands.set(key, value),
+                    }
+                }
+                self.client
+                    .execute(&self.commands, |_, answer| match answer.map_err(Clone::clone) {
+                        // What a SET answers is added up too, but nobody asks for the sum then.
+                        Ok(reply) => match reply.value() {
+                            Ok(value) => sums.add(value),
+                            Err(error) => failure = Some(error),
+                        },
+                        Err(error) => failure = Some(error),
+                    })
+                    .await;
+            }
+            (Work::Mget, _) => {
+                let take = |_, value: std::result::Result<Option<&[u8]>, &Error>| match value {
+                    Ok(value) => sums.add(value),
+                    Err(error) => failure = Some(error.clone()),
+                };
+                self.client.mget(keys.iter().map(Vec::as_slice), take).await;
+            }
+            (Work::Mset, _) => {
+                let entries = keys.iter().zip(values).map(|(key, value)| (key.as_slice(), value.as_slice()));
+                self.client.mset(entries).await?;
+            }
+        }
+        failure.map_or(Ok(()), Err)
+    }
+}
+
+/// A cell of the family, connected and loaded.
+struct KvCell {
+    spec: Arc<RequestSpec>,
+    url: Url,
+    keys: Keys,
+    work: Work,
+    expected: Checksum,
+    /// The connections, while no sample has them; and one for what is not timed.
+    connections: Mutex<Vec<KvRequester>>,
+    side: Mutex<Option<KvClient>>,
+}
+
+pub(crate) fn open(spec: &RequestSpec, cancel: &CancelToken) -> Result<Box<dyn RequestCell>> {
+    let work = Work::of(spec)?;
+    let value_bytes = spec.option("valueBytes")?.unwrap_or(VALUE_BYTES);
+    if !VALUE_BYTES_RANGE.contains(&value_bytes) {
+        return Err(Error::InvalidArgument(format!(
+            "values of {value_bytes} bytes; they may have {} to {}",
+            VALUE_BYTES_RANGE.start(),
+            VALUE_BYTES_RANGE.end()
+        )));
+    }
+    let cell = KvCell {
+        url: spec.url.parse()?,
+        keys: Keys { prefix: spec.prefix.clone(), value_bytes },
+        work,
+        expected: expected(spec.operations, value_bytes),
+        spec: Arc::new(spec.clone()),
+        connections: Mutex::default(),
+        side: Mutex::default(),
+    };
+    cell.aside(async |client| {
+        cell.check_server(client).await?;
+        cell.write_all(client, cancel, |keys, value, number| keys.write_value(value, number)).await
+    })?;
+    let connections = cell.connect()?;
+    *lock(&cell.connections) = connections;
+    Ok(Box::new(cell))
+}
+
+impl KvCell {
+    fn connect(&self) -> Result<Vec<KvRequester>> {
+        let batch = usize::try_from(u64::from(self.spec.batch).min(self.spec.operations)).unwrap_or_default();
+        runtime()?.block_on(async {
+            let mut connections = Vec::new();
+            for _ in 0..self.spec.threads {
+                connections.push(KvRequester {
+                    client: KvClient::connect(self.url.clone(), KvOptions::default()).await?,
+                    spec: Arc::clone(&self.spec),
+                    keys: self.keys.clone(),
+                    work: self.work,
+                    sums: Sums::default(),
+                    commands: Commands::new(),
+                    key_bytes: vec![Vec::new(); batch],
+                    value_bytes: vec![Vec::new(); batch],
+                });
+            }
+            Ok(connections)
+        })
+    }
+
+    /// Runs untimed work on a connection of its own.
+    fn aside<T>(&self, work: impl AsyncFnOnce(&mut KvClient) -> Result<T>) -> Result<T> {
+        let mut side = lock(&self.side);
+        runtime()?.block_on(async {
+            if side.is_none() {
+                *side = Some(KvClient::connect(self.url.clone(), KvOptions::default()).await?);
+            }
+            let Some(client) = side.as_mut() else { return Err(Error::Closed("the connection")) };
+            work(client).await
+        })
+    }
+
+    /// Makes sure that the server knows the command of the cell.
+    async fn check_server(&self, client: &mut KvClient) -> Result<()> {
+        let name = self.work.command();
+        // Without the arguments it needs: the server says that, unless it does not know the command.
+        let answer = client.call(&[name.as_bytes()], |_| Ok(())).await;
+        match answer {
+            Err(Error::Engine { message, .. }) if message.to_ascii_lowercase().contains("unknown command") => {
+                Err(Error::Unsupported(format!("the server at {} does not know the command {name}", self.url)))
+            }
+            Err(error @ (Error::Connection(_) | Error::Timeout(_))) => Err(error),
+            _ => Ok(()),
+        }
+    }
+
+    /// Runs work on all keys, some at a time.
+    async fn for_all(
+        &self,
+        cancel: &CancelToken,
+        mut work: impl AsyncFnMut(std::ops::Range<u64>) -> Result<()>,
+    ) -> Result<()> {
+        let mut first = 0;
+        while first < self.spec.operations {
+            cancel.check()?;
+            let end = self.spec.operations.min(first + LOAD_KEYS);
+            work(first..end).await?;
+            first = end;
+        }
+        Ok(())
+    }
+
+    fn key(&self, number: u64) -> Vec<u8> {
+        let mut key = Vec::new();
+        self.keys.write_key(&mut key, number);
+        key
+    }
+
+    /// Writes all keys, by single commands: a server that has no MSET may still have the rest.
+    async fn write_all(
+        &self,
+        client: &mut KvClient,
+        cancel: &CancelToken,
+        write: impl Fn(&Keys, &mut Vec<u8>, u64),
+    ) -> Result<()> {
+        let (mut commands, mut value) = (Commands::new(), Vec::new());
+        self.for_all(cancel, async |range| {
+            commands.clear();
+            for number in range {
+                write(&self.keys, &mut value, number);
+                commands.set(&self.key(number), &value);
+            }
+            all_done(client, &commands).await
+        })
+        .await
+    }
+
+    /// What all keys hold.
+    async fn read_all(&self, client: &mut KvClient, cancel: &CancelToken) -> Result<Sums> {
+        let (mut sums, mut commands) = (Sums::default(), Commands::new());
+        self.for_all(cancel, async |range| {
+            commands.clear();
+            range.for_each(|number| commands.get(&self.key(number)));
+            let mut failure = None;
+            client
+                .execute(&commands, |_, answer| {
+                    match answer.map_err(Clone::clone).and_then(|reply| reply.value().map(|value| sums.add(value))) {
+                        Ok(()) => {}
+                        Err(error) => failure = Some(error),
+                    }
+                })
+                .await;
+            failure.map_or(Ok(()), Err)
+        })
+        .await?;
+        Ok(sums)
+    }
+}
+
+/// Runs commands of which none may fail.
+async fn all_done(client: &mut KvClient, commands: &Commands) -> Result<()> {
+    let mut failure = None;
+    client
+        .execute(commands, |_, answer| {
+            if let Err(error) = answer.map_err(Clone::clone).and_then(|reply| reply.checked().map(|_| ())) {
+                failure = Some(error);
+            }
+        })
+        .await;
+    failure.map_or(Ok(()), Err)
+}
+
+impl RequestCell for KvCell {
+    fn sample(&self, cancel: &CancelToken) -> Result<CellSample> {
+        if self.work.writes() {
+            self.aside(async |client| {
+                self.write_all(client, cancel, |keys, value, _| keys.write_value(value, 0)).await
+            })?;
+        }
+        let mut connections = std::mem::take(&mut *lock(&self.connections));
+        if connections.is_empty() {
+            connections = self.connect()?;
+        }
+        connections.iter_mut().for_each(|connection| connection.sums = Sums::default());
+        let (connections, outcome) = runtime()?.block_on(run_load(connections, &self.spec.load(), cancel))?;
+        let mut sums = Sums::default();
+        connections.iter().for_each(|connection| sums.merge(connection.sums));
+        *lock(&self.connections) = connections;
+        if self.work.writes() {
+            sums = self.aside(async |client| self.read_all(client, cancel).await)?;
+        }
+        CellSample::of_load(&outcome, sums.checksum())
+    }
+
+    fn expected(&self) -> &Checksum {
+        &self.expected
+    }
+
+    fn close(&self) -> Result<()> {
+        lock(&self.connections).clear();
+        let mut commands = Commands::new();
+        let deleted = self.aside(async |client| {
+            self.for_all(&CancelToken::default(), async |range| {
+                commands.clear();
+                for number in range {
+                    commands.push([b"DEL".as_slice(), &self.key(number)].into_iter());
+                }
+                all_done(client, &commands).await
+            })
+            .await
+        });
+        *lock(&self.side) = None;
+        deleted
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_the_numbers_of_their_keys_and_sums_have_a_closed_form() {
+        for value_bytes in [16, 18, 19, 1000] {
+            let keys = Keys { prefix: "bb:t".to_owned(), value_bytes };
+            let mut sums = Sums::default();
+            let mut value = Vec::new();
+            for number in 0..1234 {
+                keys.write_value(&mut value, number);
+                assert_eq!((value.len(), number_of(&value)), (value_bytes, i128::from(number)));
+                sums.add(Some(&value));
+            }
+            assert_eq!(sums.checksum(), expected(1234, value_bytes));
+        }
+        assert_ne!(number_of(b"0000000000000a12"), 12);
+    }
 }

@@ -1,0 +1,94 @@
+//! Clients of the Redis wire as JavaScript sees them. How requests and results cross is told in
+//! `native/redis/src/submission.rs`.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use boundary_bench_core::{Error, Result};
+use boundary_bench_redis::{Connection, KvClient, KvOptions, Url, run_submission};
+use napi::Env;
+use napi::bindgen_prelude::{AsyncBlock, Unknown};
+use napi::tokio::sync::{Mutex as AsyncMutex, Notify};
+use napi_derive::napi;
+
+use crate::buffers::{Handover, bytes_of};
+use crate::errors::{js, promise};
+use crate::uv;
+
+/// A connection to a server, or the connections to a cluster's. One that is `drivable` is given to a `KvLoop`; any other
+/// runs submissions by itself.
+#[napi]
+pub struct KvConnection {
+    socket: Mutex<Option<Connection>>,
+    client: Arc<AsyncMutex<Option<KvClient>>>,
+    cancelled: Arc<Notify>,
+    drivable: bool,
+}
+
+#[napi]
+impl KvConnection {
+    /// Connects and logs in.
+    #[napi(catch_unwind)]
+    pub fn open(env: Env, url: String, timeout_ms: Option<u32>) -> napi::Result<AsyncBlock<KvConnection>> {
+        promise(env, async move {
+            let options = KvOptions { timeout: timeout_ms.map(|time| Duration::from_millis(time.into())) };
+            let url: Url = url.parse().map_err(js)?;
+            let mut client = Some(KvClient::connect(url, options).await.map_err(js)?);
+            let drivable = uv::is_available() && client.as_ref().is_some_and(KvClient::is_drivable);
+            let socket = if drivable { client.take().and_then(KvClient::into_connection) } else { None };
+            Ok(Self {
+                socket: Mutex::new(socket),
+                client: Arc::new(AsyncMutex::new(client)),
+                cancelled: Arc::default(),
+                drivable,
+            })
+        })
+    }
+
+    /// Whether a `KvLoop` can drive it.
+    #[napi(getter)]
+    pub fn drivable(&self) -> bool {
+        self.drivable
+    }
+
+    /// Runs a submission and resolves to the frame of its results. One after the other, in the order of the calls.
+    #[napi(catch_unwind, ts_args_type = "submission: Uint8Array", ts_return_type = "Promise<ArrayBuffer>")]
+    pub fn run(&self, env: Env, submission: Unknown<'_>) -> napi::Result<AsyncBlock<Handover<Vec<u8>>>> {
+        // SAFETY: the bytes are copied before any JavaScript runs.
+        let submission = unsafe { bytes_of(env, &submission) }?.to_vec();
+        let (client, cancelled) = (Arc::clone(&self.client), Arc::clone(&self.cancelled));
+        promise(env, async move {
+            let work = async {
+                let mut client = client.lock().await;
+                let client = client.as_mut().ok_or(Error::Closed("the connection"))?;
+                run_submission(client, &submission).await
+            };
+            napi::tokio::select! {
+                biased;
+                () = cancelled.notified() => Err(js(Error::Cancelled)),
+                frame = work => frame.map(Handover).map_err(js),
+            }
+        })
+    }
+
+    /// Ends what runs, with `BB_ABORTED`. What was sent may have been executed or not.
+    #[napi]
+    pub fn cancel(&self) {
+        self.cancelled.notify_waiters();
+    }
+}
+
+impl KvConnection {
+    /// The connection, for the loop that will drive it.
+    pub fn take(&self) -> Result<Connection> {
+        let connection = self.socket.lock().unwrap_or_else(PoisonError::into_inner).take();
+        connection.ok_or(Error::Closed("the connection"))
+    }
+}
+
+impl Drop for KvConnection {
+    /// Nobody is left to read the answers.
+    fn drop(&mut self) {
+        self.cancelled.notify_waiters();
+    }
+}

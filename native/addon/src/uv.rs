@@ -1,0 +1,219 @@
+//! The event loop of the process (libuv), as far as we watch sockets on it ourselves.
+//!
+//! Node exports libuv's functions, and their signatures have not changed since its version 1.0. They are looked up when
+//! they are needed: a host without them loads the addon all the same, and then does without.
+
+use std::ffi::{CStr, c_int, c_void};
+use std::marker::PhantomData;
+use std::ptr::NonNull;
+use std::sync::LazyLock;
+
+use boundary_bench_core::{Error, Result};
+
+/// There is something to read, or the other side is gone.
+pub const READABLE: c_int = 1;
+
+/// There is room to write.
+pub const WRITABLE: c_int = 2;
+
+/// The kinds of handles, by their numbers in `uv_handle_type`.
+const CHECK: c_int = 2;
+const POLL: c_int = 8;
+
+type PollCallback = unsafe extern "C" fn(*mut c_void, c_int, c_int);
+type HandleCallback = unsafe extern "C" fn(*mut c_void);
+
+/// The functions.
+struct Functions {
+    handle_size: unsafe extern "C" fn(c_int) -> usize,
+    set_data: unsafe extern "C" fn(*mut c_void, *mut c_void),
+    get_data: unsafe extern "C" fn(*const c_void) -> *mut c_void,
+    close: unsafe extern "C" fn(*mut c_void, Option<HandleCallback>),
+    reference: unsafe extern "C" fn(*mut c_void),
+    unreference: unsafe extern "C" fn(*mut c_void),
+    poll_init_socket: unsafe extern "C" fn(*mut c_void, *mut c_void, c_int) -> c_int,
+    poll_start: unsafe extern "C" fn(*mut c_void, c_int, PollCallback) -> c_int,
+    poll_stop: unsafe extern "C" fn(*mut c_void) -> c_int,
+    check_init: unsafe extern "C" fn(*mut c_void, *mut c_void) -> c_int,
+    check_start: unsafe extern "C" fn(*mut c_void, HandleCallback) -> c_int,
+}
+
+static FUNCTIONS: LazyLock<Option<Functions>> = LazyLock::new(|| {
+    /// A function of the process by its name.
+    ///
+    /// # Safety
+    /// `F` is the type of a pointer to the function of that name.
+    unsafe fn find<F: Copy>(name: &CStr) -> Option<F> {
+        // SAFETY: the name is a C string; the handle means all of the process.
+        let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
+        // SAFETY: the caller's promise, and pointers to functions are as wide as those to data on our platforms.
+        (!found.is_null()).then(|| unsafe { std::mem::transmute_copy::<*mut c_void, F>(&found) })
+    }
+    // SAFETY: the types are those of libuv's header.
+    unsafe {
+        Some(Functions {
+            handle_size: find(c"uv_handle_size")?,
+            set_data: find(c"uv_handle_set_data")?,
+            get_data: find(c"uv_handle_get_data")?,
+            close: find(c"uv_close")?,
+            reference: find(c"uv_ref")?,
+            unreference: find(c"uv_unref")?,
+            poll_init_socket: find(c"uv_poll_init_socket")?,
+            poll_start: find(c"uv_poll_start")?,
+            poll_stop: find(c"uv_poll_stop")?,
+            check_init: find(c"uv_check_init")?,
+            check_start: find(c"uv_check_start")?,
+        })
+    }
+});
+
+/// Whether this host has the functions.
+pub fn is_available() -> bool {
+    FUNCTIONS.is_some()
+}
+
+/// What a handle calls, on the loop's thread. It may close the handle.
+pub trait Watcher: 'static {
+    /// The socket is ready, or the iteration's sockets were all looked at. A negative status is an error's number.
+    fn on_event(&self, status: c_int, events: c_int);
+
+    /// The handle is closed for good.
+    fn on_closed(&self);
+}
+
+/// A handle of the loop, on the loop's thread. It must be closed: dropping it would leave the loop with it.
+pub struct Handle {
+    raw: NonNull<c_void>,
+    functions: &'static Functions,
+    is_poll: bool,
+    /// Of one thread.
+    not_send: PhantomData<*mut c_void>,
+}
+
+impl Handle {
+    /// A handle whose memory is libuv's size of that kind, with its watcher.
+    fn allocate(kind: c_int, watcher: Box<dyn Watcher>) -> Result<Self> {
+        let functions = FUNCTIONS.as_ref().ok_or_else(|| failed("this host has no libuv"))?;
+        // SAFETY: it only looks up the number.
+        let size = unsafe { (functions.handle_size)(kind) };
+        // SAFETY: calloc's memory is aligned for everything; it is freed in `on_close`.
+        let raw = NonNull::new(unsafe { libc::calloc(1, size) }).ok_or_else(|| failed("there is no memory"))?;
+        // Boxed again: a pointer to a trait's object is two words, and the handle keeps one.
+        let data = Box::into_raw(Box::new(watcher));
+        // SAFETY: the handle's memory is there, and its field for data is valid before the handle is initialised.
+        unsafe { (functions.set_data)(raw.as_ptr(), data.cast()) };
+        Ok(Self { raw, functions, is_poll: kind == POLL, not_send: PhantomData })
+    }
+
+    /// Frees a handle that the loop never took.
+    fn free(self) {
+        // SAFETY: the pointers are those of `allocate`, and nobody else has them.
+        unsafe {
+            drop(Box::from_raw((self.functions.get_data)(self.raw.as_ptr()).cast::<Box<dyn Watcher>>()));
+            libc::free(self.raw.as_ptr());
+        }
+    }
+
+    /// Watches a socket for what it is told later.
+    ///
+    /// # Safety
+    /// `uv_loop` is the loop of this thread, and the socket stays open until the handle is closed.
+    pub unsafe fn poll(uv_loop: *mut c_void, socket: c_int, watcher: Box<dyn Watcher>) -> Result<Self> {
+        let handle = Self::allocate(POLL, watcher)?;
+        // SAFETY: the caller's promise, and the handle's memory is as big as libuv wants it.
+        let status = unsafe { (handle.functions.poll_init_socket)(uv_loop, handle.raw.as_ptr(), socket) };
+        handle.checked(status)
+    }
+
+    /// Is called in every iteration of the loop, after the sockets.
+    ///
+    /// # Safety
+    /// `uv_loop` is the loop of this thread.
+    pub unsafe fn check(uv_loop: *mut c_void, watcher: Box<dyn Watcher>) -> Result<Self> {
+        let handle = Self::allocate(CHECK, watcher)?;
+        // SAFETY: the caller's promise, and the handle's memory is as big as libuv wants it.
+        let handle =
+            handle.checked_init(|handle| unsafe { (handle.functions.check_init)(uv_loop, handle.raw.as_ptr()) })?;
+        // SAFETY: the handle is initialised.
+        unsafe { (handle.functions.check_start)(handle.raw.as_ptr(), on_check) };
+        Ok(handle)
+    }
+
+    fn checked_init(self, init: impl FnOnce(&Self) -> c_int) -> Result<Self> {
+        let status = init(&self);
+        self.checked(status)
+    }
+
+    fn checked(self, status: c_int) -> Result<Self> {
+        if status == 0 {
+            return Ok(self);
+        }
+        self.free();
+        Err(failed(&std::io::Error::from_raw_os_error(-status).to_string()))
+    }
+
+    /// Says what a socket is watched for.
+    pub fn watch(&self, events: c_int) {
+        if self.is_poll {
+            // SAFETY: the handle is initialised, and not closed since closing takes it.
+            unsafe { (self.functions.poll_start)(self.raw.as_ptr(), events, on_poll) };
+        }
+    }
+
+    /// Whether the handle keeps the loop, and with it the process, alive.
+    pub fn keep_alive(&self, keep: bool) {
+        let set = if keep { self.functions.reference } else { self.functions.unreference };
+        // SAFETY: as in `watch`.
+        unsafe { set(self.raw.as_ptr()) };
+    }
+
+    /// Ends it. The watcher is told later, and dropped.
+    pub fn close(self) {
+        // SAFETY: as in `watch`; from here on only `on_close` uses the handle.
+        unsafe {
+            if self.is_poll {
+                (self.functions.poll_stop)(self.raw.as_ptr());
+            }
+            (self.functions.close)(self.raw.as_ptr(), Some(on_close));
+        }
+    }
+}
+
+/// The watcher of a handle.
+///
+/// # Safety
+/// The handle was made by `Handle::allocate` and its `on_close` has not run.
+unsafe fn watcher_of<'a>(handle: *mut c_void) -> Option<&'a dyn Watcher> {
+    let functions = FUNCTIONS.as_ref()?;
+    // SAFETY: the data is what `allocate` has set, and `on_close` frees it.
+    unsafe { (functions.get_data)(handle).cast::<Box<dyn Watcher>>().as_ref() }.map(|watcher| &**watcher)
+}
+
+unsafe extern "C" fn on_poll(handle: *mut c_void, status: c_int, events: c_int) {
+    // SAFETY: libuv calls with handles of ours that are not closed; the memory lasts until `on_close`, which the loop
+    // calls in an iteration's end, never from within this call.
+    if let Some(watcher) = unsafe { watcher_of(handle) } {
+        watcher.on_event(status, events);
+    }
+}
+
+unsafe extern "C" fn on_check(handle: *mut c_void) {
+    // SAFETY: as in `on_poll`.
+    if let Some(watcher) = unsafe { watcher_of(handle) } {
+        watcher.on_event(0, 0);
+    }
+}
+
+unsafe extern "C" fn on_close(handle: *mut c_void) {
+    let Some(functions) = FUNCTIONS.as_ref() else { return };
+    // SAFETY: libuv is done with the handle; its memory and its watcher are those of `allocate`.
+    unsafe {
+        let watcher = Box::from_raw((functions.get_data)(handle).cast::<Box<dyn Watcher>>());
+        libc::free(handle);
+        watcher.on_closed();
+    }
+}
+
+fn failed(problem: &str) -> Error {
+    Error::Internal(format!("a socket can't be watched on the event loop: {problem}"))
+}

@@ -1,0 +1,49 @@
+import { BoundaryError } from '../errors.js';
+import type { WorkOptions } from './cancellation.js';
+import type { KvData } from './kv-submission.js';
+import type { KvReplies } from './kv-values.js';
+
+/** Sends the commands of a pipeline. */
+type Execute = (counts: readonly number[], args: readonly KvData[], options?: WorkOptions) => Promise<KvReplies>;
+
+/** Commands that are collected, then sent together. They run in their order, but not as one: others may come between. */
+export class KvPipeline {
+  readonly #execute: Execute;
+  readonly #counts: number[] = [];
+  readonly #args: KvData[] = [];
+
+  /** @internal Use `KvClient.pipeline`. */
+  constructor(execute: Execute) {
+    this.#execute = execute;
+  }
+
+  /** The number of commands. */
+  get length(): number {
+    return this.#counts.length;
+  }
+
+  get(key: KvData): this {
+    this.#args.push('GET', key);
+    this.#counts.push(2);
+    return this;
+  }
+
+  set(key: KvData, value: KvData): this {
+    this.#args.push('SET', key, value);
+    this.#counts.push(3);
+    return this;
+  }
+
+  /** Any command: its name and its arguments. */
+  command(name: string, ...args: readonly KvData[]): this {
+    this.#args.push(name, ...args);
+    this.#counts.push(args.length + 1);
+    return this;
+  }
+
+  /** Sends them; resolves to one reply for each. The pipeline is then empty, and may be used again. */
+  async execute(options?: WorkOptions): Promise<KvReplies> {
+    if (this.#counts.length === 0) throw new BoundaryError('BB_INVALID_ARGUMENT', 'the pipeline has no commands');
+    return this.#execute(this.#counts.splice(0), this.#args.splice(0), options);
+  }
+}

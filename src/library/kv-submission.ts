@@ -1,0 +1,134 @@
+import { BoundaryError } from '../errors.js';
+import { describeValue } from './describe-value.js';
+
+/** A key or a value: text is sent as UTF-8, bytes as they are. */
+export type KvData = string | Uint8Array;
+
+/** What a request asks for, by its number in a submission. */
+export const GET = 0;
+export const SET = 1;
+export const MGET = 2;
+export const MSET = 3;
+export const PIPELINE = 4;
+
+export type RequestKind = typeof GET | typeof SET | typeof MGET | typeof MSET | typeof PIPELINE;
+
+/** Words before a request's lengths. */
+const REQUEST_WORDS = 5;
+
+/** Texts up to this length are written byte by byte: a call into the runtime takes longer. */
+const SHORT_TEXT = 64;
+
+/** Memory that is given back after a big submission. */
+const KEPT_BYTES = 1 << 20;
+
+const FIRST_BYTES = 1 << 16;
+
+/** The most bytes of a submission: its words count them. */
+const MOST_BYTES = 2 ** 31;
+
+/** Requests on their way to the addon, laid out as `native/redis/src/submission.rs` describes. */
+export class SubmissionWriter {
+  #words = new Uint32Array(FIRST_BYTES / 4);
+  #bytes = Buffer.from(this.#words.buffer);
+  #length = 0;
+
+  /** The memory, of which `length` bytes are the submission. */
+  get bytes(): Uint8Array {
+    return this.#bytes;
+  }
+
+  get length(): number {
+    return this.#length;
+  }
+
+  /** Forgets all requests. */
+  clear(): void {
+    this.#length = 0;
+    if (this.#bytes.length > KEPT_BYTES) this.#allocate(FIRST_BYTES);
+  }
+
+  /**
+   * Adds a request: its arguments, and of a pipeline the number of arguments of each command. Adds nothing where an
+   * argument is no text and no bytes.
+   */
+  add(
+    connection: number,
+    id: number,
+    kind: RequestKind,
+    counts: readonly number[] | undefined,
+    args: readonly KvData[],
+  ): void {
+    const start = this.#length;
+    const commands = counts === undefined ? 0 : counts.length;
+    const lengths = start / 4 + REQUEST_WORDS + commands;
+    this.#reserve(start, (REQUEST_WORDS + commands + args.length) * 4);
+    let word = start / 4;
+    this.#words[word++] = connection;
+    this.#words[word++] = id;
+    this.#words[word++] = kind;
+    this.#words[word++] = commands;
+    this.#words[word++] = args.length;
+    for (let index = 0; index < commands; index += 1) this.#words[word++] = counts![index]!;
+    let end = (lengths + args.length) * 4;
+    for (let index = 0; index < args.length; index += 1) {
+      const next = this.#write(end, args[index]!);
+      if (next === -1) throw unusable(kind, index, args[index]);
+      this.#words[lengths + index] = next - end;
+      end = next;
+    }
+    this.#reserve(end, 3);
+    this.#length = (end + 3) & ~3;
+  }
+
+  /** Writes an argument; returns where it ends, -1 where it is none. */
+  #write(at: number, data: KvData): number {
+    if (typeof data === 'string') {
+      const { length } = data;
+      // UTF-8 takes three bytes at most for each unit of a text.
+      this.#reserve(at, length * 3);
+      const bytes = this.#bytes;
+      if (length > SHORT_TEXT) return at + bytes.write(data, at, 'utf8');
+      for (let index = 0; index < length; index += 1) {
+        const code = data.charCodeAt(index);
+        if (code > 127) return at + bytes.write(data, at, 'utf8');
+        bytes[at + index] = code;
+      }
+      return at + length;
+    }
+    if (!(data instanceof Uint8Array)) return -1;
+    this.#reserve(at, data.length);
+    this.#bytes.set(data, at);
+    return at + data.length;
+  }
+
+  #reserve(at: number, bytes: number): void {
+    const needed = at + bytes;
+    if (needed <= this.#bytes.length) return;
+    if (needed > MOST_BYTES) {
+      throw new BoundaryError('BB_INVALID_ARGUMENT', 'a request of more than 2 GiB; send less at once');
+    }
+    const old = this.#bytes;
+    this.#allocate(Math.min(Math.max(needed, old.length * 2), MOST_BYTES));
+    // What is written beyond the length belongs to the request under way.
+    old.copy(this.#bytes);
+  }
+
+  #allocate(bytes: number): void {
+    this.#words = new Uint32Array(Math.ceil(bytes / 4));
+    this.#bytes = Buffer.from(this.#words.buffer);
+  }
+}
+
+function unusable(kind: RequestKind, index: number, value: unknown): BoundaryError {
+  const what =
+    kind === MSET ? `the ${index % 2 === 0 ? 'key' : 'value'} of entry ${index >> 1}`
+    : kind === MGET ? `key ${index}`
+    : kind === PIPELINE ? `argument ${index} of the pipeline`
+    : index === 0 ? 'the key'
+    : 'the value';
+  return new BoundaryError(
+    'BB_INVALID_ARGUMENT',
+    `${what} must be a string or a Uint8Array, not ${describeValue(value)}`,
+  );
+}

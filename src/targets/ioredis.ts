@@ -1,0 +1,115 @@
+/**
+ * `ioredis`, in JavaScript alone. Its ways to send many single commands are the lanes' modes: `pipeline` collects them
+ * explicitly, `auto` is its own option that collects the commands of one turn of the event loop.
+ */
+import { readFileSync } from 'node:fs';
+
+import { Cluster, Redis, type RedisOptions } from 'ioredis';
+
+import { BoundaryError } from '../errors.js';
+import { type KvAddress, type KvTarget, type KvTargetConnection, parseKvUrl } from './kv-target.js';
+import { packageVersion } from './package-version.js';
+
+export const ioredis: KvTarget = {
+  version: () => packageVersion('ioredis'),
+  connect: async (url, mode) => {
+    const address = parseKvUrl(url);
+    const options = optionsOf(address, mode);
+    const single = new Redis(options);
+    // Without a listener it would print its errors; calls are rejected with them.
+    single.on('error', () => {});
+    try {
+      await single.connect();
+      const isCluster = address.cluster ?? (await single.info('cluster')).includes('cluster_enabled:1');
+      if (!isCluster) return new IoredisConnection(single, mode);
+    } catch (thrown) {
+      single.disconnect();
+      throw thrown;
+    }
+    single.disconnect();
+    const cluster = new Cluster([{ host: address.host, port: address.port }], {
+      redisOptions: options,
+      enableAutoPipelining: mode === 'auto',
+      lazyConnect: true,
+    });
+    cluster.on('error', () => {});
+    await cluster.connect();
+    return new IoredisConnection(cluster, mode);
+  },
+};
+
+function optionsOf({ host, port, path, username, password, database, tls, cacert }: KvAddress, mode?: string): RedisOptions {
+  return {
+    ...(path === undefined ? { host, port } : { path }),
+    ...(username === undefined ? {} : { username }),
+    ...(password === undefined ? {} : { password }),
+    ...(tls ? { tls: cacert === undefined ? {} : { ca: readFileSync(cacert) } } : {}),
+    db: database,
+    lazyConnect: true,
+    enableAutoPipelining: mode === 'auto',
+    // A lost connection is an error here, as it is for the others.
+    retryStrategy: () => null,
+    maxRetriesPerRequest: 0,
+  };
+}
+
+class IoredisConnection implements KvTargetConnection {
+  readonly #client: Redis | Cluster;
+  readonly #mode: string | undefined;
+
+  constructor(client: Redis | Cluster, mode: string | undefined) {
+    this.#client = client;
+    this.#mode = mode;
+  }
+
+  get(key: string): Promise<string | null> {
+    return this.#client.get(key);
+  }
+
+  set(key: string, value: string): Promise<unknown> {
+    return this.#client.set(key, value);
+  }
+
+  async getMany(keys: readonly string[]): Promise<readonly (string | null)[]> {
+    if (this.#mode === 'auto') return Promise.all(keys.map((key) => this.#client.get(key)));
+    const pipeline = this.#client.pipeline();
+    for (const key of keys) pipeline.get(key);
+    return checked(await pipeline.exec()) as (string | null)[];
+  }
+
+  async setMany(keys: readonly string[], values: readonly string[]): Promise<unknown> {
+    if (this.#mode === 'auto') return Promise.all(keys.map((key, index) => this.#client.set(key, values[index]!)));
+    const pipeline = this.#client.pipeline();
+    for (let index = 0; index < keys.length; index += 1) pipeline.set(keys[index]!, values[index]!);
+    return checked(await pipeline.exec());
+  }
+
+  mget(keys: readonly string[]): Promise<readonly (string | null)[]> {
+    this.#assertSingle('MGET');
+    return this.#client.mget(keys as string[]);
+  }
+
+  mset(keys: readonly string[], values: readonly string[]): Promise<unknown> {
+    this.#assertSingle('MSET');
+    const entries: string[] = [];
+    for (let index = 0; index < keys.length; index += 1) entries.push(keys[index]!, values[index]!);
+    return this.#client.mset(entries);
+  }
+
+  async close(): Promise<void> {
+    this.#client.disconnect();
+  }
+
+  #assertSingle(command: string): void {
+    if (this.#client instanceof Cluster) {
+      throw new BoundaryError('BB_UNSUPPORTED', `ioredis does not divide ${command} among the slots of a cluster`);
+    }
+  }
+}
+
+function checked(replies: [error: Error | null, reply: unknown][] | null): unknown[] {
+  return (replies ?? []).map(([error, reply]) => {
+    if (error !== null) throw error;
+    return reply;
+  });
+}

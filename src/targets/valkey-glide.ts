@@ -1,0 +1,94 @@
+/** `@valkey/valkey-glide`, a core in Rust behind Node, where it is installed. */
+import { readFileSync } from 'node:fs';
+
+import { BoundaryError } from '../errors.js';
+import { type KvTarget, type KvTargetConnection, parseKvUrl } from './kv-target.js';
+import { loadPackage, optionalVersion } from './optional-package.js';
+
+export const VALKEY_GLIDE = '@valkey/valkey-glide';
+
+/** What of the package is used. */
+interface Glide {
+  readonly GlideClient: { createClient(options: object): Promise<GlideClient> };
+  readonly Batch: new (isAtomic: boolean) => GlideBatch;
+}
+
+interface GlideBatch {
+  get(key: string): unknown;
+  set(key: string, value: string): unknown;
+}
+
+interface GlideClient {
+  get(key: string): Promise<unknown>;
+  set(key: string, value: string): Promise<unknown>;
+  mget(keys: string[]): Promise<unknown[]>;
+  mset(entries: { key: string; value: string }[]): Promise<unknown>;
+  exec(batch: GlideBatch, raiseOnError: boolean): Promise<unknown[] | null>;
+  close(): void;
+}
+
+export const valkeyGlide: KvTarget = {
+  version: () => optionalVersion(VALKEY_GLIDE),
+  connect: async (url) => {
+    const { GlideClient, Batch } = loadPackage<Glide>(VALKEY_GLIDE);
+    const { host, port, path, username, password, database, tls, cacert, cluster } = parseKvUrl(url);
+    if (path !== undefined || cluster === true) {
+      throw new BoundaryError('BB_UNSUPPORTED', `${VALKEY_GLIDE} is measured over TCP and single servers only`);
+    }
+    const client = await GlideClient.createClient({
+      addresses: [{ host, port }],
+      databaseId: database,
+      useTLS: tls,
+      requestTimeout: 30_000,
+      ...(password === undefined
+        ? {}
+        : { credentials: { password, ...(username === undefined ? {} : { username }) } }),
+      ...(cacert === undefined
+        ? {}
+        : { advancedConfiguration: { tlsAdvancedConfiguration: { rootCertificates: readFileSync(cacert) } } }),
+    });
+    return new GlideConnection(client, () => new Batch(false));
+  },
+};
+
+class GlideConnection implements KvTargetConnection {
+  readonly #client: GlideClient;
+  readonly #batch: () => GlideBatch;
+
+  constructor(client: GlideClient, batch: () => GlideBatch) {
+    this.#client = client;
+    this.#batch = batch;
+  }
+
+  get(key: string): Promise<string | null> {
+    return this.#client.get(key) as Promise<string | null>;
+  }
+
+  set(key: string, value: string): Promise<unknown> {
+    return this.#client.set(key, value);
+  }
+
+  async getMany(keys: readonly string[]): Promise<readonly (string | null)[]> {
+    const batch = this.#batch();
+    for (const key of keys) batch.get(key);
+    return (await this.#client.exec(batch, true)) as (string | null)[];
+  }
+
+  setMany(keys: readonly string[], values: readonly string[]): Promise<unknown> {
+    const batch = this.#batch();
+    for (let index = 0; index < keys.length; index += 1) batch.set(keys[index]!, values[index]!);
+    return this.#client.exec(batch, true);
+  }
+
+  mget(keys: readonly string[]): Promise<readonly (string | null)[]> {
+    return this.#client.mget(keys as string[]) as Promise<(string | null)[]>;
+  }
+
+  mset(keys: readonly string[], values: readonly string[]): Promise<unknown> {
+    return this.#client.mset(keys.map((key, index) => ({ key, value: values[index]! })));
+  }
+
+  async close(): Promise<void> {
+    this.#client.close();
+  }
+}

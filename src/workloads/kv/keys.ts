@@ -1,0 +1,62 @@
+/**
+ * The keys and values of the family, as `native/suite/src/kv.rs` has them: key `i` is `prefix:i`, its value the digits of
+ * `i`, filled up with zeros at the front.
+ */
+import type { Checksum } from '../../records/record.js';
+
+/** The bytes of a value. */
+export const VALUE_BYTES = 16;
+
+/** What is written before a sample of writes: it adds nothing to the sum. */
+export const BLANK = valueOf(0);
+
+const ZERO = 0x30;
+
+export function keyOf(prefix: string, index: number): string {
+  return `${prefix}:${index}`;
+}
+
+export function valueOf(index: number): string {
+  return String(index).padStart(VALUE_BYTES, '0');
+}
+
+/** Text in one piece: what was put together from parts is taken apart again on each use. */
+export function flat(text: string): string {
+  return Buffer.from(text, 'latin1').toString('latin1');
+}
+
+/** What was read so far: the numbers that the values are, and their bytes. */
+export class KvSums {
+  rows = 0;
+  #value = 0;
+  #bytes = 0;
+
+  addText(value: string | null): void {
+    if (value === null) return;
+    this.rows += 1;
+    this.#value += Number(value);
+    this.#bytes += value.length;
+  }
+
+  /** Adds the value between two places of bytes. */
+  addBytes(data: Uint8Array, start: number, end: number): void {
+    let number = 0;
+    for (let index = start; index < end; index += 1) number = number * 10 + data[index]! - ZERO;
+    this.rows += 1;
+    this.#value += number;
+    this.#bytes += end - start;
+  }
+
+  checksum(): Checksum {
+    return { rows: this.rows, sums: { value: String(this.#value), bytes: String(this.#bytes) } };
+  }
+}
+
+/** The checksum of the keys below `operations`. */
+export function expectedOf(operations: number): Checksum {
+  const count = BigInt(operations);
+  return {
+    rows: operations,
+    sums: { value: String((count * (count - 1n)) / 2n), bytes: String(operations * VALUE_BYTES) },
+  };
+}
