@@ -205,6 +205,26 @@ export declare class RawInserter {
   get rows(): number
 }
 
+/** A client of a server of the MySQL wire. */
+export declare class RawSqlClient {
+  /** Connects to the server of a URL, `mysql://user:password@host:port/database`. */
+  static open(url: string, connections: number, timeoutMs?: number | undefined | null, cancel?: Cancel | undefined | null): Promise<RawSqlClient>
+  /** The server's name and version. */
+  get version(): string
+  /** Runs the requests in the first bytes of a submission; resolves to the results. */
+  run(submission: Uint8Array, bytes: number, cancel?: Cancel | undefined | null): Promise<ArrayBuffer>
+  /** The columns of the results of a shape's number. */
+  shape(number: number): Array<ColumnSpec>
+  /** Inserts rows, encoded as lists of values; resolves to their number. */
+  insertRows(table: string, columns: Array<string>, rows: Uint8Array, bytes: number, count: number, cancel?: Cancel | undefined | null): Promise<number>
+  /** Has a statement prepared; resolves to the number of its parameters. */
+  prepare(sql: string, cancel?: Cancel | undefined | null): Promise<number>
+  /** Asks whether the server is there. */
+  ping(cancel?: Cancel | undefined | null): Promise<void>
+  /** Closes the connections; calls under way end first. Does nothing the second time. */
+  close(): Promise<void>
+}
+
 /** A statement that was prepared; may be run any number of times at once. */
 export declare class Statement {
   /** The types of its parameters, null where a type is open until there is a value. */

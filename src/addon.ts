@@ -26,6 +26,7 @@ export type {
   NativeRequests as RawNativeRequests,
   PrivateServer,
   RawInserter,
+  RawSqlClient,
   Statement,
   TableSpec,
 } from '../index.js';

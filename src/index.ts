@@ -21,6 +21,8 @@ export { RowInserter, type RowInserterOptions } from './library/row-inserter.js'
 export type { Row } from './library/row-reader.js';
 export type { RowInput } from './library/row-stager.js';
 export type { RowStream } from './library/row-stream.js';
+export { SqlClient, type SqlClientOptions, type SqlRequest, type SqlStatement } from './library/sql-client.js';
+export type { SqlRequestError, SqlResult, SqlResults } from './library/sql-results.js';
 export { SqlType, type ColumnKind } from './library/sql-type.js';
 export { type Column, type ColumnOptions, TableDefinition } from './library/table-definition.js';
 export { type RunOptions, run } from './run.js';

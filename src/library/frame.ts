@@ -47,11 +47,14 @@ export class Frame {
   readonly columns: readonly Column[];
   readonly rowCount: number;
   readonly #header: Uint32Array;
+  readonly #start: number;
 
-  constructor(buffer: ArrayBuffer, columns: readonly Column[]) {
+  /** The frame that begins at the byte `start` of a buffer. */
+  constructor(buffer: ArrayBuffer, columns: readonly Column[], start = 0) {
     this.buffer = buffer;
     this.columns = columns;
-    this.#header = new Uint32Array(buffer, 0, HEADER_WORDS + COLUMN_WORDS * columns.length);
+    this.#start = start;
+    this.#header = new Uint32Array(buffer, start, HEADER_WORDS + COLUMN_WORDS * columns.length);
     this.rowCount = this.#header[0]!;
     if (this.#header[1] !== columns.length) {
       throw new BoundaryError('BB_INTERNAL', `a frame of ${this.#header[1]} columns for a result of ${columns.length}`);
@@ -64,11 +67,13 @@ export class Frame {
     const validityOffset = this.#header[word + 1]!;
     const offsetsOffset = this.#header[word + 2]!;
     const Values = CONSTRUCTORS[this.columns[index]!.type.kind];
+    const { buffer, rowCount } = this;
+    const start = this.#start;
     return {
       nullCount: this.#header[word]!,
-      validity: validityOffset === 0 ? null : new Uint8Array(this.buffer, validityOffset, Math.ceil(this.rowCount / 8)),
-      offsets: offsetsOffset === 0 ? null : new Int32Array(this.buffer, offsetsOffset, this.rowCount + 1),
-      values: new Values(this.buffer, this.#header[word + 3]!, this.#header[word + 4]! / Values.BYTES_PER_ELEMENT),
+      validity: validityOffset === 0 ? null : new Uint8Array(buffer, start + validityOffset, Math.ceil(rowCount / 8)),
+      offsets: offsetsOffset === 0 ? null : new Int32Array(buffer, start + offsetsOffset, rowCount + 1),
+      values: new Values(buffer, start + this.#header[word + 3]!, this.#header[word + 4]! / Values.BYTES_PER_ELEMENT),
     };
   }
 }

@@ -53,6 +53,12 @@ export class RowReader {
     return rows;
   }
 
+  /** Counts rows from 0 again: what follows is another result with the same columns. */
+  restart(): void {
+    this.#frame = undefined;
+    this.#rowCount = 0;
+  }
+
   #bind(frame: Frame): void {
     this.#frame = frame;
     this.#bound = this.#columns.map((column, index): BoundColumn => {

@@ -13,6 +13,7 @@ mod naive;
 mod parameters;
 mod reader;
 mod requests;
+mod sql;
 mod statement;
 mod suite;
 mod table;

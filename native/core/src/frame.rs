@@ -51,6 +51,26 @@ struct Section {
 /// [`Error::Unsupported`] for a column whose type no [`SqlType`] has, and for a batch whose frame would take 2 GiB:
 /// ask for batches of fewer rows then.
 pub fn encode(batch: &RecordBatch) -> Result<Slab> {
+    let (sections, end) = layout(batch)?;
+    let mut slab = Slab::allocate(end);
+    fill(slab.as_mut_slice(), batch, &sections);
+    Ok(slab)
+}
+
+/// As [`encode`], behind what `target` holds, at the next multiple of 64; returns where the frame begins.
+///
+/// # Errors
+/// As [`encode`].
+pub fn encode_into(batch: &RecordBatch, target: &mut Vec<u8>) -> Result<usize> {
+    let (sections, end) = layout(batch)?;
+    let start = align(target.len());
+    target.resize(start + end, 0);
+    fill(&mut target[start..], batch, &sections);
+    Ok(start)
+}
+
+/// Where the columns go, and the length of the frame.
+fn layout(batch: &RecordBatch) -> Result<(Vec<Section>, usize)> {
     let mut end = align((HEADER_WORDS + COLUMN_WORDS * batch.num_columns()) * 4);
     let mut place = |length: usize| {
         let offset = end;
@@ -82,8 +102,10 @@ pub fn encode(batch: &RecordBatch) -> Result<Slab> {
             batch.num_rows()
         )));
     }
-    let mut slab = Slab::allocate(end);
-    let bytes = slab.as_mut_slice();
+    Ok((sections, end))
+}
+
+fn fill(bytes: &mut [u8], batch: &RecordBatch, sections: &[Section]) {
     write_words(bytes, 0, &[batch.num_rows(), batch.num_columns()]);
     for (index, (section, array)) in sections.iter().zip(batch.columns()).enumerate() {
         let word = HEADER_WORDS + COLUMN_WORDS * index;
@@ -100,7 +122,6 @@ pub fn encode(batch: &RecordBatch) -> Result<Slab> {
         );
         write_column(bytes, section, array.as_ref());
     }
-    Ok(slab)
 }
 
 fn write_column(bytes: &mut [u8], section: &Section, array: &dyn Array) {

@@ -8,7 +8,6 @@ use std::time::Duration;
 
 use arrow_array::RecordBatch;
 use boundary_bench_core::engine::CancelToken;
-use boundary_bench_core::table::Column;
 use boundary_bench_core::{Error, Result};
 use tokio::sync::Notify;
 
@@ -17,7 +16,7 @@ use crate::codec::{Done, Failure, Field, command};
 use crate::connection::{Prepared, Started};
 use crate::insert::{self, Target};
 use crate::pool::{Lease, Pool};
-use crate::rows::{Form, RowBuilder};
+use crate::rows::{Form, RowBuilder, RowShape};
 use crate::sql;
 use crate::url::Url;
 
@@ -97,7 +96,7 @@ pub struct Results {
 #[derive(Debug)]
 pub struct StatementRows {
     /// Their columns.
-    pub columns: Vec<Column>,
+    pub shape: Arc<RowShape>,
     /// The rows.
     pub batch: RecordBatch,
 }
@@ -137,11 +136,11 @@ impl SqlClient {
     /// Connects to a server.
     ///
     /// # Errors
-    /// [`Error::Engine`] where it is not there or refuses the login, [`Error::Timeout`].
-    pub async fn connect(url: &Url, options: ClientOptions) -> Result<Self> {
+    /// [`Error::Engine`] where it is not there or refuses the login, [`Error::Timeout`], [`Error::Cancelled`].
+    pub async fn connect(url: &Url, options: ClientOptions, cancel: Option<&CancelToken>) -> Result<Self> {
         let pool = Pool::new(url.clone(), Vec::new(), options.connections.max(1));
         let mut client = Self { pool, timeout: options.timeout, version: String::new() };
-        let version = client.guarded(None, |call| async move {
+        let version = client.guarded(cancel, |call| async move {
             let session = call.lease().await?;
             Ok(session.connection.version().to_owned())
         });
@@ -289,7 +288,6 @@ struct StatementState {
     prepared: Option<Prepared>,
     /// Why it can't be run.
     error: Option<Error>,
-    fields: Option<Arc<[Field]>>,
     rows: Option<RowBuilder>,
 }
 
@@ -312,7 +310,7 @@ impl<'a> Run<'a> {
         }
         let rows = self.statements.into_iter().map(|state| {
             let Some(mut rows) = state.rows else { return Ok(None) };
-            Ok(Some(StatementRows { columns: rows.columns().to_vec(), batch: rows.finish()? }))
+            Ok(Some(StatementRows { shape: Arc::clone(rows.shape()), batch: rows.finish()? }))
         });
         Ok(Results { rows: rows.collect::<Result<_>>()?, requests: self.outcomes })
     }
@@ -405,7 +403,8 @@ impl<'a> Run<'a> {
     }
 
     async fn receive(&mut self, session: &mut Lease, request: usize) -> std::result::Result<(), Failure> {
-        let state = &mut self.statements[self.batch.order[request] as usize];
+        let index = self.batch.order[request] as usize;
+        let (state, statement) = (&mut self.statements[index], &self.batch.statements[index].sql);
         let outcome = &mut self.outcomes[request];
         let connection = &mut session.connection;
         let known = state.prepared.as_ref().map(|prepared| &prepared.fields);
@@ -413,8 +412,8 @@ impl<'a> Run<'a> {
             Started::Done(done) => done,
             Started::WantsFile => connection.refuse_file().await?,
             Started::Rows(fields) => {
-                let problem = state.expect(&fields);
-                let mut problem = problem.err();
+                let mut problem = state.expect(session, statement, &fields).err();
+                let connection = &mut session.connection;
                 let rows = state.rows.as_mut().filter(|_| problem.is_none());
                 outcome.first_row = rows.as_ref().map_or(0, |rows| rows.rows());
                 let mut rows = rows;
@@ -443,34 +442,23 @@ impl<'a> Run<'a> {
 
 impl StatementState {
     /// Gets ready for rows with these columns, which must be those of the statement's other requests.
-    fn expect(&mut self, fields: &Arc<[Field]>) -> Result<()> {
-        match &self.fields {
-            Some(known) if Arc::ptr_eq(known, fields) || same_columns(known, fields) => Ok(()),
-            Some(_) => Err(Error::SchemaMismatch(
-                "the result has other columns than those of the same statement before".to_owned(),
-            )),
+    fn expect(&mut self, session: &mut Lease, sql: &str, fields: &Arc<[Field]>) -> Result<()> {
+        let form = if self.prepared.is_some() { Form::Binary } else { Form::Text };
+        match &self.rows {
+            Some(rows) if rows.shape().fits(fields, form) => {}
+            Some(_) => {
+                return Err(Error::SchemaMismatch(
+                    "the result has other columns than those of the same statement before".to_owned(),
+                ));
+            }
             None => {
-                let form = if self.prepared.is_some() { Form::Binary } else { Form::Text };
-                self.rows = Some(RowBuilder::new(fields, form, SMALL_RESULT)?);
-                self.fields = Some(Arc::clone(fields));
-                Ok(())
+                let shape = match form {
+                    Form::Binary => session.shape(sql, fields)?,
+                    Form::Text => RowShape::new(fields, form)?,
+                };
+                self.rows = Some(RowBuilder::new(&shape, SMALL_RESULT));
             }
         }
+        Ok(())
     }
-}
-
-/// Whether rows with these columns are read alike. The greatest length of a text may differ.
-fn same_columns(known: &[Field], fields: &[Field]) -> bool {
-    let key = |field: &Field| {
-        let is_text = field.charset != crate::codec::BINARY_CHARSET;
-        (
-            field.name.clone(),
-            field.type_id,
-            field.charset,
-            field.flags,
-            field.decimals,
-            if is_text { 0 } else { field.length },
-        )
-    };
-    known.len() == fields.len() && known.iter().zip(fields).all(|(known, field)| key(known) == key(field))
 }

@@ -30,15 +30,20 @@ const MOST_PARAMETERS: usize = 65_535;
 const SEND_TYPES: u16 = 128;
 
 /// Rows to insert.
-pub(crate) trait Rows: Sync {
+pub trait Rows: Sync {
+    /// How many there are.
     fn count(&self) -> usize;
 
+    /// The values of each.
     fn width(&self) -> usize;
 
     /// About the bytes that a row takes, or more.
     fn size(&self, row: usize) -> usize;
 
     /// Hands over the values of a row, one by one.
+    ///
+    /// # Errors
+    /// Whatever `visit` returns.
     fn visit(&self, row: usize, visit: &mut dyn FnMut(Cell<'_>) -> Result<()>) -> Result<()>;
 }
 

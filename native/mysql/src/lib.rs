@@ -17,7 +17,9 @@ mod pool;
 mod prepared;
 mod rows;
 pub mod server;
+mod session;
 mod sql;
+mod submission;
 mod transport;
 mod url;
 
@@ -32,7 +34,10 @@ pub use client::{Batch, ClientOptions, Outcome, Results, SqlClient, StatementLis
 pub use codec::{Done, Failure, Field, ServerError};
 pub use connection::{Connection, Prepared, Started};
 pub use engine::{MysqlEngine, open};
-pub use rows::{Form, RowBuilder};
+pub use insert::Rows;
+pub use rows::{Form, RowBuilder, RowShape};
+pub use session::{RowView, SqlSession};
+pub use submission::{Shapes, read_submission, write_results};
 pub use url::{Tls, Url};
 
 const NAME: &str = "mysql";

@@ -6,11 +6,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
-use boundary_bench_core::Error;
+use boundary_bench_core::{Error, Result};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::codec::Failure;
+use crate::codec::{Failure, Field};
 use crate::connection::{Connection, Prepared};
+use crate::rows::{Form, RowShape};
 use crate::runtime;
 use crate::url::Url;
 
@@ -48,7 +49,14 @@ pub(crate) struct Pool {
 /// A connection and what was prepared on it.
 pub(crate) struct Session {
     pub(crate) connection: Connection,
-    statements: HashMap<Arc<str>, Prepared>,
+    statements: HashMap<Arc<str>, Known>,
+}
+
+/// A statement that is prepared on a session.
+struct Known {
+    prepared: Prepared,
+    /// What its rows look like, once some have come.
+    shape: Option<Arc<RowShape>>,
 }
 
 impl Pool {
@@ -154,16 +162,31 @@ impl Pool {
 impl Session {
     /// The statement, if it is prepared already.
     pub(crate) fn known(&self, sql: &str) -> Option<&Prepared> {
-        self.statements.get(sql)
+        self.statements.get(sql).map(|known| &known.prepared)
+    }
+
+    /// What the rows of a statement look like that have these columns.
+    pub(crate) fn shape(&mut self, sql: &str, fields: &Arc<[Field]>) -> Result<Arc<RowShape>> {
+        let known = self.statements.get_mut(sql);
+        if let Some(Known { shape: Some(shape), .. }) = &known
+            && shape.fits(fields, Form::Binary)
+        {
+            return Ok(Arc::clone(shape));
+        }
+        let shape = RowShape::new(fields, Form::Binary)?;
+        if let Some(known) = known {
+            known.shape = Some(Arc::clone(&shape));
+        }
+        Ok(shape)
     }
 
     /// The statement, prepared now if it was not before. It stays so until room is made for others.
     pub(crate) async fn prepared(&mut self, sql: &str) -> Answer<Prepared> {
         if let Some(known) = self.statements.get(sql) {
-            return Ok(known.clone());
+            return Ok(known.prepared.clone());
         }
         let prepared = self.connection.prepare(sql).await?;
-        self.statements.insert(sql.into(), prepared.clone());
+        self.statements.insert(sql.into(), Known { prepared: prepared.clone(), shape: None });
         Ok(prepared)
     }
 
@@ -171,7 +194,7 @@ impl Session {
     pub(crate) fn make_room(&mut self, statements: usize) {
         if self.statements.len() + statements > MAX_STATEMENTS {
             for (_, old) in self.statements.drain() {
-                self.connection.send_close(old.id);
+                self.connection.send_close(old.prepared.id);
             }
         }
     }

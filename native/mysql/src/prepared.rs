@@ -19,7 +19,7 @@ use crate::codec::{Failure, command};
 use crate::connection::{Prepared, Started};
 use crate::engine::not_a_query;
 use crate::pool::Lease;
-use crate::rows::{Form, RowBuilder};
+use crate::rows::{Form, RowBuilder, RowShape};
 use crate::sql::{self, Numbered};
 use crate::{engine_error, runtime};
 
@@ -116,7 +116,7 @@ struct QueryRows<S: BorrowMut<Lease>> {
 impl<S: BorrowMut<Lease>> QueryRows<S> {
     fn new(mut session: S, running: Running, started: Started, form: Form, options: &QueryOptions) -> Result<Self> {
         let rows = match &started {
-            Started::Rows(fields) => RowBuilder::new(fields, form, DEFAULT_CAPACITY),
+            Started::Rows(fields) => RowShape::new(fields, form).map(|shape| RowBuilder::new(&shape, DEFAULT_CAPACITY)),
             _ => Err(engine_error("the server sent no rows")),
         };
         // Nobody reads what follows.

@@ -27,11 +27,58 @@ pub enum Form {
     Text,
 }
 
-/// Rows that are gathered for a batch.
-pub struct RowBuilder {
+/// The columns of a result in our types. Made once for all results of a statement.
+#[derive(Debug)]
+pub struct RowShape {
+    fields: Arc<[Field]>,
     form: Form,
     columns: Vec<Column>,
     schema: SchemaRef,
+}
+
+impl RowShape {
+    /// Of a result with these columns.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] for a type that is not known.
+    pub fn new(fields: &Arc<[Field]>, form: Form) -> Result<Arc<Self>> {
+        let names = unique_names(fields.iter().map(|field| field.name.as_str()));
+        let columns = names.into_iter().zip(fields.iter()).map(|(name, field)| {
+            let (sql_type, _) = decoder_of(field, 0).ok_or_else(|| {
+                Error::Unsupported(format!(
+                    "column \"{name}\" has a type (number {} of the wire) with no counterpart here; CAST it to CHAR in \
+                     the query",
+                    field.type_id
+                ))
+            })?;
+            Ok(Column { name, sql_type, nullable: true })
+        });
+        let columns = columns.collect::<Result<Vec<_>>>()?;
+        Ok(Arc::new(Self { fields: Arc::clone(fields), form, schema: arrow_schema_of(&columns), columns }))
+    }
+
+    /// Whether results with these columns are read alike. The greatest length of a text may differ.
+    pub(crate) fn fits(&self, fields: &Arc<[Field]>, form: Form) -> bool {
+        let same = |known: &Field, field: &Field| {
+            let is_text = known.charset != BINARY_CHARSET;
+            *known == Field { length: if is_text { known.length } else { field.length }, ..field.clone() }
+        };
+        self.form == form
+            && (Arc::ptr_eq(&self.fields, fields)
+                || (self.fields.len() == fields.len()
+                    && self.fields.iter().zip(fields.iter()).all(|(known, field)| same(known, field))))
+    }
+
+    /// The columns.
+    #[must_use]
+    pub fn columns(&self) -> &[Column] {
+        &self.columns
+    }
+}
+
+/// Rows that are gathered for a batch.
+pub struct RowBuilder {
+    shape: Arc<RowShape>,
     decoders: Vec<Decoder>,
     rows: usize,
     bytes: usize,
@@ -94,36 +141,30 @@ enum Problem {
 type Taken<T> = std::result::Result<T, Problem>;
 
 impl RowBuilder {
-    /// For the rows of a result with these columns, with room for so many from the start.
-    ///
-    /// # Errors
-    /// [`Error::Unsupported`] for a type that is not known.
-    pub fn new(fields: &[Field], form: Form, capacity: usize) -> Result<Self> {
-        let names = unique_names(fields.iter().map(|field| field.name.as_str()));
-        let typed = names.into_iter().zip(fields).map(|(name, field)| {
-            let (sql_type, decoder) = decoder_of(field, capacity).ok_or_else(|| {
-                Error::Unsupported(format!(
-                    "column \"{name}\" has a type (number {} of the wire) with no counterpart here; CAST it to CHAR in \
-                     the query",
-                    field.type_id
-                ))
-            })?;
-            Ok((Column { name, sql_type, nullable: true }, decoder))
-        });
-        let (columns, decoders): (Vec<_>, Vec<_>) = typed.collect::<Result<Vec<_>>>()?.into_iter().unzip();
-        Ok(Self { form, schema: arrow_schema_of(&columns), columns, decoders, rows: 0, bytes: 0, earlier: 0 })
+    /// For rows of this shape, with room for so many from the start.
+    #[must_use]
+    pub fn new(shape: &Arc<RowShape>, capacity: usize) -> Self {
+        // The shape has only columns that have decoders.
+        let decoders = shape.fields.iter().filter_map(|field| decoder_of(field, capacity)).map(|(_, decoder)| decoder);
+        Self { decoders: decoders.collect(), shape: Arc::clone(shape), rows: 0, bytes: 0, earlier: 0 }
+    }
+
+    /// What the rows look like.
+    #[must_use]
+    pub fn shape(&self) -> &Arc<RowShape> {
+        &self.shape
     }
 
     /// The result's columns.
     #[must_use]
     pub fn columns(&self) -> &[Column] {
-        &self.columns
+        &self.shape.columns
     }
 
     /// The schema of its batches.
     #[must_use]
     pub fn schema(&self) -> &SchemaRef {
-        &self.schema
+        &self.shape.schema
     }
 
     /// The rows gathered.
@@ -143,7 +184,7 @@ impl RowBuilder {
     /// # Errors
     /// [`Error::InvalidValue`] for a value that our types have not, [`Error::Engine`] for bytes that are no row.
     pub fn push(&mut self, row: &[u8]) -> Result<()> {
-        let pushed = match self.form {
+        let pushed = match self.shape.form {
             Form::Binary => self.push_binary(row),
             Form::Text => self.push_text(row),
         };
@@ -192,7 +233,7 @@ impl RowBuilder {
     }
 
     fn refused(&self, index: usize, problem: &Problem) -> Error {
-        match (problem, self.columns.get(index)) {
+        match (problem, self.shape.columns.get(index)) {
             (Problem::Value(problem), Some(column)) => Error::InvalidValue {
                 row: self.earlier + self.rows as u64,
                 column: column.name.clone(),
@@ -215,7 +256,7 @@ impl RowBuilder {
             .iter_mut()
             .map(|decoder| on_builder!(decoder, builder => Arc::new(builder.finish()) as ArrayRef))
             .collect();
-        RecordBatch::try_new_with_options(Arc::clone(&self.schema), arrays, &options).map_err(unusable)
+        RecordBatch::try_new_with_options(Arc::clone(&self.shape.schema), arrays, &options).map_err(unusable)
     }
 }
 
@@ -364,7 +405,7 @@ fn bits(bytes: &[u8]) -> Taken<u64> {
 }
 
 /// A date, and the time in it, behind the number of bytes that are not all zero.
-fn binary_date(bytes: &mut Bytes<'_>) -> Option<(Date, Clock)> {
+pub(crate) fn binary_date(bytes: &mut Bytes<'_>) -> Option<(Date, Clock)> {
     let length = bytes.u8()?;
     let mut bytes = Bytes(bytes.take(length.into())?);
     let mut date = Date { year: 0, month: 0, day: 0 };
@@ -382,7 +423,7 @@ fn binary_date(bytes: &mut Bytes<'_>) -> Option<(Date, Clock)> {
 }
 
 /// A time as the server writes it: `-838:59:59.000001`.
-fn binary_time(bytes: &mut Bytes<'_>) -> Option<String> {
+pub(crate) fn binary_time(bytes: &mut Bytes<'_>) -> Option<String> {
     let length = bytes.u8()?;
     let mut bytes = Bytes(bytes.take(length.into())?);
     if length < 8 {
@@ -431,6 +472,10 @@ mod tests {
         Field { name: "c".to_owned(), type_id, charset: BINARY_CHARSET, length, flags, decimals }
     }
 
+    fn rows_of(fields: &[Field], form: Form) -> Result<RowBuilder> {
+        RowShape::new(&fields.into(), form).map(|shape| RowBuilder::new(&shape, 1))
+    }
+
     #[test]
     fn dates_and_times_are_read_from_text() {
         let date = Date { year: 2024, month: 2, day: 29 };
@@ -447,14 +492,14 @@ mod tests {
     #[test]
     fn a_row_that_is_cut_short_is_refused() {
         for row in [&[][..], &[1, 0], &[0], &[0, 0], &[0, 0, 1, 2]] {
-            let mut rows = RowBuilder::new(&[field(type_id::LONG, 11, 0, 0)], Form::Binary, 1).unwrap();
+            let mut rows = rows_of(&[field(type_id::LONG, 11, 0, 0)], Form::Binary).unwrap();
             assert_eq!(rows.push(row).unwrap_err().code(), "BB_ENGINE");
         }
     }
 
     #[test]
     fn a_date_of_zeros_is_named_by_row_and_column() {
-        let mut rows = RowBuilder::new(&[field(type_id::DATE, 10, 0, 0)], Form::Binary, 1).unwrap();
+        let mut rows = rows_of(&[field(type_id::DATE, 10, 0, 0)], Form::Binary).unwrap();
         rows.push(&[0, 0, 4, 0xe8, 0x07, 1, 2]).unwrap();
         let error = rows.push(&[0, 0, 0]).unwrap_err();
         assert!(error.to_string().starts_with("row 1, column \"c\": a date without"), "{error}");
@@ -468,7 +513,7 @@ mod tests {
         ) {
             let fields: Vec<_> = fields.into_iter().map(|(id, length, flags, decimals)| field(id, length, flags, decimals)).collect();
             for form in [Form::Binary, Form::Text] {
-                if let Ok(mut rows) = RowBuilder::new(&fields, form, 1) && rows.push(&row).is_ok() {
+                if let Ok(mut rows) = rows_of(&fields, form) && rows.push(&row).is_ok() {
                     prop_assert_eq!(rows.finish().unwrap().num_rows(), 1);
                 }
             }

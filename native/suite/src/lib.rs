@@ -34,13 +34,17 @@ pub use spec::{CellSpec, Flavor, Lane, Target, Workload};
 pub use tables::{load, table_names, unload, worker_ranges};
 pub use target::{PrivateTarget, TargetInfo, TargetKind};
 
-/// Opens the engine that `uri` names: those of [`boundary_bench_core::engine::open`], and `hyper:`
-/// ([`boundary_bench_hyper::open`]).
+/// Opens the engine that `uri` names: those of [`boundary_bench_core::engine::open`], `hyper:`
+/// ([`boundary_bench_hyper::open`]) and `mysql:` ([`boundary_bench_mysql::open`]).
 ///
 /// # Errors
-/// As those two.
+/// As those three.
 pub fn open(uri: &str) -> Result<Arc<dyn Engine>> {
-    if uri.starts_with("hyper:") { boundary_bench_hyper::open(uri) } else { boundary_bench_core::engine::open(uri) }
+    match uri.split_once(':') {
+        Some(("hyper", _)) => boundary_bench_hyper::open(uri),
+        Some(("mysql", _)) => boundary_bench_mysql::open(uri),
+        _ => boundary_bench_core::engine::open(uri),
+    }
 }
 
 /// The transport of the engine that `uri` names, as the matrix writes it; `None` where there is nothing to choose.

@@ -77,7 +77,7 @@ fn summed_by_engine(engine: &dyn Engine, table: &str) -> Result<Checksum> {
     let whole =
         |column| format!("CAST(coalesce(sum(CAST({column} AS DECIMAL(38, 0))), 0) AS DECIMAL(38, 0)) AS {column}");
     let sql = format!(
-        "SELECT count(*) AS rows, {}, {}, coalesce(sum(value), 0) AS value, {} FROM {}",
+        "SELECT count(*) AS \"rows\", {}, {}, coalesce(sum(value), 0) AS value, {} FROM {}",
         whole("id"),
         whole("sensor_id"),
         whole("timestamp"),

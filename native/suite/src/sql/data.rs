@@ -1,0 +1,188 @@
+//! The rows of the family's tables, and what requests ask for: pure functions of a number, the same on every side.
+
+use boundary_bench_core::checksum::{Checksum, ChecksumSum};
+use boundary_bench_mysql::{Cell, Rows};
+
+/// Spreads consecutive numbers over a table: a prime, so that every row has its turn.
+const STRIDE: u64 = 7919;
+
+/// The key of a table of `rows` rows that comes `number`th, from 0.
+pub(super) fn key(number: u64, rows: u64) -> u64 {
+    1 + number.wrapping_mul(STRIDE) % rows
+}
+
+/// A row of `bench_users`.
+pub(super) struct User {
+    pub(super) id: u64,
+    pub(super) name: String,
+    pub(super) age: u64,
+    pub(super) active: bool,
+    pub(super) score: f64,
+    pub(super) email: String,
+}
+
+impl User {
+    pub(super) fn of(id: u64) -> Self {
+        Self {
+            id,
+            name: format!("user_{id:06}"),
+            age: 18 + id % 62,
+            active: id % 2 == 0,
+            score: (1000 + id % 1000) as f64 / 10.0,
+            email: format!("u{id}@b.local"),
+        }
+    }
+
+    pub(super) fn cells(&self) -> [Cell<'_>; 6] {
+        [
+            int(self.id),
+            Cell::Text(&self.name),
+            int(self.age),
+            Cell::Bool(self.active),
+            Cell::Double(self.score),
+            Cell::Text(&self.email),
+        ]
+    }
+}
+
+/// Users that go in together.
+pub(super) struct Users<'a>(pub(super) &'a [User]);
+
+impl Rows for Users<'_> {
+    fn count(&self) -> usize {
+        self.0.len()
+    }
+
+    fn width(&self) -> usize {
+        6
+    }
+
+    fn size(&self, row: usize) -> usize {
+        64 + self.0[row].name.len() + self.0[row].email.len()
+    }
+
+    fn visit(
+        &self,
+        row: usize,
+        visit: &mut dyn FnMut(Cell<'_>) -> boundary_bench_core::Result<()>,
+    ) -> boundary_bench_core::Result<()> {
+        self.0[row].cells().into_iter().try_for_each(visit)
+    }
+}
+
+/// A row of sysbench's table. The first digits of `c` tell its version: 1 after an update, else 0.
+pub(super) struct Sbtest {
+    pub(super) id: u64,
+    pub(super) k: u64,
+    pub(super) c: String,
+    pub(super) pad: String,
+}
+
+impl Sbtest {
+    pub(super) fn of(id: u64, rows: u64) -> Self {
+        Self { id, k: k_of(id, rows), c: c_of(id, 0), pad: groups(5, |group| id * 6007 + group * 15_485_863) }
+    }
+
+    pub(super) fn cells(&self) -> [Cell<'_>; 4] {
+        [int(self.id), int(self.k), Cell::Text(&self.c), Cell::Text(&self.pad)]
+    }
+}
+
+pub(super) fn k_of(id: u64, rows: u64) -> u64 {
+    1 + id * 31 % rows
+}
+
+pub(super) fn c_of(id: u64, version: u64) -> String {
+    groups(10, |group| if group == 0 { id * 97 + version } else { id * STRIDE + group * 104_729 })
+}
+
+/// Groups of eleven digits with dashes between them, as sysbench has them.
+fn groups(count: u64, number: impl Fn(u64) -> u64) -> String {
+    let groups: Vec<String> = (0..count).map(|group| format!("{:011}", number(group) % 100_000_000_000)).collect();
+    groups.join("-")
+}
+
+/// Rows of sysbench's table that go in together.
+pub(super) struct SbtestRows<'a>(pub(super) &'a [Sbtest]);
+
+impl Rows for SbtestRows<'_> {
+    fn count(&self) -> usize {
+        self.0.len()
+    }
+
+    fn width(&self) -> usize {
+        4
+    }
+
+    fn size(&self, _row: usize) -> usize {
+        256
+    }
+
+    fn visit(
+        &self,
+        row: usize,
+        visit: &mut dyn FnMut(Cell<'_>) -> boundary_bench_core::Result<()>,
+    ) -> boundary_bench_core::Result<()> {
+        self.0[row].cells().into_iter().try_for_each(visit)
+    }
+}
+
+pub(super) fn int(value: u64) -> Cell<'static> {
+    Cell::Int(value.cast_signed())
+}
+
+/// What was read or is there: the number of rows, the sums of their numbers, the bytes of their texts; and what writers
+/// were told.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(super) struct Sums {
+    pub(super) rows: u64,
+    pub(super) ints: i128,
+    pub(super) doubles: f64,
+    pub(super) texts: i128,
+    pub(super) affected: i128,
+}
+
+impl Sums {
+    /// Adds a value.
+    pub(super) fn add(&mut self, cell: Cell<'_>) {
+        match cell {
+            Cell::Int(value) => self.ints += i128::from(value),
+            Cell::Bool(value) => self.ints += i128::from(value),
+            Cell::Double(value) => self.doubles += value,
+            Cell::Text(text) => self.texts += text.len() as i128,
+            // Sums of integers come as decimals. What is none shows as a sum that nobody expects.
+            Cell::Decimal(text) => self.ints += text.parse::<i128>().unwrap_or(i128::from(i64::MIN)),
+            Cell::Null | Cell::Bytes(_) | Cell::Date(_) | Cell::Timestamp(_) => {}
+        }
+    }
+
+    pub(super) fn merge(&mut self, other: &Self) {
+        self.rows += other.rows;
+        self.ints += other.ints;
+        self.doubles += other.doubles;
+        self.texts += other.texts;
+        self.affected += other.affected;
+    }
+
+    /// Adds rows whose values are all cells.
+    pub(super) fn add_rows<'a, const N: usize>(&mut self, rows: impl Iterator<Item = [Cell<'a>; N]>) {
+        for row in rows {
+            self.rows += 1;
+            row.into_iter().for_each(|cell| self.add(cell));
+        }
+    }
+}
+
+impl From<Sums> for Checksum {
+    fn from(sums: Sums) -> Self {
+        Self::from_sums(
+            sums.rows,
+            [
+                ("ints", ChecksumSum::Int(sums.ints)),
+                ("doubles", ChecksumSum::Float(sums.doubles)),
+                ("texts", ChecksumSum::Int(sums.texts)),
+                ("affected", ChecksumSum::Int(sums.affected)),
+            ],
+        )
+    }
+}

@@ -1,0 +1,383 @@
+//! The family `sql`: small requests over the MySQL wire.
+//!
+//! A thread is one connection. On the lane `call` each statement waits for the answer to the one before; on the lane
+//! `batch` all statements of a request are sent ahead of their answers, which come in the same order. Readers add up every
+//! value within the time; the tables of writers are made anew before each sample and summed by the server after it, untimed.
+
+mod data;
+mod plan;
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use boundary_bench_core::checksum::Checksum;
+use boundary_bench_core::engine::CancelToken;
+use boundary_bench_core::load::{Requester, run_load};
+use boundary_bench_core::{Error, Result};
+use boundary_bench_mysql::{Failure, Prepared, RowView, SqlSession, Url};
+
+use self::data::{Sbtest, SbtestRows, Sums, User, Users};
+use self::plan::{Kind, Plan, Step, TableName, Transaction, Turn};
+use crate::requests::{RequestCell, RequestLane, RequestSpec, runtime};
+use crate::sample::CellSample;
+
+/// The database of cells whose URL names none.
+const DATABASE: &str = "boundary_bench";
+
+/// The flavour that inserts many rows by one statement, as every server can.
+const VALUES: &str = "values";
+
+/// A cell, connected and loaded.
+struct SqlCell {
+    shared: Arc<Shared>,
+    expected: Checksum,
+    /// The threads' connections, while no sample runs and all are well.
+    requesters: Mutex<Option<Vec<SqlRequester>>>,
+}
+
+/// What all threads know.
+struct Shared {
+    spec: RequestSpec,
+    url: Url,
+    plan: Plan,
+    /// The name of the table, and as SQL writes it.
+    table_name: String,
+    table: String,
+    /// The users that go in, made beforehand.
+    users: Vec<User>,
+}
+
+/// A thread.
+struct SqlRequester {
+    shared: Arc<Shared>,
+    thread: u64,
+    session: SqlSession,
+    /// The statement of each step that has one.
+    prepared: Vec<Option<Prepared>>,
+    /// Of rows that go in together as parameters: the statement for so many.
+    multi_row: Vec<(usize, Prepared)>,
+    sums: Sums,
+}
+
+pub(crate) fn open(spec: &RequestSpec, cancel: &CancelToken) -> Result<Box<dyn RequestCell>> {
+    let table_name = format!("{}_{}", spec.prefix, spec.workload);
+    let table = format!("`{}`", table_name.replace('`', "``"));
+    let plan = Plan::new(spec, &table)?;
+    let expected = Checksum::from(plan.expected(spec));
+    let mut url: Url = spec.url.parse()?;
+    let users = if plan.starts_empty { (1..=spec.operations).map(User::of).collect() } else { Vec::new() };
+    let requesters = runtime()?.block_on(async {
+        if url.database.is_none() {
+            let mut session = SqlSession::open(&url).await?;
+            run(&mut session, &format!("CREATE DATABASE IF NOT EXISTS {DATABASE}")).await?;
+            url.database = Some(DATABASE.to_owned());
+        }
+        let shared = Arc::new(Shared { spec: spec.clone(), url, plan, table_name, table, users });
+        let mut session = SqlSession::open(&shared.url).await?;
+        shared.make_table(&mut session).await?;
+        cancel.check()?;
+        shared.connect().await
+    })?;
+    let shared = Arc::clone(&requesters[0].shared);
+    Ok(Box::new(SqlCell { shared, expected, requesters: Mutex::new(Some(requesters)) }))
+}
+
+/// Runs a statement whose answer does not matter.
+async fn run(session: &mut SqlSession, sql: &str) -> std::result::Result<(), Failure> {
+    session.queue_text(sql);
+    session.answer(None, |_| {}).await.map(drop)
+}
+
+/// The error for what the server can't do.
+fn unsupported(failure: Failure) -> Error {
+    match failure {
+        Failure::Refused(error) => Error::Unsupported(format!("the server can't do it: {error}")),
+        Failure::Lost(error) => error,
+    }
+}
+
+impl Shared {
+    async fn make_table(&self, session: &mut SqlSession) -> Result<()> {
+        let Some((_, entry)) = &self.plan.table else { return Ok(()) };
+        let table = &self.table;
+        run(session, &format!("DROP TABLE IF EXISTS {table}")).await?;
+        run(session, &format!("CREATE TABLE {table} ({})", entry.definition)).await.map_err(unsupported)?;
+        if !self.plan.starts_empty { self.fill(session).await } else { Ok(()) }
+    }
+
+    async fn fill(&self, session: &mut SqlSession) -> Result<()> {
+        let Some((name, entry)) = &self.plan.table else { return Ok(()) };
+        match name {
+            TableName::Users => {
+                let rows: Vec<User> = (1..=entry.rows).map(User::of).collect();
+                session.insert_rows(&self.table_name, &entry.columns, &Users(&rows)).await?;
+            }
+            TableName::Sbtest => {
+                let rows: Vec<Sbtest> = (1..=entry.rows).map(|id| Sbtest::of(id, entry.rows)).collect();
+                session.insert_rows(&self.table_name, &entry.columns, &SbtestRows(&rows)).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The connections of all threads, with what they run prepared.
+    async fn connect(self: &Arc<Self>) -> Result<Vec<SqlRequester>> {
+        let mut requesters = Vec::new();
+        for thread in 0..u64::from(self.spec.threads) {
+            let mut session = SqlSession::open(&self.url).await?;
+            let (mut prepared, mut multi_row) = (Vec::new(), Vec::new());
+            for step in &self.plan.steps {
+                prepared.push(match step.kind {
+                    Kind::Prepared => Some(session.prepare(&step.sql).await.map_err(unsupported)?),
+                    _ => None,
+                });
+                if step.kind == Kind::Rows && self.spec.flavor.as_deref() == Some(VALUES) {
+                    for rows in [self.spec.batch.into(), self.spec.operations % u64::from(self.spec.batch)] {
+                        if rows > 0 {
+                            let statement = session.prepare(&self.multi_row_insert(rows)).await.map_err(unsupported)?;
+                            multi_row.push((usize::try_from(rows).unwrap_or(usize::MAX), statement));
+                        }
+                    }
+                }
+            }
+            let shared = Arc::clone(self);
+            requesters.push(SqlRequester { shared, thread, session, prepared, multi_row, sums: Sums::default() });
+        }
+        Ok(requesters)
+    }
+
+    fn multi_row_insert(&self, rows: u64) -> String {
+        let columns = self.plan.table.as_ref().map(|(_, entry)| entry.columns.as_slice()).unwrap_or_default();
+        let row = format!("({})", vec!["?"; columns.len()].join(","));
+        let rows = vec![row; usize::try_from(rows).unwrap_or_default()].join(",");
+        format!("INSERT INTO {} ({}) VALUES {rows}", self.table, columns.join(", "))
+    }
+
+    /// Makes the table what it must be before a sample.
+    async fn reset(&self, session: &mut SqlSession) -> Result<()> {
+        if !self.plan.writes {
+            return Ok(());
+        }
+        run(session, &format!("TRUNCATE TABLE {}", self.table)).await?;
+        if self.plan.starts_empty { Ok(()) } else { self.fill(session).await }
+    }
+
+    /// What the table holds after a sample.
+    async fn contents(&self, session: &mut SqlSession, affected: i128) -> Result<Sums> {
+        session.queue_text(&self.plan.contents_query(&self.table));
+        let mut sums = Sums { affected, ..Sums::default() };
+        session
+            .answer(None, |row| {
+                // A row that is not read shows in the sums.
+                let _ = row.visit(|index, cell| {
+                    let mut value = Sums::default();
+                    value.add(cell);
+                    match index {
+                        0 => sums.rows = u64::try_from(value.ints).unwrap_or_default(),
+                        1 => sums.ints = value.ints,
+                        3 => sums.texts = value.ints,
+                        _ => sums.doubles = value.doubles,
+                    }
+                });
+            })
+            .await?;
+        Ok(sums)
+    }
+}
+
+impl RequestCell for SqlCell {
+    fn sample(&self, cancel: &CancelToken) -> Result<CellSample> {
+        let requesters = self.requesters.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let shared = &self.shared;
+        runtime()?.block_on(async {
+            let mut requesters = match requesters {
+                Some(requesters) => requesters,
+                None => shared.connect().await?,
+            };
+            shared.reset(&mut requesters[0].session).await?;
+            requesters.iter_mut().for_each(|requester| requester.sums = Sums::default());
+            let (mut requesters, outcome) = run_load(requesters, &shared.spec.load(), cancel).await?;
+            let mut sums = Sums::default();
+            requesters.iter().for_each(|requester| sums.merge(&requester.sums));
+            if shared.plan.writes {
+                sums = shared.contents(&mut requesters[0].session, sums.affected).await?;
+            }
+            *self.requesters.lock().unwrap_or_else(PoisonError::into_inner) = Some(requesters);
+            CellSample::of_load(&outcome, sums.into())
+        })
+    }
+
+    fn expected(&self) -> &Checksum {
+        &self.expected
+    }
+
+    fn close(&self) -> Result<()> {
+        let requesters = self.requesters.lock().unwrap_or_else(PoisonError::into_inner).take();
+        runtime()?.block_on(async {
+            // Their transactions, if any are open, would keep the table.
+            drop(requesters);
+            if self.shared.plan.table.is_some() {
+                let mut session = SqlSession::open(&self.shared.url).await?;
+                run(&mut session, &format!("DROP TABLE IF EXISTS {}", self.shared.table)).await?;
+            }
+            Ok(())
+        })
+    }
+}
+
+impl Requester for SqlRequester {
+    async fn request(&mut self, index: u64) -> Result<()> {
+        let shared = Arc::clone(&self.shared);
+        let (spec, plan) = (&shared.spec, &shared.plan);
+        let by_sample = plan.transaction == Some(Transaction::Sample);
+        if by_sample && index == self.thread {
+            run(&mut self.session, "BEGIN").await?;
+        }
+        let operations = spec.operations_of(index);
+        if let [step] = plan.steps.as_slice()
+            && step.kind == Kind::Rows
+        {
+            self.insert_rows(&shared, operations).await?;
+        } else if spec.lane == RequestLane::Batch {
+            for operation in operations.clone() {
+                self.each(&shared, operation, Self::queue)?;
+            }
+            for _ in operations {
+                self.answers(&shared).await?;
+            }
+        } else {
+            for operation in operations {
+                self.one_by_one(&shared, operation).await?;
+            }
+        }
+        if by_sample && index + u64::from(spec.threads) >= spec.requests() {
+            run(&mut self.session, "COMMIT").await?;
+        }
+        Ok(())
+    }
+}
+
+/// A statement of an operation: a step's, or what begins or ends the transaction.
+#[derive(Clone, Copy)]
+enum Part<'a> {
+    Text(&'static str),
+    Step(usize, &'a Step, Turn),
+}
+
+impl SqlRequester {
+    /// Goes through the statements of an operation.
+    fn each(
+        &mut self,
+        shared: &Shared,
+        operation: u64,
+        mut visit: impl FnMut(&mut Self, &Shared, Part<'_>) -> Result<()>,
+    ) -> Result<()> {
+        let is_transaction = shared.plan.transaction == Some(Transaction::Operation);
+        if is_transaction {
+            visit(self, shared, Part::Text("BEGIN"))?;
+        }
+        for (index, step) in shared.plan.steps.iter().enumerate() {
+            for time in 0..step.times {
+                let turn = Turn { operation, number: operation * step.times + time, thread: self.thread };
+                visit(self, shared, Part::Step(index, step, turn))?;
+            }
+        }
+        if is_transaction { visit(self, shared, Part::Text("COMMIT")) } else { Ok(()) }
+    }
+
+    fn queue(&mut self, shared: &Shared, part: Part<'_>) -> Result<()> {
+        let (index, step, turn) = match part {
+            Part::Text(sql) => {
+                self.session.queue_text(sql);
+                return Ok(());
+            }
+            Part::Step(index, step, turn) => (index, step, turn),
+        };
+        let session = &mut self.session;
+        match (step.kind, &self.prepared[index]) {
+            (Kind::Prepared, Some(prepared)) => {
+                shared.plan.with_parameters(step.parameters, turn, &shared.users, |cells| {
+                    session.queue(prepared, cells.iter().copied())
+                })?;
+            }
+            (Kind::Literal, _) => {
+                let sql = shared.plan.literal(step, turn);
+                session.queue_text(&sql);
+            }
+            (Kind::Ping, _) => session.queue_ping(),
+            _ => session.queue_text(&step.sql),
+        }
+        Ok(())
+    }
+
+    /// Reads the answers to the statements of one operation.
+    async fn answers(&mut self, shared: &Shared) -> Result<()> {
+        let is_transaction = shared.plan.transaction == Some(Transaction::Operation);
+        if is_transaction {
+            self.session.answer(None, |_| {}).await?;
+        }
+        for (index, step) in shared.plan.steps.iter().enumerate() {
+            for _ in 0..step.times {
+                self.answer(index).await?;
+            }
+        }
+        if is_transaction {
+            self.session.answer(None, |_| {}).await?;
+        }
+        Ok(())
+    }
+
+    async fn answer(&mut self, step: usize) -> Result<()> {
+        let sums = &mut self.sums;
+        let (rows_before, mut problem) = (sums.rows, None);
+        let read = |row: RowView<'_>| {
+            sums.rows += 1;
+            problem = row.visit(|_, cell| sums.add(cell)).err();
+        };
+        let done = self.session.answer(self.prepared[step].as_ref(), read).await?;
+        if self.sums.rows == rows_before {
+            // What only answers counts as a row; what changes rows says how many.
+            if self.shared.plan.writes {
+                self.sums.affected += i128::from(done.affected_rows);
+            } else {
+                self.sums.rows += 1;
+            }
+        }
+        problem.map_or(Ok(()), Err)
+    }
+
+    async fn one_by_one(&mut self, shared: &Shared, operation: u64) -> Result<()> {
+        let is_transaction = shared.plan.transaction == Some(Transaction::Operation);
+        if is_transaction {
+            run(&mut self.session, "BEGIN").await?;
+        }
+        for (index, step) in shared.plan.steps.iter().enumerate() {
+            for time in 0..step.times {
+                let turn = Turn { operation, number: operation * step.times + time, thread: self.thread };
+                self.queue(shared, Part::Step(index, step, turn))?;
+                self.answer(index).await?;
+            }
+        }
+        if is_transaction {
+            run(&mut self.session, "COMMIT").await?;
+        }
+        Ok(())
+    }
+
+    /// Inserts the rows of a request together, in the fastest way that the server has, or as parameters of one statement.
+    async fn insert_rows(&mut self, shared: &Shared, operations: std::ops::Range<u64>) -> Result<()> {
+        let at = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
+        let users = &shared.users[at(operations.start)..at(operations.end)];
+        let taken = match self.multi_row.iter().find(|(rows, _)| *rows == users.len()) {
+            Some((_, prepared)) => {
+                self.session.queue(prepared, users.iter().flat_map(User::cells))?;
+                self.session.answer(Some(prepared), |_| {}).await?.affected_rows
+            }
+            None => {
+                let columns = shared.plan.table.as_ref().map(|(_, entry)| entry.columns.as_slice()).unwrap_or_default();
+                self.session.insert_rows(&shared.table_name, columns, &Users(users)).await?
+            }
+        };
+        self.sums.affected += i128::from(taken);
+        Ok(())
+    }
+}

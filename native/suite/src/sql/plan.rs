@@ -1,0 +1,432 @@
+//! What a cell does: the statements of its workload in `bench/matrix.json`, their parameters, and the sums that come of
+//! it.
+
+use std::collections::{BTreeMap, HashSet};
+use std::sync::OnceLock;
+
+use boundary_bench_core::{Error, Result};
+use boundary_bench_mysql::Cell;
+use serde::Deserialize;
+
+use super::data::{Sbtest, Sums, User, c_of, int, k_of, key};
+use crate::requests::RequestSpec;
+
+/// The rows of a range of sysbench's.
+const RANGE_ROWS: u64 = 100;
+
+#[derive(Deserialize)]
+struct Matrix {
+    families: Families,
+}
+
+#[derive(Deserialize)]
+struct Families {
+    sql: Family,
+}
+
+/// The family `sql` of the matrix.
+#[derive(Deserialize)]
+struct Family {
+    tables: BTreeMap<TableName, TableEntry>,
+    workloads: BTreeMap<String, WorkloadEntry>,
+}
+
+/// The tables that there are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum TableName {
+    Users,
+    Sbtest,
+}
+
+/// A table.
+#[derive(Debug, Clone, Deserialize)]
+pub(super) struct TableEntry {
+    pub(super) rows: u64,
+    pub(super) columns: Vec<String>,
+    pub(super) definition: String,
+}
+
+/// A workload.
+#[derive(Debug, Clone, Deserialize)]
+struct WorkloadEntry {
+    direction: Direction,
+    table: Option<TableName>,
+    transaction: Option<Transaction>,
+    steps: Vec<Step>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Direction {
+    /// It changes its table, which is read back after each sample.
+    In,
+    /// It only reads.
+    Out,
+}
+
+/// What one transaction holds, where there is one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Transaction {
+    /// All that a thread does in a sample.
+    Sample,
+    /// One operation.
+    Operation,
+}
+
+/// A statement of an operation.
+#[derive(Debug, Clone, Deserialize)]
+pub(super) struct Step {
+    #[serde(default)]
+    pub(super) kind: Kind,
+    #[serde(default)]
+    pub(super) sql: String,
+    #[serde(default)]
+    pub(super) parameters: Parameters,
+    /// How often it is run, with other parameters each time.
+    #[serde(default = "once")]
+    pub(super) times: u64,
+}
+
+fn once() -> u64 {
+    1
+}
+
+/// How a statement goes to the server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Kind {
+    #[default]
+    Prepared,
+    /// As text, always the same.
+    Text,
+    /// As text with its parameters in it.
+    Literal,
+    /// Not a statement: a ping.
+    Ping,
+    /// All rows of a request go in together.
+    Rows,
+}
+
+/// The parameters of a statement.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) enum Parameters {
+    #[default]
+    None,
+    /// The next user.
+    User,
+    /// A key.
+    Key,
+    /// The first key of a range, and the one behind it: a tenth of the table.
+    Tenth,
+    /// The key before a range that no other operation has, and its last one.
+    Slice,
+    /// The first key of a hundred and the last.
+    Hundred,
+    /// A key of the half whose rows are updated, this thread's own.
+    CountedKey,
+    /// The new text of such a row, and its key.
+    NewText,
+    /// A key of the other half, whose rows are deleted and inserted again.
+    RenewedKey,
+    /// That row.
+    RenewedRow,
+}
+
+/// What a cell does.
+#[derive(Debug, Clone)]
+pub(super) struct Plan {
+    pub(super) steps: Vec<Step>,
+    pub(super) transaction: Option<Transaction>,
+    pub(super) table: Option<(TableName, TableEntry)>,
+    pub(super) writes: bool,
+    /// Whether the table is empty before a sample.
+    pub(super) starts_empty: bool,
+    rows: u64,
+    operations: u64,
+    threads: u64,
+}
+
+/// One run of a step.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Turn {
+    /// The operation.
+    pub(super) operation: u64,
+    /// Which of the step's runs in all operations together.
+    pub(super) number: u64,
+    /// Of which thread.
+    pub(super) thread: u64,
+}
+
+fn family() -> Result<&'static Family> {
+    static FAMILY: OnceLock<std::result::Result<Family, String>> = OnceLock::new();
+    let parse = || {
+        let text = include_str!("../../../../bench/matrix.json");
+        serde_json::from_str::<Matrix>(text).map(|matrix| matrix.families.sql).map_err(|error| error.to_string())
+    };
+    FAMILY.get_or_init(parse).as_ref().map_err(|error| Error::Internal(format!("bench/matrix.json: {error}")))
+}
+
+impl Plan {
+    /// The plan of a cell whose table has this name, as SQL writes it.
+    pub(super) fn new(spec: &RequestSpec, table: &str) -> Result<Self> {
+        let family = family()?;
+        let entry = family
+            .workloads
+            .get(&spec.workload)
+            .ok_or_else(|| Error::InvalidArgument(format!("the family sql has no workload {}", spec.workload)))?;
+        let steps: Vec<Step> =
+            entry.steps.iter().map(|step| Step { sql: step.sql.replace("{table}", table), ..step.clone() }).collect();
+        let uses = |parameters| steps.iter().any(|step| step.parameters == parameters);
+        let starts_empty = uses(Parameters::User);
+        let mut table = entry.table.and_then(|name| Some((name, family.tables.get(&name)?.clone())));
+        if let Some((_, entry)) = &mut table {
+            if let Some(rows) = spec.option("rows")? {
+                entry.rows = rows;
+            }
+            // Every operation needs a slice, every thread rows of its own.
+            let least = if uses(Parameters::Slice) { spec.operations } else { 0 };
+            entry.rows = entry.rows.max(least).max(2 * u64::from(spec.threads)).max(10 * RANGE_ROWS);
+        }
+        Ok(Self {
+            transaction: entry.transaction,
+            rows: table.as_ref().map_or(0, |(_, table)| table.rows),
+            table,
+            writes: entry.direction == Direction::In,
+            starts_empty,
+            steps,
+            operations: spec.operations,
+            threads: spec.threads.into(),
+        })
+    }
+
+    /// Hands over the parameters of one run of a step; `users` are those that go in, by operation.
+    pub(super) fn with_parameters<T>(
+        &self,
+        parameters: Parameters,
+        turn: Turn,
+        users: &[User],
+        run: impl FnOnce(&[Cell<'_>]) -> T,
+    ) -> T {
+        let rows = self.rows;
+        match parameters {
+            Parameters::None => run(&[]),
+            Parameters::User => {
+                let index = usize::try_from(turn.operation).unwrap_or(usize::MAX);
+                match users.get(index) {
+                    Some(user) => run(&user.cells()),
+                    None => run(&[]),
+                }
+            }
+            Parameters::Key => run(&[int(key(turn.number, rows))]),
+            Parameters::Tenth => {
+                let first = key(turn.number, rows - rows / 10);
+                run(&[int(first), int(first + rows / 10)])
+            }
+            Parameters::Slice => {
+                let share = rows / self.operations;
+                run(&[int(turn.operation * share), int((turn.operation + 1) * share)])
+            }
+            Parameters::Hundred => {
+                let first = key(turn.number, rows - RANGE_ROWS + 1);
+                run(&[int(first), int(first + RANGE_ROWS - 1)])
+            }
+            Parameters::CountedKey => run(&[int(self.own_key(turn, 0))]),
+            Parameters::NewText => {
+                let id = self.own_key(turn, 1);
+                run(&[Cell::Text(&c_of(id, 1)), int(id)])
+            }
+            Parameters::RenewedKey => run(&[int(self.renewed(turn))]),
+            Parameters::RenewedRow => run(&Sbtest::of(self.renewed(turn), rows).cells()),
+        }
+    }
+
+    /// A statement with its parameters, which are integers, in its text.
+    pub(super) fn literal(&self, step: &Step, turn: Turn) -> String {
+        self.with_parameters(step.parameters, turn, &[], |cells| {
+            let mut parts = step.sql.split('?');
+            let mut sql = parts.next().unwrap_or_default().to_owned();
+            for (cell, part) in cells.iter().zip(parts) {
+                if let Cell::Int(value) = cell {
+                    sql += &value.to_string();
+                }
+                sql += part;
+            }
+            sql
+        })
+    }
+
+    /// The rows of each half that are a thread's own.
+    fn share(&self) -> u64 {
+        self.rows / (2 * self.threads)
+    }
+
+    fn own_key(&self, turn: Turn, offset: u64) -> u64 {
+        (key(turn.operation + offset, self.share()) - 1) * self.threads + turn.thread + 1
+    }
+
+    fn renewed(&self, turn: Turn) -> u64 {
+        self.share() * self.threads + self.own_key(turn, 0)
+    }
+
+    /// The sums that a sample must have, by what it reads or, for writes, by what is there afterwards.
+    pub(super) fn expected(&self, spec: &RequestSpec) -> Sums {
+        let mut sums = Sums::default();
+        for step in &self.steps {
+            for operation in 0..self.operations {
+                for time in 0..step.times {
+                    let thread = operation / u64::from(spec.batch) % self.threads;
+                    let turn = Turn { operation, number: operation * step.times + time, thread };
+                    self.expect(step, turn, &mut sums);
+                }
+            }
+        }
+        if self.writes { self.expect_contents(spec, sums.affected) } else { sums }
+    }
+
+    /// What one run of a step reads, and how many rows it is told to have changed.
+    fn expect(&self, step: &Step, turn: Turn, sums: &mut Sums) {
+        let rows = self.rows;
+        let is_update = step.sql.starts_with("UPDATE") || step.sql.starts_with("DELETE");
+        match step.parameters {
+            Parameters::None if step.sql == "SELECT 1" => {
+                sums.rows += 1;
+                sums.ints += 1;
+            }
+            Parameters::None if step.sql.starts_with("SELECT COUNT(*)") => {
+                sums.rows += 1;
+                sums.ints += i128::from(rows);
+            }
+            Parameters::None if is_update => sums.affected += i128::from(rows / 2),
+            // Nothing comes of it but an answer.
+            Parameters::None => sums.rows += 1,
+            Parameters::User | Parameters::CountedKey | Parameters::NewText => sums.affected += 1,
+            Parameters::RenewedKey | Parameters::RenewedRow => sums.affected += 1,
+            Parameters::Key => {
+                let id = key(turn.number, rows);
+                if matches!(self.table, Some((TableName::Sbtest, _))) {
+                    sums.rows += 1;
+                    sums.texts += c_of(id, 0).len() as i128;
+                } else {
+                    sums.add_rows(std::iter::once(User::of(id).cells()));
+                }
+            }
+            Parameters::Tenth if is_update => sums.affected += i128::from(rows / 10),
+            Parameters::Tenth => {
+                let first = key(turn.number, rows - rows / 10);
+                for id in first..first + rows / 10 {
+                    sums.add_rows(std::iter::once(User::of(id).cells()));
+                }
+            }
+            Parameters::Slice => sums.affected += i128::from(rows / self.operations),
+            Parameters::Hundred if step.sql.contains("SUM(k)") => {
+                let first = key(turn.number, rows - RANGE_ROWS + 1);
+                sums.rows += 1;
+                sums.ints += (first..first + RANGE_ROWS).map(|id| i128::from(k_of(id, rows))).sum::<i128>();
+            }
+            Parameters::Hundred => {
+                sums.rows += RANGE_ROWS;
+                sums.texts += i128::from(RANGE_ROWS) * c_of(1, 0).len() as i128;
+            }
+        }
+    }
+
+    /// What the table holds after a sample.
+    fn expect_contents(&self, spec: &RequestSpec, affected: i128) -> Sums {
+        let mut sums = Sums { affected, ..Sums::default() };
+        let uses = |parameters| self.steps.iter().any(|step| step.parameters == parameters);
+        match &self.table {
+            Some((TableName::Users, _)) => {
+                let ids = if self.starts_empty {
+                    1..self.operations + 1
+                } else if uses(Parameters::Slice) {
+                    self.rows / self.operations * self.operations + 1..self.rows + 1
+                } else {
+                    // Each row that an update found is one more.
+                    sums.doubles = affected as f64;
+                    1..self.rows + 1
+                };
+                for id in ids {
+                    sums.add_rows(std::iter::once(User::of(id).cells()));
+                }
+            }
+            Some((TableName::Sbtest, _)) => {
+                for id in 1..=self.rows {
+                    let row = Sbtest::of(id, self.rows);
+                    sums.rows += 1;
+                    sums.ints += i128::from(row.id) + i128::from(row.k) + i128::from(id * 97);
+                    sums.texts += (row.c.len() + row.pad.len()) as i128;
+                }
+                sums.ints += i128::from(self.operations);
+                let changed: HashSet<u64> = (0..self.operations)
+                    .map(|operation| {
+                        let thread = operation / u64::from(spec.batch) % self.threads;
+                        self.own_key(Turn { operation, number: operation, thread }, 1)
+                    })
+                    .collect();
+                sums.ints += changed.len() as i128;
+            }
+            None => {}
+        }
+        sums
+    }
+
+    /// Reads the sums of what the table holds.
+    pub(super) fn contents_query(&self, table: &str) -> String {
+        match &self.table {
+            Some((TableName::Users, _)) => format!(
+                "SELECT COUNT(*), COALESCE(SUM(id), 0) + COALESCE(SUM(age), 0) + COALESCE(SUM(active), 0), \
+                 COALESCE(SUM(score), 0), COALESCE(SUM(LENGTH(name)), 0) + COALESCE(SUM(LENGTH(email)), 0) FROM {table}"
+            ),
+            _ => format!(
+                "SELECT COUNT(*), SUM(id) + SUM(k) + SUM(CAST(LEFT(c, 11) AS SIGNED)), 0.0, \
+                 SUM(LENGTH(c)) + SUM(LENGTH(pad)) FROM {table}"
+            ),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_workload_of_the_matrix_is_understood() {
+        for (name, entry) in &family().unwrap().workloads {
+            assert!(!entry.steps.is_empty(), "{name}");
+            assert!(entry.direction == Direction::Out || entry.table.is_some(), "{name}");
+            for step in &entry.steps {
+                let placeholders = step.sql.matches('?').count();
+                let plan = Plan { rows: 1000, ..plan(name) };
+                let turn = Turn { operation: 3, number: 3, thread: 1 };
+                let users: Vec<User> = (1..10).map(User::of).collect();
+                let count = plan.with_parameters(step.parameters, turn, &users, |cells| cells.len());
+                assert!(count == placeholders || step.kind == Kind::Rows, "{name}: {}", step.sql);
+            }
+        }
+    }
+
+    fn plan(workload: &str) -> Plan {
+        let spec = serde_json::from_value(serde_json::json!({
+            "family": "sql", "workload": workload, "lane": "call", "url": "mysql://h/", "threads": 4, "batch": 1,
+            "operations": 20, "prefix": "p"
+        }));
+        Plan::new(&spec.unwrap(), "`t`").unwrap()
+    }
+
+    #[test]
+    fn the_keys_that_threads_write_are_their_own() {
+        let plan = plan("oltp_read_write");
+        let mut owners = BTreeMap::new();
+        for operation in 0..2000 {
+            let turn = Turn { operation, number: operation, thread: operation % 4 };
+            for id in [plan.own_key(turn, 0), plan.own_key(turn, 1), plan.renewed(turn)] {
+                assert!((1..=plan.rows).contains(&id));
+                assert_eq!(*owners.entry(id).or_insert(turn.thread), turn.thread);
+            }
+            assert!(plan.own_key(turn, 0) <= plan.rows / 2 && plan.renewed(turn) > plan.rows / 2);
+        }
+    }
+}
