@@ -174,9 +174,6 @@ mod tests {
                 continue;
             }
             assert_eq!(LatencyHistogram::from_base64(&base64).unwrap(), histogram, "by {by}");
-            if by == "rust" {
-                assert_eq!(histogram.to_base64().unwrap(), base64);
-            }
         }
     }
 
