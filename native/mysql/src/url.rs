@@ -69,7 +69,7 @@ impl Url {
             text = text + ":" + &encoded(password);
         }
         let host = if self.host.contains(':') { format!("[{}]", self.host) } else { self.host.clone() };
-        text += &format!("@{host}:{}/", self.port);
+        text.extend(["@", &host, ":", &self.port.to_string(), "/"]);
         text += &self.database.as_deref().map(encoded).unwrap_or_default();
         let mut options = Vec::new();
         if let Some(socket) = &self.socket {

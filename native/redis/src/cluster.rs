@@ -41,7 +41,9 @@ pub(crate) fn slot_of(key: &[u8]) -> u16 {
     let table = &*CRC;
     let crc =
         tag.unwrap_or(key).iter().fold(0_u16, |crc, byte| (crc << 8) ^ table[usize::from((crc >> 8) as u8 ^ byte)]);
-    crc % SLOTS as u16
+    // Of so many slots, the remainder is these bits.
+    const { assert!(SLOTS == 1 << 14) };
+    crc & 0x3fff
 }
 
 /// The key that decides where a command goes; `None`: any server.
@@ -196,7 +198,9 @@ impl Cluster {
                 self.is_stale = true;
                 let unanswered = &came.errands[came.ends.len()..];
                 if was_sent || round == MOST_ROUNDS {
-                    unanswered.iter().for_each(|errand| each(errand.command, Err(&error)));
+                    for errand in unanswered {
+                        each(errand.command, Err(&error));
+                    }
                     continue;
                 }
                 // Nothing of it was executed: another server may have the slots by now.
@@ -254,15 +258,12 @@ impl Cluster {
     ) -> Vec<Return> {
         let mut by_node: Vec<Vec<Errand>> = vec![Vec::new(); self.nodes.len()];
         for errand in errands.drain(..) {
-            match by_node.get_mut(usize::from(errand.node)) {
-                Some(list) => list.push(errand),
-                None => {
-                    self.is_stale = true;
-                    each(
-                        errand.command,
-                        Err(&engine_error("no server of the cluster has the slot of the key".to_owned())),
-                    );
-                }
+            if let Some(list) = by_node.get_mut(usize::from(errand.node)) {
+                list.push(errand);
+            } else {
+                self.is_stale = true;
+                let error = engine_error("no server of the cluster has the slot of the key".to_owned());
+                each(errand.command, Err(&error));
             }
         }
         let url = &self.url;

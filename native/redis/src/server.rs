@@ -30,7 +30,7 @@ const SOCKET: &str = "socket";
 /// removes its folder.
 #[derive(Debug)]
 pub struct Server {
-    server: PrivateServer,
+    process: PrivateServer,
     port: u16,
     socket: PathBuf,
 }
@@ -87,7 +87,7 @@ impl Server {
                         stream.set_read_timeout(Some(PROBE_TIMEOUT))
                     }))
         })?;
-        Ok(Self { server, port, socket })
+        Ok(Self { process: server, port, socket })
     }
 
     /// Its URL over TCP.
@@ -111,12 +111,12 @@ impl Server {
     /// Its process.
     #[must_use]
     pub fn process_id(&self) -> u32 {
-        self.server.process_id()
+        self.process.process_id()
     }
 
     /// Kills it and removes its folder; does nothing the second time.
     pub fn stop(&self) {
-        self.server.stop();
+        self.process.stop();
     }
 }
 
