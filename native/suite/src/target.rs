@@ -105,7 +105,8 @@ fn describe_mysql(url: &str) -> Result<TargetInfo> {
     let url: boundary_bench_mysql::Url = url.parse()?;
     runtime()?.block_on(async {
         let client =
-            boundary_bench_mysql::SqlClient::connect(&url, boundary_bench_mysql::ClientOptions::default(), None).await?;
+            boundary_bench_mysql::SqlClient::connect(&url, boundary_bench_mysql::ClientOptions::default(), None)
+                .await?;
         let version = client.version().to_owned();
         client.close().await;
         Ok(TargetInfo { version, process_id: None })
