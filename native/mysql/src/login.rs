@@ -96,7 +96,6 @@ pub(crate) async fn log_in(transport: &mut Transport, url: &Url) -> std::result:
         target.extend_from_slice(&MAX_PACKET.to_le_bytes());
         target.push(UTF8);
         target.extend_from_slice(&[0; 19]);
-        #[expect(clippy::cast_possible_truncation, reason = "the upper half")]
         target.extend_from_slice(&((capabilities >> 32) as u32).to_le_bytes());
     };
     if url.tls != Tls::Off {

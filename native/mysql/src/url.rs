@@ -181,12 +181,13 @@ fn decoded(text: &str) -> Option<String> {
 
 /// All but letters, digits and a few more written as `%XX`.
 fn encoded(text: &str) -> String {
+    use std::fmt::Write;
     let mut written = String::with_capacity(text.len());
     for byte in text.bytes() {
         if byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte) {
             written.push(byte.into());
         } else {
-            written += &format!("%{byte:02X}");
+            let _ = write!(written, "%{byte:02X}");
         }
     }
     written

@@ -81,7 +81,7 @@ impl Client {
                 ("set", 1) => redis::cmd("SET").arg(&keys[0]).arg(VALUE).query_async(connection).await?,
                 ("get", _) => {
                     let mut pipeline = redis::pipe();
-                    for key in &keys {
+                    for key in keys {
                         _ = pipeline.cmd("GET").arg(key);
                     }
                     let values: Vec<Vec<u8>> = pipeline.query_async(connection).await?;
@@ -89,7 +89,7 @@ impl Client {
                 }
                 ("set", _) => {
                     let mut pipeline = redis::pipe();
-                    for key in &keys {
+                    for key in keys {
                         _ = pipeline.cmd("SET").arg(key).arg(VALUE).ignore();
                     }
                     pipeline.query_async::<()>(connection).await?;
@@ -100,7 +100,7 @@ impl Client {
                 }
                 ("mset", _) => {
                     let mut command = redis::cmd("MSET");
-                    for key in &keys {
+                    for key in keys {
                         _ = command.arg(key).arg(VALUE);
                     }
                     command.query_async::<()>(connection).await?;
