@@ -73,7 +73,7 @@ impl Requester for AsyncPoint {
     async fn request(&mut self, index: u64) -> Result<()> {
         let id = 1 + index * 7919 % USERS;
         let user: Option<User> = self.connection.exec_first(&self.statement, (id,)).await.unwrap();
-        assert_eq!(user.unwrap().0 as u64, id);
+        assert_eq!(u64::try_from(user.unwrap().0), Ok(id));
         Ok(())
     }
 }

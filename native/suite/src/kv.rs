@@ -243,7 +243,7 @@ pub(crate) fn open(spec: &RequestSpec, cancel: &CancelToken) -> Result<Box<dyn R
     };
     cell.aside(async |client| {
         cell.check_server(client).await?;
-        cell.write_all(client, cancel, |keys, value, number| keys.write_value(value, number)).await
+        cell.write_all(client, cancel, Keys::write_value).await
     })?;
     let connections = cell.connect()?;
     *lock(&cell.connections) = connections;

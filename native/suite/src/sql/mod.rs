@@ -101,7 +101,7 @@ impl Shared {
         let table = &self.table;
         run(session, &format!("DROP TABLE IF EXISTS {table}")).await?;
         run(session, &format!("CREATE TABLE {table} ({})", entry.definition)).await.map_err(unsupported)?;
-        if !self.plan.starts_empty { self.fill(session).await } else { Ok(()) }
+        if self.plan.starts_empty { Ok(()) } else { self.fill(session).await }
     }
 
     async fn fill(&self, session: &mut SqlSession) -> Result<()> {
@@ -367,15 +367,12 @@ impl SqlRequester {
     async fn insert_rows(&mut self, shared: &Shared, operations: std::ops::Range<u64>) -> Result<()> {
         let at = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
         let users = &shared.users[at(operations.start)..at(operations.end)];
-        let taken = match self.multi_row.iter().find(|(rows, _)| *rows == users.len()) {
-            Some((_, prepared)) => {
-                self.session.queue(prepared, users.iter().flat_map(User::cells))?;
-                self.session.answer(Some(prepared), |_| {}).await?.affected_rows
-            }
-            None => {
-                let columns = shared.plan.table.as_ref().map(|(_, entry)| entry.columns.as_slice()).unwrap_or_default();
-                self.session.insert_rows(&shared.table_name, columns, &Users(users)).await?
-            }
+        let taken = if let Some((_, prepared)) = self.multi_row.iter().find(|(rows, _)| *rows == users.len()) {
+            self.session.queue(prepared, users.iter().flat_map(User::cells))?;
+            self.session.answer(Some(prepared), |_| {}).await?.affected_rows
+        } else {
+            let columns = shared.plan.table.as_ref().map(|(_, entry)| entry.columns.as_slice()).unwrap_or_default();
+            self.session.insert_rows(&shared.table_name, columns, &Users(users)).await?
         };
         self.sums.affected += i128::from(taken);
         Ok(())
