@@ -51,6 +51,7 @@ pub struct Request<'a> {
 
 impl<'a> Request<'a> {
     /// All arguments.
+    #[must_use]
     pub fn arguments(&self) -> Arguments<'a> {
         Arguments { lengths: self.lengths, bytes: self.bytes }
     }
