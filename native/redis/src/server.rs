@@ -80,14 +80,14 @@ impl Server {
             .arg(folder.path())
             .args(settings);
         let needs_port = !settings.windows(2).any(|pair| pair == ["--port", "0"]);
-        let server = folder.serve(&command, START_TIMEOUT, cancel, |_| {
+        let process = folder.serve(&command, START_TIMEOUT, cancel, |_| {
             answers(UnixStream::connect(&socket), |stream| stream.set_read_timeout(Some(PROBE_TIMEOUT)))
                 && (!needs_port
                     || answers(TcpStream::connect((Ipv4Addr::LOCALHOST, port)), |stream| {
                         stream.set_read_timeout(Some(PROBE_TIMEOUT))
                     }))
         })?;
-        Ok(Self { process: server, port, socket })
+        Ok(Self { process, port, socket })
     }
 
     /// Its URL over TCP.
