@@ -7,12 +7,21 @@ export function completedOf(records: readonly RunRecord[]): CompletedRecord[] {
 
 /** Two cells with the same identity differ in nothing but the number of rows. */
 export function identityOf(cell: Cell): string {
-  return JSON.stringify([contestOf(cell), cell.lane, cell.side, cell.flavor, cell.variant, cell.batch, cell.threads]);
+  return JSON.stringify([contestOf(cell), cell.lane, cell.side, cell.flavor, cell.variant, cell.batch]);
 }
 
-/** Cells of one contest do the same work in the same place, whatever the lane and the side: the best of them can be named. */
+/**
+ * Cells of one contest do the same work in the same place, whatever the lane, the side and the batch: the best of them can
+ * be named.
+ */
 export function contestOf(cell: Cell): string {
-  return JSON.stringify([cell.family, cell.workload, cell.engine, cell.workers, cell.transport]);
+  const { family, workload, engine, workers, transport, threads, rate } = cell;
+  return JSON.stringify([family, workload, engine, workers, transport, threads, rate]);
+}
+
+/** Whether a cell sends requests over so many threads, in place of moving rows. */
+export function isRequestWork(cell: Pick<Cell, 'threads'>): boolean {
+  return cell.threads !== undefined;
 }
 
 /** The values in groups of one key each, in the order in which the keys first come. */

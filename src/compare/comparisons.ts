@@ -19,9 +19,10 @@ const SAMPLES_FOR_NOISE_FLOOR = 4;
  *   same transport with the same workers. An engine on which no native code ran at all, such as a table library in pure JavaScript, is compared
  *   with Rust on `memory`, or on `embedded` where `memory` doesn't do the workload. The comparison's engine is the Node
  *   cell's. Where the lane was measured at the Node cell's own number of rows, only those cells count.
- * - `best`: the fastest Rust cell over the fastest Node cell of each workload, engine, transport and number of workers:
- *   the boundary is then all that differs. Of cells
- *   measured at several numbers of rows, only the largest competes.
+ * - `best`: the fastest Rust cell over the fastest Node cell of each workload, engine, transport, number of workers or
+ *   threads: the boundary, and in request work the batch, is then all that differs. Of cells measured at several numbers of rows, only the largest competes.
+ * - `batching`: of request work, each cell of batches over the fastest single operations on the same side with the same
+ *   threads.
  * - `noise-floor`: the odd over the even samples of one cell; what such a ratio shows is noise.
  *
  * A cell that moved no rows has no rate, and takes part in none.
@@ -31,6 +32,7 @@ export function comparisonsOf(records: readonly RunRecord[], rustLaneOf: RustLan
   return [
     ...completed.flatMap((node) => laneComparison(node, records, rustLaneOf)),
     ...groupBy(largestOfEach(completed), contestOf).flatMap(bestComparison),
+    ...completed.flatMap((cell) => batchingComparison(cell, completed)),
     ...completed.flatMap(noiseFloor),
   ];
 }
@@ -53,7 +55,8 @@ function laneComparison(node: CompletedRecord, records: readonly RunRecord[], ru
       record.workers === node.workers &&
       record.transport === node.transport &&
       record.batch === node.batch &&
-      record.threads === node.threads,
+      record.threads === node.threads &&
+      record.rate === node.rate,
   );
   const sameRows = counterparts.filter((record) => record.rows === node.rows);
   const rust = fastestOf(sameRows.length > 0 ? sameRows : largestOfEach(counterparts));
@@ -82,6 +85,16 @@ function bestComparison(contest: readonly CompletedRecord[]): Comparison[] {
   return rust === undefined || node === undefined ? [] : compare('best', rust, node, node);
 }
 
+function batchingComparison(batched: CompletedRecord, completed: readonly CompletedRecord[]): Comparison[] {
+  if (batched.batch === undefined || batched.batch === 1) return [];
+  const contest = contestOf(batched);
+  const singles = completed.filter(
+    (record) => record.batch === 1 && record.side === batched.side && contestOf(record) === contest,
+  );
+  const single = fastestOf(singles);
+  return single === undefined ? [] : compare('batching', batched, single, batched);
+}
+
 function noiseFloor(record: CompletedRecord): Comparison[] {
   if (record.samples.length < SAMPLES_FOR_NOISE_FLOOR) return [];
   // Odd against even, not first against second half, so that drift falls on both alike.
@@ -106,6 +119,8 @@ function compare(
       engine: subject.engine,
       ...(subject.transport === undefined ? {} : { transport: subject.transport }),
       ...(subject.workers === undefined ? {} : { workers: subject.workers }),
+      ...(subject.threads === undefined ? {} : { threads: subject.threads }),
+      ...(subject.batch === undefined || kind === 'best' ? {} : { batch: subject.batch }),
       kind,
       numerator: numerator.id,
       denominator: denominator.id,

@@ -133,7 +133,7 @@ export interface Comparison {
   readonly transport?: string;
   readonly workers?: number;
   readonly threads?: number;
-  /** Of a pair of the kind `lane` or `batching`: the operations of one request of the numerator. */
+  /** The operations of one request of the numerator; of a pair of the kind `best`, its cells tell. */
   readonly batch?: number;
   /**
    * What kind of pair: the same lane on two sides, the best of each side, a batch over single operations on one side, or

@@ -2,7 +2,15 @@
  * The advice lines: for each workload on an engine, which lane to use from Node, what it saves, and whether Rust would do
  * better. Every figure comes from the records; what they don't show is not said.
  */
-import { completedOf, contestOf, fastestOf, groupBy, identityOf, largestOfEach } from '../compare/cell-groups.js';
+import {
+  completedOf,
+  contestOf,
+  fastestOf,
+  groupBy,
+  identityOf,
+  isRequestWork,
+  largestOfEach,
+} from '../compare/cell-groups.js';
 import { isNodeSide } from '../compare/comparisons.js';
 import { rateRatio } from '../compare/rate-ratio.js';
 import type { Cell, CompletedRecord, Run } from '../records/record.js';
@@ -15,7 +23,9 @@ const ROWS_PAID_BY_THE_ROW = 1000;
 
 /** One line for each workload that a Node cell completed on `engine`: over its best transport, where it has several. */
 export function adviceFor(run: Run, engine: string): string[] {
-  const node = completedOf(run.records).filter((record) => record.engine === engine && isNodeSide(record.side));
+  const node = completedOf(run.records).filter(
+    (record) => record.engine === engine && isNodeSide(record.side) && !isRequestWork(record),
+  );
   return groupBy(node, workloadOf).flatMap((cells) => adviceOnWorkload(run, overBestTransport(cells)));
 }
 
@@ -52,7 +62,7 @@ function adviceOnWorkload(run: Run, cells: readonly CompletedRecord[]): string[]
 }
 
 /** The fastest cell; a JavaScript one also where it can't be told from the fastest, since it needs no addon. */
-function recommended(rivals: readonly CompletedRecord[]): CompletedRecord | undefined {
+export function recommended(rivals: readonly CompletedRecord[]): CompletedRecord | undefined {
   const fastest = fastestOf(rivals);
   const javaScript = fastestOf(rivals.filter((record) => record.side === 'js'));
   if (fastest === undefined || javaScript === undefined) return fastest;

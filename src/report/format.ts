@@ -19,6 +19,11 @@ export function formatRows(rows: number): string {
   return `${digits}${unit}`;
 }
 
+/** A small number as it is, `32`. */
+export function formatCount(count: number | undefined): string {
+  return count === undefined ? UNKNOWN : String(count);
+}
+
 /** A rate in the columns of a table: `32.22 M/s`, `878 K/s`, `365/s`. */
 export function formatRate(perSecond: number): string {
   const { digits, unit } = scale(perSecond, (value, name) =>

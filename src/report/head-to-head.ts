@@ -13,7 +13,7 @@ export interface MarkedTable {
 type RecordOf = (id: string) => CompletedRecord | undefined;
 
 /** A comparison with both its cells. */
-interface Pair {
+export interface Pair {
   readonly comparison: Comparison;
   readonly numerator: CompletedRecord;
   readonly denominator: CompletedRecord;
@@ -73,7 +73,8 @@ export function laneTable(comparisons: readonly Comparison[], recordOf: RecordOf
   };
 }
 
-function pairsOf(comparisons: readonly Comparison[], kind: Comparison['kind'], recordOf: RecordOf): Pair[] {
+/** The comparisons of a kind with their cells. */
+export function pairsOf(comparisons: readonly Comparison[], kind: Comparison['kind'], recordOf: RecordOf): Pair[] {
   return comparisons.flatMap((comparison) => {
     if (comparison.kind !== kind) return [];
     const numerator = recordOf(comparison.numerator);
@@ -82,7 +83,8 @@ function pairsOf(comparisons: readonly Comparison[], kind: Comparison['kind'], r
   });
 }
 
-function factorOf(comparison: Comparison): string {
+/** A factor with its interval, or that there is no difference. */
+export function factorOf(comparison: Comparison): string {
   return comparison.verdict === 'no difference'
     ? `no difference (${formatInterval(comparison)})`
     : formatFactorInterval(comparison);

@@ -1,16 +1,8 @@
 import type { CompletedRecord, Sample } from '../records/record.js';
-import { groupBy } from '../compare/cell-groups.js';
+import { groupBy, isRequestWork } from '../compare/cell-groups.js';
 import { median } from '../stats/quantile.js';
 import { type Table, columns } from './document.js';
-import {
-  UNKNOWN,
-  formatBytes,
-  formatMicroseconds,
-  formatMilliseconds,
-  formatPercent,
-  formatSeconds,
-  formatShortRate,
-} from './format.js';
+import { formatBytes, formatCount, formatMilliseconds, formatSeconds } from './format.js';
 import { nameOf, transportColumn } from './labels.js';
 
 /**
@@ -19,16 +11,20 @@ import { nameOf, transportColumn } from './labels.js';
  */
 export function resourcesTable(records: readonly CompletedRecord[]): Table {
   const transport = transportColumn(records);
+  const requests = records.some(isRequestWork);
+  const server = records.some(({ samples }) => samples.some((sample) => sample.serverCpuUserSeconds !== undefined));
   return {
     columns: columns(
       'Workload',
       'Variant',
       ...transport.title,
+      ...(requests ? ['>Threads', '>Batch'] : []),
       '>Time (s)',
       '>Encode (s)',
       '>Decode (s)',
       '>CPU user (s)',
       '>CPU sys (s)',
+      ...(server ? ['>Server user (s)', '>Server sys (s)'] : []),
       '>Main thread (s)',
       '>GC (s)',
       '>Longest stall (ms)',
@@ -40,11 +36,18 @@ export function resourcesTable(records: readonly CompletedRecord[]): Table {
         record.workload,
         nameOf(record),
         ...transport.of(record),
+        ...(requests ? [formatCount(record.threads), formatCount(record.batch)] : []),
         formatSeconds(record.summary.medianSeconds),
         formatSeconds(medianOf(record, (sample) => sample.encodeSeconds)),
         formatSeconds(medianOf(record, (sample) => sample.decodeSeconds)),
         formatSeconds(medianOf(record, (sample) => sample.cpuUserSeconds)),
         formatSeconds(medianOf(record, (sample) => sample.cpuSystemSeconds)),
+        ...(server
+          ? [
+              formatSeconds(medianOf(record, (sample) => sample.serverCpuUserSeconds)),
+              formatSeconds(medianOf(record, (sample) => sample.serverCpuSystemSeconds)),
+            ]
+          : []),
         formatSeconds(medianOf(record, (sample) => sample.mainThreadCpuSeconds)),
         formatSeconds(medianOf(record, (sample) => sample.gcSeconds)),
         formatMilliseconds(maximumOf(record, (sample) => sample.longestStallMs)),
@@ -53,38 +56,10 @@ export function resourcesTable(records: readonly CompletedRecord[]): Table {
   };
 }
 
-/** Request work: the records that have latencies. CPU is user and system time over wall time, 100% one busy core. */
-export function requestTable(records: readonly CompletedRecord[]): Table {
-  return {
-    columns: columns('Benchmark', '>Throughput', '>Median', '>p99', '>Batch', '>Threads', '>CPU'),
-    rows: records.flatMap((record) =>
-      record.latency === undefined
-        ? []
-        : [
-            [
-              `${record.workload}, ${nameOf(record)}`,
-              formatShortRate(record.summary.rowsPerSecond),
-              formatMicroseconds(record.latency.p50),
-              formatMicroseconds(record.latency.p99),
-              String(record.batch ?? UNKNOWN),
-              String(record.threads ?? record.workers ?? UNKNOWN),
-              formatPercent(medianOf(record, cpuShare)),
-            ],
-          ],
-    ),
-  };
-}
-
-function cpuShare(sample: Sample): number | undefined {
-  if (sample.cpuUserSeconds === undefined || sample.cpuSystemSeconds === undefined || sample.seconds === 0) {
-    return undefined;
-  }
-  return (sample.cpuUserSeconds + sample.cpuSystemSeconds) / sample.seconds;
-}
-
 type Measure = (sample: Sample) => number | undefined;
 
-function medianOf(record: CompletedRecord, measure: Measure): number | undefined {
+/** The median of what the samples say, of those that say it. */
+export function medianOf(record: CompletedRecord, measure: Measure): number | undefined {
   const values = measured(record, measure);
   return values.length === 0 ? undefined : median(values);
 }

@@ -1,12 +1,14 @@
-import { completedOf, groupBy } from '../compare/cell-groups.js';
-import type { Comparison, Run, RunRecord } from '../records/record.js';
+import { completedOf, groupBy, isRequestWork } from '../compare/cell-groups.js';
+import type { Comparison, CompletedRecord, Run, RunRecord } from '../records/record.js';
 import { median } from '../stats/quantile.js';
 import { adviceFor } from './advice.js';
 import { type Block, heading, list, paragraph, renderMarkdown, renderTerminal, tableBlock } from './document.js';
 import { formatPercent } from './format.js';
 import { type MarkedTable, bestTable, laneTable } from './head-to-head.js';
 import { hostLines } from './host-block.js';
-import { requestTable, resourcesTable } from './resource-tables.js';
+import { requestAdviceFor } from './request-advice.js';
+import { requestBestTable, requestLaneTable, requestTable } from './request-tables.js';
+import { resourcesTable } from './resource-tables.js';
 import { resultsTable, unfinishedTable } from './results-table.js';
 
 /** The whole of `run.md`. */
@@ -42,19 +44,21 @@ function engineBlocks(run: Run, records: readonly RunRecord[], { withResources }
   if (completed.length === 0) return [];
   const byId = new Map(completedOf(run.records).map((record) => [record.id, record]));
   const comparisons = run.comparisons.filter((comparison) => comparison.engine === engine);
+  const recordOf = (id: string): CompletedRecord | undefined => byId.get(id);
+  const rowWork = comparisons.filter((comparison) => !isRequestWork(comparison));
+  const requestWork = comparisons.filter(isRequestWork);
+  const requests = requestTable(completed.filter(isRequestWork));
   return [
     heading(2, `Engine: ${engine}`),
-    ...tableBlock(resultsTable(completed.filter((record) => record.latency === undefined))),
-    ...tableBlock(requestTable(completed)),
+    ...tableBlock(resultsTable(completed.filter((record) => !isRequestWork(record)))),
     ...list(adviceFor(run, engine)),
-    ...headToHeadBlocks(
-      'Rust vs Node.js, best against best',
-      bestTable(comparisons, (id) => byId.get(id)),
-    ),
-    ...headToHeadBlocks(
-      'Rust vs Node.js, lane by lane',
-      laneTable(comparisons, (id) => byId.get(id)),
-    ),
+    ...headToHeadBlocks('Rust vs Node.js, best against best', bestTable(rowWork, recordOf)),
+    ...headToHeadBlocks('Rust vs Node.js, lane by lane', laneTable(rowWork, recordOf)),
+    ...tableBlock(requests.table),
+    ...requests.notes.map(paragraph),
+    ...list(requestAdviceFor(run, engine)),
+    ...headToHeadBlocks('Requests, best against best with the same threads', requestBestTable(requestWork, recordOf)),
+    ...headToHeadBlocks('Requests, lane by lane', requestLaneTable(requestWork, recordOf)),
     ...(withResources ? [heading(3, 'Where the time went'), ...tableBlock(resourcesTable(completed))] : []),
   ];
 }

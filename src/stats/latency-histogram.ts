@@ -1,3 +1,4 @@
+import { deflateSync, inflateSync } from 'node:zlib';
 import { type Histogram, build, decodeFromCompressedBase64, encodeIntoCompressedBase64 } from 'hdr-histogram-js';
 import { BoundaryError } from '../errors.js';
 import type { Latency } from '../records/record.js';
@@ -59,7 +60,7 @@ export class LatencyHistogram {
 
   /** The whole histogram in HDR's compressed encoding (V2), as base64. */
   toBase64(): string {
-    return encodeIntoCompressedBase64(this.#histogram);
+    return asOthersWriteIt(encodeIntoCompressedBase64(this.#histogram));
   }
 
   /** The histogram of such a text. Throws a `BoundaryError` with the code `BB_INVALID_ARGUMENT` for any other. */
@@ -76,6 +77,26 @@ export class LatencyHistogram {
     for (const text of texts) sum.#histogram.add(decode(text));
     return sum;
   }
+}
+
+/** Where things are in the encoding: a header before the compressed part, and the header of that part. */
+const COMPRESSED_AT = 8;
+const LENGTH_AT = 4;
+const NORMALIZING_OFFSET_AT = 8;
+const CONVERSION_RATIO_AT = 32;
+
+/**
+ * hdr-histogram-js writes 1 for the offset of the counts, and the ratio of the values as an integer. It ignores both when
+ * it reads; readers in other languages refuse them, and want an offset of 0 and a ratio of 1.0.
+ */
+function asOthersWriteIt(text: string): string {
+  const bytes = Buffer.from(text, 'base64');
+  const content = inflateSync(bytes.subarray(COMPRESSED_AT));
+  content.writeInt32BE(0, NORMALIZING_OFFSET_AT);
+  content.writeDoubleBE(1, CONVERSION_RATIO_AT);
+  const compressed = deflateSync(content);
+  bytes.writeInt32BE(compressed.length, LENGTH_AT);
+  return Buffer.concat([bytes.subarray(0, COMPRESSED_AT), compressed]).toString('base64');
 }
 
 function decode(text: string): Histogram {

@@ -142,6 +142,41 @@ mod tests {
         }
     }
 
+    /// Latencies of a case of the fixture: `count` of them, from `first` in steps of `step`.
+    #[derive(serde::Deserialize)]
+    struct Values {
+        first: u64,
+        step: u64,
+        count: u64,
+    }
+
+    #[derive(serde::Deserialize)]
+    struct Case {
+        by: String,
+        values: Vec<Values>,
+        base64: String,
+    }
+
+    #[derive(serde::Deserialize)]
+    struct Fixture {
+        cases: Vec<Case>,
+    }
+
+    #[test]
+    fn histograms_of_either_language_are_read() {
+        let text = include_str!("../../../__test__/fixtures/latency-histograms.json");
+        let fixture: Fixture = serde_json::from_str(text).unwrap();
+        for Case { by, values, base64 } in fixture.cases {
+            let all = values.iter().flat_map(|part| (0..part.count).map(|index| part.first + index * part.step));
+            let histogram = of(&all.collect::<Vec<_>>());
+            if by == "rust" {
+                println!("XX {}", histogram.to_base64().unwrap());
+                continue;
+            }
+            assert_eq!(LatencyHistogram::from_base64(&base64).unwrap(), histogram, "by {by}");
+        }
+    }
+
     proptest! {
         #[test]
         fn a_histogram_survives_its_text(values in prop::collection::vec(0_u64..2 * HIGHEST, 0..200)) {

@@ -125,7 +125,6 @@ function plannedCell(
       workload,
       lane,
       side,
-      flavor: 'async',
       variant,
       engine,
       batch,

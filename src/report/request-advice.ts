@@ -1,0 +1,90 @@
+/** The advice lines of request work. Every figure comes from the records; what they don't show is not said. */
+import { completedOf, contestOf, fastestOf, groupBy, isRequestWork } from '../compare/cell-groups.js';
+import { isNodeSide } from '../compare/comparisons.js';
+import { rateRatio } from '../compare/rate-ratio.js';
+import type { CompletedRecord, Run } from '../records/record.js';
+import { SAMPLES_FOR_INTERVAL, verdictOf } from '../stats/ratio-interval.js';
+import { recommended } from './advice.js';
+import { formatFactor, formatMicroseconds, formatShortRate } from './format.js';
+import { nameAndBatchOf } from './request-tables.js';
+
+/** One line for each workload that a Node cell completed on `engine`, with the most threads measured. */
+export function requestAdviceFor(run: Run, engine: string): string[] {
+  const cells = completedOf(run.records).filter((record) => record.engine === engine && isRequestWork(record));
+  const node = cells.filter(({ side }) => isNodeSide(side));
+  return groupBy(node, ({ family, workload }) => JSON.stringify([family, workload])).flatMap((ofWorkload) => {
+    const most = Math.max(...ofWorkload.map(({ threads = 1 }) => threads));
+    const rivals = ofWorkload.filter(({ threads = 1 }) => threads === most);
+    return adviceOn(run, cells, rivals);
+  });
+}
+
+function adviceOn(run: Run, cells: readonly CompletedRecord[], rivals: readonly CompletedRecord[]): string[] {
+  const best = recommended(rivals);
+  if (best === undefined) return [];
+  const clauses = [
+    choice(best, rivals),
+    batchingWon(run, best),
+    oneAtATime(best, rivals),
+    rustInstead(
+      best,
+      cells.filter(({ side }) => side === 'rust'),
+    ),
+  ];
+  const advice = clauses.filter((clause) => clause !== undefined).join('; ');
+  const caution =
+    best.samples.length < SAMPLES_FOR_INTERVAL ? ` (From fewer than ${SAMPLES_FOR_INTERVAL} samples.)` : '';
+  const threads = best.threads === 1 ? '1 thread' : `${best.threads} threads`;
+  return [`${best.workload} on ${best.engine}, ${threads}: ${advice}.${caution}`];
+}
+
+function choice(best: CompletedRecord, rivals: readonly CompletedRecord[]): string {
+  const latency = best.latency === undefined ? '' : `, p99 ${formatMicroseconds(best.latency.p99)}`;
+  const named = `${shortNameOf(best)} (${formatShortRate(best.summary.rowsPerSecond)}${latency})`;
+  const other = fastestOf(rivals.filter(({ side }) => side !== best.side));
+  const ratio = other && rateRatio(best, other);
+  if (other === undefined || ratio === undefined) return `from Node use ${named}`;
+  const than = `${best.side === 'js' ? "the addon's" : "JavaScript's"} ${shortNameOf(other)}`;
+  const isFaster = verdictOf(ratio) === 'faster';
+  const verb = best.side === 'js' ? 'stay in JavaScript:' : 'from Node use';
+  if (!isFaster) return best.side === 'js' ? `${verb} ${named} is as fast as ${than}` : `${verb} ${named}`;
+  return best.side === 'js'
+    ? `${verb} ${named} is ${formatFactor(ratio.ratio)} ${than}`
+    : `${verb} ${named}, ${formatFactor(ratio.ratio)} ${than}`;
+}
+
+function batchingWon(run: Run, best: CompletedRecord): string | undefined {
+  const won = run.comparisons.find(({ kind, numerator }) => kind === 'batching' && numerator === best.id);
+  if (won === undefined) return undefined;
+  return won.verdict === 'faster' ? `batching won ${formatFactor(won.ratio)}` : 'batching won nothing';
+}
+
+/** For those who can't wait until there is a batch. */
+function oneAtATime(best: CompletedRecord, rivals: readonly CompletedRecord[]): string | undefined {
+  if (best.batch === 1) return undefined;
+  const singles = rivals.filter(({ batch }) => batch === 1);
+  const single = recommended(singles);
+  if (single === undefined) return undefined;
+  const stay =
+    single.side === 'js' && singles.some(({ side }) => side === 'napi') ? ', so there stay in JavaScript' : '';
+  return `one at a time ${shortNameOf(single)} reaches ${formatShortRate(single.summary.rowsPerSecond)}${stay}`;
+}
+
+function rustInstead(best: CompletedRecord, cells: readonly CompletedRecord[]): string | undefined {
+  const rust = fastestOf(cells.filter((record) => contestOf(record) === contestOf(best)));
+  const ratio = rust && rateRatio(rust, best);
+  if (rust === undefined || ratio === undefined) return undefined;
+  switch (verdictOf(ratio)) {
+    case 'no difference':
+      return 'Rust would be no faster';
+    case 'slower':
+      return `Rust would be slower, at ${formatFactor(ratio.ratio)}`;
+    case 'faster':
+      return `Rust (${shortNameOf(rust)}) would be ${formatFactor(ratio.ratio)} that`;
+  }
+}
+
+/** Without its side, which the sentence says. */
+function shortNameOf(record: CompletedRecord): string {
+  return nameAndBatchOf(record).replace(/^\w+ · /, '');
+}

@@ -1,0 +1,197 @@
+/** The tables of request work: small requests to a server, over connections with one request in flight each. */
+import { groupBy } from '../compare/cell-groups.js';
+import type { Comparison, CompletedRecord, Sample } from '../records/record.js';
+import { type Table, columns } from './document.js';
+import {
+  UNKNOWN,
+  formatCount,
+  formatFactorBesideInterval,
+  formatFactorInterval,
+  formatInterval,
+  formatMicroseconds,
+  formatPercent,
+  formatShortRate,
+} from './format.js';
+import { type MarkedTable, factorOf, pairsOf } from './head-to-head.js';
+import { sideAndVariantOf } from './labels.js';
+import { marksOf, notesOf } from './marks.js';
+import { medianOf } from './resource-tables.js';
+
+type RecordOf = (id: string) => CompletedRecord | undefined;
+
+/** A thread that is busy for so much of the time has none left for a faster server. */
+const BUSY = 0.9;
+
+/** An open loop that keeps less than this of its rate did not keep it. */
+const KEPT_RATE = 0.95;
+
+/** A delay of our own that is this large a part of the latencies shows in them. */
+const VISIBLE_DELAY = 0.1;
+
+const CLIENT_LIMIT = ' §';
+
+const THREADS_NOTE =
+  'A thread is one connection with one request in flight. Throughput counts operations, latency requests.';
+
+const CPU_NOTE =
+  'CPU: this process, and after the + the server where it is local and its process known; 100% is one busy core.';
+
+const CLIENT_NOTE =
+  '§ The client was the bottleneck: its thread was busy all the time, so a faster server would not show.';
+
+/** What each cell reached. */
+export function requestTable(records: readonly CompletedRecord[]): MarkedTable {
+  const ordered = groupBy(records, (record) => record.workload).flat();
+  const table: Table = {
+    columns: columns('Benchmark', '>Throughput', '>Median', '>p99', '>Batch', '>Threads', '>CPU'),
+    rows: ordered.map((record) => [
+      `${record.workload}, ${sideAndVariantOf(record)}`,
+      formatShortRate(record.summary.rowsPerSecond) + (isClientBound(record) ? CLIENT_LIMIT : ''),
+      record.latency === undefined ? UNKNOWN : formatMicroseconds(record.latency.p50),
+      record.latency === undefined ? UNKNOWN : formatMicroseconds(record.latency.p99),
+      formatCount(record.batch),
+      formatCount(record.threads),
+      cpuOf(record),
+    ]),
+  };
+  const notes = [
+    THREADS_NOTE,
+    CPU_NOTE,
+    ...(ordered.some(isClientBound) ? [CLIENT_NOTE] : []),
+    ...ordered.flatMap(openLoopNotes),
+  ];
+  return { table, notes: ordered.length === 0 ? [] : notes };
+}
+
+/** The best of each side with the same threads, whatever its batch, and what batching won for Node. */
+export function requestBestTable(comparisons: readonly Comparison[], recordOf: RecordOf): MarkedTable {
+  const pairs = pairsOf(comparisons, 'best', recordOf);
+  const won = batchingOf(comparisons);
+  return {
+    table: {
+      columns: columns('Benchmark', '>Threads', 'Rust (best)', 'Node (best)', '>Rust factor', '>Batching won'),
+      rows: pairs.map(({ comparison, numerator: rust, denominator: node }) => [
+        comparison.workload,
+        formatCount(comparison.threads),
+        nameBatchAndRateOf(rust),
+        nameBatchAndRateOf(node),
+        factorOf(comparison) + fewSamplesMark(rust, node),
+        won(node.id),
+      ]),
+    },
+    notes: notesOf(pairs.map(({ numerator, denominator }) => fewSamplesMark(numerator, denominator))),
+  };
+}
+
+/** Every Node cell against its Rust lane with the same threads and the same batch, and what batching won for it. */
+export function requestLaneTable(comparisons: readonly Comparison[], recordOf: RecordOf): MarkedTable {
+  const pairs = pairsOf(comparisons, 'lane', recordOf);
+  const won = batchingOf(comparisons);
+  return {
+    table: {
+      columns: columns(
+        'Benchmark',
+        'Lane',
+        '>Threads',
+        '>Batch',
+        'Rust',
+        'Node',
+        '>Node / Rust',
+        '>95% interval',
+        'Verdict',
+        '>Batching won',
+      ),
+      rows: pairs.map(({ comparison, numerator: node, denominator: rust }) => [
+        comparison.workload,
+        rust.lane === node.lane ? node.lane : `${node.lane} (Rust: ${rust.lane})`,
+        formatCount(comparison.threads),
+        formatCount(comparison.batch),
+        `${rust.variant} — ${formatShortRate(rust.summary.rowsPerSecond)}`,
+        `${sideAndVariantOf(node)} — ${formatShortRate(node.summary.rowsPerSecond)}`,
+        formatFactorBesideInterval(comparison) + fewSamplesMark(rust, node),
+        formatInterval(comparison),
+        comparison.verdict === 'no difference' ? comparison.verdict : `Node ${comparison.verdict}`,
+        won(node.id),
+      ]),
+    },
+    notes: notesOf(pairs.map(({ numerator, denominator }) => fewSamplesMark(numerator, denominator))),
+  };
+}
+
+/** The name of a cell with its batch, where it has one: `napi · KvClient.mget, batch 64`. */
+export function nameAndBatchOf(record: CompletedRecord): string {
+  const batch = record.batch === undefined || record.batch === 1 ? '' : `, batch ${record.batch}`;
+  return sideAndVariantOf(record) + batch;
+}
+
+function nameBatchAndRateOf(record: CompletedRecord): string {
+  return `${nameAndBatchOf(record)} — ${formatShortRate(record.summary.rowsPerSecond)}`;
+}
+
+/** For a cell, by what factor its batches beat single operations. */
+function batchingOf(comparisons: readonly Comparison[]): (id: string) => string {
+  const batching = new Map(
+    comparisons.filter(({ kind }) => kind === 'batching').map((comparison) => [comparison.numerator, comparison]),
+  );
+  return (id) => {
+    const comparison = batching.get(id);
+    if (comparison === undefined) return UNKNOWN;
+    return comparison.verdict === 'no difference' ? factorOf(comparison) : formatFactorInterval(comparison);
+  };
+}
+
+/** How many operations there were does not matter to a rate of requests, so that alone is no mark here. */
+function fewSamplesMark(a: CompletedRecord, b: CompletedRecord): string {
+  return marksOf({ ...a, rows: b.rows }, b);
+}
+
+function cpuOf(record: CompletedRecord): string {
+  const client = formatPercent(medianOf(record, clientShare));
+  const server = medianOf(record, serverShare);
+  return server === undefined ? client : `${client} + ${formatPercent(server)}`;
+}
+
+/**
+ * Whether the client had no time left: Node's one thread that runs JavaScript, or all of Rust's. With an open loop
+ * that waits for the time of its next request, being busy says nothing.
+ */
+function isClientBound(record: CompletedRecord): boolean {
+  const share = record.side === 'rust' ? undefined : medianOf(record, mainThreadShare);
+  return record.rate === undefined && share !== undefined && share >= BUSY;
+}
+
+/** What kept an open loop from being one. */
+function openLoopNotes(record: CompletedRecord): string[] {
+  const { rate, batch = 1, latency, behind, summary } = record;
+  if (rate === undefined) return [];
+  const name = `${record.workload}, ${nameAndBatchOf(record)}, ${record.threads ?? 1} threads`;
+  const reached = summary.rowsPerSecond / batch;
+  const isKept = reached >= KEPT_RATE * rate;
+  const isLate = behind !== undefined && latency !== undefined && behind.p99 > VISIBLE_DELAY * latency.p99;
+  return [
+    ...(isKept ? [] : [`${name}: ${formatShortRate(reached)} of the ${formatShortRate(rate)} requests asked for.`]),
+    ...(isLate
+      ? [
+          `${name}: the client itself sent late, by ${formatMicroseconds(behind.p99)} in the p99; that is part of the latencies.`,
+        ]
+      : []),
+  ];
+}
+
+const share = (seconds: number | undefined, sample: Sample): number | undefined =>
+  seconds === undefined || sample.seconds === 0 ? undefined : seconds / sample.seconds;
+
+const sumOf = (a: number | undefined, b: number | undefined): number | undefined =>
+  a === undefined || b === undefined ? undefined : a + b;
+
+function clientShare(sample: Sample): number | undefined {
+  return share(sumOf(sample.cpuUserSeconds, sample.cpuSystemSeconds), sample);
+}
+
+function serverShare(sample: Sample): number | undefined {
+  return share(sumOf(sample.serverCpuUserSeconds, sample.serverCpuSystemSeconds), sample);
+}
+
+function mainThreadShare(sample: Sample): number | undefined {
+  return share(sample.mainThreadCpuSeconds, sample);
+}
