@@ -218,7 +218,8 @@ class LoopConnections implements SqlConnections {
         this.#send(number, call, bytes, length);
         return;
       }
-      call.submission = bytes.slice(0, length);
+      // A Buffer's own slice is a view of memory that the next call writes to.
+      call.submission = Uint8Array.prototype.slice.call(bytes, 0, length);
       this.#waiting.push(call);
       this.#openForWaiting();
     });
