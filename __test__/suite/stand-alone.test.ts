@@ -34,7 +34,7 @@ function fastest(samples: readonly Sample[]): string {
   return `${(ROWS / Math.min(...samples.map(({ seconds }) => seconds)) / 1e6).toFixed(1)} M rows/s`;
 }
 
-test('the stand-alone program does what the suite does inside Node', { timeout: 600_000 }, async () => {
+test('the stand-alone program does what the suite does inside Node', { timeout: 1_800_000 }, async () => {
   const program = standAloneProgram();
   const engine = await addon.Engine.open('memory:');
   await engine.loadNative(JSON.stringify({ table: 'measurements', rows: ROWS, workers: 1 }));
