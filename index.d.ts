@@ -112,8 +112,8 @@ export declare class KvConnection {
 
 /** The connections of a thread of Node's. */
 export declare class KvLoop {
-  /** The connections of this thread; `callback` gets the frames of results. */
-  constructor(callback: (frame: ArrayBuffer) => void)
+  /** The connections of this thread; `callback` gets the frames of results: each lies between two places of a buffer. */
+  constructor(callback: (buffer: ArrayBuffer, start: number, end: number) => void)
   /** Takes a connection that is `drivable`; returns its number, by which submissions name it. */
   add(connection: KvConnection): number
   /**

@@ -111,6 +111,14 @@ describe.skipIf(withoutRedis !== undefined)('KvClient', () => {
     expect(replies.error(2)?.message).toContain('WRONGTYPE');
   });
 
+  test('memory that results share may be taken away', async () => {
+    await client.set('a', '1');
+    const values = await client.mget(['a', 'none']);
+    const { buffer } = values.data;
+    structuredClone(buffer, { transfer: [buffer as ArrayBuffer] });
+    for (let round = 0; round < 5000; round += 1) expect((await client.mget(['a', 'none'])).toArray()).toEqual(['1', null]);
+  });
+
   test('calls of one turn are answered each with its own', async () => {
     await using many = await KvClient.connect(server.url, { connections: 7 });
     const numbers = Array.from({ length: 5000 }, (_, index) => index);

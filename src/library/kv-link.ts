@@ -97,11 +97,10 @@ class Calls {
     return call;
   }
 
-  /** Gives the results of a frame to their calls. */
-  deliver(buffer: ArrayBuffer, onGone: (connection: number) => void): void {
-    const frame = new KvFrame(buffer);
+  /** Gives the results between two words of a frame to their calls. */
+  deliver(frame: KvFrame, from: number, to: number, onGone: (connection: number) => void): void {
     const { words } = frame;
-    for (let word = 0; word < words.length; word = frame.next(word)) {
+    for (let word = from; word < to; word = frame.next(word)) {
       if (words[word + 1] === GONE) onGone(words[word]!);
       else this.delete(words[word]!)?.complete(frame, word);
     }
@@ -165,13 +164,19 @@ class DrivenLinks {
   readonly #writer = new SubmissionWriter();
   readonly #links = new Map<number, DrivenLink>();
   #isScheduled = false;
+  /** The memory of the last frame: small ones share it. */
+  #frame: KvFrame | undefined;
+  readonly #onGone = (connection: number): void => {
+    this.#links.get(connection)?.retire();
+    this.#links.delete(connection);
+  };
   readonly #flush = (): void => {
     this.#isScheduled = false;
     this.#submit();
   };
 
   constructor() {
-    this.#raw = new addon.KvLoop((frame) => this.#deliver(frame));
+    this.#raw = new addon.KvLoop((buffer, start, end) => this.#deliver(buffer, start, end));
   }
 
   add(connection: KvConnection): DrivenLink {
@@ -201,7 +206,8 @@ class DrivenLinks {
     if (!this.#links.has(connection)) return;
     // What is staged for it must not reach the next connection of that number.
     this.#submit();
-    this.#deliver(this.#raw.remove(connection));
+    const frame = this.#raw.remove(connection);
+    if (frame !== undefined) this.#deliver(frame, 0, frame.byteLength);
   }
 
   #submit(): void {
@@ -209,15 +215,12 @@ class DrivenLinks {
     if (length === 0) return;
     const frame = this.#raw.submit(bytes, length);
     this.#writer.clear();
-    this.#deliver(frame);
+    if (frame !== undefined) this.#deliver(frame, 0, frame.byteLength);
   }
 
-  #deliver(frame: ArrayBuffer | undefined): void {
-    if (frame === undefined) return;
-    calls.deliver(frame, (connection) => {
-      this.#links.get(connection)?.retire();
-      this.#links.delete(connection);
-    });
+  #deliver(buffer: ArrayBuffer, start: number, end: number): void {
+    if (this.#frame?.words.buffer !== buffer) this.#frame = new KvFrame(buffer);
+    calls.deliver(this.#frame, start / 4, end / 4, this.#onGone);
   }
 }
 
@@ -290,7 +293,8 @@ class RemoteLink extends KvLink {
       const { bytes, length } = this.#writer;
       const frame = this.#raw.run(bytes.subarray(0, length));
       this.#writer.clear();
-      calls.deliver(await frame, () => {});
+      const results = new KvFrame(await frame);
+      calls.deliver(results, 0, results.words.length, () => {});
     } catch (thrown) {
       const error = this.#isClosed
         ? new BoundaryError('BB_CLOSED', 'the connection is closed')

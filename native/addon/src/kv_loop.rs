@@ -32,6 +32,13 @@ const DELIVERED_BYTES: usize = 1 << 10;
 /// Frames up to this size are copied into JavaScript's memory: that costs less than handing memory over.
 const COPIED_BYTES: usize = 64 << 10;
 
+/// The memory that small frames share, one after the other: making memory for each, and collecting it, costs more than the
+/// rest of a crossing.
+const SHARED_BYTES: usize = 64 << 10;
+
+/// The largest frame that shares memory. A result that is kept keeps what it shares.
+const SMALL_BYTES: usize = 8 << 10;
+
 /// The connections of a thread of Node's.
 #[napi]
 pub struct KvLoop {
@@ -63,6 +70,48 @@ struct Open {
     check: Handle,
     callback: sys::napi_ref,
     context: sys::napi_async_context,
+    shared: Shared,
+}
+
+/// The memory of small frames: JavaScript's, filled from the front and never written twice.
+struct Shared {
+    buffer: sys::napi_ref,
+    used: usize,
+}
+
+impl Shared {
+    /// Copies a frame to the end, into new memory where it does not fit: returns the buffer and where the frame begins.
+    ///
+    /// # Safety
+    /// `env` is the environment of this thread, and a scope of handles is open.
+    unsafe fn place(&mut self, env: sys::napi_env, bytes: &[u8]) -> Option<(sys::napi_value, usize)> {
+        let (mut data, mut length, mut buffer) = (ptr::null_mut(), 0, ptr::null_mut());
+        // SAFETY: the caller's promise. JavaScript may have detached the buffer: then it is told to have no length.
+        unsafe {
+            if !self.buffer.is_null() {
+                sys::napi_get_reference_value(env, self.buffer, &raw mut buffer);
+                sys::napi_get_arraybuffer_info(env, buffer, &raw mut data, &raw mut length);
+            }
+            if length < self.used + bytes.len() {
+                if !self.buffer.is_null() {
+                    sys::napi_delete_reference(env, self.buffer);
+                    self.buffer = ptr::null_mut();
+                }
+                let status = sys::napi_create_arraybuffer(env, SHARED_BYTES, &raw mut data, &raw mut buffer);
+                if status != sys::Status::napi_ok {
+                    return None;
+                }
+                sys::napi_create_reference(env, buffer, 1, &raw mut self.buffer);
+                self.used = 0;
+            }
+        }
+        let start = self.used;
+        // SAFETY: the memory has room for these bytes from `start` on, as was just checked, and no JavaScript has run since.
+        unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), data.cast::<u8>().add(start), bytes.len()) };
+        // Frames are whole words.
+        self.used += bytes.len();
+        Some((buffer, start))
+    }
 }
 
 /// A connection on the loop.
@@ -196,7 +245,10 @@ impl Inner {
     /// Gives the results to JavaScript.
     fn deliver(&self) {
         let mut state = self.state.borrow_mut();
-        let (false, Some(open)) = (state.frame.is_empty(), &state.open) else { return };
+        let State { frame, open: Some(open), .. } = &mut *state else { return };
+        if frame.is_empty() {
+            return;
+        }
         let (callback, context) = (open.callback, open.context);
         // SAFETY: this is the thread of the environment, which lives as long as `open` does; the scope is closed in all
         // cases. Nothing of the state is borrowed while JavaScript runs.
@@ -205,9 +257,19 @@ impl Inner {
             if sys::napi_open_handle_scope(self.env, &raw mut scope) != sys::Status::napi_ok {
                 return;
             }
-            let buffer = buffer_of(self.env, &mut state.frame);
+            let length = frame.bytes().len();
+            let placed = if length > SMALL_BYTES {
+                buffer_of(self.env, frame).ok().map(|buffer| (buffer, 0))
+            } else {
+                let placed = open.shared.place(self.env, frame.bytes());
+                frame.clear();
+                placed
+            };
             drop(state);
-            if let Ok(buffer) = buffer {
+            if let Some((buffer, start)) = placed {
+                let mut arguments = [buffer, ptr::null_mut(), ptr::null_mut()];
+                sys::napi_create_double(self.env, start as f64, &raw mut arguments[1]);
+                sys::napi_create_double(self.env, (start + length) as f64, &raw mut arguments[2]);
                 let (mut function, mut receiver) = (ptr::null_mut(), ptr::null_mut());
                 sys::napi_get_reference_value(self.env, callback, &raw mut function);
                 sys::napi_get_global(self.env, &raw mut receiver);
@@ -216,8 +278,8 @@ impl Inner {
                     context,
                     receiver,
                     function,
-                    1,
-                    &raw const buffer,
+                    arguments.len(),
+                    arguments.as_ptr(),
                     ptr::null_mut(),
                 );
                 if status == sys::Status::napi_pending_exception {
@@ -241,6 +303,9 @@ impl Inner {
             // SAFETY: this is the thread of the environment, which still lives.
             unsafe {
                 sys::napi_delete_reference(self.env, open.callback);
+                if !open.shared.buffer.is_null() {
+                    sys::napi_delete_reference(self.env, open.shared.buffer);
+                }
                 sys::napi_async_destroy(self.env, open.context);
             }
         }
@@ -293,8 +358,12 @@ unsafe extern "C" fn on_thread_end(hook: sys::napi_async_cleanup_hook_handle, da
 
 #[napi]
 impl KvLoop {
-    /// The connections of this thread; `callback` gets the frames of results.
-    #[napi(constructor, catch_unwind, ts_args_type = "callback: (frame: ArrayBuffer) => void")]
+    /// The connections of this thread; `callback` gets the frames of results: each lies between two places of a buffer.
+    #[napi(
+        constructor,
+        catch_unwind,
+        ts_args_type = "callback: (buffer: ArrayBuffer, start: number, end: number) => void"
+    )]
     pub fn new(env: Env, callback: Function<'_, Unknown<'_>, ()>) -> napi::Result<Self> {
         let raw = env.raw();
         let mut uv_loop = ptr::null_mut();
@@ -324,7 +393,8 @@ impl KvLoop {
             let data = Rc::into_raw(Rc::clone(&inner)).cast_mut().cast();
             sys::napi_add_async_cleanup_hook(raw, Some(on_thread_end), data, &raw mut hook);
         }
-        inner.state.borrow_mut().open = Some(Open { check, callback: reference, context });
+        inner.state.borrow_mut().open =
+            Some(Open { check, callback: reference, context, shared: Shared { buffer: ptr::null_mut(), used: 0 } });
         Ok(Self { inner })
     }
 
