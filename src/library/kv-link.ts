@@ -21,12 +21,7 @@ export class KvCall {
   readonly #link: KvLink;
   #isOver = false;
 
-  constructor(
-    answer: Answer,
-    link: KvLink,
-    resolve: (value: unknown) => void,
-    reject: (error: BoundaryError) => void,
-  ) {
+  constructor(answer: Answer, link: KvLink, resolve: (value: unknown) => void, reject: (error: BoundaryError) => void) {
     this.#answer = answer;
     this.#link = link;
     this.#resolve = resolve;
@@ -297,7 +292,9 @@ class RemoteLink extends KvLink {
       this.#writer.clear();
       calls.deliver(await frame, () => {});
     } catch (thrown) {
-      const error = this.#isClosed ? new BoundaryError('BB_CLOSED', 'the connection is closed') : toBoundaryError(thrown);
+      const error = this.#isClosed
+        ? new BoundaryError('BB_CLOSED', 'the connection is closed')
+        : toBoundaryError(thrown);
       for (const id of ids) calls.delete(id)?.fail(error);
     }
   }

@@ -122,11 +122,15 @@ export class SubmissionWriter {
 
 function unusable(kind: RequestKind, index: number, value: unknown): BoundaryError {
   const what =
-    kind === MSET ? `the ${index % 2 === 0 ? 'key' : 'value'} of entry ${index >> 1}`
-    : kind === MGET ? `key ${index}`
-    : kind === PIPELINE ? `argument ${index} of the pipeline`
-    : index === 0 ? 'the key'
-    : 'the value';
+    kind === MSET
+      ? `the ${index % 2 === 0 ? 'key' : 'value'} of entry ${index >> 1}`
+      : kind === MGET
+        ? `key ${index}`
+        : kind === PIPELINE
+          ? `argument ${index} of the pipeline`
+          : index === 0
+            ? 'the key'
+            : 'the value';
   return new BoundaryError(
     'BB_INVALID_ARGUMENT',
     `${what} must be a string or a Uint8Array, not ${describeValue(value)}`,

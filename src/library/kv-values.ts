@@ -58,7 +58,7 @@ export function bytesOf(frame: KvFrame, word: number): Uint8Array | null {
   const start = (word + RESULT_WORDS + 2) * 4;
   const end = start + words[word + 3]!;
   if (kind === ERROR) throw errorOf(bytes.toString('utf8', start, end));
-  return Uint8Array.prototype.slice.call(bytes, start, end);
+  return new Uint8Array(words.buffer.slice(start, end));
 }
 
 /** The error of a result of one entry that is nothing else of interest. */

@@ -38,7 +38,10 @@ export const ioredis: KvTarget = {
   },
 };
 
-function optionsOf({ host, port, path, username, password, database, tls, cacert }: KvAddress, mode?: string): RedisOptions {
+function optionsOf(
+  { host, port, path, username, password, database, tls, cacert }: KvAddress,
+  mode?: string,
+): RedisOptions {
   return {
     ...(path === undefined ? { host, port } : { path }),
     ...(username === undefined ? {} : { username }),

@@ -40,9 +40,7 @@ export const valkeyGlide: KvTarget = {
       databaseId: database,
       useTLS: tls,
       requestTimeout: 30_000,
-      ...(password === undefined
-        ? {}
-        : { credentials: { password, ...(username === undefined ? {} : { username }) } }),
+      ...(password === undefined ? {} : { credentials: { password, ...(username === undefined ? {} : { username }) } }),
       ...(cacert === undefined
         ? {}
         : { advancedConfiguration: { tlsAdvancedConfiguration: { rootCertificates: readFileSync(cacert) } } }),

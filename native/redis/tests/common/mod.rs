@@ -1,0 +1,7 @@
+//! What the tests of the client share.
+
+use boundary_bench_redis::{KvClient, KvOptions};
+
+pub async fn client(url: &str) -> KvClient {
+    KvClient::connect(url.parse().unwrap(), KvOptions::default()).await.unwrap()
+}
