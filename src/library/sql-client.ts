@@ -135,11 +135,7 @@ export class SqlClient implements AsyncDisposable {
   }
 
   /** As `queryMany`, for statements that change something: each is a transaction of its own, unless one is open. */
-  executeBatch(
-    sql: string,
-    rows: readonly (readonly ParameterInput[])[],
-    options?: WorkOptions,
-  ): Promise<SqlResults> {
+  executeBatch(sql: string, rows: readonly (readonly ParameterInput[])[], options?: WorkOptions): Promise<SqlResults> {
     return this.queryMany(sql, rows, options);
   }
 
