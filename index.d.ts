@@ -205,24 +205,54 @@ export declare class RawInserter {
   get rows(): number
 }
 
-/** A client of a server of the MySQL wire. */
+/** A client whose connections are served by threads of their own. */
 export declare class RawSqlClient {
   /** Connects to the server of a URL, `mysql://user:password@host:port/database`. */
-  static open(url: string, connections: number, timeoutMs?: number | undefined | null, cancel?: Cancel | undefined | null): Promise<RawSqlClient>
+  static open(url: string, connections: number, cancel?: Cancel | undefined | null): Promise<RawSqlClient>
   /** The server's name and version. */
   get version(): string
-  /** Runs the requests in the first bytes of a submission; resolves to the results. */
-  run(submission: Uint8Array, bytes: number, cancel?: Cancel | undefined | null): Promise<ArrayBuffer>
-  /** The columns of the results of a shape's number. */
-  shape(number: number): Array<ColumnSpec>
-  /** Inserts rows, encoded as lists of values; resolves to their number. */
-  insertRows(table: string, columns: Array<string>, rows: Uint8Array, bytes: number, count: number, cancel?: Cancel | undefined | null): Promise<number>
-  /** Has a statement prepared; resolves to the number of its parameters. */
-  prepare(sql: string, cancel?: Cancel | undefined | null): Promise<number>
-  /** Asks whether the server is there. */
-  ping(cancel?: Cancel | undefined | null): Promise<void>
+  /** Does what the first bytes of a submission ask for; resolves to the results. */
+  perform(submission: Uint8Array, bytes: number, shapes: SqlShapes, cancel?: Cancel | undefined | null): Promise<ArrayBuffer>
   /** Closes the connections; calls under way end first. Does nothing the second time. */
   close(): Promise<void>
+}
+
+/** A connection that a `SqlLoop` drives. */
+export declare class SqlConnection {
+  /** Whether connections to the server of this URL can be driven by a `SqlLoop`; others go by a `RawSqlClient`. */
+  static isDrivable(url: string): boolean
+  /** Connects and logs in. */
+  static open(url: string): Promise<SqlConnection>
+  /** The server's name and version. */
+  get version(): string
+}
+
+/** The connections of a thread of Node's. */
+export declare class SqlLoop {
+  /**
+   * The connections of this thread. `callback` gets arrays of the numbers of connections, each before the results of its
+   * call, the text of its error, or null where it is gone.
+   */
+  constructor(shapes: SqlShapes, callback: (outcomes: (number | ArrayBuffer | string | null)[]) => void)
+  /** Takes a connection; returns its number. */
+  add(connection: SqlConnection): number
+  /**
+   * Begins what the first bytes of a submission ask for, on a connection that has no call under way. The callback gets
+   * the results; returns true where they are there already, and `deliver` is to be called.
+   */
+  submit(connection: number, submission: Uint8Array, bytes: number): boolean
+  /** What was not given to the callback yet, as it would get it. */
+  outcomes(): (number | ArrayBuffer | string | null)[]
+  /** Closes a connection; the server is asked to end what it runs. The callback gets nothing of it any more. */
+  remove(connection: number): void
+}
+
+/** The columns of results, by the numbers of their shapes. */
+export declare class SqlShapes {
+  /** None yet. */
+  constructor()
+  /** The columns of the results of a shape's number. */
+  columns(number: number): Array<ColumnSpec>
 }
 
 /** A statement that was prepared; may be run any number of times at once. */

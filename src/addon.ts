@@ -27,6 +27,8 @@ export type {
   PrivateServer,
   RawInserter,
   RawSqlClient,
+  SqlLoop,
+  SqlShapes,
   Statement,
   TableSpec,
 } from '../index.js';

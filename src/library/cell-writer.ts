@@ -59,11 +59,12 @@ export class CellWriter {
     this.#view.setUint32(at, value, true);
   }
 
-  /** Writes a text as UTF-8, without its length; returns its bytes. */
+  /** Writes a text as UTF-8, without its length; returns its bytes, -1 where it is no Unicode. */
   text(text: string): number {
     // UTF-8 takes three bytes at most for each unit of a text.
     const at = this.#reserve(text.length * 3);
     const end = this.#put(at, text);
+    if (end === -1) return -1;
     this.#length = end;
     return end - at;
   }

@@ -1,10 +1,9 @@
-import { addon, type Cancel, type RawSqlClient } from '../addon.js';
-import { BoundaryError, toBoundaryError } from '../errors.js';
-import { cancellable, checkTimeout, checkWorkOptions, type WorkOptions } from './cancellation.js';
+import { BoundaryError } from '../errors.js';
+import { checkTimeout, checkWorkOptions, type WorkOptions } from './cancellation.js';
 import type { Int64Mode } from './cell-readers.js';
 import { CellWriter } from './cell-writer.js';
-import { OpenHandles } from './open-handles.js';
 import type { ParameterInput } from './parameters.js';
+import { openSqlConnections, type SqlConnections } from './sql-connections.js';
 import { ResultShape, type SqlResult, SqlResults } from './sql-results.js';
 import { fromColumnSpecs } from './table-definition.js';
 
@@ -13,11 +12,28 @@ const MOST_CONNECTIONS = 10_000;
 
 const DEFAULT_CONNECTIONS = 10;
 
+/** What a submission asks for, by its first word; `native/mysql/src/submission.rs` describes them. */
+const RUN = 0;
+const PING = 1;
+const PREPARE = 2;
+const INSERT = 3;
+
 /** Flags of a statement in a submission. */
 const PREPARED = 0;
 const AS_TEXT = 1;
 
+/** Bytes of the words about a statement. */
+const HEAD_BYTES = 20;
+
 const NO_PARAMETERS: readonly ParameterInput[] = [];
+const ONE_OF_NONE = [NO_PARAMETERS];
+
+/** A statement of a batch. */
+interface StatementLists {
+  readonly sql: string;
+  readonly flags: number;
+  readonly lists: (readonly ParameterInput[])[];
+}
 
 export interface SqlClientOptions {
   /** Connections that may be open at a time, 10 where it is left out; they are opened as they are needed. */
@@ -46,16 +62,14 @@ export interface SqlRequest {
  * and the server asked to end it.
  */
 export class SqlClient implements AsyncDisposable {
-  readonly #raw: RawSqlClient;
+  readonly #connections: SqlConnections;
   readonly #int64: Int64Mode;
   readonly #timeoutMs: number | undefined;
-  readonly #handles = new OpenHandles('the client');
   readonly #shapes = new Map<number, ResultShape>();
   readonly #writer = new CellWriter();
-  #isClosed = false;
 
-  private constructor(raw: RawSqlClient, options: SqlClientOptions) {
-    this.#raw = raw;
+  private constructor(connections: SqlConnections, options: SqlClientOptions) {
+    this.#connections = connections;
     this.#int64 = options.int64 ?? 'bigint';
     this.#timeoutMs = options.timeoutMs;
   }
@@ -71,42 +85,39 @@ export class SqlClient implements AsyncDisposable {
     if (int64 !== undefined && int64 !== 'bigint' && int64 !== 'number') {
       throw invalid(`int64 must be 'bigint' or 'number', not ${JSON.stringify(int64)}`);
     }
-    const handles = new OpenHandles('the client');
-    const raw = await cancellable(handles, { timeoutMs }, (token) =>
-      addon.RawSqlClient.open(url, connections, undefined, token),
-    );
-    return new SqlClient(raw, options);
+    return new SqlClient(await openSqlConnections(url, connections, timeoutMs), options);
   }
 
   /** The server's name and version. */
   get version(): string {
-    return this.#raw.version;
+    return this.#connections.version;
   }
 
   /** Asks whether the server is there. */
-  ping(options?: WorkOptions): Promise<void> {
-    return this.#call(options, (token) => this.#raw.ping(token));
+  async ping(options?: WorkOptions): Promise<void> {
+    await this.#perform(options, () => this.#writer.word(PING));
   }
 
   /** Runs one statement, sent as text. */
   async query(sql: string, options?: WorkOptions): Promise<SqlResult> {
     checkText(sql);
-    const results = await this.#submit(options, () => this.#writeOne(AS_TEXT, sql, [NO_PARAMETERS]));
-    return results.at(0);
+    return this.#results(await this.#perform(options, () => this.#writeOne(AS_TEXT, sql, ONE_OF_NONE)), first).at(0);
   }
 
   /** Runs one prepared statement; it is prepared once a connection. */
   async execute(sql: string, parameters = NO_PARAMETERS, options?: WorkOptions): Promise<SqlResult> {
     checkText(sql);
-    const results = await this.#submit(options, () => this.#writeOne(PREPARED, sql, [parameters]));
-    return results.at(0);
+    return this.#results(await this.#perform(options, () => this.#writeOne(PREPARED, sql, [parameters])), first).at(0);
   }
 
   /** Makes sure that the server can prepare a statement. */
   async prepare(sql: string, options?: WorkOptions): Promise<SqlStatement> {
     checkText(sql);
-    const parameterCount = await this.#call(options, (token) => this.#raw.prepare(sql, token));
-    return new SqlStatement(this, sql, parameterCount);
+    const buffer = await this.#perform(options, () => {
+      this.#writer.word(PREPARE);
+      sqlBytes(this.#writer, sql);
+    });
+    return new SqlStatement(this, sql, numberOf(buffer));
   }
 
   /**
@@ -120,35 +131,35 @@ export class SqlClient implements AsyncDisposable {
   ): Promise<SqlResults> {
     checkText(sql);
     checkList('the lists of parameters', parameterLists);
-    return this.#submit(options, () => this.#writeOne(PREPARED, sql, parameterLists));
+    return this.#results(await this.#perform(options, () => this.#writeOne(PREPARED, sql, parameterLists)), first);
   }
 
   /** As `queryMany`, for statements that change something: each is a transaction of its own, unless one is open. */
-  executeBatch(
-    sql: string,
-    rows: readonly (readonly ParameterInput[])[],
-    options?: WorkOptions,
-  ): Promise<SqlResults> {
+  executeBatch(sql: string, rows: readonly (readonly ParameterInput[])[], options?: WorkOptions): Promise<SqlResults> {
     return this.queryMany(sql, rows, options);
   }
 
   /** Runs requests in their order over one connection, all sent ahead of their answers; see `queryMany`. */
   async run(requests: readonly SqlRequest[], options?: WorkOptions): Promise<SqlResults> {
     checkList('the requests', requests);
-    const statements = new Map<string, number>();
+    // What is sent as text and what is prepared are statements apart.
+    const prepared = new Map<string, number>();
+    const texts = new Map<string, number>();
+    const statements: StatementLists[] = [];
     const order = requests.map(({ sql, parameters }) => {
       checkText(sql);
-      const key = `${parameters === undefined ? AS_TEXT : PREPARED}${sql}`;
-      const known = statements.get(key);
-      if (known !== undefined) return known;
-      statements.set(key, statements.size);
-      return statements.size - 1;
+      const known = parameters === undefined ? texts : prepared;
+      let index = known.get(sql);
+      if (index === undefined) {
+        index = statements.length;
+        known.set(sql, index);
+        statements.push({ sql, flags: parameters === undefined ? AS_TEXT : PREPARED, lists: [] });
+      }
+      statements[index]!.lists.push(parameters ?? NO_PARAMETERS);
+      return index;
     });
-    return this.#submit(
-      options,
-      () => this.#writeAll([...statements.keys()], requests, order),
-      (index) => order[index]!,
-    );
+    const buffer = await this.#perform(options, () => this.#writeAll(statements, order));
+    return this.#results(buffer, (index) => order[index]!);
   }
 
   /**
@@ -163,109 +174,76 @@ export class SqlClient implements AsyncDisposable {
   ): Promise<number> {
     checkText(table);
     checkList('the columns', columns);
+    columns.forEach(checkText);
     checkList('the rows', rows);
-    const writer = this.#writer;
-    return this.#call(options, (token) => {
-      writer.clear();
-      try {
-        writeLists(writer, rows, columns.length, 'row');
-        return this.#raw.insertRows(table, [...columns], writer.bytes, writer.length, rows.length, token);
-      } finally {
-        writer.clear();
-      }
-    });
+    return numberOf(await this.#perform(options, () => this.#writeRows(table, columns, rows)));
   }
 
   /** Closes the connections; calls under way are rejected with `BB_CLOSED`. Does nothing the second time. */
-  async close(): Promise<void> {
-    if (this.#isClosed) return;
-    this.#isClosed = true;
-    await this.#handles.closeAll();
-    await this.#raw.close();
+  close(): Promise<void> {
+    return this.#connections.close();
   }
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
   }
 
-  async #submit(
-    options: WorkOptions | undefined,
-    write: () => void,
-    statementOf: (index: number) => number = first,
-  ): Promise<SqlResults> {
+  #perform(options: WorkOptions | undefined, write: () => void): Promise<ArrayBuffer> {
     const writer = this.#writer;
-    const buffer = await this.#call(options, (token) => {
-      writer.clear();
-      try {
-        write();
-        return this.#raw.run(writer.bytes, writer.length, token);
-      } finally {
-        writer.clear();
-      }
-    });
-    return new SqlResults(buffer, this.#int64, this.#shapeOf, statementOf);
-  }
-
-  async #call<T>(options: WorkOptions | undefined, work: (token: Cancel | undefined) => Promise<T>): Promise<T> {
-    if (this.#isClosed) throw new BoundaryError('BB_CLOSED', 'the client is closed');
-    if (options === undefined && this.#timeoutMs === undefined) {
-      try {
-        return await work(undefined);
-      } catch (thrown) {
-        throw this.#isClosed ? new BoundaryError('BB_CLOSED', 'the client was closed') : toBoundaryError(thrown);
-      }
-    }
+    writer.clear();
+    write();
+    if (options === undefined && this.#timeoutMs === undefined) return this.#connections.perform(writer);
     const { signal, timeoutMs = this.#timeoutMs } = options ?? {};
     checkWorkOptions({ signal, timeoutMs });
-    return cancellable(this.#handles, { signal, timeoutMs }, work);
+    return this.#connections.perform(writer, { signal, timeoutMs });
+  }
+
+  #results(buffer: ArrayBuffer, statementOf: (index: number) => number): SqlResults {
+    return new SqlResults(buffer, this.#int64, this.#shapeOf, statementOf);
   }
 
   /** One statement, with each of the lists. */
   #writeOne(flags: number, sql: string, lists: readonly (readonly ParameterInput[])[]): void {
     const writer = this.#writer;
-    const width = widthOf(lists);
+    writer.word(RUN);
     writer.word(1);
     writer.word(lists.length);
-    writer.word(flags);
-    writer.word(width);
-    writer.word(lists.length);
-    const sizes = writer.length;
-    writer.word(0);
-    writer.word(0);
-    writer.setWord(sizes, sqlBytes(writer, sql));
-    const start = writer.length;
-    writeLists(writer, lists, width, 'list');
-    writer.setWord(sizes + 4, writer.length - start);
+    const head = writer.length;
+    writeHead(writer, flags, lists);
+    writeStatement(writer, head, sql, lists);
   }
 
-  #writeAll(keys: readonly string[], requests: readonly SqlRequest[], order: readonly number[]): void {
+  #writeAll(statements: readonly StatementLists[], order: readonly number[]): void {
     const writer = this.#writer;
-    const lists: (readonly ParameterInput[])[][] = keys.map(() => []);
-    for (const [index, { parameters }] of requests.entries()) lists[order[index]!]!.push(parameters ?? NO_PARAMETERS);
-    writer.word(keys.length);
-    writer.word(requests.length);
+    writer.word(RUN);
+    writer.word(statements.length);
+    writer.word(order.length);
     const heads = writer.length;
-    for (const [index, key] of keys.entries()) {
-      writer.word(Number(key[0]));
-      writer.word(widthOf(lists[index]!));
-      writer.word(lists[index]!.length);
-      writer.word(0);
-      writer.word(0);
+    for (const { flags, lists } of statements) writeHead(writer, flags, lists);
+    if (statements.length !== 1) for (const statement of order) writer.word(statement);
+    for (const [index, { sql, lists }] of statements.entries()) {
+      writeStatement(writer, heads + HEAD_BYTES * index, sql, lists);
     }
-    if (keys.length > 1) for (const statement of order) writer.word(statement);
-    for (const [index, key] of keys.entries()) {
-      const sizes = heads + 20 * index + 12;
-      writer.setWord(sizes, sqlBytes(writer, key.slice(1)));
-      const start = writer.length;
-      writeLists(writer, lists[index]!, widthOf(lists[index]!), 'request');
-      writer.setWord(sizes + 4, writer.length - start);
-    }
+  }
+
+  #writeRows(table: string, columns: readonly string[], rows: readonly (readonly ParameterInput[])[]): void {
+    const writer = this.#writer;
+    writer.word(INSERT);
+    writer.word(columns.length);
+    writer.word(rows.length);
+    const sizes = writer.length;
+    for (let index = 0; index < columns.length + 2; index += 1) writer.word(0);
+    writer.setWord(sizes, sqlBytes(writer, table));
+    for (const [index, column] of columns.entries()) writer.setWord(sizes + 4 * (index + 1), sqlBytes(writer, column));
+    const start = writer.length;
+    writeLists(writer, rows, columns.length, 'row');
+    writer.setWord(sizes + 4 * (columns.length + 1), writer.length - start);
   }
 
   readonly #shapeOf = (number: number): ResultShape => {
     const known = this.#shapes.get(number);
     if (known !== undefined) return known;
-    const shape = new ResultShape(fromColumnSpecs(this.#raw.shape(number)), this.#int64);
+    const shape = new ResultShape(fromColumnSpecs(this.#connections.shapes.columns(number)), this.#int64);
     this.#shapes.set(number, shape);
     return shape;
   };
@@ -300,9 +278,35 @@ function first(): number {
   return 0;
 }
 
+/** The only word of a result that is a number. */
+function numberOf(buffer: ArrayBuffer): number {
+  return new Uint32Array(buffer, 0, 1)[0]!;
+}
+
+/** The words about a statement; `writeStatement` fills in its sizes. */
+function writeHead(writer: CellWriter, flags: number, lists: readonly (readonly ParameterInput[])[]): void {
+  writer.word(flags);
+  writer.word(widthOf(lists));
+  writer.word(lists.length);
+  writer.word(0);
+  writer.word(0);
+}
+
+function writeStatement(
+  writer: CellWriter,
+  head: number,
+  sql: string,
+  lists: readonly (readonly ParameterInput[])[],
+): void {
+  writer.setWord(head + 12, sqlBytes(writer, sql));
+  const start = writer.length;
+  writeLists(writer, lists, widthOf(lists), 'list');
+  writer.setWord(head + 16, writer.length - start);
+}
+
 function sqlBytes(writer: CellWriter, sql: string): number {
   const bytes = writer.text(sql);
-  if (bytes < 0) throw invalid('the statement has a lone surrogate, which UTF-8 cannot hold');
+  if (bytes === -1) throw invalid('a statement or a name has a lone surrogate, which UTF-8 cannot hold');
   return bytes;
 }
 

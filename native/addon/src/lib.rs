@@ -14,6 +14,7 @@ mod parameters;
 mod reader;
 mod requests;
 mod sql;
+mod sql_loop;
 mod statement;
 mod suite;
 mod table;

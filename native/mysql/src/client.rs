@@ -15,9 +15,10 @@ use crate::cells::{CellLists, put_parameters};
 use crate::codec::{Done, Failure, Field, command};
 use crate::connection::{Prepared, Started};
 use crate::insert::{self, Target};
-use crate::pool::{Lease, Pool};
+use crate::pool::{Lease, Pool, Session};
 use crate::rows::{Form, RowBuilder, RowShape};
 use crate::sql;
+use crate::submission::{Shapes, Submission};
 use crate::url::Url;
 
 /// Bytes of requests that are made ahead of what has gone out.
@@ -176,10 +177,28 @@ impl SqlClient {
     /// # Errors
     /// [`Error::Engine`] where there is no connection to be had, [`Error::Timeout`], [`Error::Cancelled`].
     pub async fn run(&self, batch: &Batch, cancel: Option<&CancelToken>) -> Result<Results> {
-        let lists = batch.lists()?;
         self.guarded(cancel, |call| async move {
             let mut session = call.lease().await?;
-            Run::new(batch, &lists, session.pool().max_packet()).finish(&mut session).await
+            let max_packet = session.pool().max_packet();
+            run_batch(&mut session, batch, max_packet).await
+        })
+        .await
+    }
+
+    /// Does what crossed from JavaScript, and returns what crosses back.
+    ///
+    /// # Errors
+    /// As [`SqlClient::run`].
+    pub async fn perform(
+        &self,
+        submission: &Submission,
+        shapes: &Shapes,
+        cancel: Option<&CancelToken>,
+    ) -> Result<Vec<u8>> {
+        self.guarded(cancel, |call| async move {
+            let mut session = call.lease().await?;
+            let max_packet = session.pool().max_packet();
+            submission.perform(&mut session, max_packet, shapes).await
         })
         .await
     }
@@ -196,20 +215,10 @@ impl SqlClient {
         rows: &CellLists,
         cancel: Option<&CancelToken>,
     ) -> Result<u64> {
-        if !rows.is_empty() && (columns.is_empty() || rows.width() != columns.len()) {
-            return Err(Error::InvalidArgument(format!(
-                "rows of {} values don't fit {} columns",
-                rows.width(),
-                columns.len()
-            )));
-        }
-        let table: Vec<_> = table.splitn(2, '.').map(sql::identifier).collect();
-        let table = table.join(".");
-        let table = table.as_str();
         self.guarded(cancel, |call| async move {
             let mut session = call.lease().await?;
-            let target = Target { table, columns, max_packet: session.pool().max_packet() };
-            Ok(insert::insert(&mut session, &target, rows).await?)
+            let max_packet = session.pool().max_packet();
+            insert_lists(&mut session, table, columns, rows, max_packet).await
         })
         .await
     }
@@ -272,6 +281,32 @@ impl Call {
     }
 }
 
+/// Inserts rows on a session.
+pub(crate) async fn insert_lists(
+    session: &mut Session,
+    table: &str,
+    columns: &[String],
+    rows: &CellLists,
+    max_packet: usize,
+) -> Result<u64> {
+    if !rows.is_empty() && (columns.is_empty() || rows.width() != columns.len()) {
+        return Err(Error::InvalidArgument(format!(
+            "rows of {} values don't fit {} columns",
+            rows.width(),
+            columns.len()
+        )));
+    }
+    let table: Vec<_> = table.splitn(2, '.').map(sql::identifier).collect();
+    let target = Target { table: &table.join("."), columns, max_packet };
+    Ok(insert::insert(session, &target, rows).await?)
+}
+
+/// Runs a batch on a session.
+pub(crate) async fn run_batch(session: &mut Session, batch: &Batch, max_packet: usize) -> Result<Results> {
+    let lists = batch.lists()?;
+    Run::new(batch, &lists, max_packet).finish(session).await
+}
+
 /// A batch under way.
 struct Run<'a> {
     batch: &'a Batch,
@@ -302,7 +337,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    async fn finish(mut self, session: &mut Lease) -> Result<Results> {
+    async fn finish(mut self, session: &mut Session) -> Result<Results> {
         if let Err(lost) = self.run(session).await {
             // Those that were answered are known; the others may or may not be done.
             session.connection.condemn();
@@ -315,7 +350,7 @@ impl<'a> Run<'a> {
         Ok(Results { rows: rows.collect::<Result<_>>()?, requests: self.outcomes })
     }
 
-    async fn run(&mut self, session: &mut Lease) -> Result<()> {
+    async fn run(&mut self, session: &mut Session) -> Result<()> {
         session.make_room(self.batch.statements.len());
         for (state, statement) in self.statements.iter_mut().zip(&self.batch.statements) {
             if statement.is_text {
@@ -369,7 +404,7 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    fn send(&mut self, session: &mut Lease, request: usize) -> Result<()> {
+    fn send(&mut self, session: &mut Session, request: usize) -> Result<()> {
         let index = self.batch.order[request] as usize;
         let (statement, state) = (&self.batch.statements[index], &self.statements[index]);
         if let Some(error) = &state.error {
@@ -402,7 +437,7 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    async fn receive(&mut self, session: &mut Lease, request: usize) -> std::result::Result<(), Failure> {
+    async fn receive(&mut self, session: &mut Session, request: usize) -> std::result::Result<(), Failure> {
         let index = self.batch.order[request] as usize;
         let (state, statement) = (&mut self.statements[index], &self.batch.statements[index].sql);
         let outcome = &mut self.outcomes[request];
@@ -442,7 +477,7 @@ impl<'a> Run<'a> {
 
 impl StatementState {
     /// Gets ready for rows with these columns, which must be those of the statement's other requests.
-    fn expect(&mut self, session: &mut Lease, sql: &str, fields: &Arc<[Field]>) -> Result<()> {
+    fn expect(&mut self, session: &mut Session, sql: &str, fields: &Arc<[Field]>) -> Result<()> {
         let form = if self.prepared.is_some() { Form::Binary } else { Form::Text };
         match &self.rows {
             Some(rows) if rows.shape().fits(fields, form) => {}

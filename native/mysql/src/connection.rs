@@ -8,7 +8,7 @@ use boundary_bench_core::Result;
 use crate::codec::{Done, Failure, Field, ServerError, capability, command, garbled};
 use crate::engine_error;
 use crate::login::{Server, log_in};
-use crate::transport::Transport;
+use crate::transport::{Drive, Transport};
 use crate::url::Url;
 
 type Answer<T> = std::result::Result<T, Failure>;
@@ -100,6 +100,13 @@ impl Connection {
     /// Whether the server has closed it, as far as is known without asking.
     pub(crate) fn has_ended(&mut self) -> bool {
         self.transport.has_ended()
+    }
+
+    /// Lets someone else watch its socket; `None` over TLS.
+    pub(crate) fn into_driven(self) -> Result<Option<(Self, Drive)>> {
+        let failed = |error: std::io::Error| engine_error(format!("the connection was lost: {error}"));
+        let Some((transport, drive)) = self.transport.into_driven().map_err(failed)? else { return Ok(None) };
+        Ok(Some((Self { transport, ..self }, drive)))
     }
 
     /// Makes sure that it is not used again.

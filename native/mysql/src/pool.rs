@@ -13,6 +13,7 @@ use crate::codec::{Failure, Field};
 use crate::connection::{Connection, Prepared};
 use crate::rows::{Form, RowShape};
 use crate::runtime;
+use crate::transport::Drive;
 use crate::url::Url;
 
 type Answer<T> = std::result::Result<T, Failure>;
@@ -160,6 +161,12 @@ impl Pool {
 }
 
 impl Session {
+    /// Lets someone else watch its socket; `None` over TLS.
+    pub(crate) fn into_driven(self) -> Result<Option<(Self, Drive)>> {
+        let driven = self.connection.into_driven()?;
+        Ok(driven.map(|(connection, drive)| (Self { connection, ..self }, drive)))
+    }
+
     /// The statement, if it is prepared already.
     pub(crate) fn known(&self, sql: &str) -> Option<&Prepared> {
         self.statements.get(sql).map(|known| &known.prepared)
@@ -211,6 +218,11 @@ pub(crate) struct Lease {
 impl Lease {
     pub(crate) fn pool(&self) -> &Arc<Pool> {
         &self.pool
+    }
+
+    /// Takes the session out of the pool, which need not outlive it.
+    pub(crate) fn into_session(mut self) -> Option<Session> {
+        self.session.take()
     }
 
     /// Closes the session, which no one else may use.

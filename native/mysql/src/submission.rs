@@ -1,9 +1,15 @@
 //! Requests and results as they cross into JavaScript: one piece of memory each way. All numbers are little-endian.
 //!
-//! A submission is 32-bit words, then bytes. The words: the number of statements, the number of requests; for each
-//! statement its flags (bit 0: sent as text), the values of each list, the number of lists, the bytes of its SQL, the bytes
-//! of its lists; then, of more than one statement, the statement of each request. Then for each statement the bytes of its
-//! SQL and of its lists ([`CellLists`]).
+//! A submission is 32-bit words, then bytes. The first word is what to do:
+//!
+//! - 0, requests. More words: the number of statements, the number of requests; for each statement its flags (bit 0: sent
+//!   as text), the values of each list, the number of lists, the bytes of its SQL, the bytes of its lists; then, of more
+//!   than one statement, the statement of each request. Then for each statement the bytes of its SQL and of its lists
+//!   ([`CellLists`]). Results follow.
+//! - 1, a ping. No results.
+//! - 2, preparing a statement, which is the rest. The result is the number of its parameters, a word.
+//! - 3, inserting rows. More words: the number of columns, the number of rows, the bytes of the table's name, those of each
+//!   column's, those of the lists; then all of these. The result is the number of rows, a word.
 //!
 //! Results are words, then sections that begin at multiples of 64. The words: the number of statements and of requests;
 //! for each statement the number of its shape, 0 where it returned no rows, and where its frame begins
@@ -17,8 +23,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use boundary_bench_core::{Error, Result, frame};
 
 use crate::cells::CellLists;
-use crate::client::{Batch, Results, StatementLists};
+use crate::client::{Batch, Results, StatementLists, insert_lists, run_batch};
 use crate::codec::Bytes;
+use crate::pool::Session;
 use crate::rows::RowShape;
 
 /// Words for each statement of the results, and for each request.
@@ -28,16 +35,69 @@ const REQUEST_WORDS: usize = 8;
 /// Results end below this many bytes: offsets are 32-bit words, and JavaScript's are signed in places.
 const MOST_BYTES: usize = 1 << 31;
 
-/// Reads a submission.
-///
-/// # Errors
-/// [`Error::InvalidArgument`] for bytes that are none.
-pub fn read_submission(bytes: &[u8]) -> Result<Batch> {
-    parse(bytes)
-        .unwrap_or_else(|| Err(Error::InvalidArgument("the requests are not encoded as they must be".to_owned())))
+/// What crossed from JavaScript.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Submission {
+    /// Requests to run.
+    Run(Batch),
+    /// Is the server there?
+    Ping,
+    /// A statement to prepare.
+    Prepare(String),
+    /// Rows to insert.
+    Insert {
+        /// `table` or `database.table`.
+        table: String,
+        /// The names of its columns.
+        columns: Vec<String>,
+        /// The values of each row.
+        rows: CellLists,
+    },
 }
 
-fn parse(bytes: &[u8]) -> Option<Result<Batch>> {
+impl Submission {
+    /// Reads a submission.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] for bytes that are none.
+    pub fn read(bytes: &[u8]) -> Result<Self> {
+        let mut rest = Bytes(bytes);
+        let parsed = match rest.u32() {
+            Some(0) => parse_batch(rest).map(|batch| batch.map(Self::Run)),
+            Some(1) if rest.0.is_empty() => Some(Ok(Self::Ping)),
+            Some(2) => std::str::from_utf8(rest.0).ok().map(|sql| Ok(Self::Prepare(sql.to_owned()))),
+            Some(3) => parse_insert(rest),
+            _ => None,
+        };
+        parsed.unwrap_or_else(|| Err(Error::InvalidArgument("the requests are not encoded as they must be".to_owned())))
+    }
+
+    /// Does it on a session, and returns the bytes of its results.
+    pub(crate) async fn perform(&self, session: &mut Session, max_packet: usize, shapes: &Shapes) -> Result<Vec<u8>> {
+        let number = |number: u64| u32::try_from(number).unwrap_or(u32::MAX).to_le_bytes().to_vec();
+        match self {
+            Self::Run(batch) => write_results(&run_batch(session, batch, max_packet).await?, shapes),
+            Self::Ping => {
+                session.connection.ping().await?;
+                Ok(Vec::new())
+            }
+            Self::Prepare(sql) => Ok(number(session.prepared(sql).await?.parameters.into())),
+            Self::Insert { table, columns, rows } => {
+                insert_lists(session, table, columns, rows, max_packet).await.map(number)
+            }
+        }
+    }
+}
+
+fn size(bytes: &mut Bytes<'_>) -> Option<usize> {
+    usize::try_from(bytes.u32()?).ok()
+}
+
+fn text(bytes: &mut Bytes<'_>, length: usize) -> Option<String> {
+    std::str::from_utf8(bytes.take(length)?).ok().map(str::to_owned)
+}
+
+fn parse_batch(mut rest: Bytes<'_>) -> Option<Result<Batch>> {
     struct Head {
         flags: u32,
         width: usize,
@@ -45,40 +105,48 @@ fn parse(bytes: &[u8]) -> Option<Result<Batch>> {
         sql: usize,
         cells: usize,
     }
-    let mut words = Bytes(bytes);
-    let mut word = || words.u32().and_then(|word| usize::try_from(word).ok());
-    let (statements, requests) = (word()?, word()?);
-    // Each takes a word at least; none may make us reserve memory for what is not there.
-    if statements.checked_add(requests)? > bytes.len() && statements != 1 {
+    let (statements, requests) = (size(&mut rest)?, size(&mut rest)?);
+    // None may make us reserve memory for what is not there.
+    if statements > rest.0.len() || (statements != 1 && requests > rest.0.len()) {
         return None;
     }
-    let mut heads = Vec::new();
+    let mut heads = Vec::with_capacity(statements);
     for _ in 0..statements {
-        let flags = u32::try_from(word()?).ok()?;
-        heads.push(Head { flags, width: word()?, lists: word()?, sql: word()?, cells: word()? });
+        heads.push(Head {
+            flags: rest.u32()?,
+            width: size(&mut rest)?,
+            lists: size(&mut rest)?,
+            sql: size(&mut rest)?,
+            cells: size(&mut rest)?,
+        });
     }
-    let order = if statements == 1 {
-        // One list for each request.
-        if heads.first()?.lists != requests {
-            return None;
-        }
-        Vec::new()
-    } else {
-        (0..requests).map(|_| words.u32()).collect::<Option<Vec<_>>>()?
-    };
-    let mut batch = Batch { statements: Vec::with_capacity(heads.len()), order };
+    let order = if statements == 1 { None } else { Some((0..requests).map(|_| rest.u32()).collect::<Option<_>>()?) };
+    let mut statements = Vec::with_capacity(heads.len());
     for head in heads {
-        let sql = std::str::from_utf8(words.take(head.sql)?).ok()?.to_owned();
-        let lists = match CellLists::new(words.take(head.cells)?.to_vec(), head.lists, head.width) {
+        let sql = text(&mut rest, head.sql)?;
+        let lists = match CellLists::new(rest.take(head.cells)?.to_vec(), head.lists, head.width) {
             Ok(lists) => lists,
             Err(error) => return Some(Err(error)),
         };
-        batch.statements.push(StatementLists { sql, lists, is_text: head.flags & 1 != 0 });
+        statements.push(StatementLists { sql, lists, is_text: head.flags & 1 != 0 });
     }
-    if statements == 1 {
-        batch.order = vec![0; requests];
+    // Of one statement each list is a request.
+    let is_whole = rest.0.is_empty() && (order.is_some() || statements.first()?.lists.len() == requests);
+    is_whole.then(|| Ok(Batch { order: order.unwrap_or_else(|| vec![0; requests]), statements }))
+}
+
+fn parse_insert(mut rest: Bytes<'_>) -> Option<Result<Submission>> {
+    let (columns, rows) = (size(&mut rest)?, size(&mut rest)?);
+    let table = size(&mut rest)?;
+    if columns > rest.0.len() {
+        return None;
     }
-    words.0.is_empty().then_some(Ok(batch))
+    let names: Vec<usize> = (0..columns).map(|_| size(&mut rest)).collect::<Option<_>>()?;
+    let cells = size(&mut rest)?;
+    let table = text(&mut rest, table)?;
+    let names: Vec<String> = names.into_iter().map(|length| text(&mut rest, length)).collect::<Option<_>>()?;
+    let lists = CellLists::new(rest.take(cells)?.to_vec(), rows, columns);
+    rest.0.is_empty().then(|| lists.map(|rows| Submission::Insert { table, columns: names, rows }))
 }
 
 /// The shapes of results that JavaScript was told of, by number, from 1.
@@ -177,28 +245,36 @@ mod tests {
 
     use super::*;
 
+    fn words(words: &[u32]) -> Vec<u8> {
+        words.iter().flat_map(|word| word.to_le_bytes()).collect()
+    }
+
     #[test]
-    fn a_submission_is_read() {
-        let words = |words: &[u32]| words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<u8>>();
-        let mut bytes = words(&[2, 3, 0, 1, 2, 3, 3, 1, 0, 1, 5, 0, 0, 1, 0]);
-        bytes.extend_from_slice(b"A ?");
-        bytes.extend_from_slice(&[0, 2, 1]);
-        assert!(read_submission(&bytes).is_err());
-        bytes.truncate(15 * 4);
+    fn submissions_are_read() {
+        let mut bytes = words(&[0, 2, 3, 0, 1, 2, 3, 2, 1, 0, 1, 5, 0, 0, 1, 0]);
         bytes.extend_from_slice(b"A ?\x00\x02BEGIN");
-        bytes[6 * 4..7 * 4].copy_from_slice(&2_u32.to_le_bytes());
-        let batch = read_submission(&bytes).unwrap();
+        let Submission::Run(batch) = Submission::read(&bytes).unwrap() else { panic!() };
         assert_eq!(batch.order, [0, 1, 0]);
         assert_eq!((batch.statements[0].sql.as_str(), batch.statements[0].lists.len()), ("A ?", 2));
         assert!(batch.statements[1].is_text && !batch.statements[0].is_text);
+        bytes.push(0);
+        assert_eq!(Submission::read(&bytes).unwrap_err().code(), "BB_INVALID_ARGUMENT");
+        let mut bytes = words(&[3, 1, 2, 1, 2, 2]);
+        bytes.extend_from_slice(b"tid\x00\x01");
+        let Submission::Insert { table, columns, rows } = Submission::read(&bytes).unwrap() else { panic!() };
+        assert_eq!((table.as_str(), columns.as_slice(), rows.len()), ("t", &["id".to_owned()][..], 2));
+        assert_eq!(Submission::read(&words(&[1])).unwrap(), Submission::Ping);
     }
 
     proptest! {
         #[test]
-        fn no_bytes_make_it_panic(words in prop::collection::vec(0_u32..6, 0..30), tail in prop::collection::vec(0_u8..100, 0..30)) {
-            let mut bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+        fn no_bytes_make_it_panic(
+            numbers in prop::collection::vec(prop_oneof![0_u32..6, Just(u32::MAX), Just(1 << 23)], 0..30),
+            tail in prop::collection::vec(0_u8..100, 0..30),
+        ) {
+            let mut bytes = words(&numbers);
             bytes.extend_from_slice(&tail);
-            let _ = read_submission(&bytes);
+            let _ = Submission::read(&bytes);
         }
     }
 }

@@ -3,8 +3,10 @@
 use std::future::poll_fn;
 use std::io;
 use std::ops::Range;
+use std::os::fd::{AsRawFd, RawFd};
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, ready};
 
 use boundary_bench_core::{Error, Result};
@@ -37,8 +39,75 @@ enum Stream {
     Tcp(TcpStream),
     Unix(UnixStream),
     Tls(Box<TlsStream<TcpStream>>),
+    /// A socket that someone else watches.
+    Driven(Driven),
     /// Nothing comes any more.
     Closed,
+}
+
+/// A socket whose owner polls whoever uses it when it is ready, so that no waker is needed.
+struct Driven {
+    /// Also of a Unix domain socket: it is only read from and written to.
+    stream: std::net::TcpStream,
+    wants_room: Arc<AtomicBool>,
+    /// Whether something was sent since the last look for input: then there is none yet.
+    has_sent: bool,
+}
+
+/// What the owner of a driven socket needs of it.
+pub(crate) struct Drive {
+    pub(crate) socket: RawFd,
+    /// Whether it waits for room to send.
+    pub(crate) wants_room: Arc<AtomicBool>,
+}
+
+impl AsyncRead for Driven {
+    fn poll_read(mut self: Pin<&mut Self>, _: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        use std::io::Read;
+        if std::mem::take(&mut self.has_sent) {
+            return Poll::Pending;
+        }
+        loop {
+            match self.stream.read(buffer.initialize_unfilled()) {
+                Ok(bytes) => {
+                    buffer.advance(bytes);
+                    return Poll::Ready(Ok(()));
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Poll::Pending,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Poll::Ready(Err(error)),
+            }
+        }
+    }
+}
+
+impl AsyncWrite for Driven {
+    fn poll_write(mut self: Pin<&mut Self>, _: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        use std::io::Write;
+        loop {
+            match self.stream.write(bytes) {
+                Ok(written) => {
+                    self.has_sent = true;
+                    self.wants_room.store(false, Ordering::Relaxed);
+                    return Poll::Ready(Ok(written));
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    self.wants_room.store(true, Ordering::Relaxed);
+                    return Poll::Pending;
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Poll::Ready(Err(error)),
+            }
+        }
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(self.stream.shutdown(std::net::Shutdown::Write))
+    }
 }
 
 macro_rules! on_stream {
@@ -47,6 +116,7 @@ macro_rules! on_stream {
             Stream::Tcp($inner) => $call,
             Stream::Unix($inner) => $call,
             Stream::Tls($inner) => $call,
+            Stream::Driven($inner) => $call,
             Stream::Closed => Poll::Ready(Err(io::ErrorKind::NotConnected.into())),
         }
     };
@@ -92,9 +162,22 @@ impl Transport {
             Stream::Tcp(stream) => stream.try_read(&mut byte),
             Stream::Unix(stream) => stream.try_read(&mut byte),
             Stream::Tls(_) => return false,
+            Stream::Driven(driven) => driven.stream.peek(&mut byte),
             Stream::Closed => return true,
         };
         read.map_or_else(|error| error.kind() != io::ErrorKind::WouldBlock, |_| true)
+    }
+
+    /// Lets someone else watch the socket; `None` of TLS, which reads and writes at its own times.
+    pub(crate) fn into_driven(mut self) -> io::Result<Option<(Self, Drive)>> {
+        let stream = match self.stream {
+            Stream::Tcp(stream) => stream.into_std()?,
+            Stream::Unix(stream) => std::net::TcpStream::from(std::os::fd::OwnedFd::from(stream.into_std()?)),
+            Stream::Tls(_) | Stream::Driven(_) | Stream::Closed => return Ok(None),
+        };
+        let drive = Drive { socket: stream.as_raw_fd(), wants_room: Arc::default() };
+        self.stream = Stream::Driven(Driven { stream, wants_room: Arc::clone(&drive.wants_room), has_sent: false });
+        Ok(Some((self, drive)))
     }
 
     /// Goes on in TLS.

@@ -1,0 +1,312 @@
+import { addon, type RawSqlClient, type SqlLoop, type SqlShapes } from '../addon.js';
+import { BoundaryError, TIMEOUT, toBoundaryError } from '../errors.js';
+import { abortedBy, cancellable, type WorkOptions } from './cancellation.js';
+import type { CellWriter } from './cell-writer.js';
+import { OpenHandles } from './open-handles.js';
+
+/** The connections of a client, and how calls get to them. */
+export interface SqlConnections {
+  /** The server's name and version. */
+  readonly version: string;
+  /** The columns of results. */
+  readonly shapes: SqlShapes;
+  /** Does what a submission asks for, on a connection that has nothing else to do meanwhile. */
+  perform(submission: CellWriter, options?: WorkOptions): Promise<ArrayBuffer>;
+  /** Closes them; calls under way are rejected with `BB_CLOSED`. */
+  close(): Promise<void>;
+}
+
+/** Connects: driven by the event loop where that can be, else by threads of the addon's, as over TLS. */
+export async function openSqlConnections(
+  url: string,
+  connections: number,
+  timeoutMs: number | undefined,
+): Promise<SqlConnections> {
+  try {
+    if (addon.SqlConnection.isDrivable(url)) return await LoopConnections.open(url, connections, timeoutMs);
+    const handles = new OpenHandles('the client');
+    return new ThreadConnections(
+      await cancellable(handles, { timeoutMs }, (token) => addon.RawSqlClient.open(url, connections, token)),
+      handles,
+    );
+  } catch (thrown) {
+    throw toBoundaryError(thrown);
+  }
+}
+
+/** Connections that threads of the addon's serve. */
+class ThreadConnections implements SqlConnections {
+  readonly shapes: SqlShapes = new addon.SqlShapes();
+  readonly #raw: RawSqlClient;
+  readonly #handles: OpenHandles;
+  #isClosed = false;
+
+  constructor(raw: RawSqlClient, handles: OpenHandles) {
+    this.#raw = raw;
+    this.#handles = handles;
+  }
+
+  get version(): string {
+    return this.#raw.version;
+  }
+
+  async perform({ bytes, length }: CellWriter, options: WorkOptions = {}): Promise<ArrayBuffer> {
+    if (this.#isClosed) throw closed();
+    return cancellable(this.#handles, options, (token) => this.#raw.perform(bytes, length, this.shapes, token));
+  }
+
+  async close(): Promise<void> {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    await this.#handles.closeAll();
+    await this.#raw.close();
+  }
+}
+
+/** A call that waits for its connection or for its answer. */
+class Call {
+  /** What to send, while it waits for a connection. */
+  submission: Uint8Array | undefined;
+  /** The connection that it was sent on. */
+  connection: number | undefined;
+  readonly #resolve: (buffer: ArrayBuffer) => void;
+  readonly #reject: (error: BoundaryError) => void;
+  #release: (() => void) | undefined;
+
+  constructor(resolve: (buffer: ArrayBuffer) => void, reject: (error: BoundaryError) => void) {
+    this.#resolve = resolve;
+    this.#reject = reject;
+  }
+
+  /** Calls `giveUp` when its signal is aborted or its time is over. */
+  limit({ signal, timeoutMs }: WorkOptions, giveUp: (error: BoundaryError) => void): void {
+    const onAbort = (): void => giveUp(abortedBy(signal!));
+    const onTimeout = (): void => giveUp(new BoundaryError(TIMEOUT, `the work took longer than its ${timeoutMs} ms`));
+    signal?.addEventListener('abort', onAbort, { once: true });
+    const timer = timeoutMs === undefined ? undefined : setTimeout(onTimeout, timeoutMs);
+    this.#release = () => {
+      signal?.removeEventListener('abort', onAbort);
+      clearTimeout(timer);
+    };
+  }
+
+  resolve(buffer: ArrayBuffer): void {
+    this.#release?.();
+    this.#resolve(buffer);
+  }
+
+  reject(error: BoundaryError): void {
+    this.#release?.();
+    this.#reject(error);
+  }
+}
+
+/** The connections that the event loop of this thread drives, of all clients. */
+class Loop {
+  readonly shapes: SqlShapes = new addon.SqlShapes();
+  readonly #loop: SqlLoop;
+  /** By the numbers of the connections. */
+  readonly #owners: (LoopConnections | undefined)[] = [];
+  readonly #calls: (Call | undefined)[] = [];
+
+  constructor() {
+    this.#loop = new addon.SqlLoop(this.shapes, (outcomes) => this.#deliver(outcomes));
+  }
+
+  async connect(url: string, owner: LoopConnections): Promise<{ readonly number: number; readonly version: string }> {
+    const connection = await addon.SqlConnection.open(url);
+    const number = this.#loop.add(connection);
+    this.#owners[number] = owner;
+    return { number, version: connection.version };
+  }
+
+  submit(number: number, call: Call, bytes: Uint8Array, length: number): void {
+    call.connection = number;
+    this.#calls[number] = call;
+    if (this.#loop.submit(number, bytes, length)) this.#deliver(this.#loop.outcomes());
+  }
+
+  /** Closes a connection; returns its call, which gets nothing any more. */
+  remove(number: number): Call | undefined {
+    const call = this.#calls[number];
+    this.#owners[number] = undefined;
+    this.#calls[number] = undefined;
+    this.#loop.remove(number);
+    return call;
+  }
+
+  #deliver(outcomes: (number | ArrayBuffer | string | null)[]): void {
+    for (let place = 0; place < outcomes.length; place += 2) {
+      const number = outcomes[place] as number;
+      const outcome = outcomes[place + 1] as ArrayBuffer | string | null;
+      const owner = this.#owners[number];
+      if (outcome === null) {
+        this.#owners[number] = undefined;
+        owner?.gone(number);
+        continue;
+      }
+      const call = this.#calls[number];
+      this.#calls[number] = undefined;
+      owner?.free(number);
+      if (typeof outcome === 'string') call?.reject(toBoundaryError(new Error(outcome)));
+      else call?.resolve(outcome);
+    }
+  }
+}
+
+let loop: Loop | undefined;
+
+/** Connections that the event loop drives: no other thread has a part in a call. */
+class LoopConnections implements SqlConnections {
+  readonly #url: string;
+  readonly #loop: Loop;
+  readonly #most: number;
+  readonly #connections = new Set<number>();
+  readonly #idle: number[] = [];
+  readonly #waiting: Call[] = [];
+  #opening = 0;
+  #version = '';
+  #isClosed = false;
+
+  private constructor(url: string, most: number) {
+    loop ??= new Loop();
+    this.#loop = loop;
+    this.#url = url;
+    this.#most = most;
+  }
+
+  static async open(url: string, most: number, timeoutMs: number | undefined): Promise<LoopConnections> {
+    const connections = new LoopConnections(url, most);
+    const opened = connections.#open();
+    if (timeoutMs === undefined) {
+      await opened;
+      return connections;
+    }
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<never>((_, reject) => {
+      const error = new BoundaryError(TIMEOUT, `connecting took longer than its ${timeoutMs} ms`);
+      timer = setTimeout(() => reject(error), timeoutMs);
+    });
+    try {
+      await Promise.race([opened, late]);
+      return connections;
+    } catch (error) {
+      opened.catch(() => {});
+      await connections.close();
+      throw error;
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  get version(): string {
+    return this.#version;
+  }
+
+  get shapes(): SqlShapes {
+    return this.#loop.shapes;
+  }
+
+  perform({ bytes, length }: CellWriter, options?: WorkOptions): Promise<ArrayBuffer> {
+    return new Promise((resolve, reject) => {
+      if (this.#isClosed) throw closed();
+      if (options?.signal?.aborted) throw abortedBy(options.signal);
+      const call = new Call(resolve, reject);
+      if (options !== undefined) call.limit(options, (error) => this.#giveUp(call, error));
+      const number = this.#idle.pop();
+      if (number !== undefined) {
+        this.#send(number, call, bytes, length);
+        return;
+      }
+      // A Buffer's own slice is a view of memory that the next call writes to.
+      call.submission = Uint8Array.prototype.slice.call(bytes, 0, length);
+      this.#waiting.push(call);
+      this.#openForWaiting();
+    });
+  }
+
+  async close(): Promise<void> {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    const calls = [...this.#connections].map((number) => this.#loop.remove(number));
+    this.#connections.clear();
+    calls.push(...this.#waiting.splice(0));
+    for (const call of calls) call?.reject(new BoundaryError('BB_CLOSED', 'the client was closed'));
+  }
+
+  /** A connection has done its work. */
+  free(number: number): void {
+    const next = this.#waiting.shift();
+    if (next === undefined) this.#idle.push(number);
+    else this.#send(number, next, next.submission!, next.submission!.length);
+  }
+
+  /** A connection is lost. */
+  gone(number: number): void {
+    this.#forget(number);
+    this.#openForWaiting();
+  }
+
+  #send(number: number, call: Call, bytes: Uint8Array, length: number): void {
+    try {
+      this.#loop.submit(number, call, bytes, length);
+    } catch (thrown) {
+      // Nothing was sent.
+      this.#idle.push(number);
+      call.reject(toBoundaryError(thrown));
+    }
+  }
+
+  #giveUp(call: Call, error: BoundaryError): void {
+    if (call.connection === undefined) {
+      const place = this.#waiting.indexOf(call);
+      if (place !== -1) this.#waiting.splice(place, 1);
+    } else {
+      this.#loop.remove(call.connection);
+      this.gone(call.connection);
+    }
+    call.reject(error);
+  }
+
+  #forget(number: number): void {
+    this.#connections.delete(number);
+    const place = this.#idle.indexOf(number);
+    if (place !== -1) this.#idle.splice(place, 1);
+  }
+
+  /** Opens connections while calls wait for them and there may be more. */
+  #openForWaiting(): void {
+    while (
+      !this.#isClosed &&
+      this.#waiting.length > this.#opening &&
+      this.#connections.size + this.#opening < this.#most
+    ) {
+      this.#open().catch((error: BoundaryError) => {
+        // Those that can't be served by another connection hear of it.
+        if (this.#connections.size === 0) for (const call of this.#waiting.splice(0)) call.reject(error);
+      });
+    }
+  }
+
+  async #open(): Promise<void> {
+    this.#opening += 1;
+    try {
+      const { number, version } = await this.#loop.connect(this.#url, this);
+      this.#version = version;
+      if (this.#isClosed) {
+        this.#loop.remove(number);
+        return;
+      }
+      this.#connections.add(number);
+      this.free(number);
+    } catch (thrown) {
+      throw toBoundaryError(thrown);
+    } finally {
+      this.#opening -= 1;
+    }
+  }
+}
+
+function closed(): BoundaryError {
+  return new BoundaryError('BB_CLOSED', 'the client is closed');
+}
