@@ -7,6 +7,7 @@ import type { Family } from './workload.js';
 const FAMILIES: readonly (() => Promise<Family>)[] = [
   async () => (await import('./measurements/family.js')).measurementsFamily,
   async () => (await import('./kv/family.js')).kvFamily,
+  async () => (await import('./sql/family.js')).sqlFamily,
 ];
 
 /** Every family of this package. */

@@ -137,6 +137,12 @@ impl PrivateServer {
         self.server.process_id()
     }
 
+    /// How it ended by itself; null while it runs and once it was stopped.
+    #[napi(getter)]
+    pub fn ending(&self) -> Option<String> {
+        self.server.ending()
+    }
+
     /// Stops it and removes its folder; does nothing the second time.
     #[napi(catch_unwind, ts_return_type = "Promise<void>")]
     pub fn stop(&self, env: Env) -> napi::Result<AsyncBlock<()>> {

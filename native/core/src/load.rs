@@ -9,11 +9,12 @@
 //! it reports: a thread of its own says when each request is due, and wakes the one that sends it.
 
 use std::pin::pin;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use tokio::sync::{Barrier, Semaphore};
+use tokio::sync::Barrier;
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::JoinSet;
 
 use crate::engine::CancelToken;
@@ -60,8 +61,8 @@ pub struct LoadOutcome {
     pub seconds: f64,
     /// The latencies of all requests.
     pub latency: LatencyHistogram,
-    /// Of an open loop: how late requests were sent after both their time had come and the answer before was there. That
-    /// is this program's own delay, not the server's.
+    /// Of an open loop: how late requests were sent by this program's own doing, not for want of the answer before: how
+    /// late it noticed that their time had come, and how late it then sent them.
     pub behind: Option<LatencyHistogram>,
     /// CPU time of this process meanwhile.
     pub cpu: Option<CpuTime>,
@@ -97,18 +98,20 @@ pub async fn run_load<R: Requester>(
     if threads == 0 {
         return Err(Error::InvalidArgument("a load needs a connection".to_owned()));
     }
-    let schedule = load.rate.map(|rate| Arc::new(Schedule::new(rate, threads)));
+    let (senders, mut receivers): (Vec<_>, Vec<_>) =
+        load.rate.iter().flat_map(|_| (0..threads).map(|_| unbounded_channel())).unzip();
+    receivers.reverse();
     let gate = Arc::new(Barrier::new(threads + 1));
     let mut tasks = JoinSet::new();
     let mut handles = Vec::with_capacity(threads);
     for (number, requester) in requesters.into_iter().enumerate() {
         let share = Share { number, threads, requests: load.requests };
-        let (gate, schedule) = (Arc::clone(&gate), schedule.clone());
+        let (gate, due) = (Arc::clone(&gate), receivers.pop());
         handles.push(tasks.spawn(quietly(async move {
             gate.wait().await;
-            match schedule {
+            match due {
                 None => closed_loop(requester, share).await,
-                Some(schedule) => open_loop(requester, share, &schedule).await,
+                Some(due) => open_loop(requester, share, due).await,
             }
         })));
     }
@@ -116,7 +119,7 @@ pub async fn run_load<R: Requester>(
     let server = || load.server_process.and_then(cpu_of_process);
     let (cpu_before, server_before) = (process_cpu(), server());
     gate.wait().await;
-    let pacer = schedule.map(|schedule| Pacer::start(schedule, load.requests)).transpose()?;
+    let pacer = load.rate.map(|rate| Pacer::start(rate, load.requests, senders)).transpose()?;
     let mut finished = Vec::with_capacity(threads);
     while let Some(ended) = tasks.join_next().await {
         finished.push(ended.map_err(|error| ending(&error))??);
@@ -162,84 +165,73 @@ async fn closed_loop<R: Requester>(mut requester: R, share: Share) -> Result<Thr
     Ok(Thread { number: share.number, requester, span: Some((started, sent)), latency, behind: None })
 }
 
-async fn open_loop<R: Requester>(mut requester: R, share: Share, schedule: &Schedule) -> Result<Thread<R>> {
+async fn open_loop<R: Requester>(mut requester: R, share: Share, mut due: UnboundedReceiver<Due>) -> Result<Thread<R>> {
     let (mut latency, mut behind) = (LatencyHistogram::new(), LatencyHistogram::new());
-    let mut answered = None;
+    let (mut started, mut answered) = (None, None);
     for index in share.indices() {
-        let intended = schedule.wait(share.number, index).await?;
-        let ready = answered.map_or(intended, |answered| intended.max(answered));
-        behind.record(Instant::now().saturating_duration_since(ready));
+        let Due { intended, noticed } = due.recv().await.ok_or(Error::Closed("the open loop"))?;
+        let ready = answered.map_or(noticed, |answered| noticed.max(answered));
+        behind.record((noticed - intended) + Instant::now().saturating_duration_since(ready));
         requester.request(index).await?;
         let now = Instant::now();
         latency.record(now.saturating_duration_since(intended));
+        started = started.or(Some(intended));
         answered = Some(now);
     }
-    let span = schedule.start.get().copied().zip(answered);
-    Ok(Thread { number: share.number, requester, span, latency, behind: Some(behind) })
+    Ok(Thread { number: share.number, requester, span: started.zip(answered), latency, behind: Some(behind) })
 }
 
-/// When the requests of an open loop are due.
-struct Schedule {
-    start: OnceLock<Instant>,
-    seconds_apart: f64,
-    /// For each thread, how many of its requests are due and not sent.
-    due: Vec<Semaphore>,
+/// A request whose time has come.
+struct Due {
+    intended: Instant,
+    noticed: Instant,
 }
 
-impl Schedule {
-    fn new(rate: f64, threads: usize) -> Self {
-        let due = (0..threads).map(|_| Semaphore::new(0)).collect();
-        Self { start: OnceLock::new(), seconds_apart: 1.0 / rate, due }
-    }
-
-    /// Waits until a thread's request is due; returns when that was meant to be.
-    async fn wait(&self, thread: usize, index: u64) -> Result<Instant> {
-        self.due[thread].acquire().await.map_err(|_| Error::Closed("the open loop"))?.forget();
-        let start = self.start.get().copied();
-        start.map(|start| self.intended(start, index)).ok_or(Error::Closed("the open loop"))
-    }
-
-    fn intended(&self, start: Instant, index: u64) -> Instant {
-        // A time too far for the clock is as good as never.
-        let after = Duration::try_from_secs_f64(index as f64 * self.seconds_apart).unwrap_or(Duration::MAX);
-        start.checked_add(after).unwrap_or(start + Duration::from_secs(u64::from(u32::MAX)))
-    }
-}
-
-/// Says when requests are due, from a thread of its own: the timers of the runtime are only good to the millisecond.
+/// Says when the requests of an open loop are due, from a thread of its own: the timers of the runtime are only good to
+/// the millisecond.
 struct Pacer {
     thread: std::thread::Thread,
     stopped: Arc<AtomicBool>,
 }
 
 impl Pacer {
-    fn start(schedule: Arc<Schedule>, requests: u64) -> Result<Self> {
+    fn start(rate: f64, requests: u64, threads: Vec<UnboundedSender<Due>>) -> Result<Self> {
         let stopped = Arc::new(AtomicBool::new(false));
         let ours = Arc::clone(&stopped);
-        let thread = std::thread::Builder::new()
-            .name("bb-pacer".to_owned())
-            .spawn(move || {
-                crate::resources::sleep_precisely();
-                let start = Instant::now() + OPEN_LOOP_DELAY;
-                let _ = schedule.start.set(start);
-                for index in 0..requests {
-                    let intended = schedule.intended(start, index);
-                    loop {
-                        if ours.load(Ordering::Acquire) {
-                            return;
-                        }
-                        let left = intended.saturating_duration_since(Instant::now());
-                        if left.is_zero() {
-                            break;
-                        }
-                        std::thread::park_timeout(left);
-                    }
-                    let thread = usize::try_from(index % schedule.due.len() as u64).unwrap_or_default();
-                    schedule.due[thread].add_permits(1);
-                }
-            })
-            .map_err(|error| Error::Internal(format!("no thread for the open loop: {error}")))?;
+        let pace = move || {
+            crate::resources::sleep_precisely();
+            let start = Instant::now() + OPEN_LOOP_DELAY;
+            for (index, thread) in (0..requests).zip(threads.iter().cycle()) {
+                let intended = intended(start, index, rate);
+                let Some(noticed) = sleep_until(intended, &ours) else { return };
+                // A thread that has failed takes no more.
+                let _ = thread.send(Due { intended, noticed });
+            }
+        };
+        let thread = std::thread::Builder::new().name("bb-pacer".to_owned()).spawn(pace);
+        let thread = thread.map_err(|error| Error::Internal(format!("no thread for the open loop: {error}")))?;
         Ok(Self { thread: thread.thread().clone(), stopped })
+    }
+}
+
+/// When a request is meant to be sent.
+fn intended(start: Instant, index: u64, rate: f64) -> Instant {
+    // A time too far for the clock is as good as never.
+    let after = Duration::try_from_secs_f64(index as f64 / rate).unwrap_or(Duration::MAX);
+    start.checked_add(after).unwrap_or(start + Duration::from_secs(u64::from(u32::MAX)))
+}
+
+/// Sleeps until a time has come, and says when that was noticed; `None` where it is to stop.
+fn sleep_until(time: Instant, stopped: &AtomicBool) -> Option<Instant> {
+    loop {
+        if stopped.load(Ordering::Acquire) {
+            return None;
+        }
+        let now = Instant::now();
+        if now >= time {
+            return Some(now);
+        }
+        std::thread::park_timeout(time - now);
     }
 }
 

@@ -271,14 +271,23 @@ impl PrivateServer {
     /// Whether it still runs.
     #[must_use]
     pub fn is_running(&self) -> bool {
+        let running = self.running.lock().unwrap_or_else(PoisonError::into_inner).is_some();
+        running && self.ending().is_none()
+    }
+
+    /// How it ended by itself, with the last lines that it printed; `None` while it runs and after [`PrivateServer::stop`].
+    #[must_use]
+    pub fn ending(&self) -> Option<String> {
         let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some((process, folder)) = running.as_mut() else { return false };
-        let is_running = matches!(process.try_wait(), Ok(None));
-        if !is_running {
-            // Its id is free for another process now.
-            folder.tell(b"\n");
-        }
-        is_running
+        let (process, folder) = running.as_mut()?;
+        let status = match process.try_wait() {
+            Ok(None) => return None,
+            Ok(Some(status)) => status.to_string(),
+            Err(error) => error.to_string(),
+        };
+        // Its id is free for another process now.
+        folder.tell(b"\n");
+        Some(format!("the private server {} has ended, {status}: {}", folder.name, folder.last_output()))
     }
 
     /// Kills the server and removes its folder; does nothing the second time. What it holds is nobody's but ours, so it is

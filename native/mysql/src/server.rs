@@ -231,6 +231,12 @@ impl Server {
         self.process.is_running()
     }
 
+    /// How it ended by itself; `None` while it runs and once it was stopped.
+    #[must_use]
+    pub fn ending(&self) -> Option<String> {
+        self.process.ending()
+    }
+
     /// Stops it and removes its folder; does nothing the second time.
     pub fn stop(&self) {
         self.process.stop();

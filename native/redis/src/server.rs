@@ -114,6 +114,12 @@ impl Server {
         self.process.process_id()
     }
 
+    /// How it ended by itself; `None` while it runs and once it was stopped.
+    #[must_use]
+    pub fn ending(&self) -> Option<String> {
+        self.process.ending()
+    }
+
     /// Kills it and removes its folder; does nothing the second time.
     pub fn stop(&self) {
         self.process.stop();

@@ -92,6 +92,15 @@ impl PrivateTarget {
         }
     }
 
+    /// How it ended by itself; `None` while it runs and once it was stopped.
+    #[must_use]
+    pub fn ending(&self) -> Option<String> {
+        match self {
+            Self::Mysql(server) => server.ending(),
+            Self::Redis(server) => server.ending(),
+        }
+    }
+
     /// Stops it and removes its folder; does nothing the second time.
     pub fn stop(&self) {
         match self {

@@ -1,3 +1,4 @@
+import { BoundaryError } from '../../errors.js';
 import type { Checksum } from '../../records/record.js';
 import { whyUnusable } from '../../targets/optional-package.js';
 import type { Family, FamilyOptions, OpenCell, OpenFamily, PlannedCell } from '../workload.js';
@@ -72,7 +73,7 @@ class OpenRequests implements OpenFamily {
 
   async openCell(planned: PlannedCell): Promise<OpenCell> {
     const requests = planned as PlannedRequests;
-    const server = await this.#target();
+    const server = await this.#runningTarget();
     const { expected, nativeOptions, openCell } = this.#definition;
     if (requests.cell.side !== 'rust') return openCell(requests, server);
     const options = nativeOptions?.(requests);
@@ -89,6 +90,15 @@ class OpenRequests implements OpenFamily {
     this.#server = undefined;
     // One that could not be reached has failed its cells, and needs no closing.
     await (await server?.catch(() => undefined))?.close();
+  }
+
+  /** The cell that finds that the server has ended says so; the next one gets another. */
+  async #runningTarget(): Promise<TargetServer> {
+    const server = await this.#target();
+    const ending = server.ending();
+    if (ending === undefined) return server;
+    await this.close();
+    throw new BoundaryError('BB_ENGINE', ending);
   }
 
   #target(): Promise<TargetServer> {

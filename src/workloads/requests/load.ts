@@ -24,8 +24,8 @@ export interface LoadOutcome {
   /** The latencies of all requests, in an open loop from when each was meant to be sent. */
   readonly latency: LatencyHistogram;
   /**
-   * Of an open loop: how late requests were sent after both their time had come and the answer before was there. That is
-   * this process's own delay, not the server's.
+   * Of an open loop: how late requests were sent by this process's own doing, not for want of the answer before: how late it
+   * noticed that their time had come, and how late it then sent them.
    */
   readonly behind?: LatencyHistogram;
 }
@@ -132,16 +132,17 @@ async function openLoop(
     for (let index = 0; index < requests; index += 1) {
       await waitUntil(intendedAt(index), stop);
       if (stop.isStopped) return clock.end();
-      clock.release(index % threads);
+      clock.release(index % threads, performance.now());
     }
   };
   const send = async (requester: Requester, thread: number): Promise<void> => {
     let answered = Number.NEGATIVE_INFINITY;
     for (let index = thread; index < requests; index += threads) {
-      await clock.due(thread);
+      const noticed = await clock.due(thread);
       if (stop.isStopped) return;
       const intended = intendedAt(index);
-      behind.record((performance.now() - Math.max(intended, answered)) * MICROSECONDS_PER_MS);
+      const late = noticed - intended + (performance.now() - Math.max(noticed, answered));
+      behind.record(late * MICROSECONDS_PER_MS);
       await requester.request(index);
       answered = performance.now();
       latency.record((answered - intended) * MICROSECONDS_PER_MS);
@@ -161,31 +162,29 @@ async function waitUntil(time: number, stop: Stop): Promise<void> {
   }
 }
 
-/** For each thread, how many of its requests are due, and the thread that waits for one. */
+/** For each thread, when it was noticed that its next requests are due, and the thread that waits for one. */
 class SendClock {
-  readonly #due: number[];
-  readonly #waiting: ((() => void) | undefined)[];
+  readonly #due: number[][];
+  readonly #waiting: (((noticed: number) => void) | undefined)[];
 
   constructor(threads: number) {
-    this.#due = Array.from({ length: threads }, () => 0);
+    this.#due = Array.from({ length: threads }, () => []);
     this.#waiting = Array.from({ length: threads }, () => undefined);
   }
 
-  release(thread: number): void {
+  release(thread: number, noticed: number): void {
     const waiting = this.#waiting[thread];
     if (waiting === undefined) {
-      this.#due[thread]! += 1;
+      this.#due[thread]!.push(noticed);
     } else {
       this.#waiting[thread] = undefined;
-      waiting();
+      waiting(noticed);
     }
   }
 
-  due(thread: number): Promise<void> {
-    if (this.#due[thread]! > 0) {
-      this.#due[thread]! -= 1;
-      return Promise.resolve();
-    }
+  due(thread: number): Promise<number> {
+    const noticed = this.#due[thread]!.shift();
+    if (noticed !== undefined) return Promise.resolve(noticed);
     return new Promise((resolve) => {
       this.#waiting[thread] = resolve;
     });
@@ -193,6 +192,6 @@ class SendClock {
 
   /** Lets every thread go on, to see that the load has ended. */
   end(): void {
-    for (const waiting of this.#waiting) waiting?.();
+    for (const waiting of this.#waiting) waiting?.(performance.now());
   }
 }

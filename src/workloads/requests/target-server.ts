@@ -26,6 +26,8 @@ export interface TargetServer {
   readonly processId?: number;
   /** A beginning for the names of what one cell owns on the server. Each call gives another, of letters and digits. */
   newPrefix(): string;
+  /** How a private server ended by itself; `undefined` while it runs, and of the user's. */
+  ending(): string | undefined;
   /** Stops a private server. */
   close(): Promise<void>;
 }
@@ -84,6 +86,7 @@ async function describedTarget(kind: ServerKind, url: string, server?: PrivateSe
     isPrivate: server !== undefined,
     ...(processId === undefined ? {} : { processId }),
     newPrefix: () => `${OWN_PREFIX}${run}n${(cells += 1)}`,
+    ending: () => server?.ending ?? undefined,
     close: async () => server?.stop(),
   };
 }

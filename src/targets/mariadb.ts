@@ -1,0 +1,86 @@
+/**
+ * `mariadb`, in JavaScript alone. It sends statements ahead of their answers, and rows in packets of many where the server
+ * takes such. Its modes: statements prepared, which is the default, and `text`.
+ */
+import { readFileSync } from 'node:fs';
+
+import { type Connection, createConnection, type UpsertResult } from 'mariadb';
+
+import { packageVersion } from './package-version.js';
+import {
+  parseSqlUrl,
+  type SqlAddress,
+  type SqlAnswer,
+  type SqlTarget,
+  type SqlTargetConnection,
+  type SqlTargetRequest,
+} from './sql-target.js';
+
+export const mariadb: SqlTarget = {
+  version: () => packageVersion('mariadb'),
+  connect: async (url, mode) => {
+    const address = parseSqlUrl(url);
+    const { host, port, user, password, database, socket } = address;
+    const connection = await createConnection({
+      ...(socket === undefined ? { host, port } : { socketPath: socket }),
+      user,
+      ...(password === undefined ? {} : { password }),
+      ...(database === undefined ? {} : { database }),
+      ...tlsOf(address),
+      pipelining: true,
+      // What the others do not do either.
+      checkNumberRange: false,
+      bigIntAsNumber: true,
+      insertIdAsNumber: true,
+      decimalAsNumber: true,
+    });
+    return new MariadbConnection(connection, mode === 'text');
+  },
+};
+
+function tlsOf({ tls, authorities }: SqlAddress): object {
+  if (tls === 'off') return {};
+  const ca = authorities === undefined ? {} : { ca: readFileSync(authorities, 'utf8') };
+  return { ssl: { rejectUnauthorized: tls === 'verify', ...ca } };
+}
+
+class MariadbConnection implements SqlTargetConnection {
+  readonly #connection: Connection;
+  readonly #isText: boolean;
+
+  constructor(connection: Connection, isText: boolean) {
+    this.#connection = connection;
+    this.#isText = isText;
+  }
+
+  ping(): Promise<unknown> {
+    return this.#connection.ping();
+  }
+
+  async request({ sql, parameters }: SqlTargetRequest): Promise<SqlAnswer> {
+    const answer: unknown =
+      parameters === undefined
+        ? await this.#connection.query(sql)
+        : this.#isText
+          ? await this.#connection.query(sql, parameters)
+          : await this.#connection.execute(sql, parameters);
+    return Array.isArray(answer)
+      ? { rows: answer as Record<string, unknown>[], affectedRows: 0 }
+      : { affectedRows: (answer as UpsertResult).affectedRows };
+  }
+
+  requests(requests: readonly SqlTargetRequest[]): Promise<readonly SqlAnswer[]> {
+    return Promise.all(requests.map((request) => this.request(request)));
+  }
+
+  async insertRows(table: string, columns: readonly string[], rows: readonly (readonly unknown[])[]): Promise<number> {
+    const placeholders = columns.map(() => '?').join(', ');
+    const sql = `INSERT INTO ${table} (${columns.join(', ')}) VALUES (${placeholders})`;
+    const answer = await this.#connection.batch<UpsertResult | UpsertResult[]>(sql, rows as unknown[][]);
+    return (Array.isArray(answer) ? answer : [answer]).reduce((sum, { affectedRows }) => sum + affectedRows, 0);
+  }
+
+  close(): Promise<void> {
+    return this.#connection.end();
+  }
+}
