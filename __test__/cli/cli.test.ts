@@ -291,3 +291,56 @@ describe('bench/benchmark.mjs', () => {
     expect(stderr).toContain('npm ci && npm run build');
   });
 });
+
+describe('the options of request work', () => {
+  const kv = (args: readonly string[]): Promise<Ended> =>
+    cli(['list', '--family', 'kv', ...args], { script: builtMain });
+
+  it('choose threads, batches and operations', async () => {
+    const { stdout } = await kv([
+      '--json',
+      '--workload',
+      'mget',
+      '--threads',
+      '3',
+      '--batch',
+      '5,6',
+      '--operations',
+      '10K',
+    ]);
+    const cells = JSON.parse(stdout) as { threads: number; batch: number; rows: number }[];
+    expect(new Set(cells.map(({ threads, batch, rows }) => `${threads} ${batch} ${rows}`))).toEqual(
+      new Set(['3 5 10000', '3 6 10000']),
+    );
+    const { stdout: all } = await kv(['--json', '--side', 'rust', '--threads', 'all', '--batch', 'all']);
+    expect((JSON.parse(all) as unknown[]).length).toBeGreaterThan(100);
+  });
+
+  it.each([
+    ['--threads', '0'],
+    ['--batch', '1,x'],
+    ['--operations', '-5'],
+    ['--rate', '0'],
+  ])('refuse %s %s', async (option, value) => {
+    expect((await kv([option, value])).exitCode).toBe(2);
+  });
+
+  it('refuse a server that is given twice', async () => {
+    const { exitCode, stderr } = await kv(['--redis-url', 'redis://a:geheim@b', '--engine-uri', 'redis=redis://c']);
+    expect(exitCode).toBe(2);
+    expect(stderr).toContain('the server redis is given twice');
+    expect(stderr).not.toContain('geheim');
+  });
+
+  it('show no password where the server does not answer', async () => {
+    const quick = ['--threads', '1', '--batch', '1', '--workload', 'get', '--side', 'js', '--samples', '1'];
+    const run = (args: readonly string[]): Promise<Ended> =>
+      cli(['run', '--family', 'kv', '--operations', '10', ...quick, ...args], { script: builtMain });
+    const refused = await run(['--redis-url', 'redis://user:geheim@127.0.0.1:1', '--out', 'refused']);
+    expect(refused.exitCode).toBe(1);
+    expect(refused.stdout + refused.stderr).not.toContain('geheim');
+    for (const file of await readdir(join(cwd, 'refused'))) {
+      expect(await readFile(join(cwd, 'refused', file), 'utf8')).not.toContain('geheim');
+    }
+  });
+});

@@ -43,7 +43,7 @@ describe.skipIf(withoutRedis !== undefined)('KvClient', () => {
   test('keys and values of any bytes come back, by every way', async () => {
     const data = fc.oneof(
       fc.uint8Array({ maxLength: 200 }),
-      fc.string({ unit: 'binary', maxLength: 100 }).filter((text) => text.isWellFormed()),
+      fc.string({ unit: 'binary', maxLength: 100 }).filter((text) => Buffer.from(text).toString() === text),
       fc.constantFrom('', '\r\n', 'ü'.repeat(70), 'a'.repeat(200), '$-1\r\n'),
     );
     const bytesOf = (value: string | Uint8Array): Uint8Array => new Uint8Array(Buffer.from(value as string));

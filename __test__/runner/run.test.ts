@@ -7,6 +7,8 @@ import { readRun } from '../../src/records/run-file.js';
 import { readLog } from '../../src/records/run-log.js';
 import type { RunEvent } from '../../src/runner/events.js';
 import { type RunOptions, run } from '../../src/runner/run.js';
+import { LatencyHistogram } from '../../src/stats/latency-histogram.js';
+import type { Family } from '../../src/workloads/workload.js';
 import { sumFamily } from './sum-family.mjs';
 
 const TYPED = 'sums/sum.typed/forwards/js/arrays/w1';
@@ -199,6 +201,91 @@ describe('an aborted run', () => {
     const result = await start({ families: [sumFamily({ log })], signal: AbortSignal.abort() });
     expect(log).toEqual([]);
     expect(result.unmeasured).toHaveLength(5);
+  });
+});
+
+describe("a cell that its server can't serve", () => {
+  it('is skipped with its reason, and the others go on', async () => {
+    const { run: finished } = await start({
+      families: [sumFamily({ broken: { [TYPED_BACK]: 'unsupported', [BOXED]: 'open' } })],
+    });
+    expect(finished.records[1]).toMatchObject({ outcome: 'skipped', reason: 'the adder has no backwards' });
+    expect(finished.records[2]).toMatchObject({ outcome: 'failed', error: { code: 'BB_STUCK' } });
+    expect(finished.records[3]).toMatchObject({ outcome: 'completed' });
+  });
+});
+
+describe('a run of requests', () => {
+  const latencyOf = (microseconds: number): string => {
+    const histogram = new LatencyHistogram();
+    histogram.record(microseconds);
+    return histogram.toBase64();
+  };
+
+  /** A family whose samples have latencies of 10 µs, 20 µs, ... */
+  function echoes(): Family {
+    const sums = sumFamily();
+    let samples = 0;
+    return {
+      ...sums,
+      open: async (options, cells) => {
+        const family = await sums.open(options, cells);
+        return {
+          ...family,
+          openCell: async (planned) => {
+            const open = await family.openCell(planned);
+            return {
+              ...open,
+              sample: async (stopwatch, signal) => {
+                samples += 1;
+                const late = options.rate === undefined ? {} : { behind: latencyOf(samples) };
+                stopwatch.addRequests({ latency: latencyOf(samples * 10), serverCpuUserSeconds: 0.25, ...late });
+                return open.sample(stopwatch, signal);
+              },
+            };
+          },
+        };
+      },
+    };
+  }
+
+  it('keeps the latencies of each sample, and merges them in the record', async () => {
+    const { run: finished } = await start({ families: [echoes()], filters: { workload: ['sum.typed'] }, rate: 5 });
+    const [first] = finished.records as CompletedRecord[];
+    expect(first!.samples.map(({ serverCpuUserSeconds }) => serverCpuUserSeconds)).toEqual([0.25, 0.25]);
+    const all = LatencyHistogram.merged(first!.samples.map(({ latency }) => latency!))!;
+    expect(first!.latency).toEqual(all.summary());
+    expect(all.count).toBe(2);
+    expect(first!.latency!.max).toBe(10 * first!.behind!.max);
+    expect(await readRun(join(directory, 'run.json'))).toEqual(finished);
+    expect(finished.context.config).toMatchObject({ rate: 5 });
+  });
+
+  it('writes no secret of a URL down, and wants it again to go on', async () => {
+    const arrays = 'arrays://user:geheim@host?password=geheim';
+    const controller = new AbortController();
+    const interrupted = {
+      engines: { arrays },
+      signal: controller.signal,
+      onEvent: (event: RunEvent) => {
+        if (event.type === 'record' && event.record.id === TYPED) controller.abort();
+      },
+    };
+    const { run: before } = await start(interrupted);
+    expect(before.context.config['engines']).toEqual({ arrays: 'arrays://***@host?password=***' });
+    for (const file of await readdir(directory)) {
+      expect(await readFile(join(directory, file), 'utf8')).not.toContain('geheim');
+    }
+    await expect(start({ resume: true })).rejects.toMatchObject({
+      code: 'BB_RESUME_MISMATCH',
+      hint: 'Give the URL of arrays again.',
+    });
+    await expect(start({ resume: true, engines: { arrays: 'arrays://other' } })).rejects.toMatchObject({
+      code: 'BB_RESUME_MISMATCH',
+      message: expect.not.stringContaining('geheim'),
+    });
+    const { unmeasured } = await start({ resume: true, engines: { arrays } });
+    expect(unmeasured).toEqual([]);
   });
 });
 

@@ -9,7 +9,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 /** @typedef {import('../../src/workloads/workload.ts').PlannedCell} PlannedCell */
 /** @typedef {import('../../src/records/record.ts').Checksum} Checksum */
 
-/** @typedef {'open' | 'throw' | 'mismatch' | 'close' | 'hang' | 'deaf'} Breakage */
+/** @typedef {'open' | 'unsupported' | 'throw' | 'mismatch' | 'close' | 'hang' | 'deaf'} Breakage */
 
 const WORKLOADS = /** @type {const} */ (['sum.typed', 'sum.boxed']);
 const LANES = /** @type {const} */ (['forwards', 'backwards']);
@@ -40,6 +40,9 @@ export function sumFamily({ broken = {}, log = [] } = {}) {
         },
         async openCell({ cell }) {
           if (broken[cell.id] === 'open') throw Object.assign(new Error('the cell is stuck'), { code: 'BB_STUCK' });
+          if (broken[cell.id] === 'unsupported') {
+            throw Object.assign(new Error('the adder has no backwards'), { code: 'BB_UNSUPPORTED' });
+          }
           log.push(`open ${cell.id}`);
           const values = valuesOf(cell.workload, cell.rows);
           return {

@@ -55,7 +55,7 @@ function definition(lanes: readonly SumLane[]): WorkloadDefinition<SumLane> {
   };
 }
 
-const stopwatch: Stopwatch = { start() {}, stop() {}, apart: (_, execute) => execute(), add() {} };
+const stopwatch: Stopwatch = { start() {}, stop() {}, apart: (_, execute) => execute(), add() {}, addRequests() {} };
 
 describe('defineWorkload', () => {
   it('plans a cell for each lane', () => {

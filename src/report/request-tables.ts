@@ -37,16 +37,17 @@ const CPU_NOTE =
   'CPU: this process, and after the + the server where it is local and its process known; 100% is one busy core.';
 
 const CLIENT_NOTE =
-  '§ The client was the bottleneck: its thread was busy all the time, so a faster server would not show.';
+  '§ The client was the bottleneck: its threads were busy all the time, so a faster server would not show.';
 
 /** What each cell reached. */
-export function requestTable(records: readonly CompletedRecord[]): MarkedTable {
+export function requestTable(records: readonly CompletedRecord[], logicalCores: number): MarkedTable {
+  const isLimit = (record: CompletedRecord): boolean => isClientBound(record, logicalCores);
   const ordered = groupBy(records, (record) => record.workload).flat();
   const table: Table = {
     columns: columns('Benchmark', '>Throughput', '>Median', '>p99', '>Batch', '>Threads', '>CPU'),
     rows: ordered.map((record) => [
       `${record.workload}, ${sideAndVariantOf(record)}`,
-      formatShortRate(record.summary.rowsPerSecond) + (isClientBound(record) ? CLIENT_LIMIT : ''),
+      formatShortRate(record.summary.rowsPerSecond) + (isLimit(record) ? CLIENT_LIMIT : ''),
       record.latency === undefined ? UNKNOWN : formatMicroseconds(record.latency.p50),
       record.latency === undefined ? UNKNOWN : formatMicroseconds(record.latency.p99),
       formatCount(record.batch),
@@ -57,7 +58,7 @@ export function requestTable(records: readonly CompletedRecord[]): MarkedTable {
   const notes = [
     THREADS_NOTE,
     CPU_NOTE,
-    ...(ordered.some(isClientBound) ? [CLIENT_NOTE] : []),
+    ...(ordered.some(isLimit) ? [CLIENT_NOTE] : []),
     ...ordered.flatMap(openLoopNotes),
   ];
   return { table, notes: ordered.length === 0 ? [] : notes };
@@ -152,12 +153,15 @@ function cpuOf(record: CompletedRecord): string {
 }
 
 /**
- * Whether the client had no time left: Node's one thread that runs JavaScript, or all of Rust's. With an open loop
- * that waits for the time of its next request, being busy says nothing.
+ * Whether the client had no time left: Node's one thread that runs JavaScript, or the threads that Rust has, which are as
+ * many as half of the cores. With an open loop that waits for the time of its next request, being busy says nothing.
  */
-function isClientBound(record: CompletedRecord): boolean {
-  const share = record.side === 'rust' ? undefined : medianOf(record, mainThreadShare);
-  return record.rate === undefined && share !== undefined && share >= BUSY;
+function isClientBound(record: CompletedRecord, logicalCores: number): boolean {
+  const { side, rate, threads = 1 } = record;
+  if (rate !== undefined) return false;
+  const rustThreads = Math.min(threads, Math.ceil(logicalCores / 2));
+  const busy = side === 'rust' ? medianOf(record, clientShare) : medianOf(record, mainThreadShare);
+  return busy !== undefined && busy >= BUSY * (side === 'rust' ? rustThreads : 1);
 }
 
 /** What kept an open loop from being one. */

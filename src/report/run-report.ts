@@ -47,7 +47,7 @@ function engineBlocks(run: Run, records: readonly RunRecord[], { withResources }
   const recordOf = (id: string): CompletedRecord | undefined => byId.get(id);
   const rowWork = comparisons.filter((comparison) => !isRequestWork(comparison));
   const requestWork = comparisons.filter(isRequestWork);
-  const requests = requestTable(completed.filter(isRequestWork));
+  const requests = requestTable(completed.filter(isRequestWork), run.context.host.logicalCores);
   return [
     heading(2, `Engine: ${engine}`),
     ...tableBlock(resultsTable(completed.filter((record) => !isRequestWork(record)))),

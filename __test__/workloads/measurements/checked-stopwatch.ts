@@ -28,6 +28,10 @@ export class CheckedStopwatch implements Stopwatch {
   add({ seconds }: { seconds: number }): void {
     this.seconds += seconds;
   }
+
+  addRequests(): void {
+    throw new Error('rows are no requests');
+  }
 }
 
 /** Opens the cell, takes two samples, and checks them. */

@@ -391,7 +391,7 @@ impl KvLoop {
             state.drive(index, |socket, _| socket.send());
         }
         state.touched = touched;
-        self.frame(env, &mut state)
+        Self::frame(env, &mut state)
     }
 
     /// Closes a connection. Its requests fail: returns the frame that says so.
@@ -399,10 +399,10 @@ impl KvLoop {
     pub fn remove(&self, env: Env, connection: u32) -> napi::Result<Either<Unknown<'static>, Undefined>> {
         let mut state = self.inner.state.borrow_mut();
         state.end(connection as usize, &Error::Closed("the connection"));
-        self.frame(env, &mut state)
+        Self::frame(env, &mut state)
     }
 
-    fn frame(&self, env: Env, state: &mut State) -> napi::Result<Either<Unknown<'static>, Undefined>> {
+    fn frame(env: Env, state: &mut State) -> napi::Result<Either<Unknown<'static>, Undefined>> {
         if state.frame.is_empty() {
             return Ok(Either::B(()));
         }

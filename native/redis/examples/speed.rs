@@ -81,13 +81,17 @@ impl Client {
                 ("set", 1) => redis::cmd("SET").arg(&keys[0]).arg(VALUE).query_async(connection).await?,
                 ("get", _) => {
                     let mut pipeline = redis::pipe();
-                    keys.iter().for_each(|key| _ = pipeline.cmd("GET").arg(key));
+                    for key in keys {
+                        pipeline.cmd("GET").arg(key);
+                    }
                     let values: Vec<Vec<u8>> = pipeline.query_async(connection).await?;
                     bad += values.iter().filter(|value| *value != VALUE).count();
                 }
                 ("set", _) => {
                     let mut pipeline = redis::pipe();
-                    keys.iter().for_each(|key| _ = pipeline.cmd("SET").arg(key).arg(VALUE).ignore());
+                    for key in keys {
+                        pipeline.cmd("SET").arg(key).arg(VALUE).ignore();
+                    }
                     pipeline.query_async::<()>(connection).await?;
                 }
                 ("mget", _) => {
@@ -96,7 +100,9 @@ impl Client {
                 }
                 ("mset", _) => {
                     let mut command = redis::cmd("MSET");
-                    keys.iter().for_each(|key| _ = command.arg(key).arg(VALUE));
+                    for key in keys {
+                        command.arg(key).arg(VALUE);
+                    }
                     command.query_async::<()>(connection).await?;
                 }
                 _ => return Err("no such operation".into()),

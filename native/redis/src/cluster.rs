@@ -15,7 +15,7 @@ use crate::resp::{Commands, Reply, arguments_of};
 use crate::url::{Place, Url};
 
 /// The slots of a cluster.
-const SLOTS: usize = 16_384;
+const SLOTS: u16 = 16_384;
 
 /// How often a command is directed to another server before that is an error.
 const MOST_ROUNDS: u32 = 8;
@@ -41,7 +41,7 @@ pub(crate) fn slot_of(key: &[u8]) -> u16 {
     let table = &*CRC;
     let crc =
         tag.unwrap_or(key).iter().fold(0_u16, |crc, byte| (crc << 8) ^ table[usize::from((crc >> 8) as u8 ^ byte)]);
-    crc % SLOTS as u16
+    crc % SLOTS
 }
 
 /// The key that decides where a command goes; `None`: any server.
@@ -106,7 +106,8 @@ struct Return {
 impl Cluster {
     /// The cluster of a server; `None` where the server is of none.
     pub(crate) async fn ask(connection: &mut Connection, url: &Url) -> Result<Option<Self>> {
-        let mut cluster = Self { url: url.clone(), nodes: Vec::new(), slots: vec![NOWHERE; SLOTS], is_stale: false };
+        let mut cluster =
+            Self { url: url.clone(), nodes: Vec::new(), slots: vec![NOWHERE; SLOTS.into()], is_stale: false };
         Ok(cluster.read_slots(connection).await?.then_some(cluster))
     }
 
@@ -196,7 +197,9 @@ impl Cluster {
                 self.is_stale = true;
                 let unanswered = &came.errands[came.ends.len()..];
                 if was_sent || round == MOST_ROUNDS {
-                    unanswered.iter().for_each(|errand| each(errand.command, Err(&error)));
+                    for errand in unanswered {
+                        each(errand.command, Err(&error));
+                    }
                     continue;
                 }
                 // Nothing of it was executed: another server may have the slots by now.
@@ -254,15 +257,11 @@ impl Cluster {
     ) -> Vec<Return> {
         let mut by_node: Vec<Vec<Errand>> = vec![Vec::new(); self.nodes.len()];
         for errand in errands.drain(..) {
-            match by_node.get_mut(usize::from(errand.node)) {
-                Some(list) => list.push(errand),
-                None => {
-                    self.is_stale = true;
-                    each(
-                        errand.command,
-                        Err(&engine_error("no server of the cluster has the slot of the key".to_owned())),
-                    );
-                }
+            if let Some(list) = by_node.get_mut(usize::from(errand.node)) {
+                list.push(errand);
+            } else {
+                self.is_stale = true;
+                each(errand.command, Err(&engine_error("no server of the cluster has the slot of the key".to_owned())));
             }
         }
         let url = &self.url;
@@ -361,7 +360,7 @@ fn range_of(entry: &Reply<'_>, from: &Place) -> Option<(usize, usize, Place)> {
     let Reply::Int(port) = server.next()? else { return None };
     let (start, end) = (usize::try_from(start).ok()?, usize::try_from(end).ok()?);
     let place = place_of(&host, u16::try_from(port).ok()?, from);
-    (start <= end && end < SLOTS).then_some((start, end, place))
+    (start <= end && end < usize::from(SLOTS)).then_some((start, end, place))
 }
 
 /// The place of a server that another one names: one that does not know its own host has that of the other.

@@ -40,7 +40,9 @@ fn write_header(out: &mut Vec<u8>, kind: u8, number: usize) {
     let mut rest = number;
     loop {
         at -= 1;
-        line[at] = b'0' + (rest % 10) as u8;
+        #[expect(clippy::cast_possible_truncation, reason = "a digit")]
+        let digit = (rest % 10) as u8;
+        line[at] = b'0' + digit;
         rest /= 10;
         if rest == 0 {
             break;

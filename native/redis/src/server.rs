@@ -30,7 +30,7 @@ const SOCKET: &str = "socket";
 /// removes its folder.
 #[derive(Debug)]
 pub struct Server {
-    server: PrivateServer,
+    process: PrivateServer,
     port: u16,
     socket: PathBuf,
 }
@@ -80,14 +80,14 @@ impl Server {
             .arg(folder.path())
             .args(settings);
         let needs_port = !settings.windows(2).any(|pair| pair == ["--port", "0"]);
-        let server = folder.serve(&command, START_TIMEOUT, cancel, |_| {
+        let process = folder.serve(&command, START_TIMEOUT, cancel, |_| {
             answers(UnixStream::connect(&socket), |stream| stream.set_read_timeout(Some(PROBE_TIMEOUT)))
                 && (!needs_port
                     || answers(TcpStream::connect((Ipv4Addr::LOCALHOST, port)), |stream| {
                         stream.set_read_timeout(Some(PROBE_TIMEOUT))
                     }))
         })?;
-        Ok(Self { server, port, socket })
+        Ok(Self { process, port, socket })
     }
 
     /// Its URL over TCP.
@@ -111,12 +111,12 @@ impl Server {
     /// Its process.
     #[must_use]
     pub fn process_id(&self) -> u32 {
-        self.server.process_id()
+        self.process.process_id()
     }
 
     /// Kills it and removes its folder; does nothing the second time.
     pub fn stop(&self) {
-        self.server.stop();
+        self.process.stop();
     }
 }
 

@@ -188,7 +188,9 @@ mod tests {
         words.extend(counts);
         words.extend(arguments.iter().map(|argument| u32::try_from(argument.len()).unwrap()));
         let mut bytes = words.iter().flat_map(|word| word.to_ne_bytes()).collect::<Vec<_>>();
-        arguments.iter().for_each(|argument| bytes.extend_from_slice(argument));
+        for argument in arguments {
+            bytes.extend_from_slice(argument);
+        }
         for request in Submission::new(&bytes) {
             session.submit(&request.unwrap());
         }

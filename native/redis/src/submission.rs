@@ -51,6 +51,7 @@ pub struct Request<'a> {
 
 impl<'a> Request<'a> {
     /// All arguments.
+    #[must_use]
     pub fn arguments(&self) -> Arguments<'a> {
         Arguments { lengths: self.lengths, bytes: self.bytes }
     }
@@ -355,7 +356,9 @@ mod tests {
         words.extend(commands);
         words.extend(arguments.iter().map(|argument| u32::try_from(argument.len()).unwrap()));
         let mut bytes = words.iter().flat_map(|word| word.to_ne_bytes()).collect::<Vec<_>>();
-        arguments.iter().for_each(|argument| bytes.extend_from_slice(argument));
+        for argument in arguments {
+            bytes.extend_from_slice(argument);
+        }
         bytes.resize(bytes.len().next_multiple_of(4), 0);
         bytes
     }

@@ -38,7 +38,9 @@ async fn mget(client: &mut KvClient, keys: &[&[u8]]) -> Vec<Result<Option<Vec<u8
 /// What a pipeline's commands answered, as text.
 async fn pipeline(client: &mut KvClient, commands: &[&[&str]]) -> Vec<Result<String, Error>> {
     let mut batch = Commands::new();
-    commands.iter().for_each(|command| batch.push(command.iter().map(|argument| argument.as_bytes())));
+    for command in commands {
+        batch.push(command.iter().map(|argument| argument.as_bytes()));
+    }
     let mut answers = Vec::new();
     client
         .execute(&batch, |index, answer| {
@@ -251,7 +253,7 @@ async fn what_is_no_redis_server_is_told_so() {
     let address = listener.local_addr().unwrap();
     std::thread::spawn(move || {
         let (mut stream, _) = listener.accept().unwrap();
-        stream.read(&mut [0; 100]).unwrap();
+        assert!(stream.read(&mut [0; 100]).unwrap() > 0);
         stream.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n").unwrap();
     });
     let url = format!("redis://{address}").parse().unwrap();

@@ -94,7 +94,9 @@ async fn batches_are_divided_among_the_servers_and_moved_slots_are_followed() {
             assert_eq!(value.unwrap().as_ref(), Some(key));
         }
         let mut commands = Commands::new();
-        keys.iter().for_each(|key| commands.get(key));
+        for key in &keys {
+            commands.get(key);
+        }
         let mut seen = vec![false; keys.len()];
         client
             .execute(&commands, |index, answer| {

@@ -21,6 +21,9 @@ const VALUE_BYTES: usize = 16;
 /// The values of which the option may speak: the digits of the largest key must fit.
 const VALUE_BYTES_RANGE: std::ops::RangeInclusive<usize> = 16..=(64 << 20);
 
+/// The values of a cell that writes are made beforehand, up to so many bytes.
+const MOST_INPUT_BYTES: u64 = 1 << 30;
+
 /// The keys of one request of loading, reading back and deleting.
 const LOAD_KEYS: u64 = 1000;
 
@@ -97,6 +100,11 @@ impl Keys {
     }
 }
 
+/// A place among the inputs.
+fn index_of(operation: u64) -> usize {
+    usize::try_from(operation).unwrap_or(usize::MAX)
+}
+
 /// The number that a value's digits are. A byte that is no digit gives another number than the key's.
 fn number_of(value: &[u8]) -> i128 {
     let digit = |number: i128, byte: &u8| number.wrapping_mul(10).wrapping_add(i128::from(*byte) - i128::from(b'0'));
@@ -143,33 +151,43 @@ fn expected(operations: u64, value_bytes: usize) -> Checksum {
     Sums { values: count * (count - 1) / 2, bytes: count * value_bytes as i128, count: operations }.checksum()
 }
 
+/// The keys of a cell and, where it writes, their values. Made beforehand: making the input is not measured.
+struct Input {
+    keys: Vec<Box<[u8]>>,
+    values: Vec<Box<[u8]>>,
+}
+
+impl Input {
+    fn of(keys: &Keys, operations: u64, writes: bool) -> Self {
+        let made = |write: &dyn Fn(&mut Vec<u8>, u64)| {
+            let mut bytes = Vec::new();
+            let make = |number| {
+                write(&mut bytes, number);
+                bytes.as_slice().into()
+            };
+            (0..operations).map(make).collect()
+        };
+        let values = if writes { made(&|value, number| keys.write_value(value, number)) } else { Vec::new() };
+        Self { keys: made(&|key, number| keys.write_key(key, number)), values }
+    }
+}
+
 /// One connection of a load.
 struct KvRequester {
     client: KvClient,
     spec: Arc<RequestSpec>,
-    keys: Keys,
+    input: Arc<Input>,
     work: Work,
     sums: Sums,
     commands: Commands,
-    /// The keys of one request, and its values.
-    key_bytes: Vec<Vec<u8>>,
-    value_bytes: Vec<Vec<u8>>,
 }
 
 impl Requester for KvRequester {
     async fn request(&mut self, index: u64) -> Result<()> {
         let operations = self.spec.operations_of(index);
-        let first = operations.start;
-        let count = usize::try_from(operations.end - first).unwrap_or_default();
-        for (key, number) in self.key_bytes.iter_mut().zip(operations.clone()) {
-            self.keys.write_key(key, number);
-        }
-        if self.work.writes() {
-            for (value, number) in self.value_bytes.iter_mut().zip(operations) {
-                self.keys.write_value(value, number);
-            }
-        }
-        let (keys, values) = (&self.key_bytes[..count], &self.value_bytes[..count]);
+        let range = index_of(operations.start)..index_of(operations.end);
+        let keys = &self.input.keys[range.clone()];
+        let values = if self.work.writes() { &self.input.values[range] } else { &[] };
         let sums = &mut self.sums;
         let mut failure = None;
         match (self.work, self.spec.lane) {
@@ -177,10 +195,13 @@ impl Requester for KvRequester {
             (Work::Set, RequestLane::Call) => self.client.set(&keys[0], &values[0]).await?,
             (Work::Get | Work::Set, RequestLane::Batch) => {
                 self.commands.clear();
-                for (key, value) in keys.iter().zip(values) {
-                    match self.work {
-                        Work::Get => self.commands.get(key),
-                        _ => self.commands.set(key, value),
+                if self.work == Work::Get {
+                    for key in keys {
+                        self.commands.get(key);
+                    }
+                } else {
+                    for (key, value) in keys.iter().zip(values) {
+                        self.commands.set(key, value);
                     }
                 }
                 self.client
@@ -199,10 +220,10 @@ impl Requester for KvRequester {
                     Ok(value) => sums.add(value),
                     Err(error) => failure = Some(error.clone()),
                 };
-                self.client.mget(keys.iter().map(Vec::as_slice), take).await;
+                self.client.mget(keys.iter().map(AsRef::as_ref), take).await;
             }
             (Work::Mset, _) => {
-                let entries = keys.iter().zip(values).map(|(key, value)| (key.as_slice(), value.as_slice()));
+                let entries = keys.iter().zip(values).map(|(key, value)| (key.as_ref(), value.as_ref()));
                 self.client.mset(entries).await?;
             }
         }
@@ -215,6 +236,7 @@ struct KvCell {
     spec: Arc<RequestSpec>,
     url: Url,
     keys: Keys,
+    input: Arc<Input>,
     work: Work,
     expected: Checksum,
     /// The connections, while no sample has them; and one for what is not timed.
@@ -232,9 +254,17 @@ pub(crate) fn open(spec: &RequestSpec, cancel: &CancelToken) -> Result<Box<dyn R
             VALUE_BYTES_RANGE.end()
         )));
     }
+    if work.writes() && spec.operations.saturating_mul(value_bytes as u64) > MOST_INPUT_BYTES {
+        return Err(Error::InvalidArgument(format!(
+            "{} values of {value_bytes} bytes, which are made beforehand, take more than a gigabyte",
+            spec.operations
+        )));
+    }
+    let keys = Keys { prefix: spec.prefix.clone(), value_bytes };
     let cell = KvCell {
         url: spec.url.parse()?,
-        keys: Keys { prefix: spec.prefix.clone(), value_bytes },
+        input: Arc::new(Input::of(&keys, spec.operations, work.writes())),
+        keys,
         work,
         expected: expected(spec.operations, value_bytes),
         spec: Arc::new(spec.clone()),
@@ -243,7 +273,7 @@ pub(crate) fn open(spec: &RequestSpec, cancel: &CancelToken) -> Result<Box<dyn R
     };
     cell.aside(async |client| {
         cell.check_server(client).await?;
-        cell.write_all(client, cancel, |keys, value, number| keys.write_value(value, number)).await
+        cell.write_all(client, cancel, Keys::write_value).await
     })?;
     let connections = cell.connect()?;
     *lock(&cell.connections) = connections;
@@ -252,19 +282,16 @@ pub(crate) fn open(spec: &RequestSpec, cancel: &CancelToken) -> Result<Box<dyn R
 
 impl KvCell {
     fn connect(&self) -> Result<Vec<KvRequester>> {
-        let batch = usize::try_from(u64::from(self.spec.batch).min(self.spec.operations)).unwrap_or_default();
         runtime()?.block_on(async {
             let mut connections = Vec::new();
             for _ in 0..self.spec.threads {
                 connections.push(KvRequester {
                     client: KvClient::connect(self.url.clone(), KvOptions::default()).await?,
                     spec: Arc::clone(&self.spec),
-                    keys: self.keys.clone(),
+                    input: Arc::clone(&self.input),
                     work: self.work,
                     sums: Sums::default(),
                     commands: Commands::new(),
-                    key_bytes: vec![Vec::new(); batch],
-                    value_bytes: vec![Vec::new(); batch],
                 });
             }
             Ok(connections)
@@ -343,7 +370,9 @@ impl KvCell {
         let (mut sums, mut commands) = (Sums::default(), Commands::new());
         self.for_all(cancel, async |range| {
             commands.clear();
-            range.for_each(|number| commands.get(&self.key(number)));
+            for number in range {
+                commands.get(&self.key(number));
+            }
             let mut failure = None;
             client
                 .execute(&commands, |_, answer| {
@@ -384,10 +413,14 @@ impl RequestCell for KvCell {
         if connections.is_empty() {
             connections = self.connect()?;
         }
-        connections.iter_mut().for_each(|connection| connection.sums = Sums::default());
+        for connection in &mut connections {
+            connection.sums = Sums::default();
+        }
         let (connections, outcome) = runtime()?.block_on(run_load(connections, &self.spec.load(), cancel))?;
         let mut sums = Sums::default();
-        connections.iter().for_each(|connection| sums.merge(connection.sums));
+        for connection in &connections {
+            sums.merge(connection.sums);
+        }
         *lock(&self.connections) = connections;
         if self.work.writes() {
             sums = self.aside(async |client| self.read_all(client, cancel).await)?;

@@ -1,0 +1,158 @@
+import { expect, test } from 'vitest';
+import { comparisonsOf } from '../../src/compare/comparisons.js';
+import type { CompletedRecord, Latency, Run, Sample } from '../../src/records/record.js';
+import { renderMarkdown, tableBlock } from '../../src/report/document.js';
+import { requestAdviceFor } from '../../src/report/request-advice.js';
+import { requestBestTable, requestLaneTable, requestTable } from '../../src/report/request-tables.js';
+import { around, completed, runOf } from '../records/sample-run.js';
+
+type Fields = Partial<CompletedRecord> & Pick<CompletedRecord, 'side' | 'lane' | 'variant' | 'batch'>;
+
+function latency(p50: number): Latency {
+  return { p50, p90: 2 * p50, p95: 3 * p50, p99: 4 * p50, p999: 5 * p50, max: 6 * p50, histogram: 'HISTFAAAAA==' };
+}
+
+/** A cell of 100,000 operations over 8 threads; `cpu`: the shares of the main thread and of the server. */
+function requests(fields: Fields, seconds: number, cpu: { main?: number; server?: number } = {}): CompletedRecord {
+  const whole = { family: 'kv', workload: 'get', engine: 'redis', threads: 8, rows: 100_000, ...fields };
+  const record = completed(whole, around(seconds));
+  const { workers: _, bytes: __, summary, ...rest } = record;
+  const { mebibytesPerSecond: ___, ...rates } = summary;
+  const samples = record.samples.map((sample): Sample => {
+    const { encodeSeconds: _encode, decodeSeconds: _decode, ...times } = sample;
+    return {
+      ...times,
+      mainThreadCpuSeconds: sample.seconds * (cpu.main ?? 0.5),
+      ...(cpu.server === undefined
+        ? {}
+        : { serverCpuUserSeconds: sample.seconds * cpu.server, serverCpuSystemSeconds: 0 }),
+    };
+  });
+  const { family, workload, lane, side, engine, threads, batch } = whole;
+  return {
+    ...rest,
+    id: [family, workload, lane, side, engine, fields.variant, `t${threads}`, `b${batch}`].join('/'),
+    threads,
+    batch: batch!,
+    summary: rates,
+    samples,
+    latency: fields.latency ?? latency(50),
+    ...(fields.behind === undefined ? {} : { behind: fields.behind }),
+  };
+}
+
+const rustCall = { side: 'rust', lane: 'call', variant: 'Client', batch: 1 } as const;
+const rustBatch = { side: 'rust', lane: 'batch', variant: 'Client.batch', batch: 64 } as const;
+const addonCall = { side: 'napi', lane: 'call', variant: 'KvClient.get', batch: 1 } as const;
+const addonBatch = { side: 'napi', lane: 'batch', variant: 'KvClient.pipeline', batch: 64 } as const;
+const jsCall = { side: 'js', lane: 'call', variant: 'ioredis', batch: 1 } as const;
+const jsBatch = { side: 'js', lane: 'batch', variant: 'ioredis pipeline', batch: 64 } as const;
+
+const records = [
+  requests(rustCall, 1, { server: 0.75 }),
+  requests(addonCall, 1.25, { server: 0.6 }),
+  requests(jsCall, 1.25, { main: 0.97, server: 0.6 }),
+  requests(rustBatch, 0.1),
+  requests(addonBatch, 0.125),
+  requests(jsBatch, 0.5, { main: 0.95 }),
+];
+
+function run(of: readonly CompletedRecord[]): Run {
+  const laneOf = (id: string): string | undefined => (id.includes('/rust/') ? undefined : id.split('/')[2]);
+  return { ...runOf(of), comparisons: comparisonsOf(of, laneOf) };
+}
+
+const recordOf = (id: string): CompletedRecord | undefined => records.find((record) => record.id === id);
+
+test('each cell, with the CPU of both ends, and where the client was the limit', () => {
+  const { table, notes } = requestTable(records, 4);
+  expect(renderMarkdown(tableBlock(table))).toMatchInlineSnapshot(`
+    "| Benchmark | Throughput | Median | p99 | Batch | Threads | CPU |
+    | --- | ---: | ---: | ---: | ---: | ---: | ---: |
+    | get, rust · Client | 100 K/s | 50 µs | 200 µs | 1 | 8 | 100% + 75% |
+    | get, napi · KvClient.get | 80.0 K/s | 50 µs | 200 µs | 1 | 8 | 100% + 60% |
+    | get, js · ioredis | 80.0 K/s § | 50 µs | 200 µs | 1 | 8 | 100% + 60% |
+    | get, rust · Client.batch | 1.00 M/s | 50 µs | 200 µs | 64 | 8 | 100% |
+    | get, napi · KvClient.pipeline | 800 K/s | 50 µs | 200 µs | 64 | 8 | 100% |
+    | get, js · ioredis pipeline | 200 K/s § | 50 µs | 200 µs | 64 | 8 | 100% |
+    "
+  `);
+  expect(notes).toMatchInlineSnapshot(`
+    [
+      "A thread is one connection with one request in flight. Throughput counts operations, latency requests.",
+      "CPU: this process, and after the + the server where it is local and its process known; 100% is one busy core.",
+      "§ The client was the bottleneck: its threads were busy all the time, so a faster server would not show.",
+    ]
+  `);
+  // Rust has one thread on two cores, and that was busy.
+  expect(requestTable(records.slice(0, 1), 2).notes).toContain(notes[2]);
+  expect(requestTable([], 4)).toEqual({ table: expect.objectContaining({ rows: [] }), notes: [] });
+});
+
+test('the best of each side with the same threads, and what batching won', () => {
+  const { table, notes } = requestBestTable(run(records).comparisons, recordOf);
+  expect(renderMarkdown(tableBlock(table))).toMatchInlineSnapshot(`
+    "| Benchmark | Threads | Rust (best) | Node (best) | Rust factor | Batching won |
+    | --- | ---: | --- | --- | ---: | ---: |
+    | get | 8 | rust · Client.batch, batch 64 — 1.00 M/s | napi · KvClient.pipeline, batch 64 — 800 K/s | 1.3× (1.2–1.3) | 10.0× (9.7–10.3) |
+    "
+  `);
+  expect(notes).toEqual([]);
+});
+
+test('lane by lane with the same threads and batch', () => {
+  const { table } = requestLaneTable(run(records).comparisons, recordOf);
+  expect(renderMarkdown(tableBlock(table))).toMatchInlineSnapshot(`
+    "| Benchmark | Lane | Threads | Batch | Rust | Node | Node / Rust | 95% interval | Verdict | Batching won |
+    | --- | --- | ---: | ---: | --- | --- | ---: | ---: | --- | ---: |
+    | get | call | 8 | 1 | Client — 100 K/s | napi · KvClient.get — 80.0 K/s | 0.80× | 0.78–0.82 | Node slower | — |
+    | get | call | 8 | 1 | Client — 100 K/s | js · ioredis — 80.0 K/s | 0.80× | 0.78–0.82 | Node slower | — |
+    | get | batch | 8 | 64 | Client.batch — 1.00 M/s | napi · KvClient.pipeline — 800 K/s | 0.80× | 0.78–0.82 | Node slower | 10.0× (9.7–10.3) |
+    | get | batch | 8 | 64 | Client.batch — 1.00 M/s | js · ioredis pipeline — 200 K/s | 0.20× | 0.19–0.21 | Node slower | 2.5× (2.4–2.6) |
+    "
+  `);
+});
+
+test('compares cells of the same threads alone', () => {
+  const wider = requests({ ...addonBatch, threads: 32 }, 0.05);
+  const { comparisons } = run([...records, wider]);
+  const kindsOf = (id: string): string[] =>
+    comparisons.filter(({ numerator, denominator }) => [numerator, denominator].includes(id)).map(({ kind }) => kind);
+  expect(kindsOf(wider.id)).toEqual(['noise-floor']);
+  const batching = comparisons.filter(({ kind }) => kind === 'batching');
+  expect(
+    batching.map(({ numerator, denominator, threads, batch }) => [numerator, denominator, threads, batch]),
+  ).toEqual([
+    [records[3]!.id, records[0]!.id, 8, 64],
+    [records[4]!.id, records[1]!.id, 8, 64],
+    [records[5]!.id, records[2]!.id, 8, 64],
+  ]);
+});
+
+test('advises for batches and for single operations', () => {
+  expect(requestAdviceFor(run(records), 'redis')).toMatchInlineSnapshot(`
+    [
+      "get on redis, 8 threads: from Node use KvClient.pipeline, batch 64 (800 K/s, p99 200 µs), 4.0× JavaScript's ioredis pipeline, batch 64; batching won 10.0×; one at a time ioredis reaches 80.0 K/s, so there stay in JavaScript; Rust (Client.batch, batch 64) would be 1.3× that.",
+    ]
+  `);
+  const onlyCalls = run([requests(addonCall, 1.25), requests(jsCall, 1)]);
+  expect(requestAdviceFor(onlyCalls, 'redis')).toMatchInlineSnapshot(`
+    [
+      "get on redis, 8 threads: stay in JavaScript: ioredis (100 K/s, p99 200 µs) is 1.3× the addon's KvClient.get.",
+    ]
+  `);
+  expect(requestAdviceFor(run(records), 'mysql')).toEqual([]);
+});
+
+test('says where an open loop was none', () => {
+  const open = { ...addonCall, rate: 100_000 };
+  const kept = requests({ ...open, behind: latency(1) }, 1);
+  const slow = requests({ ...open, variant: 'slow', behind: latency(1) }, 2);
+  const late = requests({ ...open, variant: 'late', behind: latency(40) }, 1, { main: 1 });
+  expect(requestTable([kept, slow, late], 4).notes.slice(2)).toMatchInlineSnapshot(`
+    [
+      "get, napi · slow, 8 threads: 50.0 K/s of the 100 K/s requests asked for.",
+      "get, napi · late, 8 threads: the client itself sent late, by 160 µs in the p99; that is part of the latencies.",
+    ]
+  `);
+});
