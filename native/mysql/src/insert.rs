@@ -89,21 +89,18 @@ impl Target<'_> {
 
     /// The first row from `start` on that no longer goes into the packet with `start`.
     fn packet_end(&self, rows: &dyn Rows, start: usize, most: usize) -> Result<usize> {
-        let limit = self.packet_bytes();
-        let (mut end, mut bytes) = (start, 0);
-        while end < rows.count() && end - start < most {
-            bytes += rows.size(end);
-            if bytes > limit && end > start {
-                break;
-            }
-            end += 1;
-        }
-        if end == start + 1 && bytes + PACKET_HEAD > self.max_packet {
+        let first = rows.size(start);
+        if first + PACKET_HEAD > self.max_packet {
             return Err(Error::InvalidArgument(format!(
-                "row {start} takes {bytes} bytes, more than the server's max_allowed_packet of {}; raise that, or \
-                 insert less at a time",
+                "row {start} takes {first} bytes, more than the server's max_allowed_packet of {} leaves room for; raise \
+                 that, or insert less at a time",
                 self.max_packet
             )));
+        }
+        let (mut end, mut room) = (start + 1, self.packet_bytes().saturating_sub(first));
+        while end < rows.count() && end - start < most && rows.size(end) <= room {
+            room -= rows.size(end);
+            end += 1;
         }
         Ok(end)
     }

@@ -76,10 +76,10 @@ pub(crate) async fn log_in(transport: &mut Transport, url: &Url) -> std::result:
         | capability::PS_MULTI_RESULTS
         | capability::PLUGIN_AUTH
         | capability::PLUGIN_AUTH_LENENC_DATA
-        | capability::DEPRECATE_EOF
-        | capability::BULK_OPERATIONS
-        | capability::CACHE_METADATA
         | capability::LONG_PASSWORD;
+    if url.extensions {
+        wanted |= capability::DEPRECATE_EOF | capability::BULK_OPERATIONS | capability::CACHE_METADATA;
+    }
     if url.database.is_some() {
         wanted |= capability::CONNECT_WITH_DB;
     }

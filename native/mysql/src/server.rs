@@ -131,6 +131,7 @@ fn start_once(program: &Path, settings: &[&str], cancel: &CancelToken) -> Result
         socket: None,
         database: None,
         tls: Tls::Off,
+        extensions: true,
     };
     let version = runtime().block_on(set_up(&socket, &url))?;
     Ok(Server { process, url, socket, version })

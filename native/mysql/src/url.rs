@@ -39,6 +39,8 @@ pub struct Url {
     pub database: Option<String>,
     /// Encryption.
     pub tls: Tls,
+    /// Whether what only newer servers and those of `MariaDB` know is used where they offer it.
+    pub extensions: bool,
 }
 
 impl fmt::Display for Url {
@@ -83,6 +85,9 @@ impl Url {
                 options.push(format!("tls=verify&tls-ca={}", encoded(&file.display().to_string())));
             }
         }
+        if !self.extensions {
+            options.push("extensions=off".to_owned());
+        }
         if options.is_empty() { text } else { text + "?" + &options.join("&") }
     }
 }
@@ -116,6 +121,7 @@ impl FromStr for Url {
             socket: None,
             database: (!database.is_empty()).then(|| decode(database)).transpose()?,
             tls: Tls::Off,
+            extensions: true,
         };
         let mut authorities = None;
         for pair in query.split('&').filter(|pair| !pair.is_empty()) {
@@ -129,7 +135,9 @@ impl FromStr for Url {
                 ("tls", "verify") => url.tls = Tls::Verified(None),
                 ("tls", _) => return Err(invalid("tls is off, required or verify")),
                 ("tls-ca", path) => authorities = Some(PathBuf::from(path)),
-                _ => return Err(invalid("it has an option that is none of socket, tls, tls-ca")),
+                ("extensions", "on") => url.extensions = true,
+                ("extensions", "off") => url.extensions = false,
+                _ => return Err(invalid("it has an option that is none of socket, tls, tls-ca and extensions")),
             }
         }
         match (&mut url.tls, authorities) {
@@ -237,7 +245,7 @@ mod tests {
         fn what_is_written_is_read_back(user in "\\PC*", password in prop::option::of("\\PC*"), database in "\\PC+") {
             let url = Url {
                 user, password, host: "h".into(), port: 1, socket: Some("/a b".into()), database: Some(database),
-                tls: Tls::Off,
+                tls: Tls::Off, extensions: false,
             };
             prop_assert_eq!(url.secret_text().parse::<Url>().unwrap(), url);
         }
