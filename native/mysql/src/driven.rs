@@ -15,7 +15,7 @@ use crate::transport::Drive;
 use crate::url::Url;
 
 /// What is under way; it gives the session back.
-type Work = Pin<Box<dyn Future<Output = (Session, Result<Vec<u8>>)> + Send>>;
+type Work = Pin<Box<dyn Future<Output = (Box<Session>, Result<Vec<u8>>)> + Send>>;
 
 /// A session that is polled.
 pub struct DrivenSession {
@@ -28,7 +28,7 @@ pub struct DrivenSession {
 }
 
 enum State {
-    Idle(Session),
+    Idle(Box<Session>),
     Busy(Work),
     /// The connection is lost.
     Over,
@@ -47,7 +47,7 @@ impl DrivenSession {
             return Err(Error::Unsupported("a connection over TLS can't be driven by the event loop".to_owned()));
         };
         let (id, version) = (session.connection.id(), session.connection.version().to_owned());
-        Ok(Self { state: State::Idle(session), drive, id, pool, version })
+        Ok(Self { state: State::Idle(Box::new(session)), drive, id, pool, version })
     }
 
     /// The server's name and version.

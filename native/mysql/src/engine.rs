@@ -65,7 +65,7 @@ pub struct MysqlEngine {
     /// The database to drop at the end.
     temporary: Option<String>,
     /// The server of our own, which must outlive the sessions.
-    _server: Option<Arc<Server>>,
+    server: Option<Arc<Server>>,
 }
 
 impl MysqlEngine {
@@ -102,7 +102,7 @@ impl MysqlEngine {
             Ok::<_, Failure>((session.connection.version().to_owned(), ordered))
         })?;
         let temporary = server.is_some().then(|| url.database.clone()).flatten();
-        Ok(Self { pool, url, version, ordered, temporary, _server: server })
+        Ok(Self { pool, url, version, ordered, temporary, server })
     }
 
     /// Where it is.
@@ -131,7 +131,7 @@ impl Drop for MysqlEngine {
     fn drop(&mut self) {
         let pool = Arc::clone(&self.pool);
         let temporary = self.temporary.take();
-        let server = self._server.take();
+        let server = self.server.take();
         // Not waited for: a drop may come from anywhere.
         runtime().spawn(async move {
             if let Some(name) = temporary

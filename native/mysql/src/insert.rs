@@ -156,16 +156,13 @@ async fn send_all(
     for range in ranges {
         // Preparing waits for its own answer, so those before must have been read.
         let sql = target.statement(if is_bulk { 1 } else { range.len() });
-        let id = match session.known(&sql) {
-            Some(known) => known.id,
-            None => {
-                while in_flight > 0 {
-                    answer(session, &mut inserted, &mut failure).await?;
-                    in_flight -= 1;
-                }
-                session.prepared(&sql).await?.id
+        if session.known(&sql).is_none() {
+            while in_flight > 0 {
+                answer(session, &mut inserted, &mut failure).await?;
+                in_flight -= 1;
             }
-        };
+        }
+        let id = session.prepared(&sql).await?.id;
         let mut problem = None;
         if is_bulk {
             session.connection.send(command::STMT_BULK_EXECUTE, |packet| {

@@ -35,7 +35,7 @@ const DEFAULT_CAPACITY: usize = 1024;
 /// Ends what a session runs once it is cancelled.
 pub(crate) struct Running {
     /// What the request to end it looks at.
-    is_running: Arc<AtomicBool>,
+    alive: Arc<AtomicBool>,
     guard: Option<CancelGuard>,
     /// Whether it goes on without us.
     is_left: bool,
@@ -43,10 +43,10 @@ pub(crate) struct Running {
 
 impl Running {
     pub(crate) fn new(session: &Lease, cancel: &CancelToken) -> Self {
-        let is_running = Arc::new(AtomicBool::new(true));
-        let (pool, id, theirs) = (Arc::clone(session.pool()), session.connection.id(), Arc::clone(&is_running));
+        let alive = Arc::new(AtomicBool::new(true));
+        let (pool, id, theirs) = (Arc::clone(session.pool()), session.connection.id(), Arc::clone(&alive));
         let guard = cancel.on_cancel(move || pool.kill(id, Arc::clone(&theirs)));
-        Self { is_running, guard: Some(guard), is_left: false }
+        Self { alive, guard: Some(guard), is_left: false }
     }
 
     /// No cancellation hits the session any more, unless one was on its way already: then `true`, and the session is not
@@ -60,14 +60,14 @@ impl Running {
     fn leave(mut self, session: &mut Lease) {
         self.is_left = true;
         session.connection.condemn();
-        session.pool().kill(session.connection.id(), Arc::clone(&self.is_running));
+        session.pool().kill(session.connection.id(), Arc::clone(&self.alive));
     }
 }
 
 impl Drop for Running {
     fn drop(&mut self) {
         self.guard = None;
-        self.is_running.store(self.is_left, Ordering::Release);
+        self.alive.store(self.is_left, Ordering::Release);
     }
 }
 
@@ -89,7 +89,7 @@ pub(crate) fn start_query(mut session: Lease, text: &str, options: &QueryOptions
         }
     });
     match started {
-        Ok((started, form)) => Ok(Box::new(QueryRows::new(session, running, started, form, options)?)),
+        Ok((started, form)) => Ok(Box::new(QueryRows::new(session, running, &started, form, options)?)),
         Err(failure) => Err(failed(session, running, failure, &options.cancel)),
     }
 }
@@ -114,8 +114,8 @@ struct QueryRows<S: BorrowMut<Lease>> {
 }
 
 impl<S: BorrowMut<Lease>> QueryRows<S> {
-    fn new(mut session: S, running: Running, started: Started, form: Form, options: &QueryOptions) -> Result<Self> {
-        let rows = match &started {
+    fn new(mut session: S, running: Running, started: &Started, form: Form, options: &QueryOptions) -> Result<Self> {
+        let rows = match started {
             Started::Rows(fields) => RowShape::new(fields, form).map(|shape| RowBuilder::new(&shape, DEFAULT_CAPACITY)),
             _ => Err(engine_error("the server sent no rows")),
         };
@@ -244,7 +244,7 @@ impl Statement for PreparedStatement {
         self.send(parameters)?;
         let started = runtime().block_on(self.session.connection.started(Some(&self.prepared.fields)));
         match started {
-            Ok(started) => Ok(Box::new(QueryRows::new(&mut self.session, running, started, Form::Binary, options)?)),
+            Ok(started) => Ok(Box::new(QueryRows::new(&mut self.session, running, &started, Form::Binary, options)?)),
             Err(failure) => Err(failed(&mut self.session, running, failure, &options.cancel)),
         }
     }

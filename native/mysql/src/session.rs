@@ -152,7 +152,7 @@ impl RowView<'_> {
             };
             match field.type_id {
                 type_id::TINY | type_id::SHORT | type_id::YEAR | type_id::INT24 | type_id::LONG | type_id::LONGLONG => {
-                    value(index, text.parse().map_or(Cell::Decimal(text), Cell::Int))
+                    value(index, text.parse().map_or(Cell::Decimal(text), Cell::Int));
                 }
                 type_id::FLOAT | type_id::DOUBLE => value(index, Cell::Double(text.parse().ok()?)),
                 type_id::DECIMAL | type_id::NEWDECIMAL => value(index, Cell::Decimal(text)),

@@ -1,4 +1,4 @@
-//! SQL text as the engine takes it, in the mode ANSI_QUOTES: names and values in it, and the statements of a script.
+//! SQL text as the engine takes it, in the mode `ANSI_QUOTES`: names and values in it, and the statements of a script.
 
 use std::ops::Range;
 

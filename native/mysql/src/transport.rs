@@ -393,12 +393,9 @@ fn tls_config(tls: &Tls) -> Result<ClientConfig> {
     let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
         .with_safe_default_protocol_versions()
         .map_err(|error| Error::Internal(error.to_string()))?;
-    let file = match tls {
-        Tls::Verified(file) => file.as_ref(),
-        _ => {
-            let anyone = Arc::new(Anyone(provider));
-            return Ok(builder.dangerous().with_custom_certificate_verifier(anyone).with_no_client_auth());
-        }
+    let Tls::Verified(file) = tls else {
+        let anyone = Arc::new(Anyone(provider));
+        return Ok(builder.dangerous().with_custom_certificate_verifier(anyone).with_no_client_auth());
     };
     let mut roots = RootCertStore::empty();
     match file {

@@ -65,14 +65,10 @@ impl Url {
     /// The text that [`Url::from_str`] reads as this URL, with the password: for this process only.
     #[must_use]
     pub fn secret_text(&self) -> String {
-        let mut text = "mysql://".to_owned();
-        text += &encoded(&self.user);
-        if let Some(password) = &self.password {
-            text = text + ":" + &encoded(password);
-        }
+        let password = self.password.as_deref().map(|password| format!(":{}", encoded(password))).unwrap_or_default();
         let host = if self.host.contains(':') { format!("[{}]", self.host) } else { self.host.clone() };
-        text += &format!("@{host}:{}/", self.port);
-        text += &self.database.as_deref().map(encoded).unwrap_or_default();
+        let database = self.database.as_deref().map(encoded).unwrap_or_default();
+        let text = format!("mysql://{}{password}@{host}:{}/{database}", encoded(&self.user), self.port);
         let mut options = Vec::new();
         if let Some(socket) = &self.socket {
             options.push(format!("socket={}", encoded(&socket.display().to_string())));
@@ -194,7 +190,8 @@ fn encoded(text: &str) -> String {
         if byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte) {
             written.push(byte.into());
         } else {
-            written += &format!("%{byte:02X}");
+            written.push('%');
+            written.extend([byte >> 4, byte & 15].map(|digit| char::from(b"0123456789ABCDEF"[usize::from(digit)])));
         }
     }
     written

@@ -404,6 +404,7 @@ fn procedures_and_files_are_answered_to_their_end() {
 }
 
 #[test]
+#[expect(clippy::print_stdout, reason = "a test that is left out says so")]
 fn tls_is_used_and_certificates_are_looked_at() {
     let folder = std::env::temp_dir().join(format!("boundary-bench-tls-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();

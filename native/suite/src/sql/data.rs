@@ -27,7 +27,7 @@ impl User {
             id,
             name: format!("user_{id:06}"),
             age: 18 + id % 62,
-            active: id % 2 == 0,
+            active: id.is_multiple_of(2),
             score: (1000 + id % 1000) as f64 / 10.0,
             email: format!("u{id}@b.local"),
         }
@@ -168,7 +168,9 @@ impl Sums {
     pub(super) fn add_rows<'a, const N: usize>(&mut self, rows: impl Iterator<Item = [Cell<'a>; N]>) {
         for row in rows {
             self.rows += 1;
-            row.into_iter().for_each(|cell| self.add(cell));
+            for cell in row {
+                self.add(cell);
+            }
         }
     }
 }

@@ -101,7 +101,7 @@ impl Shared {
         let table = &self.table;
         run(session, &format!("DROP TABLE IF EXISTS {table}")).await?;
         run(session, &format!("CREATE TABLE {table} ({})", entry.definition)).await.map_err(unsupported)?;
-        if !self.plan.starts_empty { self.fill(session).await } else { Ok(()) }
+        if self.plan.starts_empty { Ok(()) } else { self.fill(session).await }
     }
 
     async fn fill(&self, session: &mut SqlSession) -> Result<()> {
@@ -194,10 +194,14 @@ impl RequestCell for SqlCell {
                 None => shared.connect().await?,
             };
             shared.reset(&mut requesters[0].session).await?;
-            requesters.iter_mut().for_each(|requester| requester.sums = Sums::default());
+            for requester in &mut requesters {
+                requester.sums = Sums::default();
+            }
             let (mut requesters, outcome) = run_load(requesters, &shared.spec.load(), cancel).await?;
             let mut sums = Sums::default();
-            requesters.iter().for_each(|requester| sums.merge(&requester.sums));
+            for requester in &requesters {
+                sums.merge(&requester.sums);
+            }
             if shared.plan.writes {
                 sums = shared.contents(&mut requesters[0].session, sums.affected).await?;
             }
@@ -367,15 +371,13 @@ impl SqlRequester {
     async fn insert_rows(&mut self, shared: &Shared, operations: std::ops::Range<u64>) -> Result<()> {
         let at = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
         let users = &shared.users[at(operations.start)..at(operations.end)];
-        let taken = match self.multi_row.iter().find(|(rows, _)| *rows == users.len()) {
-            Some((_, prepared)) => {
-                self.session.queue(prepared, users.iter().flat_map(User::cells))?;
-                self.session.answer(Some(prepared), |_| {}).await?.affected_rows
-            }
-            None => {
-                let columns = shared.plan.table.as_ref().map(|(_, entry)| entry.columns.as_slice()).unwrap_or_default();
-                self.session.insert_rows(&shared.table_name, columns, &Users(users)).await?
-            }
+        let prepared = self.multi_row.iter().find(|(rows, _)| *rows == users.len());
+        let taken = if let Some((_, prepared)) = prepared {
+            self.session.queue(prepared, users.iter().flat_map(User::cells))?;
+            self.session.answer(Some(prepared), |_| {}).await?.affected_rows
+        } else {
+            let columns = shared.plan.table.as_ref().map(|(_, entry)| entry.columns.as_slice()).unwrap_or_default();
+            self.session.insert_rows(&shared.table_name, columns, &Users(users)).await?
         };
         self.sums.affected += i128::from(taken);
         Ok(())

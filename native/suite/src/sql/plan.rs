@@ -302,8 +302,11 @@ impl Plan {
             Parameters::None if is_update => sums.affected += i128::from(rows / 2),
             // Nothing comes of it but an answer.
             Parameters::None => sums.rows += 1,
-            Parameters::User | Parameters::CountedKey | Parameters::NewText => sums.affected += 1,
-            Parameters::RenewedKey | Parameters::RenewedRow => sums.affected += 1,
+            Parameters::User
+            | Parameters::CountedKey
+            | Parameters::NewText
+            | Parameters::RenewedKey
+            | Parameters::RenewedRow => sums.affected += 1,
             Parameters::Key => {
                 let id = key(turn.number, rows);
                 if matches!(self.table, Some((TableName::Sbtest, _))) {
