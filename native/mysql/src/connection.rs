@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use boundary_bench_core::Result;
+use boundary_bench_core::{Error, Result};
 
 use crate::codec::{Done, Failure, Field, ServerError, capability, command, garbled};
 use crate::engine_error;
@@ -409,7 +409,7 @@ impl Connection {
         packet.map_err(|error| self.broken(&error))
     }
 
-    fn lost(&mut self, error: boundary_bench_core::Error) -> Failure {
+    fn lost(&mut self, error: Error) -> Failure {
         self.is_lost = true;
         Failure::Lost(error)
     }
@@ -420,8 +420,8 @@ impl Connection {
         } else {
             error.to_string()
         };
-        self.lost(engine_error(format!(
-            "the connection was lost ({problem}); what was under way may or may not be done"
+        self.lost(Error::Connection(format!(
+            "mysql: the connection was lost ({problem}); what was under way may or may not be done"
         )))
     }
 

@@ -76,7 +76,7 @@ mod on_mysql {
             }
         });
         let error = cell.sample(&CancelToken::default()).unwrap_err();
-        assert_eq!(error.code(), "BB_ENGINE");
+        assert_eq!(error.code(), "BB_CONNECTION");
         assert_eq!(cell.sample(&CancelToken::default()).unwrap().checksum.rows, 1000);
         let token = CancelToken::default();
         token.cancel();

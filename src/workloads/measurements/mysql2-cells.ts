@@ -92,9 +92,8 @@ async function openCell(place: Mysql2Place, { workload, rows }: Cell): Promise<O
     sample: async (stopwatch) => {
       stopwatch.start();
       const { rows: objects = [] } = await place.connection.request({ sql, parameters });
-      const checksum =
-        columns.includes('id') ?
-          sumMeasurementObjects(objects as unknown as MeasurementObject[])
+      const checksum = columns.includes('id')
+        ? sumMeasurementObjects(objects as unknown as MeasurementObject[])
         : sumObjects(objects, columns);
       stopwatch.stop();
       return checksum;
