@@ -79,7 +79,7 @@ pub(crate) fn start_query(mut session: Lease, text: &str, options: &QueryOptions
             Ok(prepared) if prepared.fields.is_empty() => Err(not_a_query().into()),
             Ok(prepared) => {
                 session.connection.send_execute(prepared.id, |_| {});
-                Ok((session.connection.started(Some(&prepared.fields)).await?, Form::Binary))
+                Ok((session.connection.started(Some(prepared.id)).await?, Form::Binary))
             }
             Err(failure) if failure.code() == Some(NOT_PREPARABLE) => {
                 session.connection.send(command::QUERY, |target| target.extend_from_slice(text.as_bytes()));
@@ -242,7 +242,7 @@ impl Statement for PreparedStatement {
         options.cancel.check()?;
         let running = Running::new(&self.session, &options.cancel);
         self.send(parameters)?;
-        let started = runtime().block_on(self.session.connection.started(Some(&self.prepared.fields)));
+        let started = runtime().block_on(self.session.connection.started(Some(self.prepared.id)));
         match started {
             Ok(started) => Ok(Box::new(QueryRows::new(&mut self.session, running, &started, Form::Binary, options)?)),
             Err(failure) => Err(failed(&mut self.session, running, failure, &options.cancel)),
@@ -255,9 +255,9 @@ impl Statement for PreparedStatement {
         let running = Running::new(&self.session, cancel);
         self.send(parameters)?;
         let connection = &mut self.session.connection;
-        let known = &self.prepared.fields;
+        let id = self.prepared.id;
         let done = runtime().block_on(async {
-            match connection.started(Some(known)).await? {
+            match connection.started(Some(id)).await? {
                 Started::Done(done) => Ok(done.affected_rows),
                 Started::Rows(_) => {
                     connection.rows(|_| Ok(ControlFlow::Continue(()))).await?;

@@ -388,6 +388,35 @@ fn a_table_that_changes_between_two_runs_is_read_as_it_is() {
 }
 
 #[test]
+fn columns_that_depend_on_the_values_are_read_as_they_are() {
+    on_runtime(async {
+        let (client, _) = client_of(&SERVER, 1).await;
+        for value in [Value::Int(7), Value::Int(8), Value::Text("7".to_owned()), Value::Int(9), Value::Double(1.5)] {
+            for _ in 0..2 {
+                let results = run(&client, &Batch::of("SELECT ? AS v", lists(&[&[value.clone()]]))).await.unwrap();
+                let batch = &results.rows[0].as_ref().unwrap().batch;
+                let shown = format!("{:?}", batch.column(0));
+                let expected = match &value {
+                    Value::Int(value) => value.to_string(),
+                    Value::Double(value) => value.to_string(),
+                    value => format!("{:?}", value).replace("Text(", "").replace(')', ""),
+                };
+                assert!(shown.contains(&expected), "{expected}: {shown}");
+            }
+        }
+        // Within a batch one result has one shape; a request of another says so.
+        let mixed = lists(&[&[Value::Int(1)], &[Value::Text("a".to_owned())], &[Value::Int(2)]]);
+        let results = run(&client, &Batch::of("SELECT ? AS v", mixed)).await.unwrap();
+        let codes: Vec<_> = results
+            .requests
+            .iter()
+            .map(|request| request.error.as_ref().map(boundary_bench_core::Error::code))
+            .collect();
+        assert_eq!(codes, [None, Some("BB_SCHEMA_MISMATCH"), None]);
+    });
+}
+
+#[test]
 fn procedures_and_files_are_answered_to_their_end() {
     on_runtime(async {
         let (client, _) = client_of(&SERVER, 1).await;
