@@ -175,6 +175,8 @@ export declare class PrivateServer {
   get url(): string
   /** Its process. */
   get processId(): number
+  /** How it ended by itself; null while it runs and once it was stopped. */
+  get ending(): string | null
   /** Stops it and removes its folder; does nothing the second time. */
   stop(): Promise<void>
 }

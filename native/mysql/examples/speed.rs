@@ -73,7 +73,7 @@ impl Requester for AsyncPoint {
     async fn request(&mut self, index: u64) -> Result<()> {
         let id = 1 + index * 7919 % USERS;
         let user: Option<User> = self.connection.exec_first(&self.statement, (id,)).await.unwrap();
-        assert_eq!(u64::try_from(user.unwrap().0), Ok(id));
+        assert_eq!(u64::from(user.unwrap().0.unsigned_abs()), id);
         Ok(())
     }
 }
@@ -180,7 +180,9 @@ fn main() -> Result<()> {
         engine.create_table(&table, CreateMode::Replace)?;
         let time = seconds(|| {
             let mut ingest = engine.ingest(&table).unwrap();
-            batches.iter().for_each(|batch| ingest.write(batch).unwrap());
+            for batch in &batches {
+                ingest.write(batch).unwrap();
+            }
             ingest.commit().unwrap();
         });
         println!("ingest: {:.0} rows/s", ROWS as f64 / time);

@@ -442,8 +442,8 @@ impl<'a> Run<'a> {
         let (state, statement) = (&mut self.statements[index], &self.batch.statements[index].sql);
         let outcome = &mut self.outcomes[request];
         let connection = &mut session.connection;
-        let known = state.prepared.as_ref().map(|prepared| &prepared.fields);
-        let done = match connection.started(known).await? {
+        let prepared = state.prepared.as_ref().map(|prepared| prepared.id);
+        let done = match connection.started(prepared).await? {
             Started::Done(done) => done,
             Started::WantsFile => connection.refuse_file().await?,
             Started::Rows(fields) => {

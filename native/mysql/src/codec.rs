@@ -138,7 +138,7 @@ impl<'a> Bytes<'a> {
     }
 
     /// As [`Bytes::text`], where 0xfb stands for null.
-    #[expect(clippy::option_option, reason = "the outer one: whether the bytes were there; the inner one: null")]
+    #[expect(clippy::option_option, reason = "too short, null, or a text")]
     pub(crate) fn nullable_text(&mut self) -> Option<Option<&'a [u8]>> {
         if let Some(rest) = self.0.strip_prefix(&[0xfb]) {
             self.0 = rest;

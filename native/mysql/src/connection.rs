@@ -1,9 +1,10 @@
 //! One connection: commands and their answers, one after the other or many at once.
 
+use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use boundary_bench_core::Result;
+use boundary_bench_core::{Error, Result};
 
 use crate::codec::{Done, Failure, Field, ServerError, capability, command, garbled};
 use crate::engine_error;
@@ -18,6 +19,9 @@ type Answer<T> = std::result::Result<T, Failure>;
 pub struct Connection {
     transport: Transport,
     server: Server,
+    /// The columns of prepared statements as the server sent them last, by the statements' numbers: it sends them again only
+    /// where they change, as the columns of `SELECT ?` do with the type of the value.
+    known: HashMap<u32, Arc<[Field]>>,
     /// Answers that were not read to their end.
     outstanding: usize,
     in_transaction: bool,
@@ -42,7 +46,7 @@ pub struct Prepared {
     pub id: u32,
     /// How many parameters it takes.
     pub parameters: u16,
-    /// The columns of its result; none where it returns no rows.
+    /// The columns of its result, as far as they are known without values; none where it returns no rows.
     pub fields: Arc<[Field]>,
 }
 
@@ -60,7 +64,7 @@ impl Connection {
     pub async fn open(url: &Url) -> Answer<Self> {
         let mut transport = Transport::connect(url).await?;
         let server = log_in(&mut transport, url).await?;
-        Ok(Self { transport, server, outstanding: 0, in_transaction: false, is_lost: false })
+        Ok(Self { transport, server, known: HashMap::new(), outstanding: 0, in_transaction: false, is_lost: false })
     }
 
     /// The server's name and version, as it gives them itself.
@@ -141,6 +145,7 @@ impl Connection {
 
     /// Appends `COM_STMT_CLOSE`, which is not answered.
     pub(crate) fn send_close(&mut self, id: u32) {
+        self.known.remove(&id);
         self.send(command::STMT_CLOSE, |target| target.extend_from_slice(&id.to_le_bytes()));
         self.outstanding -= 1;
     }
@@ -211,12 +216,13 @@ impl Connection {
         }
         let fields = if columns > 0 { self.fields(columns.into()).await? } else { Arc::default() };
         self.outstanding -= 1;
+        self.known.insert(id, Arc::clone(&fields));
         Ok(Prepared { id, parameters, fields })
     }
 
-    /// Reads the beginning of the next answer: all of it, where there are no rows. `known` are the columns of a prepared
-    /// statement, which the server need not send again.
-    pub(crate) async fn started(&mut self, known: Option<&Arc<[Field]>>) -> Answer<Started> {
+    /// Reads the beginning of the next answer, to a prepared statement where its number is given: all of it, where there are
+    /// no rows.
+    pub(crate) async fn started(&mut self, prepared: Option<u32>) -> Answer<Started> {
         let packet = self.first_packet().await?;
         let packet = self.transport.bytes(packet);
         match packet.first() {
@@ -237,16 +243,21 @@ impl Connection {
                 let (Some(count), Some(follows)) = (count, follows) else {
                     return Err(self.lost(garbled("answer")));
                 };
-                match (follows, known) {
-                    (0, Some(known)) if known.len() == count => {
-                        if !self.can(capability::DEPRECATE_EOF) {
-                            self.next_packet().await?;
-                        }
-                        Ok(Started::Rows(Arc::clone(known)))
+                if follows == 0 {
+                    let known = prepared.and_then(|id| self.known.get(&id)).filter(|known| known.len() == count);
+                    let Some(known) = known.map(Arc::clone) else {
+                        return Err(self.lost(garbled("result without columns")));
+                    };
+                    if !self.can(capability::DEPRECATE_EOF) {
+                        self.next_packet().await?;
                     }
-                    (0, _) => Err(self.lost(garbled("result without columns"))),
-                    _ => self.fields(count).await.map(Started::Rows),
+                    return Ok(Started::Rows(known));
                 }
+                let fields = self.fields(count).await?;
+                if let Some(id) = prepared {
+                    self.known.insert(id, Arc::clone(&fields));
+                }
+                Ok(Started::Rows(fields))
             }
         }
     }
@@ -409,7 +420,7 @@ impl Connection {
         packet.map_err(|error| self.broken(&error))
     }
 
-    fn lost(&mut self, error: boundary_bench_core::Error) -> Failure {
+    fn lost(&mut self, error: Error) -> Failure {
         self.is_lost = true;
         Failure::Lost(error)
     }
@@ -420,8 +431,8 @@ impl Connection {
         } else {
             error.to_string()
         };
-        self.lost(engine_error(format!(
-            "the connection was lost ({problem}); what was under way may or may not be done"
+        self.lost(Error::Connection(format!(
+            "mysql: the connection was lost ({problem}); what was under way may or may not be done"
         )))
     }
 

@@ -15,7 +15,7 @@ use crate::transport::Drive;
 use crate::url::Url;
 
 /// What is under way; it gives the session back.
-type Work = Pin<Box<dyn Future<Output = (Session, Result<Vec<u8>>)> + Send>>;
+type Work = Pin<Box<dyn Future<Output = (Box<Session>, Result<Vec<u8>>)> + Send>>;
 
 /// A session that is polled.
 pub struct DrivenSession {
@@ -27,9 +27,8 @@ pub struct DrivenSession {
     version: String,
 }
 
-#[expect(clippy::large_enum_variant, reason = "there is one a connection, and a box would be an allocation a request")]
 enum State {
-    Idle(Session),
+    Idle(Box<Session>),
     Busy(Work),
     /// The connection is lost.
     Over,
@@ -48,7 +47,7 @@ impl DrivenSession {
             return Err(Error::Unsupported("a connection over TLS can't be driven by the event loop".to_owned()));
         };
         let (id, version) = (session.connection.id(), session.connection.version().to_owned());
-        Ok(Self { state: State::Idle(session), drive, id, pool, version })
+        Ok(Self { state: State::Idle(Box::new(session)), drive, id, pool, version })
     }
 
     /// The server's name and version.

@@ -156,7 +156,7 @@ async fn finish_file(session: &mut Lease, piece: &[u8], rows: u64) -> Result<()>
 impl Ingest for MysqlIngest {
     fn write(&mut self, batch: &RecordBatch) -> Result<()> {
         // What failed is dropped with its connection, so that the server undoes it.
-        self.put(batch).inspect_err(|_| self.session = None)
+        self.put(batch).inspect_err(|_| close(self.session.take()))
     }
 
     fn commit(mut self: Box<Self>) -> Result<u64> {

@@ -89,21 +89,18 @@ impl Target<'_> {
 
     /// The first row from `start` on that no longer goes into the packet with `start`.
     fn packet_end(&self, rows: &dyn Rows, start: usize, most: usize) -> Result<usize> {
-        let limit = self.packet_bytes();
-        let (mut end, mut bytes) = (start, 0);
-        while end < rows.count() && end - start < most {
-            bytes += rows.size(end);
-            if bytes > limit && end > start {
-                break;
-            }
-            end += 1;
-        }
-        if end == start + 1 && bytes + PACKET_HEAD > self.max_packet {
+        let first = rows.size(start);
+        if first + PACKET_HEAD > self.max_packet {
             return Err(Error::InvalidArgument(format!(
-                "row {start} takes {bytes} bytes, more than the server's max_allowed_packet of {}; raise that, or \
-                 insert less at a time",
+                "row {start} takes {first} bytes, more than the server's max_allowed_packet of {} leaves room for; raise \
+                 that, or insert less at a time",
                 self.max_packet
             )));
+        }
+        let (mut end, mut room) = (start + 1, self.packet_bytes().saturating_sub(first));
+        while end < rows.count() && end - start < most && rows.size(end) <= room {
+            room -= rows.size(end);
+            end += 1;
         }
         Ok(end)
     }
@@ -159,15 +156,13 @@ async fn send_all(
     for range in ranges {
         // Preparing waits for its own answer, so those before must have been read.
         let sql = target.statement(if is_bulk { 1 } else { range.len() });
-        let id = if let Some(known) = session.known(&sql) {
-            known.id
-        } else {
+        if session.known(&sql).is_none() {
             while in_flight > 0 {
                 answer(session, &mut inserted, &mut failure).await?;
                 in_flight -= 1;
             }
-            session.prepared(&sql).await?.id
-        };
+        }
+        let id = session.prepared(&sql).await?.id;
         let mut problem = None;
         if is_bulk {
             session.connection.send(command::STMT_BULK_EXECUTE, |packet| {

@@ -76,10 +76,10 @@ pub(crate) async fn log_in(transport: &mut Transport, url: &Url) -> std::result:
         | capability::PS_MULTI_RESULTS
         | capability::PLUGIN_AUTH
         | capability::PLUGIN_AUTH_LENENC_DATA
-        | capability::DEPRECATE_EOF
-        | capability::BULK_OPERATIONS
-        | capability::CACHE_METADATA
         | capability::LONG_PASSWORD;
+    if url.extensions {
+        wanted |= capability::DEPRECATE_EOF | capability::BULK_OPERATIONS | capability::CACHE_METADATA;
+    }
     if url.database.is_some() {
         wanted |= capability::CONNECT_WITH_DB;
     }
@@ -91,12 +91,12 @@ pub(crate) async fn log_in(transport: &mut Transport, url: &Url) -> std::result:
     }
     let capabilities = wanted & greeting.capabilities;
     let head = |target: &mut Vec<u8>| {
-        #[expect(clippy::cast_possible_truncation, reason = "the lower half")]
-        target.extend_from_slice(&(capabilities as u32).to_le_bytes());
+        let [a, b, c, d, upper @ ..] = capabilities.to_le_bytes();
+        target.extend_from_slice(&[a, b, c, d]);
         target.extend_from_slice(&MAX_PACKET.to_le_bytes());
         target.push(UTF8);
         target.extend_from_slice(&[0; 19]);
-        target.extend_from_slice(&((capabilities >> 32) as u32).to_le_bytes());
+        target.extend_from_slice(&upper);
     };
     if url.tls != Tls::Off {
         transport.send(head);

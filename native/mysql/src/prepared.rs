@@ -35,7 +35,7 @@ const DEFAULT_CAPACITY: usize = 1024;
 /// Ends what a session runs once it is cancelled.
 pub(crate) struct Running {
     /// What the request to end it looks at.
-    goes_on: Arc<AtomicBool>,
+    alive: Arc<AtomicBool>,
     guard: Option<CancelGuard>,
     /// Whether it goes on without us.
     is_left: bool,
@@ -43,10 +43,10 @@ pub(crate) struct Running {
 
 impl Running {
     pub(crate) fn new(session: &Lease, cancel: &CancelToken) -> Self {
-        let is_running = Arc::new(AtomicBool::new(true));
-        let (pool, id, theirs) = (Arc::clone(session.pool()), session.connection.id(), Arc::clone(&is_running));
+        let alive = Arc::new(AtomicBool::new(true));
+        let (pool, id, theirs) = (Arc::clone(session.pool()), session.connection.id(), Arc::clone(&alive));
         let guard = cancel.on_cancel(move || pool.kill(id, Arc::clone(&theirs)));
-        Self { goes_on: is_running, guard: Some(guard), is_left: false }
+        Self { alive, guard: Some(guard), is_left: false }
     }
 
     /// No cancellation hits the session any more, unless one was on its way already: then `true`, and the session is not
@@ -60,14 +60,14 @@ impl Running {
     fn leave(mut self, session: &mut Lease) {
         self.is_left = true;
         session.connection.condemn();
-        session.pool().kill(session.connection.id(), Arc::clone(&self.goes_on));
+        session.pool().kill(session.connection.id(), Arc::clone(&self.alive));
     }
 }
 
 impl Drop for Running {
     fn drop(&mut self) {
         self.guard = None;
-        self.goes_on.store(self.is_left, Ordering::Release);
+        self.alive.store(self.is_left, Ordering::Release);
     }
 }
 
@@ -79,7 +79,7 @@ pub(crate) fn start_query(mut session: Lease, text: &str, options: &QueryOptions
             Ok(prepared) if prepared.fields.is_empty() => Err(not_a_query().into()),
             Ok(prepared) => {
                 session.connection.send_execute(prepared.id, |_| {});
-                Ok((session.connection.started(Some(&prepared.fields)).await?, Form::Binary))
+                Ok((session.connection.started(Some(prepared.id)).await?, Form::Binary))
             }
             Err(failure) if failure.code() == Some(NOT_PREPARABLE) => {
                 session.connection.send(command::QUERY, |target| target.extend_from_slice(text.as_bytes()));
@@ -115,7 +115,7 @@ struct QueryRows<S: BorrowMut<Lease>> {
 
 impl<S: BorrowMut<Lease>> QueryRows<S> {
     fn new(mut session: S, running: Running, started: &Started, form: Form, options: &QueryOptions) -> Result<Self> {
-        let rows = match &started {
+        let rows = match started {
             Started::Rows(fields) => RowShape::new(fields, form).map(|shape| RowBuilder::new(&shape, DEFAULT_CAPACITY)),
             _ => Err(engine_error("the server sent no rows")),
         };
@@ -242,7 +242,7 @@ impl Statement for PreparedStatement {
         options.cancel.check()?;
         let running = Running::new(&self.session, &options.cancel);
         self.send(parameters)?;
-        let started = runtime().block_on(self.session.connection.started(Some(&self.prepared.fields)));
+        let started = runtime().block_on(self.session.connection.started(Some(self.prepared.id)));
         match started {
             Ok(started) => Ok(Box::new(QueryRows::new(&mut self.session, running, &started, Form::Binary, options)?)),
             Err(failure) => Err(failed(&mut self.session, running, failure, &options.cancel)),
@@ -255,9 +255,9 @@ impl Statement for PreparedStatement {
         let running = Running::new(&self.session, cancel);
         self.send(parameters)?;
         let connection = &mut self.session.connection;
-        let known = &self.prepared.fields;
+        let id = self.prepared.id;
         let done = runtime().block_on(async {
-            match connection.started(Some(known)).await? {
+            match connection.started(Some(id)).await? {
                 Started::Done(done) => Ok(done.affected_rows),
                 Started::Rows(_) => {
                     connection.rows(|_| Ok(ControlFlow::Continue(()))).await?;

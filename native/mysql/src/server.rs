@@ -97,7 +97,10 @@ fn start_once(program: &Path, settings: &[&str], cancel: &CancelToken) -> Result
     let mut folder = ServerFolder::new(NAME)?;
     let data = folder.path().join("data");
     let socket = folder.path().join(SOCKET);
-    folder.run(&installation(program, &data)?, INSTALL_TIMEOUT, cancel)?;
+    let mut installation = installation(program, &data)?;
+    // A server that starts removes what looks left over in the folder of temporary files, so no two may share one.
+    installation.env("TMPDIR", folder.path());
+    folder.run(&installation, INSTALL_TIMEOUT, cancel)?;
     let port = free_port()?;
     let mut command = Command::new(program);
     command.args(own_arguments(&data)).args([
@@ -131,6 +134,7 @@ fn start_once(program: &Path, settings: &[&str], cancel: &CancelToken) -> Result
         socket: None,
         database: None,
         tls: Tls::Off,
+        extensions: true,
     };
     let version = runtime().block_on(set_up(&socket, &url))?;
     Ok(Server { process, url, socket, version })
@@ -153,7 +157,7 @@ fn new_password() -> Result<String> {
     let mut bytes = [0; 16];
     let read = std::fs::File::open("/dev/urandom").and_then(|mut file| file.read_exact(&mut bytes));
     read.map_err(|error| engine_error(format!("no password can be made up: /dev/urandom: {error}")))?;
-    Ok(format!("{:032x}", u128::from_be_bytes(bytes)))
+    Ok(format!("{:032x}", u128::from_le_bytes(bytes)))
 }
 
 /// What makes the tables of the server itself.

@@ -93,7 +93,7 @@ impl SqlSession {
     /// [`Failure`].
     pub async fn answer(&mut self, prepared: Option<&Prepared>, mut row: impl FnMut(RowView<'_>)) -> Answer<Done> {
         let connection = self.connection();
-        match connection.started(prepared.map(|prepared| &prepared.fields)).await? {
+        match connection.started(prepared.map(|prepared| prepared.id)).await? {
             Started::Done(done) => Ok(done),
             Started::WantsFile => connection.refuse_file().await,
             Started::Rows(fields) => {

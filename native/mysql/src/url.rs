@@ -39,6 +39,8 @@ pub struct Url {
     pub database: Option<String>,
     /// Encryption.
     pub tls: Tls,
+    /// Whether what only newer servers and those of `MariaDB` know is used where they offer it.
+    pub extensions: bool,
 }
 
 impl fmt::Display for Url {
@@ -63,14 +65,10 @@ impl Url {
     /// The text that [`Url::from_str`] reads as this URL, with the password: for this process only.
     #[must_use]
     pub fn secret_text(&self) -> String {
-        let mut text = "mysql://".to_owned();
-        text += &encoded(&self.user);
-        if let Some(password) = &self.password {
-            text = text + ":" + &encoded(password);
-        }
+        let password = self.password.as_deref().map(|password| format!(":{}", encoded(password))).unwrap_or_default();
         let host = if self.host.contains(':') { format!("[{}]", self.host) } else { self.host.clone() };
-        text.extend(["@", &host, ":", &self.port.to_string(), "/"]);
-        text += &self.database.as_deref().map(encoded).unwrap_or_default();
+        let database = self.database.as_deref().map(encoded).unwrap_or_default();
+        let text = format!("mysql://{}{password}@{host}:{}/{database}", encoded(&self.user), self.port);
         let mut options = Vec::new();
         if let Some(socket) = &self.socket {
             options.push(format!("socket={}", encoded(&socket.display().to_string())));
@@ -82,6 +80,9 @@ impl Url {
             Tls::Verified(Some(file)) => {
                 options.push(format!("tls=verify&tls-ca={}", encoded(&file.display().to_string())));
             }
+        }
+        if !self.extensions {
+            options.push("extensions=off".to_owned());
         }
         if options.is_empty() { text } else { text + "?" + &options.join("&") }
     }
@@ -116,6 +117,7 @@ impl FromStr for Url {
             socket: None,
             database: (!database.is_empty()).then(|| decode(database)).transpose()?,
             tls: Tls::Off,
+            extensions: true,
         };
         let mut authorities = None;
         for pair in query.split('&').filter(|pair| !pair.is_empty()) {
@@ -129,7 +131,9 @@ impl FromStr for Url {
                 ("tls", "verify") => url.tls = Tls::Verified(None),
                 ("tls", _) => return Err(invalid("tls is off, required or verify")),
                 ("tls-ca", path) => authorities = Some(PathBuf::from(path)),
-                _ => return Err(invalid("it has an option that is none of socket, tls, tls-ca")),
+                ("extensions", "on") => url.extensions = true,
+                ("extensions", "off") => url.extensions = false,
+                _ => return Err(invalid("it has an option that is none of socket, tls, tls-ca and extensions")),
             }
         }
         match (&mut url.tls, authorities) {
@@ -181,13 +185,13 @@ fn decoded(text: &str) -> Option<String> {
 
 /// All but letters, digits and a few more written as `%XX`.
 fn encoded(text: &str) -> String {
-    use std::fmt::Write;
     let mut written = String::with_capacity(text.len());
     for byte in text.bytes() {
         if byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte) {
             written.push(byte.into());
         } else {
-            let _ = write!(written, "%{byte:02X}");
+            written.push('%');
+            written.extend([byte >> 4, byte & 15].map(|digit| char::from(b"0123456789ABCDEF"[usize::from(digit)])));
         }
     }
     written
@@ -238,7 +242,7 @@ mod tests {
         fn what_is_written_is_read_back(user in "\\PC*", password in prop::option::of("\\PC*"), database in "\\PC+") {
             let url = Url {
                 user, password, host: "h".into(), port: 1, socket: Some("/a b".into()), database: Some(database),
-                tls: Tls::Off,
+                tls: Tls::Off, extensions: false,
             };
             prop_assert_eq!(url.secret_text().parse::<Url>().unwrap(), url);
         }

@@ -1,4 +1,5 @@
 import { findHyperd } from '../../host/hyperd.js';
+import { targetSkip } from '../requests/target-server.js';
 import { type EngineEntry, matrix } from './matrix.js';
 
 /** What an engine needs beside the addon: why it can't be opened, where it can't. */
@@ -7,6 +8,7 @@ const MISSING: Readonly<Record<string, () => string | undefined>> = {
     const hyperd = findHyperd();
     return 'missing' in hyperd ? hyperd.missing : undefined;
   },
+  mysql: () => targetSkip('mysql', {}),
 };
 
 /** The URI of an engine, in parts. */

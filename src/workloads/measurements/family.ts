@@ -8,6 +8,8 @@ import {
 } from '../../targets/duckdb-node-api.js';
 import { flechette } from '../../targets/flechette.js';
 import type { ColumnTableTarget } from '../../targets/measurement-table.js';
+import { openTarget, type TargetServer } from '../requests/target-server.js';
+import { ownDatabase } from '../sql/database.js';
 import type { Family, FamilyOptions, OpenCell, OpenFamily } from '../workload.js';
 import { openNapiCell, openNativeCell } from './addon-cells.js';
 import { type TableSize, buildTable, openColumnTableCell } from './column-table-cells.js';
@@ -15,6 +17,7 @@ import { ConnectedEngine } from './connected-engine.js';
 import { loadDuckDbTable, openDuckDbCell } from './duckdb-cells.js';
 import { LoadedTables } from './loaded-tables.js';
 import { matrix } from './matrix.js';
+import { openMysql2Place } from './mysql2-cells.js';
 import { PEERS } from './peers.js';
 import type { Place } from './place.js';
 import { FAMILY_NAME, type PlannedMeasurement, planMeasurements } from './plan.js';
@@ -34,6 +37,7 @@ class OpenMeasurements implements OpenFamily {
   readonly #places = new Map<string, Promise<Place>>();
   /** The group whose cells were opened last. */
   #group: string | undefined;
+  #mysql: Promise<{ readonly server: TargetServer; readonly url: string }> | undefined;
 
   constructor({ engines }: FamilyOptions, cells: readonly PlannedMeasurement[]) {
     this.#engineUris = engines;
@@ -59,6 +63,8 @@ class OpenMeasurements implements OpenFamily {
     const places = opened(await Promise.allSettled(this.#places.values()));
     this.#places.clear();
     const outcomes = await Promise.allSettled(places.map((place) => place.close()));
+    // What could not be opened has failed its cells, and needs no closing.
+    await (await this.#mysql?.catch(() => undefined))?.server.close();
     const failure = outcomes.find((outcome) => outcome.status === 'rejected');
     if (failure !== undefined) throw failure.reason;
   }
@@ -72,14 +78,30 @@ class OpenMeasurements implements OpenFamily {
   #place(name: string): Promise<Place> {
     let place = this.#places.get(name);
     if (place === undefined) {
-      const openClient = CLIENTS[name] ?? PEERS[name]?.open;
-      place =
-        openClient === undefined
-          ? openEngine(name, this.#engineUris[name] ?? `${name}:`)
-          : Promise.resolve().then(openClient);
+      place = this.#openPlace(name);
       this.#places.set(name, place);
     }
     return place;
+  }
+
+  async #openPlace(name: string): Promise<Place> {
+    const openClient = CLIENTS[name] ?? PEERS[name]?.open;
+    if (openClient !== undefined) return openClient();
+    if (MYSQL_CLIENTS.has(name)) return openMysql2Place(name, await this.#mysqlUrl());
+    return openEngine(name, name === MYSQL ? await this.#mysqlUrl() : (this.#engineUris[name] ?? `${name}:`));
+  }
+
+  /** The database on the server of the MySQL wire that the engine and the clients in JavaScript share. */
+  #mysqlUrl(): Promise<string> {
+    this.#mysql ??= openTarget(MYSQL, this.#engineUris).then(async (server) => {
+      try {
+        return { server, url: await ownDatabase(server.url) };
+      } catch (error) {
+        await server.close();
+        throw error;
+      }
+    });
+    return this.#mysql.then(({ url }) => url);
   }
 }
 
@@ -104,6 +126,12 @@ async function openEngine(name: string, uri: string): Promise<Place> {
     close: () => engine.close(),
   };
 }
+
+/** The engine whose server its clients in JavaScript share. */
+const MYSQL = 'mysql';
+
+/** Those clients, by the names of their targets in the matrix. */
+const MYSQL_CLIENTS: ReadonlySet<string> = new Set(['mysql2', 'mysql2-execute']);
 
 /** The clients of the `js` side, by the name of their target in the matrix. */
 const CLIENTS: Readonly<Record<string, () => Promise<Place>>> = {

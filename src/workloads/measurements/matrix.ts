@@ -11,6 +11,9 @@ export interface EngineEntry {
   readonly sql: boolean;
   /** The ways to talk to its server, each a dimension of its cells; absent where there is nothing to choose. */
   readonly transports?: readonly string[];
+  /** What a CAST names text and 64-bit floats, where not VARCHAR and DOUBLE PRECISION. */
+  readonly textType?: string;
+  readonly doubleType?: string;
 }
 
 export interface WorkloadEntry {

@@ -1,7 +1,7 @@
 import type { Checksum } from '../../records/record.js';
 import type { Connection } from '../../library/connection.js';
 import { ColumnSums, type ColumnValues, mergeChecksums } from './checksum.js';
-import { queryOf, workloadEntry } from './matrix.js';
+import { matrix, queryOf, workloadEntry } from './matrix.js';
 
 /** What the engine holds in these tables, untimed: summed by the engine itself where it runs SQL, else by a scan. */
 export async function readBack(connection: Connection, tables: readonly string[]): Promise<Checksum> {
@@ -13,12 +13,12 @@ export async function readBack(connection: Connection, tables: readonly string[]
 }
 
 /** The engine's sums of the columns of a table. */
-export function sumsQuery(table: string): string {
+export function sumsQuery(table: string, { textType = 'VARCHAR', doubleType = 'DOUBLE PRECISION' } = {}): string {
   // Sums of 64-bit integers need more than 64 bits, which hyperd does not give them by itself; as text they arrive whole.
   const whole = (column: string): string =>
-    `CAST(coalesce(sum(CAST(${column} AS DECIMAL(38, 0))), 0) AS VARCHAR) AS ${column}`;
+    `CAST(coalesce(sum(CAST(${column} AS DECIMAL(38, 0))), 0) AS ${textType}) AS ${column}`;
   return `SELECT count(*) AS row_count, ${whole('id')}, ${whole('sensor_id')},
-    CAST(coalesce(sum(value), 0) AS DOUBLE PRECISION) AS value, ${whole('timestamp')} FROM ${table}`;
+    CAST(coalesce(sum(value), 0) AS ${doubleType}) AS value, ${whole('timestamp')} FROM ${table}`;
 }
 
 /** The checksum in the only row of `sumsQuery`. */
@@ -31,7 +31,7 @@ export function checksumOfSums(row: Readonly<Record<string, unknown>>): Checksum
 }
 
 async function summedByEngine(connection: Connection, table: string): Promise<Checksum> {
-  const [row] = await connection.executeQuery(sumsQuery(table));
+  const [row] = await connection.executeQuery(sumsQuery(table, matrix.engines[connection.engine.name]));
   return checksumOfSums(row as Record<string, unknown>);
 }
 

@@ -1,10 +1,8 @@
 import { SqlClient } from '../../library/sql-client.js';
 import { BoundaryError } from '../../errors.js';
 import { SqlSums } from './data.js';
+import { withDatabase } from './database.js';
 import type { SqlPlan } from './plan.js';
-
-/** The database of cells whose URL names none. */
-const DATABASE = 'boundary_bench';
 
 /** The table of a cell, and the connection that makes it, empties it and reads it, all untimed. */
 export class SqlTable {
@@ -82,16 +80,4 @@ export class SqlTable {
       await this.#client.close();
     }
   }
-}
-
-async function withDatabase(url: string): Promise<string> {
-  const [, server = url, database = '', options = ''] = /^(mysql:\/\/[^/?]*)\/?([^?]*)(\??.*)$/.exec(url) ?? [];
-  if (database !== '') return url;
-  const client = await SqlClient.connect(url, { connections: 1 });
-  try {
-    await client.query(`CREATE DATABASE IF NOT EXISTS ${DATABASE}`);
-  } finally {
-    await client.close();
-  }
-  return `${server}/${DATABASE}${options}`;
 }

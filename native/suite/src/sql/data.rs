@@ -168,7 +168,9 @@ impl Sums {
     pub(super) fn add_rows<'a, const N: usize>(&mut self, rows: impl Iterator<Item = [Cell<'a>; N]>) {
         for row in rows {
             self.rows += 1;
-            row.into_iter().for_each(|cell| self.add(cell));
+            for cell in row {
+                self.add(cell);
+            }
         }
     }
 }

@@ -194,10 +194,14 @@ impl RequestCell for SqlCell {
                 None => shared.connect().await?,
             };
             shared.reset(&mut requesters[0].session).await?;
-            requesters.iter_mut().for_each(|requester| requester.sums = Sums::default());
+            for requester in &mut requesters {
+                requester.sums = Sums::default();
+            }
             let (mut requesters, outcome) = run_load(requesters, &shared.spec.load(), cancel).await?;
             let mut sums = Sums::default();
-            requesters.iter().for_each(|requester| sums.merge(&requester.sums));
+            for requester in &requesters {
+                sums.merge(&requester.sums);
+            }
             if shared.plan.writes {
                 sums = shared.contents(&mut requesters[0].session, sums.affected).await?;
             }
@@ -367,7 +371,8 @@ impl SqlRequester {
     async fn insert_rows(&mut self, shared: &Shared, operations: std::ops::Range<u64>) -> Result<()> {
         let at = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
         let users = &shared.users[at(operations.start)..at(operations.end)];
-        let taken = if let Some((_, prepared)) = self.multi_row.iter().find(|(rows, _)| *rows == users.len()) {
+        let prepared = self.multi_row.iter().find(|(rows, _)| *rows == users.len());
+        let taken = if let Some((_, prepared)) = prepared {
             self.session.queue(prepared, users.iter().flat_map(User::cells))?;
             self.session.answer(Some(prepared), |_| {}).await?.affected_rows
         } else {

@@ -1,0 +1,15 @@
+import { addon } from '../src/addon.js';
+import { needsServer } from './workloads/requests/needs-server.js';
+
+/** Whether tests that need a server of the MySQL wire are left out; they fail instead where they are required. */
+export const withoutMysql: boolean = needsServer('mysql');
+
+/** A server of its own for one test file. */
+export function startMysql(): Promise<InstanceType<typeof addon.PrivateServer>> {
+  return addon.PrivateServer.start('mysql' as Parameters<typeof addon.PrivateServer.start>[0]);
+}
+
+/** The URL with a database in it. */
+export function inDatabase(url: string, database: string): string {
+  return url.replace(/^(mysql:\/\/[^/?]*)\/?[^?]*/, `$1/${database}`);
+}
