@@ -24,7 +24,7 @@ use crate::{Error, Result};
 const POLL: Duration = Duration::from_millis(5);
 
 /// Lines of a program's output that the error of a failed start repeats, at most.
-const MAX_LINES: usize = 20;
+const MAX_LINES: usize = 60;
 
 /// The bytes of the output in which those lines are looked for.
 const MAX_OUTPUT: u64 = 16 << 10;
