@@ -11,6 +11,8 @@ import { adviceFor } from '../dist/report/advice.js';
 import { heading, list, paragraph, renderMarkdown, tableBlock } from '../dist/report/document.js';
 import { bestTable, laneTable } from '../dist/report/head-to-head.js';
 import { hostLines } from '../dist/report/host-block.js';
+import { requestAdviceFor } from '../dist/report/request-advice.js';
+import { requestBestTable } from '../dist/report/request-tables.js';
 
 const ROOT = join(import.meta.dirname, '..');
 const README = join(ROOT, 'README.md');
@@ -49,7 +51,14 @@ const TABLES = {
         { table: { columns: [], rows: [] }, notes: [] },
       ),
     ),
+  kv: () => requests('kv', 'redis'),
+  sql: () => requests('sql', 'mysql'),
 };
+
+function requests(kind, engine) {
+  const run = newest(kind);
+  return [...marked(requestBestTable(comparisons(run, engine), recordOf(run))), ...list(requestAdviceFor(run, engine))];
+}
 
 /** The newest run of a kind: `2026-11-21-hyper-insert.json` is one of `hyper-insert`, `2026-11-21.json` one of ``. */
 function newest(kind) {

@@ -144,12 +144,45 @@ describe('run', () => {
     expect(events.at(-2)).toMatchObject({ doneCells: 1, totalCells: 1 });
   });
 
-  it('collects garbage before each execution', async () => {
-    let collections = 0;
+  it('collects the young garbage before each execution', async () => {
+    const collections: string[] = [];
     const log: string[] = [];
-    const collectGarbage = () => void (collections += 1);
+    const collectGarbage = (which: string) => void collections.push(which);
     await start({ families: [sumFamily({ log })], collectGarbage });
-    expect(collections).toBe(log.filter((entry) => entry.startsWith('sample')).length);
+    const executions = log.filter((entry) => entry.startsWith('sample')).length;
+    expect(collections.filter((which) => which === 'young')).toHaveLength(executions);
+  });
+
+  it('runs a short cell once more, not measured, where collecting all garbage threw its code away', async () => {
+    const log: string[] = [];
+    const family = sumFamily({ log });
+    const kept: ArrayBuffer[] = [];
+    const greedy: Family = {
+      ...family,
+      open: async (options, cells) => {
+        const open = await family.open(options, cells);
+        const openCell: typeof open.openCell = async (planned) => {
+          const cell = await open.openCell(planned);
+          return {
+            ...cell,
+            sample: (stopwatch, signal) => {
+              kept.push(new ArrayBuffer(40 << 20));
+              return cell.sample(stopwatch, signal);
+            },
+          };
+        };
+        return { ...open, openCell };
+      },
+    };
+    const events: RunEvent[] = [];
+    const onEvent = (event: RunEvent): void => void events.push(event);
+    const { run: result } = await start({ families: [greedy], collectGarbage: () => {}, onEvent });
+    const ofCell = (entries: readonly string[]): number =>
+      entries.filter((entry) => entry === `sample ${TYPED}`).length;
+    const executions = events.filter((event) => 'cell' in event && event.cell.id === TYPED);
+    const measured = executions.filter(({ type }) => type === 'warm-up' || type === 'sample').length;
+    expect(result.records.find(({ id }) => id === TYPED)).toMatchObject({ samples: [{}, {}] });
+    expect(ofCell(log)).toBe(measured + 2);
   });
 
   it('warns when a family does not close, and keeps the results', async () => {

@@ -84,16 +84,16 @@ describe('SampleStopwatch', () => {
     const collect = exposeCollector()!;
     const untimed = new SampleStopwatch();
     untimed.begin();
-    collect();
+    collect('all');
     untimed.start();
     untimed.stop();
-    collect();
+    collect('all');
     expect((await untimed.end()).gcSeconds).toBe(0);
 
     const timed = new SampleStopwatch();
     timed.begin();
     timed.start();
-    collect();
+    collect('all');
     timed.stop();
     const sample = await timed.end();
     expect(sample.gcSeconds).toBeGreaterThan(0);

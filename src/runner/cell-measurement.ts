@@ -1,4 +1,3 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Checksum, Latency, RunRecord, Sample } from '../records/record.js';
 import { LatencyHistogram } from '../stats/latency-histogram.js';
 import { CLOCK_TICK_SECONDS, summarize } from '../stats/summary.js';
@@ -6,19 +5,24 @@ import type { OpenCell, PlannedCell } from '../workloads/workload.js';
 import { toBoundaryError } from '../errors.js';
 import { verifyChecksum } from './checksum.js';
 import type { RunListener } from './events.js';
-import type { CollectGarbage } from './garbage-collection.js';
+import type { GarbageBetween } from './garbage-collection.js';
 import type { ResourceReader } from './resources.js';
 import { SampleStopwatch } from './sample-stopwatch.js';
 import type { Contestant, Ending, Execution } from './schedule.js';
+
+type Phase = 'warm-up' | 'sample';
+
+/** In a sample as long as this, tens of milliseconds of compiling do not show. */
+const SHORT_SECONDS = 1;
 
 /** What the measurements of a run have in common. */
 export interface Instruments {
   readonly resources: ResourceReader;
   /**
-   * Runs before each execution, untimed, so that no cell pays for the garbage of another: an execution's own garbage
-   * counts where it is collected while the execution is timed, and what is left of it counts nowhere.
+   * Clears up before each execution, untimed: an execution's own garbage counts where it is collected while the execution is
+   * timed, and what is left of it counts nowhere.
    */
-  readonly collectGarbage: CollectGarbage | undefined;
+  readonly garbage: GarbageBetween | undefined;
   readonly signal: AbortSignal;
   readonly emit: RunListener;
 }
@@ -31,6 +35,7 @@ export class CellMeasurement implements Contestant {
   readonly #deliver: (record: RunRecord) => Promise<void>;
   readonly #samples: Sample[] = [];
   #warmUps = 0;
+  #lastSeconds = Infinity;
   #checksum: Checksum | undefined;
   #failure: unknown;
   #closed = false;
@@ -48,13 +53,14 @@ export class CellMeasurement implements Contestant {
     this.#deliver = deliver;
   }
 
-  async execute(phase: 'warm-up' | 'sample'): Promise<Execution | undefined> {
+  async execute(phase: Phase): Promise<Execution | undefined> {
     const { cell } = this.#planned;
     const { emit } = this.#instruments;
     if (phase === 'warm-up') emit({ type: 'warm-up', cell, execution: ++this.#warmUps });
     const startedAt = performance.now();
-    const sample = await this.#sample();
+    const sample = await this.#sample(phase);
     if (sample === undefined) return undefined;
+    this.#lastSeconds = sample.seconds;
     if (phase === 'sample') {
       this.#samples.push(sample);
       const rowsPerSecond = cell.rows / Math.max(sample.seconds, CLOCK_TICK_SECONDS);
@@ -81,15 +87,13 @@ export class CellMeasurement implements Contestant {
     await this.#open.close();
   }
 
-  async #sample(): Promise<Sample | undefined> {
-    const { resources, collectGarbage, signal } = this.#instruments;
+  async #sample(phase: Phase): Promise<Sample | undefined> {
+    const { resources, garbage, signal } = this.#instruments;
     const stopwatch = new SampleStopwatch(resources);
     try {
-      if (collectGarbage !== undefined) {
-        collectGarbage();
-        // What the collector let go of, finalizers free in the next turn.
-        await nextTurn();
-      }
+      const isCold = await garbage?.clear();
+      // JavaScript must be compiled anew then, which a program that keeps running need not do.
+      if (isCold && phase === 'sample') await this.#rewarm();
       stopwatch.begin();
       const checksum = await this.#open.sample(stopwatch, signal);
       const sample = await stopwatch.end();
@@ -101,6 +105,20 @@ export class CellMeasurement implements Contestant {
       await stopwatch.abandon();
       return undefined;
     }
+  }
+
+  /** Executes it once, not measured, where compiling is a part of its time that shows. */
+  async #rewarm(): Promise<void> {
+    if (this.#planned.cell.side === 'rust' || this.#lastSeconds > SHORT_SECONDS) return;
+    const { resources, garbage, signal } = this.#instruments;
+    const stopwatch = new SampleStopwatch(resources);
+    stopwatch.begin();
+    try {
+      await this.#open.sample(stopwatch, signal);
+    } finally {
+      await stopwatch.abandon();
+    }
+    await garbage?.clear();
   }
 
   #completedRecord(): RunRecord {

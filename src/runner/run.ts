@@ -6,7 +6,7 @@ import type { Family, OpenFamily, PlannedCell } from '../workloads/workload.js';
 import { UNSUPPORTED, toBoundaryError } from '../errors.js';
 import { CellMeasurement, type Instruments, failedRecord } from './cell-measurement.js';
 import type { RunListener } from './events.js';
-import { type CollectGarbage, exposedCollector } from './garbage-collection.js';
+import { type CollectGarbage, exposedCollector, GarbageBetween } from './garbage-collection.js';
 import { type FamilyPlan, planRun } from './plan.js';
 import { type ResourceReader, nodeResources } from './resources.js';
 import { requireSameHost, withVersions } from './resume.js';
@@ -92,6 +92,7 @@ async function startSession(options: RunOptions): Promise<Session> {
   const context = await runContext({ startedAt, config: { ...publicConfig(config) }, build: options.build });
   if (resumed !== undefined) requireSameHost(resumed.context, context);
   const directory = resumed ?? (await RunDirectory.create(path, context));
+  const collectGarbage = options.collectGarbage ?? exposedCollector();
   const kept = [...directory.records.values()].filter(({ outcome }) => outcome !== 'failed');
   return {
     directory,
@@ -101,7 +102,7 @@ async function startSession(options: RunOptions): Promise<Session> {
     policy: samplingPolicy(config.samples, config.timeBudgetSeconds),
     done: new Set(kept.map(({ id }) => id)),
     resources: options.resources ?? nodeResources,
-    collectGarbage: options.collectGarbage ?? exposedCollector(),
+    garbage: collectGarbage && new GarbageBetween(collectGarbage),
     signal: options.signal ?? new AbortController().signal,
     emit: options.onEvent ?? (() => {}),
   };

@@ -85,6 +85,9 @@ export class SqlPlan {
   readonly #operations: number;
   readonly #threads: number;
   readonly #batch: number;
+  /** The statements of operations, made when they are first asked for, in the warm-up: making them is not measured. */
+  readonly #steps: (readonly SqlStep[])[] = [];
+  readonly #texts = new Map<string, string>();
   #users: readonly User[] | undefined;
 
   constructor(matrix: SqlMatrix, { cell }: PlannedRequests) {
@@ -121,7 +124,11 @@ export class SqlPlan {
   }
 
   /** The statements of an operation, of a table with this name, as SQL writes it. */
-  steps(operation: number, table: string): SqlStep[] {
+  steps(operation: number, table: string): readonly SqlStep[] {
+    return (this.#steps[operation] ??= this.#makeSteps(operation, table));
+  }
+
+  #makeSteps(operation: number, table: string): readonly SqlStep[] {
     const { workload } = this;
     const steps: SqlStep[] = workload.transaction === 'operation' ? [BEGIN] : [];
     for (const step of workload.steps) {
@@ -135,7 +142,7 @@ export class SqlPlan {
 
   #step(step: Step, operation: number, number: number, table: string): SqlStep {
     const { kind = 'prepared', sql: template = '' } = step;
-    const sql = withTable(template, table);
+    const sql = this.#named(template, table);
     const parameters = this.#parameters(step.parameters, { operation, number, thread: this.threadOf(operation) });
     const reading = readingOf(template, this.writes);
     if (kind === 'literal') {
@@ -148,6 +155,16 @@ export class SqlPlan {
       };
     }
     return { sql, parameters: kind === 'prepared' ? parameters : undefined, reading, isPing: kind === 'ping' };
+  }
+
+  /** The statement with the table's name in it: one text, which clients know again at once. */
+  #named(template: string, table: string): string {
+    let sql = this.#texts.get(template);
+    if (sql === undefined) {
+      sql = template.replaceAll('{table}', table);
+      this.#texts.set(template, sql);
+    }
+    return sql;
   }
 
   /** The thread that an operation is done by. */
@@ -308,20 +325,6 @@ export class SqlPlan {
       : `SELECT COUNT(*) AS n, SUM(id) + SUM(k) + SUM(CAST(LEFT(c, 11) AS SIGNED)) AS ints, 0 AS doubles,
           SUM(LENGTH(c)) + SUM(LENGTH(pad)) AS texts FROM ${table}`;
   }
-}
-
-/** The statements with the table's name in them, made once. */
-const named = new Map<string, string>();
-const MOST_NAMED = 1000;
-
-function withTable(template: string, table: string): string {
-  const key = `${table} ${template}`;
-  const known = named.get(key);
-  if (known !== undefined) return known;
-  if (named.size >= MOST_NAMED) named.clear();
-  const sql = template.replaceAll('{table}', table);
-  named.set(key, sql);
-  return sql;
 }
 
 function readingOf(sql: string, writes: boolean): Reading {
