@@ -116,6 +116,18 @@ describe.skipIf(withoutMysql)('SqlClient', () => {
     expect(client.version).toMatch(/\d/);
   });
 
+  test('results of thousands of shapes are each read by their own', async () => {
+    await using one = await SqlClient.connect(url, { connections: 1, int64: 'number' });
+    const early = await one.query('SELECT 1 AS early');
+    const wrong: unknown[] = [];
+    for (let number = 0; number < 4200; number += 1) {
+      const [row] = (await one.query(`SELECT ${number} AS c${number}`)).rows();
+      if (row![`c${number}`] !== number) wrong.push(row);
+    }
+    expect(wrong).toEqual([]);
+    expect(early.rows()).toEqual([{ early: 1 }]);
+  }, 60_000);
+
   test('an error in one request is its own', async () => {
     await client.query('CREATE TABLE keyed (id INT NOT NULL PRIMARY KEY)');
     const results = await client.executeBatch('INSERT INTO keyed VALUES (?)', [[1], [1], [null], [2]]);

@@ -12,6 +12,9 @@ const MOST_CONNECTIONS = 10_000;
 
 const DEFAULT_CONNECTIONS = 10;
 
+/** Shapes of results that a client keeps, as many as the addon does: those of statements that differ each time are many. */
+const MOST_SHAPES = 4096;
+
 /** What a submission asks for, by its first word; `native/mysql/src/submission.rs` describes them. */
 const RUN = 0;
 const PING = 1;
@@ -244,6 +247,7 @@ export class SqlClient implements AsyncDisposable {
     const known = this.#shapes.get(number);
     if (known !== undefined) return known;
     const shape = new ResultShape(fromColumnSpecs(this.#connections.shapes.columns(number)), this.#int64);
+    if (this.#shapes.size >= MOST_SHAPES) this.#shapes.delete(this.#shapes.keys().next().value!);
     this.#shapes.set(number, shape);
     return shape;
   };
