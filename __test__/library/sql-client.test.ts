@@ -167,6 +167,20 @@ describe.skipIf(withoutMysql)('SqlClient', () => {
     expect(await number('SELECT COUNT(*) FROM mixed')).toBe(0);
   });
 
+  test('rows that can not be sent leave the transaction of the session as it was', async () => {
+    await client.query('CREATE TABLE unsent (d DOUBLE, t LONGTEXT)');
+    for (const extensions of ['on', 'off']) {
+      await using one = await SqlClient.connect(`${url}?extensions=${extensions}`, { connections: 1 });
+      await one.query('BEGIN');
+      await one.execute('INSERT INTO unsent VALUES (1, NULL)');
+      const rows = [[1, 'x'.repeat(3 << 20)], [Number.NaN, 'y']]; // prettier-ignore
+      await expect(one.insertRows('unsent', ['d', 't'], rows)).rejects.toThrow('row 1, value 1: the server has no NaN');
+      await one.execute('INSERT INTO unsent VALUES (2, NULL)');
+      await one.query('ROLLBACK');
+      expect(await number('SELECT COUNT(*) FROM unsent')).toBe(0);
+    }
+  });
+
   test('calls under way at once are answered each with its own', async () => {
     for (const connections of [1, 3]) {
       await using few = await SqlClient.connect(url, { connections, int64: 'number' });
