@@ -18,6 +18,9 @@ use crate::unusable;
 /// The digits of the greatest unsigned 64-bit integer.
 const UNSIGNED_DIGITS: u8 = 20;
 
+/// Bytes of rows that a batch takes: a time's text is longer than its bytes are, and the offsets of texts have 31 bits.
+const MOST_BYTES: usize = 1 << 30;
+
 /// How rows come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
@@ -182,8 +185,12 @@ impl RowBuilder {
     /// Adds a row. One that can't be taken leaves a row of no use.
     ///
     /// # Errors
-    /// [`Error::InvalidValue`] for a value that our types have not, [`Error::Engine`] for bytes that are no row.
+    /// [`Error::InvalidValue`] for a value that our types have not, [`Error::Engine`] for bytes that are no row,
+    /// [`Error::Unsupported`] where the rows would take more than a batch can hold.
     pub fn push(&mut self, row: &[u8]) -> Result<()> {
+        if self.bytes + row.len() > MOST_BYTES {
+            return Err(Error::Unsupported("rows of more than 1 GiB at once; ask for fewer at a time".to_owned()));
+        }
         let pushed = match self.shape.form {
             Form::Binary => self.push_binary(row),
             Form::Text => self.push_text(row),
