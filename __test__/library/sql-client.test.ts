@@ -93,6 +93,18 @@ describe.skipIf(withoutMysql)('SqlClient', () => {
     expect((await client.query('SELECT m, a, s FROM types WHERE n = -1')).rows()).toEqual([read]);
   });
 
+  test('times are the same texts from text and from prepared statements', async () => {
+    await client.query('CREATE TABLE times (a TIME, b TIME(2), c TIME(6))');
+    await client.query(
+      "INSERT INTO times VALUES ('00:00:00', '10:00:00', '10:00:00'), ('-838:59:59', '-00:00:01.25', '25:00:00.000001')",
+    );
+    const sql = 'SELECT a, b, c, SEC_TO_TIME(1.5) AS d FROM times';
+    const [first, second] = (await client.execute(sql)).rows();
+    expect(first).toMatchObject({ a: '00:00:00', b: '10:00:00.00', c: '10:00:00.000000' });
+    expect(second).toMatchObject({ a: '-838:59:59', b: '-00:00:01.25', c: '25:00:00.000001' });
+    expect((await client.query(sql)).rows()).toEqual([first, second]);
+  });
+
   test('results say what was done', async () => {
     await client.query('CREATE TABLE done (id INT AUTO_INCREMENT PRIMARY KEY, v INT)');
     const inserted = await client.execute('INSERT INTO done (v) VALUES (?), (?)', [1, 2]);
