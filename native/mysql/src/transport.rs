@@ -184,6 +184,10 @@ impl Transport {
     pub(crate) async fn encrypt(&mut self, url: &Url) -> Result<()> {
         let failed = |problem: &dyn std::fmt::Display| engine_error(format!("no TLS with {url}: {problem}"));
         self.flush().await.map_err(|error| failed(&error))?;
+        // Anybody between here and the server could have sent it, and it would be taken for what came encrypted.
+        if !self.pending.is_empty() {
+            return Err(failed(&"the server says more before the encryption than it may"));
+        }
         let connector = TlsConnector::from(Arc::new(tls_config(&url.tls)?));
         let name = ServerName::try_from(url.host.clone()).map_err(|error| failed(&error))?;
         match std::mem::replace(&mut self.stream, Stream::Closed) {
