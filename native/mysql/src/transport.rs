@@ -28,7 +28,8 @@ const MAX_PACKET: usize = 0xff_ffff;
 
 const HEADER: usize = 4;
 
-/// The memory that input begins with, and that it may grow to for the sake of speed. A longer packet makes it grow too.
+/// The memory that input begins with, and that it may grow to for the sake of speed. A longer packet makes it grow too, for
+/// its time.
 const FIRST_INPUT: usize = 16 << 10;
 const FAST_INPUT: usize = 1 << 20;
 
@@ -381,6 +382,10 @@ impl Transport {
     fn make_room(&mut self) {
         if self.pending.is_empty() {
             self.pending = 0..0;
+            if self.input.len() > FAST_INPUT {
+                self.input.truncate(FAST_INPUT);
+                self.input.shrink_to_fit();
+            }
         } else if self.pending.start > 0 && self.pending.end > self.input.len() / 2 {
             self.input.copy_within(self.pending.clone(), 0);
             self.pending = 0..self.pending.len();
