@@ -61,7 +61,8 @@ export interface SqlRequest {
  *
  * Each call takes a connection of its own, so calls under way at once don't wait for each other; with `connections: 1` all
  * share one session, its transactions and settings. When a connection is lost, what was under way is rejected: it may have
- * been executed or not, and is never sent again. A call that is aborted or takes too long is given up with its connection,
+ * been executed or not, and is never sent again. The next call begins another session, outside of any transaction: who has
+ * one open runs its statements in one call (`run`), or stops at the first error. A call that is aborted or takes too long is given up with its connection,
  * and the server asked to end it.
  */
 export class SqlClient implements AsyncDisposable {
