@@ -106,8 +106,8 @@ export declare class KvConnection {
   get drivable(): boolean
   /** Runs a submission and resolves to the frame of its results. One after the other, in the order of the calls. */
   run(submission: Uint8Array): Promise<ArrayBuffer>
-  /** Ends what runs, with `BB_ABORTED`. What was sent may have been executed or not. */
-  cancel(): void
+  /** Closes it. What runs ends with `BB_CLOSED`: what was sent may have been executed or not. Does nothing the second time. */
+  close(): void
 }
 
 /** The connections of a thread of Node's. */

@@ -10,6 +10,8 @@ describe('redactUrl', () => {
     ['mysql://root:a@b/c@host/db', 'mysql://***@host/db'],
     ['mysql://root:a?b@host/db?tls=required', 'mysql://***@host/db?tls=required'],
     ['mysql://host/db?password=geheim&socket=/tmp/s', 'mysql://host/db?password=***&socket=/tmp/s'],
+    ['redis://host/1?password=ge@heim&db=2', 'redis://***'],
+    ['redis+unix:///tmp/s?db=2&password=ge@heim', 'redis+unix://***'],
     ['mysql:', 'mysql:'],
     ['embedded:/tmp/a@b.duckdb', 'embedded:/tmp/a@b.duckdb'],
   ])('%s', (url, shown) => {

@@ -14,6 +14,10 @@ export function redactUrl(url: string): string {
   const shown = place.replace(/^([a-z][a-z0-9+.-]*:\/\/).*@/is, `$1${HIDDEN}@`);
   if (queries.length === 0) return shown;
   const query = queries.join('?');
+  // What follows an @ may be the rest of a secret, as nobody has encoded it.
+  if (query.split('&').some((parameter) => parameter.includes('@') && SECRET_NAME.test(parameter.split('=')[0]!))) {
+    return `${place.replace(/:\/\/.*$/s, '://')}${HIDDEN}`;
+  }
   // A password with a question mark in it: what looks like a query is a part of it.
   if (query.includes('@') && /^[a-z][a-z0-9+.-]*:\/\//i.test(place)) {
     return `${place.replace(/:\/\/.*$/s, '://')}${HIDDEN}${query.slice(query.lastIndexOf('@'))}`;

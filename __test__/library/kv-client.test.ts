@@ -139,6 +139,44 @@ describe.skipIf(withoutRedis !== undefined)('KvClient', () => {
     expect(await client.getText('c')).toBeNull();
   });
 
+  test('keys whose reading runs code, or that change meanwhile, are those that were given', async () => {
+    await client.mset([['k', 'v'], ['l', 'w']]); // prettier-ignore
+    let inner: Promise<string | null> | undefined;
+    const keys = ['k', 'l'];
+    Object.defineProperty(keys, 0, {
+      get: () => {
+        inner ??= client.getText('l');
+        return 'k';
+      },
+    });
+    expect((await client.mget(keys)).toArray()).toEqual(['v', 'w']);
+    expect(await inner).toBe('w');
+    let reads = 0;
+    const shrinking = new Proxy(['k', 'l'], {
+      get: (target, name) => (name === 'length' && (reads += 1) > 1 ? 1 : Reflect.get(target, name)),
+    });
+    await codeOf(client.mget(shrinking));
+    const changed = ['k'];
+    const values = client.mget(changed, { timeoutMs: 1000 });
+    changed[0] = 'l';
+    expect((await values).toArray()).toEqual(['v']);
+  });
+
+  test('commands that are not answered by one reply are refused, since others would get their answers', async () => {
+    const pipeline = client.pipeline();
+    for (const [name, ...args] of [
+      ['SUBSCRIBE', 'a', 'b'],
+      ['punsubscribe'],
+      ['Monitor'],
+      ['HELLO', '3'],
+      ['CLIENT', 'reply', 'SKIP'],
+    ] as [string, ...string[]][]) {
+      expect(() => pipeline.command(name, ...args)).toThrow(expect.objectContaining({ code: 'BB_UNSUPPORTED' }));
+    }
+    expect(pipeline.length).toBe(0);
+    expect((await pipeline.command('CLIENT', 'ID').execute()).value(0)).toBeTypeOf('number');
+  });
+
   test('calls that take too long or are aborted are given up, and later ones work', async () => {
     const blocking = (options: object): Promise<unknown> =>
       client.pipeline().command('BLPOP', 'none', '0').execute(options);

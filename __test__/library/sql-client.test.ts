@@ -93,6 +93,18 @@ describe.skipIf(withoutMysql)('SqlClient', () => {
     expect((await client.query('SELECT m, a, s FROM types WHERE n = -1')).rows()).toEqual([read]);
   });
 
+  test('times are the same texts from text and from prepared statements', async () => {
+    await client.query('CREATE TABLE times (a TIME, b TIME(2), c TIME(6))');
+    await client.query(
+      "INSERT INTO times VALUES ('00:00:00', '10:00:00', '10:00:00'), ('-838:59:59', '-00:00:01.25', '25:00:00.000001')",
+    );
+    const sql = 'SELECT a, b, c, SEC_TO_TIME(1.5) AS d FROM times';
+    const [first, second] = (await client.execute(sql)).rows();
+    expect(first).toMatchObject({ a: '00:00:00', b: '10:00:00.00', c: '10:00:00.000000' });
+    expect(second).toMatchObject({ a: '-838:59:59', b: '-00:00:01.25', c: '25:00:00.000001' });
+    expect((await client.query(sql)).rows()).toEqual([first, second]);
+  });
+
   test('results say what was done', async () => {
     await client.query('CREATE TABLE done (id INT AUTO_INCREMENT PRIMARY KEY, v INT)');
     const inserted = await client.execute('INSERT INTO done (v) VALUES (?), (?)', [1, 2]);
@@ -115,6 +127,18 @@ describe.skipIf(withoutMysql)('SqlClient', () => {
     await client.ping();
     expect(client.version).toMatch(/\d/);
   });
+
+  test('results of thousands of shapes are each read by their own', async () => {
+    await using one = await SqlClient.connect(url, { connections: 1, int64: 'number' });
+    const early = await one.query('SELECT 1 AS early');
+    const wrong: unknown[] = [];
+    for (let number = 0; number < 4200; number += 1) {
+      const [row] = (await one.query(`SELECT ${number} AS c${number}`)).rows();
+      if (row![`c${number}`] !== number) wrong.push(row);
+    }
+    expect(wrong).toEqual([]);
+    expect(early.rows()).toEqual([{ early: 1 }]);
+  }, 60_000);
 
   test('an error in one request is its own', async () => {
     await client.query('CREATE TABLE keyed (id INT NOT NULL PRIMARY KEY)');
@@ -153,6 +177,20 @@ describe.skipIf(withoutMysql)('SqlClient', () => {
     ]);
     expect(results.rows(2)).toEqual([{ v: 10 }, { v: 20 }]);
     expect(await number('SELECT COUNT(*) FROM mixed')).toBe(0);
+  });
+
+  test('rows that can not be sent leave the transaction of the session as it was', async () => {
+    await client.query('CREATE TABLE unsent (d DOUBLE, t LONGTEXT)');
+    for (const extensions of ['on', 'off']) {
+      await using one = await SqlClient.connect(`${url}?extensions=${extensions}`, { connections: 1 });
+      await one.query('BEGIN');
+      await one.execute('INSERT INTO unsent VALUES (1, NULL)');
+      const rows = [[1, 'x'.repeat(3 << 20)], [Number.NaN, 'y']]; // prettier-ignore
+      await expect(one.insertRows('unsent', ['d', 't'], rows)).rejects.toThrow('row 1, value 1: the server has no NaN');
+      await one.execute('INSERT INTO unsent VALUES (2, NULL)');
+      await one.query('ROLLBACK');
+      expect(await number('SELECT COUNT(*) FROM unsent')).toBe(0);
+    }
   });
 
   test('calls under way at once are answered each with its own', async () => {

@@ -80,15 +80,18 @@ export class KvClient implements AsyncDisposable {
    * do keys of several slots of a cluster. Where some of these fail, their values have an `error`.
    */
   async mget(keys: readonly KvData[], options?: WorkOptions): Promise<KvValues> {
-    checkList('keys', keys);
-    return this.#call('values', MGET, undefined, keys, options);
+    if (!Array.isArray(keys)) throw noArray('keys');
+    // Of their own: reading them may run code of the caller's, and they are sent later where a connection must be made.
+    const own = [...(keys as readonly KvData[])];
+    checkLength('keys', own);
+    return this.#call('values', MGET, undefined, own, options);
   }
 
   /** Sets keys to values, in one crossing, divided as `mget` does; each command is atomic. */
   async mset(entries: Iterable<readonly [KvData, KvData]>, options?: WorkOptions): Promise<void> {
     const args: KvData[] = [];
     for (const [key, value] of entries) args.push(key, value);
-    checkList('entries', args);
+    checkLength('entries', args);
     return this.#call('nothing', MSET, undefined, args, options);
   }
 
@@ -156,6 +159,8 @@ export class KvClient implements AsyncDisposable {
     };
     try {
       const link = ready ?? (await Promise.race([this.#open(this.#place()), ending]));
+      // Closed meanwhile; its number may be another connection's by now.
+      if (this.#isClosed) throw closed();
       return await new Promise<T>((resolve, reject) => {
         const call = new KvCall(answer, link, resolve as (value: unknown) => void, reject);
         link.send(call, kind, counts, args);
@@ -205,7 +210,10 @@ function closed(): BoundaryError {
   return new BoundaryError('BB_CLOSED', 'the client is closed');
 }
 
-function checkList(name: string, list: readonly unknown[]): void {
-  if (!Array.isArray(list)) throw new BoundaryError('BB_INVALID_ARGUMENT', `${name} must be an array`);
+function noArray(name: string): BoundaryError {
+  return new BoundaryError('BB_INVALID_ARGUMENT', `${name} must be an array`);
+}
+
+function checkLength(name: string, list: readonly unknown[]): void {
   if (list.length === 0) throw new BoundaryError('BB_INVALID_ARGUMENT', `there must be at least one of the ${name}`);
 }

@@ -1,5 +1,5 @@
 import { addon, type KvConnection, type KvLoop } from '../addon.js';
-import { BoundaryError, toBoundaryError } from '../errors.js';
+import { type BoundaryError, toBoundaryError } from '../errors.js';
 import { type KvData, type RequestKind, SubmissionWriter } from './kv-submission.js';
 import { bytesOf, KvFrame, KvReplies, KvValues, refusalOf, textOf } from './kv-values.js';
 
@@ -213,8 +213,8 @@ class DrivenLinks {
   #submit(): void {
     const { bytes, length } = this.#writer;
     if (length === 0) return;
-    const frame = this.#raw.submit(bytes, length);
     this.#writer.clear();
+    const frame = this.#raw.submit(bytes, length);
     if (frame !== undefined) this.#deliver(frame, 0, frame.byteLength);
   }
 
@@ -282,7 +282,7 @@ class RemoteLink extends KvLink {
     if (this.#isClosed) return;
     this.#isClosed = true;
     this.retire();
-    this.#raw.cancel();
+    this.#raw.close();
   }
 
   async #flush(): Promise<void> {
@@ -296,9 +296,7 @@ class RemoteLink extends KvLink {
       const results = new KvFrame(await frame);
       calls.deliver(results, 0, results.words.length, () => {});
     } catch (thrown) {
-      const error = this.#isClosed
-        ? new BoundaryError('BB_CLOSED', 'the connection is closed')
-        : toBoundaryError(thrown);
+      const error = toBoundaryError(thrown);
       for (const id of ids) calls.delete(id)?.fail(error);
     }
   }

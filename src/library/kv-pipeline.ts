@@ -6,6 +6,14 @@ import type { KvReplies } from './kv-values.js';
 /** Sends the commands of a pipeline. */
 type Execute = (counts: readonly number[], args: readonly KvData[], options?: WorkOptions) => Promise<KvReplies>;
 
+/**
+ * Commands that are not answered by one reply each in the protocol that the client speaks: others would be taken for the
+ * answers of what is asked next.
+ */
+const OTHERWISE_ANSWERED = new Set(
+  'SUBSCRIBE PSUBSCRIBE SSUBSCRIBE UNSUBSCRIBE PUNSUBSCRIBE SUNSUBSCRIBE MONITOR SYNC PSYNC HELLO'.split(' '),
+);
+
 /** Commands that are collected, then sent together. They run in their order, but not as one: others may come between. */
 export class KvPipeline {
   readonly #execute: Execute;
@@ -34,8 +42,12 @@ export class KvPipeline {
     return this;
   }
 
-  /** Any command: its name and its arguments. */
+  /**
+   * Any command that is answered by one reply: its name and its arguments. Throws `BB_UNSUPPORTED` for subscriptions,
+   * `MONITOR`, `HELLO`, `CLIENT REPLY` and the like.
+   */
   command(name: string, ...args: readonly KvData[]): this {
+    checkCommand(name, args[0]);
     this.#args.push(name, ...args);
     this.#counts.push(args.length + 1);
     return this;
@@ -46,4 +58,15 @@ export class KvPipeline {
     if (this.#counts.length === 0) throw new BoundaryError('BB_INVALID_ARGUMENT', 'the pipeline has no commands');
     return this.#execute(this.#counts.splice(0), this.#args.splice(0), options);
   }
+}
+
+function checkCommand(name: KvData, first: KvData | undefined): void {
+  const command = capitals(name);
+  if (OTHERWISE_ANSWERED.has(command) || (command === 'CLIENT' && capitals(first) === 'REPLY')) {
+    throw new BoundaryError('BB_UNSUPPORTED', `${command} is not answered by one reply, as a pipeline needs it`);
+  }
+}
+
+function capitals(word: KvData | undefined): string {
+  return (word instanceof Uint8Array ? Buffer.from(word).toString('latin1') : String(word)).toUpperCase();
 }

@@ -27,8 +27,8 @@ const KEPT_BYTES = 1 << 20;
 
 const FIRST_BYTES = 1 << 16;
 
-/** The most bytes of a submission: its words count them. */
-const MOST_BYTES = 2 ** 31;
+/** The most bytes of a submission, in whole words: sums of 32 bits count them, with their sign. */
+const MOST_BYTES = 2 ** 31 - 4;
 
 /** Requests on their way to the addon, laid out as `native/redis/src/submission.rs` describes. */
 export class SubmissionWriter {

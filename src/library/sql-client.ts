@@ -12,6 +12,9 @@ const MOST_CONNECTIONS = 10_000;
 
 const DEFAULT_CONNECTIONS = 10;
 
+/** Shapes of results that a client keeps, as many as the addon does: those of statements that differ each time are many. */
+const MOST_SHAPES = 4096;
+
 /** What a submission asks for, by its first word; `native/mysql/src/submission.rs` describes them. */
 const RUN = 0;
 const PING = 1;
@@ -58,7 +61,8 @@ export interface SqlRequest {
  *
  * Each call takes a connection of its own, so calls under way at once don't wait for each other; with `connections: 1` all
  * share one session, its transactions and settings. When a connection is lost, what was under way is rejected: it may have
- * been executed or not, and is never sent again. A call that is aborted or takes too long is given up with its connection,
+ * been executed or not, and is never sent again. The next call begins another session, outside of any transaction: who has
+ * one open runs its statements in one call (`run`), or stops at the first error. A call that is aborted or takes too long is given up with its connection,
  * and the server asked to end it.
  */
 export class SqlClient implements AsyncDisposable {
@@ -244,6 +248,7 @@ export class SqlClient implements AsyncDisposable {
     const known = this.#shapes.get(number);
     if (known !== undefined) return known;
     const shape = new ResultShape(fromColumnSpecs(this.#connections.shapes.columns(number)), this.#int64);
+    if (this.#shapes.size >= MOST_SHAPES) this.#shapes.delete(this.#shapes.keys().next().value!);
     this.#shapes.set(number, shape);
     return shape;
   };

@@ -38,7 +38,8 @@ export class SqlResults implements Iterable<SqlResult> {
   readonly #words: Uint32Array;
   readonly #statements: number;
   readonly #int64: Int64Mode;
-  readonly #shapeOf: (number: number) => ResultShape;
+  /** Of each statement; undefined where it returned no rows. */
+  readonly #shapes: readonly (ResultShape | undefined)[];
   readonly #statementOf: (index: number) => number;
   readonly #frames: (Frame | undefined)[] = [];
 
@@ -55,8 +56,14 @@ export class SqlResults implements Iterable<SqlResult> {
     this.length = requests;
     this.#words = new Uint32Array(buffer, 0, HEAD_WORDS + STATEMENT_WORDS * statements + REQUEST_WORDS * requests);
     this.#int64 = int64;
-    this.#shapeOf = shapeOf;
     this.#statementOf = statementOf;
+    // At once: the addon forgets shapes in time.
+    const shapes: (ResultShape | undefined)[] = [];
+    for (let statement = 0; statement < statements; statement += 1) {
+      const shape = this.#words[HEAD_WORDS + STATEMENT_WORDS * statement]!;
+      shapes.push(shape === 0 ? undefined : shapeOf(shape));
+    }
+    this.#shapes = shapes;
   }
 
   /** What request `index` did. Throws its error where it failed. */
@@ -151,7 +158,7 @@ export class SqlResults implements Iterable<SqlResult> {
 
   #read(frame: Frame, statement: number, start: number, end: number): Row[] {
     if (start === end) return [];
-    const { reader } = this.#shapeOf(this.#words[HEAD_WORDS + STATEMENT_WORDS * statement]!);
+    const { reader } = this.#shapes[statement]!;
     reader.restart();
     return reader.read(frame, start, end);
   }
@@ -160,10 +167,10 @@ export class SqlResults implements Iterable<SqlResult> {
     if (!(Number.isInteger(statement) && statement >= 0 && statement < this.#statements)) {
       throw new BoundaryError('BB_INVALID_ARGUMENT', `there is no statement ${statement} of ${this.#statements}`);
     }
-    const shape = this.#words[HEAD_WORDS + STATEMENT_WORDS * statement]!;
-    if (shape === 0) return undefined;
+    const shape = this.#shapes[statement];
+    if (shape === undefined) return undefined;
     const start = this.#words[HEAD_WORDS + STATEMENT_WORDS * statement + 1]!;
-    this.#frames[statement] ??= new Frame(this.#buffer, this.#shapeOf(shape).columns, start);
+    this.#frames[statement] ??= new Frame(this.#buffer, shape.columns, start);
     return this.#frames[statement];
   }
 

@@ -8,7 +8,7 @@ use boundary_bench_core::{Error, Result};
 use boundary_bench_redis::{Connection, KvClient, KvOptions, Url, run_submission};
 use napi::Env;
 use napi::bindgen_prelude::{AsyncBlock, Unknown};
-use napi::tokio::sync::{Mutex as AsyncMutex, Notify};
+use napi::tokio::sync::{Mutex as AsyncMutex, watch};
 use napi_derive::napi;
 
 use crate::buffers::{Handover, bytes_of};
@@ -21,7 +21,8 @@ use crate::uv;
 pub struct KvConnection {
     socket: Mutex<Option<Connection>>,
     client: Arc<AsyncMutex<Option<KvClient>>>,
-    cancelled: Arc<Notify>,
+    /// Whether it is closed: for good, so that a submission that comes afterwards sees it, too.
+    closed: watch::Sender<bool>,
     drivable: bool,
 }
 
@@ -39,7 +40,7 @@ impl KvConnection {
             Ok(Self {
                 socket: Mutex::new(socket),
                 client: Arc::new(AsyncMutex::new(client)),
-                cancelled: Arc::default(),
+                closed: watch::Sender::new(false),
                 drivable,
             })
         })
@@ -56,25 +57,35 @@ impl KvConnection {
     pub fn run(&self, env: Env, submission: Unknown<'_>) -> napi::Result<AsyncBlock<Handover<Vec<u8>>>> {
         // SAFETY: the bytes are copied before any JavaScript runs.
         let submission = unsafe { bytes_of(env, &submission) }?.to_vec();
-        let (client, cancelled) = (Arc::clone(&self.client), Arc::clone(&self.cancelled));
+        let (client, mut closed) = (Arc::clone(&self.client), self.closed.subscribe());
         promise(env, async move {
             let work = async {
                 let mut client = client.lock().await;
                 let client = client.as_mut().ok_or(Error::Closed("the connection"))?;
                 run_submission(client, &submission).await
             };
+            // Also once nobody is left to read the answer.
+            let closed = async { drop(closed.wait_for(|closed| *closed).await) };
             napi::tokio::select! {
                 biased;
-                () = cancelled.notified() => Err(js(Error::Cancelled)),
+                () = closed => {
+                    client.lock().await.take();
+                    Err(js(Error::Closed("the connection")))
+                }
                 frame = work => frame.map(Handover).map_err(js),
             }
         })
     }
 
-    /// Ends what runs, with `BB_ABORTED`. What was sent may have been executed or not.
-    #[napi]
-    pub fn cancel(&self) {
-        self.cancelled.notify_waiters();
+    /// Closes it. What runs ends with `BB_CLOSED`: what was sent may have been executed or not. Does nothing the second time.
+    #[napi(catch_unwind)]
+    pub fn close(&self) {
+        self.closed.send_replace(true);
+        // While something runs, that closes it.
+        if let Ok(mut client) = self.client.try_lock() {
+            client.take();
+        }
+        self.socket.lock().unwrap_or_else(PoisonError::into_inner).take();
     }
 }
 
@@ -83,12 +94,5 @@ impl KvConnection {
     pub fn take(&self) -> Result<Connection> {
         let connection = self.socket.lock().unwrap_or_else(PoisonError::into_inner).take();
         connection.ok_or(Error::Closed("the connection"))
-    }
-}
-
-impl Drop for KvConnection {
-    /// Nobody is left to read the answers.
-    fn drop(&mut self) {
-        self.cancelled.notify_waiters();
     }
 }

@@ -159,6 +159,16 @@ impl Socket {
         Ok(())
     }
 
+    /// Receives what came before the socket broke; returns how it did.
+    fn broken(&mut self, status: c_int, frame: &mut Frame) -> Error {
+        // Asked first, since reading takes it away. The loop itself knows no more than that there is one.
+        let problem = self.stream.take_error().ok().flatten();
+        match self.receive(frame) {
+            Ok(()) => self.session.lost(&problem.unwrap_or_else(|| std::io::Error::from_raw_os_error(-status))),
+            Err(error) => problem.map_or(error, |problem| self.session.lost(&problem)),
+        }
+    }
+
     /// Watches for what is to come.
     fn settle(&mut self) {
         let events = if self.session.unsent().is_empty() { READABLE } else { READABLE | WRITABLE };
@@ -175,13 +185,19 @@ impl Socket {
 }
 
 impl State {
-    /// Does work on a socket; an error ends its connection.
-    fn drive(&mut self, index: usize, work: impl FnOnce(&mut Socket, &mut Frame) -> Result<()>) {
-        let Some(socket) = self.sockets.get_mut(index).and_then(Option::as_mut) else { return };
+    /// Does work on a socket; an error ends its connection: returns whether it did.
+    fn drive(&mut self, index: usize, work: impl FnOnce(&mut Socket, &mut Frame) -> Result<()>) -> bool {
+        let Some(socket) = self.sockets.get_mut(index).and_then(Option::as_mut) else { return false };
         let frame = &mut self.frame;
         match catch_panic(|| work(socket, frame)) {
-            Ok(()) => socket.settle(),
-            Err(error) => self.end(index, &error),
+            Ok(()) => {
+                socket.settle();
+                false
+            }
+            Err(error) => {
+                self.end(index, &error);
+                true
+            }
         }
     }
 
@@ -204,9 +220,9 @@ struct SocketWatcher {
 
 impl Watcher for SocketWatcher {
     fn on_event(&self, status: c_int, events: c_int) {
-        self.inner.state.borrow_mut().drive(self.index, |socket, frame| {
+        let is_gone = self.inner.state.borrow_mut().drive(self.index, |socket, frame| {
             if status < 0 {
-                return Err(socket.session.lost(&std::io::Error::from_raw_os_error(-status)));
+                return Err(socket.broken(status, frame));
             }
             if events & WRITABLE != 0 {
                 socket.send()?;
@@ -218,7 +234,8 @@ impl Watcher for SocketWatcher {
         });
         // A statement of its own: JavaScript may submit while it runs.
         let is_much = self.inner.state.borrow().frame.bytes().len() >= DELIVERED_BYTES;
-        if is_much {
+        // Of a connection that is gone JavaScript hears before another gets its number.
+        if is_much || is_gone {
             self.inner.deliver();
         }
     }

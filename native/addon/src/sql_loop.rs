@@ -117,9 +117,24 @@ struct SocketWatcher {
 }
 
 impl Watcher for SocketWatcher {
-    fn on_event(&self, _status: c_int, _events: c_int) {
+    fn on_event(&self, status: c_int, _events: c_int) {
+        let mut state = self.inner.state.borrow_mut();
         // Where the socket has an error, reading from it says which.
-        self.inner.state.borrow_mut().drive(self.index, DrivenSession::poll);
+        state.drive(self.index, DrivenSession::poll);
+        if status < 0 {
+            // What came before the error may have been a whole answer: now comes the error. Else the rest is still to be read,
+            // though the loop watches the socket no more.
+            state.drive(self.index, DrivenSession::poll);
+            if let Some(Some(socket)) = state.sockets.get(self.index) {
+                socket.handle.watch(socket.events);
+            }
+        }
+        // Of one that is gone JavaScript hears before anything else there runs: it must not be taken for one that is free.
+        let is_gone = state.outcomes.iter().any(|(_, outcome)| matches!(outcome, Outcome::Gone));
+        drop(state);
+        if is_gone {
+            self.inner.deliver();
+        }
     }
 
     fn on_closed(&self) {

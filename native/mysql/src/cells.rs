@@ -57,7 +57,7 @@ impl Cell<'_> {
     ///
     /// # Errors
     /// What is wrong with it.
-    fn check(self) -> std::result::Result<(), &'static str> {
+    pub(crate) fn check(self) -> std::result::Result<(), &'static str> {
         match self {
             Self::Double(value) if !value.is_finite() => Err(NO_SUCH_DOUBLE),
             Self::Date(days) => Date::of_days(days).map(drop).ok_or(NO_SUCH_DATE),

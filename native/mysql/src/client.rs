@@ -454,10 +454,11 @@ impl<'a> Run<'a> {
                 let mut rows = rows;
                 let done = connection
                     .rows(|row| {
-                        if let Some(rows) = &mut rows
-                            && let Err(found) = rows.push(row)
+                        // What follows a row that can't be taken is of no use.
+                        if problem.is_none()
+                            && let Some(rows) = &mut rows
                         {
-                            problem.get_or_insert(found);
+                            problem = rows.push(row).err();
                         }
                         Ok(ControlFlow::Continue(()))
                     })

@@ -14,6 +14,9 @@ use crate::submission::{Shapes, Submission};
 use crate::transport::Drive;
 use crate::url::Url;
 
+/// Bytes that are read at a time, before whatever else the event loop has to do has its turn: some milliseconds' worth.
+const BYTES_A_TURN: usize = 256 << 10;
+
 /// What is under way; it gives the session back.
 type Work = Pin<Box<dyn Future<Output = (Box<Session>, Result<Vec<u8>>)> + Send>>;
 
@@ -105,6 +108,7 @@ impl DrivenSession {
     pub fn poll(&mut self) -> Option<Result<Vec<u8>>> {
         match &mut self.state {
             State::Busy(work) => {
+                self.drive.may_read.store(BYTES_A_TURN, Ordering::Relaxed);
                 let polled = work.as_mut().poll(&mut Context::from_waker(Waker::noop()));
                 let Poll::Ready((session, result)) = polled else { return None };
                 self.state = if session.connection.is_idle() { State::Idle(session) } else { State::Over };

@@ -111,7 +111,10 @@ pub(crate) async fn insert(session: &mut Session, target: &Target<'_>, rows: &dy
     if rows.count() == 0 {
         return Ok(0);
     }
+    // Before anything is sent: a packet that can't be finished costs the connection, and with it the caller's transaction.
+    let types = column_types(rows)?;
     let is_bulk = session.connection.has_bulk();
+    let types = is_bulk.then_some(types.as_slice());
     let most = if is_bulk { usize::MAX } else { STATEMENT_ROWS.min(MOST_PARAMETERS / rows.width().max(1)).max(1) };
     let mut ranges = Vec::new();
     let mut start = 0;
@@ -121,7 +124,7 @@ pub(crate) async fn insert(session: &mut Session, target: &Target<'_>, rows: &dy
         start = end;
     }
     if ranges.len() == 1 {
-        return send_all(session, target, rows, &ranges, is_bulk).await;
+        return send_all(session, target, rows, &ranges, types).await;
     }
     // A transaction of the caller's own goes on afterwards.
     let (begin, commit, undo) = if session.connection.in_transaction() {
@@ -130,7 +133,7 @@ pub(crate) async fn insert(session: &mut Session, target: &Target<'_>, rows: &dy
         ("BEGIN", "COMMIT", "ROLLBACK")
     };
     session.connection.run(begin).await?;
-    match send_all(session, target, rows, &ranges, is_bulk).await {
+    match send_all(session, target, rows, &ranges, types).await {
         Ok(inserted) => session.connection.run(commit).await.map(|_| inserted),
         Err(Failure::Lost(error)) => Err(Failure::Lost(error)),
         Err(failure) => {
@@ -143,19 +146,19 @@ pub(crate) async fn insert(session: &mut Session, target: &Target<'_>, rows: &dy
     }
 }
 
-/// Sends the packets of all ranges. Each is made while the server stores the one before.
+/// Sends the packets of all ranges, with the columns' types where they are of many rows. Each is made while the server
+/// stores the one before.
 async fn send_all(
     session: &mut Session,
     target: &Target<'_>,
     rows: &dyn Rows,
     ranges: &[Range<usize>],
-    is_bulk: bool,
+    types: Option<&[u8]>,
 ) -> Answer<u64> {
-    let types = if is_bulk { column_types(rows)? } else { Vec::new() };
     let (mut inserted, mut failure, mut in_flight) = (0, None, 0);
     for range in ranges {
         // Preparing waits for its own answer, so those before must have been read.
-        let sql = target.statement(if is_bulk { 1 } else { range.len() });
+        let sql = target.statement(if types.is_some() { 1 } else { range.len() });
         if session.known(&sql).is_none() {
             while in_flight > 0 {
                 answer(session, &mut inserted, &mut failure).await?;
@@ -164,9 +167,9 @@ async fn send_all(
         }
         let id = session.prepared(&sql).await?.id;
         let mut problem = None;
-        if is_bulk {
+        if let Some(types) = types {
             session.connection.send(command::STMT_BULK_EXECUTE, |packet| {
-                problem = put_bulk(packet, id, &types, rows, range.clone()).err();
+                problem = put_bulk(packet, id, types, rows, range.clone()).err();
             });
         } else {
             session.connection.send_execute(id, |packet| {
@@ -210,11 +213,15 @@ async fn answer(session: &mut Session, inserted: &mut u64, failure: &mut Option<
 }
 
 /// The type of each column on the wire: that of its values where they are of one type, else text or bytes.
+///
+/// # Errors
+/// [`Error::InvalidArgument`] naming the first value that the server has not.
 fn column_types(rows: &dyn Rows) -> Result<Vec<u8>> {
     let mut types = vec![type_id::NULL; rows.width()];
     for row in 0..rows.count() {
         let mut column = 0;
         rows.visit(row, &mut |cell| {
+            cell.check().map_err(|problem| unusable_value(row, column + 1, problem))?;
             let found = cell.type_id();
             let known = &mut types[column];
             if *known != found && found != type_id::NULL {

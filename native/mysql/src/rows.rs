@@ -18,6 +18,9 @@ use crate::unusable;
 /// The digits of the greatest unsigned 64-bit integer.
 const UNSIGNED_DIGITS: u8 = 20;
 
+/// Bytes of rows that a batch takes: a time's text is longer than its bytes are, and the offsets of texts have 31 bits.
+const MOST_BYTES: usize = 1 << 30;
+
 /// How rows come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
@@ -104,8 +107,8 @@ enum Decoder {
     Bytes(BinaryBuilder),
     Date(Date32Builder),
     DateTime(TimestampMicrosecondBuilder),
-    /// As text, since times of the server go to 838 hours and below zero.
-    Time(StringBuilder),
+    /// As text, since times of the server go to 838 hours and below zero; with so many digits behind the point.
+    Time(StringBuilder, u8),
     BitBool(BooleanBuilder),
     Bit(Int64Builder),
     Bit64(Decimal128Builder),
@@ -122,7 +125,7 @@ macro_rules! on_builder {
             Decoder::UInt64($builder) | Decoder::Bit64($builder) | Decoder::Decimal($builder, ..) => $call,
             Decoder::Float($builder) => $call,
             Decoder::Double($builder) => $call,
-            Decoder::Text($builder) | Decoder::Time($builder) => $call,
+            Decoder::Text($builder) | Decoder::Time($builder, _) => $call,
             Decoder::Bytes($builder) => $call,
             Decoder::Date($builder) => $call,
             Decoder::DateTime($builder) => $call,
@@ -182,8 +185,12 @@ impl RowBuilder {
     /// Adds a row. One that can't be taken leaves a row of no use.
     ///
     /// # Errors
-    /// [`Error::InvalidValue`] for a value that our types have not, [`Error::Engine`] for bytes that are no row.
+    /// [`Error::InvalidValue`] for a value that our types have not, [`Error::Engine`] for bytes that are no row,
+    /// [`Error::Unsupported`] where the rows would take more than a batch can hold.
     pub fn push(&mut self, row: &[u8]) -> Result<()> {
+        if self.bytes + row.len() > MOST_BYTES {
+            return Err(Error::Unsupported("rows of more than 1 GiB at once; ask for fewer at a time".to_owned()));
+        }
         let pushed = match self.shape.form {
             Form::Binary => self.push_binary(row),
             Form::Text => self.push_text(row),
@@ -292,7 +299,9 @@ fn decoder_of(field: &Field, capacity: usize) -> Option<(SqlType, Decoder)> {
         type_id::DATETIME | type_id::TIMESTAMP => {
             (SqlType::Timestamp, Decoder::DateTime(TimestampMicrosecondBuilder::with_capacity(capacity)))
         }
-        type_id::TIME => (SqlType::Text, Decoder::Time(StringBuilder::with_capacity(capacity, 16 * capacity))),
+        type_id::TIME => {
+            (SqlType::Text, Decoder::Time(StringBuilder::with_capacity(capacity, 16 * capacity), field.decimals))
+        }
         type_id::BIT if field.length == 1 => (SqlType::Bool, Decoder::BitBool(BooleanBuilder::with_capacity(capacity))),
         type_id::BIT if field.length < 64 => (SqlType::BigInt, Decoder::Bit(Int64Builder::with_capacity(capacity))),
         type_id::BIT => (wide, Decoder::Bit64(decimals(wide))),
@@ -345,7 +354,7 @@ impl Decoder {
                 let (date, clock) = binary_date(bytes).ok_or(garbled)?;
                 builder.append_value(calendar::join(date, clock).ok_or(ZERO_DATE)?);
             }
-            Self::Time(builder) => builder.append_value(binary_time(bytes).ok_or(garbled)?),
+            Self::Time(builder, decimals) => builder.append_value(binary_time(bytes, *decimals).ok_or(garbled)?),
             Self::Decimal(..) | Self::Text(_) | Self::Bytes(_) | Self::BitBool(_) | Self::Bit(_) | Self::Bit64(_) => {
                 // These come as in text.
                 return self.push_text(bytes.text().ok_or(garbled)?);
@@ -367,7 +376,7 @@ impl Decoder {
                 let value = decimal::parse(utf8(text)?, *precision, *scale);
                 builder.append_value(value.ok_or(Problem::Value("a decimal of more than 38 digits"))?);
             }
-            Self::Text(builder) | Self::Time(builder) => builder.append_value(utf8(text)?),
+            Self::Text(builder) | Self::Time(builder, _) => builder.append_value(utf8(text)?),
             Self::Bytes(builder) => builder.append_value(text),
             Self::Date(builder) => {
                 let (date, _) = text_date(utf8(text)?).ok_or(Problem::Garbled)?;
@@ -421,18 +430,27 @@ pub(crate) fn binary_date(bytes: &mut Bytes<'_>) -> Option<(Date, Clock)> {
     Some((date, clock))
 }
 
-/// A time as the server writes it: `-838:59:59.000001`.
-pub(crate) fn binary_time(bytes: &mut Bytes<'_>) -> Option<String> {
+/// A time as the server writes it in text: `-838:59:59.000001`, with so many digits behind the point. What is zero at its end
+/// does not come.
+pub(crate) fn binary_time(bytes: &mut Bytes<'_>, decimals: u8) -> Option<String> {
     let length = bytes.u8()?;
     let mut bytes = Bytes(bytes.take(length.into())?);
-    if length < 8 {
-        return Some("00:00:00".to_owned());
+    let (mut sign, mut hours, mut minute, mut second, mut microsecond) = ("", 0, 0, 0, 0);
+    if length >= 8 {
+        sign = if bytes.u8()? == 0 { "" } else { "-" };
+        hours = u64::from(bytes.u32()?) * 24 + u64::from(bytes.u8()?);
+        (minute, second) = (bytes.u8()?, bytes.u8()?);
     }
-    let sign = if bytes.u8()? == 0 { "" } else { "-" };
-    let hours = u64::from(bytes.u32()?) * 24 + u64::from(bytes.u8()?);
-    let (minute, second) = (bytes.u8()?, bytes.u8()?);
+    if length >= 12 {
+        microsecond = bytes.u32()?;
+    }
     let text = format!("{sign}{hours:02}:{minute:02}:{second:02}");
-    Some(if length >= 12 { format!("{text}.{:06}", bytes.u32()?) } else { text })
+    match decimals {
+        // Expressions of no fixed number of digits say so by a greater one.
+        1..=6 => Some(format!("{text}.{:.*}", usize::from(decimals), format!("{microsecond:06}"))),
+        _ if microsecond == 0 => Some(text),
+        _ => Some(format!("{text}.{microsecond:06}")),
+    }
 }
 
 /// `YYYY-MM-DD`, alone or before `HH:MM:SS` with up to six digits behind a point.
@@ -482,10 +500,16 @@ mod tests {
         let clock = Clock { hour: 23, minute: 59, second: 1, microsecond: 120_000 };
         assert_eq!(text_date("2024-02-29 23:59:01.12"), Some((date, clock)));
         assert_eq!(text_date("2024-02"), None);
-        let time = |bytes: &[u8]| binary_time(&mut Bytes(bytes));
-        assert_eq!(time(&[0]), Some("00:00:00".to_owned()));
-        assert_eq!(time(&[12, 1, 34, 0, 0, 0, 22, 59, 59, 1, 0, 0, 0]), Some("-838:59:59.000001".to_owned()));
-        assert_eq!(time(&[8, 1]), None);
+        let time = |bytes: &[u8], decimals| binary_time(&mut Bytes(bytes), decimals);
+        let least = [12, 1, 34, 0, 0, 0, 22, 59, 59, 1, 0, 0, 0];
+        assert_eq!(time(&[0], 0), Some("00:00:00".to_owned()));
+        assert_eq!(time(&least, 6), Some("-838:59:59.000001".to_owned()));
+        assert_eq!(time(&[8, 1], 0), None);
+        // As in text, where the digits are always there.
+        assert_eq!(time(&[0], 3), Some("00:00:00.000".to_owned()));
+        assert_eq!(time(&[8, 0, 0, 0, 0, 0, 10, 0, 0], 6), Some("10:00:00.000000".to_owned()));
+        assert_eq!(time(&[12, 0, 0, 0, 0, 0, 10, 0, 0, 0x90, 0xd0, 3, 0], 2), Some("10:00:00.25".to_owned()));
+        assert_eq!(time(&least, 31), Some("-838:59:59.000001".to_owned()));
     }
 
     #[test]

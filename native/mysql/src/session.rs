@@ -197,7 +197,7 @@ impl RowView<'_> {
                         (_, Some(microseconds)) => value(index, Cell::Timestamp(microseconds)),
                     }
                 }
-                type_id::TIME => value(index, Cell::Text(&binary_time(&mut bytes)?)),
+                type_id::TIME => value(index, Cell::Text(&binary_time(&mut bytes, field.decimals)?)),
                 type_id::DECIMAL | type_id::NEWDECIMAL => {
                     value(index, Cell::Decimal(std::str::from_utf8(bytes.text()?).ok()?));
                 }

@@ -17,7 +17,7 @@
 //! the first key made for it, both of 64 bits, and where its error begins, 0 without one, and ends. The last sections are
 //! the errors: `[BB_CODE] text`.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use boundary_bench_core::{Error, Result, frame};
@@ -156,11 +156,13 @@ pub struct Shapes(Mutex<Known>);
 #[derive(Default)]
 struct Known {
     /// Kept, so that no other shape gets its address.
-    shapes: Vec<Arc<RowShape>>,
+    shapes: VecDeque<Arc<RowShape>>,
     numbers: HashMap<usize, u32>,
+    /// The shapes that came before them.
+    forgotten: u32,
 }
 
-/// Shapes that are kept, at most: then they are numbered anew.
+/// Shapes that are kept, at most: then the oldest is forgotten. No other gets its number, which JavaScript may still know it by.
 const MOST_SHAPES: usize = 4096;
 
 impl Shapes {
@@ -168,7 +170,8 @@ impl Shapes {
     #[must_use]
     pub fn get(&self, number: u32) -> Option<Arc<RowShape>> {
         let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        known.shapes.get(usize::try_from(number).ok()?.checked_sub(1)?).cloned()
+        let place = number.checked_sub(known.forgotten)?.checked_sub(1)?;
+        known.shapes.get(usize::try_from(place).ok()?).cloned()
     }
 
     fn number(&self, shape: &Arc<RowShape>) -> u32 {
@@ -180,13 +183,16 @@ impl Shapes {
         // One connection's shape of a statement is another's.
         let same = known.shapes.iter().position(|known| known.columns() == shape.columns());
         let place = same.unwrap_or_else(|| {
-            if known.shapes.len() >= MOST_SHAPES {
-                *known = Known::default();
+            if known.shapes.len() >= MOST_SHAPES
+                && let Some(oldest) = known.shapes.pop_front()
+            {
+                known.numbers.remove(&Arc::as_ptr(&oldest).addr());
+                known.forgotten = known.forgotten.wrapping_add(1);
             }
-            known.shapes.push(Arc::clone(shape));
+            known.shapes.push_back(Arc::clone(shape));
             known.shapes.len() - 1
         });
-        let number = u32::try_from(place + 1).unwrap_or(u32::MAX);
+        let number = known.forgotten.wrapping_add(u32::try_from(place + 1).unwrap_or(u32::MAX));
         if same.is_none() {
             known.numbers.insert(address, number);
         }
@@ -244,6 +250,8 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::codec::{BINARY_CHARSET, Field, type_id};
+    use crate::rows::Form;
 
     fn words(words: &[u32]) -> Vec<u8> {
         words.iter().flat_map(|word| word.to_le_bytes()).collect()
@@ -264,6 +272,29 @@ mod tests {
         let Submission::Insert { table, columns, rows } = Submission::read(&bytes).unwrap() else { panic!() };
         assert_eq!((table.as_str(), columns.as_slice(), rows.len()), ("t", &["id".to_owned()][..], 2));
         assert_eq!(Submission::read(&words(&[1])).unwrap(), Submission::Ping);
+    }
+
+    #[test]
+    fn a_shape_that_was_forgotten_leaves_its_number_to_no_other() {
+        let shapes = Shapes::default();
+        let shape = |name: usize| {
+            let field = Field {
+                name: name.to_string(),
+                type_id: type_id::LONG,
+                charset: BINARY_CHARSET,
+                length: 11,
+                flags: 0,
+                decimals: 0,
+            };
+            RowShape::new(&[field].into(), Form::Text).unwrap()
+        };
+        let name_of = |number: u32| shapes.get(number).map(|shape| shape.columns()[0].name.clone());
+        let numbers: Vec<_> = (0..MOST_SHAPES + 3).map(|name| shapes.number(&shape(name))).collect();
+        assert_eq!((numbers[0], name_of(numbers[2]), shapes.get(0).is_none()), (1, None, true));
+        for (name, number) in numbers.iter().enumerate().skip(3) {
+            assert_eq!(name_of(*number), Some(name.to_string()));
+        }
+        assert_eq!(shapes.number(&shape(5)), numbers[5]);
     }
 
     proptest! {

@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::os::fd::{AsRawFd, RawFd};
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::task::{Context, Poll, ready};
 
 use boundary_bench_core::{Error, Result};
@@ -28,7 +28,8 @@ const MAX_PACKET: usize = 0xff_ffff;
 
 const HEADER: usize = 4;
 
-/// The memory that input begins with, and that it may grow to for the sake of speed. A longer packet makes it grow too.
+/// The memory that input begins with, and that it may grow to for the sake of speed. A longer packet makes it grow too, for
+/// its time.
 const FIRST_INPUT: usize = 16 << 10;
 const FAST_INPUT: usize = 1 << 20;
 
@@ -52,6 +53,7 @@ struct Driven {
     wants_room: Arc<AtomicBool>,
     /// Whether something was sent since the last look for input: then there is none yet.
     has_sent: bool,
+    may_read: Arc<AtomicUsize>,
 }
 
 /// What the owner of a driven socket needs of it.
@@ -59,18 +61,22 @@ pub(crate) struct Drive {
     pub(crate) socket: RawFd,
     /// Whether it waits for room to send.
     pub(crate) wants_room: Arc<AtomicBool>,
+    /// How many bytes may be read before it is said anew: others wait for their turn meanwhile.
+    pub(crate) may_read: Arc<AtomicUsize>,
 }
 
 impl AsyncRead for Driven {
     fn poll_read(mut self: Pin<&mut Self>, _: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         use std::io::Read;
-        if std::mem::take(&mut self.has_sent) {
+        let may_read = self.may_read.load(Ordering::Relaxed);
+        if std::mem::take(&mut self.has_sent) || may_read == 0 {
             return Poll::Pending;
         }
         loop {
             match self.stream.read(buffer.initialize_unfilled()) {
                 Ok(bytes) => {
                     buffer.advance(bytes);
+                    self.may_read.store(may_read.saturating_sub(bytes), Ordering::Relaxed);
                     return Poll::Ready(Ok(()));
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Poll::Pending,
@@ -175,8 +181,9 @@ impl Transport {
             Stream::Unix(stream) => std::net::TcpStream::from(std::os::fd::OwnedFd::from(stream.into_std()?)),
             Stream::Tls(_) | Stream::Driven(_) | Stream::Closed => return Ok(None),
         };
-        let drive = Drive { socket: stream.as_raw_fd(), wants_room: Arc::default() };
-        self.stream = Stream::Driven(Driven { stream, wants_room: Arc::clone(&drive.wants_room), has_sent: false });
+        let drive = Drive { socket: stream.as_raw_fd(), wants_room: Arc::default(), may_read: Arc::default() };
+        let (wants_room, may_read) = (Arc::clone(&drive.wants_room), Arc::clone(&drive.may_read));
+        self.stream = Stream::Driven(Driven { stream, wants_room, has_sent: false, may_read });
         Ok(Some((self, drive)))
     }
 
@@ -184,6 +191,10 @@ impl Transport {
     pub(crate) async fn encrypt(&mut self, url: &Url) -> Result<()> {
         let failed = |problem: &dyn std::fmt::Display| engine_error(format!("no TLS with {url}: {problem}"));
         self.flush().await.map_err(|error| failed(&error))?;
+        // Anybody between here and the server could have sent it, and it would be taken for what came encrypted.
+        if !self.pending.is_empty() {
+            return Err(failed(&"the server says more before the encryption than it may"));
+        }
         let connector = TlsConnector::from(Arc::new(tls_config(&url.tls)?));
         let name = ServerName::try_from(url.host.clone()).map_err(|error| failed(&error))?;
         match std::mem::replace(&mut self.stream, Stream::Closed) {
@@ -377,6 +388,10 @@ impl Transport {
     fn make_room(&mut self) {
         if self.pending.is_empty() {
             self.pending = 0..0;
+            if self.input.len() > FAST_INPUT {
+                self.input.truncate(FAST_INPUT);
+                self.input.shrink_to_fit();
+            }
         } else if self.pending.start > 0 && self.pending.end > self.input.len() / 2 {
             self.input.copy_within(self.pending.clone(), 0);
             self.pending = 0..self.pending.len();

@@ -51,7 +51,7 @@ impl Connection {
         connection
             .round_trip(commands.bytes(), commands.len(), |_, reply| {
                 if let (Reply::Error(text), None) = (reply, &refused) {
-                    refused = Some(server_error(text));
+                    refused = Some(server_error(&without_secret(text, url.password.as_deref())));
                 }
             })
             .await?;
@@ -177,5 +177,31 @@ impl Connection {
 
     fn lost(&self, error: &io::Error) -> Error {
         lost(&self.place.to_string(), error)
+    }
+}
+
+/// What a server says to a login, without the password: one that does not know a command repeats its arguments, or as much
+/// of them as it has room for.
+fn without_secret(text: &[u8], password: Option<&str>) -> Vec<u8> {
+    let text = String::from_utf8_lossy(text);
+    let text = text.split_once(", with args").map_or(&*text, |(said, _)| said);
+    match password {
+        Some(password) if !password.is_empty() => text.replace(password, "***").into_bytes(),
+        _ => text.as_bytes().to_vec(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_password_that_the_server_repeats_is_not_shown() {
+        let shown = |text: &str, password| String::from_utf8(without_secret(text.as_bytes(), password)).unwrap();
+        let unknown = "ERR unknown command `AUTH`, with args beginning with: `me` `a very lo";
+        assert_eq!(shown(unknown, Some("a very long password")), "ERR unknown command `AUTH`");
+        assert_eq!(shown("ERR what is AUTH me p`w?", Some("p`w")), "ERR what is AUTH me ***?");
+        assert_eq!(shown("WRONGPASS", Some("")), "WRONGPASS");
+        assert_eq!(shown("WRONGPASS", None), "WRONGPASS");
     }
 }

@@ -236,8 +236,9 @@ impl<'a> Iterator for Items<'a> {
 
 /// The text before the end of the line, and what follows.
 fn line(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
-    let end = bytes.iter().position(|byte| *byte == b'\r')?;
-    Some((&bytes[..end], bytes.get(end + 2..)?))
+    // A text may hold one of the two bytes by itself.
+    let end = bytes.windows(2).position(|pair| pair == b"\r\n")?;
+    Some((&bytes[..end], &bytes[end + 2..]))
 }
 
 /// The number before the end of the line, and what follows. Most are lengths of one or two digits.
@@ -251,7 +252,8 @@ fn number(bytes: &[u8]) -> Option<(i64, &[u8])> {
     for (at, byte) in digits.iter().enumerate() {
         let digit = byte.wrapping_sub(b'0');
         if digit > 9 {
-            return if *byte == b'\r' && at > 0 { Some((value, digits.get(at + 2..)?)) } else { None };
+            let is_end = at > 0 && digits[at..].starts_with(b"\r\n");
+            return is_end.then(|| (value, &digits[at + 2..]));
         }
         // Negative numbers are collected as such: the smallest one has no positive counterpart.
         let digit = if negative { -i64::from(digit) } else { i64::from(digit) };
@@ -447,6 +449,17 @@ mod tests {
             assert_eq!(found.len(), 5, "pieces of {piece}: {found:?}");
             assert_eq!(found[1..], ["Status([79, 75])", "Nil", "Nil", "Int(12)"]);
         }
+    }
+
+    #[test]
+    fn a_line_ends_with_both_of_its_bytes() {
+        assert_eq!(whole(b"-ERR a\rb\nc\r\n"), Reply::Error(b"ERR a\rb\nc"));
+        let Reply::Array(items) = whole(b"*2\r\n+a\r+\r\n:1\r\n") else { panic!() };
+        assert_eq!(items.collect::<Vec<_>>(), [Reply::Status(b"a\r+"), Reply::Int(1)]);
+        let mut buffer = ReplyBuffer::default();
+        buffer.room()[..6].copy_from_slice(b":1\rx\r\n");
+        buffer.received(6);
+        assert!(buffer.next_reply().is_err());
     }
 
     #[test]

@@ -142,9 +142,9 @@ function addChunk(reading: Reading, chunk: ColumnarChunk, sums: SqlSums): void {
   if (reading === 'users') {
     sums.ints += total(chunk.column('id')) + total(chunk.column('age')) + total(chunk.column('active'));
     sums.doubles += total(chunk.column('score'));
-    sums.texts += chunk.offsets('name')[chunk.rowCount]! + chunk.offsets('email')[chunk.rowCount]!;
+    sums.texts += totalLength(chunk.offsets('name')) + totalLength(chunk.offsets('email'));
   } else if (reading === 'texts') {
-    sums.texts += chunk.offsets(0)[chunk.rowCount]!;
+    sums.texts += totalLength(chunk.offsets(0));
   } else {
     for (const value of chunk.values(0)) sums.ints += Number(value);
   }
@@ -153,6 +153,13 @@ function addChunk(reading: Reading, chunk: ColumnarChunk, sums: SqlSums): void {
 function total(values: ArrayLike<number | bigint>): number {
   let sum = 0;
   for (let index = 0; index < values.length; index += 1) sum += Number(values[index]);
+  return sum;
+}
+
+/** The bytes of texts, one by one as the other sides read them. */
+function totalLength(offsets: ArrayLike<number>): number {
+  let sum = 0;
+  for (let index = 1; index < offsets.length; index += 1) sum += offsets[index]! - offsets[index - 1]!;
   return sum;
 }
 

@@ -335,7 +335,9 @@ impl SqlRequester {
         let (rows_before, mut problem) = (sums.rows, None);
         let read = |row: RowView<'_>| {
             sums.rows += 1;
-            problem = row.visit(|_, cell| sums.add(cell)).err();
+            if let Err(found) = row.visit(|_, cell| sums.add(cell)) {
+                problem.get_or_insert(found);
+            }
         };
         let done = self.session.answer(self.prepared[step].as_ref(), read).await?;
         if self.sums.rows == rows_before {

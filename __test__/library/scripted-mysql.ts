@@ -1,0 +1,81 @@
+import { type AddressInfo, createServer, type Socket } from 'node:net';
+
+/** Capabilities of a server: all of the first 28 bits but TLS, and TLS. */
+export const PLAIN = 0x0fff_f7ff;
+export const WITH_TLS = 0x0fff_ffff;
+
+/** A packet of the MySQL wire. */
+export function packet(sequence: number, body: Uint8Array | readonly number[]): Buffer {
+  const head = Buffer.alloc(4);
+  head.writeUIntLE(body.length, 0, 3);
+  head[3] = sequence;
+  return Buffer.concat([head, Buffer.from(body)]);
+}
+
+/** The packet that a login, or a statement without rows, is answered with. */
+export function okPacket(sequence: number): Buffer {
+  return packet(sequence, [0, 0, 0, 2, 0, 0, 0]);
+}
+
+/** The answer to a statement given as text: one row of one text. */
+export function oneText(text: string): Buffer {
+  const column = [
+    ...['def', '', '', '', 'x', ''].map(sized),
+    Buffer.from([12, 45, 0, 255, 255, 0, 0, 253, 0, 0, 0, 0, 0]),
+  ];
+  return Buffer.concat([
+    packet(1, [1]),
+    packet(2, Buffer.concat(column)),
+    packet(3, sized(text)),
+    packet(4, [0xfe, 0, 0, 2, 0, 0, 0]),
+  ]);
+}
+
+function sized(text: string): Buffer {
+  return Buffer.concat([Buffer.from([text.length]), Buffer.from(text)]);
+}
+
+/** What a server says first. */
+export function greeting(capabilities: number): Buffer {
+  const bits = Buffer.alloc(4);
+  bits.writeUInt32LE(capabilities);
+  const head = [
+    Buffer.from('\u000a8.0.0\0'),
+    Buffer.from([1, 0, 0, 0]),
+    Buffer.from('12345678\0'),
+    bits.subarray(0, 2),
+  ];
+  const tail = [Buffer.from([45, 2, 0]), bits.subarray(2), Buffer.from([21]), Buffer.alloc(10)];
+  return packet(0, Buffer.concat([...head, ...tail, Buffer.from('abcdefghijkl\0mysql_native_password\0')]));
+}
+
+/** Starts a server that says what a test wants it to: at first, and to the statements, the client's own left out. */
+export async function startScriptedMysql(
+  first: Buffer,
+  answer: (sql: string, socket: Socket) => void,
+): Promise<{ readonly url: string; close(): void }> {
+  const server = createServer((socket) => {
+    let bytes = Buffer.alloc(0);
+    let isIn = false;
+    socket.on('error', () => {});
+    socket.write(first);
+    socket.on('data', (data) => {
+      bytes = Buffer.concat([bytes, data]);
+      while (bytes.length >= 4 && bytes.length >= 4 + bytes.readUIntLE(0, 3)) {
+        const end = 4 + bytes.readUIntLE(0, 3);
+        const sequence = bytes[3]!;
+        const sql = bytes.toString('latin1', 5, end);
+        bytes = bytes.subarray(end);
+        if (!isIn) socket.write(okPacket(sequence + 1));
+        else if (sql.includes('max_allowed_packet')) socket.write(oneText('67108864'));
+        else answer(sql, socket);
+        isIn = true;
+      }
+    });
+  });
+  await new Promise<void>((done) => void server.listen(0, '127.0.0.1', done));
+  return {
+    url: `mysql://me:geheim@127.0.0.1:${(server.address() as AddressInfo).port}/`,
+    close: () => void server.close(),
+  };
+}

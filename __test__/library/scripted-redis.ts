@@ -1,0 +1,54 @@
+import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
+
+/** A server of the Redis wire that says what a test wants it to. */
+export interface ScriptedRedis {
+  readonly url: string;
+  /** The connections that are open. */
+  connections(): Promise<number>;
+  close(): void;
+}
+
+/** Starts one. It answers a PING; everything else is up to `answer`. */
+export async function startScriptedRedis(
+  answer: (command: readonly string[], socket: Socket) => void,
+): Promise<ScriptedRedis> {
+  const server: Server = createServer((socket) => {
+    let text = '';
+    socket.on('error', () => {});
+    socket.on('data', (data) => {
+      text += data.toString('latin1');
+      for (;;) {
+        const read = readCommand(text);
+        if (read === undefined) return;
+        text = text.slice(read.end);
+        if (read.command[0] === 'PING') socket.write('+PONG\r\n');
+        else answer(read.command, socket);
+      }
+    });
+  });
+  await new Promise<void>((done) => void server.listen(0, '127.0.0.1', done));
+  return {
+    url: `redis://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    connections: () => new Promise((resolve) => void server.getConnections((_, count) => resolve(count))),
+    close: () => void server.close(),
+  };
+}
+
+/** The first command of a text, if all of it is there. */
+function readCommand(text: string): { readonly command: string[]; readonly end: number } | undefined {
+  const lengthAt = (kind: string, at: number): { value: number; next: number } | undefined => {
+    const end = text.indexOf('\r\n', at);
+    return end === -1 || text[at] !== kind ? undefined : { value: Number(text.slice(at + 1, end)), next: end + 2 };
+  };
+  const count = lengthAt('*', 0);
+  if (count === undefined) return undefined;
+  const command: string[] = [];
+  let end = count.next;
+  for (let argument = 0; argument < count.value; argument += 1) {
+    const length = lengthAt('$', end);
+    if (length === undefined || text.length < length.next + length.value + 2) return undefined;
+    command.push(text.slice(length.next, length.next + length.value));
+    end = length.next + length.value + 2;
+  }
+  return { command, end };
+}
