@@ -335,7 +335,7 @@ impl Decoder {
     fn push_binary(&mut self, bytes: &mut Bytes<'_>) -> Taken<()> {
         let garbled = Problem::Garbled;
         match self {
-            Self::Bool(builder) => builder.append_value(bytes.u8().ok_or(garbled)? != 0),
+            Self::Bool(builder) => builder.append_value(truth(bytes.u8().ok_or(garbled)?.cast_signed().into())?),
             Self::Int8(builder) => builder.append_value(bytes.u8().ok_or(garbled)?.cast_signed().into()),
             Self::UInt8(builder) => builder.append_value(bytes.u8().ok_or(garbled)?.into()),
             Self::Int16(builder) => builder.append_value(bytes.u16().ok_or(garbled)?.cast_signed()),
@@ -365,7 +365,7 @@ impl Decoder {
 
     fn push_text(&mut self, text: &[u8]) -> Taken<()> {
         match self {
-            Self::Bool(builder) => builder.append_value(number::<i64>(text)? != 0),
+            Self::Bool(builder) => builder.append_value(truth(number(text)?)?),
             Self::Int8(builder) | Self::UInt8(builder) | Self::Int16(builder) => builder.append_value(number(text)?),
             Self::UInt16(builder) | Self::Int32(builder) => builder.append_value(number(text)?),
             Self::UInt32(builder) | Self::Int64(builder) => builder.append_value(number(text)?),
@@ -395,6 +395,15 @@ impl Decoder {
 }
 
 const ZERO_DATE: Problem = Problem::Value("a date without a month or a day, as 0000-00-00; CAST it to CHAR");
+
+/// A `BOOLEAN` is a `TINYINT(1)`, which holds other numbers, too.
+fn truth(number: i64) -> Taken<bool> {
+    match number {
+        0 => Ok(false),
+        1 => Ok(true),
+        _ => Err(Problem::Value("a number other than 0 and 1 in a TINYINT(1), which is a BOOLEAN; CAST it to SIGNED")),
+    }
+}
 
 fn utf8(text: &[u8]) -> Taken<&str> {
     std::str::from_utf8(text).map_err(|_| Problem::Value("a text that is not UTF-8; CAST it to BINARY"))

@@ -373,6 +373,24 @@ fn values_of_all_types_come_alike_from_text_and_from_prepared_statements() {
 }
 
 #[test]
+fn what_a_column_can_not_hold_is_an_error_that_says_what_to_do() {
+    on_runtime(async {
+        let (client, _) = client_of(&SERVER, 1).await;
+        text(&client, "CREATE TABLE t (flag TINYINT(1), day DATE)").await.unwrap();
+        text(&client, "SET sql_mode = ''").await.unwrap();
+        text(&client, "INSERT INTO t VALUES (5, '0000-00-00')").await.unwrap();
+        for (sql, part) in [("SELECT flag FROM t", "CAST it to SIGNED"), ("SELECT day FROM t", "CAST it to CHAR")] {
+            let from_text = text(&client, sql).await.unwrap_err();
+            let prepared = run(&client, &Batch::of(sql, CellLists::new(Vec::new(), 1, 0).unwrap())).await.unwrap();
+            for error in [from_text, prepared.requests[0].error.clone().unwrap()] {
+                assert!(error.to_string().contains(part), "{error}");
+            }
+        }
+        assert_eq!(number(&client, "SELECT CAST(flag AS SIGNED) FROM t").await, "5");
+    });
+}
+
+#[test]
 fn a_table_that_changes_between_two_runs_is_read_as_it_is() {
     on_runtime(async {
         let (client, _) = client_of(&SERVER, 1).await;
