@@ -71,6 +71,7 @@ export class SqlClient implements AsyncDisposable {
   readonly #timeoutMs: number | undefined;
   readonly #shapes = new Map<number, ResultShape>();
   readonly #writer = new CellWriter();
+  #isWriting = false;
 
   private constructor(connections: SqlConnections, options: SqlClientOptions) {
     this.#connections = connections;
@@ -194,8 +195,19 @@ export class SqlClient implements AsyncDisposable {
 
   #perform(options: WorkOptions | undefined, write: () => void): Promise<ArrayBuffer> {
     const writer = this.#writer;
-    writer.clear();
-    write();
+    if (this.#isWriting) {
+      throw new BoundaryError(
+        'BB_INVALID_ARGUMENT',
+        'a getter among the parameters asked the same client for something',
+      );
+    }
+    this.#isWriting = true;
+    try {
+      writer.clear();
+      write();
+    } finally {
+      this.#isWriting = false;
+    }
     if (options === undefined && this.#timeoutMs === undefined) return this.#connections.perform(writer);
     const { signal, timeoutMs = this.#timeoutMs } = options ?? {};
     checkWorkOptions({ signal, timeoutMs });
