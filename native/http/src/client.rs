@@ -137,7 +137,7 @@ pub type Answer<'response, 'error> = std::result::Result<Response<'response>, &'
 pub struct HttpClient {
     place: Arc<Place>,
     connections: Vec<Option<Connection>>,
-    http2: Option<Http2>,
+    http2: Option<Arc<Http2>>,
 }
 
 impl HttpClient {
@@ -148,8 +148,23 @@ impl HttpClient {
             Version::Http1 => (0..place.options.connections).map(|_| None).collect(),
             Version::Http2 => Vec::new(),
         };
-        let http2 = (place.options.version == Version::Http2).then(|| Http2::new(Arc::clone(&place)));
+        let http2 = (place.options.version == Version::Http2).then(|| Arc::new(Http2::new(Arc::clone(&place))));
         Self { place, connections, http2 }
+    }
+
+    /// A client with these connections, or room for them.
+    pub(crate) fn of_connections(place: Arc<Place>, connections: Vec<Option<Connection>>) -> Self {
+        Self { place, connections, http2: None }
+    }
+
+    /// A client on a connection that others use, too.
+    pub(crate) fn of_http2(place: Arc<Place>, http2: Arc<Http2>) -> Self {
+        Self { place, connections: Vec::new(), http2: Some(http2) }
+    }
+
+    /// The connections that are left.
+    pub(crate) fn into_connections(self) -> impl Iterator<Item = Connection> {
+        self.connections.into_iter().flatten()
     }
 
     /// Opens all connections.

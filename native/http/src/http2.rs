@@ -75,13 +75,6 @@ impl Http2 {
         Ok(sender)
     }
 
-    /// Sends one request.
-    pub(crate) async fn call(&self, request: &Request<'_>) -> Result<OwnedResponse> {
-        let message = self.message(request)?;
-        let sender = self.sender().await?;
-        send(sender, message, &self.place).await
-    }
-
     pub(crate) async fn batch(
         &self,
         requests: &[Request<'_>],

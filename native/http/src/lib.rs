@@ -4,20 +4,26 @@
 
 mod client;
 mod connection;
+mod dispatch;
 mod http2;
 mod request;
 mod response;
 mod session;
+mod shared;
 mod stream;
+mod submission;
 mod url;
 
 use boundary_bench_core::Error;
 
 pub use client::{Answer, HttpClient, HttpOptions, MOST_BYTES, Place};
+pub use dispatch::{Dispatch, DrivenSession, Sessions};
 pub use request::{Head, Method, Request};
 pub use response::Response;
 pub use session::{Arrived, Session, lost};
+pub use shared::SharedClient;
 pub use stream::{Version, has_news};
+pub use submission::{Frame, Group, NO_BODY, Responses, Submission};
 pub use url::Url;
 
 /// The name of the client in errors.

@@ -64,6 +64,12 @@ impl<T> Session<T> {
         self.waiting.push_back(Waiting { ticket, is_head: request.method == Method::Head });
     }
 
+    /// Takes a request that was written before.
+    pub(crate) fn submit_written(&mut self, ticket: T, is_head: bool, message: &[u8]) {
+        self.output.extend_from_slice(message);
+        self.waiting.push_back(Waiting { ticket, is_head });
+    }
+
     /// What is to be sent.
     #[must_use]
     pub fn unsent(&self) -> &[u8] {
