@@ -19,6 +19,8 @@ export type {
   CreateMode as RawCreateMode,
   Engine,
   FrameReader,
+  HttpLoop,
+  HttpPlace,
   KvConnection,
   KvLoop,
   NaiveInserter,
