@@ -1,0 +1,282 @@
+//! The family `rest`: reads by primary key over RonDB's REST requests.
+//!
+//! Operation `i` reads the row `i * 617 mod 1000` and carries its number as its id, which the answer repeats. So the sum of the
+//! ids says which operations were answered, and every column's text is compared with what the table holds.
+
+mod data;
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use boundary_bench_core::checksum::Checksum;
+use boundary_bench_core::engine::CancelToken;
+use boundary_bench_core::load::{Requester, run_load};
+use boundary_bench_core::{Error, Result};
+use boundary_bench_http::{HttpClient, HttpOptions, Place, Request, Response};
+
+use crate::requests::{RequestCell, RequestLane, RequestSpec, runtime};
+use crate::sample::CellSample;
+use data::{Family, Input, Sums, family};
+
+/// The name of the target in errors.
+const NAME: &str = "rest";
+
+const BATCH_PATH: &str = "/0.1.0/batch";
+
+/// How long the server may take to say what it can.
+const PROBE_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(10);
+
+fn rest_error(message: String) -> Error {
+    Error::Engine { engine: NAME, message }
+}
+
+/// What a request does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Work {
+    /// One read.
+    Call,
+    /// Many single reads at once.
+    Many,
+    /// A batch of the server's; of so many operations at most.
+    Batch(u32),
+}
+
+/// What the cells of a server are told.
+#[derive(Clone)]
+struct Server {
+    url: String,
+    headers: String,
+}
+
+impl Server {
+    fn of(spec: &RequestSpec) -> Result<Self> {
+        let key: Option<String> = spec.option("apiKey")?;
+        let key = key.map(|key| format!("x-api-key: {key}\r\n")).unwrap_or_default();
+        Ok(Self { url: spec.url.clone(), headers: format!("content-type: application/json\r\n{key}") })
+    }
+
+    fn client(&self, options: HttpOptions) -> Result<HttpClient> {
+        let options = HttpOptions { headers: self.headers.clone(), ..options };
+        Ok(HttpClient::new(Arc::new(Place::new(self.url.parse()?, options)?)))
+    }
+}
+
+/// The body of an answer that has succeeded.
+fn body<'a>(response: &Response<'a>) -> Result<&'a [u8]> {
+    let text = || String::from_utf8_lossy(&response.body[..response.body.len().min(300)]).into_owned();
+    match response.status {
+        200 => Ok(response.body),
+        401 => Err(rest_error(format!("the server wants another key (401 {}); give it by --api-key", text()))),
+        404 => Err(Error::Unsupported(format!("the server has no such table or row (404 {})", text()))),
+        status => Err(rest_error(format!("the server answered {status} {}", text()))),
+    }
+}
+
+/// One thread of a load.
+struct RestRequester {
+    client: HttpClient,
+    spec: Arc<RequestSpec>,
+    input: Arc<Input>,
+    work: Work,
+    sums: Sums,
+    /// The bodies of requests, one after the other.
+    text: String,
+    ends: Vec<usize>,
+}
+
+impl Requester for RestRequester {
+    async fn request(&mut self, index: u64) -> Result<()> {
+        let operations = self.spec.operations_of(index);
+        let Self { client, input, sums, text, ends, .. } = self;
+        text.clear();
+        match self.work {
+            Work::Call => {
+                input.write_read(operations.start, text);
+                let request = Request::post(&input.path, text.as_bytes());
+                client.call(&request, |response| sums.add_read(input, body(&response)?)).await
+            }
+            Work::Batch(most) if operations.end - operations.start <= u64::from(most) => {
+                input.write_batch(operations, text);
+                let request = Request::post(BATCH_PATH, text.as_bytes());
+                client.call(&request, |response| sums.add_batch(input, body(&response)?)).await
+            }
+            work => {
+                ends.clear();
+                let (path, is_batch) = match work {
+                    Work::Batch(most) => {
+                        let mut start = operations.start;
+                        while start < operations.end {
+                            let end = operations.end.min(start + u64::from(most));
+                            input.write_batch(start..end, text);
+                            ends.push(text.len());
+                            start = end;
+                        }
+                        (BATCH_PATH, true)
+                    }
+                    _ => {
+                        for operation in operations {
+                            input.write_read(operation, text);
+                            ends.push(text.len());
+                        }
+                        (input.path.as_str(), false)
+                    }
+                };
+                let mut start = 0;
+                let requests = ends.iter().map(|end| {
+                    let body = &text.as_bytes()[start..*end];
+                    start = *end;
+                    Request::post(path, body)
+                });
+                let requests = requests.collect::<Vec<_>>();
+                let mut failure = None;
+                client
+                    .batch(&requests, |_, answer| {
+                        let added = answer.map_err(Clone::clone).and_then(|response| {
+                            let json = body(&response)?;
+                            if is_batch { sums.add_batch(input, json) } else { sums.add_read(input, json) }
+                        });
+                        if let Err(error) = added {
+                            failure = Some(error);
+                        }
+                    })
+                    .await;
+                failure.map_or(Ok(()), Err)
+            }
+        }
+    }
+}
+
+/// A cell of the family, connected.
+struct RestCell {
+    spec: Arc<RequestSpec>,
+    server: Server,
+    input: Arc<Input>,
+    work: Work,
+    expected: Checksum,
+    /// The connections, while no sample has them.
+    connections: Mutex<Vec<RestRequester>>,
+}
+
+pub(crate) fn open(spec: &RequestSpec, cancel: &CancelToken) -> Result<Box<dyn RequestCell>> {
+    let family = family()?;
+    let input = Input::of(family, &spec.workload)?;
+    let server = Server::of(spec)?;
+    let work = match (spec.workload.starts_with("batchpkread"), spec.lane) {
+        (true, RequestLane::Batch) => Work::Batch(spec.batch),
+        (false, RequestLane::Call) if spec.batch == 1 => Work::Call,
+        (false, RequestLane::Batch) => Work::Many,
+        _ => {
+            return Err(Error::InvalidArgument(format!(
+                "the family rest has no workload {} on the lane {:?} with batches of {}",
+                spec.workload, spec.lane, spec.batch
+            )));
+        }
+    };
+    let work = probe(&server, &input, work, family)?;
+    cancel.check()?;
+    let expected = input.expected(spec.operations);
+    let cell = RestCell {
+        spec: Arc::new(spec.clone()),
+        server,
+        input: Arc::new(input),
+        work,
+        expected,
+        connections: Mutex::default(),
+    };
+    let connections = cell.connect()?;
+    *lock(&cell.connections) = connections;
+    Ok(Box::new(cell))
+}
+
+/// Asks once what the cell will ask: which says whether the table is there, and how many operations a batch may have.
+fn probe(server: &Server, input: &Input, work: Work, family: &Family) -> Result<Work> {
+    let mut client = server.client(HttpOptions { timeout: Some(PROBE_TIMEOUT), ..HttpOptions::default() })?;
+    let (mut text, mut sums) = (String::new(), Sums::default());
+    runtime()?.block_on(async {
+        let Work::Batch(asked) = work else {
+            input.write_read(0, &mut text);
+            let request = Request::post(&input.path, text.as_bytes());
+            client.call(&request, |response| sums.add_read(input, body(&response)?)).await?;
+            return Ok(work);
+        };
+        for most in [asked, family.old_batch] {
+            text.clear();
+            input.write_batch(0..u64::from(most), &mut text);
+            let request = Request::post(BATCH_PATH, text.as_bytes());
+            let is_refused = client
+                .call(&request, |response| {
+                    let is_refused = matches!(response.status, 400 | 413) && most > family.old_batch;
+                    if is_refused { Ok(true) } else { sums.add_batch(input, body(&response)?).map(|()| false) }
+                })
+                .await?;
+            if !is_refused {
+                return Ok(Work::Batch(most));
+            }
+        }
+        Err(rest_error(format!("the server takes no batches of {} operations", family.old_batch)))
+    })
+}
+
+impl RestCell {
+    fn connect(&self) -> Result<Vec<RestRequester>> {
+        let batch = self.spec.batch as usize;
+        let options = match (self.work, self.spec.flavor.as_deref()) {
+            (Work::Many, Some("pipelined")) => HttpOptions { pipelining: batch, ..HttpOptions::default() },
+            (Work::Many, _) => {
+                HttpOptions { connections: batch.min(family()?.most_connections), ..HttpOptions::default() }
+            }
+            (Work::Batch(most), _) => {
+                HttpOptions { connections: batch.div_ceil(most as usize), ..HttpOptions::default() }
+            }
+            (Work::Call, _) => HttpOptions::default(),
+        };
+        runtime()?.block_on(async {
+            let mut connections = Vec::new();
+            for _ in 0..self.spec.threads {
+                let mut client = self.server.client(options.clone())?;
+                client.connect().await?;
+                connections.push(RestRequester {
+                    client,
+                    spec: Arc::clone(&self.spec),
+                    input: Arc::clone(&self.input),
+                    work: self.work,
+                    sums: Sums::default(),
+                    text: String::new(),
+                    ends: Vec::new(),
+                });
+            }
+            Ok(connections)
+        })
+    }
+}
+
+impl RequestCell for RestCell {
+    fn sample(&self, cancel: &CancelToken) -> Result<CellSample> {
+        let mut connections = std::mem::take(&mut *lock(&self.connections));
+        if connections.is_empty() {
+            connections = self.connect()?;
+        }
+        for connection in &mut connections {
+            connection.sums = Sums::default();
+        }
+        let (connections, outcome) = runtime()?.block_on(run_load(connections, &self.spec.load(), cancel))?;
+        let mut sums = Sums::default();
+        for connection in &connections {
+            sums.merge(connection.sums);
+        }
+        *lock(&self.connections) = connections;
+        CellSample::of_load(&outcome, sums.checksum())
+    }
+
+    fn expected(&self) -> &Checksum {
+        &self.expected
+    }
+
+    fn close(&self) -> Result<()> {
+        lock(&self.connections).clear();
+        Ok(())
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,133 @@
+/** What one request does, by the cell's workload and lane, on either client. */
+import { BoundaryError } from '../../errors.js';
+import { HttpClient } from '../../library/http-client.js';
+import { UndiciClient } from '../../targets/undici.js';
+import { type PlannedRequests, operationsOf } from '../requests/grid.js';
+import type { Requester } from '../requests/load.js';
+import { BATCH_PATH, REST_MATRIX, type RestBatch, type RestInput, type RestRow, type RestSums } from './data.js';
+
+/** A thread of a cell. */
+export interface RestRequester extends Requester {
+  close(): Promise<void>;
+}
+
+/** What the requests of a cell share. */
+export interface RestWork {
+  readonly planned: PlannedRequests;
+  readonly input: RestInput;
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  /** The most operations of one batch of the server's. */
+  readonly mostOfBatch: number;
+  /** What was read since the sample began. */
+  sums(): RestSums;
+}
+
+/** What of an answer is read on both clients. */
+interface Answer {
+  readonly status: number;
+  text(): string;
+}
+
+/** Opens a thread on the addon's client or on the one to compare with. */
+export function openRequester(work: RestWork): RestRequester {
+  return work.planned.cell.side === 'napi' ? napiRequester(work) : undiciRequester(work);
+}
+
+/** How many connections a thread has, and how many requests are under way on each. */
+function shapeOf({ planned: { cell, mode }, mostOfBatch }: RestWork): { connections: number; pipelining: number } {
+  if (cell.lane === 'call') return { connections: 1, pipelining: 1 };
+  if (isBatch(cell.workload)) return { connections: Math.ceil(cell.batch / mostOfBatch), pipelining: 1 };
+  if (mode === 'pipelined') return { connections: 1, pipelining: cell.batch };
+  return { connections: Math.min(cell.batch, REST_MATRIX.mostConnections), pipelining: 1 };
+}
+
+function napiRequester(work: RestWork): RestRequester {
+  const { planned, input, url, headers, sums } = work;
+  const { cell } = planned;
+  const client = new HttpClient(url, { ...shapeOf(work), headers });
+  const close = (): Promise<void> => client.close();
+  const readRow = (answer: Answer): void => sums().addRow(parsed<RestRow>(answer), input.value);
+  if (cell.lane === 'call') {
+    return {
+      close,
+      request: async (index) => readRow(await client.request({ path: input.path, body: input.read(index) })),
+    };
+  }
+  if (isBatch(cell.workload)) {
+    const post = (body: string): Promise<Answer> => client.request({ path: BATCH_PATH, body });
+    return { close, request: batchRequest(work, post) };
+  }
+  return {
+    close,
+    request: async (index) => {
+      const { from, to } = operationsOf(cell, index);
+      const requests = [];
+      for (let operation = from; operation < to; operation += 1) {
+        requests.push({ path: input.path, body: input.read(operation) });
+      }
+      for (const response of await client.requestMany(requests)) readRow(response);
+    },
+  };
+}
+
+function undiciRequester(work: RestWork): RestRequester {
+  const { planned, input, url, headers, sums } = work;
+  const { cell, mode } = planned;
+  const client = new UndiciClient(url, { ...shapeOf(work), headers, dispatches: mode !== undefined });
+  const close = (): Promise<void> => client.close();
+  const post = async (path: string, body: string): Promise<Answer> => {
+    const { status, text } = await client.post(path, body);
+    return { status, text: () => text };
+  };
+  const readRow = (answer: Answer): void => sums().addRow(parsed<RestRow>(answer), input.value);
+  if (cell.lane === 'call') {
+    return { close, request: async (index) => readRow(await post(input.path, input.read(index))) };
+  }
+  if (isBatch(cell.workload)) return { close, request: batchRequest(work, (body) => post(BATCH_PATH, body)) };
+  return {
+    close,
+    request: async (index) => {
+      const { from, to } = operationsOf(cell, index);
+      const answers = [];
+      for (let operation = from; operation < to; operation += 1) answers.push(post(input.path, input.read(operation)));
+      for (const answer of await Promise.all(answers)) readRow(answer);
+    },
+  };
+}
+
+/** A batch of the server's, or several where it takes fewer operations than the cell has. */
+function batchRequest(
+  { planned: { cell }, input, mostOfBatch, sums }: RestWork,
+  post: (body: string) => Promise<Answer>,
+): (index: number) => Promise<void> {
+  const read = (answer: Answer): void => sums().addBatch(parsed<RestBatch>(answer), input.value);
+  return async (index) => {
+    const { from, to } = operationsOf(cell, index);
+    if (to - from <= mostOfBatch) return read(await post(input.batch(from, to)));
+    const answers = [];
+    for (let start = from; start < to; start += mostOfBatch) {
+      answers.push(post(input.batch(start, Math.min(to, start + mostOfBatch))));
+    }
+    for (const answer of await Promise.all(answers)) read(answer);
+  };
+}
+
+/** Whether a workload reads by batches of the server's. */
+export function isBatch(workload: string): boolean {
+  return workload.startsWith('batchpkread');
+}
+
+/** The JSON of an answer that has succeeded. */
+export function parsed<T>(answer: Answer): T {
+  const text = answer.text();
+  if (answer.status === 200) return JSON.parse(text) as T;
+  const said = text.slice(0, 300);
+  if (answer.status === 401) {
+    throw new BoundaryError('BB_ENGINE', `rest: the server wants another key (401 ${said}); give it by --api-key`);
+  }
+  if (answer.status === 404) {
+    throw new BoundaryError('BB_UNSUPPORTED', `the server has no such table or row (404 ${said})`);
+  }
+  throw new BoundaryError('BB_ENGINE', `rest: the server answered ${answer.status} ${said}`);
+}
