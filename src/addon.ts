@@ -27,6 +27,7 @@ export type {
   PrivateServer,
   RawInserter,
   RawSqlClient,
+  ReferenceServer,
   SqlLoop,
   SqlShapes,
   Statement,

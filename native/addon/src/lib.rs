@@ -13,6 +13,7 @@ mod naive;
 mod parameters;
 mod reader;
 mod requests;
+mod serve;
 mod sql;
 mod sql_loop;
 mod statement;
