@@ -29,6 +29,7 @@ export type {
   PrivateServer,
   RawInserter,
   RawSqlClient,
+  ReferenceServer,
   SqlLoop,
   SqlShapes,
   Statement,

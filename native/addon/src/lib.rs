@@ -15,6 +15,7 @@ mod naive;
 mod parameters;
 mod reader;
 mod requests;
+mod serve;
 mod socket_loop;
 mod sql;
 mod sql_loop;

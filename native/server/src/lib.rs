@@ -6,6 +6,7 @@
 
 mod arguments;
 mod front;
+mod lineitem;
 mod metrics;
 mod options;
 mod private;
@@ -16,5 +17,5 @@ mod tables;
 
 pub use arguments::{HELP, Parsed, parse};
 pub use options::{DEFAULT_PORT, Limits, Options, TlsFiles};
-pub use private::{Command, PrivateServer, executable};
+pub use private::{PrivateServer, executable, server_of};
 pub use server::Server;

@@ -33,6 +33,9 @@ const KINDS: [(Kind, &str); 9] = [
     (Kind::Other, "other"),
 ];
 
+/// What all names begin with.
+const PREFIX: &str = "boundary_bench_";
+
 /// 2xx, 3xx, 4xx, 5xx.
 const CLASSES: usize = 4;
 
@@ -63,35 +66,32 @@ impl Metrics {
     /// All of it as text.
     pub(crate) fn text(&self, connections: usize) -> String {
         let mut text = String::new();
-        let mut family = |name: &str, kind: &str, help: &str| {
-            let _ = writeln!(text, "# HELP boundary_bench_{name} {help}\n# TYPE boundary_bench_{name} {kind}");
-            std::mem::take(&mut text)
-        };
-        let mut all = family("requests_total", "counter", "Requests answered, by endpoint and class of status.");
-        for ((_, name), classes) in KINDS.iter().zip(&self.requests) {
-            for (class, count) in classes.iter().enumerate() {
+        begin(&mut text, "requests_total", "counter", "Requests answered, by endpoint and class of status.");
+        for ((_, endpoint), classes) in KINDS.iter().zip(&self.requests) {
+            for (count, status) in classes.iter().zip(["2xx", "3xx", "4xx", "5xx"]) {
                 let count = count.load(Ordering::Relaxed);
                 if count > 0 {
-                    let class = class + 2;
-                    let _ = writeln!(
-                        all,
-                        "boundary_bench_requests_total{{endpoint=\"{name}\",status=\"{class}xx\"}} {count}"
-                    );
+                    let labels = format!("{{endpoint=\"{endpoint}\",status=\"{status}\"}}");
+                    let _ = writeln!(text, "{PREFIX}requests_total{labels} {count}");
                 }
             }
         }
-        all += &family("points_total", "counter", "Points acknowledged.");
-        let _ = writeln!(all, "boundary_bench_points_total {}", self.points.load(Ordering::Relaxed));
-        all += &family("connections", "gauge", "Open connections.");
-        let _ = writeln!(all, "boundary_bench_connections {connections}");
-        all += &family("uptime_seconds", "gauge", "Seconds since the start.");
-        let _ = writeln!(all, "boundary_bench_uptime_seconds {:.3}", self.started.elapsed().as_secs_f64());
+        let mut single = |name, kind, help, value: &dyn std::fmt::Display| {
+            begin(&mut text, name, kind, help);
+            let _ = writeln!(text, "{PREFIX}{name} {value}");
+        };
+        single("points_total", "counter", "Points acknowledged.", &self.points.load(Ordering::Relaxed));
+        single("connections", "gauge", "Open connections.", &connections);
+        single("uptime_seconds", "gauge", "Seconds since the start.", &self.started.elapsed().as_secs_f64());
         if let Some(cpu) = cpu_of_process(std::process::id()) {
-            all += &family("cpu_seconds_total", "counter", "CPU time of the process.");
-            let _ = writeln!(all, "boundary_bench_cpu_seconds_total {:.3}", cpu.user + cpu.system);
+            single("cpu_seconds_total", "counter", "CPU time of the process.", &(cpu.user + cpu.system));
         }
-        all
+        text
     }
+}
+
+fn begin(text: &mut String, name: &str, kind: &str, help: &str) {
+    let _ = writeln!(text, "# HELP {PREFIX}{name} {help}\n# TYPE {PREFIX}{name} {kind}");
 }
 
 #[cfg(test)]

@@ -77,6 +77,8 @@ fn kind_of(endpoint: Endpoint<'_>) -> Kind {
         Endpoint::Batch => Kind::Batch,
         Endpoint::BatchWrite => Kind::BatchWrite,
         Endpoint::BatchDelete => Kind::BatchDelete,
+        Endpoint::Scan { .. } => Kind::Scan,
+        Endpoint::RonSql => Kind::RonSql,
         Endpoint::Ping | Endpoint::Health => Kind::Other,
     }
 }

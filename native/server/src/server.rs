@@ -11,6 +11,7 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::sync::watch;
 
 use crate::front::listen::{Front, bind};
+use crate::lineitem;
 use crate::metrics::Metrics;
 use crate::options::Options;
 use crate::rest::Rest;
@@ -115,8 +116,15 @@ impl Folder {
 
 fn routes(options: &Options, folder: &Path) -> Result<Routes> {
     let tables = Tables::open(&folder.join("tables"), options.durable)?;
+    let sql = if options.scale_factor > 0.0 { Some(lineitem::load(options.scale_factor)?) } else { None };
     Ok(Routes {
-        rest: Rest { tables, api_key: options.api_key.clone(), batch_limit: options.limits.batch },
+        rest: Rest {
+            tables,
+            api_key: options.api_key.clone(),
+            batch_limit: options.limits.batch,
+            sql,
+            query_time: options.limits.query_time,
+        },
         metrics: Metrics::new(),
         limits: options.limits.clone(),
         front: OnceLock::new(),

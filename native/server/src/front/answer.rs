@@ -5,16 +5,19 @@ use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use hyper::body::{Body, Frame, SizeHint};
-use hyper::header::{CONTENT_TYPE, HeaderValue};
+use hyper::header::{CONTENT_TYPE, HeaderValue, SERVER};
 use hyper::{Response, StatusCode};
 use tokio::sync::mpsc;
 
-/// What an answer holds.
+/// JSON.
 pub(crate) const JSON: HeaderValue = HeaderValue::from_static("application/json");
 /// Plain text.
 pub(crate) const TEXT: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
 /// The text format of Prometheus.
 pub(crate) const PROMETHEUS: HeaderValue = HeaderValue::from_static("text/plain; version=0.0.4");
+
+/// What the server calls itself.
+const NAME_AND_VERSION: &str = concat!("boundary-bench/", env!("CARGO_PKG_VERSION"));
 
 /// An answer.
 pub(crate) type Answer = Response<AnswerBody>;
@@ -86,6 +89,12 @@ pub(crate) fn text(status: StatusCode, body: impl Into<Bytes>) -> Answer {
 pub(crate) fn empty(status: StatusCode) -> Answer {
     let mut answer = Response::new(AnswerBody::Whole(None));
     *answer.status_mut() = status;
+    answer
+}
+
+/// The same answer, saying who gives it. Others need not carry the bytes.
+pub(crate) fn named(mut answer: Answer) -> Answer {
+    answer.headers_mut().insert(SERVER, HeaderValue::from_static(NAME_AND_VERSION));
     answer
 }
 

@@ -40,6 +40,10 @@ impl RestError {
         Self { status: StatusCode::NOT_FOUND, code: 11, message }
     }
 
+    pub(crate) fn no_column(name: &str) -> Self {
+        Self::coded(12, format!("Column does not exist. Column: {name}"))
+    }
+
     pub(crate) fn no_row() -> Self {
         // 626 is the number that the data nodes give it.
         Self { status: StatusCode::NOT_FOUND, code: 626, message: "Not Found".to_owned() }

@@ -4,16 +4,21 @@ mod batch;
 mod error;
 mod json;
 mod row;
+mod scan;
+mod sql;
 mod validate;
+mod values;
 
 use std::sync::Arc;
+use std::time::Duration;
 
+use boundary_bench_core::engine::Engine;
 use boundary_bench_core::error::catch_panic;
 use bytes::Bytes;
 use hyper::StatusCode;
 use hyper::header::HeaderValue;
 
-use crate::front::answer::{Answer, json as json_answer};
+use crate::front::answer::{Answer, empty, json as json_answer, named, text};
 use crate::front::body::BodyError;
 use crate::tables::Tables;
 
@@ -28,6 +33,8 @@ pub(crate) enum Endpoint<'path> {
     BatchWrite,
     BatchDelete,
     PkRead { database: &'path str, table: &'path str },
+    Scan { database: &'path str, table: &'path str },
+    RonSql,
 }
 
 impl<'path> Endpoint<'path> {
@@ -39,11 +46,13 @@ impl<'path> Endpoint<'path> {
             "batch" => Self::Batch,
             "batchwrite" => Self::BatchWrite,
             "batchdelete" => Self::BatchDelete,
+            "ronsql" => Self::RonSql,
             _ => {
                 let mut parts = path.splitn(3, '/');
                 let (database, table, name) = (parts.next()?, parts.next()?, parts.next()?);
                 match name {
                     "pk-read" => Self::PkRead { database, table },
+                    "scan" => Self::Scan { database, table },
                     _ => return None,
                 }
             }
@@ -61,6 +70,9 @@ pub(crate) struct Rest {
     pub(crate) tables: Arc<Tables>,
     pub(crate) api_key: Option<String>,
     pub(crate) batch_limit: Option<usize>,
+    /// Where SQL runs, if it does.
+    pub(crate) sql: Option<Arc<dyn Engine>>,
+    pub(crate) query_time: Duration,
 }
 
 impl Rest {
@@ -89,11 +101,21 @@ impl Rest {
             Endpoint::Ping | Endpoint::Health if !body.is_empty() => {
                 Err(RestError::new(StatusCode::BAD_REQUEST, "this request takes no body"))
             }
-            Endpoint::Ping => Ok(crate::front::answer::empty(StatusCode::OK)),
+            Endpoint::Ping => Ok(named(empty(StatusCode::OK))),
             // RonDB's 1 would stand for data nodes out of reach.
-            Endpoint::Health => Ok(crate::front::answer::text(StatusCode::OK, "0")),
+            Endpoint::Health => Ok(named(text(StatusCode::OK, "0"))),
             Endpoint::PkRead { database, table } => {
                 caught(|| row::read(tables, database, table, &body)).map(json_answer)
+            }
+            Endpoint::Scan { database, table } => {
+                caught(|| scan::answer(tables, self.sql.as_ref(), (database, table), &body))
+            }
+            Endpoint::RonSql => {
+                let engine = self.sql.as_ref().ok_or_else(|| {
+                    let problem = "this server has no table for SQL: start it with --scale-factor";
+                    RestError::new(StatusCode::NOT_IMPLEMENTED, problem)
+                })?;
+                sql::answer(engine, &body, self.query_time).await
             }
             Endpoint::Batch => caught(|| batch::read(tables, &body, self.batch_limit)).map(json_answer),
             Endpoint::BatchWrite => batch::write(tables, &body, self.batch_limit, false).await.map(json_answer),

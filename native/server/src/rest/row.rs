@@ -63,7 +63,7 @@ fn columns(table: &Table, request: &RowRequest<'_>) -> Result<Option<Vec<usize>>
         let values = table.values();
         let found = values.get(expected).filter(|column| column.name == name).map(|_| expected);
         let found = found.or_else(|| values.iter().position(|column| column.name == name));
-        let found = found.ok_or_else(|| no_column(name))?;
+        let found = found.ok_or_else(|| RestError::no_column(name))?;
         columns.push(found);
         expected = found + 1;
     }
@@ -106,7 +106,7 @@ pub(super) fn change(
     let mut values = vec![None; table.values().len()];
     for written in request.write_columns.as_deref().unwrap_or_default() {
         let name = text(written.column.as_ref());
-        let column = table.values().iter().position(|column| column.name == name).ok_or_else(|| no_column(name))?;
+        let column = table.values().iter().position(|column| column.name == name).ok_or_else(|| RestError::no_column(name))?;
         let json = values[column].insert(Vec::new());
         match written.value {
             None => json.extend_from_slice(b"null"),
@@ -127,10 +127,6 @@ fn wrong_value(invalid: Invalid, column: &crate::tables::Column) -> RestError {
         }
         Invalid::TooBig => RestError::coded(20, format!("Column length too big. Column: {name}")),
     }
-}
-
-fn no_column(name: &str) -> RestError {
-    RestError::coded(12, format!("Column does not exist. Column: {name}"))
 }
 
 fn broken(table: &Table) -> RestError {

@@ -11,5 +11,5 @@ mod seed;
 mod store;
 
 pub(crate) use row::{Row, RowWriter, escaped};
-pub(crate) use schema::{Column, ColumnType, Invalid, Table};
+pub(crate) use schema::{Column, Invalid, Table};
 pub(crate) use store::{Change, ChangeKind, ChangeOutcome, Tables};
