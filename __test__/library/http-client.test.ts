@@ -122,21 +122,22 @@ describe('HttpClient', () => {
     expect(server.connections).toBe(4);
   });
 
-  it.each(['', 'HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nabc', 'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n5\r\na'])(
-    'makes an error of a connection that is cut, and sends nothing twice: %j',
-    async (said) => {
-      let requests = 0;
-      await using server = await startRawServer((exchange) => {
-        if (exchange.connection > 0) return echo(exchange);
-        requests += 1;
-        exchange.socket.end(said);
-      });
-      await using client = new HttpClient(server.url);
-      expect(await failure(client.request({ path: '/', body: 'x' }))).toMatchObject({ code: 'BB_CONNECTION' });
-      expect((await client.request({ path: '/next' })).text()).toBe('GET /next');
-      expect(requests).toBe(1);
-    },
-  );
+  it.each([
+    '',
+    'HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nabc',
+    'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n5\r\na',
+  ])('makes an error of a connection that is cut, and sends nothing twice: %j', async (said) => {
+    let requests = 0;
+    await using server = await startRawServer((exchange) => {
+      if (exchange.connection > 0) return echo(exchange);
+      requests += 1;
+      exchange.socket.end(said);
+    });
+    await using client = new HttpClient(server.url);
+    expect(await failure(client.request({ path: '/', body: 'x' }))).toMatchObject({ code: 'BB_CONNECTION' });
+    expect((await client.request({ path: '/next' })).text()).toBe('GET /next');
+    expect(requests).toBe(1);
+  });
 
   it('goes on with the others of a batch when one connection is lost', async () => {
     await using server = await startRawServer((exchange) => {
@@ -145,7 +146,9 @@ describe('HttpClient', () => {
     });
     await using client = new HttpClient(server.url, { connections: 3 });
     const many = await client.requestMany(Array.from({ length: 20 }, (_, index) => ({ path: `/${index}` })));
-    const failed = Array.from({ length: 20 }, (_, index) => many.error(index)?.code).filter((code) => code !== undefined);
+    const failed = Array.from({ length: 20 }, (_, index) => many.error(index)?.code).filter(
+      (code) => code !== undefined,
+    );
     expect(failed).toEqual(['BB_CONNECTION']);
   });
 

@@ -18,22 +18,18 @@ export const restFamily: Family = defineRequestFamily({
   matrix: REST_MATRIX,
   peers: {},
   expected: ({ cell }) => new RestInput(cell.workload).expected(cell.rows),
-  nativeOptions: () => {
-    const key = apiKey();
-    return key === undefined ? {} : { apiKey: key };
-  },
   openCell,
-  versions: (cells) => (cells.some(({ cell }) => cell.side === 'js') ? { undici: undici.version() } : {}),
+  versions: (cells): Record<string, string> =>
+    cells.some(({ cell }) => cell.side === 'js') ? { undici: undici.version() } : {},
 });
 
 async function openCell(planned: PlannedRequests, server: TargetServer): Promise<OpenCell> {
   const { cell } = planned;
   const input = new RestInput(cell.workload);
-  const key = apiKey();
-  const headers = { 'content-type': 'application/json', ...(key === undefined ? {} : { 'x-api-key': key }) };
-  const mostOfBatch = await probe(planned, input, server.url, headers);
+  const { url, headers } = addressOf(server.url);
+  const mostOfBatch = await probe(planned, input, url, headers);
   let sums = new RestSums();
-  const work: RestWork = { planned, input, url: server.url, headers, mostOfBatch, sums: () => sums };
+  const work: RestWork = { planned, input, url, headers, mostOfBatch, sums: () => sums };
   const requesters: RestRequester[] = Array.from({ length: cell.threads }, () => openRequester(work));
   return openLoadCell({
     requesters,
@@ -76,8 +72,14 @@ async function probe(
   }
 }
 
-/** The key that the server wants, if it wants one. */
-function apiKey(): string | undefined {
-  const key = process.env['BOUNDARY_BENCH_API_KEY'];
-  return key === '' ? undefined : key;
+/** Where requests go, with the key that the URL holds as a password in their headers. */
+export function addressOf(serverUrl: string): { url: string; headers: Readonly<Record<string, string>> } {
+  const url = new URL(serverUrl);
+  const key = decodeURIComponent(url.password);
+  url.username = '';
+  url.password = '';
+  return {
+    url: url.href.replace(/\/$/, ''),
+    headers: { 'content-type': 'application/json', ...(key === '' ? {} : { 'x-api-key': key }) },
+  };
 }

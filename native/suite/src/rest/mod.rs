@@ -48,16 +48,39 @@ struct Server {
 }
 
 impl Server {
-    fn of(spec: &RequestSpec) -> Result<Self> {
-        let key: Option<String> = spec.option("apiKey")?;
-        let key = key.map(|key| format!("x-api-key: {key}\r\n")).unwrap_or_default();
-        Ok(Self { url: spec.url.clone(), headers: format!("content-type: application/json\r\n{key}") })
+    /// The server of a URL, which may hold the key as its password: `http://:key@host:4406`.
+    fn of(url: &str) -> Result<Self> {
+        let (scheme, rest) = url.split_once("://").unwrap_or(("", url));
+        let authority = rest.find('/').unwrap_or(rest.len());
+        let (login, host) = match rest[..authority].rsplit_once('@') {
+            Some((login, host)) => (login, format!("{host}{}", &rest[authority..])),
+            None => ("", rest.to_owned()),
+        };
+        let key = login.split_once(':').map_or("", |(_, password)| password);
+        let unusable =
+            || Error::InvalidArgument("the key in the URL of the REST server is not percent-encoded".to_owned());
+        let key = match percent_decoded(key).ok_or_else(unusable)? {
+            key if key.is_empty() => String::new(),
+            key => format!("x-api-key: {key}\r\n"),
+        };
+        Ok(Self { url: format!("{scheme}://{host}"), headers: format!("content-type: application/json\r\n{key}") })
     }
 
     fn client(&self, options: HttpOptions) -> Result<HttpClient> {
         let options = HttpOptions { headers: self.headers.clone(), ..options };
         Ok(HttpClient::new(Arc::new(Place::new(self.url.parse()?, options)?)))
     }
+}
+
+fn percent_decoded(text: &str) -> Option<String> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut parts = text.split('%');
+    bytes.extend_from_slice(parts.next()?.as_bytes());
+    for part in parts {
+        bytes.push(u8::from_str_radix(part.get(..2)?, 16).ok()?);
+        bytes.extend_from_slice(&part.as_bytes()[2..]);
+    }
+    String::from_utf8(bytes).ok()
 }
 
 /// The body of an answer that has succeeded.
@@ -159,7 +182,7 @@ struct RestCell {
 pub(crate) fn open(spec: &RequestSpec, cancel: &CancelToken) -> Result<Box<dyn RequestCell>> {
     let family = family()?;
     let input = Input::of(family, &spec.workload)?;
-    let server = Server::of(spec)?;
+    let server = Server::of(&spec.url)?;
     let work = match (spec.workload.starts_with("batchpkread"), spec.lane) {
         (true, RequestLane::Batch) => Work::Batch(spec.batch),
         (false, RequestLane::Call) if spec.batch == 1 => Work::Call,
@@ -279,4 +302,18 @@ impl RequestCell for RestCell {
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_key_of_a_url_becomes_a_header() {
+        let server = Server::of("http://:a%2Fb.c@h:4406/x").unwrap();
+        assert_eq!(server.url, "http://h:4406/x");
+        assert_eq!(server.headers, "content-type: application/json\r\nx-api-key: a/b.c\r\n");
+        assert_eq!(Server::of("https://h").unwrap().url, "https://h");
+        assert_eq!(Server::of("http://:%x@h").err().unwrap().code(), "BB_INVALID_ARGUMENT");
+    }
 }
