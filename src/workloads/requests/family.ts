@@ -15,8 +15,10 @@ export interface RequestFamilyDefinition {
   readonly matrix: RequestMatrix;
   /** The package of an optional client, by the name of its target in the matrix. */
   readonly peers: Readonly<Record<string, string>>;
+  /** What a private server is told at its start, beside what it is told always. */
+  serverOptions?(cells: readonly PlannedRequests[]): readonly string[];
   /** What every sample of a cell must return, in closed form. */
-  expected(planned: PlannedRequests): Checksum;
+  expected(planned: PlannedRequests, server: TargetServer): Checksum | Promise<Checksum>;
   /** What the Rust side is told beside the cell. */
   nativeOptions?(planned: PlannedRequests): Readonly<Record<string, unknown>>;
   /**
@@ -80,7 +82,7 @@ class OpenRequests implements OpenFamily {
     return openNativeRequests({
       planned: requests,
       server,
-      expected: expected(requests),
+      expected: await expected(requests, server),
       ...(options === undefined ? {} : { options }),
     });
   }
@@ -102,7 +104,8 @@ class OpenRequests implements OpenFamily {
   }
 
   #target(): Promise<TargetServer> {
-    this.#server ??= openTarget(this.#definition.server, this.#engines);
+    const { server, serverOptions } = this.#definition;
+    this.#server ??= openTarget(server, this.#engines, serverOptions?.(this.#cells));
     return this.#server;
   }
 }

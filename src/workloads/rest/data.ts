@@ -6,7 +6,8 @@ import type { Checksum } from '../../records/record.js';
 import { type RequestMatrix, type RequestWorkload, readRequestMatrix } from '../requests/grid.js';
 
 interface RestWorkload extends RequestWorkload {
-  readonly table: string;
+  /** Of reads by primary key. */
+  readonly table?: string;
 }
 
 interface RestMatrix extends RequestMatrix<RestWorkload> {
@@ -16,6 +17,13 @@ interface RestMatrix extends RequestMatrix<RestWorkload> {
   readonly mostConnections: number;
   /** The operations of a batch that servers took before they took any. */
   readonly oldBatch: number;
+  readonly aggregation: {
+    readonly scaleFactor: number;
+    readonly database: string;
+    readonly lastShipdate: string;
+    readonly columns: readonly string[];
+    readonly query: string;
+  };
   readonly tables: Readonly<
     Record<
       string,
@@ -48,7 +56,7 @@ export class RestInput {
 
   constructor(workload: string) {
     const { database, rows, tables, workloads } = REST_MATRIX;
-    const name = workloads[workload]!.table;
+    const name = workloads[workload]!.table!;
     const { key, columns, text, times } = tables[name]!;
     const url = `${database}/${name}/pk-read`;
     const read = Array.from({ length: columns }, (_, column) => ({

@@ -5,11 +5,33 @@ import { type PlannedRequests, requestsOf } from '../requests/grid.js';
 import { openLoadCell } from '../requests/load-cell.js';
 import type { TargetServer } from '../requests/target-server.js';
 import type { Family, OpenCell } from '../workload.js';
+import {
+  AggregationSums,
+  COUNT_BODY,
+  SCAN_BODY,
+  SCAN_PATH,
+  SQL_BODY,
+  SQL_PATH,
+  countOf,
+  expectedAggregation,
+} from './aggregation.js';
 import { BATCH_PATH, REST_MATRIX, RestInput, RestSums } from './data.js';
-import { type RestRequester, type RestWork, isBatch, openRequester, parsed } from './requesters.js';
+import {
+  type RestRequester,
+  type RestWork,
+  isAggregation,
+  isBatch,
+  openPoster,
+  openRequester,
+  parsed,
+  textOf,
+} from './requesters.js';
 
 /** How long the server may take to say what it can. */
 const PROBE_TIMEOUT_MS = 10_000;
+
+/** The size of a private server's `lineitem`, 0.01 to 1. */
+const SCALE_FACTOR_VARIABLE = 'REST_SCALE_FACTOR';
 
 /** Reads by primary key over RonDB's REST requests: one at a time, many at once, and in batches of the server's own. */
 export const restFamily: Family = defineRequestFamily({
@@ -17,7 +39,14 @@ export const restFamily: Family = defineRequestFamily({
   server: 'rest',
   matrix: REST_MATRIX,
   peers: {},
-  expected: ({ cell }) => new RestInput(cell.workload).expected(cell.rows),
+  serverOptions: (cells) =>
+    cells.some(({ cell, skip }) => isAggregation(cell.workload) && skip === undefined)
+      ? ['--scale-factor', process.env[SCALE_FACTOR_VARIABLE] ?? String(REST_MATRIX.aggregation.scaleFactor)]
+      : [],
+  expected: async ({ cell }, server) => {
+    if (!isAggregation(cell.workload)) return new RestInput(cell.workload).expected(cell.rows);
+    return expectedAggregation(cell.rows, await countRows(server));
+  },
   openCell,
   versions: (cells): Record<string, string> =>
     cells.some(({ cell }) => cell.side === 'js') ? { undici: undici.version() } : {},
@@ -25,6 +54,7 @@ export const restFamily: Family = defineRequestFamily({
 
 async function openCell(planned: PlannedRequests, server: TargetServer): Promise<OpenCell> {
   const { cell } = planned;
+  if (isAggregation(cell.workload)) return openAggregation(planned, server);
   const input = new RestInput(cell.workload);
   const { url, headers } = addressOf(server.url);
   const mostOfBatch = await probe(planned, input, url, headers);
@@ -44,6 +74,39 @@ async function openCell(planned: PlannedRequests, server: TargetServer): Promise
       await Promise.allSettled(requesters.map((requester) => requester.close()));
     },
   });
+}
+
+async function openAggregation(planned: PlannedRequests, server: TargetServer): Promise<OpenCell> {
+  const { cell, mode } = planned;
+  const expected = expectedAggregation(cell.rows, await countRows(server));
+  const client = openPoster(cell.side, addressOf(server.url));
+  let sums = new AggregationSums();
+  const request = async (): Promise<void> => {
+    if (mode === 'push_down') sums.addAnswer(textOf(await client.post(SQL_PATH, SQL_BODY)));
+    else sums.addRows(textOf(await client.post(SCAN_PATH, SCAN_BODY)));
+  };
+  return openLoadCell({
+    requesters: Array.from({ length: cell.threads }, () => ({ request })),
+    load: { requests: requestsOf(cell), rate: cell.rate },
+    serverProcess: server.processId,
+    expected,
+    prepare: () => {
+      sums = new AggregationSums();
+    },
+    checksum: () => sums.checksum(),
+    close: () => client.close(),
+  });
+}
+
+/** The rows of `lineitem` that the server has. */
+async function countRows(server: TargetServer): Promise<number> {
+  const { url, headers } = addressOf(server.url);
+  const client = new HttpClient(url, { headers, timeoutMs: PROBE_TIMEOUT_MS });
+  try {
+    return countOf(textOf(await client.request({ path: SQL_PATH, body: COUNT_BODY })));
+  } finally {
+    await client.close();
+  }
 }
 
 /** Asks once what the cell will ask: says whether the table is there, and returns how many operations a batch may have. */

@@ -118,10 +118,37 @@ export function isBatch(workload: string): boolean {
   return workload.startsWith('batchpkread');
 }
 
+/** Whether a workload adds up rows. */
+export function isAggregation(workload: string): boolean {
+  return workload === 'aggregation';
+}
+
+/** A client of either side that sends one body after the other. */
+export function openPoster(
+  side: 'napi' | 'js' | 'rust',
+  { url, headers }: Pick<RestWork, 'url' | 'headers'>,
+): { post(path: string, body: string): Promise<Answer>; close(): Promise<void> } {
+  if (side === 'napi') {
+    const client = new HttpClient(url, { headers, maxResponseBytes: 2 ** 31 });
+    return { post: (path, body) => client.request({ path, body }), close: () => client.close() };
+  }
+  const client = new UndiciClient(url, { connections: 1, pipelining: 1, headers, dispatches: true });
+  const post = async (path: string, body: string): Promise<Answer> => {
+    const { status, text } = await client.post(path, body);
+    return { status, text: () => text };
+  };
+  return { post, close: () => client.close() };
+}
+
 /** The JSON of an answer that has succeeded. */
 export function parsed<T>(answer: Answer): T {
+  return JSON.parse(textOf(answer)) as T;
+}
+
+/** The text of an answer that has succeeded. */
+export function textOf(answer: Answer): string {
   const text = answer.text();
-  if (answer.status === 200) return JSON.parse(text) as T;
+  if (answer.status === 200) return text;
   const said = text.slice(0, 300);
   if (answer.status === 401) {
     throw new BoundaryError('BB_ENGINE', `rest: the server wants another key (401 ${said}); give it by --api-key`);

@@ -3,6 +3,7 @@
 //! Operation `i` reads the row `i * 617 mod 1000` and carries its number as its id, which the answer repeats. So the sum of the
 //! ids says which operations were answered, and every column's text is compared with what the table holds.
 
+mod aggregation;
 mod data;
 
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,6 +16,7 @@ use boundary_bench_http::{HttpClient, HttpOptions, Place, Request, Response};
 
 use crate::requests::{RequestCell, RequestLane, RequestSpec, runtime};
 use crate::sample::CellSample;
+use aggregation::{AggregationSums, Requests};
 use data::{Family, Input, Sums, family};
 
 /// The name of the target in errors.
@@ -38,6 +40,10 @@ enum Work {
     Many,
     /// A batch of the server's; of so many operations at most.
     Batch(u32),
+    /// A query whose rows are pulled.
+    Pull,
+    /// A query that the server runs.
+    PushDown,
 }
 
 /// What the cells of a server are told.
@@ -94,13 +100,21 @@ fn body<'a>(response: &Response<'a>) -> Result<&'a [u8]> {
     }
 }
 
+/// What the requests of a cell have in common.
+struct Inputs {
+    /// Of an aggregation, that of single reads.
+    reads: Input,
+    aggregation: Requests,
+}
+
 /// One thread of a load.
 struct RestRequester {
     client: HttpClient,
     spec: Arc<RequestSpec>,
-    input: Arc<Input>,
+    input: Arc<Inputs>,
     work: Work,
     sums: Sums,
+    aggregated: AggregationSums,
     /// The bodies of requests, one after the other.
     text: String,
     ends: Vec<usize>,
@@ -109,9 +123,18 @@ struct RestRequester {
 impl Requester for RestRequester {
     async fn request(&mut self, index: u64) -> Result<()> {
         let operations = self.spec.operations_of(index);
-        let Self { client, input, sums, text, ends, .. } = self;
+        let Self { client, input, sums, aggregated, text, ends, .. } = self;
+        let Inputs { reads: input, aggregation } = &**input;
         text.clear();
         match self.work {
+            Work::Pull => {
+                let request = Request::post(&aggregation.scan_path, aggregation.scan.as_bytes());
+                client.call(&request, |response| aggregated.add_rows(aggregation, body(&response)?)).await
+            }
+            Work::PushDown => {
+                let request = Request::post(aggregation::SQL_PATH, aggregation.sql.as_bytes());
+                client.call(&request, |response| aggregated.add_answer(body(&response)?)).await
+            }
             Work::Call => {
                 input.write_read(operations.start, text);
                 let request = Request::post(&input.path, text.as_bytes());
@@ -172,7 +195,7 @@ impl Requester for RestRequester {
 struct RestCell {
     spec: Arc<RequestSpec>,
     server: Server,
-    input: Arc<Input>,
+    input: Arc<Inputs>,
     work: Work,
     expected: Checksum,
     /// The connections, while no sample has them.
@@ -181,12 +204,18 @@ struct RestCell {
 
 pub(crate) fn open(spec: &RequestSpec, cancel: &CancelToken) -> Result<Box<dyn RequestCell>> {
     let family = family()?;
-    let input = Input::of(family, &spec.workload)?;
+    let is_aggregation = spec.workload == "aggregation";
+    let reads = Input::of(family, if is_aggregation { "pkread" } else { &spec.workload })?;
+    let input = Inputs { reads, aggregation: Requests::of(&family.aggregation) };
     let server = Server::of(&spec.url)?;
     let work = match (spec.workload.starts_with("batchpkread"), spec.lane) {
+        (_, RequestLane::Call) if is_aggregation && spec.batch == 1 => match spec.flavor.as_deref() {
+            Some("push_down") => Work::PushDown,
+            _ => Work::Pull,
+        },
         (true, RequestLane::Batch) => Work::Batch(spec.batch),
         (false, RequestLane::Call) if spec.batch == 1 => Work::Call,
-        (false, RequestLane::Batch) => Work::Many,
+        (false, RequestLane::Batch) if !is_aggregation => Work::Many,
         _ => {
             return Err(Error::InvalidArgument(format!(
                 "the family rest has no workload {} on the lane {:?} with batches of {}",
@@ -194,9 +223,13 @@ pub(crate) fn open(spec: &RequestSpec, cancel: &CancelToken) -> Result<Box<dyn R
             )));
         }
     };
-    let work = probe(&server, &input, work, family)?;
+    let (work, expected) = match work {
+        Work::Pull | Work::PushDown => {
+            (work, aggregation::expected(spec.operations, count_rows(&server, &input.aggregation)?))
+        }
+        _ => (probe(&server, &input.reads, work, family)?, input.reads.expected(spec.operations)),
+    };
     cancel.check()?;
-    let expected = input.expected(spec.operations);
     let cell = RestCell {
         spec: Arc::new(spec.clone()),
         server,
@@ -239,6 +272,13 @@ fn probe(server: &Server, input: &Input, work: Work, family: &Family) -> Result<
     })
 }
 
+/// The rows of `lineitem` that the server has.
+fn count_rows(server: &Server, requests: &Requests) -> Result<u64> {
+    let mut client = server.client(HttpOptions { timeout: Some(PROBE_TIMEOUT), ..HttpOptions::default() })?;
+    let request = Request::post(aggregation::SQL_PATH, requests.count.as_bytes());
+    runtime()?.block_on(client.call(&request, |response| aggregation::count_of(body(&response)?)))
+}
+
 impl RestCell {
     fn connect(&self) -> Result<Vec<RestRequester>> {
         let batch = self.spec.batch as usize;
@@ -250,7 +290,9 @@ impl RestCell {
             (Work::Batch(most), _) => {
                 HttpOptions { connections: batch.div_ceil(most as usize), ..HttpOptions::default() }
             }
-            (Work::Call, _) => HttpOptions::default(),
+            // Six million rows are almost a gigabyte.
+            (Work::Pull, _) => HttpOptions { most_bytes: usize::MAX >> 1, ..HttpOptions::default() },
+            (Work::Call | Work::PushDown, _) => HttpOptions::default(),
         };
         runtime()?.block_on(async {
             let mut connections = Vec::new();
@@ -263,6 +305,7 @@ impl RestCell {
                     input: Arc::clone(&self.input),
                     work: self.work,
                     sums: Sums::default(),
+                    aggregated: AggregationSums::default(),
                     text: String::new(),
                     ends: Vec::new(),
                 });
@@ -280,14 +323,17 @@ impl RequestCell for RestCell {
         }
         for connection in &mut connections {
             connection.sums = Sums::default();
+            connection.aggregated = AggregationSums::default();
         }
         let (connections, outcome) = runtime()?.block_on(run_load(connections, &self.spec.load(), cancel))?;
-        let mut sums = Sums::default();
+        let (mut sums, mut aggregated) = (Sums::default(), AggregationSums::default());
         for connection in &connections {
             sums.merge(connection.sums);
+            aggregated.merge(&connection.aggregated);
         }
         *lock(&self.connections) = connections;
-        CellSample::of_load(&outcome, sums.checksum())
+        let is_aggregation = matches!(self.work, Work::Pull | Work::PushDown);
+        CellSample::of_load(&outcome, if is_aggregation { aggregated.checksum() } else { sums.checksum() })
     }
 
     fn expected(&self) -> &Checksum {
