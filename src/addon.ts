@@ -21,6 +21,7 @@ export type {
   FrameReader,
   HttpLoop,
   HttpPlace,
+  JsonPaths,
   KvConnection,
   KvLoop,
   NaiveInserter,

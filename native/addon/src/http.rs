@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use boundary_bench_core::{Error, Result};
-use boundary_bench_http::{HttpOptions, Place, SharedClient, Url, Version};
+use boundary_bench_http::{HttpOptions, Paths, Picked, Place, SharedClient, Url, Version};
 use napi::Env;
 use napi::bindgen_prelude::{AsyncBlock, Unknown};
 use napi::tokio::sync::Notify;
@@ -15,6 +15,7 @@ use crate::buffers::{Handover, bytes_of};
 use crate::errors::{js, promise};
 use crate::in_flight::InFlight;
 use crate::reader::Cancel;
+use crate::sql::ResultBytes;
 use crate::uv;
 
 /// What a client is told beside the URL.
@@ -137,5 +138,43 @@ impl HttpSocket {
     pub fn take(&self) -> Result<TcpStream> {
         let socket = self.socket.lock().unwrap_or_else(PoisonError::into_inner).take();
         socket.ok_or(Error::Closed("the connection"))
+    }
+}
+
+/// Paths of values in JSON, such as `result.*.body.data.*`.
+#[napi]
+pub struct JsonPaths {
+    paths: Paths,
+}
+
+#[napi]
+impl JsonPaths {
+    /// Checks the paths.
+    #[napi(constructor, catch_unwind)]
+    pub fn new(paths: Vec<String>) -> napi::Result<Self> {
+        Ok(Self { paths: Paths::new(paths.iter().map(String::as_str)).map_err(js)? })
+    }
+
+    /// Picks the values of all paths out of a text. For each path, in 32-bit words: the number of its values, the length of
+    /// their bytes, and whether these are all ASCII; where each value ends; then a byte for each that says whether it is null,
+    /// and the bytes, both filled up to whole words.
+    #[napi(catch_unwind, ts_args_type = "json: Uint8Array", ts_return_type = "ArrayBuffer")]
+    pub fn pick(&self, env: Env, json: Unknown<'_>) -> napi::Result<ResultBytes> {
+        // SAFETY: no JavaScript runs before the values were copied.
+        let json = unsafe { bytes_of(env, &json) }?;
+        let picked = self.paths.pick(json).map_err(js)?;
+        let mut out =
+            Vec::with_capacity(picked.iter().map(|Picked { ends, bytes, .. }| ends.len() * 5 + bytes.len() + 24).sum());
+        for Picked { ends, nulls, bytes } in &picked {
+            let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
+            for word in [count(ends.len()), count(bytes.len()), u32::from(bytes.is_ascii())].iter().chain(ends) {
+                out.extend_from_slice(&word.to_ne_bytes());
+            }
+            for part in [nulls, bytes] {
+                out.extend_from_slice(part);
+                out.resize(out.len().next_multiple_of(4), 0);
+            }
+        }
+        Ok(ResultBytes(out))
     }
 }

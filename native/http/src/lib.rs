@@ -6,6 +6,7 @@ mod client;
 mod connection;
 mod dispatch;
 mod http2;
+mod json;
 mod request;
 mod response;
 mod session;
@@ -18,6 +19,7 @@ use boundary_bench_core::Error;
 
 pub use client::{Answer, HttpClient, HttpOptions, MOST_BYTES, Place};
 pub use dispatch::{Dispatch, DrivenSession, Sessions};
+pub use json::{Paths, Picked};
 pub use request::{Head, Method, Request};
 pub use response::Response;
 pub use session::{Arrived, Session, lost};

@@ -2,6 +2,7 @@
  * The tables of RonDB's benchmarks as `bench/matrix.json` describes them, the requests that read them, and the sums of what
  * they hold, as `native/suite/src/rest/data.rs` has them.
  */
+import type { JsonValues } from '../../library/json-paths.js';
 import type { Checksum } from '../../records/record.js';
 import { type RequestMatrix, type RequestWorkload, readRequestMatrix } from '../requests/grid.js';
 
@@ -133,6 +134,17 @@ export class RestSums {
     this.#operations += Number(operationId);
     for (const column in data) {
       const value = data[column];
+      if (value === expected) this.#values += 1;
+      this.#bytes += String(value).length;
+    }
+  }
+
+  /** Adds the values that were picked out of an answer: the operations' ids, and the columns'. */
+  addPicked(ids: JsonValues, columns: JsonValues, expected: string): void {
+    this.#rows += ids.length;
+    for (let index = 0; index < ids.length; index += 1) this.#operations += Number(ids.text(index));
+    for (let index = 0; index < columns.length; index += 1) {
+      const value = columns.text(index);
       if (value === expected) this.#values += 1;
       this.#bytes += String(value).length;
     }

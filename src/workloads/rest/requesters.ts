@@ -1,6 +1,8 @@
 /** What one request does, by the cell's workload and lane, on either client. */
 import { BoundaryError } from '../../errors.js';
 import { HttpClient } from '../../library/http-client.js';
+import type { HttpResponse } from '../../library/http-responses.js';
+import { JsonPaths } from '../../library/json-paths.js';
 import { UndiciClient } from '../../targets/undici.js';
 import { type PlannedRequests, operationsOf } from '../requests/grid.js';
 import type { Requester } from '../requests/load.js';
@@ -55,8 +57,14 @@ function napiRequester(work: RestWork): RestRequester {
     };
   }
   if (isBatch(cell.workload)) {
-    const post = (body: string): Promise<Answer> => client.request({ path: BATCH_PATH, body });
-    return { close, request: batchRequest(work, post) };
+    const post = (body: string): Promise<HttpResponse> => client.request({ path: BATCH_PATH, body });
+    if (planned.mode !== 'native-json') return { close, request: batchRequest(work, post, parseBatch(work)) };
+    const paths = new JsonPaths('result.*.body.operationId', 'result.*.body.data.*');
+    const pick = (answer: HttpResponse): void => {
+      const [ids, columns] = paths.pick(answer.status === 200 ? answer.body : Buffer.from(textOf(answer)));
+      sums().addPicked(ids!, columns!, input.value);
+    };
+    return { close, request: batchRequest(work, post, pick) };
   }
   return {
     close,
@@ -84,7 +92,9 @@ function undiciRequester(work: RestWork): RestRequester {
   if (cell.lane === 'call') {
     return { close, request: async (index) => readRow(await post(input.path, input.read(index))) };
   }
-  if (isBatch(cell.workload)) return { close, request: batchRequest(work, (body) => post(BATCH_PATH, body)) };
+  if (isBatch(cell.workload)) {
+    return { close, request: batchRequest(work, (body) => post(BATCH_PATH, body), parseBatch(work)) };
+  }
   return {
     close,
     request: async (index) => {
@@ -97,11 +107,11 @@ function undiciRequester(work: RestWork): RestRequester {
 }
 
 /** A batch of the server's, or several where it takes fewer operations than the cell has. */
-function batchRequest(
-  { planned: { cell }, input, mostOfBatch, sums }: RestWork,
-  post: (body: string) => Promise<Answer>,
+function batchRequest<A extends Answer>(
+  { planned: { cell }, input, mostOfBatch }: RestWork,
+  post: (body: string) => Promise<A>,
+  read: (answer: A) => void,
 ): (index: number) => Promise<void> {
-  const read = (answer: Answer): void => sums().addBatch(parsed<RestBatch>(answer), input.value);
   return async (index) => {
     const { from, to } = operationsOf(cell, index);
     if (to - from <= mostOfBatch) return read(await post(input.batch(from, to)));
@@ -111,6 +121,11 @@ function batchRequest(
     }
     for (const answer of await Promise.all(answers)) read(answer);
   };
+}
+
+/** Reads the answer to a batch by `JSON.parse`. */
+function parseBatch({ sums, input }: RestWork): (answer: Answer) => void {
+  return (answer) => sums().addBatch(parsed<RestBatch>(answer), input.value);
 }
 
 /** Whether a workload reads by batches of the server's. */

@@ -60,7 +60,11 @@ pub(super) fn write(batch: &RecordBatch, column: usize, row: usize, form: Form, 
             let seconds = rest / 1_000_000;
             let (hours, minutes, seconds) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
             quoted(form, out, |out| {
-                write!(out, "{year:04}-{month:02}-{day:02} {hours:02}:{minutes:02}:{seconds:02}.{:06}", rest % 1_000_000)
+                write!(
+                    out,
+                    "{year:04}-{month:02}-{day:02} {hours:02}:{minutes:02}:{seconds:02}.{:06}",
+                    rest % 1_000_000
+                )
             })
         }
         DataType::Utf8 => {
@@ -159,7 +163,8 @@ mod tests {
 
     #[test]
     fn days_are_dates() {
-        for (days, expected) in [(0, (1970, 1, 1)), (-1, (1969, 12, 31)), (8036, (1992, 1, 2)), (11_016, (2000, 2, 29))] {
+        for (days, expected) in [(0, (1970, 1, 1)), (-1, (1969, 12, 31)), (8036, (1992, 1, 2)), (11_016, (2000, 2, 29))]
+        {
             assert_eq!(date(days), expected);
         }
     }

@@ -46,14 +46,14 @@ impl Requests {
 
 /// A row as a scan gives it.
 #[derive(Deserialize)]
-struct Item<'de> {
+struct Item<'text> {
     l_quantity: f64,
     l_extendedprice: f64,
     l_discount: f64,
     l_tax: f64,
-    l_returnflag: &'de str,
-    l_linestatus: &'de str,
-    l_shipdate: &'de str,
+    l_returnflag: &'text str,
+    l_linestatus: &'text str,
+    l_shipdate: &'text str,
 }
 
 /// A group as `RonSQL` gives it.
