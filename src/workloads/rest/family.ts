@@ -1,9 +1,10 @@
+import { BoundaryError } from '../../errors.js';
 import { HttpClient } from '../../library/http-client.js';
 import { undici } from '../../targets/undici.js';
 import { defineRequestFamily } from '../requests/family.js';
 import { type PlannedRequests, requestsOf } from '../requests/grid.js';
 import { openLoadCell } from '../requests/load-cell.js';
-import type { TargetServer } from '../requests/target-server.js';
+import { type TargetServer, openTarget } from '../requests/target-server.js';
 import type { Family, OpenCell } from '../workload.js';
 import {
   AggregationSums,
@@ -30,6 +31,9 @@ import {
 /** How long the server may take to say what it can. */
 const PROBE_TIMEOUT_MS = 10_000;
 
+/** Where a second server is; without it, a private one is started beside a private one. */
+const SECOND_URL_VARIABLE = 'REST_URL_2';
+
 /** The size of a private server's `lineitem`, 0.01 to 1. */
 const SCALE_FACTOR_VARIABLE = 'REST_SCALE_FACTOR';
 
@@ -43,6 +47,7 @@ export const restFamily: Family = defineRequestFamily({
     cells.some(({ cell, skip }) => isAggregation(cell.workload) && skip === undefined)
       ? ['--scale-factor', process.env[SCALE_FACTOR_VARIABLE] ?? String(REST_MATRIX.aggregation.scaleFactor)]
       : [],
+  serverOf: ({ mode }, server) => (mode === 'two_servers' ? withSecond(server) : undefined),
   expected: async ({ cell }, server) => {
     if (!isAggregation(cell.workload)) return new RestInput(cell.workload).expected(cell.rows);
     return expectedAggregation(cell.rows, await countRows(server));
@@ -52,15 +57,31 @@ export const restFamily: Family = defineRequestFamily({
     cells.some(({ cell }) => cell.side === 'js') ? { undici: undici.version() } : {},
 });
 
+/** Two servers of which the threads take turns, as one whose URL names both. */
+async function withSecond(server: TargetServer): Promise<TargetServer> {
+  const url = process.env[SECOND_URL_VARIABLE];
+  if (url === undefined && !server.isPrivate) {
+    throw new BoundaryError('BB_UNSUPPORTED', `the second server is to be named by ${SECOND_URL_VARIABLE}`);
+  }
+  const second = await openTarget('rest', { rest: url ?? 'rest:' });
+  const { processId: _one, ...both } = server;
+  return { ...both, url: `${server.url},${second.url}`, close: () => second.close() };
+}
+
 async function openCell(planned: PlannedRequests, server: TargetServer): Promise<OpenCell> {
   const { cell } = planned;
   if (isAggregation(cell.workload)) return openAggregation(planned, server);
   const input = new RestInput(cell.workload);
-  const { url, headers } = addressOf(server.url);
-  const mostOfBatch = await probe(planned, input, url, headers);
+  const addresses = server.url.split(',').map(addressOf);
   let sums = new RestSums();
-  const work: RestWork = { planned, input, url, headers, mostOfBatch, sums: () => sums };
-  const requesters: RestRequester[] = Array.from({ length: cell.threads }, () => openRequester(work));
+  const works: RestWork[] = [];
+  for (const { url, headers } of addresses) {
+    const mostOfBatch = await probe(planned, input, url, headers);
+    works.push({ planned, input, url, headers, mostOfBatch, sums: () => sums });
+  }
+  const requesters: RestRequester[] = Array.from({ length: cell.threads }, (_, thread) =>
+    openRequester(works[thread % works.length]!),
+  );
   return openLoadCell({
     requesters,
     load: { requests: requestsOf(cell), rate: cell.rate },

@@ -194,7 +194,8 @@ impl Requester for RestRequester {
 /// A cell of the family, connected.
 struct RestCell {
     spec: Arc<RequestSpec>,
-    server: Server,
+    /// Of which the threads take turns.
+    servers: Vec<Server>,
     input: Arc<Inputs>,
     work: Work,
     expected: Checksum,
@@ -207,7 +208,8 @@ pub(crate) fn open(spec: &RequestSpec, cancel: &CancelToken) -> Result<Box<dyn R
     let is_aggregation = spec.workload == "aggregation";
     let reads = Input::of(family, if is_aggregation { "pkread" } else { &spec.workload })?;
     let input = Inputs { reads, aggregation: Requests::of(&family.aggregation) };
-    let server = Server::of(&spec.url)?;
+    let servers = spec.url.split(',').map(Server::of).collect::<Result<Vec<_>>>()?;
+    let first = servers.first().ok_or_else(|| Error::InvalidArgument("there is no URL".to_owned()))?;
     let work = match (spec.workload.starts_with("batchpkread"), spec.lane) {
         (_, RequestLane::Call) if is_aggregation && spec.batch == 1 => match spec.flavor.as_deref() {
             Some("push_down") => Work::PushDown,
@@ -225,14 +227,14 @@ pub(crate) fn open(spec: &RequestSpec, cancel: &CancelToken) -> Result<Box<dyn R
     };
     let (work, expected) = match work {
         Work::Pull | Work::PushDown => {
-            (work, aggregation::expected(spec.operations, count_rows(&server, &input.aggregation)?))
+            (work, aggregation::expected(spec.operations, count_rows(first, &input.aggregation)?))
         }
-        _ => (probe(&server, &input.reads, work, family)?, input.reads.expected(spec.operations)),
+        _ => (probe(first, &input.reads, work, family)?, input.reads.expected(spec.operations)),
     };
     cancel.check()?;
     let cell = RestCell {
         spec: Arc::new(spec.clone()),
-        server,
+        servers,
         input: Arc::new(input),
         work,
         expected,
@@ -296,8 +298,8 @@ impl RestCell {
         };
         runtime()?.block_on(async {
             let mut connections = Vec::new();
-            for _ in 0..self.spec.threads {
-                let mut client = self.server.client(options.clone())?;
+            for (_, server) in (0..self.spec.threads).zip(self.servers.iter().cycle()) {
+                let mut client = server.client(options.clone())?;
                 client.connect().await?;
                 connections.push(RestRequester {
                     client,
