@@ -16,7 +16,7 @@ const failure = (work: Promise<unknown>): Promise<BoundaryError> =>
 
 describe('HttpClient', () => {
   it('sends a request and gives its answer', async () => {
-    await using server = await startRawServer(({ head, answer }) => answer(`{"a":"é"}`, `X-A: 1\r\nx-a: 2\r\n`));
+    await using server = await startRawServer(({ answer }) => answer(`{"a":"é"}`, `X-A: 1\r\nx-a: 2\r\n`));
     await using client = await HttpClient.connect(`${server.url}/base/`, { headers: { 'x-key': 'k' } });
     const response = await client.request({ path: '/p', body: '{}', headers: { 'content-type': 'application/json' } });
     expect([response.status, response.isOk, response.headers['x-a']]).toEqual([200, true, '1, 2']);

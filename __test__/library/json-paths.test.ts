@@ -23,7 +23,7 @@ describe('JsonPaths', () => {
 
   it('gives texts back as they were', () => {
     const paths = new JsonPaths('*.*');
-    const text = fc.string({ unit: 'grapheme' }).filter((value) => value.isWellFormed?.() ?? true);
+    const text = fc.string({ unit: 'grapheme' });
     fc.assert(
       fc.property(fc.array(fc.array(text)), (texts) => {
         expect([...paths.pick(bytes(texts))[0]!]).toEqual(texts.flat());
