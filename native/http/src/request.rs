@@ -104,6 +104,9 @@ fn check_headers(block: &str) -> Result<()> {
     if !block.is_empty() && !block.ends_with("\r\n") {
         return refused("its line does not end");
     }
+    if block.split_terminator("\r\n").any(|line| !line.contains(':')) {
+        return refused("it has no colon");
+    }
     for (name, value) in header_lines(block) {
         if name.is_empty() || !name.bytes().all(is_token) {
             return refused("its name has characters that names can't have");
@@ -218,6 +221,7 @@ mod tests {
             Request { path: "/\u{e9}", ..get },
             Request { headers: "a: b", ..get },
             Request { headers: "a b: c\r\n", ..get },
+            Request { headers: "a: b\r\nc\r\n", ..get },
             Request { headers: "a: b\nc: d\r\n", ..get },
             Request { headers: ": b\r\n", ..get },
             Request { headers: "Content-Length: 5\r\n", ..get },
