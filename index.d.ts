@@ -95,6 +95,56 @@ export declare class FrameReader {
   cancel(): void
 }
 
+/** The connections of a thread of Node's. */
+export declare class HttpLoop {
+  /** The connections of this thread; `callback` gets the frames of results: each lies between two places of a buffer. */
+  constructor(callback: (buffer: ArrayBuffer, start: number, end: number) => void)
+  /** A pool of connections to a server; returns its number, by which submissions name it. */
+  addPool(place: HttpPlace): number
+  /** Takes a connection of a pool, which gets what waits for one; returns its number. */
+  add(pool: number, place: HttpPlace, socket: HttpSocket): number
+  /** Sends the requests in the first bytes of a submission. Returns a frame where there are results at once. */
+  submit(submission: Uint8Array, bytes: number): ArrayBuffer | undefined
+  /** Forgets a group, which gets no result; connections that owe it responses are closed, once they owe nothing else. */
+  cancel(id: number): ArrayBuffer | undefined
+  /** Gives all requests of a pool that wait for a connection the error why there is none. */
+  failWaiting(pool: number, code: string, message: string): ArrayBuffer | undefined
+  /** Closes the connections of a pool; their requests, and those that wait for one, fail. */
+  removePool(pool: number): ArrayBuffer | undefined
+}
+
+/**
+ * A server, and how it is spoken to. Where it is `drivable`, its sockets are given to an `HttpLoop`; otherwise it runs
+ * submissions by itself.
+ */
+export declare class HttpPlace {
+  /** Checks a URL and options; connects to nothing yet. */
+  constructor(url: string, options: HttpPlaceOptions)
+  /** Whether an `HttpLoop` can drive its sockets. */
+  get drivable(): boolean
+  /** Connects a socket for an `HttpLoop`. */
+  open(): Promise<HttpSocket>
+  /** Connects where no loop drives the sockets, to see that the server is there. */
+  connect(): Promise<void>
+  /** Runs a submission of one group by itself and resolves to the frame of its result. */
+  run(submission: Uint8Array, cancel: Cancel): Promise<ArrayBuffer>
+}
+
+/** A connected socket. */
+export declare class HttpSocket {}
+
+/** Paths of values in JSON, such as `result.*.body.data.*`. */
+export declare class JsonPaths {
+  /** Checks the paths. */
+  constructor(paths: Array<string>)
+  /**
+   * Picks the values of all paths out of a text. For each path, in 32-bit words: the number of its values, the length of
+   * their bytes, and whether these are all ASCII; where each value ends; then a byte for each that says whether it is null,
+   * and the bytes, both filled up to whole words.
+   */
+  pick(json: Uint8Array): ArrayBuffer
+}
+
 /**
  * A connection to a server, or the connections to a cluster's. One that is `drivable` is given to a `KvLoop`; any other
  * runs submissions by itself.
@@ -165,8 +215,8 @@ export declare class NativeRequests {
 
 /** A server of our own, in a folder of its own; both are gone when this process ends, however it ends. */
 export declare class PrivateServer {
-  /** Starts a server: the program given, or the first of its kind that is found. */
-  static start(kind: ServerKind, program?: string | undefined | null, cancel?: Cancel | undefined | null): Promise<PrivateServer>
+  /** Starts a server: the program given with its arguments, or the first of its kind that is found. */
+  static start(kind: ServerKind, command?: Array<string> | undefined | null, cancel?: Cancel | undefined | null): Promise<PrivateServer>
   /** The program that `start` would run. Throws `BB_NOT_INSTALLED` where there is none. */
   static find(kind: ServerKind): string
   /** What the server of a URL says of itself: `{version, processId?}` as JSON. */
@@ -217,6 +267,18 @@ export declare class RawSqlClient {
   perform(submission: Uint8Array, bytes: number, shapes: SqlShapes, cancel?: Cancel | undefined | null): Promise<ArrayBuffer>
   /** Closes the connections; calls under way end first. Does nothing the second time. */
   close(): Promise<void>
+}
+
+/** The reference server. It serves on threads of its own until it is stopped, or its process ends. */
+export declare class ReferenceServer {
+  /** The text that explains the arguments. */
+  static help(): string
+  /** Starts a server with arguments as `help` explains them; null where they ask for that text. */
+  static start(arguments: Array<string>): Promise<ReferenceServer | undefined | null>
+  /** The beginning of its URLs. */
+  get url(): string
+  /** Takes no more connections, answers the requests in flight, and ends; does nothing the second time. */
+  stop(): Promise<void>
 }
 
 /** A connection that a `SqlLoop` drives. */
@@ -342,6 +404,24 @@ export declare const enum CreateMode {
   IfNotExists = 'ifNotExists',
 }
 
+/** What a client is told beside the URL. */
+export interface HttpPlaceOptions {
+  /** The most connections of HTTP/1.1. */
+  connections: number
+  /** The most requests under way on one of them. */
+  pipelining: number
+  /** The most milliseconds that connecting may take. */
+  timeoutMs?: number
+  /** Headers of all requests, each as `name: value` and a line break. */
+  headers: string
+  /** The most bytes of a response's body. */
+  mostBytes?: number
+  /** Whether to speak HTTP/2. */
+  http2: boolean
+  /** A file of certificates to trust in place of the system's. */
+  cacert?: string
+}
+
 /**
  * Gives the memory of a frame back at once, instead of when it is garbage collected: detaches the buffer, whose views
  * become empty. Does nothing to a buffer that is detached already.
@@ -356,6 +436,10 @@ export declare const enum ServerKind {
   Mysql = 'mysql',
   /** The Redis wire. */
   Redis = 'redis',
+  /** RonDB's REST requests over HTTP. */
+  Rest = 'rest',
+  /** HyperbyteDB's writes over HTTP. */
+  Ingest = 'ingest',
 }
 
 /** A table's name and columns. */

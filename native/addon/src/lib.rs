@@ -4,6 +4,8 @@
 mod buffers;
 mod engine;
 mod errors;
+mod http;
+mod http_loop;
 mod in_flight;
 mod info;
 mod inserter;
@@ -13,6 +15,8 @@ mod naive;
 mod parameters;
 mod reader;
 mod requests;
+mod serve;
+mod socket_loop;
 mod sql;
 mod sql_loop;
 mod statement;
