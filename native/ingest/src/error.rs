@@ -47,8 +47,8 @@ pub enum Error {
         /// The type that was to be written.
         written: &'static str,
     },
-    /// More series than the store may have.
-    #[error("the database {database:?} has {most} series, the most it may have; write to those")]
+    /// More series, or sets of fields that are written together, than a database may have.
+    #[error("the database {database:?} would have more than {most} series or sets of fields; write to those it has")]
     Cardinality {
         /// The database.
         database: String,

@@ -14,10 +14,12 @@ pub mod line;
 pub mod msgpack;
 pub mod points;
 pub mod precision;
+pub mod store;
 
 pub use error::{Error, Result};
 pub use points::{FieldKind, Points};
 pub use precision::Precision;
+pub use store::{Durability, IngestStore, StoreOptions};
 
 /// The most points of one write where nobody says otherwise.
 pub const MOST_POINTS: usize = 500_000;

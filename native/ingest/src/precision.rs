@@ -50,29 +50,36 @@ impl Precision {
         }
     }
 
+    /// Checks that timestamps of this unit can be said in nanoseconds.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] naming the first that can't.
+    pub fn check(self, timestamps: &[i64]) -> Result<()> {
+        let unit = self.nanoseconds();
+        let range = i64::MIN / unit..=i64::MAX / unit;
+        // Without an early end the compiler compares several at once.
+        let (least, most) = timestamps.iter().fold((&0, &0), |(least, most), time| (time.min(least), time.max(most)));
+        if range.contains(least) && range.contains(most) {
+            return Ok(());
+        }
+        let outside = timestamps.iter().position(|time| !range.contains(time)).unwrap_or_default();
+        Err(Error::InvalidArgument(format!(
+            "timestamps[{outside}]: {} {} is no 64-bit number of nanoseconds; is the precision right?",
+            timestamps[outside],
+            self.name()
+        )))
+    }
+
     /// Turns timestamps of this unit into nanoseconds, in place.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] for one that no 64-bit number of nanoseconds can say; then they are as they were.
+    /// As [`Precision::check`]; then they are as they were.
     pub fn to_nanoseconds(self, timestamps: &mut [i64]) -> Result<()> {
         let unit = self.nanoseconds();
-        if unit == 1 {
-            return Ok(());
+        if unit != 1 {
+            self.check(timestamps)?;
+            timestamps.iter_mut().for_each(|time| *time *= unit);
         }
-        let range = i64::MIN / unit..=i64::MAX / unit;
-        // Without an early end the compiler checks several at once.
-        if !timestamps.iter().fold(true, |fit, time| fit & (*time >= *range.start()) & (*time <= *range.end())) {
-            let outside = timestamps.iter().position(|time| !range.contains(time)).unwrap_or_default();
-            return Err(self.out_of_range(outside, timestamps[outside]));
-        }
-        timestamps.iter_mut().for_each(|time| *time *= unit);
         Ok(())
-    }
-
-    fn out_of_range(self, index: usize, time: i64) -> Error {
-        Error::InvalidArgument(format!(
-            "timestamps[{index}]: {time} {} is no 64-bit number of nanoseconds; is the precision right?",
-            self.name()
-        ))
     }
 }

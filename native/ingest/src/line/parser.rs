@@ -194,9 +194,6 @@ impl<'a> Parser<'a> {
             tags.push((unescape(name), unescape(value)));
             at += 1 + tag.len();
         }
-        if key.ends_with(',') && !key.ends_with("\\,") {
-            return self.fail(start + key.len(), "a tag is missing after the comma");
-        }
         if is_canonical {
             return Ok(SeriesKey { text: Cow::Borrowed(key), measurement_end: measurement.len() });
         }
