@@ -393,7 +393,8 @@ fn columns_that_depend_on_the_values_are_read_as_they_are() {
         let (client, _) = client_of(&SERVER, 1).await;
         for value in [Value::Int(7), Value::Int(8), Value::Text("7".to_owned()), Value::Int(9), Value::Double(1.5)] {
             for _ in 0..2 {
-                let results = run(&client, &Batch::of("SELECT ? AS v", lists(&[std::slice::from_ref(&value)]))).await.unwrap();
+                let results =
+                    run(&client, &Batch::of("SELECT ? AS v", lists(&[std::slice::from_ref(&value)]))).await.unwrap();
                 let batch = &results.rows[0].as_ref().unwrap().batch;
                 let shown = format!("{:?}", batch.column(0));
                 let expected = match &value {
