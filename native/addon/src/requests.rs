@@ -115,7 +115,8 @@ impl PrivateServer {
         promise(env, async move {
             let start = move || {
                 let command: Vec<&str> = command.iter().flatten().map(String::as_str).collect();
-                let (program, arguments) = command.split_first().map_or((None, &[][..]), |(first, rest)| (Some(first), rest));
+                let (program, arguments) =
+                    command.split_first().map_or((None, &[][..]), |(first, rest)| (Some(first), rest));
                 kind.start(program.map(std::path::Path::new), arguments, &token)
             };
             Ok(Self { server: Arc::new(blocking(start).await?) })

@@ -50,7 +50,8 @@ const API_KEY_VARIABLE: &str = "BOUNDARY_BENCH_API_KEY";
 /// # Errors
 /// What is wrong with them.
 pub fn parse(arguments: impl IntoIterator<Item = String>) -> Result<Parsed, String> {
-    let mut options = Options { api_key: std::env::var(API_KEY_VARIABLE).ok().filter(|key| !key.is_empty()), ..Options::default() };
+    let mut options =
+        Options { api_key: std::env::var(API_KEY_VARIABLE).ok().filter(|key| !key.is_empty()), ..Options::default() };
     let (mut certificate, mut key) = (None, None);
     let mut arguments = arguments.into_iter();
     while let Some(argument) = arguments.next() {

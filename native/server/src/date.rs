@@ -20,7 +20,8 @@ mod tests {
 
     #[test]
     fn days_are_dates() {
-        for (days, expected) in [(0, (1970, 1, 1)), (-1, (1969, 12, 31)), (8036, (1992, 1, 2)), (11_016, (2000, 2, 29))] {
+        for (days, expected) in [(0, (1970, 1, 1)), (-1, (1969, 12, 31)), (8036, (1992, 1, 2)), (11_016, (2000, 2, 29))]
+        {
             assert_eq!(of_days(days), expected);
         }
     }

@@ -99,9 +99,8 @@ fn answers(port: u16) -> bool {
 /// [`Error::InvalidArgument`] for no URL of HTTP, [`Error::Connection`] where it does not answer with success.
 pub fn server_of(url: &str, path: &str) -> Result<Option<String>> {
     let shown = || url.rsplit_once('@').map_or(url, |(_, place)| place);
-    let (host, port) = place(url).ok_or_else(|| {
-        Error::InvalidArgument(format!("{}: it must look like http://localhost:4406", shown()))
-    })?;
+    let (host, port) = place(url)
+        .ok_or_else(|| Error::InvalidArgument(format!("{}: it must look like http://localhost:4406", shown())))?;
     let answer = ask(host, port, path).map_err(|error| Error::Connection(format!("{}: {error}", shown())))?;
     let mut lines = answer.lines();
     let status = lines.next().unwrap_or_default();

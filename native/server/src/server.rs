@@ -132,11 +132,7 @@ fn routes(options: &Options, folder: &Path) -> Result<Routes> {
             sql,
             query_time: options.limits.query_time,
         },
-        ingest: Ingest {
-            store,
-            max_points: options.limits.points,
-            max_body: options.limits.ingest_body,
-        },
+        ingest: Ingest { store, max_points: options.limits.points, max_body: options.limits.ingest_body },
         metrics: Metrics::new(),
         limits: options.limits.clone(),
         front: OnceLock::new(),

@@ -42,7 +42,6 @@ impl std::fmt::Display for Cut {
 
 impl std::error::Error for Cut {}
 
-
 impl Body for AnswerBody {
     type Data = Bytes;
     type Error = Cut;

@@ -40,11 +40,7 @@ macro_rules! stream {
 }
 
 impl Read for Watched {
-    fn poll_read(
-        self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        buffer: ReadBufCursor<'_>,
-    ) -> Poll<io::Result<()>> {
+    fn poll_read(self: Pin<&mut Self>, context: &mut Context<'_>, buffer: ReadBufCursor<'_>) -> Poll<io::Result<()>> {
         let this = self.get_mut();
         let read = stream!(this, stream => stream.poll_read(context, buffer));
         if matches!(read, Poll::Ready(Ok(()))) {

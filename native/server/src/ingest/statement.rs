@@ -10,7 +10,10 @@ pub(super) enum Statement {
     ShowDatabases,
     ShowMeasurements,
     /// The values of a field, or of each.
-    Count { measurement: String, field: Option<String> },
+    Count {
+        measurement: String,
+        field: Option<String>,
+    },
     Select(Select),
 }
 
@@ -240,13 +243,13 @@ mod tests {
     fn statements_are_read() {
         assert_eq!(one("create database server;"), Ok(Statement::CreateDatabase("server".to_owned())));
         assert_eq!(one(r#"CREATE DATABASE "a \"b\" c""#), Ok(Statement::CreateDatabase("a \"b\" c".to_owned())));
-        let count = |field: Option<&str>| Statement::Count {
-            measurement: "bench".to_owned(),
-            field: field.map(str::to_owned),
-        };
+        let count =
+            |field: Option<&str>| Statement::Count { measurement: "bench".to_owned(), field: field.map(str::to_owned) };
         assert_eq!(one("SELECT COUNT(\"v\") FROM bench"), Ok(count(Some("v"))));
         assert_eq!(one("select count(*) from \"bench\""), Ok(count(None)));
-        let select = one("SELECT time, v, host FROM bench WHERE time >= 5ms AND time<=7000000 ORDER BY time DESC LIMIT 3 OFFSET 2");
+        let select = one(
+            "SELECT time, v, host FROM bench WHERE time >= 5ms AND time<=7000000 ORDER BY time DESC LIMIT 3 OFFSET 2",
+        );
         let expected = Select {
             measurement: "bench".to_owned(),
             columns: vec!["v".to_owned(), "host".to_owned()],

@@ -52,9 +52,7 @@ pub(super) fn write(
     let now = i64::try_from(now).unwrap_or(i64::MAX);
     let points = match Format::of(header(request, &CONTENT_TYPE)) {
         Format::Lines => parse_lines(&body, &LineOptions { precision, now, most_points: max_points })?,
-        Format::Rows => {
-            decode_rows(&body, &RowOptions { precision, now, most_points: max_points }, Points::default())?
-        }
+        Format::Rows => decode_rows(&body, &RowOptions { precision, now, most_points: max_points }, Points::default())?,
         Format::Columns => {
             let batch = decode_columns(&body, ColumnBuffers::default(), max_points)?;
             return Ok(store.write_columns(&database, batch, precision, now)?);

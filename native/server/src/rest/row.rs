@@ -74,11 +74,8 @@ fn columns(table: &Table, request: &RowRequest<'_>) -> Result<Option<Vec<usize>>
 fn key(table: &Table, filters: &[Filter<'_>]) -> Result<Vec<u8>, RestError> {
     let columns = table.key();
     if filters.len() != columns.len() {
-        let message = format!(
-            "Wrong number of primary-key columns. Expecting: {} Got: {}",
-            columns.len(),
-            filters.len()
-        );
+        let message =
+            format!("Wrong number of primary-key columns. Expecting: {} Got: {}", columns.len(), filters.len());
         return Err(RestError::coded(13, message));
     }
     let mut key = Vec::new();
@@ -106,7 +103,8 @@ pub(super) fn change(
     let mut values = vec![None; table.values().len()];
     for written in request.write_columns.as_deref().unwrap_or_default() {
         let name = text(written.column.as_ref());
-        let column = table.values().iter().position(|column| column.name == name).ok_or_else(|| RestError::no_column(name))?;
+        let column =
+            table.values().iter().position(|column| column.name == name).ok_or_else(|| RestError::no_column(name))?;
         let json = values[column].insert(Vec::new());
         match written.value {
             None => json.extend_from_slice(b"null"),

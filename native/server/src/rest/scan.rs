@@ -10,8 +10,8 @@ use tokio::sync::mpsc;
 
 use super::error::RestError;
 use super::json::{Scan, text};
-use super::values::{Form, write};
 use super::validate;
+use super::values::{Form, write};
 use crate::front::answer::{Answer, Cut, JSON, parts};
 use crate::lineitem;
 use crate::tables::{Row, Tables, escaped};
@@ -70,7 +70,9 @@ pub(super) fn answer(
     let asked: Vec<&str> = asked.iter().map(|column| text(column.column.as_ref())).collect();
     let limit = scan.limit.unwrap_or(u64::MAX);
     let no_table = || RestError::no_table(database, table);
-    let work: Box<dyn FnOnce(&mut Output) -> Result<()> + Send> = if (database, table) == (lineitem::DATABASE, lineitem::TABLE) {
+    let work: Box<dyn FnOnce(&mut Output) -> Result<()> + Send> = if (database, table)
+        == (lineitem::DATABASE, lineitem::TABLE)
+    {
         let engine = Arc::clone(engine.ok_or_else(no_table)?);
         let columns = engine.describe_table(table)?.columns;
         let wanted = if asked.is_empty() { columns.iter().map(|column| column.name.as_str()).collect() } else { asked };

@@ -65,7 +65,8 @@ impl Drop for CancelOnDrop {
 fn checked(body: &[u8]) -> Result<Checked, RestError> {
     let query: Query<'_> = serde_json::from_slice(body).map_err(|error| RestError::parse(&error))?;
     let sql = text(query.query.as_ref()).trim();
-    let required = |field: &str| RestError::coded(64, format!("Field validation for '{field}' failed on the 'required' tag"));
+    let required =
+        |field: &str| RestError::coded(64, format!("Field validation for '{field}' failed on the 'required' tag"));
     if sql.is_empty() {
         return Err(required("query"));
     }

@@ -46,9 +46,7 @@ pub(super) fn path(database: &str, table: &str) -> Result<(), RestError> {
     }
     match name_problem(table) {
         None => Ok(()),
-        Some(NameProblem::Empty) => {
-            Err(RestError::coded(52, "Field validation for 'Table' failed on the 'min' tag: "))
-        }
+        Some(NameProblem::Empty) => Err(RestError::coded(52, "Field validation for 'Table' failed on the 'min' tag: ")),
         Some(NameProblem::TooLong) => {
             let message = format!("Field validation for 'Table' failed on the 'max' tag: {table}");
             Err(RestError::coded(53, message))

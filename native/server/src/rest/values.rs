@@ -61,7 +61,11 @@ pub(super) fn write(batch: &RecordBatch, column: usize, row: usize, form: Form, 
             let seconds = rest / 1_000_000;
             let (hours, minutes, seconds) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
             quoted(form, out, |out| {
-                write!(out, "{year:04}-{month:02}-{day:02} {hours:02}:{minutes:02}:{seconds:02}.{:06}", rest % 1_000_000)
+                write!(
+                    out,
+                    "{year:04}-{month:02}-{day:02} {hours:02}:{minutes:02}:{seconds:02}.{:06}",
+                    rest % 1_000_000
+                )
             })
         }
         DataType::Utf8 => {

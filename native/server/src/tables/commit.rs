@@ -30,7 +30,8 @@ pub(super) fn start(
             let Some(tables) = tables.upgrade() else { return };
             let group = std::iter::once(first).chain(writes.try_iter().take(MAX_GROUP - 1));
             let written: Vec<_> = group.map(|write| (tables.apply(&write.changes), write.done)).collect();
-            let synced = if durable { database.persist(PersistMode::SyncData).map_err(|error| failed(&error)) } else { Ok(()) };
+            let synced =
+                if durable { database.persist(PersistMode::SyncData).map_err(|error| failed(&error)) } else { Ok(()) };
             for (outcome, done) in written {
                 // A client that is gone need not know.
                 let _ = done.send(synced.clone().and(outcome));

@@ -17,20 +17,13 @@ const DATABASE: &str = "rdrs_bench";
 /// The three tables.
 pub(super) fn tables() -> [Table; 3] {
     let column = Column::new;
-    let table = |name: &str, columns| Table {
-        database: DATABASE.to_owned(),
-        name: name.to_owned(),
-        columns,
-        key_columns: 1,
-    };
+    let table =
+        |name: &str, columns| Table { database: DATABASE.to_owned(), name: name.to_owned(), columns, key_columns: 1 };
     let text = ColumnType::Varchar(100);
     let many = (0..MANY_COLUMNS).map(|index| column(&format!("col{index}"), text));
     [
         table("table_1", vec![column("id0", ColumnType::Int), column("col0", text)]),
-        table(
-            "table_2",
-            vec![column("id0", ColumnType::Varbinary(3000)), column("col0", ColumnType::Varbinary(100))],
-        ),
+        table("table_2", vec![column("id0", ColumnType::Varbinary(3000)), column("col0", ColumnType::Varbinary(100))]),
         table("table_3", std::iter::once(column("id0", ColumnType::Int)).chain(many).collect()),
     ]
 }
