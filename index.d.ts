@@ -165,8 +165,8 @@ export declare class NativeRequests {
 
 /** A server of our own, in a folder of its own; both are gone when this process ends, however it ends. */
 export declare class PrivateServer {
-  /** Starts a server: the program given, or the first of its kind that is found. */
-  static start(kind: ServerKind, program?: string | undefined | null, cancel?: Cancel | undefined | null): Promise<PrivateServer>
+  /** Starts a server: the program given with its arguments, or the first of its kind that is found. */
+  static start(kind: ServerKind, command?: Array<string> | undefined | null, cancel?: Cancel | undefined | null): Promise<PrivateServer>
   /** The program that `start` would run. Throws `BB_NOT_INSTALLED` where there is none. */
   static find(kind: ServerKind): string
   /** What the server of a URL says of itself: `{version, processId?}` as JSON. */
@@ -217,6 +217,18 @@ export declare class RawSqlClient {
   perform(submission: Uint8Array, bytes: number, shapes: SqlShapes, cancel?: Cancel | undefined | null): Promise<ArrayBuffer>
   /** Closes the connections; calls under way end first. Does nothing the second time. */
   close(): Promise<void>
+}
+
+/** The reference server. It serves on threads of its own until it is stopped, or its process ends. */
+export declare class ReferenceServer {
+  /** The text that explains the arguments. */
+  static help(): string
+  /** Starts a server with arguments as `help` explains them; null where they ask for that text. */
+  static start(arguments: Array<string>): Promise<ReferenceServer | undefined | null>
+  /** The beginning of its URLs. */
+  get url(): string
+  /** Takes no more connections, answers the requests in flight, and ends; does nothing the second time. */
+  stop(): Promise<void>
 }
 
 /** A connection that a `SqlLoop` drives. */
@@ -356,6 +368,10 @@ export declare const enum ServerKind {
   Mysql = 'mysql',
   /** The Redis wire. */
   Redis = 'redis',
+  /** RonDB's REST requests over HTTP. */
+  Rest = 'rest',
+  /** HyperbyteDB's writes over HTTP. */
+  Ingest = 'ingest',
 }
 
 /** A table's name and columns. */

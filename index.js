@@ -773,7 +773,7 @@ if (
   }
 }
 
-const { Cancel, Engine, FrameReader, KvConnection, KvLoop, NaiveInserter, NaiveReader, NativeRequests, PrivateServer, RawInserter, RawSqlClient, SqlConnection, SqlLoop, SqlShapes, Statement, buildInfo, ColumnKind, CreateMode, releaseFrame, ServerKind, threadCpu } = nativeBinding
+const { Cancel, Engine, FrameReader, KvConnection, KvLoop, NaiveInserter, NaiveReader, NativeRequests, PrivateServer, RawInserter, RawSqlClient, ReferenceServer, SqlConnection, SqlLoop, SqlShapes, Statement, buildInfo, ColumnKind, CreateMode, releaseFrame, ServerKind, threadCpu } = nativeBinding
 export { Cancel }
 export { Engine }
 export { FrameReader }
@@ -785,6 +785,7 @@ export { NativeRequests }
 export { PrivateServer }
 export { RawInserter }
 export { RawSqlClient }
+export { ReferenceServer }
 export { SqlConnection }
 export { SqlLoop }
 export { SqlShapes }
