@@ -7,10 +7,12 @@ use std::thread::JoinHandle;
 
 use boundary_bench_core::private_server::ServerFolder;
 use boundary_bench_core::{Error, Result};
+use boundary_bench_ingest::{Durability, IngestStore, StoreOptions};
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::watch;
 
 use crate::front::listen::{Front, bind};
+use crate::ingest::Ingest;
 use crate::lineitem;
 use crate::metrics::Metrics;
 use crate::options::Options;
@@ -55,6 +57,8 @@ impl Server {
             }));
             drop(runtime);
             routes.rest.tables.close();
+            // What it could not write is in its log.
+            let _ = routes.ingest.store.close();
             drop(routes);
             drop(folder);
         };
@@ -116,6 +120,9 @@ impl Folder {
 
 fn routes(options: &Options, folder: &Path) -> Result<Routes> {
     let tables = Tables::open(&folder.join("tables"), options.durable)?;
+    let durability = if options.durable { Durability::Durable } else { Durability::Fast };
+    let store = StoreOptions { durability, ..StoreOptions::new(folder.join("points")) };
+    let store = Arc::new(IngestStore::open(&store).map_err(Error::from)?);
     let sql = if options.scale_factor > 0.0 { Some(lineitem::load(options.scale_factor)?) } else { None };
     Ok(Routes {
         rest: Rest {
@@ -125,6 +132,7 @@ fn routes(options: &Options, folder: &Path) -> Result<Routes> {
             sql,
             query_time: options.limits.query_time,
         },
+        ingest: Ingest { store, max_points: options.limits.points, max_body: options.limits.ingest_body },
         metrics: Metrics::new(),
         limits: options.limits.clone(),
         front: OnceLock::new(),

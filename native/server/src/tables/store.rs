@@ -87,11 +87,6 @@ impl Tables {
         self.by_name.get(database)?.get(table).copied()
     }
 
-    /// Whether there is a database of this name.
-    pub(crate) fn has_database(&self, database: &str) -> bool {
-        self.by_name.contains_key(database)
-    }
-
     pub(crate) fn table(&self, index: usize) -> &Table {
         &self.tables[index].0
     }
