@@ -8,6 +8,7 @@ const FAMILIES: readonly (() => Promise<Family>)[] = [
   async () => (await import('./measurements/family.js')).measurementsFamily,
   async () => (await import('./kv/family.js')).kvFamily,
   async () => (await import('./sql/family.js')).sqlFamily,
+  async () => (await import('./ingest/family.js')).ingestFamily,
 ];
 
 /** Every family of this package. */

@@ -6,6 +6,7 @@ mod engine;
 mod errors;
 mod in_flight;
 mod info;
+mod ingest;
 mod inserter;
 mod kv;
 mod kv_loop;
