@@ -95,6 +95,22 @@ export declare class FrameReader {
   cancel(): void
 }
 
+/** A stage of the native suite, to be run on bodies that JavaScript gives. */
+export declare class IngestStage {
+  /** Opens a stage. Takes `{workload, batches, batch, inputs, durable?}` as JSON. */
+  static open(spec: string): Promise<IngestStage>
+  /** Begins a sample. */
+  begin(): void
+  /** Does the stage's work on a body; returns how many points it had. */
+  run(body: Uint8Array): number
+  /** Adds up what the last body became. */
+  consume(): void
+  /** The checksum of the sample, as JSON. */
+  finish(): string
+  /** Closes the stage and removes its files; does nothing the second time. */
+  close(): Promise<void>
+}
+
 /**
  * A connection to a server, or the connections to a cluster's. One that is `drivable` is given to a `KvLoop`; any other
  * runs submissions by itself.
@@ -148,6 +164,16 @@ export declare class NaiveReader {
   cancel(): void
 }
 
+/** A stage of the native suite with its input: a cell of the `rust` side. */
+export declare class NativeIngest {
+  /** Opens a stage and makes its input. Takes `{workload, batches, batch, inputs, durable?}` as JSON. */
+  static open(spec: string): Promise<NativeIngest>
+  /** Takes a sample on a thread of its own; resolves to it as JSON. */
+  sample(cancel?: Cancel | undefined | null): Promise<string>
+  /** Closes the stage and removes its files; does nothing the second time. */
+  close(): Promise<void>
+}
+
 /** A cell of request work in Rust, connected and loaded. */
 export declare class NativeRequests {
   /**
@@ -181,6 +207,29 @@ export declare class PrivateServer {
   stop(): Promise<void>
 }
 
+/** Decodes columns of `MessagePack`. */
+export declare class RawColumnsReader {
+  /** A reader. */
+  constructor()
+  /**
+   * Decodes into the arrays. Returns four times the number of points, plus 1 where there are timestamps, plus 2 where the
+   * names are not those of the last batch; or, where the arrays are too short, minus the number of points.
+   */
+  decode(bytes: Uint8Array, values: Float64Array, timestamps: BigInt64Array): number
+  /** The names of the last batch, as JSON. */
+  get head(): string
+}
+
+/** Encodes columns of one series and field as `MessagePack`. */
+export declare class RawColumnsWriter {
+  /** A writer for these names; `tags` are names and values in turn. */
+  constructor(measurement: string, tags: Array<string>, field: string)
+  /** The most bytes that so many points take. */
+  mostBytes(points: number): number
+  /** Encodes into `out`, which must have room for the most bytes; returns how many it took. */
+  encode(values: Float64Array, timestamps: BigInt64Array | undefined | null, out: Uint8Array): number
+}
+
 /** An insert into one table, whole batches at a time. Dropped without `execute`, it leaves nothing. */
 export declare class RawInserter {
   /**
@@ -205,6 +254,37 @@ export declare class RawInserter {
   abort(): Promise<void>
   /** The rows added so far. */
   get rows(): number
+}
+
+/** Reads line protocol into one piece of memory: for each table the times, the places of the series, and the columns. */
+export declare class RawLineParser {
+  /** A parser. */
+  constructor()
+  /**
+   * Reads a body and keeps its points for `take`. A line without a timestamp has that of `nowMs`. Returns four times the
+   * number of points, plus 2 where the names are not those of the last body.
+   */
+  parse(bytes: Uint8Array, precision: string, nowMs: number): number
+  /** The series and tables of the last body, as JSON. */
+  get head(): string
+  /**
+   * Copies the points of the last body: their times, the bits of their values one point after another, and the places of
+   * their series and tables. Returns the number of values; where there is no room for them, minus that.
+   */
+  take(times: BigInt64Array, values: Float64Array, series: Uint32Array, tables: Uint32Array): number
+  /**
+   * The text of all values that are text; those are places in it: the start in the upper half, the length in the lower,
+   * both in bytes.
+   */
+  text(): string
+}
+
+/** Encodes columns of one series and field as line protocol. */
+export declare class RawLineWriter {
+  /** A writer for these names; `tags` are names and values in turn. */
+  constructor(measurement: string, tags: Array<string>, field: string)
+  /** Encodes into `out` and returns how many bytes it took; where there is no room, minus the bytes needed. */
+  encode(values: Float64Array, timestamps: BigInt64Array | undefined | null, out: Uint8Array): number
 }
 
 /** A client whose connections are served by threads of their own. */

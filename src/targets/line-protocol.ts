@@ -94,7 +94,7 @@ class LineWriter {
     const magnitude = Math.abs(value);
     const scaled = Math.round(magnitude * SCALE);
     // Then its text has three decimals at most, and the shortest has no others.
-    if (scaled >= MOST_SCALED || scaled / SCALE !== magnitude) return start + bytes.latin1Write(`${value}`, start);
+    if (scaled >= MOST_SCALED || scaled / SCALE !== magnitude) return start + bytes.write(`${value}`, start, 'latin1');
     let at = start;
     if (value < 0) {
       bytes[at] = MINUS;
@@ -116,7 +116,7 @@ class LineWriter {
     const time = high * 2 ** 32 + (low >>> 0);
     if (time >= 0 && time <= Number.MAX_SAFE_INTEGER) return putDigits(this.#bytes, start, time);
     const exact = (BigInt(high) << 32n) | BigInt(low >>> 0);
-    return start + this.#bytes.latin1Write(`${exact}`, start);
+    return start + this.#bytes.write(`${exact}`, start, 'latin1');
   }
 }
 
@@ -160,7 +160,7 @@ class LineReader {
         this.#values[count] = isNegative ? -digits / scale : digits / scale;
       } else {
         while (body[at] !== SPACE) at += 1;
-        this.#values[count] = Number(Buffer.from(body.buffer, body.byteOffset + start, at - start).latin1Slice());
+        this.#values[count] = Number(Buffer.from(body.buffer, body.byteOffset + start, at - start).toString('latin1'));
       }
       at += 1;
       let time = 0;

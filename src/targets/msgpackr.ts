@@ -5,6 +5,7 @@
  */
 import { addExtension, Packr, Unpackr } from 'msgpackr/pack';
 
+import type { SeriesNames } from '../library/columns-codec.js';
 import type { ColumnBatch, IngestTarget } from './ingest-target.js';
 import { packageVersion } from './package-version.js';
 
@@ -28,15 +29,35 @@ addExtension({
 
 type AllocateForWrite = (bytes: number) => { target: Uint8Array; targetView: DataView; position: number };
 
+/** A value as msgpackr must have it to write a float of 64 bits. */
+function asFloat(value: number): number | Float64 {
+  return Number.isInteger(value) ? new Float64(value) : value;
+}
+
+const packr = new Packr({ useRecords: false, variableMapSize: true });
+
+/** A batch as rows, each with all its names: HyperbyteDB's row MessagePack. */
+export function packRows(
+  { measurement, tags = {}, field }: SeriesNames,
+  { values, timestamps }: ColumnBatch,
+): Uint8Array {
+  const rows = Array.from(values, (value, index) => ({
+    measurement,
+    tags,
+    fields: { [field]: { Float: asFloat(value) } },
+    timestamp: timestamps[index]!,
+  }));
+  return packr.pack(rows);
+}
+
 export const msgpackr: IngestTarget = {
   version: () => packageVersion('msgpackr'),
   encoder: ({ measurement, tags = {}, field }, { values, timestamps }: ColumnBatch) => {
-    const packr = new Packr({ useRecords: false, variableMapSize: true });
     const batch = {
       measurement,
       tags,
       field,
-      values: Array.from(values, (value) => (Number.isInteger(value) ? new Float64(value) : value)),
+      values: Array.from(values, asFloat),
       timestamps: Array.from(timestamps),
     };
     return () => packr.pack(batch);

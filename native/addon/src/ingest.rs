@@ -1,23 +1,23 @@
-//! The codecs of time-series ingest, and its stages, as JavaScript sees them.
+//! The codecs of time-series ingest as JavaScript sees them.
 //!
 //! The codecs take a microsecond or two for a thousand points, so each is one call with the memory of the caller: what is
 //! the same for all batches, the names, crosses once.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::borrow::Cow;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use boundary_bench_core::Error;
-use boundary_bench_ingest::line::{LineHead, LineOptions, parse_lines_into, write_columns};
+use boundary_bench_ingest::line::{LineHead as WrittenHead, LineOptions, parse_lines_into, write_columns};
 use boundary_bench_ingest::msgpack::{ColumnSink, ColumnsHead, ColumnsWriter, decode_columns_into};
+use boundary_bench_ingest::points::{SeriesKey, Shape};
 use boundary_bench_ingest::{MOST_POINTS, Points, Precision};
-use boundary_bench_suite::ingest::{NativeStage, StageCell, StageSpec};
-use napi::bindgen_prelude::{AsyncBlock, Unknown};
-use napi::{Env, JsValue, sys};
+use napi::bindgen_prelude::Unknown;
+use napi::{Env, sys};
 use napi_derive::napi;
 use serde::Serialize;
 
-use crate::errors::{blocking, invalid, js, promise};
-use crate::reader::Cancel;
-use crate::suite::{on_own_thread, parse};
+use crate::errors::{invalid, js};
+use crate::typed_memory::{BYTES, Encoding, TIMES, VALUES, copy_to, memory_of, overlap, slice_of, slice_of_mut};
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
@@ -25,111 +25,6 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 fn failed(error: boundary_bench_ingest::Error) -> napi::Error {
     js(error.into())
-}
-
-/// The memory of a typed array of this kind: where its elements start, and how many there are.
-fn memory_of<T>(env: Env, value: &Unknown<'_>, wanted: i32, name: &str) -> napi::Result<(*mut T, usize)> {
-    let mut kind = 0;
-    let mut length = 0;
-    let mut data = std::ptr::null_mut();
-    let mut buffer = std::ptr::null_mut();
-    let mut is_unshared = false;
-    // SAFETY: the handles are those of the call under way, and the out-pointers are valid for writing or not asked for.
-    // A value that is no typed array is refused by the status.
-    let status = unsafe {
-        let status = sys::napi_get_typedarray_info(
-            env.raw(),
-            value.raw(),
-            &raw mut kind,
-            &raw mut length,
-            &raw mut data,
-            &raw mut buffer,
-            std::ptr::null_mut(),
-        );
-        if status == sys::Status::napi_ok {
-            sys::napi_is_arraybuffer(env.raw(), buffer, &raw mut is_unshared)
-        } else {
-            status
-        }
-    };
-    if status != sys::Status::napi_ok || kind != wanted {
-        return Err(invalid(format!("expected {name}")));
-    }
-    if !is_unshared {
-        return Err(invalid("memory shared between threads can't be used safely; give a copy of it"));
-    }
-    Ok((data.cast(), if data.is_null() { 0 } else { length }))
-}
-
-/// The elements of a typed array.
-///
-/// # Safety
-/// The slice is valid until JavaScript runs again, and while nothing writes to the same memory.
-unsafe fn slice_of<'a, T>(env: Env, value: &Unknown<'_>, wanted: i32, name: &str) -> napi::Result<&'a [T]> {
-    let (data, length) = memory_of::<T>(env, value, wanted, name)?;
-    if length == 0 {
-        return Ok(&[]);
-    }
-    // SAFETY: Node-API says that so many elements are there, aligned as JavaScript aligns typed arrays; the rest is the
-    // caller's promise.
-    Ok(unsafe { std::slice::from_raw_parts(data, length) })
-}
-
-/// The elements of a typed array, to be written.
-///
-/// # Safety
-/// As [`slice_of`], and nothing else reads the memory meanwhile.
-unsafe fn slice_of_mut<'a, T>(env: Env, value: &Unknown<'_>, wanted: i32, name: &str) -> napi::Result<&'a mut [T]> {
-    let (data, length) = memory_of::<T>(env, value, wanted, name)?;
-    if length == 0 {
-        return Ok(&mut []);
-    }
-    // SAFETY: as in `slice_of`.
-    Ok(unsafe { std::slice::from_raw_parts_mut(data, length) })
-}
-
-const BYTES: (i32, &str) = (sys::TypedarrayType::uint8_array, "a Uint8Array");
-const VALUES: (i32, &str) = (sys::TypedarrayType::float64_array, "a Float64Array of values");
-const TIMES: (i32, &str) = (sys::TypedarrayType::bigint64_array, "a BigInt64Array of timestamps, or undefined");
-
-fn is_absent(value: &Unknown<'_>) -> napi::Result<bool> {
-    Ok(matches!(value.get_type()?, napi::ValueType::Null | napi::ValueType::Undefined))
-}
-
-/// Whether two pieces of memory share a byte: then one must not be written while the other is read.
-fn overlap<A, B>(read: &[A], written: &[B]) -> bool {
-    let (read, written) = (read.as_ptr_range(), written.as_ptr_range());
-    read.start.cast::<u8>() < written.end.cast() && written.start.cast::<u8>() < read.end.cast()
-}
-
-/// The columns that a call encodes and the memory that it encodes into.
-struct Encoding<'a> {
-    values: &'a [f64],
-    times: Option<&'a [i64]>,
-    out: &'a mut [u8],
-}
-
-impl Encoding<'_> {
-    /// # Safety
-    /// No JavaScript runs before the last use.
-    unsafe fn of(env: Env, values: &Unknown<'_>, times: &Unknown<'_>, out: &Unknown<'_>) -> napi::Result<Self> {
-        let (pointer, length) = memory_of::<u8>(env, out, BYTES.0, BYTES.1)?;
-        // SAFETY: only its place is looked at, before anything refers to its bytes.
-        let range = pointer.cast_const()..pointer.wrapping_add(length).cast_const();
-        let is_apart = |start: *const u8, bytes: usize| start.wrapping_add(bytes) <= range.start || start >= range.end;
-        // SAFETY: the caller's promise; that the memory is apart is checked before `out` is made.
-        unsafe {
-            let values: &[f64] = slice_of(env, values, VALUES.0, VALUES.1)?;
-            let times: Option<&[i64]> =
-                if is_absent(times)? { None } else { Some(slice_of(env, times, TIMES.0, TIMES.1)?) };
-            let times_apart = times.is_none_or(|times| is_apart(times.as_ptr().cast(), size_of_val(times)));
-            if length > 0 && !(is_apart(values.as_ptr().cast(), size_of_val(values)) && times_apart) {
-                return Err(invalid("the memory to encode into must not be that of the columns"));
-            }
-            let out = if length == 0 { &mut [] } else { std::slice::from_raw_parts_mut(pointer, length) };
-            Ok(Self { values, times, out })
-        }
-    }
 }
 
 /// The tags in an array of names and values in turn.
@@ -180,16 +75,37 @@ impl RawColumnsWriter {
 #[napi]
 #[derive(Default)]
 pub struct RawColumnsReader {
-    /// The names of the last batch, as JSON.
-    head: Mutex<String>,
+    head: Mutex<Head>,
 }
 
-/// The names of a batch.
-#[derive(Serialize)]
-struct Head<'a> {
-    measurement: &'a str,
-    tags: &'a [(&'a str, &'a str)],
-    field: &'a str,
+/// The names of the last batch.
+#[derive(Default, Serialize)]
+struct Head {
+    measurement: String,
+    tags: Vec<(String, String)>,
+    field: String,
+}
+
+impl Head {
+    /// Keeps the names of a batch, and tells whether they are new.
+    fn keep(&mut self, head: &ColumnsHead<'_>) -> bool {
+        let tags = self.tags.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+        let known = self.measurement == head.measurement && self.field == head.field;
+        if known && tags.eq(head.tags.iter().copied()) {
+            return false;
+        }
+        *self = Self {
+            measurement: head.measurement.to_owned(),
+            tags: head.tags.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect(),
+            field: head.field.to_owned(),
+        };
+        true
+    }
+}
+
+/// A value as JSON text.
+pub fn json(value: &impl Serialize) -> napi::Result<String> {
+    serde_json::to_string(value).map_err(|error| js(Error::Internal(error.to_string())))
 }
 
 /// The caller's memory.
@@ -254,7 +170,8 @@ impl RawColumnsReader {
         match decode_columns_into(bytes, &mut columns, MOST_POINTS) {
             Ok(head) => {
                 let flags = if head.has_timestamps { HAS_TIMES } else { 0 };
-                Ok((head.len * 4 + flags + self.keep(&head)?) as f64)
+                let names = if lock(&self.head).keep(&head) { NEW_NAMES } else { 0 };
+                Ok((head.len * 4 + flags + names) as f64)
             }
             Err(_) if columns.needed > room => Ok(-(columns.needed as f64)),
             Err(error) => Err(failed(error)),
@@ -263,30 +180,15 @@ impl RawColumnsReader {
 
     /// The names of the last batch, as JSON.
     #[napi(getter)]
-    pub fn head(&self) -> String {
-        lock(&self.head).clone()
+    pub fn head(&self) -> napi::Result<String> {
+        json(&*lock(&self.head))
     }
-
-    fn keep(&self, head: &ColumnsHead<'_>) -> napi::Result<usize> {
-        let names = Head { measurement: head.measurement, tags: &head.tags, field: head.field };
-        keep_json(&mut lock(&self.head), &names)
-    }
-}
-
-/// Keeps a value as JSON, and tells whether it is new.
-fn keep_json(kept: &mut String, value: &impl Serialize) -> napi::Result<usize> {
-    let json = serde_json::to_string(value).map_err(|error| js(Error::Internal(error.to_string())))?;
-    if json == *kept {
-        return Ok(0);
-    }
-    *kept = json;
-    Ok(NEW_NAMES)
 }
 
 /// Encodes columns of one series and field as line protocol.
 #[napi]
 pub struct RawLineWriter {
-    head: LineHead,
+    head: WrittenHead,
     lines: Mutex<Vec<u8>>,
 }
 
@@ -295,7 +197,7 @@ impl RawLineWriter {
     /// A writer for these names; `tags` are names and values in turn.
     #[napi(constructor, catch_unwind)]
     pub fn new(measurement: String, tags: Vec<String>, field: String) -> napi::Result<Self> {
-        let head = LineHead::new(&measurement, &tags_of(&tags), &field).map_err(failed)?;
+        let head = WrittenHead::new(&measurement, &tags_of(&tags), &field).map_err(failed)?;
         Ok(Self { head, lines: Mutex::default() })
     }
 
@@ -331,41 +233,61 @@ impl RawLineWriter {
 #[napi]
 #[derive(Default)]
 pub struct RawLineParser {
-    /// The series and tables of the last body, as JSON.
-    head: Mutex<String>,
+    names: Mutex<LineNames>,
     points: Mutex<Points<'static>>,
 }
 
-/// The names of a body.
+/// The series and tables of the last body.
+#[derive(Default)]
+struct LineNames {
+    series: Vec<SeriesKey<'static>>,
+    shapes: Vec<Shape<'static>>,
+}
+
+/// Those as JSON.
 #[derive(Serialize)]
-struct LineNames<'a> {
-    series: Vec<SeriesNames>,
-    tables: Vec<TableNames<'a>>,
+struct LineHead<'a> {
+    series: Vec<SeriesHead<'a>>,
+    tables: Vec<TableHead<'a>>,
 }
 
 #[derive(Serialize)]
-struct SeriesNames {
-    measurement: String,
-    tags: Vec<(String, String)>,
+struct SeriesHead<'a> {
+    measurement: Cow<'a, str>,
+    tags: Vec<(Cow<'a, str>, Cow<'a, str>)>,
 }
 
 #[derive(Serialize)]
-struct TableNames<'a> {
+struct TableHead<'a> {
     measurement: &'a str,
     fields: Vec<(&'a str, &'static str)>,
 }
 
-impl<'a> LineNames<'a> {
-    fn of(points: &'a Points<'_>) -> Self {
-        let series = points.series().iter().map(|series| SeriesNames {
-            measurement: series.measurement().into_owned(),
-            tags: series.tags().into_iter().map(|(name, value)| (name.into_owned(), value.into_owned())).collect(),
-        });
-        let tables = points.shapes().iter().map(|shape| TableNames {
+impl LineNames {
+    /// Keeps the names of points, and tells whether they are new.
+    fn keep(&mut self, points: &Points<'_>) -> bool {
+        if self.series == points.series() && self.shapes == points.shapes() {
+            return false;
+        }
+        let owned = |text: &str| Cow::Owned(text.to_owned());
+        let series =
+            |series: &SeriesKey<'_>| SeriesKey { text: owned(&series.text), measurement_end: series.measurement_end };
+        let shape = |shape: &Shape<'_>| Shape {
+            measurement: owned(&shape.measurement),
+            fields: shape.fields.iter().map(|(name, kind)| (owned(name), *kind)).collect(),
+        };
+        self.series = points.series().iter().map(series).collect();
+        self.shapes = points.shapes().iter().map(shape).collect();
+        true
+    }
+
+    fn head(&self) -> LineHead<'_> {
+        let series = self.series.iter().map(|key| SeriesHead { measurement: key.measurement(), tags: key.tags() });
+        let tables = self.shapes.iter().map(|shape| TableHead {
             measurement: &shape.measurement,
             fields: shape.fields.iter().map(|(name, kind)| (name.as_ref(), kind.name())).collect(),
         });
-        Self { series: series.collect(), tables: tables.collect() }
+        LineHead { series: series.collect(), tables: tables.collect() }
     }
 }
 
@@ -388,16 +310,16 @@ impl RawLineParser {
         let options = LineOptions { precision: Precision::of(&precision), now, most_points: MOST_POINTS };
         let mut kept = lock(&self.points);
         let points = parse_lines_into(bytes, &options, std::mem::take(&mut *kept)).map_err(failed)?;
-        let new_names = keep_json(&mut lock(&self.head), &LineNames::of(&points))?;
-        let length = points.len() * 4 + new_names;
+        let names = if lock(&self.names).keep(&points) { NEW_NAMES } else { 0 };
+        let length = points.len() * 4 + names;
         *kept = points.without_names();
         Ok(length as f64)
     }
 
     /// The series and tables of the last body, as JSON.
     #[napi(getter)]
-    pub fn head(&self) -> String {
-        lock(&self.head).clone()
+    pub fn head(&self) -> napi::Result<String> {
+        json(&lock(&self.names).head())
     }
 
     /// Copies the points of the last body: their times, the bits of their values one point after another, and the places of
@@ -434,127 +356,5 @@ impl RawLineParser {
     #[napi(catch_unwind)]
     pub fn text(&self) -> String {
         lock(&self.points).text().to_owned()
-    }
-}
-
-fn copy_to<T: Copy>(env: Env, into: &Unknown<'_>, (kind, name): (i32, &str), from: &[T]) -> napi::Result<()> {
-    let (data, length) = memory_of::<T>(env, into, kind, name)?;
-    if length < from.len() {
-        return Err(invalid(format!("{name} must have {} elements", from.len())));
-    }
-    // SAFETY: so many elements of this type are there; the source is the parser's own memory.
-    unsafe { std::ptr::copy_nonoverlapping(from.as_ptr(), data, from.len()) };
-    Ok(())
-}
-
-/// A stage of the native suite, to be run on bodies that JavaScript gives.
-#[napi]
-pub struct IngestStage {
-    cell: Mutex<Option<StageCell>>,
-}
-
-impl IngestStage {
-    fn with<T>(&self, work: impl FnOnce(&mut StageCell) -> boundary_bench_core::Result<T>) -> napi::Result<T> {
-        let mut cell = lock(&self.cell);
-        let cell = cell.as_mut().ok_or(Error::Closed("the stage")).map_err(js)?;
-        work(cell).map_err(js)
-    }
-}
-
-#[napi]
-impl IngestStage {
-    /// Opens a stage. Takes `{workload, batches, batch, inputs, durable?}` as JSON.
-    #[napi(catch_unwind)]
-    pub fn open(env: Env, spec: String) -> napi::Result<AsyncBlock<IngestStage>> {
-        promise(env, async move {
-            let cell = blocking(move || StageCell::open(&parse::<StageSpec>(&spec)?)).await?;
-            Ok(Self { cell: Mutex::new(Some(cell)) })
-        })
-    }
-
-    /// Begins a sample.
-    #[napi(catch_unwind)]
-    pub fn begin(&self) -> napi::Result<()> {
-        self.with(StageCell::begin)
-    }
-
-    /// Does the stage's work on a body; returns how many points it had.
-    #[napi(catch_unwind, ts_args_type = "body: Uint8Array")]
-    pub fn run(&self, env: Env, body: Unknown<'_>) -> napi::Result<f64> {
-        // SAFETY: no JavaScript runs before the return.
-        let body = unsafe { slice_of::<u8>(env, &body, BYTES.0, BYTES.1) }?;
-        self.with(|cell| cell.run(body)).map(|points| points as f64)
-    }
-
-    /// Adds up what the last body became.
-    #[napi(catch_unwind)]
-    pub fn consume(&self) -> napi::Result<()> {
-        self.with(StageCell::consume)
-    }
-
-    /// The checksum of the sample, as JSON.
-    #[napi(catch_unwind)]
-    pub fn finish(&self) -> napi::Result<String> {
-        let checksum = self.with(StageCell::finish)?;
-        serde_json::to_string(&checksum).map_err(|error| js(Error::Internal(error.to_string())))
-    }
-
-    /// Closes the stage and removes its files; does nothing the second time.
-    #[napi(catch_unwind, ts_return_type = "Promise<void>")]
-    pub fn close(&self, env: Env) -> napi::Result<AsyncBlock<()>> {
-        let cell = lock(&self.cell).take();
-        promise(
-            env,
-            blocking(move || {
-                drop(cell);
-                Ok(())
-            }),
-        )
-    }
-}
-
-/// A stage of the native suite with its input: a cell of the `rust` side.
-#[napi]
-pub struct NativeIngest {
-    stage: Arc<Mutex<Option<NativeStage>>>,
-}
-
-#[napi]
-impl NativeIngest {
-    /// Opens a stage and makes its input. Takes `{workload, batches, batch, inputs, durable?}` as JSON.
-    #[napi(catch_unwind)]
-    pub fn open(env: Env, spec: String) -> napi::Result<AsyncBlock<NativeIngest>> {
-        promise(env, async move {
-            let stage = on_own_thread(move || NativeStage::open(&parse::<StageSpec>(&spec)?)).await?;
-            Ok(Self { stage: Arc::new(Mutex::new(Some(stage))) })
-        })
-    }
-
-    /// Takes a sample on a thread of its own; resolves to it as JSON.
-    #[napi(catch_unwind)]
-    pub fn sample(&self, env: Env, cancel: Option<&Cancel>) -> napi::Result<AsyncBlock<String>> {
-        let token = cancel.map(|cancel| cancel.token.clone()).unwrap_or_default();
-        let stage = Arc::clone(&self.stage);
-        promise(
-            env,
-            on_own_thread(move || {
-                let mut stage = lock(&stage);
-                let sample = stage.as_mut().ok_or(Error::Closed("the stage"))?.sample(&token)?;
-                serde_json::to_string(&sample).map_err(|error| Error::Internal(error.to_string()))
-            }),
-        )
-    }
-
-    /// Closes the stage and removes its files; does nothing the second time.
-    #[napi(catch_unwind, ts_return_type = "Promise<void>")]
-    pub fn close(&self, env: Env) -> napi::Result<AsyncBlock<()>> {
-        let stage = Arc::clone(&self.stage);
-        promise(
-            env,
-            blocking(move || {
-                lock(&stage).take();
-                Ok(())
-            }),
-        )
     }
 }
