@@ -20,6 +20,8 @@ class Float64 {
 
 addExtension({
   Class: Float64,
+  // Asked for, and not written: what `pack` writes has no header.
+  type: 1,
   pack(this: unknown, { value }: Float64, allocateForWrite: AllocateForWrite) {
     const { target, targetView, position } = allocateForWrite(9);
     target[position] = 0xcb;
