@@ -4,6 +4,15 @@ export { ArrowInserter } from './library/arrow-inserter.js';
 export { dateFromDays, dateFromMicros } from './library/calendar.js';
 export type { Int64Mode, RowValue } from './library/cell-readers.js';
 export type { ColumnInput, ColumnsInput, FixedValues } from './library/column-sources.js';
+export {
+  type DecodedColumns,
+  decodeColumns,
+  COLUMNS_CONTENT_TYPE,
+  ColumnsDecoder,
+  ColumnsEncoder,
+  encodeColumns,
+  type SeriesNames,
+} from './library/columns-codec.js';
 export type { ColumnarChunk } from './library/columnar-chunk.js';
 export type { ColumnarStream } from './library/columnar-stream.js';
 export type { WorkOptions } from './library/cancellation.js';
@@ -18,6 +27,18 @@ export { KvClient, type KvClientOptions } from './library/kv-client.js';
 export type { KvPipeline } from './library/kv-pipeline.js';
 export type { KvData } from './library/kv-submission.js';
 export type { KvReplies, KvReply, KvValues } from './library/kv-values.js';
+export {
+  encodeLines,
+  type FieldKind,
+  LineEncoder,
+  LineParser,
+  type ParsedLines,
+  type ParsedSeries,
+  type ParsedTable,
+  parseLines,
+  type ParseOptions,
+  type Precision,
+} from './library/line-codec.js';
 export { type ParameterInput, typed, type TypedValue } from './library/parameters.js';
 export type { CommandOptions, PreparedStatement, StatementOptions } from './library/prepared-statement.js';
 export type { QueryOptions } from './library/query-run.js';

@@ -171,6 +171,18 @@ impl<'a> Points<'a> {
         &self.times
     }
 
+    /// Of each point, its place among the series.
+    #[must_use]
+    pub fn series_of(&self) -> &[u32] {
+        &self.series_of
+    }
+
+    /// Of each point, its place among the sets of fields.
+    #[must_use]
+    pub fn shape_of(&self) -> &[u32] {
+        &self.shape_of
+    }
+
     /// The points, one after another.
     pub fn iter(&self) -> impl Iterator<Item = Point<'_, 'a>> {
         let mut next_value = 0;
@@ -181,15 +193,6 @@ impl<'a> Points<'a> {
         })
     }
 
-    /// Where there is one shape of one field of floats, the values of all points, as bits.
-    #[must_use]
-    pub fn only_floats(&self) -> Option<&[u64]> {
-        match self.shapes.as_slice() {
-            [shape] if matches!(shape.fields.as_slice(), [(_, FieldKind::Float)]) => Some(&self.values),
-            _ => None,
-        }
-    }
-
     /// Forgets the points and keeps their memory for those of another text.
     #[must_use]
     pub fn recycle<'b>(mut self) -> Points<'b> {
@@ -198,6 +201,25 @@ impl<'a> Points<'a> {
         self.times.clear();
         self.values.clear();
         self.text.clear();
+        self.without_names()
+    }
+
+    /// The values of all points, one point after another, as bits: of floats those of the float, of integers the integer, of
+    /// text its place.
+    #[must_use]
+    pub fn values(&self) -> &[u64] {
+        &self.values
+    }
+
+    /// The text of all values that are text.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Forgets the names, which borrow what was read, and keeps the times and values.
+    #[must_use]
+    pub fn without_names<'b>(self) -> Points<'b> {
         Points {
             series: Vec::new(),
             shapes: Vec::new(),

@@ -20,7 +20,7 @@ mod table;
 mod wal;
 
 pub use catalog::Catalog;
-pub use entry::{Entry, EntryValues};
+pub use entry::{Entry, EntryValues, read_entry};
 pub use ingest_store::{Durability, IngestStore, StoreOptions};
 pub use query::{QueryRows, Select, Value};
 pub use registry::{Database, Registry, Resolved};

@@ -206,8 +206,8 @@ prop_compose! {
         time in -9_000_000_000_000_i64..9_000_000_000_000,
     ) -> String {
         let all = [',', ' ', '='];
-        let tags: String =
-            tags.iter().map(|(name, value)| format!(",{}={}", escaped(name, &all), escaped(value, &all))).collect();
+        let tag = |(name, value): (&String, &String)| [",", &escaped(name, &all), "=", &escaped(value, &all)].concat();
+        let tags: String = tags.iter().map(tag).collect();
         let fields: Vec<_> = fields.iter().map(|(name, value)| format!("{}={value}", escaped(name, &all))).collect();
         format!("{}{tags} {} {time}\n", escaped(&measurement, &[',', ' ']), fields.join(","))
     }
@@ -217,7 +217,7 @@ proptest! {
     #[test]
     fn lines_that_are_written_again_say_the_same(lines in prop::collection::vec(line(), 0..20)) {
         // Each line twice, so that the ways for what was seen before are taken.
-        let body: String = lines.iter().map(|line| format!("{line}{line}")).collect();
+        let body: String = lines.iter().map(|line| line.repeat(2)).collect();
         let points = parse_lines(body.as_bytes(), &MS).unwrap();
         prop_assert_eq!(points.len(), 2 * lines.len());
         let mut again = Vec::new();

@@ -10,6 +10,7 @@
 
 mod direct;
 mod expected;
+pub mod ingest;
 mod insert;
 mod kv;
 mod matrix;

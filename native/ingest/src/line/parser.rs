@@ -35,7 +35,7 @@ pub fn parse_lines<'a>(body: &'a [u8], options: &LineOptions) -> Result<Points<'
     parse_lines_into(body, options, Points::default())
 }
 
-/// As [`parse_lines`], into the memory of [`Points::recycle`].
+/// As [`parse_lines`], into the memory of points that are not needed any more.
 ///
 /// # Errors
 /// As [`parse_lines`].
@@ -45,7 +45,7 @@ pub fn parse_lines_into<'a>(body: &'a [u8], options: &LineOptions, memory: Point
         text,
         bytes: body,
         at: 0,
-        points: memory,
+        points: memory.recycle(),
         key: "",
         series: 0,
         names: Vec::new(),
@@ -197,7 +197,7 @@ impl<'a> Parser<'a> {
         if is_canonical {
             return Ok(SeriesKey { text: Cow::Borrowed(key), measurement_end: measurement.len() });
         }
-        Ok(SeriesKey::of(&unescape(measurement), &mut tags))
+        Ok(SeriesKey::of(&unescape_as(measurement, &[',', ' ']), &mut tags))
     }
 
     /// Reads the fields into the values of the points.
@@ -424,13 +424,18 @@ fn split_unescaped<'a>(rest: &mut &'a str, separator: u8) -> &'a str {
 
 /// Takes the backslashes off that are before a comma, a space or an equals sign.
 fn unescape(text: &str) -> Cow<'_, str> {
+    unescape_as(text, &[',', ' ', '='])
+}
+
+/// Takes the backslashes off that are before one of these; of a measurement, an equals sign is none of them.
+fn unescape_as<'a>(text: &'a str, special: &[char]) -> Cow<'a, str> {
     if !text.contains('\\') {
         return Cow::Borrowed(text);
     }
     let mut plain = String::with_capacity(text.len());
     let mut characters = text.chars().peekable();
     while let Some(character) = characters.next() {
-        let escaped = characters.next_if(|next| character == '\\' && matches!(next, ',' | ' ' | '='));
+        let escaped = characters.next_if(|next| character == '\\' && special.contains(next));
         plain.push(escaped.unwrap_or(character));
     }
     Cow::Owned(plain)

@@ -57,6 +57,20 @@ pub struct ColumnBuffers {
     timestamps: Vec<i64>,
 }
 
+impl ColumnBuffers {
+    /// The values that were decoded last.
+    #[must_use]
+    pub fn last_values(&self) -> &[f64] {
+        &self.values
+    }
+
+    /// The timestamps that were decoded last.
+    #[must_use]
+    pub fn last_timestamps(&self) -> &[i64] {
+        &self.timestamps
+    }
+}
+
 impl ColumnarBatch<'_> {
     /// Gives the memory back.
     #[must_use]

@@ -129,7 +129,8 @@ impl<'a> Entry<'a> {
 }
 
 /// The points of an entry, with their database. `None` for bytes that no entry has.
-pub(super) fn read_entry(bytes: &[u8]) -> Option<(&str, Points<'_>)> {
+#[must_use]
+pub fn read_entry(bytes: &[u8]) -> Option<(&str, Points<'_>)> {
     let mut rest = bytes;
     if take(&mut rest, 1)? != [POINTS] {
         return None;

@@ -1,0 +1,360 @@
+//! The codecs of time-series ingest as JavaScript sees them.
+//!
+//! The codecs take a microsecond or two for a thousand points, so each is one call with the memory of the caller: what is
+//! the same for all batches, the names, crosses once.
+
+use std::borrow::Cow;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use boundary_bench_core::Error;
+use boundary_bench_ingest::line::{LineHead as WrittenHead, LineOptions, parse_lines_into, write_columns};
+use boundary_bench_ingest::msgpack::{ColumnSink, ColumnsHead, ColumnsWriter, decode_columns_into};
+use boundary_bench_ingest::points::{SeriesKey, Shape};
+use boundary_bench_ingest::{MOST_POINTS, Points, Precision};
+use napi::bindgen_prelude::Unknown;
+use napi::{Env, sys};
+use napi_derive::napi;
+use serde::Serialize;
+
+use crate::errors::{invalid, js};
+use crate::typed_memory::{BYTES, Encoding, TIMES, VALUES, copy_to, memory_of, overlap, slice_of, slice_of_mut};
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn failed(error: boundary_bench_ingest::Error) -> napi::Error {
+    js(error.into())
+}
+
+/// The tags in an array of names and values in turn.
+fn tags_of(tags: &[String]) -> Vec<(&str, &str)> {
+    tags.as_chunks::<2>().0.iter().map(|[name, value]| (name.as_str(), value.as_str())).collect()
+}
+
+/// Encodes columns of one series and field as `MessagePack`.
+#[napi]
+pub struct RawColumnsWriter {
+    writer: ColumnsWriter,
+}
+
+#[napi]
+impl RawColumnsWriter {
+    /// A writer for these names; `tags` are names and values in turn.
+    #[napi(constructor, catch_unwind)]
+    pub fn new(measurement: String, tags: Vec<String>, field: String) -> napi::Result<Self> {
+        let writer = ColumnsWriter::new(&measurement, &tags_of(&tags), &field).map_err(failed)?;
+        Ok(Self { writer })
+    }
+
+    /// The most bytes that so many points take.
+    #[napi]
+    pub fn most_bytes(&self, points: u32) -> f64 {
+        self.writer.most_bytes(points as usize, true) as f64
+    }
+
+    /// Encodes into `out`, which must have room for the most bytes; returns how many it took.
+    #[napi(
+        catch_unwind,
+        ts_args_type = "values: Float64Array, timestamps: BigInt64Array | undefined | null, out: Uint8Array"
+    )]
+    pub fn encode(
+        &self,
+        env: Env,
+        values: Unknown<'_>,
+        timestamps: Unknown<'_>,
+        out: Unknown<'_>,
+    ) -> napi::Result<f64> {
+        // SAFETY: no JavaScript runs before the return.
+        let Encoding { values, times, out } = unsafe { Encoding::of(env, &values, &timestamps, &out) }?;
+        self.writer.encode(values, times, out).map(|length| length as f64).map_err(failed)
+    }
+}
+
+/// Decodes columns of `MessagePack`.
+#[napi]
+#[derive(Default)]
+pub struct RawColumnsReader {
+    head: Mutex<Head>,
+}
+
+/// The names of the last batch.
+#[derive(Default, Serialize)]
+struct Head {
+    measurement: String,
+    tags: Vec<(String, String)>,
+    field: String,
+}
+
+impl Head {
+    /// Keeps the names of a batch, and tells whether they are new.
+    fn keep(&mut self, head: &ColumnsHead<'_>) -> bool {
+        let tags = self.tags.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+        let known = self.measurement == head.measurement && self.field == head.field;
+        if known && tags.eq(head.tags.iter().copied()) {
+            return false;
+        }
+        *self = Self {
+            measurement: head.measurement.to_owned(),
+            tags: head.tags.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect(),
+            field: head.field.to_owned(),
+        };
+        true
+    }
+}
+
+/// A value as JSON text.
+pub fn json(value: &impl Serialize) -> napi::Result<String> {
+    serde_json::to_string(value).map_err(|error| js(Error::Internal(error.to_string())))
+}
+
+/// The caller's memory.
+struct Columns<'a> {
+    values: &'a mut [f64],
+    times: &'a mut [i64],
+    /// How many points there are, where that is more than there is room for.
+    needed: usize,
+}
+
+impl ColumnSink for Columns<'_> {
+    fn values(&mut self, count: usize) -> boundary_bench_ingest::Result<&mut [f64]> {
+        self.needed = self.needed.max(count);
+        self.values.get_mut(..count).ok_or_else(no_room)
+    }
+
+    fn timestamps(&mut self, count: usize) -> boundary_bench_ingest::Result<&mut [i64]> {
+        self.needed = self.needed.max(count);
+        self.times.get_mut(..count).ok_or_else(no_room)
+    }
+}
+
+fn no_room() -> boundary_bench_ingest::Error {
+    boundary_bench_ingest::Error::InvalidArgument("the arrays are too short".to_owned())
+}
+
+/// What `decode` returns beside the number of points: whether there are timestamps, and whether the names are new.
+const HAS_TIMES: usize = 1;
+const NEW_NAMES: usize = 2;
+
+#[napi]
+impl RawColumnsReader {
+    /// A reader.
+    #[napi(constructor)]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Decodes into the arrays. Returns four times the number of points, plus 1 where there are timestamps, plus 2 where the
+    /// names are not those of the last batch; or, where the arrays are too short, minus the number of points.
+    #[napi(catch_unwind, ts_args_type = "bytes: Uint8Array, values: Float64Array, timestamps: BigInt64Array")]
+    pub fn decode(
+        &self,
+        env: Env,
+        bytes: Unknown<'_>,
+        values: Unknown<'_>,
+        timestamps: Unknown<'_>,
+    ) -> napi::Result<f64> {
+        // SAFETY: no JavaScript runs before the return, and the memory is checked to be apart before it is written.
+        let (bytes, values, times) = unsafe {
+            (
+                slice_of::<u8>(env, &bytes, BYTES.0, BYTES.1)?,
+                slice_of_mut::<f64>(env, &values, VALUES.0, VALUES.1)?,
+                slice_of_mut::<i64>(env, &timestamps, TIMES.0, TIMES.1)?,
+            )
+        };
+        if overlap(bytes, values) || overlap(bytes, times) || overlap(values, times) {
+            return Err(invalid("the memory to decode into must not be that of the bytes, nor the same for both"));
+        }
+        let mut columns = Columns { values, times, needed: 0 };
+        let room = columns.values.len().min(columns.times.len());
+        match decode_columns_into(bytes, &mut columns, MOST_POINTS) {
+            Ok(head) => {
+                let flags = if head.has_timestamps { HAS_TIMES } else { 0 };
+                let names = if lock(&self.head).keep(&head) { NEW_NAMES } else { 0 };
+                Ok((head.len * 4 + flags + names) as f64)
+            }
+            Err(_) if columns.needed > room => Ok(-(columns.needed as f64)),
+            Err(error) => Err(failed(error)),
+        }
+    }
+
+    /// The names of the last batch, as JSON.
+    #[napi(getter)]
+    pub fn head(&self) -> napi::Result<String> {
+        json(&*lock(&self.head))
+    }
+}
+
+/// Encodes columns of one series and field as line protocol.
+#[napi]
+pub struct RawLineWriter {
+    head: WrittenHead,
+    lines: Mutex<Vec<u8>>,
+}
+
+#[napi]
+impl RawLineWriter {
+    /// A writer for these names; `tags` are names and values in turn.
+    #[napi(constructor, catch_unwind)]
+    pub fn new(measurement: String, tags: Vec<String>, field: String) -> napi::Result<Self> {
+        let head = WrittenHead::new(&measurement, &tags_of(&tags), &field).map_err(failed)?;
+        Ok(Self { head, lines: Mutex::default() })
+    }
+
+    /// Encodes into `out` and returns how many bytes it took; where there is no room, minus the bytes needed.
+    #[napi(
+        catch_unwind,
+        ts_args_type = "values: Float64Array, timestamps: BigInt64Array | undefined | null, out: Uint8Array"
+    )]
+    pub fn encode(
+        &self,
+        env: Env,
+        values: Unknown<'_>,
+        timestamps: Unknown<'_>,
+        out: Unknown<'_>,
+    ) -> napi::Result<f64> {
+        // SAFETY: no JavaScript runs before the return.
+        let Encoding { values, times, out } = unsafe { Encoding::of(env, &values, &timestamps, &out) }?;
+        let mut lines = lock(&self.lines);
+        lines.clear();
+        write_columns(&mut lines, &self.head, values, times).map_err(failed)?;
+        let length = lines.len() as f64;
+        match out.get_mut(..lines.len()) {
+            Some(place) => {
+                place.copy_from_slice(&lines);
+                Ok(length)
+            }
+            None => Ok(-length),
+        }
+    }
+}
+
+/// Reads line protocol into one piece of memory: for each table the times, the places of the series, and the columns.
+#[napi]
+#[derive(Default)]
+pub struct RawLineParser {
+    names: Mutex<LineNames>,
+    points: Mutex<Points<'static>>,
+}
+
+/// The series and tables of the last body.
+#[derive(Default)]
+struct LineNames {
+    series: Vec<SeriesKey<'static>>,
+    shapes: Vec<Shape<'static>>,
+}
+
+/// Those as JSON.
+#[derive(Serialize)]
+struct LineHead<'a> {
+    series: Vec<SeriesHead<'a>>,
+    tables: Vec<TableHead<'a>>,
+}
+
+#[derive(Serialize)]
+struct SeriesHead<'a> {
+    measurement: Cow<'a, str>,
+    tags: Vec<(Cow<'a, str>, Cow<'a, str>)>,
+}
+
+#[derive(Serialize)]
+struct TableHead<'a> {
+    measurement: &'a str,
+    fields: Vec<(&'a str, &'static str)>,
+}
+
+impl LineNames {
+    /// Keeps the names of points, and tells whether they are new.
+    fn keep(&mut self, points: &Points<'_>) -> bool {
+        if self.series == points.series() && self.shapes == points.shapes() {
+            return false;
+        }
+        let owned = |text: &str| Cow::Owned(text.to_owned());
+        let series =
+            |series: &SeriesKey<'_>| SeriesKey { text: owned(&series.text), measurement_end: series.measurement_end };
+        let shape = |shape: &Shape<'_>| Shape {
+            measurement: owned(&shape.measurement),
+            fields: shape.fields.iter().map(|(name, kind)| (owned(name), *kind)).collect(),
+        };
+        self.series = points.series().iter().map(series).collect();
+        self.shapes = points.shapes().iter().map(shape).collect();
+        true
+    }
+
+    fn head(&self) -> LineHead<'_> {
+        let series = self.series.iter().map(|key| SeriesHead { measurement: key.measurement(), tags: key.tags() });
+        let tables = self.shapes.iter().map(|shape| TableHead {
+            measurement: &shape.measurement,
+            fields: shape.fields.iter().map(|(name, kind)| (name.as_ref(), kind.name())).collect(),
+        });
+        LineHead { series: series.collect(), tables: tables.collect() }
+    }
+}
+
+#[napi]
+impl RawLineParser {
+    /// A parser.
+    #[napi(constructor)]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Reads a body and keeps its points for `take`. A line without a timestamp has that of `nowMs`. Returns four times the
+    /// number of points, plus 2 where the names are not those of the last body.
+    #[napi(catch_unwind, ts_args_type = "bytes: Uint8Array, precision: string, nowMs: number")]
+    pub fn parse(&self, env: Env, bytes: Unknown<'_>, precision: String, now_ms: f64) -> napi::Result<f64> {
+        // SAFETY: no JavaScript runs before the return.
+        let bytes = unsafe { slice_of::<u8>(env, &bytes, BYTES.0, BYTES.1) }?;
+        #[expect(clippy::cast_possible_truncation, reason = "a time of JavaScript's is far from the ends")]
+        let now = (now_ms as i64).saturating_mul(1_000_000);
+        let options = LineOptions { precision: Precision::of(&precision), now, most_points: MOST_POINTS };
+        let mut kept = lock(&self.points);
+        let points = parse_lines_into(bytes, &options, std::mem::take(&mut *kept)).map_err(failed)?;
+        let names = if lock(&self.names).keep(&points) { NEW_NAMES } else { 0 };
+        let length = points.len() * 4 + names;
+        *kept = points.without_names();
+        Ok(length as f64)
+    }
+
+    /// The series and tables of the last body, as JSON.
+    #[napi(getter)]
+    pub fn head(&self) -> napi::Result<String> {
+        json(&lock(&self.names).head())
+    }
+
+    /// Copies the points of the last body: their times, the bits of their values one point after another, and the places of
+    /// their series and tables. Returns the number of values; where there is no room for them, minus that.
+    #[napi(
+        catch_unwind,
+        ts_args_type = "times: BigInt64Array, values: Float64Array, series: Uint32Array, tables: Uint32Array"
+    )]
+    pub fn take(
+        &self,
+        env: Env,
+        times: Unknown<'_>,
+        values: Unknown<'_>,
+        series: Unknown<'_>,
+        tables: Unknown<'_>,
+    ) -> napi::Result<f64> {
+        const PLACES: (i32, &str) = (sys::TypedarrayType::uint32_array, "a Uint32Array of places");
+        let points = lock(&self.points);
+        let count = points.values().len();
+        copy_to(env, &times, TIMES, points.times())?;
+        copy_to(env, &series, PLACES, points.series_of())?;
+        copy_to(env, &tables, PLACES, points.shape_of())?;
+        let (data, length) = memory_of::<u64>(env, &values, VALUES.0, VALUES.1)?;
+        if length < count {
+            return Ok(-(count as f64));
+        }
+        // SAFETY: so many elements of 64 bits are there; the source is the parser's own memory.
+        unsafe { std::ptr::copy_nonoverlapping(points.values().as_ptr(), data, count) };
+        Ok(count as f64)
+    }
+
+    /// The text of all values that are text; those are places in it: the start in the upper half, the length in the lower,
+    /// both in bytes.
+    #[napi(catch_unwind)]
+    pub fn text(&self) -> String {
+        lock(&self.points).text().to_owned()
+    }
+}

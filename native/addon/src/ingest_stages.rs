@@ -1,0 +1,130 @@
+//! The stages of time-series ingest in the native suite as JavaScript sees them.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use boundary_bench_core::Error;
+use boundary_bench_suite::ingest::{NativeStage, StageCell, StageSpec};
+use napi::Env;
+use napi::bindgen_prelude::{AsyncBlock, Unknown};
+use napi_derive::napi;
+
+use crate::errors::{blocking, js, promise};
+use crate::ingest::json;
+use crate::reader::Cancel;
+use crate::suite::{on_own_thread, parse};
+use crate::typed_memory::{BYTES, slice_of};
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A stage of the native suite, to be run on bodies that JavaScript gives.
+#[napi]
+pub struct IngestStage {
+    cell: Mutex<Option<StageCell>>,
+}
+
+impl IngestStage {
+    fn with<T>(&self, work: impl FnOnce(&mut StageCell) -> boundary_bench_core::Result<T>) -> napi::Result<T> {
+        let mut cell = lock(&self.cell);
+        let cell = cell.as_mut().ok_or(Error::Closed("the stage")).map_err(js)?;
+        work(cell).map_err(js)
+    }
+}
+
+#[napi]
+impl IngestStage {
+    /// Opens a stage. Takes `{workload, batches, batch, inputs, durable?}` as JSON.
+    #[napi(catch_unwind)]
+    pub fn open(env: Env, spec: String) -> napi::Result<AsyncBlock<IngestStage>> {
+        promise(env, async move {
+            let cell = blocking(move || StageCell::open(&parse::<StageSpec>(&spec)?)).await?;
+            Ok(Self { cell: Mutex::new(Some(cell)) })
+        })
+    }
+
+    /// Begins a sample.
+    #[napi(catch_unwind)]
+    pub fn begin(&self) -> napi::Result<()> {
+        self.with(StageCell::begin)
+    }
+
+    /// Does the stage's work on a body; returns how many points it had.
+    #[napi(catch_unwind, ts_args_type = "body: Uint8Array")]
+    pub fn run(&self, env: Env, body: Unknown<'_>) -> napi::Result<f64> {
+        // SAFETY: no JavaScript runs before the return.
+        let body = unsafe { slice_of::<u8>(env, &body, BYTES.0, BYTES.1) }?;
+        self.with(|cell| cell.run(body)).map(|points| points as f64)
+    }
+
+    /// Adds up what the last body became.
+    #[napi(catch_unwind)]
+    pub fn consume(&self) -> napi::Result<()> {
+        self.with(StageCell::consume)
+    }
+
+    /// The checksum of the sample, as JSON.
+    #[napi(catch_unwind)]
+    pub fn finish(&self) -> napi::Result<String> {
+        json(&self.with(StageCell::finish)?)
+    }
+
+    /// Closes the stage and removes its files; does nothing the second time.
+    #[napi(catch_unwind, ts_return_type = "Promise<void>")]
+    pub fn close(&self, env: Env) -> napi::Result<AsyncBlock<()>> {
+        let cell = lock(&self.cell).take();
+        promise(
+            env,
+            blocking(move || {
+                drop(cell);
+                Ok(())
+            }),
+        )
+    }
+}
+
+/// A stage of the native suite with its input: a cell of the `rust` side.
+#[napi]
+pub struct NativeIngest {
+    stage: Arc<Mutex<Option<NativeStage>>>,
+}
+
+#[napi]
+impl NativeIngest {
+    /// Opens a stage and makes its input. Takes `{workload, batches, batch, inputs, durable?}` as JSON.
+    #[napi(catch_unwind)]
+    pub fn open(env: Env, spec: String) -> napi::Result<AsyncBlock<NativeIngest>> {
+        promise(env, async move {
+            let stage = on_own_thread(move || NativeStage::open(&parse::<StageSpec>(&spec)?)).await?;
+            Ok(Self { stage: Arc::new(Mutex::new(Some(stage))) })
+        })
+    }
+
+    /// Takes a sample on a thread of its own; resolves to it as JSON.
+    #[napi(catch_unwind)]
+    pub fn sample(&self, env: Env, cancel: Option<&Cancel>) -> napi::Result<AsyncBlock<String>> {
+        let token = cancel.map(|cancel| cancel.token.clone()).unwrap_or_default();
+        let stage = Arc::clone(&self.stage);
+        promise(
+            env,
+            on_own_thread(move || {
+                let mut stage = lock(&stage);
+                let sample = stage.as_mut().ok_or(Error::Closed("the stage"))?.sample(&token)?;
+                serde_json::to_string(&sample).map_err(|error| Error::Internal(error.to_string()))
+            }),
+        )
+    }
+
+    /// Closes the stage and removes its files; does nothing the second time.
+    #[napi(catch_unwind, ts_return_type = "Promise<void>")]
+    pub fn close(&self, env: Env) -> napi::Result<AsyncBlock<()>> {
+        let stage = Arc::clone(&self.stage);
+        promise(
+            env,
+            blocking(move || {
+                lock(&stage).take();
+                Ok(())
+            }),
+        )
+    }
+}

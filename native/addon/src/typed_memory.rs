@@ -1,0 +1,126 @@
+//! Typed arrays of JavaScript's as slices, read and written without a copy.
+
+use napi::bindgen_prelude::Unknown;
+use napi::{Env, JsValue, sys};
+
+use crate::errors::invalid;
+
+/// The memory of a typed array of this kind: where its elements start, and how many there are.
+pub fn memory_of<T>(env: Env, value: &Unknown<'_>, wanted: i32, name: &str) -> napi::Result<(*mut T, usize)> {
+    let mut kind = 0;
+    let mut length = 0;
+    let mut data = std::ptr::null_mut();
+    let mut buffer = std::ptr::null_mut();
+    let mut is_unshared = false;
+    // SAFETY: the handles are those of the call under way, and the out-pointers are valid for writing or not asked for.
+    // A value that is no typed array is refused by the status.
+    let status = unsafe {
+        let status = sys::napi_get_typedarray_info(
+            env.raw(),
+            value.raw(),
+            &raw mut kind,
+            &raw mut length,
+            &raw mut data,
+            &raw mut buffer,
+            std::ptr::null_mut(),
+        );
+        if status == sys::Status::napi_ok {
+            sys::napi_is_arraybuffer(env.raw(), buffer, &raw mut is_unshared)
+        } else {
+            status
+        }
+    };
+    if status != sys::Status::napi_ok || kind != wanted {
+        return Err(invalid(format!("expected {name}")));
+    }
+    if !is_unshared {
+        return Err(invalid("memory shared between threads can't be used safely; give a copy of it"));
+    }
+    Ok((data.cast(), if data.is_null() { 0 } else { length }))
+}
+
+/// The elements of a typed array.
+///
+/// # Safety
+/// The slice is valid until JavaScript runs again, and while nothing writes to the same memory.
+pub unsafe fn slice_of<'a, T>(env: Env, value: &Unknown<'_>, wanted: i32, name: &str) -> napi::Result<&'a [T]> {
+    let (data, length) = memory_of::<T>(env, value, wanted, name)?;
+    if length == 0 {
+        return Ok(&[]);
+    }
+    // SAFETY: Node-API says that so many elements are there, aligned as JavaScript aligns typed arrays; the rest is the
+    // caller's promise.
+    Ok(unsafe { std::slice::from_raw_parts(data, length) })
+}
+
+/// The elements of a typed array, to be written.
+///
+/// # Safety
+/// As [`slice_of`], and nothing else reads the memory meanwhile.
+pub unsafe fn slice_of_mut<'a, T>(env: Env, value: &Unknown<'_>, wanted: i32, name: &str) -> napi::Result<&'a mut [T]> {
+    let (data, length) = memory_of::<T>(env, value, wanted, name)?;
+    if length == 0 {
+        return Ok(&mut []);
+    }
+    // SAFETY: as in `slice_of`.
+    Ok(unsafe { std::slice::from_raw_parts_mut(data, length) })
+}
+
+pub const BYTES: (i32, &str) = (sys::TypedarrayType::uint8_array, "a Uint8Array");
+pub const VALUES: (i32, &str) = (sys::TypedarrayType::float64_array, "a Float64Array of values");
+pub const TIMES: (i32, &str) = (sys::TypedarrayType::bigint64_array, "a BigInt64Array of timestamps, or undefined");
+
+pub fn is_absent(value: &Unknown<'_>) -> napi::Result<bool> {
+    Ok(matches!(value.get_type()?, napi::ValueType::Null | napi::ValueType::Undefined))
+}
+
+/// Whether two pieces of memory share a byte: then one must not be written while the other is read.
+pub fn overlap<A, B>(read: &[A], written: &[B]) -> bool {
+    let (read, written) = (read.as_ptr_range(), written.as_ptr_range());
+    read.start.cast::<u8>() < written.end.cast() && written.start.cast::<u8>() < read.end.cast()
+}
+
+/// The columns that a call encodes and the memory that it encodes into.
+pub struct Encoding<'a> {
+    /// One value a point.
+    pub values: &'a [f64],
+    /// One timestamp a point.
+    pub times: Option<&'a [i64]>,
+    /// Where they go.
+    pub out: &'a mut [u8],
+}
+
+impl Encoding<'_> {
+    /// Checks them.
+    ///
+    /// # Safety
+    /// No JavaScript runs before the last use.
+    pub unsafe fn of(env: Env, values: &Unknown<'_>, times: &Unknown<'_>, out: &Unknown<'_>) -> napi::Result<Self> {
+        let (pointer, length) = memory_of::<u8>(env, out, BYTES.0, BYTES.1)?;
+        // SAFETY: only its place is looked at, before anything refers to its bytes.
+        let range = pointer.cast_const()..pointer.wrapping_add(length).cast_const();
+        let is_apart = |start: *const u8, bytes: usize| start.wrapping_add(bytes) <= range.start || start >= range.end;
+        // SAFETY: the caller's promise; that the memory is apart is checked before `out` is made.
+        unsafe {
+            let values: &[f64] = slice_of(env, values, VALUES.0, VALUES.1)?;
+            let times: Option<&[i64]> =
+                if is_absent(times)? { None } else { Some(slice_of(env, times, TIMES.0, TIMES.1)?) };
+            let times_apart = times.is_none_or(|times| is_apart(times.as_ptr().cast(), size_of_val(times)));
+            if length > 0 && !(is_apart(values.as_ptr().cast(), size_of_val(values)) && times_apart) {
+                return Err(invalid("the memory to encode into must not be that of the columns"));
+            }
+            let out = if length == 0 { &mut [] } else { std::slice::from_raw_parts_mut(pointer, length) };
+            Ok(Self { values, times, out })
+        }
+    }
+}
+
+pub fn copy_to<T: Copy>(env: Env, into: &Unknown<'_>, (kind, name): (i32, &str), from: &[T]) -> napi::Result<()> {
+    let (data, length) = memory_of::<T>(env, into, kind, name)?;
+    if length < from.len() {
+        return Err(invalid(format!("{name} must have {} elements", from.len())));
+    }
+    // SAFETY: so many elements of this type are there; the source is the parser's own memory.
+    unsafe { std::ptr::copy_nonoverlapping(from.as_ptr(), data, from.len()) };
+    Ok(())
+}

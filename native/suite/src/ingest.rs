@@ -1,0 +1,312 @@
+//! The family `ingest` in process: the stages that a body of points goes through, batch by batch.
+//!
+//! Point `i` of the input has the value `i` thousandths and the time `1_700_000_000_000 + i` ms, in one series and one field.
+//! There are a few dozen batches of different points, taken in turn: with one and the same, caches of numbers that no
+//! application hits would be measured. Each batch is timed by itself, as `tinybench` times it on the other sides, and what
+//! came of it is added up, untimed.
+
+mod work;
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use boundary_bench_core::checksum::{Checksum, ChecksumSum};
+use boundary_bench_core::engine::CancelToken;
+use boundary_bench_core::{Error, Result};
+use boundary_bench_ingest::line::{LineHead, write_columns};
+use boundary_bench_ingest::msgpack::ColumnsWriter;
+use serde::{Deserialize, Serialize};
+
+use self::work::Work;
+use crate::sample::CellSample;
+
+/// The time of the first point, in milliseconds.
+pub const FIRST_TIME: i64 = 1_700_000_000_000;
+
+/// A millisecond, in nanoseconds.
+const MILLISECOND: i128 = 1_000_000;
+
+/// More points than this in one batch are more than a server takes.
+const MOST_BATCH: u32 = 500_000;
+
+/// What a stage does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Stage {
+    /// Line protocol to points.
+    LineProtocolParse,
+    /// That, and the series and fields registered.
+    LineProtocolMetadata,
+    /// That, and an entry of the write-ahead log.
+    LineProtocolWal,
+    /// Columns to line protocol.
+    LineProtocolEncode,
+    /// Columnar `MessagePack` to columns.
+    ColumnarDecode,
+    /// That, and to points.
+    ColumnarToPoints,
+    /// Columnar `MessagePack` to an Arrow batch.
+    ColumnarToArrow,
+    /// To points, and the series and fields registered.
+    ColumnarMetadata,
+    /// That, and an entry of the write-ahead log.
+    ColumnarWal,
+    /// Columns, registered and logged as they are, without points.
+    ColumnarFastWal,
+    /// Columns to columnar `MessagePack`.
+    ColumnarEncode,
+}
+
+impl Stage {
+    fn reads_lines(self) -> bool {
+        matches!(self, Self::LineProtocolParse | Self::LineProtocolMetadata | Self::LineProtocolWal)
+    }
+
+    fn encodes(self) -> bool {
+        matches!(self, Self::LineProtocolEncode | Self::ColumnarEncode)
+    }
+}
+
+/// A cell of one stage.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StageSpec {
+    /// The stage.
+    pub workload: Stage,
+    /// The batches of one sample.
+    pub batches: u64,
+    /// The points of a batch.
+    pub batch: u32,
+    /// The batches that differ.
+    pub inputs: u32,
+    /// Whether an entry of the log is on the disk before the stage ends.
+    #[serde(default)]
+    pub durable: bool,
+}
+
+/// The columns of a batch.
+pub struct InputBatch {
+    /// The values.
+    pub values: Vec<f64>,
+    /// The times, in milliseconds.
+    pub times: Vec<i64>,
+    /// What a stage that decodes gets.
+    body: Vec<u8>,
+}
+
+/// Adds up what a stage made.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct StageSums {
+    rows: u64,
+    values: f64,
+    /// In nanoseconds.
+    times: i128,
+}
+
+impl StageSums {
+    fn add(&mut self, rows: usize, values: f64, times: i128) {
+        self.rows += rows as u64;
+        self.values += values;
+        self.times += times;
+    }
+
+    fn checksum(self) -> Checksum {
+        let sums = [("value", ChecksumSum::Float(self.values)), ("time", ChecksumSum::Int(self.times))];
+        Checksum::from_sums(self.rows, sums)
+    }
+}
+
+impl StageSpec {
+    /// Checks the numbers.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`].
+    pub fn validate(&self) -> Result<()> {
+        if self.batches == 0 || self.inputs == 0 || !(1..=MOST_BATCH).contains(&self.batch) {
+            return Err(Error::InvalidArgument(format!(
+                "{} batches of {} points: there must be one of each at least, and {MOST_BATCH} points at most",
+                self.batches, self.batch
+            )));
+        }
+        Ok(())
+    }
+
+    /// What every sample must return, in closed form.
+    #[must_use]
+    pub fn expected(&self) -> Checksum {
+        let (batch, inputs) = (i128::from(self.batch), u64::from(self.inputs));
+        let indexes = |batches: u64| i128::from(batches) * batch * (i128::from(batches) * batch - 1) / 2;
+        let (cycles, rest) = (self.batches / inputs, self.batches % inputs);
+        let sum = i128::from(cycles) * indexes(inputs) + indexes(rest);
+        let rows = i128::from(self.batches) * batch;
+        StageSums {
+            rows: self.batches * u64::from(self.batch),
+            values: sum as f64 / 1000.0,
+            times: (rows * i128::from(FIRST_TIME) + sum) * MILLISECOND,
+        }
+        .checksum()
+    }
+
+    fn input(&self, number: u32) -> Result<InputBatch> {
+        let first = i64::from(number) * i64::from(self.batch);
+        let indexes = first..first + i64::from(self.batch);
+        // Divided, each is the float that its three decimals are.
+        let values: Vec<f64> = indexes.clone().map(|index| index as f64 / 1000.0).collect();
+        let times: Vec<i64> = indexes.map(|index| FIRST_TIME + index).collect();
+        let mut body = Vec::new();
+        if self.workload.reads_lines() {
+            write_columns(&mut body, &line_head()?, &values, Some(&times))?;
+        } else if !self.workload.encodes() {
+            columns_writer()?.encode_vec(&values, Some(&times), &mut body)?;
+        }
+        Ok(InputBatch { values, times, body })
+    }
+}
+
+fn line_head() -> Result<LineHead> {
+    Ok(LineHead::new("bench", &[("host", "bench")], "v")?)
+}
+
+fn columns_writer() -> Result<ColumnsWriter> {
+    Ok(ColumnsWriter::new("bench", &[("host", "bench")], "v")?)
+}
+
+/// A stage, ready for bodies.
+pub struct StageCell {
+    work: Work,
+    sums: StageSums,
+    folder: Folder,
+}
+
+/// A folder of a cell's own, removed at its end.
+struct Folder(PathBuf);
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+impl StageCell {
+    /// Opens a stage.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`], and those of files.
+    pub fn open(spec: &StageSpec) -> Result<Self> {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        spec.validate()?;
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let folder =
+            Folder(std::env::temp_dir().join(format!("boundary-bench-ingest-{}-{number}", std::process::id())));
+        Ok(Self { work: Work::open(spec, &folder.0)?, sums: StageSums::default(), folder })
+    }
+
+    /// Begins a sample: empties the log and the sums.
+    ///
+    /// # Errors
+    /// Those of files.
+    pub fn begin(&mut self) -> Result<()> {
+        self.sums = StageSums::default();
+        self.work.begin(&self.folder.0)
+    }
+
+    /// Does the stage's work on a body, and returns how many points it had.
+    ///
+    /// # Errors
+    /// What is wrong with the body, and those of files.
+    pub fn run(&mut self, body: &[u8]) -> Result<usize> {
+        self.work.run(body)
+    }
+
+    /// Adds up what the last body became. Untimed.
+    ///
+    /// # Errors
+    /// [`Error::Internal`] where it is nothing that can be added up.
+    pub fn consume(&mut self) -> Result<()> {
+        self.work.consume(&mut self.sums)
+    }
+
+    /// What the sample made: of a stage that logs, what the log holds.
+    ///
+    /// # Errors
+    /// Those of files.
+    pub fn finish(&mut self) -> Result<Checksum> {
+        self.work.finish(&self.folder.0, &mut self.sums)?;
+        Ok(self.sums.checksum())
+    }
+}
+
+/// A cell of the `rust` side: a stage with its input.
+pub struct NativeStage {
+    spec: StageSpec,
+    cell: StageCell,
+    inputs: Vec<InputBatch>,
+}
+
+impl NativeStage {
+    /// Opens a stage and makes its input.
+    ///
+    /// # Errors
+    /// As [`StageCell::open`].
+    pub fn open(spec: &StageSpec) -> Result<Self> {
+        let cell = StageCell::open(spec)?;
+        let inputs = (0..spec.inputs).map(|number| spec.input(number)).collect::<Result<_>>()?;
+        Ok(Self { spec: spec.clone(), cell, inputs })
+    }
+
+    /// Takes a sample: the sum of the times of its batches, each by itself.
+    ///
+    /// # Errors
+    /// As [`StageCell::run`], and [`Error::Cancelled`].
+    pub fn sample(&mut self, cancel: &CancelToken) -> Result<CellSample> {
+        self.cell.begin()?;
+        let mut spent = Duration::ZERO;
+        let inputs = self.inputs.iter().cycle();
+        for (_, input) in (0..self.spec.batches).zip(inputs) {
+            cancel.check()?;
+            let started = Instant::now();
+            self.cell.work.run_input(input)?;
+            spent += started.elapsed();
+            self.cell.consume()?;
+        }
+        let checksum = self.cell.finish()?;
+        Ok(CellSample::new(spent.as_secs_f64(), None, checksum))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use boundary_bench_core::checksum::FLOAT_TOLERANCE;
+
+    use super::*;
+
+    #[test]
+    fn every_stage_makes_what_the_closed_form_says() {
+        use Stage::*;
+        for workload in [
+            LineProtocolParse,
+            LineProtocolMetadata,
+            LineProtocolWal,
+            LineProtocolEncode,
+            ColumnarDecode,
+            ColumnarToPoints,
+            ColumnarToArrow,
+            ColumnarMetadata,
+            ColumnarWal,
+            ColumnarFastWal,
+            ColumnarEncode,
+        ] {
+            let spec = StageSpec { workload, batches: 7, batch: 10, inputs: 3, durable: workload == ColumnarWal };
+            let mut stage = NativeStage::open(&spec).unwrap();
+            for _ in 0..2 {
+                let sample = stage.sample(&CancelToken::default()).unwrap();
+                assert_eq!(sample.checksum.difference(&spec.expected(), FLOAT_TOLERANCE), None, "{workload:?}");
+            }
+            let folder = stage.cell.folder.0.clone();
+            drop(stage);
+            assert!(!folder.exists());
+        }
+        let none = StageSpec { workload: ColumnarDecode, batches: 1, batch: 0, inputs: 1, durable: false };
+        assert!(NativeStage::open(&none).is_err());
+    }
+}

@@ -1,0 +1,211 @@
+//! What each stage does to a body, and what it leaves to be added up.
+
+use std::borrow::Cow;
+use std::path::Path;
+use std::sync::Arc;
+
+use arrow_array::RecordBatch;
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Float64Type, TimestampNanosecondType};
+use boundary_bench_core::checksum::{sum_f64, sum_i64};
+use boundary_bench_core::{Error, Result};
+use boundary_bench_ingest::arrow::columns_to_arrow;
+use boundary_bench_ingest::line::{LineHead, LineOptions, parse_lines_into, write_columns};
+use boundary_bench_ingest::msgpack::{ColumnBuffers, ColumnarBatch, ColumnsWriter, columns_to_points, decode_columns};
+use boundary_bench_ingest::points::{FieldKind, Shape};
+use boundary_bench_ingest::store::{Database, Entry, Registry, Wal, read_entry, replay};
+use boundary_bench_ingest::{MOST_POINTS, Points, Precision};
+
+use super::{InputBatch, MILLISECOND, Stage, StageSpec, StageSums, columns_writer, line_head};
+
+const LINES: LineOptions = LineOptions { precision: Precision::Milliseconds, now: 0, most_points: MOST_POINTS };
+
+/// The database that the stages register in.
+const DATABASE: &str = "benchdb";
+
+/// The series that it may have.
+const MOST_SERIES: usize = 1_000;
+
+/// A stage and its memory, which is used again for each body.
+pub(super) struct Work {
+    stage: Stage,
+    durable: bool,
+    registry: Option<(Registry, Arc<Database>)>,
+    wal: Option<Wal>,
+    points: Points<'static>,
+    columns: ColumnBuffers,
+    arrow: Option<RecordBatch>,
+    lines: LineHead,
+    writer: ColumnsWriter,
+    encoded: Vec<u8>,
+}
+
+impl Work {
+    pub(super) fn open(spec: &StageSpec, folder: &Path) -> Result<Self> {
+        use Stage::{ColumnarFastWal, ColumnarMetadata, ColumnarWal, LineProtocolMetadata, LineProtocolWal};
+        let stage = spec.workload;
+        let registers =
+            matches!(stage, LineProtocolMetadata | LineProtocolWal | ColumnarMetadata | ColumnarWal | ColumnarFastWal);
+        let registry = if registers {
+            let registry = Registry::open(&folder.join("metadata"), MOST_SERIES)?;
+            registry.create_database(DATABASE)?;
+            let database = registry.database(DATABASE)?;
+            Some((registry, database))
+        } else {
+            None
+        };
+        Ok(Self {
+            stage,
+            durable: spec.durable,
+            registry,
+            wal: None,
+            points: Points::default(),
+            columns: ColumnBuffers::default(),
+            arrow: None,
+            lines: line_head()?,
+            writer: columns_writer()?,
+            encoded: Vec::new(),
+        })
+    }
+
+    fn logs(&self) -> bool {
+        matches!(self.stage, Stage::LineProtocolWal | Stage::ColumnarWal | Stage::ColumnarFastWal)
+    }
+
+    /// Empties the log.
+    pub(super) fn begin(&mut self, folder: &Path) -> Result<()> {
+        if self.logs() {
+            let log = folder.join("wal");
+            self.wal = None;
+            if let Err(source) = std::fs::remove_dir_all(&log)
+                && source.kind() != std::io::ErrorKind::NotFound
+            {
+                return Err(Error::Io { path: log.display().to_string(), source: source.into() });
+            }
+            self.wal = Some(Wal::open(&log, self.durable)?);
+        }
+        Ok(())
+    }
+
+    /// The work on an input: on its body, or of a stage that encodes on its columns.
+    pub(super) fn run_input(&mut self, input: &InputBatch) -> Result<usize> {
+        let times = Some(&input.times[..]);
+        match self.stage {
+            Stage::ColumnarEncode => self.writer.encode_vec(&input.values, times, &mut self.encoded)?,
+            Stage::LineProtocolEncode => {
+                self.encoded.clear();
+                write_columns(&mut self.encoded, &self.lines, &input.values, times)?;
+            }
+            _ => return self.run(&input.body),
+        }
+        Ok(input.values.len())
+    }
+
+    pub(super) fn run(&mut self, body: &[u8]) -> Result<usize> {
+        let memory = std::mem::take(&mut self.points);
+        match self.stage {
+            Stage::LineProtocolParse | Stage::LineProtocolMetadata | Stage::LineProtocolWal => {
+                self.take_points(parse_lines_into(body, &LINES, memory)?)
+            }
+            Stage::LineProtocolEncode | Stage::ColumnarEncode => {
+                Err(Error::InvalidArgument("a stage that encodes takes columns, not a body".to_owned()))
+            }
+            _ => {
+                let buffers = std::mem::take(&mut self.columns);
+                let batch = decode_columns(body, buffers, MOST_POINTS)?;
+                self.take_columns(batch, memory)
+            }
+        }
+    }
+
+    fn take_columns<'a>(&mut self, batch: ColumnarBatch<'a>, memory: Points<'a>) -> Result<usize> {
+        let len = batch.head.len;
+        match self.stage {
+            Stage::ColumnarToArrow => {
+                self.arrow = Some(columns_to_arrow(batch, Precision::Milliseconds, 0)?);
+                return Ok(len);
+            }
+            Stage::ColumnarToPoints | Stage::ColumnarMetadata | Stage::ColumnarWal => {
+                let points = columns_to_points(&batch, Precision::Milliseconds, 0, memory)?;
+                self.take_points(points)?;
+            }
+            Stage::ColumnarFastWal => self.log_columns(&batch)?,
+            _ => {}
+        }
+        self.columns = batch.recycle();
+        Ok(len)
+    }
+
+    /// The columns as they are, registered and logged.
+    fn log_columns(&mut self, batch: &ColumnarBatch<'_>) -> Result<()> {
+        let series = [batch.head.series()];
+        let fields = vec![(Cow::Borrowed(batch.head.field), FieldKind::Float)];
+        let shapes = [Shape { measurement: Cow::Borrowed(batch.head.measurement), fields }];
+        if let (Some((registry, database)), Some(wal)) = (&self.registry, &self.wal) {
+            registry.register(database, &series, &shapes)?;
+            let entry = Entry::of_columns(DATABASE, batch, (&series, &shapes), Precision::Milliseconds, 0);
+            wal.append(|out| entry.write(out))?;
+        }
+        Ok(())
+    }
+
+    /// Points, registered and logged where the stage does that.
+    fn take_points(&mut self, points: Points<'_>) -> Result<usize> {
+        if let Some((registry, database)) = &self.registry {
+            registry.register(database, points.series(), points.shapes())?;
+        }
+        if let Some(wal) = &self.wal {
+            wal.append(|out| Entry::of_points(DATABASE, &points).write(out))?;
+        }
+        let len = points.len();
+        self.points = points.without_names();
+        Ok(len)
+    }
+
+    pub(super) fn consume(&mut self, sums: &mut StageSums) -> Result<()> {
+        match self.stage {
+            // The log tells at the end.
+            _ if self.logs() => {}
+            Stage::LineProtocolEncode => {
+                add_points(sums, &parse_lines_into(&self.encoded, &LINES, Points::default())?);
+            }
+            Stage::ColumnarEncode => {
+                let batch = decode_columns(&self.encoded, std::mem::take(&mut self.columns), MOST_POINTS)?;
+                self.columns = batch.recycle();
+                self.add_columns(sums);
+            }
+            Stage::ColumnarDecode => self.add_columns(sums),
+            Stage::ColumnarToArrow => {
+                let batch = self.arrow.take().ok_or_else(|| Error::Internal("there is no Arrow batch".to_owned()))?;
+                let times = batch.column(0).as_primitive::<TimestampNanosecondType>();
+                let values = batch.column(batch.num_columns() - 1).as_primitive::<Float64Type>();
+                sums.add(batch.num_rows(), sum_f64(values.values()), sum_i64(times.values()));
+            }
+            _ => add_points(sums, &self.points),
+        }
+        Ok(())
+    }
+
+    fn add_columns(&self, sums: &mut StageSums) {
+        let (values, times) = (self.columns.last_values(), self.columns.last_timestamps());
+        sums.add(values.len(), sum_f64(values), sum_i64(times) * MILLISECOND);
+    }
+
+    pub(super) fn finish(&mut self, folder: &Path, sums: &mut StageSums) -> Result<()> {
+        if self.logs() {
+            self.wal = None;
+            replay(&folder.join("wal"), 0, |entry| {
+                if let Some((DATABASE, points)) = read_entry(entry) {
+                    add_points(sums, &points);
+                }
+                Ok(())
+            })?;
+        }
+        Ok(())
+    }
+}
+
+fn add_points(sums: &mut StageSums, points: &Points<'_>) {
+    let values: f64 = points.values().iter().map(|bits| f64::from_bits(*bits)).sum();
+    sums.add(points.len(), values, sum_i64(points.times()));
+}

@@ -1,0 +1,91 @@
+import type { Cell } from '../../records/record.js';
+import { dataViewColumns } from '../../targets/data-view-columns.js';
+import type { IngestTarget } from '../../targets/ingest-target.js';
+import { lineProtocol } from '../../targets/line-protocol.js';
+import { msgpackr } from '../../targets/msgpackr.js';
+import type { Family, FamilyOptions, PlannedCell } from '../workload.js';
+import { matrix, type StageLane } from './matrix.js';
+import { openNativeStage, openStageCell } from './stages.js';
+
+const FAMILY_NAME = 'ingest';
+
+/** Where a stage runs: there is no server in it. */
+const ENGINE = 'in-process';
+
+/** The codecs of the `js` side, by the name of their target in the matrix. */
+const TARGETS: Readonly<Record<string, IngestTarget>> = {
+  msgpackr,
+  'data-view': dataViewColumns,
+  'line-protocol': lineProtocol,
+};
+
+/** A cell of this family. */
+interface PlannedStage extends PlannedCell {
+  readonly target?: string;
+}
+
+/** The stages of time-series ingest, in process. */
+export const ingestFamily: Family = {
+  name: FAMILY_NAME,
+  description: matrix.description,
+  defaultRows: matrix.defaultRows,
+  onlyIfNamed: true,
+  plan: planStages,
+  open: async (_, cells) => ({
+    versions: async () => versionsOf(cells),
+    openCell: async (planned) => {
+      const { cell, target } = planned as PlannedStage;
+      const batches = batchesOf(cell.rows);
+      if (cell.side === 'rust') return openNativeStage(cell.workload, batches);
+      return openStageCell(cell.workload, batches, target === undefined ? undefined : targetOf(target));
+    },
+    close: async () => {},
+  }),
+};
+
+function planStages({ rows }: FamilyOptions): PlannedStage[] {
+  return Object.keys(matrix.workloads).flatMap((workload) =>
+    matrix.lanes
+      .filter(({ workloads }) => workloads.includes(workload))
+      .map((lane) => plannedStage(lane, workload, batchesOf(rows) * matrix.batchRows)),
+  );
+}
+
+function plannedStage(lane: StageLane, workload: string, rows: number): PlannedStage {
+  const { side, target, rustLane, variant } = lane;
+  const place = [ENGINE, ...(target === undefined ? [] : [target])];
+  const cell: Cell = {
+    id: [FAMILY_NAME, workload, lane.lane, side, ...place].join('/'),
+    family: FAMILY_NAME,
+    workload,
+    lane: lane.lane,
+    side,
+    flavor: 'sync',
+    variant,
+    engine: ENGINE,
+    workers: 1,
+    rows,
+    bytes: rows * matrix.bytesPerRow,
+  };
+  return {
+    cell,
+    group: workload,
+    ...(rustLane === undefined ? {} : { rustLane }),
+    ...(target === undefined ? {} : { target }),
+  };
+}
+
+function batchesOf(rows: number): number {
+  return Math.ceil(rows / matrix.batchRows);
+}
+
+function targetOf(name: string): IngestTarget {
+  const target = TARGETS[name];
+  if (target === undefined) throw new Error(`the family ${FAMILY_NAME} has no codec "${name}"`);
+  return target;
+}
+
+function versionsOf(cells: readonly PlannedStage[]): Record<string, string> {
+  const packages = new Set(cells.flatMap(({ target }) => target ?? []));
+  return packages.has('msgpackr') ? { msgpackr: msgpackr.version() } : {};
+}
