@@ -66,7 +66,10 @@ export function withApiKey(url: string, key: string | undefined): string {
   try {
     parsed = new URL(url);
   } catch {
-    throw new BoundaryError('BB_INVALID_ARGUMENT', 'the URL of the REST server is none: it looks like http://host:4406');
+    throw new BoundaryError(
+      'BB_INVALID_ARGUMENT',
+      'the URL of the REST server is none: it looks like http://host:4406',
+    );
   }
   if (parsed.password === '') parsed.password = key;
   return parsed.href.replace(/\/$/, '');
