@@ -1,7 +1,7 @@
-//! The reference server: for those who run neither RonDB nor `HyperbyteDB`, so that the client side can be measured
+//! The reference server: for those who run neither `RonDB` nor `HyperbyteDB`, so that the client side can be measured
 //! anywhere. It knows nothing of JavaScript.
 //!
-//! One port answers the REST contract of RonDB over point tables and TPC-H's `lineitem`, the ingest contract of `HyperbyteDB`
+//! One port answers the REST contract of `RonDB` over point tables and TPC-H's `lineitem`, the ingest contract of `HyperbyteDB`
 //! over databases of points, and `/metrics`. It binds the loopback unless told otherwise.
 
 mod arguments;

@@ -132,15 +132,12 @@ pub(crate) fn decoded(path: &str) -> Cow<'_, str> {
     let mut rest = path.as_bytes();
     while let Some((first, after)) = rest.split_first() {
         let digit = |index: usize| after.get(index).and_then(|byte| char::from(*byte).to_digit(16));
-        match (first, digit(0), digit(1)) {
-            (b'%', Some(high), Some(low)) => {
-                bytes.push(u8::try_from(high * 16 + low).unwrap_or_default());
-                rest = &after[2..];
-            }
-            _ => {
-                bytes.push(*first);
-                rest = after;
-            }
+        if let (b'%', Some(high), Some(low)) = (first, digit(0), digit(1)) {
+            bytes.push(u8::try_from(high * 16 + low).unwrap_or_default());
+            rest = &after[2..];
+        } else {
+            bytes.push(*first);
+            rest = after;
         }
     }
     String::from_utf8(bytes).map_or(Cow::Borrowed(path), Cow::Owned)

@@ -38,16 +38,16 @@ impl Server {
     /// # Errors
     /// [`Error::InvalidArgument`] for unusable options, [`Error::Io`] where the address can't be bound, [`Error::Engine`]
     /// where the rows can't be had.
-    pub fn start(options: Options) -> Result<Self> {
+    pub fn start(options: &Options) -> Result<Self> {
         options.validate()?;
-        let runtime = runtime(&options)?;
-        let listener = runtime.block_on(bind(&options))?;
+        let runtime = runtime(options)?;
+        let listener = runtime.block_on(bind(options))?;
         let address = listener
             .local_addr()
             .map_err(|source| Error::Io { path: options.listen.to_string(), source: Arc::new(source) })?;
         let folder = Folder::open(options.folder.clone())?;
-        let routes = Arc::new(routes(&options, folder.path())?);
-        let front = Arc::new(Front::new(Arc::clone(&routes), &options)?);
+        let routes = Arc::new(routes(options, folder.path())?);
+        let front = Arc::new(Front::new(Arc::clone(&routes), options)?);
         let _ = routes.front.set(Arc::downgrade(&front));
         let (stop, mut stopped) = watch::channel(false);
         let serve = move || {

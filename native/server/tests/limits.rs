@@ -301,7 +301,7 @@ fn tls_is_spoken_with_a_certificate() {
     plain.write_all(b"GET /0.1.0/ping HTTP/1.1\r\n\r\n").unwrap();
     assert!(is_ended(&mut plain));
     let swapped = TlsFiles { certificate: files.key.clone(), key: files.certificate.clone() };
-    let error = boundary_bench_server::Server::start(Options {
+    let error = boundary_bench_server::Server::start(&Options {
         listen: "127.0.0.1:0".parse().unwrap(),
         tls: Some(swapped),
         ..Options::default()

@@ -121,20 +121,18 @@ fn separated<T>(items: &[T], out: &mut Vec<u8>, mut write: impl FnMut(&T, &mut V
 fn write_value(value: &Value, is_time: bool, epoch: Epoch, out: &mut Vec<u8>) {
     // Writing to memory does not fail.
     let _ = match value {
-        Value::Null => write!(out, "null"),
-        Value::Integer(time) if is_time => match epoch {
-            Some(unit) => write!(out, "{}", time.div_euclid(unit.nanoseconds())),
-            None => {
-                out.push(b'"');
+        Value::Integer(time) if is_time => {
+            if let Some(unit) = epoch {
+                write!(out, "{}", time.div_euclid(unit.nanoseconds()))
+            } else {
                 write_time(*time, out);
-                out.push(b'"');
                 Ok(())
             }
-        },
+        }
         Value::Integer(number) => write!(out, "{number}"),
         Value::UInteger(number) => write!(out, "{number}"),
         Value::Float(number) if number.is_finite() => write!(out, "{number}"),
-        Value::Float(_) => write!(out, "null"),
+        Value::Float(_) | Value::Null => write!(out, "null"),
         Value::Boolean(value) => write!(out, "{value}"),
         Value::Text(text) => {
             escaped(text, out);
@@ -143,19 +141,19 @@ fn write_value(value: &Value, is_time: bool, epoch: Epoch, out: &mut Vec<u8>) {
     };
 }
 
-/// As RFC 3339 has it, without the zeros at the end of the fraction.
+/// In quotes, as RFC 3339 has it, without the zeros at the end of the fraction.
 fn write_time(nanoseconds: i64, out: &mut Vec<u8>) {
     const SECOND: i64 = 1_000_000_000;
     let (seconds, fraction) = (nanoseconds.div_euclid(SECOND), nanoseconds.rem_euclid(SECOND));
     let (days, second) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
     let (year, month, day) = crate::date::of_days(i32::try_from(days).unwrap_or_default());
     let (hours, minutes) = (second / 3600, second / 60 % 60);
-    let _ = write!(out, "{year:04}-{month:02}-{day:02}T{hours:02}:{minutes:02}:{:02}", second % 60);
+    let _ = write!(out, "\"{year:04}-{month:02}-{day:02}T{hours:02}:{minutes:02}:{:02}", second % 60);
     if fraction > 0 {
         let _ = write!(out, ".{fraction:09}");
         while out.pop_if(|digit| *digit == b'0').is_some() {}
     }
-    out.push(b'Z');
+    out.extend_from_slice(b"Z\"");
 }
 
 #[cfg(test)]

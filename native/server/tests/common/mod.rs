@@ -19,7 +19,7 @@ impl Target {
     pub fn new(options: Options) -> Self {
         let listen = "127.0.0.1:0".parse().unwrap();
         let api_key = options.api_key.clone();
-        let server = Server::start(Options { listen, ..options }).unwrap();
+        let server = Server::start(&Options { listen, ..options }).unwrap();
         Self { address: server.address(), api_key, server: Some(server) }
     }
 
