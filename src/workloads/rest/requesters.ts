@@ -135,7 +135,7 @@ export function isBatch(workload: string): boolean {
 
 /** Whether a workload adds up rows. */
 export function isAggregation(workload: string): boolean {
-  return workload === 'aggregation';
+  return workload.startsWith('aggregation.');
 }
 
 /** A client of either side that sends one body after the other. */

@@ -205,7 +205,7 @@ struct RestCell {
 
 pub(crate) fn open(spec: &RequestSpec, cancel: &CancelToken) -> Result<Box<dyn RequestCell>> {
     let family = family()?;
-    let is_aggregation = spec.workload == "aggregation";
+    let is_aggregation = spec.workload.starts_with("aggregation.");
     let reads = Input::of(family, if is_aggregation { "pkread" } else { &spec.workload })?;
     let input = Inputs { reads, aggregation: Requests::of(&family.aggregation) };
     let servers = spec.url.split(',').map(Server::of).collect::<Result<Vec<_>>>()?;
