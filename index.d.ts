@@ -212,22 +212,13 @@ export declare class RawColumnsReader {
   /** A reader. */
   constructor()
   /**
-   * Decodes into the arrays. Returns four times the number of points, plus 1 where there are timestamps, plus 2 where the
-   * names are not those of the last batch; or, where the arrays are too short, minus the number of points.
+   * The function that decodes into the arrays. It returns four times the number of points, plus 1 where there are
+   * timestamps, plus 2 where the names are not those of the last batch; or, where the arrays are too short, minus the
+   * number of points.
    */
-  decode(bytes: Uint8Array, values: Float64Array, timestamps: BigInt64Array): number
+  decoder(): (bytes: Uint8Array, values: Float64Array, timestamps: BigInt64Array) => number
   /** The names of the last batch, as JSON. */
   get head(): string
-}
-
-/** Encodes columns of one series and field as `MessagePack`. */
-export declare class RawColumnsWriter {
-  /** A writer for these names; `tags` are names and values in turn. */
-  constructor(measurement: string, tags: Array<string>, field: string)
-  /** The most bytes that so many points take. */
-  mostBytes(points: number): number
-  /** Encodes into `out`, which must have room for the most bytes; returns how many it took. */
-  encode(values: Float64Array, timestamps: BigInt64Array | undefined | null, out: Uint8Array): number
 }
 
 /** An insert into one table, whole batches at a time. Dropped without `execute`, it leaves nothing. */
@@ -277,14 +268,6 @@ export declare class RawLineParser {
    * both in bytes.
    */
   text(): string
-}
-
-/** Encodes columns of one series and field as line protocol. */
-export declare class RawLineWriter {
-  /** A writer for these names; `tags` are names and values in turn. */
-  constructor(measurement: string, tags: Array<string>, field: string)
-  /** Encodes into `out` and returns how many bytes it took; where there is no room, minus the bytes needed. */
-  encode(values: Float64Array, timestamps: BigInt64Array | undefined | null, out: Uint8Array): number
 }
 
 /** A client whose connections are served by threads of their own. */
@@ -390,6 +373,15 @@ export declare const enum ColumnKind {
   Timestamp = 'timestamp',
 }
 
+/**
+ * A function that encodes columns of one series and field as `MessagePack`; `tags` are names and values in turn. It encodes
+ * into `out`, which must have room for `columnsMostBytes`, and returns how many bytes it took.
+ */
+export declare function columnsEncoder(measurement: string, tags: Array<string>, field: string): (values: Float64Array, timestamps: BigInt64Array | undefined, out: Uint8Array) => number
+
+/** The most bytes that no points with these names take; each point takes 18 more. */
+export declare function columnsMostBytes(measurement: string, tags: Array<string>, field: string): number
+
 /** A column of a table or of a query's result. */
 export interface ColumnSpec {
   /** Unique within its table. */
@@ -421,6 +413,12 @@ export declare const enum CreateMode {
   /** Leave it alone. */
   IfNotExists = 'ifNotExists',
 }
+
+/**
+ * A function that encodes columns of one series and field as line protocol; `tags` are names and values in turn. It encodes
+ * into `out` and returns how many bytes it took; where there is no room, minus the bytes needed.
+ */
+export declare function linesEncoder(measurement: string, tags: Array<string>, field: string): (values: Float64Array, timestamps: BigInt64Array | undefined, out: Uint8Array) => number
 
 /**
  * Gives the memory of a frame back at once, instead of when it is garbage collected: detaches the buffer, whose views

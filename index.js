@@ -773,7 +773,7 @@ if (
   }
 }
 
-const { Cancel, Engine, FrameReader, IngestStage, KvConnection, KvLoop, NaiveInserter, NaiveReader, NativeIngest, NativeRequests, PrivateServer, RawColumnsReader, RawColumnsWriter, RawInserter, RawLineParser, RawLineWriter, RawSqlClient, SqlConnection, SqlLoop, SqlShapes, Statement, buildInfo, ColumnKind, CreateMode, releaseFrame, ServerKind, threadCpu } = nativeBinding
+const { Cancel, Engine, FrameReader, IngestStage, KvConnection, KvLoop, NaiveInserter, NaiveReader, NativeIngest, NativeRequests, PrivateServer, RawColumnsReader, RawInserter, RawLineParser, RawSqlClient, SqlConnection, SqlLoop, SqlShapes, Statement, buildInfo, ColumnKind, columnsEncoder, columnsMostBytes, CreateMode, linesEncoder, releaseFrame, ServerKind, threadCpu } = nativeBinding
 export { Cancel }
 export { Engine }
 export { FrameReader }
@@ -786,10 +786,8 @@ export { NativeIngest }
 export { NativeRequests }
 export { PrivateServer }
 export { RawColumnsReader }
-export { RawColumnsWriter }
 export { RawInserter }
 export { RawLineParser }
-export { RawLineWriter }
 export { RawSqlClient }
 export { SqlConnection }
 export { SqlLoop }
@@ -797,7 +795,10 @@ export { SqlShapes }
 export { Statement }
 export { buildInfo }
 export { ColumnKind }
+export { columnsEncoder }
+export { columnsMostBytes }
 export { CreateMode }
+export { linesEncoder }
 export { releaseFrame }
 export { ServerKind }
 export { threadCpu }

@@ -4,6 +4,7 @@
 mod buffers;
 mod engine;
 mod errors;
+mod fast_call;
 mod in_flight;
 mod info;
 mod ingest;
