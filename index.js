@@ -773,32 +773,30 @@ if (
   }
 }
 
-const { Cancel, Engine, FrameReader, IngestStage, KvConnection, KvLoop, NaiveInserter, NaiveReader, NativeIngest, NativeRequests, PrivateServer, RawColumnsReader, RawInserter, RawLineParser, RawSqlClient, SqlConnection, SqlLoop, SqlShapes, Statement, buildInfo, ColumnKind, columnsEncoder, columnsMostBytes, CreateMode, linesEncoder, releaseFrame, ServerKind, threadCpu } = nativeBinding
+const { Cancel, Engine, FrameReader, HttpLoop, HttpPlace, HttpSocket, JsonPaths, KvConnection, KvLoop, NaiveInserter, NaiveReader, NativeRequests, PrivateServer, RawInserter, RawSqlClient, ReferenceServer, SqlConnection, SqlLoop, SqlShapes, Statement, buildInfo, ColumnKind, CreateMode, releaseFrame, ServerKind, threadCpu } = nativeBinding
 export { Cancel }
 export { Engine }
 export { FrameReader }
-export { IngestStage }
+export { HttpLoop }
+export { HttpPlace }
+export { HttpSocket }
+export { JsonPaths }
 export { KvConnection }
 export { KvLoop }
 export { NaiveInserter }
 export { NaiveReader }
-export { NativeIngest }
 export { NativeRequests }
 export { PrivateServer }
-export { RawColumnsReader }
 export { RawInserter }
-export { RawLineParser }
 export { RawSqlClient }
+export { ReferenceServer }
 export { SqlConnection }
 export { SqlLoop }
 export { SqlShapes }
 export { Statement }
 export { buildInfo }
 export { ColumnKind }
-export { columnsEncoder }
-export { columnsMostBytes }
 export { CreateMode }
-export { linesEncoder }
 export { releaseFrame }
 export { ServerKind }
 export { threadCpu }

@@ -116,7 +116,8 @@ describe.skipIf(withoutRedis !== undefined)('KvClient', () => {
     const values = await client.mget(['a', 'none']);
     const { buffer } = values.data;
     structuredClone(buffer, { transfer: [buffer as ArrayBuffer] });
-    for (let round = 0; round < 5000; round += 1) expect((await client.mget(['a', 'none'])).toArray()).toEqual(['1', null]);
+    for (let round = 0; round < 5000; round += 1)
+      expect((await client.mget(['a', 'none'])).toArray()).toEqual(['1', null]);
   });
 
   test('calls of one turn are answered each with its own', async () => {

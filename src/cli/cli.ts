@@ -4,6 +4,7 @@ import { EXIT_OK, EXIT_USAGE, exitCodeOf, explain } from './exit-code.js';
 import { addHostCommand } from './host-command.js';
 import { addListCommand } from './list-command.js';
 import { addRunCommand } from './run-command.js';
+import { addServeCommand } from './serve-command.js';
 import { addSetupCommand } from './setup-command.js';
 import type { CliServices, Finish } from './services.js';
 
@@ -29,6 +30,7 @@ export async function runCli(args: readonly string[], services: CliServices): Pr
   addListCommand(program, services);
   addCompareCommand(program, finish);
   addHostCommand(program, services);
+  addServeCommand(program, finish);
   addSetupCommand(program, finish);
 
   try {

@@ -15,6 +15,9 @@ export interface MatrixOptions extends CellFilters {
   readonly peers?: boolean;
   readonly mysqlUrl?: string;
   readonly redisUrl?: string;
+  readonly restUrl?: string;
+  readonly apiKey?: string;
+  readonly ingestUrl?: string;
   readonly threads?: readonly number[] | 'all';
   readonly batch?: readonly number[] | 'all';
   readonly operations?: number;
@@ -53,9 +56,12 @@ export function addMatrixOptions(command: Command): Command {
       '--peers',
       'also clients one could pick instead: node:sqlite, better-sqlite3, nodejs-polars, valkey-glide, where installed',
     )
-    .optionsGroup('Request work (the families sql and kv, measured where they are named):')
+    .optionsGroup('Request work (the families sql, kv, rest and ingest, measured where they are named):')
     .option('--mysql-url <url>', 'a server that speaks the MySQL wire (default: MYSQL_URL, or a private server)')
     .option('--redis-url <url>', 'a server that speaks the Redis wire (default: REDIS_URL, or a private server)')
+    .option('--rest-url <url>', "a server with RonDB's REST API (default: REST_URL, or a private reference server)")
+    .option('--api-key <key>', 'the key that its requests carry (default: REST_API_KEY)')
+    .option('--ingest-url <url>', 'a HyperbyteDB to write to (default: INGEST_URL, or a private reference server)')
     .option(
       '--threads <list>',
       "numbers of connections, each with one request in flight, or all (default: the family's own)",
@@ -80,6 +86,8 @@ export function requestFrom(rowsArgument: number | undefined, options: MatrixOpt
     throw new BoundaryError('BB_USAGE', `rows are given twice: ${rowsArgument} and --rows ${options.rows}`);
   }
   if (options.hyperd !== undefined) chooseHyperd(options.hyperd);
+  // By the variable, it is in no result file.
+  if (options.apiKey !== undefined) process.env['REST_API_KEY'] = options.apiKey;
   const filters = FILTER_NAMES.flatMap((name) => (options[name] === undefined ? [] : [[name, options[name]] as const]));
   return {
     rows: rowsArgument ?? options.rows,
@@ -95,10 +103,12 @@ export function requestFrom(rowsArgument: number | undefined, options: MatrixOpt
 }
 
 /** The URLs of servers are the URIs of the engines of their names. */
-function enginesOf({ engineUri, mysqlUrl, redisUrl }: MatrixOptions): RunRequest['engines'] {
+function enginesOf({ engineUri, mysqlUrl, redisUrl, restUrl, ingestUrl }: MatrixOptions): RunRequest['engines'] {
   const urls = {
     ...(mysqlUrl === undefined ? {} : { mysql: mysqlUrl }),
     ...(redisUrl === undefined ? {} : { redis: redisUrl }),
+    ...(restUrl === undefined ? {} : { rest: restUrl }),
+    ...(ingestUrl === undefined ? {} : { ingest: ingestUrl }),
   };
   for (const name of Object.keys(urls)) {
     if (engineUri?.[name] !== undefined) {

@@ -9,6 +9,7 @@ const FAMILIES: readonly (() => Promise<Family>)[] = [
   async () => (await import('./kv/family.js')).kvFamily,
   async () => (await import('./sql/family.js')).sqlFamily,
   async () => (await import('./ingest/family.js')).ingestFamily,
+  async () => (await import('./rest/family.js')).restFamily,
 ];
 
 /** Every family of this package. */

@@ -1,359 +1,71 @@
-//! Connections driven by the event loop of a thread of Node's. Requests go to the sockets, and replies come from them, on
-//! that thread itself: a detour over another one costs two wake-ups a request, which take longer than all the rest. All
-//! that the loop finds ready in one iteration crosses into JavaScript in one call.
+//! Connections of the Redis wire, driven by the event loop of a thread of Node's.
 
-use std::cell::{Cell, RefCell};
-use std::ffi::{c_int, c_void};
-use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
-use std::os::fd::AsRawFd;
-use std::ptr;
-use std::rc::Rc;
 
-use boundary_bench_core::error::catch_panic;
 use boundary_bench_core::{Error, Result};
 use boundary_bench_redis::{Frame, Session, Submission};
-use napi::bindgen_prelude::{Either, Function, JsValue, ToNapiValue, Undefined, Unknown};
-use napi::{Env, sys};
+use napi::Env;
+use napi::bindgen_prelude::{Either, Function, Undefined, Unknown};
 use napi_derive::napi;
 
-use crate::buffers::{Handover, bytes_of};
+use crate::buffers::bytes_of;
 use crate::errors::{invalid, js};
 use crate::kv::KvConnection;
-use crate::uv::{Handle, READABLE, WRITABLE, Watcher};
+use crate::socket_loop::{Protocol, SocketLoop};
 
-/// How often a socket is read from before the others have their turn.
-const MOST_READS: usize = 8;
+/// The results of all connections.
+#[derive(Default)]
+struct Results(Frame);
 
-/// Results of so many bytes are given to JavaScript before the next socket is looked at: it sends what comes next while
-/// the server and we are both busy with the rest. Small ones wait for each other, since one crossing costs more than they do.
-const DELIVERED_BYTES: usize = 1 << 10;
+impl Protocol for Results {
+    type Session = Session;
 
-/// Frames up to this size are copied into JavaScript's memory: that costs less than handing memory over.
-const COPIED_BYTES: usize = 64 << 10;
+    fn results(&self) -> &[u8] {
+        self.0.bytes()
+    }
 
-/// The memory that small frames share, one after the other: making memory for each, and collecting it, costs more than the
-/// rest of a crossing.
-const SHARED_BYTES: usize = 64 << 10;
+    fn clear_results(&mut self) {
+        self.0.clear();
+    }
 
-/// The largest frame that shares memory. A result that is kept keeps what it shares.
-const SMALL_BYTES: usize = 8 << 10;
+    fn take_results(&mut self) -> Vec<u8> {
+        self.0.take()
+    }
+
+    fn unsent(session: &Session) -> &[u8] {
+        session.unsent()
+    }
+
+    fn sent(session: &mut Session, bytes: usize) {
+        session.sent(bytes);
+    }
+
+    fn room(session: &mut Session) -> &mut [u8] {
+        session.room()
+    }
+
+    fn received(&mut self, session: &mut Session, bytes: usize) -> Result<()> {
+        session.received(bytes, &mut self.0)
+    }
+
+    fn in_flight(session: &Session) -> usize {
+        session.in_flight()
+    }
+
+    fn lost(&mut self, session: &mut Session, error: &std::io::Error) -> Error {
+        session.lost(error)
+    }
+
+    fn ended(&mut self, number: usize, session: &mut Session, error: &Error) {
+        session.fail(error, &mut self.0);
+        self.0.gone(u32::try_from(number).unwrap_or(u32::MAX));
+    }
+}
 
 /// The connections of a thread of Node's.
 #[napi]
 pub struct KvLoop {
-    inner: Rc<Inner>,
-}
-
-struct Inner {
-    env: sys::napi_env,
-    uv_loop: *mut c_void,
-    state: RefCell<State>,
-    /// The handles that the loop has not closed yet.
-    handles: Cell<usize>,
-    /// Node's, when this thread ends and waits for the handles.
-    ending: Cell<sys::napi_async_cleanup_hook_handle>,
-}
-
-#[derive(Default)]
-struct State {
-    sockets: Vec<Option<Socket>>,
-    /// The results that were not given to JavaScript yet.
-    frame: Frame,
-    /// The sockets that the submission under way is for.
-    touched: Vec<usize>,
-    open: Option<Open>,
-}
-
-/// What there is until the end.
-struct Open {
-    check: Handle,
-    callback: sys::napi_ref,
-    context: sys::napi_async_context,
-    shared: Shared,
-}
-
-/// The memory of small frames: JavaScript's, filled from the front and never written twice.
-struct Shared {
-    buffer: sys::napi_ref,
-    used: usize,
-}
-
-impl Shared {
-    /// Copies a frame to the end, into new memory where it does not fit: returns the buffer and where the frame begins.
-    ///
-    /// # Safety
-    /// `env` is the environment of this thread, and a scope of handles is open.
-    unsafe fn place(&mut self, env: sys::napi_env, bytes: &[u8]) -> Option<(sys::napi_value, usize)> {
-        let (mut data, mut length, mut buffer) = (ptr::null_mut(), 0, ptr::null_mut());
-        // SAFETY: the caller's promise. JavaScript may have detached the buffer: then it is told to have no length.
-        unsafe {
-            if !self.buffer.is_null() {
-                sys::napi_get_reference_value(env, self.buffer, &raw mut buffer);
-                sys::napi_get_arraybuffer_info(env, buffer, &raw mut data, &raw mut length);
-            }
-            if length < self.used + bytes.len() {
-                if !self.buffer.is_null() {
-                    sys::napi_delete_reference(env, self.buffer);
-                    self.buffer = ptr::null_mut();
-                }
-                let status = sys::napi_create_arraybuffer(env, SHARED_BYTES, &raw mut data, &raw mut buffer);
-                if status != sys::Status::napi_ok {
-                    return None;
-                }
-                sys::napi_create_reference(env, buffer, 1, &raw mut self.buffer);
-                self.used = 0;
-            }
-        }
-        let start = self.used;
-        // SAFETY: the memory has room for these bytes from `start` on, as was just checked, and no JavaScript has run since.
-        unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), data.cast::<u8>().add(start), bytes.len()) };
-        // Frames are whole words.
-        self.used += bytes.len();
-        Some((buffer, start))
-    }
-}
-
-/// A connection on the loop.
-struct Socket {
-    /// Also of a Unix domain socket: it is only read from and written to.
-    stream: TcpStream,
-    session: Session,
-    handle: Handle,
-    events: c_int,
-    is_kept_alive: bool,
-}
-
-impl Socket {
-    /// Sends what the socket takes.
-    fn send(&mut self) -> Result<()> {
-        while !self.session.unsent().is_empty() {
-            match self.stream.write(self.session.unsent()) {
-                Ok(bytes) => self.session.sent(bytes),
-                Err(error) if error.kind() == ErrorKind::WouldBlock => break,
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) => return Err(self.session.lost(&error)),
-            }
-        }
-        Ok(())
-    }
-
-    /// Receives what the socket has.
-    fn receive(&mut self, frame: &mut Frame) -> Result<()> {
-        for _ in 0..MOST_READS {
-            let room = self.session.room();
-            let wanted = room.len();
-            match self.stream.read(room) {
-                Ok(0) => return Err(self.session.lost(&ErrorKind::UnexpectedEof.into())),
-                Ok(bytes) => {
-                    self.session.received(bytes, frame)?;
-                    if bytes < wanted {
-                        return Ok(());
-                    }
-                }
-                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) => return Err(self.session.lost(&error)),
-            }
-        }
-        Ok(())
-    }
-
-    /// Watches for what is to come.
-    fn settle(&mut self) {
-        let events = if self.session.unsent().is_empty() { READABLE } else { READABLE | WRITABLE };
-        if events != self.events {
-            self.events = events;
-            self.handle.watch(events);
-        }
-        let keep = self.session.in_flight() > 0;
-        if keep != self.is_kept_alive {
-            self.is_kept_alive = keep;
-            self.handle.keep_alive(keep);
-        }
-    }
-}
-
-impl State {
-    /// Does work on a socket; an error ends its connection.
-    fn drive(&mut self, index: usize, work: impl FnOnce(&mut Socket, &mut Frame) -> Result<()>) {
-        let Some(socket) = self.sockets.get_mut(index).and_then(Option::as_mut) else { return };
-        let frame = &mut self.frame;
-        match catch_panic(|| work(socket, frame)) {
-            Ok(()) => socket.settle(),
-            Err(error) => self.end(index, &error),
-        }
-    }
-
-    /// Closes a connection; its requests get the error.
-    fn end(&mut self, index: usize, error: &Error) {
-        if let Some(mut socket) = self.sockets.get_mut(index).and_then(Option::take) {
-            socket.session.fail(error, &mut self.frame);
-            self.frame.gone(u32::try_from(index).unwrap_or(u32::MAX));
-            // Before the socket, which is closed with the stream.
-            socket.handle.close();
-        }
-    }
-}
-
-/// What the loop calls for one socket.
-struct SocketWatcher {
-    inner: Rc<Inner>,
-    index: usize,
-}
-
-impl Watcher for SocketWatcher {
-    fn on_event(&self, status: c_int, events: c_int) {
-        self.inner.state.borrow_mut().drive(self.index, |socket, frame| {
-            if status < 0 {
-                return Err(socket.session.lost(&std::io::Error::from_raw_os_error(-status)));
-            }
-            if events & WRITABLE != 0 {
-                socket.send()?;
-            }
-            if events & READABLE != 0 {
-                socket.receive(frame)?;
-            }
-            Ok(())
-        });
-        // A statement of its own: JavaScript may submit while it runs.
-        let is_much = self.inner.state.borrow().frame.bytes().len() >= DELIVERED_BYTES;
-        if is_much {
-            self.inner.deliver();
-        }
-    }
-
-    fn on_closed(&self) {
-        self.inner.on_handle_closed();
-    }
-}
-
-/// What the loop calls when all sockets were looked at.
-struct CheckWatcher(Rc<Inner>);
-
-impl Watcher for CheckWatcher {
-    fn on_event(&self, _status: c_int, _events: c_int) {
-        self.0.deliver();
-    }
-
-    fn on_closed(&self) {
-        self.0.on_handle_closed();
-    }
-}
-
-impl Inner {
-    /// Gives the results to JavaScript.
-    fn deliver(&self) {
-        let mut state = self.state.borrow_mut();
-        let State { frame, open: Some(open), .. } = &mut *state else { return };
-        if frame.is_empty() {
-            return;
-        }
-        let (callback, context) = (open.callback, open.context);
-        // SAFETY: this is the thread of the environment, which lives as long as `open` does; the scope is closed in all
-        // cases. Nothing of the state is borrowed while JavaScript runs.
-        unsafe {
-            let mut scope = ptr::null_mut();
-            if sys::napi_open_handle_scope(self.env, &raw mut scope) != sys::Status::napi_ok {
-                return;
-            }
-            let length = frame.bytes().len();
-            let placed = if length > SMALL_BYTES {
-                buffer_of(self.env, frame).ok().map(|buffer| (buffer, 0))
-            } else {
-                let placed = open.shared.place(self.env, frame.bytes());
-                frame.clear();
-                placed
-            };
-            drop(state);
-            if let Some((buffer, start)) = placed {
-                let mut arguments = [buffer, ptr::null_mut(), ptr::null_mut()];
-                sys::napi_create_double(self.env, start as f64, &raw mut arguments[1]);
-                sys::napi_create_double(self.env, (start + length) as f64, &raw mut arguments[2]);
-                let (mut function, mut receiver) = (ptr::null_mut(), ptr::null_mut());
-                sys::napi_get_reference_value(self.env, callback, &raw mut function);
-                sys::napi_get_global(self.env, &raw mut receiver);
-                let status = sys::napi_make_callback(
-                    self.env,
-                    context,
-                    receiver,
-                    function,
-                    arguments.len(),
-                    arguments.as_ptr(),
-                    ptr::null_mut(),
-                );
-                if status == sys::Status::napi_pending_exception {
-                    let mut exception = ptr::null_mut();
-                    sys::napi_get_and_clear_last_exception(self.env, &raw mut exception);
-                    sys::napi_fatal_exception(self.env, exception);
-                }
-            }
-            sys::napi_close_handle_scope(self.env, scope);
-        }
-    }
-
-    /// Closes everything; does nothing the second time.
-    fn close(&self) {
-        let mut state = self.state.borrow_mut();
-        for index in 0..state.sockets.len() {
-            state.end(index, &Error::Closed("the connection"));
-        }
-        if let Some(open) = state.open.take() {
-            open.check.close();
-            // SAFETY: this is the thread of the environment, which still lives.
-            unsafe {
-                sys::napi_delete_reference(self.env, open.callback);
-                if !open.shared.buffer.is_null() {
-                    sys::napi_delete_reference(self.env, open.shared.buffer);
-                }
-                sys::napi_async_destroy(self.env, open.context);
-            }
-        }
-    }
-
-    fn on_handle_closed(&self) {
-        self.handles.set(self.handles.get().saturating_sub(1));
-        self.end_if_closed();
-    }
-
-    /// Lets the thread end that waits for the last handle.
-    fn end_if_closed(&self) {
-        let ending = self.ending.get();
-        if self.handles.get() == 0 && !ending.is_null() {
-            self.ending.set(ptr::null_mut());
-            // SAFETY: it is the handle that Node gave, and it is removed once.
-            unsafe { sys::napi_remove_async_cleanup_hook(ending) };
-        }
-    }
-}
-
-/// The results as an `ArrayBuffer`; there are none then.
-unsafe fn buffer_of(env: sys::napi_env, frame: &mut Frame) -> napi::Result<sys::napi_value> {
-    let bytes = frame.bytes();
-    if bytes.len() > COPIED_BYTES {
-        // SAFETY: the caller's environment.
-        return unsafe { ToNapiValue::to_napi_value(env, Handover(frame.take())) };
-    }
-    let (mut data, mut buffer) = (ptr::null_mut(), ptr::null_mut());
-    // SAFETY: the caller's environment; the memory that Node gives has the length asked for, and nobody else sees it yet.
-    unsafe {
-        let status = sys::napi_create_arraybuffer(env, bytes.len(), &raw mut data, &raw mut buffer);
-        if status != sys::Status::napi_ok {
-            return Err(js(Error::Internal("no memory for the results".to_owned())));
-        }
-        ptr::copy_nonoverlapping(bytes.as_ptr(), data.cast::<u8>(), bytes.len());
-    }
-    frame.clear();
-    Ok(buffer)
-}
-
-/// Node calls this when the thread ends, and waits until the hook is removed.
-unsafe extern "C" fn on_thread_end(hook: sys::napi_async_cleanup_hook_handle, data: *mut c_void) {
-    // SAFETY: the pointer is that of `KvLoop::new`, and Node calls once.
-    let inner = unsafe { Rc::from_raw(data.cast::<Inner>().cast_const()) };
-    inner.ending.set(hook);
-    inner.close();
-    inner.end_if_closed();
+    sockets: SocketLoop<Results>,
 }
 
 #[napi]
@@ -365,37 +77,7 @@ impl KvLoop {
         ts_args_type = "callback: (buffer: ArrayBuffer, start: number, end: number) => void"
     )]
     pub fn new(env: Env, callback: Function<'_, Unknown<'_>, ()>) -> napi::Result<Self> {
-        let raw = env.raw();
-        let mut uv_loop = ptr::null_mut();
-        // SAFETY: the environment is that of the call under way, and the out-pointer is valid.
-        let status = unsafe { sys::napi_get_uv_event_loop(raw, &raw mut uv_loop) };
-        if status != sys::Status::napi_ok {
-            return Err(js(Error::Unsupported("this host has no event loop of libuv".to_owned())));
-        }
-        let inner = Rc::new(Inner {
-            env: raw,
-            uv_loop: uv_loop.cast(),
-            state: RefCell::default(),
-            handles: Cell::new(1),
-            ending: Cell::new(ptr::null_mut()),
-        });
-        let watcher = Box::new(CheckWatcher(Rc::clone(&inner)));
-        // SAFETY: the loop is this thread's, as Node says.
-        let check = unsafe { Handle::check(inner.uv_loop, watcher) }.map_err(js)?;
-        check.keep_alive(false);
-        let name = env.create_string("boundary-bench")?;
-        let (mut reference, mut context, mut hook) = (ptr::null_mut(), ptr::null_mut(), ptr::null_mut());
-        // SAFETY: the handles are those of the call under way; the pointer that Node keeps owns a count of the `Rc`,
-        // which `on_thread_end` takes back.
-        unsafe {
-            sys::napi_create_reference(raw, callback.raw(), 1, &raw mut reference);
-            sys::napi_async_init(raw, ptr::null_mut(), name.raw(), &raw mut context);
-            let data = Rc::into_raw(Rc::clone(&inner)).cast_mut().cast();
-            sys::napi_add_async_cleanup_hook(raw, Some(on_thread_end), data, &raw mut hook);
-        }
-        inner.state.borrow_mut().open =
-            Some(Open { check, callback: reference, context, shared: Shared { buffer: ptr::null_mut(), used: 0 } });
-        Ok(Self { inner })
+        Ok(Self { sockets: SocketLoop::new(env, callback)? })
     }
 
     /// Takes a connection that is `drivable`; returns its number, by which submissions name it.
@@ -405,23 +87,8 @@ impl KvLoop {
         let place = connection.place().to_string();
         let socket = connection.into_socket().map_err(js)?;
         let stream = TcpStream::from(socket.ok_or_else(|| invalid("the connection can't be driven by the loop"))?);
-        let mut state = self.inner.state.borrow_mut();
-        if state.open.is_none() {
-            return Err(js(Error::Closed("the loop")));
-        }
-        let index = state.sockets.iter().position(Option::is_none).unwrap_or_else(|| {
-            state.sockets.push(None);
-            state.sockets.len() - 1
-        });
-        let watcher = Box::new(SocketWatcher { inner: Rc::clone(&self.inner), index });
-        // SAFETY: the loop is this thread's; the stream goes with the handle, which is closed first.
-        let handle = unsafe { Handle::poll(self.inner.uv_loop, stream.as_raw_fd(), watcher) }.map_err(js)?;
-        self.inner.handles.set(self.inner.handles.get() + 1);
-        handle.watch(READABLE);
-        handle.keep_alive(false);
-        let session = Session::new(place);
-        state.sockets[index] = Some(Socket { stream, session, handle, events: READABLE, is_kept_alive: false });
-        u32::try_from(index).map_err(|error| js(Error::Internal(error.to_string())))
+        let number = self.sockets.add(stream, Session::new(place))?;
+        u32::try_from(number).map_err(|error| js(Error::Internal(error.to_string())))
     }
 
     /// Sends the requests in the first bytes of a submission. Returns a frame where there are results at once, of
@@ -440,51 +107,35 @@ impl KvLoop {
         // SAFETY: no JavaScript runs before the bytes were copied into the connections' buffers.
         let submission = unsafe { bytes_of(env, &submission) }?;
         let submission = submission.get(..bytes as usize).ok_or_else(|| invalid("the submission is shorter"))?;
-        let mut state = self.inner.state.borrow_mut();
-        let mut touched = std::mem::take(&mut state.touched);
-        for request in Submission::new(submission) {
-            let request = request.map_err(js)?;
-            let index = request.connection as usize;
-            match state.sockets.get_mut(index).and_then(Option::as_mut) {
-                Some(socket) => {
-                    socket.session.submit(&request);
-                    if touched.last() != Some(&index) {
-                        touched.push(index);
+        self.sockets.with(env, |state| {
+            let mut touched = Vec::new();
+            for request in Submission::new(submission) {
+                let request = request.map_err(js)?;
+                let index = request.connection as usize;
+                match state.sockets.get_mut(index).and_then(Option::as_mut) {
+                    Some(socket) => {
+                        socket.session.submit(&request);
+                        if touched.last() != Some(&index) {
+                            touched.push(index);
+                        }
                     }
+                    None => state
+                        .protocol
+                        .0
+                        .fail(request.id, &Error::Connection("the connection is gone; nothing was sent".to_owned())),
                 }
-                None => state
-                    .frame
-                    .fail(request.id, &Error::Connection("the connection is gone; nothing was sent".to_owned())),
             }
-        }
-        for index in touched.drain(..) {
-            state.drive(index, |socket, _| socket.send());
-        }
-        state.touched = touched;
-        Self::frame(env, &mut state)
+            touched.into_iter().for_each(|index| state.send(index));
+            Ok(())
+        })
     }
 
     /// Closes a connection. Its requests fail: returns the frame that says so.
     #[napi(catch_unwind, ts_return_type = "ArrayBuffer | undefined")]
     pub fn remove(&self, env: Env, connection: u32) -> napi::Result<Either<Unknown<'static>, Undefined>> {
-        let mut state = self.inner.state.borrow_mut();
-        state.end(connection as usize, &Error::Closed("the connection"));
-        Self::frame(env, &mut state)
-    }
-
-    fn frame(env: Env, state: &mut State) -> napi::Result<Either<Unknown<'static>, Undefined>> {
-        if state.frame.is_empty() {
-            return Ok(Either::B(()));
-        }
-        // SAFETY: the environment is that of the call under way.
-        let buffer = unsafe { buffer_of(env.raw(), &mut state.frame) }?;
-        // SAFETY: the value is returned from that call.
-        Ok(Either::A(unsafe { Unknown::from_raw_unchecked(env.raw(), buffer) }))
-    }
-}
-
-impl Drop for KvLoop {
-    fn drop(&mut self) {
-        self.inner.close();
+        self.sockets.with(env, |state| {
+            state.end(connection as usize, &Error::Closed("the connection"));
+            Ok(())
+        })
     }
 }

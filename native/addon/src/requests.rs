@@ -77,6 +77,10 @@ pub enum ServerKind {
     Mysql,
     /// The Redis wire.
     Redis,
+    /// RonDB's REST requests over HTTP.
+    Rest,
+    /// HyperbyteDB's writes over HTTP.
+    Ingest,
 }
 
 impl From<ServerKind> for TargetKind {
@@ -84,6 +88,8 @@ impl From<ServerKind> for TargetKind {
         match kind {
             ServerKind::Mysql => Self::Mysql,
             ServerKind::Redis => Self::Redis,
+            ServerKind::Rest => Self::Rest,
+            ServerKind::Ingest => Self::Ingest,
         }
     }
 }
@@ -96,19 +102,24 @@ pub struct PrivateServer {
 
 #[napi]
 impl PrivateServer {
-    /// Starts a server: the program given, or the first of its kind that is found.
+    /// Starts a server: the program given with its arguments, or the first of its kind that is found.
     #[napi(catch_unwind)]
     pub fn start(
         env: Env,
         kind: ServerKind,
-        program: Option<String>,
+        command: Option<Vec<String>>,
         cancel: Option<&Cancel>,
     ) -> napi::Result<AsyncBlock<PrivateServer>> {
         let token = cancel.map(|cancel| cancel.token.clone()).unwrap_or_default();
         let kind = TargetKind::from(kind);
         promise(env, async move {
-            let server = blocking(move || kind.start(program.as_deref().map(std::path::Path::new), &token)).await?;
-            Ok(Self { server: Arc::new(server) })
+            let start = move || {
+                let command: Vec<&str> = command.iter().flatten().map(String::as_str).collect();
+                let (program, arguments) =
+                    command.split_first().map_or((None, &[][..]), |(first, rest)| (Some(first), rest));
+                kind.start(program.map(std::path::Path::new), arguments, &token)
+            };
+            Ok(Self { server: Arc::new(blocking(start).await?) })
         })
     }
 

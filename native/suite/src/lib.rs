@@ -16,6 +16,7 @@ mod kv;
 mod matrix;
 mod query;
 pub mod requests;
+mod rest;
 mod sample;
 mod spec;
 mod sql;

@@ -29,6 +29,8 @@ pub enum RequestFamily {
     Sql,
     /// Keys and values over the Redis wire.
     Kv,
+    /// Reads by primary key over HTTP.
+    Rest,
 }
 
 /// How the requests go to the client.
@@ -190,6 +192,7 @@ pub fn open_request_cell(spec: &RequestSpec, cancel: &CancelToken) -> Result<Box
     match spec.family {
         RequestFamily::Sql => crate::sql::open(spec, cancel),
         RequestFamily::Kv => crate::kv::open(spec, cancel),
+        RequestFamily::Rest => crate::rest::open(spec, cancel),
     }
 }
 

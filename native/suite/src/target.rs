@@ -16,6 +16,10 @@ pub enum TargetKind {
     Mysql,
     /// The Redis wire.
     Redis,
+    /// RonDB's REST requests over HTTP.
+    Rest,
+    /// HyperbyteDB's writes over HTTP.
+    Ingest,
 }
 
 /// What a server says of itself.
@@ -36,6 +40,8 @@ pub enum PrivateTarget {
     Mysql(boundary_bench_mysql::server::Server),
     /// `valkey-server` or `redis-server`.
     Redis(boundary_bench_redis::Server),
+    /// The reference server, which speaks both.
+    Http(boundary_bench_server::PrivateServer),
 }
 
 impl TargetKind {
@@ -47,17 +53,21 @@ impl TargetKind {
         match self {
             Self::Mysql => boundary_bench_mysql::server::executable(None),
             Self::Redis => boundary_bench_redis::executable(None),
+            Self::Rest | Self::Ingest => boundary_bench_server::executable(),
         }
     }
 
-    /// Starts a private server: the program given, or the one of [`TargetKind::executable`].
+    /// Starts a private server: the program given, or the one of [`TargetKind::executable`], with arguments before ours.
     ///
     /// # Errors
     /// As there, [`Error::Engine`] with the server's own words where it does not start, and [`Error::Cancelled`].
-    pub fn start(self, program: Option<&Path>, cancel: &CancelToken) -> Result<PrivateTarget> {
+    pub fn start(self, program: Option<&Path>, arguments: &[&str], cancel: &CancelToken) -> Result<PrivateTarget> {
         Ok(match self {
-            Self::Mysql => PrivateTarget::Mysql(boundary_bench_mysql::server::start_with(program, &[], cancel)?),
-            Self::Redis => PrivateTarget::Redis(boundary_bench_redis::Server::start(program, cancel)?),
+            Self::Mysql => PrivateTarget::Mysql(boundary_bench_mysql::server::start_with(program, arguments, cancel)?),
+            Self::Redis => PrivateTarget::Redis(boundary_bench_redis::Server::start_with(program, arguments, cancel)?),
+            Self::Rest | Self::Ingest => {
+                PrivateTarget::Http(boundary_bench_server::PrivateServer::start(program, arguments, cancel)?)
+            }
         })
     }
 
@@ -69,6 +79,8 @@ impl TargetKind {
         match self {
             Self::Mysql => describe_mysql(url),
             Self::Redis => describe_redis(url),
+            Self::Rest => describe_http(url, "/0.1.0/ping"),
+            Self::Ingest => describe_http(url, "/ping"),
         }
     }
 }
@@ -80,6 +92,7 @@ impl PrivateTarget {
         match self {
             Self::Mysql(server) => server.url().secret_text(),
             Self::Redis(server) => server.url(),
+            Self::Http(server) => server.url(),
         }
     }
 
@@ -89,6 +102,7 @@ impl PrivateTarget {
         match self {
             Self::Mysql(server) => server.process_id(),
             Self::Redis(server) => server.process_id(),
+            Self::Http(server) => server.process_id(),
         }
     }
 
@@ -98,6 +112,7 @@ impl PrivateTarget {
         match self {
             Self::Mysql(server) => server.ending(),
             Self::Redis(server) => server.ending(),
+            Self::Http(server) => server.ending(),
         }
     }
 
@@ -106,6 +121,7 @@ impl PrivateTarget {
         match self {
             Self::Mysql(server) => server.stop(),
             Self::Redis(server) => server.stop(),
+            Self::Http(server) => server.stop(),
         }
     }
 }
@@ -140,6 +156,12 @@ fn describe_redis(url: &str) -> Result<TargetInfo> {
             Err(error) => Err(error),
         }
     })
+}
+
+/// A server over HTTP says its name in the header of an answer, if at all.
+fn describe_http(url: &str, path: &str) -> Result<TargetInfo> {
+    let version = boundary_bench_server::server_of(url, path)?;
+    Ok(TargetInfo { version: version.unwrap_or_else(|| "unknown".to_owned()), process_id: None })
 }
 
 /// What `INFO server` tells.
@@ -181,7 +203,13 @@ mod tests {
 
     #[test]
     fn a_private_server_tells_what_it_is() {
-        for (kind, name) in [(TargetKind::Redis, "redis"), (TargetKind::Mysql, "mysql")] {
+        let kinds = [
+            (TargetKind::Redis, "redis"),
+            (TargetKind::Mysql, "mysql"),
+            (TargetKind::Rest, "rest"),
+            (TargetKind::Ingest, "ingest"),
+        ];
+        for (kind, name) in kinds {
             if let Err(error) = kind.executable() {
                 let required = std::env::var("BOUNDARY_BENCH_REQUIRE").unwrap_or_default();
                 assert!(!required.split(',').any(|word| word == name), "{error}");
@@ -189,7 +217,7 @@ mod tests {
                 let _ = std::io::Write::write_all(&mut std::io::stderr(), line.as_bytes());
                 continue;
             }
-            let server = kind.start(None, &CancelToken::default()).unwrap();
+            let server = kind.start(None, &[], &CancelToken::default()).unwrap();
             let info = kind.describe(&server.url()).unwrap();
             assert!(info.version.contains('.'), "{info:?}");
             if cfg!(target_os = "linux") && kind == TargetKind::Redis {

@@ -15,8 +15,12 @@ export interface RequestFamilyDefinition {
   readonly matrix: RequestMatrix;
   /** The package of an optional client, by the name of its target in the matrix. */
   readonly peers: Readonly<Record<string, string>>;
+  /** What a private server is told at its start, beside what it is told always. */
+  serverOptions?(cells: readonly PlannedRequests[]): readonly string[];
+  /** The server of a cell that needs another than the family's, or one more; it is closed with the cell. */
+  serverOf?(planned: PlannedRequests, server: TargetServer): Promise<TargetServer> | undefined;
   /** What every sample of a cell must return, in closed form. */
-  expected(planned: PlannedRequests): Checksum;
+  expected(planned: PlannedRequests, server: TargetServer): Checksum | Promise<Checksum>;
   /** What the Rust side is told beside the cell. */
   nativeOptions?(planned: PlannedRequests): Readonly<Record<string, unknown>>;
   /**
@@ -74,13 +78,29 @@ class OpenRequests implements OpenFamily {
   async openCell(planned: PlannedCell): Promise<OpenCell> {
     const requests = planned as PlannedRequests;
     const server = await this.#runningTarget();
+    const own = await this.#definition.serverOf?.(requests, server);
+    if (own === undefined) return this.#openCell(requests, server);
+    try {
+      const cell = await this.#openCell(requests, own);
+      const close = async (): Promise<void> => {
+        await cell.close();
+        await own.close();
+      };
+      return { expected: cell.expected, sample: (stopwatch, signal) => cell.sample(stopwatch, signal), close };
+    } catch (thrown) {
+      await own.close();
+      throw thrown;
+    }
+  }
+
+  async #openCell(requests: PlannedRequests, server: TargetServer): Promise<OpenCell> {
     const { expected, nativeOptions, openCell } = this.#definition;
     if (requests.cell.side !== 'rust') return openCell(requests, server);
     const options = nativeOptions?.(requests);
     return openNativeRequests({
       planned: requests,
       server,
-      expected: expected(requests),
+      expected: await expected(requests, server),
       ...(options === undefined ? {} : { options }),
     });
   }
@@ -102,7 +122,8 @@ class OpenRequests implements OpenFamily {
   }
 
   #target(): Promise<TargetServer> {
-    this.#server ??= openTarget(this.#definition.server, this.#engines);
+    const { server, serverOptions } = this.#definition;
+    this.#server ??= openTarget(server, this.#engines, serverOptions?.(this.#cells));
     return this.#server;
   }
 }

@@ -10,6 +10,8 @@ export interface RequestWorkload {
   readonly direction: 'in' | 'out';
   /** The operations of a sample where the user names none; absent: the family's. */
   readonly operations?: number;
+  /** The most connections that it makes sense with; absent: any number. */
+  readonly mostThreads?: number;
 }
 
 /** One way to send the requests. */
@@ -84,13 +86,16 @@ export function planRequests(matrix: RequestMatrix, place: GridPlace, options: F
   return Object.keys(matrix.workloads).flatMap((workload) => {
     const ofWorkload = lanes.filter((lane) => lane.workloads.includes(workload));
     const hasCalls = ofWorkload.some(({ lane }) => lane === 'call');
-    return threads.flatMap((count) =>
-      batches.flatMap((batch) =>
-        ofWorkload
-          .filter(({ lane }) => (batch === 1 ? lane === 'call' || !hasCalls : lane === 'batch'))
-          .map((lane) => plannedCell(matrix, place, lane, { workload, threads: count, batch }, options)),
-      ),
-    );
+    const { mostThreads = Infinity } = matrix.workloads[workload]!;
+    return threads
+      .filter((count) => count <= mostThreads)
+      .flatMap((count) =>
+        batches.flatMap((batch) =>
+          ofWorkload
+            .filter(({ lane }) => (batch === 1 ? lane === 'call' || !hasCalls : lane === 'batch'))
+            .map((lane) => plannedCell(matrix, place, lane, { workload, threads: count, batch }, options)),
+        ),
+      );
   });
 }
 

@@ -1,14 +1,30 @@
 /** The server that the cells of a family send their requests to: the user's, or a private one. */
 import { randomBytes } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
 
 import { type PrivateServer, addon } from '../../addon.js';
-import { toBoundaryError } from '../../errors.js';
+import { BoundaryError, toBoundaryError } from '../../errors.js';
 
 /** A kind of server, by its wire; also the name of the engine of its cells. */
-export type ServerKind = 'mysql' | 'redis';
+export type ServerKind = 'mysql' | 'redis' | 'rest' | 'ingest';
 
 /** The variables that name a server where no option does. */
-const URL_VARIABLES: Readonly<Record<ServerKind, string>> = { mysql: 'MYSQL_URL', redis: 'REDIS_URL' };
+const URL_VARIABLES: Readonly<Record<ServerKind, string>> = {
+  mysql: 'MYSQL_URL',
+  redis: 'REDIS_URL',
+  rest: 'REST_URL',
+  ingest: 'INGEST_URL',
+};
+
+/** The variable of the key that REST requests carry, where the URL holds none. */
+const API_KEY_VARIABLE = 'REST_API_KEY';
+
+/** The kinds of which the private server is the reference server. */
+const REFERENCE_KINDS: ReadonlySet<ServerKind> = new Set(['rest', 'ingest']);
+
+/** What runs the reference server: inside the addon, in a process of its own. */
+const SERVE = fileURLToPath(new URL('../../../dist/cli/main.js', import.meta.url));
 
 /** The beginning of the names of everything that is ours on a server. */
 const OWN_PREFIX = 'bb';
@@ -36,12 +52,33 @@ export interface TargetServer {
 export function targetUrl(kind: ServerKind, engines: Readonly<Record<string, string>>): string | undefined {
   const url = engines[kind] ?? process.env[URL_VARIABLES[kind]];
   // `redis:` alone asks for a private server, as it does of an engine.
-  return url === undefined || url === '' || url === `${kind}:` ? undefined : url;
+  if (url === undefined || url === '' || url === `${kind}:`) return undefined;
+  return kind === 'rest' ? withApiKey(url, process.env[API_KEY_VARIABLE]) : url;
+}
+
+/**
+ * The URL of a REST server with its API key, which it holds as a password: so it is hidden wherever URLs are shown. Clients
+ * send it in a header instead.
+ */
+export function withApiKey(url: string, key: string | undefined): string {
+  if (key === undefined || key === '') return url;
+  let parsed: URL;
+  try {
+    parsed = new URL(url);
+  } catch {
+    throw new BoundaryError(
+      'BB_INVALID_ARGUMENT',
+      'the URL of the REST server is none: it looks like http://host:4406',
+    );
+  }
+  if (parsed.password === '') parsed.password = key;
+  return parsed.href.replace(/\/$/, '');
 }
 
 /** Why there is no server of this kind, where that is known before one is started. */
 export function targetSkip(kind: ServerKind, engines: Readonly<Record<string, string>>): string | undefined {
   if (targetUrl(kind, engines) !== undefined) return undefined;
+  if (REFERENCE_KINDS.has(kind)) return existsSync(SERVE) ? undefined : `${SERVE} is not built: npm run build`;
   try {
     addon.PrivateServer.find(addonKind(kind));
     return undefined;
@@ -50,13 +87,21 @@ export function targetSkip(kind: ServerKind, engines: Readonly<Record<string, st
   }
 }
 
-/** Reaches the user's server, or starts a private one. Throws what the server or its start says. */
-export async function openTarget(kind: ServerKind, engines: Readonly<Record<string, string>>): Promise<TargetServer> {
+/**
+ * Reaches the user's server, or starts a private one; the reference server with `serverOptions`, as `boundary-bench serve`
+ * takes them. Throws what the server or its start says.
+ */
+export async function openTarget(
+  kind: ServerKind,
+  engines: Readonly<Record<string, string>>,
+  serverOptions: readonly string[] = [],
+): Promise<TargetServer> {
   const url = targetUrl(kind, engines);
   if (url !== undefined) return describedTarget(kind, url);
+  const command = REFERENCE_KINDS.has(kind) ? [process.execPath, SERVE, 'serve', ...serverOptions] : undefined;
   let server: PrivateServer;
   try {
-    server = await addon.PrivateServer.start(addonKind(kind));
+    server = await addon.PrivateServer.start(addonKind(kind), command);
   } catch (error) {
     throw toBoundaryError(error);
   }

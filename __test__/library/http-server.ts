@@ -1,0 +1,64 @@
+import { type AddressInfo, type Server, type Socket, createServer } from 'node:net';
+
+/** A server of raw sockets for one test: `talk` gets every request's head, and says what it likes. */
+export interface RawServer extends AsyncDisposable {
+  readonly url: string;
+  /** How many connections were made. */
+  readonly connections: number;
+  /** Cuts all connections. */
+  cut(): void;
+}
+
+export interface Exchange {
+  readonly socket: Socket;
+  readonly method: string;
+  readonly path: string;
+  readonly head: string;
+  /** The number of the connection, from 0. */
+  readonly connection: number;
+  /** Sends a whole answer. */
+  answer(body: string, headers?: string): void;
+}
+
+/** Starts a server whose requests have bodies of `content-length` or none. */
+export async function startRawServer(talk: (exchange: Exchange) => void): Promise<RawServer> {
+  const sockets = new Set<Socket>();
+  let connections = 0;
+  const server: Server = createServer((socket) => {
+    const connection = connections;
+    connections += 1;
+    sockets.add(socket);
+    socket.on('error', () => {});
+    socket.on('close', () => sockets.delete(socket));
+    let received = '';
+    socket.on('data', (data: Buffer) => {
+      received += data.toString('latin1');
+      for (;;) {
+        const end = received.indexOf('\r\n\r\n');
+        if (end === -1) return;
+        const head = received.slice(0, end);
+        const length = Number(/content-length: (\d+)/i.exec(head)?.[1] ?? 0);
+        if (received.length < end + 4 + length) return;
+        received = received.slice(end + 4 + length);
+        const [method = '', path = ''] = head.split(' ');
+        const answer = (body: string, headers = ''): void =>
+          void socket.write(`HTTP/1.1 200 OK\r\n${headers}content-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`);
+        talk({ socket, method, path, head, connection, answer });
+      }
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  const cut = (): void => sockets.forEach((socket) => socket.destroy());
+  return {
+    url: `http://127.0.0.1:${port}`,
+    get connections() {
+      return connections;
+    },
+    cut,
+    [Symbol.asyncDispose]: async () => {
+      cut();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}

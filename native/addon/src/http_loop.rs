@@ -1,0 +1,185 @@
+//! Connections of HTTP/1.1, driven by the event loop of a thread of Node's.
+
+use std::sync::Arc;
+
+use boundary_bench_core::{Error, Result};
+use boundary_bench_http::{Dispatch, DrivenSession, Sessions, Submission, has_news};
+use napi::Env;
+use napi::bindgen_prelude::{Either, Function, Undefined, Unknown};
+use napi_derive::napi;
+
+use crate::buffers::bytes_of;
+use crate::errors::{invalid, js};
+use crate::http::{HttpPlace, HttpSocket};
+use crate::socket_loop::{Protocol, Socket, SocketLoop, State};
+
+impl Protocol for Dispatch {
+    type Session = DrivenSession;
+
+    fn results(&self) -> &[u8] {
+        Dispatch::results(self)
+    }
+
+    fn clear_results(&mut self) {
+        self.frame().clear();
+    }
+
+    fn take_results(&mut self) -> Vec<u8> {
+        self.frame().take()
+    }
+
+    fn unsent(session: &DrivenSession) -> &[u8] {
+        session.unsent()
+    }
+
+    fn sent(session: &mut DrivenSession, bytes: usize) {
+        session.sent(bytes);
+    }
+
+    fn room(session: &mut DrivenSession) -> &mut [u8] {
+        session.room()
+    }
+
+    fn received(&mut self, session: &mut DrivenSession, bytes: usize) -> Result<()> {
+        Dispatch::received(self, session, bytes)
+    }
+
+    fn in_flight(session: &DrivenSession) -> usize {
+        session.in_flight()
+    }
+
+    fn is_over(session: &DrivenSession) -> bool {
+        session.is_over()
+    }
+
+    fn lost(&mut self, session: &mut DrivenSession, error: &std::io::Error) -> Error {
+        Dispatch::lost(self, session, error)
+    }
+
+    fn ended(&mut self, number: usize, session: &mut DrivenSession, error: &Error) {
+        Dispatch::ended(self, number, session, error);
+    }
+}
+
+/// The sockets of the loop; those whose server has closed them are noted.
+struct LoopSockets<'a> {
+    sockets: &'a mut [Option<Socket<Dispatch>>],
+    closed: Vec<usize>,
+}
+
+impl Sessions for LoopSockets<'_> {
+    fn session(&mut self, number: usize) -> Option<&mut DrivenSession> {
+        let socket = self.sockets.get_mut(number)?.as_mut()?;
+        if socket.session.has_rested() && has_news((&socket.stream).into()) {
+            socket.session.retire();
+            self.closed.push(number);
+        }
+        Some(&mut socket.session)
+    }
+}
+
+/// The connections of a thread of Node's.
+#[napi]
+pub struct HttpLoop {
+    sockets: SocketLoop<Dispatch>,
+}
+
+type MaybeFrame = napi::Result<Either<Unknown<'static>, Undefined>>;
+
+#[napi]
+impl HttpLoop {
+    /// The connections of this thread; `callback` gets the frames of results: each lies between two places of a buffer.
+    #[napi(
+        constructor,
+        catch_unwind,
+        ts_args_type = "callback: (buffer: ArrayBuffer, start: number, end: number) => void"
+    )]
+    pub fn new(env: Env, callback: Function<'_, Unknown<'_>, ()>) -> napi::Result<Self> {
+        Ok(Self { sockets: SocketLoop::new(env, callback)? })
+    }
+
+    /// A pool of connections to a server; returns its number, by which submissions name it.
+    #[napi(catch_unwind)]
+    pub fn add_pool(&self, place: &HttpPlace) -> napi::Result<u32> {
+        let number = self.sockets.state(|state| state.protocol.add_pool(Arc::clone(&place.place)));
+        u32::try_from(number).map_err(|error| js(Error::Internal(error.to_string())))
+    }
+
+    /// Takes a connection of a pool, which gets what waits for one; returns its number.
+    #[napi(catch_unwind)]
+    pub fn add(&self, pool: u32, place: &HttpPlace, socket: &HttpSocket) -> napi::Result<u32> {
+        let stream = socket.take().map_err(js)?;
+        let number = self.sockets.add(stream, DrivenSession::new(pool, &place.place))?;
+        self.sockets.state(|state| {
+            let State { sockets, protocol, .. } = state;
+            if let Some(Some(socket)) = sockets.get_mut(number) {
+                protocol.add_session(number, &mut socket.session);
+            }
+            state.send(number);
+        });
+        u32::try_from(number).map_err(|error| js(Error::Internal(error.to_string())))
+    }
+
+    /// Sends the requests in the first bytes of a submission. Returns a frame where there are results at once.
+    #[napi(
+        catch_unwind,
+        ts_args_type = "submission: Uint8Array, bytes: number",
+        ts_return_type = "ArrayBuffer | undefined"
+    )]
+    pub fn submit(&self, env: Env, submission: Unknown<'_>, bytes: u32) -> MaybeFrame {
+        // SAFETY: no JavaScript runs before the bytes were copied into the connections' buffers.
+        let submission = unsafe { bytes_of(env, &submission) }?;
+        let submission = submission.get(..bytes as usize).ok_or_else(|| invalid("the submission is shorter"))?;
+        self.sockets.with(env, |state| {
+            let mut touched = Vec::new();
+            let mut sockets = LoopSockets { sockets: &mut state.sockets, closed: Vec::new() };
+            for group in Submission::new(submission) {
+                state.protocol.submit(&group.map_err(js)?, &mut sockets, &mut touched);
+            }
+            for number in sockets.closed {
+                state.end(number, &Error::Closed("the connection"));
+            }
+            touched.into_iter().for_each(|number| state.send(number));
+            Ok(())
+        })
+    }
+
+    /// Forgets a group, which gets no result; connections that owe it responses are closed, once they owe nothing else.
+    #[napi(catch_unwind, ts_return_type = "ArrayBuffer | undefined")]
+    pub fn cancel(&self, env: Env, id: u32) -> MaybeFrame {
+        self.sockets.with(env, |state| {
+            let mut sockets = LoopSockets { sockets: &mut state.sockets, closed: Vec::new() };
+            let mut closing = state.protocol.cancel(id, &mut sockets);
+            closing.append(&mut sockets.closed);
+            for number in closing {
+                state.end(number, &Error::Closed("the connection"));
+            }
+            Ok(())
+        })
+    }
+
+    /// Gives all requests of a pool that wait for a connection the error why there is none.
+    #[napi(catch_unwind, ts_return_type = "ArrayBuffer | undefined")]
+    pub fn fail_waiting(&self, env: Env, pool: u32, code: String, message: String) -> MaybeFrame {
+        let error = match code.as_str() {
+            "BB_TIMEOUT" => Error::Timeout(message),
+            "BB_INVALID_ARGUMENT" => Error::InvalidArgument(message),
+            _ => Error::Connection(message),
+        };
+        self.sockets.with(env, |state| {
+            state.protocol.fail_queue(pool as usize, &error);
+            Ok(())
+        })
+    }
+
+    /// Closes the connections of a pool; their requests, and those that wait for one, fail.
+    #[napi(catch_unwind, ts_return_type = "ArrayBuffer | undefined")]
+    pub fn remove_pool(&self, env: Env, pool: u32) -> MaybeFrame {
+        self.sockets.with(env, |state| {
+            let error = Error::Closed("the client");
+            let members = state.protocol.remove_pool(pool as usize, &error);
+            members.into_iter().for_each(|number| state.end(number, &error));
+            Ok(())
+        })
+    }
+}

@@ -1,0 +1,58 @@
+//! The reference server inside this process, for `boundary-bench serve`.
+
+use std::sync::Arc;
+
+use boundary_bench_core::Error;
+use boundary_bench_server::{HELP, Parsed, Server, parse};
+use napi::Env;
+use napi::bindgen_prelude::AsyncBlock;
+use napi_derive::napi;
+
+use crate::errors::{blocking, promise};
+
+/// The reference server. It serves on threads of its own until it is stopped, or its process ends.
+#[napi]
+pub struct ReferenceServer {
+    server: Arc<Server>,
+}
+
+#[napi]
+impl ReferenceServer {
+    /// The text that explains the arguments.
+    #[napi(catch_unwind)]
+    pub fn help() -> &'static str {
+        HELP
+    }
+
+    /// Starts a server with arguments as `help` explains them; null where they ask for that text.
+    #[napi(catch_unwind)]
+    pub fn start(env: Env, arguments: Vec<String>) -> napi::Result<AsyncBlock<Option<ReferenceServer>>> {
+        promise(
+            env,
+            blocking(move || match parse(arguments) {
+                Ok(Parsed::Help) => Ok(None),
+                Ok(Parsed::Serve(options)) => Ok(Some(Self { server: Arc::new(Server::start(*options)?) })),
+                Err(message) => Err(Error::InvalidArgument(message)),
+            }),
+        )
+    }
+
+    /// The beginning of its URLs.
+    #[napi(getter)]
+    pub fn url(&self) -> String {
+        self.server.url()
+    }
+
+    /// Takes no more connections, answers the requests in flight, and ends; does nothing the second time.
+    #[napi(catch_unwind, ts_return_type = "Promise<void>")]
+    pub fn stop(&self, env: Env) -> napi::Result<AsyncBlock<()>> {
+        let server = Arc::clone(&self.server);
+        promise(
+            env,
+            blocking(move || {
+                server.stop();
+                Ok(())
+            }),
+        )
+    }
+}

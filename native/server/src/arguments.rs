@@ -1,0 +1,146 @@
+//! The arguments of the server's program.
+
+use std::time::Duration;
+
+use crate::options::{Options, TlsFiles};
+
+/// What the arguments ask for.
+#[derive(Debug)]
+pub enum Parsed {
+    /// To print [`HELP`].
+    Help,
+    /// To serve.
+    Serve(Box<Options>),
+}
+
+/// The text for `--help`.
+pub const HELP: &str = "\
+Serves the REST contract of RonDB and the ingest contract of HyperbyteDB, from an embedded store.
+
+Usage: boundary-bench-server [OPTIONS]
+
+  --listen <address>         where to listen (127.0.0.1:4406; port 0: a free one)
+  --dir <directory>          keep the rows there (a new directory, removed at the end)
+  --durable                  acknowledge a write when it is on the disk
+  --api-key <key>            the key that REST requests must carry, also from BOUNDARY_BENCH_API_KEY
+  --tls-cert <file>          speak TLS with this certificate (PEM) ...
+  --tls-key <file>           ... and this key (PEM)
+  --scale-factor <n>         the size of TPC-H's lineitem, 0.01 to 1: 60,000 to 6,000,000 rows (0: none)
+  --threads <n>              threads that serve connections (one for two cores)
+  --max-connections <n>      further ones wait (20000)
+  --max-batch <n>            operations of a batch; more are refused (no limit)
+  --max-body <bytes>         of a REST request (4194304)
+  --max-ingest-body <bytes>  of a write, as sent and decompressed (26214400)
+  --max-points <n>           of a write (500000)
+  --header-timeout <s>       from the first byte of a request to the end of its header (10)
+  --body-timeout <s>         from there to the end of its body (30)
+  --idle-timeout <s>         of a connection without a request (120)
+  --query-timeout <s>        of one SQL query (120)
+  --stop-timeout <s>         for requests in flight at the end (10)
+
+It prints `listening on URL` when it answers. SIGTERM and Ctrl-C stop it: no new connections, requests in flight are
+answered.
+";
+
+/// The variable of the key, which arguments would show to everybody on the machine.
+const API_KEY_VARIABLE: &str = "BOUNDARY_BENCH_API_KEY";
+
+/// Reads the arguments after the program's name.
+///
+/// # Errors
+/// What is wrong with them.
+pub fn parse(arguments: impl IntoIterator<Item = String>) -> Result<Parsed, String> {
+    let mut options =
+        Options { api_key: std::env::var(API_KEY_VARIABLE).ok().filter(|key| !key.is_empty()), ..Options::default() };
+    let (mut certificate, mut key) = (None, None);
+    let mut arguments = arguments.into_iter();
+    while let Some(argument) = arguments.next() {
+        let (name, inline) = match argument.split_once('=') {
+            Some((name, value)) => (name.to_owned(), Some(value.to_owned())),
+            None => (argument, None),
+        };
+        match (name.as_str(), &inline) {
+            ("--help" | "-h", None) => return Ok(Parsed::Help),
+            ("--durable", None) => {
+                options.durable = true;
+                continue;
+            }
+            _ => {}
+        }
+        let mut value = || inline.clone().or_else(|| arguments.next()).ok_or_else(|| format!("{name} needs a value"));
+        match name.as_str() {
+            "--listen" => options.listen = number(&name, &value()?)?,
+            "--dir" => options.folder = Some(value()?.into()),
+            "--api-key" => options.api_key = Some(value()?),
+            "--tls-cert" => certificate = Some(value()?.into()),
+            "--tls-key" => key = Some(value()?.into()),
+            "--scale-factor" => options.scale_factor = number(&name, &value()?)?,
+            "--threads" => options.threads = Some(number(&name, &value()?)?),
+            "--max-connections" => options.limits.connections = number(&name, &value()?)?,
+            "--max-batch" => options.limits.batch = Some(number(&name, &value()?)?),
+            "--max-body" => options.limits.rest_body = number(&name, &value()?)?,
+            "--max-ingest-body" => options.limits.ingest_body = number(&name, &value()?)?,
+            "--max-points" => options.limits.points = number(&name, &value()?)?,
+            "--header-timeout" => options.limits.header_time = seconds(&name, &value()?)?,
+            "--body-timeout" => options.limits.body_time = seconds(&name, &value()?)?,
+            "--idle-timeout" => options.limits.idle_time = seconds(&name, &value()?)?,
+            "--query-timeout" => options.limits.query_time = seconds(&name, &value()?)?,
+            "--stop-timeout" => options.limits.stop_time = seconds(&name, &value()?)?,
+            _ => return Err(format!("there is no {name}")),
+        }
+    }
+    options.tls = match (certificate, key) {
+        (None, None) => None,
+        (Some(certificate), Some(key)) => Some(TlsFiles { certificate, key }),
+        _ => return Err("TLS needs both --tls-cert and --tls-key".to_owned()),
+    };
+    Ok(Parsed::Serve(Box::new(options)))
+}
+
+fn number<N: std::str::FromStr>(name: &str, text: &str) -> Result<N, String> {
+    text.parse().map_err(|_| format!("{name}: {text} is not usable"))
+}
+
+fn seconds(name: &str, text: &str) -> Result<Duration, String> {
+    let duration = number(name, text).and_then(|seconds: f64| {
+        Duration::try_from_secs_f64(seconds).map_err(|_| format!("{name}: {text} is not usable"))
+    })?;
+    // A connection would end before its first byte.
+    if duration.is_zero() { Err(format!("{name}: it must be more than 0")) } else { Ok(duration) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(text: &str) -> Vec<String> {
+        text.split_whitespace().map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn arguments_become_options() {
+        let given = words("--listen 127.0.0.1:0 --durable --max-batch=128 --idle-timeout 0.5 --scale-factor 0.1");
+        let Ok(Parsed::Serve(options)) = parse(given) else { panic!("these are usable") };
+        assert_eq!(options.listen.port(), 0);
+        assert!(options.durable);
+        assert_eq!(options.limits.batch, Some(128));
+        assert_eq!(options.limits.idle_time, Duration::from_millis(500));
+        assert!((options.scale_factor - 0.1).abs() < f64::EPSILON);
+        assert!(matches!(parse(words("--help")), Ok(Parsed::Help)));
+    }
+
+    #[test]
+    fn unusable_arguments_are_told() {
+        for (given, said) in [
+            ("--listen here", "--listen: here is not usable"),
+            ("--threads", "--threads needs a value"),
+            ("--tls-cert a.pem", "TLS needs both"),
+            ("--what 1", "there is no --what"),
+            ("--body-timeout -1", "not usable"),
+            ("--body-timeout 0", "more than 0"),
+        ] {
+            let error = parse(words(given)).unwrap_err();
+            assert!(error.contains(said), "{given}: {error}");
+        }
+    }
+}

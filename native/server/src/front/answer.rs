@@ -1,0 +1,105 @@
+//! Answers.
+
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use hyper::body::{Body, Frame, SizeHint};
+use hyper::header::{CONTENT_TYPE, HeaderValue, SERVER};
+use hyper::{Response, StatusCode};
+use tokio::sync::mpsc;
+
+/// JSON.
+pub(crate) const JSON: HeaderValue = HeaderValue::from_static("application/json");
+/// Plain text.
+pub(crate) const TEXT: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
+/// The text format of Prometheus.
+pub(crate) const PROMETHEUS: HeaderValue = HeaderValue::from_static("text/plain; version=0.0.4");
+
+/// What the server calls itself.
+const NAME_AND_VERSION: &str = concat!("boundary-bench/", env!("CARGO_PKG_VERSION"));
+
+/// An answer.
+pub(crate) type Answer = Response<AnswerBody>;
+
+/// The body of an answer.
+pub(crate) enum AnswerBody {
+    /// All of it; `None` once it was taken.
+    Whole(Option<Bytes>),
+    /// Made while it is sent. A part that is an error cuts the connection, so that nobody takes it for the whole.
+    Parts(mpsc::Receiver<Result<Bytes, Cut>>),
+}
+
+/// Why an answer has no end.
+#[derive(Debug)]
+pub(crate) struct Cut(pub(crate) String);
+
+impl std::fmt::Display for Cut {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Cut {}
+
+impl Body for AnswerBody {
+    type Data = Bytes;
+    type Error = Cut;
+
+    fn poll_frame(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Cut>>> {
+        match self.get_mut() {
+            Self::Whole(bytes) => Poll::Ready(bytes.take().map(|bytes| Ok(Frame::data(bytes)))),
+            Self::Parts(parts) => parts.poll_recv(context).map(|part| part.map(|part| part.map(Frame::data))),
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        matches!(self, Self::Whole(None))
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match self {
+            Self::Whole(bytes) => SizeHint::with_exact(bytes.as_ref().map_or(0, Bytes::len) as u64),
+            Self::Parts(_) => SizeHint::default(),
+        }
+    }
+}
+
+/// An answer with a body.
+pub(crate) fn with_body(status: StatusCode, content_type: HeaderValue, body: impl Into<Bytes>) -> Answer {
+    let body = body.into();
+    let mut answer = Response::new(AnswerBody::Whole((!body.is_empty()).then_some(body)));
+    *answer.status_mut() = status;
+    answer.headers_mut().insert(CONTENT_TYPE, content_type);
+    answer
+}
+
+/// An answer of JSON.
+pub(crate) fn json(body: impl Into<Bytes>) -> Answer {
+    with_body(StatusCode::OK, JSON, body)
+}
+
+/// An answer of plain text.
+pub(crate) fn text(status: StatusCode, body: impl Into<Bytes>) -> Answer {
+    with_body(status, TEXT, body)
+}
+
+/// An answer without a body.
+pub(crate) fn empty(status: StatusCode) -> Answer {
+    let mut answer = Response::new(AnswerBody::Whole(None));
+    *answer.status_mut() = status;
+    answer
+}
+
+/// The same answer, saying who gives it. Others need not carry the bytes.
+pub(crate) fn named(mut answer: Answer) -> Answer {
+    answer.headers_mut().insert(SERVER, HeaderValue::from_static(NAME_AND_VERSION));
+    answer
+}
+
+/// An answer whose body is made while it is sent.
+pub(crate) fn parts(content_type: HeaderValue, parts: mpsc::Receiver<Result<Bytes, Cut>>) -> Answer {
+    let mut answer = Response::new(AnswerBody::Parts(parts));
+    answer.headers_mut().insert(CONTENT_TYPE, content_type);
+    answer
+}

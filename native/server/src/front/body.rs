@@ -1,0 +1,61 @@
+//! Bodies of requests, within their limits of size and time.
+
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::task::Poll;
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use hyper::body::{Body, Incoming};
+
+/// Why there is no body.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum BodyError {
+    /// It has more bytes than it may.
+    TooLarge,
+    /// It did not come in its time.
+    TooSlow,
+    /// The client went away, or what it sent is no body.
+    Broken,
+}
+
+/// The whole body of a request.
+pub(crate) async fn collect(mut body: Incoming, limit: usize, time: Duration) -> Result<Bytes, BodyError> {
+    // A body that is announced as too large is not read.
+    if body.size_hint().lower() > limit as u64 {
+        return Err(BodyError::TooLarge);
+    }
+    if body.is_end_stream() {
+        return Ok(Bytes::new());
+    }
+    // Most bodies come with their header, in one part: no timer, no copy.
+    let first = poll_fn(|context| Poll::Ready(Pin::new(&mut body).poll_frame(context))).await;
+    let mut collected = BytesMut::new();
+    if let Poll::Ready(part) = first {
+        let Some(frame) = part else { return Ok(Bytes::new()) };
+        if let Ok(data) = frame.map_err(|_| BodyError::Broken)?.into_data() {
+            if data.len() > limit {
+                return Err(BodyError::TooLarge);
+            }
+            if body.is_end_stream() {
+                return Ok(data);
+            }
+            collected.extend_from_slice(&data);
+        }
+    }
+    match tokio::time::timeout(time, rest(body, limit, collected)).await {
+        Ok(collected) => collected,
+        Err(_) => Err(BodyError::TooSlow),
+    }
+}
+
+async fn rest(mut body: Incoming, limit: usize, mut collected: BytesMut) -> Result<Bytes, BodyError> {
+    while let Some(frame) = poll_fn(|context| Pin::new(&mut body).poll_frame(context)).await {
+        let Ok(data) = frame.map_err(|_| BodyError::Broken)?.into_data() else { continue };
+        if collected.len() + data.len() > limit {
+            return Err(BodyError::TooLarge);
+        }
+        collected.extend_from_slice(&data);
+    }
+    Ok(collected.freeze())
+}

@@ -1,0 +1,21 @@
+//! The reference server: for those who run neither RonDB nor `HyperbyteDB`, so that the client side can be measured
+//! anywhere. It knows nothing of JavaScript.
+//!
+//! One port answers the REST contract of RonDB over point tables ([`Server`] says where they live), and `/metrics`. It binds
+//! the loopback unless told otherwise.
+
+mod arguments;
+mod front;
+mod lineitem;
+mod metrics;
+mod options;
+mod private;
+mod rest;
+mod routes;
+mod server;
+mod tables;
+
+pub use arguments::{HELP, Parsed, parse};
+pub use options::{DEFAULT_PORT, Limits, Options, TlsFiles};
+pub use private::{PrivateServer, executable, server_of};
+pub use server::Server;

@@ -1,0 +1,126 @@
+//! What the server counts, in the text format of Prometheus.
+
+use std::fmt::Write;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+use boundary_bench_core::resources::cpu_of_process;
+use hyper::StatusCode;
+
+/// What a request was for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    PkRead,
+    Batch,
+    BatchWrite,
+    BatchDelete,
+    Scan,
+    RonSql,
+    Write,
+    Query,
+    Other,
+}
+
+const KINDS: [(Kind, &str); 9] = [
+    (Kind::PkRead, "pk-read"),
+    (Kind::Batch, "batch"),
+    (Kind::BatchWrite, "batchwrite"),
+    (Kind::BatchDelete, "batchdelete"),
+    (Kind::Scan, "scan"),
+    (Kind::RonSql, "ronsql"),
+    (Kind::Write, "write"),
+    (Kind::Query, "query"),
+    (Kind::Other, "other"),
+];
+
+/// What all names begin with.
+const PREFIX: &str = "boundary_bench_";
+
+/// 2xx, 3xx, 4xx, 5xx.
+const CLASSES: usize = 4;
+
+/// The counters of a server.
+#[derive(Debug)]
+pub(crate) struct Metrics {
+    started: Instant,
+    requests: [[AtomicU64; CLASSES]; KINDS.len()],
+    points: AtomicU64,
+}
+
+impl Metrics {
+    pub(crate) fn new() -> Self {
+        Self { started: Instant::now(), requests: Default::default(), points: AtomicU64::new(0) }
+    }
+
+    /// Counts an answer.
+    pub(crate) fn count(&self, kind: Kind, status: StatusCode) {
+        let class = usize::from(status.as_u16() / 100).saturating_sub(2).min(CLASSES - 1);
+        self.requests[kind as usize][class].fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Counts points that were acknowledged.
+    pub(crate) fn count_points(&self, points: u64) {
+        self.points.fetch_add(points, Ordering::Relaxed);
+    }
+
+    /// All of it as text.
+    pub(crate) fn text(&self, connections: usize) -> String {
+        let mut text = String::new();
+        begin(&mut text, "requests_total", "counter", "Requests answered, by endpoint and class of status.");
+        for ((_, endpoint), classes) in KINDS.iter().zip(&self.requests) {
+            for (count, status) in classes.iter().zip(["2xx", "3xx", "4xx", "5xx"]) {
+                let count = count.load(Ordering::Relaxed);
+                if count > 0 {
+                    let labels = format!("{{endpoint=\"{endpoint}\",status=\"{status}\"}}");
+                    let _ = writeln!(text, "{PREFIX}requests_total{labels} {count}");
+                }
+            }
+        }
+        let mut single = |name, kind, help, value: &dyn std::fmt::Display| {
+            begin(&mut text, name, kind, help);
+            let _ = writeln!(text, "{PREFIX}{name} {value}");
+        };
+        single("points_total", "counter", "Points acknowledged.", &self.points.load(Ordering::Relaxed));
+        single("connections", "gauge", "Open connections.", &connections);
+        single("uptime_seconds", "gauge", "Seconds since the start.", &self.started.elapsed().as_secs_f64());
+        if let Some(cpu) = cpu_of_process(std::process::id()) {
+            single("cpu_seconds_total", "counter", "CPU time of the process.", &(cpu.user + cpu.system));
+        }
+        text
+    }
+}
+
+fn begin(text: &mut String, name: &str, kind: &str, help: &str) {
+    let _ = writeln!(text, "# HELP {PREFIX}{name} {help}\n# TYPE {PREFIX}{name} {kind}");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds_stand_at_their_index() {
+        for (index, (kind, _)) in KINDS.iter().enumerate() {
+            assert_eq!(*kind as usize, index);
+        }
+    }
+
+    #[test]
+    fn counts_are_told_by_endpoint_and_class() {
+        let metrics = Metrics::new();
+        metrics.count(Kind::PkRead, StatusCode::OK);
+        metrics.count(Kind::PkRead, StatusCode::NOT_FOUND);
+        metrics.count(Kind::PkRead, StatusCode::BAD_REQUEST);
+        metrics.count_points(1000);
+        let text = metrics.text(3);
+        for line in [
+            "boundary_bench_requests_total{endpoint=\"pk-read\",status=\"2xx\"} 1",
+            "boundary_bench_requests_total{endpoint=\"pk-read\",status=\"4xx\"} 2",
+            "boundary_bench_points_total 1000",
+            "boundary_bench_connections 3",
+            "# TYPE boundary_bench_requests_total counter",
+        ] {
+            assert!(text.lines().any(|found| found == line), "{line} is not in:\n{text}");
+        }
+    }
+}

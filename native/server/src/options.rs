@@ -1,0 +1,160 @@
+//! How a server is to run.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use boundary_bench_core::{Error, Result};
+
+/// The port of RonDB's REST server.
+pub const DEFAULT_PORT: u16 = 4406;
+
+/// How a server is to run.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Where it listens; port 0 takes a free one.
+    pub listen: SocketAddr,
+    /// Where the tables and the points are kept. `None`: in a new folder, removed at the end.
+    pub folder: Option<PathBuf>,
+    /// Whether a write is on the disk before it is acknowledged.
+    pub durable: bool,
+    /// The key that a REST request must carry in `X-API-KEY`.
+    pub api_key: Option<String>,
+    /// The files of TLS; without them the server speaks plain HTTP.
+    pub tls: Option<TlsFiles>,
+    /// What a client may ask for.
+    pub limits: Limits,
+    /// Threads that serve connections. `None`: one for two cores, since the client has the others.
+    pub threads: Option<usize>,
+    /// The size of TPC-H's `lineitem`: 1 is six million rows. 0: there is no such table.
+    pub scale_factor: f64,
+}
+
+/// The files of TLS, in PEM.
+#[derive(Debug, Clone)]
+pub struct TlsFiles {
+    /// The certificate, then those that signed it.
+    pub certificate: PathBuf,
+    /// Its private key.
+    pub key: PathBuf,
+}
+
+/// What a client may ask for.
+#[derive(Debug, Clone)]
+pub struct Limits {
+    /// Open connections; the next ones wait to be accepted.
+    pub connections: usize,
+    /// The bytes of a body of the REST requests.
+    pub rest_body: usize,
+    /// The bytes of a body of `/write`, as sent and once more when it is decompressed.
+    pub ingest_body: usize,
+    /// The points of one `/write`.
+    pub points: usize,
+    /// The operations of a batch. `None`: as many as the body holds.
+    pub batch: Option<usize>,
+    /// From the first byte of a request to the end of its header.
+    pub header_time: Duration,
+    /// From there to the end of its body.
+    pub body_time: Duration,
+    /// Without a request, and of a client that does not read its answer.
+    pub idle_time: Duration,
+    /// For one SQL query.
+    pub query_time: Duration,
+    /// For the requests in flight when the server is stopped.
+    pub stop_time: Duration,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            listen: SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), DEFAULT_PORT),
+            folder: None,
+            durable: false,
+            api_key: None,
+            tls: None,
+            limits: Limits::default(),
+            threads: None,
+            scale_factor: 0.0,
+        }
+    }
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            connections: 20_000,
+            rest_body: 4 << 20,
+            // HyperbyteDB's own two.
+            ingest_body: 26_214_400,
+            points: 500_000,
+            batch: None,
+            header_time: Duration::from_secs(10),
+            body_time: Duration::from_secs(30),
+            idle_time: Duration::from_secs(120),
+            query_time: Duration::from_secs(120),
+            stop_time: Duration::from_secs(10),
+        }
+    }
+}
+
+/// The characters of an API key before and after its point.
+const API_KEY_PARTS: (usize, usize) = (16, 64);
+
+impl Options {
+    /// Checks what can be checked without starting.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`].
+    pub fn validate(&self) -> Result<()> {
+        let Limits { connections, rest_body, ingest_body, points, .. } = self.limits;
+        let problem = if self.threads == Some(0) {
+            "a server needs a thread".to_owned()
+        } else if [connections, rest_body, ingest_body, points].contains(&0) || self.limits.batch == Some(0) {
+            "a limit of 0 would refuse everything".to_owned()
+        } else if !(0.0..=1.0).contains(&self.scale_factor) {
+            format!("a scale factor of {}: it must be 0 (no lineitem) to 1 (six million rows)", self.scale_factor)
+        } else if self.api_key.as_deref().is_some_and(|key| !is_api_key(key)) {
+            // The key itself is nobody's to read.
+            let (prefix, secret) = API_KEY_PARTS;
+            format!("an API key is {prefix} characters, a point, and {secret} characters")
+        } else {
+            return Ok(());
+        };
+        Err(Error::InvalidArgument(problem))
+    }
+}
+
+/// Whether a text has the form of an API key.
+pub(crate) fn is_api_key(text: &str) -> bool {
+    let (prefix, secret) = API_KEY_PARTS;
+    text.is_ascii() && text.split_once('.').is_some_and(|(left, right)| left.len() == prefix && right.len() == secret)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_that_make_no_sense_are_refused() {
+        assert!(Options::default().validate().is_ok());
+        assert!(Options::default().listen.ip().is_loopback());
+        for wrong in [
+            Options { threads: Some(0), ..Options::default() },
+            Options { scale_factor: 1.5, ..Options::default() },
+            Options { scale_factor: f64::NAN, ..Options::default() },
+            Options { api_key: Some("short.key".to_owned()), ..Options::default() },
+            Options { limits: Limits { batch: Some(0), ..Limits::default() }, ..Options::default() },
+        ] {
+            let error = wrong.validate().unwrap_err();
+            assert_eq!(error.code(), "BB_INVALID_ARGUMENT");
+            assert!(!error.to_string().contains("short.key"));
+        }
+    }
+
+    #[test]
+    fn a_key_has_its_two_parts() {
+        let key = format!("{}.{}", "p".repeat(16), "s".repeat(64));
+        assert!(is_api_key(&key));
+        assert!(!is_api_key(&key[1..]) && !is_api_key("") && !is_api_key(&key.replace('.', "-")));
+    }
+}

@@ -1,0 +1,72 @@
+//! The errors of the REST contract: plain text in version 0.1.0, an object in 0.2.0.
+
+use std::fmt::Write;
+
+use boundary_bench_core::Error;
+use hyper::StatusCode;
+
+use crate::front::answer::{Answer, JSON, text, with_body};
+
+/// The code of an error that the contract gives no number.
+const NO_CODE: i32 = -1;
+
+/// Why a request is refused, or an operation of a batch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct RestError {
+    pub(crate) status: StatusCode,
+    /// Its number in the contract; `ndbCode` in version 0.2.0.
+    pub(crate) code: i32,
+    pub(crate) message: String,
+}
+
+impl RestError {
+    /// The client's error with a number of the contract.
+    pub(crate) fn coded(code: i32, message: impl Into<String>) -> Self {
+        Self { status: StatusCode::BAD_REQUEST, code, message: message.into() }
+    }
+
+    /// An error without a number.
+    pub(crate) fn new(status: StatusCode, message: impl Into<String>) -> Self {
+        Self { status, code: NO_CODE, message: message.into() }
+    }
+
+    /// What is no readable JSON, or JSON of another shape.
+    pub(crate) fn parse(error: &serde_json::Error) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, format!("the body is not readable: {error}"))
+    }
+
+    pub(crate) fn no_table(database: &str, table: &str) -> Self {
+        let message = format!("Database/Table does not exist. Database: {database} Table: {table}");
+        Self { status: StatusCode::NOT_FOUND, code: 11, message }
+    }
+
+    pub(crate) fn no_column(name: &str) -> Self {
+        Self::coded(12, format!("Column does not exist. Column: {name}"))
+    }
+
+    pub(crate) fn no_row() -> Self {
+        // 626 is the number that the data nodes give it.
+        Self { status: StatusCode::NOT_FOUND, code: 626, message: "Not Found".to_owned() }
+    }
+
+    /// The answer, in the shape of a version.
+    pub(crate) fn answer(&self, wrapped: bool) -> Answer {
+        if !wrapped {
+            return text(self.status, self.message.clone());
+        }
+        let mut body = format!(r#"{{"error":{{"code":{},"message":"#, self.status.as_u16());
+        body.push_str(&serde_json::Value::from(self.message.as_str()).to_string());
+        let _ = write!(body, r#","status":-1,"classification":-1,"ndbCode":{},"mysqlCode":-1}}}}"#, self.code);
+        with_body(self.status, JSON, body)
+    }
+}
+
+impl From<Error> for RestError {
+    fn from(error: Error) -> Self {
+        let status = match error {
+            Error::Closed(_) => StatusCode::SERVICE_UNAVAILABLE,
+            _ => StatusCode::INTERNAL_SERVER_ERROR,
+        };
+        Self::new(status, error.to_string())
+    }
+}

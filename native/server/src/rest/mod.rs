@@ -1,0 +1,147 @@
+//! The REST contract of RonDB, over the point tables and, for SQL, the embedded engine.
+
+mod batch;
+mod error;
+mod json;
+mod row;
+mod scan;
+mod sql;
+mod validate;
+mod values;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use boundary_bench_core::engine::Engine;
+use boundary_bench_core::error::catch_panic;
+use bytes::Bytes;
+use hyper::StatusCode;
+use hyper::header::HeaderValue;
+
+use crate::front::answer::{Answer, empty, json as json_answer, named, text};
+use crate::front::body::BodyError;
+use crate::tables::Tables;
+
+pub(crate) use error::RestError;
+
+/// What a path of the contract asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Endpoint<'path> {
+    Ping,
+    Health,
+    Batch,
+    BatchWrite,
+    BatchDelete,
+    PkRead { database: &'path str, table: &'path str },
+    Scan { database: &'path str, table: &'path str },
+    RonSql,
+}
+
+impl<'path> Endpoint<'path> {
+    /// The endpoint of a path below the version.
+    pub(crate) fn of(path: &'path str) -> Option<Self> {
+        Some(match path {
+            "ping" => Self::Ping,
+            "health" => Self::Health,
+            "batch" => Self::Batch,
+            "batchwrite" => Self::BatchWrite,
+            "batchdelete" => Self::BatchDelete,
+            "ronsql" => Self::RonSql,
+            _ => {
+                let mut parts = path.splitn(3, '/');
+                let (database, table, name) = (parts.next()?, parts.next()?, parts.next()?);
+                match name {
+                    "pk-read" => Self::PkRead { database, table },
+                    "scan" => Self::Scan { database, table },
+                    _ => return None,
+                }
+            }
+        })
+    }
+
+    /// Whether it is asked with GET; the others with POST.
+    pub(crate) fn is_get(self) -> bool {
+        matches!(self, Self::Ping | Self::Health)
+    }
+}
+
+/// Answers the requests of the contract.
+pub(crate) struct Rest {
+    pub(crate) tables: Arc<Tables>,
+    pub(crate) api_key: Option<String>,
+    pub(crate) batch_limit: Option<usize>,
+    /// Where SQL runs, if it does.
+    pub(crate) sql: Option<Arc<dyn Engine>>,
+    pub(crate) query_time: Duration,
+}
+
+impl Rest {
+    /// Whether a request with this header may ask.
+    ///
+    /// # Errors
+    /// The 401 of the contract.
+    pub(crate) fn authenticate(&self, header: Option<&HeaderValue>) -> Result<(), RestError> {
+        let Some(key) = &self.api_key else { return Ok(()) };
+        let unauthorized = |problem: &str| RestError::new(StatusCode::UNAUTHORIZED, problem);
+        let given = header.ok_or_else(|| unauthorized("the header X-API-KEY is missing"))?;
+        if given.to_str().is_ok_and(crate::options::is_api_key) && is_equal(given.as_bytes(), key.as_bytes()) {
+            Ok(())
+        } else {
+            Err(unauthorized("bad API key"))
+        }
+    }
+
+    /// The answer to an endpoint with its body.
+    ///
+    /// # Errors
+    /// Those of the contract.
+    pub(crate) async fn answer(&self, endpoint: Endpoint<'_>, body: Bytes) -> Result<Answer, RestError> {
+        let tables = &self.tables;
+        match endpoint {
+            Endpoint::Ping | Endpoint::Health if !body.is_empty() => {
+                Err(RestError::new(StatusCode::BAD_REQUEST, "this request takes no body"))
+            }
+            Endpoint::Ping => Ok(named(empty(StatusCode::OK))),
+            // RonDB's 1 would stand for data nodes out of reach.
+            Endpoint::Health => Ok(named(text(StatusCode::OK, "0"))),
+            Endpoint::PkRead { database, table } => {
+                caught(|| row::read(tables, database, table, &body)).map(json_answer)
+            }
+            Endpoint::Scan { database, table } => {
+                caught(|| scan::answer(tables, self.sql.as_ref(), (database, table), &body))
+            }
+            Endpoint::RonSql => {
+                let engine = self.sql.as_ref().ok_or_else(|| {
+                    let problem = "this server has no table for SQL: start it with --scale-factor";
+                    RestError::new(StatusCode::NOT_IMPLEMENTED, problem)
+                })?;
+                sql::answer(engine, &body, self.query_time).await
+            }
+            Endpoint::Batch => caught(|| batch::read(tables, &body, self.batch_limit)).map(json_answer),
+            Endpoint::BatchWrite => batch::write(tables, &body, self.batch_limit, false).await.map(json_answer),
+            Endpoint::BatchDelete => batch::write(tables, &body, self.batch_limit, true).await.map(json_answer),
+        }
+    }
+}
+
+/// The error of a body that can't be had.
+pub(crate) fn body_error(error: BodyError) -> RestError {
+    match error {
+        BodyError::TooLarge => RestError::new(StatusCode::BAD_REQUEST, "Request too large"),
+        BodyError::TooSlow => RestError::new(StatusCode::REQUEST_TIMEOUT, "the body did not come in time"),
+        BodyError::Broken => RestError::new(StatusCode::BAD_REQUEST, "the body is not readable"),
+    }
+}
+
+/// Runs work whose panic becomes a 500.
+fn caught<T>(work: impl FnOnce() -> Result<T, RestError>) -> Result<T, RestError> {
+    match catch_panic(|| Ok(work())) {
+        Ok(done) => done,
+        Err(panic) => Err(panic.into()),
+    }
+}
+
+/// Compares in a time that does not tell where they differ.
+fn is_equal(left: &[u8], right: &[u8]) -> bool {
+    left.len() == right.len() && left.iter().zip(right).fold(0, |different, (a, b)| different | (a ^ b)) == 0
+}

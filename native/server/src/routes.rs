@@ -1,0 +1,121 @@
+//! Which contract a request is of, by its path.
+
+use std::borrow::Cow;
+use std::sync::{Arc, OnceLock, Weak};
+
+use hyper::body::Incoming;
+use hyper::{Method, Request, StatusCode};
+
+use crate::front::answer::{Answer, PROMETHEUS, text, with_body};
+use crate::front::body;
+use crate::front::listen::{Front, Service};
+use crate::metrics::{Kind, Metrics};
+use crate::options::Limits;
+use crate::rest::{Endpoint, Rest, RestError, body_error};
+
+/// The versions of the REST contract; from the second on, errors are wrapped.
+const VERSIONS: [(&str, bool); 2] = [("/0.1.0/", false), ("/0.2.0/", true)];
+
+/// The header with the key.
+const API_KEY: &str = "x-api-key";
+
+/// All that a server answers.
+pub(crate) struct Routes {
+    pub(crate) rest: Rest,
+    pub(crate) metrics: Metrics,
+    pub(crate) limits: Limits,
+    /// Whose connections the metrics count.
+    pub(crate) front: OnceLock<Weak<Front<Routes>>>,
+}
+
+impl Service for Routes {
+    async fn answer(&self, request: Request<Incoming>) -> Answer {
+        let (kind, answer) = self.route(request).await;
+        self.metrics.count(kind, answer.status());
+        answer
+    }
+}
+
+impl Routes {
+    async fn route(&self, request: Request<Incoming>) -> (Kind, Answer) {
+        let path = request.uri().path();
+        for (version, wrapped) in VERSIONS {
+            if let Some(rest) = path.strip_prefix(version) {
+                let path = decoded(rest).into_owned();
+                let kind = Endpoint::of(&path).map_or(Kind::Other, kind_of);
+                let answer = self.rest(&path, request).await;
+                return (kind, answer.unwrap_or_else(|error| error.answer(wrapped)));
+            }
+        }
+        match (request.method(), path) {
+            (&Method::GET, "/metrics") => {
+                let front = self.front.get().and_then(Weak::upgrade);
+                let connections = front.map_or(0, |front: Arc<Front<Self>>| front.connections());
+                (Kind::Other, with_body(StatusCode::OK, PROMETHEUS, self.metrics.text(connections)))
+            }
+            _ => (Kind::Other, text(StatusCode::NOT_FOUND, "Not Found")),
+        }
+    }
+
+    async fn rest(&self, path: &str, request: Request<Incoming>) -> Result<Answer, RestError> {
+        let endpoint = Endpoint::of(path).ok_or_else(|| RestError::new(StatusCode::NOT_FOUND, "Not Found"))?;
+        let method = if endpoint.is_get() { Method::GET } else { Method::POST };
+        if request.method() != method {
+            return Err(RestError::new(StatusCode::METHOD_NOT_ALLOWED, "Method Not Allowed"));
+        }
+        if !endpoint.is_get() {
+            self.rest.authenticate(request.headers().get(API_KEY))?;
+        }
+        let body = body::collect(request.into_body(), self.limits.rest_body, self.limits.body_time).await;
+        self.rest.answer(endpoint, body.map_err(body_error)?).await
+    }
+}
+
+fn kind_of(endpoint: Endpoint<'_>) -> Kind {
+    match endpoint {
+        Endpoint::PkRead { .. } => Kind::PkRead,
+        Endpoint::Batch => Kind::Batch,
+        Endpoint::BatchWrite => Kind::BatchWrite,
+        Endpoint::BatchDelete => Kind::BatchDelete,
+        Endpoint::Scan { .. } => Kind::Scan,
+        Endpoint::RonSql => Kind::RonSql,
+        Endpoint::Ping | Endpoint::Health => Kind::Other,
+    }
+}
+
+/// A path without its percent signs. What they stand for may be no text: then they stay.
+pub(crate) fn decoded(path: &str) -> Cow<'_, str> {
+    if !path.contains('%') {
+        return Cow::Borrowed(path);
+    }
+    let mut bytes = Vec::with_capacity(path.len());
+    let mut rest = path.as_bytes();
+    while let Some((first, after)) = rest.split_first() {
+        let digit = |index: usize| after.get(index).and_then(|byte| char::from(*byte).to_digit(16));
+        match (first, digit(0), digit(1)) {
+            (b'%', Some(high), Some(low)) => {
+                bytes.push(u8::try_from(high * 16 + low).unwrap_or_default());
+                rest = &after[2..];
+            }
+            _ => {
+                bytes.push(*first);
+                rest = after;
+            }
+        }
+    }
+    String::from_utf8(bytes).map_or(Cow::Borrowed(path), Cow::Owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percent_signs_are_decoded_where_they_stand_for_text() {
+        for (path, expected) in
+            [("a/b", "a/b"), ("a%20b%2Fc", "a b/c"), ("%C3%A4", "ä"), ("%ff", "%ff"), ("%4", "%4"), ("%zz%", "%zz%")]
+        {
+            assert_eq!(decoded(path), expected);
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! A server of this process: its threads, its files, its end.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::thread::JoinHandle;
+
+use boundary_bench_core::private_server::ServerFolder;
+use boundary_bench_core::{Error, Result};
+use tokio::runtime::{Builder, Runtime};
+use tokio::sync::watch;
+
+use crate::front::listen::{Front, bind};
+use crate::lineitem;
+use crate::metrics::Metrics;
+use crate::options::Options;
+use crate::rest::Rest;
+use crate::routes::Routes;
+use crate::tables::Tables;
+
+/// The name of the server, in folders and errors.
+pub(crate) const NAME: &str = "server";
+
+/// A running server. Dropping it stops it as [`Server::stop`] does.
+#[derive(Debug)]
+pub struct Server {
+    address: SocketAddr,
+    is_tls: bool,
+    stop: watch::Sender<bool>,
+    serving: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl Server {
+    /// Starts a server; it answers when this returns.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] for unusable options, [`Error::Io`] where the address can't be bound, [`Error::Engine`]
+    /// where the rows can't be had.
+    pub fn start(options: Options) -> Result<Self> {
+        options.validate()?;
+        let runtime = runtime(&options)?;
+        let listener = runtime.block_on(bind(&options))?;
+        let address = listener
+            .local_addr()
+            .map_err(|source| Error::Io { path: options.listen.to_string(), source: Arc::new(source) })?;
+        let folder = Folder::open(options.folder.clone())?;
+        let routes = Arc::new(routes(&options, folder.path())?);
+        let front = Arc::new(Front::new(Arc::clone(&routes), &options)?);
+        let _ = routes.front.set(Arc::downgrade(&front));
+        let (stop, mut stopped) = watch::channel(false);
+        let serve = move || {
+            runtime.block_on(front.serve(listener, async move {
+                // It fails where the sender is gone, which is as good.
+                let _ = stopped.wait_for(|stopped| *stopped).await;
+            }));
+            drop(runtime);
+            routes.rest.tables.close();
+            drop(routes);
+            drop(folder);
+        };
+        let thread = std::thread::Builder::new().name("bb-server".to_owned()).spawn(serve);
+        let thread = thread.map_err(|error| Error::Internal(format!("the server's thread does not start: {error}")))?;
+        Ok(Self { address, is_tls: options.tls.is_some(), stop, serving: Mutex::new(Some(thread)) })
+    }
+
+    /// Where it listens.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The beginning of its URLs.
+    #[must_use]
+    pub fn url(&self) -> String {
+        format!("{}://{}", if self.is_tls { "https" } else { "http" }, self.address)
+    }
+
+    /// Takes no more connections, answers what is in flight, and returns when all is written; does nothing the second time.
+    pub fn stop(&self) {
+        self.stop.send_replace(true);
+        let serving = self.serving.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(thread) = serving {
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+/// Where the rows are.
+enum Folder {
+    Given(PathBuf),
+    /// Removed at the end, also where this process does not come to it.
+    Own(ServerFolder),
+}
+
+impl Folder {
+    fn open(given: Option<PathBuf>) -> Result<Self> {
+        let Some(path) = given else { return Ok(Self::Own(ServerFolder::new(NAME)?)) };
+        let made = std::fs::create_dir_all(&path);
+        made.map_err(|source| Error::Io { path: path.display().to_string(), source: Arc::new(source) })?;
+        Ok(Self::Given(path))
+    }
+
+    fn path(&self) -> &Path {
+        match self {
+            Self::Given(path) => path,
+            Self::Own(folder) => folder.path(),
+        }
+    }
+}
+
+fn routes(options: &Options, folder: &Path) -> Result<Routes> {
+    let tables = Tables::open(&folder.join("tables"), options.durable)?;
+    let sql = if options.scale_factor > 0.0 { Some(lineitem::load(options.scale_factor)?) } else { None };
+    Ok(Routes {
+        rest: Rest {
+            tables,
+            api_key: options.api_key.clone(),
+            batch_limit: options.limits.batch,
+            sql,
+            query_time: options.limits.query_time,
+        },
+        metrics: Metrics::new(),
+        limits: options.limits.clone(),
+        front: OnceLock::new(),
+    })
+}
+
+fn runtime(options: &Options) -> Result<Runtime> {
+    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZeroUsize::get);
+    let threads = options.threads.unwrap_or_else(|| cores.div_ceil(2));
+    let built = Builder::new_multi_thread().worker_threads(threads).thread_name("bb-server").enable_all().build();
+    built.map_err(|error| Error::Internal(format!("no async runtime: {error}")))
+}

@@ -1,0 +1,47 @@
+//! Writes, one after another, on a thread of their own; those that wait while the disk works are made durable together.
+
+use std::sync::mpsc;
+use std::thread::JoinHandle;
+
+use boundary_bench_core::{Error, Result};
+use fjall::{Database, PersistMode};
+use tokio::sync::oneshot;
+
+use super::store::{Change, ChangeOutcome, Tables};
+
+/// A request to write.
+pub(super) struct Write {
+    pub(super) changes: Vec<Change>,
+    pub(super) done: oneshot::Sender<Result<Vec<ChangeOutcome>>>,
+}
+
+/// Writes that are made durable by one sync, at most.
+const MAX_GROUP: usize = 256;
+
+/// Starts the thread; it ends when the sender of the writes is gone.
+pub(super) fn start(
+    tables: std::sync::Weak<Tables>,
+    database: Database,
+    durable: bool,
+    writes: mpsc::Receiver<Write>,
+) -> Result<JoinHandle<()>> {
+    let started = std::thread::Builder::new().name("bb-commit".to_owned()).spawn(move || {
+        while let Ok(first) = writes.recv() {
+            let Some(tables) = tables.upgrade() else { return };
+            let group = std::iter::once(first).chain(writes.try_iter().take(MAX_GROUP - 1));
+            let written: Vec<_> = group.map(|write| (tables.apply(&write.changes), write.done)).collect();
+            let synced =
+                if durable { database.persist(PersistMode::SyncData).map_err(|error| failed(&error)) } else { Ok(()) };
+            for (outcome, done) in written {
+                // A client that is gone need not know.
+                let _ = done.send(synced.clone().and(outcome));
+            }
+        }
+    });
+    started.map_err(|error| Error::Internal(format!("the thread that writes does not start: {error}")))
+}
+
+/// The error of the store.
+pub(super) fn failed(error: &fjall::Error) -> Error {
+    Error::Engine { engine: "tables", message: error.to_string() }
+}

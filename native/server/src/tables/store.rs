@@ -1,0 +1,183 @@
+//! The tables of a server and their rows.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
+
+use boundary_bench_core::{Error, Result};
+use fjall::{Database, Keyspace, KeyspaceCreateOptions, PersistMode};
+use tokio::sync::oneshot;
+
+use super::commit::{self, Write, failed};
+use super::schema::Table;
+use super::seed;
+
+/// How a row is changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ChangeKind {
+    /// Put in place of what there is, if anything.
+    Write,
+    /// Put where there is none.
+    Insert,
+    /// Put in place of one that there is; values not given stay.
+    Update,
+    /// Taken away.
+    Delete,
+}
+
+/// One change of a row.
+#[derive(Debug)]
+pub(crate) struct Change {
+    pub(crate) kind: ChangeKind,
+    /// Its table's index.
+    pub(crate) table: usize,
+    pub(crate) key: Vec<u8>,
+    /// The JSON of the values outside the key, where they are given.
+    pub(crate) values: Vec<Option<Vec<u8>>>,
+}
+
+/// What became of a change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ChangeOutcome {
+    Done,
+    /// There is no such row.
+    NotFound,
+    /// There is such a row already.
+    Exists,
+}
+
+/// The tables of a server.
+pub(crate) struct Tables {
+    database: Database,
+    tables: Vec<(Table, Keyspace)>,
+    by_name: HashMap<String, HashMap<String, usize>>,
+    /// `None` once it is closed.
+    writes: Mutex<Option<mpsc::Sender<Write>>>,
+}
+
+impl Tables {
+    /// Opens the tables of a folder, filled with the rows of the benchmarks where it is new.
+    ///
+    /// # Errors
+    /// [`Error::Engine`] with the store's own words.
+    pub(crate) fn open(folder: &Path, durable: bool) -> Result<Arc<Self>> {
+        let database = Database::builder(folder).open().map_err(|error| failed(&error))?;
+        let mut tables = Vec::new();
+        let mut by_name: HashMap<String, HashMap<String, usize>> = HashMap::new();
+        for table in seed::tables() {
+            let keyspace = database.keyspace(&table.keyspace(), KeyspaceCreateOptions::default);
+            let keyspace = keyspace.map_err(|error| failed(&error))?;
+            if keyspace.is_empty().map_err(|error| failed(&error))? {
+                let mut batch = database.batch();
+                seed::rows(&table).for_each(|(key, row)| batch.insert(&keyspace, key, row));
+                batch.commit().map_err(|error| failed(&error))?;
+            }
+            by_name.entry(table.database.clone()).or_default().insert(table.name.clone(), tables.len());
+            tables.push((table, keyspace));
+        }
+        database.persist(PersistMode::SyncData).map_err(|error| failed(&error))?;
+        let (sender, receiver) = mpsc::channel();
+        let opened = Arc::new(Self { database, tables, by_name, writes: Mutex::new(Some(sender)) });
+        commit::start(Arc::downgrade(&opened), opened.database.clone(), durable, receiver)?;
+        Ok(opened)
+    }
+
+    /// The index of a table.
+    pub(crate) fn find(&self, database: &str, table: &str) -> Option<usize> {
+        self.by_name.get(database)?.get(table).copied()
+    }
+
+    /// Whether there is a database of this name.
+    pub(crate) fn has_database(&self, database: &str) -> bool {
+        self.by_name.contains_key(database)
+    }
+
+    pub(crate) fn table(&self, index: usize) -> &Table {
+        &self.tables[index].0
+    }
+
+    /// The row of a key.
+    ///
+    /// # Errors
+    /// [`Error::Engine`].
+    pub(crate) fn read(&self, table: usize, key: &[u8]) -> Result<Option<fjall::Slice>> {
+        self.tables[table].1.get(key).map_err(|error| failed(&error))
+    }
+
+    /// All rows of a table by their keys, as they are now.
+    ///
+    /// # Errors
+    /// [`Error::Engine`], of each row.
+    pub(crate) fn scan(&self, table: usize) -> impl Iterator<Item = Result<(fjall::Slice, fjall::Slice)>> + use<> {
+        self.tables[table].1.iter().map(|row| row.into_inner().map_err(|error| failed(&error)))
+    }
+
+    /// Makes the changes, all of them or, after an error, none; returns what became of each. In the durable mode they are
+    /// on the disk then.
+    ///
+    /// # Errors
+    /// [`Error::Engine`], and [`Error::Closed`].
+    pub(crate) async fn write(&self, changes: Vec<Change>) -> Result<Vec<ChangeOutcome>> {
+        let (done, outcome) = oneshot::channel();
+        {
+            let writes = self.writes.lock().unwrap_or_else(PoisonError::into_inner);
+            let sender = writes.as_ref().ok_or(Error::Closed("the server"))?;
+            sender.send(Write { changes, done }).map_err(|_| Error::Closed("the server"))?;
+        }
+        outcome.await.map_err(|_| Error::Closed("the server"))?
+    }
+
+    /// Takes no more writes and makes the earlier ones durable.
+    pub(crate) fn close(&self) {
+        self.writes.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let _ = self.database.persist(PersistMode::SyncAll);
+    }
+
+    /// Only the thread that writes calls it, so nothing changes between its reads and its commit.
+    pub(super) fn apply(&self, changes: &[Change]) -> Result<Vec<ChangeOutcome>> {
+        let mut batch = self.database.batch();
+        // What this batch did to a key, which the store does not show before the commit.
+        let mut pending: HashMap<(usize, &[u8]), Option<Vec<u8>>> = HashMap::new();
+        let mut outcomes = Vec::with_capacity(changes.len());
+        for change in changes {
+            let (table, keyspace) = &self.tables[change.table];
+            let at = (change.table, change.key.as_slice());
+            let before = match pending.get(&at) {
+                Some(row) => row.clone(),
+                None => self.read(change.table, &change.key)?.map(|row| row.to_vec()),
+            };
+            let outcome = match (change.kind, &before) {
+                (ChangeKind::Insert, Some(_)) => ChangeOutcome::Exists,
+                (ChangeKind::Update | ChangeKind::Delete, None) => ChangeOutcome::NotFound,
+                (ChangeKind::Delete, Some(_)) => {
+                    batch.remove(keyspace, change.key.as_slice());
+                    pending.insert(at, None);
+                    ChangeOutcome::Done
+                }
+                (ChangeKind::Write | ChangeKind::Insert | ChangeKind::Update, _) => {
+                    let row = changed(table, before.as_deref(), &change.values);
+                    batch.insert(keyspace, change.key.as_slice(), row.as_slice());
+                    pending.insert(at, Some(row));
+                    ChangeOutcome::Done
+                }
+            };
+            outcomes.push(outcome);
+        }
+        batch.commit().map_err(|error| failed(&error))?;
+        Ok(outcomes)
+    }
+}
+
+/// The row with the values given; the others as before, or NULL.
+fn changed(table: &Table, before: Option<&[u8]>, values: &[Option<Vec<u8>>]) -> Vec<u8> {
+    let count = table.values().len();
+    let before = before.and_then(|row| super::Row::new(row, count));
+    let mut writer = super::RowWriter::new(count);
+    for index in 0..count {
+        let given = values.get(index).and_then(Option::as_deref);
+        let kept = || before.and_then(|row| row.value(index));
+        writer.value().extend_from_slice(given.or_else(kept).unwrap_or(b"null"));
+        writer.end_value();
+    }
+    writer.finish()
+}

@@ -1,0 +1,286 @@
+//! TPC-H's first query over `lineitem`: the rows pulled by a scan and added up here, or pushed down to the server by `RonSQL`.
+//! What it must return comes from the formulas that the reference server makes its rows with.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use boundary_bench_core::Result;
+use boundary_bench_core::checksum::{Checksum, ChecksumSum};
+use serde::Deserialize;
+use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde_json::json;
+
+use super::data::{AggregationEntry, read_json};
+
+/// Where `RonSQL` is.
+pub(super) const SQL_PATH: &str = "/0.1.0/ronsql";
+
+/// The days of 1992-01-02, of 1995-06-17 and of the last shipping, from the first of them.
+const FLAG_DAY: u64 = 1262;
+const LAST_DAY: u64 = 2435;
+const SHIP_DAYS: u64 = 2526;
+
+/// The requests.
+pub(super) struct Requests {
+    pub(super) scan_path: String,
+    pub(super) scan: String,
+    pub(super) sql: String,
+    pub(super) count: String,
+    last_shipdate: String,
+}
+
+impl Requests {
+    pub(super) fn of(entry: &AggregationEntry) -> Self {
+        let column = |name: &String| json!({ "column": name, "dataReturnType": "default" });
+        let columns = entry.columns.iter().map(column).collect::<Vec<_>>();
+        let count = "SELECT count(*) AS count_order FROM lineitem;";
+        Self {
+            scan_path: format!("/0.1.0/{}/lineitem/scan", entry.database),
+            scan: json!({ "readColumns": columns }).to_string(),
+            sql: json!({ "query": entry.query, "database": entry.database }).to_string(),
+            count: json!({ "query": count, "database": entry.database }).to_string(),
+            last_shipdate: entry.last_shipdate.clone(),
+        }
+    }
+}
+
+/// A row as a scan gives it.
+#[derive(Deserialize)]
+struct Item<'text> {
+    l_quantity: f64,
+    l_extendedprice: f64,
+    l_discount: f64,
+    l_tax: f64,
+    l_returnflag: &'text str,
+    l_linestatus: &'text str,
+    l_shipdate: &'text str,
+}
+
+/// A group as `RonSQL` gives it.
+#[derive(Deserialize)]
+struct Answer {
+    sum_qty: f64,
+    sum_base_price: f64,
+    sum_disc_price: f64,
+    sum_charge: f64,
+    avg_disc: f64,
+    count_order: u64,
+}
+
+#[derive(Deserialize)]
+struct Answers {
+    data: Vec<Answer>,
+}
+
+#[derive(Deserialize)]
+struct Count {
+    count_order: u64,
+}
+
+#[derive(Deserialize)]
+struct Counts {
+    data: Vec<Count>,
+}
+
+/// The number of rows that the server has, from its answer to [`Requests::count`].
+pub(super) fn count_of(json: &[u8]) -> Result<u64> {
+    let counts: Counts = serde_json::from_slice(json).map_err(|error| malformed(&error))?;
+    Ok(counts.data.first().map_or(0, |count| count.count_order))
+}
+
+fn malformed(error: &serde_json::Error) -> boundary_bench_core::Error {
+    super::rest_error(format!("the server's answer is not as RonDB's: {error}"))
+}
+
+/// The sums of one group.
+#[derive(Debug, Clone, Copy, Default)]
+struct Group {
+    quantity: f64,
+    price: f64,
+    discounted: f64,
+    charge: f64,
+    discount: f64,
+    count: u64,
+}
+
+impl Group {
+    fn add(&mut self, quantity: f64, price: f64, discount: f64, tax: f64) {
+        let discounted = price * (1.0 - discount);
+        self.quantity += quantity;
+        self.price += price;
+        self.discounted += discounted;
+        self.charge += discounted * (1.0 + tax);
+        self.discount += discount;
+        self.count += 1;
+    }
+}
+
+/// The groups by their flag and status.
+type Groups = BTreeMap<[u8; 2], Group>;
+
+/// The results of all queries of a sample, each group weighted by its place.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct AggregationSums {
+    rows: u64,
+    count: i128,
+    quantity: f64,
+    price: f64,
+    discounted: f64,
+    charge: f64,
+    averages: f64,
+}
+
+impl AggregationSums {
+    /// Adds what a scan gave, added up here.
+    pub(super) fn add_rows(&mut self, requests: &Requests, json: &[u8]) -> Result<()> {
+        let mut groups = Groups::new();
+        read_json(json, Scan { groups: &mut groups, last_shipdate: &requests.last_shipdate })?;
+        self.add_groups(&groups);
+        Ok(())
+    }
+
+    /// Adds what `RonSQL` gave.
+    pub(super) fn add_answer(&mut self, json: &[u8]) -> Result<()> {
+        let answers: Answers = serde_json::from_slice(json).map_err(|error| malformed(&error))?;
+        for (place, answer) in answers.data.into_iter().enumerate() {
+            let group = Group {
+                quantity: answer.sum_qty,
+                price: answer.sum_base_price,
+                discounted: answer.sum_disc_price,
+                charge: answer.sum_charge,
+                discount: answer.avg_disc * answer.count_order as f64,
+                count: answer.count_order,
+            };
+            self.add_group(place, &group);
+        }
+        Ok(())
+    }
+
+    fn add_groups(&mut self, groups: &Groups) {
+        groups.values().enumerate().for_each(|(place, group)| self.add_group(place, group));
+    }
+
+    fn add_group(&mut self, place: usize, group: &Group) {
+        let weight = place as f64 + 1.0;
+        self.rows += 1;
+        self.count += (place as i128 + 1) * i128::from(group.count);
+        self.quantity += weight * group.quantity;
+        self.price += weight * group.price;
+        self.discounted += weight * group.discounted;
+        self.charge += weight * group.charge;
+        self.averages += weight * group.discount / group.count as f64;
+    }
+
+    pub(super) fn merge(&mut self, other: &Self) {
+        self.rows += other.rows;
+        self.count += other.count;
+        self.quantity += other.quantity;
+        self.price += other.price;
+        self.discounted += other.discounted;
+        self.charge += other.charge;
+        self.averages += other.averages;
+    }
+
+    pub(super) fn checksum(self) -> Checksum {
+        let sums = [
+            ("quantity", ChecksumSum::Float(self.quantity)),
+            ("price", ChecksumSum::Float(self.price)),
+            ("discounted", ChecksumSum::Float(self.discounted)),
+            ("charge", ChecksumSum::Float(self.charge)),
+            ("averages", ChecksumSum::Float(self.averages)),
+            ("count", ChecksumSum::Int(self.count)),
+        ];
+        Checksum::from_sums(self.rows, sums)
+    }
+}
+
+/// The answer to a scan, whose rows are added up while they are read.
+struct Scan<'a> {
+    groups: &'a mut Groups,
+    last_shipdate: &'a str,
+}
+
+impl<'de> DeserializeSeed<'de> for Scan<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> std::result::Result<(), D::Error> {
+        deserializer.deserialize_map(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Scan<'_> {
+    type Value = ();
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("the answer to a scan")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> std::result::Result<(), A::Error> {
+        let Self { groups, last_shipdate } = self;
+        while let Some(name) = map.next_key::<&str>()? {
+            if name == "data" {
+                map.next_value_seed(Rows(Scan { groups: &mut *groups, last_shipdate }))?;
+            } else {
+                map.next_value::<IgnoredAny>()?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The rows of a scan.
+struct Rows<'a>(Scan<'a>);
+
+impl<'de> DeserializeSeed<'de> for Rows<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> std::result::Result<(), D::Error> {
+        deserializer.deserialize_seq(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Rows<'_> {
+    type Value = ();
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("rows")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut rows: A) -> std::result::Result<(), A::Error> {
+        let Scan { groups, last_shipdate } = self.0;
+        while let Some(item) = rows.next_element::<Item<'de>>()? {
+            if item.l_shipdate <= last_shipdate {
+                let first = |text: &str| text.as_bytes().first().copied().unwrap_or_default();
+                let group = groups.entry([first(item.l_returnflag), first(item.l_linestatus)]).or_default();
+                group.add(item.l_quantity, item.l_extendedprice, item.l_discount, item.l_tax);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What so many queries over so many rows of the reference server's must return.
+pub(super) fn expected(operations: u64, rows: u64) -> Checksum {
+    let mut groups = Groups::new();
+    for row in 0..rows {
+        // Knuth's factor spreads the numbers; each column takes other bits, from another beginning.
+        let bits = |column: u64, shift: u32| ((row + column * 7919) * 2_654_435_761 % (1 << 32)) >> shift;
+        let ship = bits(5, 8) % SHIP_DAYS;
+        if ship > LAST_DAY {
+            continue;
+        }
+        let quantity = 1 + bits(1, 7) % 50;
+        let price = (quantity * (90_000 + bits(2, 5) % 110_001)) as f64 / 100.0;
+        let receipt = ship + 1 + bits(6, 6) % 30;
+        let flag = match receipt > FLAG_DAY {
+            true => b'N',
+            false if bits(8, 10) % 2 == 0 => b'R',
+            false => b'A',
+        };
+        let group = groups.entry([flag, if ship > FLAG_DAY { b'O' } else { b'F' }]).or_default();
+        group.add(quantity as f64, price, (bits(3, 9) % 11) as f64 / 100.0, (bits(4, 11) % 9) as f64 / 100.0);
+    }
+    let mut sums = AggregationSums::default();
+    (0..operations).for_each(|_| sums.add_groups(&groups));
+    sums.checksum()
+}

@@ -1,0 +1,396 @@
+//! The tables of RonDB's benchmarks as `bench/matrix.json` describes them, the requests that read them, and the sums of what
+//! they hold.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::OnceLock;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use boundary_bench_core::checksum::{Checksum, ChecksumSum};
+use boundary_bench_core::{Error, Result};
+use serde::Deserialize;
+use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+
+/// The bytes of a binary key: zeros, then the row's number, little-endian.
+const BINARY_KEY: usize = 3000;
+
+/// Spreads the operations over the rows; it has no divisor with their number.
+const STRIDE: u64 = 617;
+
+#[derive(Deserialize)]
+struct Matrix {
+    families: Families,
+}
+
+#[derive(Deserialize)]
+struct Families {
+    rest: Family,
+}
+
+/// The family `rest` of the matrix.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Family {
+    pub(super) database: String,
+    pub(super) rows: u64,
+    /// Of one thread of a batch of single reads.
+    pub(super) most_connections: usize,
+    /// The operations of a batch that servers took before they took any.
+    pub(super) old_batch: u32,
+    pub(super) aggregation: AggregationEntry,
+    tables: BTreeMap<String, TableEntry>,
+    workloads: BTreeMap<String, WorkloadEntry>,
+}
+
+/// A table whose columns outside the key all hold the same text.
+#[derive(Deserialize)]
+struct TableEntry {
+    key: KeyKind,
+    columns: usize,
+    text: String,
+    times: usize,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum KeyKind {
+    Int,
+    Binary,
+}
+
+/// TPC-H's first query over `lineitem`.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct AggregationEntry {
+    pub(super) database: String,
+    pub(super) last_shipdate: String,
+    pub(super) columns: Vec<String>,
+    pub(super) query: String,
+}
+
+#[derive(Deserialize)]
+struct WorkloadEntry {
+    /// Of reads by primary key.
+    table: Option<String>,
+}
+
+/// The family's part of the matrix.
+pub(super) fn family() -> Result<&'static Family> {
+    static FAMILY: OnceLock<std::result::Result<Family, String>> = OnceLock::new();
+    let parse = || {
+        let text = include_str!("../../../../bench/matrix.json");
+        serde_json::from_str::<Matrix>(text).map(|matrix| matrix.families.rest).map_err(|error| error.to_string())
+    };
+    FAMILY.get_or_init(parse).as_ref().map_err(|error| Error::Internal(format!("bench/matrix.json: {error}")))
+}
+
+/// What the requests of a workload have in common. Making it is not measured; writing the requests is.
+pub(super) struct Input {
+    /// Where single reads go.
+    pub(super) path: String,
+    relative_url: String,
+    /// The keys of all rows, as JSON.
+    keys: Vec<String>,
+    /// From behind the key to the operation's id.
+    middle: String,
+    columns: usize,
+    /// What each column holds, as JSON text.
+    value: String,
+}
+
+impl Input {
+    pub(super) fn of(family: &Family, workload: &str) -> Result<Self> {
+        let unknown = || Error::InvalidArgument(format!("the family rest has no workload {workload}"));
+        let name = family.workloads.get(workload).and_then(|entry| entry.table.as_ref()).ok_or_else(unknown)?;
+        let table = family.tables.get(name).ok_or_else(unknown)?;
+        let key = |row: u64| match table.key {
+            KeyKind::Int => row.to_string(),
+            KeyKind::Binary => {
+                let mut key = vec![0; BINARY_KEY - size_of::<u64>()];
+                key.extend_from_slice(&row.to_le_bytes());
+                format!("\"{}\"", BASE64.encode(key))
+            }
+        };
+        let read = (0..table.columns).map(|column| format!(r#"{{"column":"col{column}","dataReturnType":"default"}}"#));
+        let read = read.collect::<Vec<_>>().join(",");
+        let text = table.text.repeat(table.times);
+        let relative_url = format!("{}/{name}/pk-read", family.database);
+        Ok(Self {
+            path: format!("/0.1.0/{relative_url}"),
+            relative_url,
+            keys: (0..family.rows).map(key).collect(),
+            middle: format!(r#"}}],"readColumns":[{read}],"operationId":""#),
+            columns: table.columns,
+            value: if table.key == KeyKind::Binary { BASE64.encode(text) } else { text },
+        })
+    }
+
+    /// Appends the body of the request of one operation.
+    pub(super) fn write_read(&self, operation: u64, out: &mut String) {
+        use fmt::Write;
+        let row = usize::try_from(operation.wrapping_mul(STRIDE) % self.keys.len() as u64).unwrap_or_default();
+        out.push_str(r#"{"filters":[{"column":"id0","value":"#);
+        out.push_str(&self.keys[row]);
+        out.push_str(&self.middle);
+        // Writing to a string does not fail.
+        let _ = write!(out, "{operation}\"}}");
+    }
+
+    /// Appends the body of a batch.
+    pub(super) fn write_batch(&self, operations: std::ops::Range<u64>, out: &mut String) {
+        out.push_str(r#"{"operations":["#);
+        let first = operations.start;
+        for operation in operations {
+            if operation > first {
+                out.push(',');
+            }
+            out.push_str(r#"{"method":"POST","relative-url":""#);
+            out.push_str(&self.relative_url);
+            out.push_str(r#"","body":"#);
+            self.write_read(operation, out);
+            out.push('}');
+        }
+        out.push_str("]}");
+    }
+
+    /// What all operations below `operations` read.
+    pub(super) fn expected(&self, operations: u64) -> Checksum {
+        let count = i128::from(operations);
+        let values = count * self.columns as i128;
+        let bytes = values * self.value.len() as i128;
+        Sums { rows: operations, operations: count * (count - 1) / 2, values, bytes }.checksum()
+    }
+}
+
+/// What was read so far.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Sums {
+    rows: u64,
+    /// The sum of the operations' numbers: which were answered.
+    operations: i128,
+    /// The columns that held what they must.
+    values: i128,
+    bytes: i128,
+}
+
+impl Sums {
+    pub(super) fn merge(&mut self, other: Self) {
+        self.rows += other.rows;
+        self.operations += other.operations;
+        self.values += other.values;
+        self.bytes += other.bytes;
+    }
+
+    pub(super) fn checksum(self) -> Checksum {
+        let sums = [("operation", self.operations), ("value", self.values), ("bytes", self.bytes)];
+        Checksum::from_sums(self.rows, sums.map(|(name, sum)| (name, ChecksumSum::Int(sum))))
+    }
+
+    /// Adds the answer to a single read.
+    pub(super) fn add_read(&mut self, input: &Input, json: &[u8]) -> Result<()> {
+        read_json(json, RowOf { input, sums: self })
+    }
+
+    /// Adds the answer to a batch.
+    pub(super) fn add_batch(&mut self, input: &Input, json: &[u8]) -> Result<()> {
+        read_json(json, BatchOf { input, sums: self })
+    }
+}
+
+pub(super) fn read_json<'de>(json: &'de [u8], seed: impl DeserializeSeed<'de, Value = ()>) -> Result<()> {
+    let mut deserializer = serde_json::Deserializer::from_slice(json);
+    let read = seed.deserialize(&mut deserializer).and_then(|()| deserializer.end());
+    read.map_err(|error| super::rest_error(format!("the server's answer is not as RonDB's: {error}")))
+}
+
+/// Text that is borrowed where it has no escapes.
+struct Text<'de>(Cow<'de, str>);
+
+impl<'de> Deserialize<'de> for Text<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
+        struct TextVisitor;
+        impl<'de> Visitor<'de> for TextVisitor {
+            type Value = Text<'de>;
+
+            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str("text")
+            }
+
+            fn visit_borrowed_str<E>(self, text: &'de str) -> std::result::Result<Text<'de>, E> {
+                Ok(Text(Cow::Borrowed(text)))
+            }
+
+            fn visit_str<E>(self, text: &str) -> std::result::Result<Text<'de>, E> {
+                Ok(Text(Cow::Owned(text.to_owned())))
+            }
+        }
+        deserializer.deserialize_str(TextVisitor)
+    }
+}
+
+/// A row: `{"code": 200, "operationId": "...", "data": {...}}`, whose code older servers leave out.
+struct RowOf<'a> {
+    input: &'a Input,
+    sums: &'a mut Sums,
+}
+
+/// The columns of a row.
+struct DataOf<'a>(RowOf<'a>);
+
+/// The results of a batch.
+struct BatchOf<'a> {
+    input: &'a Input,
+    sums: &'a mut Sums,
+}
+
+/// One of them.
+struct ResultOf<'a>(RowOf<'a>);
+
+/// A seed that reads an object key by key, or an array.
+macro_rules! seed {
+    ($seed:ident, $method:ident, $what:literal, |$this:ident, $access:ident: $kind:ident| $visit:block) => {
+        impl<'de> DeserializeSeed<'de> for $seed<'_> {
+            type Value = ();
+
+            fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> std::result::Result<(), D::Error> {
+                deserializer.$method(self)
+            }
+        }
+
+        impl<'de> Visitor<'de> for $seed<'_> {
+            type Value = ();
+
+            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str($what)
+            }
+
+            seed!(@visit $kind, $this, $access, $visit);
+        }
+    };
+    (@visit MapAccess, $this:ident, $access:ident, $visit:block) => {
+        fn visit_map<A: MapAccess<'de>>(self, mut $access: A) -> std::result::Result<(), A::Error> {
+            let $this = self;
+            $visit
+        }
+    };
+    (@visit SeqAccess, $this:ident, $access:ident, $visit:block) => {
+        fn visit_seq<A: SeqAccess<'de>>(self, mut $access: A) -> std::result::Result<(), A::Error> {
+            let $this = self;
+            $visit
+        }
+    };
+}
+
+seed!(RowOf, deserialize_map, "a row", |this, access: MapAccess| {
+    let RowOf { input, sums } = this;
+    while let Some(Text(name)) = access.next_key()? {
+        match &*name {
+            "operationId" => {
+                let Text(id) = access.next_value()?;
+                sums.operations += i128::from(id.parse::<u64>().unwrap_or(u64::MAX));
+            }
+            "data" => access.next_value_seed(DataOf(RowOf { input, sums: &mut *sums }))?,
+            _ => {
+                access.next_value::<IgnoredAny>()?;
+            }
+        }
+    }
+    sums.rows += 1;
+    Ok(())
+});
+
+seed!(DataOf, deserialize_map, "the columns of a row", |this, access: MapAccess| {
+    let RowOf { input, sums } = this.0;
+    while access.next_key::<IgnoredAny>()?.is_some() {
+        let Text(value) = access.next_value()?;
+        sums.values += i128::from(value == input.value);
+        sums.bytes += value.len() as i128;
+    }
+    Ok(())
+});
+
+seed!(BatchOf, deserialize_map, "the answer to a batch", |this, access: MapAccess| {
+    let BatchOf { input, sums } = this;
+    while let Some(Text(name)) = access.next_key()? {
+        if name == "result" {
+            access.next_value_seed(ResultsOf(RowOf { input, sums: &mut *sums }))?;
+        } else {
+            access.next_value::<IgnoredAny>()?;
+        }
+    }
+    Ok(())
+});
+
+/// All results of a batch.
+struct ResultsOf<'a>(RowOf<'a>);
+
+seed!(ResultsOf, deserialize_seq, "the results of a batch", |this, access: SeqAccess| {
+    let RowOf { input, sums } = this.0;
+    while access.next_element_seed(ResultOf(RowOf { input, sums: &mut *sums }))?.is_some() {}
+    Ok(())
+});
+
+seed!(ResultOf, deserialize_map, "a result of a batch", |this, access: MapAccess| {
+    let RowOf { input, sums } = this.0;
+    while let Some(Text(name)) = access.next_key()? {
+        if name == "body" {
+            access.next_value_seed(RowOf { input, sums: &mut *sums })?;
+        } else {
+            access.next_value::<IgnoredAny>()?;
+        }
+    }
+    Ok(())
+});
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn answer(operation: u64, input: &Input, value: &str) -> String {
+        let columns = (0..input.columns).map(|column| format!("\n\"col{column}\": \"{value}\"")).collect::<Vec<_>>();
+        format!(r#"{{"operationId":"{operation}","data":{{{}}}}}"#, columns.join(","))
+    }
+
+    #[test]
+    fn every_row_is_asked_for_and_the_sums_have_a_closed_form() {
+        let family = family().unwrap();
+        for (workload, _) in family.workloads.iter().filter(|(_, entry)| entry.table.is_some()) {
+            let input = Input::of(family, workload).unwrap();
+            let (mut rows, mut sums) = (std::collections::BTreeSet::new(), Sums::default());
+            let mut batch = String::new();
+            for operation in 0..family.rows {
+                let mut body = String::new();
+                input.write_read(operation, &mut body);
+                let body: serde_json::Value = serde_json::from_str(&body).unwrap();
+                assert_eq!(body["readColumns"].as_array().unwrap().len(), input.columns);
+                rows.insert(body["filters"][0]["value"].to_string());
+                sums.add_read(&input, answer(operation, &input, &input.value).as_bytes()).unwrap();
+                batch += &format!(r#",{{"code":200,"body":{}}}"#, answer(operation, &input, &input.value));
+            }
+            assert_eq!(rows.len() as u64, family.rows);
+            assert_eq!(sums.checksum(), input.expected(family.rows));
+            let mut of_batch = Sums::default();
+            of_batch.add_batch(&input, format!(r#"{{"result":[{}]}}"#, &batch[1..]).as_bytes()).unwrap();
+            assert_eq!(of_batch.checksum(), sums.checksum());
+            let mut wrong = Sums::default();
+            wrong.add_read(&input, answer(0, &input, &input.value.replace('a', "b")).as_bytes()).unwrap();
+            assert_ne!(wrong.checksum(), input.expected(1));
+            let mut body = String::new();
+            input.write_batch(3..5, &mut body);
+            let body: serde_json::Value = serde_json::from_str(&body).unwrap();
+            assert_eq!(body["operations"][1]["body"]["operationId"], "4");
+        }
+    }
+
+    #[test]
+    fn what_is_no_answer_is_refused() {
+        let family = family().unwrap();
+        let input = Input::of(family, "pkread").unwrap();
+        for json in ["", "[]", r#"{"data":{"col0":1}}"#, "{}x", r#"{"data":"#] {
+            assert!(Sums::default().add_read(&input, json.as_bytes()).is_err(), "{json}");
+        }
+        assert!(Input::of(family, "other").is_err());
+    }
+}

@@ -1,0 +1,367 @@
+//! The family `rest`: reads by primary key over RonDB's REST requests.
+//!
+//! Operation `i` reads the row `i * 617 mod 1000` and carries its number as its id, which the answer repeats. So the sum of the
+//! ids says which operations were answered, and every column's text is compared with what the table holds.
+
+mod aggregation;
+mod data;
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use boundary_bench_core::checksum::Checksum;
+use boundary_bench_core::engine::CancelToken;
+use boundary_bench_core::load::{Requester, run_load};
+use boundary_bench_core::{Error, Result};
+use boundary_bench_http::{HttpClient, HttpOptions, Place, Request, Response};
+
+use crate::requests::{RequestCell, RequestLane, RequestSpec, runtime};
+use crate::sample::CellSample;
+use aggregation::{AggregationSums, Requests};
+use data::{Family, Input, Sums, family};
+
+/// The name of the target in errors.
+const NAME: &str = "rest";
+
+const BATCH_PATH: &str = "/0.1.0/batch";
+
+/// How long the server may take to say what it can.
+const PROBE_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(10);
+
+fn rest_error(message: String) -> Error {
+    Error::Engine { engine: NAME, message }
+}
+
+/// What a request does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Work {
+    /// One read.
+    Call,
+    /// Many single reads at once.
+    Many,
+    /// A batch of the server's; of so many operations at most.
+    Batch(u32),
+    /// A query whose rows are pulled.
+    Pull,
+    /// A query that the server runs.
+    PushDown,
+}
+
+/// What the cells of a server are told.
+#[derive(Clone)]
+struct Server {
+    url: String,
+    headers: String,
+}
+
+impl Server {
+    /// The server of a URL, which may hold the key as its password: `http://:key@host:4406`.
+    fn of(url: &str) -> Result<Self> {
+        let (scheme, rest) = url.split_once("://").unwrap_or(("", url));
+        let authority = rest.find('/').unwrap_or(rest.len());
+        let (login, host) = match rest[..authority].rsplit_once('@') {
+            Some((login, host)) => (login, format!("{host}{}", &rest[authority..])),
+            None => ("", rest.to_owned()),
+        };
+        let key = login.split_once(':').map_or("", |(_, password)| password);
+        let unusable =
+            || Error::InvalidArgument("the key in the URL of the REST server is not percent-encoded".to_owned());
+        let key = match percent_decoded(key).ok_or_else(unusable)? {
+            key if key.is_empty() => String::new(),
+            key => format!("x-api-key: {key}\r\n"),
+        };
+        Ok(Self { url: format!("{scheme}://{host}"), headers: format!("content-type: application/json\r\n{key}") })
+    }
+
+    fn client(&self, options: HttpOptions) -> Result<HttpClient> {
+        let options = HttpOptions { headers: self.headers.clone(), ..options };
+        Ok(HttpClient::new(Arc::new(Place::new(self.url.parse()?, options)?)))
+    }
+}
+
+fn percent_decoded(text: &str) -> Option<String> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut parts = text.split('%');
+    bytes.extend_from_slice(parts.next()?.as_bytes());
+    for part in parts {
+        bytes.push(u8::from_str_radix(part.get(..2)?, 16).ok()?);
+        bytes.extend_from_slice(&part.as_bytes()[2..]);
+    }
+    String::from_utf8(bytes).ok()
+}
+
+/// The body of an answer that has succeeded.
+fn body<'a>(response: &Response<'a>) -> Result<&'a [u8]> {
+    let text = || String::from_utf8_lossy(&response.body[..response.body.len().min(300)]).into_owned();
+    match response.status {
+        200 => Ok(response.body),
+        401 => Err(rest_error(format!("the server wants another key (401 {}); give it by --api-key", text()))),
+        404 => Err(Error::Unsupported(format!("the server has no such table or row (404 {})", text()))),
+        status => Err(rest_error(format!("the server answered {status} {}", text()))),
+    }
+}
+
+/// What the requests of a cell have in common.
+struct Inputs {
+    /// Of an aggregation, that of single reads.
+    reads: Input,
+    aggregation: Requests,
+}
+
+/// One thread of a load.
+struct RestRequester {
+    client: HttpClient,
+    spec: Arc<RequestSpec>,
+    input: Arc<Inputs>,
+    work: Work,
+    sums: Sums,
+    aggregated: AggregationSums,
+    /// The bodies of requests, one after the other.
+    text: String,
+    ends: Vec<usize>,
+}
+
+impl Requester for RestRequester {
+    async fn request(&mut self, index: u64) -> Result<()> {
+        let operations = self.spec.operations_of(index);
+        let Self { client, input, sums, aggregated, text, ends, .. } = self;
+        let Inputs { reads: input, aggregation } = &**input;
+        text.clear();
+        match self.work {
+            Work::Pull => {
+                let request = Request::post(&aggregation.scan_path, aggregation.scan.as_bytes());
+                client.call(&request, |response| aggregated.add_rows(aggregation, body(&response)?)).await
+            }
+            Work::PushDown => {
+                let request = Request::post(aggregation::SQL_PATH, aggregation.sql.as_bytes());
+                client.call(&request, |response| aggregated.add_answer(body(&response)?)).await
+            }
+            Work::Call => {
+                input.write_read(operations.start, text);
+                let request = Request::post(&input.path, text.as_bytes());
+                client.call(&request, |response| sums.add_read(input, body(&response)?)).await
+            }
+            Work::Batch(most) if operations.end - operations.start <= u64::from(most) => {
+                input.write_batch(operations, text);
+                let request = Request::post(BATCH_PATH, text.as_bytes());
+                client.call(&request, |response| sums.add_batch(input, body(&response)?)).await
+            }
+            work => {
+                ends.clear();
+                let (path, is_batch) = match work {
+                    Work::Batch(most) => {
+                        let mut start = operations.start;
+                        while start < operations.end {
+                            let end = operations.end.min(start + u64::from(most));
+                            input.write_batch(start..end, text);
+                            ends.push(text.len());
+                            start = end;
+                        }
+                        (BATCH_PATH, true)
+                    }
+                    _ => {
+                        for operation in operations {
+                            input.write_read(operation, text);
+                            ends.push(text.len());
+                        }
+                        (input.path.as_str(), false)
+                    }
+                };
+                let mut start = 0;
+                let requests = ends.iter().map(|end| {
+                    let body = &text.as_bytes()[start..*end];
+                    start = *end;
+                    Request::post(path, body)
+                });
+                let requests = requests.collect::<Vec<_>>();
+                let mut failure = None;
+                client
+                    .batch(&requests, |_, answer| {
+                        let added = answer.map_err(Clone::clone).and_then(|response| {
+                            let json = body(&response)?;
+                            if is_batch { sums.add_batch(input, json) } else { sums.add_read(input, json) }
+                        });
+                        if let Err(error) = added {
+                            failure = Some(error);
+                        }
+                    })
+                    .await;
+                failure.map_or(Ok(()), Err)
+            }
+        }
+    }
+}
+
+/// A cell of the family, connected.
+struct RestCell {
+    spec: Arc<RequestSpec>,
+    /// Of which the threads take turns.
+    servers: Vec<Server>,
+    input: Arc<Inputs>,
+    work: Work,
+    expected: Checksum,
+    /// The connections, while no sample has them.
+    connections: Mutex<Vec<RestRequester>>,
+}
+
+pub(crate) fn open(spec: &RequestSpec, cancel: &CancelToken) -> Result<Box<dyn RequestCell>> {
+    let family = family()?;
+    let is_aggregation = spec.workload.starts_with("aggregation.");
+    let reads = Input::of(family, if is_aggregation { "pkread" } else { &spec.workload })?;
+    let input = Inputs { reads, aggregation: Requests::of(&family.aggregation) };
+    let servers = spec.url.split(',').map(Server::of).collect::<Result<Vec<_>>>()?;
+    let first = servers.first().ok_or_else(|| Error::InvalidArgument("there is no URL".to_owned()))?;
+    let work = match (spec.workload.starts_with("batchpkread"), spec.lane) {
+        (_, RequestLane::Call) if is_aggregation && spec.batch == 1 => match spec.flavor.as_deref() {
+            Some("push_down") => Work::PushDown,
+            _ => Work::Pull,
+        },
+        (true, RequestLane::Batch) => Work::Batch(spec.batch),
+        (false, RequestLane::Call) if spec.batch == 1 => Work::Call,
+        (false, RequestLane::Batch) if !is_aggregation => Work::Many,
+        _ => {
+            return Err(Error::InvalidArgument(format!(
+                "the family rest has no workload {} on the lane {:?} with batches of {}",
+                spec.workload, spec.lane, spec.batch
+            )));
+        }
+    };
+    let (work, expected) = match work {
+        Work::Pull | Work::PushDown => {
+            (work, aggregation::expected(spec.operations, count_rows(first, &input.aggregation)?))
+        }
+        _ => (probe(first, &input.reads, work, family)?, input.reads.expected(spec.operations)),
+    };
+    cancel.check()?;
+    let cell = RestCell {
+        spec: Arc::new(spec.clone()),
+        servers,
+        input: Arc::new(input),
+        work,
+        expected,
+        connections: Mutex::default(),
+    };
+    let connections = cell.connect()?;
+    *lock(&cell.connections) = connections;
+    Ok(Box::new(cell))
+}
+
+/// Asks once what the cell will ask: which says whether the table is there, and how many operations a batch may have.
+fn probe(server: &Server, input: &Input, work: Work, family: &Family) -> Result<Work> {
+    let mut client = server.client(HttpOptions { timeout: Some(PROBE_TIMEOUT), ..HttpOptions::default() })?;
+    let (mut text, mut sums) = (String::new(), Sums::default());
+    runtime()?.block_on(async {
+        let Work::Batch(asked) = work else {
+            input.write_read(0, &mut text);
+            let request = Request::post(&input.path, text.as_bytes());
+            client.call(&request, |response| sums.add_read(input, body(&response)?)).await?;
+            return Ok(work);
+        };
+        for most in [asked, family.old_batch] {
+            text.clear();
+            input.write_batch(0..u64::from(most), &mut text);
+            let request = Request::post(BATCH_PATH, text.as_bytes());
+            let is_refused = client
+                .call(&request, |response| {
+                    let is_refused = matches!(response.status, 400 | 413) && most > family.old_batch;
+                    if is_refused { Ok(true) } else { sums.add_batch(input, body(&response)?).map(|()| false) }
+                })
+                .await?;
+            if !is_refused {
+                return Ok(Work::Batch(most));
+            }
+        }
+        Err(rest_error(format!("the server takes no batches of {} operations", family.old_batch)))
+    })
+}
+
+/// The rows of `lineitem` that the server has.
+fn count_rows(server: &Server, requests: &Requests) -> Result<u64> {
+    let mut client = server.client(HttpOptions { timeout: Some(PROBE_TIMEOUT), ..HttpOptions::default() })?;
+    let request = Request::post(aggregation::SQL_PATH, requests.count.as_bytes());
+    runtime()?.block_on(client.call(&request, |response| aggregation::count_of(body(&response)?)))
+}
+
+impl RestCell {
+    fn connect(&self) -> Result<Vec<RestRequester>> {
+        let batch = self.spec.batch as usize;
+        let options = match (self.work, self.spec.flavor.as_deref()) {
+            (Work::Many, Some("pipelined")) => HttpOptions { pipelining: batch, ..HttpOptions::default() },
+            (Work::Many, _) => {
+                HttpOptions { connections: batch.min(family()?.most_connections), ..HttpOptions::default() }
+            }
+            (Work::Batch(most), _) => {
+                HttpOptions { connections: batch.div_ceil(most as usize), ..HttpOptions::default() }
+            }
+            // Six million rows are almost a gigabyte.
+            (Work::Pull, _) => HttpOptions { most_bytes: usize::MAX >> 1, ..HttpOptions::default() },
+            (Work::Call | Work::PushDown, _) => HttpOptions::default(),
+        };
+        runtime()?.block_on(async {
+            let mut connections = Vec::new();
+            for (_, server) in (0..self.spec.threads).zip(self.servers.iter().cycle()) {
+                let mut client = server.client(options.clone())?;
+                client.connect().await?;
+                connections.push(RestRequester {
+                    client,
+                    spec: Arc::clone(&self.spec),
+                    input: Arc::clone(&self.input),
+                    work: self.work,
+                    sums: Sums::default(),
+                    aggregated: AggregationSums::default(),
+                    text: String::new(),
+                    ends: Vec::new(),
+                });
+            }
+            Ok(connections)
+        })
+    }
+}
+
+impl RequestCell for RestCell {
+    fn sample(&self, cancel: &CancelToken) -> Result<CellSample> {
+        let mut connections = std::mem::take(&mut *lock(&self.connections));
+        if connections.is_empty() {
+            connections = self.connect()?;
+        }
+        for connection in &mut connections {
+            connection.sums = Sums::default();
+            connection.aggregated = AggregationSums::default();
+        }
+        let (connections, outcome) = runtime()?.block_on(run_load(connections, &self.spec.load(), cancel))?;
+        let (mut sums, mut aggregated) = (Sums::default(), AggregationSums::default());
+        for connection in &connections {
+            sums.merge(connection.sums);
+            aggregated.merge(&connection.aggregated);
+        }
+        *lock(&self.connections) = connections;
+        let is_aggregation = matches!(self.work, Work::Pull | Work::PushDown);
+        CellSample::of_load(&outcome, if is_aggregation { aggregated.checksum() } else { sums.checksum() })
+    }
+
+    fn expected(&self) -> &Checksum {
+        &self.expected
+    }
+
+    fn close(&self) -> Result<()> {
+        lock(&self.connections).clear();
+        Ok(())
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_key_of_a_url_becomes_a_header() {
+        let server = Server::of("http://:a%2Fb.c@h:4406/x").unwrap();
+        assert_eq!(server.url, "http://h:4406/x");
+        assert_eq!(server.headers, "content-type: application/json\r\nx-api-key: a/b.c\r\n");
+        assert_eq!(Server::of("https://h").unwrap().url, "https://h");
+        assert_eq!(Server::of("http://:%x@h").err().unwrap().code(), "BB_INVALID_ARGUMENT");
+    }
+}

@@ -1,0 +1,95 @@
+/**
+ * `undici`, in JavaScript alone, with what makes it fastest: a pool of so many connections as requests are under way, or one
+ * connection with as many pipelined. Its ways are the lanes' modes: `request` with the body read at once, and `dispatch` with
+ * a handler of our own, which skips its streams and promises.
+ */
+import { Pool, type Dispatcher } from 'undici';
+
+import { BoundaryError } from '../errors.js';
+import { packageVersion } from './package-version.js';
+
+/** How a connection is used. */
+export interface UndiciOptions {
+  readonly connections: number;
+  readonly pipelining: number;
+  /** The headers of all requests. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** Whether a handler of our own reads the answers. */
+  readonly dispatches: boolean;
+}
+
+/** An answer that was read whole. */
+export interface UndiciAnswer {
+  readonly status: number;
+  readonly text: string;
+}
+
+export const undici = { version: (): string => packageVersion('undici') };
+
+/** A pool of connections to one server. */
+export class UndiciClient {
+  readonly #pool: Pool;
+  readonly #headers: Record<string, string>;
+  /** Sends a body to a path. */
+  readonly post: (path: string, body: string) => Promise<UndiciAnswer>;
+
+  constructor(url: string, { connections, pipelining, headers, dispatches }: UndiciOptions) {
+    // Its timers cost time, too.
+    this.#pool = new Pool(url, { connections, pipelining, headersTimeout: 0, bodyTimeout: 0 });
+    this.#headers = { ...headers };
+    this.post = dispatches ? (path, body) => this.#dispatch(path, body) : (path, body) => this.#request(path, body);
+  }
+
+  close(): Promise<void> {
+    return this.#pool.destroy();
+  }
+
+  async #request(path: string, body: string): Promise<UndiciAnswer> {
+    const answer = await this.#pool.request({ method: 'POST', path, headers: this.#headers, body });
+    return { status: answer.statusCode, text: await answer.body.text() };
+  }
+
+  #dispatch(path: string, body: string): Promise<UndiciAnswer> {
+    return new Promise((resolve, reject) => {
+      // What is posted here reads only: without that word it would not be pipelined.
+      const options = { method: 'POST', path, headers: this.#headers, body, idempotent: true } as const;
+      this.#pool.dispatch(options, new Reader(resolve, reject));
+    });
+  }
+}
+
+/** Reads an answer's body into one text. */
+class Reader implements Dispatcher.DispatchHandler {
+  readonly #resolve: (answer: UndiciAnswer) => void;
+  readonly #reject: (error: Error) => void;
+  #status = 0;
+  /** The first piece, and the others where there are some. */
+  #first: Buffer | undefined;
+  #others: Buffer[] | undefined;
+
+  constructor(resolve: (answer: UndiciAnswer) => void, reject: (error: Error) => void) {
+    this.#resolve = resolve;
+    this.#reject = reject;
+  }
+
+  onRequestStart(): void {}
+
+  onResponseStart(_controller: Dispatcher.DispatchController, statusCode: number): void {
+    this.#status = statusCode;
+  }
+
+  onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    // Its memory is the parser's until this returns: undici hands over a view of what it received.
+    if (this.#first === undefined) this.#first = chunk;
+    else (this.#others ??= [this.#first]).push(chunk);
+  }
+
+  onResponseEnd(): void {
+    const body = this.#others === undefined ? this.#first : Buffer.concat(this.#others);
+    this.#resolve({ status: this.#status, text: body === undefined ? '' : body.toString('utf8') });
+  }
+
+  onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
+    this.#reject(new BoundaryError('BB_CONNECTION', error.message, { cause: error }));
+  }
+}

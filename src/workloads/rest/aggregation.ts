@@ -1,0 +1,154 @@
+/**
+ * TPC-H's first query over `lineitem`: the rows pulled by a scan and added up here, or pushed down to the server by RonSQL. What
+ * it must return comes from the formulas that the reference server makes its rows with, as `native/server/src/lineitem.rs`
+ * and `native/suite/src/rest/aggregation.rs` have them.
+ */
+import type { Checksum } from '../../records/record.js';
+import { REST_MATRIX } from './data.js';
+
+const { database, query, columns, lastShipdate } = REST_MATRIX.aggregation;
+
+export const SCAN_PATH = `/0.1.0/${database}/lineitem/scan`;
+export const SQL_PATH = '/0.1.0/ronsql';
+export const SCAN_BODY = JSON.stringify({
+  readColumns: columns.map((column) => ({ column, dataReturnType: 'default' })),
+});
+export const SQL_BODY = JSON.stringify({ query, database });
+export const COUNT_BODY = JSON.stringify({ query: 'SELECT count(*) AS count_order FROM lineitem;', database });
+
+/** A row as a scan gives it. */
+interface Item {
+  readonly l_quantity: number;
+  readonly l_extendedprice: number;
+  readonly l_discount: number;
+  readonly l_tax: number;
+  readonly l_returnflag: string;
+  readonly l_linestatus: string;
+  readonly l_shipdate: string;
+}
+
+/** A group as RonSQL gives it. */
+interface Group {
+  readonly l_returnflag: string;
+  readonly l_linestatus: string;
+  readonly sum_qty: number;
+  readonly sum_base_price: number;
+  readonly sum_disc_price: number;
+  readonly sum_charge: number;
+  readonly avg_disc: number;
+  readonly count_order: number;
+}
+
+/** The sums of one group. */
+class GroupSums {
+  quantity = 0;
+  price = 0;
+  discounted = 0;
+  charge = 0;
+  discount = 0;
+  count = 0;
+
+  add(quantity: number, price: number, discount: number, tax: number): void {
+    const discounted = price * (1 - discount);
+    this.quantity += quantity;
+    this.price += price;
+    this.discounted += discounted;
+    this.charge += discounted * (1 + tax);
+    this.discount += discount;
+    this.count += 1;
+  }
+}
+
+/** The results of all queries of a sample, each group weighted by its place. */
+export class AggregationSums {
+  #rows = 0;
+  #count = 0;
+  readonly #sums = { quantity: 0, price: 0, discounted: 0, charge: 0, averages: 0 };
+
+  /** Adds what a scan gave, added up here. */
+  addRows(json: string): void {
+    const { data } = JSON.parse(json) as { data: Item[] };
+    const groups = new Map<string, GroupSums>();
+    for (const item of data) {
+      if (item.l_shipdate > lastShipdate) continue;
+      const key = item.l_returnflag + item.l_linestatus;
+      let group = groups.get(key);
+      if (group === undefined) groups.set(key, (group = new GroupSums()));
+      group.add(item.l_quantity, item.l_extendedprice, item.l_discount, item.l_tax);
+    }
+    this.addGroups(groups);
+  }
+
+  /** Adds what RonSQL gave. */
+  addAnswer(json: string): void {
+    const { data } = JSON.parse(json) as { data: Group[] };
+    data.forEach((group, place) => {
+      const { sum_qty, sum_base_price, sum_disc_price, sum_charge, avg_disc, count_order } = group;
+      this.#add(place + 1, sum_qty, sum_base_price, sum_disc_price, sum_charge, avg_disc, count_order);
+    });
+  }
+
+  addGroups(groups: ReadonlyMap<string, GroupSums>): void {
+    [...groups.keys()].toSorted().forEach((key, place) => {
+      const { quantity, price, discounted, charge, discount, count } = groups.get(key)!;
+      this.#add(place + 1, quantity, price, discounted, charge, discount / count, count);
+    });
+  }
+
+  checksum(): Checksum {
+    return { rows: this.#rows, sums: { ...this.#sums, count: String(this.#count) } };
+  }
+
+  #add(
+    weight: number,
+    quantity: number,
+    price: number,
+    discounted: number,
+    charge: number,
+    averageDiscount: number,
+    count: number,
+  ): void {
+    const sums = this.#sums;
+    this.#rows += 1;
+    this.#count += weight * count;
+    sums.quantity += weight * quantity;
+    sums.price += weight * price;
+    sums.discounted += weight * discounted;
+    sums.charge += weight * charge;
+    sums.averages += weight * averageDiscount;
+  }
+}
+
+/** The number of rows that the server has, from its answer to `COUNT_BODY`. */
+export function countOf(json: string): number {
+  return (JSON.parse(json) as { data: { count_order: number }[] }).data[0]?.count_order ?? 0;
+}
+
+const DAY_MS = 86_400_000;
+const FIRST_DAY = Date.UTC(1992, 0, 2) / DAY_MS;
+const FLAG_DAY = Date.UTC(1995, 5, 17) / DAY_MS;
+const LAST_DAY = Date.parse(lastShipdate) / DAY_MS;
+const SHIP_DAYS = 2526;
+
+/** What so many queries over so many rows of the reference server's must return. */
+export function expectedAggregation(operations: number, rows: number): Checksum {
+  const groups = new Map<string, GroupSums>();
+  for (let row = 0; row < rows; row += 1) {
+    // Knuth's factor spreads the numbers; each column takes other bits, from another beginning.
+    const bits = (column: number, shift: number): number =>
+      (Math.imul(row + column * 7919, 2654435761) >>> 0) >>> shift;
+    const ship = FIRST_DAY + (bits(5, 8) % SHIP_DAYS);
+    if (ship > LAST_DAY) continue;
+    const quantity = 1 + (bits(1, 7) % 50);
+    const price = (quantity * (90_000 + (bits(2, 5) % 110_001))) / 100;
+    const receipt = ship + 1 + (bits(6, 6) % 30);
+    const flag = receipt > FLAG_DAY ? 'N' : bits(8, 10) % 2 === 0 ? 'R' : 'A';
+    const key = flag + (ship > FLAG_DAY ? 'O' : 'F');
+    let group = groups.get(key);
+    if (group === undefined) groups.set(key, (group = new GroupSums()));
+    group.add(quantity, price, (bits(3, 9) % 11) / 100, (bits(4, 11) % 9) / 100);
+  }
+  const sums = new AggregationSums();
+  for (let operation = 0; operation < operations; operation += 1) sums.addGroups(groups);
+  return sums.checksum();
+}
