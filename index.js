@@ -773,14 +773,10 @@ if (
   }
 }
 
-const { Cancel, Engine, FrameReader, HttpLoop, HttpPlace, HttpSocket, JsonPaths, KvConnection, KvLoop, NaiveInserter, NaiveReader, NativeRequests, PrivateServer, RawInserter, RawSqlClient, ReferenceServer, SqlConnection, SqlLoop, SqlShapes, Statement, buildInfo, ColumnKind, CreateMode, releaseFrame, ServerKind, threadCpu } = nativeBinding
+const { Cancel, Engine, FrameReader, KvConnection, KvLoop, NaiveInserter, NaiveReader, NativeRequests, PrivateServer, RawInserter, RawSqlClient, ReferenceServer, SqlConnection, SqlLoop, SqlShapes, Statement, buildInfo, ColumnKind, CreateMode, releaseFrame, ServerKind, threadCpu } = nativeBinding
 export { Cancel }
 export { Engine }
 export { FrameReader }
-export { HttpLoop }
-export { HttpPlace }
-export { HttpSocket }
-export { JsonPaths }
 export { KvConnection }
 export { KvLoop }
 export { NaiveInserter }
