@@ -95,20 +95,54 @@ export declare class FrameReader {
   cancel(): void
 }
 
-/** A stage of the native suite, to be run on bodies that JavaScript gives. */
-export declare class IngestStage {
-  /** Opens a stage. Takes `{workload, batches, batch, inputs, durable?}` as JSON. */
-  static open(spec: string): Promise<IngestStage>
-  /** Begins a sample. */
-  begin(): void
-  /** Does the stage's work on a body; returns how many points it had. */
-  run(body: Uint8Array): number
-  /** Adds up what the last body became. */
-  consume(): void
-  /** The checksum of the sample, as JSON. */
-  finish(): string
-  /** Closes the stage and removes its files; does nothing the second time. */
-  close(): Promise<void>
+/** The connections of a thread of Node's. */
+export declare class HttpLoop {
+  /** The connections of this thread; `callback` gets the frames of results: each lies between two places of a buffer. */
+  constructor(callback: (buffer: ArrayBuffer, start: number, end: number) => void)
+  /** A pool of connections to a server; returns its number, by which submissions name it. */
+  addPool(place: HttpPlace): number
+  /** Takes a connection of a pool, which gets what waits for one; returns its number. */
+  add(pool: number, place: HttpPlace, socket: HttpSocket): number
+  /** Sends the requests in the first bytes of a submission. Returns a frame where there are results at once. */
+  submit(submission: Uint8Array, bytes: number): ArrayBuffer | undefined
+  /** Forgets a group, which gets no result; connections that owe it responses are closed, once they owe nothing else. */
+  cancel(id: number): ArrayBuffer | undefined
+  /** Gives all requests of a pool that wait for a connection the error why there is none. */
+  failWaiting(pool: number, code: string, message: string): ArrayBuffer | undefined
+  /** Closes the connections of a pool; their requests, and those that wait for one, fail. */
+  removePool(pool: number): ArrayBuffer | undefined
+}
+
+/**
+ * A server, and how it is spoken to. Where it is `drivable`, its sockets are given to an `HttpLoop`; otherwise it runs
+ * submissions by itself.
+ */
+export declare class HttpPlace {
+  /** Checks a URL and options; connects to nothing yet. */
+  constructor(url: string, options: HttpPlaceOptions)
+  /** Whether an `HttpLoop` can drive its sockets. */
+  get drivable(): boolean
+  /** Connects a socket for an `HttpLoop`. */
+  open(): Promise<HttpSocket>
+  /** Connects where no loop drives the sockets, to see that the server is there. */
+  connect(): Promise<void>
+  /** Runs a submission of one group by itself and resolves to the frame of its result. */
+  run(submission: Uint8Array, cancel: Cancel): Promise<ArrayBuffer>
+}
+
+/** A connected socket. */
+export declare class HttpSocket {}
+
+/** Paths of values in JSON, such as `result.*.body.data.*`. */
+export declare class JsonPaths {
+  /** Checks the paths. */
+  constructor(paths: Array<string>)
+  /**
+   * Picks the values of all paths out of a text. For each path, in 32-bit words: the number of its values, the length of
+   * their bytes, and whether these are all ASCII; where each value ends; then a byte for each that says whether it is null,
+   * and the bytes, both filled up to whole words.
+   */
+  pick(json: Uint8Array): ArrayBuffer
 }
 
 /**
@@ -164,16 +198,6 @@ export declare class NaiveReader {
   cancel(): void
 }
 
-/** A stage of the native suite with its input: a cell of the `rust` side. */
-export declare class NativeIngest {
-  /** Opens a stage and makes its input. Takes `{workload, batches, batch, inputs, durable?}` as JSON. */
-  static open(spec: string): Promise<NativeIngest>
-  /** Takes a sample on a thread of its own; resolves to it as JSON. */
-  sample(cancel?: Cancel | undefined | null): Promise<string>
-  /** Closes the stage and removes its files; does nothing the second time. */
-  close(): Promise<void>
-}
-
 /** A cell of request work in Rust, connected and loaded. */
 export declare class NativeRequests {
   /**
@@ -191,8 +215,8 @@ export declare class NativeRequests {
 
 /** A server of our own, in a folder of its own; both are gone when this process ends, however it ends. */
 export declare class PrivateServer {
-  /** Starts a server: the program given, or the first of its kind that is found. */
-  static start(kind: ServerKind, program?: string | undefined | null, cancel?: Cancel | undefined | null): Promise<PrivateServer>
+  /** Starts a server: the program given with its arguments, or the first of its kind that is found. */
+  static start(kind: ServerKind, command?: Array<string> | undefined | null, cancel?: Cancel | undefined | null): Promise<PrivateServer>
   /** The program that `start` would run. Throws `BB_NOT_INSTALLED` where there is none. */
   static find(kind: ServerKind): string
   /** What the server of a URL says of itself: `{version, processId?}` as JSON. */
@@ -205,29 +229,6 @@ export declare class PrivateServer {
   get ending(): string | null
   /** Stops it and removes its folder; does nothing the second time. */
   stop(): Promise<void>
-}
-
-/** Decodes columns of `MessagePack`. */
-export declare class RawColumnsReader {
-  /** A reader. */
-  constructor()
-  /**
-   * Decodes into the arrays. Returns four times the number of points, plus 1 where there are timestamps, plus 2 where the
-   * names are not those of the last batch; or, where the arrays are too short, minus the number of points.
-   */
-  decode(bytes: Uint8Array, values: Float64Array, timestamps: BigInt64Array): number
-  /** The names of the last batch, as JSON. */
-  get head(): string
-}
-
-/** Encodes columns of one series and field as `MessagePack`. */
-export declare class RawColumnsWriter {
-  /** A writer for these names; `tags` are names and values in turn. */
-  constructor(measurement: string, tags: Array<string>, field: string)
-  /** The most bytes that so many points take. */
-  mostBytes(points: number): number
-  /** Encodes into `out`, which must have room for the most bytes; returns how many it took. */
-  encode(values: Float64Array, timestamps: BigInt64Array | undefined | null, out: Uint8Array): number
 }
 
 /** An insert into one table, whole batches at a time. Dropped without `execute`, it leaves nothing. */
@@ -256,37 +257,6 @@ export declare class RawInserter {
   get rows(): number
 }
 
-/** Reads line protocol into one piece of memory: for each table the times, the places of the series, and the columns. */
-export declare class RawLineParser {
-  /** A parser. */
-  constructor()
-  /**
-   * Reads a body and keeps its points for `take`. A line without a timestamp has that of `nowMs`. Returns four times the
-   * number of points, plus 2 where the names are not those of the last body.
-   */
-  parse(bytes: Uint8Array, precision: string, nowMs: number): number
-  /** The series and tables of the last body, as JSON. */
-  get head(): string
-  /**
-   * Copies the points of the last body: their times, the bits of their values one point after another, and the places of
-   * their series and tables. Returns the number of values; where there is no room for them, minus that.
-   */
-  take(times: BigInt64Array, values: Float64Array, series: Uint32Array, tables: Uint32Array): number
-  /**
-   * The text of all values that are text; those are places in it: the start in the upper half, the length in the lower,
-   * both in bytes.
-   */
-  text(): string
-}
-
-/** Encodes columns of one series and field as line protocol. */
-export declare class RawLineWriter {
-  /** A writer for these names; `tags` are names and values in turn. */
-  constructor(measurement: string, tags: Array<string>, field: string)
-  /** Encodes into `out` and returns how many bytes it took; where there is no room, minus the bytes needed. */
-  encode(values: Float64Array, timestamps: BigInt64Array | undefined | null, out: Uint8Array): number
-}
-
 /** A client whose connections are served by threads of their own. */
 export declare class RawSqlClient {
   /** Connects to the server of a URL, `mysql://user:password@host:port/database`. */
@@ -297,6 +267,18 @@ export declare class RawSqlClient {
   perform(submission: Uint8Array, bytes: number, shapes: SqlShapes, cancel?: Cancel | undefined | null): Promise<ArrayBuffer>
   /** Closes the connections; calls under way end first. Does nothing the second time. */
   close(): Promise<void>
+}
+
+/** The reference server. It serves on threads of its own until it is stopped, or its process ends. */
+export declare class ReferenceServer {
+  /** The text that explains the arguments. */
+  static help(): string
+  /** Starts a server with arguments as `help` explains them; null where they ask for that text. */
+  static start(arguments: Array<string>): Promise<ReferenceServer | undefined | null>
+  /** The beginning of its URLs. */
+  get url(): string
+  /** Takes no more connections, answers the requests in flight, and ends; does nothing the second time. */
+  stop(): Promise<void>
 }
 
 /** A connection that a `SqlLoop` drives. */
@@ -422,6 +404,24 @@ export declare const enum CreateMode {
   IfNotExists = 'ifNotExists',
 }
 
+/** What a client is told beside the URL. */
+export interface HttpPlaceOptions {
+  /** The most connections of HTTP/1.1. */
+  connections: number
+  /** The most requests under way on one of them. */
+  pipelining: number
+  /** The most milliseconds that connecting may take. */
+  timeoutMs?: number
+  /** Headers of all requests, each as `name: value` and a line break. */
+  headers: string
+  /** The most bytes of a response's body. */
+  mostBytes?: number
+  /** Whether to speak HTTP/2. */
+  http2: boolean
+  /** A file of certificates to trust in place of the system's. */
+  cacert?: string
+}
+
 /**
  * Gives the memory of a frame back at once, instead of when it is garbage collected: detaches the buffer, whose views
  * become empty. Does nothing to a buffer that is detached already.
@@ -436,6 +436,10 @@ export declare const enum ServerKind {
   Mysql = 'mysql',
   /** The Redis wire. */
   Redis = 'redis',
+  /** RonDB's REST requests over HTTP. */
+  Rest = 'rest',
+  /** HyperbyteDB's writes over HTTP. */
+  Ingest = 'ingest',
 }
 
 /** A table's name and columns. */

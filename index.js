@@ -773,24 +773,19 @@ if (
   }
 }
 
-const { Cancel, Engine, FrameReader, IngestStage, KvConnection, KvLoop, NaiveInserter, NaiveReader, NativeIngest, NativeRequests, PrivateServer, RawColumnsReader, RawColumnsWriter, RawInserter, RawLineParser, RawLineWriter, RawSqlClient, SqlConnection, SqlLoop, SqlShapes, Statement, buildInfo, ColumnKind, CreateMode, releaseFrame, ServerKind, threadCpu } = nativeBinding
+const { Cancel, Engine, FrameReader, KvConnection, KvLoop, NaiveInserter, NaiveReader, NativeRequests, PrivateServer, RawInserter, RawSqlClient, ReferenceServer, SqlConnection, SqlLoop, SqlShapes, Statement, buildInfo, ColumnKind, CreateMode, releaseFrame, ServerKind, threadCpu } = nativeBinding
 export { Cancel }
 export { Engine }
 export { FrameReader }
-export { IngestStage }
 export { KvConnection }
 export { KvLoop }
 export { NaiveInserter }
 export { NaiveReader }
-export { NativeIngest }
 export { NativeRequests }
 export { PrivateServer }
-export { RawColumnsReader }
-export { RawColumnsWriter }
 export { RawInserter }
-export { RawLineParser }
-export { RawLineWriter }
 export { RawSqlClient }
+export { ReferenceServer }
 export { SqlConnection }
 export { SqlLoop }
 export { SqlShapes }

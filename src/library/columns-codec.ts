@@ -1,5 +1,5 @@
 /** Columns of one series and one field, as HyperbyteDB's columnar MessagePack: encoded and decoded in Rust. */
-import { addon, type RawColumnsReader, type RawColumnsWriter } from '../addon.js';
+import { addon, type RawColumnsReader } from '../addon.js';
 import { toBoundaryError } from '../errors.js';
 
 /** What the points of a batch share. */
@@ -26,13 +26,14 @@ export const COLUMNS_CONTENT_TYPE = 'application/vnd.hyperbytedb.columnar-msgpac
 
 /** Encodes batches of one series and field. Its names cross once; a batch is one call of about a microsecond. */
 export class ColumnsEncoder {
-  readonly #raw: RawColumnsWriter;
+  readonly #encode: ReturnType<typeof addon.columnsEncoder>;
   readonly #emptyBytes: number;
 
   /** Throws a `BoundaryError` with the code `BB_INVALID_ARGUMENT` for an empty measurement or field. */
   constructor({ measurement, tags, field }: SeriesNames) {
-    this.#raw = explained(() => new addon.RawColumnsWriter(measurement, flatTags(tags), field));
-    this.#emptyBytes = this.#raw.mostBytes(0);
+    const names = [measurement, flatTags(tags), field] as const;
+    this.#encode = explained(() => addon.columnsEncoder(...names));
+    this.#emptyBytes = addon.columnsMostBytes(...names);
   }
 
   /** The room that `encodeInto` needs for so many points. */
@@ -43,7 +44,7 @@ export class ColumnsEncoder {
   /** Encodes into memory of the caller's, and returns how many of its bytes that took. */
   encodeInto(into: Uint8Array, values: Float64Array, timestamps?: BigInt64Array): number {
     try {
-      return this.#raw.encode(values, timestamps, into);
+      return this.#encode(values, timestamps, into);
     } catch (thrown) {
       throw toBoundaryError(thrown);
     }
@@ -59,6 +60,7 @@ export class ColumnsEncoder {
 /** Decodes batches into memory that it uses again: what it returns holds until the next call. */
 export class ColumnsDecoder {
   readonly #raw: RawColumnsReader = new addon.RawColumnsReader();
+  readonly #decodeInto = this.#raw.decoder();
   #values = new Float64Array(0);
   #timestamps = new BigInt64Array(0);
   #names: Required<SeriesNames> = { measurement: '', tags: {}, field: '' };
@@ -90,7 +92,7 @@ export class ColumnsDecoder {
 
   #decode(bytes: Uint8Array): number {
     try {
-      return this.#raw.decode(bytes, this.#values, this.#timestamps);
+      return this.#decodeInto(bytes, this.#values, this.#timestamps);
     } catch (thrown) {
       throw toBoundaryError(thrown);
     }

@@ -1,5 +1,5 @@
 /** Line protocol, written and read in Rust. */
-import { addon, type RawLineParser, type RawLineWriter } from '../addon.js';
+import { addon, type RawLineParser } from '../addon.js';
 import { toBoundaryError } from '../errors.js';
 import { flatTags, type SeriesNames } from './columns-codec.js';
 
@@ -40,12 +40,12 @@ const LINE_BYTES = 64;
 
 /** Encodes batches of one series and field, one line a point. Its names cross once. */
 export class LineEncoder {
-  readonly #raw: RawLineWriter;
+  readonly #encode: ReturnType<typeof addon.linesEncoder>;
   #bytesPerPoint = LINE_BYTES;
 
   /** Throws a `BoundaryError` with the code `BB_INVALID_ARGUMENT` for a name that line protocol can't say. */
   constructor({ measurement, tags, field }: SeriesNames) {
-    this.#raw = explained(() => new addon.RawLineWriter(measurement, flatTags(tags), field));
+    this.#encode = explained(() => addon.linesEncoder(measurement, flatTags(tags), field));
   }
 
   /**
@@ -54,7 +54,7 @@ export class LineEncoder {
    */
   encodeInto(into: Uint8Array, values: Float64Array, timestamps?: BigInt64Array): number {
     try {
-      return this.#raw.encode(values, timestamps, into);
+      return this.#encode(values, timestamps, into);
     } catch (thrown) {
       throw toBoundaryError(thrown);
     }

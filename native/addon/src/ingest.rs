@@ -4,19 +4,20 @@
 //! the same for all batches, the names, crosses once.
 
 use std::borrow::Cow;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use boundary_bench_core::Error;
-use boundary_bench_ingest::line::{LineHead as WrittenHead, LineOptions, parse_lines_into, write_columns};
+use boundary_bench_ingest::line::{LineHead as WrittenHead, LineOptions, parse_lines_into, put_columns, write_columns};
 use boundary_bench_ingest::msgpack::{ColumnSink, ColumnsHead, ColumnsWriter, decode_columns_into};
 use boundary_bench_ingest::points::{SeriesKey, Shape};
 use boundary_bench_ingest::{MOST_POINTS, Points, Precision};
 use napi::bindgen_prelude::Unknown;
-use napi::{Env, sys};
+use napi::{Env, JsValue, sys};
 use napi_derive::napi;
 use serde::Serialize;
 
 use crate::errors::{invalid, js};
+use crate::fast_call::{FastCall, function};
 use crate::typed_memory::{BYTES, Encoding, TIMES, VALUES, copy_to, memory_of, overlap, slice_of, slice_of_mut};
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -33,49 +34,32 @@ fn tags_of(tags: &[String]) -> Vec<(&str, &str)> {
 }
 
 /// Encodes columns of one series and field as `MessagePack`.
-#[napi]
-pub struct RawColumnsWriter {
-    writer: ColumnsWriter,
-}
+struct ColumnsEncode(ColumnsWriter);
 
-#[napi]
-impl RawColumnsWriter {
-    /// A writer for these names; `tags` are names and values in turn.
-    #[napi(constructor, catch_unwind)]
-    pub fn new(measurement: String, tags: Vec<String>, field: String) -> napi::Result<Self> {
-        let writer = ColumnsWriter::new(&measurement, &tags_of(&tags), &field).map_err(failed)?;
-        Ok(Self { writer })
-    }
-
-    /// The most bytes that so many points take.
-    #[napi]
-    pub fn most_bytes(&self, points: u32) -> f64 {
-        self.writer.most_bytes(points as usize, true) as f64
-    }
-
-    /// Encodes into `out`, which must have room for the most bytes; returns how many it took.
-    #[napi(
-        catch_unwind,
-        ts_args_type = "values: Float64Array, timestamps: BigInt64Array | undefined | null, out: Uint8Array"
-    )]
-    pub fn encode(
-        &self,
-        env: Env,
-        values: Unknown<'_>,
-        timestamps: Unknown<'_>,
-        out: Unknown<'_>,
-    ) -> napi::Result<f64> {
+impl FastCall<3> for ColumnsEncode {
+    fn call(&self, env: Env, [values, times, out]: [sys::napi_value; 3]) -> napi::Result<f64> {
         // SAFETY: no JavaScript runs before the return.
-        let Encoding { values, times, out } = unsafe { Encoding::of(env, &values, &timestamps, &out) }?;
-        self.writer.encode(values, times, out).map(|length| length as f64).map_err(failed)
+        let Encoding { values, times, out } = unsafe { Encoding::of(env, values, times, out) }?;
+        self.0.encode(values, times, out).map(|length| length as f64).map_err(failed)
     }
 }
 
-/// Decodes columns of `MessagePack`.
-#[napi]
-#[derive(Default)]
-pub struct RawColumnsReader {
-    head: Mutex<Head>,
+/// A function that encodes columns of one series and field as `MessagePack`; `tags` are names and values in turn. It encodes
+/// into `out`, which must have room for `columnsMostBytes`, and returns how many bytes it took.
+#[napi(
+    catch_unwind,
+    ts_return_type = "(values: Float64Array, timestamps: BigInt64Array | undefined, out: Uint8Array) => number"
+)]
+pub fn columns_encoder(env: &Env, measurement: String, tags: Vec<String>, field: String) -> napi::Result<Unknown<'_>> {
+    let writer = ColumnsWriter::new(&measurement, &tags_of(&tags), &field).map_err(failed)?;
+    function(env, "encode", ColumnsEncode(writer))
+}
+
+/// The most bytes that no points with these names take; each point takes 18 more.
+#[napi(catch_unwind)]
+pub fn columns_most_bytes(measurement: String, tags: Vec<String>, field: String) -> napi::Result<f64> {
+    let writer = ColumnsWriter::new(&measurement, &tags_of(&tags), &field).map_err(failed)?;
+    Ok(writer.most_bytes(0, true) as f64)
 }
 
 /// The names of the last batch.
@@ -136,30 +120,18 @@ fn no_room() -> boundary_bench_ingest::Error {
 const HAS_TIMES: usize = 1;
 const NEW_NAMES: usize = 2;
 
-#[napi]
-impl RawColumnsReader {
-    /// A reader.
-    #[napi(constructor)]
-    pub fn new() -> Self {
-        Self::default()
-    }
+/// Decodes columns of `MessagePack`, and knows the names of the last batch.
+#[derive(Default)]
+struct ColumnsDecode(Arc<Mutex<Head>>);
 
-    /// Decodes into the arrays. Returns four times the number of points, plus 1 where there are timestamps, plus 2 where the
-    /// names are not those of the last batch; or, where the arrays are too short, minus the number of points.
-    #[napi(catch_unwind, ts_args_type = "bytes: Uint8Array, values: Float64Array, timestamps: BigInt64Array")]
-    pub fn decode(
-        &self,
-        env: Env,
-        bytes: Unknown<'_>,
-        values: Unknown<'_>,
-        timestamps: Unknown<'_>,
-    ) -> napi::Result<f64> {
+impl FastCall<3> for ColumnsDecode {
+    fn call(&self, env: Env, [bytes, values, times]: [sys::napi_value; 3]) -> napi::Result<f64> {
         // SAFETY: no JavaScript runs before the return, and the memory is checked to be apart before it is written.
         let (bytes, values, times) = unsafe {
             (
-                slice_of::<u8>(env, &bytes, BYTES.0, BYTES.1)?,
-                slice_of_mut::<f64>(env, &values, VALUES.0, VALUES.1)?,
-                slice_of_mut::<i64>(env, &timestamps, TIMES.0, TIMES.1)?,
+                slice_of::<u8>(env, bytes, BYTES.0, BYTES.1)?,
+                slice_of_mut::<f64>(env, values, VALUES.0, VALUES.1)?,
+                slice_of_mut::<i64>(env, times, TIMES.0, TIMES.1)?,
             )
         };
         if overlap(bytes, values) || overlap(bytes, times) || overlap(values, times) {
@@ -170,12 +142,39 @@ impl RawColumnsReader {
         match decode_columns_into(bytes, &mut columns, MOST_POINTS) {
             Ok(head) => {
                 let flags = if head.has_timestamps { HAS_TIMES } else { 0 };
-                let names = if lock(&self.head).keep(&head) { NEW_NAMES } else { 0 };
+                let names = if lock(&self.0).keep(&head) { NEW_NAMES } else { 0 };
                 Ok((head.len * 4 + flags + names) as f64)
             }
             Err(_) if columns.needed > room => Ok(-(columns.needed as f64)),
             Err(error) => Err(failed(error)),
         }
+    }
+}
+
+/// Decodes columns of `MessagePack`.
+#[napi]
+#[derive(Default)]
+pub struct RawColumnsReader {
+    head: Arc<Mutex<Head>>,
+}
+
+#[napi]
+impl RawColumnsReader {
+    /// A reader.
+    #[napi(constructor)]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The function that decodes into the arrays. It returns four times the number of points, plus 1 where there are
+    /// timestamps, plus 2 where the names are not those of the last batch; or, where the arrays are too short, minus the
+    /// number of points.
+    #[napi(
+        catch_unwind,
+        ts_return_type = "(bytes: Uint8Array, values: Float64Array, timestamps: BigInt64Array) => number"
+    )]
+    pub fn decoder<'env>(&self, env: &'env Env) -> napi::Result<Unknown<'env>> {
+        function(env, "decode", ColumnsDecode(Arc::clone(&self.head)))
     }
 
     /// The names of the last batch, as JSON.
@@ -186,35 +185,19 @@ impl RawColumnsReader {
 }
 
 /// Encodes columns of one series and field as line protocol.
-#[napi]
-pub struct RawLineWriter {
+struct LinesEncode {
     head: WrittenHead,
     lines: Mutex<Vec<u8>>,
 }
 
-#[napi]
-impl RawLineWriter {
-    /// A writer for these names; `tags` are names and values in turn.
-    #[napi(constructor, catch_unwind)]
-    pub fn new(measurement: String, tags: Vec<String>, field: String) -> napi::Result<Self> {
-        let head = WrittenHead::new(&measurement, &tags_of(&tags), &field).map_err(failed)?;
-        Ok(Self { head, lines: Mutex::default() })
-    }
-
-    /// Encodes into `out` and returns how many bytes it took; where there is no room, minus the bytes needed.
-    #[napi(
-        catch_unwind,
-        ts_args_type = "values: Float64Array, timestamps: BigInt64Array | undefined | null, out: Uint8Array"
-    )]
-    pub fn encode(
-        &self,
-        env: Env,
-        values: Unknown<'_>,
-        timestamps: Unknown<'_>,
-        out: Unknown<'_>,
-    ) -> napi::Result<f64> {
+impl FastCall<3> for LinesEncode {
+    fn call(&self, env: Env, [values, times, out]: [sys::napi_value; 3]) -> napi::Result<f64> {
         // SAFETY: no JavaScript runs before the return.
-        let Encoding { values, times, out } = unsafe { Encoding::of(env, &values, &timestamps, &out) }?;
+        let Encoding { values, times, out } = unsafe { Encoding::of(env, values, times, out) }?;
+        if out.len() >= self.head.most_bytes(values.len()) {
+            return put_columns(out, &self.head, values, times).map(|length| length as f64).map_err(failed);
+        }
+        // There may be room all the same.
         let mut lines = lock(&self.lines);
         lines.clear();
         write_columns(&mut lines, &self.head, values, times).map_err(failed)?;
@@ -227,6 +210,17 @@ impl RawLineWriter {
             None => Ok(-length),
         }
     }
+}
+
+/// A function that encodes columns of one series and field as line protocol; `tags` are names and values in turn. It encodes
+/// into `out` and returns how many bytes it took; where there is no room, minus the bytes needed.
+#[napi(
+    catch_unwind,
+    ts_return_type = "(values: Float64Array, timestamps: BigInt64Array | undefined, out: Uint8Array) => number"
+)]
+pub fn lines_encoder(env: &Env, measurement: String, tags: Vec<String>, field: String) -> napi::Result<Unknown<'_>> {
+    let head = WrittenHead::new(&measurement, &tags_of(&tags), &field).map_err(failed)?;
+    function(env, "encode", LinesEncode { head, lines: Mutex::default() })
 }
 
 /// Reads line protocol into one piece of memory: for each table the times, the places of the series, and the columns.
@@ -304,7 +298,7 @@ impl RawLineParser {
     #[napi(catch_unwind, ts_args_type = "bytes: Uint8Array, precision: string, nowMs: number")]
     pub fn parse(&self, env: Env, bytes: Unknown<'_>, precision: String, now_ms: f64) -> napi::Result<f64> {
         // SAFETY: no JavaScript runs before the return.
-        let bytes = unsafe { slice_of::<u8>(env, &bytes, BYTES.0, BYTES.1) }?;
+        let bytes = unsafe { slice_of::<u8>(env, bytes.raw(), BYTES.0, BYTES.1) }?;
         #[expect(clippy::cast_possible_truncation, reason = "a time of JavaScript's is far from the ends")]
         let now = (now_ms as i64).saturating_mul(1_000_000);
         let options = LineOptions { precision: Precision::of(&precision), now, most_points: MOST_POINTS };
@@ -339,10 +333,10 @@ impl RawLineParser {
         const PLACES: (i32, &str) = (sys::TypedarrayType::uint32_array, "a Uint32Array of places");
         let points = lock(&self.points);
         let count = points.values().len();
-        copy_to(env, &times, TIMES, points.times())?;
-        copy_to(env, &series, PLACES, points.series_of())?;
-        copy_to(env, &tables, PLACES, points.shape_of())?;
-        let (data, length) = memory_of::<u64>(env, &values, VALUES.0, VALUES.1)?;
+        copy_to(env, times.raw(), TIMES, points.times())?;
+        copy_to(env, series.raw(), PLACES, points.series_of())?;
+        copy_to(env, tables.raw(), PLACES, points.shape_of())?;
+        let (data, length) = memory_of::<u64>(env, values.raw(), VALUES.0, VALUES.1)?;
         if length < count {
             return Ok(-(count as f64));
         }

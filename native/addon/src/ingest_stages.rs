@@ -4,8 +4,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use boundary_bench_core::Error;
 use boundary_bench_suite::ingest::{NativeStage, StageCell, StageSpec};
-use napi::Env;
 use napi::bindgen_prelude::{AsyncBlock, Unknown};
+use napi::{Env, JsValue};
 use napi_derive::napi;
 
 use crate::errors::{blocking, js, promise};
@@ -53,7 +53,7 @@ impl IngestStage {
     #[napi(catch_unwind, ts_args_type = "body: Uint8Array")]
     pub fn run(&self, env: Env, body: Unknown<'_>) -> napi::Result<f64> {
         // SAFETY: no JavaScript runs before the return.
-        let body = unsafe { slice_of::<u8>(env, &body, BYTES.0, BYTES.1) }?;
+        let body = unsafe { slice_of::<u8>(env, body.raw(), BYTES.0, BYTES.1) }?;
         self.with(|cell| cell.run(body)).map(|points| points as f64)
     }
 

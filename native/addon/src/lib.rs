@@ -4,6 +4,7 @@
 mod buffers;
 mod engine;
 mod errors;
+mod fast_call;
 mod http;
 mod http_loop;
 mod in_flight;

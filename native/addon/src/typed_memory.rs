@@ -1,12 +1,11 @@
 //! Typed arrays of JavaScript's as slices, read and written without a copy.
 
-use napi::bindgen_prelude::Unknown;
-use napi::{Env, JsValue, sys};
+use napi::{Env, sys};
 
 use crate::errors::invalid;
 
 /// The memory of a typed array of this kind: where its elements start, and how many there are.
-pub fn memory_of<T>(env: Env, value: &Unknown<'_>, wanted: i32, name: &str) -> napi::Result<(*mut T, usize)> {
+pub fn memory_of<T>(env: Env, value: sys::napi_value, wanted: i32, name: &str) -> napi::Result<(*mut T, usize)> {
     let mut kind = 0;
     let mut length = 0;
     let mut data = std::ptr::null_mut();
@@ -17,7 +16,7 @@ pub fn memory_of<T>(env: Env, value: &Unknown<'_>, wanted: i32, name: &str) -> n
     let status = unsafe {
         let status = sys::napi_get_typedarray_info(
             env.raw(),
-            value.raw(),
+            value,
             &raw mut kind,
             &raw mut length,
             &raw mut data,
@@ -43,7 +42,7 @@ pub fn memory_of<T>(env: Env, value: &Unknown<'_>, wanted: i32, name: &str) -> n
 ///
 /// # Safety
 /// The slice is valid until JavaScript runs again, and while nothing writes to the same memory.
-pub unsafe fn slice_of<'a, T>(env: Env, value: &Unknown<'_>, wanted: i32, name: &str) -> napi::Result<&'a [T]> {
+pub unsafe fn slice_of<'a, T>(env: Env, value: sys::napi_value, wanted: i32, name: &str) -> napi::Result<&'a [T]> {
     let (data, length) = memory_of::<T>(env, value, wanted, name)?;
     if length == 0 {
         return Ok(&[]);
@@ -57,7 +56,12 @@ pub unsafe fn slice_of<'a, T>(env: Env, value: &Unknown<'_>, wanted: i32, name: 
 ///
 /// # Safety
 /// As [`slice_of`], and nothing else reads the memory meanwhile.
-pub unsafe fn slice_of_mut<'a, T>(env: Env, value: &Unknown<'_>, wanted: i32, name: &str) -> napi::Result<&'a mut [T]> {
+pub unsafe fn slice_of_mut<'a, T>(
+    env: Env,
+    value: sys::napi_value,
+    wanted: i32,
+    name: &str,
+) -> napi::Result<&'a mut [T]> {
     let (data, length) = memory_of::<T>(env, value, wanted, name)?;
     if length == 0 {
         return Ok(&mut []);
@@ -70,8 +74,11 @@ pub const BYTES: (i32, &str) = (sys::TypedarrayType::uint8_array, "a Uint8Array"
 pub const VALUES: (i32, &str) = (sys::TypedarrayType::float64_array, "a Float64Array of values");
 pub const TIMES: (i32, &str) = (sys::TypedarrayType::bigint64_array, "a BigInt64Array of timestamps, or undefined");
 
-pub fn is_absent(value: &Unknown<'_>) -> napi::Result<bool> {
-    Ok(matches!(value.get_type()?, napi::ValueType::Null | napi::ValueType::Undefined))
+fn is_absent(env: Env, value: sys::napi_value) -> bool {
+    let mut kind = 0;
+    // SAFETY: the handle is that of the call under way, and the out-pointer is valid for writing.
+    let status = unsafe { sys::napi_typeof(env.raw(), value, &raw mut kind) };
+    status == sys::Status::napi_ok && matches!(kind, sys::ValueType::napi_undefined | sys::ValueType::napi_null)
 }
 
 /// Whether two pieces of memory share a byte: then one must not be written while the other is read.
@@ -95,7 +102,12 @@ impl Encoding<'_> {
     ///
     /// # Safety
     /// No JavaScript runs before the last use.
-    pub unsafe fn of(env: Env, values: &Unknown<'_>, times: &Unknown<'_>, out: &Unknown<'_>) -> napi::Result<Self> {
+    pub unsafe fn of(
+        env: Env,
+        values: sys::napi_value,
+        times: sys::napi_value,
+        out: sys::napi_value,
+    ) -> napi::Result<Self> {
         let (pointer, length) = memory_of::<u8>(env, out, BYTES.0, BYTES.1)?;
         // SAFETY: only its place is looked at, before anything refers to its bytes.
         let range = pointer.cast_const()..pointer.wrapping_add(length).cast_const();
@@ -104,7 +116,7 @@ impl Encoding<'_> {
         unsafe {
             let values: &[f64] = slice_of(env, values, VALUES.0, VALUES.1)?;
             let times: Option<&[i64]> =
-                if is_absent(times)? { None } else { Some(slice_of(env, times, TIMES.0, TIMES.1)?) };
+                if is_absent(env, times) { None } else { Some(slice_of(env, times, TIMES.0, TIMES.1)?) };
             let times_apart = times.is_none_or(|times| is_apart(times.as_ptr().cast(), size_of_val(times)));
             if length > 0 && !(is_apart(values.as_ptr().cast(), size_of_val(values)) && times_apart) {
                 return Err(invalid("the memory to encode into must not be that of the columns"));
@@ -115,7 +127,7 @@ impl Encoding<'_> {
     }
 }
 
-pub fn copy_to<T: Copy>(env: Env, into: &Unknown<'_>, (kind, name): (i32, &str), from: &[T]) -> napi::Result<()> {
+pub fn copy_to<T: Copy>(env: Env, into: sys::napi_value, (kind, name): (i32, &str), from: &[T]) -> napi::Result<()> {
     let (data, length) = memory_of::<T>(env, into, kind, name)?;
     if length < from.len() {
         return Err(invalid(format!("{name} must have {} elements", from.len())));

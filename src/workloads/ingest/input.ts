@@ -3,6 +3,7 @@ import { ColumnsEncoder } from '../../library/columns-codec.js';
 import { LineEncoder } from '../../library/line-codec.js';
 import type { Checksum } from '../../records/record.js';
 import type { ColumnBatch } from '../../targets/ingest-target.js';
+import { sumFloat64, sumInt64 } from '../measurements/checksum.js';
 import { matrix, type StageInput } from './matrix.js';
 
 const NANOSECONDS = 1_000_000n;
@@ -25,6 +26,12 @@ export function bodyOf(input: Exclude<StageInput, 'columns'>, { values, timestam
   return encoder.encode(values, timestamps);
 }
 
+function sumNumbers(numbers: ArrayLike<number>): number {
+  let sum = 0;
+  for (let index = 0; index < numbers.length; index += 1) sum += numbers[index]!;
+  return sum;
+}
+
 /** What came of the batches of a sample: the sum of the values, and that of the times in nanoseconds. */
 export class StageSums {
   #rows = 0;
@@ -33,23 +40,21 @@ export class StageSums {
 
   /** Adds a batch whose times are milliseconds. */
   add(values: ArrayLike<number>, milliseconds: ArrayLike<number | bigint>): void {
-    this.addSums(values, milliseconds, NANOSECONDS);
+    this.#add(values, milliseconds, NANOSECONDS);
   }
 
   /** Adds a batch whose times are nanoseconds. */
   addNanoseconds(values: ArrayLike<number>, nanoseconds: BigInt64Array): void {
-    this.addSums(values, nanoseconds, 1n);
+    this.#add(values, nanoseconds, 1n);
   }
 
-  private addSums(values: ArrayLike<number>, times: ArrayLike<number | bigint>, unit: bigint): void {
+  #add(values: ArrayLike<number>, times: ArrayLike<number | bigint>, unit: bigint): void {
     if (values.length !== times.length) throw new RangeError(`${values.length} values and ${times.length} times`);
     this.#rows += values.length;
-    let sum = 0;
-    for (let index = 0; index < values.length; index += 1) sum += values[index]!;
-    this.#values += sum;
-    let time = 0n;
-    for (let index = 0; index < times.length; index += 1) time += BigInt(times[index]!);
-    this.#times += time * unit;
+    this.#values += values instanceof Float64Array ? sumFloat64(values) : sumNumbers(values);
+    // Milliseconds of a batch add up to less than 2^53.
+    const sum = times instanceof BigInt64Array ? sumInt64(times) : BigInt(sumNumbers(times as ArrayLike<number>));
+    this.#times += sum * unit;
   }
 
   get checksum(): Checksum {

@@ -19,6 +19,9 @@ const MS_PER_SECOND = 1000;
 /** The unit of the times in bodies. */
 const PRECISION = { precision: 'ms' } as const;
 
+/** More than a point takes in any encoding. */
+const MOST_POINT_BYTES = 128;
+
 /** One side's way through a stage. */
 interface StageRun {
   /** Before a sample, untimed. */
@@ -124,32 +127,41 @@ function encodeRun(workload: string, inputs: readonly ColumnBatch[], target: Ing
     },
     consume: (sums) => {
       if (decoder instanceof ColumnsDecoder) {
-        const { values, timestamps } = decoder.decode(encoded);
+        const { values, timestamps } = decoder.decode(encoded());
         sums.add(values, timestamps ?? []);
       } else {
-        const { rawValues, timestamps } = decoder.parse(encoded, PRECISION);
+        const { rawValues, timestamps } = decoder.parse(encoded(), PRECISION);
         sums.addNanoseconds(rawValues, timestamps);
       }
     },
   };
 }
 
-/** A function for each input, as the others' memory is made beforehand, too. */
+/** For each input a function that encodes it and returns what reads the bytes, which is not timed. */
 function encodersOf(
   isLines: boolean,
   inputs: readonly ColumnBatch[],
   target: IngestTarget | undefined,
-): readonly (() => Uint8Array)[] {
-  if (target?.encoder !== undefined) return inputs.map((batch) => target.encoder!(matrix, batch));
+): readonly (() => () => Uint8Array)[] {
+  if (target?.encoder !== undefined) {
+    return inputs.map((batch) => {
+      const encode = target.encoder!(matrix, batch);
+      let encoded: Uint8Array;
+      const read = (): Uint8Array => encoded;
+      return () => {
+        encoded = encode();
+        return read;
+      };
+    });
+  }
   const encoder = isLines ? new LineEncoder(matrix) : new ColumnsEncoder(matrix);
-  const into = Buffer.allocUnsafeSlow(
-    Math.max(...inputs.map((batch) => encoder.encode(batch.values, batch.timestamps).length)) + matrix.batchRows,
-  );
-  return inputs.map(
-    ({ values, timestamps }) =>
-      () =>
-        into.subarray(0, encoder.encodeInto(into, values, timestamps)),
-  );
+  const into = Buffer.allocUnsafeSlow(matrix.batchRows * MOST_POINT_BYTES);
+  let length = 0;
+  const read = (): Uint8Array => into.subarray(0, length);
+  return inputs.map(({ values, timestamps }) => () => {
+    length = encoder.encodeInto(into, values, timestamps);
+    return read;
+  });
 }
 
 /** A stage of the suite, called through the addon. */

@@ -86,9 +86,10 @@ impl Scanned {
         Some(Self { length, negative, digits, exponent, is_fraction })
     }
 
-    /// The float, rounded as the standard library rounds; infinite where it is too large. `text` is what was scanned.
+    /// The float, rounded as the standard library rounds; infinite where it is too large. `bytes` are those that were
+    /// scanned, and what follows.
     #[inline]
-    pub fn to_float(self, text: &str) -> f64 {
+    pub fn to_float(self, bytes: &[u8]) -> f64 {
         if let Some(digits) = self.digits
             && digits <= EXACT_INTEGERS
             && let Some(power) = EXACT_POWERS.get(self.exponent.unsigned_abs() as usize)
@@ -97,30 +98,122 @@ impl Scanned {
             let magnitude = if self.exponent < 0 { digits as f64 / power } else { digits as f64 * power };
             return if self.negative { -magnitude } else { magnitude };
         }
-        text.parse().unwrap_or(f64::INFINITY)
+        self.parsed(bytes).unwrap_or(f64::INFINITY)
     }
 
     /// The signed integer; `None` where it does not fit or is a fraction.
     #[inline]
-    pub fn to_integer(self, text: &str) -> Option<i64> {
+    pub fn to_integer(self, bytes: &[u8]) -> Option<i64> {
         if self.is_fraction {
             return None;
         }
         // Nineteen digits may be more than a signed integer holds.
         match self.digits.map(i64::try_from) {
             Some(Ok(magnitude)) => Some(if self.negative { -magnitude } else { magnitude }),
-            _ => text.parse().ok(),
+            _ => self.parsed(bytes),
         }
     }
 
     /// The unsigned integer; `None` where it does not fit, is negative or is a fraction.
-    pub fn to_unsigned(self, text: &str) -> Option<u64> {
-        (!self.is_fraction && !self.negative).then(|| text.parse().ok()).flatten()
+    pub fn to_unsigned(self, bytes: &[u8]) -> Option<u64> {
+        (!self.is_fraction && !self.negative).then(|| self.parsed(bytes)).flatten()
     }
+
+    /// What was scanned, read by the standard library.
+    #[cold]
+    fn parsed<T: std::str::FromStr>(self, bytes: &[u8]) -> Option<T> {
+        std::str::from_utf8(bytes.get(..self.length)?).ok()?.parse().ok()
+    }
+}
+
+/// The most bytes of a float and of an integer.
+pub(super) const MOST_FLOAT: usize = 25;
+pub(super) const MOST_INTEGER: usize = 20;
+
+/// The decimals of a float that is written digit by digit, and ten to that power.
+const DECIMALS: usize = 3;
+const SCALE: u64 = 1000;
+
+/// Below this, a float times the scale is found exactly.
+const MOST_SCALED: u64 = 1 << 50;
+
+/// The digits of all numbers below a thousand.
+#[expect(clippy::cast_possible_truncation, reason = "digits")]
+const DIGITS: [[u8; DECIMALS]; 1000] = {
+    let mut digits = [[b'0'; DECIMALS]; 1000];
+    let mut number = 0;
+    while number < digits.len() {
+        digits[number] = [b'0' + (number / 100) as u8, b'0' + (number / 10 % 10) as u8, b'0' + (number % 10) as u8];
+        number += 1;
+    }
+    digits
+};
+
+/// Puts a finite float at the start of `place`, which has room for the longest, and returns its length.
+#[inline]
+pub(super) fn put_float(place: &mut [u8], value: f64) -> usize {
+    // What has three decimals at most is most of what there is. A text of fifteen digits or fewer that reads back as the
+    // float is the shortest that does.
+    let magnitude = value.abs();
+    let scaled = magnitude * SCALE as f64 + 0.5;
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it saturates, and is checked below")]
+    let scaled = scaled as u64;
+    #[expect(clippy::float_cmp, reason = "the same float, or another text")]
+    let is_exact = scaled < MOST_SCALED && scaled as f64 / SCALE as f64 == magnitude;
+    if !is_exact {
+        return put_any_float(place, value);
+    }
+    // Zero has no sign here, as in JavaScript's text.
+    let sign = usize::from(value < 0.0);
+    place[0] = b'-';
+    let whole = sign + put_unsigned(&mut place[sign..], scaled / SCALE);
+    let digits = DIGITS[usize::try_from(scaled % SCALE).unwrap_or_default()];
+    place[whole] = b'.';
+    place[whole + 1..=whole + DECIMALS].copy_from_slice(&digits);
+    let zeros = digits.iter().rev().take_while(|digit| **digit == b'0').count();
+    if zeros == DECIMALS { whole } else { whole + 1 + DECIMALS - zeros }
+}
+
+#[inline]
+fn put_unsigned(place: &mut [u8], value: u64) -> usize {
+    if value < 10 {
+        #[expect(clippy::cast_possible_truncation, reason = "a digit")]
+        let digit = value as u8;
+        place[0] = b'0' + digit;
+        return 1;
+    }
+    let mut buffer = itoa::Buffer::new();
+    put_text(place, buffer.format(value).as_bytes())
+}
+
+/// Puts an integer at the start of `place`, which has room for the longest, and returns its length.
+#[inline]
+pub(super) fn put_integer(place: &mut [u8], value: i64) -> usize {
+    let mut buffer = itoa::Buffer::new();
+    put_text(place, buffer.format(value).as_bytes())
+}
+
+#[inline]
+fn put_text(place: &mut [u8], text: &[u8]) -> usize {
+    place[..text.len()].copy_from_slice(text);
+    text.len()
+}
+
+#[cold]
+fn put_any_float(place: &mut [u8], value: f64) -> usize {
+    let mut text = Vec::with_capacity(MOST_FLOAT);
+    push_any_float(&mut text, value);
+    put_text(place, &text)
 }
 
 /// Adds a finite float in the shortest text that reads back as the same, as JavaScript writes it.
 pub fn push_float(out: &mut Vec<u8>, value: f64) {
+    let mut place = [0; MOST_FLOAT];
+    let length = put_float(&mut place, value);
+    out.extend_from_slice(&place[..length]);
+}
+
+fn push_any_float(out: &mut Vec<u8>, value: f64) {
     // Integers are most of what ends in `.0` below, and cheaper this way. The bound keeps the conversion exact.
     #[expect(clippy::cast_possible_truncation, reason = "checked by the conversion back")]
     let whole = value as i64;
@@ -215,6 +308,13 @@ mod tests {
             (9.007_199_254_740_994e15, "9007199254740994"),
             (1e16, "10000000000000000"),
             (1e17, "100000000000000000"),
+            (1_125_899_906_842.624, "1125899906842.624"),
+            (1_125_899_906_842.623, "1125899906842.623"),
+            (1e-3, "0.001"),
+            (1e-4, "0.0001"),
+            (63.999, "63.999"),
+            (-0.5, "-0.5"),
+            (12.34, "12.34"),
         ] {
             assert_eq!(text_of(value), text);
         }
@@ -227,7 +327,7 @@ mod tests {
             let scanned = Scanned::of(text.as_bytes()).unwrap();
             prop_assert_eq!(scanned.length, text.len());
             // Zero has no sign in the text.
-            prop_assert_eq!(scanned.to_float(&text).to_bits(), (value + 0.0).to_bits());
+            prop_assert_eq!(scanned.to_float(text.as_bytes()).to_bits(), (value + 0.0).to_bits());
         }
 
         #[test]
@@ -235,11 +335,11 @@ mod tests {
             match Scanned::of(text.as_bytes()) {
                 Some(scanned) => {
                     prop_assert_eq!(scanned.length, text.len());
-                    prop_assert_eq!(scanned.to_float(&text).to_bits(), text.parse::<f64>().unwrap().to_bits());
+                    prop_assert_eq!(scanned.to_float(text.as_bytes()).to_bits(), text.parse::<f64>().unwrap().to_bits());
                     if !scanned.is_fraction {
-                        prop_assert_eq!(scanned.to_integer(&text), text.parse().ok());
+                        prop_assert_eq!(scanned.to_integer(text.as_bytes()), text.parse().ok());
                         let unsigned = if text.starts_with('-') { None } else { text.parse().ok() };
-                        prop_assert_eq!(scanned.to_unsigned(&text), unsigned);
+                        prop_assert_eq!(scanned.to_unsigned(text.as_bytes()), unsigned);
                     }
                 }
                 None => prop_assert!(text.parse::<f64>().is_err()),
@@ -247,9 +347,17 @@ mod tests {
         }
 
         #[test]
+        fn decimals_are_written_as_they_are(number in -(1_i64 << 52)..1 << 52, places in 0_u32..8) {
+            // Rust's own text of a float is the shortest, too, and never has an exponent.
+            let value = number as f64 / 10_f64.powi(places.cast_signed());
+            prop_assume!(value == 0.0 || value.abs() >= 1e-6);
+            prop_assert_eq!(text_of(value), format!("{}", value + 0.0));
+        }
+
+        #[test]
         fn integers_read_back(value in any::<i64>()) {
             let text = value.to_string();
-            prop_assert_eq!(Scanned::of(text.as_bytes()).unwrap().to_integer(&text), Some(value));
+            prop_assert_eq!(Scanned::of(text.as_bytes()).unwrap().to_integer(text.as_bytes()), Some(value));
         }
     }
 }

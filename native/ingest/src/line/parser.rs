@@ -302,28 +302,28 @@ impl<'a> Parser<'a> {
 
     fn read_number(&mut self) -> Result<(FieldKind, u64)> {
         let start = self.at;
-        let Some(number) = Scanned::of(&self.bytes[start..]) else {
+        let rest = &self.bytes[start..];
+        let Some(number) = Scanned::of(rest) else {
             return self.fail(start, "this is no number");
         };
         let end = start + number.length;
-        let text = &self.text[start..end];
         let suffix = self.bytes.get(end);
         if let Some(b'i' | b'u') = suffix {
             self.at = end + 1;
             let (kind, value) = if suffix == Some(&b'i') {
-                (FieldKind::Integer, number.to_integer(text).map(i64::cast_unsigned))
+                (FieldKind::Integer, number.to_integer(rest).map(i64::cast_unsigned))
             } else {
-                (FieldKind::UInteger, number.to_unsigned(text))
+                (FieldKind::UInteger, number.to_unsigned(rest))
             };
             let Some(value) = value else {
-                return self.fail(start, format!("{text} is no {} of 64 bits", kind.name()));
+                return self.fail(start, format!("{} is no {} of 64 bits", &self.text[start..end], kind.name()));
             };
             return Ok((kind, value));
         }
         self.at = end;
-        let value = number.to_float(text);
+        let value = number.to_float(rest);
         if value.is_infinite() {
-            return self.fail(start, format!("{text} is too large for a float"));
+            return self.fail(start, format!("{} is too large for a float", &self.text[start..end]));
         }
         Ok((FieldKind::Float, value.to_bits()))
     }
@@ -378,12 +378,12 @@ impl<'a> Parser<'a> {
         let time = if matches!(self.peek(), None | Some(b'\n' | b'\r')) {
             options.now
         } else {
-            let number = Scanned::of(&self.bytes[start..]);
-            let number = number.map(|number| (number, &self.text[start..start + number.length]));
-            let Some(time) = number.and_then(|(number, text)| number.to_integer(text)) else {
+            let rest = &self.bytes[start..];
+            let number = Scanned::of(rest);
+            let Some((number, time)) = number.and_then(|number| Some((number, number.to_integer(rest)?))) else {
                 return self.fail(start, "this is no timestamp: an integer of 64 bits");
             };
-            self.at += number.map_or(0, |(number, _)| number.length);
+            self.at += number.length;
             let Some(time) = time.checked_mul(unit) else {
                 return self.fail(
                     start,

@@ -1,12 +1,19 @@
 //! Writes line protocol.
 
-use super::number::{push_float, push_integer};
+use super::number::{MOST_FLOAT, MOST_INTEGER, push_float, push_integer, put_float, put_integer};
 use crate::points::{FieldValue, Point};
 use crate::{Error, Result};
 
+/// Bytes of a head that are copied at once.
+const HEAD_CHUNK: usize = 32;
+
 /// The part of a line before its value, the same for all lines of one series and one field.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LineHead(Vec<u8>);
+pub struct LineHead {
+    /// Its bytes, and zeros up to a whole chunk: chunks of a fixed size are copied without a call.
+    chunks: Vec<[u8; HEAD_CHUNK]>,
+    length: usize,
+}
 
 impl LineHead {
     /// The head of lines of this series and field.
@@ -26,37 +33,71 @@ impl LineHead {
         head.push(b' ');
         push_name(&mut head, field, "field", b",= ")?;
         head.push(b'=');
-        Ok(Self(head))
+        let length = head.len();
+        head.resize(length.next_multiple_of(HEAD_CHUNK), 0);
+        Ok(Self { chunks: head.as_chunks().0.to_vec(), length })
     }
 
-    /// Its bytes.
+    /// The most bytes that so many lines take while they are written.
     #[must_use]
-    pub fn as_bytes(&self) -> &[u8] {
-        &self.0
+    pub fn most_bytes(&self, lines: usize) -> usize {
+        lines * self.most_line_bytes() + HEAD_CHUNK
+    }
+
+    fn most_line_bytes(&self) -> usize {
+        self.length + MOST_FLOAT + 1 + MOST_INTEGER + 1
+    }
+
+    /// Puts the head at the start of `line`, and perhaps some zeros behind it.
+    #[inline]
+    fn put(&self, line: &mut [u8]) -> usize {
+        for (place, chunk) in line.as_chunks_mut::<HEAD_CHUNK>().0.iter_mut().zip(&self.chunks) {
+            *place = *chunk;
+        }
+        self.length
     }
 }
 
 /// Adds a line for each value.
 ///
 /// # Errors
-/// [`Error::InvalidArgument`] for another number of timestamps than of values, and for a value that is not finite.
+/// [`Error::InvalidArgument`] for another number of timestamps than of values, and for a value that is not finite; then
+/// nothing is added.
 pub fn write_columns(out: &mut Vec<u8>, head: &LineHead, values: &[f64], timestamps: Option<&[i64]>) -> Result<()> {
+    let start = out.len();
+    out.resize(start + head.most_bytes(values.len()), 0);
+    let written = put_columns(&mut out[start..], head, values, timestamps);
+    out.truncate(start + written.as_ref().map_or(0, |length| *length));
+    written.map(|_| ())
+}
+
+/// Puts a line for each value at the start of `out`, which has room for [`LineHead::most_bytes`], and returns their length.
+///
+/// # Errors
+/// As [`write_columns`], and [`Error::InvalidArgument`] where there is no room.
+pub fn put_columns(out: &mut [u8], head: &LineHead, values: &[f64], timestamps: Option<&[i64]>) -> Result<usize> {
     check_lengths(values.len(), timestamps.map(<[i64]>::len))?;
-    // Most numbers have fewer digits than the longest.
-    out.reserve(values.len() * (head.0.len() + if timestamps.is_some() { 32 } else { 16 }));
+    let needed = head.most_bytes(values.len());
+    if out.len() < needed {
+        return Err(Error::InvalidArgument(format!("{needed} bytes may be needed, and there are {}", out.len())));
+    }
+    let mut at = 0;
     for (index, value) in values.iter().enumerate() {
         if !value.is_finite() {
             return Err(Error::InvalidArgument(format!("values[{index}]: line protocol has no {value}")));
         }
-        out.extend_from_slice(&head.0);
-        push_float(out, *value);
+        let line = &mut out[at..];
+        let mut end = head.put(line);
+        end += put_float(&mut line[end..], *value);
         if let Some(timestamps) = timestamps {
-            out.push(b' ');
-            push_integer(out, timestamps[index]);
+            line[end] = b' ';
+            end += 1;
+            end += put_integer(&mut line[end..], timestamps[index]);
         }
-        out.push(b'\n');
+        line[end] = b'\n';
+        at += end + 1;
     }
-    Ok(())
+    Ok(at)
 }
 
 pub(crate) fn check_lengths(values: usize, timestamps: Option<usize>) -> Result<()> {
@@ -127,8 +168,8 @@ fn push_name(out: &mut Vec<u8>, name: &str, what: &str, special: &[u8]) -> Resul
         "must not have a line break"
     } else if name.ends_with('\\') {
         "must not end with a backslash: it would be that of what follows"
-    } else if what == "measurement" && name.starts_with('#') {
-        "must not begin with #: that is a comment"
+    } else if what == "measurement" && name.starts_with(['#', '\t']) {
+        "must not begin with # or a tab: that is a comment, or skipped"
     } else {
         for byte in name.bytes() {
             if special.contains(&byte) {

@@ -10,7 +10,7 @@ use arrow_array::types::{Float64Type, TimestampNanosecondType};
 use boundary_bench_core::checksum::{sum_f64, sum_i64};
 use boundary_bench_core::{Error, Result};
 use boundary_bench_ingest::arrow::columns_to_arrow;
-use boundary_bench_ingest::line::{LineHead, LineOptions, parse_lines_into, write_columns};
+use boundary_bench_ingest::line::{LineHead, LineOptions, parse_lines_into, put_columns};
 use boundary_bench_ingest::msgpack::{ColumnBuffers, ColumnarBatch, ColumnsWriter, columns_to_points, decode_columns};
 use boundary_bench_ingest::points::{FieldKind, Shape};
 use boundary_bench_ingest::store::{Database, Entry, Registry, Wal, read_entry, replay};
@@ -38,6 +38,7 @@ pub(super) struct Work {
     lines: LineHead,
     writer: ColumnsWriter,
     encoded: Vec<u8>,
+    encoded_len: usize,
 }
 
 impl Work {
@@ -65,6 +66,7 @@ impl Work {
             lines: line_head()?,
             writer: columns_writer()?,
             encoded: Vec::new(),
+            encoded_len: 0,
         })
     }
 
@@ -91,10 +93,13 @@ impl Work {
     pub(super) fn run_input(&mut self, input: &InputBatch) -> Result<usize> {
         let times = Some(&input.times[..]);
         match self.stage {
-            Stage::ColumnarEncode => self.writer.encode_vec(&input.values, times, &mut self.encoded)?,
+            Stage::ColumnarEncode => {
+                let needed = self.writer.most_bytes(input.values.len(), true);
+                self.encoded_len = self.writer.encode(&input.values, times, room(&mut self.encoded, needed))?;
+            }
             Stage::LineProtocolEncode => {
-                self.encoded.clear();
-                write_columns(&mut self.encoded, &self.lines, &input.values, times)?;
+                let needed = self.lines.most_bytes(input.values.len());
+                self.encoded_len = put_columns(room(&mut self.encoded, needed), &self.lines, &input.values, times)?;
             }
             _ => return self.run(&input.body),
         }
@@ -167,10 +172,11 @@ impl Work {
             // The log tells at the end.
             _ if self.logs() => {}
             Stage::LineProtocolEncode => {
-                add_points(sums, &parse_lines_into(&self.encoded, &LINES, Points::default())?);
+                add_points(sums, &parse_lines_into(&self.encoded[..self.encoded_len], &LINES, Points::default())?);
             }
             Stage::ColumnarEncode => {
-                let batch = decode_columns(&self.encoded, std::mem::take(&mut self.columns), MOST_POINTS)?;
+                let batch =
+                    decode_columns(&self.encoded[..self.encoded_len], std::mem::take(&mut self.columns), MOST_POINTS)?;
                 self.columns = batch.recycle();
                 self.add_columns(sums);
             }
@@ -203,6 +209,14 @@ impl Work {
         }
         Ok(())
     }
+}
+
+/// Memory of at least so many bytes, made once.
+fn room(memory: &mut Vec<u8>, needed: usize) -> &mut [u8] {
+    if memory.len() < needed {
+        memory.resize(needed, 0);
+    }
+    memory
 }
 
 fn add_points(sums: &mut StageSums, points: &Points<'_>) {

@@ -1,0 +1,85 @@
+//! Functions for work of a microsecond: they call Node-API themselves. A method of napi-rs takes 290 ns to come and go, most
+//! of it to find its object; a function carries its state.
+
+use std::ptr;
+
+use boundary_bench_core::error::catch_panic;
+use napi::bindgen_prelude::{FromNapiValue, Unknown};
+use napi::{Env, JsError, sys};
+
+use crate::errors::to_js;
+
+/// What a function does.
+pub trait FastCall<const ARGUMENTS: usize>: 'static {
+    /// Does it, with exactly so many arguments: those that are left out are undefined. Returns a number.
+    fn call(&self, env: Env, arguments: [sys::napi_value; ARGUMENTS]) -> napi::Result<f64>;
+}
+
+/// A function of JavaScript's over this state, which is dropped with it.
+pub fn function<'env, const ARGUMENTS: usize, T: FastCall<ARGUMENTS>>(
+    env: &'env Env,
+    name: &str,
+    state: T,
+) -> napi::Result<Unknown<'env>> {
+    let state = Box::into_raw(Box::new(state));
+    let mut value = ptr::null_mut();
+    // SAFETY: the environment is that of the call under way; the state lives until the function is collected, since only
+    // its finalizer drops it, or the lines below where there is none.
+    unsafe {
+        let length = isize::try_from(name.len()).unwrap_or_default();
+        let callback = Some(callback::<ARGUMENTS, T> as unsafe extern "C" fn(_, _) -> _);
+        let mut status =
+            sys::napi_create_function(env.raw(), name.as_ptr().cast(), length, callback, state.cast(), &raw mut value);
+        if status == sys::Status::napi_ok {
+            status = sys::napi_add_finalizer(
+                env.raw(),
+                value,
+                state.cast(),
+                Some(drop_state::<T>),
+                ptr::null_mut(),
+                ptr::null_mut(),
+            );
+        }
+        if status != sys::Status::napi_ok {
+            drop(Box::from_raw(state));
+            return Err(napi::Error::from_status(napi::Status::from(status)));
+        }
+        Unknown::from_napi_value(env.raw(), value)
+    }
+}
+
+unsafe extern "C" fn drop_state<T>(_: sys::napi_env, state: *mut std::ffi::c_void, _: *mut std::ffi::c_void) {
+    // SAFETY: it was made by `Box::into_raw` of this type, and the finalizer runs once.
+    let state = unsafe { Box::from_raw(state.cast::<T>()) };
+    let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| drop(state)));
+}
+
+unsafe extern "C" fn callback<const ARGUMENTS: usize, T: FastCall<ARGUMENTS>>(
+    env: sys::napi_env,
+    info: sys::napi_callback_info,
+) -> sys::napi_value {
+    let mut arguments = [ptr::null_mut(); ARGUMENTS];
+    let mut count = ARGUMENTS;
+    let mut state = ptr::null_mut();
+    let mut value = ptr::null_mut();
+    // SAFETY: Node-API fills all arguments, the missing ones with undefined; the state is that of `function`, which lives as
+    // long as what is called.
+    let outcome = unsafe {
+        let status =
+            sys::napi_get_cb_info(env, info, &raw mut count, arguments.as_mut_ptr(), ptr::null_mut(), &raw mut state);
+        if status != sys::Status::napi_ok {
+            return value;
+        }
+        let state = &*state.cast::<T>();
+        catch_panic(|| Ok(state.call(Env::from_raw(env), arguments)))
+    };
+    match outcome.unwrap_or_else(|panic| Err(to_js(&panic))) {
+        // SAFETY: the environment is that of the call under way.
+        Ok(number) => unsafe {
+            sys::napi_create_double(env, number, &raw mut value);
+        },
+        // SAFETY: as above; nothing of JavaScript runs after it.
+        Err(error) => unsafe { JsError::from(error).throw_into(env) },
+    }
+    value
+}
