@@ -28,7 +28,7 @@ fn target(database: &str) -> Target {
 }
 
 fn query(target: &Target, text: &str, parameters: &str) -> serde_json::Value {
-    let text: String = text.bytes().map(|byte| format!("%{byte:02X}")).collect();
+    let text = text.bytes().map(|byte| format!("%{byte:02X}")).collect::<Vec<_>>().concat();
     let form = format!("q={text}{parameters}");
     let headers = [("Content-Type", "application/x-www-form-urlencoded")];
     let answer = target.ask("POST", "/query", &headers, form.as_bytes());
@@ -93,8 +93,9 @@ fn ping_and_health_answer() {
 fn every_format_is_written_and_counted() {
     let database = "bb_formats";
     let target = target(database);
-    let lines: String =
+    let lines: Vec<_> =
         (0..10).map(|index| format!("bench,host=lines v={index}.5 {}\n", 1_700_000_000_000_i64 + index)).collect();
+    let lines = lines.concat();
     for (content_type, encoding, body) in [
         (LINES, "", lines.clone().into_bytes()),
         ("text/plain; charset=utf-8", "gzip", gzip(lines.replace("lines", "zipped").as_bytes())),
@@ -194,7 +195,7 @@ fn limits_of_our_own_hold() {
     let target = Target::new(Options { limits, ..Options::default() });
     query(&target, "CREATE DATABASE small", "");
     let write = |body: &[u8], headers: &[(&str, &str)]| target.ask("POST", "/write?db=small", headers, body).status;
-    let lines = |count: usize| (0..count).map(|index| format!("m v={index} {index}\n")).collect::<String>();
+    let lines = |count: usize| (0..count).map(|index| format!("m v={index} {index}\n")).collect::<Vec<_>>().concat();
     assert_eq!(write(lines(10).as_bytes(), &[]), 204);
     assert_eq!(write(lines(11).as_bytes(), &[]), 413);
     assert_eq!(write(&[b'#'; 1001], &[]), 413);

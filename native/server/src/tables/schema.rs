@@ -269,9 +269,10 @@ mod tests {
                 ColumnType::Int.write_key(&raw(&number.to_string()), &mut key).unwrap();
                 key
             };
-            prop_assert_eq!(key(left).cmp(&key(right)), left.cmp(&right));
+            let (first, second) = (key(left), key(right));
+            prop_assert_eq!(first.cmp(&second), left.cmp(&right));
             let mut json = Vec::new();
-            prop_assert_eq!(ColumnType::Int.read_key(&key(left), &mut json), Some(&[][..]));
+            prop_assert_eq!(ColumnType::Int.read_key(&first, &mut json), Some(&[][..]));
             prop_assert_eq!(json, left.to_string().into_bytes());
         }
 

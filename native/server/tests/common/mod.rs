@@ -1,6 +1,7 @@
 //! What the tests share: a server, or the one of a URL, and a client that sends exactly what it is told.
 #![expect(dead_code, reason = "each test uses a part of it")]
 
+use std::fmt::Write as _;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::time::Duration;
@@ -54,13 +55,13 @@ impl Target {
         if let Some(key) = &self.api_key
             && !headers.iter().any(|(name, _)| *name == "X-API-KEY")
         {
-            head += &format!("X-API-KEY: {key}\r\n");
+            write!(head, "X-API-KEY: {key}\r\n").unwrap();
         }
         for (name, value) in headers {
-            head += &format!("{name}: {value}\r\n");
+            write!(head, "{name}: {value}\r\n").unwrap();
         }
         if !body.is_empty() || method == "POST" {
-            head += &format!("Content-Length: {}\r\n", body.len());
+            write!(head, "Content-Length: {}\r\n", body.len()).unwrap();
         }
         // The server may answer before it has read all.
         let _ = stream.write_all(format!("{head}\r\n").as_bytes()).and_then(|()| stream.write_all(body));
