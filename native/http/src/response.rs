@@ -147,7 +147,7 @@ impl ResponseReader {
     }
 
     /// The next response, once it is whole. `is_head`: it answers a HEAD, and has no body whatever it says.
-    pub(crate) fn next(&mut self, is_head: bool) -> Result<Option<Whole>> {
+    pub(crate) fn next_whole(&mut self, is_head: bool) -> Result<Option<Whole>> {
         if self.begun.is_none() && !self.begin(is_head)? {
             return Ok(None);
         }
@@ -184,7 +184,7 @@ impl ResponseReader {
         ends.then(|| self.finish_kept())
     }
 
-    /// What [`ResponseReader::next`] has found.
+    /// What [`ResponseReader::next_whole`] has found.
     pub(crate) fn response(&self, whole: &Whole) -> Response<'_> {
         let bytes = if whole.is_kept { &self.kept } else { &self.bytes };
         Response { status: whole.status, head: &bytes[whole.head.clone()], body: &bytes[whole.body.clone()] }
@@ -424,7 +424,7 @@ mod tests {
                 room[..bytes].copy_from_slice(&piece[..bytes]);
                 reader.received(bytes);
                 piece = &piece[bytes..];
-                while let Some(whole) = reader.next(is_head)? {
+                while let Some(whole) = reader.next_whole(is_head)? {
                     take(&reader, &whole);
                 }
             }
@@ -474,7 +474,7 @@ mod tests {
         let text = b"HTTP/1.1 200 OK\r\nContent-Type:  text/plain \r\nX: a:b\r\nempty:\r\ncontent-length: 0\r\n\r\n";
         reader.room()[..text.len()].copy_from_slice(text);
         reader.received(text.len());
-        let whole = reader.next(false).unwrap().unwrap();
+        let whole = reader.next_whole(false).unwrap().unwrap();
         let response = reader.response(&whole);
         assert_eq!(response.header("content-type"), Some(b"text/plain".as_slice()));
         assert_eq!(response.header("x"), Some(b"a:b".as_slice()));
