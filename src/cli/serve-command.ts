@@ -16,7 +16,7 @@ export function addServeCommand(program: Command, finish: Finish): void {
       const { addon } = await import('../addon.js');
       try {
         const server = await addon.ReferenceServer.start([...words]);
-        if (server === null) {
+        if (server === null || server === undefined) {
           process.stdout.write(addon.ReferenceServer.help());
           return;
         }

@@ -2,7 +2,13 @@ import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from 'vitest';
-import { type ServerKind, openTarget, targetSkip, targetUrl } from '../../../src/workloads/requests/target-server.js';
+import {
+  type ServerKind,
+  openTarget,
+  targetSkip,
+  targetUrl,
+  withApiKey,
+} from '../../../src/workloads/requests/target-server.js';
 import { needsServer } from './needs-server.js';
 
 const environment = { ...process.env };
@@ -27,6 +33,15 @@ describe('targetUrl', () => {
   });
 });
 
+describe('withApiKey', () => {
+  it('makes the key the password of the URL, unless there is one', () => {
+    expect(withApiKey('http://host:4406', undefined)).toBe('http://host:4406');
+    expect(withApiKey('http://host:4406/', 'pre.secret')).toBe('http://:pre.secret@host:4406');
+    expect(withApiKey('http://:other@host:4406', 'pre.secret')).toBe('http://:other@host:4406');
+    expect(() => withApiKey('host', 'geheim')).toThrow(expect.objectContaining({ code: 'BB_INVALID_ARGUMENT' }));
+  });
+});
+
 describe('targetSkip', () => {
   it('asks for no program where there is a URL', () => {
     expect(targetSkip('redis', { redis: 'redis://nowhere' })).toBeUndefined();
@@ -36,6 +51,8 @@ describe('targetSkip', () => {
 const SERVERS: readonly { kind: ServerKind; name: RegExp }[] = [
   { kind: 'redis', name: /(Redis|Valkey) \d+\.\d+.* \(private\)$/ },
   { kind: 'mysql', name: /\d+\.\d+.* \(private\)$/ },
+  { kind: 'rest', name: /^boundary-bench \d+\.\d+\.\d+ \(private\)$/ },
+  { kind: 'ingest', name: /^boundary-bench \d+\.\d+\.\d+ \(private\)$/ },
 ];
 
 describe.each(SERVERS)('a private server of $kind', ({ kind, name }) => {
@@ -62,6 +79,8 @@ describe('a server that refuses', () => {
     ['mysql', 'mysql://user:geheim@127.0.0.1:1/db'],
     ['redis', 'http://user:geheim@127.0.0.1'],
     ['mysql', 'mysql://user:geheim@127.0.0.1:notaport'],
+    ['rest', 'http://:geheim@127.0.0.1:1'],
+    ['ingest', 'ftp://:geheim@127.0.0.1:1'],
   ] as const)('is an error without the password: %s %s', async (kind, url) => {
     const error = await openTarget(kind, { [kind]: url }).then(
       () => undefined,

@@ -77,9 +77,9 @@ pub enum ServerKind {
     Mysql,
     /// The Redis wire.
     Redis,
-    /// RonDB's REST requests over HTTP.
+    /// `RonDB`'s REST requests over HTTP.
     Rest,
-    /// HyperbyteDB's writes over HTTP.
+    /// `HyperbyteDB`'s writes over HTTP.
     Ingest,
 }
 

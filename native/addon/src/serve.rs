@@ -31,7 +31,7 @@ impl ReferenceServer {
             env,
             blocking(move || match parse(arguments) {
                 Ok(Parsed::Help) => Ok(None),
-                Ok(Parsed::Serve(options)) => Ok(Some(Self { server: Arc::new(Server::start(*options)?) })),
+                Ok(Parsed::Serve(options)) => Ok(Some(Self { server: Arc::new(Server::start(&options)?) })),
                 Err(message) => Err(Error::InvalidArgument(message)),
             }),
         )

@@ -14,10 +14,10 @@ pub enum Parsed {
 }
 
 /// The text for `--help`.
-pub const HELP: &str = "\
-Serves the REST contract of RonDB and the ingest contract of HyperbyteDB, from an embedded store.
+pub const HELP: &str = r#"Serves the REST contract of RonDB and the ingest contract of HyperbyteDB, from an embedded store.
 
-Usage: boundary-bench-server [OPTIONS]
+Usage: boundary-bench serve [OPTIONS]
+       boundary-bench-server [OPTIONS]      the same without Node, built by cargo build -p boundary-bench-server
 
   --listen <address>         where to listen (127.0.0.1:4406; port 0: a free one)
   --dir <directory>          keep the rows there (a new directory, removed at the end)
@@ -40,7 +40,16 @@ Usage: boundary-bench-server [OPTIONS]
 
 It prints `listening on URL` when it answers. SIGTERM and Ctrl-C stop it: no new connections, requests in flight are
 answered.
-";
+
+Examples:
+  boundary-bench serve                                        RonDB's benchmark tables on 127.0.0.1:4406
+  boundary-bench serve --scale-factor 0.1 --listen [::1]:0    with 600,000 rows of lineitem, on a free port
+  boundary-bench serve --durable --dir /var/tmp/points        keeps what is written, also through a crash
+
+  curl -d '{"filters":[{"column":"id0","value":5}]}' http://127.0.0.1:4406/0.1.0/rdrs_bench/table_1/pk-read
+  curl -d 'q=CREATE DATABASE "server"' http://127.0.0.1:4406/query
+  curl -d 'bench,host=a v=1.5' 'http://127.0.0.1:4406/write?db=server'
+"#;
 
 /// The variable of the key, which arguments would show to everybody on the machine.
 const API_KEY_VARIABLE: &str = "BOUNDARY_BENCH_API_KEY";

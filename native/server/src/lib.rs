@@ -1,11 +1,13 @@
-//! The reference server: for those who run neither RonDB nor `HyperbyteDB`, so that the client side can be measured
+//! The reference server: for those who run neither `RonDB` nor `HyperbyteDB`, so that the client side can be measured
 //! anywhere. It knows nothing of JavaScript.
 //!
-//! One port answers the REST contract of RonDB over point tables ([`Server`] says where they live), and `/metrics`. It binds
-//! the loopback unless told otherwise.
+//! One port answers the REST contract of `RonDB` over point tables and TPC-H's `lineitem`, the ingest contract of `HyperbyteDB`
+//! over databases of points, and `/metrics`. It binds the loopback unless told otherwise.
 
 mod arguments;
+mod date;
 mod front;
+mod ingest;
 mod lineitem;
 mod metrics;
 mod options;

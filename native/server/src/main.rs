@@ -9,7 +9,7 @@ use boundary_bench_server::{HELP, Options, Parsed, Server, parse};
 fn main() -> ExitCode {
     let outcome = match parse(std::env::args().skip(1)) {
         Ok(Parsed::Help) => print(HELP),
-        Ok(Parsed::Serve(options)) => serve(*options),
+        Ok(Parsed::Serve(options)) => serve(&options),
         Err(message) => Err(Error::InvalidArgument(format!("{message}; see --help"))),
     };
     match outcome {
@@ -21,7 +21,7 @@ fn main() -> ExitCode {
     }
 }
 
-fn serve(options: Options) -> Result<()> {
+fn serve(options: &Options) -> Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| Error::Internal(error.to_string()))?;
     let server = Server::start(options)?;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use boundary_bench_core::{Error, Result};
 
-/// The port of RonDB's REST server.
+/// The port of `RonDB`'s REST server.
 pub const DEFAULT_PORT: u16 = 4406;
 
 /// How a server is to run.

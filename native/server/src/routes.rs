@@ -6,9 +6,10 @@ use std::sync::{Arc, OnceLock, Weak};
 use hyper::body::Incoming;
 use hyper::{Method, Request, StatusCode};
 
-use crate::front::answer::{Answer, PROMETHEUS, text, with_body};
+use crate::front::answer::{Answer, PROMETHEUS, empty, text, with_body};
 use crate::front::body;
 use crate::front::listen::{Front, Service};
+use crate::ingest::{self, Ingest, IngestError};
 use crate::metrics::{Kind, Metrics};
 use crate::options::Limits;
 use crate::rest::{Endpoint, Rest, RestError, body_error};
@@ -19,9 +20,13 @@ const VERSIONS: [(&str, bool); 2] = [("/0.1.0/", false), ("/0.2.0/", true)];
 /// The header with the key.
 const API_KEY: &str = "x-api-key";
 
+/// What a path is told that takes another method.
+pub(crate) const NOT_ALLOWED: &str = "Method Not Allowed";
+
 /// All that a server answers.
 pub(crate) struct Routes {
     pub(crate) rest: Rest,
+    pub(crate) ingest: Ingest,
     pub(crate) metrics: Metrics,
     pub(crate) limits: Limits,
     /// Whose connections the metrics count.
@@ -53,15 +58,46 @@ impl Routes {
                 let connections = front.map_or(0, |front: Arc<Front<Self>>| front.connections());
                 (Kind::Other, with_body(StatusCode::OK, PROMETHEUS, self.metrics.text(connections)))
             }
+            (_, "/write") => {
+                let written = self.write(request).await;
+                if let Ok(points) = written {
+                    self.metrics.count_points(points as u64);
+                }
+                let answer = written.map_or_else(|error| error.answer(), |_| empty(StatusCode::NO_CONTENT));
+                (Kind::Write, answer)
+            }
+            (_, "/query") => (Kind::Query, self.query(request).await.unwrap_or_else(|error| error.answer())),
+            (&Method::GET | &Method::HEAD, "/ping") => (Kind::Other, ingest::ping()),
+            (&Method::GET, "/health") => (Kind::Other, ingest::health()),
+            (_, "/ping" | "/health" | "/metrics") => (Kind::Other, not_allowed()),
             _ => (Kind::Other, text(StatusCode::NOT_FOUND, "Not Found")),
         }
+    }
+
+    async fn write(&self, request: Request<Incoming>) -> Result<usize, IngestError> {
+        let (parts, body) = request.into_parts();
+        if parts.method != Method::POST {
+            return Err(IngestError::not_allowed());
+        }
+        self.ingest.check_write(&parts)?;
+        let body = body::collect(body, self.limits.ingest_body, self.limits.body_time).await?;
+        self.ingest.write(parts, body).await
+    }
+
+    async fn query(&self, request: Request<Incoming>) -> Result<Answer, IngestError> {
+        let (parts, body) = request.into_parts();
+        if parts.method != Method::POST && parts.method != Method::GET {
+            return Err(IngestError::not_allowed());
+        }
+        let body = body::collect(body, self.limits.rest_body, self.limits.body_time).await?;
+        self.ingest.query(&parts, &body).await
     }
 
     async fn rest(&self, path: &str, request: Request<Incoming>) -> Result<Answer, RestError> {
         let endpoint = Endpoint::of(path).ok_or_else(|| RestError::new(StatusCode::NOT_FOUND, "Not Found"))?;
         let method = if endpoint.is_get() { Method::GET } else { Method::POST };
         if request.method() != method {
-            return Err(RestError::new(StatusCode::METHOD_NOT_ALLOWED, "Method Not Allowed"));
+            return Err(RestError::new(StatusCode::METHOD_NOT_ALLOWED, NOT_ALLOWED));
         }
         if !endpoint.is_get() {
             self.rest.authenticate(request.headers().get(API_KEY))?;
@@ -69,6 +105,10 @@ impl Routes {
         let body = body::collect(request.into_body(), self.limits.rest_body, self.limits.body_time).await;
         self.rest.answer(endpoint, body.map_err(body_error)?).await
     }
+}
+
+fn not_allowed() -> Answer {
+    text(StatusCode::METHOD_NOT_ALLOWED, NOT_ALLOWED)
 }
 
 fn kind_of(endpoint: Endpoint<'_>) -> Kind {
@@ -92,15 +132,12 @@ pub(crate) fn decoded(path: &str) -> Cow<'_, str> {
     let mut rest = path.as_bytes();
     while let Some((first, after)) = rest.split_first() {
         let digit = |index: usize| after.get(index).and_then(|byte| char::from(*byte).to_digit(16));
-        match (first, digit(0), digit(1)) {
-            (b'%', Some(high), Some(low)) => {
-                bytes.push(u8::try_from(high * 16 + low).unwrap_or_default());
-                rest = &after[2..];
-            }
-            _ => {
-                bytes.push(*first);
-                rest = after;
-            }
+        if let (b'%', Some(high), Some(low)) = (first, digit(0), digit(1)) {
+            bytes.push(u8::try_from(high * 16 + low).unwrap_or_default());
+            rest = &after[2..];
+        } else {
+            bytes.push(*first);
+            rest = after;
         }
     }
     String::from_utf8(bytes).map_or(Cow::Borrowed(path), Cow::Owned)

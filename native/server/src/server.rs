@@ -7,10 +7,12 @@ use std::thread::JoinHandle;
 
 use boundary_bench_core::private_server::ServerFolder;
 use boundary_bench_core::{Error, Result};
+use boundary_bench_ingest::{Durability, IngestStore, StoreOptions};
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::watch;
 
 use crate::front::listen::{Front, bind};
+use crate::ingest::Ingest;
 use crate::lineitem;
 use crate::metrics::Metrics;
 use crate::options::Options;
@@ -36,16 +38,16 @@ impl Server {
     /// # Errors
     /// [`Error::InvalidArgument`] for unusable options, [`Error::Io`] where the address can't be bound, [`Error::Engine`]
     /// where the rows can't be had.
-    pub fn start(options: Options) -> Result<Self> {
+    pub fn start(options: &Options) -> Result<Self> {
         options.validate()?;
-        let runtime = runtime(&options)?;
-        let listener = runtime.block_on(bind(&options))?;
+        let runtime = runtime(options)?;
+        let listener = runtime.block_on(bind(options))?;
         let address = listener
             .local_addr()
             .map_err(|source| Error::Io { path: options.listen.to_string(), source: Arc::new(source) })?;
         let folder = Folder::open(options.folder.clone())?;
-        let routes = Arc::new(routes(&options, folder.path())?);
-        let front = Arc::new(Front::new(Arc::clone(&routes), &options)?);
+        let routes = Arc::new(routes(options, folder.path())?);
+        let front = Arc::new(Front::new(Arc::clone(&routes), options)?);
         let _ = routes.front.set(Arc::downgrade(&front));
         let (stop, mut stopped) = watch::channel(false);
         let serve = move || {
@@ -55,6 +57,8 @@ impl Server {
             }));
             drop(runtime);
             routes.rest.tables.close();
+            // What it could not write is in its log.
+            let _ = routes.ingest.store.close();
             drop(routes);
             drop(folder);
         };
@@ -116,6 +120,9 @@ impl Folder {
 
 fn routes(options: &Options, folder: &Path) -> Result<Routes> {
     let tables = Tables::open(&folder.join("tables"), options.durable)?;
+    let durability = if options.durable { Durability::Durable } else { Durability::Fast };
+    let store = StoreOptions { durability, ..StoreOptions::new(folder.join("points")) };
+    let store = Arc::new(IngestStore::open(&store).map_err(Error::from)?);
     let sql = if options.scale_factor > 0.0 { Some(lineitem::load(options.scale_factor)?) } else { None };
     Ok(Routes {
         rest: Rest {
@@ -125,6 +132,7 @@ fn routes(options: &Options, folder: &Path) -> Result<Routes> {
             sql,
             query_time: options.limits.query_time,
         },
+        ingest: Ingest { store, max_points: options.limits.points, max_body: options.limits.ingest_body },
         metrics: Metrics::new(),
         limits: options.limits.clone(),
         front: OnceLock::new(),

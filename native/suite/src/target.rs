@@ -16,9 +16,9 @@ pub enum TargetKind {
     Mysql,
     /// The Redis wire.
     Redis,
-    /// RonDB's REST requests over HTTP.
+    /// `RonDB`'s REST requests over HTTP.
     Rest,
-    /// HyperbyteDB's writes over HTTP.
+    /// `HyperbyteDB`'s writes over HTTP.
     Ingest,
 }
 

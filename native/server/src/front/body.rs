@@ -19,11 +19,16 @@ pub(crate) enum BodyError {
     Broken,
 }
 
+/// How long a client may go on sending a body that is refused.
+const LINGER: Duration = Duration::from_millis(500);
+
+/// How many bytes of it are read, as a multiple of those that it might have had.
+const LINGER_BODIES: usize = 4;
+
 /// The whole body of a request.
 pub(crate) async fn collect(mut body: Incoming, limit: usize, time: Duration) -> Result<Bytes, BodyError> {
-    // A body that is announced as too large is not read.
     if body.size_hint().lower() > limit as u64 {
-        return Err(BodyError::TooLarge);
+        return Err(refused(body, limit).await);
     }
     if body.is_end_stream() {
         return Ok(Bytes::new());
@@ -35,7 +40,7 @@ pub(crate) async fn collect(mut body: Incoming, limit: usize, time: Duration) ->
         let Some(frame) = part else { return Ok(Bytes::new()) };
         if let Ok(data) = frame.map_err(|_| BodyError::Broken)?.into_data() {
             if data.len() > limit {
-                return Err(BodyError::TooLarge);
+                return Err(refused(body, limit).await);
             }
             if body.is_end_stream() {
                 return Ok(data);
@@ -49,11 +54,26 @@ pub(crate) async fn collect(mut body: Incoming, limit: usize, time: Duration) ->
     }
 }
 
+/// Lets go of a body that is too large. Were the connection closed while the client still sends, the system would throw away
+/// the answer before the client reads it.
+async fn refused(mut body: Incoming, limit: usize) -> BodyError {
+    let let_go = async {
+        let mut left = limit.saturating_mul(LINGER_BODIES);
+        while let Some(Ok(frame)) = poll_fn(|context| Pin::new(&mut body).poll_frame(context)).await {
+            let bytes = frame.into_data().map_or(0, |data| data.len());
+            let Some(less) = left.checked_sub(bytes) else { return };
+            left = less;
+        }
+    };
+    let _ = tokio::time::timeout(LINGER, let_go).await;
+    BodyError::TooLarge
+}
+
 async fn rest(mut body: Incoming, limit: usize, mut collected: BytesMut) -> Result<Bytes, BodyError> {
     while let Some(frame) = poll_fn(|context| Pin::new(&mut body).poll_frame(context)).await {
         let Ok(data) = frame.map_err(|_| BodyError::Broken)?.into_data() else { continue };
         if collected.len() + data.len() > limit {
-            return Err(BodyError::TooLarge);
+            return Err(refused(body, limit).await);
         }
         collected.extend_from_slice(&data);
     }

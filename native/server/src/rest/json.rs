@@ -136,7 +136,7 @@ object! {
 object! {
     /// A query of `RonSQL`.
     Query, refused {
-        query: Text<'body> = "query",
+        sql: Text<'body> = "query",
         database: Text<'body> = "database",
         explain_mode: Text<'body> = "explainMode",
         output_format: Text<'body> = "outputFormat",

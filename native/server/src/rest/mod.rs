@@ -1,4 +1,4 @@
-//! The REST contract of RonDB, over the point tables and, for SQL, the embedded engine.
+//! The REST contract of `RonDB`, over the point tables and, for SQL, the embedded engine.
 
 mod batch;
 mod error;

@@ -1,5 +1,5 @@
 //! Scans: all rows of a table, or the first of them, as an answer that is made while it is sent. So a client can pull rows
-//! in place of having them aggregated. RonDB's endpoint of this name takes an index and bounds beside; this one does not.
+//! in place of having them aggregated. `RonDB`'s endpoint of this name takes an index and bounds beside; this one does not.
 
 use std::sync::Arc;
 
@@ -24,6 +24,9 @@ const PARTS: usize = 4;
 
 /// Rows of a batch of the engine.
 const BATCH_ROWS: usize = 4096;
+
+/// Writes the rows.
+type Work = Box<dyn FnOnce(&mut Output) -> Result<()> + Send>;
 
 /// Where the answer goes, part by part.
 struct Output {
@@ -70,9 +73,7 @@ pub(super) fn answer(
     let asked: Vec<&str> = asked.iter().map(|column| text(column.column.as_ref())).collect();
     let limit = scan.limit.unwrap_or(u64::MAX);
     let no_table = || RestError::no_table(database, table);
-    let work: Box<dyn FnOnce(&mut Output) -> Result<()> + Send> = if (database, table)
-        == (lineitem::DATABASE, lineitem::TABLE)
-    {
+    let work: Work = if (database, table) == (lineitem::DATABASE, lineitem::TABLE) {
         let engine = Arc::clone(engine.ok_or_else(no_table)?);
         let columns = engine.describe_table(table)?.columns;
         let wanted = if asked.is_empty() { columns.iter().map(|column| column.name.as_str()).collect() } else { asked };

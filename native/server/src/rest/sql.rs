@@ -64,7 +64,7 @@ impl Drop for CancelOnDrop {
 
 fn checked(body: &[u8]) -> Result<Checked, RestError> {
     let query: Query<'_> = serde_json::from_slice(body).map_err(|error| RestError::parse(&error))?;
-    let sql = text(query.query.as_ref()).trim();
+    let sql = text(query.sql.as_ref()).trim();
     let required =
         |field: &str| RestError::coded(64, format!("Field validation for '{field}' failed on the 'required' tag"));
     if sql.is_empty() {
@@ -169,9 +169,10 @@ fn label(index: usize, name: &str, form: Form) -> Vec<u8> {
 
 fn failed(error: Error) -> RestError {
     match error {
-        Error::Engine { message, .. } => general(message),
+        Error::Engine { message, .. } | Error::Unsupported(message) | Error::InvalidArgument(message) => {
+            general(message)
+        }
         Error::Cancelled => temporary("the query was ended"),
-        Error::Unsupported(message) | Error::InvalidArgument(message) => general(message),
         other => other.into(),
     }
 }

@@ -11,6 +11,7 @@ use arrow_schema::DataType;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
+use crate::date::of_days;
 use crate::tables::escaped;
 
 /// How texts are written.
@@ -50,13 +51,13 @@ pub(super) fn write(batch: &RecordBatch, column: usize, row: usize, form: Form, 
             Ok(())
         }
         DataType::Date32 => {
-            let (year, month, day) = date(array.as_primitive::<Date32Type>().value(row));
+            let (year, month, day) = of_days(array.as_primitive::<Date32Type>().value(row));
             quoted(form, out, |out| write!(out, "{year:04}-{month:02}-{day:02}"))
         }
         DataType::Timestamp(..) => {
             let micros = array.as_primitive::<TimestampMicrosecondType>().value(row);
             let (days, rest) = (micros.div_euclid(DAY_MICROS), micros.rem_euclid(DAY_MICROS));
-            let (year, month, day) = date(i32::try_from(days).unwrap_or_default());
+            let (year, month, day) = of_days(i32::try_from(days).unwrap_or_default());
             let seconds = rest / 1_000_000;
             let (hours, minutes, seconds) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
             quoted(form, out, |out| {
@@ -141,33 +142,11 @@ fn write_decimal(value: i128, scale: u8, out: &mut Vec<u8>) {
     }
 }
 
-/// The date of a number of days since 1970-01-01, by the calendar's 400-year cycle.
-fn date(days: i32) -> (i32, i32, i32) {
-    let shifted = i64::from(days) + 719_468;
-    let (era, day_of_era) = (shifted.div_euclid(146_097), shifted.rem_euclid(146_097));
-    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let month = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * month + 2) / 5 + 1;
-    let month = if month < 10 { month + 3 } else { month - 9 };
-    let year = year_of_era + era * 400 + i64::from(month <= 2);
-    let small = |number: i64| i32::try_from(number).unwrap_or_default();
-    (small(year), small(month), small(day))
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 
     use super::*;
-
-    #[test]
-    fn days_are_dates() {
-        for (days, expected) in [(0, (1970, 1, 1)), (-1, (1969, 12, 31)), (8036, (1992, 1, 2)), (11_016, (2000, 2, 29))]
-        {
-            assert_eq!(date(days), expected);
-        }
-    }
 
     #[test]
     fn texts_have_their_form() {

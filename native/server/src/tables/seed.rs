@@ -1,4 +1,4 @@
-//! The tables of RonDB's benchmarks, and the rows that they begin with.
+//! The tables of `RonDB`'s benchmarks, and the rows that they begin with.
 
 use super::row::{RowWriter, escaped};
 use super::schema::{Column, ColumnType, Table, quoted_base64};

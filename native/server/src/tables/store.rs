@@ -49,7 +49,7 @@ pub(crate) enum ChangeOutcome {
 /// The tables of a server.
 pub(crate) struct Tables {
     database: Database,
-    tables: Vec<(Table, Keyspace)>,
+    all: Vec<(Table, Keyspace)>,
     by_name: HashMap<String, HashMap<String, usize>>,
     /// `None` once it is closed.
     writes: Mutex<Option<mpsc::Sender<Write>>>,
@@ -77,7 +77,7 @@ impl Tables {
         }
         database.persist(PersistMode::SyncData).map_err(|error| failed(&error))?;
         let (sender, receiver) = mpsc::channel();
-        let opened = Arc::new(Self { database, tables, by_name, writes: Mutex::new(Some(sender)) });
+        let opened = Arc::new(Self { database, all: tables, by_name, writes: Mutex::new(Some(sender)) });
         commit::start(Arc::downgrade(&opened), opened.database.clone(), durable, receiver)?;
         Ok(opened)
     }
@@ -87,13 +87,8 @@ impl Tables {
         self.by_name.get(database)?.get(table).copied()
     }
 
-    /// Whether there is a database of this name.
-    pub(crate) fn has_database(&self, database: &str) -> bool {
-        self.by_name.contains_key(database)
-    }
-
     pub(crate) fn table(&self, index: usize) -> &Table {
-        &self.tables[index].0
+        &self.all[index].0
     }
 
     /// The row of a key.
@@ -101,7 +96,7 @@ impl Tables {
     /// # Errors
     /// [`Error::Engine`].
     pub(crate) fn read(&self, table: usize, key: &[u8]) -> Result<Option<fjall::Slice>> {
-        self.tables[table].1.get(key).map_err(|error| failed(&error))
+        self.all[table].1.get(key).map_err(|error| failed(&error))
     }
 
     /// All rows of a table by their keys, as they are now.
@@ -109,7 +104,7 @@ impl Tables {
     /// # Errors
     /// [`Error::Engine`], of each row.
     pub(crate) fn scan(&self, table: usize) -> impl Iterator<Item = Result<(fjall::Slice, fjall::Slice)>> + use<> {
-        self.tables[table].1.iter().map(|row| row.into_inner().map_err(|error| failed(&error)))
+        self.all[table].1.iter().map(|row| row.into_inner().map_err(|error| failed(&error)))
     }
 
     /// Makes the changes, all of them or, after an error, none; returns what became of each. In the durable mode they are
@@ -140,7 +135,7 @@ impl Tables {
         let mut pending: HashMap<(usize, &[u8]), Option<Vec<u8>>> = HashMap::new();
         let mut outcomes = Vec::with_capacity(changes.len());
         for change in changes {
-            let (table, keyspace) = &self.tables[change.table];
+            let (table, keyspace) = &self.all[change.table];
             let at = (change.table, change.key.as_slice());
             let before = match pending.get(&at) {
                 Some(row) => row.clone(),

@@ -1,0 +1,25 @@
+//! Time-series ingest: the codecs of `HyperbyteDB`'s write formats, and what a server does with what they carry.
+//!
+//! - [`line`]: line protocol, read and written.
+//! - [`msgpack`]: columns and rows in `MessagePack`, read and written.
+//! - [`points`]: what every format is decoded to, and its Arrow batch.
+//! - [`store`]: databases of points: registered series and fields, a write-ahead log, points in memory, and files of
+//!   Parquet.
+//!
+//! It knows no HTTP and no JavaScript.
+
+pub mod arrow;
+pub mod error;
+pub mod line;
+pub mod msgpack;
+pub mod points;
+pub mod precision;
+pub mod store;
+
+pub use error::{Error, Result};
+pub use points::{FieldKind, Points};
+pub use precision::Precision;
+pub use store::{Durability, IngestStore, StoreOptions};
+
+/// The most points of one write where nobody says otherwise.
+pub const MOST_POINTS: usize = 500_000;

@@ -1,0 +1,10 @@
+//! Line protocol: `measurement,tag=value field=1.5,other=2i 1700000000000`, one point a line.
+
+mod number;
+mod parser;
+mod writer;
+
+pub use number::{push_float, push_integer};
+pub use parser::{LineOptions, parse_lines, parse_lines_into};
+pub(crate) use writer::check_lengths;
+pub use writer::{LineHead, push_point, write_columns};

@@ -1,0 +1,255 @@
+//! Numbers as text, both ways.
+
+/// The powers of ten that a float holds exactly.
+const EXACT_POWERS: [f64; 23] = [
+    1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20,
+    1e21, 1e22,
+];
+
+/// The integers up to here are floats exactly.
+const EXACT_INTEGERS: u64 = 1 << 53;
+
+/// More digits than this may not fit 64 bits.
+const SURE_DIGITS: usize = 19;
+
+/// A number at the start of some bytes.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Scanned {
+    /// Its length in bytes.
+    pub length: usize,
+    negative: bool,
+    /// Its digits without the point, where all of them fit.
+    digits: Option<u64>,
+    /// By which power of ten they are to be multiplied.
+    exponent: i32,
+    /// Whether it has a point or an exponent.
+    pub is_fraction: bool,
+}
+
+/// The value of so many digits, and how many there are.
+fn scan_digits(bytes: &[u8], mut value: u64) -> (u64, usize) {
+    let mut length = 0;
+    // Eight at a time: timestamps have thirteen or more.
+    while let Some(chunk) = bytes.get(length..length + 8).and_then(|chunk| <[u8; 8]>::try_from(chunk).ok()) {
+        let word = u64::from_le_bytes(chunk).wrapping_sub(0x3030_3030_3030_3030);
+        // A byte that is no digit has a bit of the upper half set, itself or after adding six.
+        if (word | word.wrapping_add(0x0606_0606_0606_0606)) & 0xf0f0_f0f0_f0f0_f0f0 != 0 {
+            break;
+        }
+        let pairs = word.wrapping_mul(10).wrapping_add(word >> 8);
+        let low = (pairs & 0x0000_00ff_0000_00ff).wrapping_mul(0x000f_4240_0000_0064);
+        let high = ((pairs >> 16) & 0x0000_00ff_0000_00ff).wrapping_mul(0x0000_2710_0000_0001);
+        value = value.wrapping_mul(100_000_000).wrapping_add(low.wrapping_add(high) >> 32);
+        length += 8;
+    }
+    while let Some(digit) = bytes.get(length).map(|byte| byte.wrapping_sub(b'0')).filter(|digit| *digit < 10) {
+        value = value.wrapping_mul(10).wrapping_add(u64::from(digit));
+        length += 1;
+    }
+    (value, length)
+}
+
+impl Scanned {
+    /// Scans a number: a sign, digits with at most one point, an exponent. `None` where there is no digit, and for half an
+    /// exponent.
+    #[inline]
+    pub fn of(bytes: &[u8]) -> Option<Self> {
+        let negative = bytes.first() == Some(&b'-');
+        let sign = usize::from(negative || bytes.first() == Some(&b'+'));
+        let (mut value, whole) = scan_digits(&bytes[sign..], 0);
+        let mut length = sign + whole;
+        let (mut fraction, mut is_fraction) = (0, false);
+        if bytes.get(length) == Some(&b'.') {
+            is_fraction = true;
+            (value, fraction) = scan_digits(&bytes[length + 1..], value);
+            length += 1 + fraction;
+        }
+        if whole + fraction == 0 {
+            return None;
+        }
+        let mut exponent = -i32::try_from(fraction).unwrap_or(i32::MAX);
+        if matches!(bytes.get(length), Some(b'e' | b'E')) {
+            is_fraction = true;
+            let negative = bytes.get(length + 1) == Some(&b'-');
+            let start = length + 1 + usize::from(negative || bytes.get(length + 1) == Some(&b'+'));
+            let (power, count) = scan_digits(bytes.get(start..).unwrap_or_default(), 0);
+            if count == 0 {
+                return None;
+            }
+            // A power that does not fit makes the number zero or infinite either way; the slow way finds out.
+            let power = if count > 6 { i32::MAX / 2 } else { i32::try_from(power).unwrap_or(i32::MAX / 2) };
+            exponent = exponent.saturating_add(if negative { -power } else { power });
+            length = start + count;
+        }
+        // Zeros at the front count as digits here; the slow way is right for them, too.
+        let digits = (whole + fraction <= SURE_DIGITS).then_some(value);
+        Some(Self { length, negative, digits, exponent, is_fraction })
+    }
+
+    /// The float, rounded as the standard library rounds; infinite where it is too large. `text` is what was scanned.
+    #[inline]
+    pub fn to_float(self, text: &str) -> f64 {
+        if let Some(digits) = self.digits
+            && digits <= EXACT_INTEGERS
+            && let Some(power) = EXACT_POWERS.get(self.exponent.unsigned_abs() as usize)
+        {
+            // Both are exact, so that one rounding is all there is.
+            let magnitude = if self.exponent < 0 { digits as f64 / power } else { digits as f64 * power };
+            return if self.negative { -magnitude } else { magnitude };
+        }
+        text.parse().unwrap_or(f64::INFINITY)
+    }
+
+    /// The signed integer; `None` where it does not fit or is a fraction.
+    #[inline]
+    pub fn to_integer(self, text: &str) -> Option<i64> {
+        if self.is_fraction {
+            return None;
+        }
+        // Nineteen digits may be more than a signed integer holds.
+        match self.digits.map(i64::try_from) {
+            Some(Ok(magnitude)) => Some(if self.negative { -magnitude } else { magnitude }),
+            _ => text.parse().ok(),
+        }
+    }
+
+    /// The unsigned integer; `None` where it does not fit, is negative or is a fraction.
+    pub fn to_unsigned(self, text: &str) -> Option<u64> {
+        (!self.is_fraction && !self.negative).then(|| text.parse().ok()).flatten()
+    }
+}
+
+/// Adds a finite float in the shortest text that reads back as the same, as JavaScript writes it.
+pub fn push_float(out: &mut Vec<u8>, value: f64) {
+    // Integers are most of what ends in `.0` below, and cheaper this way. The bound keeps the conversion exact.
+    #[expect(clippy::cast_possible_truncation, reason = "checked by the conversion back")]
+    let whole = value as i64;
+    #[expect(clippy::float_cmp, reason = "the same bits, or not a whole number")]
+    let is_whole = whole as f64 == value;
+    if is_whole && whole.unsigned_abs() <= EXACT_INTEGERS {
+        // Zero has no sign here, as in JavaScript's text.
+        push_integer(out, whole);
+        return;
+    }
+    let mut buffer = zmij::Buffer::new();
+    let text = buffer.format_finite(value);
+    match text.as_bytes().iter().position(|byte| *byte == b'e') {
+        None => out.extend_from_slice(text.strip_suffix(".0").unwrap_or(text).as_bytes()),
+        Some(middle) => push_exponential(out, &text[..middle], text[middle + 1..].parse().unwrap_or_default()),
+    }
+}
+
+/// Adds digits times a power of ten where JavaScript has them: as they are below 1e21 and from 1e-6 on, else with `e`.
+fn push_exponential(out: &mut Vec<u8>, mantissa: &str, power: i32) {
+    let (sign, mantissa) = mantissa.strip_prefix('-').map_or(("", mantissa), |rest| ("-", rest));
+    let (first, rest) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let rest = rest.trim_end_matches('0');
+    out.extend_from_slice(sign.as_bytes());
+    match power {
+        0..21 => {
+            let places = power.unsigned_abs() as usize;
+            out.extend_from_slice(first.as_bytes());
+            out.extend_from_slice(&rest.as_bytes()[..rest.len().min(places)]);
+            out.resize(out.len() + places.saturating_sub(rest.len()), b'0');
+            if rest.len() > places {
+                out.push(b'.');
+                out.extend_from_slice(&rest.as_bytes()[places..]);
+            }
+        }
+        -6..0 => {
+            out.extend_from_slice(b"0.");
+            out.resize(out.len() + power.unsigned_abs() as usize - 1, b'0');
+            out.extend_from_slice(first.as_bytes());
+            out.extend_from_slice(rest.as_bytes());
+        }
+        _ => {
+            out.extend_from_slice(first.as_bytes());
+            if !rest.is_empty() {
+                out.push(b'.');
+                out.extend_from_slice(rest.as_bytes());
+            }
+            out.push(b'e');
+            out.push(if power < 0 { b'-' } else { b'+' });
+            push_integer(out, i64::from(power.unsigned_abs()));
+        }
+    }
+}
+
+/// Adds an integer.
+pub fn push_integer(out: &mut Vec<u8>, value: i64) {
+    out.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn text_of(value: f64) -> String {
+        let mut out = Vec::new();
+        push_float(&mut out, value);
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn floats_are_written_as_javascript_writes_them() {
+        for (value, text) in [
+            (0.0, "0"),
+            (-0.0, "0"),
+            (1.0, "1"),
+            (-1.5, "-1.5"),
+            (0.1 + 0.2, "0.30000000000000004"),
+            (1e20, "100000000000000000000"),
+            (1.5e20, "150000000000000000000"),
+            (123_456_789_012_345_680_000.0, "123456789012345680000"),
+            (1e21, "1e+21"),
+            (-1.25e21, "-1.25e+21"),
+            (1e-6, "0.000001"),
+            (1.5e-6, "0.0000015"),
+            (1e-7, "1e-7"),
+            (1.5e-7, "1.5e-7"),
+            (5e-324, "5e-324"),
+            (f64::MAX, "1.7976931348623157e+308"),
+            (9_007_199_254_740_993.0, "9007199254740992"),
+            (9.007_199_254_740_994e15, "9007199254740994"),
+            (1e16, "10000000000000000"),
+            (1e17, "100000000000000000"),
+        ] {
+            assert_eq!(text_of(value), text);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_float_reads_back(value in any::<f64>().prop_filter("finite", |value| value.is_finite())) {
+            let text = text_of(value);
+            let scanned = Scanned::of(text.as_bytes()).unwrap();
+            prop_assert_eq!(scanned.length, text.len());
+            // Zero has no sign in the text.
+            prop_assert_eq!(scanned.to_float(&text).to_bits(), (value + 0.0).to_bits());
+        }
+
+        #[test]
+        fn a_scanned_float_is_that_of_the_standard_library(text in "[-+]?[0-9]{0,25}\\.?[0-9]{0,25}([eE][-+]?[0-9]{1,4})?") {
+            match Scanned::of(text.as_bytes()) {
+                Some(scanned) => {
+                    prop_assert_eq!(scanned.length, text.len());
+                    prop_assert_eq!(scanned.to_float(&text).to_bits(), text.parse::<f64>().unwrap().to_bits());
+                    if !scanned.is_fraction {
+                        prop_assert_eq!(scanned.to_integer(&text), text.parse().ok());
+                        let unsigned = if text.starts_with('-') { None } else { text.parse().ok() };
+                        prop_assert_eq!(scanned.to_unsigned(&text), unsigned);
+                    }
+                }
+                None => prop_assert!(text.parse::<f64>().is_err()),
+            }
+        }
+
+        #[test]
+        fn integers_read_back(value in any::<i64>()) {
+            let text = value.to_string();
+            prop_assert_eq!(Scanned::of(text.as_bytes()).unwrap().to_integer(&text), Some(value));
+        }
+    }
+}

@@ -1,0 +1,366 @@
+//! Columns: the values of one field of one series, and their timestamps.
+//!
+//! The numbers are arrays of nine bytes each, a tag and eight bytes with the highest first, so that both ways are loops
+//! over chunks of nine without a branch: whether all tags are right is found out at the end.
+
+use std::borrow::Cow;
+
+use super::reader::{Reader, WIDE, fail, push_array, push_map, push_text};
+use crate::line::check_lengths;
+use crate::points::{FieldKind, Points, SeriesKey, Shape};
+use crate::{Error, Precision, Result};
+
+const FLOAT: u8 = 0xcb;
+const INT64: u8 = 0xd3;
+const UINT64: u8 = 0xcf;
+
+/// What a batch of columns says beside its numbers.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ColumnsHead<'a> {
+    /// The measurement of all points.
+    pub measurement: &'a str,
+    /// The tags of all points.
+    pub tags: Vec<(&'a str, &'a str)>,
+    /// The name of the field.
+    pub field: &'a str,
+    /// The number of points.
+    pub len: usize,
+    /// Whether there are timestamps.
+    pub has_timestamps: bool,
+}
+
+impl ColumnsHead<'_> {
+    /// The key of the series.
+    #[must_use]
+    pub fn series(&self) -> SeriesKey<'static> {
+        let borrowed =
+            |(name, value): &(&'_ str, &'_ str)| (Cow::Owned((*name).to_owned()), Cow::Owned((*value).to_owned()));
+        SeriesKey::of(self.measurement, &mut self.tags.iter().map(borrowed).collect())
+    }
+}
+
+/// Columns in memory of their own.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ColumnarBatch<'a> {
+    /// What they are.
+    pub head: ColumnsHead<'a>,
+    /// One value a point.
+    pub values: Vec<f64>,
+    /// One timestamp a point, in the unit of the sender; empty where there are none.
+    pub timestamps: Vec<i64>,
+}
+
+/// Memory for the numbers of a batch, to be used again.
+#[derive(Debug, Clone, Default)]
+pub struct ColumnBuffers {
+    values: Vec<f64>,
+    timestamps: Vec<i64>,
+}
+
+impl ColumnarBatch<'_> {
+    /// Gives the memory back.
+    #[must_use]
+    pub fn recycle(self) -> ColumnBuffers {
+        ColumnBuffers { values: self.values, timestamps: self.timestamps }
+    }
+}
+
+/// Where the numbers go that are decoded.
+pub trait ColumnSink {
+    /// Room for so many values.
+    ///
+    /// # Errors
+    /// Where there is none.
+    fn values(&mut self, count: usize) -> Result<&mut [f64]>;
+
+    /// Room for so many timestamps.
+    ///
+    /// # Errors
+    /// Where there is none.
+    fn timestamps(&mut self, count: usize) -> Result<&mut [i64]>;
+}
+
+/// As long as it was, memory that is used again needs no zeros.
+fn resized<T: Default + Copy>(memory: &mut Vec<T>, count: usize) -> &mut [T] {
+    memory.truncate(count);
+    memory.resize(count, T::default());
+    memory
+}
+
+impl ColumnSink for ColumnBuffers {
+    fn values(&mut self, count: usize) -> Result<&mut [f64]> {
+        Ok(resized(&mut self.values, count))
+    }
+
+    fn timestamps(&mut self, count: usize) -> Result<&mut [i64]> {
+        Ok(resized(&mut self.timestamps, count))
+    }
+}
+
+/// Decodes columns into memory that is used again.
+///
+/// # Errors
+/// [`Error::Parse`] with the byte, [`Error::TooManyPoints`].
+pub fn decode_columns(bytes: &[u8], mut buffers: ColumnBuffers, most_points: usize) -> Result<ColumnarBatch<'_>> {
+    let head = decode_columns_into(bytes, &mut buffers, most_points)?;
+    let ColumnBuffers { mut values, mut timestamps } = buffers;
+    values.truncate(head.len);
+    timestamps.truncate(if head.has_timestamps { head.len } else { 0 });
+    Ok(ColumnarBatch { head, values, timestamps })
+}
+
+/// Decodes columns into the caller's memory.
+///
+/// # Errors
+/// As [`decode_columns`], and those of the sink.
+pub fn decode_columns_into<'a>(
+    bytes: &'a [u8],
+    sink: &mut impl ColumnSink,
+    most_points: usize,
+) -> Result<ColumnsHead<'a>> {
+    let mut reader = Reader::new(bytes);
+    let mut head = ColumnsHead::default();
+    let (mut measurement, mut field, mut values, mut timestamps) = (None, None, None, None);
+    for _ in 0..reader.map("the batch")? {
+        let at = reader.position();
+        match reader.text("a key")? {
+            "measurement" => measurement = Some(reader.text("measurement")?),
+            "tags" => head.tags = read_tags(&mut reader)?,
+            "field" => field = Some(reader.text("field")?),
+            "values" => values = Some(read_values(&mut reader, sink, most_points)?),
+            "timestamps" if reader.nil() => {}
+            "timestamps" => timestamps = Some((at, read_timestamps(&mut reader, sink, most_points)?)),
+            _ => reader.skip()?,
+        }
+    }
+    reader.end()?;
+    let missing = |key: &str| fail(0, format!("the key {key} is missing"));
+    let Some(measurement) = measurement else { return missing("measurement") };
+    let Some(field) = field else { return missing("field") };
+    let Some(len) = values else { return missing("values") };
+    if measurement.is_empty() || field.is_empty() {
+        return fail(0, "measurement and field must not be empty");
+    }
+    if let Some((at, timestamps)) = timestamps
+        && timestamps != len
+    {
+        return fail(at, format!("there are {len} values and {timestamps} timestamps; there must be as many of both"));
+    }
+    Ok(ColumnsHead { measurement, field, len, has_timestamps: timestamps.is_some(), tags: head.tags })
+}
+
+pub(super) fn read_tags<'a>(reader: &mut Reader<'a>) -> Result<Vec<(&'a str, &'a str)>> {
+    if reader.nil() {
+        return Ok(Vec::new());
+    }
+    let entries = reader.map("tags")?;
+    (0..entries).map(|_| Ok((reader.text("the name of a tag")?, reader.text("the value of a tag")?))).collect()
+}
+
+fn check_points(points: usize, most: usize) -> Result<()> {
+    if points > most { Err(Error::TooManyPoints { most }) } else { Ok(()) }
+}
+
+/// The chunks of numbers with tags that are next, where there are bytes for so many.
+fn wide_chunks<'a>(reader: &Reader<'a>, count: usize) -> Option<&'a [[u8; WIDE]]> {
+    Some(reader.rest().get(..count.checked_mul(WIDE)?)?.as_chunks::<WIDE>().0)
+}
+
+fn number_of(chunk: &[u8; WIDE]) -> [u8; 8] {
+    [chunk[1], chunk[2], chunk[3], chunk[4], chunk[5], chunk[6], chunk[7], chunk[8]]
+}
+
+fn read_values(reader: &mut Reader<'_>, sink: &mut impl ColumnSink, most: usize) -> Result<usize> {
+    let count = reader.array("values")?;
+    check_points(count, most)?;
+    if let Some(chunks) = wide_chunks(reader, count) {
+        let mut wrong = 0;
+        for (value, chunk) in sink.values(count)?.iter_mut().zip(chunks) {
+            wrong |= chunk[0] ^ FLOAT;
+            *value = f64::from_be_bytes(number_of(chunk));
+        }
+        if wrong == 0 {
+            reader.advance(count * WIDE);
+            return Ok(count);
+        }
+    }
+    // One is no float, or the bytes end early: this says which and where.
+    for index in 0..count {
+        reader.float(&format!("values[{index}]"))?;
+    }
+    Ok(count)
+}
+
+fn read_timestamps(reader: &mut Reader<'_>, sink: &mut impl ColumnSink, most: usize) -> Result<usize> {
+    let count = reader.array("timestamps")?;
+    check_points(count, most)?;
+    let into = sink.timestamps(count)?;
+    if let Some(chunks) = wide_chunks(reader, count) {
+        let first = chunks.first().map_or(INT64, |chunk| chunk[0]);
+        // Of an unsigned one, the highest bit must be clear.
+        let (mut wrong, mut bits) = (first != INT64 && first != UINT64, 0_i64);
+        let mut tags = 0;
+        for (time, chunk) in into.iter_mut().zip(chunks) {
+            tags |= chunk[0] ^ first;
+            *time = i64::from_be_bytes(number_of(chunk));
+            bits |= *time;
+        }
+        wrong |= tags != 0 || (first == UINT64 && bits < 0);
+        if !wrong {
+            reader.advance(count * WIDE);
+            return Ok(count);
+        }
+    }
+    // Any integer is one, in any of its encodings; most encoders take the shortest.
+    for (index, time) in into.iter_mut().enumerate() {
+        *time = match reader.rest() {
+            // What most of them are is read without a name for the case that it is not.
+            [INT64, ..] if reader.rest().len() >= WIDE => {
+                let chunk = reader.rest().first_chunk::<WIDE>().map_or([0; 8], number_of);
+                reader.advance(WIDE);
+                i64::from_be_bytes(chunk)
+            }
+            _ => reader.signed(&format_index("timestamps", index))?,
+        };
+    }
+    Ok(count)
+}
+
+fn format_index(name: &str, index: usize) -> String {
+    format!("{name}[{index}]")
+}
+
+/// Columns as points.
+///
+/// # Errors
+/// [`Error::InvalidArgument`] for a timestamp that no 64-bit number of nanoseconds can say.
+pub fn columns_to_points<'a>(
+    batch: &ColumnarBatch<'a>,
+    precision: Precision,
+    now: i64,
+    memory: Points<'a>,
+) -> Result<Points<'a>> {
+    let mut points = memory.recycle();
+    let head = &batch.head;
+    points.series.push(head.series());
+    points.shapes.push(Shape {
+        measurement: Cow::Borrowed(head.measurement),
+        fields: vec![(Cow::Borrowed(head.field), FieldKind::Float)],
+    });
+    points.series_of.resize(head.len, 0);
+    points.shape_of.resize(head.len, 0);
+    if head.has_timestamps {
+        points.times.extend_from_slice(&batch.timestamps);
+        precision.to_nanoseconds(&mut points.times)?;
+    } else {
+        points.times.resize(head.len, now);
+    }
+    points.values.extend(batch.values.iter().map(|value| value.to_bits()));
+    Ok(points)
+}
+
+/// Encodes columns of one series and field, whose names are written once.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ColumnsWriter {
+    /// All before the values, without the first byte.
+    head: Vec<u8>,
+}
+
+/// The entries of the map beside the timestamps.
+const ENTRIES: u8 = 4;
+
+/// `timestamps` as a key.
+const TIMESTAMPS: &[u8; 11] = b"\xaatimestamps";
+
+/// The start of an array of any length.
+const ARRAY_HEADER: usize = 5;
+
+impl ColumnsWriter {
+    /// A writer for these names.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] where the measurement or the field is empty.
+    pub fn new(measurement: &str, tags: &[(&str, &str)], field: &str) -> Result<Self> {
+        if measurement.is_empty() || field.is_empty() {
+            return Err(Error::InvalidArgument("measurement and field must not be empty".to_owned()));
+        }
+        let mut head = Vec::new();
+        push_text(&mut head, "measurement");
+        push_text(&mut head, measurement);
+        push_text(&mut head, "tags");
+        push_map(&mut head, tags.len());
+        for (name, value) in tags {
+            push_text(&mut head, name);
+            push_text(&mut head, value);
+        }
+        push_text(&mut head, "field");
+        push_text(&mut head, field);
+        push_text(&mut head, "values");
+        Ok(Self { head })
+    }
+
+    /// The most bytes that so many points take.
+    #[must_use]
+    pub fn most_bytes(&self, points: usize, has_timestamps: bool) -> usize {
+        let columns = if has_timestamps { 2 } else { 1 };
+        1 + self.head.len() + TIMESTAMPS.len() + columns * (ARRAY_HEADER + WIDE * points)
+    }
+
+    /// Encodes into `out`, and returns how many of its bytes that took.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] for another number of timestamps than of values, and where `out` has no room.
+    pub fn encode(&self, values: &[f64], timestamps: Option<&[i64]>, out: &mut [u8]) -> Result<usize> {
+        check_lengths(values.len(), timestamps.map(<[i64]>::len))?;
+        let (whole, needed) = (out.len(), self.most_bytes(values.len(), timestamps.is_some()));
+        if whole < needed {
+            return Err(Error::InvalidArgument(format!("{needed} bytes may be needed, and there are {whole}")));
+        }
+        let entries = ENTRIES + u8::from(timestamps.is_some());
+        let mut rest = put(out, &[0x80 | entries]);
+        rest = put(rest, &self.head);
+        rest = put_array(rest, values.len());
+        rest = put_wide(rest, FLOAT, values.iter().map(|value| value.to_be_bytes()));
+        if let Some(timestamps) = timestamps {
+            rest = put(rest, TIMESTAMPS);
+            rest = put_array(rest, timestamps.len());
+            rest = put_wide(rest, INT64, timestamps.iter().map(|time| time.to_be_bytes()));
+        }
+        Ok(whole - rest.len())
+    }
+
+    /// Encodes into a vector, in place of what was in it.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] for another number of timestamps than of values.
+    pub fn encode_vec(&self, values: &[f64], timestamps: Option<&[i64]>, out: &mut Vec<u8>) -> Result<()> {
+        let needed = self.most_bytes(values.len(), timestamps.is_some());
+        if out.len() < needed {
+            out.resize(needed, 0);
+        }
+        let length = self.encode(values, timestamps, out)?;
+        out.truncate(length);
+        Ok(())
+    }
+}
+
+fn put<'a>(out: &'a mut [u8], bytes: &[u8]) -> &'a mut [u8] {
+    let (place, rest) = out.split_at_mut(bytes.len());
+    place.copy_from_slice(bytes);
+    rest
+}
+
+fn put_array(out: &mut [u8], elements: usize) -> &mut [u8] {
+    let mut header = Vec::with_capacity(ARRAY_HEADER);
+    push_array(&mut header, elements);
+    put(out, &header)
+}
+
+fn put_wide(out: &mut [u8], tag: u8, numbers: impl ExactSizeIterator<Item = [u8; 8]>) -> &mut [u8] {
+    let (place, rest) = out.split_at_mut(numbers.len() * WIDE);
+    for (chunk, number) in place.as_chunks_mut::<WIDE>().0.iter_mut().zip(numbers) {
+        chunk[0] = tag;
+        chunk[1..].copy_from_slice(&number);
+    }
+    rest
+}

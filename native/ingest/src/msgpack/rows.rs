@@ -1,0 +1,201 @@
+//! Rows: each point with all its names.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+use super::columns::read_tags;
+use super::reader::{Integer, Reader, fail, push_array, push_map, push_text};
+use crate::points::{FieldKind, FieldValue, Points, SeriesKey, place_of};
+use crate::{Error, MOST_POINTS, Precision, Result};
+
+/// How rows are read.
+#[derive(Debug, Clone, Copy)]
+pub struct RowOptions {
+    /// The unit of the timestamps.
+    pub precision: Precision,
+    /// The time of a row that has none, in nanoseconds.
+    pub now: i64,
+    /// The most rows.
+    pub most_points: usize,
+}
+
+impl Default for RowOptions {
+    fn default() -> Self {
+        Self { precision: Precision::default(), now: 0, most_points: MOST_POINTS }
+    }
+}
+
+/// Decodes rows.
+///
+/// # Errors
+/// [`Error::Parse`] with the byte, [`Error::TooManyPoints`].
+pub fn decode_rows<'a>(bytes: &'a [u8], options: &RowOptions, memory: Points<'a>) -> Result<Points<'a>> {
+    let mut decoder =
+        Decoder { reader: Reader::new(bytes), points: memory.recycle(), fields: Vec::new(), series_of: HashMap::new() };
+    let rows = decoder.reader.array("the rows")?;
+    if rows > options.most_points {
+        return Err(Error::TooManyPoints { most: options.most_points });
+    }
+    for _ in 0..rows {
+        decoder.read_row(options)?;
+    }
+    decoder.reader.end()?;
+    Ok(decoder.points)
+}
+
+struct Decoder<'a> {
+    reader: Reader<'a>,
+    points: Points<'a>,
+    fields: Vec<(Cow<'a, str>, FieldKind)>,
+    /// By the measurement and the bytes of the tags.
+    series_of: HashMap<(&'a str, &'a [u8]), u32>,
+}
+
+impl Decoder<'_> {
+    fn read_row(&mut self, options: &RowOptions) -> Result<()> {
+        let start = self.reader.position();
+        let (mut measurement, mut tags, mut tag_bytes, mut time) = ("", Vec::new(), &[][..], None);
+        self.fields.clear();
+        for _ in 0..self.reader.map("a row")? {
+            match self.reader.text("a key")? {
+                "measurement" => measurement = self.reader.text("measurement")?,
+                "tags" => {
+                    let at = self.reader.position();
+                    tags = read_tags(&mut self.reader)?;
+                    tag_bytes = self.reader.since(at);
+                }
+                "fields" => self.read_fields()?,
+                "timestamp" if self.reader.nil() => {}
+                "timestamp" => time = Some((self.reader.position(), self.reader.signed("timestamp")?)),
+                _ => self.reader.skip()?,
+            }
+        }
+        if measurement.is_empty() || self.fields.is_empty() {
+            return fail(start, "a row must have a measurement and a field");
+        }
+        let time = match time {
+            None => options.now,
+            Some((at, time)) => {
+                let unit = options.precision;
+                let nanoseconds = time.checked_mul(unit.nanoseconds()).ok_or(());
+                let out_of_range = |()| format!("{time} {} is no 64-bit number of nanoseconds", unit.name());
+                nanoseconds.map_err(out_of_range).or_else(|problem| fail(at, problem))?
+            }
+        };
+        let next = place_of(self.points.series.len());
+        let series = *self.series_of.entry((measurement, tag_bytes)).or_insert(next);
+        if series == next {
+            let borrowed = |(name, value)| (Cow::Borrowed(name), Cow::Borrowed(value));
+            self.points.series.push(SeriesKey::of(measurement, &mut tags.into_iter().map(borrowed).collect()));
+        }
+        let shape = self.points.intern_shape(measurement, &mut self.fields);
+        self.points.series_of.push(series);
+        self.points.shape_of.push(shape);
+        self.points.times.push(time);
+        Ok(())
+    }
+
+    fn read_fields(&mut self) -> Result<()> {
+        let at = self.reader.position();
+        if !self.fields.is_empty() {
+            return fail(at, "a row has its fields once");
+        }
+        for _ in 0..self.reader.map("fields")? {
+            let at = self.reader.position();
+            let name = self.reader.text("the name of a field")?;
+            if name.is_empty() || self.fields.iter().any(|(other, _)| other == name) {
+                return fail(at, format!("the field {name:?}: a name is not empty, and is there once"));
+            }
+            let (kind, bits) = self.read_value()?;
+            self.fields.push((Cow::Borrowed(name), kind));
+            self.points.values.push(bits);
+        }
+        Ok(())
+    }
+
+    fn read_value(&mut self) -> Result<(FieldKind, u64)> {
+        let at = self.reader.position();
+        if self.reader.map("a value")? != 1 {
+            return fail(at, "a value is a map of one entry, its type: {\"Float\": 1.5}");
+        }
+        Ok(match self.reader.text("the type of a value")? {
+            "Float" => (FieldKind::Float, self.reader.float("a Float")?.to_bits()),
+            "Integer" => (FieldKind::Integer, self.reader.signed("an Integer")?.cast_unsigned()),
+            "UInteger" => match self.reader.integer("an UInteger")? {
+                Integer::Large(value) => (FieldKind::UInteger, value),
+                Integer::Signed(value) => match u64::try_from(value) {
+                    Ok(value) => (FieldKind::UInteger, value),
+                    Err(_) => return fail(at, format!("{value} is no UInteger")),
+                },
+            },
+            "String" => {
+                let text = self.reader.text("a String")?;
+                (FieldKind::String, self.points.keep_text(text))
+            }
+            "Boolean" => (FieldKind::Boolean, u64::from(self.reader.boolean("a Boolean")?)),
+            other => {
+                let known = "Float, Integer, UInteger, String or Boolean";
+                return fail(at, format!("a value is of the type {known}, not {other:?}"));
+            }
+        })
+    }
+}
+
+/// Encodes points as rows, with timestamps in nanoseconds.
+#[must_use]
+pub fn encode_rows(points: &Points<'_>) -> Vec<u8> {
+    let mut out = Vec::new();
+    push_array(&mut out, points.len());
+    for point in points.iter() {
+        push_map(&mut out, 4);
+        push_text(&mut out, "measurement");
+        push_text(&mut out, &point.series().measurement());
+        push_text(&mut out, "tags");
+        let tags = point.series().tags();
+        push_map(&mut out, tags.len());
+        for (name, value) in tags {
+            push_text(&mut out, &name);
+            push_text(&mut out, &value);
+        }
+        push_text(&mut out, "fields");
+        push_map(&mut out, point.fields().count());
+        for (name, value) in point.fields() {
+            push_text(&mut out, name);
+            push_value(&mut out, value);
+        }
+        push_text(&mut out, "timestamp");
+        push_wide(&mut out, 0xd3, point.time().to_be_bytes());
+    }
+    out
+}
+
+fn push_value(out: &mut Vec<u8>, value: FieldValue<'_>) {
+    push_map(out, 1);
+    match value {
+        FieldValue::Float(value) => {
+            push_text(out, "Float");
+            push_wide(out, 0xcb, value.to_be_bytes());
+        }
+        FieldValue::Integer(value) => {
+            push_text(out, "Integer");
+            push_wide(out, 0xd3, value.to_be_bytes());
+        }
+        FieldValue::UInteger(value) => {
+            push_text(out, "UInteger");
+            push_wide(out, 0xcf, value.to_be_bytes());
+        }
+        FieldValue::String(text) => {
+            push_text(out, "String");
+            push_text(out, text);
+        }
+        FieldValue::Boolean(value) => {
+            push_text(out, "Boolean");
+            out.push(0xc2 | u8::from(value));
+        }
+    }
+}
+
+fn push_wide(out: &mut Vec<u8>, tag: u8, bytes: [u8; 8]) {
+    out.push(tag);
+    out.extend_from_slice(&bytes);
+}

@@ -1,0 +1,235 @@
+//! Points: what every format is decoded to.
+//!
+//! A point has a series, a time, and values of some fields. The points of a write share few series and few sets of fields,
+//! so each of those is kept once, and a point is a row in four arrays: its series, its shape, its time, and its values one
+//! after another. Nothing is allocated for a point, and a write-ahead log or a store takes the arrays as they are.
+
+mod key;
+
+use std::borrow::Cow;
+
+pub use key::{SeriesKey, parse_key, push_measurement, push_tag};
+
+/// The type of a field.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum FieldKind {
+    /// A 64-bit float.
+    Float = 0,
+    /// A signed 64-bit integer.
+    Integer = 1,
+    /// An unsigned 64-bit integer.
+    UInteger = 2,
+    /// Text.
+    String = 3,
+    /// True or false.
+    Boolean = 4,
+}
+
+impl FieldKind {
+    /// All of them, by their numbers.
+    pub const ALL: [Self; 5] = [Self::Float, Self::Integer, Self::UInteger, Self::String, Self::Boolean];
+
+    /// Its name, for messages and the catalogue.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Float => "float",
+            Self::Integer => "integer",
+            Self::UInteger => "unsigned",
+            Self::String => "string",
+            Self::Boolean => "boolean",
+        }
+    }
+}
+
+/// One value, as it is read out of [`Points`].
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum FieldValue<'a> {
+    /// A 64-bit float.
+    Float(f64),
+    /// A signed 64-bit integer.
+    Integer(i64),
+    /// An unsigned 64-bit integer.
+    UInteger(u64),
+    /// Text.
+    String(&'a str),
+    /// True or false.
+    Boolean(bool),
+}
+
+impl<'a> FieldValue<'a> {
+    /// The value that these bits are. Text is a place in `text`.
+    pub(crate) fn from_bits(kind: FieldKind, bits: u64, text: &'a str) -> Self {
+        match kind {
+            FieldKind::Float => Self::Float(f64::from_bits(bits)),
+            FieldKind::Integer => Self::Integer(bits.cast_signed()),
+            FieldKind::UInteger => Self::UInteger(bits),
+            FieldKind::String => Self::String(text_of(text, bits)),
+            FieldKind::Boolean => Self::Boolean(bits != 0),
+        }
+    }
+}
+
+/// The text that the bits of a value are a place of: its start in the upper half, its length in the lower.
+pub(crate) fn text_of(text: &str, bits: u64) -> &str {
+    let half = |half: u64| usize::try_from(half).unwrap_or(usize::MAX);
+    let (start, length) = (half(bits >> 32), half(bits & u64::from(u32::MAX)));
+    text.get(start..start.saturating_add(length)).unwrap_or_default()
+}
+
+/// The fields that points of one measurement have, in the order of their values.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Shape<'a> {
+    /// The measurement.
+    pub measurement: Cow<'a, str>,
+    /// The fields: their names, each once, and their types.
+    pub fields: Vec<(Cow<'a, str>, FieldKind)>,
+}
+
+/// Points of one write.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Points<'a> {
+    /// The series of the points, each once.
+    pub(crate) series: Vec<SeriesKey<'a>>,
+    /// The sets of fields of the points.
+    pub(crate) shapes: Vec<Shape<'a>>,
+    /// The series of each point.
+    pub(crate) series_of: Vec<u32>,
+    /// The shape of each point.
+    pub(crate) shape_of: Vec<u32>,
+    /// The time of each point, in nanoseconds.
+    pub(crate) times: Vec<i64>,
+    /// The values of the points, one point after another, as bits.
+    pub(crate) values: Vec<u64>,
+    /// The text of all values that are text.
+    pub(crate) text: String,
+}
+
+/// One point, as it is read out of [`Points`].
+#[derive(Debug, Clone, Copy)]
+pub struct Point<'p, 'a> {
+    points: &'p Points<'a>,
+    /// Its place among the points.
+    pub index: usize,
+    first_value: usize,
+}
+
+impl<'p, 'a> Point<'p, 'a> {
+    /// Its time, in nanoseconds.
+    #[must_use]
+    pub fn time(&self) -> i64 {
+        self.points.times[self.index]
+    }
+
+    /// Its measurement and tags.
+    #[must_use]
+    pub fn series(&self) -> &'p SeriesKey<'a> {
+        &self.points.series[self.points.series_of[self.index] as usize]
+    }
+
+    /// Its fields.
+    pub fn fields(&self) -> impl Iterator<Item = (&'p str, FieldValue<'p>)> + use<'p, 'a> {
+        let points = self.points;
+        let shape = &points.shapes[points.shape_of[self.index] as usize];
+        let values = &points.values[self.first_value..];
+        let value = |((name, kind), bits): (&'p (Cow<'a, str>, FieldKind), &u64)| {
+            (name.as_ref(), FieldValue::from_bits(*kind, *bits, &points.text))
+        };
+        shape.fields.iter().zip(values).map(value)
+    }
+}
+
+impl<'a> Points<'a> {
+    /// The number of points.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.times.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.times.is_empty()
+    }
+
+    /// The series of the points, each once.
+    #[must_use]
+    pub fn series(&self) -> &[SeriesKey<'a>] {
+        &self.series
+    }
+
+    /// The sets of fields of the points.
+    #[must_use]
+    pub fn shapes(&self) -> &[Shape<'a>] {
+        &self.shapes
+    }
+
+    /// The times of the points, in nanoseconds.
+    #[must_use]
+    pub fn times(&self) -> &[i64] {
+        &self.times
+    }
+
+    /// The points, one after another.
+    pub fn iter(&self) -> impl Iterator<Item = Point<'_, 'a>> {
+        let mut next_value = 0;
+        (0..self.len()).map(move |index| {
+            let first_value = next_value;
+            next_value += self.shapes[self.shape_of[index] as usize].fields.len();
+            Point { points: self, index, first_value }
+        })
+    }
+
+    /// Where there is one shape of one field of floats, the values of all points, as bits.
+    #[must_use]
+    pub fn only_floats(&self) -> Option<&[u64]> {
+        match self.shapes.as_slice() {
+            [shape] if matches!(shape.fields.as_slice(), [(_, FieldKind::Float)]) => Some(&self.values),
+            _ => None,
+        }
+    }
+
+    /// Forgets the points and keeps their memory for those of another text.
+    #[must_use]
+    pub fn recycle<'b>(mut self) -> Points<'b> {
+        self.series_of.clear();
+        self.shape_of.clear();
+        self.times.clear();
+        self.values.clear();
+        self.text.clear();
+        Points {
+            series: Vec::new(),
+            shapes: Vec::new(),
+            series_of: self.series_of,
+            shape_of: self.shape_of,
+            times: self.times,
+            values: self.values,
+            text: self.text,
+        }
+    }
+
+    /// The place of a shape that may be new.
+    pub(crate) fn intern_shape(&mut self, measurement: &str, fields: &mut Vec<(Cow<'a, str>, FieldKind)>) -> u32 {
+        let known = self.shapes.iter().rposition(|shape| shape.measurement == measurement && shape.fields == *fields);
+        let place = known.unwrap_or_else(|| {
+            let shape = Shape { measurement: Cow::Owned(measurement.to_owned()), fields: std::mem::take(fields) };
+            self.shapes.push(shape);
+            self.shapes.len() - 1
+        });
+        fields.clear();
+        place_of(place)
+    }
+
+    /// Keeps a text and returns the bits of its place.
+    pub(crate) fn keep_text(&mut self, text: &str) -> u64 {
+        let start = self.text.len() as u64;
+        self.text.push_str(text);
+        start << 32 | text.len() as u64
+    }
+}
+
+/// A place among series or shapes. There are fewer than points, which are limited to less than this.
+pub(crate) fn place_of(index: usize) -> u32 {
+    u32::try_from(index).unwrap_or(u32::MAX)
+}

@@ -1,0 +1,168 @@
+//! Reads points back: those in memory and those in files.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Decimal128Type, Float64Type, Int64Type};
+use arrow_array::{Array, RecordBatch};
+use boundary_bench_core::engine::{Engine, QueryOptions};
+
+use super::catalog::DataFile;
+use super::flush::{file_path, ingest, path_literal, quoted};
+use super::table::{Block, MeasurementTable, Name, UNSIGNED_DIGITS};
+use crate::Result;
+use crate::arrow::TIME;
+use crate::points::FieldKind;
+
+/// The table of the points in memory.
+const TABLE: &str = "unflushed";
+
+/// What to select.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Select {
+    /// The measurement.
+    pub measurement: String,
+    /// The tags and fields, by name; all where there is none.
+    pub columns: Vec<String>,
+    /// Not before this time, in nanoseconds.
+    pub from: Option<i64>,
+    /// Before this time, in nanoseconds.
+    pub until: Option<i64>,
+    /// At most so many rows.
+    pub limit: Option<usize>,
+    /// Not the first so many rows.
+    pub offset: usize,
+    /// The latest first.
+    pub descending: bool,
+}
+
+/// A value that was selected.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Value {
+    /// The point has none.
+    Null,
+    /// A 64-bit float.
+    Float(f64),
+    /// A signed 64-bit integer; also the time, in nanoseconds.
+    Integer(i64),
+    /// An unsigned 64-bit integer.
+    UInteger(u64),
+    /// Text, also of tags.
+    Text(String),
+    /// True or false.
+    Boolean(bool),
+}
+
+/// What was selected: the time first, then tags and fields by name.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct QueryRows {
+    /// The names of the columns.
+    pub columns: Vec<String>,
+    /// The rows, by their time.
+    pub rows: Vec<Vec<Value>>,
+}
+
+/// Where points are.
+pub(super) struct Sources<'a> {
+    pub directory: &'a Path,
+    pub files: &'a [DataFile],
+    pub blocks: &'a [Arc<Block>],
+}
+
+/// The type that a column is read as.
+fn sql_type(kind: Option<FieldKind>) -> String {
+    match kind {
+        None | Some(FieldKind::String) => "VARCHAR".to_owned(),
+        Some(FieldKind::Float) => "DOUBLE".to_owned(),
+        Some(FieldKind::Integer) => "BIGINT".to_owned(),
+        Some(FieldKind::UInteger) => format!("DECIMAL({UNSIGNED_DIGITS}, 0)"),
+        Some(FieldKind::Boolean) => "BOOLEAN".to_owned(),
+    }
+}
+
+/// Runs a select over all points of a measurement. `names` are the tags and fields that it has.
+pub(super) fn run(
+    engine: &Arc<dyn Engine>,
+    sources: &Sources<'_>,
+    database: &str,
+    select: &Select,
+    names: Vec<Name>,
+) -> Result<QueryRows> {
+    let measurement = select.measurement.as_str();
+    let selected = |name: &Name| select.columns.is_empty() || select.columns.contains(&name.name);
+    let names: Vec<Name> = names.into_iter().filter(selected).collect();
+    let files = sources.files.iter().filter(|file| file.database == database && file.measurement == measurement);
+    let mut parts = Vec::new();
+    for file in files {
+        let column_of = |name: &Name| {
+            let columns = &file.columns;
+            let column = columns.iter().find(|column| column.name == name.name && column.kind == name.kind)?;
+            Some(column.column.clone())
+        };
+        let path = path_literal(&file_path(sources.directory, file.number))?;
+        parts.push(part_of(&names, &format!("epoch_ns({TIME})"), column_of, &format!("read_parquet({path})")));
+    }
+    let table = MeasurementTable::new(sources.blocks, database, measurement, TABLE);
+    if ingest(engine, &table)? > 0 {
+        let column_of = |name: &Name| {
+            let index = table.names.iter().position(|other| other == name)?;
+            Some(table.definition.columns[index + 1].name.clone())
+        };
+        parts.push(part_of(&names, TIME, column_of, TABLE));
+    }
+    let columns = std::iter::once(TIME.to_owned()).chain(names.iter().map(|name| name.name.clone())).collect();
+    if parts.is_empty() {
+        return Ok(QueryRows { columns, rows: Vec::new() });
+    }
+    let mut stream = engine.query(&sql_of(select, &parts), &QueryOptions::default())?;
+    let mut rows = Vec::new();
+    while let Some(batch) = stream.next_batch()? {
+        read_batch(&batch, &names, &mut rows);
+    }
+    Ok(QueryRows { columns, rows })
+}
+
+/// The columns `c0`, `c1`, ... of one place.
+fn part_of(names: &[Name], time: &str, column_of: impl Fn(&Name) -> Option<String>, from: &str) -> String {
+    let columns = names.iter().enumerate().map(|(index, name)| {
+        let value = column_of(name).map_or_else(|| "NULL".to_owned(), |column| quoted(&column));
+        format!(", CAST({value} AS {}) AS c{index}", sql_type(name.kind))
+    });
+    format!("SELECT {time} AS t{} FROM {from}", columns.collect::<String>())
+}
+
+fn sql_of(select: &Select, parts: &[String]) -> String {
+    let mut conditions = Vec::new();
+    conditions.extend(select.from.map(|time| format!("t >= {time}")));
+    conditions.extend(select.until.map(|time| format!("t < {time}")));
+    let filter = if conditions.is_empty() { String::new() } else { format!(" WHERE {}", conditions.join(" AND ")) };
+    let order = if select.descending { "DESC" } else { "ASC" };
+    let limit = select.limit.map_or_else(String::new, |limit| format!(" LIMIT {limit}"));
+    let union = parts.join(" UNION ALL ");
+    format!("SELECT * FROM ({union}){filter} ORDER BY t {order}{limit} OFFSET {}", select.offset)
+}
+
+fn read_batch(batch: &RecordBatch, names: &[Name], rows: &mut Vec<Vec<Value>>) {
+    for row in 0..batch.num_rows() {
+        let time = Value::Integer(batch.column(0).as_primitive::<Int64Type>().value(row));
+        let values = names.iter().zip(&batch.columns()[1..]).map(|(name, column)| value_of(name, column.as_ref(), row));
+        rows.push(std::iter::once(time).chain(values).collect());
+    }
+}
+
+fn value_of(name: &Name, column: &dyn Array, row: usize) -> Value {
+    if column.is_null(row) {
+        return Value::Null;
+    }
+    match name.kind {
+        None | Some(FieldKind::String) => Value::Text(column.as_string::<i32>().value(row).to_owned()),
+        Some(FieldKind::Float) => Value::Float(column.as_primitive::<Float64Type>().value(row)),
+        Some(FieldKind::Integer) => Value::Integer(column.as_primitive::<Int64Type>().value(row)),
+        Some(FieldKind::UInteger) => {
+            let value = column.as_primitive::<Decimal128Type>().value(row);
+            Value::UInteger(u64::try_from(value).unwrap_or_default())
+        }
+        Some(FieldKind::Boolean) => Value::Boolean(column.as_boolean().value(row)),
+    }
+}

@@ -1,0 +1,314 @@
+//! The store: what it keeps, what it refuses, and what is there after a crash.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use boundary_bench_ingest::line::{LineOptions, parse_lines};
+use boundary_bench_ingest::msgpack::{ColumnBuffers, ColumnarBatch, ColumnsHead, ColumnsWriter, decode_columns};
+use boundary_bench_ingest::store::{Select, Value};
+use boundary_bench_ingest::{Durability, Error, IngestStore, Precision, StoreOptions};
+
+/// A folder of a test's own, removed at its end.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new() -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        Self(std::env::temp_dir().join(format!("bb-ingest-{}-{number}", std::process::id())))
+    }
+
+    fn options(&self) -> StoreOptions {
+        StoreOptions { flush_interval: None, ..StoreOptions::new(&self.0) }
+    }
+
+    fn open(&self) -> IngestStore {
+        IngestStore::open(&self.options()).unwrap()
+    }
+
+    fn only_log(&self) -> PathBuf {
+        let files = std::fs::read_dir(self.0.join("wal")).unwrap().map(|file| file.unwrap().path());
+        files.max().unwrap()
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn write(store: &IngestStore, lines: &str) -> Result<usize, Error> {
+    store.write_points("db", parse_lines(lines.as_bytes(), &LineOptions::default())?)
+}
+
+fn columns(first: i64, count: i64) -> ColumnarBatch<'static> {
+    let head = ColumnsHead {
+        measurement: "bench",
+        tags: vec![("host", "bench")],
+        field: "v",
+        len: usize::try_from(count).unwrap(),
+        has_timestamps: true,
+    };
+    let values = (first..first + count).map(|index| index as f64 * 0.001).collect();
+    ColumnarBatch { head, values, timestamps: (first..first + count).collect() }
+}
+
+fn select(store: &IngestStore, measurement: &str) -> Vec<Vec<Value>> {
+    let select = Select { measurement: measurement.to_owned(), ..Select::default() };
+    store.select("db", &select).unwrap().rows
+}
+
+const LINES: &str =
+    "m,host=a v=1.5,n=2i 10\nm,host=b v=2.5,s=\"text\",ok=true 20\nm,host=a V=9,u=18446744073709551615u 15\n";
+
+fn expected() -> Vec<Vec<Value>> {
+    use Value::{Boolean, Float, Integer, Null, Text, UInteger};
+    // time, host, V, n, ok, s, u, v
+    let text = |text: &str| Text(text.to_owned());
+    vec![
+        vec![Integer(10), text("a"), Null, Integer(2), Null, Null, Null, Float(1.5)],
+        vec![Integer(15), text("a"), Float(9.0), Null, Null, Null, UInteger(u64::MAX), Null],
+        vec![Integer(20), text("b"), Null, Null, Boolean(true), text("text"), Null, Float(2.5)],
+    ]
+}
+
+#[test]
+fn points_are_the_same_in_memory_in_files_and_in_the_log() {
+    let folder = Folder::new();
+    let store = folder.open();
+    store.create_database("db").unwrap();
+    assert_eq!(write(&store, LINES).unwrap(), 3);
+    assert_eq!(select(&store, "m"), expected());
+    drop(store);
+
+    let store = folder.open();
+    assert_eq!(select(&store, "m"), expected());
+    store.flush().unwrap();
+    assert_eq!(store.unflushed_bytes(), 0);
+    assert_eq!(select(&store, "m"), expected());
+    write(&store, "m,host=c,rack=1 v=3.5 12\nother x=1i 1\n").unwrap();
+    assert_eq!(select(&store, "m").len(), 4);
+    drop(store);
+
+    let store = folder.open();
+    assert_eq!(store.databases(), ["db"]);
+    assert_eq!(store.count("db", "m", None).unwrap(), 4);
+    assert_eq!(store.count("db", "m", Some("v")).unwrap(), 3);
+    assert_eq!(store.count("db", "m", Some("V")).unwrap(), 1);
+    assert_eq!(store.count("db", "m", Some("host")).unwrap(), 0);
+    assert_eq!(store.count("db", "nothing", None).unwrap(), 0);
+    let database = store.database("db").unwrap();
+    assert_eq!(
+        (database.measurements(), database.tags("m")),
+        (vec!["m".to_owned(), "other".to_owned()], vec!["host".to_owned(), "rack".to_owned()])
+    );
+    let two = Select {
+        measurement: "m".to_owned(),
+        columns: vec!["v".to_owned(), "rack".to_owned()],
+        from: Some(11),
+        until: Some(20),
+        limit: Some(1),
+        offset: 1,
+        descending: true,
+    };
+    let rows = store.select("db", &two).unwrap();
+    assert_eq!(rows.columns, ["time", "rack", "v"]);
+    assert_eq!(rows.rows, [[Value::Integer(12), Value::Text("1".to_owned()), Value::Float(3.5)]]);
+    store.close().unwrap();
+    assert_eq!(folder.open().count("db", "m", None).unwrap(), 4);
+}
+
+#[test]
+fn columns_are_written() {
+    let folder = Folder::new();
+    let store = folder.open();
+    store.create_database("db").unwrap();
+    let mut bytes = Vec::new();
+    let writer = ColumnsWriter::new("bench", &[("host", "bench")], "v").unwrap();
+    writer.encode_vec(&[1.0, 2.0], Some(&[1, 2]), &mut bytes).unwrap();
+    let batch = decode_columns(&bytes, ColumnBuffers::default(), 10).unwrap();
+    assert_eq!(store.write_columns("db", batch, Precision::Milliseconds, 0).unwrap(), 2);
+    writer.encode_vec(&[3.0], None, &mut bytes).unwrap();
+    let batch = decode_columns(&bytes, ColumnBuffers::default(), 10).unwrap();
+    store.write_columns("db", batch, Precision::Milliseconds, 7).unwrap();
+    let row = |time, value| vec![Value::Integer(time), Value::Text("bench".to_owned()), Value::Float(value)];
+    let rows = [row(7, 3.0), row(1_000_000, 1.0), row(2_000_000, 2.0)];
+    assert_eq!(select(&store, "bench"), rows);
+    drop(store);
+    assert_eq!(select(&folder.open(), "bench"), rows);
+    let mut late = columns(0, 1);
+    late.timestamps[0] = i64::MAX;
+    let error = folder.open().write_columns("db", late, Precision::Seconds, 0).unwrap_err();
+    assert!(error.to_string().contains("timestamps[0]"), "{error}");
+}
+
+#[test]
+fn what_does_not_fit_is_refused_whole() {
+    let folder = Folder::new();
+    let store = IngestStore::open(&StoreOptions { most_series: 3, ..folder.options() }).unwrap();
+    assert!(matches!(write(&store, "m v=1"), Err(Error::DatabaseNotFound(name)) if name == "db"));
+    store.create_database("db").unwrap();
+    write(&store, "m v=1 1").unwrap();
+    let error = write(&store, "m,a=1 x=1i 1\nm v=1i 2").unwrap_err();
+    assert!(error.to_string().contains("\"v\" of \"m\" is of the type float, not integer"), "{error}");
+    // In one write, too.
+    assert!(matches!(write(&store, "n v=1 1\nn,a=2 v=t 2"), Err(Error::TypeConflict { .. })));
+    assert_eq!(store.database("db").unwrap().series_count(), 1);
+    assert!(matches!(write(&store, "m,a=1 v=1\nm,a=2 v=1\nm,a=3 v=1"), Err(Error::Cardinality { .. })));
+    write(&store, "m,a=1 v=1\nm,a=2 v=1").unwrap();
+    assert_eq!(store.count("db", "m", None).unwrap(), 3);
+    // A second process, or a second store of this one, would write to the same files.
+    assert!(matches!(IngestStore::open(&folder.options()), Err(Error::InvalidArgument(_))));
+    drop(store);
+    // The types are known after a restart.
+    assert!(matches!(write(&folder.open(), "m v=t"), Err(Error::TypeConflict { .. })));
+}
+
+#[test]
+fn too_much_in_memory_is_refused() {
+    let folder = Folder::new();
+    let store = IngestStore::open(&StoreOptions { memory_bytes: 1, ..folder.options() }).unwrap();
+    store.create_database("db").unwrap();
+    let mut written = 0;
+    let mut refused = 0;
+    for index in 0..200 {
+        match write(&store, &format!("m v=1 {index}")) {
+            Ok(points) => written += points as u64,
+            Err(Error::Busy(_)) => refused += 1,
+            Err(other) => panic!("{other}"),
+        }
+    }
+    assert!(refused > 0);
+    // It flushes by itself when there is too much.
+    while store.unflushed_bytes() > 0 {
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    assert_eq!(store.count("db", "m", None).unwrap(), written);
+}
+
+#[test]
+fn what_a_crash_cut_off_is_left_out_and_damage_is_told() {
+    let folder = Folder::new();
+    let store = folder.open();
+    store.create_database("db").unwrap();
+    write(&store, "m v=1 1").unwrap();
+    write(&store, "m v=2 2").unwrap();
+    drop(store);
+    let log = folder.only_log();
+    let whole = std::fs::read(&log).unwrap();
+    std::fs::write(&log, &whole[..whole.len() - 1]).unwrap();
+    let store = folder.open();
+    assert_eq!(store.count("db", "m", None).unwrap(), 1);
+    write(&store, "m v=3 3").unwrap();
+    drop(store);
+    assert_eq!(folder.open().count("db", "m", None).unwrap(), 2);
+    // In a file that others follow, nothing is cut off.
+    let mut damaged = std::fs::read(&log).unwrap();
+    let last = damaged.len() - 1;
+    damaged[last] ^= 1;
+    std::fs::write(&log, damaged).unwrap();
+    let error = IngestStore::open(&folder.options()).err().unwrap().to_string();
+    assert!(error.contains("damaged at byte 8"), "{error}");
+}
+
+#[test]
+fn writers_flushes_and_readers_at_once_lose_nothing() {
+    for durability in [Durability::Fast, Durability::Durable] {
+        let folder = Folder::new();
+        let store = Arc::new(IngestStore::open(&StoreOptions { durability, ..folder.options() }).unwrap());
+        store.create_database("db").unwrap();
+        std::thread::scope(|scope| {
+            for writer in 0..4 {
+                let store = &store;
+                scope.spawn(move || {
+                    for batch in 0..20 {
+                        store
+                            .write_columns(
+                                "db",
+                                columns(writer * 10_000 + batch * 100, 100),
+                                Precision::Milliseconds,
+                                0,
+                            )
+                            .unwrap();
+                    }
+                });
+            }
+            for _ in 0..3 {
+                store.flush().unwrap();
+                let counted = store.count("db", "bench", Some("v")).unwrap();
+                assert!(counted.is_multiple_of(100) && counted <= select(&store, "bench").len() as u64);
+            }
+        });
+        assert_eq!(store.count("db", "bench", Some("v")).unwrap(), 8000);
+        drop(store);
+        let store = folder.open();
+        assert_eq!(store.count("db", "bench", None).unwrap(), 8000);
+        let rows = select(&store, "bench");
+        let sum: f64 = rows.iter().map(|row| if let Value::Float(value) = row[2] { value } else { 0.0 }).sum();
+        let expected: f64 =
+            (0..4).flat_map(|writer| (0..2000).map(move |index| f64::from(writer * 10_000 + index) * 0.001)).sum();
+        assert!((sum - expected).abs() < 1e-6 * expected, "{sum} {expected}");
+    }
+}
+
+/// Set in a process that this file's test starts: it writes until it is killed.
+const VICTIM: &str = "BOUNDARY_BENCH_INGEST_VICTIM";
+
+/// Writes to the store in a folder, and says after each write how many are acknowledged.
+fn write_until_killed(folder: &Path) {
+    use std::io::Write;
+    let options =
+        StoreOptions { flush_interval: Some(std::time::Duration::from_millis(40)), ..StoreOptions::new(folder) };
+    let store = IngestStore::open(&options).unwrap();
+    store.create_database("db").unwrap();
+    let mut next = i64::try_from(store.count("db", "bench", None).unwrap()).unwrap();
+    let mut out = std::io::stdout();
+    loop {
+        store.write_columns("db", columns(next, 10), Precision::Milliseconds, 0).unwrap();
+        next += 10;
+        // Of a pipe that nobody reads any more, the process ends like that, too.
+        if writeln!(out, "acknowledged {next}").and_then(|()| out.flush()).is_err() {
+            return;
+        }
+    }
+}
+
+#[test]
+fn a_killed_process_loses_no_acknowledged_write() {
+    use std::io::{BufRead, BufReader};
+    if let Some(folder) = std::env::var_os(VICTIM) {
+        write_until_killed(Path::new(&folder));
+        return;
+    }
+    let folder = Folder::new();
+    let mut acknowledged = 0;
+    for round in 0..20 {
+        let mut victim = std::process::Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "a_killed_process_loses_no_acknowledged_write", "--nocapture"])
+            .env(VICTIM, &folder.0)
+            .stdout(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut lines = BufReader::new(victim.stdout.take().unwrap()).lines();
+        let mut told = lines.by_ref().filter_map(|line| line.ok()?.split("acknowledged ").nth(1)?.parse::<u64>().ok());
+        // Each round is killed at another moment of its writes and flushes.
+        for _ in 0..3 + round * 7 {
+            acknowledged = told.next().unwrap();
+        }
+        victim.kill().unwrap();
+        victim.wait().unwrap();
+        acknowledged = told.last().unwrap_or(acknowledged);
+        let store = folder.open();
+        let kept = store.count("db", "bench", Some("v")).unwrap();
+        // The write under way may be there, or not.
+        assert!(
+            (acknowledged..=acknowledged + 10).contains(&kept),
+            "round {round}: {acknowledged} acknowledged, {kept} kept"
+        );
+        let times: Vec<_> = select(&store, "bench").into_iter().map(|row| row[0].clone()).collect();
+        let expected: Vec<_> = (0..i64::try_from(kept).unwrap()).map(|time| Value::Integer(time * 1_000_000)).collect();
+        assert_eq!(times, expected, "round {round}");
+    }
+}

@@ -1,0 +1,155 @@
+//! The ingest contract of `HyperbyteDB`, over a store of points.
+
+mod query;
+mod statement;
+mod write;
+
+use std::sync::Arc;
+
+use boundary_bench_ingest::{Error, IngestStore};
+use bytes::Bytes;
+use hyper::StatusCode;
+use hyper::http::request::Parts;
+
+use crate::front::answer::{Answer, JSON, empty, named, with_body};
+use crate::front::body::BodyError;
+use crate::routes::{NOT_ALLOWED, decoded};
+
+/// Answers the requests of the contract.
+pub(crate) struct Ingest {
+    pub(crate) store: Arc<IngestStore>,
+    pub(crate) max_points: usize,
+    pub(crate) max_body: usize,
+}
+
+/// Why a request is refused.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct IngestError {
+    status: StatusCode,
+    message: String,
+}
+
+impl IngestError {
+    fn new(status: StatusCode, message: impl Into<String>) -> Self {
+        Self { status, message: message.into() }
+    }
+
+    /// For a path that takes another method.
+    pub(crate) fn not_allowed() -> Self {
+        Self::new(StatusCode::METHOD_NOT_ALLOWED, NOT_ALLOWED)
+    }
+
+    /// The answer: an object with the text.
+    pub(crate) fn answer(&self) -> Answer {
+        let message = serde_json::Value::from(self.message.as_str());
+        with_body(self.status, JSON, format!(r#"{{"error":{message}}}"#))
+    }
+}
+
+impl From<Error> for IngestError {
+    fn from(error: Error) -> Self {
+        let status = match error {
+            Error::Parse { .. } | Error::InvalidArgument(_) | Error::TypeConflict { .. } => StatusCode::BAD_REQUEST,
+            Error::DatabaseNotFound(_) => StatusCode::NOT_FOUND,
+            Error::TooManyPoints { .. } => StatusCode::PAYLOAD_TOO_LARGE,
+            Error::Cardinality { .. } => StatusCode::UNPROCESSABLE_ENTITY,
+            Error::Busy(_) => StatusCode::SERVICE_UNAVAILABLE,
+            Error::DiskFull { .. } => StatusCode::INSUFFICIENT_STORAGE,
+            Error::Core(_) => StatusCode::INTERNAL_SERVER_ERROR,
+        };
+        Self::new(status, error.to_string())
+    }
+}
+
+impl From<BodyError> for IngestError {
+    fn from(error: BodyError) -> Self {
+        match error {
+            BodyError::TooLarge => Self::new(StatusCode::PAYLOAD_TOO_LARGE, "the body is too large"),
+            BodyError::TooSlow => Self::new(StatusCode::REQUEST_TIMEOUT, "the body did not come in time"),
+            BodyError::Broken => Self::new(StatusCode::BAD_REQUEST, "the body is not readable"),
+        }
+    }
+}
+
+/// The answer to `/ping`.
+pub(crate) fn ping() -> Answer {
+    named(empty(StatusCode::NO_CONTENT))
+}
+
+/// The answer to `/health`.
+pub(crate) fn health() -> Answer {
+    let body = concat!(
+        r#"{"status":"pass","name":"boundary-bench","message":"ready for queries and writes","version":""#,
+        env!("CARGO_PKG_VERSION"),
+        r#""}"#
+    );
+    named(with_body(StatusCode::OK, JSON, body))
+}
+
+impl Ingest {
+    /// Writes the points of a body; returns how many.
+    ///
+    /// # Errors
+    /// Those of the contract.
+    pub(crate) async fn write(&self, request: Parts, body: Bytes) -> Result<usize, IngestError> {
+        let (store, max_points, max_body) = (Arc::clone(&self.store), self.max_points, self.max_body);
+        off_the_threads(move || write::write(&store, &request, &body, max_points, max_body)).await
+    }
+
+    /// Checks what a write needs before its body is read.
+    ///
+    /// # Errors
+    /// 400 without a database, 404 for one that is not there.
+    pub(crate) fn check_write(&self, request: &Parts) -> Result<(), IngestError> {
+        let query = request.uri.query().unwrap_or_default();
+        let database = parameter(query, "db").filter(|name| !name.is_empty());
+        let database = database.ok_or_else(|| IngestError::new(StatusCode::BAD_REQUEST, "database is required"))?;
+        self.store.database(&database)?;
+        Ok(())
+    }
+
+    /// Runs the statements of a query.
+    ///
+    /// # Errors
+    /// 400 where there are none; what is wrong with one is in the answer.
+    pub(crate) async fn query(&self, request: &Parts, body: &[u8]) -> Result<Answer, IngestError> {
+        let form = String::from_utf8_lossy(body);
+        let find = |name| parameter(&form, name).or_else(|| parameter(request.uri.query().unwrap_or_default(), name));
+        let Some(text) = find("q").filter(|text| !text.trim().is_empty()) else {
+            return Err(IngestError::new(StatusCode::BAD_REQUEST, "missing required parameter \"q\""));
+        };
+        let (store, database, epoch) = (Arc::clone(&self.store), find("db"), find("epoch"));
+        let run = move || Ok(query::answer(&store, &text, database.as_deref(), epoch.as_deref()));
+        Ok(with_body(StatusCode::OK, JSON, off_the_threads(run).await?))
+    }
+}
+
+/// Runs work that waits for the disk; a panic becomes a 500.
+async fn off_the_threads<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, IngestError> + Send + 'static,
+) -> Result<T, IngestError> {
+    let internal = |error: String| IngestError::new(StatusCode::INTERNAL_SERVER_ERROR, error);
+    let done = tokio::task::spawn_blocking(|| boundary_bench_core::error::catch_panic(|| Ok(work()))).await;
+    done.map_err(|error| internal(error.to_string()))?.map_err(|error| internal(error.to_string()))?
+}
+
+/// A parameter of a query string or a form.
+fn parameter(query: &str, name: &str) -> Option<String> {
+    let pair = query.split('&').map(|pair| pair.split_once('=').unwrap_or((pair, "")));
+    let value = pair.into_iter().find(|(key, _)| decoded(key) == name).map(|(_, value)| value)?;
+    Some(decoded(&value.replace('+', " ")).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parameters_are_decoded() {
+        let query = "db=a%20b&q=CREATE+DATABASE+%22x%22&empty&d%62=other";
+        assert_eq!(parameter(query, "db").as_deref(), Some("a b"));
+        assert_eq!(parameter(query, "q").as_deref(), Some("CREATE DATABASE \"x\""));
+        assert_eq!(parameter(query, "empty").as_deref(), Some(""));
+        assert_eq!(parameter(query, "none"), None);
+    }
+}

@@ -1,0 +1,206 @@
+//! The ingest contract of `HyperbyteDB`, request by request and error by error. With `INGEST_URL` it runs against another
+//! server, in a database of its own; where that makes rows readable by a flush alone, `INGEST_FLUSH_SECONDS` says how long
+//! to wait.
+
+mod common;
+
+use std::io::Write;
+use std::time::Duration;
+
+use boundary_bench_ingest::msgpack::ColumnsWriter;
+use boundary_bench_server::{Limits, Options};
+use common::Target;
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use serde_json::json;
+
+const LINES: &str = "text/plain";
+const ROWS: &str = "application/msgpack";
+const COLUMNS: &str = "application/vnd.hyperbytedb.columnar-msgpack.v1";
+
+/// A server with a database of this name.
+fn target(database: &str) -> Target {
+    let target = Target::of("INGEST_URL", Options::default());
+    let created = query(&target, &format!("CREATE DATABASE \"{database}\""), "");
+    assert_eq!(created["results"][0]["statement_id"], 0);
+    assert!(created["results"][0].get("error").is_none(), "{created}");
+    target
+}
+
+fn query(target: &Target, text: &str, parameters: &str) -> serde_json::Value {
+    let text = text.bytes().map(|byte| format!("%{byte:02X}")).collect::<Vec<_>>().concat();
+    let form = format!("q={text}{parameters}");
+    let headers = [("Content-Type", "application/x-www-form-urlencoded")];
+    let answer = target.ask("POST", "/query", &headers, form.as_bytes());
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    answer.json()
+}
+
+/// Reads may see a write after a flush alone.
+fn await_flush() {
+    if let Ok(seconds) = std::env::var("INGEST_FLUSH_SECONDS") {
+        std::thread::sleep(Duration::from_secs_f64(seconds.parse().unwrap()));
+    }
+}
+
+fn columns(points: usize) -> Vec<u8> {
+    let values: Vec<f64> = (0..points).map(|index| index as f64).collect();
+    let times: Vec<i64> = (0..points).map(|index| 1_700_000_000_000 + i64::try_from(index).unwrap()).collect();
+    let mut body = Vec::new();
+    let writer = ColumnsWriter::new("bench", &[("host", "bench")], "v").unwrap();
+    writer.encode_vec(&values, Some(&times), &mut body).unwrap();
+    body
+}
+
+fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
+    encoder.write_all(bytes).unwrap();
+    encoder.finish().unwrap()
+}
+
+/// `[{measurement: "bench", tags: {host: "rows"}, fields: {v: {"Float": 1.5}}, timestamp: 5}]`.
+fn rows() -> Vec<u8> {
+    let mut body = vec![0x91, 0x84];
+    let text = |text: &str| {
+        let mut bytes = vec![0xa0 | u8::try_from(text.len()).unwrap()];
+        bytes.extend_from_slice(text.as_bytes());
+        bytes
+    };
+    for part in [text("measurement"), text("bench"), text("tags"), vec![0x81], text("host"), text("rows")] {
+        body.extend(part);
+    }
+    for part in [text("fields"), vec![0x81], text("v"), vec![0x81], text("Float"), vec![0xcb]] {
+        body.extend(part);
+    }
+    body.extend(1.5_f64.to_be_bytes());
+    body.extend([text("timestamp"), vec![0x05]].concat());
+    body
+}
+
+#[test]
+fn ping_and_health_answer() {
+    let target = Target::of("INGEST_URL", Options::default());
+    for method in ["GET", "HEAD"] {
+        let ping = target.ask(method, "/ping", &[], b"");
+        assert_eq!((ping.status, ping.body.len()), (204, 0));
+    }
+    let health = target.get("/health");
+    assert_eq!(health.status, 200);
+    assert_eq!(health.json()["status"], "pass");
+}
+
+#[test]
+fn every_format_is_written_and_counted() {
+    let database = "bb_formats";
+    let target = target(database);
+    let lines: Vec<_> =
+        (0..10).map(|index| format!("bench,host=lines v={index}.5 {}\n", 1_700_000_000_000_i64 + index)).collect();
+    let lines = lines.concat();
+    for (content_type, encoding, body) in [
+        (LINES, "", lines.clone().into_bytes()),
+        ("text/plain; charset=utf-8", "gzip", gzip(lines.replace("lines", "zipped").as_bytes())),
+        (ROWS, "", rows()),
+        // Of another tag, so that no point replaces another.
+        ("Application/MsgPack; v=1", "", rows_of_another_host()),
+        (COLUMNS, "", columns(1000)),
+        (COLUMNS, "gzip", gzip(&columns(1000))),
+    ] {
+        let mut headers = vec![("Content-Type", content_type)];
+        if !encoding.is_empty() {
+            headers.push(("Content-Encoding", encoding));
+        }
+        let answer = target.ask("POST", &format!("/write?db={database}&precision=ms"), &headers, &body);
+        assert_eq!((answer.status, answer.text().as_str()), (204, ""), "{content_type} {encoding}");
+    }
+    await_flush();
+    let counted = query(&target, "SELECT count(v) FROM bench", &format!("&db={database}"));
+    let series = &counted["results"][0]["series"][0];
+    assert_eq!((&series["name"], &series["columns"][1]), (&json!("bench"), &json!("count")));
+    // A server may take equal points of two writes for one.
+    let count = series["values"][0][1].as_u64().unwrap();
+    assert!(count == 2022 || (count == 1022 && !target.is_own()), "{count}");
+    let selected = query(&target, "SELECT v FROM bench ORDER BY time LIMIT 1", &format!("&db={database}&epoch=ms"));
+    assert_eq!(selected["results"][0]["series"][0]["values"][0][1], 1.5, "{selected}");
+}
+
+fn rows_of_another_host() -> Vec<u8> {
+    let mut body = rows();
+    let at = body.windows(4).position(|window| window == b"rows").unwrap();
+    body[at..at + 4].copy_from_slice(b"ROWS");
+    body
+}
+
+#[test]
+fn what_is_wrong_is_refused_with_its_code() {
+    let database = "bb_errors";
+    let target = target(database);
+    let own = format!("/write?db={database}");
+    let seed = target.ask("POST", &own, &[("Content-Type", LINES)], b"typed v=1.5 1");
+    assert_eq!(seed.status, 204);
+    let wrong_columns = {
+        let mut body = columns(3);
+        body.truncate(body.len() - 4);
+        body
+    };
+    for (what, path, content_type, body, status, said) in [
+        ("no database", "/write".to_owned(), LINES, b"m v=1".to_vec(), 400, "database is required"),
+        ("an empty database", "/write?db=".to_owned(), LINES, b"m v=1".to_vec(), 400, "database is required"),
+        (
+            "another database",
+            "/write?db=bb_none".to_owned(),
+            LINES,
+            b"m v=1".to_vec(),
+            404,
+            "database not found: \"bb_none\"",
+        ),
+        ("no line protocol", own.clone(), LINES, b"m v=1\nm nothing".to_vec(), 400, ""),
+        ("no rows", own.clone(), ROWS, b"\xc1".to_vec(), 400, ""),
+        ("columns cut short", own.clone(), COLUMNS, wrong_columns, 400, ""),
+        ("a type conflict", own.clone(), LINES, b"typed v=\"text\" 2".to_vec(), 400, ""),
+        ("too many points", own.clone(), COLUMNS, columns(500_001), 413, ""),
+    ] {
+        let answer = target.ask("POST", &path, &[("Content-Type", content_type)], &body);
+        assert_eq!(answer.status, status, "{what}: {}", answer.text());
+        let error = answer.json()["error"].as_str().unwrap_or_default().to_owned();
+        assert!(error.contains(said) && !error.is_empty(), "{what}: {error}");
+    }
+    let broken = target.ask("POST", &own, &[("Content-Encoding", "gzip")], b"no gzip");
+    assert_eq!(broken.status, 400);
+    let bomb = gzip(&vec![b'#'; 26_214_401]);
+    let bomb = target.ask("POST", &own, &[("Content-Encoding", "gzip")], &bomb);
+    assert_eq!(bomb.status, 413, "{}", bomb.text());
+    // Nothing of a refused write is kept.
+    await_flush();
+    let counted = query(&target, "SELECT count(v) FROM typed", &format!("&db={database}"));
+    assert_eq!(counted["results"][0]["series"][0]["values"][0][1], 1, "{counted}");
+}
+
+#[test]
+fn statements_that_fail_say_so_in_their_result() {
+    let target = target("bb_statements");
+    for (text, database) in [("SELECT nonsense FROM", "bb_statements"), ("SELECT count(v) FROM bench", "bb_nowhere")] {
+        let answer = query(&target, text, &format!("&db={database}"));
+        assert!(answer["results"][0]["error"].is_string(), "{text}: {answer}");
+    }
+    assert_eq!(target.get("/query").status, 400);
+    let several = query(&target, "SHOW DATABASES; SELECT broken", "&db=bb_statements");
+    assert_eq!(several["results"].as_array().unwrap().len(), 2);
+    let names = several["results"][0]["series"][0]["values"].to_string();
+    assert!(names.contains("bb_statements"), "{names}");
+}
+
+#[test]
+fn limits_of_our_own_hold() {
+    let limits = Limits { points: 10, ingest_body: 1000, ..Limits::default() };
+    let target = Target::new(Options { limits, ..Options::default() });
+    query(&target, "CREATE DATABASE small", "");
+    let write = |body: &[u8], headers: &[(&str, &str)]| target.ask("POST", "/write?db=small", headers, body).status;
+    let lines = |count: usize| (0..count).map(|index| format!("m v={index} {index}\n")).collect::<Vec<_>>().concat();
+    assert_eq!(write(lines(10).as_bytes(), &[]), 204);
+    assert_eq!(write(lines(11).as_bytes(), &[]), 413);
+    assert_eq!(write(&[b'#'; 1001], &[]), 413);
+    assert_eq!(write(&gzip(&[b'#'; 1001]), &[("Content-Encoding", "gzip")]), 413);
+    assert_eq!(target.get("/write?db=small").status, 405);
+    let metrics = target.get("/metrics").text();
+    assert!(metrics.contains("boundary_bench_points_total 10"), "{metrics}");
+}

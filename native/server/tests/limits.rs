@@ -1,0 +1,311 @@
+//! What a client may do to the server, and what it may not: slow and huge requests, half-closed and idle connections, TLS,
+//! a stop under load.
+
+mod common;
+
+use std::io::{Read, Write};
+use std::net::{Shutdown, TcpStream};
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use boundary_bench_server::{Limits, Options, TlsFiles};
+use common::{Answer, Target};
+
+const READ: &str = r#"{"filters":[{"column":"id0","value":1}]}"#;
+
+fn limited(limits: Limits) -> Target {
+    Target::new(Options { limits, ..Options::default() })
+}
+
+/// A request with the whole header, and so much of its body.
+fn request(body: &str, sent: usize) -> Vec<u8> {
+    let head = format!(
+        "POST /0.1.0/rdrs_bench/table_1/pk-read HTTP/1.1\r\nHost: test\r\nContent-Length: {}\r\n\r\n",
+        body.len()
+    );
+    [head.as_bytes(), &body.as_bytes()[..sent]].concat()
+}
+
+/// Reads one answer of a connection that stays open.
+fn read_one(stream: &mut TcpStream) -> Answer {
+    let mut bytes = Vec::new();
+    let mut part = [0; 4096];
+    loop {
+        if let Some(answer) = Answer::parse(&bytes)
+            && answer.header("content-length").is_some_and(|length| length.parse() == Ok(answer.body.len()))
+        {
+            return answer;
+        }
+        let read = stream.read(&mut part).unwrap();
+        assert!(read > 0, "cut: {:?}", String::from_utf8_lossy(&bytes));
+        bytes.extend_from_slice(&part[..read]);
+    }
+}
+
+/// Whether the server ends the connection, answering or not.
+fn is_ended(stream: &mut TcpStream) -> bool {
+    stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    let mut bytes = Vec::new();
+    // A reset is an end too; a time-out is none.
+    match stream.read_to_end(&mut bytes) {
+        Ok(_) => true,
+        Err(error) => error.kind() == std::io::ErrorKind::ConnectionReset,
+    }
+}
+
+#[test]
+fn slow_requests_are_ended_and_others_are_not_kept_waiting() {
+    let time = Duration::from_millis(400);
+    let target = limited(Limits { header_time: time, body_time: time, ..Limits::default() });
+    let slow: Vec<TcpStream> = (0..50)
+        .map(|_| {
+            let mut stream = target.connect();
+            stream.write_all(b"POST /0.1.0/rdrs_bench/table_1/pk-read HTTP/1.1\r\nHost: te").unwrap();
+            stream
+        })
+        .collect();
+    // A byte now and then does not prolong a header's time.
+    let mut drip = target.connect();
+    let dripped = Instant::now();
+    let mut is_cut = false;
+    while !is_cut && dripped.elapsed() < Duration::from_secs(20) {
+        is_cut = drip.write_all(b"G").is_err();
+        assert_eq!(target.post("/0.1.0/rdrs_bench/table_1/pk-read", READ).status, 200);
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    assert!(is_cut, "a header may take for ever");
+    for mut stream in slow {
+        assert!(is_ended(&mut stream));
+    }
+    let mut half = target.connect();
+    half.write_all(&request(READ, 10)).unwrap();
+    let answer = Answer::read(&mut half);
+    assert_eq!(answer.status, 408, "{}", answer.text());
+}
+
+#[test]
+fn idle_connections_end_and_busy_ones_stay() {
+    let target = limited(Limits { idle_time: Duration::from_millis(500), ..Limits::default() });
+    let (mut idle, mut busy) = (target.connect(), target.connect());
+    for _ in 0..10 {
+        busy.write_all(&request(READ, READ.len())).unwrap();
+        assert_eq!(read_one(&mut busy).status, 200);
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    assert!(is_ended(&mut idle));
+    assert!(is_ended(&mut busy));
+}
+
+#[test]
+fn huge_bodies_are_refused_before_they_are_read() {
+    let target = limited(Limits { rest_body: 1000, ..Limits::default() });
+    let path = "/0.1.0/rdrs_bench/table_1/pk-read";
+    assert_eq!(target.post(path, vec![b' '; 1001]).status, 400);
+    // Announced as an exabyte, and never sent.
+    let mut stream = target.connect();
+    let head = format!("POST {path} HTTP/1.1\r\nHost: test\r\nContent-Length: 1000000000000000000\r\n\r\n");
+    stream.write_all(head.as_bytes()).unwrap();
+    assert_eq!(read_one(&mut stream).status, 400);
+    // In chunks, nobody knows before.
+    let mut stream = target.connect();
+    let head = format!("POST {path} HTTP/1.1\r\nHost: test\r\nTransfer-Encoding: chunked\r\n\r\n");
+    stream.write_all(head.as_bytes()).unwrap();
+    let chunk = format!("200\r\n{}\r\n", " ".repeat(0x200));
+    for _ in 0..4 {
+        let _ = stream.write_all(chunk.as_bytes());
+    }
+    assert_eq!(read_one(&mut stream).status, 400);
+    // A header without end.
+    let mut stream = target.connect();
+    let line = format!("X-Long: {}\r\n", "x".repeat(1000));
+    let _ = stream.write_all(format!("GET {path} HTTP/1.1\r\n").as_bytes());
+    for _ in 0..200 {
+        let _ = stream.write_all(line.as_bytes());
+    }
+    assert!(is_ended(&mut stream));
+    assert_eq!(target.post(path, READ).status, 200);
+}
+
+#[test]
+fn a_half_closed_connection_is_answered() {
+    let target = limited(Limits::default());
+    let mut stream = target.connect();
+    stream.write_all(&request(READ, READ.len())).unwrap();
+    stream.shutdown(Shutdown::Write).unwrap();
+    assert_eq!(read_one(&mut stream).status, 200);
+    // One that closes in the middle is let go.
+    let mut stream = target.connect();
+    stream.write_all(&request(READ, 5)).unwrap();
+    stream.shutdown(Shutdown::Write).unwrap();
+    assert!(is_ended(&mut stream));
+    assert_eq!(target.get("/0.1.0/ping").status, 200);
+}
+
+#[test]
+fn requests_come_one_after_another_and_all_at_once() {
+    let target = limited(Limits::default());
+    let mut stream = target.connect();
+    let pipelined = request(READ, READ.len()).repeat(20);
+    stream.write_all(&pipelined).unwrap();
+    let mut bytes = Vec::new();
+    let mut part = [0; 65536];
+    while bytes.windows(8).filter(|window| window == b"HTTP/1.1").count() < 20 || !bytes.ends_with(b"}}") {
+        let read = stream.read(&mut part).unwrap();
+        assert!(read > 0);
+        bytes.extend_from_slice(&part[..read]);
+    }
+    let text = String::from_utf8(bytes).unwrap();
+    assert_eq!(text.matches("HTTP/1.1 200 OK").count(), 20);
+}
+
+#[test]
+fn nonsense_is_no_harm() {
+    let target = limited(Limits::default());
+    for nonsense in [
+        &b"\x16\x03\x01\x00\xa5"[..],
+        b"GET\r\n\r\n",
+        b"PRI * HTTP/2.0\r\n\r\nXX\r\n\r\n",
+        b"POST / HTTP/1.1\r\nContent-Length: -1\r\n\r\n",
+        b"POST / HTTP/1.1\r\nContent-Length: 3\r\nContent-Length: 4\r\n\r\nabc",
+        b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+        b"\0\0\0\0",
+    ] {
+        let mut stream = target.connect();
+        let _ = stream.write_all(nonsense);
+        let _ = stream.shutdown(Shutdown::Write);
+        assert!(is_ended(&mut stream), "{}", String::from_utf8_lossy(nonsense));
+    }
+    assert_eq!(target.get("/0.1.0/ping").status, 200);
+}
+
+/// Raises the number of files that this process may open; whether there are enough then.
+fn raise_files(needed: u64) -> bool {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: both calls read or write that one structure.
+    unsafe {
+        if libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) != 0 {
+            return false;
+        }
+        limit.rlim_cur = limit.rlim_max;
+        libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit) == 0 && limit.rlim_cur >= needed
+    }
+}
+
+#[test]
+fn ten_thousand_idle_connections_keep_nobody_waiting() {
+    const CONNECTIONS: usize = 10_000;
+    // The server is a process of its own, with as many files.
+    if !raise_files(CONNECTIONS as u64 + 500) {
+        let line = "SKIPPED: ten thousand connections: the system allows this user fewer open files\n";
+        let _ = std::io::stderr().write_all(line.as_bytes());
+        return;
+    }
+    let server = std::path::Path::new(env!("CARGO_BIN_EXE_boundary-bench-server"));
+    let cancel = boundary_bench_core::engine::CancelToken::default();
+    let server = boundary_bench_server::PrivateServer::start(Some(server), &[], &cancel).unwrap();
+    let place = server.url().strip_prefix("http://").unwrap().to_owned();
+    let idle: Vec<TcpStream> = (0..CONNECTIONS).map(|_| TcpStream::connect(&place).unwrap()).collect();
+    let mut stream = TcpStream::connect(&place).unwrap();
+    for _ in 0..100 {
+        stream.write_all(&request(READ, READ.len())).unwrap();
+        assert_eq!(read_one(&mut stream).status, 200);
+    }
+    stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: test\r\n\r\n").unwrap();
+    let metrics = read_one(&mut stream).text();
+    let connections = metrics.lines().find_map(|line| line.strip_prefix("boundary_bench_connections "));
+    assert!(connections.unwrap().parse::<usize>().unwrap() > CONNECTIONS, "{metrics}");
+    drop(idle);
+    server.stop();
+}
+
+#[test]
+fn connections_above_the_limit_wait_for_a_place() {
+    let target = limited(Limits { connections: 2, ..Limits::default() });
+    let ask = |stream: &mut TcpStream| {
+        stream.write_all(&request(READ, READ.len())).unwrap();
+        read_one(stream).status
+    };
+    let (mut first, mut second) = (target.connect(), target.connect());
+    assert_eq!((ask(&mut first), ask(&mut second)), (200, 200));
+    let mut third = target.connect();
+    third.write_all(&request(READ, READ.len())).unwrap();
+    third.set_read_timeout(Some(Duration::from_millis(200))).unwrap();
+    assert!(third.read(&mut [0; 1]).is_err());
+    drop(first);
+    third.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    assert_eq!(read_one(&mut third).status, 200);
+}
+
+#[test]
+fn a_stop_answers_what_is_in_flight_and_takes_no_more() {
+    let target = Target::new(Options::default());
+    let (mut half, idle) = (target.connect(), target.connect());
+    half.write_all(&request(READ, 10)).unwrap();
+    std::thread::sleep(Duration::from_millis(200));
+    let address = target.address;
+    std::thread::scope(|scope| {
+        let stopping = scope.spawn(|| target.stop());
+        while TcpStream::connect(address).is_ok() {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        half.write_all(&READ.as_bytes()[10..]).unwrap();
+        let answer = Answer::read(&mut half);
+        assert_eq!(answer.status, 200, "{}", answer.text());
+        stopping.join().unwrap();
+    });
+    drop(idle);
+    target.stop();
+}
+
+#[test]
+fn a_stop_waits_no_longer_than_it_may() {
+    let limits = Limits { stop_time: Duration::from_millis(300), ..Limits::default() };
+    let target = Target::new(Options { limits, ..Options::default() });
+    let mut half = target.connect();
+    half.write_all(&request(READ, 10)).unwrap();
+    std::thread::sleep(Duration::from_millis(100));
+    target.stop();
+    assert!(is_ended(&mut half));
+}
+
+/// A certificate of our own, by openssl; `None` where that is missing.
+fn certificate() -> Option<TlsFiles> {
+    let folder = std::env::temp_dir().join(format!("bb-server-tls-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).ok()?;
+    let path = |name: &str| -> PathBuf { folder.join(name) };
+    let made = Command::new("openssl")
+        .args(["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost", "-keyout"])
+        .arg(path("key.pem"))
+        .arg("-out")
+        .arg(path("cert.pem"))
+        .output()
+        .ok()?;
+    made.status.success().then(|| TlsFiles { certificate: path("cert.pem"), key: path("key.pem") })
+}
+
+#[test]
+fn tls_is_spoken_with_a_certificate() {
+    let Some(files) = certificate() else {
+        let _ = std::io::stderr().write_all(b"SKIPPED: TLS: there is no openssl\n");
+        return;
+    };
+    let target = Target::new(Options { tls: Some(files.clone()), ..Options::default() });
+    let ask = "printf 'GET /0.1.0/health HTTP/1.1\\r\\nHost: x\\r\\nConnection: close\\r\\n\\r\\n' | \
+               openssl s_client -quiet -ign_eof -connect \"$1\" 2>/dev/null";
+    let asked = Command::new("/bin/sh").args(["-c", ask, "ask", &target.address.to_string()]).output().unwrap();
+    let answer = Answer::parse(&asked.stdout).unwrap();
+    assert_eq!((answer.status, answer.text().as_str()), (200, "0"));
+    // Who does not speak it is let go, as is who says nothing.
+    let mut plain = target.connect();
+    plain.write_all(b"GET /0.1.0/ping HTTP/1.1\r\n\r\n").unwrap();
+    assert!(is_ended(&mut plain));
+    let swapped = TlsFiles { certificate: files.key.clone(), key: files.certificate.clone() };
+    let error = boundary_bench_server::Server::start(&Options {
+        listen: "127.0.0.1:0".parse().unwrap(),
+        tls: Some(swapped),
+        ..Options::default()
+    });
+    assert_eq!(error.unwrap_err().code(), "BB_INVALID_ARGUMENT");
+    let _ = std::fs::remove_dir_all(files.key.parent().unwrap());
+}

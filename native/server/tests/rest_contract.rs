@@ -1,0 +1,449 @@
+//! The REST contract of RonDB, request by request and error by error. With `REST_URL` (and `REST_API_KEY`) it runs against
+//! another server: one that holds the tables of RonDB's benchmarks, and `lineitem` in `tpch` for SQL. What only newer
+//! builds have, or only ours, is asked of ours alone.
+
+mod common;
+
+use boundary_bench_server::{Limits, Options};
+use common::{Answer, Target, api_key};
+use serde_json::{Value, json};
+
+const TABLE_1: &str = "/0.1.0/rdrs_bench/table_1/pk-read";
+
+fn target() -> Target {
+    Target::of("REST_URL", Options { scale_factor: 0.001, ..Options::default() })
+}
+
+/// The key of the row of `table_2`.
+fn binary_key(number: u64) -> String {
+    use base64::Engine;
+    let mut key = vec![0; 2992];
+    key.extend_from_slice(&number.to_le_bytes());
+    base64::engine::general_purpose::STANDARD.encode(key)
+}
+
+fn filters(value: Value) -> Value {
+    json!([{"column": "id0", "value": value}])
+}
+
+#[test]
+fn ping_and_health_answer_without_a_body() {
+    let target = target();
+    let ping = target.get("/0.1.0/ping");
+    assert_eq!((ping.status, ping.text().as_str()), (200, ""));
+    let health = target.get("/0.1.0/health");
+    assert_eq!(health.status, 200);
+    assert!(["0", "1"].contains(&health.text().trim()), "{}", health.text());
+    for path in ["/0.1.0/ping", "/0.1.0/health"] {
+        assert_eq!(target.ask("GET", path, &[], b"{}").status, 400, "{path}");
+    }
+    assert_eq!(target.get("/metrics").status, 200);
+}
+
+#[test]
+fn rows_are_read_by_their_key() {
+    let target = target();
+    let body = json!({"filters": filters(json!(5)), "readColumns": [{"column": "col0", "dataReturnType": "default"}], "operationId": "x"});
+    let answer = target.post(TABLE_1, body.to_string());
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    let read = answer.json();
+    assert_eq!(read["operationId"], "x");
+    assert_eq!(read["data"], json!({"col0": "a".repeat(100)}));
+    // Without columns: all of them outside the key. An absent id is an empty one.
+    let all = target.post(TABLE_1, json!({"filters": filters(json!(999))}).to_string()).json();
+    assert_eq!(all["data"], json!({"col0": "a".repeat(100)}));
+
+    let body = json!({"filters": filters(json!(binary_key(7)))}).to_string();
+    let binary = target.post("/0.1.0/rdrs_bench/table_2/pk-read", body);
+    assert_eq!(binary.status, 200, "{}", binary.text());
+    assert!(binary.json()["data"]["col0"].is_string());
+
+    let many =
+        target.post("/0.1.0/rdrs_bench/table_3/pk-read", json!({"filters": filters(json!(0))}).to_string()).json();
+    let columns = many["data"].as_object().unwrap();
+    assert_eq!(columns.len(), 100);
+    assert!((0..100).all(|index| columns[&format!("col{index}")] == "abcd"));
+    let two = json!({"filters": filters(json!(0)), "readColumns": [{"column": "col99"}, {"column": "col3"}]});
+    let two = target.post("/0.1.0/rdrs_bench/table_3/pk-read", two.to_string()).json();
+    assert_eq!(two["data"], json!({"col99": "abcd", "col3": "abcd"}));
+}
+
+/// A request, the status that it must have, and a part of what is said.
+type Case = (&'static str, &'static str, Value, u16, &'static str);
+
+fn refused() -> Vec<Case> {
+    let long = "n".repeat(65);
+    let read = |columns: Value| json!({"filters": filters(json!(1)), "readColumns": columns});
+    let filter = |column: &str, value: Value| json!({"filters": [{"column": column, "value": value}]});
+    vec![
+        ("no body", TABLE_1, Value::Null, 400, ""),
+        ("no filters", TABLE_1, json!({}), 400, "'Filters'"),
+        ("null for filters", TABLE_1, json!({"filters": null}), 400, "'Filters'"),
+        ("empty filters", TABLE_1, json!({"filters": []}), 400, "'Filters'"),
+        ("filters of another type", TABLE_1, json!({"filters": {}}), 400, ""),
+        ("a filter of another type", TABLE_1, json!({"filters": [["id0", 1]]}), 400, ""),
+        ("an array for the object", TABLE_1, json!([filters(json!(1))]), 400, ""),
+        ("no column", TABLE_1, json!({"filters": [{"value": 1}]}), 400, "'Column' failed on the 'required'"),
+        ("an empty column", TABLE_1, filter("", json!(1)), 400, "'Column' failed on the 'required'"),
+        ("a long column", TABLE_1, filter(&long, json!(1)), 400, "'Column' failed on the 'max'"),
+        ("a column of a strange name", TABLE_1, filter("\u{1F600}", json!(1)), 400, "invalid character"),
+        ("no value", TABLE_1, json!({"filters": [{"column": "id0"}]}), 400, "'Value' failed on the 'required'"),
+        ("null for a value", TABLE_1, filter("id0", Value::Null), 400, "'Value' failed on the 'required'"),
+        (
+            "a filter twice",
+            TABLE_1,
+            json!({"filters": [{"column": "id0", "value": 1}, {"column": "id0", "value": 1}]}),
+            400,
+            "'unique'",
+        ),
+        (
+            "a key of more columns",
+            TABLE_1,
+            json!({"filters": [{"column": "id0", "value": 1}, {"column": "col0", "value": "a"}]}),
+            400,
+            "Wrong number of primary-key columns",
+        ),
+        ("another column than the key's", TABLE_1, filter("col0", json!("a")), 400, "Wrong primay-key column"),
+        ("text for an INT", TABLE_1, filter("id0", json!("one")), 400, "Wrong data type"),
+        ("a fraction for an INT", TABLE_1, filter("id0", json!(1.5)), 400, "Wrong data type"),
+        ("no base64 for a VARBINARY", "/0.1.0/rdrs_bench/table_2/pk-read", filter("id0", json!("*")), 400, ""),
+        ("a column that is not there", TABLE_1, read(json!([{"column": "none"}])), 400, "Column does not exist"),
+        ("a column of the key to read", TABLE_1, read(json!([{"column": "id0"}])), 400, "already included in filter"),
+        ("a column to read twice", TABLE_1, read(json!([{"column": "col0"}, {"column": "col0"}])), 400, "'unique'"),
+        ("an empty column to read", TABLE_1, read(json!([{"column": ""}])), 400, "identifier is empty"),
+        ("a long column to read", TABLE_1, read(json!([{"column": long}])), 400, "identifier is too large"),
+        (
+            "another return type",
+            TABLE_1,
+            read(json!([{"column": "col0", "dataReturnType": "raw"}])),
+            400,
+            "return type",
+        ),
+        (
+            "a long id",
+            TABLE_1,
+            json!({"filters": filters(json!(1)), "operationId": "i".repeat(257)}),
+            400,
+            "operationId is invalid",
+        ),
+        ("a row that is not there", TABLE_1, json!({"filters": filters(json!(100_000))}), 404, "Not Found"),
+        (
+            "a table that is not there",
+            "/0.1.0/rdrs_bench/none/pk-read",
+            json!({"filters": filters(json!(1))}),
+            404,
+            "does not exist",
+        ),
+        (
+            "a database that is not there",
+            "/0.1.0/none/table_1/pk-read",
+            json!({"filters": filters(json!(1))}),
+            404,
+            "does not exist",
+        ),
+        ("a batch of nothing", "/0.1.0/batch", json!({"operations": []}), 400, ""),
+        ("a batch of another type", "/0.1.0/batch", json!({"operations": 5}), 400, ""),
+        (
+            "an operation without a method",
+            "/0.1.0/batch",
+            json!({"operations": [{"relative-url": "rdrs_bench/table_1/pk-read", "body": {"filters": filters(json!(1))}}]}),
+            400,
+            "'Method'",
+        ),
+        (
+            "an operation without a place",
+            "/0.1.0/batch",
+            json!({"operations": [{"method": "POST", "relative-url": "pk-read", "body": {"filters": filters(json!(1))}}]}),
+            400,
+            "'RelativeURL'",
+        ),
+        (
+            "an operation with a wrong request",
+            "/0.1.0/batch",
+            json!({"operations": [{"method": "POST", "relative-url": "rdrs_bench/table_1/pk-read", "body": {"filters": []}}]}),
+            400,
+            "'Filters'",
+        ),
+        ("SQL without a query", "/0.1.0/ronsql", json!({"database": "tpch"}), 400, ""),
+        ("SQL with another key", "/0.1.0/ronsql", json!({"query": "SELECT 1", "database": "tpch", "more": 1}), 400, ""),
+        (
+            "SQL in another format",
+            "/0.1.0/ronsql",
+            json!({"query": "SELECT count(*) FROM lineitem", "database": "tpch", "outputFormat": "XML"}),
+            400,
+            "",
+        ),
+        (
+            "SQL that is none",
+            "/0.1.0/ronsql",
+            json!({"query": "SELECT count( FROM lineitem", "database": "tpch"}),
+            400,
+            "",
+        ),
+        (
+            "SQL of no such table",
+            "/0.1.0/ronsql",
+            json!({"query": "SELECT count(*) FROM none", "database": "tpch"}),
+            400,
+            "",
+        ),
+    ]
+}
+
+#[test]
+fn what_is_wrong_is_refused_with_its_code() {
+    let target = target();
+    for (what, path, body, status, said) in refused() {
+        let body = if body.is_null() { String::new() } else { body.to_string() };
+        let answer = target.post(path, body);
+        assert_eq!(answer.status, status, "{what}: {}", answer.text());
+        if target.is_own() {
+            assert!(answer.text().contains(said), "{what}: {}", answer.text());
+            assert_eq!(answer.header("content-type"), Some("text/plain; charset=utf-8"), "{what}");
+        }
+    }
+    for broken in ["{", "{\"filters\":[{\"column\":\"id0\",\"value\":1}]} more", "\u{feff}{}", "nonsense"] {
+        assert_eq!(target.post(TABLE_1, broken).status, 400, "{broken}");
+    }
+}
+
+#[test]
+fn the_second_version_wraps_its_errors() {
+    let target = Target::new(Options::default());
+    for (what, path, body, status, said) in refused().into_iter().filter(|case| case.1 == TABLE_1) {
+        let body = if body.is_null() { String::new() } else { body.to_string() };
+        let answer = target.post(&path.replace("0.1.0", "0.2.0"), body);
+        assert_eq!(answer.status, status, "{what}");
+        let error = &answer.json()["error"];
+        assert_eq!(error["code"], status, "{what}: {error}");
+        assert!(error["message"].as_str().unwrap().contains(said), "{what}: {error}");
+        assert!(["status", "classification", "ndbCode", "mysqlCode"].iter().all(|name| error[name].is_number()));
+    }
+    let read = target.post("/0.2.0/rdrs_bench/table_1/pk-read", json!({"filters": filters(json!(1))}).to_string());
+    assert_eq!(read.status, 200);
+}
+
+#[test]
+fn names_in_the_path_are_checked() {
+    let target = Target::new(Options::default());
+    let body = json!({"filters": filters(json!(1))}).to_string();
+    let long = "n".repeat(65);
+    for (path, said) in [
+        (format!("/0.1.0/{long}/t/pk-read"), "'DB' failed on the 'max'"),
+        (format!("/0.1.0/d/{long}/pk-read"), "'Table' failed on the 'max'"),
+        ("/0.1.0/%F0%9F%98%80/t/pk-read".to_owned(), "contains invalid characters"),
+        ("/0.1.0/d/%F0%9F%98%80/pk-read".to_owned(), "contains invalid characters"),
+        ("/0.1.0//t/pk-read".to_owned(), "'DB' failed on the 'min'"),
+        ("/0.1.0/d//pk-read".to_owned(), "'Table' failed on the 'min'"),
+    ] {
+        let answer = target.post(&path, &body);
+        assert_eq!(answer.status, 400, "{path}");
+        assert!(answer.text().contains(said), "{path}: {}", answer.text());
+    }
+    for path in ["/", "/0.1.0/", "/0.1.0/none", "/0.3.0/ping", "/0.1.0/a/b/c/pk-read"] {
+        assert_eq!(target.post(path, &body).status, 404, "{path}");
+    }
+    assert_eq!(target.get(TABLE_1).status, 405);
+    assert_eq!(target.post("/0.1.0/ping", "").status, 405);
+}
+
+fn operation(url: &str, body: &Value) -> Value {
+    json!({"method": "POST", "relative-url": url, "body": body})
+}
+
+fn results(answer: &Answer) -> Vec<Value> {
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    answer.json()["result"].as_array().unwrap().clone()
+}
+
+#[test]
+fn a_batch_answers_in_its_order() {
+    let target = target();
+    let operations = [
+        operation("rdrs_bench/table_1/pk-read", &json!({"filters": filters(json!(1)), "operationId": "first"})),
+        operation("rdrs_bench/table_1/pk-read", &json!({"filters": filters(json!(100_000)), "operationId": "lost"})),
+        operation(
+            "rdrs_bench/table_3/pk-read",
+            &json!({"filters": filters(json!(2)), "readColumns": [{"column": "col5"}]}),
+        ),
+    ];
+    let results = results(&target.post("/0.1.0/batch", json!({"operations": operations}).to_string()));
+    let codes: Vec<u64> = results.iter().map(|result| result["code"].as_u64().unwrap()).collect();
+    assert_eq!(codes, [200, 404, 200]);
+    assert_eq!(results[0]["body"], json!({"operationId": "first", "data": {"col0": "a".repeat(100)}}));
+    assert_eq!(results[1]["body"]["operationId"], "lost");
+    assert!(results[1]["body"]["data"].as_object().is_none_or(serde_json::Map::is_empty));
+    assert_eq!(results[2]["body"]["data"], json!({"col5": "abcd"}));
+}
+
+#[test]
+fn a_batch_above_the_limit_is_refused_where_there_is_one() {
+    let operation = operation("rdrs_bench/table_1/pk-read", &json!({"filters": filters(json!(1))}));
+    let batch = |size: usize| json!({"operations": vec![operation.clone(); size]}).to_string();
+    let limited =
+        Target::new(Options { limits: Limits { batch: Some(128), ..Limits::default() }, ..Options::default() });
+    assert_eq!(results(&limited.post("/0.1.0/batch", batch(128))).len(), 128);
+    assert_eq!(limited.post("/0.1.0/batch", batch(129)).status, 400);
+    let other = Target::new(Options::default());
+    assert_eq!(results(&other.post("/0.1.0/batch", batch(256))).len(), 256);
+}
+
+#[test]
+fn rows_are_written_and_deleted_in_batches() {
+    let target = Target::new(Options { durable: true, ..Options::default() });
+    let id = |id: i32| filters(json!(id));
+    let column = |text: &str| json!([{"column": "col0", "value": text}]);
+    let write = |name: &str, key: i32, text: &str| {
+        operation(&format!("rdrs_bench/table_1/{name}"), &json!({"filters": id(key), "writeColumns": column(text)}))
+    };
+    let codes = |path: &str, operations: Value| {
+        let results = results(&target.post(path, json!({"operations": operations}).to_string()));
+        results.iter().map(|result| result["code"].as_u64().unwrap()).collect::<Vec<_>>()
+    };
+    let read = |key: i32| target.post(TABLE_1, json!({"filters": id(key)}).to_string());
+    let writes = json!([
+        write("pk-write", 5, "written"),
+        write("pk-write", 5000, "new"),
+        write("pk-insert", 5000, "twice"),
+        write("pk-insert", 5001, "inserted"),
+        write("pk-update", 5002, "nobody"),
+        write("pk-update", 6, "updated \"\n"),
+    ]);
+    assert_eq!(codes("/0.1.0/batchwrite", writes), [200, 200, 409, 200, 404, 200]);
+    for (key, text) in [(5, "written"), (5000, "new"), (5001, "inserted"), (6, "updated \"\n")] {
+        assert_eq!(read(key).json()["data"]["col0"], text);
+    }
+    assert_eq!(read(5002).status, 404);
+    let delete = |key: i32| operation("rdrs_bench/table_1/pk-delete", &json!({"filters": id(key)}));
+    assert_eq!(codes("/0.1.0/batchdelete", json!([delete(5000), delete(5000), delete(7777)])), [200, 404, 404]);
+    assert_eq!(read(5000).status, 404);
+    // An update keeps the columns that it does not name; NULL is a value.
+    let null = json!({"filters": id(9), "writeColumns": [{"column": "col1", "value": null}]});
+    assert_eq!(codes("/0.1.0/batchwrite", json!([operation("rdrs_bench/table_3/pk-update", &null)])), [200]);
+    let read = target.post("/0.1.0/rdrs_bench/table_3/pk-read", json!({"filters": id(9)}).to_string()).json();
+    assert_eq!((&read["data"]["col0"], &read["data"]["col1"]), (&json!("abcd"), &Value::Null));
+    // What is wrong with one operation refuses all of them.
+    let long = write("pk-write", 8, &"x".repeat(101));
+    let wrong = json!({"operations": [write("pk-write", 8, "kept out"), long]}).to_string();
+    assert_eq!(target.post("/0.1.0/batchwrite", wrong).status, 400);
+    assert_eq!(target.post(TABLE_1, json!({"filters": id(8)}).to_string()).json()["data"]["col0"], "a".repeat(100));
+    let read_in_write = json!({"operations": [operation("rdrs_bench/table_1/pk-read", &json!({"filters": id(1)}))]});
+    assert_eq!(target.post("/0.1.0/batchwrite", read_in_write.to_string()).status, 400);
+}
+
+/// TPC-H's first query.
+const Q1: &str = "select l_returnflag, l_linestatus, sum(l_quantity), sum(l_extendedprice), \
+    sum(l_extendedprice * (1 - l_discount)), sum(l_extendedprice * (1 - l_discount) * (1 + l_tax)), avg(l_quantity), \
+    avg(l_extendedprice), avg(l_discount), count(*) from lineitem \
+    where l_shipdate <= date '1998-12-01' - interval '90' day \
+    group by l_returnflag, l_linestatus order by l_returnflag, l_linestatus";
+
+#[test]
+fn sql_aggregates_what_a_scan_pulls() {
+    let target = target();
+    let ask = |format: &str| {
+        let body = json!({"query": Q1, "database": "tpch", "outputFormat": format, "operationId": "q1"});
+        let answer = target.post("/0.1.0/ronsql", body.to_string());
+        assert_eq!(answer.status, 200, "{}", answer.text());
+        answer
+    };
+    let answer = ask("JSON");
+    assert!(answer.text().starts_with("{\"operationId\":\"q1\",\n\"data\":\n[{"), "{}", answer.text());
+    let rows = answer.json()["data"].as_array().unwrap().clone();
+    let groups: Vec<_> =
+        rows.iter().map(|row| (row["l_returnflag"].as_str().unwrap(), row["l_linestatus"].as_str().unwrap())).collect();
+    assert_eq!(groups, [("A", "F"), ("N", "F"), ("N", "O"), ("R", "F")]);
+    let ascii = ask("JSON_ASCII");
+    assert!(ascii.body.is_ascii());
+    assert_eq!(ascii.json(), answer.json());
+    let table = ask("TEXT").text();
+    let bare = ask("TEXT_NOHEADER").text();
+    assert_eq!(table.lines().count(), 5);
+    assert_eq!(table.lines().skip(1).collect::<Vec<_>>(), bare.lines().collect::<Vec<_>>());
+    assert_eq!(table.lines().next().unwrap().split('\t').take(2).collect::<Vec<_>>(), ["l_returnflag", "l_linestatus"]);
+    if !target.is_own() {
+        return;
+    }
+    let columns =
+        ["l_returnflag", "l_linestatus", "l_quantity", "l_extendedprice", "l_discount", "l_tax", "l_shipdate"];
+    let columns: Vec<Value> = columns.iter().map(|name| json!({"column": name})).collect();
+    let scan =
+        target.post("/0.1.0/tpch/lineitem/scan", json!({"readColumns": columns, "operationId": "s"}).to_string());
+    assert_eq!(scan.status, 200);
+    let scanned = scan.json();
+    assert_eq!(scanned["operationId"], "s");
+    let pulled = scanned["data"].as_array().unwrap();
+    assert_eq!(pulled.len(), 6000);
+    for row in &rows {
+        let of_group = pulled.iter().filter(|pulled| {
+            pulled["l_returnflag"] == row["l_returnflag"]
+                && pulled["l_linestatus"] == row["l_linestatus"]
+                && pulled["l_shipdate"].as_str().unwrap() <= "1998-09-02"
+        });
+        let (mut count, mut charge) = (0, 0.0);
+        for pulled in of_group {
+            let number = |name: &str| pulled[name].as_f64().unwrap();
+            count += 1;
+            charge += number("l_extendedprice") * (1.0 - number("l_discount")) * (1.0 + number("l_tax"));
+        }
+        let values: Vec<f64> = row.as_object().unwrap().values().filter_map(Value::as_f64).collect();
+        assert!(values.contains(&f64::from(count)), "{row}: {count}");
+        assert!(values.iter().any(|value| ((value - charge) / charge).abs() < 1e-9), "{row}: {charge}");
+    }
+}
+
+#[test]
+fn tables_are_scanned_too() {
+    let target = Target::new(Options::default());
+    let scan = |table: &str, body: Value| target.post(&format!("/0.1.0/rdrs_bench/{table}/scan"), body.to_string());
+    let all = scan("table_1", json!({})).json();
+    let rows = all["data"].as_array().unwrap();
+    assert_eq!(rows.len(), 1000);
+    assert_eq!((&rows[0]["id0"], &rows[999]["id0"]), (&json!(0), &json!(999)));
+    let few = scan("table_2", json!({"limit": 3, "readColumns": [{"column": "id0"}]})).json();
+    assert_eq!(few["data"][2], json!({"id0": binary_key(2)}));
+    assert_eq!(scan("table_3", json!({})).json()["data"][0].as_object().unwrap().len(), 101);
+    assert_eq!(scan("table_1", json!({"limit": 0})).json()["data"], json!([]));
+    assert_eq!(scan("none", json!({})).status, 404);
+    assert_eq!(scan("table_1", json!({"readColumns": [{"column": "none"}]})).status, 400);
+    assert_eq!(scan("table_1", json!({"limit": "all"})).status, 400);
+    assert_eq!(target.post("/0.1.0/tpch/lineitem/scan", "{}").status, 404);
+    assert_eq!(target.post("/0.1.0/ronsql", json!({"query": "SELECT 1", "database": "tpch"}).to_string()).status, 501);
+}
+
+#[test]
+fn sql_reaches_one_table_and_ends_in_time() {
+    let limits = Limits { query_time: std::time::Duration::from_millis(300), ..Limits::default() };
+    let target = Target::new(Options { scale_factor: 0.001, limits, ..Options::default() });
+    let ask = |sql: &str| target.post("/0.1.0/ronsql", json!({"query": sql, "database": "tpch"}).to_string());
+    for sql in [
+        "DROP TABLE lineitem",
+        "SELECT count(*) FROM read_csv('/etc/passwd')",
+        "SELECT 1; DROP TABLE lineitem",
+        "SET threads = 1",
+        "COPY lineitem TO '/tmp/bb-never'",
+    ] {
+        let answer = ask(sql);
+        assert_eq!(answer.status, 400, "{sql}: {}", answer.text());
+    }
+    let endless = ask("SELECT count(*) FROM range(100000000) a, range(100000000) b");
+    assert_eq!(endless.status, 500, "{}", endless.text());
+    assert!(endless.text().contains("temporary error"));
+    assert_eq!(ask("SELECT count(*) FROM lineitem").json()["data"][0], json!({"count_star()": 6000}));
+}
+
+#[test]
+fn a_key_is_asked_for() {
+    let target = Target::new(Options { api_key: Some(api_key()), ..Options::default() });
+    let body = json!({"filters": filters(json!(1))}).to_string();
+    assert_eq!(target.post(TABLE_1, &body).status, 200);
+    let wrong = api_key().replace('s', "t");
+    for key in ["", "short.key", &wrong, &api_key()[1..]] {
+        let answer = target.ask("POST", TABLE_1, &[("X-API-KEY", key)], body.as_bytes());
+        assert_eq!(answer.status, 401, "{key}");
+        assert!(!answer.text().contains("ssss"));
+        let wrapped = target.ask("POST", &TABLE_1.replace("0.1.0", "0.2.0"), &[("X-API-KEY", key)], body.as_bytes());
+        assert_eq!(wrapped.json()["error"]["code"], 401);
+    }
+    assert_eq!(target.ask("GET", "/0.1.0/ping", &[("X-API-KEY", "")], b"").status, 200);
+}
