@@ -436,9 +436,9 @@ export declare const enum ServerKind {
   Mysql = 'mysql',
   /** The Redis wire. */
   Redis = 'redis',
-  /** RonDB's REST requests over HTTP. */
+  /** `RonDB`'s REST requests over HTTP. */
   Rest = 'rest',
-  /** HyperbyteDB's writes over HTTP. */
+  /** `HyperbyteDB`'s writes over HTTP. */
   Ingest = 'ingest',
 }
 

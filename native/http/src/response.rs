@@ -404,6 +404,8 @@ fn decimal(text: &[u8]) -> Option<usize> {
 
 #[cfg(test)]
 mod tests {
+    use std::fmt::Write;
+
     use proptest::prelude::*;
 
     use super::*;
@@ -523,11 +525,11 @@ mod tests {
                 if chunked {
                     text += "transfer-encoding: chunked\r\n\r\n";
                     for piece in body.as_bytes().chunks(7) {
-                        text += &format!("{:x}\r\n{}\r\n", piece.len(), std::str::from_utf8(piece).unwrap());
+                        write!(text, "{:x}\r\n{}\r\n", piece.len(), std::str::from_utf8(piece).unwrap()).unwrap();
                     }
                     text += "0\r\n\r\n";
                 } else {
-                    text += &format!("content-length: {}\r\n\r\n{body}", body.len());
+                    write!(text, "content-length: {}\r\n\r\n{body}", body.len()).unwrap();
                 }
             }
             let (mut pieces, mut rest) = (Vec::new(), text.as_bytes());
