@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import { HttpClient } from '../../../src/index.js';
+import { verifyChecksum } from '../../../src/runner/checksum.js';
 import { type TargetServer, openTarget } from '../../../src/workloads/requests/target-server.js';
 import { expectedAggregation } from '../../../src/workloads/rest/aggregation.js';
 import { RestInput, RestSums } from '../../../src/workloads/rest/data.js';
@@ -90,13 +91,8 @@ describe('the family rest', () => {
         const cell = await family.openCell(planned);
         try {
           for (let sample = 0; sample < 2; sample += 1) {
-            const { rows, sums } = await cell.sample(stopwatch, signal);
-            expect([planned.cell.id, rows]).toEqual([planned.cell.id, cell.expected.rows]);
-            for (const [name, sum] of Object.entries(cell.expected.sums)) {
-              if (typeof sum === 'string')
-                expect([planned.cell.id, name, sums[name]]).toEqual([planned.cell.id, name, sum]);
-              else expect(Number(sums[name]) / sum).toBeCloseTo(1, 9);
-            }
+            const checksum = await cell.sample(stopwatch, signal);
+            expect(() => verifyChecksum(checksum, cell.expected), planned.cell.id).not.toThrow();
           }
         } finally {
           await cell.close();

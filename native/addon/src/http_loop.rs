@@ -70,7 +70,7 @@ struct LoopSockets<'a> {
 impl Sessions for LoopSockets<'_> {
     fn session(&mut self, number: usize) -> Option<&mut DrivenSession> {
         let socket = self.sockets.get_mut(number)?.as_mut()?;
-        if socket.session.has_rested() && has_news((&socket.stream).into()) {
+        if socket.session.has_rested() && has_news(&(&socket.stream).into()) {
             socket.session.retire();
             self.closed.push(number);
         }

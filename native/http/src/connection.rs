@@ -88,7 +88,7 @@ impl Connection {
                 Poll::Ready(Ok(())) => {
                     let bytes = room.filled().len();
                     self.session.received(bytes);
-                    while let Some(arrived) = self.session.next()? {
+                    while let Some(arrived) = self.session.next_response()? {
                         take(arrived.ticket, self.session.response(&arrived));
                     }
                     if self.session.in_flight() == 0 {

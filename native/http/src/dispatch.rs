@@ -247,7 +247,7 @@ impl Dispatch {
     /// [`Error::Engine`] where the server does not speak the protocol; there is no going on then.
     pub fn received(&mut self, driven: &mut DrivenSession, bytes: usize) -> Result<()> {
         driven.session.received(bytes);
-        while let Some(arrived) = driven.session.next()? {
+        while let Some(arrived) = driven.session.next_response()? {
             self.give(arrived.ticket, Ok(driven.session.response(&arrived)));
         }
         if driven.session.in_flight() == 0 {

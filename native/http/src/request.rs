@@ -177,7 +177,7 @@ fn write_decimal(out: &mut Vec<u8>, mut number: usize) {
     let mut start = digits.len();
     loop {
         start -= 1;
-        digits[start] = b'0' + (number % 10) as u8;
+        digits[start] = b"0123456789"[number % 10];
         number /= 10;
         if number == 0 {
             break;

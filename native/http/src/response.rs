@@ -147,7 +147,7 @@ impl ResponseReader {
     }
 
     /// The next response, once it is whole. `is_head`: it answers a HEAD, and has no body whatever it says.
-    pub(crate) fn next(&mut self, is_head: bool) -> Result<Option<Whole>> {
+    pub(crate) fn next_whole(&mut self, is_head: bool) -> Result<Option<Whole>> {
         if self.begun.is_none() && !self.begin(is_head)? {
             return Ok(None);
         }
@@ -184,7 +184,7 @@ impl ResponseReader {
         ends.then(|| self.finish_kept())
     }
 
-    /// What [`ResponseReader::next`] has found.
+    /// What [`ResponseReader::next_whole`] has found.
     pub(crate) fn response(&self, whole: &Whole) -> Response<'_> {
         let bytes = if whole.is_kept { &self.kept } else { &self.bytes };
         Response { status: whole.status, head: &bytes[whole.head.clone()], body: &bytes[whole.body.clone()] }
@@ -404,6 +404,8 @@ fn decimal(text: &[u8]) -> Option<usize> {
 
 #[cfg(test)]
 mod tests {
+    use std::fmt::Write;
+
     use proptest::prelude::*;
 
     use super::*;
@@ -424,7 +426,7 @@ mod tests {
                 room[..bytes].copy_from_slice(&piece[..bytes]);
                 reader.received(bytes);
                 piece = &piece[bytes..];
-                while let Some(whole) = reader.next(is_head)? {
+                while let Some(whole) = reader.next_whole(is_head)? {
                     take(&reader, &whole);
                 }
             }
@@ -474,7 +476,7 @@ mod tests {
         let text = b"HTTP/1.1 200 OK\r\nContent-Type:  text/plain \r\nX: a:b\r\nempty:\r\ncontent-length: 0\r\n\r\n";
         reader.room()[..text.len()].copy_from_slice(text);
         reader.received(text.len());
-        let whole = reader.next(false).unwrap().unwrap();
+        let whole = reader.next_whole(false).unwrap().unwrap();
         let response = reader.response(&whole);
         assert_eq!(response.header("content-type"), Some(b"text/plain".as_slice()));
         assert_eq!(response.header("x"), Some(b"a:b".as_slice()));
@@ -523,11 +525,11 @@ mod tests {
                 if chunked {
                     text += "transfer-encoding: chunked\r\n\r\n";
                     for piece in body.as_bytes().chunks(7) {
-                        text += &format!("{:x}\r\n{}\r\n", piece.len(), std::str::from_utf8(piece).unwrap());
+                        write!(text, "{:x}\r\n{}\r\n", piece.len(), std::str::from_utf8(piece).unwrap()).unwrap();
                     }
                     text += "0\r\n\r\n";
                 } else {
-                    text += &format!("content-length: {}\r\n\r\n{body}", body.len());
+                    write!(text, "content-length: {}\r\n\r\n{body}", body.len()).unwrap();
                 }
             }
             let (mut pieces, mut rest) = (Vec::new(), text.as_bytes());

@@ -100,13 +100,13 @@ impl<T> Session<T> {
     ///
     /// # Errors
     /// [`Error::Engine`] where the server does not speak the protocol, or says too much; there is no going on then.
-    pub fn next(&mut self) -> Result<Option<Arrived<T>>> {
+    pub fn next_response(&mut self) -> Result<Option<Arrived<T>>> {
         let Some(waiting) = self.waiting.front() else {
             // Before it closes an idle connection, a server may say why; nobody waits for that.
             self.is_over |= !self.reader.is_idle();
             return Ok(None);
         };
-        let Some(whole) = self.reader.next(waiting.is_head)? else { return Ok(None) };
+        let Some(whole) = self.reader.next_whole(waiting.is_head)? else { return Ok(None) };
         // An answer to half a request is the server's last word: the other half would be taken for the next one.
         self.is_over |= !whole.is_reusable || (self.waiting.len() == 1 && !self.unsent().is_empty());
         Ok(self.waiting.pop_front().map(|waiting| Arrived { ticket: waiting.ticket, whole }))
@@ -158,7 +158,7 @@ mod tests {
         session.room()[..text.len()].copy_from_slice(text.as_bytes());
         session.received(text.len());
         let mut found = Vec::new();
-        while let Some(arrived) = session.next()? {
+        while let Some(arrived) = session.next_response()? {
             let response = session.response(&arrived);
             found.push((arrived.ticket, response.status, String::from_utf8_lossy(response.body).into_owned()));
         }

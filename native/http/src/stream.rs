@@ -54,9 +54,9 @@ impl Stream {
     /// Whether an idle stream is still open, and nothing was said on it.
     pub(crate) async fn is_quiet(&mut self) -> bool {
         match self {
-            Self::Tcp(stream) => !has_news(SockRef::from(&*stream)),
+            Self::Tcp(stream) => !has_news(&SockRef::from(&*stream)),
             Self::Tls(stream) => {
-                if !has_news(SockRef::from(stream.get_ref().0)) {
+                if !has_news(&SockRef::from(stream.get_ref().0)) {
                     return true;
                 }
                 // What came may concern TLS alone.
@@ -74,7 +74,7 @@ impl Stream {
 
 /// Whether something waits to be read from an idle socket: bytes, its end, or an error.
 #[must_use]
-pub fn has_news(socket: SockRef<'_>) -> bool {
+pub fn has_news(socket: &SockRef<'_>) -> bool {
     let seen = socket.peek(&mut [MaybeUninit::uninit()]);
     !seen.is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock)
 }

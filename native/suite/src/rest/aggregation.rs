@@ -47,13 +47,20 @@ impl Requests {
 /// A row as a scan gives it.
 #[derive(Deserialize)]
 struct Item<'text> {
-    l_quantity: f64,
-    l_extendedprice: f64,
-    l_discount: f64,
-    l_tax: f64,
-    l_returnflag: &'text str,
-    l_linestatus: &'text str,
-    l_shipdate: &'text str,
+    #[serde(rename = "l_quantity")]
+    quantity: f64,
+    #[serde(rename = "l_extendedprice")]
+    extendedprice: f64,
+    #[serde(rename = "l_discount")]
+    discount: f64,
+    #[serde(rename = "l_tax")]
+    tax: f64,
+    #[serde(rename = "l_returnflag")]
+    returnflag: &'text str,
+    #[serde(rename = "l_linestatus")]
+    linestatus: &'text str,
+    #[serde(rename = "l_shipdate")]
+    shipdate: &'text str,
 }
 
 /// A group as `RonSQL` gives it.
@@ -249,10 +256,10 @@ impl<'de> Visitor<'de> for Rows<'_> {
     fn visit_seq<A: SeqAccess<'de>>(self, mut rows: A) -> std::result::Result<(), A::Error> {
         let Scan { groups, last_shipdate } = self.0;
         while let Some(item) = rows.next_element::<Item<'de>>()? {
-            if item.l_shipdate <= last_shipdate {
+            if item.shipdate <= last_shipdate {
                 let first = |text: &str| text.as_bytes().first().copied().unwrap_or_default();
-                let group = groups.entry([first(item.l_returnflag), first(item.l_linestatus)]).or_default();
-                group.add(item.l_quantity, item.l_extendedprice, item.l_discount, item.l_tax);
+                let group = groups.entry([first(item.returnflag), first(item.linestatus)]).or_default();
+                group.add(item.quantity, item.extendedprice, item.discount, item.tax);
             }
         }
         Ok(())

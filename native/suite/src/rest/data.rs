@@ -1,4 +1,4 @@
-//! The tables of RonDB's benchmarks as `bench/matrix.json` describes them, the requests that read them, and the sums of what
+//! The tables of the benchmarks of `RonDB` as `bench/matrix.json` describes them, the requests that read them, and the sums of what
 //! they hold.
 
 use std::borrow::Cow;
@@ -367,7 +367,7 @@ mod tests {
                 assert_eq!(body["readColumns"].as_array().unwrap().len(), input.columns);
                 rows.insert(body["filters"][0]["value"].to_string());
                 sums.add_read(&input, answer(operation, &input, &input.value).as_bytes()).unwrap();
-                batch += &format!(r#",{{"code":200,"body":{}}}"#, answer(operation, &input, &input.value));
+                batch.push_str(&format!(r#",{{"code":200,"body":{}}}"#, answer(operation, &input, &input.value)));
             }
             assert_eq!(rows.len() as u64, family.rows);
             assert_eq!(sums.checksum(), input.expected(family.rows));

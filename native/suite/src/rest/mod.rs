@@ -1,4 +1,4 @@
-//! The family `rest`: reads by primary key over RonDB's REST requests.
+//! The family `rest`: reads by primary key over the REST requests of `RonDB`.
 //!
 //! Operation `i` reads the row `i * 617 mod 1000` and carries its number as its id, which the answer repeats. So the sum of the
 //! ids says which operations were answered, and every column's text is compared with what the table holds.
@@ -147,24 +147,21 @@ impl Requester for RestRequester {
             }
             work => {
                 ends.clear();
-                let (path, is_batch) = match work {
-                    Work::Batch(most) => {
-                        let mut start = operations.start;
-                        while start < operations.end {
-                            let end = operations.end.min(start + u64::from(most));
-                            input.write_batch(start..end, text);
-                            ends.push(text.len());
-                            start = end;
-                        }
-                        (BATCH_PATH, true)
+                let (path, is_batch) = if let Work::Batch(most) = work {
+                    let mut start = operations.start;
+                    while start < operations.end {
+                        let end = operations.end.min(start + u64::from(most));
+                        input.write_batch(start..end, text);
+                        ends.push(text.len());
+                        start = end;
                     }
-                    _ => {
-                        for operation in operations {
-                            input.write_read(operation, text);
-                            ends.push(text.len());
-                        }
-                        (input.path.as_str(), false)
+                    (BATCH_PATH, true)
+                } else {
+                    for operation in operations {
+                        input.write_read(operation, text);
+                        ends.push(text.len());
                     }
+                    (input.path.as_str(), false)
                 };
                 let mut start = 0;
                 let requests = ends.iter().map(|end| {
