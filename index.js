@@ -773,17 +773,25 @@ if (
   }
 }
 
-const { Cancel, Engine, FrameReader, KvConnection, KvLoop, NaiveInserter, NaiveReader, NativeRequests, PrivateServer, RawInserter, RawSqlClient, ReferenceServer, SqlConnection, SqlLoop, SqlShapes, Statement, buildInfo, ColumnKind, CreateMode, releaseFrame, ServerKind, threadCpu } = nativeBinding
+const { Cancel, Engine, FrameReader, HttpLoop, HttpPlace, HttpSocket, IngestStage, JsonPaths, KvConnection, KvLoop, NaiveInserter, NaiveReader, NativeIngest, NativeRequests, PrivateServer, RawColumnsReader, RawInserter, RawLineParser, RawSqlClient, ReferenceServer, SqlConnection, SqlLoop, SqlShapes, Statement, buildInfo, ColumnKind, columnsEncoder, columnsMostBytes, CreateMode, linesEncoder, releaseFrame, ServerKind, threadCpu } = nativeBinding
 export { Cancel }
 export { Engine }
 export { FrameReader }
+export { HttpLoop }
+export { HttpPlace }
+export { HttpSocket }
+export { IngestStage }
+export { JsonPaths }
 export { KvConnection }
 export { KvLoop }
 export { NaiveInserter }
 export { NaiveReader }
+export { NativeIngest }
 export { NativeRequests }
 export { PrivateServer }
+export { RawColumnsReader }
 export { RawInserter }
+export { RawLineParser }
 export { RawSqlClient }
 export { ReferenceServer }
 export { SqlConnection }
@@ -792,7 +800,10 @@ export { SqlShapes }
 export { Statement }
 export { buildInfo }
 export { ColumnKind }
+export { columnsEncoder }
+export { columnsMostBytes }
 export { CreateMode }
+export { linesEncoder }
 export { releaseFrame }
 export { ServerKind }
 export { threadCpu }
