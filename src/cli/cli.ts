@@ -5,6 +5,7 @@ import { addHostCommand } from './host-command.js';
 import { addListCommand } from './list-command.js';
 import { addRunCommand } from './run-command.js';
 import { addServeCommand } from './serve-command.js';
+import { addSoakCommand } from './soak-command.js';
 import { addSetupCommand } from './setup-command.js';
 import type { CliServices, Finish } from './services.js';
 
@@ -32,6 +33,7 @@ export async function runCli(args: readonly string[], services: CliServices): Pr
   addHostCommand(program, services);
   addServeCommand(program, finish);
   addSetupCommand(program, finish);
+  addSoakCommand(program, finish);
 
   try {
     await program.parseAsync(args, { from: 'user' });
