@@ -19,6 +19,8 @@ fn serve(talk: impl Fn(TcpStream, usize) + Send + Sync + 'static) -> (String, Ar
         for stream in listener.incoming().flatten() {
             let number = counted.fetch_add(1, Ordering::SeqCst);
             let talk = Arc::clone(&talk);
+            // Answers to pipelined requests would wait for each other's acknowledgement.
+            stream.set_nodelay(true).unwrap();
             std::thread::spawn(move || talk(stream, number));
         }
     });
