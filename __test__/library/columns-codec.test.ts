@@ -15,8 +15,8 @@ test('other implementations read what is encoded', () => {
   const read = new Unpackr({ int64AsType: 'bigint' }).unpack(bytes) as Record<string, unknown>;
   expect(read).toEqual({ ...NAMES, values: [...VALUES], timestamps: [...TIMES] });
   const byHand = dataViewColumns.decoder!()(encodeColumns({ ...NAMES, tags: { host: 'a' } }, VALUES, TIMES));
-  expect([...byHand.values]).toEqual([...VALUES]);
-  expect([...byHand.timestamps]).toEqual([...TIMES]);
+  expect(Array.from(byHand.values)).toEqual([...VALUES]);
+  expect(Array.from(byHand.timestamps)).toEqual([...TIMES]);
 });
 
 test('what other implementations encode is read', () => {

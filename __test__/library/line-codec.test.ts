@@ -55,8 +55,8 @@ test('lines read back, by Rust and by hand', () => {
       expect(parsed.rawValues).toEqual(values);
       expect([...parsed.timestamps]).toEqual(points.map(([, time]) => BigInt(time) * 1_000_000n));
       const byHand = lineProtocol.decoder!()(lines);
-      expect([...byHand.values]).toEqual([...values]);
-      expect([...byHand.timestamps]).toEqual(points.map(([, time]) => time));
+      expect(Array.from(byHand.values)).toEqual([...values]);
+      expect(Array.from(byHand.timestamps)).toEqual(points.map(([, time]) => time));
     }),
   );
 });

@@ -367,7 +367,8 @@ mod tests {
                 assert_eq!(body["readColumns"].as_array().unwrap().len(), input.columns);
                 rows.insert(body["filters"][0]["value"].to_string());
                 sums.add_read(&input, answer(operation, &input, &input.value).as_bytes()).unwrap();
-                batch.push_str(&format!(r#",{{"code":200,"body":{}}}"#, answer(operation, &input, &input.value)));
+                let body = answer(operation, &input, &input.value);
+                batch.extend([r#",{"code":200,"body":"#, &body, "}"]);
             }
             assert_eq!(rows.len() as u64, family.rows);
             assert_eq!(sums.checksum(), input.expected(family.rows));
