@@ -117,6 +117,7 @@ fn points_are_the_same_in_memory_in_files_and_in_the_log() {
     assert_eq!(rows.columns, ["time", "rack", "v"]);
     assert_eq!(rows.rows, [[Value::Integer(12), Value::Text("1".to_owned()), Value::Float(3.5)]]);
     store.close().unwrap();
+    drop((database, store));
     assert_eq!(folder.open().count("db", "m", None).unwrap(), 4);
 }
 

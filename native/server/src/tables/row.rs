@@ -115,7 +115,7 @@ mod tests {
         #[test]
         fn no_bytes_make_it_panic(bytes: Vec<u8>, columns in 0_usize..20) {
             if let Some(row) = Row::new(&bytes, columns) {
-                for index in 0..columns + 1 {
+                for index in 0..=columns {
                     let _ = row.value(index);
                 }
             }

@@ -376,7 +376,7 @@ mod tests {
             of_batch.add_batch(&input, format!(r#"{{"result":[{}]}}"#, &batch[1..]).as_bytes()).unwrap();
             assert_eq!(of_batch.checksum(), sums.checksum());
             let mut wrong = Sums::default();
-            wrong.add_read(&input, answer(0, &input, &input.value.replace('a', "b")).as_bytes()).unwrap();
+            wrong.add_read(&input, answer(0, &input, &format!("b{}", &input.value[1..])).as_bytes()).unwrap();
             assert_ne!(wrong.checksum(), input.expected(1));
             let mut body = String::new();
             input.write_batch(3..5, &mut body);
