@@ -12,7 +12,7 @@ const TIMES = BigInt64Array.of(1_700_000_000_000n, 0n, -1n, 2n ** 62n);
 
 test('other implementations read what is encoded', () => {
   const bytes = encodeColumns(NAMES, VALUES, TIMES);
-  const read = new Unpackr({ int64AsType: 'bigint' }).unpack(bytes) as Record<string, unknown>;
+  const read = new Unpackr({ useRecords: false, int64AsType: 'bigint' }).unpack(bytes) as Record<string, unknown>;
   expect(read).toEqual({ ...NAMES, values: [...VALUES], timestamps: [...TIMES] });
   const byHand = dataViewColumns.decoder!()(encodeColumns({ ...NAMES, tags: { host: 'a' } }, VALUES, TIMES));
   expect(Array.from(byHand.values)).toEqual([...VALUES]);
