@@ -81,10 +81,10 @@ fn a_server_that_ends_or_is_never_ready_is_an_error_with_its_last_words() {
         assert!(!path.exists());
         error
     };
-    let error = start("for i in $(seq 50); do echo line $i; done; echo wrong option >&2; exit 3", LONG);
+    let error = start("for i in $(seq 90); do echo line $i; done; echo wrong option >&2; exit 3", LONG);
     let text = error.to_string();
     assert_eq!(error.code(), "BB_ENGINE");
-    assert!(text.contains("exit status: 3") && text.ends_with("line 50\nwrong option"), "{text}");
+    assert!(text.contains("exit status: 3") && text.ends_with("line 90\nwrong option"), "{text}");
     assert!(text.contains("line 40\n") && !text.contains("line 20\n"), "{text}");
 
     let error = start("echo waiting; exec sleep 1000", Duration::from_millis(50));
