@@ -53,6 +53,10 @@ const TABLES = {
     ),
   kv: () => requests('kv', 'redis'),
   sql: () => requests('sql', 'mysql'),
+  ingest: () => {
+    const run = newest('ingest');
+    return marked(laneTable(comparisons(run, 'in-process'), recordOf(run)));
+  },
 };
 
 function requests(kind, engine) {
