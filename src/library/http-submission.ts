@@ -1,5 +1,6 @@
 import { BoundaryError } from '../errors.js';
 import { describeValue } from './describe-value.js';
+import { SubmissionMemory } from './submission-memory.js';
 
 /** The methods of requests, by their numbers in a submission. */
 const METHODS = ['GET', 'POST', 'PUT', 'DELETE', 'PATCH', 'HEAD', 'OPTIONS'] as const;
@@ -31,50 +32,26 @@ const NO_BODY = 0xffffffff;
 const GROUP_WORDS = 3;
 const REQUEST_WORDS = 4;
 
-/** Memory that is given back after a big submission. */
-const KEPT_BYTES = 1 << 20;
-
-const FIRST_BYTES = 1 << 16;
-
-/** The most bytes of a submission: its words count them. */
-const MOST_BYTES = 2 ** 31;
-
 /** Groups of requests on their way to the addon, laid out as `native/http/src/submission.rs` describes. */
-export class HttpSubmissionWriter {
-  #words = new Uint32Array(FIRST_BYTES / 4);
-  #bytes = Buffer.from(this.#words.buffer);
-  #length = 0;
-
-  /** The memory, of which `length` bytes are the submission. */
-  get bytes(): Uint8Array {
-    return this.#bytes;
-  }
-
-  get length(): number {
-    return this.#length;
-  }
-
-  /** Forgets all groups. */
-  clear(): void {
-    this.#length = 0;
-    if (this.#bytes.length > KEPT_BYTES) this.#allocate(FIRST_BYTES);
+export class HttpSubmissionWriter extends SubmissionMemory {
+  constructor() {
+    super('requests');
   }
 
   /** Adds a group. Adds nothing where one of its requests is none. */
   add(pool: number, id: number, requests: readonly HttpRequest[]): void {
-    const start = this.#length;
+    const start = this.length;
     const count = requests.length;
     const head = (GROUP_WORDS + count * REQUEST_WORDS) * 4;
-    this.#reserve(start, head);
+    this.reserve(start, head);
     let word = start / 4;
-    this.#words[word++] = pool;
-    this.#words[word++] = id;
-    this.#words[word++] = count;
+    this.words[word++] = pool;
+    this.words[word++] = id;
+    this.words[word++] = count;
     const data = start + head;
     let end = this.#writeJoined(data, word, requests);
     if (end === -1) end = this.#writeEach(data, word, requests);
-    this.#reserve(end, 3);
-    this.#length = (end + 3) & ~3;
+    this.submitted(end);
   }
 
   /** Writes texts in one piece, which costs one call into the runtime; returns where they end, -1 where some are not ASCII. */
@@ -86,16 +63,16 @@ export class HttpSubmissionWriter {
       const { path, body } = request;
       if ((body !== undefined && typeof body !== 'string') || typeof path !== 'string') return -1;
       const headers = request.headers === undefined ? '' : headerLines(request.headers);
-      this.#words[word++] = numberOf(request, index);
-      this.#words[word++] = path.length;
-      this.#words[word++] = headers.length;
-      this.#words[word++] = body === undefined ? NO_BODY : body.length;
+      this.words[word++] = numberOf(request, index);
+      this.words[word++] = path.length;
+      this.words[word++] = headers.length;
+      this.words[word++] = body === undefined ? NO_BODY : body.length;
       text += path + headers;
       if (body !== undefined) text += body;
     }
-    this.#reserve(at, text.length * 3);
+    this.reserve(at, text.length * 3);
     // Texts that are all ASCII, and only those, have as many bytes as characters.
-    return this.#bytes.write(text, at, 'utf8') === text.length ? at + text.length : -1;
+    return this.memory.write(text, at, 'utf8') === text.length ? at + text.length : -1;
   }
 
   #writeEach(at: number, firstWord: number, requests: readonly HttpRequest[]): number {
@@ -103,11 +80,11 @@ export class HttpSubmissionWriter {
     let word = firstWord;
     for (let index = 0; index < requests.length; index += 1) {
       const request = requests[index]!;
-      this.#words[word++] = numberOf(request, index);
+      this.words[word++] = numberOf(request, index);
       const parts = [request.path, request.headers === undefined ? '' : headerLines(request.headers), request.body];
       for (const part of parts) {
         const next = part === undefined ? end : this.#write(end, part, index);
-        this.#words[word++] = part === undefined ? NO_BODY : next - end;
+        this.words[word++] = part === undefined ? NO_BODY : next - end;
         end = next;
       }
     }
@@ -117,32 +94,15 @@ export class HttpSubmissionWriter {
   #write(at: number, part: string | Uint8Array, index: number): number {
     if (typeof part === 'string') {
       // UTF-8 takes three bytes at most for each unit of a text.
-      this.#reserve(at, part.length * 3);
-      return at + this.#bytes.write(part, at, 'utf8');
+      this.reserve(at, part.length * 3);
+      return at + this.memory.write(part, at, 'utf8');
     }
     if (!(part instanceof Uint8Array)) {
       throw unusable(index, `its path must be a string, its body a string or a Uint8Array, not ${describeValue(part)}`);
     }
-    this.#reserve(at, part.length);
-    this.#bytes.set(part, at);
+    this.reserve(at, part.length);
+    this.memory.set(part, at);
     return at + part.length;
-  }
-
-  #reserve(at: number, bytes: number): void {
-    const needed = at + bytes;
-    if (needed <= this.#bytes.length) return;
-    if (needed > MOST_BYTES) {
-      throw new BoundaryError('BB_INVALID_ARGUMENT', 'requests of more than 2 GiB; send less at once');
-    }
-    const old = this.#bytes;
-    this.#allocate(Math.min(Math.max(needed, old.length * 2), MOST_BYTES));
-    // What is written beyond the length belongs to the group under way.
-    old.copy(this.#bytes);
-  }
-
-  #allocate(bytes: number): void {
-    this.#words = new Uint32Array(Math.ceil(bytes / 4));
-    this.#bytes = Buffer.from(this.#words.buffer);
   }
 }
 

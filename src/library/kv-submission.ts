@@ -1,5 +1,6 @@
 import { BoundaryError } from '../errors.js';
 import { describeValue } from './describe-value.js';
+import { SubmissionMemory } from './submission-memory.js';
 
 /** A key or a value: text is sent as UTF-8, bytes as they are. */
 export type KvData = string | Uint8Array;
@@ -22,33 +23,10 @@ const SHORT_TEXT = 64;
 /** So many texts are written together. */
 const MANY = 8;
 
-/** Memory that is given back after a big submission. */
-const KEPT_BYTES = 1 << 20;
-
-const FIRST_BYTES = 1 << 16;
-
-/** The most bytes of a submission, in whole words: sums of 32 bits count them, with their sign. */
-const MOST_BYTES = 2 ** 31 - 4;
-
 /** Requests on their way to the addon, laid out as `native/redis/src/submission.rs` describes. */
-export class SubmissionWriter {
-  #words = new Uint32Array(FIRST_BYTES / 4);
-  #bytes = Buffer.from(this.#words.buffer);
-  #length = 0;
-
-  /** The memory, of which `length` bytes are the submission. */
-  get bytes(): Uint8Array {
-    return this.#bytes;
-  }
-
-  get length(): number {
-    return this.#length;
-  }
-
-  /** Forgets all requests. */
-  clear(): void {
-    this.#length = 0;
-    if (this.#bytes.length > KEPT_BYTES) this.#allocate(FIRST_BYTES);
+export class SubmissionWriter extends SubmissionMemory {
+  constructor() {
+    super('a request');
   }
 
   /**
@@ -62,28 +40,27 @@ export class SubmissionWriter {
     counts: readonly number[] | undefined,
     args: readonly KvData[],
   ): void {
-    const start = this.#length;
+    const start = this.length;
     const commands = counts === undefined ? 0 : counts.length;
     const lengths = start / 4 + REQUEST_WORDS + commands;
-    this.#reserve(start, (REQUEST_WORDS + commands + args.length) * 4);
+    this.reserve(start, (REQUEST_WORDS + commands + args.length) * 4);
     let word = start / 4;
-    this.#words[word++] = connection;
-    this.#words[word++] = id;
-    this.#words[word++] = kind;
-    this.#words[word++] = commands;
-    this.#words[word++] = args.length;
-    for (let index = 0; index < commands; index += 1) this.#words[word++] = counts![index]!;
+    this.words[word++] = connection;
+    this.words[word++] = id;
+    this.words[word++] = kind;
+    this.words[word++] = commands;
+    this.words[word++] = args.length;
+    for (let index = 0; index < commands; index += 1) this.words[word++] = counts![index]!;
     const data = (lengths + args.length) * 4;
     const joined = args.length < MANY ? -1 : this.#writeJoined(data, lengths, args);
     let end = joined === -1 ? data : joined;
     for (let index = joined === -1 ? 0 : args.length; index < args.length; index += 1) {
       const next = this.#write(end, args[index]!);
       if (next === -1) throw unusable(kind, index, args[index]);
-      this.#words[lengths + index] = next - end;
+      this.words[lengths + index] = next - end;
       end = next;
     }
-    this.#reserve(end, 3);
-    this.#length = (end + 3) & ~3;
+    this.submitted(end);
   }
 
   /** Writes short texts in one piece, which costs one call into the runtime; returns where they end, -1 where some are not. */
@@ -94,10 +71,10 @@ export class SubmissionWriter {
       if (typeof text !== 'string' || text.length > SHORT_TEXT) return -1;
       total += text.length;
     }
-    this.#reserve(at, total * 3);
+    this.reserve(at, total * 3);
     // Texts that are all ASCII, and only those, have as many bytes as characters.
-    if (this.#bytes.write(args.join(''), at, 'utf8') !== total) return -1;
-    for (let index = 0; index < args.length; index += 1) this.#words[lengths + index] = args[index]!.length;
+    if (this.memory.write(args.join(''), at, 'utf8') !== total) return -1;
+    for (let index = 0; index < args.length; index += 1) this.words[lengths + index] = args[index]!.length;
     return at + total;
   }
 
@@ -106,8 +83,8 @@ export class SubmissionWriter {
     if (typeof data === 'string') {
       const { length } = data;
       // UTF-8 takes three bytes at most for each unit of a text.
-      this.#reserve(at, length * 3);
-      const bytes = this.#bytes;
+      this.reserve(at, length * 3);
+      const bytes = this.memory;
       if (length > SHORT_TEXT) return at + bytes.write(data, at, 'utf8');
       for (let index = 0; index < length; index += 1) {
         const code = data.charCodeAt(index);
@@ -117,26 +94,9 @@ export class SubmissionWriter {
       return at + length;
     }
     if (!(data instanceof Uint8Array)) return -1;
-    this.#reserve(at, data.length);
-    this.#bytes.set(data, at);
+    this.reserve(at, data.length);
+    this.memory.set(data, at);
     return at + data.length;
-  }
-
-  #reserve(at: number, bytes: number): void {
-    const needed = at + bytes;
-    if (needed <= this.#bytes.length) return;
-    if (needed > MOST_BYTES) {
-      throw new BoundaryError('BB_INVALID_ARGUMENT', 'a request of more than 2 GiB; send less at once');
-    }
-    const old = this.#bytes;
-    this.#allocate(Math.min(Math.max(needed, old.length * 2), MOST_BYTES));
-    // What is written beyond the length belongs to the request under way.
-    old.copy(this.#bytes);
-  }
-
-  #allocate(bytes: number): void {
-    this.#words = new Uint32Array(Math.ceil(bytes / 4));
-    this.#bytes = Buffer.from(this.#words.buffer);
   }
 }
 
