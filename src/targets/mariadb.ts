@@ -2,14 +2,12 @@
  * `mariadb`, in JavaScript alone. It sends statements ahead of their answers, and rows in packets of many where the server
  * takes such. Its modes: statements prepared, which is the default, and `text`.
  */
-import { readFileSync } from 'node:fs';
-
 import { type Connection, createConnection, type UpsertResult } from 'mariadb';
 
 import { packageVersion } from './package-version.js';
 import {
-  parseSqlUrl,
-  type SqlAddress,
+  answerOf,
+  connectionOptions,
   type SqlAnswer,
   type SqlTarget,
   type SqlTargetConnection,
@@ -19,14 +17,8 @@ import {
 export const mariadb: SqlTarget = {
   version: () => packageVersion('mariadb'),
   connect: async (url, mode) => {
-    const address = parseSqlUrl(url);
-    const { host, port, user, password, database, socket } = address;
     const connection = await createConnection({
-      ...(socket === undefined ? { host, port } : { socketPath: socket }),
-      user,
-      ...(password === undefined ? {} : { password }),
-      ...(database === undefined ? {} : { database }),
-      ...tlsOf(address),
+      ...connectionOptions(url),
       pipelining: true,
       // What the others do not do either.
       checkNumberRange: false,
@@ -37,12 +29,6 @@ export const mariadb: SqlTarget = {
     return new MariadbConnection(connection, mode === 'text');
   },
 };
-
-function tlsOf({ tls, authorities }: SqlAddress): object {
-  if (tls === 'off') return {};
-  const ca = authorities === undefined ? {} : { ca: readFileSync(authorities, 'utf8') };
-  return { ssl: { rejectUnauthorized: tls === 'verify', ...ca } };
-}
 
 class MariadbConnection implements SqlTargetConnection {
   readonly #connection: Connection;
@@ -64,9 +50,7 @@ class MariadbConnection implements SqlTargetConnection {
         : this.#isText
           ? await this.#connection.query(sql, parameters)
           : await this.#connection.execute(sql, parameters);
-    return Array.isArray(answer)
-      ? { rows: answer as Record<string, unknown>[], affectedRows: 0 }
-      : { affectedRows: (answer as UpsertResult).affectedRows };
+    return answerOf(answer);
   }
 
   requests(requests: readonly SqlTargetRequest[]): Promise<readonly SqlAnswer[]> {

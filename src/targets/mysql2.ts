@@ -2,14 +2,12 @@
  * `mysql2`, in JavaScript alone. Its modes: statements prepared, which is the default, and `text`, where it writes the
  * parameters into the text.
  */
-import { readFileSync } from 'node:fs';
-
 import { type Connection, createConnection, type ResultSetHeader } from 'mysql2/promise';
 
 import { packageVersion } from './package-version.js';
 import {
-  parseSqlUrl,
-  type SqlAddress,
+  answerOf,
+  connectionOptions,
   type SqlAnswer,
   type SqlTarget,
   type SqlTargetConnection,
@@ -22,26 +20,14 @@ type Values = (string | number | boolean)[];
 export const mysql2: SqlTarget = {
   version: () => packageVersion('mysql2'),
   connect: async (url, mode) => {
-    const address = parseSqlUrl(url);
-    const { host, port, user, password, database, socket } = address;
     const connection = await createConnection({
-      ...(socket === undefined ? { host, port } : { socketPath: socket }),
-      user,
-      ...(password === undefined ? {} : { password }),
-      ...(database === undefined ? {} : { database }),
-      ...tlsOf(address),
+      ...connectionOptions(url),
       // One that servers of a partial dialect know, too.
       charset: 'UTF8MB4_GENERAL_CI',
     });
     return new Mysql2Connection(connection, mode === 'text');
   },
 };
-
-function tlsOf({ tls, authorities }: SqlAddress): object {
-  if (tls === 'off') return {};
-  const ca = authorities === undefined ? {} : { ca: readFileSync(authorities) };
-  return { ssl: { rejectUnauthorized: tls === 'verify', ...ca } };
-}
 
 class Mysql2Connection implements SqlTargetConnection {
   readonly #connection: Connection;
@@ -63,9 +49,7 @@ class Mysql2Connection implements SqlTargetConnection {
         : this.#isText
           ? await this.#connection.query(sql, parameters as Values)
           : await this.#connection.execute(sql, parameters as Values);
-    return Array.isArray(answer)
-      ? { rows: answer as Record<string, unknown>[], affectedRows: 0 }
-      : { affectedRows: (answer as ResultSetHeader).affectedRows };
+    return answerOf(answer);
   }
 
   /** It sends a statement when the one before is answered; asking for all at once spares the turns between them. */

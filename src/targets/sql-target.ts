@@ -1,4 +1,5 @@
 /** Clients of the MySQL wire that the addon's is compared with. */
+import { readFileSync } from 'node:fs';
 
 /** What came of a statement. */
 export interface SqlAnswer {
@@ -69,4 +70,24 @@ export function parseSqlUrl(text: string): SqlAddress {
     tls: (option('tls') ?? 'off') as SqlAddress['tls'],
     authorities: option('tls-ca'),
   };
+}
+
+/** What both clients are told of the server that a URL names. */
+export function connectionOptions(url: string) {
+  const { host, port, user, password, database, socket, tls, authorities } = parseSqlUrl(url);
+  const ca = authorities === undefined ? {} : { ca: readFileSync(authorities, 'utf8') };
+  return {
+    ...(socket === undefined ? { host, port } : { socketPath: socket }),
+    user,
+    ...(password === undefined ? {} : { password }),
+    ...(database === undefined ? {} : { database }),
+    ...(tls === 'off' ? {} : { ssl: { rejectUnauthorized: tls === 'verify', ...ca } }),
+  };
+}
+
+/** An answer as both clients give it: rows, or what became of them. */
+export function answerOf(answer: unknown): SqlAnswer {
+  return Array.isArray(answer)
+    ? { rows: answer as Record<string, unknown>[], affectedRows: 0 }
+    : { affectedRows: (answer as { readonly affectedRows: number }).affectedRows };
 }
