@@ -15,6 +15,7 @@ pub mod measurements;
 pub mod private_server;
 pub mod resources;
 pub mod slab;
+pub mod sql_text;
 pub mod table;
 
 pub use error::{Error, Result};
