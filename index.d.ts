@@ -357,8 +357,8 @@ export declare class SqlConnection {
 /** The connections of a thread of Node's. */
 export declare class SqlLoop {
   /**
-   * The connections of this thread. `callback` gets arrays of the numbers of connections, each before the results of its
-   * call, the text of its error, or null where it is gone.
+   * The connections of this thread. `callback` gets arrays of four places for each connection: its number; the memory of
+   * the results of its call, the text of its error, or null where it is gone; where in the memory they begin and end.
    */
   constructor(shapes: SqlShapes, callback: (outcomes: (number | ArrayBuffer | string | null)[]) => void)
   /** Takes a connection; returns its number. */

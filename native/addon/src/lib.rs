@@ -20,6 +20,7 @@ mod parameters;
 mod reader;
 mod requests;
 mod serve;
+mod shared_memory;
 mod socket_loop;
 mod sql;
 mod sql_loop;

@@ -18,6 +18,7 @@ use napi::{Env, sys};
 use crate::attachment::{Attached, Attachment, detach};
 use crate::buffers::Handover;
 use crate::errors::js;
+use crate::shared_memory::{SMALL_BYTES, SharedMemory};
 use crate::uv::{Handle, READABLE, WRITABLE, Watcher};
 
 /// How often a socket is read from before the others have their turn.
@@ -29,13 +30,6 @@ const DELIVERED_BYTES: usize = 1 << 10;
 
 /// Frames up to this size are copied into JavaScript's memory: that costs less than handing memory over.
 const COPIED_BYTES: usize = 64 << 10;
-
-/// The memory that small frames share, one after the other: making memory for each, and collecting it, costs more than the
-/// rest of a crossing.
-const SHARED_BYTES: usize = 64 << 10;
-
-/// The largest frame that shares memory. A result that is kept keeps what it shares.
-const SMALL_BYTES: usize = 8 << 10;
 
 /// What goes over the connections of a loop: requests become bytes, and bytes results.
 pub trait Protocol: Default + 'static {
@@ -86,63 +80,13 @@ pub struct SocketLoop<P: Protocol> {
 struct Inner<P: Protocol> {
     attachment: Attachment,
     state: RefCell<State<P>>,
-    shared: RefCell<Shared>,
+    shared: RefCell<SharedMemory>,
 }
 
 /// The sockets, and what goes over them.
 pub struct State<P: Protocol> {
     pub sockets: Vec<Option<Socket<P>>>,
     pub protocol: P,
-}
-
-/// The memory of small frames: JavaScript's, filled from the front and never written twice.
-struct Shared {
-    buffer: sys::napi_ref,
-    used: usize,
-}
-
-impl Shared {
-    /// Copies a frame to the end, into new memory where it does not fit: returns the buffer and where the frame begins.
-    ///
-    /// # Safety
-    /// `env` is the environment of this thread, and a scope of handles is open.
-    unsafe fn place(&mut self, env: sys::napi_env, bytes: &[u8]) -> Option<(sys::napi_value, usize)> {
-        let (mut data, mut length, mut buffer) = (ptr::null_mut(), 0, ptr::null_mut());
-        // SAFETY: the caller's promise. JavaScript may have detached the buffer: then it is told to have no length.
-        unsafe {
-            if !self.buffer.is_null() {
-                sys::napi_get_reference_value(env, self.buffer, &raw mut buffer);
-                sys::napi_get_arraybuffer_info(env, buffer, &raw mut data, &raw mut length);
-            }
-            if length < self.used + bytes.len() {
-                self.release(env);
-                let status = sys::napi_create_arraybuffer(env, SHARED_BYTES, &raw mut data, &raw mut buffer);
-                if status != sys::Status::napi_ok {
-                    return None;
-                }
-                sys::napi_create_reference(env, buffer, 1, &raw mut self.buffer);
-                self.used = 0;
-            }
-        }
-        let start = self.used;
-        // SAFETY: the memory has room for these bytes from `start` on, as was just checked, and no JavaScript has run since.
-        unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), data.cast::<u8>().add(start), bytes.len()) };
-        // Frames are whole words.
-        self.used += bytes.len();
-        Some((buffer, start))
-    }
-
-    /// Gives the memory back; does nothing the second time.
-    ///
-    /// # Safety
-    /// `env` is the environment of this thread, and lives where there is memory.
-    unsafe fn release(&mut self, env: sys::napi_env) {
-        let buffer = std::mem::replace(&mut self.buffer, ptr::null_mut());
-        if !buffer.is_null() {
-            // SAFETY: the caller's promise.
-            unsafe { sys::napi_delete_reference(env, buffer) };
-        }
-    }
 }
 
 /// A connection on the loop.
@@ -357,7 +301,7 @@ impl<P: Protocol> SocketLoop<P> {
         let inner = Rc::new(Inner {
             attachment: Attachment::new(env)?,
             state: RefCell::new(State { sockets: Vec::new(), protocol: P::default() }),
-            shared: RefCell::new(Shared { buffer: ptr::null_mut(), used: 0 }),
+            shared: RefCell::default(),
         });
         Attachment::attach(&inner, env, &callback)?;
         Ok(Self { inner })

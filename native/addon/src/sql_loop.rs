@@ -16,6 +16,7 @@ use napi_derive::napi;
 
 use crate::attachment::{Attached, Attachment, detach};
 use crate::errors::{js, to_js};
+use crate::shared_memory::{SMALL_BYTES, SharedMemory};
 use crate::sql::{ResultBytes, SqlConnection, SqlShapes, submission_of};
 use crate::uv::{Handle, READABLE, WRITABLE, Watcher};
 
@@ -28,6 +29,7 @@ pub struct SqlLoop {
 struct Inner {
     attachment: Attachment,
     state: RefCell<State>,
+    shared: RefCell<SharedMemory>,
 }
 
 #[derive(Default)]
@@ -139,7 +141,7 @@ impl Attached for Inner {
         let outcomes = std::mem::take(&mut self.state.borrow_mut().outcomes);
         if !outcomes.is_empty() {
             // SAFETY: the scope of handles is that of `call`.
-            self.attachment.call(|env| unsafe { array_of(env, outcomes) }.ok().map(|outcomes| [outcomes]));
+            self.attachment.call(|env| unsafe { self.array_of(env, outcomes) }.ok().map(|outcomes| [outcomes]));
         }
     }
 
@@ -148,40 +150,60 @@ impl Attached for Inner {
         for index in 0..state.sockets.len() {
             state.end(index);
         }
+        // SAFETY: this is the thread of the environment, which lives as long as it is attached; nothing is placed later.
+        unsafe { self.shared.borrow_mut().release(self.attachment.env()) };
     }
 }
 
-/// An array of the numbers of connections, each before its results, its error or null for one that is gone.
-///
-/// # Safety
-/// A scope of handles of the environment is open.
-unsafe fn array_of(env: sys::napi_env, outcomes: Vec<(u32, Outcome)>) -> napi::Result<sys::napi_value> {
-    let mut array = ptr::null_mut();
-    // SAFETY: the caller's promise.
-    unsafe {
-        sys::napi_create_array_with_length(env, outcomes.len() * 2, &raw mut array);
-        for (place, (number, outcome)) in (0..).zip(outcomes) {
-            let number = u32::to_napi_value(env, number)?;
-            sys::napi_set_element(env, array, 2 * place, number);
-            let outcome = match outcome {
-                Outcome::Done(Ok(bytes)) => ResultBytes::to_napi_value(env, ResultBytes(bytes))?,
-                Outcome::Done(Err(error)) => String::to_napi_value(env, to_js(&error).reason.clone())?,
-                Outcome::Gone => {
-                    let mut null = ptr::null_mut();
-                    sys::napi_get_null(env, &raw mut null);
-                    null
+impl Inner {
+    /// An array of four places for each outcome: the number of the connection; the memory of its results, its error, or null
+    /// for one that is gone; and where in the memory the results begin and end.
+    ///
+    /// # Safety
+    /// A scope of handles of the environment is open.
+    unsafe fn array_of(&self, env: sys::napi_env, outcomes: Vec<(u32, Outcome)>) -> napi::Result<sys::napi_value> {
+        let mut array = ptr::null_mut();
+        let mut shared = self.shared.borrow_mut();
+        // SAFETY: the caller's promise.
+        unsafe {
+            sys::napi_create_array_with_length(env, outcomes.len() * 4, &raw mut array);
+            for (place, (number, outcome)) in (0..).zip(outcomes) {
+                let (value, start, end) = match outcome {
+                    Outcome::Done(Ok(bytes)) => {
+                        let length = bytes.len();
+                        let (buffer, start) = if length <= SMALL_BYTES {
+                            let placed = shared.place(env, &bytes);
+                            placed.ok_or_else(|| js(Error::Internal("no memory for the results".to_owned())))?
+                        } else {
+                            (ResultBytes::to_napi_value(env, ResultBytes(bytes))?, 0)
+                        };
+                        (buffer, start, start + length)
+                    }
+                    Outcome::Done(Err(error)) => (String::to_napi_value(env, to_js(&error).reason.clone())?, 0, 0),
+                    Outcome::Gone => {
+                        let mut null = ptr::null_mut();
+                        sys::napi_get_null(env, &raw mut null);
+                        (null, 0, 0)
+                    }
+                };
+                let number = u32::to_napi_value(env, number)?;
+                sys::napi_set_element(env, array, 4 * place, number);
+                sys::napi_set_element(env, array, 4 * place + 1, value);
+                for (offset, bytes) in [(2, start), (3, end)] {
+                    let mut number = ptr::null_mut();
+                    sys::napi_create_double(env, bytes as f64, &raw mut number);
+                    sys::napi_set_element(env, array, 4 * place + offset, number);
                 }
-            };
-            sys::napi_set_element(env, array, 2 * place + 1, outcome);
+            }
         }
+        Ok(array)
     }
-    Ok(array)
 }
 
 #[napi]
 impl SqlLoop {
-    /// The connections of this thread. `callback` gets arrays of the numbers of connections, each before the results of its
-    /// call, the text of its error, or null where it is gone.
+    /// The connections of this thread. `callback` gets arrays of four places for each connection: its number; the memory of
+    /// the results of its call, the text of its error, or null where it is gone; where in the memory they begin and end.
     #[napi(
         constructor,
         catch_unwind,
@@ -189,7 +211,11 @@ impl SqlLoop {
     )]
     pub fn new(env: Env, shapes: &SqlShapes, callback: Function<'_, Unknown<'_>, ()>) -> napi::Result<Self> {
         let state = State { shapes: Arc::clone(&shapes.shapes), ..State::default() };
-        let inner = Rc::new(Inner { attachment: Attachment::new(env)?, state: RefCell::new(state) });
+        let inner = Rc::new(Inner {
+            attachment: Attachment::new(env)?,
+            state: RefCell::new(state),
+            shared: RefCell::default(),
+        });
         Attachment::attach(&inner, env, &callback)?;
         Ok(Self { inner })
     }
@@ -237,7 +263,7 @@ impl SqlLoop {
         let outcomes = std::mem::take(&mut self.inner.state.borrow_mut().outcomes);
         // SAFETY: the environment is that of the call under way, and the value is returned from it.
         unsafe {
-            let array = array_of(env.raw(), outcomes)?;
+            let array = self.inner.array_of(env.raw(), outcomes)?;
             Ok(Either::A(Unknown::from_raw_unchecked(env.raw(), array)))
         }
     }
