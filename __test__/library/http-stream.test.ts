@@ -1,4 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 
 import { HttpClient } from '../../src/index.js';
@@ -40,9 +39,9 @@ describe('HttpClient.stream', () => {
   });
 
   it('ends with its loop, its signal, its time and its client', async () => {
-    let closed = 0;
+    const closed: string[] = [];
     await using server = await startRawServer(({ socket, path }) => {
-      socket.on('close', () => (closed += 1));
+      socket.on('close', () => closed.push(path));
       if (path !== '/silent') socket.write(head + chunk('some'));
     });
     const client = new HttpClient(server.url);
@@ -61,7 +60,7 @@ describe('HttpClient.stream', () => {
     await client.close();
     await expect(last).rejects.toMatchObject({ code: 'BB_CLOSED' });
     await expect(client.stream({ path: '/' })).rejects.toMatchObject({ code: 'BB_CLOSED' });
-    while (closed < 4) await delay(5);
+    await expect.poll(() => closed.length).toBe(4);
   });
 
   it('says what went wrong', async () => {

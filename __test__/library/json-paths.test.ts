@@ -34,13 +34,16 @@ describe('JsonPaths', () => {
   it('gives numbers as they are', () => {
     const paths = new JsonPaths({ path: '*.n', type: 'number' }, '*.t');
     fc.assert(
-      fc.property(fc.array(fc.record({ n: fc.double({ noNaN: true, noDefaultInfinity: true }), t: fc.string() })), (rows) => {
-        const [numbers, texts] = paths.pick(bytes(rows));
-        // JSON has no minus zero.
-        expect([...numbers!.numbers]).toEqual(rows.map(({ n }) => n + 0));
-        expect([...texts!]).toEqual(rows.map(({ t }) => t));
-        expect([...numbers!]).toEqual(rows.map(({ n }) => String(n + 0)));
-      }),
+      fc.property(
+        fc.array(fc.record({ n: fc.double({ noNaN: true, noDefaultInfinity: true }), t: fc.string() })),
+        (rows) => {
+          const [numbers, texts] = paths.pick(bytes(rows));
+          // JSON has no minus zero.
+          expect([...numbers!.numbers]).toEqual(rows.map(({ n }) => n + 0));
+          expect([...texts!]).toEqual(rows.map(({ t }) => t));
+          expect([...numbers!]).toEqual(rows.map(({ n }) => String(n + 0)));
+        },
+      ),
     );
     const [numbers] = paths.pick(bytes([{ n: null }, { n: 1 }]));
     expect([...numbers!]).toEqual([null, '1']);

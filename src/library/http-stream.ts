@@ -1,5 +1,5 @@
 import type { Cancel, HttpBody, HttpPlace } from '../addon.js';
-import { toBoundaryError } from '../errors.js';
+import { BoundaryError, toBoundaryError } from '../errors.js';
 import { Cancellation, type WorkOptions } from './cancellation.js';
 import { parseHeaders } from './http-responses.js';
 import { type HttpRequest, HttpSubmissionWriter } from './http-submission.js';
@@ -14,6 +14,7 @@ export class HttpStream implements AsyncIterable<Uint8Array>, AsyncDisposable {
   readonly #body: HttpBody;
   readonly #cancellation: Cancellation;
   #headers: Record<string, string> | undefined;
+  #isClosed = false;
 
   private constructor(body: HttpBody, cancellation: Cancellation) {
     this.status = body.status;
@@ -51,6 +52,7 @@ export class HttpStream implements AsyncIterable<Uint8Array>, AsyncDisposable {
 
   /** The pieces of the body, as the network brings them. Leaving the loop early closes the connection. */
   async *[Symbol.asyncIterator](): AsyncIterator<Uint8Array> {
+    if (this.#isClosed) throw new BoundaryError('BB_CLOSED', 'the response is closed');
     const { token } = this.#cancellation;
     try {
       let next = this.#next(token);
@@ -78,6 +80,7 @@ export class HttpStream implements AsyncIterable<Uint8Array>, AsyncDisposable {
 
   /** Closes the connection. Does nothing the second time. */
   async close(): Promise<void> {
+    this.#isClosed = true;
     this.#cancellation.stop();
     this.#body.close();
   }

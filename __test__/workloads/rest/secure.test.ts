@@ -38,8 +38,10 @@ describe('a server behind TLS with a certificate of its own', () => {
       { stdio: 'ignore' },
     );
     // prettier-ignore
-    server = await addon.ReferenceServer.start(['--listen', '127.0.0.1:0', '--scale-factor', '0.01', '--api-key', KEY,
+    const started = await addon.ReferenceServer.start(['--listen', '127.0.0.1:0', '--scale-factor', '0.01', '--api-key', KEY,
       '--tls-cert', file('cert.pem'), '--tls-key', file('key.pem')]);
+    if (started === null || started === undefined) throw new Error('no server was asked for');
+    server = started;
     url = server.url.replace('://', `://:${KEY}@`);
   }, 60_000);
   afterAll(async () => {
