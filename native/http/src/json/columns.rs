@@ -128,7 +128,7 @@ impl Picked {
         Ok(())
     }
 
-    pub(super) fn push_null(&mut self) -> Scanned<()> {
+    pub(super) fn push_null(&mut self) {
         match self {
             Self::Texts { ends, nulls, bytes } => {
                 ends.push(u32::try_from(bytes.len()).unwrap_or(u32::MAX));
@@ -139,6 +139,5 @@ impl Picked {
                 nulls.push(1);
             }
         }
-        Ok(())
     }
 }

@@ -116,7 +116,8 @@ impl<'json> Scanner<'json> {
             }
             b'n' => {
                 self.word(b"ull")?;
-                column.map_or(Ok(()), |column| columns[column].push_null())
+                column.into_iter().for_each(|column| columns[column].push_null());
+                Ok(())
             }
             _ => Err(Problem::Wrong("no value begins so")),
         }

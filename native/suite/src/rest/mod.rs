@@ -58,13 +58,16 @@ impl Server {
         Ok(Self { address: url.parse()? })
     }
 
-    fn place(&self, options: HttpOptions) -> Result<Place> {
+    fn place(&self, options: &HttpOptions) -> Result<Place> {
         let key = self.address.secret.as_ref().map(|key| format!("x-api-key: {key}\r\n"));
         let headers = format!("content-type: application/json\r\n{}", key.unwrap_or_default());
-        Place::new(self.address.url.clone(), HttpOptions { headers, cacert: self.address.cacert.clone(), ..options })
+        Place::new(
+            self.address.url.clone(),
+            HttpOptions { headers, cacert: self.address.cacert.clone(), ..options.clone() },
+        )
     }
 
-    fn client(&self, options: HttpOptions) -> Result<HttpClient> {
+    fn client(&self, options: &HttpOptions) -> Result<HttpClient> {
         Ok(HttpClient::new(Arc::new(self.place(options)?)))
     }
 }
@@ -237,7 +240,7 @@ pub(crate) fn open(spec: &RequestSpec, cancel: &CancelToken) -> Result<Box<dyn R
 
 /// Asks once what the cell will ask: which says whether the table is there, and how many operations a batch may have.
 fn probe(server: &Server, input: &Input, work: Work, family: &Family) -> Result<Work> {
-    let mut client = server.client(HttpOptions { timeout: Some(PROBE_TIMEOUT), ..HttpOptions::default() })?;
+    let mut client = server.client(&HttpOptions { timeout: Some(PROBE_TIMEOUT), ..HttpOptions::default() })?;
     let (mut text, mut sums) = (String::new(), Sums::default());
     runtime()?.block_on(async {
         let Work::Batch(asked) = work else {
@@ -266,7 +269,7 @@ fn probe(server: &Server, input: &Input, work: Work, family: &Family) -> Result<
 
 /// The rows of `lineitem` that the server has.
 fn count_rows(server: &Server, requests: &Requests) -> Result<u64> {
-    let mut client = server.client(HttpOptions { timeout: Some(PROBE_TIMEOUT), ..HttpOptions::default() })?;
+    let mut client = server.client(&HttpOptions { timeout: Some(PROBE_TIMEOUT), ..HttpOptions::default() })?;
     let request = Request::post(aggregation::SQL_PATH, requests.count.as_bytes());
     runtime()?.block_on(client.call(&request, |response| aggregation::count_of(body(&response)?)))
 }
@@ -287,7 +290,7 @@ impl RestCell {
         runtime()?.block_on(async {
             let mut connections = Vec::new();
             for (_, server) in (0..self.spec.threads).zip(self.servers.iter().cycle()) {
-                let place = Arc::new(server.place(options.clone())?);
+                let place = Arc::new(server.place(&options)?);
                 let mut client = HttpClient::new(Arc::clone(&place));
                 client.connect().await?;
                 connections.push(RestRequester {
@@ -348,7 +351,7 @@ mod tests {
 
     #[test]
     fn the_key_of_a_url_becomes_a_header() {
-        let place = Server::of("http://:a%2Fb.c@h:4406/x").unwrap().place(HttpOptions::default()).unwrap();
+        let place = Server::of("http://:a%2Fb.c@h:4406/x").unwrap().place(&HttpOptions::default()).unwrap();
         assert_eq!(place.url().to_string(), "http://h:4406/x");
         assert_eq!(place.options().headers, "content-type: application/json\r\nx-api-key: a/b.c\r\n");
         assert_eq!(Server::of("http://:%x@h").err().unwrap().code(), "BB_INVALID_ARGUMENT");
