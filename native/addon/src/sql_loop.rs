@@ -1,8 +1,8 @@
-//! Connections of the MySQL wire driven by the event loop of a thread of Node's, as `kv_loop` does it for the other wire.
+//! Connections of the MySQL wire driven by the event loop of a thread of Node's, as `socket_loop` does it for other wires.
 //! All that the loop finds ready in one iteration crosses into JavaScript in one call.
 
-use std::cell::{Cell, RefCell};
-use std::ffi::{c_int, c_void};
+use std::cell::RefCell;
+use std::ffi::c_int;
 use std::ptr;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -10,10 +10,11 @@ use std::sync::Arc;
 use boundary_bench_core::error::catch_panic;
 use boundary_bench_core::{Error, Result};
 use boundary_bench_mysql::{DrivenSession, Shapes};
-use napi::bindgen_prelude::{Either, Function, JsValue, ToNapiValue, Unknown};
+use napi::bindgen_prelude::{Either, Function, ToNapiValue, Unknown};
 use napi::{Env, sys};
 use napi_derive::napi;
 
+use crate::attachment::{Attached, Attachment, detach};
 use crate::errors::{js, to_js};
 use crate::sql::{ResultBytes, SqlConnection, SqlShapes, submission_of};
 use crate::uv::{Handle, READABLE, WRITABLE, Watcher};
@@ -25,13 +26,8 @@ pub struct SqlLoop {
 }
 
 struct Inner {
-    env: sys::napi_env,
-    uv_loop: *mut c_void,
+    attachment: Attachment,
     state: RefCell<State>,
-    /// The handles that the loop has not closed yet.
-    handles: Cell<usize>,
-    /// Node's, when this thread ends and waits for the handles.
-    ending: Cell<sys::napi_async_cleanup_hook_handle>,
 }
 
 #[derive(Default)]
@@ -40,7 +36,6 @@ struct State {
     sockets: Vec<Option<Socket>>,
     /// What was not given to JavaScript yet.
     outcomes: Vec<(u32, Outcome)>,
-    open: Option<Open>,
 }
 
 /// What happened to a connection.
@@ -49,13 +44,6 @@ enum Outcome {
     Done(Result<Vec<u8>>),
     /// It is gone; what becomes of its call follows, if it had one.
     Gone,
-}
-
-/// What there is until the end.
-struct Open {
-    check: Handle,
-    callback: sys::napi_ref,
-    context: sys::napi_async_context,
 }
 
 /// A connection on the loop.
@@ -138,90 +126,27 @@ impl Watcher for SocketWatcher {
     }
 
     fn on_closed(&self) {
-        self.inner.on_handle_closed();
+        self.inner.attachment.on_handle_closed();
     }
 }
 
-/// What the loop calls when all sockets were looked at.
-struct CheckWatcher(Rc<Inner>);
-
-impl Watcher for CheckWatcher {
-    fn on_event(&self, _status: c_int, _events: c_int) {
-        self.0.deliver();
+impl Attached for Inner {
+    fn attachment(&self) -> &Attachment {
+        &self.attachment
     }
 
-    fn on_closed(&self) {
-        self.0.on_handle_closed();
-    }
-}
-
-impl Inner {
-    /// Gives what there is to JavaScript.
     fn deliver(&self) {
-        let mut state = self.state.borrow_mut();
-        let (false, Some(open)) = (state.outcomes.is_empty(), &state.open) else { return };
-        let (callback, context) = (open.callback, open.context);
-        let outcomes = std::mem::take(&mut state.outcomes);
-        // Nothing of the state is borrowed while JavaScript runs.
-        drop(state);
-        // SAFETY: this is the thread of the environment, which lives as long as `open` does; the scope is closed in all
-        // cases.
-        unsafe {
-            let mut scope = ptr::null_mut();
-            if sys::napi_open_handle_scope(self.env, &raw mut scope) != sys::Status::napi_ok {
-                return;
-            }
-            if let Ok(outcomes) = array_of(self.env, outcomes) {
-                let (mut function, mut receiver) = (ptr::null_mut(), ptr::null_mut());
-                sys::napi_get_reference_value(self.env, callback, &raw mut function);
-                sys::napi_get_global(self.env, &raw mut receiver);
-                let status = sys::napi_make_callback(
-                    self.env,
-                    context,
-                    receiver,
-                    function,
-                    1,
-                    &raw const outcomes,
-                    ptr::null_mut(),
-                );
-                if status == sys::Status::napi_pending_exception {
-                    let mut exception = ptr::null_mut();
-                    sys::napi_get_and_clear_last_exception(self.env, &raw mut exception);
-                    sys::napi_fatal_exception(self.env, exception);
-                }
-            }
-            sys::napi_close_handle_scope(self.env, scope);
+        let outcomes = std::mem::take(&mut self.state.borrow_mut().outcomes);
+        if !outcomes.is_empty() {
+            // SAFETY: the scope of handles is that of `call`.
+            self.attachment.call(|env| unsafe { array_of(env, outcomes) }.ok().map(|outcomes| [outcomes]));
         }
     }
 
-    /// Closes everything; does nothing the second time.
-    fn close(&self) {
+    fn end(&self) {
         let mut state = self.state.borrow_mut();
         for index in 0..state.sockets.len() {
             state.end(index);
-        }
-        if let Some(open) = state.open.take() {
-            open.check.close();
-            // SAFETY: this is the thread of the environment, which still lives.
-            unsafe {
-                sys::napi_delete_reference(self.env, open.callback);
-                sys::napi_async_destroy(self.env, open.context);
-            }
-        }
-    }
-
-    fn on_handle_closed(&self) {
-        self.handles.set(self.handles.get().saturating_sub(1));
-        self.end_if_closed();
-    }
-
-    /// Lets the thread end that waits for the last handle.
-    fn end_if_closed(&self) {
-        let ending = self.ending.get();
-        if self.handles.get() == 0 && !ending.is_null() {
-            self.ending.set(ptr::null_mut());
-            // SAFETY: it is the handle that Node gave, and it is removed once.
-            unsafe { sys::napi_remove_async_cleanup_hook(ending) };
         }
     }
 }
@@ -253,15 +178,6 @@ unsafe fn array_of(env: sys::napi_env, outcomes: Vec<(u32, Outcome)>) -> napi::R
     Ok(array)
 }
 
-/// Node calls this when the thread ends, and waits until the hook is removed.
-unsafe extern "C" fn on_thread_end(hook: sys::napi_async_cleanup_hook_handle, data: *mut c_void) {
-    // SAFETY: the pointer is that of `SqlLoop::new`, and Node calls once.
-    let inner = unsafe { Rc::from_raw(data.cast::<Inner>().cast_const()) };
-    inner.ending.set(hook);
-    inner.close();
-    inner.end_if_closed();
-}
-
 #[napi]
 impl SqlLoop {
     /// The connections of this thread. `callback` gets arrays of the numbers of connections, each before the results of its
@@ -272,38 +188,9 @@ impl SqlLoop {
         ts_args_type = "shapes: SqlShapes, callback: (outcomes: (number | ArrayBuffer | string | null)[]) => void"
     )]
     pub fn new(env: Env, shapes: &SqlShapes, callback: Function<'_, Unknown<'_>, ()>) -> napi::Result<Self> {
-        let raw = env.raw();
-        let mut uv_loop = ptr::null_mut();
-        // SAFETY: the environment is that of the call under way, and the out-pointer is valid.
-        let status = unsafe { sys::napi_get_uv_event_loop(raw, &raw mut uv_loop) };
-        if status != sys::Status::napi_ok {
-            return Err(js(Error::Unsupported("this host has no event loop of libuv".to_owned())));
-        }
-        let inner = Rc::new(Inner {
-            env: raw,
-            uv_loop: uv_loop.cast(),
-            state: RefCell::default(),
-            handles: Cell::new(1),
-            ending: Cell::new(ptr::null_mut()),
-        });
-        let watcher = Box::new(CheckWatcher(Rc::clone(&inner)));
-        // SAFETY: the loop is this thread's, as Node says.
-        let check = unsafe { Handle::check(inner.uv_loop, watcher) }.map_err(js)?;
-        check.keep_alive(false);
-        let name = env.create_string("boundary-bench")?;
-        let (mut reference, mut context, mut hook) = (ptr::null_mut(), ptr::null_mut(), ptr::null_mut());
-        // SAFETY: the handles are those of the call under way; the pointer that Node keeps owns a count of the `Rc`,
-        // which `on_thread_end` takes back.
-        unsafe {
-            sys::napi_create_reference(raw, callback.raw(), 1, &raw mut reference);
-            sys::napi_async_init(raw, ptr::null_mut(), name.raw(), &raw mut context);
-            let data = Rc::into_raw(Rc::clone(&inner)).cast_mut().cast();
-            sys::napi_add_async_cleanup_hook(raw, Some(on_thread_end), data, &raw mut hook);
-        }
-        let mut state = inner.state.borrow_mut();
-        state.open = Some(Open { check, callback: reference, context });
-        state.shapes = Arc::clone(&shapes.shapes);
-        drop(state);
+        let state = State { shapes: Arc::clone(&shapes.shapes), ..State::default() };
+        let inner = Rc::new(Inner { attachment: Attachment::new(env)?, state: RefCell::new(state) });
+        Attachment::attach(&inner, env, &callback)?;
         Ok(Self { inner })
     }
 
@@ -311,10 +198,10 @@ impl SqlLoop {
     #[napi(catch_unwind)]
     pub fn add(&self, connection: &SqlConnection) -> napi::Result<u32> {
         let session = connection.take().map_err(js)?;
-        let mut state = self.inner.state.borrow_mut();
-        if state.open.is_none() {
+        if !self.inner.attachment.is_open() {
             return Err(js(Error::Closed("the loop")));
         }
+        let mut state = self.inner.state.borrow_mut();
         // No number that JavaScript has yet to hear of.
         let is_free = |index: usize| state.outcomes.iter().all(|(number, _)| *number as usize != index);
         let free = state.sockets.iter().enumerate().position(|(index, socket)| socket.is_none() && is_free(index));
@@ -323,11 +210,8 @@ impl SqlLoop {
             state.sockets.len() - 1
         });
         let watcher = Box::new(SocketWatcher { inner: Rc::clone(&self.inner), index });
-        // SAFETY: the loop is this thread's; the socket goes with the session, and the handle is closed first.
-        let handle = unsafe { Handle::poll(self.inner.uv_loop, session.socket(), watcher) }.map_err(js)?;
-        self.inner.handles.set(self.inner.handles.get() + 1);
-        handle.watch(READABLE);
-        handle.keep_alive(false);
+        // SAFETY: the socket goes with the session, and the handle is closed first; the watcher tells the attachment.
+        let handle = unsafe { self.inner.attachment.watch(session.socket(), watcher) }.map_err(js)?;
         state.sockets[index] = Some(Socket { session, handle, events: READABLE, is_kept_alive: false });
         u32::try_from(index).map_err(|error| js(Error::Internal(error.to_string())))
     }
@@ -369,6 +253,6 @@ impl SqlLoop {
 
 impl Drop for SqlLoop {
     fn drop(&mut self) {
-        self.inner.close();
+        detach(&*self.inner);
     }
 }

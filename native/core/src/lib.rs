@@ -16,6 +16,7 @@ pub mod outbox;
 pub mod private_server;
 pub mod resources;
 pub mod slab;
+pub mod sql_text;
 pub mod table;
 
 pub use error::{Error, Result};

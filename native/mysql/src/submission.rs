@@ -222,7 +222,7 @@ pub fn write_results(results: &Results, shapes: &Shapes) -> Result<Vec<u8>> {
         bytes[(word + 4) * 4..][..8].copy_from_slice(&request.last_insert_id.to_le_bytes());
         if let Some(error) = &request.error {
             let start = bytes.len();
-            bytes.extend_from_slice(format!("[{}] {error}", error.code()).as_bytes());
+            bytes.extend_from_slice(error.coded().as_bytes());
             let end = bytes.len();
             put(&mut bytes, word + 6, &[start, end])?;
         }
