@@ -73,7 +73,8 @@ fn paths_of(paths: &[String], numbers: &[bool]) -> napi::Result<Paths> {
 }
 
 fn frame_of(picked: Result<Vec<Picked>>) -> napi::Result<ResultBytes> {
-    let mut out = Vec::new();
-    picked.map_err(js)?.iter().for_each(|column| column.write(&mut out));
+    let picked = picked.map_err(js)?;
+    let mut out = Vec::with_capacity(picked.iter().map(Picked::frame_bytes).sum());
+    picked.iter().for_each(|column| column.write(&mut out));
     Ok(ResultBytes(out))
 }

@@ -65,6 +65,18 @@ impl Picked {
         })
     }
 
+    /// The bytes that [`Picked::write`] appends, at most.
+    #[must_use]
+    pub fn frame_bytes(&self) -> usize {
+        // The words before, and what each part is filled up with.
+        const AROUND: usize = 16 + 3 * size_of::<f64>();
+        AROUND
+            + match self {
+                Self::Texts { ends, nulls, bytes } => size_of_val(&ends[..]) + nulls.len() + bytes.len(),
+                Self::Numbers { values, nulls } => size_of_val(&values[..]) + nulls.len(),
+            }
+    }
+
     /// Appends the values as they cross between languages, each part at a multiple of eight bytes. First four words of 32 bits:
     /// the number of values, the length of their bytes, what they are (0: texts of UTF-8, 1: of ASCII, 2: numbers), and one
     /// of nothing. Then of texts where each ends, whether each is null, a byte for each, and their bytes; of numbers the
@@ -137,6 +149,33 @@ impl Picked {
             Self::Numbers { values, nulls } => {
                 values.push(f64::NAN);
                 nulls.push(1);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn frames_are_no_larger_than_they_say(texts in proptest::collection::vec(proptest::option::of(any::<String>()), 0..10)) {
+            for kind in [Kind::Text, Kind::Number] {
+                let mut column = Picked::new(kind);
+                for text in &texts {
+                    match (text, kind) {
+                        (None, _) => column.push_null(),
+                        (Some(text), Kind::Text) => prop_assert!(column.push_text(text.as_bytes()).is_ok()),
+                        (Some(_), Kind::Number) => prop_assert!(column.push_number(b"1.5").is_ok()),
+                    }
+                }
+                let mut frame = Vec::new();
+                column.write(&mut frame);
+                prop_assert!(frame.len() <= column.frame_bytes() && frame.len().is_multiple_of(size_of::<f64>()));
+                prop_assert_eq!(frame[..4].as_ref(), u32::try_from(texts.len()).unwrap().to_ne_bytes());
             }
         }
     }
