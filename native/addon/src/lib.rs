@@ -13,6 +13,7 @@ mod info;
 mod ingest;
 mod ingest_stages;
 mod inserter;
+mod json;
 mod kv;
 mod kv_loop;
 mod naive;

@@ -12,6 +12,7 @@ pub mod lanes;
 pub mod latency;
 pub mod load;
 pub mod measurements;
+pub mod outbox;
 pub mod private_server;
 pub mod resources;
 pub mod slab;

@@ -286,7 +286,7 @@ pub(crate) mod tests {
         frame.finish(7, &responses);
         let bytes = frame.take();
         let read = words(&bytes).collect::<Vec<_>>();
-        let text = u32::try_from(coded(&Error::Cancelled).len()).unwrap();
+        let text = u32::try_from(Error::Cancelled.coded().len()).unwrap();
         assert_eq!(read[..5], [7, 0, 2, 7 + text, 1]);
         assert_eq!(read[5..13], [0, 7, 0, text, 200, 0, 4, 3]);
         assert!(bytes[13 * 4..].starts_with(b"a: bxyz[BB_ABORTED] "));

@@ -19,5 +19,5 @@ mod tables;
 
 pub use arguments::{HELP, Parsed, parse};
 pub use options::{DEFAULT_PORT, Limits, Options, TlsFiles};
-pub use private::{PrivateServer, executable, server_of};
+pub use private::{PrivateServer, executable};
 pub use server::Server;

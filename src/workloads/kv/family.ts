@@ -42,7 +42,7 @@ async function openCell(planned: PlannedRequests, server: TargetServer): Promise
     return openLoadCell({
       requesters,
       load: { requests: requestsOf(cell), rate: cell.rate },
-      serverProcess: server.processId,
+      serverProcesses: server.processIds,
       expected: expectedOf(cell.rows),
       prepare: async (signal) => {
         sums = new KvSums();

@@ -44,7 +44,7 @@ async function openCell(planned: PlannedRequests, server: TargetServer): Promise
     return openLoadCell({
       requesters,
       load: { requests: requestsOf(cell), rate: cell.rate },
-      serverProcess: server.processId,
+      serverProcesses: server.processIds,
       expected: plan.expected().checksum(),
       prepare: async (signal) => {
         sums = new SqlSums();
