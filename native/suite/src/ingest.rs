@@ -5,6 +5,9 @@
 //! application hits would be measured. Each batch is timed by itself, as `tinybench` times it on the other sides, and what
 //! came of it is added up, untimed.
 
+pub mod soak;
+mod soak_cell;
+mod soak_client;
 mod work;
 
 use std::path::PathBuf;
@@ -18,6 +21,7 @@ use boundary_bench_ingest::line::{LineHead, write_columns};
 use boundary_bench_ingest::msgpack::ColumnsWriter;
 use serde::{Deserialize, Serialize};
 
+pub(crate) use self::soak_cell::open;
 use self::work::Work;
 use crate::sample::CellSample;
 

@@ -206,7 +206,8 @@ interface NativeSample extends NativeTiming {
 }
 
 function stageSpec(workload: string, batches: number): string {
-  return JSON.stringify({ workload, batches, batch: matrix.batchRows, inputs: matrix.inputBatches });
+  const { stage = workload, durable = false } = matrix.workloads[workload]!;
+  return JSON.stringify({ workload: stage, durable, batches, batch: matrix.batchRows, inputs: matrix.inputBatches });
 }
 
 /** What the addon rejects with, as our errors. */

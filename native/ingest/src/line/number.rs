@@ -26,20 +26,39 @@ pub struct Scanned {
     pub is_fraction: bool,
 }
 
-/// The value of so many digits, and how many there are.
+/// `0` in each byte.
+const ZEROS: u64 = 0x3030_3030_3030_3030;
+
+/// The powers of ten below those of a whole chunk of digits.
+const CHUNK_POWERS: [u64; 8] = [1, 10, 100, 1_000, 10_000, 100_000, 1_000_000, 10_000_000];
+
+/// The value of the digits that eight bytes begin with, and how many they are. Without a branch on how many: lengths of
+/// numbers change from line to line.
+#[inline]
+fn digits_of(chunk: [u8; 8]) -> (u64, usize) {
+    let word = u64::from_le_bytes(chunk) ^ ZEROS;
+    // A byte that is no digit has a bit of the upper half set, itself or after adding six. What it carries into the bytes
+    // behind it does not matter: they are behind the last digit.
+    let others = (word | word.wrapping_add(0x0606_0606_0606_0606)) & 0xf0f0_f0f0_f0f0_f0f0;
+    let count = others.trailing_zeros() / 8;
+    // Zeros in front, and nothing behind the last digit.
+    let word = if count == 8 { word } else { word << 8 << (56 - 8 * count) };
+    let pairs = word.wrapping_mul(10).wrapping_add(word >> 8);
+    let low = (pairs & 0x0000_00ff_0000_00ff).wrapping_mul(0x000f_4240_0000_0064);
+    let high = ((pairs >> 16) & 0x0000_00ff_0000_00ff).wrapping_mul(0x0000_2710_0000_0001);
+    (low.wrapping_add(high) >> 32, count as usize)
+}
+
+/// The value of so many digits behind those of `value`, and how many there are.
+#[inline]
 fn scan_digits(bytes: &[u8], mut value: u64) -> (u64, usize) {
     let mut length = 0;
-    // Eight at a time: timestamps have thirteen or more.
-    while let Some(chunk) = bytes.get(length..length + 8).and_then(|chunk| <[u8; 8]>::try_from(chunk).ok()) {
-        let word = u64::from_le_bytes(chunk).wrapping_sub(0x3030_3030_3030_3030);
-        // A byte that is no digit has a bit of the upper half set, itself or after adding six.
-        if (word | word.wrapping_add(0x0606_0606_0606_0606)) & 0xf0f0_f0f0_f0f0_f0f0 != 0 {
-            break;
+    while let Some(chunk) = bytes[length..].first_chunk() {
+        let (digits, count) = digits_of(*chunk);
+        if let Some(power) = CHUNK_POWERS.get(count) {
+            return (value.wrapping_mul(*power).wrapping_add(digits), length + count);
         }
-        let pairs = word.wrapping_mul(10).wrapping_add(word >> 8);
-        let low = (pairs & 0x0000_00ff_0000_00ff).wrapping_mul(0x000f_4240_0000_0064);
-        let high = ((pairs >> 16) & 0x0000_00ff_0000_00ff).wrapping_mul(0x0000_2710_0000_0001);
-        value = value.wrapping_mul(100_000_000).wrapping_add(low.wrapping_add(high) >> 32);
+        value = value.wrapping_mul(100_000_000).wrapping_add(digits);
         length += 8;
     }
     while let Some(digit) = bytes.get(length).map(|byte| byte.wrapping_sub(b'0')).filter(|digit| *digit < 10) {
