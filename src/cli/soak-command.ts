@@ -79,7 +79,7 @@ async function soak(flags: SoakFlags, signal: AbortSignal): Promise<void> {
   if (flags.durable === true && flags.url !== undefined) {
     throw new BoundaryError('BB_USAGE', '--durable is for a private server; the one of --url decides itself');
   }
-  const engines = flags.url === undefined ? {} : { ingest: flags.url };
+  const engines: Record<string, string> = flags.url === undefined ? {} : { ingest: flags.url };
   const server = await openTarget('ingest', engines, flags.durable === true ? ['--durable'] : []);
   try {
     const { workers, batchSize, durationSecs, warmupSecs, rate, database } = flags;
@@ -132,8 +132,8 @@ function linesOf(
 function checkCount({ count, acknowledged, uncertain }: SoakResult, ending: string | undefined): void {
   if (count.outcome === 'right') return;
   const were = `${acknowledged} points were acknowledged, and ${uncertain} more got no answer`;
-  if (count.outcome === 'wrong') {
-    throw new BoundaryError('BB_CHECKSUM_MISMATCH', `the server counts ${count.counted} points; ${were}`);
+  if (count.outcome === 'unknown') {
+    throw new BoundaryError('BB_ENGINE', `the server can't be asked for its count: ${ending ?? count.why}; ${were}`);
   }
-  throw new BoundaryError('BB_ENGINE', `the server can't be asked for its count: ${ending ?? count.why}; ${were}`);
+  throw new BoundaryError('BB_CHECKSUM_MISMATCH', `the server counts ${count.counted} points; ${were}`);
 }

@@ -266,11 +266,11 @@ impl<'a> Parser<'a> {
             if is_last != (index + 1 == fields) {
                 // There are fewer of them than expected, or more.
                 self.at += usize::from(!is_last);
-                return if is_last {
-                    self.end_other_fields(index + 1)
-                } else {
-                    self.read_other_fields(index + 1, None)
-                };
+                if !is_last {
+                    return self.read_other_fields(index + 1, None);
+                }
+                self.end_other_fields(index + 1);
+                return Ok(());
             }
             self.at += usize::from(!is_last);
         }
@@ -284,12 +284,11 @@ impl<'a> Parser<'a> {
         let mut names = self.keep_fields(index);
         let mut read = read;
         loop {
-            let (name, start, kind) = match read.take() {
-                Some(read) => read,
-                None => {
-                    let start = self.at;
-                    (self.read_name()?, start, self.read_value()?)
-                }
+            let (name, start, kind) = if let Some(read) = read.take() {
+                read
+            } else {
+                let start = self.at;
+                (self.read_name()?, start, self.read_value()?)
             };
             let plain = unescape(&name[..name.len() - 1]);
             if let Err(plain) = self.fields.push(plain, kind) {
@@ -307,10 +306,9 @@ impl<'a> Parser<'a> {
 
     /// A line ended after so many fields of the shape.
     #[cold]
-    fn end_other_fields(&mut self, fields: usize) -> Result<()> {
+    fn end_other_fields(&mut self, fields: usize) {
         let names = self.keep_fields(fields);
         self.intern_fields(names);
-        Ok(())
     }
 
     /// Begins the fields of this line with the first ones of the shape of its series.
