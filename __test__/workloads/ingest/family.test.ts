@@ -5,7 +5,7 @@ import { ingestFamily } from '../../../src/workloads/ingest/family.js';
 import type { OpenFamily } from '../../../src/workloads/workload.js';
 import { CheckedStopwatch } from '../measurements/checked-stopwatch.js';
 
-const OPTIONS = { rows: 3000, workers: 1, engines: {} };
+const OPTIONS = { rows: 3000, workers: 1, engines: {}, operations: 2500, threads: [2] };
 const CELLS = ingestFamily.plan(OPTIONS);
 
 let family: OpenFamily;
@@ -31,10 +31,14 @@ test('every stage runs in Rust and through the addon, and codecs in JavaScript, 
       "columnar_to_arrow": "rust napi",
       "columnar_to_points": "rust napi",
       "columnar_wal": "rust napi",
+      "columnar_wal_durable": "rust napi",
       "line_protocol_encode": "rust napi js",
       "line_protocol_metadata": "rust napi",
       "line_protocol_parse": "rust napi js",
       "line_protocol_wal": "rust napi",
+      "soak_columnar": "rust napi js",
+      "soak_lines": "rust napi js",
+      "soak_rows": "rust napi js",
     }
   `);
   expect(new Set(CELLS.map(({ cell }) => cell.id)).size).toBe(CELLS.length);

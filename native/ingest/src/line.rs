@@ -4,6 +4,8 @@ mod names;
 mod needle;
 mod number;
 mod parser;
+mod plain;
+mod scan;
 mod values;
 mod writer;
 

@@ -69,17 +69,17 @@ fn failure(body: &[u8], at: usize, problem: impl Into<String>) -> Error {
 }
 
 /// What is known of a series.
-struct Known<'a> {
+pub(super) struct Known<'a> {
     /// Its key as it was written, with the space behind it.
-    key: Needle<'a>,
+    pub(super) key: Needle<'a>,
     /// The series of the line after its last one.
-    next: usize,
+    pub(super) next: usize,
     /// The shape of its last line.
-    shape: Option<usize>,
+    pub(super) shape: Option<usize>,
 }
 
 /// A field of a shape: its name as it was written, with the `=` behind it, and its type.
-type Written<'a> = (Needle<'a>, FieldKind);
+pub(super) type Written<'a> = (Needle<'a>, FieldKind);
 
 pub(super) struct Parser<'a> {
     pub(super) text: &'a str,
@@ -87,14 +87,14 @@ pub(super) struct Parser<'a> {
     pub(super) at: usize,
     pub(super) points: Points<'a>,
     /// The place of this line's series.
-    series: usize,
+    pub(super) series: usize,
     /// Of each series.
-    known: Vec<Known<'a>>,
+    pub(super) known: Vec<Known<'a>>,
     series_of_key: HashMap<&'a str, usize>,
     /// The place of this line's shape.
-    shape: usize,
+    pub(super) shape: usize,
     /// The fields of each shape.
-    names: Vec<Vec<Written<'a>>>,
+    pub(super) names: Vec<Vec<Written<'a>>>,
     shapes: ShapeIndex,
     /// The fields of this line, where they are not those of a line before.
     fields: FieldList<'a>,
@@ -103,7 +103,11 @@ pub(super) struct Parser<'a> {
 impl<'a> Parser<'a> {
     fn parse(mut self, options: &LineOptions) -> Result<Points<'a>> {
         let unit = options.precision.nanoseconds();
-        while self.find_line() {
+        loop {
+            while self.points.times.len() < options.most_points && self.read_plain_line(unit) {}
+            if !self.find_line() {
+                break;
+            }
             if self.points.times.len() >= options.most_points {
                 return Err(Error::TooManyPoints { most: options.most_points });
             }
@@ -158,7 +162,7 @@ impl<'a> Parser<'a> {
 
     /// The same of their shape.
     #[inline]
-    fn place_shape(&mut self) {
+    pub(super) fn place_shape(&mut self) {
         self.points.shape_of.resize(self.points.times.len(), place_of(self.shape));
     }
 
@@ -187,7 +191,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Makes a series that of this line.
-    fn turn_to(&mut self, series: usize) {
+    pub(super) fn turn_to(&mut self, series: usize) {
         self.place_series();
         self.series = series;
     }

@@ -1,7 +1,7 @@
 //! The values and times of lines.
 
-use super::number::Scanned;
 use super::parser::{LineOptions, Parser};
+use super::scan::Scanned;
 use crate::points::FieldKind;
 use crate::{Precision, Result};
 
