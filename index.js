@@ -773,7 +773,7 @@ if (
   }
 }
 
-const { Cancel, Engine, FrameReader, HttpLoop, HttpPlace, HttpSocket, IngestStage, JsonPaths, KvConnection, KvLoop, NaiveInserter, NaiveReader, NativeIngest, NativeRequests, PrivateServer, RawColumnsReader, RawInserter, RawLineParser, RawSqlClient, ReferenceServer, SqlConnection, SqlLoop, SqlShapes, Statement, buildInfo, ColumnKind, columnsEncoder, columnsMostBytes, CreateMode, linesEncoder, releaseFrame, ServerKind, threadCpu } = nativeBinding
+const { Cancel, Engine, FrameReader, HttpLoop, HttpPlace, HttpSocket, IngestStage, JsonPaths, KvConnection, KvLoop, NaiveInserter, NaiveReader, NativeIngest, NativeRequests, PrivateServer, RawColumnsReader, RawInserter, RawLineParser, RawSqlClient, ReferenceServer, SqlConnection, SqlLoop, SqlShapes, Statement, buildInfo, ColumnKind, columnsEncoder, columnsMostBytes, CreateMode, linesEncoder, releaseFrame, rowsEncoder, runSoak, ServerKind, threadCpu } = nativeBinding
 export { Cancel }
 export { Engine }
 export { FrameReader }
@@ -805,6 +805,8 @@ export { columnsMostBytes }
 export { CreateMode }
 export { linesEncoder }
 export { releaseFrame }
+export { rowsEncoder }
+export { runSoak }
 export { ServerKind }
 export { threadCpu }
 export const __napiBindingTarget = __napiLoadedBindingTarget

@@ -56,7 +56,11 @@ const TABLES = {
   ingest: () => {
     const run = newest('ingest');
     const posted = requestBestTable(comparisons(run, 'ingest'), recordOf(run));
-    const soak = [heading(3, 'Posted to the reference server'), ...marked(posted), ...list(requestAdviceFor(run, 'ingest'))];
+    const soak = [
+      heading(3, 'Posted to the reference server'),
+      ...marked(posted),
+      ...list(requestAdviceFor(run, 'ingest')),
+    ];
     return [
       ...marked(laneTable(comparisons(run, 'in-process'), recordOf(run))),
       ...(posted.table.rows.length === 0 ? [] : soak),

@@ -23,7 +23,8 @@ test('other implementations read what is encoded, and write the same rows', () =
         ...(hasTimes ? { timestamp } : {}),
       });
       expect(rows).toEqual(points.map(row));
-      if (hasTimes) expect(unpackr.unpack(packRows(NAMES, { values, timestamps }))).toEqual(rows);
+      const packed = unpackr.unpack(packRows(NAMES, { values, timestamps })) as unknown;
+      expect(packed).toEqual(hasTimes ? rows : points.map((point) => ({ ...row(point), timestamp: point[1] })));
     }),
   );
 });
@@ -32,8 +33,9 @@ test('what has no room is told its size, and what makes no sense is refused', ()
   const encoder = new RowsEncoder(NAMES);
   const values = Float64Array.of(1, 2);
   const needed = -encoder.encodeInto(new Uint8Array(1), values);
-  expect(encoder.encodeInto(new Uint8Array(needed), values)).toBe(needed);
-  expect(encoder.encode(values)).toHaveLength(needed);
+  const length = encoder.encodeInto(new Uint8Array(needed), values);
+  expect(length).toBeLessThanOrEqual(needed);
+  expect(encoder.encode(values)).toHaveLength(length);
   expect(() => encoder.encode(values, BigInt64Array.of(1n))).toThrow('2 values and 1 timestamps');
   expect(() => new RowsEncoder({ ...NAMES, field: '' })).toThrow('must not be empty');
 });

@@ -72,7 +72,9 @@ class Workers {
     const { rate } = this.#load;
     if (rate === undefined) return;
     while (!this.#hasEnded()) {
-      this.#due = Math.floor(((performance.now() - this.#startsAt) / MS) * rate) + 1;
+      const now = performance.now();
+      // None is due at the end.
+      if (now < this.#endsAt) this.#due = Math.floor(((now - this.#startsAt) / MS) * rate) + 1;
       while (this.#waiting.length > 0 && this.#taken < this.#due) this.#waiting.shift()!(this.#take());
       const left = Math.min(this.#intended(this.#due), this.#endsAt) - performance.now();
       if (left > TIMER_LATE_MS) await this.#sleep(left - TIMER_LATE_MS);
