@@ -17,6 +17,9 @@ use influxdb_line_protocol::FieldValue;
 const LINES: u64 = 1000;
 const BATCHES: u64 = 64;
 
+/// Adds the line of an index.
+type Line = fn(u64, &mut String);
+
 /// How often a round reads each batch.
 const TIMES: u32 = 20;
 
@@ -44,12 +47,12 @@ fn mixed(index: u64, body: &mut String) {
             body,
             "net,host=server0{host},interface=eth0 bytes_recv={}i,drop={} {time}",
             index * 1500,
-            index % 2 == 0
+            index.is_multiple_of(2)
         ),
     };
 }
 
-fn bodies(line: fn(u64, &mut String)) -> Vec<String> {
+fn bodies(line: Line) -> Vec<String> {
     let body = |batch: u64| {
         let mut body = String::new();
         (batch * LINES..(batch + 1) * LINES).for_each(|index| line(index, &mut body));
@@ -105,7 +108,7 @@ fn median(mut rates: Vec<f64>) -> f64 {
 
 fn main() -> std::io::Result<()> {
     let rounds = std::env::args().nth(1).and_then(|rounds| rounds.parse().ok()).unwrap_or(7);
-    let inputs: [(&str, fn(u64, &mut String), Precision); 2] =
+    let inputs: [(&str, Line, Precision); 2] =
         [("plain", plain, Precision::Milliseconds), ("mixed", mixed, Precision::Nanoseconds)];
     for (name, line, precision) in inputs {
         let bodies = bodies(line);

@@ -5,6 +5,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 
 import { BoundaryError } from '../../errors.js';
+import { cpuOfProcess } from '../../host/process-cpu.js';
 import type { Checksum } from '../../records/record.js';
 import { undici } from '../../targets/undici.js';
 import { defineRequestFamily } from '../requests/family.js';
@@ -25,6 +26,11 @@ const NO_CONTENT = 204;
 /** A server that says that it is busy is asked again after a while. */
 const BUSY = 503;
 const REST_MS = 10;
+
+/** A server rests when it has used less than a part of so much time; waited for at most so long. */
+const WATCHED_MS = 50;
+const RESTING = 0.2;
+const REST_WITHIN_MS = 10_000;
 
 /** A part of the family `ingest`. */
 export const soakFamily: Family = defineRequestFamily({
@@ -66,7 +72,8 @@ async function openCell(planned: PlannedRequests, server: TargetServer): Promise
     load: { requests: requestsOf(cell), rate: cell.rate },
     serverProcess: server.processId,
     expected: expectedOf(cell.rows),
-    prepare: () => {
+    prepare: async (signal) => {
+      await waitForRest(server.processId, signal);
       measurement = `${prefix}_${samples}`;
       samples += 1;
       for (const requester of requesters) requester.begin(measurement);
@@ -74,6 +81,22 @@ async function openCell(planned: PlannedRequests, server: TargetServer): Promise
     checksum: async () => ({ rows: await query.count(DATABASE, measurement, cell.rows), sums: {} }),
     close,
   });
+}
+
+/** Waits until the server has written the points of the samples before to its files: that is not this sample's work. */
+async function waitForRest(server: number | undefined, signal: AbortSignal): Promise<void> {
+  const used = (): number | undefined => {
+    const cpu = server === undefined ? undefined : cpuOfProcess(server);
+    return cpu && cpu.user + cpu.system;
+  };
+  const until = performance.now() + REST_WITHIN_MS;
+  let before = used();
+  while (before !== undefined && performance.now() < until) {
+    await delay(WATCHED_MS, undefined, { signal });
+    const now = used();
+    if (now !== undefined && now - before < (RESTING * WATCHED_MS) / 1000) return;
+    before = now;
+  }
 }
 
 function encodingOf(workload: string): SoakEncoding {

@@ -2,6 +2,7 @@
 
 use super::parser::Parser;
 use super::scan::{plain_digits, plain_float};
+use super::values::{keep_text, text_end};
 use crate::points::FieldKind;
 
 impl Parser<'_> {
@@ -85,9 +86,9 @@ impl Parser<'_> {
                 FieldKind::Boolean => return None,
                 FieldKind::String => {
                     let inside = rest.strip_prefix(b"\"")?;
-                    let length = memchr::memchr2(b'"', b'\\', inside).filter(|end| inside[*end] == b'"')?;
+                    let (length, has_escapes) = text_end(inside)?;
                     let first = at + name.len() + 1;
-                    (self.points.keep_text(&self.text[first..first + length]), length + 2)
+                    (keep_text(&mut self.points, &self.text[first..first + length], has_escapes), length + 2)
                 }
             };
             at += name.len() + length;

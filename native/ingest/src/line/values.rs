@@ -3,7 +3,7 @@
 use super::parser::{LineOptions, Parser};
 use super::scan::Scanned;
 use crate::points::FieldKind;
-use crate::{Precision, Result};
+use crate::{Points, Precision, Result};
 
 impl Parser<'_> {
     /// Reads a value and keeps its bits.
@@ -67,32 +67,11 @@ impl Parser<'_> {
     /// Reads text in quotes; it may go over several lines.
     fn read_text(&mut self) -> Result<u64> {
         let start = self.at + 1;
-        let mut end = start;
-        let mut has_escapes = false;
-        loop {
-            let Some(found) = memchr::memchr2(b'"', b'\\', &self.bytes[end..]) else {
-                return self.fail(self.at, "the quote that ends this text is missing");
-            };
-            end += found;
-            if self.bytes[end] == b'"' {
-                break;
-            }
-            let is_escape = matches!(self.bytes.get(end + 1), Some(b'"' | b'\\'));
-            has_escapes |= is_escape;
-            end += 1 + usize::from(is_escape);
-        }
-        self.at = end + 1;
-        let text = &self.text[start..end];
-        if !has_escapes {
-            return Ok(self.points.keep_text(text));
-        }
-        let mut plain = String::with_capacity(text.len());
-        let mut characters = text.chars().peekable();
-        while let Some(character) = characters.next() {
-            let escaped = characters.next_if(|next| character == '\\' && matches!(next, '"' | '\\'));
-            plain.push(escaped.unwrap_or(character));
-        }
-        Ok(self.points.keep_text(&plain))
+        let Some((length, has_escapes)) = text_end(&self.bytes[start..]) else {
+            return self.fail(self.at, "the quote that ends this text is missing");
+        };
+        self.at = start + length + 1;
+        Ok(keep_text(&mut self.points, &self.text[start..start + length], has_escapes))
     }
 
     /// Reads the timestamp and the end of the line.
@@ -125,6 +104,35 @@ impl Parser<'_> {
         }
         Ok(time)
     }
+}
+
+/// How long text is whose first quote was read, and whether it has escapes; `None` where there is no other quote.
+pub(super) fn text_end(bytes: &[u8]) -> Option<(usize, bool)> {
+    let mut end = 0;
+    let mut has_escapes = false;
+    loop {
+        end += memchr::memchr2(b'"', b'\\', &bytes[end..])?;
+        if bytes[end] == b'"' {
+            return Some((end, has_escapes));
+        }
+        let is_escape = matches!(bytes.get(end + 1), Some(b'"' | b'\\'));
+        has_escapes |= is_escape;
+        end += 1 + usize::from(is_escape);
+    }
+}
+
+/// Keeps text without its escapes, and returns the bits of its place.
+pub(super) fn keep_text(points: &mut Points<'_>, text: &str, has_escapes: bool) -> u64 {
+    if !has_escapes {
+        return points.keep_text(text);
+    }
+    let mut plain = String::with_capacity(text.len());
+    let mut characters = text.chars().peekable();
+    while let Some(character) = characters.next() {
+        let escaped = characters.next_if(|next| character == '\\' && matches!(next, '"' | '\\'));
+        plain.push(escaped.unwrap_or(character));
+    }
+    points.keep_text(&plain)
 }
 
 #[cold]

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use boundary_bench_core::checksum::Checksum;
 use boundary_bench_core::engine::CancelToken;
 use boundary_bench_core::load::{Requester, run_load};
+use boundary_bench_core::resources::cpu_of_process;
 use boundary_bench_core::{Error, Result};
 
 use super::FIRST_TIME;
@@ -22,6 +23,11 @@ const DATABASE: &str = "server";
 /// `HyperbyteDB` counts what it has flushed, every ten seconds.
 const COUNT_WITHIN: Duration = Duration::from_secs(30);
 const COUNT_AGAIN: Duration = Duration::from_millis(50);
+
+/// A server rests when it has used less than a part of so much time; waited for at most so long.
+const WATCHED: Duration = Duration::from_millis(50);
+const RESTING: f64 = 0.2;
+const REST_WITHIN: Duration = Duration::from_secs(10);
 
 /// A server that says that it is busy is asked again after this.
 const BUSY: u16 = 503;
@@ -111,6 +117,25 @@ impl SoakCell {
     }
 }
 
+/// Waits until the server has written the points of the samples before to its files: that is not this sample's work.
+fn wait_for_rest(server: Option<u32>, cancel: &CancelToken) -> Result<()> {
+    let used = || server.and_then(cpu_of_process).map(|cpu| cpu.user + cpu.system);
+    let until = Instant::now() + REST_WITHIN;
+    let mut before = used();
+    while let Some(last) = before
+        && Instant::now() < until
+    {
+        cancel.check()?;
+        std::thread::sleep(WATCHED);
+        let now = used();
+        if now.is_some_and(|now| now - last < RESTING * WATCHED.as_secs_f64()) {
+            break;
+        }
+        before = now;
+    }
+    Ok(())
+}
+
 /// The points of a measurement, once they are as many as they must be, or the last count in time.
 async fn count(client: &mut SoakClient, measurement: &str, wanted: u64) -> Result<u64> {
     let path = format!("/query?db={DATABASE}&q=SELECT%20count(%22{FIELD}%22)%20FROM%20%22{measurement}%22");
@@ -149,6 +174,7 @@ impl RequestCell for SoakCell {
         for (worker, connection) in (0..).zip(&mut connections) {
             connection.client.begin(&measurement, worker)?;
         }
+        wait_for_rest(self.spec.server_process, cancel)?;
         let (mut connections, outcome) = runtime()?.block_on(run_load(connections, &self.spec.load(), cancel))?;
         let first = connections.first_mut().ok_or_else(|| Error::Internal("a load without a connection".to_owned()))?;
         let rows = runtime()?.block_on(count(&mut first.client, &measurement, self.spec.operations))?;
@@ -173,6 +199,18 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_server_that_works_is_waited_for_and_one_that_is_unknown_is_not() {
+        let started = Instant::now();
+        wait_for_rest(None, &CancelToken::default()).unwrap();
+        assert!(started.elapsed() < REST_WITHIN);
+        let cancelled = CancelToken::default();
+        cancelled.cancel();
+        if cfg!(target_os = "linux") {
+            assert!(wait_for_rest(Some(std::process::id()), &cancelled).is_err());
+        }
+    }
 
     #[test]
     fn the_count_of_an_answer_is_found() {
