@@ -1,4 +1,5 @@
 /** The loop of the soak in Node: `native/suite/src/ingest/soak.rs` is the same in Rust. */
+import { setMaxListeners } from 'node:events';
 import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises';
 
 import { toBoundaryError } from '../../errors.js';
@@ -20,7 +21,10 @@ const TIMER_LATE_MS = 2;
 
 /** Posts batches with this client until the end, or the signal. */
 export async function runLoad(client: SoakClient, load: SoakLoad, signal: AbortSignal): Promise<SoakFigures> {
-  const workers = new Workers(client, load, signal);
+  // Each worker that rests listens to it.
+  const stop = AbortSignal.any([signal]);
+  setMaxListeners(0, stop);
+  const workers = new Workers(client, load, stop);
   await Promise.all([workers.pace(), ...Array.from({ length: load.workers }, (_, worker) => workers.work(worker))]);
   return workers.figures();
 }
