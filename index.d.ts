@@ -528,6 +528,19 @@ export declare function linesEncoder(measurement: string, tags: Array<string>, f
  */
 export declare function releaseFrame(buffer: ArrayBuffer): void
 
+/**
+ * A function that encodes columns of one series and field as rows of `MessagePack`; `tags` are names and values in turn. It
+ * encodes into `out` and returns how many bytes it took; where there is no room, minus the bytes needed.
+ */
+export declare function rowsEncoder(measurement: string, tags: Array<string>, field: string): (values: Float64Array, timestamps: BigInt64Array | undefined, out: Uint8Array) => number
+
+/**
+ * Posts batches of points for a while, with the native client on threads of its own. Takes `{url, path, measurement, encoding,
+ * workers, batchSize, durationSeconds, warmupSeconds, rate?, firstTime}` as JSON and resolves to `{points, seconds, requests,
+ * latency, errors, acknowledged, uncertain, unsent}`; cancelled, to what was measured until then.
+ */
+export declare function runSoak(spec: string, cancel?: Cancel | undefined | null): Promise<string>
+
 /** A kind of server, by its wire. */
 export declare const enum ServerKind {
   /** The MySQL wire. */

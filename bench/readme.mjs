@@ -56,7 +56,16 @@ const TABLES = {
   rest: () => requests('rest', 'rest'),
   ingest: () => {
     const run = newest('ingest');
-    return marked(laneTable(comparisons(run, 'in-process'), recordOf(run)));
+    const posted = requestBestTable(comparisons(run, 'ingest'), recordOf(run));
+    const soak = [
+      heading(3, 'Posted to the reference server'),
+      ...marked(posted),
+      ...list(requestAdviceFor(run, 'ingest')),
+    ];
+    return [
+      ...marked(laneTable(comparisons(run, 'in-process'), recordOf(run))),
+      ...(posted.table.rows.length === 0 ? [] : soak),
+    ];
   },
 };
 

@@ -47,6 +47,7 @@ export { RowInserter, type RowInserterOptions } from './library/row-inserter.js'
 export type { Row } from './library/row-reader.js';
 export type { RowInput } from './library/row-stager.js';
 export type { RowStream } from './library/row-stream.js';
+export { encodeRows, RowsEncoder, ROWS_CONTENT_TYPE } from './library/rows-codec.js';
 export { SqlClient, type SqlClientOptions, type SqlRequest, type SqlStatement } from './library/sql-client.js';
 export type { SqlRequestError, SqlResult, SqlResults } from './library/sql-results.js';
 export { SqlType, type ColumnKind } from './library/sql-type.js';

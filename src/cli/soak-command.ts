@@ -2,6 +2,7 @@ import { type Command, Option } from 'commander';
 import { BoundaryError } from '../errors.js';
 import { EXIT_OK } from './exit-code.js';
 import { interruptible } from './interrupt.js';
+import type { SoakOptions, SoakResult } from '../workloads/ingest/soak.js';
 import { parseCount, parseRate, parseSeconds } from './option-values.js';
 import type { Finish } from './services.js';
 
@@ -15,6 +16,7 @@ interface SoakFlags {
   readonly client: string;
   readonly database: string;
   readonly rate?: number;
+  readonly durable?: boolean;
   readonly json?: boolean;
 }
 
@@ -26,7 +28,7 @@ export function addSoakCommand(program: Command, finish: Finish): void {
     .command('soak')
     .summary('post batches of points to HyperbyteDB, or to a server that speaks its API, for a while')
     .description(
-      'Posts batches of points to /write, and prints points a second with the percentiles of the latency, and errors by kind.\nAfterwards the server must count what it acknowledged. Without a URL a private server is started.',
+      'Posts batches of points to /write, and prints points a second with the percentiles of the latency, and errors by kind.\nAfterwards the server must count what it acknowledged. Ctrl-C ends it early, with what was measured.\nWithout a URL a private server is started.',
     )
     .addOption(new Option('--url <url>', 'the server').env('HYPERBYTEDB_URL'))
     .addOption(
@@ -44,55 +46,94 @@ export function addSoakCommand(program: Command, finish: Finish): void {
     .addOption(
       new Option('--encoding <name>', 'of the bodies').choices(['columnar', 'rows', 'lines']).default('columnar'),
     )
-    .addOption(new Option('--client <name>', 'who encodes and sends').choices(['addon', 'undici']).default('addon'))
+    .addOption(
+      new Option('--client <name>', 'who encodes and sends').choices(['rust', 'addon', 'undici']).default('addon'),
+    )
     .addOption(
       new Option('--rate <n>', 'requests a second, sent whether answers come or not; latency from then').argParser(
         parseRate,
       ),
     )
+    .option('--durable', 'the private server acknowledges what is on the disk')
     .option('--database <name>', 'where the points go', 'server')
     .option('--json', 'print JSON')
     .action(async (flags: SoakFlags) => {
-      await interruptible(
+      const { exitCode = EXIT_OK } = await interruptible(
         (signal) => soak(flags, signal),
-        () => process.stderr.write('Stopping; Ctrl-C again to stop at once.\n'),
+        () => process.stderr.write('Stopping after the requests in flight; Ctrl-C again to stop at once.\n'),
       );
-      finish(EXIT_OK);
+      finish(exitCode);
     });
 }
 
+/** Runs the soak and prints it. Throws what went wrong with the count, after the figures. */
 async function soak(flags: SoakFlags, signal: AbortSignal): Promise<void> {
-  const [{ runSoak }, { openSoakClient, SOAK_CLIENTS, SOAK_ENCODINGS }, { openTarget }] = await Promise.all([
+  const [{ runSoak, SOAK_CLIENTS }, { SOAK_ENCODINGS }, { openTarget }] = await Promise.all([
     import('../workloads/ingest/soak.js'),
     import('../workloads/ingest/soak-client.js'),
     import('../workloads/requests/target-server.js'),
   ]);
   const encoding = SOAK_ENCODINGS.find((name) => name === flags.encoding);
-  const name = SOAK_CLIENTS.find((name) => name === flags.client);
-  if (encoding === undefined || name === undefined) throw new BoundaryError('BB_INVALID_ARGUMENT', 'no such soak');
-  const server = await openTarget('ingest', flags.url === undefined ? {} : { ingest: flags.url });
-  const client = openSoakClient(name, server.url, flags.workers, encoding);
+  const client = SOAK_CLIENTS.find((name) => name === flags.client);
+  if (encoding === undefined || client === undefined) throw new BoundaryError('BB_INVALID_ARGUMENT', 'no such soak');
+  if (flags.durable === true && flags.url !== undefined) {
+    throw new BoundaryError('BB_USAGE', '--durable is for a private server; the one of --url decides itself');
+  }
+  const engines: Record<string, string> = flags.url === undefined ? {} : { ingest: flags.url };
+  const server = await openTarget('ingest', engines, flags.durable === true ? ['--durable'] : []);
   try {
     const { workers, batchSize, durationSecs, warmupSecs, rate, database } = flags;
-    const options = { workers, batchSize, durationSeconds: durationSecs, warmupSeconds: warmupSecs, rate, database };
-    const result = await runSoak(client, options, signal);
-    if (flags.json) {
-      process.stdout.write(
-        `${JSON.stringify({ server: server.version, encoding, client: name, ...options, ...result })}\n`,
-      );
-      return;
-    }
-    const { latency, errors } = result;
-    const lines = [
-      `${server.version}, ${encoding}, ${name}: ${workers} workers, ${batchSize} points a request${rate === undefined ? '' : `, ${rate} requests/s asked for`}`,
-      `${number(result.points / result.seconds)} points/s: ${number(result.points)} in ${result.seconds.toFixed(1)} s, ${number(result.requests)} requests`,
-      `latency in µs: p50 ${latency.p50}, p90 ${latency.p90}, p95 ${latency.p95}, p99 ${latency.p99}, p99.9 ${latency.p999}, max ${latency.max}`,
-      ...Object.entries(errors).map(([kind, count]) => `failed: ${count} × ${kind}`),
-      `the server counts ${number(result.counted)} points; ${number(result.acknowledged)} were acknowledged`,
-    ];
-    process.stdout.write(`${lines.join('\n')}\n`);
+    const options = {
+      client,
+      encoding,
+      workers,
+      batchSize,
+      durationSeconds: durationSecs,
+      warmupSeconds: warmupSecs,
+      rate,
+      database,
+    };
+    const result = await runSoak({ url: server.url, ...options }, signal);
+    const version = `${server.version}${flags.durable === true ? ', durable' : ''}`;
+    process.stdout.write(
+      flags.json === true
+        ? `${JSON.stringify({ server: version, ...options, ...result })}\n`
+        : `${linesOf(version, options, result).join('\n')}\n`,
+    );
+    checkCount(result, server.ending());
   } finally {
-    await client.close();
     await server.close();
   }
+}
+
+function linesOf(
+  version: string,
+  { client, encoding, workers, batchSize, rate }: Omit<SoakOptions, 'url'>,
+  { points, seconds, requests, latency, errors, acknowledged, uncertain, unsent, count }: SoakResult,
+): string[] {
+  const rateAsked = rate === undefined ? '' : `, ${rate} requests/s asked for`;
+  const rateReached = seconds > 0 ? points / seconds : 0;
+  return [
+    `${version}, ${encoding}, ${client}: ${workers} workers, ${batchSize} points a request${rateAsked}`,
+    `${number(rateReached)} points/s: ${number(points)} in ${seconds.toFixed(1)} s, ${number(requests)} requests`,
+    `latency in µs: p50 ${latency.p50}, p90 ${latency.p90}, p95 ${latency.p95}, p99 ${latency.p99}, p99.9 ${latency.p999}, max ${latency.max}`,
+    // At the end, each worker may be about to send one.
+    ...(unsent > workers
+      ? [`${number(unsent)} requests were due and not sent: the rate is more than was reached`]
+      : []),
+    ...Object.entries(errors).map(([kind, times]) => `failed: ${number(times)} × ${kind}`),
+    ...(count.outcome === 'unknown'
+      ? []
+      : [`the server counts ${number(count.counted)} points; ${number(acknowledged)} were acknowledged`]),
+    ...(uncertain > 0 ? [`${number(uncertain)} points more got no answer: they may be kept or not`] : []),
+  ];
+}
+
+function checkCount({ count, acknowledged, uncertain }: SoakResult, ending: string | undefined): void {
+  if (count.outcome === 'right') return;
+  const were = `${acknowledged} points were acknowledged, and ${uncertain} more got no answer`;
+  if (count.outcome === 'unknown') {
+    throw new BoundaryError('BB_ENGINE', `the server can't be asked for its count: ${ending ?? count.why}; ${were}`);
+  }
+  throw new BoundaryError('BB_CHECKSUM_MISMATCH', `the server counts ${count.counted} points; ${were}`);
 }

@@ -5,8 +5,13 @@ import { ingestFamily } from '../../../src/workloads/ingest/family.js';
 import type { OpenFamily } from '../../../src/workloads/workload.js';
 import { CheckedStopwatch } from '../measurements/checked-stopwatch.js';
 
-const OPTIONS = { rows: 3000, workers: 1, engines: {} };
+const OPTIONS = { rows: 3000, workers: 1, engines: {}, operations: 2500, threads: [2] };
 const CELLS = ingestFamily.plan(OPTIONS);
+
+/** Takes latencies, too. */
+class LoadStopwatch extends CheckedStopwatch {
+  override addRequests(): void {}
+}
 
 let family: OpenFamily;
 
@@ -31,10 +36,14 @@ test('every stage runs in Rust and through the addon, and codecs in JavaScript, 
       "columnar_to_arrow": "rust napi",
       "columnar_to_points": "rust napi",
       "columnar_wal": "rust napi",
+      "columnar_wal_durable": "rust napi",
       "line_protocol_encode": "rust napi js",
       "line_protocol_metadata": "rust napi",
       "line_protocol_parse": "rust napi js",
       "line_protocol_wal": "rust napi",
+      "soak_columnar": "rust napi js",
+      "soak_lines": "rust napi js",
+      "soak_rows": "rust napi js",
     }
   `);
   expect(new Set(CELLS.map(({ cell }) => cell.id)).size).toBe(CELLS.length);
@@ -44,7 +53,7 @@ test.each(CELLS.map((planned) => [planned.cell.id, planned] as const))('%s', asy
   const cell = await family.openCell(planned);
   try {
     for (let sample = 0; sample < 2; sample += 1) {
-      const stopwatch = new CheckedStopwatch();
+      const stopwatch = new LoadStopwatch();
       verifyChecksum(await cell.sample(stopwatch, new AbortController().signal), cell.expected);
       expect(stopwatch.seconds).toBeGreaterThan(0);
     }

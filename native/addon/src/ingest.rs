@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use boundary_bench_core::Error;
 use boundary_bench_ingest::line::{LineHead as WrittenHead, LineOptions, parse_lines_into, put_columns, write_columns};
-use boundary_bench_ingest::msgpack::{ColumnSink, ColumnsHead, ColumnsWriter, decode_columns_into};
+use boundary_bench_ingest::msgpack::{ColumnSink, ColumnsHead, ColumnsWriter, RowsWriter, decode_columns_into};
 use boundary_bench_ingest::points::{SeriesKey, Shape};
 use boundary_bench_ingest::{MOST_POINTS, Points, Precision};
 use napi::bindgen_prelude::Unknown;
@@ -60,6 +60,32 @@ pub fn columns_encoder(env: &Env, measurement: String, tags: Vec<String>, field:
 pub fn columns_most_bytes(measurement: String, tags: Vec<String>, field: String) -> napi::Result<f64> {
     let writer = ColumnsWriter::new(&measurement, &tags_of(&tags), &field).map_err(failed)?;
     Ok(writer.most_bytes(0, true) as f64)
+}
+
+/// Encodes columns of one series and field as rows of `MessagePack`.
+struct RowsEncode(RowsWriter);
+
+impl FastCall<3> for RowsEncode {
+    fn call(&self, env: Env, [values, times, out]: [sys::napi_value; 3]) -> napi::Result<f64> {
+        // SAFETY: no JavaScript runs before the return.
+        let Encoding { values, times, out } = unsafe { Encoding::of(env, values, times, out) }?;
+        let needed = self.0.most_bytes(values.len(), times.is_some());
+        if out.len() < needed {
+            return Ok(-(needed as f64));
+        }
+        self.0.encode(values, times, out).map(|length| length as f64).map_err(failed)
+    }
+}
+
+/// A function that encodes columns of one series and field as rows of `MessagePack`; `tags` are names and values in turn. It
+/// encodes into `out` and returns how many bytes it took; where there is no room, minus the bytes needed.
+#[napi(
+    catch_unwind,
+    ts_return_type = "(values: Float64Array, timestamps: BigInt64Array | undefined, out: Uint8Array) => number"
+)]
+pub fn rows_encoder(env: &Env, measurement: String, tags: Vec<String>, field: String) -> napi::Result<Unknown<'_>> {
+    let writer = RowsWriter::new(&measurement, &tags_of(&tags), &field).map_err(failed)?;
+    function(env, "encode", RowsEncode(writer))
 }
 
 /// The names of the last batch.

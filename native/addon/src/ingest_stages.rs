@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use boundary_bench_core::Error;
+use boundary_bench_suite::ingest::soak::{self, SoakSpec};
 use boundary_bench_suite::ingest::{NativeStage, StageCell, StageSpec};
 use napi::bindgen_prelude::{AsyncBlock, Unknown};
 use napi::{Env, JsValue};
@@ -127,4 +128,19 @@ impl NativeIngest {
             }),
         )
     }
+}
+
+/// Posts batches of points for a while, with the native client on threads of its own. Takes `{url, path, measurement, encoding,
+/// workers, batchSize, durationSeconds, warmupSeconds, rate?, firstTime}` as JSON and resolves to `{points, seconds, requests,
+/// latency, errors, acknowledged, uncertain, unsent}`; cancelled, to what was measured until then.
+#[napi(catch_unwind)]
+pub fn run_soak(env: Env, spec: String, cancel: Option<&Cancel>) -> napi::Result<AsyncBlock<String>> {
+    let token = cancel.map(|cancel| cancel.token.clone()).unwrap_or_default();
+    promise(
+        env,
+        on_own_thread(move || {
+            let report = soak::run_soak(&parse::<SoakSpec>(&spec)?, &token)?;
+            serde_json::to_string(&report).map_err(|error| Error::Internal(error.to_string()))
+        }),
+    )
 }

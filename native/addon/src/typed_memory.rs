@@ -1,41 +1,62 @@
 //! Typed arrays of JavaScript's as slices, read and written without a copy.
 
+use std::ffi::c_void;
+use std::ptr;
+
 use napi::{Env, sys};
 
 use crate::errors::invalid;
 
+/// What Node-API says of a typed array.
+struct TypedArray {
+    kind: i32,
+    length: usize,
+    data: *mut c_void,
+    /// Whether no other thread has its memory.
+    is_unshared: bool,
+}
+
+impl TypedArray {
+    /// `None` for a value that is none.
+    fn of(env: Env, value: sys::napi_value) -> Option<Self> {
+        let mut array = Self { kind: 0, length: 0, data: ptr::null_mut(), is_unshared: false };
+        let mut buffer = ptr::null_mut();
+        // SAFETY: the handles are those of the call under way, and the out-pointers are valid for writing or not asked for.
+        // A value that is no typed array is refused by the status.
+        let status = unsafe {
+            let status = sys::napi_get_typedarray_info(
+                env.raw(),
+                value,
+                &raw mut array.kind,
+                &raw mut array.length,
+                &raw mut array.data,
+                &raw mut buffer,
+                ptr::null_mut(),
+            );
+            if status == sys::Status::napi_ok {
+                sys::napi_is_arraybuffer(env.raw(), buffer, &raw mut array.is_unshared)
+            } else {
+                status
+            }
+        };
+        (status == sys::Status::napi_ok).then_some(array)
+    }
+
+    fn memory<T>(self, wanted: i32, name: &str) -> napi::Result<(*mut T, usize)> {
+        if self.kind != wanted {
+            return Err(invalid(format!("expected {name}")));
+        }
+        if !self.is_unshared {
+            return Err(invalid("memory shared between threads can't be used safely; give a copy of it"));
+        }
+        Ok((self.data.cast(), if self.data.is_null() { 0 } else { self.length }))
+    }
+}
+
 /// The memory of a typed array of this kind: where its elements start, and how many there are.
 pub fn memory_of<T>(env: Env, value: sys::napi_value, wanted: i32, name: &str) -> napi::Result<(*mut T, usize)> {
-    let mut kind = 0;
-    let mut length = 0;
-    let mut data = std::ptr::null_mut();
-    let mut buffer = std::ptr::null_mut();
-    let mut is_unshared = false;
-    // SAFETY: the handles are those of the call under way, and the out-pointers are valid for writing or not asked for.
-    // A value that is no typed array is refused by the status.
-    let status = unsafe {
-        let status = sys::napi_get_typedarray_info(
-            env.raw(),
-            value,
-            &raw mut kind,
-            &raw mut length,
-            &raw mut data,
-            &raw mut buffer,
-            std::ptr::null_mut(),
-        );
-        if status == sys::Status::napi_ok {
-            sys::napi_is_arraybuffer(env.raw(), buffer, &raw mut is_unshared)
-        } else {
-            status
-        }
-    };
-    if status != sys::Status::napi_ok || kind != wanted {
-        return Err(invalid(format!("expected {name}")));
-    }
-    if !is_unshared {
-        return Err(invalid("memory shared between threads can't be used safely; give a copy of it"));
-    }
-    Ok((data.cast(), if data.is_null() { 0 } else { length }))
+    let array = TypedArray::of(env, value).ok_or_else(|| invalid(format!("expected {name}")))?;
+    array.memory(wanted, name)
 }
 
 /// The elements of a typed array.
@@ -115,8 +136,15 @@ impl Encoding<'_> {
         // SAFETY: the caller's promise; that the memory is apart is checked before `out` is made.
         unsafe {
             let values: &[f64] = slice_of(env, values, VALUES.0, VALUES.1)?;
-            let times: Option<&[i64]> =
-                if is_absent(env, times) { None } else { Some(slice_of(env, times, TIMES.0, TIMES.1)?) };
+            // Whether they are absent is asked last: it is a call more, and mostly they are not.
+            let times: Option<&[i64]> = match TypedArray::of(env, times) {
+                None if is_absent(env, times) => None,
+                None => return Err(invalid(format!("expected {}", TIMES.1))),
+                Some(array) => match array.memory(TIMES.0, TIMES.1)? {
+                    (_, 0) => Some(&[]),
+                    (data, length) => Some(std::slice::from_raw_parts(data, length)),
+                },
+            };
             let times_apart = times.is_none_or(|times| is_apart(times.as_ptr().cast(), size_of_val(times)));
             if length > 0 && !(is_apart(values.as_ptr().cast(), size_of_val(values)) && times_apart) {
                 return Err(invalid("the memory to encode into must not be that of the columns"));

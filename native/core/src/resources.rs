@@ -53,7 +53,7 @@ pub fn cpu_of_process(process_id: u32) -> Option<CpuTime> {
 }
 
 /// Asks the kernel to end this thread's sleeps when they are due: it is free to be 50 µs late otherwise.
-pub(crate) fn sleep_precisely() {
+pub fn sleep_precisely() {
     platform::sleep_precisely();
 }
 

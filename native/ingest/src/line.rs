@@ -1,7 +1,12 @@
 //! Line protocol: `measurement,tag=value field=1.5,other=2i 1700000000000`, one point a line.
 
+mod names;
+mod needle;
 mod number;
 mod parser;
+mod plain;
+mod scan;
+mod values;
 mod writer;
 
 pub use number::{push_float, push_integer};

@@ -5,10 +5,12 @@
 //! after another. Nothing is allocated for a point, and a write-ahead log or a store takes the arrays as they are.
 
 mod key;
+mod shapes;
 
 use std::borrow::Cow;
 
 pub use key::{SeriesKey, parse_key, push_measurement, push_tag};
+pub(crate) use shapes::{FieldList, ShapeIndex};
 
 /// The type of a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -231,16 +233,17 @@ impl<'a> Points<'a> {
         }
     }
 
-    /// The place of a shape that may be new.
-    pub(crate) fn intern_shape(&mut self, measurement: &str, fields: &mut Vec<(Cow<'a, str>, FieldKind)>) -> u32 {
-        let known = self.shapes.iter().rposition(|shape| shape.measurement == measurement && shape.fields == *fields);
-        let place = known.unwrap_or_else(|| {
-            let shape = Shape { measurement: Cow::Owned(measurement.to_owned()), fields: std::mem::take(fields) };
+    /// The place of a shape that may be new: of the measurement of this series, with these fields, which it takes.
+    pub(crate) fn intern_shape(&mut self, series: usize, fields: &mut FieldList<'a>, index: &mut ShapeIndex) -> usize {
+        let measurement = self.series[series].measurement();
+        let is_it = |shape: &Shape<'_>| shape.measurement == measurement && shape.fields == fields.fields;
+        let known = index.find(&self.shapes, (&measurement, &fields.fields), is_it);
+        known.unwrap_or_else(|| {
+            let shape = Shape { measurement: Cow::Owned(measurement.into_owned()), fields: fields.take() };
+            index.add(&shape, self.shapes.len());
             self.shapes.push(shape);
             self.shapes.len() - 1
-        });
-        fields.clear();
-        place_of(place)
+        })
     }
 
     /// Keeps a text and returns the bits of its place.

@@ -2,8 +2,8 @@
 
 use boundary_bench_ingest::line::{LineHead, LineOptions, parse_lines, push_point, write_columns};
 use boundary_bench_ingest::msgpack::{
-    ColumnBuffers, ColumnarBatch, ColumnsWriter, RowOptions, columns_to_points, decode_columns, decode_rows,
-    encode_rows,
+    ColumnBuffers, ColumnarBatch, ColumnsWriter, RowOptions, RowsWriter, columns_to_points, decode_columns,
+    decode_rows, encode_rows,
 };
 use boundary_bench_ingest::points::FieldValue;
 use boundary_bench_ingest::{MOST_POINTS, Points, Precision, arrow};
@@ -277,6 +277,18 @@ proptest! {
         prop_assert_eq!(head.tags, [("a", ""), ("b", measurement.as_str())]);
         let bits = |values: &[f64]| values.iter().map(|value| value.to_bits()).collect::<Vec<_>>();
         prop_assert_eq!(bits(&read), bits(&values));
-        prop_assert_eq!(timestamps, if has_timestamps { times } else { Vec::new() });
+        prop_assert_eq!(timestamps, if has_timestamps { times.clone() } else { Vec::new() });
+
+        let writer = RowsWriter::new(&measurement, &[("a", ""), ("b", &measurement)], "v").unwrap();
+        let mut rows = vec![0; writer.most_bytes(values.len(), has_timestamps)];
+        let length = writer.encode(&values, has_timestamps.then_some(&times[..]), &mut rows).unwrap();
+        prop_assert!(writer.encode(&values, None, &mut vec![0; writer.most_bytes(values.len(), false) - 1]).is_err());
+        let read = decode_rows(&rows[..length], &RowOptions { now: 5, ..RowOptions::default() }, Points::default()).unwrap();
+        prop_assert_eq!(read.values(), values.iter().map(|value| value.to_bits()).collect::<Vec<_>>());
+        prop_assert_eq!(read.times(), if has_timestamps { times } else { vec![5; values.len()] });
+        if let Some(series) = read.series().first() {
+            prop_assert_eq!(series.measurement(), measurement.as_str());
+            prop_assert_eq!(series.tags(), [("a".into(), "".into()), ("b".into(), measurement.into())]);
+        }
     }
 }

@@ -31,6 +31,8 @@ pub enum RequestFamily {
     Kv,
     /// Reads by primary key over HTTP.
     Rest,
+    /// Points written over HTTP.
+    Ingest,
 }
 
 /// How the requests go to the client.
@@ -193,6 +195,7 @@ pub fn open_request_cell(spec: &RequestSpec, cancel: &CancelToken) -> Result<Box
         RequestFamily::Sql => crate::sql::open(spec, cancel),
         RequestFamily::Kv => crate::kv::open(spec, cancel),
         RequestFamily::Rest => crate::rest::open(spec, cancel),
+        RequestFamily::Ingest => crate::ingest::open(spec, cancel),
     }
 }
 

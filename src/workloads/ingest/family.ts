@@ -3,8 +3,9 @@ import { dataViewColumns } from '../../targets/data-view-columns.js';
 import type { IngestTarget } from '../../targets/ingest-target.js';
 import { lineProtocol } from '../../targets/line-protocol.js';
 import { msgpackr } from '../../targets/msgpackr.js';
-import type { Family, FamilyOptions, PlannedCell } from '../workload.js';
+import type { Family, FamilyOptions, OpenCell, PlannedCell } from '../workload.js';
 import { matrix, type StageLane } from './matrix.js';
+import { soakFamily } from './soak-family.js';
 import { openNativeStage, openStageCell } from './stages.js';
 
 const FAMILY_NAME = 'ingest';
@@ -24,30 +25,39 @@ interface PlannedStage extends PlannedCell {
   readonly target?: string;
 }
 
-/** The stages of time-series ingest, in process. */
+/** The stages of time-series ingest in process, and the soak over HTTP. */
 export const ingestFamily: Family = {
   name: FAMILY_NAME,
   description: matrix.description,
   defaultRows: matrix.defaultRows,
   onlyIfNamed: true,
-  plan: planStages,
-  open: async (_, cells) => ({
-    versions: async () => versionsOf(cells),
-    openCell: async (planned) => {
-      const { cell, target } = planned as PlannedStage;
-      const batches = batchesOf(cell.rows);
-      if (cell.side === 'rust') return openNativeStage(cell.workload, batches);
-      return openStageCell(cell.workload, batches, target === undefined ? undefined : targetOf(target));
-    },
-    close: async () => {},
-  }),
+  plan: (options) => [...planStages(options), ...soakFamily.plan(options)],
+  open: async (options, cells) => {
+    const [stages, requests] = [cells.filter(isStage), cells.filter((planned) => !isStage(planned))];
+    const soak = await soakFamily.open(options, requests);
+    return {
+      versions: async () => ({ ...versionsOf(stages), ...(await soak.versions()) }),
+      openCell: (planned) => (isStage(planned) ? openStage(planned) : soak.openCell(planned)),
+      close: () => soak.close(),
+    };
+  },
 };
 
+function isStage(planned: PlannedCell): planned is PlannedStage {
+  return planned.cell.engine === ENGINE;
+}
+
+function openStage({ cell, target }: PlannedStage): Promise<OpenCell> {
+  const batches = batchesOf(cell.rows);
+  if (cell.side === 'rust') return openNativeStage(cell.workload, batches);
+  return openStageCell(cell.workload, batches, target === undefined ? undefined : targetOf(target));
+}
+
 function planStages({ rows }: FamilyOptions): PlannedStage[] {
-  return Object.keys(matrix.workloads).flatMap((workload) =>
+  return Object.entries(matrix.workloads).flatMap(([workload, { mostRows = rows }]) =>
     matrix.lanes
       .filter(({ workloads }) => workloads.includes(workload))
-      .map((lane) => plannedStage(lane, workload, batchesOf(rows) * matrix.batchRows)),
+      .map((lane) => plannedStage(lane, workload, batchesOf(Math.min(rows, mostRows)) * matrix.batchRows)),
   );
 }
 

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 
 import type { Side } from '../../records/record.js';
+import type { RequestMatrix } from '../requests/grid.js';
 
 /** What a stage gets: a body of lines, a body of columnar MessagePack, or columns in memory. */
 export type StageInput = 'lines' | 'columnar' | 'columns';
@@ -14,6 +15,17 @@ export interface StageLane {
   readonly workloads: readonly string[];
   /** The codec of a `js` lane. */
   readonly target?: string;
+}
+
+/** A piece of work on batches. */
+export interface StageWorkload {
+  readonly input: StageInput;
+  /** The stage of the native suite, where it has another name. */
+  readonly stage?: string;
+  /** Whether an entry of the log is on the disk before the stage ends. */
+  readonly durable?: boolean;
+  /** The points of a sample, at most. */
+  readonly mostRows?: number;
 }
 
 /** The part of `bench/matrix.json` that defines this family. */
@@ -33,8 +45,10 @@ export interface IngestMatrix {
   readonly measurement: string;
   readonly tags: Readonly<Record<string, string>>;
   readonly field: string;
-  readonly workloads: Readonly<Record<string, { readonly input: StageInput }>>;
+  readonly workloads: Readonly<Record<string, StageWorkload>>;
   readonly lanes: readonly StageLane[];
+  /** The same points, posted to a server. */
+  readonly soak: RequestMatrix;
 }
 
 /** The family's definition, read from the package's `bench` folder. */

@@ -4,6 +4,7 @@ import { Pool } from 'undici';
 import { COLUMNS_CONTENT_TYPE, ColumnsEncoder, type SeriesNames } from '../../library/columns-codec.js';
 import { HttpClient } from '../../library/http-client.js';
 import { LineEncoder } from '../../library/line-codec.js';
+import { ROWS_CONTENT_TYPE, RowsEncoder } from '../../library/rows-codec.js';
 import { dataViewColumns } from '../../targets/data-view-columns.js';
 import type { ColumnBatch } from '../../targets/ingest-target.js';
 import { lineProtocol } from '../../targets/line-protocol.js';
@@ -16,19 +17,17 @@ export const SOAK_ENCODINGS = ['columnar', 'rows', 'lines'] as const;
 
 export type SoakEncoding = (typeof SOAK_ENCODINGS)[number];
 
-/** The clients that send. */
-export const SOAK_CLIENTS = ['addon', 'undici'] as const;
-
-export type SoakClientName = (typeof SOAK_CLIENTS)[number];
-
 const CONTENT_TYPES: Readonly<Record<SoakEncoding, string>> = {
   columnar: COLUMNS_CONTENT_TYPE,
-  rows: 'application/msgpack',
+  rows: ROWS_CONTENT_TYPE,
   lines: 'text/plain; charset=utf-8',
 };
 
-/** Encodes the batches of one series, each into memory of its own: several may be on their way at once. */
-export type BodyEncoder = (batch: ColumnBatch) => Uint8Array;
+/** How long a server may take to answer. */
+const TIMEOUT_MS = 30_000;
+
+/** Encodes what is in its batch now. The bytes are used again by the next call: one body of it may be on its way. */
+export type BodyEncoder = () => Uint8Array;
 
 /** A response, read whole. */
 export interface SoakAnswer {
@@ -36,18 +35,16 @@ export interface SoakAnswer {
   readonly text: string;
 }
 
-/** What sends. Rejects where no response came. */
+/** What sends in Node. Rejects where no response came. */
 export interface SoakClient {
-  encoder(names: SeriesNames): BodyEncoder;
+  encoder(names: SeriesNames, batch: ColumnBatch): BodyEncoder;
   write(path: string, body: Uint8Array): Promise<SoakAnswer>;
-  /** `q` as HyperbyteDB's `/query` takes it. */
-  query(parameters: Readonly<Record<string, string>>): Promise<SoakAnswer>;
   close(): Promise<void>;
 }
 
 /** Opens a client with so many connections. */
 export function openSoakClient(
-  name: SoakClientName,
+  name: 'addon' | 'undici',
   url: string,
   connections: number,
   encoding: SoakEncoding,
@@ -58,73 +55,76 @@ export function openSoakClient(
     : new UndiciSoak(address, connections, encoding);
 }
 
-function queryPath(parameters: Readonly<Record<string, string>>): string {
-  return `/query?${new URLSearchParams(parameters)}`;
-}
-
 class AddonClient implements SoakClient {
   readonly #client: HttpClient;
   readonly #encoding: SoakEncoding;
 
   constructor({ url, cacert }: HttpAddress, connections: number, encoding: SoakEncoding) {
-    this.#client = new HttpClient(url, { connections, cacert, headers: { 'content-type': CONTENT_TYPES[encoding] } });
+    const headers = { 'content-type': CONTENT_TYPES[encoding] };
+    this.#client = new HttpClient(url, { connections, cacert, headers, timeoutMs: TIMEOUT_MS });
     this.#encoding = encoding;
   }
 
-  encoder(names: SeriesNames): BodyEncoder {
-    if (this.#encoding === 'rows') return (batch) => packRows(names, batch);
-    const encoder = this.#encoding === 'lines' ? new LineEncoder(names) : new ColumnsEncoder(names);
-    return ({ values, timestamps }) => encoder.encode(values, timestamps);
+  encoder(names: SeriesNames, { values, timestamps }: ColumnBatch): BodyEncoder {
+    const encoder = encoderOf(this.#encoding, names);
+    let memory = Buffer.alloc(0);
+    return () => {
+      let length = encoder.encodeInto(memory, values, timestamps);
+      if (length < 0) {
+        // Lines get longer, and have a way without checks where there is room for any.
+        memory = Buffer.allocUnsafeSlow(-2 * length);
+        length = encoder.encodeInto(memory, values, timestamps);
+      }
+      return memory.subarray(0, length);
+    };
   }
 
-  write(path: string, body: Uint8Array): Promise<SoakAnswer> {
-    return this.#send(path, body);
-  }
-
-  query(parameters: Readonly<Record<string, string>>): Promise<SoakAnswer> {
-    return this.#send(queryPath(parameters), '');
+  async write(path: string, body: Uint8Array): Promise<SoakAnswer> {
+    const response = await this.#client.request({ method: 'POST', path, body });
+    return { status: response.status, text: response.text() };
   }
 
   close(): Promise<void> {
     return this.#client.close();
   }
+}
 
-  async #send(path: string, body: Uint8Array | string): Promise<SoakAnswer> {
-    const response = await this.#client.request({ method: 'POST', path, body });
-    return { status: response.status, text: response.text() };
-  }
+/** Encodes into memory, or returns minus the bytes that it needs. */
+function encoderOf(encoding: SoakEncoding, names: SeriesNames): Pick<LineEncoder, 'encodeInto'> {
+  if (encoding === 'lines') return new LineEncoder(names);
+  if (encoding === 'rows') return new RowsEncoder(names);
+  const encoder = new ColumnsEncoder(names);
+  return {
+    encodeInto: (into, values, timestamps) => {
+      const needed = encoder.mostBytes(values.length);
+      return into.length < needed ? -needed : encoder.encodeInto(into, values, timestamps);
+    },
+  };
 }
 
 class UndiciSoak implements SoakClient {
   readonly #pool: Pool;
   readonly #encoding: SoakEncoding;
+  readonly #headers: Record<string, string>;
 
   constructor({ url, cacert }: HttpAddress, connections: number, encoding: SoakEncoding) {
-    this.#pool = new Pool(url, { connections, pipelining: 1, ...trusting(cacert) });
+    const timeouts = { headersTimeout: TIMEOUT_MS, bodyTimeout: TIMEOUT_MS };
+    this.#pool = new Pool(url, { connections, pipelining: 1, ...timeouts, ...trusting(cacert) });
     this.#encoding = encoding;
+    this.#headers = { 'content-type': CONTENT_TYPES[encoding] };
   }
 
-  encoder(names: SeriesNames): BodyEncoder {
-    if (this.#encoding === 'rows') return (batch) => packRows(names, batch);
-    const { encoder } = this.#encoding === 'lines' ? lineProtocol : dataViewColumns;
-    return (batch) => encoder!(names, batch)();
+  encoder(names: SeriesNames, batch: ColumnBatch): BodyEncoder {
+    if (this.#encoding === 'rows') return () => packRows(names, batch);
+    return (this.#encoding === 'lines' ? lineProtocol : dataViewColumns).encoder!(names, batch);
   }
 
-  write(path: string, body: Uint8Array): Promise<SoakAnswer> {
-    return this.#send(path, body);
-  }
-
-  query(parameters: Readonly<Record<string, string>>): Promise<SoakAnswer> {
-    return this.#send(queryPath(parameters), '');
+  async write(path: string, body: Uint8Array): Promise<SoakAnswer> {
+    const answer = await this.#pool.request({ method: 'POST', path, headers: this.#headers, body });
+    return { status: answer.statusCode, text: await answer.body.text() };
   }
 
   close(): Promise<void> {
     return this.#pool.destroy();
-  }
-
-  async #send(path: string, body: Uint8Array | string): Promise<SoakAnswer> {
-    const headers = { 'content-type': CONTENT_TYPES[this.#encoding] };
-    const answer = await this.#pool.request({ method: 'POST', path, headers, body });
-    return { status: answer.statusCode, text: await answer.body.text() };
   }
 }

@@ -1,130 +1,7 @@
-//! Numbers as text, both ways.
-
-/// The powers of ten that a float holds exactly.
-const EXACT_POWERS: [f64; 23] = [
-    1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20,
-    1e21, 1e22,
-];
+//! Writes numbers.
 
 /// The integers up to here are floats exactly.
 const EXACT_INTEGERS: u64 = 1 << 53;
-
-/// More digits than this may not fit 64 bits.
-const SURE_DIGITS: usize = 19;
-
-/// A number at the start of some bytes.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Scanned {
-    /// Its length in bytes.
-    pub length: usize,
-    negative: bool,
-    /// Its digits without the point, where all of them fit.
-    digits: Option<u64>,
-    /// By which power of ten they are to be multiplied.
-    exponent: i32,
-    /// Whether it has a point or an exponent.
-    pub is_fraction: bool,
-}
-
-/// The value of so many digits, and how many there are.
-fn scan_digits(bytes: &[u8], mut value: u64) -> (u64, usize) {
-    let mut length = 0;
-    // Eight at a time: timestamps have thirteen or more.
-    while let Some(chunk) = bytes.get(length..length + 8).and_then(|chunk| <[u8; 8]>::try_from(chunk).ok()) {
-        let word = u64::from_le_bytes(chunk).wrapping_sub(0x3030_3030_3030_3030);
-        // A byte that is no digit has a bit of the upper half set, itself or after adding six.
-        if (word | word.wrapping_add(0x0606_0606_0606_0606)) & 0xf0f0_f0f0_f0f0_f0f0 != 0 {
-            break;
-        }
-        let pairs = word.wrapping_mul(10).wrapping_add(word >> 8);
-        let low = (pairs & 0x0000_00ff_0000_00ff).wrapping_mul(0x000f_4240_0000_0064);
-        let high = ((pairs >> 16) & 0x0000_00ff_0000_00ff).wrapping_mul(0x0000_2710_0000_0001);
-        value = value.wrapping_mul(100_000_000).wrapping_add(low.wrapping_add(high) >> 32);
-        length += 8;
-    }
-    while let Some(digit) = bytes.get(length).map(|byte| byte.wrapping_sub(b'0')).filter(|digit| *digit < 10) {
-        value = value.wrapping_mul(10).wrapping_add(u64::from(digit));
-        length += 1;
-    }
-    (value, length)
-}
-
-impl Scanned {
-    /// Scans a number: a sign, digits with at most one point, an exponent. `None` where there is no digit, and for half an
-    /// exponent.
-    #[inline]
-    pub fn of(bytes: &[u8]) -> Option<Self> {
-        let negative = bytes.first() == Some(&b'-');
-        let sign = usize::from(negative || bytes.first() == Some(&b'+'));
-        let (mut value, whole) = scan_digits(&bytes[sign..], 0);
-        let mut length = sign + whole;
-        let (mut fraction, mut is_fraction) = (0, false);
-        if bytes.get(length) == Some(&b'.') {
-            is_fraction = true;
-            (value, fraction) = scan_digits(&bytes[length + 1..], value);
-            length += 1 + fraction;
-        }
-        if whole + fraction == 0 {
-            return None;
-        }
-        let mut exponent = -i32::try_from(fraction).unwrap_or(i32::MAX);
-        if matches!(bytes.get(length), Some(b'e' | b'E')) {
-            is_fraction = true;
-            let negative = bytes.get(length + 1) == Some(&b'-');
-            let start = length + 1 + usize::from(negative || bytes.get(length + 1) == Some(&b'+'));
-            let (power, count) = scan_digits(bytes.get(start..).unwrap_or_default(), 0);
-            if count == 0 {
-                return None;
-            }
-            // A power that does not fit makes the number zero or infinite either way; the slow way finds out.
-            let power = if count > 6 { i32::MAX / 2 } else { i32::try_from(power).unwrap_or(i32::MAX / 2) };
-            exponent = exponent.saturating_add(if negative { -power } else { power });
-            length = start + count;
-        }
-        // Zeros at the front count as digits here; the slow way is right for them, too.
-        let digits = (whole + fraction <= SURE_DIGITS).then_some(value);
-        Some(Self { length, negative, digits, exponent, is_fraction })
-    }
-
-    /// The float, rounded as the standard library rounds; infinite where it is too large. `bytes` are those that were
-    /// scanned, and what follows.
-    #[inline]
-    pub fn to_float(self, bytes: &[u8]) -> f64 {
-        if let Some(digits) = self.digits
-            && digits <= EXACT_INTEGERS
-            && let Some(power) = EXACT_POWERS.get(self.exponent.unsigned_abs() as usize)
-        {
-            // Both are exact, so that one rounding is all there is.
-            let magnitude = if self.exponent < 0 { digits as f64 / power } else { digits as f64 * power };
-            return if self.negative { -magnitude } else { magnitude };
-        }
-        self.parsed(bytes).unwrap_or(f64::INFINITY)
-    }
-
-    /// The signed integer; `None` where it does not fit or is a fraction.
-    #[inline]
-    pub fn to_integer(self, bytes: &[u8]) -> Option<i64> {
-        if self.is_fraction {
-            return None;
-        }
-        // Nineteen digits may be more than a signed integer holds.
-        match self.digits.map(i64::try_from) {
-            Some(Ok(magnitude)) => Some(if self.negative { -magnitude } else { magnitude }),
-            _ => self.parsed(bytes),
-        }
-    }
-
-    /// The unsigned integer; `None` where it does not fit, is negative or is a fraction.
-    pub fn to_unsigned(self, bytes: &[u8]) -> Option<u64> {
-        (!self.is_fraction && !self.negative).then(|| self.parsed(bytes)).flatten()
-    }
-
-    /// What was scanned, read by the standard library.
-    #[cold]
-    fn parsed<T: std::str::FromStr>(self, bytes: &[u8]) -> Option<T> {
-        std::str::from_utf8(bytes.get(..self.length)?).ok()?.parse().ok()
-    }
-}
 
 /// The most bytes of a float and of an integer.
 pub(super) const MOST_FLOAT: usize = 25;
@@ -277,6 +154,7 @@ pub fn push_integer(out: &mut Vec<u8>, value: i64) {
 mod tests {
     use proptest::prelude::*;
 
+    use super::super::scan::Scanned;
     use super::*;
 
     fn text_of(value: f64) -> String {
@@ -328,22 +206,6 @@ mod tests {
             prop_assert_eq!(scanned.length, text.len());
             // Zero has no sign in the text.
             prop_assert_eq!(scanned.to_float(text.as_bytes()).to_bits(), (value + 0.0).to_bits());
-        }
-
-        #[test]
-        fn a_scanned_float_is_that_of_the_standard_library(text in "[-+]?[0-9]{0,25}\\.?[0-9]{0,25}([eE][-+]?[0-9]{1,4})?") {
-            match Scanned::of(text.as_bytes()) {
-                Some(scanned) => {
-                    prop_assert_eq!(scanned.length, text.len());
-                    prop_assert_eq!(scanned.to_float(text.as_bytes()).to_bits(), text.parse::<f64>().unwrap().to_bits());
-                    if !scanned.is_fraction {
-                        prop_assert_eq!(scanned.to_integer(text.as_bytes()), text.parse().ok());
-                        let unsigned = if text.starts_with('-') { None } else { text.parse().ok() };
-                        prop_assert_eq!(scanned.to_unsigned(text.as_bytes()), unsigned);
-                    }
-                }
-                None => prop_assert!(text.parse::<f64>().is_err()),
-            }
         }
 
         #[test]

@@ -1,13 +1,15 @@
 //! Reads line protocol.
 //!
-//! Most lines of a body have the series and the fields of the line before, so those are compared first, as bytes, and
-//! taken apart only where they differ.
+//! Most lines of a body have a series and fields that were there before, so a line is first compared with what is expected,
+//! as bytes, and taken apart only where it differs. Expected is the series that came after the same one before, or the same
+//! again; of a series, the fields that it had last.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-use super::number::Scanned;
-use crate::points::{FieldKind, Points, SeriesKey, place_of};
+use super::names::{find_unescaped, split_unescaped, unescape, unescape_as};
+use super::needle::Needle;
+use crate::points::{FieldKind, FieldList, Points, SeriesKey, ShapeIndex, place_of};
 use crate::{Error, MOST_POINTS, Precision, Result};
 
 /// How lines are read.
@@ -46,16 +48,18 @@ pub fn parse_lines_into<'a>(body: &'a [u8], options: &LineOptions, memory: Point
         bytes: body,
         at: 0,
         points: memory.recycle(),
-        key: "",
         series: 0,
-        names: Vec::new(),
-        shape: 0,
-        fields: Vec::new(),
+        known: Vec::new(),
         series_of_key: HashMap::new(),
+        shape: 0,
+        names: Vec::new(),
+        shapes: ShapeIndex::default(),
+        fields: FieldList::default(),
     };
     parser.parse(options)
 }
 
+#[cold]
 fn failure(body: &[u8], at: usize, problem: impl Into<String>) -> Error {
     let before = &body[..at.min(body.len())];
     #[expect(clippy::naive_bytecount, reason = "once, for an error")]
@@ -64,54 +68,78 @@ fn failure(body: &[u8], at: usize, problem: impl Into<String>) -> Error {
     Error::Parse { format: "line protocol", place: format!("line {line}, column {column}"), problem: problem.into() }
 }
 
-struct Parser<'a> {
-    text: &'a str,
-    bytes: &'a [u8],
-    at: usize,
-    points: Points<'a>,
-    /// The key of the line before as it was written, and its place among the series.
-    key: &'a str,
-    series: u32,
-    /// The names of the fields of the line before as they were written, each with its `=`, and its place among the shapes.
-    names: Vec<&'a str>,
-    shape: u32,
-    /// The fields of this line, where they are not those of the line before.
-    fields: Vec<(Cow<'a, str>, FieldKind)>,
-    series_of_key: HashMap<&'a str, u32>,
+/// What is known of a series.
+pub(super) struct Known<'a> {
+    /// Its key as it was written, with the space behind it.
+    pub(super) key: Needle<'a>,
+    /// The series of the line after its last one.
+    pub(super) next: usize,
+    /// The shape of its last line.
+    pub(super) shape: Option<usize>,
+}
+
+/// A field of a shape: its name as it was written, with the `=` behind it, and its type.
+pub(super) type Written<'a> = (Needle<'a>, FieldKind);
+
+pub(super) struct Parser<'a> {
+    pub(super) text: &'a str,
+    pub(super) bytes: &'a [u8],
+    pub(super) at: usize,
+    pub(super) points: Points<'a>,
+    /// The place of this line's series.
+    pub(super) series: usize,
+    /// Of each series.
+    pub(super) known: Vec<Known<'a>>,
+    series_of_key: HashMap<&'a str, usize>,
+    /// The place of this line's shape.
+    pub(super) shape: usize,
+    /// The fields of each shape.
+    pub(super) names: Vec<Vec<Written<'a>>>,
+    shapes: ShapeIndex,
+    /// The fields of this line, where they are not those of a line before.
+    fields: FieldList<'a>,
 }
 
 impl<'a> Parser<'a> {
     fn parse(mut self, options: &LineOptions) -> Result<Points<'a>> {
         let unit = options.precision.nanoseconds();
-        while self.find_line() {
+        loop {
+            while self.points.times.len() < options.most_points && self.read_plain_line(unit) {}
+            if !self.find_line() {
+                break;
+            }
             if self.points.times.len() >= options.most_points {
                 return Err(Error::TooManyPoints { most: options.most_points });
             }
             self.read_key()?;
             self.read_fields()?;
             let time = self.read_time(options, unit)?;
-            self.points.series_of.push(self.series);
-            self.points.shape_of.push(self.shape);
             self.points.times.push(time);
         }
+        self.place_series();
+        self.place_shape();
         Ok(self.points)
     }
 
-    fn peek(&self) -> Option<u8> {
+    #[inline]
+    pub(super) fn peek(&self) -> Option<u8> {
         self.bytes.get(self.at).copied()
     }
 
-    fn fail<T>(&self, at: usize, problem: impl Into<String>) -> Result<T> {
+    #[cold]
+    pub(super) fn fail<T>(&self, at: usize, problem: impl Into<String>) -> Result<T> {
         Err(failure(self.bytes, at, problem))
     }
 
-    fn skip_spaces(&mut self) {
+    #[inline]
+    pub(super) fn skip_spaces(&mut self) {
         while self.peek() == Some(b' ') {
             self.at += 1;
         }
     }
 
     /// Goes to the next line that has a point; false at the end.
+    #[inline]
     fn find_line(&mut self) -> bool {
         loop {
             match self.peek() {
@@ -119,55 +147,73 @@ impl<'a> Parser<'a> {
                 Some(b'\n' | b'\r' | b' ' | b'\t') => self.at += 1,
                 Some(b'#') => {
                     let rest = &self.bytes[self.at..];
-                    self.at += rest.iter().position(|byte| *byte == b'\n').unwrap_or(rest.len());
+                    self.at += memchr::memchr(b'\n', rest).unwrap_or(rest.len());
                 }
                 Some(_) => return true,
             }
         }
     }
 
+    /// Says of the points so far that they are of this series, before there is another.
+    #[inline]
+    fn place_series(&mut self) {
+        self.points.series_of.resize(self.points.times.len(), place_of(self.series));
+    }
+
+    /// The same of their shape.
+    #[inline]
+    pub(super) fn place_shape(&mut self) {
+        self.points.shape_of.resize(self.points.times.len(), place_of(self.shape));
+    }
+
     /// Reads the measurement and tags.
+    #[inline]
     fn read_key(&mut self) -> Result<()> {
         let rest = &self.bytes[self.at..];
-        let known = self.key.len();
-        if known > 0 && rest.get(known) == Some(&b' ') && rest.starts_with(self.key.as_bytes()) {
-            self.at += known;
+        let begins = |series: usize| self.known.get(series).is_some_and(|known| known.key.begins(rest));
+        let next = self.known.get(self.series).map_or(0, |known| known.next);
+        if begins(next) {
+            if next != self.series {
+                self.turn_to(next);
+            }
+        } else if begins(self.series) {
+            self.known[self.series].next = self.series;
         } else {
-            self.read_other_key()?;
+            let series = self.find_series()?;
+            if let Some(before) = self.known.get_mut(self.series) {
+                before.next = series;
+            }
+            self.turn_to(series);
         }
+        self.at += self.known[self.series].key.len();
         self.skip_spaces();
         Ok(())
     }
 
-    fn read_other_key(&mut self) -> Result<()> {
+    /// Makes a series that of this line.
+    pub(super) fn turn_to(&mut self, series: usize) {
+        self.place_series();
+        self.series = series;
+    }
+
+    /// The series of a line whose key is not the expected one.
+    fn find_series(&mut self) -> Result<usize> {
         let start = self.at;
-        let mut before = 0;
-        let length = self.bytes[start..].iter().position(|byte| {
-            let ends = before != b'\\' && matches!(byte, b' ' | b'\n');
-            before = *byte;
-            ends
-        });
-        let end = length.map_or(self.bytes.len(), |length| start + length);
+        let end = find_unescaped(&self.bytes[start..], b' ', b'\n').map_or(self.bytes.len(), |length| start + length);
         if self.bytes.get(end) != Some(&b' ') {
             return self.fail(end, "a space and the fields are missing after the measurement and tags");
         }
         let key = &self.text[start..end];
-        if let Some(place) = self.series_of_key.get(key) {
-            self.series = *place;
-        } else {
-            let series = self.parse_key(key, start)?;
-            // Keys that differ in writing may be of one series; the store finds them equal.
-            self.series = place_of(self.points.series.len());
-            self.points.series.push(series);
-            self.series_of_key.insert(key, self.series);
+        if let Some(series) = self.series_of_key.get(key) {
+            return Ok(*series);
         }
-        self.key = key;
-        self.at = end;
-        let shape = self.points.shapes.get(self.shape as usize);
-        if shape.is_none_or(|shape| shape.measurement != self.points.series[self.series as usize].measurement()) {
-            self.names.clear();
-        }
-        Ok(())
+        let parsed = self.parse_key(key, start)?;
+        // Keys that differ in writing may be of one series; the store finds them equal.
+        let series = self.known.len();
+        self.points.series.push(parsed);
+        self.known.push(Known { key: Needle::new(&self.text[start..=end]), next: series, shape: None });
+        self.series_of_key.insert(key, series);
+        Ok(series)
     }
 
     fn parse_key(&self, key: &'a str, start: usize) -> Result<SeriesKey<'a>> {
@@ -201,68 +247,90 @@ impl<'a> Parser<'a> {
     }
 
     /// Reads the fields into the values of the points.
+    #[inline]
     fn read_fields(&mut self) -> Result<()> {
-        let first_value = self.points.values.len();
-        let mut index = 0;
-        // While the fields are those of the line before, nothing is kept of them.
-        let mut same = !self.names.is_empty();
-        loop {
-            let rest = &self.bytes[self.at..];
-            let expected = if same { self.names.get(index).copied() } else { None };
-            let start = self.at;
-            if let Some(name) = expected.filter(|name| rest.starts_with(name.as_bytes())) {
-                self.at += name.len();
-                let kind = self.read_value()?;
-                if kind != self.known_kind(index) {
-                    self.leave_shape(index, &mut same);
-                    self.add_field(name, start, kind)?;
-                }
-            } else {
-                if same {
-                    self.leave_shape(index, &mut same);
-                }
-                let name = self.read_name()?;
-                let kind = self.read_value()?;
-                self.add_field(name, start, kind)?;
+        let Some(shape) = self.known[self.series].shape else { return self.read_other_fields(0, None) };
+        if shape != self.shape {
+            self.place_shape();
+            self.shape = shape;
+        }
+        let fields = self.names[shape].len();
+        for index in 0..fields {
+            let (name, kind) = self.names[shape][index];
+            if !name.begins(&self.bytes[self.at..]) {
+                return self.read_other_fields(index, None);
             }
-            index += 1;
+            let start = self.at;
+            self.at += name.len();
+            let read = self.read_value()?;
+            if read != kind {
+                return self.read_other_fields(index, Some((name.text(), start, read)));
+            }
+            let is_last = self.peek() != Some(b',');
+            if is_last != (index + 1 == fields) {
+                // There are fewer of them than expected, or more.
+                self.at += usize::from(!is_last);
+                if !is_last {
+                    return self.read_other_fields(index + 1, None);
+                }
+                self.end_other_fields(index + 1);
+                return Ok(());
+            }
+            self.at += usize::from(!is_last);
+        }
+        Ok(())
+    }
+
+    /// Reads the fields from this one on, which are not those of the shape; those before it are. `read` is the field that
+    /// was read already: its name, where it was, and its type.
+    #[cold]
+    fn read_other_fields(&mut self, index: usize, read: Option<(&'a str, usize, FieldKind)>) -> Result<()> {
+        let mut names = self.keep_fields(index);
+        let mut read = read;
+        loop {
+            let (name, start, kind) = if let Some(read) = read.take() {
+                read
+            } else {
+                let start = self.at;
+                (self.read_name()?, start, self.read_value()?)
+            };
+            let plain = unescape(&name[..name.len() - 1]);
+            if let Err(plain) = self.fields.push(plain, kind) {
+                return self.fail(start, format!("the field {plain:?} is there twice"));
+            }
+            names.push((Needle::new(name), kind));
             if self.peek() != Some(b',') {
                 break;
             }
             self.at += 1;
         }
-        if same && index < self.names.len() {
-            self.leave_shape(index, &mut same);
-        }
-        if !same {
-            let measurement = self.points.series[self.series as usize].measurement().into_owned();
-            self.shape = self.points.intern_shape(&measurement, &mut self.fields);
-        }
-        debug_assert_eq!(self.points.values.len() - first_value, index, "each field has a value");
+        self.intern_fields(names);
         Ok(())
     }
 
-    fn known_kind(&self, index: usize) -> FieldKind {
-        self.points.shapes[self.shape as usize].fields[index].1
+    /// A line ended after so many fields of the shape.
+    #[cold]
+    fn end_other_fields(&mut self, fields: usize) {
+        let names = self.keep_fields(fields);
+        self.intern_fields(names);
     }
 
-    /// Keeps the first fields of the shape of the line before, since what follows differs.
-    fn leave_shape(&mut self, fields: usize, same: &mut bool) {
-        *same = false;
+    /// Begins the fields of this line with the first ones of the shape of its series.
+    fn keep_fields(&mut self, count: usize) -> Vec<Written<'a>> {
         self.fields.clear();
-        let shape = self.points.shapes.get(self.shape as usize);
-        self.fields.extend(shape.into_iter().flat_map(|shape| &shape.fields[..fields]).cloned());
-        self.names.truncate(fields);
+        let Some(shape) = self.known[self.series].shape.filter(|_| count > 0) else { return Vec::new() };
+        self.fields.extend(&self.points.shapes[shape].fields[..count]);
+        self.names[shape][..count].to_vec()
     }
 
-    fn add_field(&mut self, name: &'a str, start: usize, kind: FieldKind) -> Result<()> {
-        let plain = unescape(&name[..name.len() - 1]);
-        if self.fields.iter().any(|(other, _)| *other == plain) {
-            return self.fail(start, format!("the field {plain:?} is there twice"));
+    /// Makes the fields of this line its shape, and that of its series.
+    fn intern_fields(&mut self, names: Vec<Written<'a>>) {
+        self.place_shape();
+        self.shape = self.points.intern_shape(self.series, &mut self.fields, &mut self.shapes);
+        if self.shape == self.names.len() {
+            self.names.push(names);
         }
-        self.names.push(name);
-        self.fields.push((plain, kind));
-        Ok(())
+        self.known[self.series].shape = Some(self.shape);
     }
 
     /// Reads the name of a field and its equals sign.
@@ -284,159 +352,4 @@ impl<'a> Parser<'a> {
         self.at = end + 1;
         Ok(&self.text[start..=end])
     }
-
-    fn read_value(&mut self) -> Result<FieldKind> {
-        let start = self.at;
-        let (kind, bits) = match self.peek() {
-            Some(b'"') => (FieldKind::String, self.read_text()?),
-            Some(b'0'..=b'9' | b'-' | b'+' | b'.') => self.read_number()?,
-            Some(b't' | b'T' | b'f' | b'F') => (FieldKind::Boolean, self.read_boolean()?),
-            _ => return self.fail(start, "a value is missing: a number, true or false, or text in quotes"),
-        };
-        if !matches!(self.peek(), None | Some(b',' | b' ' | b'\n' | b'\r')) {
-            return self.fail(self.at, "a comma, a space or the end of the line must follow a value");
-        }
-        self.points.values.push(bits);
-        Ok(kind)
-    }
-
-    fn read_number(&mut self) -> Result<(FieldKind, u64)> {
-        let start = self.at;
-        let rest = &self.bytes[start..];
-        let Some(number) = Scanned::of(rest) else {
-            return self.fail(start, "this is no number");
-        };
-        let end = start + number.length;
-        let suffix = self.bytes.get(end);
-        if let Some(b'i' | b'u') = suffix {
-            self.at = end + 1;
-            let (kind, value) = if suffix == Some(&b'i') {
-                (FieldKind::Integer, number.to_integer(rest).map(i64::cast_unsigned))
-            } else {
-                (FieldKind::UInteger, number.to_unsigned(rest))
-            };
-            let Some(value) = value else {
-                return self.fail(start, format!("{} is no {} of 64 bits", &self.text[start..end], kind.name()));
-            };
-            return Ok((kind, value));
-        }
-        self.at = end;
-        let value = number.to_float(rest);
-        if value.is_infinite() {
-            return self.fail(start, format!("{} is too large for a float", &self.text[start..end]));
-        }
-        Ok((FieldKind::Float, value.to_bits()))
-    }
-
-    fn read_boolean(&mut self) -> Result<u64> {
-        let rest = &self.bytes[self.at..];
-        let length = rest.iter().take_while(|byte| byte.is_ascii_alphabetic()).count();
-        let value = match &rest[..length] {
-            b"t" | b"T" | b"true" | b"True" | b"TRUE" => 1,
-            b"f" | b"F" | b"false" | b"False" | b"FALSE" => 0,
-            _ => return self.fail(self.at, "this is neither true nor false; text must be in quotes"),
-        };
-        self.at += length;
-        Ok(value)
-    }
-
-    /// Reads text in quotes; it may go over several lines.
-    fn read_text(&mut self) -> Result<u64> {
-        let start = self.at + 1;
-        let mut end = start;
-        let mut has_escapes = false;
-        loop {
-            match self.bytes.get(end) {
-                None => return self.fail(self.at, "the quote that ends this text is missing"),
-                Some(b'"') => break,
-                Some(b'\\') if matches!(self.bytes.get(end + 1), Some(b'"' | b'\\')) => {
-                    has_escapes = true;
-                    end += 2;
-                }
-                Some(_) => end += 1,
-            }
-        }
-        self.at = end + 1;
-        let text = &self.text[start..end];
-        Ok(if has_escapes {
-            let mut plain = String::with_capacity(text.len());
-            let mut characters = text.chars().peekable();
-            while let Some(character) = characters.next() {
-                let escaped = characters.next_if(|next| character == '\\' && matches!(next, '"' | '\\'));
-                plain.push(escaped.unwrap_or(character));
-            }
-            self.points.keep_text(&plain)
-        } else {
-            self.points.keep_text(text)
-        })
-    }
-
-    /// Reads the timestamp and the end of the line.
-    fn read_time(&mut self, options: &LineOptions, unit: i64) -> Result<i64> {
-        self.skip_spaces();
-        let start = self.at;
-        let time = if matches!(self.peek(), None | Some(b'\n' | b'\r')) {
-            options.now
-        } else {
-            let rest = &self.bytes[start..];
-            let number = Scanned::of(rest);
-            let Some((number, time)) = number.and_then(|number| Some((number, number.to_integer(rest)?))) else {
-                return self.fail(start, "this is no timestamp: an integer of 64 bits");
-            };
-            self.at += number.length;
-            let Some(time) = time.checked_mul(unit) else {
-                return self.fail(
-                    start,
-                    format!(
-                        "{time} {} is no 64-bit number of nanoseconds; is the precision right?",
-                        options.precision.name()
-                    ),
-                );
-            };
-            time
-        };
-        self.skip_spaces();
-        if self.peek() == Some(b'\r') {
-            self.at += 1;
-        }
-        match self.peek() {
-            None => {}
-            Some(b'\n') => self.at += 1,
-            Some(_) => return self.fail(self.at, "the line must end after the timestamp"),
-        }
-        Ok(time)
-    }
-}
-
-/// Takes what is before the separator off the front, and the separator.
-fn split_unescaped<'a>(rest: &mut &'a str, separator: u8) -> &'a str {
-    let text = *rest;
-    let mut before = 0;
-    let end = text.bytes().position(|byte| {
-        let ends = before != b'\\' && byte == separator;
-        before = byte;
-        ends
-    });
-    let end = end.unwrap_or(text.len());
-    *rest = text.get(end + 1..).unwrap_or_default();
-    &text[..end]
-}
-
-/// Takes the backslashes off that are before a comma, a space or an equals sign.
-fn unescape(text: &str) -> Cow<'_, str> {
-    unescape_as(text, &[',', ' ', '='])
-}
-
-/// Takes the backslashes off that are before one of these; of a measurement, an equals sign is none of them.
-fn unescape_as<'a>(text: &'a str, special: &[char]) -> Cow<'a, str> {
-    if !text.contains('\\') {
-        return Cow::Borrowed(text);
-    }
-    let mut plain = String::with_capacity(text.len());
-    let mut characters = text.chars().peekable();
-    while let Some(character) = characters.next() {
-        let escaped = characters.next_if(|next| character == '\\' && special.contains(next));
-        plain.push(escaped.unwrap_or(character));
-    }
-    Cow::Owned(plain)
 }

@@ -10,8 +10,8 @@ use crate::line::check_lengths;
 use crate::points::{FieldKind, Points, SeriesKey, Shape};
 use crate::{Error, Precision, Result};
 
-const FLOAT: u8 = 0xcb;
-const INT64: u8 = 0xd3;
+pub(super) const FLOAT: u8 = 0xcb;
+pub(super) const INT64: u8 = 0xd3;
 const UINT64: u8 = 0xcf;
 
 /// What a batch of columns says beside its numbers.
@@ -287,7 +287,7 @@ const ENTRIES: u8 = 4;
 const TIMESTAMPS: &[u8; 11] = b"\xaatimestamps";
 
 /// The start of an array of any length.
-const ARRAY_HEADER: usize = 5;
+pub(super) const ARRAY_HEADER: usize = 5;
 
 impl ColumnsWriter {
     /// A writer for these names.
@@ -358,13 +358,14 @@ impl ColumnsWriter {
     }
 }
 
-fn put<'a>(out: &'a mut [u8], bytes: &[u8]) -> &'a mut [u8] {
+#[inline]
+pub(super) fn put<'a>(out: &'a mut [u8], bytes: &[u8]) -> &'a mut [u8] {
     let (place, rest) = out.split_at_mut(bytes.len());
     place.copy_from_slice(bytes);
     rest
 }
 
-fn put_array(out: &mut [u8], elements: usize) -> &mut [u8] {
+pub(super) fn put_array(out: &mut [u8], elements: usize) -> &mut [u8] {
     let mut header = Vec::with_capacity(ARRAY_HEADER);
     push_array(&mut header, elements);
     put(out, &header)

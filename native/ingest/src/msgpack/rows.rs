@@ -3,9 +3,10 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-use super::columns::read_tags;
-use super::reader::{Integer, Reader, fail, push_array, push_map, push_text};
-use crate::points::{FieldKind, FieldValue, Points, SeriesKey, place_of};
+use super::columns::{ARRAY_HEADER, FLOAT, INT64, put, put_array, read_tags};
+use super::reader::{Integer, Reader, WIDE, fail, push_array, push_map, push_text};
+use crate::line::check_lengths;
+use crate::points::{FieldKind, FieldList, FieldValue, Points, SeriesKey, ShapeIndex, place_of};
 use crate::{Error, MOST_POINTS, Precision, Result};
 
 /// How rows are read.
@@ -30,8 +31,13 @@ impl Default for RowOptions {
 /// # Errors
 /// [`Error::Parse`] with the byte, [`Error::TooManyPoints`].
 pub fn decode_rows<'a>(bytes: &'a [u8], options: &RowOptions, memory: Points<'a>) -> Result<Points<'a>> {
-    let mut decoder =
-        Decoder { reader: Reader::new(bytes), points: memory.recycle(), fields: Vec::new(), series_of: HashMap::new() };
+    let mut decoder = Decoder {
+        reader: Reader::new(bytes),
+        points: memory.recycle(),
+        fields: FieldList::default(),
+        shapes: ShapeIndex::default(),
+        series_of: HashMap::new(),
+    };
     let rows = decoder.reader.array("the rows")?;
     if rows > options.most_points {
         return Err(Error::TooManyPoints { most: options.most_points });
@@ -46,7 +52,8 @@ pub fn decode_rows<'a>(bytes: &'a [u8], options: &RowOptions, memory: Points<'a>
 struct Decoder<'a> {
     reader: Reader<'a>,
     points: Points<'a>,
-    fields: Vec<(Cow<'a, str>, FieldKind)>,
+    fields: FieldList<'a>,
+    shapes: ShapeIndex,
     /// By the measurement and the bytes of the tags.
     series_of: HashMap<(&'a str, &'a [u8]), u32>,
 }
@@ -88,9 +95,9 @@ impl Decoder<'_> {
             let borrowed = |(name, value)| (Cow::Borrowed(name), Cow::Borrowed(value));
             self.points.series.push(SeriesKey::of(measurement, &mut tags.into_iter().map(borrowed).collect()));
         }
-        let shape = self.points.intern_shape(measurement, &mut self.fields);
+        let shape = self.points.intern_shape(series as usize, &mut self.fields, &mut self.shapes);
         self.points.series_of.push(series);
-        self.points.shape_of.push(shape);
+        self.points.shape_of.push(place_of(shape));
         self.points.times.push(time);
         Ok(())
     }
@@ -103,11 +110,10 @@ impl Decoder<'_> {
         for _ in 0..self.reader.map("fields")? {
             let at = self.reader.position();
             let name = self.reader.text("the name of a field")?;
-            if name.is_empty() || self.fields.iter().any(|(other, _)| other == name) {
+            let (kind, bits) = self.read_value()?;
+            if name.is_empty() || self.fields.push(Cow::Borrowed(name), kind).is_err() {
                 return fail(at, format!("the field {name:?}: a name is not empty, and is there once"));
             }
-            let (kind, bits) = self.read_value()?;
-            self.fields.push((Cow::Borrowed(name), kind));
             self.points.values.push(bits);
         }
         Ok(())
@@ -198,4 +204,74 @@ fn push_value(out: &mut Vec<u8>, value: FieldValue<'_>) {
 fn push_wide(out: &mut Vec<u8>, tag: u8, bytes: [u8; 8]) {
     out.push(tag);
     out.extend_from_slice(&bytes);
+}
+
+/// `timestamp` as a key.
+const TIMESTAMP: &[u8; 10] = b"\xa9timestamp";
+
+/// Encodes columns of one series and field as rows, each with all its names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RowsWriter {
+    /// All of a row before its value, without the first byte.
+    head: Vec<u8>,
+}
+
+impl RowsWriter {
+    /// A writer for these names.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] where the measurement or the field is empty.
+    pub fn new(measurement: &str, tags: &[(&str, &str)], field: &str) -> Result<Self> {
+        if measurement.is_empty() || field.is_empty() {
+            return Err(Error::InvalidArgument("measurement and field must not be empty".to_owned()));
+        }
+        let mut head = Vec::new();
+        push_text(&mut head, "measurement");
+        push_text(&mut head, measurement);
+        push_text(&mut head, "tags");
+        push_map(&mut head, tags.len());
+        for (name, value) in tags {
+            push_text(&mut head, name);
+            push_text(&mut head, value);
+        }
+        push_text(&mut head, "fields");
+        push_map(&mut head, 1);
+        push_text(&mut head, field);
+        push_map(&mut head, 1);
+        push_text(&mut head, "Float");
+        Ok(Self { head })
+    }
+
+    /// The most bytes that so many points take.
+    #[must_use]
+    pub fn most_bytes(&self, points: usize, has_timestamps: bool) -> usize {
+        let time = if has_timestamps { TIMESTAMP.len() + WIDE } else { 0 };
+        ARRAY_HEADER + points * (1 + self.head.len() + WIDE + time)
+    }
+
+    /// Encodes into `out`, and returns how many of its bytes that took.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] for another number of timestamps than of values, and where `out` has no room.
+    pub fn encode(&self, values: &[f64], timestamps: Option<&[i64]>, out: &mut [u8]) -> Result<usize> {
+        check_lengths(values.len(), timestamps.map(<[i64]>::len))?;
+        let (whole, needed) = (out.len(), self.most_bytes(values.len(), timestamps.is_some()));
+        if whole < needed {
+            return Err(Error::InvalidArgument(format!("{needed} bytes may be needed, and there are {whole}")));
+        }
+        let entries = 3 + u8::from(timestamps.is_some());
+        let mut rest = put_array(out, values.len());
+        for (index, value) in values.iter().enumerate() {
+            rest = put(rest, &[0x80 | entries]);
+            rest = put(rest, &self.head);
+            rest = put(rest, &[FLOAT]);
+            rest = put(rest, &value.to_be_bytes());
+            if let Some(timestamps) = timestamps {
+                rest = put(rest, TIMESTAMP);
+                rest = put(rest, &[INT64]);
+                rest = put(rest, &timestamps[index].to_be_bytes());
+            }
+        }
+        Ok(whole - rest.len())
+    }
 }

@@ -1,0 +1,85 @@
+import { spawn } from 'node:child_process';
+import { tmpdir } from 'node:os';
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { openTarget, type TargetServer } from '../../src/workloads/requests/target-server.js';
+import { builtMain, spawnCli } from './spawn-cli.js';
+
+// Each test starts processes, which take as long as the machine is busy.
+vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
+
+const SHORT = ['--duration-secs', '0.3', '--warmup-secs', '0.1', '--workers', '2', '--batch-size', '50'];
+
+const soak = (args: readonly string[]): ReturnType<typeof spawnCli> =>
+  spawnCli(['soak', ...args], { cwd: tmpdir(), script: builtMain });
+
+describe('boundary-bench soak', () => {
+  let server: TargetServer;
+
+  beforeAll(async () => {
+    server = await openTarget('ingest', {});
+  });
+
+  afterAll(() => server.close());
+
+  it('prints what it has measured on a private server', async () => {
+    const { exitCode, stdout, stderr } = await soak([...SHORT, '--client', 'rust', '--durable']);
+    expect(stderr).toBe('');
+    expect(exitCode).toBe(0);
+    const shape = stdout.replaceAll(/\d[\d.,]*/g, '0');
+    expect(shape).toMatchInlineSnapshot(`
+      "boundary-bench 0 (private), durable, columnar, rust: 0 workers, 0 points a request
+      0 points/s: 0 in 0 s, 0 requests
+      latency in µs: p0 0 p0 0 p0 0 p0 0 p0 0 max 0
+      the server counts 0 points; 0 were acknowledged
+      "
+    `);
+  });
+
+  it('takes the server from the variables of HyperbyteDB, and prints JSON', async () => {
+    process.env['HYPERBYTEDB_URL'] = server.url;
+    try {
+      const { exitCode, stdout } = await soak([...SHORT, '--encoding', 'lines', '--json', '--rate', '50']);
+      expect(exitCode).toBe(0);
+      const result = JSON.parse(stdout) as Record<string, unknown>;
+      expect(result).toMatchObject({ client: 'addon', encoding: 'lines', workers: 2, rate: 50, errors: {} });
+      expect(result['count']).toEqual({ outcome: 'right', counted: result['acknowledged'] });
+      const refused = await soak([...SHORT, '--durable']);
+      expect(refused.exitCode).toBe(2);
+      expect(refused.stderr).toContain('--durable is for a private server');
+    } finally {
+      delete process.env['HYPERBYTEDB_URL'];
+    }
+  });
+
+  it('ends at Ctrl-C with what it has measured', async () => {
+    const args = ['soak', '--url', server.url, '--database', 'interrupted', '--workers', '2', '--warmup-secs', '0'];
+    const child = spawn(process.execPath, [builtMain, ...args, '--duration-secs', '3600'], {
+      stdio: ['ignore', 'pipe', 'ignore'],
+    });
+    let stdout = '';
+    child.stdout.setEncoding('utf8').on('data', (text: string) => {
+      stdout += text;
+    });
+    const ended = new Promise<number | null>((resolve) => {
+      child.once('close', resolve);
+    });
+    try {
+      while (!(await hasPoints(server.url, 'interrupted'))) await delay(50);
+      child.kill('SIGINT');
+      expect(await ended).toBe(130);
+      const [, counted, acknowledged] =
+        /the server counts ([\d,]+) points; ([\d,]+) were acknowledged/.exec(stdout) ?? [];
+      expect(counted).toBe(acknowledged);
+      expect(counted).toMatch(/[1-9]/);
+    } finally {
+      child.kill('SIGKILL');
+    }
+  });
+});
+
+async function hasPoints(url: string, database: string): Promise<boolean> {
+  const query = new URLSearchParams({ db: database, q: 'SHOW MEASUREMENTS' });
+  const answer = await fetch(`${url}/query?${query}`, { method: 'POST' });
+  return (await answer.text()).includes('soak_');
+}

@@ -1,0 +1,36 @@
+//! Names and their escapes, in line protocol.
+
+use std::borrow::Cow;
+
+/// The first of these bytes with no backslash before it.
+pub(super) fn find_unescaped(bytes: &[u8], first: u8, second: u8) -> Option<usize> {
+    let mut places = memchr::memchr2_iter(first, second, bytes);
+    places.find(|place| place.checked_sub(1).is_none_or(|before| bytes[before] != b'\\'))
+}
+
+/// Takes what is before the separator off the front, and the separator.
+pub(super) fn split_unescaped<'a>(rest: &mut &'a str, separator: u8) -> &'a str {
+    let text = *rest;
+    let end = find_unescaped(text.as_bytes(), separator, separator).unwrap_or(text.len());
+    *rest = text.get(end + 1..).unwrap_or_default();
+    &text[..end]
+}
+
+/// Takes the backslashes off that are before a comma, a space or an equals sign.
+pub(super) fn unescape(text: &str) -> Cow<'_, str> {
+    unescape_as(text, &[',', ' ', '='])
+}
+
+/// Takes the backslashes off that are before one of these; of a measurement, an equals sign is none of them.
+pub(super) fn unescape_as<'a>(text: &'a str, special: &[char]) -> Cow<'a, str> {
+    if !text.contains('\\') {
+        return Cow::Borrowed(text);
+    }
+    let mut plain = String::with_capacity(text.len());
+    let mut characters = text.chars().peekable();
+    while let Some(character) = characters.next() {
+        let escaped = characters.next_if(|next| character == '\\' && special.contains(next));
+        plain.push(escaped.unwrap_or(character));
+    }
+    Cow::Owned(plain)
+}

@@ -1,0 +1,179 @@
+//! How the soak's bodies are made and sent in Rust.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use boundary_bench_core::{Error, Result};
+use boundary_bench_http::{Address, HttpClient, HttpOptions, Place, Request};
+use boundary_bench_ingest::line::{LineHead, put_columns};
+use boundary_bench_ingest::msgpack::{COLUMNS_CONTENT_TYPE, ColumnsWriter, ROWS_CONTENT_TYPE, RowsWriter};
+use serde::{Deserialize, Serialize};
+
+/// How long a server may take to answer.
+const TIMEOUT: Duration = Duration::from_secs(30);
+
+/// The field of the points.
+pub(super) const FIELD: &str = "v";
+
+/// The most of an answer that an error repeats.
+const MOST_TEXT: usize = 300;
+
+/// An encoding of `/write`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum SoakEncoding {
+    /// Columns of `MessagePack`.
+    Columnar,
+    /// Rows of `MessagePack`.
+    Rows,
+    /// Line protocol.
+    Lines,
+}
+
+impl SoakEncoding {
+    fn content_type(self) -> &'static str {
+        match self {
+            Self::Columnar => COLUMNS_CONTENT_TYPE,
+            Self::Rows => ROWS_CONTENT_TYPE,
+            Self::Lines => "text/plain; charset=utf-8",
+        }
+    }
+}
+
+/// Encodes batches of one series.
+enum Encoder {
+    Columnar(ColumnsWriter),
+    Rows(RowsWriter),
+    Lines(LineHead),
+}
+
+impl Encoder {
+    fn new(encoding: SoakEncoding, measurement: &str, worker: u32) -> Result<Self> {
+        let worker = worker.to_string();
+        let tags = [("worker", worker.as_str())];
+        Ok(match encoding {
+            SoakEncoding::Columnar => Self::Columnar(ColumnsWriter::new(measurement, &tags, FIELD)?),
+            SoakEncoding::Rows => Self::Rows(RowsWriter::new(measurement, &tags, FIELD)?),
+            SoakEncoding::Lines => Self::Lines(LineHead::new(measurement, &tags, FIELD)?),
+        })
+    }
+
+    /// Encodes into memory that grows where it must, and returns how many of its bytes that took.
+    fn encode(&self, values: &[f64], times: &[i64], body: &mut Vec<u8>) -> Result<usize> {
+        let needed = match self {
+            Self::Columnar(writer) => writer.most_bytes(values.len(), true),
+            Self::Rows(writer) => writer.most_bytes(values.len(), true),
+            Self::Lines(head) => head.most_bytes(values.len()),
+        };
+        if body.len() < needed {
+            body.resize(needed, 0);
+        }
+        Ok(match self {
+            Self::Columnar(writer) => writer.encode(values, Some(times), body)?,
+            Self::Rows(writer) => writer.encode(values, Some(times), body)?,
+            Self::Lines(head) => put_columns(body, head, values, Some(times))?,
+        })
+    }
+}
+
+/// What a server answered.
+pub(super) struct Answer {
+    pub status: u16,
+    pub text: String,
+}
+
+impl Answer {
+    /// Whether the points were kept.
+    pub fn is_kept(&self) -> bool {
+        self.status == 204
+    }
+
+    /// What the server says, without what differs from request to request.
+    pub fn kind(&self) -> String {
+        let said = serde_json::from_str::<serde_json::Value>(&self.text).ok();
+        let said = said.as_ref().and_then(|said| said.get("error")?.as_str()).unwrap_or(&self.text);
+        let mut kind = format!("HTTP {}: ", self.status);
+        for character in said.chars().take(MOST_TEXT) {
+            if !character.is_ascii_digit() {
+                kind.push(character);
+            } else if !kind.ends_with('N') {
+                kind.push('N');
+            }
+        }
+        kind
+    }
+}
+
+/// One connection, and the memory of its batches.
+pub(super) struct SoakClient {
+    client: HttpClient,
+    encoding: SoakEncoding,
+    encoder: Option<Encoder>,
+    values: Vec<f64>,
+    times: Vec<i64>,
+    body: Vec<u8>,
+    length: usize,
+}
+
+impl SoakClient {
+    pub fn new(url: &str, encoding: SoakEncoding) -> Result<Self> {
+        let address: Address = url.trim_end_matches('/').parse()?;
+        let options = HttpOptions {
+            headers: format!("content-type: {}\r\n", encoding.content_type()),
+            timeout: Some(TIMEOUT),
+            ..address.options()
+        };
+        let client = HttpClient::new(Arc::new(Place::new(address.url, options)?));
+        let (values, times, body) = (Vec::new(), Vec::new(), Vec::new());
+        Ok(Self { client, encoding, encoder: None, values, times, body, length: 0 })
+    }
+
+    pub async fn connect(&mut self) -> Result<()> {
+        self.client.connect().await
+    }
+
+    /// Makes the batches that follow those of a series.
+    pub fn begin(&mut self, measurement: &str, worker: u32) -> Result<()> {
+        self.encoder = Some(Encoder::new(self.encoding, measurement, worker)?);
+        Ok(())
+    }
+
+    /// Encodes the points from this one on: point `i` has the value `i` thousandths, `i` milliseconds after the first.
+    pub fn fill(&mut self, points: std::ops::Range<u64>, first_time: i64) -> Result<()> {
+        let encoder = self.encoder.as_ref().ok_or_else(|| Error::Internal("there is no series".to_owned()))?;
+        self.values.clear();
+        self.values.extend(points.clone().map(|point| point as f64 / 1000.0));
+        self.times.clear();
+        self.times.extend(points.map(|point| first_time.saturating_add_unsigned(point)));
+        self.length = encoder.encode(&self.values, &self.times, &mut self.body)?;
+        Ok(())
+    }
+
+    /// Sends what was encoded last.
+    pub async fn post(&mut self, path: &str) -> Result<Answer> {
+        let request = Request::post(path, &self.body[..self.length]);
+        self.client.call(&request, |response| Ok(answer_of(response.status, response.body))).await
+    }
+
+    /// Asks `/query`, with all in the path.
+    pub async fn query(&mut self, path: &str) -> Result<Answer> {
+        let request = Request::post(path, b"");
+        self.client.call(&request, |response| Ok(answer_of(response.status, response.body))).await
+    }
+}
+
+fn answer_of(status: u16, body: &[u8]) -> Answer {
+    Answer { status, text: String::from_utf8_lossy(body).into_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn failures_of_one_kind_are_told_alike() {
+        let text = r#"{"error":"line 17, column 3: no"}"#.to_owned();
+        assert_eq!(Answer { status: 400, text }.kind(), "HTTP 400: line N, column N: no");
+        assert_eq!(Answer { status: 401, text: "go away".to_owned() }.kind(), "HTTP 401: go away");
+    }
+}
