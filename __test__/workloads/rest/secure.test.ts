@@ -6,7 +6,6 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import { addon } from '../../../src/addon.js';
 import { redactUrl } from '../../../src/redact-url.js';
-import { openSoakClient } from '../../../src/workloads/ingest/soak-client.js';
 import { runSoak } from '../../../src/workloads/ingest/soak.js';
 import { httpAddress } from '../../../src/workloads/requests/http-address.js';
 import { openTarget } from '../../../src/workloads/requests/target-server.js';
@@ -91,14 +90,13 @@ describe('a server behind TLS with a certificate of its own', () => {
     }
   });
 
-  it.each(['addon', 'undici'] as const)('takes the points of a soak: %s', async (name) => {
+  it.each(['rust', 'addon', 'undici'] as const)('takes the points of a soak: %s', async (client) => {
     const target = await openTarget('ingest', { ingest: trusting() });
-    const client = openSoakClient(name, target.url, 2, 'columnar');
-    const options = { workers: 2, batchSize: 10, durationSeconds: 0.2, warmupSeconds: 0, database: 'server' };
-    const { counted, acknowledged, errors } = await runSoak(client, options, signal);
-    expect([counted, errors]).toEqual([acknowledged, {}]);
+    const load = { workers: 2, batchSize: 10, durationSeconds: 0.2, warmupSeconds: 0 };
+    const options = { url: target.url, client, encoding: 'columnar', database: 'server', ...load } as const;
+    const { count, acknowledged, errors } = await runSoak(options, signal);
+    expect([count, errors]).toEqual([{ outcome: 'right', counted: acknowledged }, {}]);
     expect(acknowledged).toBeGreaterThan(0);
-    await client.close();
     await target.close();
   });
 });
