@@ -24,7 +24,7 @@ pub use request::{Head, Method, Request};
 pub use response::Response;
 pub use session::{Arrived, Session, lost};
 pub use shared::SharedClient;
-pub use stream::{Version, has_news};
+pub use stream::{Stream, Version, has_news, tls_connector};
 pub use submission::{Frame, Group, NO_BODY, Responses, Submission};
 pub use url::Url;
 
