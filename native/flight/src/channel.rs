@@ -48,7 +48,16 @@ pub(crate) struct Channel {
     token: Mutex<Option<HeaderValue>>,
     connections: Mutex<Vec<Connection>>,
     /// A server of our own, which must outlive the connections.
-    _server: Option<Arc<dyn Any + Send + Sync>>,
+    server: Option<Arc<dyn Any + Send + Sync>>,
+}
+
+impl Drop for Channel {
+    fn drop(&mut self) {
+        if let Some(server) = self.server.take() {
+            // Stopping it waits for its end, and a drop may come from anywhere.
+            runtime().spawn_blocking(move || drop(server));
+        }
+    }
 }
 
 struct Connection {
@@ -60,7 +69,7 @@ struct Connection {
 impl Channel {
     /// Connects and logs in.
     pub(crate) async fn connect(url: FlightUrl, server: Option<Arc<dyn Any + Send + Sync>>) -> Result<Arc<Self>> {
-        let channel = Self { url, token: Mutex::default(), connections: Mutex::default(), _server: server };
+        let channel = Self { url, token: Mutex::default(), connections: Mutex::default(), server };
         channel.lease().await?;
         if let Some((user, password)) = channel.url.login.clone() {
             let token = channel.log_in(user, password).await?;

@@ -236,7 +236,8 @@ pub(crate) fn command_message(descriptor: &FlightDescriptor) -> Parts {
 
 /// Takes the buffers of one encapsulated message: its header and those of its body.
 fn next_message(buffers: &mut impl Iterator<Item = Buffer>) -> Result<Option<(Vec<u8>, Vec<Buffer>)>> {
-    let Some(first) = buffers.next() else { return Ok(None) };
+    // Behind the last bytes of a body there may be buffers of none.
+    let Some(first) = buffers.find(|buffer| !buffer.is_empty()) else { return Ok(None) };
     let length = first.get(ENCAPSULATION - 4..ENCAPSULATION).and_then(|bytes| bytes.try_into().ok());
     let length = length.map_or(0, |bytes| u32::from_le_bytes(bytes) as usize);
     let mut header = Vec::with_capacity(length);

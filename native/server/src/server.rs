@@ -43,14 +43,16 @@ impl Server {
     pub fn start(options: &Options) -> Result<Self> {
         options.validate()?;
         let runtime = runtime(options)?;
+        // Before the port answers.
+        let flight = options.flight.as_ref().map(|flight| Flight::open(options, flight)).transpose()?;
         let listener = runtime.block_on(bind(options))?;
         let address = listener
             .local_addr()
             .map_err(|source| Error::Io { path: options.listen.to_string(), source: Arc::new(source) })?;
         let (stop, stopped) = watch::channel(false);
-        let serve: Box<dyn FnOnce() + Send> = match &options.flight {
+        let serve: Box<dyn FnOnce() + Send> = match flight {
             Some(flight) => {
-                let front = Front::new(Arc::new(Flight::open(options, flight)?), options)?.for_streams();
+                let front = Front::new(Arc::new(flight), options)?.for_streams();
                 Box::new(move || serve(runtime, Arc::new(front), listener, stopped))
             }
             None => {
