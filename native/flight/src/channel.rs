@@ -21,7 +21,7 @@ use tokio::sync::Notify;
 use tonic::{Code, Status};
 
 use crate::data::Data;
-use crate::grpc::{GRPC, MessageBody, Messages, Parts, SERVICE, framed, status_of};
+use crate::grpc::{GRPC, MessageBody, Messages, ONLY_READS, Parts, SERVICE, framed, status_of};
 use crate::status::to_error;
 use crate::url::FlightUrl;
 use crate::{CONNECTION_WINDOW, FRAME_SIZE, STREAM_WINDOW, engine_error, runtime};
@@ -38,8 +38,7 @@ const MAX_MESSAGE: usize = 1 << 30;
 /// Bytes that wait to be sent.
 const SEND_BUFFER: usize = 4 << 20;
 
-const NAME_AND_VERSION: HeaderValue =
-    HeaderValue::from_static(concat!("boundary-bench/", env!("CARGO_PKG_VERSION")));
+const NAME_AND_VERSION: HeaderValue = HeaderValue::from_static(concat!("boundary-bench/", env!("CARGO_PKG_VERSION")));
 
 /// A server and the connections to it.
 pub(crate) struct Channel {
@@ -170,7 +169,8 @@ impl Channel {
         let mut request = Request::post(uri)
             .header(CONTENT_TYPE, GRPC)
             .header(TE, HeaderValue::from_static("trailers"))
-            .header(USER_AGENT, NAME_AND_VERSION);
+            .header(USER_AGENT, NAME_AND_VERSION)
+            .header(ONLY_READS, HeaderValue::from_static("1"));
         if let Some(token) = &*self.token.lock().unwrap_or_else(PoisonError::into_inner) {
             request = request.header(AUTHORIZATION, token);
         }

@@ -22,7 +22,11 @@ impl Channel {
     }
 
     /// Sends a command and perhaps a batch; the answer.
-    pub(crate) async fn put(&self, command: &impl ProstMessageExt, batch: Option<&RecordBatch>) -> Result<Option<PutResult>> {
+    pub(crate) async fn put(
+        &self,
+        command: &impl ProstMessageExt,
+        batch: Option<&RecordBatch>,
+    ) -> Result<Option<PutResult>> {
         let descriptor = descriptor(command);
         let parts = match batch {
             None => command_message(&descriptor),
@@ -37,7 +41,11 @@ impl Channel {
     }
 
     /// Takes an action; the message that it answers with.
-    pub(crate) async fn act<M: ProstMessageExt>(&self, name: &str, request: &impl ProstMessageExt) -> Result<Option<M>> {
+    pub(crate) async fn act<M: ProstMessageExt>(
+        &self,
+        name: &str,
+        request: &impl ProstMessageExt,
+    ) -> Result<Option<M>> {
         let action = Action::new(name, request.as_any().encode_to_vec());
         let mut reply = self.call("DoAction", MessageBody::request(Parts::from([framed(&action)]))).await?;
         let outcome: Option<Outcome> = self.timed(last(&mut reply)).await?;

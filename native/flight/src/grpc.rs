@@ -26,6 +26,9 @@ pub(crate) const PREFIX: usize = 5;
 /// The service of Flight, before the names of its methods in paths.
 pub(crate) const SERVICE: &str = "/arrow.flight.protocol.FlightService/";
 
+/// The header of who wants to read: a server of ours then refuses commands that are sent as queries.
+pub(crate) const ONLY_READS: &str = "boundary-bench-only-reads";
+
 pub(crate) const GRPC: HeaderValue = HeaderValue::from_static("application/grpc");
 
 /// A message in parts to be sent one after another.

@@ -108,7 +108,8 @@ fn renewed(result: Option<PutResult>) -> Result<Option<Bytes>> {
 
 impl Drop for PreparedStatement {
     fn drop(&mut self) {
-        let request = ActionClosePreparedStatementRequest { prepared_statement_handle: std::mem::take(&mut self.handle) };
+        let request =
+            ActionClosePreparedStatementRequest { prepared_statement_handle: std::mem::take(&mut self.handle) };
         let channel = Arc::clone(&self.channel);
         // Not waited for: a drop may come from anywhere. What the server is not told, it forgets in the end.
         runtime().spawn(async move {

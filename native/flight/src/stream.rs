@@ -15,8 +15,8 @@ use crate::channel::{Channel, Reply, Waiter};
 use crate::client::schema_of;
 use crate::data::{BatchReader, Decoded};
 use crate::grpc::{MessageBody, Parts, framed};
-use crate::values::{adapted, columns_of};
 use crate::unusable;
+use crate::values::{adapted, columns_of};
 
 /// What says that the result is where it was asked for.
 const SAME_CONNECTION: &str = "arrow-flight-reuse-connection://";

@@ -236,10 +236,8 @@ mod tests {
 
     #[test]
     fn columns_are_found_by_name_and_filled_with_nulls() {
-        let table = Arc::new(Schema::new(vec![
-            Field::new("x", DataType::Int32, false),
-            Field::new("y", DataType::Utf8, true),
-        ]));
+        let table =
+            Arc::new(Schema::new(vec![Field::new("x", DataType::Int32, false), Field::new("y", DataType::Utf8, true)]));
         let given = RecordBatch::try_from_iter([("x", Arc::new(Int64Array::from(vec![1])) as ArrayRef)]).unwrap();
         let found = by_name(&given, &table).unwrap();
         assert_eq!((found.num_columns(), found.column(1).null_count()), (2, 1));

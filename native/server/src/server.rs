@@ -133,7 +133,12 @@ impl Folder {
 }
 
 /// Serves until it is stopped; what runs on the runtime then is ended with it.
-fn serve<S: Service>(runtime: Runtime, front: Arc<Front<S>>, listener: TcpListener, mut stopped: watch::Receiver<bool>) {
+fn serve<S: Service>(
+    runtime: Runtime,
+    front: Arc<Front<S>>,
+    listener: TcpListener,
+    mut stopped: watch::Receiver<bool>,
+) {
     runtime.block_on(front.serve(listener, async move {
         // It fails where the sender is gone, which is as good.
         let _ = stopped.wait_for(|stopped| *stopped).await;

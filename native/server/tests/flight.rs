@@ -34,12 +34,8 @@ fn number(engine: &dyn Engine, sql: &str) -> i64 {
 }
 
 fn table() -> TableDefinition {
-    let column =
-        |name: &str, sql_type: SqlType| Column { name: name.to_owned(), sql_type, nullable: false };
-    TableDefinition {
-        name: "t".to_owned(),
-        columns: vec![column("n", SqlType::BigInt), column("text", SqlType::Text)],
-    }
+    let column = |name: &str, sql_type: SqlType| Column { name: name.to_owned(), sql_type, nullable: false };
+    TableDefinition { name: "t".to_owned(), columns: vec![column("n", SqlType::BigInt), column("text", SqlType::Text)] }
 }
 
 fn rows(count: i64) -> RecordBatch {

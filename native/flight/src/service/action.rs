@@ -26,7 +26,10 @@ const CANCEL_QUERY: &str = "CancelQuery";
 
 /// Every action with what it does.
 const ACTIONS: [(&str, &str); 4] = [
-    (CREATE_STATEMENT, "Prepares a statement. ActionCreatePreparedStatementRequest, ActionCreatePreparedStatementResult"),
+    (
+        CREATE_STATEMENT,
+        "Prepares a statement. ActionCreatePreparedStatementRequest, ActionCreatePreparedStatementResult",
+    ),
     (CLOSE_STATEMENT, "Closes a prepared statement. ActionClosePreparedStatementRequest, nothing"),
     (CANCEL_FLIGHT_INFO, "Cancels a query whose result is under way. CancelFlightInfoRequest, CancelFlightInfoResult"),
     (CANCEL_QUERY, "As CancelFlightInfo. ActionCancelQueryRequest, ActionCancelQueryResult"),

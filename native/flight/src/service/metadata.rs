@@ -106,7 +106,8 @@ impl FlightService {
         );
         let here = command.catalog.as_ref().is_none_or(|catalog| *catalog == self.catalog)
             && matches_pattern(command.db_schema_filter_pattern.as_deref(), &self.schema);
-        let wants = |kind: &str| here && (command.table_types.is_empty() || command.table_types.iter().any(|t| t == kind));
+        let wants =
+            |kind: &str| here && (command.table_types.is_empty() || command.table_types.iter().any(|t| t == kind));
         let mut found = Vec::new();
         if wants(TABLE) {
             found.extend(self.engine.list_tables()?.into_iter().map(|name| (name, TABLE)));
@@ -195,7 +196,8 @@ mod tests {
 
     #[test]
     fn names_match_patterns() {
-        for (pattern, name) in [("%", ""), ("a%c", "abbc"), ("a_c", "aäc"), ("%b%", "abc"), ("a\\_", "a\\b"), ("", "")] {
+        for (pattern, name) in [("%", ""), ("a%c", "abbc"), ("a_c", "aäc"), ("%b%", "abc"), ("a\\_", "a\\b"), ("", "")]
+        {
             assert!(matches_pattern(Some(pattern), name), "{pattern} {name}");
         }
         assert!(matches_pattern(None, "x"));

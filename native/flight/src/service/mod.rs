@@ -32,7 +32,7 @@ use tonic::Status;
 
 use self::login::Door;
 use self::prepared::Statements;
-use crate::grpc::{self, MessageBody, Messages, Parts, SERVICE, framed};
+use crate::grpc::{self, MessageBody, Messages, ONLY_READS, Parts, SERVICE, framed};
 use crate::status::of_error;
 
 type Answered = std::result::Result<MessageBody, Status>;
@@ -121,8 +121,13 @@ impl FlightService {
     {
         let (head, body) = request.into_parts();
         let deadline = grpc::timeout(&head.headers).map(|timeout| Instant::now() + timeout);
-        let call = Call { deadline, cancel: CancelToken::default() };
         let method = head.uri.path().strip_prefix(SERVICE).unwrap_or_default();
+        let purpose = match method {
+            "GetSchema" => Purpose::Describe,
+            _ if head.headers.contains_key(ONLY_READS) => Purpose::Read,
+            _ => Purpose::Run,
+        };
+        let call = Call { deadline, cancel: CancelToken::default(), purpose };
         if method == "Handshake" {
             return self.door.shake_hands(&head, Messages::new(body, self.limits.message)).await;
         }
@@ -188,7 +193,10 @@ impl FlightService {
     }
 
     fn too_long(&self) -> Error {
-        Error::Timeout(format!("the engine took longer than the {} s that are allowed", self.limits.query_time.as_secs()))
+        Error::Timeout(format!(
+            "the engine took longer than the {} s that are allowed",
+            self.limits.query_time.as_secs()
+        ))
     }
 
     /// Notes a query as running, until the guard is dropped.
@@ -207,6 +215,18 @@ impl FlightService {
 struct Call {
     deadline: Option<Instant>,
     cancel: CancelToken,
+    purpose: Purpose,
+}
+
+/// What is to happen to a command where a query is expected.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Purpose {
+    /// It is run.
+    Run,
+    /// It is told what it is.
+    Describe,
+    /// It is refused.
+    Read,
 }
 
 impl Call {

@@ -91,8 +91,8 @@ impl Statements {
 
     /// Closes a statement; does nothing the second time.
     pub(super) fn close(&self, handle: &[u8]) {
-        let closed = number(handle)
-            .and_then(|handle| self.open.lock().unwrap_or_else(PoisonError::into_inner).remove(&handle));
+        let closed =
+            number(handle).and_then(|handle| self.open.lock().unwrap_or_else(PoisonError::into_inner).remove(&handle));
         if let Some(closed) = closed {
             closed.statement.close();
         }

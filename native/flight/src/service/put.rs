@@ -85,7 +85,8 @@ impl FlightService {
         B::Error: Display,
     {
         let schema = stream.schema().await?;
-        let here = |given: &Option<String>, own: &str| given.as_deref().is_none_or(|name| name.is_empty() || name == own);
+        let here =
+            |given: &Option<String>, own: &str| given.as_deref().is_none_or(|name| name.is_empty() || name == own);
         if target.temporary || !here(&target.catalog, &self.catalog) || !here(&target.schema, &self.schema) {
             return Err(Status::unimplemented(format!(
                 "rows go to tables of {}.{} that stay; leave out catalog, schema and temporary",
@@ -94,9 +95,8 @@ impl FlightService {
         }
         let (sender, receiver) = mpsc::channel(AHEAD);
         let (this, cancel) = (Arc::clone(self), call.cancel.clone());
-        let inserting = tokio::task::spawn_blocking(move || {
-            catch_panic(|| this.insert(&target, &schema, receiver, &cancel))
-        });
+        let inserting =
+            tokio::task::spawn_blocking(move || catch_panic(|| this.insert(&target, &schema, receiver, &cancel)));
         // Where the engine has given up, it says why.
         let sent = stream.send(&sender).await;
         if sent.is_ok() {

@@ -16,13 +16,17 @@ use prost::Message;
 use tokio::sync::mpsc;
 use tonic::Status;
 
-use super::{Answered, Call, FlightService, Running, command};
+use super::{Answered, Call, FlightService, Purpose, Running, command};
 use crate::data::{BatchWriter, schema_message};
 use crate::grpc::{MessageBody, Parts};
 use crate::status::of_error;
+use crate::stream::not_a_query;
 
 /// The bytes of the number at the beginning of a ticket.
 const NUMBER: usize = 8;
+
+/// The number of a command that ran already.
+const DONE: u64 = 0;
 
 impl FlightService {
     /// Where the result of a command is to be had, and what it will look like.
@@ -37,11 +41,22 @@ impl FlightService {
                 no_transaction(query.transaction_id.as_ref())?;
                 let sql = query.query.clone();
                 let statement = self.run(call, move |this, cancel| this.prepare(&sql, cancel)).await?;
-                (columns_of(&statement), self.ticket(&query).as_any())
+                let schema = columns_of(&statement);
+                if is_command(&statement) {
+                    let run = BoundStatement::Prepared { statement: Arc::new(statement), parameters: Vec::new() };
+                    (schema, self.execute_now(vec![run], call).await?)
+                } else {
+                    (schema, self.ticket(&query).as_any())
+                }
             }
             Command::CommandPreparedStatementQuery(query) => {
                 let open = self.statements.get(&query.prepared_statement_handle)?;
-                (columns_of(&open.statement), given)
+                let schema = columns_of(&open.statement);
+                if is_command(&open.statement) {
+                    (schema, self.execute_now(open.runs(), call).await?)
+                } else {
+                    (schema, given)
+                }
             }
             other => (Some(self.metadata_schema(&other)?), given),
         };
@@ -56,11 +71,26 @@ impl FlightService {
         Ok(info)
     }
 
+    /// Runs commands of clients that know only one way to run a statement, and need not fetch what it returns; the ticket
+    /// of its result, which is nothing.
+    async fn execute_now(self: &Arc<Self>, runs: Vec<BoundStatement>, call: &Call) -> std::result::Result<Any, Status> {
+        match call.purpose {
+            Purpose::Run => {}
+            Purpose::Describe => return Ok(Any::default()),
+            Purpose::Read => return Err(of_error(&not_a_query())),
+        }
+        self.run(call, move |_, cancel| runs.iter().try_for_each(|run| run.execute(cancel).map(drop))).await?;
+        Ok(TicketStatementQuery { statement_handle: Bytes::copy_from_slice(&DONE.to_be_bytes()) }.as_any())
+    }
+
     /// The result behind a ticket.
     pub(super) async fn get(self: &Arc<Self>, command: Command, call: &Call) -> Answered {
         match command {
             Command::TicketStatementQuery(ticket) => {
                 let (number, sql) = parse_ticket(&ticket.statement_handle)?;
+                if number == DONE {
+                    return Ok(MessageBody::whole(schema_message(&Schema::empty(), None)));
+                }
                 let running = self.running(number);
                 self.text(sql, call, Some(running)).await
             }
@@ -70,8 +100,7 @@ impl FlightService {
             }
             Command::CommandPreparedStatementQuery(query) => {
                 let open = self.statements.get(&query.prepared_statement_handle)?;
-                let is_command = is_command(&open.statement);
-                self.results(open.runs(), is_command, call, None).await
+                self.results(open.runs(), call, None).await
             }
             other => {
                 let this = Arc::clone(self);
@@ -86,9 +115,8 @@ impl FlightService {
 
     async fn text(self: &Arc<Self>, sql: String, call: &Call, running: Option<Running>) -> Answered {
         let statement = self.run(call, move |this, cancel| this.prepare(&sql, cancel)).await?;
-        let is_command = is_command(&statement);
         let run = BoundStatement::Prepared { statement: Arc::new(statement), parameters: Vec::new() };
-        self.results(vec![run], is_command, call, running).await
+        self.results(vec![run], call, running).await
     }
 
     pub(super) fn prepare(&self, sql: &str, cancel: &CancelToken) -> Result<PreparedStatement> {
@@ -96,18 +124,7 @@ impl FlightService {
     }
 
     /// The rows of these runs, one after another.
-    async fn results(
-        self: &Arc<Self>,
-        runs: Vec<BoundStatement>,
-        is_command: bool,
-        call: &Call,
-        running: Option<Running>,
-    ) -> Answered {
-        if is_command {
-            // Clients that know only one way to run a statement send commands this way, too.
-            self.run(call, move |_, cancel| runs.iter().try_for_each(|run| run.execute(cancel).map(drop))).await?;
-            return Ok(MessageBody::whole(schema_message(&Schema::empty(), None)));
-        }
+    async fn results(self: &Arc<Self>, runs: Vec<BoundStatement>, call: &Call, running: Option<Running>) -> Answered {
         let mut runs = runs.into_iter();
         let Some(first) = runs.next() else { return Err(Status::internal("there is nothing to run")) };
         let stop = running.as_ref().map(|running| Arc::clone(&running.stop)).unwrap_or_default();
@@ -118,7 +135,7 @@ impl FlightService {
         let schema = arrow_schema_of(reader.columns());
         let (sender, receiver) = mpsc::channel(1);
         let this = Arc::clone(self);
-        let rest = Call { deadline: call.deadline, cancel: CancelToken::default() };
+        let rest = Call { deadline: call.deadline, cancel: CancelToken::default(), purpose: Purpose::Read };
         tokio::spawn(async move {
             let _running = running;
             let sent = tokio::select! {
