@@ -314,11 +314,10 @@ pub(crate) fn refusal(status: &Status) -> Response<MessageBody> {
 pub(crate) fn status_of(head: &hyper::http::response::Parts) -> Option<Status> {
     match Status::from_header_map(&head.headers) {
         Some(status) if status.code() != Code::Ok => Some(status),
-        Some(_) => None,
         None if head.status != StatusCode::OK => {
             Some(Status::unavailable(format!("it answers with the status {} of HTTP, not as gRPC does", head.status)))
         }
-        None => None,
+        _ => None,
     }
 }
 

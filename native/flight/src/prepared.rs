@@ -37,7 +37,7 @@ impl PreparedStatement {
             Waiter::new(cancel).wait(channel.act("CreatePreparedStatement", &request))?;
         let prepared = prepared.ok_or_else(|| engine_error("the server prepared nothing"))?;
         let fields = schema_of(prepared.parameter_schema)?;
-        let parameters = fields.iter().flat_map(|schema| schema.fields()).map(|field| match field.data_type() {
+        let parameters = fields.iter().flat_map(arrow_schema::Schema::fields).map(|field| match field.data_type() {
             DataType::Null => None,
             data_type => sql_type(data_type),
         });

@@ -9,7 +9,7 @@ use arrow_array::{
     RecordBatch, RecordBatchOptions, StringArray, TimestampMicrosecondArray, new_null_array,
 };
 use arrow_cast::{CastOptions, cast_with_options};
-use arrow_schema::{DataType, Field, Schema, SchemaRef, TimeUnit};
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use boundary_bench_core::engine::{Value, unusable_parameter};
 use boundary_bench_core::table::{Column, SqlType, unique_names};
 use boundary_bench_core::{Error, Result};
@@ -24,18 +24,16 @@ const FORMAT: arrow_cast::display::FormatOptions<'static> = arrow_cast::display:
 /// The type that holds all values of an Arrow type; `None` where there is none.
 pub(crate) fn sql_type(data_type: &DataType) -> Option<SqlType> {
     Some(match data_type {
-        DataType::Null => SqlType::Text,
         DataType::Int8 | DataType::UInt8 => SqlType::SmallInt,
         DataType::UInt16 => SqlType::Int,
         DataType::UInt32 => SqlType::BigInt,
         DataType::UInt64 => SqlType::Decimal { precision: 20, scale: 0 },
         DataType::Float16 => SqlType::Real,
-        DataType::LargeUtf8 | DataType::Utf8View => SqlType::Text,
+        DataType::Null | DataType::LargeUtf8 | DataType::Utf8View => SqlType::Text,
         DataType::LargeBinary | DataType::BinaryView | DataType::FixedSizeBinary(_) => SqlType::Bytes,
         DataType::Date64 => SqlType::Date,
         // With a zone, the values are those of UTC, which is how they are told.
-        DataType::Timestamp(TimeUnit::Second | TimeUnit::Millisecond | TimeUnit::Microsecond, _) => SqlType::Timestamp,
-        DataType::Timestamp(TimeUnit::Nanosecond, _) => SqlType::Timestamp,
+        DataType::Timestamp(..) => SqlType::Timestamp,
         DataType::Decimal32(precision, scale) | DataType::Decimal64(precision, scale) => {
             SqlType::Decimal { precision: *precision, scale: u8::try_from(*scale).ok()? }
         }
@@ -109,6 +107,9 @@ pub(crate) fn rows(batch: &RecordBatch) -> Result<Vec<Vec<Value>>> {
         .collect())
 }
 
+/// The value of a row that is not null.
+type MakeValue = fn(&dyn Array, usize) -> Value;
+
 fn values(array: &ArrayRef, position: usize) -> Result<Vec<Value>> {
     if array.data_type() == &DataType::Null {
         return Ok(vec![Value::Null; array.len()]);
@@ -116,7 +117,7 @@ fn values(array: &ArrayRef, position: usize) -> Result<Vec<Value>> {
     let known = sql_type(array.data_type())
         .ok_or_else(|| unusable_parameter(position, format!("values of type {} are not taken", array.data_type())))?;
     // The widest type of each kind.
-    let (wide, make): (DataType, fn(&dyn Array, usize) -> Value) = match known {
+    let (wide, make): (DataType, MakeValue) = match known {
         SqlType::Bool => (DataType::Boolean, |array, row| Value::Bool(array.as_boolean().value(row))),
         SqlType::SmallInt | SqlType::Int | SqlType::BigInt => {
             (DataType::Int64, |array, row| Value::Int(array.as_primitive::<Int64Type>().value(row)))

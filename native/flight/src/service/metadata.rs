@@ -185,7 +185,6 @@ fn primary_keys() -> Schema {
     ])
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "to be given to map_err")]
 fn internal(error: impl std::fmt::Display) -> Error {
     Error::Internal(error.to_string())
 }

@@ -203,7 +203,7 @@ impl FlightService {
     fn running(&self, ticket: u64) -> Running {
         let (running, stop) = (Arc::clone(&self.running), Arc::new(Notify::new()));
         running.lock().unwrap_or_else(PoisonError::into_inner).insert(ticket, Arc::clone(&stop));
-        Running { running, ticket, stop }
+        Running { all: running, ticket, stop }
     }
 
     fn new_ticket(&self) -> u64 {
@@ -258,7 +258,7 @@ impl Drop for CancelOnDrop {
 
 /// An entry of a running query.
 struct Running {
-    running: Arc<Mutex<HashMap<u64, Arc<Notify>>>>,
+    all: Arc<Mutex<HashMap<u64, Arc<Notify>>>>,
     ticket: u64,
     /// Told when somebody cancels it.
     stop: Arc<Notify>,
@@ -266,7 +266,7 @@ struct Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        self.running.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.ticket);
+        self.all.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.ticket);
     }
 }
 

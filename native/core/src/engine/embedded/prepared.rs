@@ -76,9 +76,10 @@ fn columns(statement: &Prepared) -> Option<Vec<Column>> {
     }
     let described = statement.columns();
     let names = unique_names(described.iter().map(|(name, _)| name.as_str()));
-    let columns = names.into_iter().zip(&described).map(|(name, (_, logical))| {
-        Some(Column { name, sql_type: mapping(logical)?.sql_type, nullable: true })
-    });
+    let columns = names
+        .into_iter()
+        .zip(&described)
+        .map(|(name, (_, logical))| Some(Column { name, sql_type: mapping(logical)?.sql_type, nullable: true }));
     columns.collect::<Option<Vec<_>>>().filter(|columns| !columns.is_empty())
 }
 
