@@ -30,13 +30,14 @@ const NAME: &str = "flight";
 const RUNTIME_THREADS: usize = 2;
 
 /// Bytes of one stream that may be on their way: some batches, so that neither side waits for the other's last word.
-pub const STREAM_WINDOW: u32 = 8 << 20;
+pub const STREAM_WINDOW: u32 = 4 << 20;
 
 /// Bytes of one connection that may be on their way; no stream shall wait because another one is not read.
 pub const CONNECTION_WINDOW: u32 = 1 << 30;
 
-/// Bytes of one frame: the fewer there are, the less is done for each.
-pub const FRAME_SIZE: u32 = 1 << 20;
+/// Bytes of one frame: the fewer there are, the less is done for each. A scan reaches 56 M rows/s with 16 KiB, 76 with 64 KiB, and
+/// no more than 84 with 256 KiB or 1 MiB.
+pub const FRAME_SIZE: u32 = 256 << 10;
 
 fn engine_error(message: impl Into<String>) -> Error {
     Error::Engine { engine: NAME, message: message.into() }

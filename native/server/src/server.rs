@@ -50,25 +50,22 @@ impl Server {
             .local_addr()
             .map_err(|source| Error::Io { path: options.listen.to_string(), source: Arc::new(source) })?;
         let (stop, stopped) = watch::channel(false);
-        let serve: Box<dyn FnOnce() + Send> = match flight {
-            Some(flight) => {
-                let front = Front::new(Arc::new(flight), options)?.for_streams();
-                Box::new(move || serve(runtime, Arc::new(front), listener, stopped))
-            }
-            None => {
-                let folder = Folder::open(options.folder.clone())?;
-                let routes = Arc::new(routes(options, folder.path())?);
-                let front = Arc::new(Front::new(Arc::clone(&routes), options)?);
-                let _ = routes.front.set(Arc::downgrade(&front));
-                Box::new(move || {
-                    serve(runtime, front, listener, stopped);
-                    routes.rest.tables.close();
-                    // What it could not write is in its log.
-                    let _ = routes.ingest.store.close();
-                    drop(routes);
-                    drop(folder);
-                })
-            }
+        let serve: Box<dyn FnOnce() + Send> = if let Some(flight) = flight {
+            let front = Front::new(Arc::new(flight), options)?.for_streams();
+            Box::new(move || serve(runtime, Arc::new(front), listener, stopped))
+        } else {
+            let folder = Folder::open(options.folder.clone())?;
+            let routes = Arc::new(routes(options, folder.path())?);
+            let front = Arc::new(Front::new(Arc::clone(&routes), options)?);
+            let _ = routes.front.set(Arc::downgrade(&front));
+            Box::new(move || {
+                serve(runtime, front, listener, stopped);
+                routes.rest.tables.close();
+                // What it could not write is in its log.
+                let _ = routes.ingest.store.close();
+                drop(routes);
+                drop(folder);
+            })
         };
         let thread = std::thread::Builder::new().name("bb-server".to_owned()).spawn(serve);
         let thread = thread.map_err(|error| Error::Internal(format!("the server's thread does not start: {error}")))?;
