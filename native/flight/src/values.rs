@@ -213,7 +213,7 @@ mod tests {
             Value::Timestamp(1_700_000_000_123_456),
         ];
         let batch = parameter_batch(&given, &vec![None; given.len()]).unwrap();
-        assert_eq!(rows(&batch).unwrap(), [given.clone()]);
+        assert_eq!(rows(&batch).unwrap(), std::slice::from_ref(&given));
         let wanted = vec![Some(SqlType::SmallInt); given.len()];
         assert_eq!(rows(&parameter_batch(&given, &wanted).unwrap()).unwrap(), [given]);
         let fits = parameter_batch(&[Value::Int(7)], &[Some(SqlType::SmallInt)]).unwrap();
