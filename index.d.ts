@@ -19,8 +19,11 @@ export declare class Cancel {
 
 /** A place where rows live. Every call is a transaction of its own. */
 export declare class Engine {
-  /** Opens `memory:`, `embedded:`, `embedded:/path/to/file.duckdb` or `hyper:...`. Two opens of one file share one engine. */
-  static open(uri: string): Promise<Engine>
+  /**
+   * Opens `memory:`, `embedded:`, `embedded:/path/to/file.duckdb`, `hyper:...`, `mysql:...` or `flight:...`. Two opens of one
+   * file share one engine. `server` is the program of a private server of `flight:`, with its first arguments.
+   */
+  static open(uri: string, server?: Array<string> | undefined | null): Promise<Engine>
   /** The engine that another thread of this process shared. */
   static attach(handle: string): Engine
   /** A handle for `attach` in other threads of this process, good for as long as the engine is open somewhere. */

@@ -7,6 +7,7 @@ import { OpenHandles } from './open-handles.js';
 import { toRawParameters } from './parameters.js';
 import { type CommandOptions, PreparedStatement } from './prepared-statement.js';
 import { checkQueryOptions, checkSql, type QueryOptions, type QuerySource } from './query-run.js';
+import { serveCommand } from './reference-server.js';
 import type { Row } from './row-reader.js';
 import { RowStream } from './row-stream.js';
 import { fromColumnSpecs, TableDefinition, toTableSpec } from './table-definition.js';
@@ -185,11 +186,12 @@ export class Connection implements AsyncDisposable {
 
 /**
  * Connects to an engine: `embedded:` (in memory), `embedded:/path/to/file.duckdb`, or `memory:`, which only ingests and
- * scans whole tables.
+ * scans whole tables; or to a server's: `hyper:...`, `mysql:...`, or any of Arrow Flight SQL, `flight://host:port` and
+ * `flight+tls://user:password@host:port`. `flight:` alone starts a private one.
  */
 export async function connect(uri = 'embedded:'): Promise<Connection> {
   try {
-    return new Connection(await addon.Engine.open(uri));
+    return new Connection(await addon.Engine.open(uri, serveCommand()));
   } catch (thrown) {
     throw toBoundaryError(thrown);
   }

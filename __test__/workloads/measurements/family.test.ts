@@ -39,6 +39,7 @@ describe('every cell does its work', () => {
       'apache-arrow',
       'embedded',
       'flechette',
+      'flight',
       'hyper',
       'memory',
       ...(runnable.some(({ cell }) => cell.engine === 'mysql') ? ['mysql', 'mysql2'] : []),

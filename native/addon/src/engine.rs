@@ -90,10 +90,11 @@ impl Engine {
 
 #[napi]
 impl Engine {
-    /// Opens `memory:`, `embedded:`, `embedded:/path/to/file.duckdb` or `hyper:...`. Two opens of one file share one engine.
+    /// Opens `memory:`, `embedded:`, `embedded:/path/to/file.duckdb`, `hyper:...`, `mysql:...` or `flight:...`. Two opens of one
+    /// file share one engine. `server` is the program of a private server of `flight:`, with its first arguments.
     #[napi(factory)]
-    pub async fn open(uri: String) -> napi::Result<Self> {
-        blocking(move || boundary_bench_suite::open(&uri)).await.map(Self::of)
+    pub async fn open(uri: String, server: Option<Vec<String>>) -> napi::Result<Self> {
+        blocking(move || boundary_bench_suite::open_with(&uri, server.as_deref())).await.map(Self::of)
     }
 
     /// The engine that another thread of this process shared.

@@ -32,7 +32,7 @@ pub enum Version {
 
 /// A stream to a server.
 #[derive(Debug)]
-pub(crate) enum Stream {
+pub enum Stream {
     /// Over TCP.
     Tcp(TcpStream),
     /// Over TLS.
@@ -41,7 +41,10 @@ pub(crate) enum Stream {
 
 impl Stream {
     /// Connects, by TLS where there are settings for it.
-    pub(crate) async fn open(url: &Url, tls: Option<&TlsConnector>) -> Result<Self> {
+    ///
+    /// # Errors
+    /// [`Error::Engine`] where the server can't be reached, [`Error::InvalidArgument`] for a host that TLS can't check.
+    pub async fn open(url: &Url, tls: Option<&TlsConnector>) -> Result<Self> {
         let failed = |error: io::Error| unreachable_server(url, &error);
         let stream = TcpStream::connect((url.host.as_str(), url.port)).await.map_err(failed)?;
         stream.set_nodelay(true).map_err(failed)?;
@@ -80,7 +83,10 @@ pub fn has_news(socket: &SockRef<'_>) -> bool {
 }
 
 /// The settings of TLS for a URL; `None` where it wants none. Trusts the certificates of a file, or the system's.
-pub(crate) fn tls_connector(url: &Url, cacert: Option<&PathBuf>, version: Version) -> Result<Option<TlsConnector>> {
+///
+/// # Errors
+/// [`Error::InvalidArgument`] for an unusable file.
+pub fn tls_connector(url: &Url, cacert: Option<&PathBuf>, version: Version) -> Result<Option<TlsConnector>> {
     if !url.tls {
         return Ok(None);
     }

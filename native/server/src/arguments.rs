@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use crate::options::{Options, TlsFiles};
+use boundary_bench_flight::Login;
+
+use crate::options::{DEFAULT_FLIGHT_PORT, FlightOptions, Options, TlsFiles};
 
 /// What the arguments ask for.
 #[derive(Debug)]
@@ -14,12 +16,14 @@ pub enum Parsed {
 }
 
 /// The text for `--help`.
-pub const HELP: &str = r#"Serves the REST contract of RonDB and the ingest contract of HyperbyteDB, from an embedded store.
+pub const HELP: &str = r#"Serves the REST contract of RonDB and the ingest contract of HyperbyteDB, from an embedded store; or Arrow Flight SQL, over a
+database of DuckDB.
 
 Usage: boundary-bench serve [OPTIONS]
-       boundary-bench-server [OPTIONS]      the same without Node, built by cargo build -p boundary-bench-server
+       boundary-bench serve flight [OPTIONS]
+       boundary-bench-server ...            the same without Node, built by cargo build -p boundary-bench-server
 
-  --listen <address>         where to listen (127.0.0.1:4406; port 0: a free one)
+  --listen <address>         where to listen (127.0.0.1:4406, flight: 127.0.0.1:31337; port 0: a free one)
   --dir <directory>          keep the rows there (a new directory, removed at the end)
   --durable                  acknowledge a write when it is on the disk
   --api-key <key>            the key that REST requests must carry, also from BOUNDARY_BENCH_API_KEY
@@ -39,6 +43,11 @@ Usage: boundary-bench serve [OPTIONS]
   --query-timeout <s>        of one SQL query (120)
   --stop-timeout <s>         for requests in flight at the end (10)
 
+Flight SQL takes --listen, --tls-*, --threads, --max-connections, --idle-timeout, --query-timeout and --stop-timeout of these, and
+  --database <file>          the database, made if it is not there (one in memory)
+  --user <name>              ask for this name and the password of BOUNDARY_BENCH_PASSWORD
+  --max-message <bytes>      of a message, such as a batch of rows to insert (67108864)
+
 It prints `listening on URL` when it answers. SIGTERM and Ctrl-C stop it: no new connections, requests in flight are
 answered.
 
@@ -46,6 +55,7 @@ Examples:
   boundary-bench serve                                        RonDB's benchmark tables on 127.0.0.1:4406
   boundary-bench serve --scale-factor 0.1 --listen [::1]:0    with 600,000 rows of lineitem, on a free port
   boundary-bench serve --durable --dir /var/tmp/points        keeps what is written, also through a crash
+  boundary-bench serve flight --database /var/tmp/my.duckdb   a database, for any client of Flight SQL
 
   curl -d '{"filters":[{"column":"id0","value":5}]}' http://127.0.0.1:4406/0.1.0/rdrs_bench/table_1/pk-read
   curl -d 'q=CREATE DATABASE "server"' http://127.0.0.1:4406/query
@@ -55,6 +65,12 @@ Examples:
 /// The variable of the key, which arguments would show to everybody on the machine.
 const API_KEY_VARIABLE: &str = "BOUNDARY_BENCH_API_KEY";
 
+/// The same of the password.
+const PASSWORD_VARIABLE: &str = "BOUNDARY_BENCH_PASSWORD";
+
+/// The word before the options of Flight SQL.
+const FLIGHT: &str = "flight";
+
 /// Reads the arguments after the program's name.
 ///
 /// # Errors
@@ -62,8 +78,12 @@ const API_KEY_VARIABLE: &str = "BOUNDARY_BENCH_API_KEY";
 pub fn parse(arguments: impl IntoIterator<Item = String>) -> Result<Parsed, String> {
     let mut options =
         Options { api_key: std::env::var(API_KEY_VARIABLE).ok().filter(|key| !key.is_empty()), ..Options::default() };
-    let (mut certificate, mut key) = (None, None);
-    let mut arguments = arguments.into_iter();
+    let (mut certificate, mut key, mut user) = (None, None, None);
+    let mut arguments = arguments.into_iter().peekable();
+    if arguments.next_if(|word| word == FLIGHT).is_some() {
+        options.listen.set_port(DEFAULT_FLIGHT_PORT);
+        options.flight = Some(FlightOptions::default());
+    }
     while let Some(argument) = arguments.next() {
         let (name, inline) = match argument.split_once('=') {
             Some((name, value)) => (name.to_owned(), Some(value.to_owned())),
@@ -97,8 +117,19 @@ pub fn parse(arguments: impl IntoIterator<Item = String>) -> Result<Parsed, Stri
             "--idle-timeout" => options.limits.idle_time = seconds(&name, &value()?)?,
             "--query-timeout" => options.limits.query_time = seconds(&name, &value()?)?,
             "--stop-timeout" => options.limits.stop_time = seconds(&name, &value()?)?,
+            "--max-message" => options.limits.message = number(&name, &value()?)?,
+            "--user" => user = Some(value()?),
+            "--database" => {
+                let database = Some(value()?.into());
+                options.flight.as_mut().ok_or("--database needs flight before it")?.database = database;
+            }
             _ => return Err(format!("there is no {name}")),
         }
+    }
+    if let Some(user) = user {
+        let password = std::env::var(PASSWORD_VARIABLE).ok().filter(|password| !password.is_empty());
+        let password = password.ok_or_else(|| format!("--user needs the password in {PASSWORD_VARIABLE}"))?;
+        options.flight.as_mut().ok_or("--user needs flight before it")?.login = Some(Login { user, password });
     }
     options.tls = match (certificate, key) {
         (None, None) => None,
@@ -139,6 +170,9 @@ mod tests {
         assert_eq!(options.limits.idle_time, Duration::from_millis(500));
         assert!((options.scale_factor - 0.1).abs() < f64::EPSILON);
         assert!(matches!(parse(words("--help")), Ok(Parsed::Help)));
+        let Ok(Parsed::Serve(options)) = parse(words("flight --database x.duckdb")) else { panic!("these are usable") };
+        assert_eq!(options.listen.port(), DEFAULT_FLIGHT_PORT);
+        assert_eq!(options.flight.unwrap().database, Some("x.duckdb".into()));
     }
 
     #[test]
@@ -148,6 +182,8 @@ mod tests {
             ("--threads", "--threads needs a value"),
             ("--tls-cert a.pem", "TLS needs both"),
             ("--what 1", "there is no --what"),
+            ("--database x", "needs flight"),
+            ("--listen 127.0.0.1:0 flight", "there is no flight"),
             ("--body-timeout -1", "not usable"),
             ("--body-timeout 0", "more than 0"),
         ] {

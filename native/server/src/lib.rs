@@ -2,10 +2,12 @@
 //! anywhere. It knows nothing of JavaScript.
 //!
 //! One port answers the REST contract of `RonDB` over point tables and TPC-H's `lineitem`, the ingest contract of `HyperbyteDB`
-//! over databases of points, and `/metrics`. It binds the loopback unless told otherwise.
+//! over databases of points, and `/metrics`; another kind of server answers Flight SQL over a database of `DuckDB`. They bind the
+//! loopback unless told otherwise.
 
 mod arguments;
 mod date;
+mod flight;
 mod front;
 mod ingest;
 mod lineitem;
@@ -18,6 +20,6 @@ mod server;
 mod tables;
 
 pub use arguments::{HELP, Parsed, parse};
-pub use options::{DEFAULT_PORT, Limits, Options, TlsFiles};
+pub use options::{DEFAULT_FLIGHT_PORT, DEFAULT_PORT, FlightOptions, Limits, Options, TlsFiles};
 pub use private::{PrivateServer, executable};
 pub use server::Server;

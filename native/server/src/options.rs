@@ -5,13 +5,19 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use boundary_bench_core::{Error, Result};
+use boundary_bench_flight::Login;
 
 /// The port of `RonDB`'s REST server.
 pub const DEFAULT_PORT: u16 = 4406;
 
+/// The port that Flight SQL is most often found at.
+pub const DEFAULT_FLIGHT_PORT: u16 = 31_337;
+
 /// How a server is to run.
 #[derive(Debug, Clone)]
 pub struct Options {
+    /// Serves Flight SQL, and nothing else.
+    pub flight: Option<FlightOptions>,
     /// Where it listens; port 0 takes a free one.
     pub listen: SocketAddr,
     /// Where the tables and the points are kept. `None`: in a new folder, removed at the end.
@@ -28,6 +34,15 @@ pub struct Options {
     pub threads: Option<usize>,
     /// The size of TPC-H's `lineitem`: 1 is six million rows. 0: there is no such table.
     pub scale_factor: f64,
+}
+
+/// What Flight SQL is served over, and to whom.
+#[derive(Debug, Clone, Default)]
+pub struct FlightOptions {
+    /// The file of the database. `None`: one in memory.
+    pub database: Option<PathBuf>,
+    /// The name and password that are asked for.
+    pub login: Option<Login>,
 }
 
 /// The files of TLS, in PEM.
@@ -50,6 +65,8 @@ pub struct Limits {
     pub ingest_body: usize,
     /// The points of one `/write`.
     pub points: usize,
+    /// The bytes of one message of Flight SQL, such as a batch of rows to insert.
+    pub message: usize,
     /// The operations of a batch. `None`: as many as the body holds.
     pub batch: Option<usize>,
     /// The REST requests a second; more are answered 429. `None`: as many as come.
@@ -69,6 +86,7 @@ pub struct Limits {
 impl Default for Options {
     fn default() -> Self {
         Self {
+            flight: None,
             listen: SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), DEFAULT_PORT),
             folder: None,
             durable: false,
@@ -89,6 +107,7 @@ impl Default for Limits {
             // HyperbyteDB's own two.
             ingest_body: 26_214_400,
             points: 500_000,
+            message: 64 << 20,
             batch: None,
             rate: None,
             header_time: Duration::from_secs(10),
@@ -109,10 +128,10 @@ impl Options {
     /// # Errors
     /// [`Error::InvalidArgument`].
     pub fn validate(&self) -> Result<()> {
-        let Limits { connections, rest_body, ingest_body, points, .. } = self.limits;
+        let Limits { connections, rest_body, ingest_body, points, message, .. } = self.limits;
         let problem = if self.threads == Some(0) {
             "a server needs a thread".to_owned()
-        } else if [connections, rest_body, ingest_body, points].contains(&0)
+        } else if [connections, rest_body, ingest_body, points, message].contains(&0)
             || self.limits.batch == Some(0)
             || self.limits.rate == Some(0)
         {

@@ -45,6 +45,7 @@ pub fn executable() -> Result<PathBuf> {
 #[derive(Debug)]
 pub struct PrivateServer {
     process: private_server::PrivateServer,
+    scheme: &'static str,
     port: u16,
 }
 
@@ -55,20 +56,32 @@ impl PrivateServer {
     /// # Errors
     /// As [`executable`], [`Error::Engine`] with the server's own words when it does not start, [`Error::Cancelled`].
     pub fn start(program: Option<&Path>, arguments: &[&str], cancel: &CancelToken) -> Result<Self> {
-        let program = program.map_or_else(executable, |program| Ok(program.to_owned()))?;
         let folder = ServerFolder::new(NAME)?;
         let port = free_port()?;
-        let mut command = Command::new(program);
-        command.args(arguments).arg("--listen").arg(format!("127.0.0.1:{port}"));
+        let mut command = command(program, arguments, port)?;
         command.arg("--dir").arg(folder.path().join("data"));
         let process = folder.serve(&command, START_TIMEOUT, cancel, |_| answers(port))?;
-        Ok(Self { process, port })
+        Ok(Self { process, scheme: "http", port })
+    }
+
+    /// Starts a server of Flight SQL, over a database in memory; `arguments` as in [`PrivateServer::start`], with the words
+    /// that ask for this kind at their end.
+    ///
+    /// # Errors
+    /// As [`PrivateServer::start`].
+    pub fn start_flight(program: Option<&Path>, arguments: &[&str], cancel: &CancelToken) -> Result<Self> {
+        let port = free_port()?;
+        let command = command(program, arguments, port)?;
+        // The port is bound when the database is there.
+        let is_ready = |_: &Path| TcpStream::connect(("127.0.0.1", port)).is_ok();
+        let process = ServerFolder::new(NAME)?.serve(&command, START_TIMEOUT, cancel, is_ready)?;
+        Ok(Self { process, scheme: "flight", port })
     }
 
     /// The beginning of its URLs.
     #[must_use]
     pub fn url(&self) -> String {
-        format!("http://127.0.0.1:{}", self.port)
+        format!("{}://127.0.0.1:{}", self.scheme, self.port)
     }
 
     /// Its process.
@@ -87,6 +100,13 @@ impl PrivateServer {
     pub fn stop(&self) {
         self.process.stop();
     }
+}
+
+fn command(program: Option<&Path>, arguments: &[&str], port: u16) -> Result<Command> {
+    let program = program.map_or_else(executable, |program| Ok(program.to_owned()))?;
+    let mut command = Command::new(program);
+    command.args(arguments).arg("--listen").arg(format!("127.0.0.1:{port}"));
+    Ok(command)
 }
 
 fn answers(port: u16) -> bool {

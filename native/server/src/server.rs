@@ -8,10 +8,12 @@ use std::thread::JoinHandle;
 use boundary_bench_core::private_server::ServerFolder;
 use boundary_bench_core::{Error, Result};
 use boundary_bench_ingest::{Durability, IngestStore, StoreOptions};
+use tokio::net::TcpListener;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::watch;
 
-use crate::front::listen::{Front, bind};
+use crate::flight::Flight;
+use crate::front::listen::{Front, Service, bind};
 use crate::ingest::Ingest;
 use crate::lineitem;
 use crate::metrics::Metrics;
@@ -27,7 +29,7 @@ pub(crate) const NAME: &str = "server";
 #[derive(Debug)]
 pub struct Server {
     address: SocketAddr,
-    is_tls: bool,
+    scheme: &'static str,
     stop: watch::Sender<bool>,
     serving: Mutex<Option<JoinHandle<()>>>,
 }
@@ -41,30 +43,39 @@ impl Server {
     pub fn start(options: &Options) -> Result<Self> {
         options.validate()?;
         let runtime = runtime(options)?;
+        // Before the port answers.
+        let flight = options.flight.as_ref().map(|flight| Flight::open(options, flight)).transpose()?;
         let listener = runtime.block_on(bind(options))?;
         let address = listener
             .local_addr()
             .map_err(|source| Error::Io { path: options.listen.to_string(), source: Arc::new(source) })?;
-        let folder = Folder::open(options.folder.clone())?;
-        let routes = Arc::new(routes(options, folder.path())?);
-        let front = Arc::new(Front::new(Arc::clone(&routes), options)?);
-        let _ = routes.front.set(Arc::downgrade(&front));
-        let (stop, mut stopped) = watch::channel(false);
-        let serve = move || {
-            runtime.block_on(front.serve(listener, async move {
-                // It fails where the sender is gone, which is as good.
-                let _ = stopped.wait_for(|stopped| *stopped).await;
-            }));
-            drop(runtime);
-            routes.rest.tables.close();
-            // What it could not write is in its log.
-            let _ = routes.ingest.store.close();
-            drop(routes);
-            drop(folder);
+        let (stop, stopped) = watch::channel(false);
+        let serve: Box<dyn FnOnce() + Send> = if let Some(flight) = flight {
+            let front = Front::new(Arc::new(flight), options)?.for_streams();
+            Box::new(move || serve(runtime, Arc::new(front), listener, stopped))
+        } else {
+            let folder = Folder::open(options.folder.clone())?;
+            let routes = Arc::new(routes(options, folder.path())?);
+            let front = Arc::new(Front::new(Arc::clone(&routes), options)?);
+            let _ = routes.front.set(Arc::downgrade(&front));
+            Box::new(move || {
+                serve(runtime, front, listener, stopped);
+                routes.rest.tables.close();
+                // What it could not write is in its log.
+                let _ = routes.ingest.store.close();
+                drop(routes);
+                drop(folder);
+            })
         };
         let thread = std::thread::Builder::new().name("bb-server".to_owned()).spawn(serve);
         let thread = thread.map_err(|error| Error::Internal(format!("the server's thread does not start: {error}")))?;
-        Ok(Self { address, is_tls: options.tls.is_some(), stop, serving: Mutex::new(Some(thread)) })
+        let scheme = match (options.flight.is_some(), options.tls.is_some()) {
+            (false, false) => "http",
+            (false, true) => "https",
+            (true, false) => "flight",
+            (true, true) => "flight+tls",
+        };
+        Ok(Self { address, scheme, stop, serving: Mutex::new(Some(thread)) })
     }
 
     /// Where it listens.
@@ -76,7 +87,7 @@ impl Server {
     /// The beginning of its URLs.
     #[must_use]
     pub fn url(&self) -> String {
-        format!("{}://{}", if self.is_tls { "https" } else { "http" }, self.address)
+        format!("{}://{}", self.scheme, self.address)
     }
 
     /// Takes no more connections, answers what is in flight, and returns when all is written; does nothing the second time.
@@ -116,6 +127,20 @@ impl Folder {
             Self::Own(folder) => folder.path(),
         }
     }
+}
+
+/// Serves until it is stopped; what runs on the runtime then is ended with it.
+fn serve<S: Service>(
+    runtime: Runtime,
+    front: Arc<Front<S>>,
+    listener: TcpListener,
+    mut stopped: watch::Receiver<bool>,
+) {
+    runtime.block_on(front.serve(listener, async move {
+        // It fails where the sender is gone, which is as good.
+        let _ = stopped.wait_for(|stopped| *stopped).await;
+    }));
+    drop(runtime);
 }
 
 fn routes(options: &Options, folder: &Path) -> Result<Routes> {

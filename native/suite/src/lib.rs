@@ -24,10 +24,11 @@ mod tables;
 mod target;
 mod workers;
 
+use std::path::Path;
 use std::sync::Arc;
 
 use boundary_bench_core::Result;
-use boundary_bench_core::engine::Engine;
+use boundary_bench_core::engine::{CancelToken, Engine};
 
 pub use expected::expected;
 pub use matrix::{EngineEntry, Family, LaneEntry, WorkerCount, WorkloadEntry, matrix};
@@ -37,16 +38,40 @@ pub use tables::{load, table_names, unload, worker_ranges};
 pub use target::{PrivateTarget, TargetInfo, TargetKind};
 
 /// Opens the engine that `uri` names: those of [`boundary_bench_core::engine::open`], `hyper:`
-/// ([`boundary_bench_hyper::open`]) and `mysql:` ([`boundary_bench_mysql::open`]).
+/// ([`boundary_bench_hyper::open`]), `mysql:` ([`boundary_bench_mysql::open`]) and `flight:` (a private server of its own, or one
+/// that runs, [`boundary_bench_flight::open`]).
 ///
 /// # Errors
-/// As those three.
+/// As those.
 pub fn open(uri: &str) -> Result<Arc<dyn Engine>> {
+    open_with(uri, None)
+}
+
+/// As [`open`], with the program of a private server of `flight:` and its first arguments, where it is another than
+/// [`boundary_bench_server::executable`].
+///
+/// # Errors
+/// As [`open`].
+pub fn open_with(uri: &str, server: Option<&[String]>) -> Result<Arc<dyn Engine>> {
     match uri.split_once(':') {
+        Some(("flight", "")) => own_flight(server),
+        Some(("flight" | "flight+tls", _)) => boundary_bench_flight::open(uri),
         Some(("hyper", _)) => boundary_bench_hyper::open(uri),
         Some(("mysql", _)) => boundary_bench_mysql::open(uri),
         _ => boundary_bench_core::engine::open(uri),
     }
+}
+
+/// A private server of Flight SQL, with a database in memory, which goes with its engine.
+fn own_flight(server: Option<&[String]>) -> Result<Arc<dyn Engine>> {
+    let (program, first) = match server.and_then(<[String]>::split_first) {
+        Some((program, first)) => (Some(Path::new(program)), first),
+        None => (None, &[][..]),
+    };
+    let arguments: Vec<&str> = first.iter().map(String::as_str).chain(["flight"]).collect();
+    let server = boundary_bench_server::PrivateServer::start_flight(program, &arguments, &CancelToken::default())?;
+    let url = server.url().parse()?;
+    Ok(Arc::new(boundary_bench_flight::FlightEngine::open(url, Some(Arc::new(server)))?))
 }
 
 /// The transport of the engine that `uri` names, as the matrix writes it; `None` where there is nothing to choose.

@@ -1,4 +1,5 @@
 import { findHyperd } from '../../host/hyperd.js';
+import { serveSkip } from '../../library/reference-server.js';
 import { targetSkip } from '../requests/target-server.js';
 import { type EngineEntry, matrix } from './matrix.js';
 
@@ -9,6 +10,7 @@ const MISSING: Readonly<Record<string, () => string | undefined>> = {
     return 'missing' in hyperd ? hyperd.missing : undefined;
   },
   mysql: () => targetSkip('mysql', {}),
+  flight: serveSkip,
 };
 
 /** The URI of an engine, in parts. */
@@ -54,7 +56,7 @@ function partsOf(uri: string): EngineUri {
   const [place = '', query = ''] = uri.split('?', 2);
   return {
     place,
-    isServer: /^[a-z]+:\/\//.test(place),
+    isServer: /^[a-z+]+:\/\//.test(place),
     transport: new URLSearchParams(query).get('transport') ?? undefined,
   };
 }

@@ -1,10 +1,9 @@
 /** The server that the cells of a family send their requests to: the user's, or a private one. */
 import { randomBytes } from 'node:crypto';
-import { existsSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
 
 import { type PrivateServer, addon } from '../../addon.js';
 import { BoundaryError, toBoundaryError } from '../../errors.js';
+import { serveCommand, serveSkip } from '../../library/reference-server.js';
 
 /** A kind of server, by its wire; also the name of the engine of its cells. */
 export type ServerKind = 'mysql' | 'redis' | 'rest' | 'ingest';
@@ -22,9 +21,6 @@ const API_KEY_VARIABLE = 'REST_API_KEY';
 
 /** The kinds of which the private server is the reference server. */
 const REFERENCE_KINDS: ReadonlySet<ServerKind> = new Set(['rest', 'ingest']);
-
-/** What runs the reference server: inside the addon, in a process of its own. */
-const SERVE = fileURLToPath(new URL('../../../dist/cli/main.js', import.meta.url));
 
 /** The beginning of the names of everything that is ours on a server. */
 const OWN_PREFIX = 'bb';
@@ -78,7 +74,7 @@ export function withApiKey(url: string, key: string | undefined): string {
 /** Why there is no server of this kind, where that is known before one is started. */
 export function targetSkip(kind: ServerKind, engines: Readonly<Record<string, string>>): string | undefined {
   if (targetUrl(kind, engines) !== undefined) return undefined;
-  if (REFERENCE_KINDS.has(kind)) return existsSync(SERVE) ? undefined : `${SERVE} is not built: npm run build`;
+  if (REFERENCE_KINDS.has(kind)) return serveSkip();
   try {
     addon.PrivateServer.find(addonKind(kind));
     return undefined;
@@ -98,7 +94,7 @@ export async function openTarget(
 ): Promise<TargetServer> {
   const url = targetUrl(kind, engines);
   if (url !== undefined) return describedTarget(kind, url);
-  const command = REFERENCE_KINDS.has(kind) ? [process.execPath, SERVE, 'serve', ...serverOptions] : undefined;
+  const command = REFERENCE_KINDS.has(kind) ? [...serveCommand(), ...serverOptions] : undefined;
   let server: PrivateServer;
   try {
     server = await addon.PrivateServer.start(addonKind(kind), command);

@@ -150,6 +150,11 @@ pub trait Statement: Send {
     /// The types of its parameters, `None` where a type is open until there is a value.
     fn parameters(&self) -> &[Option<SqlType>];
 
+    /// The columns of its rows, none for a command; `None` where they are not known before it runs.
+    fn columns(&self) -> Option<&[Column]> {
+        None
+    }
+
     /// Runs it as a query; see [`Engine::query`].
     ///
     /// # Errors

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::engine::{BatchStream, CancelToken, Engine, QueryOptions, Statement, Value};
-use crate::table::SqlType;
+use crate::table::{Column, SqlType};
 use crate::{Error, Result};
 
 /// Sessions of a prepared statement that are kept for the next callers.
@@ -12,6 +12,7 @@ const KEPT_SESSIONS: usize = 4;
 /// A statement that was prepared, for many callers at once: who finds all its sessions in use has another prepared.
 pub struct PreparedStatement {
     parameters: Vec<Option<SqlType>>,
+    columns: Option<Vec<Column>>,
     state: Mutex<Option<Open>>,
 }
 
@@ -31,6 +32,7 @@ impl PreparedStatement {
         let first = engine.prepare(sql, cancel)?;
         Ok(Self {
             parameters: first.parameters().to_vec(),
+            columns: first.columns().map(<[Column]>::to_vec),
             state: Mutex::new(Some(Open { engine, sql: sql.into(), idle: vec![first] })),
         })
     }
@@ -39,6 +41,12 @@ impl PreparedStatement {
     #[must_use]
     pub fn parameters(&self) -> &[Option<SqlType>] {
         &self.parameters
+    }
+
+    /// See [`Statement::columns`].
+    #[must_use]
+    pub fn columns(&self) -> Option<&[Column]> {
+        self.columns.as_deref()
     }
 
     /// Lets go of the engine; does nothing the second time. What runs goes on to its end.
@@ -160,7 +168,7 @@ struct Tracked<'statement> {
 }
 
 impl BatchStream for Tracked<'_> {
-    fn columns(&self) -> &[crate::table::Column] {
+    fn columns(&self) -> &[Column] {
         self.stream.columns()
     }
 

@@ -3,11 +3,14 @@
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
+use boundary_bench_flight::MessageBody;
 use bytes::Bytes;
 use hyper::body::{Body, Frame, SizeHint};
 use hyper::header::{CONTENT_TYPE, HeaderValue, SERVER};
 use hyper::{Response, StatusCode};
 use tokio::sync::mpsc;
+
+use super::watch::InFlight;
 
 /// JSON.
 pub(crate) const JSON: HeaderValue = HeaderValue::from_static("application/json");
@@ -36,6 +39,17 @@ pub(crate) enum AnswerBody {
     Whole(Option<Bytes>),
     /// Made while it is sent. A part that is an error cuts the connection, so that nobody takes it for the whole.
     Parts(mpsc::Receiver<Result<Bytes, Cut>>),
+    /// Messages of gRPC, whose request is in flight until the last of them was taken.
+    Messages(MessageBody, Option<InFlight>),
+}
+
+impl AnswerBody {
+    /// Keeps the request in flight where the body is still made: such a connection is not idle, however long it takes.
+    pub(crate) fn hold(&mut self, in_flight: InFlight) {
+        if let Self::Messages(_, held) = self {
+            *held = Some(in_flight);
+        }
+    }
 }
 
 /// Why an answer has no end.
@@ -58,17 +72,24 @@ impl Body for AnswerBody {
         match self.get_mut() {
             Self::Whole(bytes) => Poll::Ready(bytes.take().map(|bytes| Ok(Frame::data(bytes)))),
             Self::Parts(parts) => parts.poll_recv(context).map(|part| part.map(|part| part.map(Frame::data))),
+            Self::Messages(messages, _) => {
+                Pin::new(messages).poll_frame(context).map_err(|error| Cut(error.to_string()))
+            }
         }
     }
 
     fn is_end_stream(&self) -> bool {
-        matches!(self, Self::Whole(None))
+        match self {
+            Self::Whole(bytes) => bytes.is_none(),
+            Self::Parts(_) => false,
+            Self::Messages(messages, _) => messages.is_end_stream(),
+        }
     }
 
     fn size_hint(&self) -> SizeHint {
         match self {
             Self::Whole(bytes) => SizeHint::with_exact(bytes.as_ref().map_or(0, Bytes::len) as u64),
-            Self::Parts(_) => SizeHint::default(),
+            Self::Parts(_) | Self::Messages(..) => SizeHint::default(),
         }
     }
 }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use boundary_bench_core::{Error, Result};
+use boundary_bench_flight::{CONNECTION_WINDOW, FRAME_SIZE, STREAM_WINDOW};
 use hyper::Request;
 use hyper::body::Incoming;
 use hyper::service::service_fn;
@@ -68,6 +69,18 @@ impl<S: Service> Front<S> {
             http,
             limits,
         })
+    }
+
+    /// The same front, for bodies that are long streams.
+    #[must_use]
+    pub(crate) fn for_streams(mut self) -> Self {
+        let mut http2 = self.http.http2();
+        http2
+            .initial_stream_window_size(STREAM_WINDOW)
+            .initial_connection_window_size(CONNECTION_WINDOW)
+            .max_frame_size(FRAME_SIZE)
+            .max_send_buf_size(STREAM_WINDOW as usize);
+        self
     }
 
     /// The number of connections.
@@ -138,8 +151,9 @@ impl<S: Service> Front<S> {
         let service = service_fn(|request| {
             let (in_flight, service) = (marks.request(), Arc::clone(&self.service));
             async move {
-                let _in_flight = in_flight;
-                std::result::Result::<Answer, Cut>::Ok(service.answer(request).await)
+                let mut answer = service.answer(request).await;
+                answer.body_mut().hold(in_flight);
+                std::result::Result::<Answer, Cut>::Ok(answer)
             }
         });
         let mut connection = pin!(self.http.serve_connection(Watched { bytes, marks: entry.marks() }, service));

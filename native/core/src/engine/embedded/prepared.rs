@@ -4,12 +4,12 @@ use super::ffi::Connection;
 use super::interruptible;
 use super::run_command;
 use super::statement::Prepared;
-use super::stream::{EmbeddedStream, the_only_statement};
+use super::stream::{EmbeddedStream, check_reads, the_only_statement};
 use super::vector::mapping;
 use crate::engine::{
     BatchStream, CancelToken, QueryOptions, Statement, Value, check_parameter_count, unusable_parameter,
 };
-use crate::table::SqlType;
+use crate::table::{Column, SqlType, unique_names};
 use crate::{Error, Result};
 
 /// A statement and its connection. DuckDB plans it anew by itself when a table was changed or a value has another type.
@@ -17,6 +17,7 @@ pub(super) struct EmbeddedStatement {
     // Dropped in this order: the statement before the connection.
     statement: Prepared,
     parameters: Vec<Option<SqlType>>,
+    columns: Option<Vec<Column>>,
     connection: Connection,
 }
 
@@ -36,7 +37,8 @@ impl EmbeddedStatement {
                 None => Err(unusable_parameter(position, "the statement leaves out this number")),
             })
             .collect::<Result<_>>()?;
-        Ok(Self { statement, parameters, connection })
+        let columns = columns(&statement);
+        Ok(Self { statement, parameters, columns, connection })
     }
 
     /// Binds all parameters and runs `work`. Where that fails, the parameter that has no value of the statement's type
@@ -66,9 +68,28 @@ impl EmbeddedStatement {
     }
 }
 
+/// The columns of a statement's rows, none for a command; `None` where one has a type that parameters will decide, or that
+/// has no counterpart here.
+fn columns(statement: &Prepared) -> Option<Vec<Column>> {
+    if check_reads(statement).is_err() {
+        return Some(Vec::new());
+    }
+    let described = statement.columns();
+    let names = unique_names(described.iter().map(|(name, _)| name.as_str()));
+    let columns = names
+        .into_iter()
+        .zip(&described)
+        .map(|(name, (_, logical))| Some(Column { name, sql_type: mapping(logical)?.sql_type, nullable: true }));
+    columns.collect::<Option<Vec<_>>>().filter(|columns| !columns.is_empty())
+}
+
 impl Statement for EmbeddedStatement {
     fn parameters(&self) -> &[Option<SqlType>] {
         &self.parameters
+    }
+
+    fn columns(&self) -> Option<&[Column]> {
+        self.columns.as_deref()
     }
 
     fn query<'statement>(

@@ -109,6 +109,21 @@ impl Prepared {
         (!raw.is_null()).then_some(LogicalType(raw))
     }
 
+    /// Name and type of each column of its rows, as far as they are known: those of a command tell of the rows changed.
+    pub(super) fn columns(&self) -> Vec<(String, LogicalType)> {
+        // SAFETY: the statement lives. The names were allocated for us, and the types are ours.
+        unsafe {
+            (0..duckdb::duckdb_prepared_statement_column_count(self.raw))
+                .map(|index| {
+                    let name = duckdb::duckdb_prepared_statement_column_name(self.raw, index);
+                    let copy = borrowed_text(name, "");
+                    duckdb::duckdb_free(name.cast_mut().cast());
+                    (copy, LogicalType(duckdb::duckdb_prepared_statement_column_logical_type(self.raw, index)))
+                })
+                .collect()
+        }
+    }
+
     /// Sets the parameter `position`, from 1, to a copy of the value.
     pub(super) fn bind(&self, position: usize, value: &Value) -> Result<()> {
         let index = position as u64;

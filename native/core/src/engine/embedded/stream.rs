@@ -195,7 +195,7 @@ pub(super) fn the_only_statement(connection: &Connection, sql: &str, what: &str)
     statements.prepare(0)
 }
 
-fn check_reads(statement: &Prepared) -> Result<()> {
+pub(super) fn check_reads(statement: &Prepared) -> Result<()> {
     match statement.kind() {
         duckdb::duckdb_statement_type_DUCKDB_STATEMENT_TYPE_SELECT
         | duckdb::duckdb_statement_type_DUCKDB_STATEMENT_TYPE_EXPLAIN
