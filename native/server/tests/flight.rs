@@ -1,6 +1,7 @@
 //! Flight SQL as clients meet it: what is refused, what ends when it shall, and what is left when the server dies.
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
