@@ -2,21 +2,27 @@
 
 use std::time::Duration;
 
+use boundary_bench_shards::ShardOptions;
+
 use crate::options::{Options, TlsFiles};
+use crate::shard;
 
 /// What the arguments ask for.
 #[derive(Debug)]
 pub enum Parsed {
-    /// To print [`HELP`].
-    Help,
+    /// To print this text.
+    Help(&'static str),
     /// To serve.
     Serve(Box<Options>),
+    /// To serve one shard.
+    Shard(Box<ShardOptions>),
 }
 
 /// The text for `--help`.
 pub const HELP: &str = r#"Serves the REST contract of RonDB and the ingest contract of HyperbyteDB, from an embedded store.
 
 Usage: boundary-bench serve [OPTIONS]
+       boundary-bench serve shard ...       one shard of a sharded store; see serve shard --help
        boundary-bench-server [OPTIONS]      the same without Node, built by cargo build -p boundary-bench-server
 
   --listen <address>         where to listen (127.0.0.1:4406; port 0: a free one)
@@ -62,14 +68,17 @@ pub fn parse(arguments: impl IntoIterator<Item = String>) -> Result<Parsed, Stri
     let mut options =
         Options { api_key: std::env::var(API_KEY_VARIABLE).ok().filter(|key| !key.is_empty()), ..Options::default() };
     let (mut certificate, mut key) = (None, None);
-    let mut arguments = arguments.into_iter();
+    let mut arguments = arguments.into_iter().peekable();
+    if arguments.next_if(|word| word == shard::KIND).is_some() {
+        return shard::parse(arguments);
+    }
     while let Some(argument) = arguments.next() {
         let (name, inline) = match argument.split_once('=') {
             Some((name, value)) => (name.to_owned(), Some(value.to_owned())),
             None => (argument, None),
         };
         match (name.as_str(), &inline) {
-            ("--help" | "-h", None) => return Ok(Parsed::Help),
+            ("--help" | "-h", None) => return Ok(Parsed::Help(HELP)),
             ("--durable", None) => {
                 options.durable = true;
                 continue;
@@ -106,7 +115,7 @@ pub fn parse(arguments: impl IntoIterator<Item = String>) -> Result<Parsed, Stri
     Ok(Parsed::Serve(Box::new(options)))
 }
 
-fn number<N: std::str::FromStr>(name: &str, text: &str) -> Result<N, String> {
+pub(crate) fn number<N: std::str::FromStr>(name: &str, text: &str) -> Result<N, String> {
     text.parse().map_err(|_| format!("{name}: {text} is not usable"))
 }
 
@@ -135,7 +144,7 @@ mod tests {
         assert_eq!(options.limits.batch, Some(128));
         assert_eq!(options.limits.idle_time, Duration::from_millis(500));
         assert!((options.scale_factor - 0.1).abs() < f64::EPSILON);
-        assert!(matches!(parse(words("--help")), Ok(Parsed::Help)));
+        assert!(matches!(parse(words("--help")), Ok(Parsed::Help(HELP))));
     }
 
     #[test]
