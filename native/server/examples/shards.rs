@@ -51,7 +51,8 @@ fn measure(runtime: &Runtime, rows: u64, processes: &ShardProcesses, stores: &[A
     let keys = random_keys(rows);
     let local = keys.iter().filter(|key| shard_of(**key, SHARDS) == 0).count();
     let direct_get = fastest(ROUNDS * 10, || {
-        let found = keys.iter().filter(|key| direct.direct(**key).is_some_and(|store| matches!(store.get(**key), Ok(Some(_)))));
+        let found =
+            keys.iter().filter(|key| direct.direct(**key).is_some_and(|store| matches!(store.get(**key), Ok(Some(_)))));
         assert_eq!(found.count(), keys.len());
         Ok(())
     })?;

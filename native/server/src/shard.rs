@@ -110,7 +110,8 @@ impl ShardProcess {
         if let Some(data_dir) = data_dir {
             command.arg("--data-dir").arg(data_dir);
         }
-        let process = folder.serve(&command, START_TIMEOUT, cancel, |_| TcpStream::connect(("127.0.0.1", port)).is_ok())?;
+        let process =
+            folder.serve(&command, START_TIMEOUT, cancel, |_| TcpStream::connect(("127.0.0.1", port)).is_ok())?;
         Ok(Self { process, port })
     }
 

@@ -11,8 +11,8 @@ use boundary_bench_core::engine::CancelToken;
 use boundary_bench_core::{Error, Result};
 use boundary_bench_server::ShardProcesses;
 use boundary_bench_shards::{
-    Aggregation, ClientOptions, Column, Columns, Comparison, Filter, MemoryStore, Number, Place, Row, ShardClient, Store,
-    made_checksum, shard_of,
+    Aggregation, ClientOptions, Column, Columns, Comparison, Filter, MemoryStore, Number, Place, Row, ShardClient,
+    Store, made_checksum, shard_of,
 };
 
 const SHARDS: u32 = 3;
@@ -82,7 +82,9 @@ async fn contract(client: &ShardClient) {
     let many: Vec<i64> = (0..ROWS.cast_signed()).chain(0..20_000).collect();
     assert_eq!(client.multi_get(&many).await.unwrap().found, many.len());
 
-    for (column, value) in [(Column::Price, Number::Real(4000.5)), (Column::UpdatedAt, Number::Integer(1_700_000_009_000_000))] {
+    for (column, value) in
+        [(Column::Price, Number::Real(4000.5)), (Column::UpdatedAt, Number::Integer(1_700_000_009_000_000))]
+    {
         let filter = Filter { column, comparison: Comparison::Less, value };
         for column in [Column::Key, Column::Quantity, Column::Price, Column::UpdatedAt] {
             let aggregation = Aggregation { column, filter: Some(filter) };
@@ -240,7 +242,10 @@ async fn a_shard_that_hangs_is_named_when_the_deadline_is_over() {
     while let Some(batch) = soon(scan.next()).await {
         failures.extend(batch.err());
     }
-    assert_eq!(failures.iter().map(|failure| (failure.shard, failure.error.code())).collect::<Vec<_>>(), [(1, "BB_TIMEOUT")]);
+    assert_eq!(
+        failures.iter().map(|failure| (failure.shard, failure.error.code())).collect::<Vec<_>>(),
+        [(1, "BB_TIMEOUT")]
+    );
     signal(libc::SIGCONT);
     // What it missed meanwhile may still keep it busy.
     soon(async {

@@ -3,9 +3,9 @@
 
 use std::sync::{Arc, LazyLock};
 
+use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, Int32Type, Int64Type};
 use arrow_array::{Array, FixedSizeBinaryArray, PrimitiveArray, RecordBatch};
-use arrow_array::cast::AsArray;
 use arrow_buffer::{Buffer, MutableBuffer, NullBuffer, ScalarBuffer};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use boundary_bench_core::{Error, Result};
@@ -75,10 +75,11 @@ impl<'a> Columns<'a> {
     /// # Errors
     /// [`Error::SchemaMismatch`] for other columns, or a null.
     pub fn of_batch(batch: &'a RecordBatch) -> Result<Self> {
-        let same = batch.schema_ref().fields().len() == SCHEMA.fields().len()
-            && batch.schema_ref().fields().iter().zip(SCHEMA.fields()).all(|(given, expected)| {
-                given.name() == expected.name() && given.data_type() == expected.data_type()
-            });
+        let same =
+            batch.schema_ref().fields().len() == SCHEMA.fields().len()
+                && batch.schema_ref().fields().iter().zip(SCHEMA.fields()).all(|(given, expected)| {
+                    given.name() == expected.name() && given.data_type() == expected.data_type()
+                });
         if !same {
             let names = SCHEMA.fields().iter().map(|field| format!("{} {}", field.name(), field.data_type()));
             return Err(Error::SchemaMismatch(format!(
@@ -152,7 +153,7 @@ impl<'a> Columns<'a> {
 fn payload_sum(payload: &[u8; PAYLOAD_BYTES]) -> u32 {
     const WEIGHTS: [u32; PAYLOAD_WORDS] = {
         let mut weights = [0; PAYLOAD_WORDS];
-        let (mut word, mut weight) = (0, 2 * HEAD_WORDS as u32 + 1);
+        let (mut word, mut weight) = (0, 2 * HEAD_WORDS + 1);
         while word < PAYLOAD_WORDS {
             weights[word] = weight;
             weight += 2;
@@ -181,11 +182,19 @@ pub fn unpack(packed: &[u8]) -> Result<Block> {
 }
 
 /// Rows by columns, owned.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct Block {
     memory: MutableBuffer,
     capacity: usize,
     len: usize,
+}
+
+impl Clone for Block {
+    fn clone(&self) -> Self {
+        let mut clone = Self::with_capacity(self.capacity);
+        clone.extend(self.columns());
+        clone
+    }
 }
 
 impl Block {

@@ -8,9 +8,7 @@ use arrow_array::RecordBatch;
 use arrow_buffer::Buffer;
 use arrow_ipc::reader::StreamDecoder;
 use arrow_ipc::writer::{DictionaryTracker, IpcDataGenerator, IpcWriteOptions};
-use arrow_ipc::{
-    Buffer as Place, FieldNode, MessageBuilder, MessageHeader, MetadataVersion, RecordBatchBuilder,
-};
+use arrow_ipc::{Buffer as Place, FieldNode, MessageBuilder, MessageHeader, MetadataVersion, RecordBatchBuilder};
 use boundary_bench_core::error::catch_panic;
 use boundary_bench_core::{Error, Result};
 use bytes::Bytes;
@@ -175,8 +173,7 @@ mod tests {
         }
         bytes.extend_from_slice(&end_message());
         let reader = arrow_ipc::reader::StreamReader::try_new(std::io::Cursor::new(bytes), None).unwrap();
-        let batches = reader.map(Result::unwrap);
-        assert!(batches.eq(blocks.iter().map(|block| block.to_batch().unwrap())));
+        assert!(reader.map(|batch| batch.unwrap()).eq(blocks.iter().map(|block| block.to_batch().unwrap())));
     }
 
     proptest! {

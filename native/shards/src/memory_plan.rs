@@ -44,7 +44,8 @@ fn check(bytes: u64, available: Option<u64>, what: &dyn std::fmt::Display) -> Re
 /// The memory that this process can still get; `None` where the platform does not tell.
 #[must_use]
 pub fn available() -> Option<u64> {
-    let machine = field(&std::fs::read_to_string("/proc/meminfo").ok()?, "MemAvailable:").map(|kibibytes| kibibytes << 10);
+    let machine =
+        field(&std::fs::read_to_string("/proc/meminfo").ok()?, "MemAvailable:").map(|kibibytes| kibibytes << 10);
     [machine, of_group()].into_iter().flatten().min()
 }
 

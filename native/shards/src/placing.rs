@@ -25,7 +25,6 @@ pub const fn shard_of(key: i64, shards: u32) -> u32 {
 }
 
 /// The shard of the hash of a key.
-#[expect(clippy::cast_possible_truncation, reason = "the upper half of a product of 32 bits each")]
 pub(crate) const fn shard_of_hash(hash: u32, shards: u32) -> u32 {
     ((hash as u64 * shards as u64) >> 32) as u32
 }
@@ -42,7 +41,8 @@ mod tests {
     }
 
     /// Computed by the formula of the proto in JavaScript, with `Math.imul`.
-    const EXPECTED: [u32; 7] = [2_856_213_345, 1_863_002_342, 577_680_360, 3_888_307_089, 478_346_618, 3_842_498_966, 2_571_226_413];
+    const EXPECTED: [u32; 7] =
+        [2_856_213_345, 1_863_002_342, 577_680_360, 3_888_307_089, 478_346_618, 3_842_498_966, 2_571_226_413];
 
     #[test]
     fn shards_get_equal_parts() {

@@ -12,7 +12,7 @@ pub const PAYLOAD_BYTES: usize = 172;
 pub(crate) const PAYLOAD_WORDS: usize = PAYLOAD_BYTES / 4;
 
 /// The words of a row before its payload.
-pub(crate) const HEAD_WORDS: usize = (ROW_BYTES - PAYLOAD_BYTES) / 4;
+pub(crate) const HEAD_WORDS: u32 = 7;
 
 /// Makes other rows than other seeds would.
 pub const SEED: u32 = 0x5eed_5eed;
@@ -133,15 +133,13 @@ pub fn made_hash(key: i64) -> u32 {
     const STEPS: u32 = weights().1;
     let made = MadeValues::of(key, key_hash(key));
     let head = head_sum(key, made.quantity, made.price, made.updated_at);
-    mix(head
-        .wrapping_add(made.base.wrapping_mul(WEIGHTS))
-        .wrapping_add(WORD_STEP.wrapping_mul(STEPS)))
+    mix(head.wrapping_add(made.base.wrapping_mul(WEIGHTS)).wrapping_add(WORD_STEP.wrapping_mul(STEPS)))
 }
 
 const fn weights() -> (u32, u32) {
     let (mut sum, mut steps, mut word) = (0_u32, 0_u32, 0_u32);
     while word < 43 {
-        let weight = 2 * (word + 7) + 1;
+        let weight = 2 * (word + HEAD_WORDS) + 1;
         sum += weight;
         steps += weight * word;
         word += 1;

@@ -17,6 +17,7 @@ use crate::memory::MemoryStore;
 use crate::persistent::PersistentStore;
 use crate::proto::FILE_DESCRIPTOR_SET;
 use crate::proto::shard_service_server::ShardServiceServer;
+use crate::scan_body::WithScan;
 use crate::service::Service;
 use crate::store::Store;
 
@@ -128,19 +129,23 @@ impl ShardServer {
     /// [`Error::InvalidArgument`] for unusable options, [`Error::Io`] where the address can't be bound, and as
     /// [`ShardOptions::open`].
     pub fn start(options: &ShardOptions) -> Result<Self> {
-        let store = options.open()?;
+        Self::serve(options, options.open()?)
+    }
+
+    /// Starts a server of rows that this process may use too.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] for unusable options, [`Error::Io`] where the address can't be bound.
+    pub fn serve(options: &ShardOptions, store: Arc<dyn Store>) -> Result<Self> {
+        options.validate()?;
         let runtime = runtime(options)?;
         let io_error = |source| Error::Io { path: options.listen.to_string(), source: Arc::new(source) };
         let listener = runtime.block_on(TcpListener::bind(options.listen)).map_err(io_error)?;
         let address = listener.local_addr().map_err(io_error)?;
         let (stop, stopped) = watch::channel(false);
         let limits = options.limits.clone();
-        let service = Service {
-            shard: options.shard,
-            shards: options.shards,
-            store,
-            max_message_bytes: limits.message_bytes,
-        };
+        let service =
+            Service { shard: options.shard, shards: options.shards, store, max_message_bytes: limits.message_bytes };
         let serve = move || {
             runtime.block_on(serve(service, limits, listener, stopped));
             runtime.shutdown_timeout(STOP_TIME);
@@ -186,9 +191,6 @@ async fn serve(service: Service, limits: Limits, listener: TcpListener, mut stop
             .register_encoded_file_descriptor_set(FILE_DESCRIPTOR_SET)
             .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
     };
-    let shard = ShardServiceServer::new(service)
-        .max_decoding_message_size(limits.message_bytes)
-        .max_encoding_message_size(limits.message_bytes);
     let mut until = stopped.clone();
     let until = async move {
         // It fails where the sender is gone, which is as good.
@@ -200,16 +202,15 @@ async fn serve(service: Service, limits: Limits, listener: TcpListener, mut stop
         .initial_connection_window_size(CONNECTION_WINDOW)
         .max_frame_size(FRAME_BYTES)
         .max_concurrent_streams(limits.streams)
-        .add_service(shard)
+        .add_service(WithScan::new(service))
         .add_service(health_service)
         // The older version is what some clients ask for.
         .add_optional_service(reflection().build_v1().ok())
         .add_optional_service(reflection().build_v1alpha().ok());
     let incoming = TcpIncoming::from(listener).with_nodelay(Some(true));
-    let served = server.serve_with_incoming_shutdown(incoming, until);
     tokio::select! {
         // It fails where the listener does.
-        _ = served => {}
+        _ = server.serve_with_incoming_shutdown(incoming, until) => {}
         () = async {
             let _ = stopped.wait_for(|stopped| *stopped).await;
             tokio::time::sleep(STOP_TIME).await;

@@ -12,6 +12,7 @@ use bytes::Bytes;
 use futures_util::Stream;
 use tokio::sync::mpsc;
 use tokio::time::Sleep;
+use tonic::metadata::MetadataMap;
 use tonic::{Request, Response, Status, Streaming};
 
 use crate::block::{self, Block, Columns};
@@ -73,6 +74,14 @@ impl Service {
         } else {
             self.now(|store| store.put(rows.columns()))
         }
+    }
+
+    /// The messages of a scan, for a request with this metadata.
+    pub(crate) fn scan_messages(&self, metadata: &MetadataMap) -> ScanMessages {
+        let blocks = self.store.scan();
+        let source = if self.store.is_persistent() { Source::elsewhere(blocks) } else { Source::Now(blocks) };
+        let ends = deadline(metadata).map(|time| Box::pin(tokio::time::sleep(time)));
+        ScanMessages { shard: self.shard, source, stage: Stage::Schema, ends }
     }
 
     fn check_keys(&self, keys: &[i64]) -> Result<()> {
@@ -148,10 +157,7 @@ impl proto::shard_service_server::ShardService for Service {
     type ScanStream = ScanMessages;
 
     async fn scan(&self, request: Request<ScanRequest>) -> Answer<Response<ScanMessages>> {
-        let blocks = self.store.scan();
-        let source = if self.store.is_persistent() { Source::elsewhere(blocks) } else { Source::Now(blocks) };
-        let ends = deadline(request.metadata()).map(|time| Box::pin(tokio::time::sleep(time)));
-        Ok(Response::new(ScanMessages { shard: self.shard, source, stage: Stage::Schema, ends }))
+        Ok(Response::new(self.scan_messages(request.metadata())))
     }
 
     async fn aggregate(&self, request: Request<AggregateRequest>) -> Answer<Response<AggregateResponse>> {
@@ -163,10 +169,7 @@ impl proto::shard_service_server::ShardService for Service {
         Ok(Response::new((&aggregate).into()))
     }
 
-    async fn populate(
-        &self,
-        request: Request<Streaming<PopulateRequest>>,
-    ) -> Answer<Response<PopulateResponse>> {
+    async fn populate(&self, request: Request<Streaming<PopulateRequest>>) -> Answer<Response<PopulateResponse>> {
         let mut messages = request.into_inner();
         let first = messages.message().await?.unwrap_or_default();
         let begin = first.begin.ok_or_else(|| {

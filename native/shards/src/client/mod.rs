@@ -244,7 +244,8 @@ impl ShardClient {
             Shard::Direct(_) => None,
         });
         let direct = async {
-            let stores = self.shards.iter().enumerate().filter_map(|(index, shard)| shard.store().map(|store| (index, store)));
+            let stores =
+                self.shards.iter().enumerate().filter_map(|(index, shard)| shard.store().map(|store| (index, store)));
             let sums = stores.map(|(index, store)| {
                 let sum = store.aggregate(aggregation, &CancelToken::default());
                 sum.map_err(|error| self.failure(index, error).error)

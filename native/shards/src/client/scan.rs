@@ -53,8 +53,8 @@ impl ShardClient {
             let ends = deadline.map(|time| Instant::now() + time);
             let name = remote.name().clone();
             match remote.scan(deadline).await {
-                Ok(messages) => {
-                    Reading::Messages(Box::new(Messages { name, messages, reader: MessageReader::default(), ends }))
+                Ok(stream) => {
+                    Reading::Messages(Box::new(Messages { name, stream, reader: MessageReader::default(), ends }))
                 }
                 Err(error) => Reading::Failed(ShardFailure { shard: name.index(), error }),
             }
@@ -80,7 +80,7 @@ enum Reading {
 
 struct Messages {
     name: Name,
-    messages: Streaming<ScanResponse>,
+    stream: Streaming<ScanResponse>,
     reader: MessageReader,
     ends: Option<Instant>,
 }
@@ -102,7 +102,7 @@ impl Reading {
 impl Messages {
     async fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
         loop {
-            let message = self.messages.message();
+            let message = self.stream.message();
             let message = match self.ends {
                 None => message.await,
                 Some(ends) => {

@@ -88,7 +88,9 @@ impl MemoryStore {
             return Ok(view);
         }
         if needed > MOST_ROWS {
-            return Err(Error::NotEnoughMemory(format!("a shard in memory holds at most {MOST_ROWS} rows; use more shards")));
+            return Err(Error::NotEnoughMemory(format!(
+                "a shard in memory holds at most {MOST_ROWS} rows; use more shards"
+            )));
         }
         let mut blocks = view.blocks.clone();
         if !has_block {

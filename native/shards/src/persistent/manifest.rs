@@ -39,6 +39,11 @@ impl Manifest {
         Self { schema_version: SCHEMA_VERSION, shard, shards, seed: SEED, rows: 0, total_rows: 0, complete: false }
     }
 
+    /// That of the directory when its population has come to its end.
+    pub(super) fn filled(self, rows: u64, total_rows: u64) -> Self {
+        Self { rows, total_rows, complete: true, ..self }
+    }
+
     /// Reads that of a directory; `None` where there is none.
     ///
     /// # Errors
@@ -52,7 +57,10 @@ impl Manifest {
         };
         let manifest = serde_json::from_str(&text);
         manifest.map(Some).map_err(|error| {
-            Error::InvalidArgument(format!("{}: it is no manifest of a shard ({error}); use another directory", path.display()))
+            Error::InvalidArgument(format!(
+                "{}: it is no manifest of a shard ({error}); use another directory",
+                path.display()
+            ))
         })
     }
 
@@ -61,7 +69,12 @@ impl Manifest {
     /// # Errors
     /// [`Error::InvalidArgument`].
     pub(super) fn check(&self, folder: &Path, shard: u32, shards: u32) -> Result<()> {
-        let expected = Self { rows: self.rows, total_rows: self.total_rows, complete: self.complete, ..Self::empty(shard, shards) };
+        let expected = Self {
+            rows: self.rows,
+            total_rows: self.total_rows,
+            complete: self.complete,
+            ..Self::empty(shard, shards)
+        };
         if *self == expected {
             return Ok(());
         }

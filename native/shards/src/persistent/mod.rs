@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use arc_swap::ArcSwap;
 use boundary_bench_core::engine::CancelToken;
 use boundary_bench_core::{Error, Result};
 use fjall::{Database, Keyspace, KeyspaceCreateOptions, PersistMode};
@@ -33,7 +34,8 @@ const SAMPLES: u64 = 64;
 pub struct PersistentStore {
     folder: PathBuf,
     database: Database,
-    rows: Keyspace,
+    /// Another one after rows were replaced.
+    rows: ArcSwap<Keyspace>,
     count: AtomicU64,
     /// Held only for a moment.
     manifest: Mutex<Manifest>,
@@ -77,12 +79,12 @@ impl PersistentStore {
         // Rows are told to the system at once, and to the disk when a write is acknowledged.
         let database = Database::builder(folder.join("rows")).cache_size(cache_bytes(&manifest)).open();
         let database = database.map_err(|error| failed(&error))?;
-        let rows = database.keyspace("rows", KeyspaceCreateOptions::default).map_err(|error| failed(&error))?;
+        let rows = keyspace(&database)?;
         let count = rows.len().map_err(|error| failed(&error))? as u64;
         let store = Self {
             folder: folder.to_owned(),
             database,
-            rows,
+            rows: ArcSwap::from_pointee(rows),
             count: AtomicU64::new(count),
             manifest: Mutex::new(manifest),
             turn: Mutex::default(),
@@ -99,7 +101,10 @@ impl PersistentStore {
             return Ok(());
         }
         let missing = |what: &str| {
-            Error::InvalidArgument(format!("{}: {what}; remove the directory and populate it again", self.folder.display()))
+            Error::InvalidArgument(format!(
+                "{}: {what}; remove the directory and populate it again",
+                self.folder.display()
+            ))
         };
         if self.rows() < manifest.rows {
             return Err(missing(&format!("{} rows were populated, and {} are there", manifest.rows, self.rows())));
@@ -136,9 +141,19 @@ impl PersistentStore {
         Ok(())
     }
 
+    /// Removes all rows with their keyspace: a keyspace that is cleared is cleared once more when the store is opened again, with
+    /// the files that were written meanwhile.
+    fn remove_rows(&self) -> Result<()> {
+        self.database.delete_keyspace(Keyspace::clone(&self.rows.load())).map_err(|error| failed(&error))?;
+        self.rows.store(Arc::new(keyspace(&self.database)?));
+        self.count.store(0, Ordering::Release);
+        Ok(())
+    }
+
     /// Writes batches straight into the store's files. Returns the number of rows.
     fn ingest(&self, next: &mut NextBatch<'_>) -> Result<u64> {
-        let mut ingestion = self.rows.start_ingestion().map_err(|error| failed(&error))?;
+        let keyspace = self.rows.load_full();
+        let mut ingestion = keyspace.start_ingestion().map_err(|error| failed(&error))?;
         let (mut count, mut last) = (0, None);
         while let Some(batch) = next()? {
             let rows = Columns::of_batch(&batch)?;
@@ -163,6 +178,10 @@ impl PersistentStore {
     }
 }
 
+fn keyspace(database: &Database) -> Result<Keyspace> {
+    database.keyspace("rows", KeyspaceCreateOptions::default).map_err(|error| failed(&error))
+}
+
 fn cache_bytes(manifest: &Manifest) -> u64 {
     // A tenth of the data, as the seed's store takes.
     CACHE_BYTES.max(manifest.rows * ROW_BYTES as u64 / 10)
@@ -183,7 +202,8 @@ fn stored_values(row: &Row) -> [u8; ROW_BYTES - KEY_BYTES] {
 fn row_of(key: i64, values: &[u8]) -> Result<Row> {
     let mut bytes = [0; ROW_BYTES];
     if values.len() != ROW_BYTES - KEY_BYTES {
-        let problem = format!("the row {key} has {} bytes on disk; remove the directory and populate it again", values.len());
+        let problem =
+            format!("the row {key} has {} bytes on disk; remove the directory and populate it again", values.len());
         return Err(Error::Engine { engine: crate::status::NAME, message: problem });
     }
     bytes[..KEY_BYTES].copy_from_slice(&key.to_le_bytes());
@@ -238,24 +258,25 @@ impl Store for PersistentStore {
     }
 
     fn get(&self, key: i64) -> Result<Option<Row>> {
-        let values = self.rows.get(stored_key(key)).map_err(|error| failed(&error))?;
+        let values = self.rows.load().get(stored_key(key)).map_err(|error| failed(&error))?;
         values.map(|values| row_of(key, &values)).transpose()
     }
 
     fn put(&self, rows: Columns<'_>) -> Result<()> {
         {
             let _turn = self.turn();
+            let keyspace = self.rows.load();
             let mut batch = self.database.batch();
             let mut keys: Vec<i64> = rows.keys.to_vec();
             keys.sort_unstable();
             keys.dedup();
             let mut added = 0;
             for key in keys {
-                added += u64::from(!self.rows.contains_key(stored_key(key)).map_err(|error| failed(&error))?);
+                added += u64::from(!keyspace.contains_key(stored_key(key)).map_err(|error| failed(&error))?);
             }
             for index in 0..rows.len() {
                 let row = rows.row(index);
-                batch.insert(&self.rows, stored_key(row.key), stored_values(&row));
+                batch.insert(&keyspace, stored_key(row.key), stored_values(&row));
             }
             batch.commit().map_err(|error| failed(&error))?;
             self.count.fetch_add(added, Ordering::AcqRel);
@@ -264,7 +285,7 @@ impl Store for PersistentStore {
     }
 
     fn scan(&self) -> Blocks {
-        Box::new(StoredBlocks { rows: self.rows.iter(), failed: false })
+        Box::new(StoredBlocks { rows: self.rows.load().iter(), failed: false })
     }
 
     fn aggregate(&self, aggregation: &Aggregation, cancel: &CancelToken) -> Result<Aggregate> {
@@ -286,13 +307,14 @@ impl Store for PersistentStore {
             manifest.clone()
         };
         empty.write(&self.folder)?;
-        self.rows.clear().map_err(|error| failed(&error))?;
-        self.count.store(0, Ordering::Release);
+        if self.rows() > 0 {
+            self.remove_rows()?;
+        }
         let received = self.ingest(next)?;
         self.count.store(received, Ordering::Release);
         self.database.persist(PersistMode::SyncAll).map_err(|error| failed(&error))?;
         population.check_received(received)?;
-        let filled = Manifest { rows: received, total_rows: population.total_rows, complete: true, ..empty };
+        let filled = empty.filled(received, population.total_rows);
         filled.write(&self.folder)?;
         *self.manifest() = filled;
         Ok(())

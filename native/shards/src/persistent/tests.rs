@@ -82,6 +82,11 @@ fn a_population_is_found_again() {
     store.put(Columns::of_row(&row(-5, 1))).unwrap();
     made(&store, 100, true).unwrap();
     assert_eq!(checksum(&store).unwrap(), (100, made_checksum(100)));
+    store.put(Columns::of_row(&Row::made(100))).unwrap();
+    drop(store);
+    let store = PersistentStore::open(&folder.0, 0, 1).unwrap();
+    assert_eq!((store.populated(), store.rows()), (Some(100), 101));
+    assert_eq!(checksum(&store).unwrap(), (101, made_checksum(101)));
 }
 
 #[test]
@@ -98,7 +103,9 @@ fn a_population_that_breaks_off_leaves_nothing() {
     assert_eq!((store.populated(), store.rows(), store.get(1).unwrap()), (None, 0, None));
     // The same batch twice.
     let mut again = 0..2;
-    let mut next = || again.next().and_then(|_| MadeRows::new(0, 1, 10).next()).map(|block| Arc::new(block).to_batch()).transpose();
+    let mut next = || {
+        again.next().and_then(|_| MadeRows::new(0, 1, 10).next()).map(|block| Arc::new(block).to_batch()).transpose()
+    };
     let error = store.populate(&population, &mut next).unwrap_err();
     assert!(error.to_string().contains("the key 0 comes after 9"), "{error}");
     drop(store);
@@ -127,7 +134,7 @@ fn rows_that_are_gone_are_noticed() {
     let folder = Folder::new("gone");
     let store = PersistentStore::open(&folder.0, 0, 1).unwrap();
     made(&store, 1000, false).unwrap();
-    let manifest = Manifest { rows: 2000, total_rows: 2000, ..store.manifest().clone() };
+    let manifest = store.manifest().clone().filled(2000, 2000);
     manifest.write(&folder.0).unwrap();
     drop(store);
     let error = PersistentStore::open(&folder.0, 0, 1).err().unwrap();
