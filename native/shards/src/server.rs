@@ -138,10 +138,11 @@ impl ShardServer {
     /// [`Error::InvalidArgument`] for unusable options, [`Error::Io`] where the address can't be bound.
     pub fn serve(options: &ShardOptions, store: Arc<dyn Store>) -> Result<Self> {
         options.validate()?;
-        let runtime = runtime(options)?;
         let io_error = |source| Error::Io { path: options.listen.to_string(), source: Arc::new(source) };
-        let listener = runtime.block_on(TcpListener::bind(options.listen)).map_err(io_error)?;
+        let listener = std::net::TcpListener::bind(options.listen).map_err(io_error)?;
+        listener.set_nonblocking(true).map_err(io_error)?;
         let address = listener.local_addr().map_err(io_error)?;
+        let runtime = runtime(options)?;
         let (stop, stopped) = watch::channel(false);
         let limits = options.limits.clone();
         let service =
@@ -183,7 +184,9 @@ impl Drop for ShardServer {
     }
 }
 
-async fn serve(service: Service, limits: Limits, listener: TcpListener, mut stopped: watch::Receiver<bool>) {
+async fn serve(service: Service, limits: Limits, listener: std::net::TcpListener, mut stopped: watch::Receiver<bool>) {
+    // It fails only without a runtime, which is there.
+    let Ok(listener) = TcpListener::from_std(listener) else { return };
     let (health, health_service) = tonic_health::server::health_reporter();
     health.set_serving::<ShardServiceServer<Service>>().await;
     let reflection = || {

@@ -13,7 +13,7 @@ use futures_util::Stream;
 use tokio::sync::mpsc;
 use tokio::time::Sleep;
 use tonic::metadata::MetadataMap;
-use tonic::{Request, Response, Status, Streaming};
+use tonic::{Code, Request, Response, Status, Streaming};
 
 use crate::block::{self, Block, Columns};
 use crate::ipc::{MessageReader, block_header, end_message, schema_message};
@@ -182,9 +182,14 @@ impl proto::shard_service_server::ShardService for Service {
             // The store may refuse at once what the client would send for long.
             filled = &mut filled => filled?,
             sent = send_batches(first, messages, sender) => {
-                let filled = filled.await;
-                sent.map_err(|error| self.status(&error))?;
-                filled?;
+                match (filled.await, sent) {
+                    // The store ended because the rows did.
+                    (Err(status), Err(error)) if status.code() == Code::Cancelled => return Err(self.status(&error)),
+                    (filled, sent) => {
+                        filled?;
+                        sent.map_err(|error| self.status(&error))?;
+                    }
+                }
             }
         }
         Ok(Response::new(PopulateResponse { rows: begin.rows }))

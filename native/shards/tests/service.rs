@@ -17,6 +17,8 @@ use boundary_bench_shards::{
 };
 use tonic::transport::Channel;
 use tonic::{Code, Request};
+use tonic_reflection::pb::v1::server_reflection_request::MessageRequest;
+use tonic_reflection::pb::v1::server_reflection_response::MessageResponse;
 
 /// Rows that never end, of which it is counted how many blocks were taken.
 #[derive(Default)]
@@ -263,8 +265,6 @@ async fn health_and_reflection_answer() {
     let health = health.check(tonic_health::pb::HealthCheckRequest { service: service.clone() }).await.unwrap();
     assert_eq!(health.into_inner().status(), tonic_health::pb::health_check_response::ServingStatus::Serving);
 
-    use tonic_reflection::pb::v1::server_reflection_request::MessageRequest;
-    use tonic_reflection::pb::v1::server_reflection_response::MessageResponse;
     let mut reflection = tonic_reflection::pb::v1::server_reflection_client::ServerReflectionClient::new(channel);
     let ask = tonic_reflection::pb::v1::ServerReflectionRequest {
         host: String::new(),
@@ -284,8 +284,7 @@ async fn a_server_that_is_stopped_ends_and_is_named() {
     let served = Served::new(Arc::new(MemoryStore::new())).await;
     let client = served.sharded(None).await;
     client.put(&Row::made(3)).await.unwrap();
-    let server = served.server;
-    tokio::task::spawn_blocking(move || server.stop()).await.unwrap();
+    tokio::task::spawn_blocking(move || served.server.stop()).await.unwrap();
     let error = client.get(3).await.unwrap_err();
     assert_eq!(error.code(), "BB_CONNECTION");
     assert!(error.to_string().contains("shard 0 of 1 at http://127.0.0.1:"), "{error}");
