@@ -30,7 +30,7 @@ impl ReferenceServer {
         promise(
             env,
             blocking(move || match parse(arguments) {
-                Ok(Parsed::Help(_)) => Ok(None),
+                Ok(Parsed::Help) => Ok(None),
                 Ok(Parsed::Serve(options)) => Ok(Some(Self { server: Arc::new(Running::reference(&options)?) })),
                 Ok(Parsed::Shard(options)) => Ok(Some(Self { server: Arc::new(Running::shard(&options)?) })),
                 Err(message) => Err(Error::InvalidArgument(message)),

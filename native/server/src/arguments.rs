@@ -10,8 +10,8 @@ use crate::shard;
 /// What the arguments ask for.
 #[derive(Debug)]
 pub enum Parsed {
-    /// To print this text.
-    Help(&'static str),
+    /// To print [`HELP`].
+    Help,
     /// To serve.
     Serve(Box<Options>),
     /// To serve one shard.
@@ -22,7 +22,7 @@ pub enum Parsed {
 pub const HELP: &str = r#"Serves the REST contract of RonDB and the ingest contract of HyperbyteDB, from an embedded store.
 
 Usage: boundary-bench serve [OPTIONS]
-       boundary-bench serve shard ...       one shard of a sharded store; see serve shard --help
+       boundary-bench serve shard [OPTIONS]
        boundary-bench-server [OPTIONS]      the same without Node, built by cargo build -p boundary-bench-server
 
   --listen <address>         where to listen (127.0.0.1:4406; port 0: a free one)
@@ -44,6 +44,15 @@ Usage: boundary-bench serve [OPTIONS]
   --query-timeout <s>        of one SQL query (120)
   --stop-timeout <s>         for requests in flight at the end (10)
 
+A shard, one of a sharded store's servers of gRPC (proto/boundary_bench/shards/v1/shards.proto), takes instead
+  --shard <n>                its number, from 0 (0)
+  --shards <n>               the number of shards (3)
+  --listen <address>         where to listen (127.0.0.1, port 4410 plus the number of the shard; port 0: a free one)
+  --data-dir <directory>     keep the rows on disk there, in shard_<n>: acknowledge a write when it is on the disk (in memory)
+  --threads <n>              threads of the network (one for two cores)
+  --max-message <bytes>      the largest message, either way (4194304)
+  --max-streams <n>          calls of one connection at a time; the next ones wait (1024)
+
 It prints `listening on URL` when it answers. SIGTERM and Ctrl-C stop it: no new connections, requests in flight are
 answered.
 
@@ -51,6 +60,7 @@ Examples:
   boundary-bench serve                                        RonDB's benchmark tables on 127.0.0.1:4406
   boundary-bench serve --scale-factor 0.1 --listen [::1]:0    with 600,000 rows of lineitem, on a free port
   boundary-bench serve --durable --dir /var/tmp/points        keeps what is written, also through a crash
+  boundary-bench serve shard --shard 1 --shards 3             the second of three shards, in memory on 127.0.0.1:4411
 
   curl -d '{"filters":[{"column":"id0","value":5}]}' http://127.0.0.1:4406/0.1.0/rdrs_bench/table_1/pk-read
   curl -d 'q=CREATE DATABASE "server"' http://127.0.0.1:4406/query
@@ -78,7 +88,7 @@ pub fn parse(arguments: impl IntoIterator<Item = String>) -> Result<Parsed, Stri
             None => (argument, None),
         };
         match (name.as_str(), &inline) {
-            ("--help" | "-h", None) => return Ok(Parsed::Help(HELP)),
+            ("--help" | "-h", None) => return Ok(Parsed::Help),
             ("--durable", None) => {
                 options.durable = true;
                 continue;
@@ -144,7 +154,7 @@ mod tests {
         assert_eq!(options.limits.batch, Some(128));
         assert_eq!(options.limits.idle_time, Duration::from_millis(500));
         assert!((options.scale_factor - 0.1).abs() < f64::EPSILON);
-        assert!(matches!(parse(words("--help")), Ok(Parsed::Help(HELP))));
+        assert!(matches!(parse(words("--help")), Ok(Parsed::Help)));
     }
 
     #[test]

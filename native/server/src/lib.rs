@@ -25,4 +25,4 @@ pub use options::{DEFAULT_PORT, Limits, Options, TlsFiles};
 pub use private::{PrivateServer, executable, server_of};
 pub use running::Running;
 pub use server::Server;
-pub use shard::{SHARD_HELP, ShardProcess, ShardProcesses};
+pub use shard::{ShardProcess, ShardProcesses};

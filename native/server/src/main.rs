@@ -4,11 +4,11 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use boundary_bench_core::{Error, Result};
-use boundary_bench_server::{Parsed, Running, parse};
+use boundary_bench_server::{HELP, Parsed, Running, parse};
 
 fn main() -> ExitCode {
     let outcome = match parse(std::env::args().skip(1)) {
-        Ok(Parsed::Help(text)) => print(text),
+        Ok(Parsed::Help) => print(HELP),
         Ok(Parsed::Serve(options)) => Running::reference(&options).and_then(|server| serve(&server)),
         Ok(Parsed::Shard(options)) => Running::shard(&options).and_then(|server| serve(&server)),
         Err(message) => Err(Error::InvalidArgument(format!("{message}; see --help"))),

@@ -3,7 +3,10 @@
 
 use boundary_bench_core::{Error, Result};
 
-use crate::block::{BLOCK_ROWS, Columns};
+use crate::block::Columns;
+
+/// Rows that are worked on at a time: their masks stay in the nearest cache.
+const PART_ROWS: usize = 1024;
 
 /// A column of numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -130,14 +133,14 @@ impl Aggregate {
     pub fn add(&mut self, aggregation: &Aggregation, rows: Columns<'_>) {
         let mut start = 0;
         while start < rows.len() {
-            let end = rows.len().min(start + BLOCK_ROWS);
-            self.add_block(aggregation, rows.slice(start, end));
+            let end = rows.len().min(start + PART_ROWS);
+            self.add_part(aggregation, rows.slice(start, end));
             start = end;
         }
     }
 
-    fn add_block(&mut self, aggregation: &Aggregation, rows: Columns<'_>) {
-        let mut passes = [true; BLOCK_ROWS];
+    fn add_part(&mut self, aggregation: &Aggregation, rows: Columns<'_>) {
+        let mut passes = [PASSES; PART_ROWS];
         let passes = &mut passes[..rows.len()];
         if let Some(filter) = &aggregation.filter {
             match (filter.column, filter.value) {
@@ -148,7 +151,7 @@ impl Aggregate {
                 (Column::Quantity, Number::Integer(value)) => quantities(rows, filter.comparison, value, passes),
                 (Column::Price, Number::Real(value)) => compare(rows.prices, filter.comparison, value, passes),
                 // Validation refuses the others.
-                _ => passes.fill(false),
+                _ => passes.fill(FAILS),
             }
         }
         let part = match aggregation.column {
@@ -185,9 +188,14 @@ impl PartialOrd for Number {
     }
 }
 
-fn compare<T: PartialOrd + Copy>(values: &[T], comparison: Comparison, with: T, passes: &mut [bool]) {
-    fn each<T: Copy>(values: &[T], passes: &mut [bool], test: impl Fn(T) -> bool) {
-        passes.iter_mut().zip(values).for_each(|(pass, value)| *pass = test(*value));
+/// The masks of a row that passes a filter, and of one that does not. They are as wide as the smallest values, so that vectors of
+/// them are made and widened in few instructions.
+const PASSES: i32 = -1;
+const FAILS: i32 = 0;
+
+fn compare<T: PartialOrd + Copy>(values: &[T], comparison: Comparison, with: T, passes: &mut [i32]) {
+    fn each<T: Copy>(values: &[T], passes: &mut [i32], test: impl Fn(T) -> bool) {
+        passes.iter_mut().zip(values).for_each(|(pass, value)| *pass = -i32::from(test(*value)));
     }
     match comparison {
         Comparison::Equal => each(values, passes, |value| value == with),
@@ -200,34 +208,36 @@ fn compare<T: PartialOrd + Copy>(values: &[T], comparison: Comparison, with: T, 
 }
 
 /// Quantities compared with a value that may be none of theirs.
-fn quantities(rows: Columns<'_>, comparison: Comparison, with: i64, passes: &mut [bool]) {
+fn quantities(rows: Columns<'_>, comparison: Comparison, with: i64, passes: &mut [i32]) {
     if let Ok(with) = i32::try_from(with) {
         return compare(rows.quantities, comparison, with, passes);
     }
     let is_above = with > 0;
-    passes.fill(match comparison {
+    let passing = match comparison {
         Comparison::Equal => false,
         Comparison::NotEqual => true,
         Comparison::Less | Comparison::LessOrEqual => is_above,
         Comparison::Greater | Comparison::GreaterOrEqual => !is_above,
-    });
+    };
+    passes.fill(if passing { PASSES } else { FAILS });
 }
 
-fn count(passes: &[bool]) -> u64 {
-    // Sums of at most 255 each, which fit into a byte, make the fastest code.
-    passes.chunks(255).map(|part| u64::from(part.iter().fold(0_u8, |sum, pass| sum + u8::from(*pass)))).sum()
+fn count(passes: &[i32]) -> u64 {
+    // As many as a part has rows, at most.
+    u64::from(passes.iter().fold(0_i32, |sum, pass| sum - pass).unsigned_abs())
 }
 
-/// The sums of one block, whose halves of 32 bits can't overflow.
-fn integers(values: &[i64], passes: &[bool]) -> Aggregate {
+/// The sums of one part, whose halves of 32 bits can't overflow.
+fn integers(values: &[i64], passes: &[i32]) -> Aggregate {
     let (mut high, mut low) = (0_i64, 0_i64);
     let (mut min, mut max) = (i64::MAX, i64::MIN);
     for (value, pass) in values.iter().zip(passes) {
-        let kept = value & -i64::from(*pass);
+        let mask = i64::from(*pass);
+        let kept = value & mask;
         high += kept >> 32;
         low += kept & 0xffff_ffff;
-        min = min.min(if *pass { *value } else { i64::MAX });
-        max = max.max(if *pass { *value } else { i64::MIN });
+        min = min.min(kept | (i64::MAX & !mask));
+        max = max.max(kept | (i64::MIN & !mask));
     }
     let count = count(passes);
     let number = |value| (count > 0).then_some(Number::Integer(value));
@@ -235,13 +245,14 @@ fn integers(values: &[i64], passes: &[bool]) -> Aggregate {
     Aggregate { count, sum: Sum::Integer(sum), min: number(min), max: number(max) }
 }
 
-fn small_integers(values: &[i32], passes: &[bool]) -> Aggregate {
+fn small_integers(values: &[i32], passes: &[i32]) -> Aggregate {
     let mut sum = 0_i64;
     let (mut min, mut max) = (i32::MAX, i32::MIN);
-    for (value, pass) in values.iter().zip(passes) {
-        sum += i64::from(value & -i32::from(*pass));
-        min = min.min(if *pass { *value } else { i32::MAX });
-        max = max.max(if *pass { *value } else { i32::MIN });
+    for (value, mask) in values.iter().zip(passes) {
+        let kept = value & mask;
+        sum += i64::from(kept);
+        min = min.min(kept | (i32::MAX & !mask));
+        max = max.max(kept | (i32::MIN & !mask));
     }
     let count = count(passes);
     let number = |value| (count > 0).then_some(Number::Integer(i64::from(value)));
@@ -249,28 +260,39 @@ fn small_integers(values: &[i32], passes: &[bool]) -> Aggregate {
 }
 
 /// Several sums side by side, since the compiler must not change the order of additions.
-const LANES: usize = 8;
+const LANES: usize = 4;
 
-fn reals(values: &[f64], passes: &[bool]) -> Aggregate {
-    let mut sums = [0.0; LANES];
-    let (mut mins, mut maxs) = ([f64::INFINITY; LANES], [f64::NEG_INFINITY; LANES]);
-    let mut add = |values: &[f64], passes: &[bool]| {
-        for (lane, (value, pass)) in values.iter().zip(passes).enumerate() {
-            sums[lane] += if *pass { *value } else { 0.0 };
-            let (low, high) = if *pass { (*value, *value) } else { (f64::INFINITY, f64::NEG_INFINITY) };
-            mins[lane] = if low < mins[lane] { low } else { mins[lane] };
-            maxs[lane] = if high > maxs[lane] { high } else { maxs[lane] };
-        }
-    };
-    let ((values, rest), (passing, rest_passing)) = (values.as_chunks::<LANES>(), passes.as_chunks::<LANES>());
-    values.iter().zip(passing).for_each(|(values, passes)| add(values, passes));
-    add(rest, rest_passing);
+fn reals(values: &[f64], passes: &[i32]) -> Aggregate {
+    let mut lanes = ([0.0; LANES], [f64::INFINITY; LANES], [f64::NEG_INFINITY; LANES]);
+    let (whole, rest) = values.as_chunks::<LANES>();
+    let (whole_passes, rest_passes) = passes.as_chunks::<LANES>();
+    whole.iter().zip(whole_passes).for_each(|(values, passes)| add_reals(&mut lanes, values, passes));
+    // What fills the last lanes does not pass.
+    let (mut last, mut last_passes) = ([0.0; LANES], [FAILS; LANES]);
+    last[..rest.len()].copy_from_slice(rest);
+    last_passes[..rest.len()].copy_from_slice(rest_passes);
+    add_reals(&mut lanes, &last, &last_passes);
+    let (sums, mins, maxs) = lanes;
     let min = mins.into_iter().fold(f64::INFINITY, f64::min);
     let max = maxs.into_iter().fold(f64::NEG_INFINITY, f64::max);
     let count = count(passes);
-    // Also where all values are infinite, or none is a number: then min is above max.
-    let number = |value| (count > 0 && (min <= max)).then_some(Number::Real(value));
+    // Where none is a number, min is still above max.
+    let number = |value| (count > 0 && min <= max).then_some(Number::Real(value));
     Aggregate { count, sum: Sum::Real(sums.into_iter().sum()), min: number(min), max: number(max) }
+}
+
+/// Adds values, side by side, to sums, minima and maxima.
+fn add_reals(lanes: &mut ([f64; LANES], [f64; LANES], [f64; LANES]), values: &[f64; LANES], passes: &[i32; LANES]) {
+    let (sums, mins, maxs) = lanes;
+    for lane in 0..LANES {
+        let mask = i64::from(passes[lane]).cast_unsigned();
+        let kept = values[lane].to_bits() & mask;
+        sums[lane] += f64::from_bits(kept);
+        let low = f64::from_bits(kept | (f64::INFINITY.to_bits() & !mask));
+        let high = f64::from_bits(kept | (f64::NEG_INFINITY.to_bits() & !mask));
+        mins[lane] = if low < mins[lane] { low } else { mins[lane] };
+        maxs[lane] = if high > maxs[lane] { high } else { maxs[lane] };
+    }
 }
 
 #[cfg(test)]

@@ -3,8 +3,11 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Slots for each row: they are at most two thirds full.
+/// Slots for each row that is expected: two thirds of them are full then.
 const SLOTS_PER_ROW: (u64, u64) = (3, 2);
+
+/// The part of the slots that may be full: some rows more than expected need no other index.
+const MOST_FULL: (u64, u64) = (4, 5);
 
 /// The bytes that a row takes in an index made for the right number of rows.
 pub(super) const BYTES_PER_ROW: u64 = 8 * SLOTS_PER_ROW.0 / SLOTS_PER_ROW.1;
@@ -37,7 +40,7 @@ impl Index {
 
     /// The rows that it takes.
     pub(super) fn most_rows(&self) -> u64 {
-        self.slots.len() as u64 * SLOTS_PER_ROW.1 / SLOTS_PER_ROW.0
+        self.slots.len() as u64 * MOST_FULL.0 / MOST_FULL.1
     }
 
     fn first_slot(&self, hash: u64) -> usize {
