@@ -123,7 +123,9 @@ fn measure(runtime: &Runtime, rows: u64, processes: &ShardProcesses, stores: &[A
 fn scans(runtime: &Runtime, rows: u64, direct: &ShardClient, grpc: &ShardClient) -> Result<()> {
     let expected = (rows, made_checksum(rows));
     // Also row by row, as a caller reads that wants rows and not columns.
-    for (name, reader) in [("columns read", Some(read_columns as Reader)), ("rows read", Some(read_rows)), ("delivered", None)] {
+    for (name, reader) in
+        [("columns read", Some(read_columns as Reader)), ("rows read", Some(read_rows)), ("delivered", None)]
+    {
         let scan = |client: &ShardClient| {
             fastest(3, || {
                 runtime.block_on(async {

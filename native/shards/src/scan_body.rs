@@ -22,7 +22,7 @@ use crate::proto::shard_service_server::ShardServiceServer;
 use crate::service::{ScanMessages, Service};
 
 /// The path of the call.
-const PATH: &str = "/boundary_bench.shards.v1.ShardService/Scan";
+pub(crate) const PATH: &str = "/boundary_bench.shards.v1.ShardService/Scan";
 
 /// The numbers of the fields of a message.
 const HEADER_FIELD: u32 = 1;

@@ -4,6 +4,7 @@
 mod populate;
 mod remote;
 mod scan;
+mod scan_frames;
 
 use std::sync::Arc;
 use std::time::Duration;

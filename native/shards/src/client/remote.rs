@@ -7,14 +7,15 @@ use std::time::Duration;
 use boundary_bench_core::{Error, Result};
 use futures_util::Stream;
 use tonic::transport::{Channel, Endpoint};
-use tonic::{Request, Response, Status, Streaming};
+use tonic::{Request, Response, Status};
 
 use super::ClientOptions;
+use super::scan_frames::{self, Frames};
 use crate::aggregate::{Aggregate, Aggregation};
 use crate::proto::shard_service_client::ShardServiceClient;
 use crate::proto::{
     DescribeRequest, DescribeResponse, GetRequest, MultiGetRequest, MultiGetResponse, PopulateRequest, PutManyRequest,
-    PutRequest, ScanRequest, ScanResponse,
+    PutRequest,
 };
 use crate::row::{ROW_BYTES, Row};
 use crate::server::{CONNECTION_WINDOW, FRAME_BYTES, STREAM_WINDOW};
@@ -32,9 +33,11 @@ const OVERHEAD: usize = 4096;
 /// One shard behind gRPC.
 pub(super) struct Remote {
     name: Name,
-    clients: Box<[ShardServiceClient<Channel>]>,
+    channels: Box<[Channel]>,
     next: AtomicUsize,
     most_keys: usize,
+    /// Of a message.
+    most_bytes: usize,
 }
 
 /// How errors name it.
@@ -101,15 +104,21 @@ impl Remote {
             .initial_stream_window_size(STREAM_WINDOW)
             .initial_connection_window_size(CONNECTION_WINDOW)
             .max_frame_size(FRAME_BYTES);
-        let mut clients = Vec::new();
+        let mut channels = Vec::new();
         for _ in 0..options.connections.max(1) {
             let channel = endpoint.connect().await.map_err(|error| {
                 let cause = std::error::Error::source(&error).map(|source| format!(" ({source})")).unwrap_or_default();
                 Error::Connection(format!("{name}: {error}{cause}; check that it runs"))
             })?;
-            clients.push(ShardServiceClient::new(channel));
+            channels.push(channel);
         }
-        let mut remote = Self { name, clients: clients.into(), next: AtomicUsize::new(0), most_keys: MOST_ROWS };
+        let mut remote = Self {
+            name,
+            channels: channels.into(),
+            next: AtomicUsize::new(0),
+            most_keys: MOST_ROWS,
+            most_bytes: OVERHEAD,
+        };
         let described = remote.describe(options.deadline.or(Some(CONNECT_TIME))).await?;
         if (described.shard, described.shards) != (index, count) {
             return Err(Error::InvalidArgument(format!(
@@ -117,11 +126,8 @@ impl Remote {
                 remote.name, described.shard, described.shards
             )));
         }
-        let most_bytes = usize::try_from(described.max_message_bytes).unwrap_or(usize::MAX);
-        remote.most_keys = (most_bytes.saturating_sub(OVERHEAD) / (ROW_BYTES + 1)).clamp(1, MOST_ROWS);
-        for client in &mut remote.clients {
-            *client = client.clone().max_decoding_message_size(most_bytes).max_encoding_message_size(most_bytes);
-        }
+        remote.most_bytes = usize::try_from(described.max_message_bytes).unwrap_or(usize::MAX);
+        remote.most_keys = (remote.most_bytes.saturating_sub(OVERHEAD) / (ROW_BYTES + 1)).clamp(1, MOST_ROWS);
         Ok(remote)
     }
 
@@ -134,9 +140,15 @@ impl Remote {
         self.most_keys
     }
 
+    /// The number of the connection whose turn it is.
+    fn turn(&self) -> usize {
+        let turn = if self.channels.len() == 1 { 0 } else { self.next.fetch_add(1, Ordering::Relaxed) };
+        turn % self.channels.len()
+    }
+
     fn client(&self) -> ShardServiceClient<Channel> {
-        let turn = if self.clients.len() == 1 { 0 } else { self.next.fetch_add(1, Ordering::Relaxed) };
-        self.clients[turn % self.clients.len()].clone()
+        let client = ShardServiceClient::new(self.channels[self.turn()].clone());
+        client.max_decoding_message_size(self.most_bytes).max_encoding_message_size(self.most_bytes)
     }
 
     pub(super) async fn describe(&self, deadline: Option<Duration>) -> Result<DescribeResponse> {
@@ -180,9 +192,9 @@ impl Remote {
         Ok(convert::aggregate(aggregation.column, &answer))
     }
 
-    pub(super) async fn scan(&self, deadline: Option<Duration>) -> Result<Streaming<ScanResponse>> {
-        let mut client = self.client();
-        self.name.answer(deadline, client.scan(request(ScanRequest {}, deadline))).await
+    pub(super) async fn scan(&self, deadline: Option<Duration>) -> Result<Frames> {
+        let started = scan_frames::start(self.channels[self.turn()].clone(), deadline, self.most_bytes);
+        self.name.answer(deadline, async { started.await.map(Response::new) }).await
     }
 
     pub(super) async fn populate(

@@ -7,12 +7,11 @@ use boundary_bench_core::{Error, Result};
 use futures_util::StreamExt;
 use futures_util::stream::{self, BoxStream, SelectAll};
 use tokio::time::Instant;
-use tonic::Streaming;
 
 use super::remote::Name;
+use super::scan_frames::Frames;
 use super::{Shard, ShardClient, ShardFailure, shard_number};
 use crate::ipc::MessageReader;
-use crate::proto::ScanResponse;
 use crate::status;
 use crate::store::Store;
 
@@ -80,7 +79,7 @@ enum Reading {
 
 struct Messages {
     name: Name,
-    stream: Streaming<ScanResponse>,
+    stream: Frames,
     reader: MessageReader,
     ends: Option<Instant>,
 }
