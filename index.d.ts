@@ -95,6 +95,18 @@ export declare class FrameReader {
   cancel(): void
 }
 
+/** A response whose body is read while it comes, on a connection of its own. */
+export declare class HttpBody {
+  /** The status. */
+  get status(): number
+  /** The header lines as they came. */
+  get head(): string
+  /** The next piece of the body; null at its end. One call at a time; one that is cancelled closes the connection. */
+  next(cancel: Cancel): Promise<ArrayBuffer | null>
+  /** Closes the connection, unless a call is under way, which closes it when it is cancelled. */
+  close(): void
+}
+
 /** The connections of a thread of Node's. */
 export declare class HttpLoop {
   /** The connections of this thread; `callback` gets the frames of results: each lies between two places of a buffer. */
@@ -128,6 +140,8 @@ export declare class HttpPlace {
   connect(): Promise<void>
   /** Runs a submission of one group by itself and resolves to the frame of its result. */
   run(submission: Uint8Array, cancel: Cancel): Promise<ArrayBuffer>
+  /** Sends the one request of a submission, and resolves when the head of its response is there. */
+  stream(submission: Uint8Array, cancel: Cancel): Promise<HttpBody>
 }
 
 /** A connected socket. */
@@ -151,14 +165,20 @@ export declare class IngestStage {
 
 /** Paths of values in JSON, such as `result.*.body.data.*`. */
 export declare class JsonPaths {
-  /** Checks the paths. */
-  constructor(paths: Array<string>)
-  /**
-   * Picks the values of all paths out of a text. For each path, in 32-bit words: the number of its values, the length of
-   * their bytes, and whether these are all ASCII; where each value ends; then a byte for each that says whether it is null,
-   * and the bytes, both filled up to whole words.
-   */
+  /** Checks the paths; `numbers` says of each whether it leads to numbers. */
+  constructor(paths: Array<string>, numbers: Array<boolean>)
+  /** Picks the values of all paths out of a text. */
   pick(json: Uint8Array): ArrayBuffer
+}
+
+/** The rows of an array in a JSON object, which come in pieces. */
+export declare class JsonRows {
+  /** The rows of the entry `array`, and the paths to pick out of each. */
+  constructor(array: string, paths: Array<string>, numbers: Array<boolean>)
+  /** Takes the next bytes, and picks the values out of the rows that are whole now. */
+  feed(json: Uint8Array): ArrayBuffer
+  /** Throws where the JSON has not come to its end. */
+  finish(): void
 }
 
 /**
@@ -228,7 +248,7 @@ export declare class NativeIngest {
 export declare class NativeRequests {
   /**
    * Connects a cell and loads what it reads. Takes `{family, workload, lane, flavor?, url, threads, batch, operations,
-   * rate?, prefix, serverProcess?, options?}` as JSON.
+   * rate?, prefix, serverProcesses?, options?}` as JSON.
    */
   static open(spec: string, cancel?: Cancel | undefined | null): Promise<NativeRequests>
   /** Runs the load once, on threads of its own; resolves to the sample as JSON. */
@@ -357,8 +377,8 @@ export declare class SqlConnection {
 /** The connections of a thread of Node's. */
 export declare class SqlLoop {
   /**
-   * The connections of this thread. `callback` gets arrays of the numbers of connections, each before the results of its
-   * call, the text of its error, or null where it is gone.
+   * The connections of this thread. `callback` gets arrays of four places for each connection: its number; the memory of
+   * the results of its call, the text of its error, or null where it is gone; where in the memory they begin and end.
    */
   constructor(shapes: SqlShapes, callback: (outcomes: (number | ArrayBuffer | string | null)[]) => void)
   /** Takes a connection; returns its number. */

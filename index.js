@@ -773,15 +773,17 @@ if (
   }
 }
 
-const { Cancel, Engine, FrameReader, HttpLoop, HttpPlace, HttpSocket, IngestStage, JsonPaths, KvConnection, KvLoop, NaiveInserter, NaiveReader, NativeIngest, NativeRequests, PrivateServer, RawColumnsReader, RawInserter, RawLineParser, RawSqlClient, ReferenceServer, SqlConnection, SqlLoop, SqlShapes, Statement, buildInfo, ColumnKind, columnsEncoder, columnsMostBytes, CreateMode, linesEncoder, releaseFrame, ServerKind, threadCpu } = nativeBinding
+const { Cancel, Engine, FrameReader, HttpBody, HttpLoop, HttpPlace, HttpSocket, IngestStage, JsonPaths, JsonRows, KvConnection, KvLoop, NaiveInserter, NaiveReader, NativeIngest, NativeRequests, PrivateServer, RawColumnsReader, RawInserter, RawLineParser, RawSqlClient, ReferenceServer, SqlConnection, SqlLoop, SqlShapes, Statement, buildInfo, ColumnKind, columnsEncoder, columnsMostBytes, CreateMode, linesEncoder, releaseFrame, ServerKind, threadCpu } = nativeBinding
 export { Cancel }
 export { Engine }
 export { FrameReader }
+export { HttpBody }
 export { HttpLoop }
 export { HttpPlace }
 export { HttpSocket }
 export { IngestStage }
 export { JsonPaths }
+export { JsonRows }
 export { KvConnection }
 export { KvLoop }
 export { NaiveInserter }

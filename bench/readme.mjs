@@ -53,6 +53,7 @@ const TABLES = {
     ),
   kv: () => requests('kv', 'redis'),
   sql: () => requests('sql', 'mysql'),
+  rest: () => requests('rest', 'rest'),
   ingest: () => {
     const run = newest('ingest');
     return marked(laneTable(comparisons(run, 'in-process'), recordOf(run)));

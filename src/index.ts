@@ -21,8 +21,9 @@ export { type ConnectionPool, createPool, type PooledConnection, type PoolOption
 export type { FrameValues } from './library/frame.js';
 export { HttpClient, type HttpClientOptions } from './library/http-client.js';
 export type { HttpResponse, HttpResponses } from './library/http-responses.js';
+export type { HttpStream } from './library/http-stream.js';
 export type { HttpHeaders, HttpMethod, HttpRequest } from './library/http-submission.js';
-export { JsonPaths, type JsonValues } from './library/json-paths.js';
+export { type JsonPath, JsonPaths, JsonRows, type JsonValues } from './library/json-paths.js';
 export { KvClient, type KvClientOptions } from './library/kv-client.js';
 export type { KvPipeline } from './library/kv-pipeline.js';
 export type { KvData } from './library/kv-submission.js';

@@ -156,3 +156,21 @@ test('says where an open loop was none', () => {
     ]
   `);
 });
+
+test('says what pushing work down to the server won', () => {
+  const of = (workload: string, fields: Fields, seconds: number): CompletedRecord =>
+    requests({ ...fields, family: 'rest', engine: 'rest', workload, rows: 10, threads: 1 } as Fields, seconds);
+  const pulled = { ...addonCall, variant: 'rows added up' };
+  const pushed = { ...addonCall, variant: 'pushed down' };
+  const both = run([
+    of('aggregation.pull', pulled, 1),
+    of('aggregation.pull', { ...jsCall, variant: 'slow' }, 4),
+    of('aggregation.push_down', pushed, 0.05),
+  ]);
+  expect(requestAdviceFor(both, 'rest')[1]).toBe(
+    'aggregation.push_down on rest, 1 thread: from Node use pushed down (200/s, p99 200 µs); it is 20.0× pulling the rows (rows added up).',
+  );
+  const level = run([of('aggregation.pull', pulled, 1), of('aggregation.push_down', pushed, 1)]);
+  expect(requestAdviceFor(level, 'rest')[1]).toContain('it is no faster than pulling the rows');
+  expect(requestAdviceFor(run([of('aggregation.push_down', pushed, 1)]), 'rest')[0]).not.toContain('pulling');
+});

@@ -69,35 +69,40 @@ export function isNull(validity: Uint8Array | null, row: number): boolean {
 
 function safeIntegerReader(column: Column, values: FrameColumn['values'], firstRow: number): (row: number) => number {
   const halves = new Int32Array(values.buffer as ArrayBuffer, values.byteOffset, values.length * 2);
-  return (row) => {
-    const low = halves[2 * row]! >>> 0;
-    const high = halves[2 * row + 1]!;
-    if (high > HIGHEST_HALF || high < LOWEST_HALF || (high === LOWEST_HALF && low === 0)) {
-      throw new BoundaryError(
-        'BB_UNSAFE_INTEGER',
-        `row ${firstRow + row}, column "${column.name}": ${values[row]} can't be a number without losing digits`,
-        { hint: "Leave out int64: 'number' to get bigints" },
-      );
-    }
-    return high * TWO_TO_32 + low;
-  };
+  return (row) => safeIntegerAt(halves, 2 * row, column, firstRow + row);
+}
+
+/** The 64-bit integer of the halves at `at` and behind it. Throws `BB_UNSAFE_INTEGER` for one that no number holds. */
+export function safeIntegerAt(halves: Int32Array, at: number, column: Column, row: number): number {
+  const low = halves[at]! >>> 0;
+  const high = halves[at + 1]!;
+  if (high > HIGHEST_HALF || high < LOWEST_HALF || (high === LOWEST_HALF && low === 0)) {
+    const value = (BigInt(high) << 32n) | BigInt(low);
+    throw new BoundaryError(
+      'BB_UNSAFE_INTEGER',
+      `row ${row}, column "${column.name}": ${value} can't be a number without losing digits`,
+      { hint: "Leave out int64: 'number' to get bigints" },
+    );
+  }
+  return high * TWO_TO_32 + low;
 }
 
 function decimalReader(words: BigInt64Array, scale: number): (row: number) => string {
   const quarters = new Int32Array(words.buffer as ArrayBuffer, words.byteOffset, words.length * 2);
-  return (row) => {
-    const second = quarters[4 * row + 1]!;
-    const sign = second >> 31;
-    const fitsNumber =
-      quarters[4 * row + 2] === sign &&
-      quarters[4 * row + 3] === sign &&
-      second <= HIGHEST_HALF &&
-      second >= LOWEST_HALF;
-    const units = fitsNumber
-      ? second * TWO_TO_32 + (quarters[4 * row]! >>> 0)
-      : (words[2 * row + 1]! << 64n) | BigInt.asUintN(64, words[2 * row]!);
-    return formatDecimal(units, scale);
-  };
+  return (row) => decimalAt(quarters, words, 2 * row, scale);
+}
+
+/** The decimal of the words at `at` and behind it, which `quarters` shows by halves. */
+export function decimalAt(quarters: Int32Array, words: BigInt64Array, at: number, scale: number): string {
+  const first = 2 * at;
+  const second = quarters[first + 1]!;
+  const sign = second >> 31;
+  const fitsNumber =
+    quarters[first + 2] === sign && quarters[first + 3] === sign && second <= HIGHEST_HALF && second >= LOWEST_HALF;
+  const units = fitsNumber
+    ? second * TWO_TO_32 + (quarters[first]! >>> 0)
+    : (words[at + 1]! << 64n) | BigInt.asUintN(64, words[at]!);
+  return formatDecimal(units, scale);
 }
 
 /**

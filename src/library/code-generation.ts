@@ -17,6 +17,11 @@ export const canGenerateCode: boolean = (() => {
   }
 })();
 
+/** A key of an object literal: `"__proto__": value` would set the object's prototype. */
+export function literalKey(name: string): string {
+  return name === '__proto__' ? '["__proto__"]' : JSON.stringify(name);
+}
+
 /**
  * The function with these parameters and this body. The same text gives the same function, which then keeps what V8
  * has learned about it.

@@ -6,10 +6,10 @@ import type { Column } from './table-definition.js';
 export type FrameValues = Uint8Array | Int16Array | Int32Array | BigInt64Array | Float32Array | Float64Array;
 
 /** Words of a frame's header before the first column. */
-const HEADER_WORDS = 2;
+export const HEADER_WORDS = 2;
 
 /** Words of the header for each column: nulls, then the offsets of validity, offsets and values, and their length. */
-const COLUMN_WORDS = 5;
+export const COLUMN_WORDS = 5;
 
 type ValuesConstructor = new (buffer: ArrayBuffer, byteOffset: number, length: number) => FrameValues;
 
@@ -26,6 +26,46 @@ const CONSTRUCTORS: Readonly<Record<ColumnKind, ValuesConstructor & { readonly B
   date: Int32Array,
   timestamp: BigInt64Array,
 };
+
+/** The memory of frames, seen through typed arrays that are made once for all of them. */
+export class FrameMemory {
+  readonly buffer: ArrayBuffer;
+  readonly words: Uint32Array;
+  readonly bytes: Buffer;
+  #wide: WideViews | undefined;
+
+  constructor(buffer: ArrayBuffer) {
+    this.buffer = buffer;
+    this.words = new Uint32Array(buffer, 0, buffer.byteLength >>> 2);
+    this.bytes = Buffer.from(buffer);
+  }
+
+  /** As values of columns. */
+  get views(): WideViews {
+    this.#wide ??= wideViews(this.buffer);
+    return this.#wide;
+  }
+}
+
+/** All of a frame's memory as elements of each type. */
+export interface WideViews {
+  readonly int16: Int16Array;
+  readonly int32: Int32Array;
+  readonly int64: BigInt64Array;
+  readonly float32: Float32Array;
+  readonly float64: Float64Array;
+}
+
+function wideViews(buffer: ArrayBuffer): WideViews {
+  const { byteLength } = buffer;
+  return {
+    int16: new Int16Array(buffer, 0, byteLength >>> 1),
+    int32: new Int32Array(buffer, 0, byteLength >>> 2),
+    int64: new BigInt64Array(buffer, 0, byteLength >>> 3),
+    float32: new Float32Array(buffer, 0, byteLength >>> 2),
+    float64: new Float64Array(buffer, 0, byteLength >>> 3),
+  };
+}
 
 /** One column of a frame: views of the frame's memory. */
 export interface FrameColumn {

@@ -3,7 +3,9 @@ import { BoundaryError, TIMEOUT, toBoundaryError } from '../errors.js';
 import { abortedBy, checkTimeout, checkWorkOptions, type WorkOptions } from './cancellation.js';
 import type { HttpResponse, HttpResponses } from './http-responses.js';
 import { type HttpHeaders, type HttpRequest, headerLines } from './http-submission.js';
+import { HttpStream } from './http-stream.js';
 import { HttpCall, type HttpTransport, openTransport } from './http-transport.js';
+import { OpenHandles } from './open-handles.js';
 
 const MOST_CONNECTIONS = 1000;
 const MOST_PIPELINING = 1000;
@@ -35,16 +37,18 @@ export interface HttpClientOptions {
  * idle is opened anew. A call that is aborted or takes too long is given up, and its connections are closed.
  */
 export class HttpClient implements AsyncDisposable {
+  readonly #place: HttpPlace;
   readonly #transport: HttpTransport;
+  readonly #streams = new OpenHandles('the client');
   readonly #timeoutMs: number | undefined;
   #isClosed = false;
 
   /** A client that connects when it has something to send. */
   constructor(baseUrl: string, options: HttpClientOptions = {}) {
     const { connections = 1, timeoutMs } = options;
-    const place = placeOf(baseUrl, options);
+    this.#place = placeOf(baseUrl, options);
     this.#timeoutMs = timeoutMs;
-    this.#transport = openTransport(place, connections);
+    this.#transport = openTransport(this.#place, connections);
   }
 
   /** A client that has connected to the server once. */
@@ -75,11 +79,23 @@ export class HttpClient implements AsyncDisposable {
     return this.#call<HttpResponses>(requests, true, options);
   }
 
+  /**
+   * Sends one request over a connection of its own, and resolves when the head of the response is there: for bodies that are
+   * to be read while they come, of any size. `timeoutMs` is for all of it, as far as it is given here; that of the client is
+   * for each piece. Over HTTP/1.1 alone.
+   */
+  async stream(request: HttpRequest, options: WorkOptions = {}): Promise<HttpStream> {
+    if (this.#isClosed) throw new BoundaryError('BB_CLOSED', 'the client is closed');
+    checkWorkOptions(options);
+    return HttpStream.open(this.#place, request, this.#streams, options);
+  }
+
   /** Closes the connections; calls under way are rejected with `BB_CLOSED`. Does nothing the second time. */
   async close(): Promise<void> {
     if (this.#isClosed) return;
     this.#isClosed = true;
     this.#transport.close();
+    await this.#streams.closeAll();
   }
 
   [Symbol.asyncDispose](): Promise<void> {

@@ -125,7 +125,8 @@ export class HttpResponses implements Iterable<HttpResponse> {
   }
 }
 
-function parseHeaders(lines: string): Record<string, string> {
+/** Header lines by the headers' names in lower case. */
+export function parseHeaders(lines: string): Record<string, string> {
   const headers: Record<string, string> = Object.create(null) as Record<string, string>;
   for (const line of lines.split('\n')) {
     const colon = line.indexOf(':');

@@ -1,4 +1,4 @@
-import { canGenerateCode, generateFunction, MOST_GENERATED_COLUMNS } from './code-generation.js';
+import { canGenerateCode, generateFunction, literalKey, MOST_GENERATED_COLUMNS } from './code-generation.js';
 import { type CellReader, createCellReader, type Int64Mode, isNull, type RowValue } from './cell-readers.js';
 import type { Frame, FrameColumn } from './frame.js';
 import type { Column } from './table-definition.js';
@@ -126,11 +126,6 @@ function isPlain({ type }: Column, int64: Int64Mode): boolean {
     default:
       return false;
   }
-}
-
-/** `"__proto__": value` would set the object's prototype. */
-function literalKey(name: string): string {
-  return name === '__proto__' ? '["__proto__"]' : JSON.stringify(name);
 }
 
 function interpretingBuild(columns: readonly Column[]): BuildRows {

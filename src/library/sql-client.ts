@@ -4,7 +4,7 @@ import type { Int64Mode } from './cell-readers.js';
 import { CellWriter } from './cell-writer.js';
 import type { ParameterInput } from './parameters.js';
 import { openSqlConnections, type SqlConnections } from './sql-connections.js';
-import { ResultShape, type SqlResult, SqlResults } from './sql-results.js';
+import { type ResultBytes, ResultShape, type SqlResult, SqlResults } from './sql-results.js';
 import { fromColumnSpecs } from './table-definition.js';
 
 /** The most connections of a client. */
@@ -118,11 +118,11 @@ export class SqlClient implements AsyncDisposable {
   /** Makes sure that the server can prepare a statement. */
   async prepare(sql: string, options?: WorkOptions): Promise<SqlStatement> {
     checkText(sql);
-    const buffer = await this.#perform(options, () => {
+    const bytes = await this.#perform(options, () => {
       this.#writer.word(PREPARE);
       sqlBytes(this.#writer, sql);
     });
-    return new SqlStatement(this, sql, numberOf(buffer));
+    return new SqlStatement(this, sql, numberOf(bytes));
   }
 
   /**
@@ -163,8 +163,8 @@ export class SqlClient implements AsyncDisposable {
       statements[index]!.lists.push(parameters ?? NO_PARAMETERS);
       return index;
     });
-    const buffer = await this.#perform(options, () => this.#writeAll(statements, order));
-    return this.#results(buffer, (index) => order[index]!);
+    const bytes = await this.#perform(options, () => this.#writeAll(statements, order));
+    return this.#results(bytes, (index) => order[index]!);
   }
 
   /**
@@ -193,7 +193,7 @@ export class SqlClient implements AsyncDisposable {
     return this.close();
   }
 
-  #perform(options: WorkOptions | undefined, write: () => void): Promise<ArrayBuffer> {
+  #perform(options: WorkOptions | undefined, write: () => void): Promise<ResultBytes> {
     const writer = this.#writer;
     if (this.#isWriting) {
       throw new BoundaryError(
@@ -214,8 +214,8 @@ export class SqlClient implements AsyncDisposable {
     return this.#connections.perform(writer, { signal, timeoutMs });
   }
 
-  #results(buffer: ArrayBuffer, statementOf: (index: number) => number): SqlResults {
-    return new SqlResults(buffer, this.#int64, this.#shapeOf, statementOf);
+  #results(bytes: ResultBytes, statementOf: (index: number) => number): SqlResults {
+    return new SqlResults(bytes, this.#int64, this.#shapeOf, statementOf);
   }
 
   /** One statement, with each of the lists. */
@@ -296,8 +296,8 @@ function first(): number {
 }
 
 /** The only word of a result that is a number. */
-function numberOf(buffer: ArrayBuffer): number {
-  return new Uint32Array(buffer, 0, 1)[0]!;
+function numberOf({ memory, start }: ResultBytes): number {
+  return memory.words[start >> 2]!;
 }
 
 /** The words about a statement; `writeStatement` fills in its sizes. */

@@ -1,8 +1,10 @@
-import { addon, type RawSqlClient, type SqlLoop, type SqlShapes } from '../addon.js';
+import { addon, type Cancel, type RawSqlClient, type SqlLoop, type SqlShapes } from '../addon.js';
 import { BoundaryError, TIMEOUT, toBoundaryError } from '../errors.js';
 import { abortedBy, cancellable, type WorkOptions } from './cancellation.js';
 import type { CellWriter } from './cell-writer.js';
+import { FrameMemory } from './frame.js';
 import { OpenHandles } from './open-handles.js';
+import { ResultBytes } from './sql-results.js';
 
 /** The connections of a client, and how calls get to them. */
 export interface SqlConnections {
@@ -11,7 +13,7 @@ export interface SqlConnections {
   /** The columns of results. */
   readonly shapes: SqlShapes;
   /** Does what a submission asks for, on a connection that has nothing else to do meanwhile. */
-  perform(submission: CellWriter, options?: WorkOptions): Promise<ArrayBuffer>;
+  perform(submission: CellWriter, options?: WorkOptions): Promise<ResultBytes>;
   /** Closes them; calls under way are rejected with `BB_CLOSED`. */
   close(): Promise<void>;
 }
@@ -50,9 +52,12 @@ class ThreadConnections implements SqlConnections {
     return this.#raw.version;
   }
 
-  async perform({ bytes, length }: CellWriter, options: WorkOptions = {}): Promise<ArrayBuffer> {
+  async perform({ bytes, length }: CellWriter, options: WorkOptions = {}): Promise<ResultBytes> {
     if (this.#isClosed) throw closed();
-    return cancellable(this.#handles, options, (token) => this.#raw.perform(bytes, length, this.shapes, token));
+    const perform = (token: Cancel | undefined): Promise<ArrayBuffer> =>
+      this.#raw.perform(bytes, length, this.shapes, token);
+    const buffer = await cancellable(this.#handles, options, perform);
+    return new ResultBytes(new FrameMemory(buffer), 0, buffer.byteLength);
   }
 
   async close(): Promise<void> {
@@ -69,11 +74,11 @@ class Call {
   submission: Uint8Array | undefined;
   /** The connection that it was sent on. */
   connection: number | undefined;
-  readonly #resolve: (buffer: ArrayBuffer) => void;
+  readonly #resolve: (results: ResultBytes) => void;
   readonly #reject: (error: BoundaryError) => void;
   #release: (() => void) | undefined;
 
-  constructor(resolve: (buffer: ArrayBuffer) => void, reject: (error: BoundaryError) => void) {
+  constructor(resolve: (results: ResultBytes) => void, reject: (error: BoundaryError) => void) {
     this.#resolve = resolve;
     this.#reject = reject;
   }
@@ -90,9 +95,9 @@ class Call {
     };
   }
 
-  resolve(buffer: ArrayBuffer): void {
+  resolve(results: ResultBytes): void {
     this.#release?.();
-    this.#resolve(buffer);
+    this.#resolve(results);
   }
 
   reject(error: BoundaryError): void {
@@ -108,6 +113,8 @@ class Loop {
   /** By the numbers of the connections. */
   readonly #owners: (LoopConnections | undefined)[] = [];
   readonly #calls: (Call | undefined)[] = [];
+  /** Where the last results are: small ones share memory. */
+  #memory: FrameMemory | undefined;
 
   constructor() {
     this.#loop = new addon.SqlLoop(this.shapes, (outcomes) => this.#deliver(outcomes));
@@ -136,7 +143,7 @@ class Loop {
   }
 
   #deliver(outcomes: (number | ArrayBuffer | string | null)[]): void {
-    for (let place = 0; place < outcomes.length; place += 2) {
+    for (let place = 0; place < outcomes.length; place += 4) {
       const number = outcomes[place] as number;
       const outcome = outcomes[place + 1] as ArrayBuffer | string | null;
       const owner = this.#owners[number];
@@ -149,8 +156,15 @@ class Loop {
       this.#calls[number] = undefined;
       owner?.free(number);
       if (typeof outcome === 'string') call?.reject(toBoundaryError(new Error(outcome)));
-      else call?.resolve(outcome);
+      else call?.resolve(this.#results(outcome, outcomes[place + 2] as number, outcomes[place + 3] as number));
     }
+  }
+
+  #results(buffer: ArrayBuffer, start: number, end: number): ResultBytes {
+    // Memory of their own goes with them.
+    if (end - start === buffer.byteLength) return new ResultBytes(new FrameMemory(buffer), start, end);
+    if (this.#memory?.buffer !== buffer) this.#memory = new FrameMemory(buffer);
+    return new ResultBytes(this.#memory, start, end);
   }
 }
 
@@ -207,7 +221,7 @@ class LoopConnections implements SqlConnections {
     return this.#loop.shapes;
   }
 
-  perform({ bytes, length }: CellWriter, options?: WorkOptions): Promise<ArrayBuffer> {
+  perform({ bytes, length }: CellWriter, options?: WorkOptions): Promise<ResultBytes> {
     return new Promise((resolve, reject) => {
       if (this.#isClosed) throw closed();
       if (options?.signal?.aborted) throw abortedBy(options.signal);

@@ -1,7 +1,8 @@
 import { BoundaryError, toBoundaryError } from '../errors.js';
 import type { Int64Mode } from './cell-readers.js';
 import { ColumnarChunk } from './columnar-chunk.js';
-import { Frame } from './frame.js';
+import { fewRowsReader, type ReadFewRows } from './few-rows.js';
+import { Frame, type FrameMemory } from './frame.js';
 import { type Row, RowReader } from './row-reader.js';
 import type { Column } from './table-definition.js';
 
@@ -10,16 +11,36 @@ const HEAD_WORDS = 2;
 const STATEMENT_WORDS = 2;
 const REQUEST_WORDS = 8;
 
+/** So many rows are read without views of their columns: making these takes longer. */
+const FEW_ROWS = 16;
+
 const TWO_TO_32 = 2 ** 32;
+
+/** Where the results of one call are. Small ones share their memory, which no one may detach then. */
+export class ResultBytes {
+  readonly memory: FrameMemory;
+  /** The first byte, and the one behind the last. */
+  readonly start: number;
+  readonly end: number;
+
+  constructor(memory: FrameMemory, start: number, end: number) {
+    this.memory = memory;
+    this.start = start;
+    this.end = end;
+  }
+}
 
 /** What results of the same columns share. */
 export class ResultShape {
   readonly columns: readonly Column[];
   readonly reader: RowReader;
+  /** Undefined where rows are read by `reader`, few or many. */
+  readonly readFew: ReadFewRows | undefined;
 
   constructor(columns: readonly Column[], int64: Int64Mode) {
     this.columns = columns;
     this.reader = new RowReader(columns, int64);
+    this.readFew = fewRowsReader(columns, int64);
   }
 }
 
@@ -34,8 +55,10 @@ export interface SqlRequestError {
 export class SqlResults implements Iterable<SqlResult> {
   /** The number of requests. */
   readonly length: number;
-  readonly #buffer: ArrayBuffer;
+  readonly #bytes: ResultBytes;
   readonly #words: Uint32Array;
+  /** The first word of the results. */
+  readonly #head: number;
   readonly #statements: number;
   readonly #int64: Int64Mode;
   /** Of each statement; undefined where it returned no rows. */
@@ -45,22 +68,25 @@ export class SqlResults implements Iterable<SqlResult> {
 
   /** @internal */
   constructor(
-    buffer: ArrayBuffer,
+    bytes: ResultBytes,
     int64: Int64Mode,
     shapeOf: (number: number) => ResultShape,
     statementOf: (index: number) => number,
   ) {
-    this.#buffer = buffer;
-    const [statements = 0, requests = 0] = new Uint32Array(buffer, 0, HEAD_WORDS);
+    const { words } = bytes.memory;
+    const head = bytes.start >> 2;
+    const statements = words[head]!;
+    this.#bytes = bytes;
+    this.#words = words;
+    this.#head = head;
     this.#statements = statements;
-    this.length = requests;
-    this.#words = new Uint32Array(buffer, 0, HEAD_WORDS + STATEMENT_WORDS * statements + REQUEST_WORDS * requests);
+    this.length = words[head + 1]!;
     this.#int64 = int64;
     this.#statementOf = statementOf;
     // At once: the addon forgets shapes in time.
     const shapes: (ResultShape | undefined)[] = [];
     for (let statement = 0; statement < statements; statement += 1) {
-      const shape = this.#words[HEAD_WORDS + STATEMENT_WORDS * statement]!;
+      const shape = words[head + HEAD_WORDS + STATEMENT_WORDS * statement]!;
       shapes.push(shape === 0 ? undefined : shapeOf(shape));
     }
     this.#shapes = shapes;
@@ -76,9 +102,10 @@ export class SqlResults implements Iterable<SqlResult> {
   /** Why request `index` failed; undefined where it did not. */
   error(index: number): BoundaryError | undefined {
     const word = this.#word(index);
-    const start = this.#words[word + 6]!;
-    if (start === 0) return undefined;
-    return toBoundaryError(new Error(Buffer.from(this.#buffer).toString('utf8', start, this.#words[word + 7])));
+    const from = this.#words[word + 6]!;
+    if (from === 0) return undefined;
+    const { memory, start } = this.#bytes;
+    return toBoundaryError(new Error(memory.bytes.toString('utf8', start + from, start + this.#words[word + 7]!)));
   }
 
   /** The requests that failed. */
@@ -109,14 +136,22 @@ export class SqlResults implements Iterable<SqlResult> {
    * none. Releasing the chunk gives back the memory of all these results.
    */
   chunk(statement = 0): ColumnarChunk | undefined {
-    const frame = this.#frame(statement);
-    return frame === undefined ? undefined : new ColumnarChunk(frame, this.#int64, 0);
+    const shape = this.#shapeOf(statement);
+    if (shape === undefined) return undefined;
+    const { memory, start, end } = this.#bytes;
+    const isAlone = end - start === memory.buffer.byteLength;
+    const frame = isAlone
+      ? this.#frame(statement, shape)
+      : new Frame(memory.buffer.slice(start, end), shape.columns, this.#frameStart(statement));
+    return new ColumnarChunk(frame, this.#int64, 0);
   }
 
   /** The rows of all requests of a statement (the first, where it is left out), as objects. */
   rows(statement = 0): Row[] {
-    const frame = this.#frame(statement);
-    return frame === undefined ? [] : this.#read(frame, statement, 0, frame.rowCount);
+    const shape = this.#shapeOf(statement);
+    if (shape === undefined) return [];
+    const frame = this.#bytes.start + this.#frameStart(statement);
+    return this.#read(statement, shape, 0, this.#words[frame >> 2]!);
   }
 
   *[Symbol.iterator](): IterableIterator<SqlResult> {
@@ -144,33 +179,44 @@ export class SqlResults implements Iterable<SqlResult> {
 
   /** @internal */
   rowsOf(index: number): Row[] {
-    const word = this.#word(index);
     const statement = this.#statementOf(index);
-    const frame = this.#frame(statement);
+    const shape = this.#shapeOf(statement);
+    if (shape === undefined) return [];
+    const word = this.#word(index);
     const first = this.#words[word]!;
-    return frame === undefined ? [] : this.#read(frame, statement, first, first + this.#words[word + 1]!);
+    return this.#read(statement, shape, first, first + this.#words[word + 1]!);
   }
 
   /** @internal */
   columnsOf(index: number): readonly Column[] {
-    return this.#frame(this.#statementOf(index))?.columns ?? [];
+    return this.#shapeOf(this.#statementOf(index))?.columns ?? [];
   }
 
-  #read(frame: Frame, statement: number, start: number, end: number): Row[] {
-    if (start === end) return [];
-    const { reader } = this.#shapes[statement]!;
+  #read(statement: number, shape: ResultShape, start: number, end: number): Row[] {
+    const { reader, readFew } = shape;
+    if (end - start <= FEW_ROWS && readFew !== undefined) {
+      const { memory, start: first } = this.#bytes;
+      return readFew(memory, first + this.#frameStart(statement), start, end);
+    }
     reader.restart();
-    return reader.read(frame, start, end);
+    return reader.read(this.#frame(statement, shape), start, end);
   }
 
-  #frame(statement: number): Frame | undefined {
+  #shapeOf(statement: number): ResultShape | undefined {
     if (!(Number.isInteger(statement) && statement >= 0 && statement < this.#statements)) {
       throw new BoundaryError('BB_INVALID_ARGUMENT', `there is no statement ${statement} of ${this.#statements}`);
     }
-    const shape = this.#shapes[statement];
-    if (shape === undefined) return undefined;
-    const start = this.#words[HEAD_WORDS + STATEMENT_WORDS * statement + 1]!;
-    this.#frames[statement] ??= new Frame(this.#buffer, shape.columns, start);
+    return this.#shapes[statement];
+  }
+
+  /** Where the frame of a statement begins in the results. */
+  #frameStart(statement: number): number {
+    return this.#words[this.#head + HEAD_WORDS + STATEMENT_WORDS * statement + 1]!;
+  }
+
+  #frame(statement: number, shape: ResultShape): Frame {
+    const { memory, start } = this.#bytes;
+    this.#frames[statement] ??= new Frame(memory.buffer, shape.columns, start + this.#frameStart(statement));
     return this.#frames[statement];
   }
 
@@ -178,7 +224,7 @@ export class SqlResults implements Iterable<SqlResult> {
     if (!(Number.isInteger(index) && index >= 0 && index < this.length)) {
       throw new BoundaryError('BB_INVALID_ARGUMENT', `there is no request ${index} of ${this.length}`);
     }
-    return HEAD_WORDS + STATEMENT_WORDS * this.#statements + REQUEST_WORDS * index;
+    return this.#head + HEAD_WORDS + STATEMENT_WORDS * this.#statements + REQUEST_WORDS * index;
   }
 }
 

@@ -25,6 +25,7 @@ function adviceOn(run: Run, cells: readonly CompletedRecord[], rivals: readonly 
   const clauses = [
     choice(best, rivals),
     batchingWon(run, best),
+    pushingDownWon(best, cells),
     oneAtATime(best, rivals),
     rustInstead(
       best,
@@ -57,6 +58,17 @@ function batchingWon(run: Run, best: CompletedRecord): string | undefined {
   const won = run.comparisons.find(({ kind, numerator }) => kind === 'batching' && numerator === best.id);
   if (won === undefined) return undefined;
   return won.verdict === 'faster' ? `batching won ${formatFactor(won.ratio)}` : 'batching won nothing';
+}
+
+/** Of work that the server can do: by what factor that beats pulling the rows. */
+function pushingDownWon(best: CompletedRecord, cells: readonly CompletedRecord[]): string | undefined {
+  const pulling = best.workload.replace(/\.push_down$/, '.pull');
+  if (pulling === best.workload) return undefined;
+  const pulled = fastestOf(cells.filter(({ workload, side }) => workload === pulling && isNodeSide(side)));
+  const ratio = pulled && rateRatio(best, pulled);
+  if (pulled === undefined || ratio === undefined) return undefined;
+  const than = `pulling the rows (${shortNameOf(pulled)})`;
+  return verdictOf(ratio) === 'faster' ? `it is ${formatFactor(ratio.ratio)} ${than}` : `it is no faster than ${than}`;
 }
 
 /** For those who can't wait until there is a batch. */

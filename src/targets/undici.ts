@@ -3,6 +3,8 @@
  * connection with as many pipelined. Its ways are the lanes' modes: `request` with the body read at once, and `dispatch` with
  * a handler of our own, which skips its streams and promises.
  */
+import { readFileSync } from 'node:fs';
+
 import { Pool, type Dispatcher } from 'undici';
 
 import { BoundaryError } from '../errors.js';
@@ -16,6 +18,8 @@ export interface UndiciOptions {
   readonly headers: Readonly<Record<string, string>>;
   /** Whether a handler of our own reads the answers. */
   readonly dispatches: boolean;
+  /** A file of certificates to trust in place of the system's. */
+  readonly cacert?: string | undefined;
 }
 
 /** An answer that was read whole. */
@@ -33,15 +37,23 @@ export class UndiciClient {
   /** Sends a body to a path. */
   readonly post: (path: string, body: string) => Promise<UndiciAnswer>;
 
-  constructor(url: string, { connections, pipelining, headers, dispatches }: UndiciOptions) {
+  constructor(url: string, { connections, pipelining, headers, dispatches, cacert }: UndiciOptions) {
     // Its timers cost time, too.
-    this.#pool = new Pool(url, { connections, pipelining, headersTimeout: 0, bodyTimeout: 0 });
+    this.#pool = new Pool(url, { connections, pipelining, headersTimeout: 0, bodyTimeout: 0, ...trusting(cacert) });
     this.#headers = { ...headers };
     this.post = dispatches ? (path, body) => this.#dispatch(path, body) : (path, body) => this.#request(path, body);
   }
 
   close(): Promise<void> {
     return this.#pool.destroy();
+  }
+
+  /** Sends a body to a path, and hands over the pieces of the answer while they come. */
+  stream(path: string, body: string, take: (piece: Buffer, status: number) => void): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const options = { method: 'POST', path, headers: this.#headers, body } as const;
+      this.#pool.dispatch(options, new PieceReader(take, resolve, reject));
+    });
   }
 
   async #request(path: string, body: string): Promise<UndiciAnswer> {
@@ -56,6 +68,11 @@ export class UndiciClient {
       this.#pool.dispatch(options, new Reader(resolve, reject));
     });
   }
+}
+
+/** The options of a pool that trusts the certificates of a file. */
+export function trusting(cacert: string | undefined): { connect?: { ca: Buffer } } {
+  return cacert === undefined ? {} : { connect: { ca: readFileSync(cacert) } };
 }
 
 /** Reads an answer's body into one text. */
@@ -91,5 +108,43 @@ class Reader implements Dispatcher.DispatchHandler {
 
   onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
     this.#reject(new BoundaryError('BB_CONNECTION', error.message, { cause: error }));
+  }
+}
+
+/** Hands over the pieces of an answer's body. */
+class PieceReader implements Dispatcher.DispatchHandler {
+  readonly #take: (piece: Buffer, status: number) => void;
+  readonly #resolve: () => void;
+  readonly #reject: (error: unknown) => void;
+  #status = 0;
+  #failure: unknown;
+
+  constructor(take: (piece: Buffer, status: number) => void, resolve: () => void, reject: (error: unknown) => void) {
+    this.#take = take;
+    this.#resolve = resolve;
+    this.#reject = reject;
+  }
+
+  onRequestStart(): void {}
+
+  onResponseStart(_controller: Dispatcher.DispatchController, statusCode: number): void {
+    this.#status = statusCode;
+  }
+
+  onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    try {
+      this.#take(chunk, this.#status);
+    } catch (thrown) {
+      this.#failure = thrown;
+      controller.abort(thrown as Error);
+    }
+  }
+
+  onResponseEnd(): void {
+    this.#resolve();
+  }
+
+  onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
+    this.#reject(this.#failure ?? new BoundaryError('BB_CONNECTION', error.message, { cause: error }));
   }
 }

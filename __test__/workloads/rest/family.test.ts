@@ -7,6 +7,7 @@ import { expectedAggregation } from '../../../src/workloads/rest/aggregation.js'
 import { RestInput, RestSums } from '../../../src/workloads/rest/data.js';
 import { addressOf, restFamily } from '../../../src/workloads/rest/family.js';
 import type { Stopwatch } from '../../../src/workloads/workload.js';
+import { LatencyHistogram } from '../../../src/stats/latency-histogram.js';
 
 /** A stopwatch that only sees that it is used. */
 const stopwatch: Stopwatch = {
@@ -102,6 +103,61 @@ describe('the family rest', () => {
       await family.close();
     }
   }, 300_000);
+
+  it.skipIf(process.platform !== 'linux').each(['rust', 'napi', 'js'] as const)(
+    'counts the CPU time of both of two servers, or of none: %s',
+    async (side) => {
+      const options = { rows: 0, workers: 1, engines: {}, operations: 600, threads: [2], batch: [1] };
+      const planned = restFamily
+        .plan(options)
+        .find(({ cell }) => cell.workload === 'pkread.two_servers' && cell.side === side)!;
+      const counted = async (): Promise<boolean> => {
+        const family = await restFamily.open(options, [planned]);
+        const cell = await family.openCell(planned);
+        let isCounted = false;
+        const addRequests: Stopwatch['addRequests'] = ({ serverCpuUserSeconds: user }) =>
+          (isCounted = user !== undefined);
+        expect(await cell.sample({ ...stopwatch, addRequests }, signal)).toEqual(cell.expected);
+        await cell.close();
+        await family.close();
+        return isCounted;
+      };
+      // The second one is that of the variable, whose process nobody knows.
+      expect(await counted()).toBe(false);
+      const second = process.env['REST_URL_2'];
+      delete process.env['REST_URL_2'];
+      expect(await counted()).toBe(true);
+      process.env['REST_URL_2'] = second;
+    },
+  );
+
+  it.each(['rust', 'napi', 'js'] as const)(
+    'shows how latencies grow above what the server can bear: %s',
+    async (side) => {
+      const options = { rows: 0, workers: 1, engines: { rest: server.url }, operations: 500, threads: [1], batch: [1] };
+      const [closed, open] = [undefined, 1e6].map((rate) =>
+        restFamily
+          .plan({ ...options, ...(rate === undefined ? {} : { rate }) })
+          .find(({ cell }) => cell.workload === 'pkread' && cell.lane === 'call' && cell.side === side)!,
+      );
+      const family = await restFamily.open(options, [closed!, open!]);
+      const latency = async (planned: typeof closed): Promise<LatencyHistogram> => {
+        const cell = await family.openCell(planned!);
+        let histogram: LatencyHistogram | undefined;
+        const addRequests: Stopwatch['addRequests'] = ({ latency: text }) => {
+          histogram = LatencyHistogram.fromBase64(text!);
+        };
+        await cell.sample({ ...stopwatch, addRequests }, signal);
+        await cell.close();
+        return histogram!;
+      };
+      const [usual, late] = [await latency(closed), await latency(open)];
+      // All are due at once, so each waits for those before it: the last one for hundreds.
+      expect(late.quantile(1)).toBeGreaterThan(50 * usual.quantile(0.5));
+      expect(late.quantile(0.9)).toBeGreaterThan(2 * late.quantile(0.1));
+      await family.close();
+    },
+  );
 
   it('skips what a server has not, and says which key it wants', async () => {
     const options = { rows: 0, workers: 1, engines: {}, operations: 10, threads: [1], batch: [1] };

@@ -8,7 +8,7 @@ use napi::bindgen_prelude::{AsyncBlock, AsyncBlockBuilder, ToNapiValue, spawn_bl
 /// An error as JavaScript sees it. Node-API's error objects for promises have room for a text only, so the stable code
 /// leads it in brackets; the library over the addon makes it the error's `code`.
 pub fn to_js(error: &Error) -> napi::Error {
-    napi::Error::from_reason(format!("[{}] {error}", error.code()))
+    napi::Error::from_reason(error.coded())
 }
 
 /// For `map_err` on results of the core.

@@ -4,18 +4,18 @@ use std::net::TcpStream;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use boundary_bench_core::engine::CancelToken;
 use boundary_bench_core::{Error, Result};
-use boundary_bench_http::{HttpOptions, Paths, Picked, Place, SharedClient, Url, Version};
+use boundary_bench_http::{HttpOptions, Place, SharedClient, StreamedResponse, Submission, Url, Version};
 use napi::Env;
 use napi::bindgen_prelude::{AsyncBlock, Unknown};
-use napi::tokio::sync::Notify;
+use napi::tokio::{self, sync::Notify};
 use napi_derive::napi;
 
 use crate::buffers::{Handover, bytes_of};
 use crate::errors::{js, promise};
 use crate::in_flight::InFlight;
 use crate::reader::Cancel;
-use crate::sql::ResultBytes;
 use crate::uv;
 
 /// What a client is told beside the URL.
@@ -115,15 +115,100 @@ impl HttpPlace {
         promise(env, async move {
             let _entry = entry;
             let client = client.ok_or(Error::Closed("the client")).map_err(js)?;
-            let cancelled = Arc::new(Notify::new());
-            let notify = Arc::clone(&cancelled);
-            let _guard = token.on_cancel(move || notify.notify_one());
-            napi::tokio::select! {
-                biased;
-                () = cancelled.notified() => Err(js(Error::Cancelled)),
-                frame = client.run(&submission) => frame.map(Handover).map_err(js),
-            }
+            unless_cancelled(&token, client.run(&submission)).await.map(Handover).map_err(js)
         })
+    }
+
+    /// Sends the one request of a submission, and resolves when the head of its response is there.
+    #[napi(catch_unwind, ts_args_type = "submission: Uint8Array, cancel: Cancel")]
+    pub fn stream(&self, env: Env, submission: Unknown<'_>, cancel: &Cancel) -> napi::Result<AsyncBlock<HttpBody>> {
+        // SAFETY: the bytes are copied before any JavaScript runs.
+        let submission = unsafe { bytes_of(env, &submission) }?.to_vec();
+        let (place, token) = (Arc::clone(&self.place), cancel.token.clone());
+        let in_flight = Arc::clone(&self.in_flight);
+        promise(env, async move {
+            let _entry = in_flight.enter(token.clone());
+            let opened = async {
+                let group = Submission::new(&submission).next().transpose()?;
+                let request = group.and_then(|group| group.requests().next());
+                let request = request.ok_or_else(|| Error::InvalidArgument("there is no request".to_owned()))?;
+                StreamedResponse::open(&place, &request?).await
+            };
+            let response = unless_cancelled(&token, opened).await.map_err(js)?;
+            Ok(HttpBody {
+                status: response.status(),
+                head: response.head().iter().map(|byte| char::from(*byte)).collect(),
+                response: Arc::new(tokio::sync::Mutex::new(Some(response))),
+                in_flight: Arc::clone(&in_flight),
+            })
+        })
+    }
+}
+
+/// A response whose body is read while it comes, on a connection of its own.
+#[napi]
+pub struct HttpBody {
+    status: u16,
+    head: String,
+    /// `None` once it is closed.
+    response: Arc<tokio::sync::Mutex<Option<StreamedResponse>>>,
+    in_flight: Arc<InFlight>,
+}
+
+#[napi]
+impl HttpBody {
+    /// The status.
+    #[napi(getter)]
+    pub fn status(&self) -> u32 {
+        self.status.into()
+    }
+
+    /// The header lines as they came.
+    #[napi(getter)]
+    pub fn head(&self) -> String {
+        self.head.clone()
+    }
+
+    /// The next piece of the body; null at its end. One call at a time; one that is cancelled closes the connection.
+    #[napi(catch_unwind, ts_args_type = "cancel: Cancel", ts_return_type = "Promise<ArrayBuffer | null>")]
+    pub fn next(&self, env: Env, cancel: &Cancel) -> napi::Result<AsyncBlock<Option<Handover<Vec<u8>>>>> {
+        let (response, token) = (Arc::clone(&self.response), cancel.token.clone());
+        let entry = self.in_flight.enter(token.clone());
+        promise(env, async move {
+            let _entry = entry;
+            let mut place = response.lock().await;
+            let piece = async {
+                match place.as_mut() {
+                    Some(response) => response.take_piece().await,
+                    None => Err(Error::Closed("the response")),
+                }
+            };
+            let piece = unless_cancelled(&token, piece).await;
+            if !matches!(piece, Ok(Some(_))) {
+                place.take();
+            }
+            piece.map(|piece| piece.map(Handover)).map_err(js)
+        })
+    }
+
+    /// Closes the connection, unless a call is under way, which closes it when it is cancelled.
+    #[napi(catch_unwind)]
+    pub fn close(&self) {
+        if let Ok(mut place) = self.response.try_lock() {
+            place.take();
+        }
+    }
+}
+
+/// Runs work until it ends or is cancelled.
+async fn unless_cancelled<T>(token: &CancelToken, work: impl Future<Output = Result<T>>) -> Result<T> {
+    let cancelled = Arc::new(Notify::new());
+    let notify = Arc::clone(&cancelled);
+    let _guard = token.on_cancel(move || notify.notify_one());
+    tokio::select! {
+        biased;
+        () = cancelled.notified() => Err(Error::Cancelled),
+        done = work => done,
     }
 }
 
@@ -138,43 +223,5 @@ impl HttpSocket {
     pub fn take(&self) -> Result<TcpStream> {
         let socket = self.socket.lock().unwrap_or_else(PoisonError::into_inner).take();
         socket.ok_or(Error::Closed("the connection"))
-    }
-}
-
-/// Paths of values in JSON, such as `result.*.body.data.*`.
-#[napi]
-pub struct JsonPaths {
-    paths: Paths,
-}
-
-#[napi]
-impl JsonPaths {
-    /// Checks the paths.
-    #[napi(constructor, catch_unwind)]
-    pub fn new(paths: Vec<String>) -> napi::Result<Self> {
-        Ok(Self { paths: Paths::new(paths.iter().map(String::as_str)).map_err(js)? })
-    }
-
-    /// Picks the values of all paths out of a text. For each path, in 32-bit words: the number of its values, the length of
-    /// their bytes, and whether these are all ASCII; where each value ends; then a byte for each that says whether it is null,
-    /// and the bytes, both filled up to whole words.
-    #[napi(catch_unwind, ts_args_type = "json: Uint8Array", ts_return_type = "ArrayBuffer")]
-    pub fn pick(&self, env: Env, json: Unknown<'_>) -> napi::Result<ResultBytes> {
-        // SAFETY: no JavaScript runs before the values were copied.
-        let json = unsafe { bytes_of(env, &json) }?;
-        let picked = self.paths.pick(json).map_err(js)?;
-        let mut out =
-            Vec::with_capacity(picked.iter().map(|Picked { ends, bytes, .. }| ends.len() * 5 + bytes.len() + 24).sum());
-        for Picked { ends, nulls, bytes } in &picked {
-            let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
-            for word in [count(ends.len()), count(bytes.len()), u32::from(bytes.is_ascii())].iter().chain(ends) {
-                out.extend_from_slice(&word.to_ne_bytes());
-            }
-            for part in [nulls, bytes] {
-                out.extend_from_slice(part);
-                out.resize(out.len().next_multiple_of(4), 0);
-            }
-        }
-        Ok(ResultBytes(out))
     }
 }

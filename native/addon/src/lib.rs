@@ -1,6 +1,7 @@
 //! The addon: converts between JavaScript's values and the core's, and maps errors. It holds no algorithms.
 #![expect(clippy::needless_pass_by_value, reason = "napi hands over owned values")]
 
+mod attachment;
 mod buffers;
 mod engine;
 mod errors;
@@ -12,6 +13,7 @@ mod info;
 mod ingest;
 mod ingest_stages;
 mod inserter;
+mod json;
 mod kv;
 mod kv_loop;
 mod naive;
@@ -19,6 +21,7 @@ mod parameters;
 mod reader;
 mod requests;
 mod serve;
+mod shared_memory;
 mod socket_loop;
 mod sql;
 mod sql_loop;

@@ -26,7 +26,7 @@ pub struct NativeRequests {
 #[napi]
 impl NativeRequests {
     /// Connects a cell and loads what it reads. Takes `{family, workload, lane, flavor?, url, threads, batch, operations,
-    /// rate?, prefix, serverProcess?, options?}` as JSON.
+    /// rate?, prefix, serverProcesses?, options?}` as JSON.
     #[napi(catch_unwind)]
     pub fn open(env: Env, spec: String, cancel: Option<&Cancel>) -> napi::Result<AsyncBlock<NativeRequests>> {
         let token = cancel.map(|cancel| cancel.token.clone()).unwrap_or_default();

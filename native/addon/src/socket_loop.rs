@@ -2,8 +2,8 @@
 //! replies come from them, on that thread itself: a detour over another one costs two wake-ups a request, which take longer
 //! than all the rest. All that the loop finds ready in one iteration crosses into JavaScript in one call.
 
-use std::cell::{Cell, RefCell};
-use std::ffi::{c_int, c_void};
+use std::cell::RefCell;
+use std::ffi::c_int;
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::os::fd::AsRawFd;
@@ -12,11 +12,13 @@ use std::rc::Rc;
 
 use boundary_bench_core::error::catch_panic;
 use boundary_bench_core::{Error, Result};
-use napi::bindgen_prelude::{Either, Function, JsValue, ToNapiValue, Undefined, Unknown};
+use napi::bindgen_prelude::{Either, Function, ToNapiValue, Undefined, Unknown};
 use napi::{Env, sys};
 
+use crate::attachment::{Attached, Attachment, detach};
 use crate::buffers::Handover;
 use crate::errors::js;
+use crate::shared_memory::{SMALL_BYTES, SharedMemory};
 use crate::uv::{Handle, READABLE, WRITABLE, Watcher};
 
 /// How often a socket is read from before the others have their turn.
@@ -28,13 +30,6 @@ const DELIVERED_BYTES: usize = 1 << 10;
 
 /// Frames up to this size are copied into JavaScript's memory: that costs less than handing memory over.
 const COPIED_BYTES: usize = 64 << 10;
-
-/// The memory that small frames share, one after the other: making memory for each, and collecting it, costs more than the
-/// rest of a crossing.
-const SHARED_BYTES: usize = 64 << 10;
-
-/// The largest frame that shares memory. A result that is kept keeps what it shares.
-const SMALL_BYTES: usize = 8 << 10;
 
 /// What goes over the connections of a loop: requests become bytes, and bytes results.
 pub trait Protocol: Default + 'static {
@@ -83,69 +78,15 @@ pub struct SocketLoop<P: Protocol> {
 }
 
 struct Inner<P: Protocol> {
-    env: sys::napi_env,
-    uv_loop: *mut c_void,
+    attachment: Attachment,
     state: RefCell<State<P>>,
-    /// The handles that the loop has not closed yet.
-    handles: Cell<usize>,
-    /// Node's, when this thread ends and waits for the handles.
-    ending: Cell<sys::napi_async_cleanup_hook_handle>,
+    shared: RefCell<SharedMemory>,
 }
 
 /// The sockets, and what goes over them.
 pub struct State<P: Protocol> {
     pub sockets: Vec<Option<Socket<P>>>,
     pub protocol: P,
-    open: Option<Open>,
-}
-
-/// What there is until the end.
-struct Open {
-    check: Handle,
-    callback: sys::napi_ref,
-    context: sys::napi_async_context,
-    shared: Shared,
-}
-
-/// The memory of small frames: JavaScript's, filled from the front and never written twice.
-struct Shared {
-    buffer: sys::napi_ref,
-    used: usize,
-}
-
-impl Shared {
-    /// Copies a frame to the end, into new memory where it does not fit: returns the buffer and where the frame begins.
-    ///
-    /// # Safety
-    /// `env` is the environment of this thread, and a scope of handles is open.
-    unsafe fn place(&mut self, env: sys::napi_env, bytes: &[u8]) -> Option<(sys::napi_value, usize)> {
-        let (mut data, mut length, mut buffer) = (ptr::null_mut(), 0, ptr::null_mut());
-        // SAFETY: the caller's promise. JavaScript may have detached the buffer: then it is told to have no length.
-        unsafe {
-            if !self.buffer.is_null() {
-                sys::napi_get_reference_value(env, self.buffer, &raw mut buffer);
-                sys::napi_get_arraybuffer_info(env, buffer, &raw mut data, &raw mut length);
-            }
-            if length < self.used + bytes.len() {
-                if !self.buffer.is_null() {
-                    sys::napi_delete_reference(env, self.buffer);
-                    self.buffer = ptr::null_mut();
-                }
-                let status = sys::napi_create_arraybuffer(env, SHARED_BYTES, &raw mut data, &raw mut buffer);
-                if status != sys::Status::napi_ok {
-                    return None;
-                }
-                sys::napi_create_reference(env, buffer, 1, &raw mut self.buffer);
-                self.used = 0;
-            }
-        }
-        let start = self.used;
-        // SAFETY: the memory has room for these bytes from `start` on, as was just checked, and no JavaScript has run since.
-        unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), data.cast::<u8>().add(start), bytes.len()) };
-        // Frames are whole words.
-        self.used += bytes.len();
-        Some((buffer, start))
-    }
 }
 
 /// A connection on the loop.
@@ -288,106 +229,49 @@ impl<P: Protocol> Watcher for SocketWatcher<P> {
     }
 
     fn on_closed(&self) {
-        self.inner.on_handle_closed();
+        self.inner.attachment.on_handle_closed();
     }
 }
 
-/// What the loop calls when all sockets were looked at.
-struct CheckWatcher<P: Protocol>(Rc<Inner<P>>);
-
-impl<P: Protocol> Watcher for CheckWatcher<P> {
-    fn on_event(&self, _status: c_int, _events: c_int) {
-        self.0.deliver();
+impl<P: Protocol> Attached for Inner<P> {
+    fn attachment(&self) -> &Attachment {
+        &self.attachment
     }
 
-    fn on_closed(&self) {
-        self.0.on_handle_closed();
-    }
-}
-
-impl<P: Protocol> Inner<P> {
-    /// Gives the results to JavaScript.
     fn deliver(&self) {
-        let mut state = self.state.borrow_mut();
-        let State { protocol, open: Some(open), .. } = &mut *state else { return };
-        if protocol.results().is_empty() {
+        if self.state.borrow().protocol.results().is_empty() {
             return;
         }
-        let (callback, context) = (open.callback, open.context);
-        // SAFETY: this is the thread of the environment, which lives as long as `open` does; the scope is closed in all
-        // cases. Nothing of the state is borrowed while JavaScript runs.
-        unsafe {
-            let mut scope = ptr::null_mut();
-            if sys::napi_open_handle_scope(self.env, &raw mut scope) != sys::Status::napi_ok {
-                return;
-            }
+        self.attachment.call(|env| {
+            let protocol = &mut self.state.borrow_mut().protocol;
             let length = protocol.results().len();
-            let placed = if length > SMALL_BYTES {
-                buffer_of(self.env, protocol).ok().map(|buffer| (buffer, 0))
-            } else {
-                let placed = open.shared.place(self.env, protocol.results());
-                protocol.clear_results();
-                placed
-            };
-            drop(state);
-            if let Some((buffer, start)) = placed {
-                let mut arguments = [buffer, ptr::null_mut(), ptr::null_mut()];
-                sys::napi_create_double(self.env, start as f64, &raw mut arguments[1]);
-                sys::napi_create_double(self.env, (start + length) as f64, &raw mut arguments[2]);
-                let (mut function, mut receiver) = (ptr::null_mut(), ptr::null_mut());
-                sys::napi_get_reference_value(self.env, callback, &raw mut function);
-                sys::napi_get_global(self.env, &raw mut receiver);
-                let status = sys::napi_make_callback(
-                    self.env,
-                    context,
-                    receiver,
-                    function,
-                    arguments.len(),
-                    arguments.as_ptr(),
-                    ptr::null_mut(),
-                );
-                if status == sys::Status::napi_pending_exception {
-                    let mut exception = ptr::null_mut();
-                    sys::napi_get_and_clear_last_exception(self.env, &raw mut exception);
-                    sys::napi_fatal_exception(self.env, exception);
+            // SAFETY: the environment is that of this thread, and the scope of handles is that of `call`.
+            let (buffer, start) = unsafe {
+                if length > SMALL_BYTES {
+                    (buffer_of(env, protocol).ok()?, 0)
+                } else {
+                    let placed = self.shared.borrow_mut().place(env, protocol.results());
+                    protocol.clear_results();
+                    placed?
                 }
+            };
+            let mut arguments = [buffer, ptr::null_mut(), ptr::null_mut()];
+            // SAFETY: as above.
+            unsafe {
+                sys::napi_create_double(env, start as f64, &raw mut arguments[1]);
+                sys::napi_create_double(env, (start + length) as f64, &raw mut arguments[2]);
             }
-            sys::napi_close_handle_scope(self.env, scope);
-        }
+            Some(arguments)
+        });
     }
 
-    /// Closes everything; does nothing the second time.
-    fn close(&self) {
+    fn end(&self) {
         let mut state = self.state.borrow_mut();
         for index in 0..state.sockets.len() {
             state.end(index, &Error::Closed("the connection"));
         }
-        if let Some(open) = state.open.take() {
-            open.check.close();
-            // SAFETY: this is the thread of the environment, which still lives.
-            unsafe {
-                sys::napi_delete_reference(self.env, open.callback);
-                if !open.shared.buffer.is_null() {
-                    sys::napi_delete_reference(self.env, open.shared.buffer);
-                }
-                sys::napi_async_destroy(self.env, open.context);
-            }
-        }
-    }
-
-    fn on_handle_closed(&self) {
-        self.handles.set(self.handles.get().saturating_sub(1));
-        self.end_if_closed();
-    }
-
-    /// Lets the thread end that waits for the last handle.
-    fn end_if_closed(&self) {
-        let ending = self.ending.get();
-        if self.handles.get() == 0 && !ending.is_null() {
-            self.ending.set(ptr::null_mut());
-            // SAFETY: it is the handle that Node gave, and it is removed once.
-            unsafe { sys::napi_remove_async_cleanup_hook(ending) };
-        }
+        // SAFETY: this is the thread of the environment, which lives as long as it is attached; nothing is placed later.
+        unsafe { self.shared.borrow_mut().release(self.attachment.env()) };
     }
 }
 
@@ -411,67 +295,31 @@ unsafe fn buffer_of(env: sys::napi_env, protocol: &mut impl Protocol) -> napi::R
     Ok(buffer)
 }
 
-/// Node calls this when the thread ends, and waits until the hook is removed.
-unsafe extern "C" fn on_thread_end<P: Protocol>(hook: sys::napi_async_cleanup_hook_handle, data: *mut c_void) {
-    // SAFETY: the pointer is that of `SocketLoop::new`, and Node calls once.
-    let inner = unsafe { Rc::from_raw(data.cast::<Inner<P>>().cast_const()) };
-    inner.ending.set(hook);
-    inner.close();
-    inner.end_if_closed();
-}
-
 impl<P: Protocol> SocketLoop<P> {
     /// The connections of this thread; `callback` gets the frames of results: each lies between two places of a buffer.
     pub fn new(env: Env, callback: Function<'_, Unknown<'_>, ()>) -> napi::Result<Self> {
-        let raw = env.raw();
-        let mut uv_loop = ptr::null_mut();
-        // SAFETY: the environment is that of the call under way, and the out-pointer is valid.
-        let status = unsafe { sys::napi_get_uv_event_loop(raw, &raw mut uv_loop) };
-        if status != sys::Status::napi_ok {
-            return Err(js(Error::Unsupported("this host has no event loop of libuv".to_owned())));
-        }
         let inner = Rc::new(Inner {
-            env: raw,
-            uv_loop: uv_loop.cast(),
-            state: RefCell::new(State { sockets: Vec::new(), protocol: P::default(), open: None }),
-            handles: Cell::new(1),
-            ending: Cell::new(ptr::null_mut()),
+            attachment: Attachment::new(env)?,
+            state: RefCell::new(State { sockets: Vec::new(), protocol: P::default() }),
+            shared: RefCell::default(),
         });
-        let watcher = Box::new(CheckWatcher(Rc::clone(&inner)));
-        // SAFETY: the loop is this thread's, as Node says.
-        let check = unsafe { Handle::check(inner.uv_loop, watcher) }.map_err(js)?;
-        check.keep_alive(false);
-        let name = env.create_string("boundary-bench")?;
-        let (mut reference, mut context, mut hook) = (ptr::null_mut(), ptr::null_mut(), ptr::null_mut());
-        // SAFETY: the handles are those of the call under way; the pointer that Node keeps owns a count of the `Rc`,
-        // which `on_thread_end` takes back.
-        unsafe {
-            sys::napi_create_reference(raw, callback.raw(), 1, &raw mut reference);
-            sys::napi_async_init(raw, ptr::null_mut(), name.raw(), &raw mut context);
-            let data = Rc::into_raw(Rc::clone(&inner)).cast_mut().cast();
-            sys::napi_add_async_cleanup_hook(raw, Some(on_thread_end::<P>), data, &raw mut hook);
-        }
-        inner.state.borrow_mut().open =
-            Some(Open { check, callback: reference, context, shared: Shared { buffer: ptr::null_mut(), used: 0 } });
+        Attachment::attach(&inner, env, &callback)?;
         Ok(Self { inner })
     }
 
     /// Takes a connection; returns its number.
     pub fn add(&self, stream: TcpStream, session: P::Session) -> napi::Result<usize> {
-        let mut state = self.inner.state.borrow_mut();
-        if state.open.is_none() {
+        if !self.inner.attachment.is_open() {
             return Err(js(Error::Closed("the loop")));
         }
+        let mut state = self.inner.state.borrow_mut();
         let index = state.sockets.iter().position(Option::is_none).unwrap_or_else(|| {
             state.sockets.push(None);
             state.sockets.len() - 1
         });
         let watcher = Box::new(SocketWatcher { inner: Rc::clone(&self.inner), index });
-        // SAFETY: the loop is this thread's; the stream goes with the handle, which is closed first.
-        let handle = unsafe { Handle::poll(self.inner.uv_loop, stream.as_raw_fd(), watcher) }.map_err(js)?;
-        self.inner.handles.set(self.inner.handles.get() + 1);
-        handle.watch(READABLE);
-        handle.keep_alive(false);
+        // SAFETY: the stream goes with the handle, which is closed first; the watcher tells the attachment.
+        let handle = unsafe { self.inner.attachment.watch(stream.as_raw_fd(), watcher) }.map_err(js)?;
         state.sockets[index] = Some(Socket { stream, session, handle, events: READABLE, is_kept_alive: false });
         Ok(index)
     }
@@ -501,6 +349,6 @@ impl<P: Protocol> SocketLoop<P> {
 
 impl<P: Protocol> Drop for SocketLoop<P> {
     fn drop(&mut self) {
-        self.inner.close();
+        detach(&*self.inner);
     }
 }

@@ -1,8 +1,8 @@
-//! Connections of the MySQL wire driven by the event loop of a thread of Node's, as `kv_loop` does it for the other wire.
+//! Connections of the MySQL wire driven by the event loop of a thread of Node's, as `socket_loop` does it for other wires.
 //! All that the loop finds ready in one iteration crosses into JavaScript in one call.
 
-use std::cell::{Cell, RefCell};
-use std::ffi::{c_int, c_void};
+use std::cell::RefCell;
+use std::ffi::c_int;
 use std::ptr;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -10,11 +10,13 @@ use std::sync::Arc;
 use boundary_bench_core::error::catch_panic;
 use boundary_bench_core::{Error, Result};
 use boundary_bench_mysql::{DrivenSession, Shapes};
-use napi::bindgen_prelude::{Either, Function, JsValue, ToNapiValue, Unknown};
+use napi::bindgen_prelude::{Either, Function, ToNapiValue, Unknown};
 use napi::{Env, sys};
 use napi_derive::napi;
 
+use crate::attachment::{Attached, Attachment, detach};
 use crate::errors::{js, to_js};
+use crate::shared_memory::{SMALL_BYTES, SharedMemory};
 use crate::sql::{ResultBytes, SqlConnection, SqlShapes, submission_of};
 use crate::uv::{Handle, READABLE, WRITABLE, Watcher};
 
@@ -25,13 +27,9 @@ pub struct SqlLoop {
 }
 
 struct Inner {
-    env: sys::napi_env,
-    uv_loop: *mut c_void,
+    attachment: Attachment,
     state: RefCell<State>,
-    /// The handles that the loop has not closed yet.
-    handles: Cell<usize>,
-    /// Node's, when this thread ends and waits for the handles.
-    ending: Cell<sys::napi_async_cleanup_hook_handle>,
+    shared: RefCell<SharedMemory>,
 }
 
 #[derive(Default)]
@@ -40,7 +38,6 @@ struct State {
     sockets: Vec<Option<Socket>>,
     /// What was not given to JavaScript yet.
     outcomes: Vec<(u32, Outcome)>,
-    open: Option<Open>,
 }
 
 /// What happened to a connection.
@@ -49,13 +46,6 @@ enum Outcome {
     Done(Result<Vec<u8>>),
     /// It is gone; what becomes of its call follows, if it had one.
     Gone,
-}
-
-/// What there is until the end.
-struct Open {
-    check: Handle,
-    callback: sys::napi_ref,
-    context: sys::napi_async_context,
 }
 
 /// A connection on the loop.
@@ -138,172 +128,95 @@ impl Watcher for SocketWatcher {
     }
 
     fn on_closed(&self) {
-        self.inner.on_handle_closed();
+        self.inner.attachment.on_handle_closed();
     }
 }
 
-/// What the loop calls when all sockets were looked at.
-struct CheckWatcher(Rc<Inner>);
-
-impl Watcher for CheckWatcher {
-    fn on_event(&self, _status: c_int, _events: c_int) {
-        self.0.deliver();
+impl Attached for Inner {
+    fn attachment(&self) -> &Attachment {
+        &self.attachment
     }
 
-    fn on_closed(&self) {
-        self.0.on_handle_closed();
-    }
-}
-
-impl Inner {
-    /// Gives what there is to JavaScript.
     fn deliver(&self) {
-        let mut state = self.state.borrow_mut();
-        let (false, Some(open)) = (state.outcomes.is_empty(), &state.open) else { return };
-        let (callback, context) = (open.callback, open.context);
-        let outcomes = std::mem::take(&mut state.outcomes);
-        // Nothing of the state is borrowed while JavaScript runs.
-        drop(state);
-        // SAFETY: this is the thread of the environment, which lives as long as `open` does; the scope is closed in all
-        // cases.
-        unsafe {
-            let mut scope = ptr::null_mut();
-            if sys::napi_open_handle_scope(self.env, &raw mut scope) != sys::Status::napi_ok {
-                return;
-            }
-            if let Ok(outcomes) = array_of(self.env, outcomes) {
-                let (mut function, mut receiver) = (ptr::null_mut(), ptr::null_mut());
-                sys::napi_get_reference_value(self.env, callback, &raw mut function);
-                sys::napi_get_global(self.env, &raw mut receiver);
-                let status = sys::napi_make_callback(
-                    self.env,
-                    context,
-                    receiver,
-                    function,
-                    1,
-                    &raw const outcomes,
-                    ptr::null_mut(),
-                );
-                if status == sys::Status::napi_pending_exception {
-                    let mut exception = ptr::null_mut();
-                    sys::napi_get_and_clear_last_exception(self.env, &raw mut exception);
-                    sys::napi_fatal_exception(self.env, exception);
-                }
-            }
-            sys::napi_close_handle_scope(self.env, scope);
+        let outcomes = std::mem::take(&mut self.state.borrow_mut().outcomes);
+        if !outcomes.is_empty() {
+            // SAFETY: the scope of handles is that of `call`.
+            self.attachment.call(|env| unsafe { self.array_of(env, outcomes) }.ok().map(|outcomes| [outcomes]));
         }
     }
 
-    /// Closes everything; does nothing the second time.
-    fn close(&self) {
+    fn end(&self) {
         let mut state = self.state.borrow_mut();
         for index in 0..state.sockets.len() {
             state.end(index);
         }
-        if let Some(open) = state.open.take() {
-            open.check.close();
-            // SAFETY: this is the thread of the environment, which still lives.
-            unsafe {
-                sys::napi_delete_reference(self.env, open.callback);
-                sys::napi_async_destroy(self.env, open.context);
+        // SAFETY: this is the thread of the environment, which lives as long as it is attached; nothing is placed later.
+        unsafe { self.shared.borrow_mut().release(self.attachment.env()) };
+    }
+}
+
+impl Inner {
+    /// An array of four places for each outcome: the number of the connection; the memory of its results, its error, or null
+    /// for one that is gone; and where in the memory the results begin and end.
+    ///
+    /// # Safety
+    /// A scope of handles of the environment is open.
+    unsafe fn array_of(&self, env: sys::napi_env, outcomes: Vec<(u32, Outcome)>) -> napi::Result<sys::napi_value> {
+        let mut array = ptr::null_mut();
+        let mut shared = self.shared.borrow_mut();
+        // SAFETY: the caller's promise.
+        unsafe {
+            sys::napi_create_array_with_length(env, outcomes.len() * 4, &raw mut array);
+            for (place, (number, outcome)) in (0..).zip(outcomes) {
+                let (value, start, end) = match outcome {
+                    Outcome::Done(Ok(bytes)) => {
+                        let length = bytes.len();
+                        let (buffer, start) = if length <= SMALL_BYTES {
+                            let placed = shared.place(env, &bytes);
+                            placed.ok_or_else(|| js(Error::Internal("no memory for the results".to_owned())))?
+                        } else {
+                            (ResultBytes::to_napi_value(env, ResultBytes(bytes))?, 0)
+                        };
+                        (buffer, start, start + length)
+                    }
+                    Outcome::Done(Err(error)) => (String::to_napi_value(env, to_js(&error).reason.clone())?, 0, 0),
+                    Outcome::Gone => {
+                        let mut null = ptr::null_mut();
+                        sys::napi_get_null(env, &raw mut null);
+                        (null, 0, 0)
+                    }
+                };
+                let number = u32::to_napi_value(env, number)?;
+                sys::napi_set_element(env, array, 4 * place, number);
+                sys::napi_set_element(env, array, 4 * place + 1, value);
+                for (offset, bytes) in [(2, start), (3, end)] {
+                    let mut number = ptr::null_mut();
+                    sys::napi_create_double(env, bytes as f64, &raw mut number);
+                    sys::napi_set_element(env, array, 4 * place + offset, number);
+                }
             }
         }
+        Ok(array)
     }
-
-    fn on_handle_closed(&self) {
-        self.handles.set(self.handles.get().saturating_sub(1));
-        self.end_if_closed();
-    }
-
-    /// Lets the thread end that waits for the last handle.
-    fn end_if_closed(&self) {
-        let ending = self.ending.get();
-        if self.handles.get() == 0 && !ending.is_null() {
-            self.ending.set(ptr::null_mut());
-            // SAFETY: it is the handle that Node gave, and it is removed once.
-            unsafe { sys::napi_remove_async_cleanup_hook(ending) };
-        }
-    }
-}
-
-/// An array of the numbers of connections, each before its results, its error or null for one that is gone.
-///
-/// # Safety
-/// A scope of handles of the environment is open.
-unsafe fn array_of(env: sys::napi_env, outcomes: Vec<(u32, Outcome)>) -> napi::Result<sys::napi_value> {
-    let mut array = ptr::null_mut();
-    // SAFETY: the caller's promise.
-    unsafe {
-        sys::napi_create_array_with_length(env, outcomes.len() * 2, &raw mut array);
-        for (place, (number, outcome)) in (0..).zip(outcomes) {
-            let number = u32::to_napi_value(env, number)?;
-            sys::napi_set_element(env, array, 2 * place, number);
-            let outcome = match outcome {
-                Outcome::Done(Ok(bytes)) => ResultBytes::to_napi_value(env, ResultBytes(bytes))?,
-                Outcome::Done(Err(error)) => String::to_napi_value(env, to_js(&error).reason.clone())?,
-                Outcome::Gone => {
-                    let mut null = ptr::null_mut();
-                    sys::napi_get_null(env, &raw mut null);
-                    null
-                }
-            };
-            sys::napi_set_element(env, array, 2 * place + 1, outcome);
-        }
-    }
-    Ok(array)
-}
-
-/// Node calls this when the thread ends, and waits until the hook is removed.
-unsafe extern "C" fn on_thread_end(hook: sys::napi_async_cleanup_hook_handle, data: *mut c_void) {
-    // SAFETY: the pointer is that of `SqlLoop::new`, and Node calls once.
-    let inner = unsafe { Rc::from_raw(data.cast::<Inner>().cast_const()) };
-    inner.ending.set(hook);
-    inner.close();
-    inner.end_if_closed();
 }
 
 #[napi]
 impl SqlLoop {
-    /// The connections of this thread. `callback` gets arrays of the numbers of connections, each before the results of its
-    /// call, the text of its error, or null where it is gone.
+    /// The connections of this thread. `callback` gets arrays of four places for each connection: its number; the memory of
+    /// the results of its call, the text of its error, or null where it is gone; where in the memory they begin and end.
     #[napi(
         constructor,
         catch_unwind,
         ts_args_type = "shapes: SqlShapes, callback: (outcomes: (number | ArrayBuffer | string | null)[]) => void"
     )]
     pub fn new(env: Env, shapes: &SqlShapes, callback: Function<'_, Unknown<'_>, ()>) -> napi::Result<Self> {
-        let raw = env.raw();
-        let mut uv_loop = ptr::null_mut();
-        // SAFETY: the environment is that of the call under way, and the out-pointer is valid.
-        let status = unsafe { sys::napi_get_uv_event_loop(raw, &raw mut uv_loop) };
-        if status != sys::Status::napi_ok {
-            return Err(js(Error::Unsupported("this host has no event loop of libuv".to_owned())));
-        }
+        let state = State { shapes: Arc::clone(&shapes.shapes), ..State::default() };
         let inner = Rc::new(Inner {
-            env: raw,
-            uv_loop: uv_loop.cast(),
-            state: RefCell::default(),
-            handles: Cell::new(1),
-            ending: Cell::new(ptr::null_mut()),
+            attachment: Attachment::new(env)?,
+            state: RefCell::new(state),
+            shared: RefCell::default(),
         });
-        let watcher = Box::new(CheckWatcher(Rc::clone(&inner)));
-        // SAFETY: the loop is this thread's, as Node says.
-        let check = unsafe { Handle::check(inner.uv_loop, watcher) }.map_err(js)?;
-        check.keep_alive(false);
-        let name = env.create_string("boundary-bench")?;
-        let (mut reference, mut context, mut hook) = (ptr::null_mut(), ptr::null_mut(), ptr::null_mut());
-        // SAFETY: the handles are those of the call under way; the pointer that Node keeps owns a count of the `Rc`,
-        // which `on_thread_end` takes back.
-        unsafe {
-            sys::napi_create_reference(raw, callback.raw(), 1, &raw mut reference);
-            sys::napi_async_init(raw, ptr::null_mut(), name.raw(), &raw mut context);
-            let data = Rc::into_raw(Rc::clone(&inner)).cast_mut().cast();
-            sys::napi_add_async_cleanup_hook(raw, Some(on_thread_end), data, &raw mut hook);
-        }
-        let mut state = inner.state.borrow_mut();
-        state.open = Some(Open { check, callback: reference, context });
-        state.shapes = Arc::clone(&shapes.shapes);
-        drop(state);
+        Attachment::attach(&inner, env, &callback)?;
         Ok(Self { inner })
     }
 
@@ -311,10 +224,10 @@ impl SqlLoop {
     #[napi(catch_unwind)]
     pub fn add(&self, connection: &SqlConnection) -> napi::Result<u32> {
         let session = connection.take().map_err(js)?;
-        let mut state = self.inner.state.borrow_mut();
-        if state.open.is_none() {
+        if !self.inner.attachment.is_open() {
             return Err(js(Error::Closed("the loop")));
         }
+        let mut state = self.inner.state.borrow_mut();
         // No number that JavaScript has yet to hear of.
         let is_free = |index: usize| state.outcomes.iter().all(|(number, _)| *number as usize != index);
         let free = state.sockets.iter().enumerate().position(|(index, socket)| socket.is_none() && is_free(index));
@@ -323,11 +236,8 @@ impl SqlLoop {
             state.sockets.len() - 1
         });
         let watcher = Box::new(SocketWatcher { inner: Rc::clone(&self.inner), index });
-        // SAFETY: the loop is this thread's; the socket goes with the session, and the handle is closed first.
-        let handle = unsafe { Handle::poll(self.inner.uv_loop, session.socket(), watcher) }.map_err(js)?;
-        self.inner.handles.set(self.inner.handles.get() + 1);
-        handle.watch(READABLE);
-        handle.keep_alive(false);
+        // SAFETY: the socket goes with the session, and the handle is closed first; the watcher tells the attachment.
+        let handle = unsafe { self.inner.attachment.watch(session.socket(), watcher) }.map_err(js)?;
         state.sockets[index] = Some(Socket { session, handle, events: READABLE, is_kept_alive: false });
         u32::try_from(index).map_err(|error| js(Error::Internal(error.to_string())))
     }
@@ -353,7 +263,7 @@ impl SqlLoop {
         let outcomes = std::mem::take(&mut self.inner.state.borrow_mut().outcomes);
         // SAFETY: the environment is that of the call under way, and the value is returned from it.
         unsafe {
-            let array = array_of(env.raw(), outcomes)?;
+            let array = self.inner.array_of(env.raw(), outcomes)?;
             Ok(Either::A(Unknown::from_raw_unchecked(env.raw(), array)))
         }
     }
@@ -369,6 +279,6 @@ impl SqlLoop {
 
 impl Drop for SqlLoop {
     fn drop(&mut self) {
-        self.inner.close();
+        detach(&*self.inner);
     }
 }

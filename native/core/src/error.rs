@@ -103,6 +103,12 @@ impl Error {
             Self::Internal(_) => "BB_INTERNAL",
         }
     }
+
+    /// The text as it crosses into JavaScript, where the library takes the code apart again: `[CODE] text`.
+    #[must_use]
+    pub fn coded(&self) -> String {
+        format!("[{}] {self}", self.code())
+    }
 }
 
 thread_local! {

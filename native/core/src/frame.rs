@@ -13,7 +13,7 @@
 //! | 5 + 5 c | offset of its values |
 //! | 6 + 5 c | length of its values in bytes |
 //!
-//! Offsets count bytes from the frame's start and are multiples of 64. Values are those of the Arrow columnar format
+//! Offsets count bytes from the frame's start and are multiples of 64, in frames among others of 8. Values are those of the Arrow columnar format
 //! (<https://arrow.apache.org/docs/format/Columnar.html>), but for booleans, which take a byte each, 0 or 1, since
 //! JavaScript has typed arrays of bytes and none of bits.
 
@@ -33,6 +33,9 @@ const HEADER_WORDS: usize = 2;
 /// Words of the header for each column.
 const COLUMN_WORDS: usize = 5;
 
+/// The width of the elements of JavaScript's widest typed arrays, which begin at its multiples.
+const WIDEST_VALUE: usize = 8;
+
 /// Offsets are 32-bit words, so a frame ends below this many bytes.
 const FRAME_LIMIT: usize = 1 << 31;
 
@@ -51,30 +54,31 @@ struct Section {
 /// [`Error::Unsupported`] for a column whose type no [`SqlType`] has, and for a batch whose frame would take 2 GiB:
 /// ask for batches of fewer rows then.
 pub fn encode(batch: &RecordBatch) -> Result<Slab> {
-    let (sections, end) = layout(batch)?;
+    let (sections, end) = layout(batch, BUFFER_ALIGNMENT)?;
     let mut slab = Slab::allocate(end);
     fill(slab.as_mut_slice(), batch, &sections);
     Ok(slab)
 }
 
-/// As [`encode`], behind what `target` holds, at the next multiple of 64; returns where the frame begins.
+/// As [`encode`], behind what `target` holds, at the next multiple of 8; returns where the frame begins. Small frames would
+/// be gaps for the most part with more between their columns.
 ///
 /// # Errors
 /// As [`encode`].
 pub fn encode_into(batch: &RecordBatch, target: &mut Vec<u8>) -> Result<usize> {
-    let (sections, end) = layout(batch)?;
-    let start = align(target.len());
+    let (sections, end) = layout(batch, WIDEST_VALUE)?;
+    let start = target.len().next_multiple_of(WIDEST_VALUE);
     target.resize(start + end, 0);
     fill(&mut target[start..], batch, &sections);
     Ok(start)
 }
 
-/// Where the columns go, and the length of the frame.
-fn layout(batch: &RecordBatch) -> Result<(Vec<Section>, usize)> {
-    let mut end = align((HEADER_WORDS + COLUMN_WORDS * batch.num_columns()) * 4);
+/// Where the columns go, each at a multiple of `alignment`, and the length of the frame.
+fn layout(batch: &RecordBatch, alignment: usize) -> Result<(Vec<Section>, usize)> {
+    let mut end = ((HEADER_WORDS + COLUMN_WORDS * batch.num_columns()) * 4).next_multiple_of(alignment);
     let mut place = |length: usize| {
         let offset = end;
-        end = align(end + length);
+        end = (end + length).next_multiple_of(alignment);
         offset
     };
     let mut sections = Vec::with_capacity(batch.num_columns());
@@ -183,8 +187,4 @@ fn write_words(bytes: &mut [u8], first_word: usize, words: &[usize]) {
         // All words are below FRAME_LIMIT, which was checked.
         *slot = u32::try_from(*word).unwrap_or(u32::MAX).to_le_bytes();
     }
-}
-
-fn align(length: usize) -> usize {
-    length.next_multiple_of(BUFFER_ALIGNMENT)
 }

@@ -12,9 +12,11 @@ pub mod lanes;
 pub mod latency;
 pub mod load;
 pub mod measurements;
+pub mod outbox;
 pub mod private_server;
 pub mod resources;
 pub mod slab;
+pub mod sql_text;
 pub mod table;
 
 pub use error::{Error, Result};

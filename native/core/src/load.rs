@@ -33,14 +33,14 @@ pub trait Requester: Send + 'static {
 }
 
 /// How many requests to send, and how fast.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Load {
     /// The requests of all threads together.
     pub requests: u64,
     /// Requests a second of all threads together, for an open loop; `None` for a closed one.
     pub rate: Option<f64>,
-    /// The server's process, where it runs on this machine: its CPU time is counted.
-    pub server_process: Option<u32>,
+    /// The servers' processes, where they run on this machine: their CPU time is counted, all together.
+    pub server_processes: Vec<u32>,
 }
 
 impl Load {
@@ -66,7 +66,7 @@ pub struct LoadOutcome {
     pub behind: Option<LatencyHistogram>,
     /// CPU time of this process meanwhile.
     pub cpu: Option<CpuTime>,
-    /// CPU time of the server meanwhile, where its process is known.
+    /// CPU time of the servers meanwhile, where their processes are known.
     pub server_cpu: Option<CpuTime>,
 }
 
@@ -116,7 +116,7 @@ pub async fn run_load<R: Requester>(
         })));
     }
     let _guard = cancel.on_cancel(move || handles.iter().for_each(tokio::task::AbortHandle::abort));
-    let server = || load.server_process.and_then(cpu_of_process);
+    let server = || cpu_of_processes(&load.server_processes);
     let (cpu_before, server_before) = (process_cpu(), server());
     gate.wait().await;
     let pacer = load.rate.map(|rate| Pacer::start(rate, load.requests, senders)).transpose()?;
@@ -136,6 +136,12 @@ pub async fn run_load<R: Requester>(
         server_cpu: since(server_before, server_cpu),
     };
     Ok((finished.into_iter().map(|thread| thread.requester).collect(), outcome))
+}
+
+/// The CPU time of all; `None` where there is none, or one of them is not to be seen.
+fn cpu_of_processes(processes: &[u32]) -> Option<CpuTime> {
+    let times = processes.iter().map(|process| cpu_of_process(*process)).collect::<Option<Vec<_>>>()?;
+    times.into_iter().reduce(|sum, time| sum + time)
 }
 
 /// The requests of one thread.
@@ -345,7 +351,7 @@ mod tests {
         let (_, closed) = run(slow(), &load).unwrap();
         assert!(closed.latency.max() >= 60_000 && closed.seconds >= 0.06);
         // Request i is due after i ms; those up to 20 wait behind the first, for 60 ms less what they are due later.
-        let (_, open) = run(slow(), &Load { rate: Some(1000.0), ..load }).unwrap();
+        let (_, open) = run(slow(), &Load { rate: Some(1000.0), ..load.clone() }).unwrap();
         assert!(open.latency.quantile(0.0) >= 40_000, "{}", open.latency.quantile(0.0));
     }
 
@@ -356,7 +362,7 @@ mod tests {
         // The last one is due after 50 ms. How late it may be is the machine's.
         assert!(outcome.seconds >= 0.05, "{}", outcome.seconds);
         for rate in [0.0, -1.0, f64::NAN, f64::INFINITY] {
-            let error = run(vec![Noting::default()], &Load { rate: Some(rate), ..load }).err().unwrap();
+            let error = run(vec![Noting::default()], &Load { rate: Some(rate), ..load.clone() }).err().unwrap();
             assert_eq!(error.code(), "BB_INVALID_ARGUMENT");
         }
         assert_eq!(run(Vec::<Noting>::new(), &load).err().unwrap().code(), "BB_INVALID_ARGUMENT");

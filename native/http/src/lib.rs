@@ -2,9 +2,12 @@
 //!
 //! HTTP/1.1 is written and read here, over a socket that the async runtime or an event loop drives; HTTP/2 is hyper's.
 
+mod address;
+mod chunks;
 mod client;
 mod connection;
 mod dispatch;
+mod head;
 mod http2;
 mod json;
 mod request;
@@ -12,19 +15,22 @@ mod response;
 mod session;
 mod shared;
 mod stream;
+mod streamed;
 mod submission;
 mod url;
 
 use boundary_bench_core::Error;
 
+pub use address::Address;
 pub use client::{Answer, HttpClient, HttpOptions, MOST_BYTES, Place};
 pub use dispatch::{Dispatch, DrivenSession, Sessions};
-pub use json::{Paths, Picked};
+pub use json::{Kind, Paths, Picked, Rows};
 pub use request::{Head, Method, Request};
 pub use response::Response;
 pub use session::{Arrived, Session, lost};
 pub use shared::SharedClient;
 pub use stream::{Version, has_news};
+pub use streamed::StreamedResponse;
 pub use submission::{Frame, Group, NO_BODY, Responses, Submission};
 pub use url::Url;
 

@@ -1,20 +1,12 @@
-//! Responses, and how HTTP/1.1 frames them. Bytes come in as the network cuts them; nothing here waits.
+//! Responses, read whole. Bytes come in as the network cuts them; nothing here waits.
 
-use std::mem::MaybeUninit;
 use std::ops::Range;
 
 use boundary_bench_core::{Error, Result};
 
+use crate::chunks::Step;
+use crate::head::{Begun, Framing, MOST_HEAD, head_end, parse_head};
 use crate::http_error;
-
-/// The most bytes of a response's head, and of its trailers.
-const MOST_HEAD: usize = 64 << 10;
-
-/// The most headers of a response.
-const MOST_HEADERS: usize = 100;
-
-/// The most bytes of the line before a chunk.
-const MOST_CHUNK_LINE: usize = 4 << 10;
 
 /// The room that is offered to the network at least.
 const ROOM: usize = 16 << 10;
@@ -58,35 +50,6 @@ pub(crate) struct Whole {
     body: Range<usize>,
     /// Whether the connection may be used for another request.
     pub(crate) is_reusable: bool,
-}
-
-/// Where the bytes of a body end.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Framing {
-    Length(usize),
-    Chunked(Chunk),
-    UntilClose,
-}
-
-/// What of a chunked body comes next.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Chunk {
-    Size,
-    Data(u64),
-    DataEnd,
-    Trailers(usize),
-}
-
-/// The head of the response whose body comes.
-#[derive(Debug)]
-struct Begun {
-    status: u16,
-    /// From the first header to the end of the last one, from the response's first byte.
-    head: Range<usize>,
-    /// The bytes of the head with all its lines.
-    head_length: usize,
-    framing: Framing,
-    is_reusable: bool,
 }
 
 /// Reads responses from what was received.
@@ -255,51 +218,19 @@ impl ResponseReader {
     fn read_chunks(&mut self) -> Result<bool> {
         loop {
             let Some(Begun { framing: Framing::Chunked(chunk), .. }) = &self.begun else { return Ok(false) };
-            let available = &self.bytes[self.start..self.end];
-            let next = match *chunk {
-                Chunk::Size => match httparse::parse_chunk_size(available) {
-                    Ok(httparse::Status::Complete((line, size))) => {
-                        self.start += line;
-                        if size == 0 { Chunk::Trailers(0) } else { Chunk::Data(size) }
-                    }
-                    Ok(httparse::Status::Partial) if available.len() <= MOST_CHUNK_LINE => return Ok(false),
-                    _ => return Err(http_error("the size of a chunk is no number".to_owned())),
-                },
-                Chunk::Data(0) => Chunk::DataEnd,
-                Chunk::Data(left) => {
-                    let bytes = available.len().min(usize::try_from(left).unwrap_or(usize::MAX));
-                    if bytes == 0 {
-                        return Ok(false);
-                    }
-                    self.keep(bytes)?;
-                    Chunk::Data(left - bytes as u64)
+            let next = match chunk.step(&self.bytes[self.start..self.end])? {
+                Step::Wait => return Ok(false),
+                Step::Framing(bytes, next) => {
+                    self.start += bytes;
+                    next
                 }
-                Chunk::DataEnd => match available {
-                    [b'\r', b'\n', ..] => {
-                        self.start += 2;
-                        Chunk::Size
-                    }
-                    [] | [b'\r'] => return Ok(false),
-                    _ => return Err(http_error("a chunk is longer than it says".to_owned())),
-                },
-                Chunk::Trailers(before) => {
-                    let Some(line) = memchr::memchr(b'\n', available) else {
-                        if before + available.len() > MOST_HEAD {
-                            return Err(http_error(format!(
-                                "the trailers of a response have more than {MOST_HEAD} bytes"
-                            )));
-                        }
-                        return Ok(false);
-                    };
-                    let is_last = available[..line].trim_ascii().is_empty();
-                    self.start += line + 1;
-                    if is_last {
-                        return Ok(true);
-                    }
-                    if before + line > MOST_HEAD {
-                        return Err(http_error(format!("the trailers of a response have more than {MOST_HEAD} bytes")));
-                    }
-                    Chunk::Trailers(before + line + 1)
+                Step::Body(bytes, next) => {
+                    self.keep(bytes)?;
+                    next
+                }
+                Step::End(bytes) => {
+                    self.start += bytes;
+                    return Ok(true);
                 }
             };
             if let Some(begun) = &mut self.begun {
@@ -309,99 +240,6 @@ impl ResponseReader {
     }
 }
 
-/// The length of a head, if its end is there. What was searched is not searched again.
-fn head_end(bytes: &[u8], searched: &mut usize) -> Option<usize> {
-    loop {
-        let line = *searched + memchr::memchr(b'\n', bytes.get(*searched..)?)?;
-        match &bytes[line + 1..] {
-            [b'\n', ..] => return Some(line + 2),
-            [b'\r', b'\n', ..] => return Some(line + 3),
-            [] | [b'\r'] => {
-                *searched = line;
-                return None;
-            }
-            _ => *searched = line + 1,
-        }
-    }
-}
-
-fn parse_head(bytes: &[u8], is_head: bool) -> Result<Begun> {
-    let malformed = |problem: &str| http_error(format!("what the server sent is no response of HTTP/1.1: {problem}"));
-    let mut space = [MaybeUninit::uninit(); MOST_HEADERS];
-    let mut parsed = httparse::Response::new(&mut []);
-    let length = httparse::ParserConfig::default()
-        .parse_response_with_uninit_headers(&mut parsed, bytes, &mut space)
-        .map_err(|error| malformed(&error.to_string()))?;
-    if length != httparse::Status::Complete(bytes.len()) {
-        return Err(malformed("its head ends early"));
-    }
-    let status = parsed.code.unwrap_or_default();
-    let mut is_reusable = parsed.version == Some(1);
-    let (mut content_length, mut is_chunked) = (None, false);
-    for header in &*parsed.headers {
-        // The names that matter, told apart by their lengths first.
-        match header.name.len() {
-            10 if header.name.eq_ignore_ascii_case("connection") => {
-                let has =
-                    |wanted: &str| tokens(header.value).any(|token| token.eq_ignore_ascii_case(wanted.as_bytes()));
-                if has("close") {
-                    is_reusable = false;
-                } else if has("keep-alive") {
-                    is_reusable = true;
-                }
-            }
-            14 if header.name.eq_ignore_ascii_case("content-length") => {
-                let value = decimal(header.value).ok_or_else(|| malformed("its content-length is no number"))?;
-                if content_length.is_some_and(|known| known != value) {
-                    return Err(malformed("it has several lengths"));
-                }
-                content_length = Some(value);
-            }
-            17 if header.name.eq_ignore_ascii_case("transfer-encoding") => {
-                for token in tokens(header.value) {
-                    if is_chunked || !token.eq_ignore_ascii_case(b"chunked") {
-                        let name = String::from_utf8_lossy(header.value);
-                        return Err(malformed(&format!("its transfer-encoding is {name}")));
-                    }
-                    is_chunked = true;
-                }
-            }
-            _ => {}
-        }
-    }
-    let framing = if is_head || matches!(status, 100..200 | 204 | 304) {
-        Framing::Length(0)
-    } else {
-        match (is_chunked, content_length) {
-            (true, Some(_)) => return Err(malformed("it has a length, and chunks")),
-            (true, None) => Framing::Chunked(Chunk::Size),
-            (false, Some(length)) => Framing::Length(length),
-            (false, None) => Framing::UntilClose,
-        }
-    };
-    is_reusable &= framing != Framing::UntilClose;
-    // The first line ends where the first header begins.
-    let first = memchr::memchr(b'\n', bytes.trim_ascii_start()).map_or(0, |line| line + 1);
-    let first = (bytes.len() - bytes.trim_ascii_start().len() + first).min(bytes.len());
-    let lines = bytes[first..].trim_ascii_end().len();
-    Ok(Begun { status, head: first..first + lines, head_length: bytes.len(), framing, is_reusable })
-}
-
-fn tokens(value: &[u8]) -> impl Iterator<Item = &[u8]> {
-    value.split(|byte| *byte == b',').map(<[u8]>::trim_ascii).filter(|token| !token.is_empty())
-}
-
-/// A number of digits alone.
-fn decimal(text: &[u8]) -> Option<usize> {
-    if text.is_empty() || text.len() > 19 {
-        return None;
-    }
-    text.iter().try_fold(0_usize, |number, byte| {
-        let digit = byte.is_ascii_digit().then(|| usize::from(byte - b'0'))?;
-        number.checked_mul(10)?.checked_add(digit)
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use std::fmt::Write;
@@ -409,6 +247,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::head::MOST_HEADERS;
 
     /// What a reader finds in bytes that come in pieces, with the end of the connection behind them.
     fn read(pieces: &[&[u8]], is_head: bool) -> Result<Vec<(u16, String, bool)>> {

@@ -3,6 +3,7 @@
 
 use std::collections::VecDeque;
 
+use boundary_bench_core::outbox::Outbox;
 use boundary_bench_core::{Error, Result};
 
 use crate::request::{Head, Method, Request};
@@ -11,9 +12,7 @@ use crate::response::{Response, ResponseReader, Whole};
 /// One connection's requests under way, each with a ticket of its sender's.
 #[derive(Debug)]
 pub struct Session<T> {
-    /// What is to be sent, and how much of it was.
-    output: Vec<u8>,
-    sent: usize,
+    output: Outbox,
     reader: ResponseReader,
     waiting: VecDeque<Waiting<T>>,
     is_over: bool,
@@ -38,7 +37,7 @@ impl<T> Session<T> {
     #[must_use]
     pub fn new(most_bytes: usize) -> Self {
         let reader = ResponseReader::new(most_bytes);
-        Self { output: Vec::new(), sent: 0, reader, waiting: VecDeque::new(), is_over: false }
+        Self { output: Outbox::default(), reader, waiting: VecDeque::new(), is_over: false }
     }
 
     /// The requests without a response.
@@ -60,30 +59,25 @@ impl<T> Session<T> {
 
     /// Takes a request that was checked.
     pub fn submit(&mut self, ticket: T, head: &Head, request: &Request<'_>) {
-        head.write(&mut self.output, request);
+        head.write(self.output.end(), request);
         self.waiting.push_back(Waiting { ticket, is_head: request.method == Method::Head });
     }
 
     /// Takes a request that was written before.
     pub(crate) fn submit_written(&mut self, ticket: T, is_head: bool, message: &[u8]) {
-        self.output.extend_from_slice(message);
+        self.output.end().extend_from_slice(message);
         self.waiting.push_back(Waiting { ticket, is_head });
     }
 
     /// What is to be sent.
     #[must_use]
     pub fn unsent(&self) -> &[u8] {
-        &self.output[self.sent..]
+        self.output.unsent()
     }
 
     /// So many bytes of it were sent.
     pub fn sent(&mut self, bytes: usize) {
-        self.sent = self.output.len().min(self.sent + bytes);
-        if self.sent == self.output.len() {
-            self.output.clear();
-            self.output.shrink_to(1 << 20);
-            self.sent = 0;
-        }
+        self.output.sent(bytes);
     }
 
     /// Room to receive into.

@@ -139,11 +139,11 @@ impl Responses {
         let (status, head, body) = match answer {
             Ok(Response { status, head, body }) if self.fits(head.len() + body.len()) => (status.into(), head, body),
             Ok(_) => {
-                text = coded(&Error::Unsupported("results of more than 4 GiB; ask for less at once".to_owned()));
+                text = Error::Unsupported("results of more than 4 GiB; ask for less at once".to_owned()).coded();
                 (0, [].as_slice(), text.as_bytes())
             }
             Err(error) => {
-                text = coded(error);
+                text = error.coded();
                 (0, [].as_slice(), text.as_bytes())
             }
         };
@@ -159,11 +159,6 @@ impl Responses {
     fn fits(&self, bytes: usize) -> bool {
         self.bytes.len() + bytes < u32::MAX as usize - (64 << 20)
     }
-}
-
-/// An error's text with its code.
-fn coded(error: &Error) -> String {
-    format!("[{}] {error}", error.code())
 }
 
 fn count(number: usize) -> u32 {
@@ -206,7 +201,7 @@ impl Frame {
                 self.add(id, &[[status.into(), 0, count(head.len()), count(body.len())]], &[head, body]);
             }
             Err(error) => {
-                let text = coded(error);
+                let text = error.coded();
                 self.add(id, &[[0, 0, 0, count(text.len())]], &[text.as_bytes()]);
             }
         }
@@ -291,7 +286,7 @@ pub(crate) mod tests {
         frame.finish(7, &responses);
         let bytes = frame.take();
         let read = words(&bytes).collect::<Vec<_>>();
-        let text = u32::try_from(coded(&Error::Cancelled).len()).unwrap();
+        let text = u32::try_from(Error::Cancelled.coded().len()).unwrap();
         assert_eq!(read[..5], [7, 0, 2, 7 + text, 1]);
         assert_eq!(read[5..13], [0, 7, 0, text, 200, 0, 4, 3]);
         assert!(bytes[13 * 4..].starts_with(b"a: bxyz[BB_ABORTED] "));

@@ -6,12 +6,12 @@ use arrow_array::{RecordBatch, StringArray};
 use arrow_buffer::Buffer;
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use boundary_bench_core::engine::{BatchStream, CancelGuard, CancelToken, QueryOptions};
+use boundary_bench_core::sql_text::Statement;
 use boundary_bench_core::{Error, Result};
 
 use crate::arrow_stream::Pieces;
 use crate::batches::{Batches, Source};
 use crate::pool::Lease;
-use crate::sql::Statement;
 use crate::unusable;
 use crate::wire::{Message, ServerError};
 

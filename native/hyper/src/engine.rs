@@ -9,6 +9,7 @@ use boundary_bench_core::engine::{
     BatchStream, CancelToken, Capabilities, CreateMode, Engine, Ingest, QueryOptions, Statement as Prepared,
     check_parameter_count,
 };
+use boundary_bench_core::sql_text::Statement;
 use boundary_bench_core::table::TableDefinition;
 use boundary_bench_core::{Error, Result};
 
@@ -18,7 +19,7 @@ use crate::grpc::Grpc;
 use crate::pool::{Lease, Pool};
 use crate::prepared::{PreparedStatement, parameter_count};
 use crate::server::Server;
-use crate::sql::Statement;
+use crate::sql::Meaning;
 use crate::uri::{Place, Transport, Uri};
 use crate::wire::{Address, Answer, DEFAULT_USER, Login, rows_changed};
 use crate::{NAME, catalog, copy_out, engine_error, sql};

@@ -13,6 +13,7 @@ use arrow_array::ArrayRef;
 use arrow_buffer::Buffer;
 use arrow_cast::display::array_value_to_string;
 use boundary_bench_core::engine::{BatchStream, CancelGuard, QueryOptions};
+use boundary_bench_core::sql_text::Statement;
 use boundary_bench_core::{Error, Result};
 use hyperdb_api_core::client::Error as ClientError;
 use hyperdb_api_core::client::grpc::{GrpcClient, GrpcConfig, OutputFormat, TransferMode};
@@ -23,7 +24,6 @@ use tokio::task::JoinHandle;
 use crate::arrow_stream::{ArrowStream, Pieces};
 use crate::batches::Batches;
 use crate::server::Server;
-use crate::sql::Statement;
 use crate::uri::Transport;
 use crate::{catalog, engine_error, unusable};
 

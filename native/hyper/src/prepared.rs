@@ -8,11 +8,12 @@ use boundary_bench_core::engine::{
     BatchStream, CancelGuard, CancelToken, QueryOptions, Statement, Value, check_parameter_count, unusable_parameter,
 };
 use boundary_bench_core::table::SqlType;
-use boundary_bench_core::{Error, Result};
+use boundary_bench_core::{Error, Result, sql_text};
 
 use crate::batches::{Batches, Source};
 use crate::pool::Lease;
 use crate::rows::RowBuilder;
+use crate::sql::Meaning;
 use crate::wire::{Bound, Failure, Message, Parameter, Rows, ServerError, Status, rows_changed};
 use crate::{copy_out, engine_error, sql};
 
@@ -46,7 +47,11 @@ pub(crate) struct PreparedStatement {
 }
 
 impl PreparedStatement {
-    pub(crate) fn prepare(mut session: Lease, statement: &sql::Statement<'_>, cancel: &CancelToken) -> Result<Self> {
+    pub(crate) fn prepare(
+        mut session: Lease,
+        statement: &sql_text::Statement<'_>,
+        cancel: &CancelToken,
+    ) -> Result<Self> {
         // A COPY waits for data that nobody sends.
         if !statement.keeps_session() || statement.is_transaction() || statement.keyword == "COPY" {
             return Err(Error::Unsupported(format!(

@@ -1,7 +1,6 @@
 //! SQL text: names and values in it, and the statements of a script. `hyperd` takes one statement at a time.
 
-use std::ops::Range;
-
+use boundary_bench_core::sql_text::{self, Placeholder, Statement, Token, TokenKind, is_word, line, quoted, word};
 use boundary_bench_core::table::{Column, SqlType};
 
 /// `name` as SQL writes an identifier.
@@ -31,43 +30,45 @@ pub(crate) fn column(column: &Column) -> String {
     format!("{} {}{constraint}", identifier(&column.name), type_name(column.sql_type))
 }
 
-/// One statement of a script.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Statement<'a> {
-    /// Its text, without the semicolon.
-    pub(crate) text: &'a str,
-    /// Its first word, in capitals.
-    pub(crate) keyword: String,
-    /// Its second word, in capitals; "" if it has none.
-    pub(crate) second: String,
+/// What the server does with a statement.
+pub(crate) trait Meaning {
+    /// Whether it is a query whose result can be had as Arrow.
+    fn is_query(&self) -> bool;
+
+    /// Whether it only shows something, as text.
+    fn is_display(&self) -> bool;
+
+    /// Whether it begins or ends a transaction.
+    fn is_transaction(&self) -> bool;
+
+    /// Whether a transaction can undo it; what changes tables themselves can't be undone.
+    fn is_undoable(&self) -> bool;
+
+    /// Whether the session is as before it: without another setting or a temporary table.
+    fn keeps_session(&self) -> bool;
 }
 
-impl Statement<'_> {
-    /// Whether it is a query whose result can be had as Arrow.
-    pub(crate) fn is_query(&self) -> bool {
+impl Meaning for Statement<'_> {
+    fn is_query(&self) -> bool {
         matches!(self.keyword.as_str(), "SELECT" | "WITH" | "VALUES" | "TABLE")
     }
 
-    /// Whether it only shows something, as text.
-    pub(crate) fn is_display(&self) -> bool {
+    fn is_display(&self) -> bool {
         matches!(self.keyword.as_str(), "EXPLAIN" | "SHOW")
     }
 
-    /// Whether it begins or ends a transaction.
-    pub(crate) fn is_transaction(&self) -> bool {
+    fn is_transaction(&self) -> bool {
         matches!(
             self.keyword.as_str(),
             "BEGIN" | "START" | "COMMIT" | "END" | "ROLLBACK" | "ABORT" | "SAVEPOINT" | "RELEASE"
         )
     }
 
-    /// Whether a transaction can undo it; what changes tables themselves can't be undone.
-    pub(crate) fn is_undoable(&self) -> bool {
+    fn is_undoable(&self) -> bool {
         self.is_query() || matches!(self.keyword.as_str(), "INSERT" | "UPDATE" | "DELETE" | "COPY")
     }
 
-    /// Whether the session is as before it: without another setting or a temporary table.
-    pub(crate) fn keeps_session(&self) -> bool {
+    fn keeps_session(&self) -> bool {
         let temporary = matches!(self.second.as_str(), "TEMP" | "TEMPORARY" | "LOCAL" | "GLOBAL");
         self.is_undoable()
             || self.is_display()
@@ -75,115 +76,32 @@ impl Statement<'_> {
     }
 }
 
-/// A parameter in a statement's text.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Placeholder<'a> {
-    /// Where it is, with its dollar.
-    pub(crate) place: Range<usize>,
-    /// What follows the dollar.
-    pub(crate) name: &'a str,
-}
-
 /// The parameters in the text of a statement: `$1`, `$2`, ...
 pub(crate) fn placeholders(statement: &str) -> Vec<Placeholder<'_>> {
-    let mut found = Vec::new();
-    let (mut position, mut dollar) = (0, None);
-    while position < statement.len() {
-        let rest = &statement[position..];
-        let token = token(rest);
-        let text = &rest[..token.length];
-        let end = position + token.length;
-        if token.kind == Kind::Word
-            && let Some(start) = dollar
-        {
-            found.push(Placeholder { place: start..end, name: text });
-        }
-        dollar = (text == "$").then_some(position);
-        position = end;
-    }
-    found
+    sql_text::placeholders(statement, token)
 }
 
 /// The statements of a script; those of nothing but comments are left out.
 pub(crate) fn statements(script: &str) -> Vec<Statement<'_>> {
-    let mut statements = Vec::new();
-    let (mut start, mut position) = (0, 0);
-    let mut words = Vec::new();
-    while position < script.len() {
-        let rest = &script[position..];
-        let token = token(rest);
-        let text = &rest[..token.length];
-        match token.kind {
-            Kind::Separator => {
-                statements.extend(statement(&script[start..position], std::mem::take(&mut words)));
-                start = position + token.length;
-            }
-            Kind::Word => words.push(text.to_uppercase()),
-            // Parentheses around a query say nothing about it.
-            Kind::Other if text == "(" => {}
-            Kind::Other => words.push(String::new()),
-            Kind::Space => {}
-        }
-        position += token.length;
-    }
-    statements.extend(statement(&script[start..], words));
-    statements
-}
-
-fn statement(text: &str, words: Vec<String>) -> Option<Statement<'_>> {
-    let mut words = words.into_iter();
-    let keyword = words.next()?;
-    Some(Statement { text: text.trim(), keyword, second: words.next().unwrap_or_default() })
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    /// White space or a comment.
-    Space,
-    Word,
-    Separator,
-    Other,
-}
-
-struct Token {
-    kind: Kind,
-    length: usize,
+    sql_text::statements(script, token)
 }
 
 /// The token that `text`, which is not empty, begins with.
 fn token(text: &str) -> Token {
-    let of = |kind, length| Token { kind, length };
     let mut chars = text.chars();
     let first = chars.next().unwrap_or_default();
     match first {
-        ';' => of(Kind::Separator, 1),
-        '\'' => of(Kind::Other, quoted(text, '\'', false)),
-        '"' => of(Kind::Other, quoted(text, '"', false)),
-        'e' | 'E' if text[1..].starts_with('\'') => of(Kind::Other, 1 + quoted(&text[1..], '\'', true)),
-        '-' if text.starts_with("--") => of(Kind::Space, text.find('\n').map_or(text.len(), |end| end + 1)),
-        '/' if text.starts_with("/*") => of(Kind::Space, comment(text)),
-        '$' => of(Kind::Other, dollar_quoted(text)),
-        _ if first.is_whitespace() => of(Kind::Space, first.len_utf8()),
-        _ if is_word(first) => of(Kind::Word, text.find(|c| !is_word(c) && c != '$').unwrap_or(text.len())),
-        _ => of(Kind::Other, first.len_utf8()),
+        ';' => Token::new(TokenKind::Separator, 1),
+        '\'' => Token::new(TokenKind::Other, quoted(text, '\'', false)),
+        '"' => Token::new(TokenKind::Other, quoted(text, '"', false)),
+        'e' | 'E' if text[1..].starts_with('\'') => Token::new(TokenKind::Other, 1 + quoted(&text[1..], '\'', true)),
+        '-' if text.starts_with("--") => Token::new(TokenKind::Space, line(text)),
+        '/' if text.starts_with("/*") => Token::new(TokenKind::Space, comment(text)),
+        '$' => Token::new(TokenKind::Other, dollar_quoted(text)),
+        _ if first.is_whitespace() => Token::new(TokenKind::Space, first.len_utf8()),
+        _ if is_word(first) => Token::new(TokenKind::Word, word(text)),
+        _ => Token::new(TokenKind::Other, first.len_utf8()),
     }
-}
-
-fn is_word(c: char) -> bool {
-    c.is_alphanumeric() || c == '_'
-}
-
-/// The length of a quoted text, to the end if it is not closed. A doubled quote stands for one.
-fn quoted(text: &str, quote: char, backslashes: bool) -> usize {
-    let mut chars = text.char_indices().skip(1).peekable();
-    while let Some((position, c)) = chars.next() {
-        if backslashes && c == '\\' {
-            chars.next();
-        } else if c == quote && chars.next_if(|(_, next)| *next == quote).is_none() {
-            return position + 1;
-        }
-    }
-    text.len()
 }
 
 /// The length of a comment, in which others may nest.

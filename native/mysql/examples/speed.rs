@@ -125,7 +125,8 @@ async fn points(url: &Url, threads: usize, batch: u64) -> Result<f64> {
         requesters.push(Point { client: client.await?, batch });
     }
     let load = Load { requests: REQUESTS / batch, ..Load::default() };
-    let (requesters, _) = run_load(requesters, &Load { requests: 100, ..load }, &CancelToken::default()).await?;
+    let (requesters, _) =
+        run_load(requesters, &Load { requests: 100, ..load.clone() }, &CancelToken::default()).await?;
     let (_, outcome) = run_load(requesters, &load, &CancelToken::default()).await?;
     Ok(REQUESTS as f64 / outcome.seconds)
 }
@@ -138,7 +139,8 @@ async fn bare_points(url: &Url, threads: usize, batch: u64) -> Result<f64> {
         requesters.push(BarePoint { session, statement, batch });
     }
     let load = Load { requests: REQUESTS / batch, ..Load::default() };
-    let (requesters, _) = run_load(requesters, &Load { requests: 100, ..load }, &CancelToken::default()).await?;
+    let (requesters, _) =
+        run_load(requesters, &Load { requests: 100, ..load.clone() }, &CancelToken::default()).await?;
     let (_, outcome) = run_load(requesters, &load, &CancelToken::default()).await?;
     Ok(REQUESTS as f64 / outcome.seconds)
 }
@@ -158,7 +160,8 @@ async fn async_points(url: &Url, threads: usize) -> Result<f64> {
         requesters.push(AsyncPoint { connection, statement });
     }
     let load = Load { requests: REQUESTS, ..Load::default() };
-    let (requesters, _) = run_load(requesters, &Load { requests: 100, ..load }, &CancelToken::default()).await?;
+    let (requesters, _) =
+        run_load(requesters, &Load { requests: 100, ..load.clone() }, &CancelToken::default()).await?;
     let (_, outcome) = run_load(requesters, &load, &CancelToken::default()).await?;
     Ok(REQUESTS as f64 / outcome.seconds)
 }

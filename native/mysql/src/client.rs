@@ -490,7 +490,7 @@ impl StatementState {
             None => {
                 let shape = match form {
                     Form::Binary => session.shape(sql, fields)?,
-                    Form::Text => RowShape::new(fields, form)?,
+                    Form::Text => session.text_shape(fields)?,
                 };
                 self.rows = Some(RowBuilder::new(&shape, SMALL_RESULT));
             }

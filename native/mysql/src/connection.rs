@@ -22,6 +22,8 @@ pub struct Connection {
     /// The columns of prepared statements as the server sent them last, by the statements' numbers: it sends them again only
     /// where they change, as the columns of `SELECT ?` do with the type of the value.
     known: HashMap<u32, Arc<[Field]>>,
+    /// The columns that the server described last.
+    described: Description,
     /// Answers that were not read to their end.
     outstanding: usize,
     in_transaction: bool,
@@ -56,6 +58,44 @@ impl std::fmt::Debug for Connection {
     }
 }
 
+/// What a server says of a result's columns. Results of statements given as text often say the same as those before them,
+/// and then are not read again.
+#[derive(Default)]
+struct Description {
+    /// The packets of the last columns, each behind its length, and of these.
+    last: Vec<u8>,
+    next: Vec<u8>,
+    /// The last columns.
+    fields: Arc<[Field]>,
+}
+
+impl Description {
+    fn begin(&mut self) {
+        self.next.clear();
+    }
+
+    fn add(&mut self, packet: &[u8]) {
+        self.next.extend_from_slice(&packet.len().to_le_bytes());
+        self.next.extend_from_slice(packet);
+    }
+
+    /// The columns; `None` where the packets are none.
+    fn fields(&mut self) -> Option<Arc<[Field]>> {
+        if self.next != self.last {
+            let mut rest = self.next.as_slice();
+            let mut fields = Vec::new();
+            while let Some((length, packets)) = rest.split_first_chunk() {
+                let (packet, packets) = packets.split_at_checked(usize::from_le_bytes(*length))?;
+                fields.push(Field::parse(packet)?);
+                rest = packets;
+            }
+            self.fields = fields.into();
+            std::mem::swap(&mut self.last, &mut self.next);
+        }
+        Some(Arc::clone(&self.fields))
+    }
+}
+
 impl Connection {
     /// Opens a connection and logs in.
     ///
@@ -64,7 +104,15 @@ impl Connection {
     pub async fn open(url: &Url) -> Answer<Self> {
         let mut transport = Transport::connect(url).await?;
         let server = log_in(&mut transport, url).await?;
-        Ok(Self { transport, server, known: HashMap::new(), outstanding: 0, in_transaction: false, is_lost: false })
+        Ok(Self {
+            transport,
+            server,
+            known: HashMap::new(),
+            described: Description::default(),
+            outstanding: 0,
+            in_transaction: false,
+            is_lost: false,
+        })
     }
 
     /// The server's name and version, as it gives them itself.
@@ -386,18 +434,15 @@ impl Connection {
 
     /// The columns of a result.
     async fn fields(&mut self, count: usize) -> Answer<Arc<[Field]>> {
-        let mut fields = Vec::with_capacity(count.min(4096));
+        self.described.begin();
         for _ in 0..count {
             let packet = self.next_packet().await?;
-            match Field::parse(self.transport.bytes(packet)) {
-                Some(field) => fields.push(field),
-                None => return Err(self.lost(garbled("column"))),
-            }
+            self.described.add(self.transport.bytes(packet));
         }
         if !self.can(capability::DEPRECATE_EOF) {
             self.next_packet().await?;
         }
-        Ok(fields.into())
+        self.described.fields().ok_or_else(|| self.lost(garbled("column")))
     }
 
     /// The first packet of an answer; an error where it holds one.

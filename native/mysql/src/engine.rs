@@ -9,6 +9,7 @@ use boundary_bench_core::engine::{
     BatchStream, CancelToken, Capabilities, CreateMode, Engine, Ingest, QueryOptions, Statement as Prepared,
     check_parameter_count,
 };
+use boundary_bench_core::sql_text::Statement;
 use boundary_bench_core::table::TableDefinition;
 use boundary_bench_core::{Error, Result};
 
@@ -18,7 +19,7 @@ use crate::ingest::MysqlIngest;
 use crate::pool::{Lease, Pool};
 use crate::prepared::{PreparedStatement, Running, start_query};
 use crate::server::{self, Server};
-use crate::sql::{self, Numbered, Statement};
+use crate::sql::{self, Meaning, Numbered};
 use crate::url::Url;
 use crate::{NAME, engine_error, runtime};
 

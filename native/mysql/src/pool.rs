@@ -51,6 +51,8 @@ pub(crate) struct Pool {
 pub(crate) struct Session {
     pub(crate) connection: Connection,
     statements: HashMap<Arc<str>, Known>,
+    /// What the rows of the last statement given as text looked like.
+    text_shape: Option<Arc<RowShape>>,
 }
 
 /// A statement that is prepared on a session.
@@ -113,7 +115,7 @@ impl Pool {
                 let size = text.and_then(|text| text.parse().ok()).unwrap_or(USUAL_PACKET);
                 let _ = self.max_packet.set(size);
             }
-            Ok(Session { connection, statements: HashMap::new() })
+            Ok(Session { connection, statements: HashMap::new(), text_shape: None })
         };
         tokio::time::timeout(CONNECT_TIMEOUT, open).await.unwrap_or_else(|_| {
             let seconds = CONNECT_TIMEOUT.as_secs();
@@ -172,7 +174,15 @@ impl Session {
         self.statements.get(sql).map(|known| &known.prepared)
     }
 
-    /// What the rows of a statement look like that have these columns.
+    /// What rows look like that have these columns, of a statement given as text.
+    pub(crate) fn text_shape(&mut self, fields: &Arc<[Field]>) -> Result<Arc<RowShape>> {
+        match &self.text_shape {
+            Some(shape) if shape.fits(fields, Form::Text) => Ok(Arc::clone(shape)),
+            _ => Ok(Arc::clone(self.text_shape.insert(RowShape::new(fields, Form::Text)?))),
+        }
+    }
+
+    /// What the rows of a prepared statement look like that have these columns.
     pub(crate) fn shape(&mut self, sql: &str, fields: &Arc<[Field]>) -> Result<Arc<RowShape>> {
         let known = self.statements.get_mut(sql);
         if let Some(Known { shape: Some(shape), .. }) = &known

@@ -12,7 +12,7 @@ use boundary_bench_core::engine::{
     BatchStream, CancelGuard, CancelToken, QueryOptions, Statement, Value, check_parameter_count,
 };
 use boundary_bench_core::table::{Column, SqlType};
-use boundary_bench_core::{Error, Result};
+use boundary_bench_core::{Error, Result, sql_text};
 
 use crate::cells::{Values, put_parameters};
 use crate::codec::{Failure, command};
@@ -20,7 +20,7 @@ use crate::connection::{Prepared, Started};
 use crate::engine::not_a_query;
 use crate::pool::Lease;
 use crate::rows::{Form, RowBuilder, RowShape};
-use crate::sql::{self, Numbered};
+use crate::sql::{Meaning, Numbered};
 use crate::{engine_error, runtime};
 
 /// The server's refusal to prepare a statement of this kind.
@@ -198,7 +198,7 @@ pub(crate) struct PreparedStatement {
 }
 
 impl PreparedStatement {
-    pub(crate) fn prepare(mut session: Lease, statement: &sql::Statement<'_>) -> Result<Self> {
+    pub(crate) fn prepare(mut session: Lease, statement: &sql_text::Statement<'_>) -> Result<Self> {
         let numbered = Numbered::parse(statement.text)?;
         let prepared = runtime().block_on(session.prepared(&numbered.text))?;
         if usize::from(prepared.parameters) != numbered.order.len() {

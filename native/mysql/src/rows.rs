@@ -64,7 +64,11 @@ impl RowShape {
     pub(crate) fn fits(&self, fields: &Arc<[Field]>, form: Form) -> bool {
         let same = |known: &Field, field: &Field| {
             let is_text = known.charset != BINARY_CHARSET;
-            *known == Field { length: if is_text { known.length } else { field.length }, ..field.clone() }
+            let Field { name, type_id, charset, length, flags, decimals } = field;
+            known.name == *name
+                && (known.type_id, known.charset, known.flags, known.decimals)
+                    == (*type_id, *charset, *flags, *decimals)
+                && (is_text || known.length == *length)
         };
         self.form == form
             && (Arc::ptr_eq(&self.fields, fields)

@@ -1,8 +1,7 @@
 //! SQL text as the engine takes it, in the mode `ANSI_QUOTES`: names and values in it, and the statements of a script.
 
-use std::ops::Range;
-
 use boundary_bench_core::engine::unusable_parameter;
+use boundary_bench_core::sql_text::{self, Statement, Token, TokenKind, is_word, line, quoted, word};
 use boundary_bench_core::table::{Column, SqlType};
 use boundary_bench_core::{Error, Result};
 
@@ -34,39 +33,39 @@ pub(crate) fn column(column: &Column) -> String {
     format!("{} {}{constraint}", identifier(&column.name), type_name(column.sql_type))
 }
 
-/// One statement of a script.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Statement<'a> {
-    /// Its text, without the semicolon.
-    pub(crate) text: &'a str,
-    /// Its first word, in capitals.
-    pub(crate) keyword: String,
-    /// Its second word, in capitals; "" if it has none.
-    pub(crate) second: String,
+/// What the server does with a statement.
+pub(crate) trait Meaning {
+    /// Whether it may return rows and changes nothing. What a `WITH` is about is told by the server.
+    fn is_query(&self) -> bool;
+
+    /// Whether it begins or ends a transaction.
+    fn is_transaction(&self) -> bool;
+
+    /// Whether a transaction can undo it; what changes tables themselves can't be undone.
+    fn is_undoable(&self) -> bool;
+
+    /// Whether the session is as before it: without another setting, a lock or a temporary table.
+    fn keeps_session(&self) -> bool;
 }
 
-impl Statement<'_> {
-    /// Whether it may return rows and changes nothing. What a `WITH` is about is told by the server.
-    pub(crate) fn is_query(&self) -> bool {
+impl Meaning for Statement<'_> {
+    fn is_query(&self) -> bool {
         matches!(
             self.keyword.as_str(),
             "SELECT" | "WITH" | "VALUES" | "TABLE" | "SHOW" | "EXPLAIN" | "DESCRIBE" | "DESC"
         )
     }
 
-    /// Whether it begins or ends a transaction.
-    pub(crate) fn is_transaction(&self) -> bool {
+    fn is_transaction(&self) -> bool {
         matches!(self.keyword.as_str(), "BEGIN" | "COMMIT" | "ROLLBACK" | "SAVEPOINT" | "RELEASE" | "XA")
             || (self.keyword == "START" && self.second == "TRANSACTION")
     }
 
-    /// Whether a transaction can undo it; what changes tables themselves can't be undone.
-    pub(crate) fn is_undoable(&self) -> bool {
+    fn is_undoable(&self) -> bool {
         self.is_query() || matches!(self.keyword.as_str(), "INSERT" | "UPDATE" | "DELETE" | "REPLACE" | "DO")
     }
 
-    /// Whether the session is as before it: without another setting, a lock or a temporary table.
-    pub(crate) fn keeps_session(&self) -> bool {
+    fn keeps_session(&self) -> bool {
         self.is_undoable()
             || (matches!(self.keyword.as_str(), "CREATE" | "DROP" | "ALTER" | "TRUNCATE" | "RENAME" | "ANALYZE")
                 && self.second != "TEMPORARY")
@@ -85,7 +84,8 @@ impl Numbered {
     /// Reads the parameters of a statement, which must be all of `$1`, `$2`, ...
     pub(crate) fn parse(statement: &str) -> Result<Self> {
         let (mut text, mut order, mut copied) = (String::with_capacity(statement.len()), Vec::new(), 0);
-        for (place, name) in placeholders(statement) {
+        for placeholder in sql_text::placeholders(statement, token) {
+            let (place, name) = (placeholder.place, placeholder.name);
             let number = name.parse::<usize>().ok().filter(|number| *number > 0).ok_or_else(|| {
                 Error::InvalidArgument(format!(
                     "the parameter ${name} has a name; parameters are matched by position: $1, $2, ..."
@@ -107,118 +107,35 @@ impl Numbered {
     }
 }
 
-/// The parameters in the text of a statement, with what follows the dollar.
-fn placeholders(statement: &str) -> Vec<(Range<usize>, &str)> {
-    let mut found = Vec::new();
-    let (mut position, mut dollar) = (0, None);
-    while position < statement.len() {
-        let rest = &statement[position..];
-        let token = token(rest);
-        let end = position + token.length;
-        if token.kind == Kind::Word
-            && let Some(start) = dollar
-        {
-            found.push((start..end, &rest[..token.length]));
-        }
-        dollar = (&rest[..token.length] == "$").then_some(position);
-        position = end;
-    }
-    found
-}
-
 /// The statements of a script; those of nothing but comments are left out.
 pub(crate) fn statements(script: &str) -> Vec<Statement<'_>> {
-    let mut statements = Vec::new();
-    let (mut start, mut position) = (0, 0);
-    let mut words = Vec::new();
-    while position < script.len() {
-        let rest = &script[position..];
-        let token = token(rest);
-        let text = &rest[..token.length];
-        match token.kind {
-            Kind::Separator => {
-                statements.extend(statement(&script[start..position], std::mem::take(&mut words)));
-                start = position + token.length;
-            }
-            Kind::Word => words.push(text.to_uppercase()),
-            // Parentheses around a query say nothing about it.
-            Kind::Other if text == "(" => {}
-            Kind::Other => words.push(String::new()),
-            Kind::Space => {}
-        }
-        position += token.length;
-    }
-    statements.extend(statement(&script[start..], words));
-    statements
-}
-
-fn statement(text: &str, words: Vec<String>) -> Option<Statement<'_>> {
-    let mut words = words.into_iter();
-    let keyword = words.next()?;
-    Some(Statement { text: text.trim(), keyword, second: words.next().unwrap_or_default() })
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    /// White space or a comment.
-    Space,
-    Word,
-    Separator,
-    Other,
-}
-
-struct Token {
-    kind: Kind,
-    length: usize,
+    sql_text::statements(script, token)
 }
 
 /// The token that `text`, which is not empty, begins with.
 fn token(text: &str) -> Token {
-    let of = |kind, length| Token { kind, length };
     let first = text.chars().next().unwrap_or_default();
     match first {
-        ';' => of(Kind::Separator, 1),
-        '\'' => of(Kind::Other, quoted(text, '\'', true)),
-        '"' => of(Kind::Other, quoted(text, '"', false)),
-        '`' => of(Kind::Other, quoted(text, '`', false)),
-        '#' => of(Kind::Space, line(text)),
+        ';' => Token::new(TokenKind::Separator, 1),
+        '\'' => Token::new(TokenKind::Other, quoted(text, '\'', true)),
+        '"' => Token::new(TokenKind::Other, quoted(text, '"', false)),
+        '`' => Token::new(TokenKind::Other, quoted(text, '`', false)),
+        '#' => Token::new(TokenKind::Space, line(text)),
         // Without the space behind them, two minuses are two minuses.
         '-' if text.starts_with("--")
             && text[2..].chars().next().is_none_or(|c| c.is_whitespace() || c.is_control()) =>
         {
-            of(Kind::Space, line(text))
+            Token::new(TokenKind::Space, line(text))
         }
         // What the server runs although it looks like a comment must not hide anything.
-        '/' if text.starts_with("/*!") || text.starts_with("/*M!") => of(Kind::Other, 2),
-        '/' if text.starts_with("/*") => of(Kind::Space, text[2..].find("*/").map_or(text.len(), |end| end + 4)),
-        _ if first.is_whitespace() => of(Kind::Space, first.len_utf8()),
-        _ if is_word(first) => of(Kind::Word, text.find(|c| !is_word(c) && c != '$').unwrap_or(text.len())),
-        _ => of(Kind::Other, first.len_utf8()),
-    }
-}
-
-fn line(text: &str) -> usize {
-    text.find('\n').map_or(text.len(), |end| end + 1)
-}
-
-fn is_word(c: char) -> bool {
-    c.is_alphanumeric() || c == '_'
-}
-
-/// The length of a quoted text, to the end if it is not closed. A doubled quote stands for one, which reads like two
-/// quoted texts in a row.
-fn quoted(text: &str, quote: char, backslashes: bool) -> usize {
-    let mut escaped = false;
-    for (position, c) in text.char_indices().skip(1) {
-        if escaped {
-            escaped = false;
-        } else if backslashes && c == '\\' {
-            escaped = true;
-        } else if c == quote {
-            return position + 1;
+        '/' if text.starts_with("/*!") || text.starts_with("/*M!") => Token::new(TokenKind::Other, 2),
+        '/' if text.starts_with("/*") => {
+            Token::new(TokenKind::Space, text[2..].find("*/").map_or(text.len(), |end| end + 4))
         }
+        _ if first.is_whitespace() => Token::new(TokenKind::Space, first.len_utf8()),
+        _ if is_word(first) => Token::new(TokenKind::Word, word(text)),
+        _ => Token::new(TokenKind::Other, first.len_utf8()),
     }
-    text.len()
 }
 
 #[cfg(test)]

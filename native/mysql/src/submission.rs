@@ -155,15 +155,19 @@ pub struct Shapes(Mutex<Known>);
 
 #[derive(Default)]
 struct Known {
-    /// Kept, so that no other shape gets its address.
+    /// By their numbers, from `forgotten` + 1.
     shapes: VecDeque<Arc<RowShape>>,
-    numbers: HashMap<usize, u32>,
+    /// The numbers of these and of others like them, by their addresses. Shapes are kept, so that no other gets an address.
+    numbers: HashMap<usize, (Arc<RowShape>, u32)>,
     /// The shapes that came before them.
     forgotten: u32,
 }
 
 /// Shapes that are kept, at most: then the oldest is forgotten. No other gets its number, which JavaScript may still know it by.
 const MOST_SHAPES: usize = 4096;
+
+/// Addresses that are kept, at most: each connection has its own shape of a statement.
+const MOST_ADDRESSES: usize = 4 * MOST_SHAPES;
 
 impl Shapes {
     /// The shape of a number.
@@ -177,25 +181,26 @@ impl Shapes {
     fn number(&self, shape: &Arc<RowShape>) -> u32 {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let address = Arc::as_ptr(shape).addr();
-        if let Some(number) = known.numbers.get(&address) {
+        if let Some((_, number)) = known.numbers.get(&address) {
             return *number;
         }
         // One connection's shape of a statement is another's.
         let same = known.shapes.iter().position(|known| known.columns() == shape.columns());
         let place = same.unwrap_or_else(|| {
-            if known.shapes.len() >= MOST_SHAPES
-                && let Some(oldest) = known.shapes.pop_front()
-            {
-                known.numbers.remove(&Arc::as_ptr(&oldest).addr());
+            if known.shapes.len() >= MOST_SHAPES {
+                known.shapes.pop_front();
                 known.forgotten = known.forgotten.wrapping_add(1);
+                let forgotten = known.forgotten;
+                known.numbers.retain(|_, (_, number)| *number != forgotten);
             }
             known.shapes.push_back(Arc::clone(shape));
             known.shapes.len() - 1
         });
         let number = known.forgotten.wrapping_add(u32::try_from(place + 1).unwrap_or(u32::MAX));
-        if same.is_none() {
-            known.numbers.insert(address, number);
+        if known.numbers.len() >= MOST_ADDRESSES {
+            known.numbers.clear();
         }
+        known.numbers.insert(address, (Arc::clone(shape), number));
         number
     }
 }
@@ -222,7 +227,7 @@ pub fn write_results(results: &Results, shapes: &Shapes) -> Result<Vec<u8>> {
         bytes[(word + 4) * 4..][..8].copy_from_slice(&request.last_insert_id.to_le_bytes());
         if let Some(error) = &request.error {
             let start = bytes.len();
-            bytes.extend_from_slice(format!("[{}] {error}", error.code()).as_bytes());
+            bytes.extend_from_slice(error.coded().as_bytes());
             let end = bytes.len();
             put(&mut bytes, word + 6, &[start, end])?;
         }

@@ -3,6 +3,7 @@
 
 use std::collections::VecDeque;
 
+use boundary_bench_core::outbox::Outbox;
 use boundary_bench_core::{Error, Result};
 
 use crate::client::Groups;
@@ -15,9 +16,7 @@ use crate::{lost, server_error};
 pub struct Session {
     place: String,
     commands: Commands,
-    /// What is to be sent, and how much of it was.
-    output: Vec<u8>,
-    sent: usize,
+    output: Outbox,
     replies: ReplyBuffer,
     waiting: VecDeque<Waiting>,
     /// The entries of the request whose replies come now.
@@ -45,8 +44,7 @@ impl Session {
         Self {
             place,
             commands: Commands::new(),
-            output: Vec::new(),
-            sent: 0,
+            output: Outbox::default(),
             replies: ReplyBuffer::default(),
             waiting: VecDeque::new(),
             entered: Entered::default(),
@@ -79,24 +77,19 @@ impl Session {
             }
             RequestKind::Get | RequestKind::Set | RequestKind::Pipeline => request.write(&mut self.commands),
         };
-        self.output.extend_from_slice(self.commands.bytes());
+        self.output.end().extend_from_slice(self.commands.bytes());
         self.waiting.push_back(Waiting { id, kind, replies, groups });
     }
 
     /// What is to be sent.
     #[must_use]
     pub fn unsent(&self) -> &[u8] {
-        &self.output[self.sent..]
+        self.output.unsent()
     }
 
     /// So many bytes of it were sent.
     pub fn sent(&mut self, bytes: usize) {
-        self.sent = self.output.len().min(self.sent + bytes);
-        if self.sent == self.output.len() {
-            self.output.clear();
-            self.output.shrink_to(1 << 20);
-            self.sent = 0;
-        }
+        self.output.sent(bytes);
     }
 
     /// Room to receive into.

@@ -250,7 +250,7 @@ impl Entered {
 
     /// Adds an error.
     pub fn error(&mut self, error: &Error) {
-        self.push(EntryKind::Error, coded(error).as_bytes());
+        self.push(EntryKind::Error, error.coded().as_bytes());
     }
 
     /// Whether there are no entries.
@@ -258,11 +258,6 @@ impl Entered {
     pub fn is_empty(&self) -> bool {
         self.kinds.is_empty()
     }
-}
-
-/// An error's text with its code.
-fn coded(error: &Error) -> String {
-    format!("[{}] {error}", error.code())
 }
 
 /// Results on their way.
@@ -319,7 +314,7 @@ impl Frame {
 
     /// Adds the failure of a request.
     pub fn fail(&mut self, id: u32, error: &Error) {
-        let text = coded(error);
+        let text = error.coded();
         self.head(id, 1, 0, text.len(), 0);
         self.bytes.extend_from_slice(text.as_bytes());
         self.fill();

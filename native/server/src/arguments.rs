@@ -35,6 +35,7 @@ Usage: boundary-bench serve [OPTIONS]
   --threads <n>              threads that serve connections (one for two cores)
   --max-connections <n>      further ones wait (20000)
   --max-batch <n>            operations of a batch; more are refused (no limit)
+  --max-rate <n>             REST requests a second; more are answered 429 (no limit)
   --max-body <bytes>         of a REST request (4194304)
   --max-ingest-body <bytes>  of a write, as sent and decompressed (26214400)
   --max-points <n>           of a write (500000)
@@ -106,6 +107,7 @@ pub fn parse(arguments: impl IntoIterator<Item = String>) -> Result<Parsed, Stri
             "--threads" => options.threads = Some(number(&name, &value()?)?),
             "--max-connections" => options.limits.connections = number(&name, &value()?)?,
             "--max-batch" => options.limits.batch = Some(number(&name, &value()?)?),
+            "--max-rate" => options.limits.rate = Some(number(&name, &value()?)?),
             "--max-body" => options.limits.rest_body = number(&name, &value()?)?,
             "--max-ingest-body" => options.limits.ingest_body = number(&name, &value()?)?,
             "--max-points" => options.limits.points = number(&name, &value()?)?,
@@ -147,11 +149,12 @@ mod tests {
 
     #[test]
     fn arguments_become_options() {
-        let given = words("--listen 127.0.0.1:0 --durable --max-batch=128 --idle-timeout 0.5 --scale-factor 0.1");
+        let given =
+            words("--listen 127.0.0.1:0 --durable --max-batch=128 --max-rate 50 --idle-timeout 0.5 --scale-factor 0.1");
         let Ok(Parsed::Serve(options)) = parse(given) else { panic!("these are usable") };
         assert_eq!(options.listen.port(), 0);
         assert!(options.durable);
-        assert_eq!(options.limits.batch, Some(128));
+        assert_eq!((options.limits.batch, options.limits.rate), (Some(128), Some(50)));
         assert_eq!(options.limits.idle_time, Duration::from_millis(500));
         assert!((options.scale_factor - 0.1).abs() < f64::EPSILON);
         assert!(matches!(parse(words("--help")), Ok(Parsed::Help)));

@@ -22,7 +22,7 @@ mod tables;
 
 pub use arguments::{HELP, Parsed, parse};
 pub use options::{DEFAULT_PORT, Limits, Options, TlsFiles};
-pub use private::{PrivateServer, executable, server_of};
+pub use private::{PrivateServer, executable};
 pub use running::Running;
 pub use server::Server;
 pub use shard::{ShardProcess, ShardProcesses};

@@ -52,6 +52,8 @@ pub struct Limits {
     pub points: usize,
     /// The operations of a batch. `None`: as many as the body holds.
     pub batch: Option<usize>,
+    /// The REST requests a second; more are answered 429. `None`: as many as come.
+    pub rate: Option<u32>,
     /// From the first byte of a request to the end of its header.
     pub header_time: Duration,
     /// From there to the end of its body.
@@ -88,6 +90,7 @@ impl Default for Limits {
             ingest_body: 26_214_400,
             points: 500_000,
             batch: None,
+            rate: None,
             header_time: Duration::from_secs(10),
             body_time: Duration::from_secs(30),
             idle_time: Duration::from_secs(120),
@@ -109,7 +112,10 @@ impl Options {
         let Limits { connections, rest_body, ingest_body, points, .. } = self.limits;
         let problem = if self.threads == Some(0) {
             "a server needs a thread".to_owned()
-        } else if [connections, rest_body, ingest_body, points].contains(&0) || self.limits.batch == Some(0) {
+        } else if [connections, rest_body, ingest_body, points].contains(&0)
+            || self.limits.batch == Some(0)
+            || self.limits.rate == Some(0)
+        {
             "a limit of 0 would refuse everything".to_owned()
         } else if !(0.0..=1.0).contains(&self.scale_factor) {
             format!("a scale factor of {}: it must be 0 (no lineitem) to 1 (six million rows)", self.scale_factor)
@@ -144,6 +150,7 @@ mod tests {
             Options { scale_factor: f64::NAN, ..Options::default() },
             Options { api_key: Some("short.key".to_owned()), ..Options::default() },
             Options { limits: Limits { batch: Some(0), ..Limits::default() }, ..Options::default() },
+            Options { limits: Limits { rate: Some(0), ..Limits::default() }, ..Options::default() },
         ] {
             let error = wrong.validate().unwrap_err();
             assert_eq!(error.code(), "BB_INVALID_ARGUMENT");

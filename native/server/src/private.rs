@@ -90,68 +90,15 @@ impl PrivateServer {
 }
 
 fn answers(port: u16) -> bool {
-    ask("127.0.0.1", port, "/0.1.0/ping").is_ok_and(|answer| !answer.is_empty())
-}
-
-/// What a server says of itself in the header `server`; `None` where it says nothing.
-///
-/// # Errors
-/// [`Error::InvalidArgument`] for no URL of HTTP, [`Error::Connection`] where it does not answer with success.
-pub fn server_of(url: &str, path: &str) -> Result<Option<String>> {
-    let shown = || url.rsplit_once('@').map_or(url, |(_, place)| place);
-    let (host, port) = place(url)
-        .ok_or_else(|| Error::InvalidArgument(format!("{}: it must look like http://localhost:4406", shown())))?;
-    let answer = ask(host, port, path).map_err(|error| Error::Connection(format!("{}: {error}", shown())))?;
-    let mut lines = answer.lines();
-    let status = lines.next().unwrap_or_default();
-    if !status.split(' ').nth(1).is_some_and(|code| code.starts_with('2')) {
-        return Err(Error::Connection(format!("{}: GET {path} is answered with {status:?}", shown())));
-    }
-    let mut headers = lines.take_while(|line| !line.is_empty()).filter_map(|line| line.split_once(':'));
-    let server = headers.find(|(name, _)| name.eq_ignore_ascii_case("server"));
-    Ok(server.map(|(_, value)| value.trim().replace('/', " ")))
-}
-
-/// The host and the port of a URL.
-fn place(url: &str) -> Option<(&str, u16)> {
-    let rest = url.strip_prefix("http://")?;
-    let authority = rest.split(['/', '?', '#']).next()?;
-    let place = authority.rsplit_once('@').map_or(authority, |(_, place)| place);
-    let (host, port) = match place.rsplit_once(':') {
-        Some((host, port)) if !port.ends_with(']') => (host, port.parse().ok()?),
-        _ => (place, 80),
-    };
-    let host = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
-    (!host.is_empty()).then_some((host, port))
+    ask(port, "/0.1.0/ping").is_ok_and(|answer| !answer.is_empty())
 }
 
 /// The beginning of the answer to one request.
-fn ask(host: &str, port: u16, path: &str) -> std::io::Result<String> {
-    let mut stream = TcpStream::connect((host, port))?;
+fn ask(port: u16, path: &str) -> std::io::Result<Vec<u8>> {
+    let mut stream = TcpStream::connect(("127.0.0.1", port))?;
     stream.set_read_timeout(Some(PROBE_TIMEOUT))?;
-    write!(stream, "GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n")?;
+    write!(stream, "GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")?;
     let mut answer = Vec::new();
     stream.take(MAX_PROBE).read_to_end(&mut answer)?;
-    Ok(String::from_utf8_lossy(&answer).into_owned())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_place_of_a_url_is_found() {
-        assert_eq!(place("http://localhost:4406"), Some(("localhost", 4406)));
-        assert_eq!(place("http://:key@[::1]:8086/?a=b"), Some(("::1", 8086)));
-        assert_eq!(place("http://example.org/x"), Some(("example.org", 80)));
-        for none in ["", "redis://localhost", "http://", "http://:80", "http://host:port", "https://localhost"] {
-            assert_eq!(place(none), None, "{none}");
-        }
-    }
-
-    #[test]
-    fn no_key_is_in_an_error() {
-        let error = server_of("http://:geheim@127.0.0.1:1", "/ping").unwrap_err();
-        assert!(!error.to_string().contains("geheim") && error.to_string().contains("127.0.0.1:1"), "{error}");
-    }
+    Ok(answer)
 }

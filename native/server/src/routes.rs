@@ -101,6 +101,7 @@ impl Routes {
         }
         if !endpoint.is_get() {
             self.rest.authenticate(request.headers().get(API_KEY))?;
+            self.rest.admit()?;
         }
         let body = body::collect(request.into_body(), self.limits.rest_body, self.limits.body_time).await;
         self.rest.answer(endpoint, body.map_err(body_error)?).await

@@ -16,7 +16,7 @@ use crate::ingest::Ingest;
 use crate::lineitem;
 use crate::metrics::Metrics;
 use crate::options::Options;
-use crate::rest::Rest;
+use crate::rest::{RateLimit, Rest};
 use crate::routes::Routes;
 use crate::tables::Tables;
 
@@ -129,6 +129,7 @@ fn routes(options: &Options, folder: &Path) -> Result<Routes> {
             tables,
             api_key: options.api_key.clone(),
             batch_limit: options.limits.batch,
+            rate_limit: options.limits.rate.map(RateLimit::new),
             sql,
             query_time: options.limits.query_time,
         },

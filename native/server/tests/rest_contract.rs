@@ -5,21 +5,13 @@
 mod common;
 
 use boundary_bench_server::{Limits, Options};
-use common::{Answer, Target, api_key};
+use common::{Answer, Target, api_key, binary_key};
 use serde_json::{Value, json};
 
 const TABLE_1: &str = "/0.1.0/rdrs_bench/table_1/pk-read";
 
 fn target() -> Target {
     Target::of("REST_URL", Options { scale_factor: 0.001, ..Options::default() })
-}
-
-/// The key of the row of `table_2`.
-fn binary_key(number: u64) -> String {
-    use base64::Engine;
-    let mut key = vec![0; 2992];
-    key.extend_from_slice(&number.to_le_bytes());
-    base64::engine::general_purpose::STANDARD.encode(key)
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "so that callers can write it in place")]
@@ -174,6 +166,20 @@ fn refused() -> Vec<Case> {
             json!({"query": "SELECT count(*) FROM lineitem", "database": "tpch", "outputFormat": "XML"}),
             400,
             "",
+        ),
+        (
+            "SQL with an id in a format without room for it",
+            "/0.1.0/ronsql",
+            json!({"query": "SELECT count(*) FROM lineitem", "database": "tpch", "outputFormat": "TEXT", "operationId": "x"}),
+            400,
+            "operationId not supported",
+        ),
+        (
+            "SQL in a mode of explaining that there is none of",
+            "/0.1.0/ronsql",
+            json!({"query": "SELECT count(*) FROM lineitem", "database": "tpch", "explainMode": "MAYBE"}),
+            400,
+            "Invalid explainMode",
         ),
         (
             "SQL that is none",
@@ -333,106 +339,20 @@ fn rows_are_written_and_deleted_in_batches() {
     assert_eq!(target.post("/0.1.0/batchwrite", read_in_write.to_string()).status, 400);
 }
 
-/// TPC-H's first query.
-const Q1: &str = "select l_returnflag, l_linestatus, sum(l_quantity), sum(l_extendedprice), \
-    sum(l_extendedprice * (1 - l_discount)), sum(l_extendedprice * (1 - l_discount) * (1 + l_tax)), avg(l_quantity), \
-    avg(l_extendedprice), avg(l_discount), count(*) from lineitem \
-    where l_shipdate <= date '1998-12-01' - interval '90' day \
-    group by l_returnflag, l_linestatus order by l_returnflag, l_linestatus";
-
 #[test]
-fn sql_aggregates_what_a_scan_pulls() {
-    let target = target();
-    let ask = |format: &str| {
-        let body = json!({"query": Q1, "database": "tpch", "outputFormat": format, "operationId": "q1"});
-        let answer = target.post("/0.1.0/ronsql", body.to_string());
-        assert_eq!(answer.status, 200, "{}", answer.text());
-        answer
-    };
-    let answer = ask("JSON");
-    assert!(answer.text().starts_with("{\"operationId\":\"q1\",\n\"data\":\n[{"), "{}", answer.text());
-    let rows = answer.json()["data"].as_array().unwrap().clone();
-    let groups: Vec<_> =
-        rows.iter().map(|row| (row["l_returnflag"].as_str().unwrap(), row["l_linestatus"].as_str().unwrap())).collect();
-    assert_eq!(groups, [("A", "F"), ("N", "F"), ("N", "O"), ("R", "F")]);
-    let ascii = ask("JSON_ASCII");
-    assert!(ascii.body.is_ascii());
-    assert_eq!(ascii.json(), answer.json());
-    let table = ask("TEXT").text();
-    let bare = ask("TEXT_NOHEADER").text();
-    assert_eq!(table.lines().count(), 5);
-    assert_eq!(table.lines().skip(1).collect::<Vec<_>>(), bare.lines().collect::<Vec<_>>());
-    assert_eq!(table.lines().next().unwrap().split('\t').take(2).collect::<Vec<_>>(), ["l_returnflag", "l_linestatus"]);
-    if !target.is_own() {
-        return;
-    }
-    let columns =
-        ["l_returnflag", "l_linestatus", "l_quantity", "l_extendedprice", "l_discount", "l_tax", "l_shipdate"];
-    let columns: Vec<Value> = columns.iter().map(|name| json!({"column": name})).collect();
-    let scan =
-        target.post("/0.1.0/tpch/lineitem/scan", json!({"readColumns": columns, "operationId": "s"}).to_string());
-    assert_eq!(scan.status, 200);
-    let scanned = scan.json();
-    assert_eq!(scanned["operationId"], "s");
-    let pulled = scanned["data"].as_array().unwrap();
-    assert_eq!(pulled.len(), 6000);
-    for row in &rows {
-        let of_group = pulled.iter().filter(|pulled| {
-            pulled["l_returnflag"] == row["l_returnflag"]
-                && pulled["l_linestatus"] == row["l_linestatus"]
-                && pulled["l_shipdate"].as_str().unwrap() <= "1998-09-02"
-        });
-        let (mut count, mut charge) = (0, 0.0);
-        for pulled in of_group {
-            let number = |name: &str| pulled[name].as_f64().unwrap();
-            count += 1;
-            charge += number("l_extendedprice") * (1.0 - number("l_discount")) * (1.0 + number("l_tax"));
-        }
-        let values: Vec<f64> = row.as_object().unwrap().values().filter_map(Value::as_f64).collect();
-        assert!(values.contains(&f64::from(count)), "{row}: {count}");
-        assert!(values.iter().any(|value| ((value - charge) / charge).abs() < 1e-9), "{row}: {charge}");
-    }
-}
-
-#[test]
-fn tables_are_scanned_too() {
-    let target = Target::new(Options::default());
-    let scan = |table: &str, body: Value| target.post(&format!("/0.1.0/rdrs_bench/{table}/scan"), body.to_string());
-    let all = scan("table_1", json!({})).json();
-    let rows = all["data"].as_array().unwrap();
-    assert_eq!(rows.len(), 1000);
-    assert_eq!((&rows[0]["id0"], &rows[999]["id0"]), (&json!(0), &json!(999)));
-    let few = scan("table_2", json!({"limit": 3, "readColumns": [{"column": "id0"}]})).json();
-    // In the order of their bytes, of which the lowest come first.
-    assert_eq!(few["data"][2], json!({"id0": binary_key(512)}));
-    assert_eq!(scan("table_3", json!({})).json()["data"][0].as_object().unwrap().len(), 101);
-    assert_eq!(scan("table_1", json!({"limit": 0})).json()["data"], json!([]));
-    assert_eq!(scan("none", json!({})).status, 404);
-    assert_eq!(scan("table_1", json!({"readColumns": [{"column": "none"}]})).status, 400);
-    assert_eq!(scan("table_1", json!({"limit": "all"})).status, 400);
-    assert_eq!(target.post("/0.1.0/tpch/lineitem/scan", "{}").status, 404);
-    assert_eq!(target.post("/0.1.0/ronsql", json!({"query": "SELECT 1", "database": "tpch"}).to_string()).status, 501);
-}
-
-#[test]
-fn sql_reaches_one_table_and_ends_in_time() {
-    let limits = Limits { query_time: std::time::Duration::from_millis(300), ..Limits::default() };
-    let target = Target::new(Options { scale_factor: 0.001, limits, ..Options::default() });
-    let ask = |sql: &str| target.post("/0.1.0/ronsql", json!({"query": sql, "database": "tpch"}).to_string());
-    for sql in [
-        "DROP TABLE lineitem",
-        "SELECT count(*) FROM read_csv('/etc/passwd')",
-        "SELECT 1; DROP TABLE lineitem",
-        "SET threads = 1",
-        "COPY lineitem TO '/tmp/bb-never'",
-    ] {
-        let answer = ask(sql);
-        assert_eq!(answer.status, 400, "{sql}: {}", answer.text());
-    }
-    let endless = ask("SELECT count(*) FROM range(100000000) a, range(100000000) b");
-    assert_eq!(endless.status, 500, "{}", endless.text());
-    assert!(endless.text().contains("temporary error"));
-    assert_eq!(ask("SELECT count(*) FROM lineitem").json()["data"][0], json!({"count_star()": 6000}));
+fn more_requests_than_the_limit_are_told_so() {
+    let limits = Limits { rate: Some(1), ..Limits::default() };
+    let target = Target::new(Options { limits, ..Options::default() });
+    let body = json!({"filters": filters(json!(1))}).to_string();
+    let answers: Vec<Answer> = (0..20).map(|_| target.post(TABLE_1, &body)).collect();
+    let limited: Vec<_> = answers.iter().filter(|answer| answer.status == 429).collect();
+    assert!(answers[0].status == 200 && !limited.is_empty());
+    assert!(limited[0].text().contains("rate limit"));
+    // Another look at whether it lives costs nothing.
+    assert_eq!(target.get("/0.1.0/ping").status, 200);
+    let wrapped =
+        (0..20).map(|_| target.post(&TABLE_1.replace("0.1.0", "0.2.0"), &body)).find(|answer| answer.status == 429);
+    assert_eq!(wrapped.unwrap().json()["error"]["code"], 429);
 }
 
 #[test]

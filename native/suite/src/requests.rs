@@ -69,9 +69,9 @@ pub struct RequestSpec {
     pub rate: Option<f64>,
     /// The beginning of the names of the tables or keys that are the cell's: it touches no others.
     pub prefix: String,
-    /// The server's process where it is known and runs on this machine, for its CPU time.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub server_process: Option<u32>,
+    /// The servers' processes where they are known and run on this machine, for their CPU time.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub server_processes: Vec<u32>,
     /// What else a family's cells can be told, such as the size of a value.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub options: BTreeMap<String, serde_json::Value>,
@@ -133,7 +133,7 @@ impl RequestSpec {
     /// The load of one sample.
     #[must_use]
     pub fn load(&self) -> Load {
-        Load { requests: self.requests(), rate: self.rate, server_process: self.server_process }
+        Load { requests: self.requests(), rate: self.rate, server_processes: self.server_processes.clone() }
     }
 
     /// An option of the family.
@@ -229,7 +229,7 @@ mod tests {
             operations,
             rate: None,
             prefix: "bb".to_owned(),
-            server_process: None,
+            server_processes: Vec::new(),
             options: BTreeMap::new(),
         }
     }
@@ -243,10 +243,10 @@ mod tests {
         assert!(!format!("{parsed:?}").contains("geheim"));
         let more = text.replace(
             r#""prefix""#,
-            r#""rate":10.5,"flavor":"prepared","serverProcess":7,"options":{"valueBytes":64},"prefix""#,
+            r#""rate":10.5,"flavor":"prepared","serverProcesses":[7,8],"options":{"valueBytes":64},"prefix""#,
         );
         let parsed: RequestSpec = serde_json::from_str(&more).unwrap();
-        assert_eq!((parsed.rate, parsed.server_process), (Some(10.5), Some(7)));
+        assert_eq!((parsed.rate, parsed.server_processes.as_slice()), (Some(10.5), [7, 8].as_slice()));
         assert_eq!(parsed.option::<u32>("valueBytes").unwrap(), Some(64));
         assert_eq!(parsed.option::<u32>("other").unwrap(), None);
         assert_eq!(parsed.option::<String>("valueBytes").unwrap_err().code(), "BB_INVALID_ARGUMENT");

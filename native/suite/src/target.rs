@@ -1,10 +1,13 @@
 //! The servers that answer requests: private ones, and what a server says of itself.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
 
 use boundary_bench_core::engine::CancelToken;
 use boundary_bench_core::resources::cpu_of_process;
 use boundary_bench_core::{Error, Result};
+use boundary_bench_http::{Address, HttpClient, HttpOptions, Place, Request};
 use serde::Serialize;
 
 use crate::requests::runtime;
@@ -158,9 +161,20 @@ fn describe_redis(url: &str) -> Result<TargetInfo> {
     })
 }
 
+/// How long a server may take to say what it is.
+const PROBE_TIMEOUT: Duration = Duration::from_secs(10);
+
 /// A server over HTTP says its name in the header of an answer, if at all.
 fn describe_http(url: &str, path: &str) -> Result<TargetInfo> {
-    let version = boundary_bench_server::server_of(url, path)?;
+    let address: Address = url.parse()?;
+    let options = HttpOptions { timeout: Some(PROBE_TIMEOUT), ..address.options() };
+    let mut client = HttpClient::new(Arc::new(Place::new(address.url.clone(), options)?));
+    let request = Request::get(path);
+    let server = client.call(&request, |response| match response.status {
+        200..300 => Ok(response.header("server").map(|name| String::from_utf8_lossy(name).replace('/', " "))),
+        status => Err(Error::Connection(format!("{}: GET {path} is answered with {status}", address.url))),
+    });
+    let version = runtime()?.block_on(server)?;
     Ok(TargetInfo { version: version.unwrap_or_else(|| "unknown".to_owned()), process_id: None })
 }
 

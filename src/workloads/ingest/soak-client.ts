@@ -8,6 +8,8 @@ import { dataViewColumns } from '../../targets/data-view-columns.js';
 import type { ColumnBatch } from '../../targets/ingest-target.js';
 import { lineProtocol } from '../../targets/line-protocol.js';
 import { packRows } from '../../targets/msgpackr.js';
+import { trusting } from '../../targets/undici.js';
+import { type HttpAddress, httpAddress } from '../requests/http-address.js';
 
 /** The encodings of `/write`. */
 export const SOAK_ENCODINGS = ['columnar', 'rows', 'lines'] as const;
@@ -50,7 +52,10 @@ export function openSoakClient(
   connections: number,
   encoding: SoakEncoding,
 ): SoakClient {
-  return name === 'addon' ? new AddonClient(url, connections, encoding) : new UndiciSoak(url, connections, encoding);
+  const address = httpAddress(url);
+  return name === 'addon'
+    ? new AddonClient(address, connections, encoding)
+    : new UndiciSoak(address, connections, encoding);
 }
 
 function queryPath(parameters: Readonly<Record<string, string>>): string {
@@ -61,8 +66,8 @@ class AddonClient implements SoakClient {
   readonly #client: HttpClient;
   readonly #encoding: SoakEncoding;
 
-  constructor(url: string, connections: number, encoding: SoakEncoding) {
-    this.#client = new HttpClient(url, { connections, headers: { 'content-type': CONTENT_TYPES[encoding] } });
+  constructor({ url, cacert }: HttpAddress, connections: number, encoding: SoakEncoding) {
+    this.#client = new HttpClient(url, { connections, cacert, headers: { 'content-type': CONTENT_TYPES[encoding] } });
     this.#encoding = encoding;
   }
 
@@ -94,8 +99,8 @@ class UndiciSoak implements SoakClient {
   readonly #pool: Pool;
   readonly #encoding: SoakEncoding;
 
-  constructor(url: string, connections: number, encoding: SoakEncoding) {
-    this.#pool = new Pool(url, { connections, pipelining: 1 });
+  constructor({ url, cacert }: HttpAddress, connections: number, encoding: SoakEncoding) {
+    this.#pool = new Pool(url, { connections, pipelining: 1, ...trusting(cacert) });
     this.#encoding = encoding;
   }
 

@@ -2,6 +2,7 @@ import { ioredis } from '../../targets/ioredis.js';
 import type { KvTarget } from '../../targets/kv-target.js';
 import { VALKEY_GLIDE, valkeyGlide } from '../../targets/valkey-glide.js';
 import type { Family, OpenCell } from '../workload.js';
+import { TargetClients } from '../requests/clients.js';
 import { defineRequestFamily } from '../requests/family.js';
 import { type PlannedRequests, readRequestMatrix, requestsOf } from '../requests/grid.js';
 import { openLoadCell } from '../requests/load-cell.js';
@@ -10,8 +11,7 @@ import { expectedOf, KvSums } from './keys.js';
 import { Keyspace } from './keyspace.js';
 import { type KvRequester, type KvWork, openNapiRequester, targetRequester } from './requesters.js';
 
-/** The clients of the `js` side, by the name of their target in the matrix. */
-const TARGETS: Readonly<Record<string, KvTarget>> = { ioredis, 'valkey-glide': valkeyGlide };
+const CLIENTS = new TargetClients<KvTarget>('kv', { ioredis, 'valkey-glide': valkeyGlide });
 
 /** Keys and values over the Redis wire: one at a time, pipelined, and many in one command. */
 export const kvFamily: Family = defineRequestFamily({
@@ -21,10 +21,7 @@ export const kvFamily: Family = defineRequestFamily({
   peers: { 'valkey-glide': VALKEY_GLIDE },
   expected: ({ cell }) => expectedOf(cell.rows),
   openCell,
-  versions: (cells) =>
-    Object.fromEntries(
-      [...new Set(cells.flatMap(({ target }) => target ?? []))].map((target) => [target, targetOf(target).version()]),
-    ),
+  versions: CLIENTS.versions,
 });
 
 async function openCell(planned: PlannedRequests, server: TargetServer): Promise<OpenCell> {
@@ -45,7 +42,7 @@ async function openCell(planned: PlannedRequests, server: TargetServer): Promise
     return openLoadCell({
       requesters,
       load: { requests: requestsOf(cell), rate: cell.rate },
-      serverProcess: server.processId,
+      serverProcesses: server.processIds,
       expected: expectedOf(cell.rows),
       prepare: async (signal) => {
         sums = new KvSums();
@@ -63,11 +60,5 @@ async function openCell(planned: PlannedRequests, server: TargetServer): Promise
 async function openRequester(work: KvWork, url: string): Promise<KvRequester> {
   const { cell, target, mode } = work.planned;
   if (cell.side === 'napi') return openNapiRequester(work, url);
-  return targetRequester(work, await targetOf(target).connect(url, mode));
-}
-
-function targetOf(name: string | undefined): KvTarget {
-  const target = TARGETS[name ?? ''];
-  if (target === undefined) throw new Error(`the family kv has no client "${name}"`);
-  return target;
+  return targetRequester(work, await CLIENTS.of(target).connect(url, mode));
 }

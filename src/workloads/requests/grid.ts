@@ -12,6 +12,8 @@ export interface RequestWorkload {
   readonly operations?: number;
   /** The most connections that it makes sense with; absent: any number. */
   readonly mostThreads?: number;
+  /** The part of the grid that is measured of it where the user names none; what is absent is the family's. */
+  readonly default?: Partial<Grid>;
 }
 
 /** One way to send the requests. */
@@ -80,13 +82,13 @@ export interface GridPlace {
 
 /** Every cell of the family for these options: workload by workload, with few threads and small batches first. */
 export function planRequests(matrix: RequestMatrix, place: GridPlace, options: FamilyOptions): PlannedRequests[] {
-  const threads = chosen(options.threads, matrix.default.threads, matrix.grid.threads);
-  const batches = chosen(options.batch, matrix.default.batch, matrix.grid.batch);
   const lanes = matrix.lanes.filter(({ peer }) => peer !== true || options.peers === true);
   return Object.keys(matrix.workloads).flatMap((workload) => {
     const ofWorkload = lanes.filter((lane) => lane.workloads.includes(workload));
     const hasCalls = ofWorkload.some(({ lane }) => lane === 'call');
-    const { mostThreads = Infinity } = matrix.workloads[workload]!;
+    const { mostThreads = Infinity, default: own } = matrix.workloads[workload]!;
+    const threads = chosen(options.threads, own?.threads ?? matrix.default.threads, matrix.grid.threads);
+    const batches = chosen(options.batch, own?.batch ?? matrix.default.batch, matrix.grid.batch);
     return threads
       .filter((count) => count <= mostThreads)
       .flatMap((count) =>

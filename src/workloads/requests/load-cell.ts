@@ -8,8 +8,8 @@ export interface LoadCell {
   /** One a thread, each with a connection of its own. */
   readonly requesters: readonly Requester[];
   readonly load: Load;
-  /** The server's process, where it is known and on this machine. */
-  readonly serverProcess?: number | undefined;
+  /** The servers' processes, where they are known and on this machine. */
+  readonly serverProcesses: readonly number[];
   /** What every sample must return. */
   readonly expected: Checksum;
   /** Untimed, before each sample: begins its sums anew, empties what it writes to. */
@@ -34,12 +34,11 @@ export function openLoadCell(cell: LoadCell): OpenCell {
 }
 
 async function timeLoad(
-  { requesters, load, serverProcess }: LoadCell,
+  { requesters, load, serverProcesses }: LoadCell,
   stopwatch: Stopwatch,
   signal: AbortSignal,
 ): Promise<void> {
-  const serverCpu = (): ProcessCpu | undefined =>
-    serverProcess === undefined ? undefined : cpuOfProcess(serverProcess);
+  const serverCpu = (): ProcessCpu | undefined => cpuOfProcesses(serverProcesses);
   const before = serverCpu();
   stopwatch.start();
   const { latency, behind } = await runLoad(requesters, load, signal);
@@ -55,4 +54,15 @@ async function timeLoad(
           serverCpuSystemSeconds: Math.max(0, after.system - before.system),
         }),
   });
+}
+
+/** The CPU time of all; `undefined` where there is none, or one of them is not to be seen. */
+function cpuOfProcesses(processIds: readonly number[]): ProcessCpu | undefined {
+  let sum: ProcessCpu | undefined;
+  for (const id of processIds) {
+    const cpu = cpuOfProcess(id);
+    if (cpu === undefined) return undefined;
+    sum = { user: (sum?.user ?? 0) + cpu.user, system: (sum?.system ?? 0) + cpu.system };
+  }
+  return sum;
 }

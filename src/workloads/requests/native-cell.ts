@@ -63,7 +63,7 @@ function specOf({ planned, server, options }: NativeRequests): string {
     operations: cell.rows,
     rate: cell.rate,
     prefix: server.newPrefix(),
-    serverProcess: server.processId,
+    serverProcesses: server.processIds,
     options,
   });
 }

@@ -38,8 +38,8 @@ export interface TargetServer {
   readonly version: string;
   /** Whether it is ours alone. */
   readonly isPrivate: boolean;
-  /** Its process, where it is known and on this machine. */
-  readonly processId?: number;
+  /** Its processes, where they are known and on this machine. */
+  readonly processIds: readonly number[];
   /** A beginning for the names of what one cell owns on the server. Each call gives another, of letters and digits. */
   newPrefix(): string;
   /** How a private server ended by itself; `undefined` while it runs, and of the user's. */
@@ -129,7 +129,7 @@ async function describedTarget(kind: ServerKind, url: string, server?: PrivateSe
     url,
     version: server === undefined ? info.version : `${info.version} (private)`,
     isPrivate: server !== undefined,
-    ...(processId === undefined ? {} : { processId }),
+    processIds: processId === undefined ? [] : [processId],
     newPrefix: () => `${OWN_PREFIX}${run}n${(cells += 1)}`,
     ending: () => server?.ending ?? undefined,
     close: async () => server?.stop(),

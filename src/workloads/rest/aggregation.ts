@@ -10,22 +10,15 @@ const { database, query, columns, lastShipdate } = REST_MATRIX.aggregation;
 
 export const SCAN_PATH = `/0.1.0/${database}/lineitem/scan`;
 export const SQL_PATH = '/0.1.0/ronsql';
+/** A limit is asked for, also by those who want all rows. */
+const NO_LIMIT = 2 ** 31 - 1;
+
 export const SCAN_BODY = JSON.stringify({
   readColumns: columns.map((column) => ({ column, dataReturnType: 'default' })),
+  limit: NO_LIMIT,
 });
 export const SQL_BODY = JSON.stringify({ query, database });
 export const COUNT_BODY = JSON.stringify({ query: 'SELECT count(*) AS count_order FROM lineitem;', database });
-
-/** A row as a scan gives it. */
-interface Item {
-  readonly l_quantity: number;
-  readonly l_extendedprice: number;
-  readonly l_discount: number;
-  readonly l_tax: number;
-  readonly l_returnflag: string;
-  readonly l_linestatus: string;
-  readonly l_shipdate: string;
-}
 
 /** A group as RonSQL gives it. */
 interface Group {
@@ -40,7 +33,7 @@ interface Group {
 }
 
 /** The sums of one group. */
-class GroupSums {
+export class GroupSums {
   quantity = 0;
   price = 0;
   discounted = 0;
@@ -59,25 +52,25 @@ class GroupSums {
   }
 }
 
+/** The groups of one query, by their flag and status. */
+export class Groups {
+  readonly byKey = new Map<string, GroupSums>();
+
+  /** The group of a row; `undefined` where the row shipped too late. */
+  of(flag: string, status: string, shipdate: string): GroupSums | undefined {
+    if (shipdate > lastShipdate) return undefined;
+    const key = flag + status;
+    let group = this.byKey.get(key);
+    if (group === undefined) this.byKey.set(key, (group = new GroupSums()));
+    return group;
+  }
+}
+
 /** The results of all queries of a sample, each group weighted by its place. */
 export class AggregationSums {
   #rows = 0;
   #count = 0;
   readonly #sums = { quantity: 0, price: 0, discounted: 0, charge: 0, averages: 0 };
-
-  /** Adds what a scan gave, added up here. */
-  addRows(json: string): void {
-    const { data } = JSON.parse(json) as { data: Item[] };
-    const groups = new Map<string, GroupSums>();
-    for (const item of data) {
-      if (item.l_shipdate > lastShipdate) continue;
-      const key = item.l_returnflag + item.l_linestatus;
-      let group = groups.get(key);
-      if (group === undefined) groups.set(key, (group = new GroupSums()));
-      group.add(item.l_quantity, item.l_extendedprice, item.l_discount, item.l_tax);
-    }
-    this.addGroups(groups);
-  }
 
   /** Adds what RonSQL gave. */
   addAnswer(json: string): void {
@@ -88,9 +81,10 @@ export class AggregationSums {
     });
   }
 
-  addGroups(groups: ReadonlyMap<string, GroupSums>): void {
-    [...groups.keys()].toSorted().forEach((key, place) => {
-      const { quantity, price, discounted, charge, discount, count } = groups.get(key)!;
+  /** Adds what was added up here. */
+  addGroups({ byKey }: Groups): void {
+    [...byKey.keys()].toSorted().forEach((key, place) => {
+      const { quantity, price, discounted, charge, discount, count } = byKey.get(key)!;
       this.#add(place + 1, quantity, price, discounted, charge, discount / count, count);
     });
   }
@@ -132,7 +126,7 @@ const SHIP_DAYS = 2526;
 
 /** What so many queries over so many rows of the reference server's must return. */
 export function expectedAggregation(operations: number, rows: number): Checksum {
-  const groups = new Map<string, GroupSums>();
+  const groups = new Groups();
   for (let row = 0; row < rows; row += 1) {
     // Knuth's factor spreads the numbers; each column takes other bits, from another beginning.
     const bits = (column: number, shift: number): number =>
@@ -143,9 +137,7 @@ export function expectedAggregation(operations: number, rows: number): Checksum 
     const price = (quantity * (90_000 + (bits(2, 5) % 110_001))) / 100;
     const receipt = ship + 1 + (bits(6, 6) % 30);
     const flag = receipt > FLAG_DAY ? 'N' : bits(8, 10) % 2 === 0 ? 'R' : 'A';
-    const key = flag + (ship > FLAG_DAY ? 'O' : 'F');
-    let group = groups.get(key);
-    if (group === undefined) groups.set(key, (group = new GroupSums()));
+    const group = groups.of(flag, ship > FLAG_DAY ? 'O' : 'F', lastShipdate)!;
     group.add(quantity, price, (bits(3, 9) % 11) / 100, (bits(4, 11) % 9) / 100);
   }
   const sums = new AggregationSums();

@@ -3,26 +3,19 @@ import { HttpClient } from '../../library/http-client.js';
 import { undici } from '../../targets/undici.js';
 import { defineRequestFamily } from '../requests/family.js';
 import { type PlannedRequests, requestsOf } from '../requests/grid.js';
+import { httpAddress } from '../requests/http-address.js';
 import { openLoadCell } from '../requests/load-cell.js';
 import { type TargetServer, openTarget } from '../requests/target-server.js';
 import type { Family, OpenCell } from '../workload.js';
-import {
-  AggregationSums,
-  COUNT_BODY,
-  SCAN_BODY,
-  SCAN_PATH,
-  SQL_BODY,
-  SQL_PATH,
-  countOf,
-  expectedAggregation,
-} from './aggregation.js';
+import { AggregationSums, COUNT_BODY, SQL_PATH, countOf, expectedAggregation } from './aggregation.js';
+import { openAggregator } from './aggregator.js';
 import { BATCH_PATH, REST_MATRIX, RestInput, RestSums } from './data.js';
 import {
+  type RestAddress,
   type RestRequester,
   type RestWork,
   isAggregation,
   isBatch,
-  openPoster,
   openRequester,
   parsed,
   textOf,
@@ -64,8 +57,14 @@ async function withSecond(server: TargetServer): Promise<TargetServer> {
     throw new BoundaryError('BB_UNSUPPORTED', `the second server is to be named by ${SECOND_URL_VARIABLE}`);
   }
   const second = await openTarget('rest', { rest: url ?? 'rest:' });
-  const { processId: _one, ...both } = server;
-  return { ...both, url: `${server.url},${second.url}`, close: () => second.close() };
+  // The CPU time of one of them would be taken for that of both.
+  const areKnown = server.processIds.length > 0 && second.processIds.length > 0;
+  return {
+    ...server,
+    url: `${server.url},${second.url}`,
+    processIds: areKnown ? [...server.processIds, ...second.processIds] : [],
+    close: () => second.close(),
+  };
 }
 
 async function openCell(planned: PlannedRequests, server: TargetServer): Promise<OpenCell> {
@@ -75,9 +74,8 @@ async function openCell(planned: PlannedRequests, server: TargetServer): Promise
   const addresses = server.url.split(',').map(addressOf);
   let sums = new RestSums();
   const works: RestWork[] = [];
-  for (const { url, headers } of addresses) {
-    const mostOfBatch = await probe(planned, input, url, headers);
-    works.push({ planned, input, url, headers, mostOfBatch, sums: () => sums });
+  for (const address of addresses) {
+    works.push({ planned, input, address, mostOfBatch: await probe(planned, input, address), sums: () => sums });
   }
   const requesters: RestRequester[] = Array.from({ length: cell.threads }, (_, thread) =>
     openRequester(works[thread % works.length]!),
@@ -85,7 +83,7 @@ async function openCell(planned: PlannedRequests, server: TargetServer): Promise
   return openLoadCell({
     requesters,
     load: { requests: requestsOf(cell), rate: cell.rate },
-    serverProcess: server.processId,
+    serverProcesses: server.processIds,
     expected: input.expected(cell.rows),
     prepare: () => {
       sums = new RestSums();
@@ -100,16 +98,16 @@ async function openCell(planned: PlannedRequests, server: TargetServer): Promise
 async function openAggregation(planned: PlannedRequests, server: TargetServer): Promise<OpenCell> {
   const { cell, mode } = planned;
   const expected = expectedAggregation(cell.rows, await countRows(server));
-  const client = openPoster(cell.side, addressOf(server.url));
+  const client = openAggregator(cell.side, addressOf(server.url));
   let sums = new AggregationSums();
   const request = async (): Promise<void> => {
-    if (mode === 'push_down') sums.addAnswer(textOf(await client.post(SQL_PATH, SQL_BODY)));
-    else sums.addRows(textOf(await client.post(SCAN_PATH, SCAN_BODY)));
+    if (mode === 'push_down') sums.addAnswer(await client.pushDown());
+    else sums.addGroups(await client.pull());
   };
   return openLoadCell({
     requesters: Array.from({ length: cell.threads }, () => ({ request })),
     load: { requests: requestsOf(cell), rate: cell.rate },
-    serverProcess: server.processId,
+    serverProcesses: server.processIds,
     expected,
     prepare: () => {
       sums = new AggregationSums();
@@ -121,8 +119,8 @@ async function openAggregation(planned: PlannedRequests, server: TargetServer): 
 
 /** The rows of `lineitem` that the server has. */
 async function countRows(server: TargetServer): Promise<number> {
-  const { url, headers } = addressOf(server.url);
-  const client = new HttpClient(url, { headers, timeoutMs: PROBE_TIMEOUT_MS });
+  const { url, ...options } = addressOf(server.url);
+  const client = new HttpClient(url, { ...options, timeoutMs: PROBE_TIMEOUT_MS });
   try {
     return countOf(textOf(await client.request({ path: SQL_PATH, body: COUNT_BODY })));
   } finally {
@@ -131,13 +129,8 @@ async function countRows(server: TargetServer): Promise<number> {
 }
 
 /** Asks once what the cell will ask: says whether the table is there, and returns how many operations a batch may have. */
-async function probe(
-  { cell }: PlannedRequests,
-  input: RestInput,
-  url: string,
-  headers: Readonly<Record<string, string>>,
-): Promise<number> {
-  const client = new HttpClient(url, { headers, timeoutMs: PROBE_TIMEOUT_MS });
+async function probe({ cell }: PlannedRequests, input: RestInput, { url, ...options }: RestAddress): Promise<number> {
+  const client = new HttpClient(url, { ...options, timeoutMs: PROBE_TIMEOUT_MS });
   try {
     if (!isBatch(cell.workload)) {
       parsed(await client.request({ path: input.path, body: input.read(0) }));
@@ -157,13 +150,10 @@ async function probe(
 }
 
 /** Where requests go, with the key that the URL holds as a password in their headers. */
-export function addressOf(serverUrl: string): { url: string; headers: Readonly<Record<string, string>> } {
-  const url = new URL(serverUrl);
-  const key = decodeURIComponent(url.password);
-  url.username = '';
-  url.password = '';
+export function addressOf(serverUrl: string): RestAddress {
+  const { secret, ...address } = httpAddress(serverUrl);
   return {
-    url: url.href.replace(/\/$/, ''),
-    headers: { 'content-type': 'application/json', ...(key === '' ? {} : { 'x-api-key': key }) },
+    ...address,
+    headers: { 'content-type': 'application/json', ...(secret === '' ? {} : { 'x-api-key': secret }) },
   };
 }

@@ -13,12 +13,19 @@ export interface RestRequester extends Requester {
   close(): Promise<void>;
 }
 
+/** A server, and what its requests carry. */
+export interface RestAddress {
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  /** A file of certificates to trust in place of the system's. */
+  readonly cacert?: string;
+}
+
 /** What the requests of a cell share. */
 export interface RestWork {
   readonly planned: PlannedRequests;
   readonly input: RestInput;
-  readonly url: string;
-  readonly headers: Readonly<Record<string, string>>;
+  readonly address: RestAddress;
   /** The most operations of one batch of the server's. */
   readonly mostOfBatch: number;
   /** What was read since the sample began. */
@@ -26,7 +33,7 @@ export interface RestWork {
 }
 
 /** What of an answer is read on both clients. */
-interface Answer {
+export interface Answer {
   readonly status: number;
   text(): string;
 }
@@ -45,9 +52,10 @@ function shapeOf({ planned: { cell, mode }, mostOfBatch }: RestWork): { connecti
 }
 
 function napiRequester(work: RestWork): RestRequester {
-  const { planned, input, url, headers, sums } = work;
+  const { planned, input, address, sums } = work;
   const { cell } = planned;
-  const client = new HttpClient(url, { ...shapeOf(work), headers });
+  const { url, ...options } = address;
+  const client = new HttpClient(url, { ...shapeOf(work), ...options });
   const close = (): Promise<void> => client.close();
   const readRow = (answer: Answer): void => sums().addRow(parsed<RestRow>(answer), input.value);
   if (cell.lane === 'call') {
@@ -80,9 +88,10 @@ function napiRequester(work: RestWork): RestRequester {
 }
 
 function undiciRequester(work: RestWork): RestRequester {
-  const { planned, input, url, headers, sums } = work;
+  const { planned, input, address, sums } = work;
   const { cell, mode } = planned;
-  const client = new UndiciClient(url, { ...shapeOf(work), headers, dispatches: mode !== undefined });
+  const { url, ...options } = address;
+  const client = new UndiciClient(url, { ...shapeOf(work), ...options, dispatches: mode !== undefined });
   const close = (): Promise<void> => client.close();
   const post = async (path: string, body: string): Promise<Answer> => {
     const { status, text } = await client.post(path, body);
@@ -138,23 +147,6 @@ export function isAggregation(workload: string): boolean {
   return workload.startsWith('aggregation.');
 }
 
-/** A client of either side that sends one body after the other. */
-export function openPoster(
-  side: 'napi' | 'js' | 'rust',
-  { url, headers }: Pick<RestWork, 'url' | 'headers'>,
-): { post(path: string, body: string): Promise<Answer>; close(): Promise<void> } {
-  if (side === 'napi') {
-    const client = new HttpClient(url, { headers, maxResponseBytes: 2 ** 31 });
-    return { post: (path, body) => client.request({ path, body }), close: () => client.close() };
-  }
-  const client = new UndiciClient(url, { connections: 1, pipelining: 1, headers, dispatches: true });
-  const post = async (path: string, body: string): Promise<Answer> => {
-    const { status, text } = await client.post(path, body);
-    return { status, text: () => text };
-  };
-  return { post, close: () => client.close() };
-}
-
 /** The JSON of an answer that has succeeded. */
 export function parsed<T>(answer: Answer): T {
   return JSON.parse(textOf(answer)) as T;
@@ -163,13 +155,25 @@ export function parsed<T>(answer: Answer): T {
 /** The text of an answer that has succeeded. */
 export function textOf(answer: Answer): string {
   const text = answer.text();
-  if (answer.status === 200) return text;
+  checkStatus(answer.status, text);
+  return text;
+}
+
+/** Throws what a status other than that of success means. */
+export function checkStatus(status: number, text: string): void {
+  if (status === 200) return;
   const said = text.slice(0, 300);
-  if (answer.status === 401) {
+  if (status === 401) {
     throw new BoundaryError('BB_ENGINE', `rest: the server wants another key (401 ${said}); give it by --api-key`);
   }
-  if (answer.status === 404) {
+  if (status === 404) {
     throw new BoundaryError('BB_UNSUPPORTED', `the server has no such table or row (404 ${said})`);
   }
-  throw new BoundaryError('BB_ENGINE', `rest: the server answered ${answer.status} ${said}`);
+  if (status === 429) {
+    throw new BoundaryError(
+      'BB_ENGINE',
+      `rest: the server limits how often it is asked (429 ${said}); ask less by --rate`,
+    );
+  }
+  throw new BoundaryError('BB_ENGINE', `rest: the server answered ${status} ${said}`);
 }

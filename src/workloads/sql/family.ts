@@ -1,6 +1,7 @@
 import { mariadb } from '../../targets/mariadb.js';
 import { mysql2 } from '../../targets/mysql2.js';
 import type { SqlTarget } from '../../targets/sql-target.js';
+import { TargetClients } from '../requests/clients.js';
 import { defineRequestFamily } from '../requests/family.js';
 import { type PlannedRequests, readRequestMatrix, requestsOf } from '../requests/grid.js';
 import { openLoadCell } from '../requests/load-cell.js';
@@ -11,8 +12,7 @@ import { type SqlMatrix, SqlPlan, type SqlWorkload } from './plan.js';
 import { openNapiRequester, type SqlRequester, type SqlWork, targetRequester } from './requesters.js';
 import { SqlTable } from './table.js';
 
-/** The clients of the `js` side, by the name of their target in the matrix. */
-const TARGETS: Readonly<Record<string, SqlTarget>> = { mysql2, mariadb };
+const CLIENTS = new TargetClients<SqlTarget>('sql', { mysql2, mariadb });
 
 const MATRIX = readRequestMatrix<SqlWorkload>('sql') as SqlMatrix;
 
@@ -24,10 +24,7 @@ export const sqlFamily: Family = defineRequestFamily({
   peers: {},
   expected: (planned) => new SqlPlan(MATRIX, planned).expected().checksum(),
   openCell,
-  versions: (cells) =>
-    Object.fromEntries(
-      [...new Set(cells.flatMap(({ target }) => target ?? []))].map((target) => [target, targetOf(target).version()]),
-    ),
+  versions: CLIENTS.versions,
 });
 
 async function openCell(planned: PlannedRequests, server: TargetServer): Promise<OpenCell> {
@@ -47,7 +44,7 @@ async function openCell(planned: PlannedRequests, server: TargetServer): Promise
     return openLoadCell({
       requesters,
       load: { requests: requestsOf(cell), rate: cell.rate },
-      serverProcess: server.processId,
+      serverProcesses: server.processIds,
       expected: plan.expected().checksum(),
       prepare: async (signal) => {
         sums = new SqlSums();
@@ -65,11 +62,5 @@ async function openCell(planned: PlannedRequests, server: TargetServer): Promise
 async function openRequester(work: SqlWork, url: string): Promise<SqlRequester> {
   const { cell, target, mode } = work.planned;
   if (cell.side === 'napi') return openNapiRequester(work, url);
-  return targetRequester(work, await targetOf(target).connect(url, mode));
-}
-
-function targetOf(name: string | undefined): SqlTarget {
-  const target = TARGETS[name ?? ''];
-  if (target === undefined) throw new Error(`the family sql has no client "${name}"`);
-  return target;
+  return targetRequester(work, await CLIENTS.of(target).connect(url, mode));
 }

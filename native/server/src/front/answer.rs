@@ -11,6 +11,14 @@ use tokio::sync::mpsc;
 
 /// JSON.
 pub(crate) const JSON: HeaderValue = HeaderValue::from_static("application/json");
+/// JSON in ASCII alone.
+pub(crate) const JSON_ASCII: HeaderValue = HeaderValue::from_static("application/json; charset=US-ASCII");
+/// Values with tabs between them, below a line of their names.
+pub(crate) const TABLE: HeaderValue =
+    HeaderValue::from_static("text/tab-separated-values; charset=utf-8; header=present");
+/// The same without that line.
+pub(crate) const BARE_TABLE: HeaderValue =
+    HeaderValue::from_static("text/tab-separated-values; charset=utf-8; header=absent");
 /// Plain text.
 pub(crate) const TEXT: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
 /// The text format of Prometheus.

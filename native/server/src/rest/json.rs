@@ -125,10 +125,38 @@ object! {
 }
 
 object! {
+    /// One end of a range of keys.
+    KeyBound, ignored {
+        values: Vec<&'body RawValue> = "values",
+        inclusive: bool = "inclusive",
+    }
+}
+
+object! {
+    /// A range of keys.
+    KeyRange, ignored {
+        lower: KeyBound<'body> = "lower",
+        upper: KeyBound<'body> = "upper",
+    }
+}
+
+object! {
+    /// The index of a scan, and which of its keys to read.
+    Index, ignored {
+        name: Text<'body> = "name",
+        key_columns: Vec<Text<'body>> = "key_columns",
+        ranges: Vec<KeyRange<'body>> = "ranges",
+        order: Text<'body> = "order",
+    }
+}
+
+object! {
     /// A scan.
     Scan, ignored {
         read_columns: Vec<ReadColumn<'body>> = "readColumns",
         limit: u64 = "limit",
+        index: Index<'body> = "index",
+        filters: &'body RawValue = "filters",
         operation_id: Text<'body> = "operationId",
     }
 }

@@ -2,7 +2,9 @@
 
 mod batch;
 mod error;
+mod index;
 mod json;
+mod rate;
 mod row;
 mod scan;
 mod sql;
@@ -23,6 +25,7 @@ use crate::front::body::BodyError;
 use crate::tables::Tables;
 
 pub(crate) use error::RestError;
+pub(crate) use rate::RateLimit;
 
 /// What a path of the contract asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,6 +73,7 @@ pub(crate) struct Rest {
     pub(crate) tables: Arc<Tables>,
     pub(crate) api_key: Option<String>,
     pub(crate) batch_limit: Option<usize>,
+    pub(crate) rate_limit: Option<RateLimit>,
     /// Where SQL runs, if it does.
     pub(crate) sql: Option<Arc<dyn Engine>>,
     pub(crate) query_time: Duration,
@@ -88,6 +92,19 @@ impl Rest {
             Ok(())
         } else {
             Err(unauthorized("bad API key"))
+        }
+    }
+
+    /// Whether a request may be answered now.
+    ///
+    /// # Errors
+    /// The 429 of the contract.
+    pub(crate) fn admit(&self) -> Result<(), RestError> {
+        match &self.rate_limit {
+            Some(limit) if !limit.admits() => {
+                Err(RestError::new(StatusCode::TOO_MANY_REQUESTS, "Too Many Requests: the rate limit is exceeded"))
+            }
+            _ => Ok(()),
         }
     }
 

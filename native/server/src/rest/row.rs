@@ -117,7 +117,7 @@ pub(super) fn change(
     Ok(Change { kind, table: index, key, values })
 }
 
-fn wrong_value(invalid: Invalid, column: &crate::tables::Column) -> RestError {
+pub(super) fn wrong_value(invalid: Invalid, column: &crate::tables::Column) -> RestError {
     let name = &column.name;
     match invalid {
         Invalid::Type => {

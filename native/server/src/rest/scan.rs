@@ -1,5 +1,5 @@
-//! Scans: all rows of a table, or the first of them, as an answer that is made while it is sent. So a client can pull rows
-//! in place of having them aggregated. `RonDB`'s endpoint of this name takes an index and bounds beside; this one does not.
+//! Scans: rows of a table as an answer that is made while it is sent. So a client can pull rows in place of having them
+//! aggregated. `RonDB`'s endpoint of this name takes filters beside, and needs a limit; this one has no filters.
 
 use std::sync::Arc;
 
@@ -9,6 +9,7 @@ use bytes::Bytes;
 use tokio::sync::mpsc;
 
 use super::error::RestError;
+use super::index::Keys;
 use super::json::{Scan, text};
 use super::validate;
 use super::values::{Form, write};
@@ -72,9 +73,16 @@ pub(super) fn answer(
     validate::unique(asked.iter().map(|column| text(column.column.as_ref())))?;
     let asked: Vec<&str> = asked.iter().map(|column| text(column.column.as_ref())).collect();
     let limit = scan.limit.unwrap_or(u64::MAX);
+    // Without them there would be more rows than were asked for.
+    if scan.filters.is_some() {
+        return Err(RestError::coded(41, "this server scans without filters: name a range of an index, or use RonSQL"));
+    }
     let no_table = || RestError::no_table(database, table);
     let work: Work = if (database, table) == (lineitem::DATABASE, lineitem::TABLE) {
         let engine = Arc::clone(engine.ok_or_else(no_table)?);
+        if scan.index.is_some() {
+            return Err(RestError::coded(41, format!("Index does not exist. {table} has none on this server")));
+        }
         let columns = engine.describe_table(table)?.columns;
         let wanted = if asked.is_empty() { columns.iter().map(|column| column.name.as_str()).collect() } else { asked };
         if let Some(name) = wanted.iter().find(|name| !columns.iter().any(|column| column.name == **name)) {
@@ -86,11 +94,12 @@ pub(super) fn answer(
     } else {
         let index = tables.find(database, table).ok_or_else(no_table)?;
         let columns = &tables.table(index).columns;
+        let keys = scan.index.as_ref().map_or_else(|| Ok(Keys::all()), |asked| Keys::of(tables.table(index), asked))?;
         let wanted = if asked.is_empty() { columns.iter().map(|column| column.name.as_str()).collect() } else { asked };
         let position = |name: &&str| tables.table(index).column(name).ok_or_else(|| RestError::no_column(name));
         let positions = wanted.iter().map(position).collect::<std::result::Result<Vec<_>, _>>()?;
         let (tables, labels) = (Arc::clone(tables), labels(&wanted));
-        Box::new(move |output| of_table(&tables, index, &positions, &labels, limit, output))
+        Box::new(move |output| of_table(&tables, index, keys, (&positions, &labels), limit, output))
     };
     let (sender, receiver) = mpsc::channel(PARTS);
     let mut bytes = br#"{"code":200,"operationId":"#.to_vec();
@@ -141,15 +150,24 @@ fn of_engine(engine: &Arc<dyn Engine>, sql: &str, labels: &[Vec<u8>], output: &m
 fn of_table(
     tables: &Tables,
     index: usize,
-    positions: &[usize],
-    labels: &[Vec<u8>],
+    keys: Keys,
+    (positions, labels): (&[usize], &[Vec<u8>]),
     limit: u64,
     output: &mut Output,
 ) -> Result<()> {
     let table = tables.table(index);
     let broken = || Error::Internal(format!("a row of {}.{} is not readable", table.database, table.name));
     let mut key_values: Vec<Vec<u8>> = vec![Vec::new(); table.key_columns];
-    for row in tables.scan(index).take(usize::try_from(limit).unwrap_or(usize::MAX)) {
+    let Keys { mut ranges, is_descending } = keys;
+    if is_descending {
+        ranges.reverse();
+    }
+    let rows = ranges.into_iter().flat_map(|range| {
+        let rows = tables.scan(index, range);
+        let rows: Box<dyn Iterator<Item = _>> = if is_descending { Box::new(rows.rev()) } else { Box::new(rows) };
+        rows
+    });
+    for row in rows.take(usize::try_from(limit).unwrap_or(usize::MAX)) {
         let (key, row) = row?;
         let mut rest = &key[..];
         for (column, value) in table.key().iter().zip(&mut key_values) {

@@ -12,7 +12,7 @@ use super::error::RestError;
 use super::json::{Query, text};
 use super::validate;
 use super::values::{Form, write, write_text};
-use crate::front::answer::{Answer, JSON, TEXT, with_body};
+use crate::front::answer::{Answer, BARE_TABLE, JSON, JSON_ASCII, TABLE, TEXT, with_body};
 use crate::lineitem;
 use crate::tables::escaped;
 
@@ -30,13 +30,15 @@ enum Format {
 /// A query that is validated.
 struct Checked {
     sql: String,
+    /// Whether its plan is asked for in place of its rows.
+    explains: bool,
     format: Format,
     operation_id: Option<String>,
 }
 
 /// The answer to a query.
 pub(super) async fn answer(engine: &Arc<dyn Engine>, body: &[u8], time: Duration) -> Result<Answer, RestError> {
-    let Checked { sql, format, operation_id } = checked(body)?;
+    let Checked { sql, explains, format, operation_id } = checked(body)?;
     let cancel = CancelToken::default();
     let (engine, token) = (Arc::clone(engine), cancel.clone());
     let work = tokio::task::spawn_blocking(move || {
@@ -49,7 +51,13 @@ pub(super) async fn answer(engine: &Arc<dyn Engine>, body: &[u8], time: Duration
         temporary(format!("the query took longer than {} s", time.as_secs()))
     })?;
     let body = done.map_err(|error| temporary(error.to_string()))?.map_err(RestError::from)??;
-    let content_type = if matches!(format, Format::Text { .. }) { TEXT } else { JSON };
+    let content_type = match format {
+        Format::Json => JSON,
+        Format::JsonAscii => JSON_ASCII,
+        Format::Text { .. } if explains => TEXT,
+        Format::Text { header: true } => TABLE,
+        Format::Text { header: false } => BARE_TABLE,
+    };
     Ok(with_body(StatusCode::OK, content_type, body))
 }
 
@@ -77,23 +85,44 @@ fn checked(body: &[u8]) -> Result<Checked, RestError> {
         "JSON_ASCII" => Format::JsonAscii,
         "TEXT" => Format::Text { header: true },
         "TEXT_NOHEADER" => Format::Text { header: false },
-        other => return Err(general(format!("outputFormat {other:?}: JSON, JSON_ASCII, TEXT or TEXT_NOHEADER"))),
+        other => return Err(general(format!("Invalid outputFormat {other:?}"))),
     };
-    match text(query.explain_mode.as_ref()) {
-        "" | "ALLOW" | "FORBID" | "REMOVE" => {}
-        "REQUIRE" => return Err(general("explainMode REQUIRE: this server explains no queries")),
-        other => return Err(general(format!("explainMode {other:?}: ALLOW, FORBID, REQUIRE or REMOVE"))),
+    if matches!(format, Format::Text { .. }) && operation_id.as_ref().is_some_and(|id| !id.is_empty()) {
+        let format = text(query.output_format.as_ref());
+        return Err(general(format!("operationId not supported with output format {format}")));
     }
     match text(query.database.as_ref()) {
         "" => return Err(required("database")),
         lineitem::DATABASE => {}
         other => return Err(RestError::no_table(other, "")),
     }
-    let is_select = sql.get(..6).is_some_and(|word| word.eq_ignore_ascii_case("SELECT"));
-    if !is_select {
+    let (select, explains) = explained(sql, text(query.explain_mode.as_ref()))?;
+    if !begins_with(select, "SELECT") {
         return Err(general("a query must be a SELECT"));
     }
-    Ok(Checked { sql: sql.to_owned(), format, operation_id })
+    let sql = if explains { format!("EXPLAIN {select}") } else { select.to_owned() };
+    Ok(Checked { sql, explains, format, operation_id })
+}
+
+/// A query without its EXPLAIN, and whether its plan is asked for: by the query, as far as the mode lets it.
+fn explained<'sql>(sql: &'sql str, mode: &str) -> Result<(&'sql str, bool), RestError> {
+    let is_asked = begins_with(sql, "EXPLAIN");
+    let select = if is_asked { sql["EXPLAIN".len()..].trim_start() } else { sql };
+    let explains = match (mode, is_asked) {
+        ("" | "ALLOW", _) => is_asked,
+        ("FORBID", false) | ("REMOVE", _) => false,
+        ("REQUIRE", true) | ("FORCE", _) => true,
+        ("FORBID", true) => return Err(general("Tried to EXPLAIN with explain mode set to FORBID.")),
+        ("REQUIRE", false) => return Err(general("Tried to query with explain mode set to REQUIRE.")),
+        (other, _) => return Err(general(format!("Invalid explainMode {other:?}"))),
+    };
+    Ok((select, explains))
+}
+
+/// Whether a query begins with a word, in any case.
+fn begins_with(sql: &str, word: &str) -> bool {
+    let (begin, rest) = sql.split_at_checked(word.len()).unwrap_or_default();
+    begin.eq_ignore_ascii_case(word) && !rest.starts_with(|next: char| next.is_alphanumeric() || next == '_')
 }
 
 fn run(

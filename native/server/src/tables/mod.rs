@@ -12,4 +12,4 @@ mod store;
 
 pub(crate) use row::{Row, RowWriter, escaped};
 pub(crate) use schema::{Column, Invalid, Table};
-pub(crate) use store::{Change, ChangeKind, ChangeOutcome, Tables};
+pub(crate) use store::{Change, ChangeKind, ChangeOutcome, KeyRange, Tables};

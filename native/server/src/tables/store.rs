@@ -1,6 +1,7 @@
 //! The tables of a server and their rows.
 
 use std::collections::HashMap;
+use std::ops::Bound;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 
@@ -24,6 +25,9 @@ pub(crate) enum ChangeKind {
     /// Taken away.
     Delete,
 }
+
+/// The keys between two.
+pub(crate) type KeyRange = (Bound<Vec<u8>>, Bound<Vec<u8>>);
 
 /// One change of a row.
 #[derive(Debug)]
@@ -99,12 +103,16 @@ impl Tables {
         self.all[table].1.get(key).map_err(|error| failed(&error))
     }
 
-    /// All rows of a table by their keys, as they are now.
+    /// The rows of a table in a range of keys, by their keys, as they are now.
     ///
     /// # Errors
     /// [`Error::Engine`], of each row.
-    pub(crate) fn scan(&self, table: usize) -> impl Iterator<Item = Result<(fjall::Slice, fjall::Slice)>> + use<> {
-        self.all[table].1.iter().map(|row| row.into_inner().map_err(|error| failed(&error)))
+    pub(crate) fn scan(
+        &self,
+        table: usize,
+        range: KeyRange,
+    ) -> impl DoubleEndedIterator<Item = Result<(fjall::Slice, fjall::Slice)>> + use<> {
+        self.all[table].1.range(range).map(|row| row.into_inner().map_err(|error| failed(&error)))
     }
 
     /// Makes the changes, all of them or, after an error, none; returns what became of each. In the durable mode they are

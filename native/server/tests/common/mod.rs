@@ -137,3 +137,11 @@ fn unchunked(mut rest: &[u8]) -> Option<Vec<u8>> {
 pub fn api_key() -> String {
     format!("{}.{}", "p".repeat(16), "s".repeat(64))
 }
+
+/// The key of the row of `table_2`.
+pub fn binary_key(number: u64) -> String {
+    use base64::Engine;
+    let mut key = vec![0; 2992];
+    key.extend_from_slice(&number.to_le_bytes());
+    base64::engine::general_purpose::STANDARD.encode(key)
+}

@@ -6,11 +6,11 @@ use std::fmt;
 
 use boundary_bench_core::Result;
 use boundary_bench_core::checksum::{Checksum, ChecksumSum};
+use boundary_bench_http::{Kind, Paths, Picked, Rows};
 use serde::Deserialize;
-use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::json;
 
-use super::data::{AggregationEntry, read_json};
+use super::data::AggregationEntry;
 
 /// Where `RonSQL` is.
 pub(super) const SQL_PATH: &str = "/0.1.0/ronsql";
@@ -36,31 +36,13 @@ impl Requests {
         let count = "SELECT count(*) AS count_order FROM lineitem;";
         Self {
             scan_path: format!("/0.1.0/{}/lineitem/scan", entry.database),
-            scan: json!({ "readColumns": columns }).to_string(),
+            // A limit is asked for, also by those who want all rows.
+            scan: json!({ "readColumns": columns, "limit": i32::MAX }).to_string(),
             sql: json!({ "query": entry.query, "database": entry.database }).to_string(),
             count: json!({ "query": count, "database": entry.database }).to_string(),
             last_shipdate: entry.last_shipdate.clone(),
         }
     }
-}
-
-/// A row as a scan gives it.
-#[derive(Deserialize)]
-struct Item<'text> {
-    #[serde(rename = "l_quantity")]
-    quantity: f64,
-    #[serde(rename = "l_extendedprice")]
-    extendedprice: f64,
-    #[serde(rename = "l_discount")]
-    discount: f64,
-    #[serde(rename = "l_tax")]
-    tax: f64,
-    #[serde(rename = "l_returnflag")]
-    returnflag: &'text str,
-    #[serde(rename = "l_linestatus")]
-    linestatus: &'text str,
-    #[serde(rename = "l_shipdate")]
-    shipdate: &'text str,
 }
 
 /// A group as `RonSQL` gives it.
@@ -95,7 +77,7 @@ pub(super) fn count_of(json: &[u8]) -> Result<u64> {
     Ok(counts.data.first().map_or(0, |count| count.count_order))
 }
 
-fn malformed(error: &serde_json::Error) -> boundary_bench_core::Error {
+fn malformed(error: &impl fmt::Display) -> boundary_bench_core::Error {
     super::rest_error(format!("the server's answer is not as RonDB's: {error}"))
 }
 
@@ -125,6 +107,53 @@ impl Group {
 /// The groups by their flag and status.
 type Groups = BTreeMap<[u8; 2], Group>;
 
+/// The answer to a scan, whose rows are added up while they come.
+pub(super) struct Scan {
+    rows: Rows,
+    groups: Groups,
+    last_shipdate: Vec<u8>,
+}
+
+impl Scan {
+    pub(super) fn new(requests: &Requests) -> Result<Self> {
+        let numbers = ["l_quantity", "l_extendedprice", "l_discount", "l_tax"].map(|name| (name, Kind::Number));
+        let texts = ["l_returnflag", "l_linestatus", "l_shipdate"].map(|name| (name, Kind::Text));
+        let paths = Paths::new(numbers.into_iter().chain(texts))?;
+        let last_shipdate = requests.last_shipdate.clone().into_bytes();
+        Ok(Self { rows: Rows::new("data", paths), groups: Groups::new(), last_shipdate })
+    }
+
+    /// Takes the next bytes of the answer.
+    pub(super) fn add(&mut self, json: &[u8]) -> Result<()> {
+        let columns = self.rows.feed(json).map_err(|error| malformed(&error))?;
+        let not_all = || malformed(&"a row lacks a column");
+        let count = columns[0].len();
+        if columns.iter().any(|column| column.len() != count) {
+            return Err(not_all());
+        }
+        let numbers = |column: usize| match &columns[column] {
+            Picked::Numbers { values, .. } => values.as_slice(),
+            Picked::Texts { .. } => &[],
+        };
+        let [quantity, price, discount, tax] = [numbers(0), numbers(1), numbers(2), numbers(3)];
+        let text = |column: usize, row: usize| match &columns[column] {
+            Picked::Texts { ends, bytes, .. } => {
+                let start = if row == 0 { 0 } else { ends[row - 1] as usize };
+                &bytes[start..ends[row] as usize]
+            }
+            Picked::Numbers { .. } => &[],
+        };
+        for row in 0..count {
+            if text(6, row) <= self.last_shipdate.as_slice() {
+                let ([flag, ..], [status, ..]) = (text(4, row), text(5, row)) else { return Err(not_all()) };
+                let group = self.groups.entry([*flag, *status]).or_default();
+                group.add(quantity[row], price[row], discount[row], tax[row]);
+            }
+        }
+        Ok(())
+    }
+}
+
 /// The results of all queries of a sample, each group weighted by its place.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct AggregationSums {
@@ -139,10 +168,9 @@ pub(super) struct AggregationSums {
 
 impl AggregationSums {
     /// Adds what a scan gave, added up here.
-    pub(super) fn add_rows(&mut self, requests: &Requests, json: &[u8]) -> Result<()> {
-        let mut groups = Groups::new();
-        read_json(json, Scan { groups: &mut groups, last_shipdate: &requests.last_shipdate })?;
-        self.add_groups(&groups);
+    pub(super) fn add_scan(&mut self, scan: &Scan) -> Result<()> {
+        scan.rows.finish().map_err(|error| malformed(&error))?;
+        self.add_groups(&scan.groups);
         Ok(())
     }
 
@@ -198,71 +226,6 @@ impl AggregationSums {
             ("count", ChecksumSum::Int(self.count)),
         ];
         Checksum::from_sums(self.rows, sums)
-    }
-}
-
-/// The answer to a scan, whose rows are added up while they are read.
-struct Scan<'a> {
-    groups: &'a mut Groups,
-    last_shipdate: &'a str,
-}
-
-impl<'de> DeserializeSeed<'de> for Scan<'_> {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> std::result::Result<(), D::Error> {
-        deserializer.deserialize_map(self)
-    }
-}
-
-impl<'de> Visitor<'de> for Scan<'_> {
-    type Value = ();
-
-    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("the answer to a scan")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> std::result::Result<(), A::Error> {
-        let Self { groups, last_shipdate } = self;
-        while let Some(name) = map.next_key::<&str>()? {
-            if name == "data" {
-                map.next_value_seed(Rows(Scan { groups: &mut *groups, last_shipdate }))?;
-            } else {
-                map.next_value::<IgnoredAny>()?;
-            }
-        }
-        Ok(())
-    }
-}
-
-/// The rows of a scan.
-struct Rows<'a>(Scan<'a>);
-
-impl<'de> DeserializeSeed<'de> for Rows<'_> {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> std::result::Result<(), D::Error> {
-        deserializer.deserialize_seq(self)
-    }
-}
-
-impl<'de> Visitor<'de> for Rows<'_> {
-    type Value = ();
-
-    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("rows")
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut rows: A) -> std::result::Result<(), A::Error> {
-        let Scan { groups, last_shipdate } = self.0;
-        while let Some(item) = rows.next_element::<Item<'de>>()? {
-            if item.shipdate <= last_shipdate {
-                let first = |text: &str| text.as_bytes().first().copied().unwrap_or_default();
-                let group = groups.entry([first(item.returnflag), first(item.linestatus)]).or_default();
-                group.add(item.quantity, item.extendedprice, item.discount, item.tax);
-            }
-        }
-        Ok(())
     }
 }
 

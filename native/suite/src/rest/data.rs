@@ -199,7 +199,7 @@ impl Sums {
     }
 }
 
-pub(super) fn read_json<'de>(json: &'de [u8], seed: impl DeserializeSeed<'de, Value = ()>) -> Result<()> {
+fn read_json<'de>(json: &'de [u8], seed: impl DeserializeSeed<'de, Value = ()>) -> Result<()> {
     let mut deserializer = serde_json::Deserializer::from_slice(json);
     let read = seed.deserialize(&mut deserializer).and_then(|()| deserializer.end());
     read.map_err(|error| super::rest_error(format!("the server's answer is not as RonDB's: {error}")))

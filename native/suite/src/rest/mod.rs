@@ -12,11 +12,11 @@ use boundary_bench_core::checksum::Checksum;
 use boundary_bench_core::engine::CancelToken;
 use boundary_bench_core::load::{Requester, run_load};
 use boundary_bench_core::{Error, Result};
-use boundary_bench_http::{HttpClient, HttpOptions, Place, Request, Response};
+use boundary_bench_http::{Address, HttpClient, HttpOptions, Place, Request, Response, StreamedResponse};
 
 use crate::requests::{RequestCell, RequestLane, RequestSpec, runtime};
 use crate::sample::CellSample;
-use aggregation::{AggregationSums, Requests};
+use aggregation::{AggregationSums, Requests, Scan};
 use data::{Family, Input, Sums, family};
 
 /// The name of the target in errors.
@@ -49,51 +49,39 @@ enum Work {
 /// What the cells of a server are told.
 #[derive(Clone)]
 struct Server {
-    url: String,
-    headers: String,
+    address: Address,
 }
 
 impl Server {
     /// The server of a URL, which may hold the key as its password: `http://:key@host:4406`.
     fn of(url: &str) -> Result<Self> {
-        let (scheme, rest) = url.split_once("://").unwrap_or(("", url));
-        let authority = rest.find('/').unwrap_or(rest.len());
-        let (login, host) = match rest[..authority].rsplit_once('@') {
-            Some((login, host)) => (login, format!("{host}{}", &rest[authority..])),
-            None => ("", rest.to_owned()),
-        };
-        let key = login.split_once(':').map_or("", |(_, password)| password);
-        let unusable =
-            || Error::InvalidArgument("the key in the URL of the REST server is not percent-encoded".to_owned());
-        let key = match percent_decoded(key).ok_or_else(unusable)? {
-            key if key.is_empty() => String::new(),
-            key => format!("x-api-key: {key}\r\n"),
-        };
-        Ok(Self { url: format!("{scheme}://{host}"), headers: format!("content-type: application/json\r\n{key}") })
+        Ok(Self { address: url.parse()? })
     }
 
-    fn client(&self, options: HttpOptions) -> Result<HttpClient> {
-        let options = HttpOptions { headers: self.headers.clone(), ..options };
-        Ok(HttpClient::new(Arc::new(Place::new(self.url.parse()?, options)?)))
+    fn place(&self, options: &HttpOptions) -> Result<Place> {
+        let key = self.address.secret.as_ref().map(|key| format!("x-api-key: {key}\r\n"));
+        let headers = format!("content-type: application/json\r\n{}", key.unwrap_or_default());
+        Place::new(
+            self.address.url.clone(),
+            HttpOptions { headers, cacert: self.address.cacert.clone(), ..options.clone() },
+        )
     }
-}
 
-fn percent_decoded(text: &str) -> Option<String> {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut parts = text.split('%');
-    bytes.extend_from_slice(parts.next()?.as_bytes());
-    for part in parts {
-        bytes.push(u8::from_str_radix(part.get(..2)?, 16).ok()?);
-        bytes.extend_from_slice(&part.as_bytes()[2..]);
+    fn client(&self, options: &HttpOptions) -> Result<HttpClient> {
+        Ok(HttpClient::new(Arc::new(self.place(options)?)))
     }
-    String::from_utf8(bytes).ok()
 }
 
 /// The body of an answer that has succeeded.
 fn body<'a>(response: &Response<'a>) -> Result<&'a [u8]> {
-    let text = || String::from_utf8_lossy(&response.body[..response.body.len().min(300)]).into_owned();
-    match response.status {
-        200 => Ok(response.body),
+    check_status(response.status, response.body).map(|()| response.body)
+}
+
+fn check_status(status: u16, body: &[u8]) -> Result<()> {
+    let text = || String::from_utf8_lossy(&body[..body.len().min(300)]).into_owned();
+    match status {
+        200 => Ok(()),
+        429 => Err(rest_error(format!("the server limits how often it is asked (429 {}); ask less by --rate", text()))),
         401 => Err(rest_error(format!("the server wants another key (401 {}); give it by --api-key", text()))),
         404 => Err(Error::Unsupported(format!("the server has no such table or row (404 {})", text()))),
         status => Err(rest_error(format!("the server answered {status} {}", text()))),
@@ -109,6 +97,7 @@ struct Inputs {
 
 /// One thread of a load.
 struct RestRequester {
+    place: Arc<Place>,
     client: HttpClient,
     spec: Arc<RequestSpec>,
     input: Arc<Inputs>,
@@ -123,13 +112,20 @@ struct RestRequester {
 impl Requester for RestRequester {
     async fn request(&mut self, index: u64) -> Result<()> {
         let operations = self.spec.operations_of(index);
-        let Self { client, input, sums, aggregated, text, ends, .. } = self;
+        let Self { place, client, input, sums, aggregated, text, ends, .. } = self;
         let Inputs { reads: input, aggregation } = &**input;
         text.clear();
         match self.work {
             Work::Pull => {
                 let request = Request::post(&aggregation.scan_path, aggregation.scan.as_bytes());
-                client.call(&request, |response| aggregated.add_rows(aggregation, body(&response)?)).await
+                let mut response = StreamedResponse::open(place, &request).await?;
+                let mut scan = Scan::new(aggregation)?;
+                let status = response.status();
+                while let Some(piece) = response.next_piece().await? {
+                    check_status(status, piece)?;
+                    scan.add(piece)?;
+                }
+                aggregated.add_scan(&scan)
             }
             Work::PushDown => {
                 let request = Request::post(aggregation::SQL_PATH, aggregation.sql.as_bytes());
@@ -244,7 +240,7 @@ pub(crate) fn open(spec: &RequestSpec, cancel: &CancelToken) -> Result<Box<dyn R
 
 /// Asks once what the cell will ask: which says whether the table is there, and how many operations a batch may have.
 fn probe(server: &Server, input: &Input, work: Work, family: &Family) -> Result<Work> {
-    let mut client = server.client(HttpOptions { timeout: Some(PROBE_TIMEOUT), ..HttpOptions::default() })?;
+    let mut client = server.client(&HttpOptions { timeout: Some(PROBE_TIMEOUT), ..HttpOptions::default() })?;
     let (mut text, mut sums) = (String::new(), Sums::default());
     runtime()?.block_on(async {
         let Work::Batch(asked) = work else {
@@ -273,7 +269,7 @@ fn probe(server: &Server, input: &Input, work: Work, family: &Family) -> Result<
 
 /// The rows of `lineitem` that the server has.
 fn count_rows(server: &Server, requests: &Requests) -> Result<u64> {
-    let mut client = server.client(HttpOptions { timeout: Some(PROBE_TIMEOUT), ..HttpOptions::default() })?;
+    let mut client = server.client(&HttpOptions { timeout: Some(PROBE_TIMEOUT), ..HttpOptions::default() })?;
     let request = Request::post(aggregation::SQL_PATH, requests.count.as_bytes());
     runtime()?.block_on(client.call(&request, |response| aggregation::count_of(body(&response)?)))
 }
@@ -289,16 +285,16 @@ impl RestCell {
             (Work::Batch(most), _) => {
                 HttpOptions { connections: batch.div_ceil(most as usize), ..HttpOptions::default() }
             }
-            // Six million rows are almost a gigabyte.
-            (Work::Pull, _) => HttpOptions { most_bytes: usize::MAX >> 1, ..HttpOptions::default() },
-            (Work::Call | Work::PushDown, _) => HttpOptions::default(),
+            (Work::Call | Work::Pull | Work::PushDown, _) => HttpOptions::default(),
         };
         runtime()?.block_on(async {
             let mut connections = Vec::new();
             for (_, server) in (0..self.spec.threads).zip(self.servers.iter().cycle()) {
-                let mut client = server.client(options.clone())?;
+                let place = Arc::new(server.place(&options)?);
+                let mut client = HttpClient::new(Arc::clone(&place));
                 client.connect().await?;
                 connections.push(RestRequester {
+                    place,
                     client,
                     spec: Arc::clone(&self.spec),
                     input: Arc::clone(&self.input),
@@ -355,10 +351,9 @@ mod tests {
 
     #[test]
     fn the_key_of_a_url_becomes_a_header() {
-        let server = Server::of("http://:a%2Fb.c@h:4406/x").unwrap();
-        assert_eq!(server.url, "http://h:4406/x");
-        assert_eq!(server.headers, "content-type: application/json\r\nx-api-key: a/b.c\r\n");
-        assert_eq!(Server::of("https://h").unwrap().url, "https://h");
+        let place = Server::of("http://:a%2Fb.c@h:4406/x").unwrap().place(&HttpOptions::default()).unwrap();
+        assert_eq!(place.url().to_string(), "http://h:4406/x");
+        assert_eq!(place.options().headers, "content-type: application/json\r\nx-api-key: a/b.c\r\n");
         assert_eq!(Server::of("http://:%x@h").err().unwrap().code(), "BB_INVALID_ARGUMENT");
     }
 }

@@ -1,0 +1,104 @@
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+
+import { addon } from '../../../src/addon.js';
+import { redactUrl } from '../../../src/redact-url.js';
+import { openSoakClient } from '../../../src/workloads/ingest/soak-client.js';
+import { runSoak } from '../../../src/workloads/ingest/soak.js';
+import { httpAddress } from '../../../src/workloads/requests/http-address.js';
+import { openTarget } from '../../../src/workloads/requests/target-server.js';
+import { restFamily } from '../../../src/workloads/rest/family.js';
+import type { Stopwatch } from '../../../src/workloads/workload.js';
+
+const stopwatch: Stopwatch = {
+  start: () => {},
+  stop: () => {},
+  add: () => {},
+  addRequests: () => {},
+  apart: (_work, execute) => execute(),
+};
+const { signal } = new AbortController();
+const KEY = `${'k'.repeat(16)}.${'s'.repeat(64)}`;
+
+describe('a server behind TLS with a certificate of its own', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'bb-secure-'));
+  const file = (name: string): string => join(folder, name);
+  let server: InstanceType<typeof addon.ReferenceServer>;
+  let url: string;
+  beforeAll(async () => {
+    execFileSync(
+      'openssl',
+      // prettier-ignore
+      ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '2', '-subj', '/CN=localhost',
+        '-addext', 'subjectAltName=DNS:localhost,IP:127.0.0.1', '-addext', 'basicConstraints=critical,CA:FALSE',
+        '-keyout', file('key.pem'), '-out', file('cert.pem')],
+      { stdio: 'ignore' },
+    );
+    // prettier-ignore
+    const started = await addon.ReferenceServer.start(['--listen', '127.0.0.1:0', '--scale-factor', '0.01', '--api-key', KEY,
+      '--tls-cert', file('cert.pem'), '--tls-key', file('key.pem')]);
+    if (started === null || started === undefined) throw new Error('no server was asked for');
+    server = started;
+    url = server.url.replace('://', `://:${KEY}@`);
+  }, 60_000);
+  afterAll(async () => {
+    await server.stop();
+    rmSync(folder, { recursive: true });
+  });
+
+  const trusting = (): string => `${url}/?cacert=${encodeURIComponent(file('cert.pem'))}`;
+
+  it('is named by one URL, which is shown without its key', () => {
+    expect(httpAddress(trusting())).toEqual({ url: server.url, secret: KEY, cacert: file('cert.pem') });
+    expect(redactUrl(trusting())).not.toContain(KEY);
+    expect(redactUrl(trusting())).toContain('cacert');
+  });
+
+  it('is measured on every side', async () => {
+    const engines = { rest: trusting() };
+    const options = { rows: 0, workers: 1, engines, operations: 40, threads: [2], batch: [1, 8] };
+    const cells = restFamily
+      .plan(options)
+      .filter(({ cell }) => !cell.workload.endsWith('two_servers'))
+      .map((planned) =>
+        planned.cell.workload.startsWith('aggregation.') ? { ...planned, cell: { ...planned.cell, rows: 1 } } : planned,
+      );
+    expect(new Set(cells.map(({ cell }) => cell.side))).toEqual(new Set(['rust', 'napi', 'js']));
+    const family = await restFamily.open(options, cells);
+    try {
+      expect((await family.versions())['rest']).toContain('boundary-bench');
+      for (const planned of cells) {
+        const cell = await family.openCell(planned);
+        expect(await cell.sample(stopwatch, signal), planned.cell.id).toMatchObject({ rows: cell.expected.rows });
+        await cell.close();
+      }
+    } finally {
+      await family.close();
+    }
+  }, 120_000);
+
+  it('is refused where its certificate is not trusted, and no error has the key', async () => {
+    for (const wrong of [url, `${url}/?cacert=${encodeURIComponent(file('none.pem'))}`]) {
+      const error = await openTarget('rest', { rest: wrong }).then(
+        () => expect.fail('it must fail'),
+        (thrown: unknown) => thrown,
+      );
+      expect(error).toMatchObject({ code: expect.stringMatching(/^BB_/) });
+      expect(String(error)).not.toContain('ssss');
+    }
+  });
+
+  it.each(['addon', 'undici'] as const)('takes the points of a soak: %s', async (name) => {
+    const target = await openTarget('ingest', { ingest: trusting() });
+    const client = openSoakClient(name, target.url, 2, 'columnar');
+    const options = { workers: 2, batchSize: 10, durationSeconds: 0.2, warmupSeconds: 0, database: 'server' };
+    const { counted, acknowledged, errors } = await runSoak(client, options, signal);
+    expect([counted, errors]).toEqual([acknowledged, {}]);
+    expect(acknowledged).toBeGreaterThan(0);
+    await client.close();
+    await target.close();
+  });
+});

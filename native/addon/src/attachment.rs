@@ -1,0 +1,195 @@
+//! How something of ours is attached to the event loop of a thread of Node's: what it watches there, the callback that its
+//! results go to, and how both end, with the thread or before.
+
+use std::cell::{Cell, RefCell};
+use std::ffi::c_void;
+use std::os::fd::RawFd;
+use std::ptr;
+use std::rc::Rc;
+
+use boundary_bench_core::{Error, Result};
+use napi::bindgen_prelude::{Function, JsValue, Unknown};
+use napi::{Env, sys};
+
+use crate::errors::js;
+use crate::uv::{Handle, READABLE, Watcher};
+
+/// What is attached.
+pub trait Attached: 'static {
+    fn attachment(&self) -> &Attachment;
+
+    /// All sockets were looked at: gives what there is to JavaScript.
+    fn deliver(&self);
+
+    /// Closes the sockets, and gives back what it holds of JavaScript's; may be called twice.
+    fn end(&self);
+}
+
+/// The attachment of one object, on the loop's thread.
+pub struct Attachment {
+    env: sys::napi_env,
+    uv_loop: *mut c_void,
+    /// The handles that the loop has not closed yet.
+    handles: Cell<usize>,
+    /// Node's, when this thread ends and waits for the handles.
+    ending: Cell<sys::napi_async_cleanup_hook_handle>,
+    open: RefCell<Option<Open>>,
+}
+
+/// What there is until the end.
+struct Open {
+    check: Handle,
+    callback: sys::napi_ref,
+    context: sys::napi_async_context,
+}
+
+/// What the loop calls when all sockets were looked at.
+struct CheckWatcher<A: Attached>(Rc<A>);
+
+impl<A: Attached> Watcher for CheckWatcher<A> {
+    fn on_event(&self, _status: i32, _events: i32) {
+        self.0.deliver();
+    }
+
+    fn on_closed(&self) {
+        self.0.attachment().on_handle_closed();
+    }
+}
+
+/// Node calls this when the thread ends, and waits until the hook is removed.
+unsafe extern "C" fn on_thread_end<A: Attached>(hook: sys::napi_async_cleanup_hook_handle, data: *mut c_void) {
+    // SAFETY: the pointer is that of `Attachment::attach`, and Node calls once.
+    let attached = unsafe { Rc::from_raw(data.cast::<A>().cast_const()) };
+    attached.attachment().ending.set(hook);
+    detach(&*attached);
+    attached.attachment().end_if_closed();
+}
+
+/// Ends an attachment; does nothing the second time.
+pub fn detach(attached: &impl Attached) {
+    attached.end();
+    let attachment = attached.attachment();
+    let open = attachment.open.borrow_mut().take();
+    if let Some(open) = open {
+        open.check.close();
+        // SAFETY: this is the thread of the environment, which still lives.
+        unsafe {
+            sys::napi_delete_reference(attachment.env, open.callback);
+            sys::napi_async_destroy(attachment.env, open.context);
+        }
+    }
+}
+
+impl Attachment {
+    /// For the thread of the call under way; nothing is attached yet.
+    pub fn new(env: Env) -> napi::Result<Self> {
+        let mut uv_loop = ptr::null_mut();
+        // SAFETY: the environment is that of the call under way, and the out-pointer is valid.
+        let status = unsafe { sys::napi_get_uv_event_loop(env.raw(), &raw mut uv_loop) };
+        if status != sys::Status::napi_ok {
+            return Err(js(Error::Unsupported("this host has no event loop of libuv".to_owned())));
+        }
+        Ok(Self {
+            env: env.raw(),
+            uv_loop: uv_loop.cast(),
+            handles: Cell::new(0),
+            ending: Cell::new(ptr::null_mut()),
+            open: RefCell::default(),
+        })
+    }
+
+    /// Attaches an object whose attachment is new.
+    pub fn attach<A: Attached>(
+        attached: &Rc<A>,
+        env: Env,
+        callback: &Function<'_, Unknown<'_>, ()>,
+    ) -> napi::Result<()> {
+        let attachment = attached.attachment();
+        let watcher = Box::new(CheckWatcher(Rc::clone(attached)));
+        // SAFETY: the loop is this thread's, as Node says.
+        let check = unsafe { Handle::check(attachment.uv_loop, watcher) }.map_err(js)?;
+        attachment.handles.set(1);
+        check.keep_alive(false);
+        let name = env.create_string("boundary-bench")?;
+        let (mut reference, mut context, mut hook) = (ptr::null_mut(), ptr::null_mut(), ptr::null_mut());
+        // SAFETY: the handles are those of the call under way; the pointer that Node keeps owns a count of the `Rc`,
+        // which `on_thread_end` takes back.
+        unsafe {
+            sys::napi_create_reference(attachment.env, callback.raw(), 1, &raw mut reference);
+            sys::napi_async_init(attachment.env, ptr::null_mut(), name.raw(), &raw mut context);
+            let data = Rc::into_raw(Rc::clone(attached)).cast_mut().cast();
+            sys::napi_add_async_cleanup_hook(attachment.env, Some(on_thread_end::<A>), data, &raw mut hook);
+        }
+        *attachment.open.borrow_mut() = Some(Open { check, callback: reference, context });
+        Ok(())
+    }
+
+    /// Watches a socket for what is to read.
+    ///
+    /// # Safety
+    /// The socket stays open until the handle is closed. The watcher calls `on_handle_closed` of this attachment when it is.
+    pub unsafe fn watch(&self, socket: RawFd, watcher: Box<dyn Watcher>) -> Result<Handle> {
+        // SAFETY: the loop is this thread's, and the caller's promise.
+        let handle = unsafe { Handle::poll(self.uv_loop, socket, watcher) }?;
+        self.handles.set(self.handles.get() + 1);
+        handle.watch(READABLE);
+        handle.keep_alive(false);
+        Ok(handle)
+    }
+
+    /// Whether it still is attached.
+    pub fn is_open(&self) -> bool {
+        self.open.borrow().is_some()
+    }
+
+    /// Calls the callback with arguments that are made for it, unless there are none.
+    ///
+    /// `arguments` gets the environment within a scope of handles. Nothing may be borrowed while JavaScript runs, after it.
+    pub fn call<const N: usize>(&self, arguments: impl FnOnce(sys::napi_env) -> Option<[sys::napi_value; N]>) {
+        let opened = self.open.borrow().as_ref().map(|open| (open.callback, open.context));
+        let Some((callback, context)) = opened else { return };
+        // SAFETY: this is the thread of the environment, which lives as long as `open` does; the scope is closed in all
+        // cases.
+        unsafe {
+            let mut scope = ptr::null_mut();
+            if sys::napi_open_handle_scope(self.env, &raw mut scope) != sys::Status::napi_ok {
+                return;
+            }
+            if let Some(arguments) = arguments(self.env) {
+                let (mut function, mut receiver) = (ptr::null_mut(), ptr::null_mut());
+                sys::napi_get_reference_value(self.env, callback, &raw mut function);
+                sys::napi_get_global(self.env, &raw mut receiver);
+                let result = ptr::null_mut();
+                let status =
+                    sys::napi_make_callback(self.env, context, receiver, function, N, arguments.as_ptr(), result);
+                if status == sys::Status::napi_pending_exception {
+                    let mut exception = ptr::null_mut();
+                    sys::napi_get_and_clear_last_exception(self.env, &raw mut exception);
+                    sys::napi_fatal_exception(self.env, exception);
+                }
+            }
+            sys::napi_close_handle_scope(self.env, scope);
+        }
+    }
+
+    /// The environment of the thread.
+    pub fn env(&self) -> sys::napi_env {
+        self.env
+    }
+
+    /// The loop has closed one of the handles.
+    pub fn on_handle_closed(&self) {
+        self.handles.set(self.handles.get().saturating_sub(1));
+        self.end_if_closed();
+    }
+
+    /// Lets the thread end that waits for the last handle.
+    fn end_if_closed(&self) {
+        let ending = self.ending.get();
+        if self.handles.get() == 0 && !ending.is_null() {
+            self.ending.set(ptr::null_mut());
+            // SAFETY: it is the handle that Node gave, and it is removed once.
+            unsafe { sys::napi_remove_async_cleanup_hook(ending) };
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! Values picked out of JSON, as JavaScript sees them. How they cross is told in `native/http/src/json/columns.rs`.
+
+use std::sync::{Mutex, PoisonError};
+
+use boundary_bench_core::Result;
+use boundary_bench_http::{Kind, Paths, Picked, Rows};
+use napi::Env;
+use napi::bindgen_prelude::Unknown;
+use napi_derive::napi;
+
+use crate::buffers::bytes_of;
+use crate::errors::{invalid, js};
+use crate::sql::ResultBytes;
+
+/// Paths of values in JSON, such as `result.*.body.data.*`.
+#[napi]
+pub struct JsonPaths {
+    paths: Paths,
+}
+
+#[napi]
+impl JsonPaths {
+    /// Checks the paths; `numbers` says of each whether it leads to numbers.
+    #[napi(constructor, catch_unwind)]
+    pub fn new(paths: Vec<String>, numbers: Vec<bool>) -> napi::Result<Self> {
+        Ok(Self { paths: paths_of(&paths, &numbers)? })
+    }
+
+    /// Picks the values of all paths out of a text.
+    #[napi(catch_unwind, ts_args_type = "json: Uint8Array", ts_return_type = "ArrayBuffer")]
+    pub fn pick(&self, env: Env, json: Unknown<'_>) -> napi::Result<ResultBytes> {
+        // SAFETY: no JavaScript runs before the values were copied.
+        let json = unsafe { bytes_of(env, &json) }?;
+        frame_of(self.paths.pick(json))
+    }
+}
+
+/// The rows of an array in a JSON object, which come in pieces.
+#[napi]
+pub struct JsonRows {
+    rows: Mutex<Rows>,
+}
+
+#[napi]
+impl JsonRows {
+    /// The rows of the entry `array`, and the paths to pick out of each.
+    #[napi(constructor, catch_unwind)]
+    pub fn new(array: String, paths: Vec<String>, numbers: Vec<bool>) -> napi::Result<Self> {
+        Ok(Self { rows: Mutex::new(Rows::new(&array, paths_of(&paths, &numbers)?)) })
+    }
+
+    /// Takes the next bytes, and picks the values out of the rows that are whole now.
+    #[napi(catch_unwind, ts_args_type = "json: Uint8Array", ts_return_type = "ArrayBuffer")]
+    pub fn feed(&self, env: Env, json: Unknown<'_>) -> napi::Result<ResultBytes> {
+        // SAFETY: no JavaScript runs before the values were copied.
+        let json = unsafe { bytes_of(env, &json) }?;
+        frame_of(self.rows.lock().unwrap_or_else(PoisonError::into_inner).feed(json))
+    }
+
+    /// Throws where the JSON has not come to its end.
+    #[napi(catch_unwind)]
+    pub fn finish(&self) -> napi::Result<()> {
+        self.rows.lock().unwrap_or_else(PoisonError::into_inner).finish().map_err(js)
+    }
+}
+
+fn paths_of(paths: &[String], numbers: &[bool]) -> napi::Result<Paths> {
+    if paths.len() != numbers.len() {
+        return Err(invalid("each path leads to texts or to numbers"));
+    }
+    let kinds = numbers.iter().map(|is_number| if *is_number { Kind::Number } else { Kind::Text });
+    Paths::new(paths.iter().map(String::as_str).zip(kinds)).map_err(js)
+}
+
+fn frame_of(picked: Result<Vec<Picked>>) -> napi::Result<ResultBytes> {
+    let picked = picked.map_err(js)?;
+    let mut out = Vec::with_capacity(picked.iter().map(Picked::frame_bytes).sum());
+    picked.iter().for_each(|column| column.write(&mut out));
+    Ok(ResultBytes(out))
+}

@@ -1,0 +1,60 @@
+//! Bytes on their way into a socket, which takes them in pieces.
+
+/// Memory up to this size is kept when all is sent.
+const KEPT: usize = 1 << 20;
+
+/// What is to be sent, and how much of it was.
+#[derive(Debug, Default)]
+pub struct Outbox {
+    bytes: Vec<u8>,
+    sent: usize,
+}
+
+impl Outbox {
+    /// Where the next message is written, behind what is there.
+    pub fn end(&mut self) -> &mut Vec<u8> {
+        &mut self.bytes
+    }
+
+    /// What is to be sent.
+    #[must_use]
+    pub fn unsent(&self) -> &[u8] {
+        &self.bytes[self.sent..]
+    }
+
+    /// So many bytes of it were sent.
+    pub fn sent(&mut self, bytes: usize) {
+        self.sent = self.bytes.len().min(self.sent.saturating_add(bytes));
+        if self.sent == self.bytes.len() {
+            self.bytes.clear();
+            self.bytes.shrink_to(KEPT);
+            self.sent = 0;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_sent_is_not_sent_again() {
+        let mut outbox = Outbox::default();
+        outbox.end().extend_from_slice(b"abc");
+        outbox.sent(1);
+        outbox.end().extend_from_slice(b"def");
+        assert_eq!(outbox.unsent(), b"bcdef");
+        outbox.sent(usize::MAX);
+        assert_eq!(outbox.unsent(), b"");
+        outbox.end().push(b'g');
+        assert_eq!(outbox.unsent(), b"g");
+    }
+
+    #[test]
+    fn the_memory_of_a_large_message_is_let_go() {
+        let mut outbox = Outbox::default();
+        outbox.end().resize(4 * KEPT, 0);
+        outbox.sent(4 * KEPT);
+        assert!(outbox.end().capacity() <= KEPT);
+    }
+}

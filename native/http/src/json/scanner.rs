@@ -1,0 +1,292 @@
+//! Reads JSON once, from its first byte to its last, and builds nothing: what no path leads to is only passed over.
+//!
+//! Numbers stay as they are written, so none loses digits. Texts are scanned eight bytes at a time, on every processor.
+
+use std::borrow::Cow;
+
+use super::{Node, Picked};
+
+/// How deep arrays and objects may lie in each other.
+const MOST_DEPTH: u32 = 128;
+
+/// Why a value can't be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Problem {
+    /// The bytes end before it does.
+    Ends,
+    /// It is no JSON, or not what a path leads to.
+    Wrong(&'static str),
+}
+
+pub(super) type Scanned<T> = Result<T, Problem>;
+
+/// A text among the bytes.
+struct Text<'json> {
+    /// With its quotes.
+    quoted: &'json [u8],
+    is_escaped: bool,
+}
+
+impl<'json> Text<'json> {
+    fn raw(&self) -> &'json [u8] {
+        &self.quoted[1..self.quoted.len() - 1]
+    }
+
+    fn decoded(&self) -> Scanned<Cow<'json, str>> {
+        if self.is_escaped {
+            let decoded = serde_json::from_slice(self.quoted).map_err(|_| Problem::Wrong("a text is not readable"));
+            return decoded.map(Cow::Owned);
+        }
+        let text = std::str::from_utf8(self.raw()).map_err(|_| Problem::Wrong("a text is not UTF-8"))?;
+        Ok(Cow::Borrowed(text))
+    }
+}
+
+/// Bytes of JSON, and how far they were read.
+pub(super) struct Scanner<'json> {
+    bytes: &'json [u8],
+    pub(super) at: usize,
+    depth: u32,
+}
+
+impl<'json> Scanner<'json> {
+    pub(super) fn new(bytes: &'json [u8]) -> Self {
+        Self { bytes, at: 0, depth: 0 }
+    }
+
+    pub(super) fn space(&mut self) {
+        while let Some(b' ' | b'\n' | b'\r' | b'\t') = self.bytes.get(self.at) {
+            self.at += 1;
+        }
+    }
+
+    /// The next byte that is no space.
+    pub(super) fn next(&mut self) -> Scanned<u8> {
+        self.space();
+        let byte = *self.bytes.get(self.at).ok_or(Problem::Ends)?;
+        self.at += 1;
+        Ok(byte)
+    }
+
+    /// Whether nothing but space is left.
+    pub(super) fn is_at_end(&mut self) -> bool {
+        self.space();
+        self.at == self.bytes.len()
+    }
+
+    /// Takes a byte that must come next.
+    pub(super) fn expect(&mut self, expected: u8, problem: &'static str) -> Scanned<()> {
+        if self.next()? == expected { Ok(()) } else { Err(Problem::Wrong(problem)) }
+    }
+
+    /// The name of an entry, of which the quote was read, and the colon behind it.
+    pub(super) fn name(&mut self) -> Scanned<Cow<'json, [u8]>> {
+        let text = self.text()?;
+        self.expect(b':', "an entry has no colon")?;
+        if !text.is_escaped {
+            return Ok(Cow::Borrowed(text.raw()));
+        }
+        Ok(Cow::Owned(text.decoded()?.into_owned().into_bytes()))
+    }
+
+    /// Reads a value; what its node's paths lead to is added to the columns.
+    pub(super) fn value(&mut self, node: Option<&Node>, columns: &mut [Picked]) -> Scanned<()> {
+        let column = node.and_then(|node| node.column);
+        match self.next()? {
+            b'"' => {
+                let text = self.text()?;
+                match column {
+                    Some(column) => columns[column].push_text(text.decoded()?.as_bytes()),
+                    None => Ok(()),
+                }
+            }
+            b'-' | b'0'..=b'9' => {
+                let number = self.number()?;
+                column.map_or(Ok(()), |column| columns[column].push_number(number))
+            }
+            b'{' => self.nested(column, |scanner| scanner.object(node, columns)),
+            b'[' => self.nested(column, |scanner| scanner.array(node, columns)),
+            b't' => {
+                self.word(b"rue")?;
+                column.map_or(Ok(()), |column| columns[column].push_text(b"true"))
+            }
+            b'f' => {
+                self.word(b"alse")?;
+                column.map_or(Ok(()), |column| columns[column].push_text(b"false"))
+            }
+            b'n' => {
+                self.word(b"ull")?;
+                column.into_iter().for_each(|column| columns[column].push_null());
+                Ok(())
+            }
+            _ => Err(Problem::Wrong("no value begins so")),
+        }
+    }
+
+    fn nested(&mut self, column: Option<usize>, read: impl FnOnce(&mut Self) -> Scanned<()>) -> Scanned<()> {
+        if column.is_some() {
+            return Err(Problem::Wrong("a path ends at an array or an object"));
+        }
+        self.depth += 1;
+        if self.depth > MOST_DEPTH {
+            return Err(Problem::Wrong("it is nested too deeply"));
+        }
+        read(self)?;
+        self.depth -= 1;
+        Ok(())
+    }
+
+    fn object(&mut self, node: Option<&Node>, columns: &mut [Picked]) -> Scanned<()> {
+        let mut byte = self.next()?;
+        if byte == b'}' {
+            return Ok(());
+        }
+        // Objects of one kind mostly have their entries in one order, which is also that of the paths.
+        let mut expected = 0;
+        loop {
+            if byte != b'"' {
+                return Err(Problem::Wrong("an entry has no name"));
+            }
+            let name = self.name()?;
+            let child = node.and_then(|node| node.child(&name, &mut expected));
+            self.value(child, columns)?;
+            match self.next()? {
+                b',' => byte = self.next()?,
+                b'}' => return Ok(()),
+                _ => return Err(Problem::Wrong("there is no comma between two entries")),
+            }
+        }
+    }
+
+    fn array(&mut self, node: Option<&Node>, columns: &mut [Picked]) -> Scanned<()> {
+        let each = node.and_then(|node| node.each.as_deref());
+        if self.next()? == b']' {
+            return Ok(());
+        }
+        self.at -= 1;
+        loop {
+            self.value(each, columns)?;
+            match self.next()? {
+                b',' => {}
+                b']' => return Ok(()),
+                _ => return Err(Problem::Wrong("there is no comma between two elements")),
+            }
+        }
+    }
+
+    /// A text, of which the first quote was read.
+    fn text(&mut self) -> Scanned<Text<'json>> {
+        let start = self.at - 1;
+        let mut is_escaped = false;
+        loop {
+            self.at += plain(&self.bytes[self.at..]);
+            match self.bytes.get(self.at) {
+                Some(b'"') => {
+                    self.at += 1;
+                    return Ok(Text { quoted: &self.bytes[start..self.at], is_escaped });
+                }
+                Some(b'\\') => {
+                    is_escaped = true;
+                    self.at += match self.bytes.get(self.at + 1).ok_or(Problem::Ends)? {
+                        b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't' => 2,
+                        b'u' => {
+                            let digits = self.bytes.get(self.at + 2..self.at + 6).ok_or(Problem::Ends)?;
+                            if !digits.iter().all(u8::is_ascii_hexdigit) {
+                                return Err(Problem::Wrong("an escape has no four digits"));
+                            }
+                            6
+                        }
+                        _ => return Err(Problem::Wrong("there is no such escape")),
+                    };
+                }
+                Some(_) => return Err(Problem::Wrong("a text holds a control character")),
+                None => return Err(Problem::Ends),
+            }
+        }
+    }
+
+    /// A number, of which the first byte was read.
+    fn number(&mut self) -> Scanned<&'json [u8]> {
+        let start = self.at - 1;
+        self.at = start + usize::from(self.bytes[start] == b'-');
+        let first = self.bytes.get(self.at).copied();
+        let digits = self.digits()?;
+        if first == Some(b'0') && digits > 1 {
+            return Err(Problem::Wrong("a number begins with 0"));
+        }
+        if self.bytes.get(self.at) == Some(&b'.') {
+            self.at += 1;
+            self.digits()?;
+        }
+        if let Some(b'e' | b'E') = self.bytes.get(self.at) {
+            self.at += 1;
+            if let Some(b'+' | b'-') = self.bytes.get(self.at) {
+                self.at += 1;
+            }
+            self.digits()?;
+        }
+        Ok(&self.bytes[start..self.at])
+    }
+
+    /// Passes over digits, of which there must be one.
+    fn digits(&mut self) -> Scanned<usize> {
+        let rest = &self.bytes[self.at..];
+        let digits = rest.iter().position(|byte| !byte.is_ascii_digit()).unwrap_or(rest.len());
+        self.at += digits;
+        match digits {
+            0 if rest.is_empty() => Err(Problem::Ends),
+            0 => Err(Problem::Wrong("a number lacks a digit")),
+            _ => Ok(digits),
+        }
+    }
+
+    fn word(&mut self, rest: &[u8]) -> Scanned<()> {
+        let found = &self.bytes[self.at..self.bytes.len().min(self.at + rest.len())];
+        if !rest.starts_with(found) {
+            return Err(Problem::Wrong("no value begins so"));
+        }
+        self.at += found.len();
+        if found.len() == rest.len() { Ok(()) } else { Err(Problem::Ends) }
+    }
+}
+
+/// The number of bytes before the first quote, backslash or control character.
+fn plain(bytes: &[u8]) -> usize {
+    const ONES: u64 = u64::MAX / 0xFF;
+    const HIGHS: u64 = ONES * 0x80;
+    // The high bit of each byte below a limit; also of some above the first such byte, which do not matter.
+    let below = |word: u64, limit: u64| word.wrapping_sub(ONES * limit) & !word;
+    let is = |word: u64, byte: u8| below(word ^ (ONES * u64::from(byte)), 1);
+    let (words, rest) = bytes.as_chunks();
+    for (index, word) in words.iter().enumerate() {
+        let word = u64::from_le_bytes(*word);
+        let found = (below(word, 0x20) | is(word, b'"') | is(word, b'\\')) & HIGHS;
+        if found != 0 {
+            return index * size_of::<u64>() + (found.trailing_zeros() / u8::BITS) as usize;
+        }
+    }
+    let is_special = |byte: &u8| *byte < 0x20 || *byte == b'"' || *byte == b'\\';
+    bytes.len() - rest.len() + rest.iter().position(is_special).unwrap_or(rest.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn plain_bytes_end_at_the_first_special_one(bytes in proptest::collection::vec(any::<u8>(), 0..40)) {
+            let expected = bytes.iter().position(|byte| *byte < 0x20 || *byte == b'"' || *byte == b'\\');
+            prop_assert_eq!(plain(&bytes), expected.unwrap_or(bytes.len()));
+        }
+
+        #[test]
+        fn what_serde_reads_is_read_and_nothing_else(json in r#"[\[\]{},:0-9eE.+\-tfnrualse"\\ ]{0,12}"#) {
+            let mut scanner = Scanner::new(json.as_bytes());
+            let is_read = scanner.value(None, &mut []).is_ok() && scanner.is_at_end();
+            prop_assert_eq!(is_read, serde_json::from_str::<serde::de::IgnoredAny>(&json).is_ok(), "{}", json);
+        }
+    }
+}

@@ -1,0 +1,102 @@
+import type { Cancel, HttpBody, HttpPlace } from '../addon.js';
+import { BoundaryError, toBoundaryError } from '../errors.js';
+import { Cancellation, type WorkOptions } from './cancellation.js';
+import { parseHeaders } from './http-responses.js';
+import { type HttpRequest, HttpSubmissionWriter } from './http-submission.js';
+import type { OpenHandles } from './open-handles.js';
+
+/**
+ * A response whose body is read while it comes: by iterating over its pieces, once. It has a connection of its own, which ends
+ * with it. The next piece is received while one is used, and no more than that: a slow reader slows the server down.
+ */
+export class HttpStream implements AsyncIterable<Uint8Array>, AsyncDisposable {
+  readonly status: number;
+  readonly #body: HttpBody;
+  readonly #cancellation: Cancellation;
+  #headers: Record<string, string> | undefined;
+  #isClosed = false;
+
+  private constructor(body: HttpBody, cancellation: Cancellation) {
+    this.status = body.status;
+    this.#body = body;
+    this.#cancellation = cancellation;
+  }
+
+  /** @internal Sends a request; resolves when the head of its response is there. */
+  static async open(
+    place: HttpPlace,
+    request: HttpRequest,
+    handles: OpenHandles,
+    options: WorkOptions,
+  ): Promise<HttpStream> {
+    const writer = new HttpSubmissionWriter();
+    writer.add(0, 0, [request]);
+    const cancellation = new Cancellation(handles, options);
+    try {
+      const { bytes, length } = writer;
+      return new HttpStream(await place.stream(bytes.subarray(0, length), cancellation.token), cancellation);
+    } catch (thrown) {
+      throw ended(cancellation, thrown);
+    }
+  }
+
+  /** Whether the status is one of success. */
+  get isOk(): boolean {
+    return this.status >= 200 && this.status < 300;
+  }
+
+  /** The headers by their names in lower case; those of one name are joined with commas. */
+  get headers(): Readonly<Record<string, string>> {
+    return (this.#headers ??= parseHeaders(this.#body.head));
+  }
+
+  /** The pieces of the body, as the network brings them. Leaving the loop early closes the connection. */
+  async *[Symbol.asyncIterator](): AsyncIterator<Uint8Array> {
+    if (this.#isClosed) throw new BoundaryError('BB_CLOSED', 'the response is closed');
+    const { token } = this.#cancellation;
+    try {
+      let next = this.#next(token);
+      for (;;) {
+        const piece = await next;
+        if (piece === null) return;
+        next = this.#next(token);
+        // It is awaited in the next turn, if there is one.
+        next.catch(() => {});
+        yield new Uint8Array(piece);
+      }
+    } catch (thrown) {
+      throw ended(this.#cancellation, thrown);
+    } finally {
+      await this.close();
+    }
+  }
+
+  /** The whole body as text of UTF-8. */
+  async text(): Promise<string> {
+    const pieces: Uint8Array[] = [];
+    for await (const piece of this) pieces.push(piece);
+    return Buffer.concat(pieces).toString('utf8');
+  }
+
+  /** Closes the connection. Does nothing the second time. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    this.#cancellation.stop();
+    this.#body.close();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  #next(token: Cancel): Promise<ArrayBuffer | null> {
+    return this.#body.next(token);
+  }
+}
+
+/** What an error means; the work is over then. */
+function ended(cancellation: Cancellation, thrown: unknown): unknown {
+  const error = cancellation.explain(thrown) ?? toBoundaryError(thrown);
+  cancellation.stop();
+  return error;
+}

@@ -1,0 +1,27 @@
+import { BoundaryError } from '../../errors.js';
+
+/** A server over HTTP as its clients take it, from the one URL that users name it by. */
+export interface HttpAddress {
+  /** Without what follows. */
+  readonly url: string;
+  /** What stands in the place of a password; empty where there is none. It goes into a header. */
+  readonly secret: string;
+  /** A file of certificates to trust in place of the system's. */
+  readonly cacert?: string;
+}
+
+/** Reads `http[s]://[:key@]host[:port][/path][?cacert=/file.pem]`, as `native/http/src/address.rs` does. */
+export function httpAddress(serverUrl: string): HttpAddress {
+  let url: URL;
+  try {
+    url = new URL(serverUrl);
+  } catch {
+    throw new BoundaryError('BB_INVALID_ARGUMENT', 'the URL of the server is none: it looks like http://host:4406');
+  }
+  const secret = decodeURIComponent(url.password);
+  const cacert = url.searchParams.get('cacert');
+  url.username = '';
+  url.password = '';
+  url.search = '';
+  return { url: url.href.replace(/\/$/, ''), secret, ...(cacert === null ? {} : { cacert }) };
+}
