@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use boundary_bench_core::Error;
-use boundary_bench_server::{HELP, Parsed, Server, parse};
+use boundary_bench_server::{HELP, Parsed, Running, parse};
 use napi::Env;
 use napi::bindgen_prelude::AsyncBlock;
 use napi_derive::napi;
@@ -13,7 +13,7 @@ use crate::errors::{blocking, promise};
 /// The reference server. It serves on threads of its own until it is stopped, or its process ends.
 #[napi]
 pub struct ReferenceServer {
-    server: Arc<Server>,
+    server: Arc<Running>,
 }
 
 #[napi]
@@ -31,7 +31,8 @@ impl ReferenceServer {
             env,
             blocking(move || match parse(arguments) {
                 Ok(Parsed::Help) => Ok(None),
-                Ok(Parsed::Serve(options)) => Ok(Some(Self { server: Arc::new(Server::start(&options)?) })),
+                Ok(Parsed::Serve(options)) => Ok(Some(Self { server: Arc::new(Running::reference(&options)?) })),
+                Ok(Parsed::Shard(options)) => Ok(Some(Self { server: Arc::new(Running::shard(&options)?) })),
                 Err(message) => Err(Error::InvalidArgument(message)),
             }),
         )

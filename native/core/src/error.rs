@@ -55,6 +55,9 @@ pub enum Error {
     /// A program or library that is needed is not there.
     #[error("{0}")]
     NotInstalled(String),
+    /// The memory that the machine, or the limit set for this process, has left is not enough.
+    #[error("{0}")]
+    NotEnoughMemory(String),
     /// The work took longer than it was allowed to.
     #[error("{0}")]
     Timeout(String),
@@ -92,6 +95,7 @@ impl Error {
             Self::Engine { .. } => "BB_ENGINE",
             Self::Connection(_) => "BB_CONNECTION",
             Self::NotInstalled(_) => "BB_NOT_INSTALLED",
+            Self::NotEnoughMemory(_) => "BB_NOT_ENOUGH_MEMORY",
             Self::Timeout(_) => "BB_TIMEOUT",
             Self::Cancelled => "BB_ABORTED",
             Self::Closed(_) => "BB_CLOSED",

@@ -21,6 +21,7 @@ pub(crate) fn of_error(error: &Error) -> Status {
         Error::Unsupported(_) => Code::Unimplemented,
         Error::Timeout(_) => Code::DeadlineExceeded,
         Error::Cancelled => Code::Cancelled,
+        Error::NotEnoughMemory(_) => Code::ResourceExhausted,
         Error::Closed(_) | Error::Connection(_) => Code::Unavailable,
         Error::NotInstalled(_) | Error::Io { .. } | Error::Internal(_) => Code::Internal,
     };

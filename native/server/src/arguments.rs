@@ -3,8 +3,10 @@
 use std::time::Duration;
 
 use boundary_bench_flight::Login;
+use boundary_bench_shards::ShardOptions;
 
 use crate::options::{DEFAULT_FLIGHT_PORT, FlightOptions, Options, TlsFiles};
+use crate::shard;
 
 /// What the arguments ask for.
 #[derive(Debug)]
@@ -13,14 +15,17 @@ pub enum Parsed {
     Help,
     /// To serve.
     Serve(Box<Options>),
+    /// To serve one shard.
+    Shard(Box<ShardOptions>),
 }
 
 /// The text for `--help`.
-pub const HELP: &str = r#"Serves the REST contract of RonDB and the ingest contract of HyperbyteDB, from an embedded store; or Arrow Flight SQL, over a
-database of DuckDB.
+pub const HELP: &str = r#"Serves the REST contract of RonDB and the ingest contract of HyperbyteDB, from an embedded store; or Arrow Flight SQL,
+over a database of DuckDB; or one shard of a sharded store, by gRPC.
 
 Usage: boundary-bench serve [OPTIONS]
        boundary-bench serve flight [OPTIONS]
+       boundary-bench serve shard [OPTIONS]
        boundary-bench-server ...            the same without Node, built by cargo build -p boundary-bench-server
 
   --listen <address>         where to listen (127.0.0.1:4406, flight: 127.0.0.1:31337; port 0: a free one)
@@ -48,6 +53,15 @@ Flight SQL takes --listen, --tls-*, --threads, --max-connections, --idle-timeout
   --user <name>              ask for this name and the password of BOUNDARY_BENCH_PASSWORD
   --max-message <bytes>      of a message, such as a batch of rows to insert (67108864)
 
+A shard, one of a sharded store's servers of gRPC (proto/boundary_bench/shards/v1/shards.proto), takes instead
+  --shard <n>                its number, from 0 (0)
+  --shards <n>               the number of shards (3)
+  --listen <address>         where to listen (127.0.0.1, port 4410 plus the number of the shard; port 0: a free one)
+  --data-dir <directory>     keep the rows on disk there, in shard_<n>: acknowledge a write when it is on the disk (in memory)
+  --threads <n>              threads of the network (one for two cores)
+  --max-message <bytes>      the largest message, either way (4194304)
+  --max-streams <n>          calls of one connection at a time; the next ones wait (1024)
+
 It prints `listening on URL` when it answers. SIGTERM and Ctrl-C stop it: no new connections, requests in flight are
 answered.
 
@@ -56,6 +70,7 @@ Examples:
   boundary-bench serve --scale-factor 0.1 --listen [::1]:0    with 600,000 rows of lineitem, on a free port
   boundary-bench serve --durable --dir /var/tmp/points        keeps what is written, also through a crash
   boundary-bench serve flight --database /var/tmp/my.duckdb   a database, for any client of Flight SQL
+  boundary-bench serve shard --shard 1 --shards 3             the second of three shards, in memory on 127.0.0.1:4411
 
   curl -d '{"filters":[{"column":"id0","value":5}]}' http://127.0.0.1:4406/0.1.0/rdrs_bench/table_1/pk-read
   curl -d 'q=CREATE DATABASE "server"' http://127.0.0.1:4406/query
@@ -80,6 +95,9 @@ pub fn parse(arguments: impl IntoIterator<Item = String>) -> Result<Parsed, Stri
         Options { api_key: std::env::var(API_KEY_VARIABLE).ok().filter(|key| !key.is_empty()), ..Options::default() };
     let (mut certificate, mut key, mut user) = (None, None, None);
     let mut arguments = arguments.into_iter().peekable();
+    if arguments.next_if(|word| word == shard::KIND).is_some() {
+        return shard::parse(arguments);
+    }
     if arguments.next_if(|word| word == FLIGHT).is_some() {
         options.listen.set_port(DEFAULT_FLIGHT_PORT);
         options.flight = Some(FlightOptions::default());
@@ -139,7 +157,7 @@ pub fn parse(arguments: impl IntoIterator<Item = String>) -> Result<Parsed, Stri
     Ok(Parsed::Serve(Box::new(options)))
 }
 
-fn number<N: std::str::FromStr>(name: &str, text: &str) -> Result<N, String> {
+pub(crate) fn number<N: std::str::FromStr>(name: &str, text: &str) -> Result<N, String> {
     text.parse().map_err(|_| format!("{name}: {text} is not usable"))
 }
 

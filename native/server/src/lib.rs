@@ -2,8 +2,8 @@
 //! anywhere. It knows nothing of JavaScript.
 //!
 //! One port answers the REST contract of `RonDB` over point tables and TPC-H's `lineitem`, the ingest contract of `HyperbyteDB`
-//! over databases of points, and `/metrics`; another kind of server answers Flight SQL over a database of `DuckDB`. They bind the
-//! loopback unless told otherwise.
+//! over databases of points, and `/metrics`; another kind of server answers Flight SQL over a database of `DuckDB`, and another
+//! holds one shard of a sharded store behind gRPC. They bind the loopback unless told otherwise.
 
 mod arguments;
 mod date;
@@ -16,10 +16,14 @@ mod options;
 mod private;
 mod rest;
 mod routes;
+mod running;
 mod server;
+mod shard;
 mod tables;
 
 pub use arguments::{HELP, Parsed, parse};
 pub use options::{DEFAULT_FLIGHT_PORT, DEFAULT_PORT, FlightOptions, Limits, Options, TlsFiles};
 pub use private::{PrivateServer, executable};
+pub use running::Running;
 pub use server::Server;
+pub use shard::{ShardProcess, ShardProcesses};

@@ -4,12 +4,13 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use boundary_bench_core::{Error, Result};
-use boundary_bench_server::{HELP, Options, Parsed, Server, parse};
+use boundary_bench_server::{HELP, Parsed, Running, parse};
 
 fn main() -> ExitCode {
     let outcome = match parse(std::env::args().skip(1)) {
         Ok(Parsed::Help) => print(HELP),
-        Ok(Parsed::Serve(options)) => serve(&options),
+        Ok(Parsed::Serve(options)) => Running::reference(&options).and_then(|server| serve(&server)),
+        Ok(Parsed::Shard(options)) => Running::shard(&options).and_then(|server| serve(&server)),
         Err(message) => Err(Error::InvalidArgument(format!("{message}; see --help"))),
     };
     match outcome {
@@ -21,10 +22,9 @@ fn main() -> ExitCode {
     }
 }
 
-fn serve(options: &Options) -> Result<()> {
+fn serve(server: &Running) -> Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| Error::Internal(error.to_string()))?;
-    let server = Server::start(options)?;
     print(&format!("listening on {}\n", server.url()))?;
     runtime.block_on(async {
         use tokio::signal::unix::{SignalKind, signal};

@@ -1,0 +1,52 @@
+//! A server of either kind.
+
+use boundary_bench_core::Result;
+use boundary_bench_shards::{ShardOptions, ShardServer};
+
+use crate::options::Options;
+use crate::server::Server;
+
+/// A running server. Dropping it stops it.
+#[derive(Debug)]
+pub struct Running(Kind);
+
+#[derive(Debug)]
+enum Kind {
+    Reference(Server),
+    Shard(ShardServer),
+}
+
+impl Running {
+    /// Starts the reference server.
+    ///
+    /// # Errors
+    /// As [`Server::start`].
+    pub fn reference(options: &Options) -> Result<Self> {
+        Server::start(options).map(Kind::Reference).map(Self)
+    }
+
+    /// Starts the server of one shard.
+    ///
+    /// # Errors
+    /// As [`ShardServer::start`].
+    pub fn shard(options: &ShardOptions) -> Result<Self> {
+        ShardServer::start(options).map(Kind::Shard).map(Self)
+    }
+
+    /// The beginning of its URLs.
+    #[must_use]
+    pub fn url(&self) -> String {
+        match &self.0 {
+            Kind::Reference(server) => server.url(),
+            Kind::Shard(server) => server.url(),
+        }
+    }
+
+    /// Takes no more requests, answers those in flight, and returns when all is written; does nothing the second time.
+    pub fn stop(&self) {
+        match &self.0 {
+            Kind::Reference(server) => server.stop(),
+            Kind::Shard(server) => server.stop(),
+        }
+    }
+}

@@ -1,0 +1,190 @@
+//! One shard of a sharded store as a server: its arguments, and shards as processes of their own.
+
+use std::net::TcpStream;
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use boundary_bench_core::Result;
+use boundary_bench_core::engine::CancelToken;
+use boundary_bench_core::private_server::{PrivateServer, ServerFolder, free_port};
+use boundary_bench_shards::{Place, ShardOptions};
+
+use crate::arguments::{Parsed, number};
+use crate::private::executable;
+
+/// The word before the options of a shard.
+pub(crate) const KIND: &str = "shard";
+
+/// The port of shard 0; those of the others follow.
+const DEFAULT_PORT: u16 = 4410;
+
+/// How long a shard may take until it answers: one on disk counts its rows first.
+const START_TIMEOUT: Duration = Duration::from_secs(600);
+
+/// Reads the arguments after `shard`.
+///
+/// # Errors
+/// What is wrong with them.
+pub(crate) fn parse(arguments: impl IntoIterator<Item = String>) -> std::result::Result<Parsed, String> {
+    let mut options = ShardOptions { shards: 3, ..ShardOptions::default() };
+    let mut listen = None;
+    let mut arguments = arguments.into_iter();
+    while let Some(argument) = arguments.next() {
+        let (name, inline) = match argument.split_once('=') {
+            Some((name, value)) => (name.to_owned(), Some(value.to_owned())),
+            None => (argument, None),
+        };
+        if matches!(name.as_str(), "--help" | "-h") {
+            return Ok(Parsed::Help);
+        }
+        let mut value = || inline.clone().or_else(|| arguments.next()).ok_or_else(|| format!("{name} needs a value"));
+        match name.as_str() {
+            "--shard" => options.shard = number(&name, &value()?)?,
+            "--shards" => options.shards = number(&name, &value()?)?,
+            "--listen" => listen = Some(number(&name, &value()?)?),
+            "--data-dir" => options.data_dir = Some(value()?.into()),
+            "--threads" => options.threads = Some(number(&name, &value()?)?),
+            "--max-message" => options.limits.message_bytes = number(&name, &value()?)?,
+            "--max-streams" => options.limits.streams = number(&name, &value()?)?,
+            _ => return Err(format!("there is no {name} for a shard")),
+        }
+    }
+    options.validate().map_err(|error| error.to_string())?;
+    let port = u16::try_from(options.shard).ok().and_then(|shard| DEFAULT_PORT.checked_add(shard));
+    match (listen, port) {
+        (Some(listen), _) => options.listen = listen,
+        (None, Some(port)) => options.listen.set_port(port),
+        (None, None) => return Err(format!("shard {} has no port of its own; give --listen", options.shard)),
+    }
+    Ok(Parsed::Shard(Box::new(options)))
+}
+
+/// A shard that runs as a process. Dropping it kills it.
+#[derive(Debug)]
+pub struct ShardProcess {
+    process: PrivateServer,
+    port: u16,
+}
+
+impl ShardProcess {
+    /// Starts a shard: the program, or the one of [`executable`], with arguments before ours. Without `data_dir` its rows are
+    /// in memory.
+    ///
+    /// # Errors
+    /// As [`crate::PrivateServer::start`].
+    pub fn start(
+        program: Option<&Path>,
+        arguments: &[&str],
+        (shard, shards): (u32, u32),
+        data_dir: Option<&Path>,
+        cancel: &CancelToken,
+    ) -> Result<Self> {
+        let program = program.map_or_else(executable, |program| Ok(program.to_owned()))?;
+        let folder = ServerFolder::new(KIND)?;
+        let port = free_port()?;
+        let mut command = Command::new(program);
+        command.args(arguments).arg(KIND).arg("--listen").arg(format!("127.0.0.1:{port}"));
+        command.args(["--shard", &shard.to_string(), "--shards", &shards.to_string()]);
+        if let Some(data_dir) = data_dir {
+            command.arg("--data-dir").arg(data_dir);
+        }
+        let process =
+            folder.serve(&command, START_TIMEOUT, cancel, |_| TcpStream::connect(("127.0.0.1", port)).is_ok())?;
+        Ok(Self { process, port })
+    }
+
+    /// The beginning of its URLs.
+    #[must_use]
+    pub fn url(&self) -> String {
+        format!("http://127.0.0.1:{}", self.port)
+    }
+
+    /// Its process.
+    #[must_use]
+    pub fn process_id(&self) -> u32 {
+        self.process.process_id()
+    }
+
+    /// How it ended by itself; `None` while it runs and once it was stopped.
+    #[must_use]
+    pub fn ending(&self) -> Option<String> {
+        self.process.ending()
+    }
+
+    /// Kills it; does nothing the second time.
+    pub fn stop(&self) {
+        self.process.stop();
+    }
+}
+
+/// All shards, each as a process.
+#[derive(Debug)]
+pub struct ShardProcesses(Vec<ShardProcess>);
+
+impl ShardProcesses {
+    /// Starts so many shards at the same time.
+    ///
+    /// # Errors
+    /// As [`ShardProcess::start`].
+    pub fn start(
+        program: Option<&Path>,
+        arguments: &[&str],
+        shards: u32,
+        data_dir: Option<&Path>,
+        cancel: &CancelToken,
+    ) -> Result<Self> {
+        let start = |shard| ShardProcess::start(program, arguments, (shard, shards), data_dir, cancel);
+        let started: Result<Vec<_>> = std::thread::scope(|scope| {
+            let starting: Vec<_> = (0..shards).map(|shard| scope.spawn(move || start(shard))).collect();
+            let joined = starting.into_iter().map(|starting| {
+                let panicked = |_| boundary_bench_core::Error::Internal("the start of a shard panicked".to_owned());
+                starting.join().map_err(panicked).flatten()
+            });
+            joined.collect()
+        });
+        started.map(Self)
+    }
+
+    /// The processes, by the numbers of their shards.
+    #[must_use]
+    pub fn processes(&self) -> &[ShardProcess] {
+        &self.0
+    }
+
+    /// The shards as places of a client.
+    #[must_use]
+    pub fn places(&self) -> Vec<Place> {
+        self.0.iter().map(|process| Place::Remote(process.url())).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(text: &str) -> std::result::Result<ShardOptions, String> {
+        match crate::parse(text.split_whitespace().map(str::to_owned))? {
+            Parsed::Shard(options) => Ok(*options),
+            _ => Err("it is no shard".to_owned()),
+        }
+    }
+
+    #[test]
+    fn arguments_become_options() {
+        let options = parsed("shard --shard 1 --shards=4 --data-dir /var/tmp/x --threads 2").unwrap();
+        assert_eq!((options.shard, options.shards, options.listen.port()), (1, 4, 4411));
+        assert_eq!(options.data_dir.as_deref(), Some(Path::new("/var/tmp/x")));
+        assert!(matches!(crate::parse(["shard".to_owned(), "-h".to_owned()]), Ok(Parsed::Help)));
+        for (given, said) in [
+            ("shard --shard 3", "no shard 3 of 3"),
+            ("shard --durable", "there is no --durable for a shard"),
+            ("shard --threads 0", "needs a thread"),
+            ("shard --shard 70000 --shards 70001", "give --listen"),
+            ("shard --max-message 1000", "1 MiB"),
+        ] {
+            let error = parsed(given).unwrap_err();
+            assert!(error.contains(said), "{given}: {error}");
+        }
+    }
+}

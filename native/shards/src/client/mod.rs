@@ -1,0 +1,366 @@
+//! A client of all shards: some in this process, the others behind gRPC. It chooses the shard of each key, asks several shards
+//! at once, and puts their answers together.
+
+mod populate;
+mod remote;
+mod scan;
+mod scan_frames;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use arrow_array::RecordBatch;
+use arrow_buffer::{BooleanBuffer, MutableBuffer, NullBuffer};
+use boundary_bench_core::engine::CancelToken;
+use boundary_bench_core::{Error, Result};
+use futures_util::future::{join, join_all};
+
+use crate::aggregate::{Aggregate, Aggregation};
+use crate::block::{Block, Columns, unpack};
+use crate::placing::shard_of;
+use crate::row::{ROW_BYTES, Row};
+use crate::store::Store;
+use remote::Remote;
+pub use scan::Scan;
+
+/// Where a shard is.
+#[derive(Clone)]
+pub enum Place {
+    /// In this process.
+    Direct(Arc<dyn Store>),
+    /// Behind gRPC, at `http://host:port`.
+    Remote(String),
+}
+
+/// How a client works.
+#[derive(Debug, Clone)]
+pub struct ClientOptions {
+    /// How long a call may take; a scan and a population as a whole.
+    pub deadline: Option<Duration>,
+    /// Connections to each shard, of which calls take turns.
+    pub connections: usize,
+}
+
+impl Default for ClientOptions {
+    fn default() -> Self {
+        Self { deadline: None, connections: 1 }
+    }
+}
+
+/// What a shard failed with.
+#[derive(Debug, Clone)]
+pub struct ShardFailure {
+    /// Its number.
+    pub shard: u32,
+    /// Why; the text names the shard.
+    pub error: Error,
+}
+
+/// The rows of keys.
+#[derive(Debug, Clone)]
+pub struct MultiGet {
+    /// A row for each key, in their order. Where there is none, only the key is not null.
+    pub rows: RecordBatch,
+    /// The rows that were found.
+    pub found: usize,
+    /// The shards that could not be asked; their rows are missing.
+    pub failures: Vec<ShardFailure>,
+}
+
+/// A client of all shards. Its calls may be made from many tasks at once; they want a runtime of tokio with its timer and
+/// network.
+#[derive(Clone)]
+pub struct ShardClient {
+    shards: Arc<[Shard]>,
+    deadline: Option<Duration>,
+}
+
+/// A shard as a client has it.
+enum Shard {
+    Direct(Arc<dyn Store>),
+    Remote(Remote),
+}
+
+impl Shard {
+    fn store(&self) -> Option<&Arc<dyn Store>> {
+        match self {
+            Self::Direct(store) => Some(store),
+            Self::Remote(_) => None,
+        }
+    }
+}
+
+impl ShardClient {
+    /// Connects to all shards, in the order of their numbers, and checks that each is what it is taken for.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] without shards, for unusable addresses, and for a server of another shard;
+    /// [`Error::Connection`] and [`Error::Timeout`], which name the shard.
+    pub async fn connect(places: Vec<Place>, options: &ClientOptions) -> Result<Self> {
+        if places.is_empty() {
+            return Err(Error::InvalidArgument("a client needs the place of one shard at least".to_owned()));
+        }
+        let count = shard_number(places.len());
+        let connecting = (0..count).zip(places).map(|(index, place)| async move {
+            Ok(match place {
+                Place::Direct(store) => Shard::Direct(store),
+                Place::Remote(url) => Shard::Remote(Remote::connect(index, count, &url, options).await?),
+            })
+        });
+        let shards: Result<Arc<[Shard]>> = join_all(connecting).await.into_iter().collect();
+        Ok(Self { shards: shards?, deadline: options.deadline })
+    }
+
+    /// The number of shards.
+    #[must_use]
+    pub fn shards(&self) -> u32 {
+        shard_number(self.shards.len())
+    }
+
+    /// The store of a key's shard, where that is in this process: to be asked without a task.
+    #[must_use]
+    pub fn direct(&self, key: i64) -> Option<&Arc<dyn Store>> {
+        self.shard(key).store()
+    }
+
+    fn index(&self, key: i64) -> usize {
+        shard_of(key, self.shards()) as usize
+    }
+
+    fn shard(&self, key: i64) -> &Shard {
+        &self.shards[self.index(key)]
+    }
+
+    /// What each shard holds, and whether it was populated: with how many rows over all.
+    ///
+    /// # Errors
+    /// That of a shard, which it names.
+    pub async fn describe(&self) -> Result<Vec<(u64, Option<u64>)>> {
+        let described = self.shards.iter().map(|shard| async {
+            match shard {
+                Shard::Direct(store) => Ok((store.rows(), store.populated())),
+                Shard::Remote(remote) => {
+                    let answer = remote.describe(self.deadline).await?;
+                    Ok((answer.rows, answer.populated.then_some(answer.total_rows)))
+                }
+            }
+        });
+        join_all(described).await.into_iter().collect()
+    }
+
+    /// The row of a key.
+    ///
+    /// # Errors
+    /// That of its shard, which it names.
+    pub async fn get(&self, key: i64) -> Result<Option<Row>> {
+        match self.shard(key) {
+            Shard::Direct(store) => store.get(key),
+            Shard::Remote(remote) => remote.get(key, self.deadline).await,
+        }
+    }
+
+    /// The rows of keys: all shards that have some are asked at the same time. Those of the others come also where a shard
+    /// fails.
+    ///
+    /// # Errors
+    /// [`Error::Internal`], which is a defect.
+    pub async fn multi_get(&self, keys: &[i64]) -> Result<MultiGet> {
+        let groups = self.groups(keys.iter().copied());
+        let mut asked = Vec::new();
+        for (index, remote, group) in self.remote(&groups) {
+            for part in group.chunks(remote.most_keys()) {
+                let keys = part.iter().map(|place| keys[*place]).collect();
+                asked.push(async move { (index, part, remote.multi_get(keys, self.deadline).await) });
+            }
+        }
+        let mut gathering = Gathering::new(keys);
+        let mut failures = Vec::new();
+        // Behind the others, whose answers are on their way meanwhile.
+        let direct = async {
+            for (index, store, group) in self.direct_shards(&groups) {
+                if let Err(error) = gathering.add_direct(store, keys, group) {
+                    failures.push(self.failure(index, error));
+                }
+            }
+        };
+        let (answers, ()) = join(join_all(asked), direct).await;
+        for (index, part, answer) in answers {
+            match answer {
+                Ok(answer) => gathering.add_packed(part, &answer.found, &answer.rows),
+                Err(error) => failures.push(self.failure(index, error)),
+            }
+        }
+        gathering.finish(failures)
+    }
+
+    /// Writes a row, in place of the one with its key if there is any.
+    ///
+    /// # Errors
+    /// That of its shard, which it names.
+    pub async fn put(&self, row: &Row) -> Result<()> {
+        match self.shard(row.key) {
+            Shard::Direct(store) => store.put(Columns::of_row(row)),
+            Shard::Remote(remote) => remote.put(row, self.deadline).await,
+        }
+    }
+
+    /// Writes packed rows, each of [`ROW_BYTES`]: all shards at the same time.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] for bytes that are no whole rows; else that of the first shard that failed, which it names.
+    /// The rows of the others are written then.
+    pub async fn put_many(&self, packed: &[u8]) -> Result<()> {
+        let (rows, []) = packed.as_chunks::<ROW_BYTES>() else {
+            return Err(Error::InvalidArgument(format!(
+                "{} bytes are no whole rows: a packed row has {ROW_BYTES}",
+                packed.len()
+            )));
+        };
+        let groups = self.groups(rows.iter().map(|row| i64::from_le_bytes(*row.first_chunk().unwrap_or(&[0; 8]))));
+        let mut asked = Vec::new();
+        for (_, remote, group) in self.remote(&groups) {
+            for part in group.chunks(remote.most_keys()) {
+                asked.push(remote.put_many(gathered(rows, part), self.deadline));
+            }
+        }
+        let direct = async {
+            self.direct_shards(&groups).try_for_each(|(index, store, group)| {
+                let rows = unpack(&gathered(rows, group))?;
+                store.put(rows.columns()).map_err(|error| self.failure(index, error).error)
+            })
+        };
+        let (written, direct) = join(join_all(asked), direct).await;
+        written.into_iter().collect::<Result<()>>()?;
+        direct
+    }
+
+    /// Sums over a column, in all shards at the same time: only the sums come from there.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`]; else that of a shard, which it names.
+    pub async fn aggregate(&self, aggregation: &Aggregation) -> Result<Aggregate> {
+        aggregation.validate()?;
+        let asked = self.shards.iter().filter_map(|shard| match shard {
+            Shard::Remote(remote) => Some(remote.aggregate(aggregation, self.deadline)),
+            Shard::Direct(_) => None,
+        });
+        let direct = async {
+            let stores =
+                self.shards.iter().enumerate().filter_map(|(index, shard)| shard.store().map(|store| (index, store)));
+            let sums = stores.map(|(index, store)| {
+                let sum = store.aggregate(aggregation, &CancelToken::default());
+                sum.map_err(|error| self.failure(index, error).error)
+            });
+            sums.collect::<Result<Vec<_>>>()
+        };
+        let (answers, direct) = join(join_all(asked), direct).await;
+        let mut all = Aggregate::none(aggregation.column);
+        direct?.iter().for_each(|part| all.merge(part));
+        answers.into_iter().try_for_each(|part| part.map(|part| all.merge(&part)))?;
+        Ok(all)
+    }
+
+    /// The same sums, made here of all rows: what push-down saves.
+    ///
+    /// # Errors
+    /// As [`ShardClient::aggregate`].
+    pub async fn aggregate_here(&self, aggregation: &Aggregation) -> Result<Aggregate> {
+        aggregation.validate()?;
+        let mut all = Aggregate::none(aggregation.column);
+        let mut scan = self.scan();
+        while let Some(batch) = scan.next().await {
+            let batch = batch.map_err(|failure| failure.error)?;
+            all.add(aggregation, Columns::of_batch(&batch)?);
+        }
+        Ok(all)
+    }
+
+    /// The places of the keys of each shard.
+    fn groups(&self, keys: impl ExactSizeIterator<Item = i64>) -> Vec<Vec<usize>> {
+        let expected = keys.len() / self.shards.len() + 1;
+        let mut groups: Vec<Vec<usize>> = self.shards.iter().map(|_| Vec::with_capacity(expected)).collect();
+        keys.enumerate().for_each(|(place, key)| groups[self.index(key)].push(place));
+        groups
+    }
+
+    /// The shards behind gRPC that have keys.
+    fn remote<'a>(&'a self, groups: &'a [Vec<usize>]) -> impl Iterator<Item = (usize, &'a Remote, &'a Vec<usize>)> {
+        let shards = self.shards.iter().zip(groups).enumerate().filter(|(_, (_, group))| !group.is_empty());
+        shards.filter_map(|(index, (shard, group))| match shard {
+            Shard::Remote(remote) => Some((index, remote, group)),
+            Shard::Direct(_) => None,
+        })
+    }
+
+    /// The shards in this process that have keys.
+    fn direct_shards<'a>(
+        &'a self,
+        groups: &'a [Vec<usize>],
+    ) -> impl Iterator<Item = (usize, &'a Arc<dyn Store>, &'a Vec<usize>)> {
+        let shards = self.shards.iter().zip(groups).enumerate().filter(|(_, (_, group))| !group.is_empty());
+        shards.filter_map(|(index, (shard, group))| shard.store().map(|store| (index, store, group)))
+    }
+
+    /// What a shard failed with, with its name.
+    fn failure(&self, index: usize, error: Error) -> ShardFailure {
+        let error = match (&self.shards[index], error) {
+            (Shard::Direct(_), Error::Engine { engine, message }) => {
+                let message = format!("shard {index} of {} in this process: {message}", self.shards.len());
+                Error::Engine { engine, message }
+            }
+            (_, error) => error,
+        };
+        ShardFailure { shard: shard_number(index), error }
+    }
+}
+
+/// The number of shards is small.
+fn shard_number(index: usize) -> u32 {
+    u32::try_from(index).unwrap_or(u32::MAX)
+}
+
+/// The packed rows of these places.
+fn gathered(rows: &[[u8; ROW_BYTES]], places: &[usize]) -> Vec<u8> {
+    let mut packed = Vec::with_capacity(places.len() * ROW_BYTES);
+    places.iter().for_each(|place| packed.extend_from_slice(&rows[*place]));
+    packed
+}
+
+/// The rows of keys, while they come.
+struct Gathering {
+    block: Block,
+    found: MutableBuffer,
+    count: usize,
+}
+
+impl Gathering {
+    fn new(keys: &[i64]) -> Self {
+        let mut block = Block::with_capacity(keys.len());
+        block.push_missing(keys);
+        Self { block, found: MutableBuffer::new_null(keys.len()), count: 0 }
+    }
+
+    fn add(&mut self, place: usize, row: &Row) {
+        self.block.write(place, Columns::of_row(row));
+        self.found[place / 8] |= 1 << (place % 8);
+        self.count += 1;
+    }
+
+    fn add_direct(&mut self, store: &Arc<dyn Store>, keys: &[i64], places: &[usize]) -> Result<()> {
+        let keys: Vec<i64> = places.iter().map(|place| keys[*place]).collect();
+        store.multi_get(&keys, &mut |index, row| self.add(places[index], row))
+    }
+
+    fn add_packed(&mut self, places: &[usize], found: &[u8], rows: &[u8]) {
+        let found = places.iter().enumerate().filter(|(index, _)| found[index / 8] & (1 << (index % 8)) != 0);
+        for ((_, place), row) in found.zip(rows.as_chunks::<ROW_BYTES>().0) {
+            self.add(*place, &Row::from_bytes(row));
+        }
+    }
+
+    fn finish(self, failures: Vec<ShardFailure>) -> Result<MultiGet> {
+        let found = NullBuffer::new(BooleanBuffer::new(self.found.into(), 0, self.block.len()));
+        let rows = Arc::new(self.block).to_batch_with(Some(found))?;
+        Ok(MultiGet { rows, found: self.count, failures })
+    }
+}

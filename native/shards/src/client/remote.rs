@@ -1,0 +1,212 @@
+//! One shard behind gRPC.
+
+use std::fmt;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use boundary_bench_core::{Error, Result};
+use futures_util::Stream;
+use tonic::transport::{Channel, Endpoint};
+use tonic::{Request, Response, Status};
+
+use super::ClientOptions;
+use super::scan_frames::{self, Frames};
+use crate::aggregate::{Aggregate, Aggregation};
+use crate::proto::shard_service_client::ShardServiceClient;
+use crate::proto::{
+    DescribeRequest, DescribeResponse, GetRequest, MultiGetRequest, MultiGetResponse, PopulateRequest, PutManyRequest,
+    PutRequest,
+};
+use crate::row::{ROW_BYTES, Row};
+use crate::server::{CONNECTION_WINDOW, FRAME_BYTES, STREAM_WINDOW};
+use crate::{convert, status};
+
+/// How long connecting may take.
+const CONNECT_TIME: Duration = Duration::from_secs(10);
+
+/// The rows of one message, at most: more are asked for in several.
+const MOST_ROWS: usize = 16_384;
+
+/// Bytes of a message beside its rows.
+const OVERHEAD: usize = 4096;
+
+/// One shard behind gRPC.
+pub(super) struct Remote {
+    name: Name,
+    channels: Box<[Channel]>,
+    next: AtomicUsize,
+    most_keys: usize,
+    /// Of a message.
+    most_bytes: usize,
+}
+
+/// How errors name it.
+#[derive(Clone)]
+pub(super) struct Name {
+    index: u32,
+    count: u32,
+    url: String,
+}
+
+impl fmt::Display for Name {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "shard {} of {} at {}", self.index, self.count, self.url)
+    }
+}
+
+impl Name {
+    /// The number of the shard.
+    pub(super) fn index(&self) -> u32 {
+        self.index
+    }
+
+    /// What a call that failed says.
+    pub(super) fn error(&self, status: &Status) -> Error {
+        status::error_of(status, self)
+    }
+
+    /// Waits for an answer, no longer than allowed.
+    async fn answer<T>(
+        &self,
+        deadline: Option<Duration>,
+        call: impl Future<Output = std::result::Result<Response<T>, Status>>,
+    ) -> Result<T> {
+        let answer = match deadline {
+            None => call.await,
+            Some(time) => {
+                let answer = tokio::time::timeout(time, call).await;
+                answer.map_err(|_| Error::Timeout(status::timed_out(self)))?
+            }
+        };
+        answer.map(Response::into_inner).map_err(|status| self.error(&status))
+    }
+}
+
+/// A request that tells the shard how long it is waited for.
+fn request<T>(message: T, deadline: Option<Duration>) -> Request<T> {
+    let mut request = Request::new(message);
+    if let Some(time) = deadline {
+        request.set_timeout(time);
+    }
+    request
+}
+
+impl Remote {
+    /// Connects, and checks that the server is of this shard.
+    pub(super) async fn connect(index: u32, count: u32, url: &str, options: &ClientOptions) -> Result<Self> {
+        let name = Name { index, count, url: url.to_owned() };
+        let endpoint = Endpoint::from_shared(url.to_owned()).map_err(|error| {
+            Error::InvalidArgument(format!("{name}: {error}; the address must look like http://127.0.0.1:4410"))
+        })?;
+        let endpoint = endpoint
+            .connect_timeout(CONNECT_TIME)
+            .tcp_nodelay(true)
+            .initial_stream_window_size(STREAM_WINDOW)
+            .initial_connection_window_size(CONNECTION_WINDOW)
+            .max_frame_size(FRAME_BYTES);
+        let mut channels = Vec::new();
+        for _ in 0..options.connections.max(1) {
+            let channel = endpoint.connect().await.map_err(|error| {
+                let cause = std::error::Error::source(&error).map(|source| format!(" ({source})")).unwrap_or_default();
+                Error::Connection(format!("{name}: {error}{cause}; check that it runs"))
+            })?;
+            channels.push(channel);
+        }
+        let mut remote = Self {
+            name,
+            channels: channels.into(),
+            next: AtomicUsize::new(0),
+            most_keys: MOST_ROWS,
+            most_bytes: OVERHEAD,
+        };
+        let described = remote.describe(options.deadline.or(Some(CONNECT_TIME))).await?;
+        if (described.shard, described.shards) != (index, count) {
+            return Err(Error::InvalidArgument(format!(
+                "{}: it is shard {} of {}; give the addresses in the order of the shards",
+                remote.name, described.shard, described.shards
+            )));
+        }
+        remote.most_bytes = usize::try_from(described.max_message_bytes).unwrap_or(usize::MAX);
+        remote.most_keys = (remote.most_bytes.saturating_sub(OVERHEAD) / (ROW_BYTES + 1)).clamp(1, MOST_ROWS);
+        Ok(remote)
+    }
+
+    pub(super) fn name(&self) -> &Name {
+        &self.name
+    }
+
+    /// The keys that one call may ask for.
+    pub(super) fn most_keys(&self) -> usize {
+        self.most_keys
+    }
+
+    /// The number of the connection whose turn it is.
+    fn turn(&self) -> usize {
+        let turn = if self.channels.len() == 1 { 0 } else { self.next.fetch_add(1, Ordering::Relaxed) };
+        turn % self.channels.len()
+    }
+
+    fn client(&self) -> ShardServiceClient<Channel> {
+        let client = ShardServiceClient::new(self.channels[self.turn()].clone());
+        client.max_decoding_message_size(self.most_bytes).max_encoding_message_size(self.most_bytes)
+    }
+
+    pub(super) async fn describe(&self, deadline: Option<Duration>) -> Result<DescribeResponse> {
+        let mut client = self.client();
+        self.name.answer(deadline, client.describe(request(DescribeRequest {}, deadline))).await
+    }
+
+    pub(super) async fn get(&self, key: i64, deadline: Option<Duration>) -> Result<Option<Row>> {
+        let mut client = self.client();
+        let answer = self.name.answer(deadline, client.get(request(GetRequest { key }, deadline))).await?;
+        answer.row.map(|row| convert::row(Some(&row)).map_err(|error| self.unusable(&error))).transpose()
+    }
+
+    pub(super) async fn multi_get(&self, keys: Vec<i64>, deadline: Option<Duration>) -> Result<MultiGetResponse> {
+        let mut client = self.client();
+        let asked = keys.len();
+        let answer = client.multi_get(request(MultiGetRequest { keys }, deadline));
+        let answer = self.name.answer(deadline, answer).await?;
+        let found = answer.found.iter().map(|byte| byte.count_ones() as usize).sum::<usize>();
+        if answer.found.len() != asked.div_ceil(8) || answer.rows.len() != found * ROW_BYTES {
+            return Err(self.unusable(&"the rows found are not as many as it says"));
+        }
+        Ok(answer)
+    }
+
+    pub(super) async fn put(&self, row: &Row, deadline: Option<Duration>) -> Result<()> {
+        let mut client = self.client();
+        self.name.answer(deadline, client.put(request(PutRequest { row: Some(row.into()) }, deadline))).await?;
+        Ok(())
+    }
+
+    pub(super) async fn put_many(&self, packed: Vec<u8>, deadline: Option<Duration>) -> Result<()> {
+        let mut client = self.client();
+        self.name.answer(deadline, client.put_many(request(PutManyRequest { rows: packed.into() }, deadline))).await?;
+        Ok(())
+    }
+
+    pub(super) async fn aggregate(&self, aggregation: &Aggregation, deadline: Option<Duration>) -> Result<Aggregate> {
+        let mut client = self.client();
+        let answer = self.name.answer(deadline, client.aggregate(request(aggregation.into(), deadline))).await?;
+        Ok(convert::aggregate(aggregation.column, &answer))
+    }
+
+    pub(super) async fn scan(&self, deadline: Option<Duration>) -> Result<Frames> {
+        let started = scan_frames::start(self.channels[self.turn()].clone(), deadline, self.most_bytes);
+        self.name.answer(deadline, async { started.await.map(Response::new) }).await
+    }
+
+    pub(super) async fn populate(
+        &self,
+        messages: impl Stream<Item = PopulateRequest> + Send + 'static,
+        deadline: Option<Duration>,
+    ) -> Result<u64> {
+        let mut client = self.client();
+        Ok(self.name.answer(deadline, client.populate(request(messages, deadline))).await?.rows)
+    }
+
+    fn unusable(&self, problem: &dyn fmt::Display) -> Error {
+        Error::Engine { engine: status::NAME, message: format!("{}: an unusable answer: {problem}", self.name) }
+    }
+}

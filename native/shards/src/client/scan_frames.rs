@@ -1,0 +1,210 @@
+//! The messages of a scan out of the frames of HTTP/2: tonic would copy each into a buffer of its own, while here a body that
+//! came in one frame stays where it is, and one that came in several is put together at an address that Arrow can use.
+
+use std::collections::VecDeque;
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::time::Duration;
+
+use bytes::{Buf, Bytes, BytesMut};
+use hyper::body::Body as HttpBody;
+use hyper::header::{CONTENT_TYPE, HeaderValue, TE};
+use hyper::{Request, Response, Version};
+use prost::Message;
+use tonic::body::Body;
+use tonic::codegen::Service;
+use tonic::transport::Channel;
+use tonic::{Code, Status};
+
+use crate::proto::ScanResponse;
+use crate::scan_body::PATH;
+
+/// The bytes before each message: whether it is compressed, and its length.
+const PREFIX: usize = 5;
+
+/// The request: a message without fields.
+const REQUEST: &[u8] = &[0; PREFIX];
+
+/// Starts a scan.
+pub(super) async fn start(
+    mut channel: Channel,
+    deadline: Option<Duration>,
+    most_bytes: usize,
+) -> Result<Frames, Status> {
+    let failed = |error: tonic::transport::Error| Status::from_error(Box::new(error));
+    poll_fn(|context| channel.poll_ready(context)).await.map_err(failed)?;
+    let mut request = tonic::Request::new(());
+    if let Some(time) = deadline {
+        request.set_timeout(time);
+    }
+    let mut headers = request.into_parts().0.into_headers();
+    headers.insert(TE, HeaderValue::from_static("trailers"));
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/grpc"));
+    let body = Body::new(http_body_util::Full::new(Bytes::from_static(REQUEST)));
+    let mut request = Request::new(body);
+    *request.version_mut() = Version::HTTP_2;
+    *request.method_mut() = hyper::Method::POST;
+    *request.uri_mut() = hyper::Uri::from_static(PATH);
+    *request.headers_mut() = headers;
+    let response: Response<Body> = channel.call(request).await.map_err(failed)?;
+    let (head, body) = response.into_parts();
+    if let Some(status) = Status::from_header_map(&head.headers)
+        && status.code() != Code::Ok
+    {
+        return Err(status);
+    }
+    if !head.status.is_success() {
+        return Err(Status::unknown(format!(
+            "it answers with the status {} of HTTP, which is none of gRPC",
+            head.status
+        )));
+    }
+    Ok(Frames { body, parts: Parts::default(), has_ended: false, most_bytes })
+}
+
+/// The frames of an answer.
+pub(super) struct Frames {
+    body: Body,
+    parts: Parts,
+    /// Whether the status came.
+    has_ended: bool,
+    most_bytes: usize,
+}
+
+impl Frames {
+    /// The next message; `None` at the end.
+    pub(super) async fn message(&mut self) -> Result<Option<ScanResponse>, Status> {
+        let broken = || Status::internal("the stream broke off within a message");
+        if !self.fill(PREFIX).await? {
+            return if self.parts.has_remaining() { Err(broken()) } else { Ok(None) };
+        }
+        let is_compressed = self.parts.get_u8() != 0;
+        let length = self.parts.get_u32() as usize;
+        if is_compressed || length > self.most_bytes {
+            return Err(Status::out_of_range(format!(
+                "a message of {length} bytes: at most {} are taken",
+                self.most_bytes
+            )));
+        }
+        if !self.fill(length).await? {
+            return Err(broken());
+        }
+        let message = ScanResponse::decode((&mut self.parts).take(length));
+        message.map(Some).map_err(|error| Status::internal(format!("an unusable message: {error}")))
+    }
+
+    /// Waits until so many bytes are there; `false` where the stream ends before.
+    async fn fill(&mut self, bytes: usize) -> Result<bool, Status> {
+        while self.parts.remaining() < bytes {
+            let Some(frame) = poll_fn(|context| Pin::new(&mut self.body).poll_frame(context)).await else {
+                return if self.has_ended {
+                    Ok(false)
+                } else {
+                    Err(Status::internal("the stream ended without a status"))
+                };
+            };
+            match frame?.into_data() {
+                Ok(data) => self.parts.push(data),
+                Err(frame) => {
+                    let trailers = frame.into_trailers().unwrap_or_default();
+                    self.has_ended = true;
+                    match Status::from_header_map(&trailers) {
+                        Some(status) if status.code() != Code::Ok => return Err(status),
+                        _ => {}
+                    }
+                }
+            }
+        }
+        Ok(true)
+    }
+}
+
+/// What has come and was not taken yet. None of the parts is empty.
+#[derive(Debug, Default)]
+struct Parts {
+    parts: VecDeque<Bytes>,
+    bytes: usize,
+}
+
+impl Parts {
+    fn push(&mut self, part: Bytes) {
+        if !part.is_empty() {
+            self.bytes += part.len();
+            self.parts.push_back(part);
+        }
+    }
+}
+
+impl Buf for Parts {
+    fn remaining(&self) -> usize {
+        self.bytes
+    }
+
+    fn chunk(&self) -> &[u8] {
+        self.parts.front().map_or(&[], |part| part)
+    }
+
+    fn advance(&mut self, mut count: usize) {
+        assert!(count <= self.bytes, "there are not so many bytes");
+        self.bytes -= count;
+        while count > 0
+            && let Some(part) = self.parts.front_mut()
+        {
+            let taken = count.min(part.len());
+            part.advance(taken);
+            count -= taken;
+            if part.is_empty() {
+                self.parts.pop_front();
+            }
+        }
+    }
+
+    /// Without a copy where the bytes came in one frame.
+    fn copy_to_bytes(&mut self, count: usize) -> Bytes {
+        assert!(count <= self.bytes, "there are not so many bytes");
+        if let Some(part) = self.parts.front()
+            && part.len() >= count
+        {
+            let bytes = part.slice(..count);
+            self.advance(count);
+            return bytes;
+        }
+        let mut bytes = BytesMut::with_capacity(count);
+        while bytes.len() < count {
+            let part = self.chunk();
+            let taken = part.len().min(count - bytes.len());
+            bytes.extend_from_slice(&part[..taken]);
+            self.advance(taken);
+        }
+        bytes.freeze()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn messages_are_the_same_in_any_parts(
+            header in prop::collection::vec(any::<u8>(), 0..40),
+            body in prop::collection::vec(any::<u8>(), 0..300),
+            cuts in prop::collection::vec(0_usize..400, 0..8),
+            more in prop::collection::vec(any::<u8>(), 0..10),
+        ) {
+            let message = ScanResponse { ipc_header: header.into(), ipc_body: body.into() };
+            let mut bytes = message.encode_to_vec();
+            let length = bytes.len();
+            bytes.extend_from_slice(&more);
+            let mut cuts: Vec<usize> = cuts.into_iter().map(|cut| cut.min(bytes.len())).chain([0, bytes.len()]).collect();
+            cuts.sort_unstable();
+            let mut parts = Parts::default();
+            cuts.windows(2).for_each(|cut| parts.push(Bytes::copy_from_slice(&bytes[cut[0]..cut[1]])));
+            prop_assert_eq!(ScanResponse::decode((&mut parts).take(length)).unwrap(), message);
+            prop_assert_eq!(parts.copy_to_bytes(more.len()), more);
+            prop_assert!(!parts.has_remaining() && parts.parts.is_empty());
+        }
+    }
+}

@@ -1,0 +1,43 @@
+//! A sharded store: rows of 200 bytes, spread over shards by a hash of their key. A shard is in this process, or behind gRPC;
+//! a client has all of either kind, or some of each. It knows nothing of JavaScript.
+//!
+//! `proto/boundary_bench/shards/v1/shards.proto` describes the rows, their placing, and the service.
+
+mod aggregate;
+mod block;
+mod client;
+mod convert;
+mod ipc;
+mod made_rows;
+mod memory;
+mod memory_plan;
+mod persistent;
+mod placing;
+mod row;
+mod scan_body;
+mod server;
+mod service;
+mod status;
+mod store;
+
+pub use aggregate::{Aggregate, Aggregation, Column, Comparison, Filter, Number, Sum};
+pub use block::{BLOCK_ROWS, Block, Columns, NULLABLE_SCHEMA, SCHEMA};
+pub use client::{ClientOptions, MultiGet, Place, Scan, ShardClient, ShardFailure};
+pub use made_rows::{MadeRows, made_checksum};
+pub use memory::MemoryStore;
+pub use memory_plan::{available as available_memory, check_rows, memory_of};
+pub use persistent::PersistentStore;
+pub use placing::{key_hash, shard_of};
+pub use row::{PAYLOAD_BYTES, ROW_BYTES, Row, SEED, made_hash};
+pub use server::{Limits, ShardOptions, ShardServer};
+pub use store::{Blocks, NextBatch, Population, Store, checksum};
+
+/// The messages and the service, made of the proto.
+pub mod proto {
+    #![expect(clippy::allow_attributes, clippy::pedantic, reason = "it is made by a program that knows no other way")]
+
+    tonic::include_proto!("boundary_bench.shards.v1");
+
+    /// The descriptions of the messages, as reflection gives them.
+    pub const FILE_DESCRIPTOR_SET: &[u8] = tonic::include_file_descriptor_set!("shards");
+}

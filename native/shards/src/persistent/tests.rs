@@ -1,0 +1,142 @@
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::aggregate::{Column, Sum};
+use crate::made_rows::{MadeRows, made_checksum};
+use crate::store::checksum;
+
+/// A folder that is removed.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("bb-shards-{name}-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&path);
+        Self(path)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn row(key: i64, quantity: i32) -> Row {
+    Row { quantity, ..Row::made(key) }
+}
+
+proptest! {
+    // Each case waits for the disk.
+    #![proptest_config(ProptestConfig::with_cases(12))]
+
+    #[test]
+    fn it_holds_what_a_map_would(
+        calls in prop::collection::vec(prop::collection::vec((-300_i64..300, any::<i32>()), 0..200), 1..4),
+    ) {
+        let folder = Folder::new("model");
+        let mut model = BTreeMap::new();
+        for rows in &calls {
+            // Opened again each time.
+            let store = PersistentStore::open(&folder.0, 0, 1).unwrap();
+            prop_assert_eq!(store.rows(), model.len() as u64);
+            let mut block = Block::with_capacity(rows.len());
+            rows.iter().for_each(|(key, quantity)| block.push(&row(*key, *quantity)));
+            store.put(block.columns()).unwrap();
+            model.extend(rows.iter().copied());
+        }
+        let store = PersistentStore::open(&folder.0, 0, 1).unwrap();
+        for key in -300..300 {
+            prop_assert_eq!(store.get(key).unwrap(), model.get(&key).map(|quantity| row(key, *quantity)));
+        }
+        let mut scanned = Vec::new();
+        for block in store.scan() {
+            let block = block.unwrap();
+            scanned.extend(block.columns().keys.iter().copied().zip(block.columns().quantities.iter().copied()));
+        }
+        prop_assert!(scanned.into_iter().eq(model.clone()), "in the order of the keys");
+        let all = store.aggregate(&Aggregation { column: Column::Quantity, filter: None }, &CancelToken::default()).unwrap();
+        prop_assert_eq!(all.sum, Sum::Integer(model.values().map(|quantity| i128::from(*quantity)).sum()));
+    }
+}
+
+fn made(store: &PersistentStore, rows: u64, replace: bool) -> Result<()> {
+    let mut blocks = MadeRows::new(0, 1, rows);
+    let mut next = || blocks.next().map(|block| Arc::new(block).to_batch()).transpose();
+    store.populate(&Population { rows, total_rows: rows, replace }, &mut next)
+}
+
+#[test]
+fn a_population_is_found_again() {
+    let folder = Folder::new("again");
+    let store = PersistentStore::open(&folder.0, 0, 1).unwrap();
+    assert_eq!(store.populated(), None);
+    made(&store, 10_000, false).unwrap();
+    assert_eq!(made(&store, 10, false).unwrap_err().code(), "BB_INVALID_ARGUMENT");
+    drop(store);
+    let store = PersistentStore::open(&folder.0, 0, 1).unwrap();
+    assert_eq!((store.populated(), store.rows()), (Some(10_000), 10_000));
+    assert_eq!(checksum(&store).unwrap(), (10_000, made_checksum(10_000)));
+    store.put(Columns::of_row(&row(-5, 1))).unwrap();
+    made(&store, 100, true).unwrap();
+    assert_eq!(checksum(&store).unwrap(), (100, made_checksum(100)));
+    store.put(Columns::of_row(&Row::made(100))).unwrap();
+    drop(store);
+    let store = PersistentStore::open(&folder.0, 0, 1).unwrap();
+    assert_eq!((store.populated(), store.rows()), (Some(100), 101));
+    assert_eq!(checksum(&store).unwrap(), (101, made_checksum(101)));
+}
+
+#[test]
+fn a_population_that_breaks_off_leaves_nothing() {
+    let folder = Folder::new("broken");
+    let store = PersistentStore::open(&folder.0, 0, 1).unwrap();
+    let mut blocks = MadeRows::new(0, 1, 10_000);
+    let mut next = || match blocks.next() {
+        Some(block) if block.columns().keys[0] == 0 => Arc::new(block).to_batch().map(Some),
+        _ => Err(Error::Cancelled),
+    };
+    let population = Population { rows: 10_000, total_rows: 10_000, replace: false };
+    assert_eq!(store.populate(&population, &mut next).unwrap_err().code(), "BB_ABORTED");
+    assert_eq!((store.populated(), store.rows(), store.get(1).unwrap()), (None, 0, None));
+    // The same batch twice.
+    let mut again = 0..2;
+    let mut next = || {
+        again.next().and_then(|_| MadeRows::new(0, 1, 10).next()).map(|block| Arc::new(block).to_batch()).transpose()
+    };
+    let error = store.populate(&population, &mut next).unwrap_err();
+    assert!(error.to_string().contains("the key 0 comes after 9"), "{error}");
+    drop(store);
+    let store = PersistentStore::open(&folder.0, 0, 1).unwrap();
+    assert_eq!((store.populated(), store.rows()), (None, 0));
+    made(&store, 1000, false).unwrap();
+    assert_eq!(checksum(&store).unwrap(), (1000, made_checksum(1000)));
+}
+
+#[test]
+fn a_directory_of_something_else_is_refused() {
+    let folder = Folder::new("other");
+    drop(PersistentStore::open(&folder.0, 1, 3).unwrap());
+    for (shard, shards) in [(0, 3), (1, 4)] {
+        let error = PersistentStore::open(&folder.0, shard, shards).err().unwrap();
+        assert!(error.to_string().contains("holds shard 1 of 3"), "{error}");
+    }
+    std::fs::write(folder.0.join("manifest.json"), "{}").unwrap();
+    assert!(PersistentStore::open(&folder.0, 1, 3).err().unwrap().to_string().contains("no manifest"));
+    std::fs::remove_file(folder.0.join("manifest.json")).unwrap();
+    assert!(PersistentStore::open(&folder.0, 1, 3).err().unwrap().to_string().contains("not empty"));
+}
+
+#[test]
+fn rows_that_are_gone_are_noticed() {
+    let folder = Folder::new("gone");
+    let store = PersistentStore::open(&folder.0, 0, 1).unwrap();
+    made(&store, 1000, false).unwrap();
+    let manifest = store.manifest().clone().filled(2000, 2000);
+    manifest.write(&folder.0).unwrap();
+    drop(store);
+    let error = PersistentStore::open(&folder.0, 0, 1).err().unwrap();
+    assert!(error.to_string().contains("2000 rows were populated, and 1000 are there"), "{error}");
+}
