@@ -10,6 +10,7 @@
 
 mod direct;
 mod expected;
+pub mod hybrid;
 pub mod ingest;
 mod insert;
 mod kv;

@@ -33,6 +33,8 @@ pub enum RequestFamily {
     Rest,
     /// Points written over HTTP.
     Ingest,
+    /// A sharded store, in this process, behind gRPC, or partly each.
+    Hybrid,
 }
 
 /// How the requests go to the client.
@@ -196,6 +198,7 @@ pub fn open_request_cell(spec: &RequestSpec, cancel: &CancelToken) -> Result<Box
         RequestFamily::Kv => crate::kv::open(spec, cancel),
         RequestFamily::Rest => crate::rest::open(spec, cancel),
         RequestFamily::Ingest => crate::ingest::open(spec, cancel),
+        RequestFamily::Hybrid => crate::hybrid::open(spec, cancel),
     }
 }
 

@@ -1,0 +1,248 @@
+//! What a client of shards answers: rows as frames, sums, and what failed by shard.
+
+use std::future::Future;
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+
+use boundary_bench_core::slab::Slab;
+use boundary_bench_core::{Error, Result, frame};
+use boundary_bench_shards::{
+    Aggregate, Aggregation, Column, Comparison, Filter, MultiGet, Number, Scan, ShardClient, ShardFailure, Sum,
+    with_binary_payloads,
+};
+use napi::bindgen_prelude::{AsyncBlock, BigInt, Either, Either3, Null, Undefined, Unknown, spawn};
+use napi::tokio::sync::{Mutex as AsyncMutex, mpsc};
+use napi::tokio::task::JoinHandle;
+use napi::{Env, JsValue};
+use napi_derive::napi;
+
+use crate::buffers::Handover;
+use crate::errors::{invalid, js, promise};
+use crate::shard_calls::key_of;
+
+/// The frames of a scan that are made before they are asked for.
+const FRAMES_AHEAD: usize = 4;
+
+/// What a shard failed with.
+#[napi(object, object_from_js = false)]
+pub struct RawShardFailure {
+    /// Its number.
+    pub shard: u32,
+    /// Why, with the code in brackets before it.
+    pub message: String,
+}
+
+/// The rows of keys.
+#[napi(object, object_from_js = false)]
+pub struct RawShardRows {
+    /// The frame of the rows, in the order of the keys; where there is none, only the key is not null.
+    #[napi(ts_type = "ArrayBuffer")]
+    pub rows: Handover<Slab>,
+    /// The shards that could not be asked, where there are some.
+    pub failures: Option<Vec<RawShardFailure>>,
+}
+
+fn rows_of(answer: &MultiGet) -> Result<RawShardRows> {
+    let rows = frame::encode(&with_binary_payloads(&answer.rows)?)?;
+    let failure = |failure: &ShardFailure| RawShardFailure { shard: failure.shard, message: failure.error.coded() };
+    let failures = (!answer.failures.is_empty()).then(|| answer.failures.iter().map(failure).collect());
+    Ok(RawShardRows { rows: Handover(rows), failures })
+}
+
+/// Asks for the rows of keys.
+pub async fn multi_get(client: &ShardClient, keys: &[i64]) -> Result<RawShardRows> {
+    rows_of(&client.multi_get(keys).await?)
+}
+
+/// The same at once; `None` where it would have to wait.
+pub fn multi_get_now(client: &ShardClient, keys: &[i64]) -> Result<Option<RawShardRows>> {
+    let is_here = |key: &i64| client.direct(*key).is_some_and(|store| !store.is_persistent());
+    if !keys.iter().all(is_here) {
+        return Ok(None);
+    }
+    // Where nothing is asked of others, the first look finds the answer.
+    match pin!(client.multi_get(keys)).poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(answer) => rows_of(&answer?).map(Some),
+        Poll::Pending => Ok(None),
+    }
+}
+
+type Frame = std::result::Result<Slab, Error>;
+
+/// A scan of all shards, frame by frame. Dropping it ends it.
+#[napi]
+pub struct RawShardScan {
+    frames: Arc<AsyncMutex<mpsc::Receiver<Frame>>>,
+    reading: JoinHandle<()>,
+}
+
+impl RawShardScan {
+    /// Starts it.
+    pub fn start(mut scan: Scan) -> Self {
+        let (sender, frames) = mpsc::channel(FRAMES_AHEAD);
+        let reading = spawn(async move {
+            while let Some(batch) = scan.next().await {
+                let rows = batch.map_err(|failure| failure.error);
+                let frame = rows.and_then(|rows| frame::encode(&with_binary_payloads(&rows)?));
+                if sender.send(frame).await.is_err() {
+                    return;
+                }
+            }
+        });
+        Self { frames: Arc::new(AsyncMutex::new(frames)), reading }
+    }
+}
+
+#[napi]
+impl RawShardScan {
+    /// The next frame of any shard, or null at the end. It rejects once for each shard that fails; the others go on.
+    #[napi(catch_unwind, ts_return_type = "Promise<ArrayBuffer | null>")]
+    pub fn next(&self, env: Env) -> napi::Result<AsyncBlock<Option<Handover<Slab>>>> {
+        let frames = Arc::clone(&self.frames);
+        promise(env, async move {
+            frames.lock().await.recv().await.transpose().map(|frame| frame.map(Handover)).map_err(js)
+        })
+    }
+
+    /// The next frame if it is there already, null at the end, undefined when it must be waited for with `next`.
+    #[napi(catch_unwind, ts_return_type = "ArrayBuffer | null | undefined")]
+    pub fn try_next(&self) -> napi::Result<Either3<Handover<Slab>, Null, Undefined>> {
+        let Ok(mut frames) = self.frames.try_lock() else { return Ok(Either3::C(())) };
+        match frames.try_recv() {
+            Ok(frame) => frame.map(|frame| Either3::A(Handover(frame))).map_err(js),
+            Err(mpsc::error::TryRecvError::Disconnected) => Ok(Either3::B(Null)),
+            Err(mpsc::error::TryRecvError::Empty) => Ok(Either3::C(())),
+        }
+    }
+
+    /// Ends the scan: `next` then finds the end.
+    #[napi]
+    pub fn cancel(&self) {
+        self.reading.abort();
+    }
+}
+
+impl Drop for RawShardScan {
+    fn drop(&mut self) {
+        self.reading.abort();
+    }
+}
+
+/// A column of numbers.
+#[napi(string_enum)]
+pub enum RawShardColumn {
+    /// The key.
+    #[napi(value = "key")]
+    Key,
+    /// The quantity.
+    #[napi(value = "quantity")]
+    Quantity,
+    /// The price.
+    #[napi(value = "price")]
+    Price,
+    /// The time of the last update.
+    #[napi(value = "updated_at")]
+    UpdatedAt,
+}
+
+impl From<RawShardColumn> for Column {
+    fn from(column: RawShardColumn) -> Self {
+        match column {
+            RawShardColumn::Key => Self::Key,
+            RawShardColumn::Quantity => Self::Quantity,
+            RawShardColumn::Price => Self::Price,
+            RawShardColumn::UpdatedAt => Self::UpdatedAt,
+        }
+    }
+}
+
+/// How a value is compared with that of a filter.
+#[napi(string_enum)]
+pub enum RawComparison {
+    /// Equal.
+    #[napi(value = "=")]
+    Equal,
+    /// Not equal.
+    #[napi(value = "!=")]
+    NotEqual,
+    /// Less.
+    #[napi(value = "<")]
+    Less,
+    /// Less or equal.
+    #[napi(value = "<=")]
+    LessOrEqual,
+    /// Greater.
+    #[napi(value = ">")]
+    Greater,
+    /// Greater or equal.
+    #[napi(value = ">=")]
+    GreaterOrEqual,
+}
+
+impl From<RawComparison> for Comparison {
+    fn from(comparison: RawComparison) -> Self {
+        match comparison {
+            RawComparison::Equal => Self::Equal,
+            RawComparison::NotEqual => Self::NotEqual,
+            RawComparison::Less => Self::Less,
+            RawComparison::LessOrEqual => Self::LessOrEqual,
+            RawComparison::Greater => Self::Greater,
+            RawComparison::GreaterOrEqual => Self::GreaterOrEqual,
+        }
+    }
+}
+
+/// The filter of a column by a comparison with a value.
+pub fn filter_of(
+    env: Env,
+    column: Option<RawShardColumn>,
+    comparison: Option<RawComparison>,
+    value: &Unknown<'_>,
+) -> napi::Result<Option<Filter>> {
+    let (Some(column), Some(comparison)) = (column, comparison) else { return Ok(None) };
+    let column = Column::from(column);
+    let value = if column == Column::Price {
+        let mut number = 0.0;
+        // SAFETY: the handle is that of the call under way, and the out-pointer is valid for writing.
+        let status = unsafe { napi::sys::napi_get_value_double(env.raw(), value.raw(), &raw mut number) };
+        if status != napi::sys::Status::napi_ok {
+            return Err(invalid("a price is compared with a number"));
+        }
+        Number::Real(number)
+    } else {
+        Number::Integer(key_of(env, value.raw())?)
+    };
+    Ok(Some(Filter { column, comparison: comparison.into(), value }))
+}
+
+/// A sum: a bigint of integers, a number of prices.
+type RawNumber = Either<BigInt, f64>;
+
+/// The sums over a column.
+#[napi(object, object_from_js = false)]
+pub struct RawAggregate {
+    /// The rows that passed the filter.
+    pub count: f64,
+    /// The sum of their values.
+    pub sum: RawNumber,
+    /// The smallest of them.
+    pub min: Option<RawNumber>,
+    /// The largest of them.
+    pub max: Option<RawNumber>,
+}
+
+/// Sums over a column, in the shards, or here where the rows are pulled.
+pub async fn aggregate(client: &ShardClient, aggregation: &Aggregation, is_pulled: bool) -> Result<RawAggregate> {
+    let Aggregate { count, sum, min, max } =
+        if is_pulled { client.aggregate_here(aggregation).await? } else { client.aggregate(aggregation).await? };
+    let number = |number| match number {
+        Number::Integer(value) => Either::A(BigInt::from(value)),
+        Number::Real(value) => Either::B(value),
+    };
+    let sum = match sum {
+        Sum::Integer(sum) => Either::A(BigInt::from(sum)),
+        Sum::Real(sum) => Either::B(sum),
+    };
+    Ok(RawAggregate { count: count as f64, sum, min: min.map(number), max: max.map(number) })
+}

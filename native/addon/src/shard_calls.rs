@@ -1,0 +1,126 @@
+//! Keys and rows of shards on their way between JavaScript and Rust, and the functions that read and write rows of this process
+//! without a promise.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use boundary_bench_core::{Error, Result};
+use boundary_bench_shards::{Columns, ROW_BYTES, Row, ShardClient, Store};
+use napi::{Env, sys};
+
+use crate::errors::{invalid, js};
+use crate::fast_call::FastCall;
+use crate::typed_memory::{BYTES, slice_of, slice_of_mut};
+
+/// The largest integer below which numbers of JavaScript are exact.
+const SAFE: f64 = 9_007_199_254_740_991.0;
+
+/// What a function returns for a key whose shard is not in the memory of this process.
+const ELSEWHERE: f64 = -1.0;
+
+/// The integer that a number of JavaScript is.
+fn integer_of(number: f64) -> napi::Result<i64> {
+    if number.fract() == 0.0 && number.abs() <= SAFE {
+        #[expect(clippy::cast_possible_truncation, reason = "checked: a safe integer")]
+        return Ok(number as i64);
+    }
+    Err(invalid(format!("{number} is no safe integer; give a bigint for a large one")))
+}
+
+/// The key that a number or a bigint is.
+pub fn key_of(env: Env, value: sys::napi_value) -> napi::Result<i64> {
+    let mut number = 0.0;
+    // SAFETY: the handle is that of the call under way, and the out-pointers are valid for writing. A value of another type is
+    // refused by the status.
+    unsafe {
+        if sys::napi_get_value_double(env.raw(), value, &raw mut number) == sys::Status::napi_ok {
+            return integer_of(number);
+        }
+        let (mut key, mut is_lossless) = (0, false);
+        let status = sys::napi_get_value_bigint_int64(env.raw(), value, &raw mut key, &raw mut is_lossless);
+        if status == sys::Status::napi_ok && is_lossless {
+            return Ok(key);
+        }
+    }
+    Err(invalid("a key must be an integer of 64 bits: a number or a bigint"))
+}
+
+/// The keys in a typed array.
+pub fn keys_of(env: Env, value: sys::napi_value) -> napi::Result<Vec<i64>> {
+    use sys::TypedarrayType as Kind;
+    const NAME: &str = "a BigInt64Array, an Int32Array or a Float64Array of keys";
+    // SAFETY: the elements are copied before any JavaScript runs.
+    unsafe {
+        if let Ok(keys) = slice_of::<i64>(env, value, Kind::bigint64_array, NAME) {
+            return Ok(keys.to_vec());
+        }
+        if let Ok(keys) = slice_of::<i32>(env, value, Kind::int32_array, NAME) {
+            return Ok(keys.iter().map(|key| i64::from(*key)).collect());
+        }
+        slice_of::<f64>(env, value, Kind::float64_array, NAME)?.iter().map(|key| integer_of(*key)).collect()
+    }
+}
+
+/// The packed rows in a `Uint8Array`: its bytes.
+pub fn packed_of(env: Env, value: sys::napi_value) -> napi::Result<Vec<u8>> {
+    // SAFETY: the bytes are copied before any JavaScript runs.
+    Ok(unsafe { slice_of::<u8>(env, value, BYTES.0, BYTES.1) }?.to_vec())
+}
+
+/// The row in the first bytes of a `Uint8Array`.
+pub fn row_of(env: Env, value: sys::napi_value) -> napi::Result<Row> {
+    // SAFETY: the bytes are copied before any JavaScript runs.
+    let bytes = unsafe { slice_of::<u8>(env, value, BYTES.0, BYTES.1) }?;
+    bytes.first_chunk().map(Row::from_bytes).ok_or_else(too_short)
+}
+
+fn too_short() -> napi::Error {
+    invalid(format!("a packed row has {ROW_BYTES} bytes"))
+}
+
+/// What the functions work on, until the client is closed.
+pub struct Calls {
+    client: ShardClient,
+    is_closed: Arc<AtomicBool>,
+}
+
+impl Calls {
+    pub fn new(client: ShardClient, is_closed: Arc<AtomicBool>) -> Self {
+        Self { client, is_closed }
+    }
+
+    /// The store of a key, where asking it waits for nothing.
+    fn store(&self, key: i64) -> Result<Option<&Arc<dyn Store>>> {
+        if self.is_closed.load(Ordering::Relaxed) {
+            return Err(Error::Closed("the client"));
+        }
+        Ok(self.client.direct(key).filter(|store| !store.is_persistent()))
+    }
+}
+
+/// Reads the row of a key into the caller's memory.
+pub struct ReadRow(pub Calls);
+
+impl FastCall<2> for ReadRow {
+    fn call(&self, env: Env, [key, into]: [sys::napi_value; 2]) -> napi::Result<f64> {
+        let key = key_of(env, key)?;
+        let Some(store) = self.0.store(key).map_err(js)? else { return Ok(ELSEWHERE) };
+        let Some(row) = store.get(key).map_err(js)? else { return Ok(0.0) };
+        // SAFETY: no JavaScript runs before the return, and nothing else refers to the memory.
+        let into = unsafe { slice_of_mut::<u8>(env, into, BYTES.0, BYTES.1) }?;
+        *into.first_chunk_mut().ok_or_else(too_short)? = row.to_bytes();
+        Ok(1.0)
+    }
+}
+
+/// Writes the row in the caller's memory.
+pub struct WriteRow(pub Calls);
+
+impl FastCall<1> for WriteRow {
+    fn call(&self, env: Env, [from]: [sys::napi_value; 1]) -> napi::Result<f64> {
+        let row = row_of(env, from)?;
+        let Some(store) = self.0.store(row.key).map_err(js)? else { return Ok(ELSEWHERE) };
+        store.put(Columns::of_row(&row)).map_err(js)?;
+        Ok(1.0)
+    }
+}

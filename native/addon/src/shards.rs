@@ -1,0 +1,274 @@
+//! A sharded store as JavaScript sees it. How rows and keys cross is told in `shard_calls.rs`, answers in `shard_answers.rs`.
+
+use std::future::Future;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use boundary_bench_core::{Error, Result};
+use boundary_bench_shards::{
+    Aggregation, ClientOptions, MemoryStore, PersistentStore, Row, ShardClient, Store, memory_of,
+};
+use boundary_bench_suite::hybrid::{LocalStore, place_of};
+use napi::bindgen_prelude::{AsyncBlock, ToNapiValue, Unknown};
+use napi::tokio::{self, sync::watch};
+use napi::{Env, JsValue};
+use napi_derive::napi;
+
+use crate::buffers::{Handover, count};
+use crate::errors::{blocking, js, promise};
+use crate::fast_call::function;
+use crate::shard_answers::{
+    RawAggregate, RawComparison, RawShardColumn, RawShardRows, RawShardScan, aggregate, filter_of, multi_get,
+    multi_get_now,
+};
+use crate::shard_calls::{Calls, ReadRow, WriteRow, key_of, keys_of, packed_of, row_of};
+
+/// The rows of a store, at most.
+const MOST_ROWS: u32 = u32::MAX - 1;
+
+/// The rows of one shard in this process.
+#[napi]
+pub struct RawShardStore {
+    local: Mutex<Option<LocalStore>>,
+}
+
+#[napi]
+impl RawShardStore {
+    /// An empty store in memory.
+    #[napi(factory, catch_unwind)]
+    pub fn in_memory() -> Self {
+        Self::of(Arc::new(MemoryStore::new()))
+    }
+
+    /// Opens the store of a folder, or makes it.
+    #[napi(catch_unwind)]
+    pub fn open(env: Env, folder: String, shard: u32, shards: u32) -> napi::Result<AsyncBlock<RawShardStore>> {
+        promise(
+            env,
+            blocking(move || Ok(Self::of(Arc::new(PersistentStore::open(Path::new(&folder), shard, shards)?)))),
+        )
+    }
+
+    /// How a client is told of it, as of a server by its address.
+    #[napi(getter)]
+    pub fn place(&self) -> napi::Result<String> {
+        self.with(LocalStore::place)
+    }
+
+    /// The rows that it holds.
+    #[napi(getter)]
+    pub fn rows(&self) -> napi::Result<f64> {
+        self.with(|local| local.store().rows() as f64)
+    }
+
+    /// Forgets it; the clients that have it keep it. Does nothing the second time.
+    #[napi(catch_unwind)]
+    pub fn close(&self) {
+        let closed = self.local.lock().unwrap_or_else(PoisonError::into_inner).take();
+        drop(closed);
+    }
+}
+
+impl RawShardStore {
+    fn of(store: Arc<dyn Store>) -> Self {
+        Self { local: Mutex::new(Some(LocalStore::new(store))) }
+    }
+
+    fn with<T>(&self, work: impl FnOnce(&LocalStore) -> T) -> napi::Result<T> {
+        let local = self.local.lock().unwrap_or_else(PoisonError::into_inner);
+        local.as_ref().map(work).ok_or(Error::Closed("the store")).map_err(js)
+    }
+}
+
+/// What a shard holds.
+#[napi(object, object_from_js = false)]
+pub struct RawShardState {
+    /// Its rows.
+    pub rows: f64,
+    /// The rows that all shards got together from the last population; absent where none came to its end.
+    pub populated: Option<f64>,
+}
+
+/// A client of all shards.
+#[napi]
+pub struct RawShardClient {
+    client: Mutex<Option<ShardClient>>,
+    /// What ends calls under way: it closes with the client, and with its object.
+    closed: watch::Sender<bool>,
+    is_closed: Arc<AtomicBool>,
+}
+
+#[napi]
+impl RawShardClient {
+    /// Connects to the shards at their places, in their order: the addresses of servers, or `place` of stores.
+    #[napi(catch_unwind)]
+    pub fn connect(
+        env: Env,
+        places: Vec<String>,
+        timeout_ms: Option<u32>,
+        connections: Option<u32>,
+    ) -> napi::Result<AsyncBlock<RawShardClient>> {
+        let options = ClientOptions {
+            deadline: timeout_ms.map(|time| Duration::from_millis(time.into())),
+            connections: connections.unwrap_or(1) as usize,
+        };
+        let places = places.iter().map(|place| place_of(place)).collect::<Result<Vec<_>>>().map_err(js)?;
+        promise(env, async move {
+            let client = ShardClient::connect(places, &options).await.map_err(js)?;
+            Ok(Self { client: Mutex::new(Some(client)), closed: watch::Sender::new(false), is_closed: Arc::default() })
+        })
+    }
+
+    /// The number of shards.
+    #[napi(getter)]
+    pub fn shards(&self) -> napi::Result<u32> {
+        Ok(self.client()?.shards())
+    }
+
+    /// The function that reads the row of a key, where its shard is in the memory of this process: into the first 200 bytes of
+    /// `into`. Returns 1, 0 where there is no such row, or -1 where the shard is elsewhere.
+    #[napi(catch_unwind, ts_return_type = "(key: number | bigint, into: Uint8Array) => number")]
+    pub fn row_reader<'env>(&self, env: &'env Env) -> napi::Result<Unknown<'env>> {
+        function(env, "readRow", ReadRow(self.calls()?))
+    }
+
+    /// The function that writes the packed row in the first 200 bytes of `from`. Returns 1, or -1 as `rowReader`'s.
+    #[napi(catch_unwind, ts_return_type = "(from: Uint8Array) => number")]
+    pub fn row_writer<'env>(&self, env: &'env Env) -> napi::Result<Unknown<'env>> {
+        function(env, "writeRow", WriteRow(self.calls()?))
+    }
+
+    /// The packed row of a key, or null.
+    #[napi(catch_unwind, ts_args_type = "key: number | bigint", ts_return_type = "Promise<ArrayBuffer | null>")]
+    pub fn get(&self, env: Env, key: Unknown<'_>) -> napi::Result<AsyncBlock<Option<Handover<Vec<u8>>>>> {
+        let key = key_of(env, key.raw())?;
+        self.run(env, move |client| async move {
+            Ok(client.get(key).await?.map(|row: Row| Handover(row.to_bytes().to_vec())))
+        })
+    }
+
+    /// The rows of keys.
+    #[napi(
+        catch_unwind,
+        ts_args_type = "keys: BigInt64Array | Int32Array | Float64Array",
+        ts_return_type = "Promise<RawShardRows>"
+    )]
+    pub fn multi_get(&self, env: Env, keys: Unknown<'_>) -> napi::Result<AsyncBlock<RawShardRows>> {
+        let keys = keys_of(env, keys.raw())?;
+        self.run(env, move |client| async move { multi_get(&client, &keys).await })
+    }
+
+    /// The same without a promise; null where a shard of a key is not in the memory of this process.
+    #[napi(catch_unwind, ts_args_type = "keys: BigInt64Array | Int32Array | Float64Array")]
+    pub fn multi_get_now(&self, env: Env, keys: Unknown<'_>) -> napi::Result<Option<RawShardRows>> {
+        let keys = keys_of(env, keys.raw())?;
+        multi_get_now(&self.client()?, &keys).map_err(js)
+    }
+
+    /// Writes a packed row.
+    #[napi(catch_unwind, ts_args_type = "row: Uint8Array", ts_return_type = "Promise<void>")]
+    pub fn put(&self, env: Env, row: Unknown<'_>) -> napi::Result<AsyncBlock<()>> {
+        let row = row_of(env, row.raw())?;
+        self.run(env, move |client| async move { client.put(&row).await })
+    }
+
+    /// Writes packed rows.
+    #[napi(catch_unwind, ts_args_type = "rows: Uint8Array", ts_return_type = "Promise<void>")]
+    pub fn put_many(&self, env: Env, rows: Unknown<'_>) -> napi::Result<AsyncBlock<()>> {
+        let packed = packed_of(env, rows.raw())?;
+        self.run(env, move |client| async move { client.put_many(&packed).await })
+    }
+
+    /// Starts to read all rows.
+    #[napi(catch_unwind)]
+    pub fn scan(&self) -> napi::Result<RawShardScan> {
+        Ok(RawShardScan::start(self.client()?.scan()))
+    }
+
+    /// Sums over a column, of the rows that pass the filter: in the shards, or here of all rows where `isPulled`.
+    #[napi(
+        catch_unwind,
+        ts_args_type = "column: RawShardColumn, isPulled: boolean, filter?: RawShardColumn, comparison?: RawComparison, value?: number | bigint",
+        ts_return_type = "Promise<RawAggregate>"
+    )]
+    pub fn aggregate(
+        &self,
+        env: Env,
+        column: RawShardColumn,
+        is_pulled: bool,
+        filter: Option<RawShardColumn>,
+        comparison: Option<RawComparison>,
+        value: Unknown<'_>,
+    ) -> napi::Result<AsyncBlock<RawAggregate>> {
+        let filter = filter_of(env, filter, comparison, &value)?;
+        let aggregation = Aggregation { column: column.into(), filter };
+        self.run(env, move |client| async move { aggregate(&client, &aggregation, is_pulled).await })
+    }
+
+    /// Fills all shards with the made rows of so many keys.
+    #[napi(catch_unwind, ts_return_type = "Promise<void>")]
+    pub fn populate(&self, env: Env, rows: f64, replace: bool) -> napi::Result<AsyncBlock<()>> {
+        let rows = count(rows, "the number of rows", MOST_ROWS)?;
+        self.run(env, move |client| async move { client.populate(rows as u64, replace).await })
+    }
+
+    /// What each shard holds.
+    #[napi(catch_unwind)]
+    pub fn describe(&self, env: Env) -> napi::Result<AsyncBlock<Vec<RawShardState>>> {
+        self.run(env, |client| async move {
+            let states = client.describe().await?.into_iter();
+            let state = |(rows, populated): (u64, Option<u64>)| RawShardState {
+                rows: rows as f64,
+                populated: populated.map(|rows| rows as f64),
+            };
+            Ok(states.map(state).collect())
+        })
+    }
+
+    /// Closes it: calls under way end with `BB_CLOSED`. Does nothing the second time.
+    #[napi(catch_unwind)]
+    pub fn close(&self) {
+        self.is_closed.store(true, Ordering::Relaxed);
+        self.closed.send_replace(true);
+        let closed = self.client.lock().unwrap_or_else(PoisonError::into_inner).take();
+        drop(closed);
+    }
+}
+
+impl RawShardClient {
+    fn client(&self) -> napi::Result<ShardClient> {
+        let client = self.client.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        client.ok_or(Error::Closed("the client")).map_err(js)
+    }
+
+    fn calls(&self) -> napi::Result<Calls> {
+        Ok(Calls::new(self.client()?, Arc::clone(&self.is_closed)))
+    }
+
+    fn run<T, F>(&self, env: Env, work: impl FnOnce(ShardClient) -> F + Send + 'static) -> napi::Result<AsyncBlock<T>>
+    where
+        T: ToNapiValue + Send + 'static,
+        F: Future<Output = Result<T>> + Send + 'static,
+    {
+        let client = self.client();
+        let mut closed = self.closed.subscribe();
+        promise(env, async move {
+            let client = client?;
+            // Also once nobody is left to read the answer.
+            let closed = async { drop(closed.wait_for(|closed| *closed).await) };
+            tokio::select! {
+                biased;
+                () = closed => Err(js(Error::Closed("the client"))),
+                answer = work(client) => answer.map_err(js),
+            }
+        })
+    }
+}
+
+/// The bytes that so many rows take in memory.
+#[napi(catch_unwind)]
+pub fn shard_memory(rows: f64) -> napi::Result<f64> {
+    Ok(memory_of(count(rows, "the number of rows", MOST_ROWS)? as u64) as f64)
+}

@@ -1,0 +1,127 @@
+//! What the cells of the family ask for and what that must return, all of it by formula.
+
+use boundary_bench_core::Result;
+use boundary_bench_core::checksum::{Checksum, ChecksumSum};
+use boundary_bench_shards::{
+    Aggregate, Aggregation, Column, Columns, Comparison, Filter, MultiGet, Number, Row, Sum, key_hash, made_checksum,
+    made_hash,
+};
+
+/// The quantities that an aggregation counts: half of them.
+const LEAST_QUANTITY: i64 = 50;
+
+/// The prices of the rows of large quantities.
+pub(super) const AGGREGATION: Aggregation = Aggregation {
+    column: Column::Price,
+    filter: Some(Filter {
+        column: Column::Quantity,
+        comparison: Comparison::GreaterOrEqual,
+        value: Number::Integer(LEAST_QUANTITY),
+    }),
+};
+
+/// The key that an operation asks for: any of all.
+pub(super) fn key_of(operation: u64, total_rows: u64) -> i64 {
+    (u64::from(key_hash(operation.cast_signed())) % total_rows.max(1)).cast_signed()
+}
+
+/// What stands in the place of a row before a sample of writes: it has another hash.
+pub(super) fn blank(key: i64) -> Row {
+    Row { quantity: -1, ..Row::made(key) }
+}
+
+/// What was read: of rows their hashes, of aggregations their sums.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Sums {
+    Rows { rows: u64, hash: u32 },
+    Aggregate(Aggregate),
+}
+
+impl Sums {
+    pub(super) fn of_rows() -> Self {
+        Self::Rows { rows: 0, hash: 0 }
+    }
+
+    pub(super) fn add_hash(&mut self, count: u64, added: u32) {
+        if let Self::Rows { rows, hash } = self {
+            *rows += count;
+            *hash = hash.wrapping_add(added);
+        }
+    }
+
+    pub(super) fn add_row(&mut self, row: Option<&Row>) {
+        if let Some(row) = row {
+            self.add_hash(1, row.hash());
+        }
+    }
+
+    /// Adds the rows of keys.
+    pub(super) fn add_found(&mut self, answer: &MultiGet) -> Result<()> {
+        if let Some(failure) = answer.failures.first() {
+            return Err(failure.error.clone());
+        }
+        if answer.found == answer.rows.num_rows() {
+            let rows = Columns::of_batch(&answer.rows)?;
+            self.add_hash(rows.len() as u64, rows.checksum());
+        } else {
+            // The sum would be wrong whatever the others are.
+            self.add_hash(answer.found as u64, 0);
+        }
+        Ok(())
+    }
+
+    pub(super) fn merge(&mut self, other: &Self) {
+        match (self, other) {
+            (sums @ Self::Rows { .. }, Self::Rows { rows, hash }) => sums.add_hash(*rows, *hash),
+            (Self::Aggregate(all), Self::Aggregate(part)) => all.merge(part),
+            _ => {}
+        }
+    }
+
+    pub(super) fn checksum(&self) -> Checksum {
+        match self {
+            Self::Rows { rows, hash } => Checksum::from_sums(*rows, [("hash", ChecksumSum::Int((*hash).into()))]),
+            Self::Aggregate(aggregate) => {
+                let real = |number: Option<Number>| match number {
+                    Some(Number::Real(value)) => value,
+                    Some(Number::Integer(value)) => value as f64,
+                    None => 0.0,
+                };
+                let sum = match aggregate.sum {
+                    Sum::Real(sum) => sum,
+                    Sum::Integer(sum) => sum as f64,
+                };
+                let sums = [
+                    ("price", ChecksumSum::Float(sum)),
+                    ("min", ChecksumSum::Float(real(aggregate.min))),
+                    ("max", ChecksumSum::Float(real(aggregate.max))),
+                ];
+                Checksum::from_sums(aggregate.count, sums)
+            }
+        }
+    }
+}
+
+/// What so many operations return.
+pub(super) fn expected_rows(operations: u64, total_rows: u64) -> Checksum {
+    let hash = (0..operations).fold(0_u32, |sum, index| sum.wrapping_add(made_hash(key_of(index, total_rows))));
+    Sums::Rows { rows: operations, hash }.checksum()
+}
+
+/// What reading all rows returns.
+pub(super) fn expected_scan(total_rows: u64) -> Checksum {
+    Sums::Rows { rows: total_rows, hash: made_checksum(total_rows) }.checksum()
+}
+
+/// What the aggregation returns.
+pub(super) fn expected_aggregate(total_rows: u64) -> Checksum {
+    let mut all = Aggregate::none(Column::Price);
+    for key in 0..total_rows {
+        let row = Row::made(key.cast_signed());
+        if i64::from(row.quantity) >= LEAST_QUANTITY {
+            let price = Some(Number::Real(row.price));
+            all.merge(&Aggregate { count: 1, sum: Sum::Real(row.price), min: price, max: price });
+        }
+    }
+    Sums::Aggregate(all).checksum()
+}

@@ -1,0 +1,92 @@
+//! Stores of this process by number, so that a client is told of them in the words of its URL, as of servers: `local:7`.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use boundary_bench_core::{Error, Result};
+use boundary_bench_shards::{Place, Store};
+
+/// Before the number of a store of this process.
+const LOCAL: &str = "local:";
+
+static STORES: Mutex<Option<Stores>> = Mutex::new(None);
+
+#[derive(Default)]
+struct Stores {
+    last: u32,
+    by_number: HashMap<u32, Arc<dyn Store>>,
+}
+
+fn stores() -> MutexGuard<'static, Option<Stores>> {
+    STORES.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A store that the clients of this process can be told of by [`LocalStore::place`], until this is dropped. Clients that have
+/// it then keep it.
+pub struct LocalStore {
+    number: u32,
+    store: Arc<dyn Store>,
+}
+
+impl LocalStore {
+    /// Gives a store a number.
+    #[must_use]
+    pub fn new(store: Arc<dyn Store>) -> Self {
+        let mut stores = stores();
+        let stores = stores.get_or_insert_default();
+        stores.last = stores.last.wrapping_add(1);
+        stores.by_number.insert(stores.last, Arc::clone(&store));
+        Self { number: stores.last, store }
+    }
+
+    /// How a client is told of it.
+    #[must_use]
+    pub fn place(&self) -> String {
+        format!("{LOCAL}{}", self.number)
+    }
+
+    /// The store.
+    #[must_use]
+    pub fn store(&self) -> &Arc<dyn Store> {
+        &self.store
+    }
+}
+
+impl Drop for LocalStore {
+    fn drop(&mut self) {
+        let removed = stores().as_mut().and_then(|stores| stores.by_number.remove(&self.number));
+        // Outside the lock: it may be the last, and large.
+        drop(removed);
+    }
+}
+
+/// The place that a text names: `local:7` a store of this process, anything else the address of a server.
+///
+/// # Errors
+/// [`Error::InvalidArgument`] for a store that is not there.
+pub fn place_of(text: &str) -> Result<Place> {
+    let Some(number) = text.strip_prefix(LOCAL) else { return Ok(Place::Remote(text.to_owned())) };
+    let stores = stores();
+    let store = number.parse().ok().and_then(|number: u32| stores.as_ref()?.by_number.get(&number));
+    let store = store.ok_or_else(|| Error::InvalidArgument(format!("{text}: this process has no such store open")))?;
+    Ok(Place::Direct(Arc::clone(store)))
+}
+
+#[cfg(test)]
+mod tests {
+    use boundary_bench_shards::MemoryStore;
+
+    use super::*;
+
+    #[test]
+    fn a_store_is_found_by_its_place_while_it_is_open() {
+        let local = LocalStore::new(Arc::new(MemoryStore::new()));
+        let place = local.place();
+        assert!(matches!(place_of(&place), Ok(Place::Direct(store)) if Arc::ptr_eq(&store, local.store())));
+        assert!(matches!(place_of("http://h:1"), Ok(Place::Remote(url)) if url == "http://h:1"));
+        drop(local);
+        for wrong in [place.as_str(), "local:", "local:-1", "local:x"] {
+            assert_eq!(place_of(wrong).err().map(|error| error.code()), Some("BB_INVALID_ARGUMENT"), "{wrong}");
+        }
+    }
+}

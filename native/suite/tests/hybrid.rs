@@ -1,0 +1,114 @@
+//! The cells of the family `hybrid` on shards of this process, behind gRPC, and partly each.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use boundary_bench_core::checksum::FLOAT_TOLERANCE;
+use boundary_bench_core::engine::CancelToken;
+use boundary_bench_shards::{ClientOptions, MemoryStore, Place, ShardClient, ShardOptions, ShardServer, Store};
+use boundary_bench_suite::hybrid::LocalStore;
+use boundary_bench_suite::requests::{RequestFamily, RequestLane, RequestSpec, open_request_cell};
+
+const ROWS: u64 = 5000;
+
+/// Three shards in this process, three behind gRPC, all filled.
+struct Shards {
+    locals: Vec<LocalStore>,
+    servers: Vec<ShardServer>,
+}
+
+impl Shards {
+    fn start() -> Self {
+        let locals = (0..3).map(|_| LocalStore::new(Arc::new(MemoryStore::new()) as Arc<dyn Store>)).collect();
+        let serve = |shard| ShardServer::start(&ShardOptions { shard, shards: 3, ..ShardOptions::default() }).unwrap();
+        let shards = Self { locals, servers: (0..3).map(serve).collect() };
+        let runtime = tokio::runtime::Runtime::new().unwrap();
+        let direct = shards.locals.iter().map(|local| Place::Direct(Arc::clone(local.store()))).collect();
+        let remote = shards.servers.iter().map(|server| Place::Remote(server.url())).collect();
+        for places in [direct, remote] {
+            runtime.block_on(async {
+                let client = ShardClient::connect(places, &ClientOptions::default()).await.unwrap();
+                client.populate(ROWS, false).await.unwrap();
+            });
+        }
+        shards
+    }
+
+    /// The URL of each arm.
+    fn arms(&self) -> [(&'static str, String); 3] {
+        let direct: Vec<String> = self.locals.iter().map(LocalStore::place).collect();
+        let remote: Vec<String> = self.servers.iter().map(ShardServer::url).collect();
+        let hybrid = [&direct[..1], &remote[1..]].concat();
+        [("direct", direct.join(",")), ("grpc", remote.join(",")), ("hybrid", hybrid.join(","))]
+    }
+}
+
+fn spec(workload: &str, batch: u32, threads: u32, url: &str) -> RequestSpec {
+    let lane = if batch == 1 { RequestLane::Call } else { RequestLane::Batch };
+    RequestSpec {
+        family: RequestFamily::Hybrid,
+        workload: workload.to_owned(),
+        lane,
+        flavor: None,
+        url: url.to_owned(),
+        threads,
+        batch,
+        operations: 300,
+        rate: None,
+        prefix: "bb".to_owned(),
+        server_processes: Vec::new(),
+        options: BTreeMap::from([("totalRows".to_owned(), ROWS.into())]),
+    }
+}
+
+#[test]
+fn every_cell_does_its_work_on_every_arm() {
+    let shards = Shards::start();
+    let cells = [
+        ("point_lookup", 1, 3),
+        ("multi_get", 1, 1),
+        ("multi_get", 7, 2),
+        ("multi_get", 1024, 1),
+        ("write", 1, 2),
+        ("write", 64, 1),
+        ("scan", 1, 1),
+        ("aggregate.push_down", 1, 1),
+        ("aggregate.pull", 1, 1),
+        ("populate", 1, 1),
+    ];
+    for (arm, url) in shards.arms() {
+        for (workload, batch, threads) in cells {
+            let cell = open_request_cell(&spec(workload, batch, threads, &url), &CancelToken::default()).unwrap();
+            for _ in 0..2 {
+                let sample = cell.sample(&CancelToken::default()).unwrap();
+                let difference = sample.checksum.difference(cell.expected(), FLOAT_TOLERANCE);
+                assert_eq!(difference, None, "{workload} of {batch} by {threads} on {arm}");
+            }
+            cell.close().unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_wrong_row_is_seen() {
+    let shards = Shards::start();
+    let [(_, url), ..] = shards.arms();
+    let mut wrong = boundary_bench_shards::Row::made(0);
+    wrong.payload[171] ^= 1;
+    let shard = boundary_bench_shards::shard_of(0, 3) as usize;
+    shards.locals[shard].store().put(boundary_bench_shards::Columns::of_row(&wrong)).unwrap();
+    let cell = open_request_cell(&spec("scan", 1, 1, &url), &CancelToken::default()).unwrap();
+    assert_ne!(cell.sample(&CancelToken::default()).unwrap().checksum, *cell.expected());
+}
+
+#[test]
+fn what_there_is_not_is_refused() {
+    let none = CancelToken::default();
+    let refused = |spec: &RequestSpec| open_request_cell(spec, &none).err().map(|error| error.code());
+    assert_eq!(refused(&spec("sort", 1, 1, "http://127.0.0.1:1")), Some("BB_INVALID_ARGUMENT"));
+    assert_eq!(refused(&spec("scan", 2, 1, "http://127.0.0.1:1")), Some("BB_INVALID_ARGUMENT"));
+    assert_eq!(refused(&spec("scan", 1, 1, "local:0")), Some("BB_INVALID_ARGUMENT"));
+    assert_eq!(refused(&spec("scan", 1, 1, "http://127.0.0.1:1")), Some("BB_CONNECTION"));
+    let untold = RequestSpec { options: BTreeMap::new(), ..spec("scan", 1, 1, "local:0") };
+    assert_eq!(refused(&untold), Some("BB_INVALID_ARGUMENT"));
+}
