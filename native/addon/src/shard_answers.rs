@@ -1,6 +1,5 @@
 //! What a client of shards answers: rows as frames, sums, and what failed by shard.
 
-use std::future::Future;
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
@@ -12,9 +11,8 @@ use boundary_bench_shards::{
     with_binary_payloads,
 };
 use napi::bindgen_prelude::{AsyncBlock, BigInt, Either, Either3, Null, Undefined, Unknown, spawn};
-use napi::tokio::sync::{Mutex as AsyncMutex, mpsc};
-use napi::tokio::task::JoinHandle;
-use napi::{Env, JsValue};
+use napi::tokio::sync::{Mutex as AsyncMutex, mpsc, watch};
+use napi::{Env, JsValue, sys, tokio};
 use napi_derive::napi;
 
 use crate::buffers::Handover;
@@ -68,26 +66,39 @@ pub fn multi_get_now(client: &ShardClient, keys: &[i64]) -> Result<Option<RawSha
     }
 }
 
-type Frame = std::result::Result<Slab, Error>;
+/// A frame, or what a shard failed with.
+type Frame = Result<Slab>;
 
 /// A scan of all shards, frame by frame. Dropping it ends it.
 #[napi]
 pub struct RawShardScan {
     frames: Arc<AsyncMutex<mpsc::Receiver<Frame>>>,
-    reading: JoinHandle<()>,
+    reading: tokio::task::JoinHandle<()>,
 }
 
 impl RawShardScan {
-    /// Starts it.
-    pub fn start(mut scan: Scan) -> Self {
+    /// Starts it; it ends when `closed` turns true, or its sender is gone.
+    pub fn start(mut scan: Scan, mut closed: watch::Receiver<bool>) -> Self {
         let (sender, frames) = mpsc::channel(FRAMES_AHEAD);
         let reading = spawn(async move {
-            while let Some(batch) = scan.next().await {
-                let rows = batch.map_err(|failure| failure.error);
-                let frame = rows.and_then(|rows| frame::encode(&with_binary_payloads(&rows)?));
-                if sender.send(frame).await.is_err() {
-                    return;
+            let read = async {
+                while let Some(batch) = scan.next().await {
+                    let rows = batch.map_err(|failure| failure.error);
+                    let frame: Frame = rows.and_then(|rows| frame::encode(&with_binary_payloads(&rows)?));
+                    if sender.send(frame).await.is_err() {
+                        return;
+                    }
                 }
+            };
+            let is_over = async { drop(closed.wait_for(|closed| *closed).await) };
+            let is_closed = tokio::select! {
+                biased;
+                () = is_over => true,
+                () = read => false,
+            };
+            if is_closed {
+                // It fails where nobody reads any more.
+                let _ = sender.send(Err(Error::Closed("the client"))).await;
             }
         });
         Self { frames: Arc::new(AsyncMutex::new(frames)), reading }
@@ -205,8 +216,8 @@ pub fn filter_of(
     let value = if column == Column::Price {
         let mut number = 0.0;
         // SAFETY: the handle is that of the call under way, and the out-pointer is valid for writing.
-        let status = unsafe { napi::sys::napi_get_value_double(env.raw(), value.raw(), &raw mut number) };
-        if status != napi::sys::Status::napi_ok {
+        let status = unsafe { sys::napi_get_value_double(env.raw(), value.raw(), &raw mut number) };
+        if status != sys::Status::napi_ok {
             return Err(invalid("a price is compared with a number"));
         }
         Number::Real(number)

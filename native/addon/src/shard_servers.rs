@@ -1,9 +1,9 @@
 //! Private servers of shards as JavaScript sees them.
 
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use boundary_bench_server::ShardProcesses;
+use boundary_bench_server::{ShardProcess, ShardProcesses};
 use napi::Env;
 use napi::bindgen_prelude::AsyncBlock;
 use napi_derive::napi;
@@ -16,7 +16,7 @@ use crate::reader::Cancel;
 pub struct PrivateShards {
     urls: Vec<String>,
     process_ids: Vec<u32>,
-    processes: Arc<Mutex<Option<ShardProcesses>>>,
+    processes: Mutex<Option<Arc<ShardProcesses>>>,
 }
 
 #[napi]
@@ -32,21 +32,19 @@ impl PrivateShards {
         cancel: Option<&Cancel>,
     ) -> napi::Result<AsyncBlock<PrivateShards>> {
         let token = cancel.map(|cancel| cancel.token.clone()).unwrap_or_default();
-        promise(
-            env,
-            blocking(move || {
-                let words: Vec<&str> = command.iter().map(String::as_str).collect();
-                let (program, arguments) =
-                    words.split_first().map_or((None, &[][..]), |(first, rest)| (Some(Path::new(*first)), rest));
-                let data_dir = data_dir.as_deref().map(Path::new);
-                let processes = ShardProcesses::start(program, arguments, shards, data_dir, &token)?;
-                Ok(Self {
-                    urls: processes.processes().iter().map(|process| process.url()).collect(),
-                    process_ids: processes.processes().iter().map(|process| process.process_id()).collect(),
-                    processes: Arc::new(Mutex::new(Some(processes))),
-                })
-            }),
-        )
+        let start = move || {
+            let words: Vec<&str> = command.iter().map(String::as_str).collect();
+            let (program, arguments) =
+                words.split_first().map_or((None, &[][..]), |(first, rest)| (Some(Path::new(*first)), rest));
+            let data_dir = data_dir.as_deref().map(Path::new);
+            let processes = ShardProcesses::start(program, arguments, shards, data_dir, &token)?;
+            Ok(Self {
+                urls: processes.processes().iter().map(ShardProcess::url).collect(),
+                process_ids: processes.processes().iter().map(ShardProcess::process_id).collect(),
+                processes: Mutex::new(Some(Arc::new(processes))),
+            })
+        };
+        promise(env, blocking(start))
     }
 
     /// Their addresses, in the order of the shards.
@@ -64,36 +62,36 @@ impl PrivateShards {
     /// How the first that ended by itself did; null while all run and once they were stopped.
     #[napi(getter)]
     pub fn ending(&self) -> Option<String> {
-        let processes = self.processes.lock().unwrap_or_else(PoisonError::into_inner);
-        processes.iter().flat_map(ShardProcesses::processes).find_map(|process| process.ending())
+        let processes = self.lock().clone();
+        processes.iter().flat_map(|processes| processes.processes()).find_map(ShardProcess::ending)
     }
 
-    /// Kills one of them.
+    /// Stops one of them.
     #[napi(catch_unwind, ts_return_type = "Promise<void>")]
     pub fn stop_one(&self, env: Env, shard: u32) -> napi::Result<AsyncBlock<()>> {
-        let processes = Arc::clone(&self.processes);
-        promise(
-            env,
-            blocking(move || {
-                let processes = processes.lock().unwrap_or_else(PoisonError::into_inner);
-                let all = processes.iter().flat_map(ShardProcesses::processes);
-                all.skip(shard as usize).take(1).for_each(boundary_bench_server::ShardProcess::stop);
-                Ok(())
-            }),
-        )
+        let processes = self.lock().clone();
+        let stop = move || {
+            let process = processes.as_ref().and_then(|processes| processes.processes().get(shard as usize));
+            process.into_iter().for_each(ShardProcess::stop);
+            Ok(())
+        };
+        promise(env, blocking(stop))
     }
 
     /// Stops all of them; does nothing the second time.
     #[napi(catch_unwind, ts_return_type = "Promise<void>")]
     pub fn stop(&self, env: Env) -> napi::Result<AsyncBlock<()>> {
-        let processes = Arc::clone(&self.processes);
-        promise(
-            env,
-            blocking(move || {
-                let stopped = processes.lock().unwrap_or_else(PoisonError::into_inner).take();
-                drop(stopped);
-                Ok(())
-            }),
-        )
+        let processes = self.lock().take();
+        let stop = move || {
+            processes.iter().flat_map(|processes| processes.processes()).for_each(ShardProcess::stop);
+            Ok(())
+        };
+        promise(env, blocking(stop))
+    }
+}
+
+impl PrivateShards {
+    fn lock(&self) -> MutexGuard<'_, Option<Arc<ShardProcesses>>> {
+        self.processes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

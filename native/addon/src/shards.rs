@@ -1,6 +1,5 @@
 //! A sharded store as JavaScript sees it. How rows and keys cross is told in `shard_calls.rs`, answers in `shard_answers.rs`.
 
-use std::future::Future;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -184,7 +183,7 @@ impl RawShardClient {
     /// Starts to read all rows.
     #[napi(catch_unwind)]
     pub fn scan(&self) -> napi::Result<RawShardScan> {
-        Ok(RawShardScan::start(self.client()?.scan()))
+        Ok(RawShardScan::start(self.client()?.scan(), self.closed.subscribe()))
     }
 
     /// Sums over a column, of the rows that pass the filter: in the shards, or here of all rows where `isPulled`.

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use boundary_bench_core::checksum::Checksum;
 use boundary_bench_core::engine::CancelToken;
-use boundary_bench_core::load::{Load, Requester, run_load};
+use boundary_bench_core::load::{Requester, run_load};
 use boundary_bench_core::{Error, Result};
 use boundary_bench_shards::{Aggregate, ClientOptions, Columns, Place, Row, ShardClient};
 
@@ -154,10 +154,8 @@ pub(crate) fn open(spec: &RequestSpec, cancel: &CancelToken) -> Result<Box<dyn R
         _ => expected_rows(spec.operations, total_rows),
     };
     cancel.check()?;
-    let keys: Vec<i64> = match work.is_of_all() {
-        true => Vec::new(),
-        false => (0..spec.operations).map(|operation| key_of(operation, total_rows)).collect(),
-    };
+    let operations = if work.is_of_all() { 0 } else { spec.operations };
+    let keys: Vec<i64> = (0..operations).map(|operation| key_of(operation, total_rows)).collect();
     let rows: Vec<Row> = keys.iter().filter(|_| work.writes()).map(|key| Row::made(*key)).collect();
     let packed = rows.iter().flat_map(Row::to_bytes).collect();
     let side = runtime()?.block_on(connect(spec))?;
@@ -232,10 +230,10 @@ impl RequestCell for HybridCell {
         for connection in &mut connections {
             connection.sums = self.work.sums();
         }
-        let load = match self.work.is_of_all() {
-            true => Load { requests: 1, ..self.spec.load() },
-            false => self.spec.load(),
-        };
+        let mut load = self.spec.load();
+        if self.work.is_of_all() {
+            load.requests = 1;
+        }
         let (connections, outcome) = runtime()?.block_on(run_load(connections, &load, cancel))?;
         let mut sums = self.work.sums();
         connections.iter().for_each(|connection| sums.merge(&connection.sums));
