@@ -1,0 +1,218 @@
+import { addon, type RawAggregate, type RawShardClient } from '../addon.js';
+import { BoundaryError, toBoundaryError } from '../errors.js';
+import { checkTimeout } from './cancellation.js';
+import { ShardRow } from './shard-row.js';
+import { ShardRows } from './shard-rows.js';
+import { ShardScan } from './shard-scan.js';
+import { ShardStore } from './shard-store.js';
+
+/** The keys that are read at once while the event loop waits: a few hundred microseconds. */
+const MOST_KEYS_NOW = 2048;
+
+const MOST_CONNECTIONS = 1000;
+
+export interface ShardClientOptions {
+  /** How long a call may take, a scan and a population as a whole; without it calls wait as long as it takes. */
+  readonly timeoutMs?: number | undefined;
+  /** The connections to each shard, 1 where it is left out; calls take turns. */
+  readonly connections?: number | undefined;
+}
+
+/** Keys of rows. In a `Float64Array` they must be safe integers. */
+export type ShardKeys = BigInt64Array | Int32Array | Float64Array;
+
+/** The columns that can be summed up and filtered by. */
+export type ShardColumn = 'key' | 'quantity' | 'price' | 'updated_at';
+
+export interface ShardAggregation {
+  readonly column: ShardColumn;
+  /** The rows that count; all without it. */
+  readonly filter?: {
+    readonly column: ShardColumn;
+    readonly comparison: '=' | '!=' | '<' | '<=' | '>' | '>=';
+    readonly value: number | bigint;
+  };
+  /** `shards`, the default: each shard sums up its rows. `here`: all rows come here first, to see what that costs. */
+  readonly place?: 'shards' | 'here';
+}
+
+/** The sums over a column: bigints of integers, numbers of prices. */
+export interface ShardAggregate {
+  readonly count: number;
+  readonly sum: bigint | number;
+  /** Without rows there is none. */
+  readonly min?: bigint | number;
+  readonly max?: bigint | number;
+  readonly average?: number;
+}
+
+/** What a shard holds. */
+export interface ShardState {
+  readonly rows: number;
+  /** The rows that all shards got together from the last population that came to its end. */
+  readonly populated?: number;
+}
+
+/**
+ * A client of a sharded store. Each shard is behind gRPC, named by its address, or in this process, given as a `ShardStore`. Rows
+ * have 200 bytes; their shards follow from a hash of their keys. All errors are `BoundaryError`s that name the shard.
+ */
+export class ShardClient implements AsyncDisposable {
+  readonly #raw: RawShardClient;
+  readonly #hasMemory: boolean;
+  readonly #isMemory: boolean;
+  readonly #read: (key: number | bigint, into: Uint8Array) => number;
+  readonly #write: (from: Uint8Array) => number;
+  readonly #row = new ShardRow();
+
+  private constructor(raw: RawShardClient, places: readonly (string | ShardStore)[]) {
+    const isMemory = (place: string | ShardStore): boolean => place instanceof ShardStore && !place.isPersistent;
+    this.#raw = raw;
+    this.#hasMemory = places.some(isMemory);
+    this.#isMemory = places.every(isMemory);
+    this.#read = raw.rowReader();
+    this.#write = raw.rowWriter();
+  }
+
+  /** Connects to all shards, given in the order of their numbers: `http://host:4410`, or a store of this process. */
+  static async connect(
+    places: readonly (string | ShardStore)[],
+    options: ShardClientOptions = {},
+  ): Promise<ShardClient> {
+    const isPlace = (place: unknown): boolean => typeof place === 'string' || place instanceof ShardStore;
+    if (!Array.isArray(places) || places.length === 0 || !places.every(isPlace)) {
+      throw invalid('the places of shards must be addresses or stores, one at least');
+    }
+    const { timeoutMs, connections = 1 } = options;
+    if (timeoutMs !== undefined) checkTimeout('timeoutMs', timeoutMs);
+    if (!(Number.isInteger(connections) && connections >= 1 && connections <= MOST_CONNECTIONS)) {
+      throw invalid(`connections must be an integer of 1 to ${MOST_CONNECTIONS}, not ${String(connections)}`);
+    }
+    const named = places.map((place) => (typeof place === 'string' ? place : place.place));
+    const raw = await ours(() => addon.RawShardClient.connect(named, timeoutMs, connections));
+    return new ShardClient(raw, places);
+  }
+
+  /** The number of shards. */
+  get shards(): number {
+    return now(() => this.#raw.shards);
+  }
+
+  /**
+   * Reads the row of a key without a promise, where its shard is in the memory of this process; null where there is no such row,
+   * undefined where the shard is elsewhere: `get` finds it. Without `into`, the row returned is the client's own, whose values
+   * are good until the next call.
+   */
+  tryGet(key: number | bigint, into: ShardRow = this.#row): ShardRow | null | undefined {
+    let found: number;
+    try {
+      found = this.#read(key, into.bytes);
+    } catch (thrown) {
+      throw toBoundaryError(thrown);
+    }
+    if (found === 1) return into;
+    return found === 0 ? null : undefined;
+  }
+
+  /** Reads the row of a key; null where there is none. */
+  async get(key: number | bigint): Promise<ShardRow | null> {
+    const row = this.#hasMemory ? this.tryGet(key, new ShardRow()) : undefined;
+    if (row !== undefined) return row;
+    const bytes = await ours(() => this.#raw.get(key));
+    return bytes === null ? null : new ShardRow(new Uint8Array(bytes));
+  }
+
+  /**
+   * Reads the rows of keys: the keys cross together, all shards that have some are asked at the same time, and the rows come back
+   * in one piece. Where a shard fails, its rows are missing, and `failures` says why.
+   */
+  async multiGet(keys: ShardKeys): Promise<ShardRows> {
+    const found = this.#isMemory && keys.length <= MOST_KEYS_NOW ? now(() => this.#raw.multiGetNow(keys)) : null;
+    return new ShardRows(found ?? (await ours(() => this.#raw.multiGet(keys))));
+  }
+
+  /** Writes a row, in place of the one with its key, without a promise where its shard is in the memory of this process; else false. */
+  tryPut(row: ShardRow): boolean {
+    return now(() => this.#write(row.bytes)) === 1;
+  }
+
+  /** Writes a row, in place of the one with its key if there is any. */
+  async put(row: ShardRow): Promise<void> {
+    if (this.#hasMemory && this.tryPut(row)) return;
+    await ours(() => this.#raw.put(row.bytes));
+  }
+
+  /** Writes packed rows, 200 bytes each as `ShardRow.bytes` has them. Where a shard fails, the rows of the others are written. */
+  async putMany(rows: Uint8Array): Promise<void> {
+    await ours(() => this.#raw.putMany(rows));
+  }
+
+  /** All rows, as chunks of columns. */
+  scan(): ShardScan {
+    return new ShardScan(this.#raw);
+  }
+
+  /** Sums over a column. */
+  async aggregate({ column, filter, place }: ShardAggregation): Promise<ShardAggregate> {
+    type Arguments = Parameters<RawShardClient['aggregate']>;
+    const { count, sum, min, max } = await ours<RawAggregate>(() =>
+      this.#raw.aggregate(
+        column as Arguments[0],
+        place === 'here',
+        filter?.column as Arguments[2],
+        filter?.comparison as Arguments[3],
+        filter?.value,
+      ),
+    );
+    return {
+      count,
+      sum,
+      ...(min === undefined ? {} : { min }),
+      ...(max === undefined ? {} : { max }),
+      ...(count === 0 ? {} : { average: Number(sum) / count }),
+    };
+  }
+
+  /**
+   * Fills all shards at the same time with the rows that benchmarks give to the keys from 0 to `rows`. Rows that are there are an
+   * error unless `replace` is true.
+   */
+  async populate(rows: number, options: { readonly replace?: boolean } = {}): Promise<void> {
+    await ours(() => this.#raw.populate(rows, options.replace ?? false));
+  }
+
+  /** What each shard holds. */
+  async describe(): Promise<ShardState[]> {
+    const states = await ours(() => this.#raw.describe());
+    return states.map(({ rows, populated }) => (populated === undefined ? { rows } : { rows, populated }));
+  }
+
+  /** Closes all connections: calls under way are rejected with `BB_CLOSED`. Does nothing the second time. */
+  async close(): Promise<void> {
+    this.#raw.close();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+}
+
+function invalid(message: string): BoundaryError {
+  return new BoundaryError('BB_INVALID_ARGUMENT', message);
+}
+
+function now<T>(work: () => T): T {
+  try {
+    return work();
+  } catch (thrown) {
+    throw toBoundaryError(thrown);
+  }
+}
+
+async function ours<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (thrown) {
+    throw toBoundaryError(thrown);
+  }
+}
