@@ -1,0 +1,129 @@
+/** Rows of shards as messages of an Arrow stream, read and made by `@uwdata/flechette`: the side `js` has nothing native. */
+import {
+  Column,
+  type DataType,
+  batchType,
+  fixedSizeBinary,
+  float64,
+  int32,
+  int64,
+  tableFromColumns,
+  tableFromIPC,
+  tableToIPC,
+} from '@uwdata/flechette';
+
+import type { GrpcPiece } from './grpc-js.js';
+
+const PAYLOAD_BYTES = 172;
+
+/** Rows by columns. */
+export interface RowColumns {
+  readonly keys: BigInt64Array;
+  readonly quantities: Int32Array;
+  readonly prices: Float64Array;
+  readonly updatedAt: BigInt64Array;
+  readonly payloads: Uint8Array;
+}
+
+/** Reads the pieces of one stream. */
+export class BatchReader {
+  #schema: Buffer | undefined;
+
+  /** The rows of a piece; `undefined` of one that has none. */
+  add({ ipc_header: header, ipc_body: body }: GrpcPiece): RowColumns | undefined {
+    if (this.#schema === undefined) {
+      this.#schema = header;
+      return undefined;
+    }
+    if (body.byteLength === 0) return undefined;
+    // In memory of its own: columns must begin at multiples of their values' width.
+    const message = Buffer.allocUnsafeSlow(header.byteLength + body.byteLength);
+    message.set(header);
+    message.set(body, header.byteLength);
+    const table = tableFromIPC([this.#schema, message], { useBigInt: true });
+    const [keys, quantities, prices, updatedAt, payloads] = table.children.map(({ data }) => data[0]?.values);
+    return {
+      keys: keys as BigInt64Array,
+      quantities: quantities as Int32Array,
+      prices: prices as Float64Array,
+      updatedAt: updatedAt as BigInt64Array,
+      payloads: payloads as Uint8Array,
+    };
+  }
+}
+
+/** A batch to be filled, and its messages. */
+export interface NewBatch {
+  readonly columns: RowColumns;
+  readonly piece: GrpcPiece;
+}
+
+/** Makes batches of rows for one stream. */
+export class BatchWriter {
+  /** The headers by their number of rows. */
+  readonly #headers = new Map<
+    number,
+    { readonly schema: Buffer; readonly header: Buffer; readonly bodyBytes: number }
+  >();
+
+  /** The first message of the stream. */
+  get schema(): Buffer {
+    return this.#of(1).schema;
+  }
+
+  /** A batch of so many rows, all zero. Its columns are views of the piece's body. */
+  batch(rows: number): NewBatch {
+    const { header, bodyBytes } = this.#of(rows);
+    const body = new ArrayBuffer(bodyBytes);
+    let offset = 0;
+    const place = (bytes: number): number => {
+      const start = offset;
+      offset = Math.ceil((offset + bytes) / 8) * 8;
+      return start;
+    };
+    const columns = {
+      keys: new BigInt64Array(body, place(rows * 8), rows),
+      quantities: new Int32Array(body, place(rows * 4), rows),
+      prices: new Float64Array(body, place(rows * 8), rows),
+      updatedAt: new BigInt64Array(body, place(rows * 8), rows),
+      payloads: new Uint8Array(body, place(rows * PAYLOAD_BYTES), rows * PAYLOAD_BYTES),
+    };
+    return { columns, piece: { ipc_header: header, ipc_body: Buffer.from(body) } };
+  }
+
+  #of(rows: number): { readonly schema: Buffer; readonly header: Buffer; readonly bodyBytes: number } {
+    let known = this.#headers.get(rows);
+    if (known === undefined) {
+      known = messagesOf(rows);
+      this.#headers.set(rows, known);
+    }
+    return known;
+  }
+}
+
+/** The last message of a stream. */
+export const END_MESSAGE: Buffer = Buffer.from([0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0]);
+
+/** The messages of a stream of one batch of so many rows, taken apart. */
+function messagesOf(rows: number): { schema: Buffer; header: Buffer; bodyBytes: number } {
+  const column = <T>(type: DataType, values: T): Column<unknown> => {
+    const Batch = batchType(type, { useBigInt: true }) as unknown as new (options: object) => never;
+    return new Column([new Batch({ length: rows, nullCount: 0, type, values, validity: new Uint8Array(0) })], type);
+  };
+  const table = tableFromColumns([
+    ['key', column(int64(), new BigInt64Array(rows))],
+    ['quantity', column(int32(), new Int32Array(rows))],
+    ['price', column(float64(), new Float64Array(rows))],
+    ['updated_at', column(int64(), new BigInt64Array(rows))],
+    ['payload', column(fixedSizeBinary(PAYLOAD_BYTES), new Uint8Array(rows * PAYLOAD_BYTES))],
+  ]);
+  const stream = Buffer.from(tableToIPC(table, { format: 'stream' })!);
+  const headerEnd = (start: number): number => start + 8 + stream.readInt32LE(start + 4);
+  const schemaEnd = headerEnd(0);
+  const bodyStart = headerEnd(schemaEnd);
+  return {
+    schema: Buffer.from(stream.subarray(0, schemaEnd)),
+    header: Buffer.from(stream.subarray(schemaEnd, bodyStart)),
+    bodyBytes: stream.byteLength - END_MESSAGE.byteLength - bodyStart,
+  };
+}
