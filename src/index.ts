@@ -48,6 +48,19 @@ export type { Row } from './library/row-reader.js';
 export type { RowInput } from './library/row-stager.js';
 export type { RowStream } from './library/row-stream.js';
 export { encodeRows, RowsEncoder, ROWS_CONTENT_TYPE } from './library/rows-codec.js';
+export {
+  type ShardAggregate,
+  type ShardAggregation,
+  ShardClient,
+  type ShardClientOptions,
+  type ShardColumn,
+  type ShardKeys,
+  type ShardState,
+} from './library/shard-client.js';
+export { ShardRow, type ShardValues } from './library/shard-row.js';
+export type { ShardFailure, ShardRows } from './library/shard-rows.js';
+export type { ShardScan } from './library/shard-scan.js';
+export { ShardStore } from './library/shard-store.js';
 export { SqlClient, type SqlClientOptions, type SqlRequest, type SqlStatement } from './library/sql-client.js';
 export type { SqlRequestError, SqlResult, SqlResults } from './library/sql-results.js';
 export { SqlType, type ColumnKind } from './library/sql-type.js';

@@ -4,7 +4,15 @@ import { BoundaryError } from '../errors.js';
 import { hyperdAt } from '../host/hyperd.js';
 import { type CellFilters, FILTER_NAMES } from '../runner/filters.js';
 import type { RunRequest } from '../runner/run-config.js';
-import { parseCounts, parseEngineUri, parseGrid, parseRate, parseRows, parseWords } from './option-values.js';
+import {
+  parseCounts,
+  parseEngineUri,
+  parseGrid,
+  parseRate,
+  parseRows,
+  parseScale,
+  parseWords,
+} from './option-values.js';
 
 /** The options that say which cells, common to `run` and `list`. */
 export interface MatrixOptions extends CellFilters {
@@ -18,6 +26,10 @@ export interface MatrixOptions extends CellFilters {
   readonly restUrl?: string;
   readonly apiKey?: string;
   readonly ingestUrl?: string;
+  readonly shardsUrl?: string;
+  readonly scale?: number;
+  readonly dataDir?: string;
+  readonly skipPopulate?: boolean;
   readonly threads?: readonly number[] | 'all';
   readonly batch?: readonly number[] | 'all';
   readonly operations?: number;
@@ -56,12 +68,22 @@ export function addMatrixOptions(command: Command): Command {
       '--peers',
       'also clients one could pick instead: node:sqlite, better-sqlite3, nodejs-polars, valkey-glide, where installed',
     )
-    .optionsGroup('Request work (the families sql, kv, rest and ingest, measured where they are named):')
+    .optionsGroup('Request work (the families sql, kv, rest, ingest and hybrid, measured where they are named):')
     .option('--mysql-url <url>', 'a server that speaks the MySQL wire (default: MYSQL_URL, or a private server)')
     .option('--redis-url <url>', 'a server that speaks the Redis wire (default: REDIS_URL, or a private server)')
     .option('--rest-url <url>', "a server with RonDB's REST API (default: REST_URL, or a private reference server)")
     .option('--api-key <key>', 'the key that its requests carry (default: REST_API_KEY)')
     .option('--ingest-url <url>', 'a HyperbyteDB to write to (default: INGEST_URL, or a private reference server)')
+    .option('--shards-url <list>', 'the addresses of shards in their order (default: SHARDS_URL, or private shards)')
+    .option('--scale <n>', 'of hybrid: the part of 75 million rows (default: HYBRID_SCALE, or 0.01)', parseScale)
+    .option(
+      '--data-dir <path>',
+      'of hybrid: where private shards keep their rows (default: HYBRID_DATA_DIR, or memory)',
+    )
+    .option(
+      '--skip-populate',
+      'of hybrid: use the rows that are there, once they are checked to be those of this scale',
+    )
     .option(
       '--threads <list>',
       "numbers of connections, each with one request in flight, or all (default: the family's own)",
@@ -88,6 +110,9 @@ export function requestFrom(rowsArgument: number | undefined, options: MatrixOpt
   if (options.hyperd !== undefined) chooseHyperd(options.hyperd);
   // By the variable, it is in no result file.
   if (options.apiKey !== undefined) process.env['REST_API_KEY'] = options.apiKey;
+  if (options.scale !== undefined) process.env['HYBRID_SCALE'] = String(options.scale);
+  if (options.dataDir !== undefined) process.env['HYBRID_DATA_DIR'] = resolve(options.dataDir);
+  if (options.skipPopulate === true) process.env['HYBRID_SKIP_POPULATE'] = '1';
   const filters = FILTER_NAMES.flatMap((name) => (options[name] === undefined ? [] : [[name, options[name]] as const]));
   return {
     rows: rowsArgument ?? options.rows,
@@ -103,12 +128,20 @@ export function requestFrom(rowsArgument: number | undefined, options: MatrixOpt
 }
 
 /** The URLs of servers are the URIs of the engines of their names. */
-function enginesOf({ engineUri, mysqlUrl, redisUrl, restUrl, ingestUrl }: MatrixOptions): RunRequest['engines'] {
+function enginesOf({
+  engineUri,
+  mysqlUrl,
+  redisUrl,
+  restUrl,
+  ingestUrl,
+  shardsUrl,
+}: MatrixOptions): RunRequest['engines'] {
   const urls = {
     ...(mysqlUrl === undefined ? {} : { mysql: mysqlUrl }),
     ...(redisUrl === undefined ? {} : { redis: redisUrl }),
     ...(restUrl === undefined ? {} : { rest: restUrl }),
     ...(ingestUrl === undefined ? {} : { ingest: ingestUrl }),
+    ...(shardsUrl === undefined ? {} : { shards: shardsUrl }),
   };
   for (const name of Object.keys(urls)) {
     if (engineUri?.[name] !== undefined) {

@@ -66,6 +66,15 @@ export function parseRate(text: string): number {
   return parseRows(text);
 }
 
+/** A part of a whole, or a multiple of it: `0.01`, `1`, `2.5`. */
+export function parseScale(text: string): number {
+  const scale = Number(text);
+  if (!/^\d*\.?\d+$/.test(text) || !Number.isFinite(scale) || scale <= 0) {
+    throw new InvalidArgumentError('It must be a number above 0, such as 0.01.');
+  }
+  return scale;
+}
+
 /** `name=uri`; an option given twice adds to its map. */
 export function parseEngineUri(text: string, before: Readonly<Record<string, string>> = {}): Record<string, string> {
   const separator = text.indexOf('=');

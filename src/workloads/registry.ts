@@ -10,6 +10,7 @@ const FAMILIES: readonly (() => Promise<Family>)[] = [
   async () => (await import('./sql/family.js')).sqlFamily,
   async () => (await import('./rest/family.js')).restFamily,
   async () => (await import('./ingest/family.js')).ingestFamily,
+  async () => (await import('./hybrid/family.js')).hybridFamily,
 ];
 
 /** Every family of this package. */

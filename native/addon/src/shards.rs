@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use boundary_bench_core::{Error, Result};
 use boundary_bench_shards::{
-    Aggregation, ClientOptions, MemoryStore, PersistentStore, Row, ShardClient, Store, memory_of,
+    Aggregation, ClientOptions, MemoryStore, PersistentStore, Row, ShardClient, Store, check_rows,
 };
 use boundary_bench_suite::hybrid::{LocalStore, place_of};
 use napi::bindgen_prelude::{AsyncBlock, ToNapiValue, Unknown};
@@ -266,8 +266,8 @@ impl RawShardClient {
     }
 }
 
-/// The bytes that so many rows take in memory.
+/// Throws `BB_NOT_ENOUGH_MEMORY` where the machine, or the limit set for this process, has none for so many rows in memory.
 #[napi(catch_unwind)]
-pub fn shard_memory(rows: f64) -> napi::Result<f64> {
-    Ok(memory_of(count(rows, "the number of rows", MOST_ROWS)? as u64) as f64)
+pub fn check_shard_memory(rows: f64) -> napi::Result<()> {
+    check_rows(count(rows, "the number of rows", MOST_ROWS)? as u64).map_err(js)
 }

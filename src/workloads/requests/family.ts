@@ -19,6 +19,8 @@ export interface RequestFamilyDefinition {
   serverOptions?(cells: readonly PlannedRequests[]): readonly string[];
   /** The server of a cell that needs another than the family's, or one more; it is closed with the cell. */
   serverOf?(planned: PlannedRequests, server: TargetServer): Promise<TargetServer> | undefined;
+  /** Reaches or starts servers of another kind than one process; absent: those of `openTarget`. */
+  openServer?(engines: FamilyOptions['engines'], cells: readonly PlannedRequests[]): Promise<TargetServer>;
   /** What every sample of a cell must return, in closed form. */
   expected(planned: PlannedRequests, server: TargetServer): Checksum | Promise<Checksum>;
   /** What the Rust side is told beside the cell. */
@@ -122,8 +124,9 @@ class OpenRequests implements OpenFamily {
   }
 
   #target(): Promise<TargetServer> {
-    const { server, serverOptions } = this.#definition;
-    this.#server ??= openTarget(server, this.#engines, serverOptions?.(this.#cells));
+    const { server, serverOptions, openServer } = this.#definition;
+    this.#server ??=
+      openServer?.(this.#engines, this.#cells) ?? openTarget(server, this.#engines, serverOptions?.(this.#cells));
     return this.#server;
   }
 }

@@ -6,7 +6,7 @@ import { BoundaryError, toBoundaryError } from '../../errors.js';
 import { serveCommand, serveSkip } from '../../library/reference-server.js';
 
 /** A kind of server, by its wire; also the name of the engine of its cells. */
-export type ServerKind = 'mysql' | 'redis' | 'rest' | 'ingest';
+export type ServerKind = 'mysql' | 'redis' | 'rest' | 'ingest' | 'shards';
 
 /** The variables that name a server where no option does. */
 const URL_VARIABLES: Readonly<Record<ServerKind, string>> = {
@@ -14,13 +14,14 @@ const URL_VARIABLES: Readonly<Record<ServerKind, string>> = {
   redis: 'REDIS_URL',
   rest: 'REST_URL',
   ingest: 'INGEST_URL',
+  shards: 'SHARDS_URL',
 };
 
 /** The variable of the key that REST requests carry, where the URL holds none. */
 const API_KEY_VARIABLE = 'REST_API_KEY';
 
 /** The kinds of which the private server is the reference server. */
-const REFERENCE_KINDS: ReadonlySet<ServerKind> = new Set(['rest', 'ingest']);
+const REFERENCE_KINDS: ReadonlySet<ServerKind> = new Set(['rest', 'ingest', 'shards']);
 
 /** The beginning of the names of everything that is ours on a server. */
 const OWN_PREFIX = 'bb';

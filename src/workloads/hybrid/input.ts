@@ -1,0 +1,91 @@
+import { abortedBy } from '../../library/cancellation.js';
+import type { ColumnarChunk } from '../../library/columnar-chunk.js';
+import type { ShardClient } from '../../library/shard-client.js';
+import { ROW_BYTES, ShardRow } from '../../library/shard-row.js';
+import type { ShardRows } from '../../library/shard-rows.js';
+import type { Cell } from '../../records/record.js';
+import type { RowColumns } from '../../targets/shard-batches.js';
+import { RowSums, blankRows, columnsHash, isOfAll, keyOf, packedRows } from './data.js';
+
+/** The keys of one call of blanking and reading back. */
+const KEYS_AT_ONCE = 4096;
+
+/** The keys and rows of a cell, and the untimed work on them. Made beforehand: making the input is not measured. */
+export class HybridInput {
+  readonly totalRows: number;
+  readonly keys: readonly number[];
+  /** The same, as they cross. */
+  readonly keyArray: Float64Array;
+  /** Of writes: the rows, packed. */
+  readonly packed: Uint8Array;
+  /** Of writes: the same, one by one. */
+  readonly rows: readonly ShardRow[];
+
+  constructor(cell: Pick<Cell, 'workload' | 'rows'>, totalRows: number) {
+    const operations = isOfAll(cell.workload) ? 0 : cell.rows;
+    this.totalRows = totalRows;
+    this.keys = Array.from({ length: operations }, (_, operation) => keyOf(operation, totalRows));
+    this.keyArray = Float64Array.from(this.keys);
+    this.packed = new Uint8Array(packedRows(cell.workload === 'write' ? this.keys : []).buffer);
+    this.rows = Array.from(
+      { length: this.packed.byteLength / ROW_BYTES },
+      (_, row) => new ShardRow(this.packed.subarray(row * ROW_BYTES, (row + 1) * ROW_BYTES)),
+    );
+  }
+
+  /** Gives the rows that will be written another value. */
+  async blank(client: ShardClient, signal: AbortSignal): Promise<void> {
+    for (let start = 0; start < this.keys.length; start += KEYS_AT_ONCE) {
+      assertWanted(signal);
+      await client.putMany(new Uint8Array(blankRows(this.keys.slice(start, start + KEYS_AT_ONCE)).buffer));
+    }
+  }
+
+  /** What the shards hold for the keys. */
+  async readBack(client: ShardClient, signal: AbortSignal): Promise<RowSums> {
+    const sums = new RowSums();
+    for (let start = 0; start < this.keys.length; start += KEYS_AT_ONCE) {
+      assertWanted(signal);
+      addFound(sums, await client.multiGet(this.keyArray.subarray(start, start + KEYS_AT_ONCE)));
+    }
+    return sums;
+  }
+
+  /** All rows that the shards hold. */
+  async readAll(client: ShardClient, signal?: AbortSignal): Promise<RowSums> {
+    const sums = new RowSums();
+    await addAll(sums, client, signal);
+    return sums;
+  }
+}
+
+/** Adds all rows that the shards hold. */
+export async function addAll(sums: RowSums, client: ShardClient, signal?: AbortSignal): Promise<void> {
+  for await (const chunk of client.scan()) {
+    if (signal !== undefined) assertWanted(signal);
+    sums.add(chunk.rowCount, columnsHash(columnsOf(chunk)));
+    chunk.release();
+  }
+}
+
+/** Adds the rows of keys. Where one is missing the sum is wrong whatever the others are. */
+export function addFound(sums: RowSums, rows: ShardRows): void {
+  rows.assertAll();
+  const { found, length, chunk } = rows;
+  sums.add(found, found === length ? columnsHash(columnsOf(chunk)) : 0);
+  rows.release();
+}
+
+function columnsOf(chunk: ColumnarChunk): RowColumns {
+  return {
+    keys: chunk.column(0),
+    quantities: chunk.column(1),
+    prices: chunk.column(2),
+    updatedAt: chunk.column(3),
+    payloads: chunk.column(4),
+  };
+}
+
+function assertWanted(signal: AbortSignal): void {
+  if (signal.aborted) throw abortedBy(signal);
+}
