@@ -8,11 +8,13 @@ import { recommended } from './advice.js';
 import { formatFactor, formatMicroseconds, formatShortRate } from './format.js';
 import { nameAndBatchOf } from './request-tables.js';
 
-/** One line for each workload that a Node cell completed on `engine`, with the most threads measured. */
+/** One line for each workload that a Node cell completed on `engine` over one transport, with the most threads measured. */
 export function requestAdviceFor(run: Run, engine: string): string[] {
   const cells = completedOf(run.records).filter((record) => record.engine === engine && isRequestWork(record));
   const node = cells.filter(({ side }) => isNodeSide(side));
-  return groupBy(node, ({ family, workload }) => JSON.stringify([family, workload])).flatMap((ofWorkload) => {
+  const ofOne = ({ family, workload, transport }: CompletedRecord): string =>
+    JSON.stringify([family, workload, transport]);
+  return groupBy(node, ofOne).flatMap((ofWorkload) => {
     const most = Math.max(...ofWorkload.map(({ threads = 1 }) => threads));
     const rivals = ofWorkload.filter(({ threads = 1 }) => threads === most);
     return adviceOn(run, cells, rivals);
@@ -36,7 +38,8 @@ function adviceOn(run: Run, cells: readonly CompletedRecord[], rivals: readonly 
   const caution =
     best.samples.length < SAMPLES_FOR_INTERVAL ? ` (From fewer than ${SAMPLES_FOR_INTERVAL} samples.)` : '';
   const threads = best.threads === 1 ? '1 thread' : `${best.threads} threads`;
-  return [`${best.workload} on ${best.engine}, ${threads}: ${advice}.${caution}`];
+  const over = best.transport === undefined ? '' : ` (${best.transport})`;
+  return [`${best.workload} on ${best.engine}${over}, ${threads}: ${advice}.${caution}`];
 }
 
 function choice(best: CompletedRecord, rivals: readonly CompletedRecord[]): string {
@@ -64,7 +67,11 @@ function batchingWon(run: Run, best: CompletedRecord): string | undefined {
 function pushingDownWon(best: CompletedRecord, cells: readonly CompletedRecord[]): string | undefined {
   const pulling = best.workload.replace(/\.push_down$/, '.pull');
   if (pulling === best.workload) return undefined;
-  const pulled = fastestOf(cells.filter(({ workload, side }) => workload === pulling && isNodeSide(side)));
+  const pulled = fastestOf(
+    cells.filter(
+      ({ workload, side, transport }) => workload === pulling && isNodeSide(side) && transport === best.transport,
+    ),
+  );
   const ratio = pulled && rateRatio(best, pulled);
   if (pulled === undefined || ratio === undefined) return undefined;
   const than = `pulling the rows (${shortNameOf(pulled)})`;

@@ -1,0 +1,35 @@
+import { expect, test } from 'vitest';
+import type { CompletedRecord } from '../../src/records/record.js';
+import { armTable } from '../../src/report/arm-table.js';
+import { completed } from '../records/sample-run.js';
+
+function record(
+  transport: string | undefined,
+  seconds: number,
+  side: CompletedRecord['side'] = 'rust',
+): CompletedRecord {
+  const fields = { family: 'hybrid', workload: 'point_lookup', lane: 'call', engine: 'shards', variant: 'ShardClient' };
+  const rows = transport === 'direct' ? 20_000 : 1000;
+  const cell = { ...fields, side, rows, batch: 1, threads: 1, ...(transport === undefined ? {} : { transport }) };
+  return completed(cell, [seconds, seconds, seconds]);
+}
+
+test('the ways of one side stand in one row, with what they win over gRPC at any number of rows', () => {
+  const { table, notes } = armTable([
+    record('direct', 0.002),
+    record('grpc', 0.1),
+    record('hybrid', 0.05),
+    record('grpc', 0.2, 'js'),
+  ]);
+  expect(table.columns).toHaveLength(9);
+  expect(table.rows).toEqual([
+    ['point_lookup', 'rust', '1', '1', '10.0 K/s', '20.0 K/s', '2.0× (2.0–2.0)', '10.0 M/s', '1000× (1000–1000)'],
+  ]);
+  expect(notes).toHaveLength(1);
+});
+
+test('a way that was not measured is left out, and other request work has no such table', () => {
+  expect(armTable([record('grpc', 0.1), record('hybrid', 0.1)]).table.rows[0]!.slice(-2)).toEqual(['—', '—']);
+  expect(armTable([record('grpc', 0.1)]).table.rows).toEqual([]);
+  expect(armTable([record(undefined, 0.1)])).toMatchObject({ table: { rows: [] }, notes: [] });
+});
