@@ -1,8 +1,7 @@
 //! Keys and rows of shards on their way between JavaScript and Rust, and the functions that read and write rows of this process
 //! without a promise.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use boundary_bench_core::{Error, Result};
 use boundary_bench_shards::{Columns, ROW_BYTES, Row, ShardClient, Store};
@@ -78,23 +77,19 @@ fn too_short() -> napi::Error {
     invalid(format!("a packed row has {ROW_BYTES} bytes"))
 }
 
-/// What the functions work on, until the client is closed.
-pub struct Calls {
-    client: ShardClient,
-    is_closed: Arc<AtomicBool>,
-}
+/// A client until it is closed: then nothing here keeps its stores.
+pub type Shared = Arc<Mutex<Option<ShardClient>>>;
+
+/// What the functions work on.
+pub struct Calls(pub Shared);
 
 impl Calls {
-    pub fn new(client: ShardClient, is_closed: Arc<AtomicBool>) -> Self {
-        Self { client, is_closed }
-    }
-
-    /// The store of a key, where asking it waits for nothing.
-    fn store(&self, key: i64) -> Result<Option<&Arc<dyn Store>>> {
-        if self.is_closed.load(Ordering::Relaxed) {
-            return Err(Error::Closed("the client"));
-        }
-        Ok(self.client.direct(key).filter(|store| !store.is_persistent()))
+    /// Works on the store of a key; `None` where asking it would wait for a server or a disk.
+    fn with_store<T>(&self, key: i64, work: impl FnOnce(&dyn Store) -> Result<T>) -> napi::Result<Option<T>> {
+        let client = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let client = client.as_ref().ok_or(Error::Closed("the client")).map_err(js)?;
+        let store = client.direct(key).filter(|store| !store.is_persistent());
+        store.map(|store| work(&**store)).transpose().map_err(js)
     }
 }
 
@@ -104,8 +99,8 @@ pub struct ReadRow(pub Calls);
 impl FastCall<2> for ReadRow {
     fn call(&self, env: Env, [key, into]: [sys::napi_value; 2]) -> napi::Result<f64> {
         let key = key_of(env, key)?;
-        let Some(store) = self.0.store(key).map_err(js)? else { return Ok(ELSEWHERE) };
-        let Some(row) = store.get(key).map_err(js)? else { return Ok(0.0) };
+        let Some(found) = self.0.with_store(key, |store| store.get(key))? else { return Ok(ELSEWHERE) };
+        let Some(row) = found else { return Ok(0.0) };
         // SAFETY: no JavaScript runs before the return, and nothing else refers to the memory.
         let into = unsafe { slice_of_mut::<u8>(env, into, BYTES.0, BYTES.1) }?;
         *into.first_chunk_mut().ok_or_else(too_short)? = row.to_bytes();
@@ -119,8 +114,7 @@ pub struct WriteRow(pub Calls);
 impl FastCall<1> for WriteRow {
     fn call(&self, env: Env, [from]: [sys::napi_value; 1]) -> napi::Result<f64> {
         let row = row_of(env, from)?;
-        let Some(store) = self.0.store(row.key).map_err(js)? else { return Ok(ELSEWHERE) };
-        store.put(Columns::of_row(&row)).map_err(js)?;
-        Ok(1.0)
+        let written = self.0.with_store(row.key, |store| store.put(Columns::of_row(&row)))?;
+        Ok(if written.is_some() { 1.0 } else { ELSEWHERE })
     }
 }

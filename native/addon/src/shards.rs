@@ -1,7 +1,6 @@
 //! A sharded store as JavaScript sees it. How rows and keys cross is told in `shard_calls.rs`, answers in `shard_answers.rs`.
 
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -22,7 +21,7 @@ use crate::shard_answers::{
     RawAggregate, RawComparison, RawShardColumn, RawShardRows, RawShardScan, aggregate, filter_of, multi_get,
     multi_get_now,
 };
-use crate::shard_calls::{Calls, ReadRow, WriteRow, key_of, keys_of, packed_of, row_of};
+use crate::shard_calls::{Calls, ReadRow, Shared, WriteRow, key_of, keys_of, packed_of, row_of};
 
 /// The rows of a store, at most.
 const MOST_ROWS: u32 = u32::MAX - 1;
@@ -93,10 +92,9 @@ pub struct RawShardState {
 /// A client of all shards.
 #[napi]
 pub struct RawShardClient {
-    client: Mutex<Option<ShardClient>>,
+    client: Shared,
     /// What ends calls under way: it closes with the client, and with its object.
     closed: watch::Sender<bool>,
-    is_closed: Arc<AtomicBool>,
 }
 
 #[napi]
@@ -116,7 +114,7 @@ impl RawShardClient {
         let places = places.iter().map(|place| place_of(place)).collect::<Result<Vec<_>>>().map_err(js)?;
         promise(env, async move {
             let client = ShardClient::connect(places, &options).await.map_err(js)?;
-            Ok(Self { client: Mutex::new(Some(client)), closed: watch::Sender::new(false), is_closed: Arc::default() })
+            Ok(Self { client: Arc::new(Mutex::new(Some(client))), closed: watch::Sender::new(false) })
         })
     }
 
@@ -130,13 +128,13 @@ impl RawShardClient {
     /// `into`. Returns 1, 0 where there is no such row, or -1 where the shard is elsewhere.
     #[napi(catch_unwind, ts_return_type = "(key: number | bigint, into: Uint8Array) => number")]
     pub fn row_reader<'env>(&self, env: &'env Env) -> napi::Result<Unknown<'env>> {
-        function(env, "readRow", ReadRow(self.calls()?))
+        function(env, "readRow", ReadRow(self.calls()))
     }
 
     /// The function that writes the packed row in the first 200 bytes of `from`. Returns 1, or -1 as `rowReader`'s.
     #[napi(catch_unwind, ts_return_type = "(from: Uint8Array) => number")]
     pub fn row_writer<'env>(&self, env: &'env Env) -> napi::Result<Unknown<'env>> {
-        function(env, "writeRow", WriteRow(self.calls()?))
+        function(env, "writeRow", WriteRow(self.calls()))
     }
 
     /// The packed row of a key, or null.
@@ -229,7 +227,6 @@ impl RawShardClient {
     /// Closes it: calls under way end with `BB_CLOSED`. Does nothing the second time.
     #[napi(catch_unwind)]
     pub fn close(&self) {
-        self.is_closed.store(true, Ordering::Relaxed);
         self.closed.send_replace(true);
         let closed = self.client.lock().unwrap_or_else(PoisonError::into_inner).take();
         drop(closed);
@@ -242,8 +239,8 @@ impl RawShardClient {
         client.ok_or(Error::Closed("the client")).map_err(js)
     }
 
-    fn calls(&self) -> napi::Result<Calls> {
-        Ok(Calls::new(self.client()?, Arc::clone(&self.is_closed)))
+    fn calls(&self) -> Calls {
+        Calls(Arc::clone(&self.client))
     }
 
     fn run<T, F>(&self, env: Env, work: impl FnOnce(ShardClient) -> F + Send + 'static) -> napi::Result<AsyncBlock<T>>
