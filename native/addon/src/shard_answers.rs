@@ -227,20 +227,17 @@ pub fn filter_of(
     Ok(Some(Filter { column, comparison: comparison.into(), value }))
 }
 
-/// A sum: a bigint of integers, a number of prices.
-type RawNumber = Either<BigInt, f64>;
-
-/// The sums over a column.
+/// The sums over a column: bigints of integers, numbers of prices.
 #[napi(object, object_from_js = false)]
 pub struct RawAggregate {
     /// The rows that passed the filter.
     pub count: f64,
     /// The sum of their values.
-    pub sum: RawNumber,
+    pub sum: Either<BigInt, f64>,
     /// The smallest of them.
-    pub min: Option<RawNumber>,
+    pub min: Option<Either<BigInt, f64>>,
     /// The largest of them.
-    pub max: Option<RawNumber>,
+    pub max: Option<Either<BigInt, f64>>,
 }
 
 /// Sums over a column, in the shards, or here where the rows are pulled.
