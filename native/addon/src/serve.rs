@@ -33,6 +33,7 @@ impl ReferenceServer {
                 Ok(Parsed::Help) => Ok(None),
                 Ok(Parsed::Serve(options)) => Ok(Some(Self { server: Arc::new(Running::reference(&options)?) })),
                 Ok(Parsed::Shard(options)) => Ok(Some(Self { server: Arc::new(Running::shard(&options)?) })),
+                Ok(Parsed::Delay(options)) => Ok(Some(Self { server: Arc::new(Running::delay(&options)?) })),
                 Err(message) => Err(Error::InvalidArgument(message)),
             }),
         )

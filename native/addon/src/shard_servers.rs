@@ -2,13 +2,15 @@
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
-use boundary_bench_server::{ShardProcess, ShardProcesses};
+use boundary_bench_core::{Error, Result};
+use boundary_bench_server::{DelayProcess, ShardProcess, ShardProcesses};
 use napi::Env;
 use napi::bindgen_prelude::AsyncBlock;
 use napi_derive::napi;
 
-use crate::errors::{blocking, promise};
+use crate::errors::{blocking, js, promise};
 use crate::reader::Cancel;
 
 /// Shards of our own, each as a process; all are gone when this process ends, however it ends.
@@ -93,5 +95,59 @@ impl PrivateShards {
 impl PrivateShards {
     fn lock(&self) -> MutexGuard<'_, Option<Arc<ShardProcesses>>> {
         self.processes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Proxies of our own that make the loopback as slow as a network, one before each of several servers.
+#[napi]
+pub struct PrivateDelays {
+    urls: Vec<String>,
+    processes: Mutex<Vec<DelayProcess>>,
+}
+
+#[napi]
+impl PrivateDelays {
+    /// Starts a proxy before each address (`host:port`) by the program given with its first arguments, or by the one that is
+    /// found. Everything arrives `delayUs` later in each direction, no more than `megabits` a second.
+    #[napi(catch_unwind)]
+    pub fn start(
+        env: Env,
+        command: Vec<String>,
+        addresses: Vec<String>,
+        delay_us: u32,
+        megabits: Option<f64>,
+        cancel: Option<&Cancel>,
+    ) -> napi::Result<AsyncBlock<PrivateDelays>> {
+        let token = cancel.map(|cancel| cancel.token.clone()).unwrap_or_default();
+        if megabits.is_some_and(|megabits| !(megabits.is_finite() && megabits > 0.0)) {
+            return Err(js(Error::InvalidArgument("a bandwidth must be above 0 megabits a second".to_owned())));
+        }
+        let slowness = (Duration::from_micros(delay_us.into()), megabits);
+        let start = move || {
+            let words: Vec<&str> = command.iter().map(String::as_str).collect();
+            let (program, arguments) =
+                words.split_first().map_or((None, &[][..]), |(first, rest)| (Some(Path::new(*first)), rest));
+            let starting = addresses.iter().map(|to| DelayProcess::start(program, arguments, to, slowness, &token));
+            let processes = starting.collect::<Result<Vec<_>>>()?;
+            Ok(Self { urls: processes.iter().map(DelayProcess::url).collect(), processes: Mutex::new(processes) })
+        };
+        promise(env, blocking(start))
+    }
+
+    /// Their addresses, in the order of the servers.
+    #[napi(getter)]
+    pub fn urls(&self) -> Vec<String> {
+        self.urls.clone()
+    }
+
+    /// Stops all of them; does nothing the second time.
+    #[napi(catch_unwind, ts_return_type = "Promise<void>")]
+    pub fn stop(&self, env: Env) -> napi::Result<AsyncBlock<()>> {
+        let processes = std::mem::take(&mut *self.processes.lock().unwrap_or_else(PoisonError::into_inner));
+        let stop = move || {
+            processes.iter().for_each(DelayProcess::stop);
+            Ok(())
+        };
+        promise(env, blocking(stop))
     }
 }

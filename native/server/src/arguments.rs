@@ -5,6 +5,7 @@ use std::time::Duration;
 use boundary_bench_flight::Login;
 use boundary_bench_shards::ShardOptions;
 
+use crate::delay::{self, DelayOptions};
 use crate::options::{DEFAULT_FLIGHT_PORT, FlightOptions, Options, TlsFiles};
 use crate::shard;
 
@@ -17,15 +18,18 @@ pub enum Parsed {
     Serve(Box<Options>),
     /// To serve one shard.
     Shard(Box<ShardOptions>),
+    /// To pass on what is sent to another server, later.
+    Delay(Box<DelayOptions>),
 }
 
 /// The text for `--help`.
 pub const HELP: &str = r#"Serves the REST contract of RonDB and the ingest contract of HyperbyteDB, from an embedded store; or Arrow Flight SQL,
-over a database of DuckDB; or one shard of a sharded store, by gRPC.
+over a database of DuckDB; or one shard of a sharded store, by gRPC; or passes on what is sent to another server, later.
 
 Usage: boundary-bench serve [OPTIONS]
        boundary-bench serve flight [OPTIONS]
        boundary-bench serve shard [OPTIONS]
+       boundary-bench serve delay [OPTIONS]
        boundary-bench-server ...            the same without Node, built by cargo build -p boundary-bench-server
 
   --listen <address>         where to listen (127.0.0.1:4406, flight: 127.0.0.1:31337; port 0: a free one)
@@ -62,6 +66,12 @@ A shard, one of a sharded store's servers of gRPC (proto/boundary_bench/shards/v
   --max-message <bytes>      the largest message, either way (4194304)
   --max-streams <n>          calls of one connection at a time; the next ones wait (1024)
 
+A delay, which makes the loopback as slow as a network for any server of TCP, takes instead
+  --to <address>             the server behind it
+  --listen <address>         where to listen (127.0.0.1, a free port)
+  --delay-us <n>             how much later everything arrives, in each direction (0)
+  --bandwidth-mbps <n>       megabits a second of each direction of a connection (no limit)
+
 It prints `listening on URL` when it answers. SIGTERM and Ctrl-C stop it: no new connections, requests in flight are
 answered.
 
@@ -97,6 +107,9 @@ pub fn parse(arguments: impl IntoIterator<Item = String>) -> Result<Parsed, Stri
     let mut arguments = arguments.into_iter().peekable();
     if arguments.next_if(|word| word == shard::KIND).is_some() {
         return shard::parse(arguments);
+    }
+    if arguments.next_if(|word| word == delay::KIND).is_some() {
+        return delay::parse(arguments);
     }
     if arguments.next_if(|word| word == FLIGHT).is_some() {
         options.listen.set_port(DEFAULT_FLIGHT_PORT);

@@ -7,6 +7,7 @@
 
 mod arguments;
 mod date;
+mod delay;
 mod flight;
 mod front;
 mod ingest;
@@ -22,6 +23,7 @@ mod shard;
 mod tables;
 
 pub use arguments::{HELP, Parsed, parse};
+pub use delay::{Delay, DelayOptions, DelayProcess};
 pub use options::{DEFAULT_FLIGHT_PORT, DEFAULT_PORT, FlightOptions, Limits, Options, TlsFiles};
 pub use private::{PrivateServer, executable};
 pub use running::Running;

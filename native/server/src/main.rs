@@ -11,6 +11,7 @@ fn main() -> ExitCode {
         Ok(Parsed::Help) => print(HELP),
         Ok(Parsed::Serve(options)) => Running::reference(&options).and_then(|server| serve(&server)),
         Ok(Parsed::Shard(options)) => Running::shard(&options).and_then(|server| serve(&server)),
+        Ok(Parsed::Delay(options)) => Running::delay(&options).and_then(|server| serve(&server)),
         Err(message) => Err(Error::InvalidArgument(format!("{message}; see --help"))),
     };
     match outcome {

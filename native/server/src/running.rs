@@ -1,8 +1,9 @@
-//! A server of either kind.
+//! A server of any kind.
 
 use boundary_bench_core::Result;
 use boundary_bench_shards::{ShardOptions, ShardServer};
 
+use crate::delay::{Delay, DelayOptions};
 use crate::options::Options;
 use crate::server::Server;
 
@@ -14,6 +15,7 @@ pub struct Running(Kind);
 enum Kind {
     Reference(Server),
     Shard(ShardServer),
+    Delay(Delay),
 }
 
 impl Running {
@@ -33,12 +35,21 @@ impl Running {
         ShardServer::start(options).map(Kind::Shard).map(Self)
     }
 
+    /// Starts a proxy that delays.
+    ///
+    /// # Errors
+    /// As [`Delay::start`].
+    pub fn delay(options: &DelayOptions) -> Result<Self> {
+        Delay::start(options).map(Kind::Delay).map(Self)
+    }
+
     /// The beginning of its URLs.
     #[must_use]
     pub fn url(&self) -> String {
         match &self.0 {
             Kind::Reference(server) => server.url(),
             Kind::Shard(server) => server.url(),
+            Kind::Delay(proxy) => proxy.url(),
         }
     }
 
@@ -47,6 +58,7 @@ impl Running {
         match &self.0 {
             Kind::Reference(server) => server.stop(),
             Kind::Shard(server) => server.stop(),
+            Kind::Delay(proxy) => proxy.stop(),
         }
     }
 }
