@@ -30,6 +30,7 @@ export type {
   NaiveInserter,
   NaiveReader,
   NativeRequests as RawNativeRequests,
+  PrivateDelays,
   PrivateServer,
   PrivateShards,
   RawAggregate,

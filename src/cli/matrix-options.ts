@@ -30,6 +30,8 @@ export interface MatrixOptions extends CellFilters {
   readonly scale?: number;
   readonly dataDir?: string;
   readonly skipPopulate?: boolean;
+  readonly netDelayUs?: number;
+  readonly netBandwidthMbps?: number;
   readonly threads?: readonly number[] | 'all';
   readonly batch?: readonly number[] | 'all';
   readonly operations?: number;

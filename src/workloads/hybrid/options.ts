@@ -29,3 +29,30 @@ export function dataDir(): string | undefined {
 export function skipsPopulate(): boolean {
   return process.env[SKIP_POPULATE_VARIABLE] === '1';
 }
+
+/** How much later everything arrives that goes to or comes from a server, in microseconds; 0: nothing is delayed. */
+export const NET_DELAY_VARIABLE = 'HYBRID_NET_DELAY_US';
+
+/** The megabits a second of a connection, in each direction. */
+export const NET_BANDWIDTH_VARIABLE = 'HYBRID_NET_BANDWIDTH_MBPS';
+
+/** A network to be simulated. */
+export interface Network {
+  readonly delayUs: number;
+  readonly megabits: number | undefined;
+}
+
+/** `undefined`: the network is as it is. */
+export function simulatedNetwork(): Network | undefined {
+  const delayUs = amountOf(NET_DELAY_VARIABLE) ?? 0;
+  const megabits = amountOf(NET_BANDWIDTH_VARIABLE);
+  return delayUs === 0 && megabits === undefined ? undefined : { delayUs: Math.round(delayUs), megabits };
+}
+
+function amountOf(name: string): number | undefined {
+  const text = process.env[name];
+  if (text === undefined || text === '') return undefined;
+  const amount = Number(text);
+  if (Number.isFinite(amount) && amount >= 0) return amount;
+  throw new BoundaryError('BB_USAGE', `${name} must be a number, not ${text}`);
+}

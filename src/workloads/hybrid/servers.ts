@@ -1,7 +1,7 @@
 /** The shards of a run: as processes or at the user's addresses, and the same rows again in this process for the direct arms. */
 import { join } from 'node:path';
 
-import { type PrivateShards, addon } from '../../addon.js';
+import { type PrivateDelays, type PrivateShards, addon } from '../../addon.js';
 import { BoundaryError, toBoundaryError } from '../../errors.js';
 import { serveCommand } from '../../library/reference-server.js';
 import { ShardClient } from '../../library/shard-client.js';
@@ -9,7 +9,7 @@ import { ShardStore } from '../../library/shard-store.js';
 import type { PlannedRequests } from '../requests/grid.js';
 import { type TargetServer, targetUrl } from '../requests/target-server.js';
 import { type Arm, HYBRID_MATRIX } from './data.js';
-import { dataDir, skipsPopulate, totalRows } from './options.js';
+import { dataDir, simulatedNetwork, skipsPopulate, totalRows } from './options.js';
 
 /** Shards as a cell has them. */
 export interface HybridServer extends TargetServer {
@@ -33,8 +33,10 @@ export async function openHybridServer(
   checkMemory({ isOurs: url === undefined, isDirectNeeded });
   const ours = url === undefined ? await startShards() : undefined;
   const stores: ShardStore[] = [];
+  let delays: PrivateDelays | undefined;
   const close = async (): Promise<void> => {
     for (const store of stores) store.close();
+    await delays?.stop();
     await ours?.stop();
   };
   try {
@@ -44,7 +46,9 @@ export async function openHybridServer(
       for (let shard = 0; shard < addresses.length; shard += 1) stores.push(await openStore(shard, addresses.length));
       await fill(stores, true);
     }
-    return hybridServer(addresses, stores, ours, close);
+    // Filled without the delay, which is for what is measured.
+    delays = await startDelays(addresses);
+    return hybridServer(delays?.urls ?? addresses, stores, ours, close);
   } catch (thrown) {
     await close();
     throw thrown;
@@ -54,6 +58,18 @@ export async function openHybridServer(
 async function startShards(): Promise<PrivateShards> {
   try {
     return await addon.PrivateShards.start(serveCommand(), HYBRID_MATRIX.shards, dataDir());
+  } catch (thrown) {
+    throw toBoundaryError(thrown);
+  }
+}
+
+/** The proxies that slow the network down; `undefined` where it is as it is. */
+async function startDelays(addresses: readonly string[]): Promise<PrivateDelays | undefined> {
+  const network = simulatedNetwork();
+  if (network === undefined) return undefined;
+  const hosts = addresses.map((address) => new URL(address).host);
+  try {
+    return await addon.PrivateDelays.start(serveCommand(), hosts, network.delayUs, network.megabits);
   } catch (thrown) {
     throw toBoundaryError(thrown);
   }
@@ -107,7 +123,7 @@ function hybridServer(
     kind: 'shards',
     url: addresses.join(','),
     places: addresses,
-    version: `${addresses.length} shards, ${totalRows()} rows${ours === undefined ? '' : ` ${kept} (private)`}`,
+    version: `${addresses.length} shards, ${totalRows()} rows${ours === undefined ? '' : ` ${kept} (private)`}${networkText()}`,
     isPrivate: ours !== undefined,
     processIds,
     newPrefix: () => `bb${(cells += 1)}`,
@@ -127,4 +143,12 @@ function hybridServer(
     },
   };
   return all;
+}
+
+/** What is said of the network beside the version. */
+function networkText(): string {
+  const network = simulatedNetwork();
+  if (network === undefined) return '';
+  const bandwidth = network.megabits === undefined ? '' : `, ${network.megabits} Mbit/s`;
+  return `, ${network.delayUs} µs each way${bandwidth} by a proxy`;
 }
