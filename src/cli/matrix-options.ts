@@ -82,6 +82,8 @@ export function addMatrixOptions(command: Command): Command {
       '--data-dir <path>',
       'of hybrid: where private shards keep their rows (default: HYBRID_DATA_DIR, or memory)',
     )
+    .option('--net-delay-us <n>', 'of hybrid: delay gRPC so many microseconds each way, by a proxy', parseRate)
+    .option('--net-bandwidth-mbps <n>', 'of hybrid: megabits a second of each connection, by the same proxy', parseRate)
     .option(
       '--skip-populate',
       'of hybrid: use the rows that are there, once they are checked to be those of this scale',
@@ -114,6 +116,10 @@ export function requestFrom(rowsArgument: number | undefined, options: MatrixOpt
   if (options.apiKey !== undefined) process.env['REST_API_KEY'] = options.apiKey;
   if (options.scale !== undefined) process.env['HYBRID_SCALE'] = String(options.scale);
   if (options.dataDir !== undefined) process.env['HYBRID_DATA_DIR'] = resolve(options.dataDir);
+  if (options.netDelayUs !== undefined) process.env['HYBRID_NET_DELAY_US'] = String(options.netDelayUs);
+  if (options.netBandwidthMbps !== undefined) {
+    process.env['HYBRID_NET_BANDWIDTH_MBPS'] = String(options.netBandwidthMbps);
+  }
   if (options.skipPopulate === true) process.env['HYBRID_SKIP_POPULATE'] = '1';
   const filters = FILTER_NAMES.flatMap((name) => (options[name] === undefined ? [] : [[name, options[name]] as const]));
   return {

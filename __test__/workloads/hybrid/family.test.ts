@@ -21,7 +21,7 @@ const { signal } = new AbortController();
 
 const OPTIONS: FamilyOptions = { rows: 0, workers: 1, engines: {} };
 const SMALL: FamilyOptions = { ...OPTIONS, operations: 300, threads: [1, 3], batch: [1, 10, 250] };
-const VARIABLES = ['HYBRID_SCALE', 'HYBRID_DATA_DIR', 'HYBRID_SKIP_POPULATE'];
+const VARIABLES = ['HYBRID_SCALE', 'HYBRID_DATA_DIR', 'HYBRID_SKIP_POPULATE', 'HYBRID_NET_DELAY_US'];
 
 beforeEach(() => {
   // Ten thousand rows.
@@ -101,6 +101,24 @@ describe('the family hybrid', () => {
       rmSync(folder, { recursive: true, force: true });
     }
   }, 300_000);
+
+  it('delays what goes through gRPC', async () => {
+    process.env['HYBRID_NET_DELAY_US'] = '5000';
+    const options = { ...SMALL, operations: 20, threads: [1], batch: [1] };
+    const isLookup = ({ cell }: PlannedCell): boolean => cell.workload === 'point_lookup' && cell.transport === 'grpc';
+    const cells = hybridFamily.plan(options).filter(isLookup);
+    const family = await hybridFamily.open(options, cells);
+    expect((await family.versions())['shards']).toContain('5000 µs each way by a proxy');
+    for (const planned of cells) {
+      const cell = await family.openCell(planned);
+      const started = performance.now();
+      expect(await cell.sample(stopwatch, signal)).toEqual(cell.expected);
+      // There and back, twenty times.
+      expect(performance.now() - started).toBeGreaterThanOrEqual(200);
+      await cell.close();
+    }
+    await family.close();
+  }, 120_000);
 
   it('ends a sample that is aborted', async () => {
     const planned = hybridFamily.plan(SMALL).find(({ cell }) => cell.id.includes('scan/call/napi/shards/grpc'))!;
