@@ -18,17 +18,17 @@ export class HybridInput {
   readonly keyArray: Float64Array;
   /** Of writes: the rows, packed. */
   readonly packed: Uint8Array;
-  /** Of writes: the same, one by one. */
+  /** Of single writes: the same, one by one. */
   readonly rows: readonly ShardRow[];
 
-  constructor(cell: Pick<Cell, 'workload' | 'rows'>, totalRows: number) {
+  constructor(cell: Pick<Cell, 'workload' | 'lane' | 'rows'>, totalRows: number) {
     const operations = isOfAll(cell.workload) ? 0 : cell.rows;
     this.totalRows = totalRows;
     this.keys = Array.from({ length: operations }, (_, operation) => keyOf(operation, totalRows));
     this.keyArray = Float64Array.from(this.keys);
     this.packed = new Uint8Array(packedRows(cell.workload === 'write' ? this.keys : []).buffer);
     this.rows = Array.from(
-      { length: this.packed.byteLength / ROW_BYTES },
+      { length: cell.lane === 'call' ? this.packed.byteLength / ROW_BYTES : 0 },
       (_, row) => new ShardRow(this.packed.subarray(row * ROW_BYTES, (row + 1) * ROW_BYTES)),
     );
   }

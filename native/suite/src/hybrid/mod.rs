@@ -80,9 +80,9 @@ impl Work {
 /// What the requests of a cell have in common. Made beforehand: making the input is not measured.
 struct Input {
     keys: Vec<i64>,
-    /// Of writes.
+    /// Of single writes.
     rows: Vec<Row>,
-    /// The same, packed.
+    /// Of writes in batches: packed rows.
     packed: Vec<u8>,
     total_rows: u64,
 }
@@ -156,8 +156,8 @@ pub(crate) fn open(spec: &RequestSpec, cancel: &CancelToken) -> Result<Box<dyn R
     cancel.check()?;
     let operations = if work.is_of_all() { 0 } else { spec.operations };
     let keys: Vec<i64> = (0..operations).map(|operation| key_of(operation, total_rows)).collect();
-    let rows: Vec<Row> = keys.iter().filter(|_| work.writes()).map(|key| Row::made(*key)).collect();
-    let packed = rows.iter().flat_map(Row::to_bytes).collect();
+    let rows = keys.iter().filter(|_| work == Work::Put).map(|key| Row::made(*key)).collect();
+    let packed = keys.iter().filter(|_| work == Work::PutMany).flat_map(|key| Row::made(*key).to_bytes()).collect();
     let side = runtime()?.block_on(connect(spec))?;
     let cell = HybridCell {
         spec: Arc::new(spec.clone()),
