@@ -63,6 +63,15 @@ pub fn free_port() -> Result<u16> {
     address.map(|address| address.port()).map_err(|source| io_error(&"127.0.0.1:0", source))
 }
 
+/// What follows `beginning` in the first line with it that the programs of a server's folder have printed; `None` until then.
+#[must_use]
+pub fn printed(folder: &Path, beginning: &str) -> Option<String> {
+    let output = std::fs::read(folder.join(OUTPUT)).ok()?;
+    let output = String::from_utf8_lossy(&output);
+    let mut lines = output.split_inclusive('\n').filter_map(|line| line.strip_suffix('\n'));
+    lines.find_map(|line| line.strip_prefix(beginning)).map(str::to_owned)
+}
+
 /// The first of these programs that is in one of the folders of `PATH`, or in one of `elsewhere`.
 #[must_use]
 pub fn find_program(names: &[&str], elsewhere: &[&str]) -> Option<PathBuf> {

@@ -25,7 +25,7 @@ mod tables;
 pub use arguments::{HELP, Parsed, parse};
 pub use delay::{Delay, DelayOptions, DelayProcess};
 pub use options::{DEFAULT_FLIGHT_PORT, DEFAULT_PORT, FlightOptions, Limits, Options, TlsFiles};
-pub use private::{PrivateServer, executable};
+pub use private::{ANNOUNCEMENT, PrivateServer, executable};
 pub use running::Running;
 pub use server::Server;
 pub use shard::{ShardProcess, ShardProcesses};

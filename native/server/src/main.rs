@@ -4,7 +4,7 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use boundary_bench_core::{Error, Result};
-use boundary_bench_server::{HELP, Parsed, Running, parse};
+use boundary_bench_server::{ANNOUNCEMENT, HELP, Parsed, Running, parse};
 
 fn main() -> ExitCode {
     let outcome = match parse(std::env::args().skip(1)) {
@@ -26,7 +26,7 @@ fn main() -> ExitCode {
 fn serve(server: &Running) -> Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| Error::Internal(error.to_string()))?;
-    print(&format!("listening on {}\n", server.url()))?;
+    print(&format!("{ANNOUNCEMENT}{}\n", server.url()))?;
     runtime.block_on(async {
         use tokio::signal::unix::{SignalKind, signal};
         let end = signal(SignalKind::terminate()).and_then(|end| Ok((end, signal(SignalKind::interrupt())?)));

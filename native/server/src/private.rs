@@ -1,13 +1,11 @@
 //! A reference server of our own, as a process of its own: its CPU time is told apart from the client's.
 
-use std::io::{Read, Write};
-use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
 use boundary_bench_core::engine::CancelToken;
-use boundary_bench_core::private_server::{self, ServerFolder, find_program, free_port};
+use boundary_bench_core::private_server::{self, ServerFolder, find_program, printed};
 use boundary_bench_core::{Error, Result};
 
 use crate::server::NAME;
@@ -18,11 +16,8 @@ const PROGRAM: &str = "boundary-bench-server";
 /// How long a server may take until it answers, beside making `lineitem`.
 const START_TIMEOUT: Duration = Duration::from_secs(120);
 
-/// How long one question whether it answers may take.
-const PROBE_TIMEOUT: Duration = Duration::from_secs(2);
-
-/// The bytes of an answer that are read, at most.
-const MAX_PROBE: u64 = 4096;
+/// What a server prints before its URL when it answers.
+pub const ANNOUNCEMENT: &str = "listening on ";
 
 /// The server's program: beside the running one, or in a folder of `PATH`.
 ///
@@ -45,8 +40,7 @@ pub fn executable() -> Result<PathBuf> {
 #[derive(Debug)]
 pub struct PrivateServer {
     process: private_server::PrivateServer,
-    scheme: &'static str,
-    port: u16,
+    url: String,
 }
 
 impl PrivateServer {
@@ -57,11 +51,10 @@ impl PrivateServer {
     /// As [`executable`], [`Error::Engine`] with the server's own words when it does not start, [`Error::Cancelled`].
     pub fn start(program: Option<&Path>, arguments: &[&str], cancel: &CancelToken) -> Result<Self> {
         let folder = ServerFolder::new(NAME)?;
-        let port = free_port()?;
-        let mut command = command(program, arguments, port)?;
+        let mut command = command(program, arguments)?;
         command.arg("--dir").arg(folder.path().join("data"));
-        let process = folder.serve(&command, START_TIMEOUT, cancel, |_| answers(port))?;
-        Ok(Self { process, scheme: "http", port })
+        let (process, url) = announced(folder, &command, START_TIMEOUT, cancel)?;
+        Ok(Self { process, url })
     }
 
     /// Starts a server of Flight SQL, over a database in memory; `arguments` as in [`PrivateServer::start`], with the words
@@ -70,18 +63,15 @@ impl PrivateServer {
     /// # Errors
     /// As [`PrivateServer::start`].
     pub fn start_flight(program: Option<&Path>, arguments: &[&str], cancel: &CancelToken) -> Result<Self> {
-        let port = free_port()?;
-        let command = command(program, arguments, port)?;
-        // The port is bound when the database is there.
-        let is_ready = |_: &Path| TcpStream::connect(("127.0.0.1", port)).is_ok();
-        let process = ServerFolder::new(NAME)?.serve(&command, START_TIMEOUT, cancel, is_ready)?;
-        Ok(Self { process, scheme: "flight", port })
+        let command = command(program, arguments)?;
+        let (process, url) = announced(ServerFolder::new(NAME)?, &command, START_TIMEOUT, cancel)?;
+        Ok(Self { process, url })
     }
 
     /// The beginning of its URLs.
     #[must_use]
     pub fn url(&self) -> String {
-        format!("{}://127.0.0.1:{}", self.scheme, self.port)
+        self.url.clone()
     }
 
     /// Its process.
@@ -102,23 +92,26 @@ impl PrivateServer {
     }
 }
 
-fn command(program: Option<&Path>, arguments: &[&str], port: u16) -> Result<Command> {
+/// Runs a server of ours until it says where it listens. It chooses the port itself: one that was free before could be
+/// another's by then, who would answer in its place.
+pub(crate) fn announced(
+    folder: ServerFolder,
+    command: &Command,
+    timeout: Duration,
+    cancel: &CancelToken,
+) -> Result<(private_server::PrivateServer, String)> {
+    let mut url = None;
+    let process = folder.serve(command, timeout, cancel, |folder| {
+        url = printed(folder, ANNOUNCEMENT);
+        url.is_some()
+    })?;
+    let url = url.ok_or_else(|| Error::Internal("a server that says nothing is ready".to_owned()))?;
+    Ok((process, url))
+}
+
+fn command(program: Option<&Path>, arguments: &[&str]) -> Result<Command> {
     let program = program.map_or_else(executable, |program| Ok(program.to_owned()))?;
     let mut command = Command::new(program);
-    command.args(arguments).arg("--listen").arg(format!("127.0.0.1:{port}"));
+    command.args(arguments).args(["--listen", "127.0.0.1:0"]);
     Ok(command)
-}
-
-fn answers(port: u16) -> bool {
-    ask(port, "/0.1.0/ping").is_ok_and(|answer| !answer.is_empty())
-}
-
-/// The beginning of the answer to one request.
-fn ask(port: u16, path: &str) -> std::io::Result<Vec<u8>> {
-    let mut stream = TcpStream::connect(("127.0.0.1", port))?;
-    stream.set_read_timeout(Some(PROBE_TIMEOUT))?;
-    write!(stream, "GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")?;
-    let mut answer = Vec::new();
-    stream.take(MAX_PROBE).read_to_end(&mut answer)?;
-    Ok(answer)
 }

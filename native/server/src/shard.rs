@@ -1,17 +1,16 @@
 //! One shard of a sharded store as a server: its arguments, and shards as processes of their own.
 
-use std::net::TcpStream;
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
 use boundary_bench_core::Result;
 use boundary_bench_core::engine::CancelToken;
-use boundary_bench_core::private_server::{PrivateServer, ServerFolder, free_port};
+use boundary_bench_core::private_server::{PrivateServer, ServerFolder};
 use boundary_bench_shards::{Place, ShardOptions};
 
 use crate::arguments::{Parsed, number};
-use crate::private::executable;
+use crate::private::{announced, executable};
 
 /// The word before the options of a shard.
 pub(crate) const KIND: &str = "shard";
@@ -64,7 +63,7 @@ pub(crate) fn parse(arguments: impl IntoIterator<Item = String>) -> std::result:
 #[derive(Debug)]
 pub struct ShardProcess {
     process: PrivateServer,
-    port: u16,
+    url: String,
 }
 
 impl ShardProcess {
@@ -82,22 +81,20 @@ impl ShardProcess {
     ) -> Result<Self> {
         let program = program.map_or_else(executable, |program| Ok(program.to_owned()))?;
         let folder = ServerFolder::new(KIND)?;
-        let port = free_port()?;
         let mut command = Command::new(program);
-        command.args(arguments).arg(KIND).arg("--listen").arg(format!("127.0.0.1:{port}"));
+        command.args(arguments).args([KIND, "--listen", "127.0.0.1:0"]);
         command.args(["--shard", &shard.to_string(), "--shards", &shards.to_string()]);
         if let Some(data_dir) = data_dir {
             command.arg("--data-dir").arg(data_dir);
         }
-        let process =
-            folder.serve(&command, START_TIMEOUT, cancel, |_| TcpStream::connect(("127.0.0.1", port)).is_ok())?;
-        Ok(Self { process, port })
+        let (process, url) = announced(folder, &command, START_TIMEOUT, cancel)?;
+        Ok(Self { process, url })
     }
 
     /// The beginning of its URLs.
     #[must_use]
     pub fn url(&self) -> String {
-        format!("http://127.0.0.1:{}", self.port)
+        self.url.clone()
     }
 
     /// Its process.

@@ -286,6 +286,23 @@ const ENTRIES: u8 = 4;
 /// `timestamps` as a key.
 const TIMESTAMPS: &[u8; 11] = b"\xaatimestamps";
 
+/// What all encodings begin with: the measurement and the tags.
+pub(super) fn names_of(measurement: &str, tags: &[(&str, &str)], field: &str) -> Result<Vec<u8>> {
+    if measurement.is_empty() || field.is_empty() {
+        return Err(Error::InvalidArgument("measurement and field must not be empty".to_owned()));
+    }
+    let mut head = Vec::new();
+    push_text(&mut head, "measurement");
+    push_text(&mut head, measurement);
+    push_text(&mut head, "tags");
+    push_map(&mut head, tags.len());
+    for (name, value) in tags {
+        push_text(&mut head, name);
+        push_text(&mut head, value);
+    }
+    Ok(head)
+}
+
 /// The start of an array of any length.
 pub(super) const ARRAY_HEADER: usize = 5;
 
@@ -295,18 +312,7 @@ impl ColumnsWriter {
     /// # Errors
     /// [`Error::InvalidArgument`] where the measurement or the field is empty.
     pub fn new(measurement: &str, tags: &[(&str, &str)], field: &str) -> Result<Self> {
-        if measurement.is_empty() || field.is_empty() {
-            return Err(Error::InvalidArgument("measurement and field must not be empty".to_owned()));
-        }
-        let mut head = Vec::new();
-        push_text(&mut head, "measurement");
-        push_text(&mut head, measurement);
-        push_text(&mut head, "tags");
-        push_map(&mut head, tags.len());
-        for (name, value) in tags {
-            push_text(&mut head, name);
-            push_text(&mut head, value);
-        }
+        let mut head = names_of(measurement, tags, field)?;
         push_text(&mut head, "field");
         push_text(&mut head, field);
         push_text(&mut head, "values");

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-use super::columns::{ARRAY_HEADER, FLOAT, INT64, put, put_array, read_tags};
+use super::columns::{ARRAY_HEADER, FLOAT, INT64, names_of, put, put_array, read_tags};
 use super::reader::{Integer, Reader, WIDE, fail, push_array, push_map, push_text};
 use crate::line::check_lengths;
 use crate::points::{FieldKind, FieldList, FieldValue, Points, SeriesKey, ShapeIndex, place_of};
@@ -222,18 +222,7 @@ impl RowsWriter {
     /// # Errors
     /// [`Error::InvalidArgument`] where the measurement or the field is empty.
     pub fn new(measurement: &str, tags: &[(&str, &str)], field: &str) -> Result<Self> {
-        if measurement.is_empty() || field.is_empty() {
-            return Err(Error::InvalidArgument("measurement and field must not be empty".to_owned()));
-        }
-        let mut head = Vec::new();
-        push_text(&mut head, "measurement");
-        push_text(&mut head, measurement);
-        push_text(&mut head, "tags");
-        push_map(&mut head, tags.len());
-        for (name, value) in tags {
-            push_text(&mut head, name);
-            push_text(&mut head, value);
-        }
+        let mut head = names_of(measurement, tags, field)?;
         push_text(&mut head, "fields");
         push_map(&mut head, 1);
         push_text(&mut head, field);
