@@ -262,6 +262,19 @@ export declare class NativeRequests {
   close(): Promise<void>
 }
 
+/** Proxies of our own that make the loopback as slow as a network, one before each of several servers. */
+export declare class PrivateDelays {
+  /**
+   * Starts a proxy before each address (`host:port`) by the program given with its first arguments, or by the one that is
+   * found. Everything arrives `delayUs` later in each direction, no more than `megabits` a second.
+   */
+  static start(command: Array<string>, addresses: Array<string>, delayUs: number, megabits?: number | undefined | null, cancel?: Cancel | undefined | null): Promise<PrivateDelays>
+  /** Their addresses, in the order of the servers. */
+  get urls(): Array<string>
+  /** Stops all of them; does nothing the second time. */
+  stop(): Promise<void>
+}
+
 /** A server of our own, in a folder of its own; both are gone when this process ends, however it ends. */
 export declare class PrivateServer {
   /** Starts a server: the program given with its arguments, or the first of its kind that is found. */
@@ -277,6 +290,25 @@ export declare class PrivateServer {
   /** How it ended by itself; null while it runs and once it was stopped. */
   get ending(): string | null
   /** Stops it and removes its folder; does nothing the second time. */
+  stop(): Promise<void>
+}
+
+/** Shards of our own, each as a process; all are gone when this process ends, however it ends. */
+export declare class PrivateShards {
+  /**
+   * Starts so many shards by the program given with its first arguments, or by the one that is found. Rows are kept in
+   * `dataDir`, or in memory without.
+   */
+  static start(command: Array<string>, shards: number, dataDir?: string | undefined | null, cancel?: Cancel | undefined | null): Promise<PrivateShards>
+  /** Their addresses, in the order of the shards. */
+  get urls(): Array<string>
+  /** Their processes. */
+  get processIds(): Array<number>
+  /** How the first that ended by itself did; null while all run and once they were stopped. */
+  get ending(): string | null
+  /** Stops one of them. */
+  stopOne(shard: number): Promise<void>
+  /** Stops all of them; does nothing the second time. */
   stop(): Promise<void>
 }
 
@@ -341,6 +373,65 @@ export declare class RawLineParser {
    * both in bytes.
    */
   text(): string
+}
+
+/** A client of all shards. */
+export declare class RawShardClient {
+  /** Connects to the shards at their places, in their order: the addresses of servers, or `place` of stores. */
+  static connect(places: Array<string>, timeoutMs?: number | undefined | null, connections?: number | undefined | null): Promise<RawShardClient>
+  /** The number of shards. */
+  get shards(): number
+  /**
+   * The function that reads the row of a key, where its shard is in the memory of this process: into the first 200 bytes of
+   * `into`. Returns 1, 0 where there is no such row, or -1 where the shard is elsewhere.
+   */
+  rowReader(): (key: number | bigint, into: Uint8Array) => number
+  /** The function that writes the packed row in the first 200 bytes of `from`. Returns 1, or -1 as `rowReader`'s. */
+  rowWriter(): (from: Uint8Array) => number
+  /** The packed row of a key, or null. */
+  get(key: number | bigint): Promise<ArrayBuffer | null>
+  /** The rows of keys. */
+  multiGet(keys: BigInt64Array | Int32Array | Float64Array): Promise<RawShardRows>
+  /** The same without a promise; null where a shard of a key is not in the memory of this process. */
+  multiGetNow(keys: BigInt64Array | Int32Array | Float64Array): RawShardRows | null
+  /** Writes a packed row. */
+  put(row: Uint8Array): Promise<void>
+  /** Writes packed rows. */
+  putMany(rows: Uint8Array): Promise<void>
+  /** Starts to read all rows. */
+  scan(): RawShardScan
+  /** Sums over a column, of the rows that pass the filter: in the shards, or here of all rows where `isPulled`. */
+  aggregate(column: RawShardColumn, isPulled: boolean, filter?: RawShardColumn, comparison?: RawComparison, value?: number | bigint): Promise<RawAggregate>
+  /** Fills all shards with the made rows of so many keys. */
+  populate(rows: number, replace: boolean): Promise<void>
+  /** What each shard holds. */
+  describe(): Promise<Array<RawShardState>>
+  /** Closes it: calls under way end with `BB_CLOSED`. Does nothing the second time. */
+  close(): void
+}
+
+/** A scan of all shards, frame by frame. Dropping it ends it. */
+export declare class RawShardScan {
+  /** The next frame of any shard, or null at the end. It rejects once for each shard that fails; the others go on. */
+  next(): Promise<ArrayBuffer | null>
+  /** The next frame if it is there already, null at the end, undefined when it must be waited for with `next`. */
+  tryNext(): ArrayBuffer | null | undefined
+  /** Ends the scan: `next` then finds the end. */
+  cancel(): void
+}
+
+/** The rows of one shard in this process. */
+export declare class RawShardStore {
+  /** An empty store in memory. */
+  static inMemory(): RawShardStore
+  /** Opens the store of a folder, or makes it. */
+  static open(folder: string, shard: number, shards: number): Promise<RawShardStore>
+  /** How a client is told of it, as of a server by its address. */
+  get place(): string
+  /** The rows that it holds. */
+  get rows(): number
+  /** Forgets it; the clients that have it keep it. Does nothing the second time. */
+  close(): void
 }
 
 /** A client whose connections are served by threads of their own. */
@@ -432,6 +523,9 @@ export interface BuildInfo {
   rustc: string
 }
 
+/** Throws `BB_NOT_ENOUGH_MEMORY` where the machine, or the limit set for this process, has none for so many rows in memory. */
+export declare function checkShardMemory(rows: number): void
+
 /** The SQL type of a column. */
 export declare const enum ColumnKind {
   /** `BOOLEAN`. */
@@ -522,6 +616,70 @@ export interface HttpPlaceOptions {
  * into `out` and returns how many bytes it took; where there is no room, minus the bytes needed.
  */
 export declare function linesEncoder(measurement: string, tags: Array<string>, field: string): (values: Float64Array, timestamps: BigInt64Array | undefined, out: Uint8Array) => number
+
+/** The sums over a column: bigints of integers, numbers of prices. */
+export interface RawAggregate {
+  /** The rows that passed the filter. */
+  count: number
+  /** The sum of their values. */
+  sum: bigint | number
+  /** The smallest of them. */
+  min?: bigint | number
+  /** The largest of them. */
+  max?: bigint | number
+}
+
+/** How a value is compared with that of a filter. */
+export declare const enum RawComparison {
+  /** Equal. */
+  Equal = '=',
+  /** Not equal. */
+  NotEqual = '!=',
+  /** Less. */
+  Less = '<',
+  /** Less or equal. */
+  LessOrEqual = '<=',
+  /** Greater. */
+  Greater = '>',
+  /** Greater or equal. */
+  GreaterOrEqual = '>=',
+}
+
+/** A column of numbers. */
+export declare const enum RawShardColumn {
+  /** The key. */
+  Key = 'key',
+  /** The quantity. */
+  Quantity = 'quantity',
+  /** The price. */
+  Price = 'price',
+  /** The time of the last update. */
+  UpdatedAt = 'updated_at',
+}
+
+/** What a shard failed with. */
+export interface RawShardFailure {
+  /** Its number. */
+  shard: number
+  /** Why, with the code in brackets before it. */
+  message: string
+}
+
+/** The rows of keys. */
+export interface RawShardRows {
+  /** The frame of the rows, in the order of the keys; where there is none, only the key is not null. */
+  rows: ArrayBuffer
+  /** The shards that could not be asked, where there are some. */
+  failures?: Array<RawShardFailure>
+}
+
+/** What a shard holds. */
+export interface RawShardState {
+  /** Its rows. */
+  rows: number
+  /** The rows that all shards got together from the last population; absent where none came to its end. */
+  populated?: number
+}
 
 /**
  * Gives the memory of a frame back at once, instead of when it is garbage collected: detaches the buffer, whose views

@@ -773,7 +773,7 @@ if (
   }
 }
 
-const { Cancel, Engine, FrameReader, HttpBody, HttpLoop, HttpPlace, HttpSocket, IngestStage, JsonPaths, JsonRows, KvConnection, KvLoop, NaiveInserter, NaiveReader, NativeIngest, NativeRequests, PrivateServer, RawColumnsReader, RawInserter, RawLineParser, RawSqlClient, ReferenceServer, SqlConnection, SqlLoop, SqlShapes, Statement, buildInfo, ColumnKind, columnsEncoder, columnsMostBytes, CreateMode, linesEncoder, releaseFrame, rowsEncoder, runSoak, ServerKind, threadCpu } = nativeBinding
+const { Cancel, Engine, FrameReader, HttpBody, HttpLoop, HttpPlace, HttpSocket, IngestStage, JsonPaths, JsonRows, KvConnection, KvLoop, NaiveInserter, NaiveReader, NativeIngest, NativeRequests, PrivateDelays, PrivateServer, PrivateShards, RawColumnsReader, RawInserter, RawLineParser, RawShardClient, RawShardScan, RawShardStore, RawSqlClient, ReferenceServer, SqlConnection, SqlLoop, SqlShapes, Statement, buildInfo, checkShardMemory, ColumnKind, columnsEncoder, columnsMostBytes, CreateMode, linesEncoder, RawComparison, RawShardColumn, releaseFrame, rowsEncoder, runSoak, ServerKind, threadCpu } = nativeBinding
 export { Cancel }
 export { Engine }
 export { FrameReader }
@@ -790,10 +790,15 @@ export { NaiveInserter }
 export { NaiveReader }
 export { NativeIngest }
 export { NativeRequests }
+export { PrivateDelays }
 export { PrivateServer }
+export { PrivateShards }
 export { RawColumnsReader }
 export { RawInserter }
 export { RawLineParser }
+export { RawShardClient }
+export { RawShardScan }
+export { RawShardStore }
 export { RawSqlClient }
 export { ReferenceServer }
 export { SqlConnection }
@@ -801,11 +806,14 @@ export { SqlLoop }
 export { SqlShapes }
 export { Statement }
 export { buildInfo }
+export { checkShardMemory }
 export { ColumnKind }
 export { columnsEncoder }
 export { columnsMostBytes }
 export { CreateMode }
 export { linesEncoder }
+export { RawComparison }
+export { RawShardColumn }
 export { releaseFrame }
 export { rowsEncoder }
 export { runSoak }

@@ -280,7 +280,7 @@ mod tests {
     fn no_more_arrives_than_the_bandwidth_allows() {
         let (_proxy, mut stream) = delayed(Duration::ZERO, Some(1e6));
         let started = Instant::now();
-        stream.write_all(&[7; 50_000]).unwrap();
+        stream.write_all(&vec![7; 50_000]).unwrap();
         stream.shutdown(Shutdown::Write).unwrap();
         let mut received = Vec::new();
         stream.read_to_end(&mut received).unwrap();
