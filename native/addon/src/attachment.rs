@@ -39,6 +39,7 @@ pub struct Attachment {
 /// What there is until the end.
 struct Open {
     check: Handle,
+    /// Null where results go another way.
     callback: sys::napi_ref,
     context: sys::napi_async_context,
 }
@@ -74,7 +75,9 @@ pub fn detach(attached: &impl Attached) {
         open.check.close();
         // SAFETY: this is the thread of the environment, which still lives.
         unsafe {
-            sys::napi_delete_reference(attachment.env, open.callback);
+            if !open.callback.is_null() {
+                sys::napi_delete_reference(attachment.env, open.callback);
+            }
             sys::napi_async_destroy(attachment.env, open.context);
         }
     }
@@ -102,7 +105,7 @@ impl Attachment {
     pub fn attach<A: Attached>(
         attached: &Rc<A>,
         env: Env,
-        callback: &Function<'_, Unknown<'_>, ()>,
+        callback: Option<&Function<'_, Unknown<'_>, ()>>,
     ) -> napi::Result<()> {
         let attachment = attached.attachment();
         let watcher = Box::new(CheckWatcher(Rc::clone(attached)));
@@ -115,7 +118,9 @@ impl Attachment {
         // SAFETY: the handles are those of the call under way; the pointer that Node keeps owns a count of the `Rc`,
         // which `on_thread_end` takes back.
         unsafe {
-            sys::napi_create_reference(attachment.env, callback.raw(), 1, &raw mut reference);
+            if let Some(callback) = callback {
+                sys::napi_create_reference(attachment.env, callback.raw(), 1, &raw mut reference);
+            }
             sys::napi_async_init(attachment.env, ptr::null_mut(), name.raw(), &raw mut context);
             let data = Rc::into_raw(Rc::clone(attached)).cast_mut().cast();
             sys::napi_add_async_cleanup_hook(attachment.env, Some(on_thread_end::<A>), data, &raw mut hook);
@@ -167,6 +172,28 @@ impl Attachment {
                     sys::napi_get_and_clear_last_exception(self.env, &raw mut exception);
                     sys::napi_fatal_exception(self.env, exception);
                 }
+            }
+            sys::napi_close_handle_scope(self.env, scope);
+        }
+    }
+
+    /// Does work within a scope of handles, after which JavaScript runs what that has led to: what waits for promises.
+    ///
+    /// Nothing may be borrowed then.
+    pub fn enter(&self, work: impl FnOnce(sys::napi_env)) {
+        let context = self.open.borrow().as_ref().map(|open| open.context);
+        let Some(context) = context else { return };
+        // SAFETY: this is the thread of the environment, which lives as long as `open` does; the scopes are closed in all
+        // cases, in their order. Node uses no object for that of the callback.
+        unsafe {
+            let (mut scope, mut callback_scope) = (ptr::null_mut(), ptr::null_mut());
+            if sys::napi_open_handle_scope(self.env, &raw mut scope) != sys::Status::napi_ok {
+                return;
+            }
+            let opened = sys::napi_open_callback_scope(self.env, ptr::null_mut(), context, &raw mut callback_scope);
+            work(self.env);
+            if opened == sys::Status::napi_ok {
+                sys::napi_close_callback_scope(self.env, callback_scope);
             }
             sys::napi_close_handle_scope(self.env, scope);
         }

@@ -2,12 +2,13 @@
 
 use std::ptr;
 
+use boundary_bench_core::Error;
 use boundary_bench_core::slab::{GrowingBytes, Slab};
 use napi::bindgen_prelude::{ArrayBuffer, JsObjectValue, Object, ToNapiValue, Unknown};
 use napi::{Env, JsValue, sys};
 use napi_derive::napi;
 
-use crate::errors::invalid;
+use crate::errors::{invalid, js};
 
 /// Memory that Rust owns alone and hands to JavaScript without a copy, as an `ArrayBuffer`. It comes back when
 /// JavaScript's buffer is collected or detached. Where external memory is refused (Electron), it is copied.
@@ -56,6 +57,45 @@ impl<T: FixedMemory> ToNapiValue for Handover<T> {
             unsafe { ArrayBuffer::from_external(&env_handle, pointer, length, owner, |_, owner| drop(owner)) }?;
         // SAFETY: the environment is the one the buffer was made in.
         unsafe { ArrayBuffer::to_napi_value(env, buffer) }
+    }
+}
+
+/// Memory up to this size is copied into JavaScript's: that costs less than handing it over.
+pub const COPIED_BYTES: usize = 64 << 10;
+
+/// An `ArrayBuffer` with a copy of bytes.
+///
+/// # Safety
+/// `env` is the environment of this thread, and a scope of handles is open.
+pub unsafe fn copy_of(env: sys::napi_env, bytes: &[u8]) -> napi::Result<sys::napi_value> {
+    let (mut data, mut buffer) = (ptr::null_mut(), ptr::null_mut());
+    // SAFETY: the caller's environment; the memory that Node gives has the length asked for, and nobody else sees it yet. Of
+    // nothing, no memory is given.
+    unsafe {
+        let status = sys::napi_create_arraybuffer(env, bytes.len(), &raw mut data, &raw mut buffer);
+        if status != sys::Status::napi_ok {
+            return Err(js(Error::Internal("there is no memory for a result".to_owned())));
+        }
+        if !bytes.is_empty() {
+            ptr::copy_nonoverlapping(bytes.as_ptr(), data.cast::<u8>(), bytes.len());
+        }
+    }
+    Ok(buffer)
+}
+
+/// As [`Handover`], where what is small is copied.
+pub struct Delivery<T>(pub T);
+
+impl<T: FixedMemory> ToNapiValue for Delivery<T> {
+    unsafe fn to_napi_value(env: sys::napi_env, value: Self) -> napi::Result<sys::napi_value> {
+        let mut owner = value.0;
+        let (data, length) = owner.parts();
+        if length > COPIED_BYTES {
+            // SAFETY: the caller's promise.
+            return unsafe { Handover::to_napi_value(env, Handover(owner)) };
+        }
+        // SAFETY: the memory is valid as long as its owner is; the caller's environment.
+        unsafe { copy_of(env, std::slice::from_raw_parts(data, length)) }
     }
 }
 

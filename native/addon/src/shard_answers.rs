@@ -15,7 +15,7 @@ use napi::tokio::sync::{Mutex as AsyncMutex, mpsc, watch};
 use napi::{Env, JsValue, sys, tokio};
 use napi_derive::napi;
 
-use crate::buffers::Handover;
+use crate::buffers::{Delivery, Handover};
 use crate::errors::{invalid, js, promise};
 use crate::shard_calls::key_of;
 
@@ -36,7 +36,7 @@ pub struct RawShardFailure {
 pub struct RawShardRows {
     /// The frame of the rows, in the order of the keys; where there is none, only the key is not null.
     #[napi(ts_type = "ArrayBuffer")]
-    pub rows: Handover<Slab>,
+    pub rows: Delivery<Slab>,
     /// The shards that could not be asked, where there are some.
     pub failures: Option<Vec<RawShardFailure>>,
 }
@@ -45,7 +45,7 @@ fn rows_of(answer: &MultiGet) -> Result<RawShardRows> {
     let rows = frame::encode(&with_binary_payloads(&answer.rows)?)?;
     let failure = |failure: &ShardFailure| RawShardFailure { shard: failure.shard, message: failure.error.coded() };
     let failures = (!answer.failures.is_empty()).then(|| answer.failures.iter().map(failure).collect());
-    Ok(RawShardRows { rows: Handover(rows), failures })
+    Ok(RawShardRows { rows: Delivery(rows), failures })
 }
 
 /// Asks for the rows of keys.
@@ -78,10 +78,14 @@ pub struct RawShardScan {
 
 impl RawShardScan {
     /// Starts it; it ends when `closed` turns true, or its sender is gone.
-    pub fn start(mut scan: Scan, mut closed: watch::Receiver<bool>) -> Self {
+    pub fn start(scan: impl Future<Output = Result<Scan>> + Send + 'static, mut closed: watch::Receiver<bool>) -> Self {
         let (sender, frames) = mpsc::channel(FRAMES_AHEAD);
         let reading = spawn(async move {
             let read = async {
+                let mut scan = match scan.await {
+                    Ok(scan) => scan,
+                    Err(error) => return drop(sender.send(Err(error)).await),
+                };
                 while let Some(batch) = scan.next().await {
                     let rows = batch.map_err(|failure| failure.error);
                     let frame: Frame = rows.and_then(|rows| frame::encode(&with_binary_payloads(&rows)?));

@@ -1,14 +1,15 @@
 //! Keys and rows of shards on their way between JavaScript and Rust, and the functions that read and write rows of this process
 //! without a promise.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::PoisonError;
 
 use boundary_bench_core::{Error, Result};
-use boundary_bench_shards::{Columns, ROW_BYTES, Row, ShardClient, Store};
+use boundary_bench_shards::{Columns, ROW_BYTES, Row, Store};
 use napi::{Env, sys};
 
 use crate::errors::{invalid, js};
 use crate::fast_call::FastCall;
+use crate::shard_clients::Shared;
 use crate::typed_memory::{BYTES, slice_of, slice_of_mut};
 
 /// The largest integer below which numbers of JavaScript are exact.
@@ -77,18 +78,15 @@ fn too_short() -> napi::Error {
     invalid(format!("a packed row has {ROW_BYTES} bytes"))
 }
 
-/// A client until it is closed: then nothing here keeps its stores.
-pub type Shared = Arc<Mutex<Option<ShardClient>>>;
-
 /// What the functions work on.
 pub struct Calls(pub Shared);
 
 impl Calls {
     /// Works on the store of a key; `None` where asking it would wait for a server or a disk.
     fn with_store<T>(&self, key: i64, work: impl FnOnce(&dyn Store) -> Result<T>) -> napi::Result<Option<T>> {
-        let client = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let client = client.as_ref().ok_or(Error::Closed("the client")).map_err(js)?;
-        let store = client.direct(key).filter(|store| !store.is_persistent());
+        let clients = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let clients = clients.as_ref().ok_or(Error::Closed("the client")).map_err(js)?;
+        let store = clients.few.direct(key).filter(|store| !store.is_persistent());
         store.map(|store| work(&**store)).transpose().map_err(js)
     }
 }

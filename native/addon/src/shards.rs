@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use boundary_bench_core::{Error, Result};
 use boundary_bench_shards::{
-    Aggregation, ClientOptions, MemoryStore, PersistentStore, Row, ShardClient, Store, check_rows,
+    Aggregation, ClientOptions, MemoryStore, PersistentStore, ROW_BYTES, Row, ShardClient, Store, Transport, check_rows,
 };
 use boundary_bench_suite::hybrid::{LocalStore, place_of};
 use napi::bindgen_prelude::{AsyncBlock, ToNapiValue, Unknown};
@@ -14,14 +14,16 @@ use napi::tokio::{self, sync::watch};
 use napi::{Env, JsValue};
 use napi_derive::napi;
 
-use crate::buffers::{Handover, count};
+use crate::buffers::{Delivery, count};
 use crate::errors::{blocking, js, promise};
 use crate::fast_call::function;
+use crate::loop_runtime::LoopRuntime;
 use crate::shard_answers::{
-    RawAggregate, RawComparison, RawShardColumn, RawShardRows, RawShardScan, aggregate, filter_of, multi_get,
-    multi_get_now,
+    RawComparison, RawShardColumn, RawShardRows, RawShardScan, aggregate, filter_of, multi_get, multi_get_now,
 };
-use crate::shard_calls::{Calls, ReadRow, Shared, WriteRow, key_of, keys_of, packed_of, row_of};
+use crate::shard_calls::{Calls, ReadRow, WriteRow, key_of, keys_of, packed_of, row_of};
+use crate::shard_clients::{Clients, LoopTransport, Shared};
+use crate::uv;
 
 /// The rows of a store, at most.
 const MOST_ROWS: u32 = u32::MAX - 1;
@@ -89,10 +91,14 @@ pub struct RawShardState {
     pub populated: Option<f64>,
 }
 
+/// The rows of one call on the event loop's thread, at most: the work on more would keep it from all else for longer than a
+/// detour over another thread takes.
+const MOST_DRIVEN_ROWS: usize = 4096;
+
 /// A client of all shards.
 #[napi]
 pub struct RawShardClient {
-    client: Shared,
+    clients: Shared,
     /// What ends calls under way: it closes with the client, and with its object.
     closed: watch::Sender<bool>,
 }
@@ -100,28 +106,30 @@ pub struct RawShardClient {
 #[napi]
 impl RawShardClient {
     /// Connects to the shards at their places, in their order: the addresses of servers, or `place` of stores.
-    #[napi(catch_unwind)]
+    #[napi(catch_unwind, ts_return_type = "Promise<RawShardClient>")]
     pub fn connect(
         env: Env,
         places: Vec<String>,
         timeout_ms: Option<u32>,
         connections: Option<u32>,
-    ) -> napi::Result<AsyncBlock<RawShardClient>> {
+    ) -> napi::Result<Unknown<'static>> {
         let options = ClientOptions {
             deadline: timeout_ms.map(|time| Duration::from_millis(time.into())),
             connections: connections.unwrap_or(1) as usize,
+            transport: uv::is_available().then(|| Arc::new(LoopTransport) as Arc<dyn Transport>),
         };
         let places = places.iter().map(|place| place_of(place)).collect::<Result<Vec<_>>>().map_err(js)?;
-        promise(env, async move {
-            let client = ShardClient::connect(places, &options).await.map_err(js)?;
-            Ok(Self { client: Arc::new(Mutex::new(Some(client))), closed: watch::Sender::new(false) })
+        let is_driven = options.transport.is_some();
+        answer(env, is_driven, async move {
+            let clients = Clients::connect(places, options).await?;
+            Ok(Self { clients: Arc::new(Mutex::new(Some(clients))), closed: watch::Sender::new(false) })
         })
     }
 
     /// The number of shards.
     #[napi(getter)]
     pub fn shards(&self) -> napi::Result<u32> {
-        Ok(self.client()?.shards())
+        Ok(self.clients()?.few.shards())
     }
 
     /// The function that reads the row of a key, where its shard is in the memory of this process: into the first 200 bytes of
@@ -139,10 +147,10 @@ impl RawShardClient {
 
     /// The packed row of a key, or null.
     #[napi(catch_unwind, ts_args_type = "key: number | bigint", ts_return_type = "Promise<ArrayBuffer | null>")]
-    pub fn get(&self, env: Env, key: Unknown<'_>) -> napi::Result<AsyncBlock<Option<Handover<Vec<u8>>>>> {
+    pub fn get(&self, env: Env, key: Unknown<'_>) -> napi::Result<Unknown<'static>> {
         let key = key_of(env, key.raw())?;
-        self.run(env, move |client| async move {
-            Ok(client.get(key).await?.map(|row: Row| Handover(row.to_bytes().to_vec())))
+        self.run(env, 1, move |client| async move {
+            Ok(client.get(key).await?.map(|row: Row| Delivery(row.to_bytes().to_vec())))
         })
     }
 
@@ -152,36 +160,37 @@ impl RawShardClient {
         ts_args_type = "keys: BigInt64Array | Int32Array | Float64Array",
         ts_return_type = "Promise<RawShardRows>"
     )]
-    pub fn multi_get(&self, env: Env, keys: Unknown<'_>) -> napi::Result<AsyncBlock<RawShardRows>> {
+    pub fn multi_get(&self, env: Env, keys: Unknown<'_>) -> napi::Result<Unknown<'static>> {
         let keys = keys_of(env, keys.raw())?;
-        self.run(env, move |client| async move { multi_get(&client, &keys).await })
+        self.run(env, keys.len(), move |client| async move { multi_get(&client, &keys).await })
     }
 
     /// The same without a promise; null where a shard of a key is not in the memory of this process.
     #[napi(catch_unwind, ts_args_type = "keys: BigInt64Array | Int32Array | Float64Array")]
     pub fn multi_get_now(&self, env: Env, keys: Unknown<'_>) -> napi::Result<Option<RawShardRows>> {
         let keys = keys_of(env, keys.raw())?;
-        multi_get_now(&self.client()?, &keys).map_err(js)
+        multi_get_now(&self.clients()?.few, &keys).map_err(js)
     }
 
     /// Writes a packed row.
     #[napi(catch_unwind, ts_args_type = "row: Uint8Array", ts_return_type = "Promise<void>")]
-    pub fn put(&self, env: Env, row: Unknown<'_>) -> napi::Result<AsyncBlock<()>> {
+    pub fn put(&self, env: Env, row: Unknown<'_>) -> napi::Result<Unknown<'static>> {
         let row = row_of(env, row.raw())?;
-        self.run(env, move |client| async move { client.put(&row).await })
+        self.run(env, 1, move |client| async move { client.put(&row).await })
     }
 
     /// Writes packed rows.
     #[napi(catch_unwind, ts_args_type = "rows: Uint8Array", ts_return_type = "Promise<void>")]
-    pub fn put_many(&self, env: Env, rows: Unknown<'_>) -> napi::Result<AsyncBlock<()>> {
+    pub fn put_many(&self, env: Env, rows: Unknown<'_>) -> napi::Result<Unknown<'static>> {
         let packed = packed_of(env, rows.raw())?;
-        self.run(env, move |client| async move { client.put_many(&packed).await })
+        self.run(env, packed.len() / ROW_BYTES, move |client| async move { client.put_many(&packed).await })
     }
 
     /// Starts to read all rows.
     #[napi(catch_unwind)]
     pub fn scan(&self) -> napi::Result<RawShardScan> {
-        Ok(RawShardScan::start(self.client()?.scan(), self.closed.subscribe()))
+        let bulk = self.clients()?.bulk;
+        Ok(RawShardScan::start(async move { Ok(bulk.client().await?.scan()) }, self.closed.subscribe()))
     }
 
     /// Sums over a column, of the rows that pass the filter: in the shards, or here of all rows where `isPulled`.
@@ -198,29 +207,29 @@ impl RawShardClient {
         filter: Option<RawShardColumn>,
         comparison: Option<RawComparison>,
         value: Unknown<'_>,
-    ) -> napi::Result<AsyncBlock<RawAggregate>> {
+    ) -> napi::Result<Unknown<'static>> {
         let filter = filter_of(env, filter, comparison, &value)?;
         let aggregation = Aggregation { column: column.into(), filter };
-        self.run(env, move |client| async move { aggregate(&client, &aggregation, is_pulled).await })
+        self.run_bulk(env, move |client| async move { aggregate(&client, &aggregation, is_pulled).await })
     }
 
     /// Fills all shards with the made rows of so many keys.
     #[napi(catch_unwind, ts_return_type = "Promise<void>")]
-    pub fn populate(&self, env: Env, rows: f64, replace: bool) -> napi::Result<AsyncBlock<()>> {
+    pub fn populate(&self, env: Env, rows: f64, replace: bool) -> napi::Result<Unknown<'static>> {
         let rows = count(rows, "the number of rows", MOST_ROWS)?;
-        self.run(env, move |client| async move { client.populate(rows as u64, replace).await })
+        self.run_bulk(env, move |client| async move { client.populate(rows as u64, replace).await })
     }
 
     /// What each shard holds.
-    #[napi(catch_unwind)]
-    pub fn describe(&self, env: Env) -> napi::Result<AsyncBlock<Vec<RawShardState>>> {
-        self.run(env, |client| async move {
+    #[napi(catch_unwind, ts_return_type = "Promise<Array<RawShardState>>")]
+    pub fn describe(&self, env: Env) -> napi::Result<Unknown<'static>> {
+        self.run_bulk(env, |client| async move {
             let states = client.describe().await?.into_iter();
             let state = |(rows, populated): (u64, Option<u64>)| RawShardState {
                 rows: rows as f64,
                 populated: populated.map(|rows| rows as f64),
             };
-            Ok(states.map(state).collect())
+            Ok(states.map(state).collect::<Vec<_>>())
         })
     }
 
@@ -228,39 +237,81 @@ impl RawShardClient {
     #[napi(catch_unwind)]
     pub fn close(&self) {
         self.closed.send_replace(true);
-        let closed = self.client.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let closed = self.clients.lock().unwrap_or_else(PoisonError::into_inner).take();
         drop(closed);
     }
 }
 
 impl RawShardClient {
-    fn client(&self) -> napi::Result<ShardClient> {
-        let client = self.client.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        client.ok_or(Error::Closed("the client")).map_err(js)
+    fn clients(&self) -> napi::Result<Clients> {
+        let clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        clients.ok_or(Error::Closed("the client")).map_err(js)
     }
 
     fn calls(&self) -> Calls {
-        Calls(Arc::clone(&self.client))
+        Calls(Arc::clone(&self.clients))
     }
 
-    fn run<T, F>(&self, env: Env, work: impl FnOnce(ShardClient) -> F + Send + 'static) -> napi::Result<AsyncBlock<T>>
+    /// Works on so many rows.
+    fn run<T, F>(
+        &self,
+        env: Env,
+        rows: usize,
+        work: impl FnOnce(ShardClient) -> F + Send + 'static,
+    ) -> napi::Result<Unknown<'static>>
     where
         T: ToNapiValue + Send + 'static,
         F: Future<Output = Result<T>> + Send + 'static,
     {
-        let client = self.client();
-        let mut closed = self.closed.subscribe();
-        promise(env, async move {
-            let client = client?;
-            // Also once nobody is left to read the answer.
-            let closed = async { drop(closed.wait_for(|closed| *closed).await) };
-            tokio::select! {
-                biased;
-                () = closed => Err(js(Error::Closed("the client"))),
-                answer = work(client) => answer.map_err(js),
+        match self.clients() {
+            Ok(clients) if clients.is_driven && rows <= MOST_DRIVEN_ROWS => {
+                answer(env, true, unless_closed(self.closed.subscribe(), work(clients.few)))
             }
+            _ => self.run_bulk(env, work),
+        }
+    }
+
+    /// Works on any number of rows.
+    fn run_bulk<T, F>(
+        &self,
+        env: Env,
+        work: impl FnOnce(ShardClient) -> F + Send + 'static,
+    ) -> napi::Result<Unknown<'static>>
+    where
+        T: ToNapiValue + Send + 'static,
+        F: Future<Output = Result<T>> + Send + 'static,
+    {
+        let clients = self.clients();
+        let closed = self.closed.subscribe();
+        answer(env, false, async move {
+            let bulk = clients.map_err(|_| Error::Closed("the client"))?.bulk;
+            unless_closed(closed, async move { work(bulk.client().await?.clone()).await }).await
         })
     }
+}
+
+/// Works until the client is closed, or nobody is left to read the answer.
+async fn unless_closed<T>(mut closed: watch::Receiver<bool>, work: impl Future<Output = Result<T>>) -> Result<T> {
+    let closed = async { drop(closed.wait_for(|closed| *closed).await) };
+    tokio::select! {
+        biased;
+        () = closed => Err(Error::Closed("the client")),
+        answer = work => answer,
+    }
+}
+
+/// A promise of what `work` resolves to, driven by the event loop of this thread or by the threads of tokio.
+fn answer<T: ToNapiValue + Send + 'static>(
+    env: Env,
+    is_driven: bool,
+    work: impl Future<Output = Result<T>> + Send + 'static,
+) -> napi::Result<Unknown<'static>> {
+    if is_driven {
+        return LoopRuntime::of_thread(env)?.promise(env, work);
+    }
+    let block = promise(env, async { work.await.map_err(js) })?;
+    // SAFETY: the environment is that of the call under way, from which the value is returned.
+    unsafe { Ok(Unknown::from_raw_unchecked(env.raw(), ToNapiValue::to_napi_value(env.raw(), block)?)) }
 }
 
 /// Throws `BB_NOT_ENOUGH_MEMORY` where the machine, or the limit set for this process, has none for so many rows in memory.

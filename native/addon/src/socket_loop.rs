@@ -16,7 +16,7 @@ use napi::bindgen_prelude::{Either, Function, ToNapiValue, Undefined, Unknown};
 use napi::{Env, sys};
 
 use crate::attachment::{Attached, Attachment, detach};
-use crate::buffers::Handover;
+use crate::buffers::{COPIED_BYTES, Handover, copy_of};
 use crate::errors::js;
 use crate::shared_memory::{SMALL_BYTES, SharedMemory};
 use crate::uv::{Handle, READABLE, WRITABLE, Watcher};
@@ -27,9 +27,6 @@ const MOST_READS: usize = 8;
 /// Results of so many bytes are given to JavaScript before the next socket is looked at: it sends what comes next while
 /// the server and we are both busy with the rest. Small ones wait for each other, since one crossing costs more than they do.
 const DELIVERED_BYTES: usize = 1 << 10;
-
-/// Frames up to this size are copied into JavaScript's memory: that costs less than handing memory over.
-const COPIED_BYTES: usize = 64 << 10;
 
 /// What goes over the connections of a loop: requests become bytes, and bytes results.
 pub trait Protocol: Default + 'static {
@@ -277,20 +274,12 @@ impl<P: Protocol> Attached for Inner<P> {
 
 /// The results as an `ArrayBuffer`; there are none then.
 unsafe fn buffer_of(env: sys::napi_env, protocol: &mut impl Protocol) -> napi::Result<sys::napi_value> {
-    let bytes = protocol.results();
-    if bytes.len() > COPIED_BYTES {
+    if protocol.results().len() > COPIED_BYTES {
         // SAFETY: the caller's environment.
         return unsafe { ToNapiValue::to_napi_value(env, Handover(protocol.take_results())) };
     }
-    let (mut data, mut buffer) = (ptr::null_mut(), ptr::null_mut());
-    // SAFETY: the caller's environment; the memory that Node gives has the length asked for, and nobody else sees it yet.
-    unsafe {
-        let status = sys::napi_create_arraybuffer(env, bytes.len(), &raw mut data, &raw mut buffer);
-        if status != sys::Status::napi_ok {
-            return Err(js(Error::Internal("no memory for the results".to_owned())));
-        }
-        ptr::copy_nonoverlapping(bytes.as_ptr(), data.cast::<u8>(), bytes.len());
-    }
+    // SAFETY: the caller's environment.
+    let buffer = unsafe { copy_of(env, protocol.results()) }?;
     protocol.clear_results();
     Ok(buffer)
 }
@@ -303,7 +292,7 @@ impl<P: Protocol> SocketLoop<P> {
             state: RefCell::new(State { sockets: Vec::new(), protocol: P::default() }),
             shared: RefCell::default(),
         });
-        Attachment::attach(&inner, env, &callback)?;
+        Attachment::attach(&inner, env, Some(&callback))?;
         Ok(Self { inner })
     }
 

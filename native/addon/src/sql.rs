@@ -1,51 +1,21 @@
 //! Clients of the MySQL wire as JavaScript sees them. How requests and results cross is told in
 //! `native/mysql/src/submission.rs`.
 
-use std::ptr;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use boundary_bench_core::engine::CancelToken;
 use boundary_bench_core::{Error, Result};
 use boundary_bench_mysql::{ClientOptions, DrivenSession, Shapes, SqlClient as CoreClient, Submission, Tls, Url};
-use napi::bindgen_prelude::{AsyncBlock, ToNapiValue, Unknown};
-use napi::{Env, sys};
+use napi::Env;
+use napi::bindgen_prelude::{AsyncBlock, Unknown};
 use napi_derive::napi;
 
-use crate::buffers::{Handover, bytes_of};
+use crate::buffers::{Delivery, bytes_of};
 use crate::errors::{invalid, js, promise};
 use crate::in_flight::InFlight;
 use crate::reader::Cancel;
 use crate::table::ColumnSpec;
 use crate::uv;
-
-/// Results up to this size are copied into JavaScript's memory: that costs less than handing memory over.
-const COPIED_BYTES: usize = 64 << 10;
-
-/// Results on their way to JavaScript.
-pub struct ResultBytes(pub Vec<u8>);
-
-impl ToNapiValue for ResultBytes {
-    unsafe fn to_napi_value(env: sys::napi_env, value: Self) -> napi::Result<sys::napi_value> {
-        let bytes = value.0;
-        if bytes.len() > COPIED_BYTES {
-            // SAFETY: the caller's promise.
-            return unsafe { Handover::to_napi_value(env, Handover(bytes)) };
-        }
-        let (mut data, mut buffer) = (ptr::null_mut(), ptr::null_mut());
-        // SAFETY: the caller's environment; the memory that Node gives has the length asked for, and nobody else sees it
-        // yet. Of nothing, no memory is given.
-        unsafe {
-            let status = sys::napi_create_arraybuffer(env, bytes.len(), &raw mut data, &raw mut buffer);
-            if status != sys::Status::napi_ok {
-                return Err(js(Error::Internal("no memory for the results".to_owned())));
-            }
-            if !bytes.is_empty() {
-                ptr::copy_nonoverlapping(bytes.as_ptr(), data.cast::<u8>(), bytes.len());
-            }
-        }
-        Ok(buffer)
-    }
-}
 
 /// What the first bytes of a submission ask for.
 pub fn submission_of(env: Env, submission: &Unknown<'_>, bytes: u32) -> napi::Result<Submission> {
@@ -169,7 +139,7 @@ impl RawSqlClient {
         bytes: u32,
         shapes: &SqlShapes,
         cancel: Option<&Cancel>,
-    ) -> napi::Result<AsyncBlock<ResultBytes>> {
+    ) -> napi::Result<AsyncBlock<Delivery<Vec<u8>>>> {
         let submission = submission_of(env, &submission, bytes)?;
         let shapes = Arc::clone(&shapes.shapes);
         let token: CancelToken = cancel.map(|cancel| cancel.token.clone()).unwrap_or_default();
@@ -179,7 +149,7 @@ impl RawSqlClient {
         promise(env, async move {
             let _entry = entry;
             let client = client.ok_or(Error::Closed("the client")).map_err(js)?;
-            client.perform(&submission, &shapes, Some(&token)).await.map(ResultBytes).map_err(js)
+            client.perform(&submission, &shapes, Some(&token)).await.map(Delivery).map_err(js)
         })
     }
 

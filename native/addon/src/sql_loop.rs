@@ -15,9 +15,10 @@ use napi::{Env, sys};
 use napi_derive::napi;
 
 use crate::attachment::{Attached, Attachment, detach};
+use crate::buffers::Delivery;
 use crate::errors::{js, to_js};
 use crate::shared_memory::{SMALL_BYTES, SharedMemory};
-use crate::sql::{ResultBytes, SqlConnection, SqlShapes, submission_of};
+use crate::sql::{SqlConnection, SqlShapes, submission_of};
 use crate::uv::{Handle, READABLE, WRITABLE, Watcher};
 
 /// The connections of a thread of Node's.
@@ -175,7 +176,7 @@ impl Inner {
                             let placed = shared.place(env, &bytes);
                             placed.ok_or_else(|| js(Error::Internal("no memory for the results".to_owned())))?
                         } else {
-                            (ResultBytes::to_napi_value(env, ResultBytes(bytes))?, 0)
+                            (Delivery::to_napi_value(env, Delivery(bytes))?, 0)
                         };
                         (buffer, start, start + length)
                     }
@@ -216,7 +217,7 @@ impl SqlLoop {
             state: RefCell::new(state),
             shared: RefCell::default(),
         });
-        Attachment::attach(&inner, env, &callback)?;
+        Attachment::attach(&inner, env, Some(&callback))?;
         Ok(Self { inner })
     }
 

@@ -23,7 +23,7 @@ mod store;
 
 pub use aggregate::{Aggregate, Aggregation, Column, Comparison, Filter, Number, Sum};
 pub use block::{BLOCK_ROWS, Block, Columns, NULLABLE_SCHEMA, SCHEMA};
-pub use client::{ClientOptions, MultiGet, Place, Scan, ShardClient, ShardFailure};
+pub use client::{ClientOptions, Connection, MultiGet, Place, Scan, ShardClient, ShardFailure, Transport};
 pub use framing::with_binary_payloads;
 pub use made_rows::{MadeRows, made_checksum};
 pub use memory::MemoryStore;

@@ -5,6 +5,7 @@ mod populate;
 mod remote;
 mod scan;
 mod scan_frames;
+mod transport;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,6 +23,7 @@ use crate::row::{ROW_BYTES, Row};
 use crate::store::Store;
 use remote::Remote;
 pub use scan::Scan;
+pub use transport::{Connection, Transport};
 
 /// Where a shard is.
 #[derive(Clone)]
@@ -39,11 +41,13 @@ pub struct ClientOptions {
     pub deadline: Option<Duration>,
     /// Connections to each shard, of which calls take turns.
     pub connections: usize,
+    /// What makes the connections and drives them; tokio without it.
+    pub transport: Option<Arc<dyn Transport>>,
 }
 
 impl Default for ClientOptions {
     fn default() -> Self {
-        Self { deadline: None, connections: 1 }
+        Self { deadline: None, connections: 1, transport: None }
     }
 }
 

@@ -1,6 +1,7 @@
 //! One shard behind gRPC.
 
 use std::fmt;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
@@ -11,6 +12,7 @@ use tonic::{Request, Response, Status};
 
 use super::ClientOptions;
 use super::scan_frames::{self, Frames};
+use super::transport::Through;
 use crate::aggregate::{Aggregate, Aggregation};
 use crate::proto::shard_service_client::ShardServiceClient;
 use crate::proto::{
@@ -106,7 +108,14 @@ impl Remote {
             .max_frame_size(FRAME_BYTES);
         let mut channels = Vec::new();
         for _ in 0..options.connections.max(1) {
-            let channel = endpoint.connect().await.map_err(|error| {
+            let connected = match &options.transport {
+                None => endpoint.connect().await,
+                Some(transport) => {
+                    let through = Through(Arc::clone(transport));
+                    endpoint.clone().executor(through.clone()).connect_with_connector(through).await
+                }
+            };
+            let channel = connected.map_err(|error| {
                 let cause = std::error::Error::source(&error).map(|source| format!(" ({source})")).unwrap_or_default();
                 Error::Connection(format!("{name}: {error}{cause}; check that it runs"))
             })?;

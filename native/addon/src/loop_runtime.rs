@@ -1,0 +1,330 @@
+//! Futures driven by the event loop of a thread of Node's: a call over tokio's threads costs two wake-ups more than all the rest
+//! of it, one to begin and one to come back. Sockets are watched by the loop, tasks run when it has something for them, and
+//! promises are settled once all that an iteration brought was looked at. Timers alone are tokio's.
+
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::ffi::c_int;
+use std::io::{ErrorKind, Read, Write};
+use std::os::fd::AsRawFd;
+use std::os::unix::net::UnixStream;
+use std::pin::{Pin, pin};
+use std::ptr;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::task::{Context, Poll, Wake, Waker};
+
+use boundary_bench_core::error::catch_panic;
+use boundary_bench_core::{Error, Result};
+use napi::bindgen_prelude::{ToNapiValue, Unknown, within_runtime_if_available};
+use napi::tokio::task::LocalSet;
+use napi::{Env, JsError, sys};
+
+use crate::attachment::{Attached, Attachment};
+use crate::errors::js;
+use crate::loop_socket::{Events, LoopSocket, SocketWatcher};
+use crate::uv::{Handle, Watcher};
+
+/// How often tasks are run that woke each other, before JavaScript and other sockets have their turn.
+const MOST_ROUNDS: usize = 64;
+
+thread_local! {
+    /// That of this thread, once there is one.
+    static RUNTIME: RefCell<Option<LoopRuntime>> = const { RefCell::new(None) };
+}
+
+/// The runtime of a thread.
+#[derive(Clone)]
+pub struct LoopRuntime(Rc<Inner>);
+
+struct Inner {
+    attachment: Attachment,
+    /// `None` at the end.
+    tasks: RefCell<Option<LocalSet>>,
+    alarm: Arc<Alarm>,
+    bell: RefCell<Option<Bell>>,
+    /// The handles of sockets, by their numbers.
+    sockets: RefCell<HashMap<u64, Handle>>,
+    last_socket: Cell<u64>,
+    /// The calls without an answer.
+    calls: Cell<usize>,
+    /// The answers that JavaScript has not got yet.
+    answers: RefCell<Vec<Answer>>,
+}
+
+/// Settles a promise.
+type Answer = Box<dyn FnOnce(sys::napi_env)>;
+
+/// What wakes the loop from other threads.
+struct Bell {
+    handle: Handle,
+    /// Both stay open as long as the handle does.
+    _reader: Rc<UnixStream>,
+}
+
+/// Nothing is to be done.
+const IDLE: u8 = 0;
+/// Tasks are run.
+const RUNNING: u8 = 1;
+/// There are tasks to run.
+const WOKEN: u8 = 2;
+
+/// Who wants tasks to be run.
+struct Alarm {
+    state: AtomicU8,
+    bell: UnixStream,
+}
+
+impl Alarm {
+    fn ring(&self) {
+        // A bell that is full rings already; one whose loop is gone is heard by nobody.
+        let _ = (&self.bell).write(&[1]);
+    }
+}
+
+impl Wake for Alarm {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        if self.state.swap(WOKEN, Ordering::AcqRel) == IDLE {
+            self.ring();
+        }
+    }
+}
+
+impl LoopRuntime {
+    /// That of this thread, which is made where there is none yet.
+    pub fn of_thread(env: Env) -> napi::Result<Self> {
+        let known = RUNTIME.with_borrow(Clone::clone);
+        if let Some(known) = known {
+            return Ok(known);
+        }
+        let made = Self::new(env)?;
+        RUNTIME.set(Some(made.clone()));
+        Ok(made)
+    }
+
+    fn new(env: Env) -> napi::Result<Self> {
+        let failed = |error: std::io::Error| js(Error::Internal(format!("the event loop can't be woken: {error}")));
+        let (bell, reader) = UnixStream::pair().map_err(failed)?;
+        bell.set_nonblocking(true).and_then(|()| reader.set_nonblocking(true)).map_err(failed)?;
+        let inner = Rc::new(Inner {
+            attachment: Attachment::new(env)?,
+            tasks: RefCell::new(Some(LocalSet::new())),
+            alarm: Arc::new(Alarm { state: AtomicU8::new(IDLE), bell }),
+            bell: RefCell::default(),
+            sockets: RefCell::default(),
+            last_socket: Cell::default(),
+            calls: Cell::default(),
+            answers: RefCell::default(),
+        });
+        Attachment::attach(&inner, env, None)?;
+        let reader = Rc::new(reader);
+        let watcher = Box::new(BellWatcher { inner: Rc::clone(&inner), reader: Rc::clone(&reader) });
+        // SAFETY: the watcher keeps the socket, and tells the attachment.
+        let handle = unsafe { inner.attachment.watch(reader.as_raw_fd(), watcher) }.map_err(js)?;
+        *inner.bell.borrow_mut() = Some(Bell { handle, _reader: reader });
+        Ok(Self(inner))
+    }
+
+    /// A promise of what `work` resolves to. It begins at once.
+    pub fn promise<T: ToNapiValue + 'static>(
+        &self,
+        env: Env,
+        work: impl Future<Output = Result<T>> + 'static,
+    ) -> napi::Result<Unknown<'static>> {
+        let (mut deferred, mut promise) = (ptr::null_mut(), ptr::null_mut());
+        // SAFETY: the environment is that of the call under way, and the out-pointers are valid.
+        let status = unsafe { sys::napi_create_promise(env.raw(), &raw mut deferred, &raw mut promise) };
+        if status != sys::Status::napi_ok {
+            return Err(js(Error::Internal("no promise could be made".to_owned())));
+        }
+        let inner = Rc::downgrade(&self.0);
+        let settled = async move {
+            let answer = catching(work).await;
+            // Else nobody is left to hear of it.
+            if let Some(inner) = inner.upgrade() {
+                // SAFETY: the environment is that of this thread when it is called, and the promise is settled once.
+                inner.answers.borrow_mut().push(Box::new(move |env| unsafe { settle(env, deferred, answer) }));
+                inner.calls.set(inner.calls.get() - 1);
+            }
+        };
+        let is_alone = {
+            let tasks = self.0.tasks.try_borrow();
+            let tasks = tasks.as_ref().ok().and_then(|tasks| tasks.as_ref());
+            tasks.ok_or(Error::Closed("the event loop")).map_err(js)?.spawn_local(settled);
+            self.0.calls.replace(self.0.calls.get() + 1) == 0
+        };
+        // One of several waits for those that JavaScript begins with it: they go to the sockets together.
+        if is_alone {
+            self.0.run();
+        }
+        self.0.settle_down();
+        // SAFETY: the value is returned from the call under way.
+        Ok(unsafe { Unknown::from_raw_unchecked(env.raw(), promise) })
+    }
+}
+
+/// Runs a future; a panic becomes an error.
+async fn catching<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
+    let mut work = pin!(work);
+    std::future::poll_fn(|context| match catch_panic(|| Ok(work.as_mut().poll(context))) {
+        Ok(polled) => polled,
+        Err(error) => Poll::Ready(Err(error)),
+    })
+    .await
+}
+
+/// Resolves or rejects a promise.
+///
+/// # Safety
+/// `env` is the environment of this thread, a scope of handles is open, and the promise is not settled yet.
+unsafe fn settle<T: ToNapiValue>(env: sys::napi_env, deferred: sys::napi_deferred, answer: Result<T>) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let value = answer.map_err(js).and_then(|value| T::to_napi_value(env, value));
+        match value {
+            Ok(value) => sys::napi_resolve_deferred(env, deferred, value),
+            Err(error) => sys::napi_reject_deferred(env, deferred, JsError::from(error).into_value(env)),
+        };
+    }
+}
+
+/// Has the loop of this thread watch a socket.
+pub fn watch(stream: std::net::TcpStream) -> std::io::Result<LoopSocket> {
+    let gone = || std::io::Error::new(ErrorKind::NotConnected, "the event loop has ended");
+    let runtime = RUNTIME.with_borrow(Clone::clone).ok_or_else(gone)?;
+    runtime.0.watch(stream)
+}
+
+/// Says what a socket of this thread's loop is watched for.
+pub fn set_events(number: u64, events: c_int) {
+    RUNTIME.with_borrow(|runtime| {
+        if let Some(runtime) = runtime
+            && let Some(handle) = runtime.0.sockets.borrow().get(&number)
+        {
+            handle.watch(events);
+        }
+    });
+}
+
+/// Forgets a socket of this thread's loop.
+pub fn forget(number: u64) {
+    // While a thread ends there may be no such place any more: its handles are closed all the same.
+    let runtime = RUNTIME.try_with(|runtime| runtime.try_borrow().ok().and_then(|runtime| runtime.clone()));
+    if let Ok(Some(runtime)) = runtime {
+        let handle = runtime.0.sockets.borrow_mut().remove(&number);
+        handle.into_iter().for_each(Handle::close);
+    }
+}
+
+impl Inner {
+    /// Runs the tasks that are awake.
+    fn run(self: &Rc<Self>) {
+        // JavaScript does not run meanwhile; but what ends at the end of the thread may come back here.
+        let Ok(mut tasks) = self.tasks.try_borrow_mut() else { return };
+        let Some(tasks) = &mut *tasks else { return };
+        let waker = Waker::from(Arc::clone(&self.alarm));
+        let mut context = Context::from_waker(&waker);
+        within_runtime_if_available(|| {
+            for _ in 0..MOST_ROUNDS {
+                self.alarm.state.store(RUNNING, Ordering::Release);
+                let _ = Pin::new(&mut *tasks).poll(&mut context);
+                if self.alarm.state.compare_exchange(RUNNING, IDLE, Ordering::AcqRel, Ordering::Acquire).is_ok() {
+                    return;
+                }
+            }
+            self.alarm.ring();
+        });
+    }
+
+    /// Keeps the process alive while something is under way, and has the loop deliver what is not.
+    fn settle_down(&self) {
+        let is_busy = self.calls.get() > 0 || !self.answers.borrow().is_empty();
+        if let Some(bell) = &*self.bell.borrow() {
+            bell.handle.keep_alive(is_busy);
+        }
+        if !self.answers.borrow().is_empty() {
+            self.alarm.ring();
+        }
+    }
+
+    fn watch(self: &Rc<Self>, stream: std::net::TcpStream) -> std::io::Result<LoopSocket> {
+        stream.set_nonblocking(true)?;
+        let number = self.last_socket.get() + 1;
+        self.last_socket.set(number);
+        let events = Arc::new(Events::new(number, stream));
+        let watcher = Box::new(LoopWatcher { inner: Rc::clone(self), socket: SocketWatcher(Arc::clone(&events)) });
+        let descriptor = events.descriptor();
+        // SAFETY: the watcher keeps the socket, and tells the attachment.
+        let handle = unsafe { self.attachment.watch(descriptor, watcher) };
+        let handle = handle.map_err(|error| std::io::Error::other(error.to_string()))?;
+        self.sockets.borrow_mut().insert(number, handle);
+        Ok(LoopSocket::new(events))
+    }
+}
+
+/// What the loop calls for a socket.
+struct LoopWatcher {
+    inner: Rc<Inner>,
+    socket: SocketWatcher,
+}
+
+impl Watcher for LoopWatcher {
+    fn on_event(&self, status: c_int, events: c_int) {
+        self.socket.on_event(status, events);
+        self.inner.run();
+    }
+
+    fn on_closed(&self) {
+        self.inner.attachment.on_handle_closed();
+    }
+}
+
+/// What the loop calls when it was woken.
+struct BellWatcher {
+    inner: Rc<Inner>,
+    reader: Rc<UnixStream>,
+}
+
+impl Watcher for BellWatcher {
+    fn on_event(&self, _status: c_int, _events: c_int) {
+        let mut rung = [0; 64];
+        while (&*self.reader).read(&mut rung).is_ok_and(|bytes| bytes == rung.len()) {}
+        self.inner.run();
+    }
+
+    fn on_closed(&self) {
+        self.inner.attachment.on_handle_closed();
+    }
+}
+
+impl Attached for Inner {
+    fn attachment(&self) -> &Attachment {
+        &self.attachment
+    }
+
+    fn deliver(&self) {
+        if self.answers.borrow().is_empty() {
+            return;
+        }
+        let answers = self.answers.take();
+        self.attachment.enter(|env| answers.into_iter().for_each(|answer| answer(env)));
+        self.settle_down();
+    }
+
+    fn end(&self) {
+        RUNTIME.set(None);
+        // Sockets go with their tasks; a statement of its own, since what they end with may look here.
+        let tasks = self.tasks.take();
+        drop(tasks);
+        self.answers.take();
+        let sockets = self.sockets.take();
+        sockets.into_values().for_each(Handle::close);
+        let bell = self.bell.take();
+        bell.into_iter().for_each(|bell| bell.handle.close());
+    }
+}

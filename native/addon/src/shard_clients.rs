@@ -1,0 +1,74 @@
+//! The connections of a sharded store's client in Node, and what drives them.
+
+use std::io;
+use std::sync::{Arc, Mutex};
+
+use boundary_bench_core::Result;
+use boundary_bench_shards::{ClientOptions, Connection, Place, ShardClient, Transport};
+use napi::tokio::net::TcpStream;
+use napi::tokio::sync::OnceCell;
+use napi::tokio::task::spawn_local;
+
+use crate::loop_runtime::watch;
+
+/// What it takes to be driven by the event loop of the thread that it is used on.
+#[derive(Debug)]
+pub struct LoopTransport;
+
+type Boxed<T> = std::pin::Pin<Box<dyn Future<Output = T> + Send>>;
+
+impl Transport for LoopTransport {
+    fn connect(&self, host: String, port: u16) -> Boxed<io::Result<Box<dyn Connection>>> {
+        Box::pin(async move {
+            let stream = TcpStream::connect((host.as_str(), port)).await?;
+            stream.set_nodelay(true)?;
+            Ok(Box::new(watch(stream.into_std()?)?) as Box<dyn Connection>)
+        })
+    }
+
+    fn spawn(&self, task: Boxed<()>) {
+        drop(spawn_local(task));
+    }
+}
+
+/// Clients until they are closed: then nothing here keeps their stores.
+pub type Shared = Arc<Mutex<Option<Clients>>>;
+
+/// The clients of a store: on the event loop, small calls are answered soonest; but what moves many rows, or waits for a disk, would
+/// keep it from all else.
+#[derive(Clone)]
+pub struct Clients {
+    /// For few rows, where `is_driven` by the event loop.
+    pub few: ShardClient,
+    /// Whether `few` may be used so.
+    pub is_driven: bool,
+    /// For any number of rows, by the threads of tokio.
+    pub bulk: Arc<Bulk>,
+}
+
+impl Clients {
+    /// Connects, on the event loop where the options have a transport.
+    pub async fn connect(places: Vec<Place>, mut options: ClientOptions) -> Result<Self> {
+        if places.iter().any(|place| matches!(place, Place::Direct(store) if store.is_persistent())) {
+            options.transport = None;
+        }
+        let few = ShardClient::connect(places.clone(), &options).await?;
+        let is_driven = options.transport.take().is_some();
+        let client = if is_driven { OnceCell::new() } else { OnceCell::new_with(Some(few.clone())) };
+        Ok(Self { few, is_driven, bulk: Arc::new(Bulk { places, options, client }) })
+    }
+}
+
+/// A client whose connections are made when they are needed.
+pub struct Bulk {
+    places: Vec<Place>,
+    options: ClientOptions,
+    client: OnceCell<ShardClient>,
+}
+
+impl Bulk {
+    /// The client, connected.
+    pub async fn client(&self) -> Result<&ShardClient> {
+        self.client.get_or_try_init(|| ShardClient::connect(self.places.clone(), &self.options)).await
+    }
+}

@@ -1,0 +1,56 @@
+//! How connections to shards are made and driven, where tokio's network is not to do it.
+
+use std::fmt;
+use std::io;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use futures_util::future::BoxFuture;
+use hyper::Uri;
+use hyper::rt::Executor;
+use hyper_util::rt::TokioIo;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tonic::codegen::Service;
+
+/// The port of an address without one.
+const PORT: u16 = 80;
+
+/// A connection to a shard.
+pub trait Connection: AsyncRead + AsyncWrite + Send + Unpin {}
+
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> Connection for T {}
+
+/// Makes connections, and drives what goes over them.
+pub trait Transport: fmt::Debug + Send + Sync {
+    /// Connects to a port of a host.
+    fn connect(&self, host: String, port: u16) -> BoxFuture<'static, io::Result<Box<dyn Connection>>>;
+
+    /// Runs a task to its end, beside its caller.
+    fn spawn(&self, task: BoxFuture<'static, ()>);
+}
+
+/// A transport in the words of tonic.
+#[derive(Debug, Clone)]
+pub(super) struct Through(pub(super) Arc<dyn Transport>);
+
+impl Service<Uri> for Through {
+    type Response = TokioIo<Box<dyn Connection>>;
+    type Error = io::Error;
+    type Future = BoxFuture<'static, io::Result<Self::Response>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, address: Uri) -> Self::Future {
+        let host = address.host().unwrap_or_default().trim_matches(['[', ']']).to_owned();
+        let connecting = self.0.connect(host, address.port_u16().unwrap_or(PORT));
+        Box::pin(async move { connecting.await.map(TokioIo::new) })
+    }
+}
+
+impl Executor<BoxFuture<'static, ()>> for Through {
+    fn execute(&self, task: BoxFuture<'static, ()>) {
+        self.0.spawn(task);
+    }
+}
