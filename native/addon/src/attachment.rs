@@ -142,6 +142,15 @@ impl Attachment {
         Ok(handle)
     }
 
+    /// Calls a watcher in every iteration, before the loop waits for sockets.
+    pub fn prepare(&self, watcher: Box<dyn Watcher>) -> Result<Handle> {
+        // SAFETY: the loop is this thread's, as Node says.
+        let handle = unsafe { Handle::prepare(self.uv_loop, watcher) }?;
+        self.handles.set(self.handles.get() + 1);
+        handle.keep_alive(false);
+        Ok(handle)
+    }
+
     /// Whether it still is attached.
     pub fn is_open(&self) -> bool {
         self.open.borrow().is_some()

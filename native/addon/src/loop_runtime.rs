@@ -1,6 +1,7 @@
 //! Futures driven by the event loop of a thread of Node's: a call over tokio's threads costs two wake-ups more than all the rest
-//! of it, one to begin and one to come back. Sockets are watched by the loop, tasks run when it has something for them, and
-//! promises are settled once all that an iteration brought was looked at. Timers alone are tokio's.
+//! of it, one to begin and one to come back. Sockets are watched by the loop, and tasks run when it has something for them and
+//! before it waits, so that what JavaScript begins together goes to the sockets together. Promises are settled once all that an
+//! iteration brought was looked at. Timers alone are tokio's.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -14,6 +15,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
+use std::thread::{self, ThreadId};
 
 use boundary_bench_core::error::catch_panic;
 use boundary_bench_core::{Error, Result};
@@ -43,9 +45,11 @@ struct Inner {
     /// `None` at the end.
     tasks: RefCell<Option<LocalSet>>,
     alarm: Arc<Alarm>,
-    bell: RefCell<Option<Bell>>,
+    open: RefCell<Option<Open>>,
     /// The handles of sockets, by their numbers.
     sockets: RefCell<HashMap<u64, Handle>>,
+    /// The sockets that tasks have written to, until that is sent.
+    written: RefCell<Vec<Arc<Events>>>,
     last_socket: Cell<u64>,
     /// The calls without an answer.
     calls: Cell<usize>,
@@ -56,11 +60,11 @@ struct Inner {
 /// Settles a promise.
 type Answer = Box<dyn FnOnce(sys::napi_env)>;
 
-/// What wakes the loop from other threads.
-struct Bell {
-    handle: Handle,
-    /// Both stay open as long as the handle does.
-    _reader: Rc<UnixStream>,
+/// What there is until the end.
+struct Open {
+    /// What other threads wake the loop by.
+    bell: Handle,
+    prepare: Handle,
 }
 
 /// Nothing is to be done.
@@ -73,6 +77,8 @@ const WOKEN: u8 = 2;
 /// Who wants tasks to be run.
 struct Alarm {
     state: AtomicU8,
+    /// That of the loop: it looks before it waits.
+    thread: ThreadId,
     bell: UnixStream,
 }
 
@@ -89,7 +95,7 @@ impl Wake for Alarm {
     }
 
     fn wake_by_ref(self: &Arc<Self>) {
-        if self.state.swap(WOKEN, Ordering::AcqRel) == IDLE {
+        if self.state.swap(WOKEN, Ordering::AcqRel) == IDLE && thread::current().id() != self.thread {
             self.ring();
         }
     }
@@ -114,23 +120,25 @@ impl LoopRuntime {
         let inner = Rc::new(Inner {
             attachment: Attachment::new(env)?,
             tasks: RefCell::new(Some(LocalSet::new())),
-            alarm: Arc::new(Alarm { state: AtomicU8::new(IDLE), bell }),
-            bell: RefCell::default(),
+            alarm: Arc::new(Alarm { state: AtomicU8::new(IDLE), thread: thread::current().id(), bell }),
+            open: RefCell::default(),
             sockets: RefCell::default(),
+            written: RefCell::default(),
             last_socket: Cell::default(),
             calls: Cell::default(),
             answers: RefCell::default(),
         });
         Attachment::attach(&inner, env, None)?;
-        let reader = Rc::new(reader);
-        let watcher = Box::new(BellWatcher { inner: Rc::clone(&inner), reader: Rc::clone(&reader) });
+        let descriptor = reader.as_raw_fd();
+        let watcher = Box::new(BellWatcher { inner: Rc::clone(&inner), reader });
         // SAFETY: the watcher keeps the socket, and tells the attachment.
-        let handle = unsafe { inner.attachment.watch(reader.as_raw_fd(), watcher) }.map_err(js)?;
-        *inner.bell.borrow_mut() = Some(Bell { handle, _reader: reader });
+        let bell = unsafe { inner.attachment.watch(descriptor, watcher) }.map_err(js)?;
+        let prepare = inner.attachment.prepare(Box::new(PrepareWatcher(Rc::clone(&inner)))).map_err(js)?;
+        *inner.open.borrow_mut() = Some(Open { bell, prepare });
         Ok(Self(inner))
     }
 
-    /// A promise of what `work` resolves to. It begins at once.
+    /// A promise of what `work` resolves to. It begins before the loop waits.
     pub fn promise<T: ToNapiValue + 'static>(
         &self,
         env: Env,
@@ -152,17 +160,13 @@ impl LoopRuntime {
                 inner.calls.set(inner.calls.get() - 1);
             }
         };
-        let is_alone = {
-            let tasks = self.0.tasks.try_borrow();
-            let tasks = tasks.as_ref().ok().and_then(|tasks| tasks.as_ref());
-            tasks.ok_or(Error::Closed("the event loop")).map_err(js)?.spawn_local(settled);
-            self.0.calls.replace(self.0.calls.get() + 1) == 0
-        };
-        // One of several waits for those that JavaScript begins with it: they go to the sockets together.
-        if is_alone {
-            self.0.run();
-        }
-        self.0.settle_down();
+        let tasks = self.0.tasks.try_borrow();
+        let tasks = tasks.as_ref().ok().and_then(|tasks| tasks.as_ref());
+        tasks.ok_or(Error::Closed("the event loop")).map_err(js)?.spawn_local(settled);
+        // Tasks that have never run wake nobody.
+        self.0.alarm.wake_by_ref();
+        self.0.calls.set(self.0.calls.get() + 1);
+        self.0.keep_alive();
         // SAFETY: the value is returned from the call under way.
         Ok(unsafe { Unknown::from_raw_unchecked(env.raw(), promise) })
     }
@@ -198,6 +202,15 @@ pub fn watch(stream: std::net::TcpStream) -> std::io::Result<LoopSocket> {
     let gone = || std::io::Error::new(ErrorKind::NotConnected, "the event loop has ended");
     let runtime = RUNTIME.with_borrow(Clone::clone).ok_or_else(gone)?;
     runtime.0.watch(stream)
+}
+
+/// Has what tasks have written to a socket sent, once they have written all.
+pub fn send_later(socket: &Arc<Events>) {
+    RUNTIME.with_borrow(|runtime| {
+        if let Some(runtime) = runtime {
+            runtime.0.written.borrow_mut().push(Arc::clone(socket));
+        }
+    });
 }
 
 /// Says what a socket of this thread's loop is watched for.
@@ -237,18 +250,29 @@ impl Inner {
                     return;
                 }
             }
-            self.alarm.ring();
         });
     }
 
-    /// Keeps the process alive while something is under way, and has the loop deliver what is not.
-    fn settle_down(&self) {
-        let is_busy = self.calls.get() > 0 || !self.answers.borrow().is_empty();
-        if let Some(bell) = &*self.bell.borrow() {
-            bell.handle.keep_alive(is_busy);
-        }
-        if !self.answers.borrow().is_empty() {
+    /// Runs the tasks that are awake, and sends what they have written.
+    fn work(self: &Rc<Self>) {
+        self.run();
+        let written = self.written.take();
+        written.iter().for_each(|socket| socket.send());
+        // Of a send that has failed.
+        self.ring_if_woken();
+    }
+
+    /// Has the loop come back at once where there are tasks to run.
+    fn ring_if_woken(&self) {
+        if self.alarm.state.load(Ordering::Acquire) == WOKEN {
             self.alarm.ring();
+        }
+    }
+
+    /// Keeps the process alive while something is under way.
+    fn keep_alive(&self) {
+        if let Some(open) = &*self.open.borrow() {
+            open.bell.keep_alive(self.calls.get() > 0);
         }
     }
 
@@ -276,7 +300,7 @@ struct LoopWatcher {
 impl Watcher for LoopWatcher {
     fn on_event(&self, status: c_int, events: c_int) {
         self.socket.on_event(status, events);
-        self.inner.run();
+        self.inner.work();
     }
 
     fn on_closed(&self) {
@@ -287,18 +311,36 @@ impl Watcher for LoopWatcher {
 /// What the loop calls when it was woken.
 struct BellWatcher {
     inner: Rc<Inner>,
-    reader: Rc<UnixStream>,
+    reader: UnixStream,
 }
 
 impl Watcher for BellWatcher {
     fn on_event(&self, _status: c_int, _events: c_int) {
         let mut rung = [0; 64];
-        while (&*self.reader).read(&mut rung).is_ok_and(|bytes| bytes == rung.len()) {}
-        self.inner.run();
+        while (&self.reader).read(&mut rung).is_ok_and(|bytes| bytes == rung.len()) {}
+        self.inner.work();
     }
 
     fn on_closed(&self) {
         self.inner.attachment.on_handle_closed();
+    }
+}
+
+/// What the loop calls before it waits.
+struct PrepareWatcher(Rc<Inner>);
+
+impl Watcher for PrepareWatcher {
+    fn on_event(&self, _status: c_int, _events: c_int) {
+        if self.0.alarm.state.load(Ordering::Acquire) == WOKEN {
+            self.0.work();
+            // The loop may wait for long before it comes to the place of answers; JavaScript may begin something meanwhile.
+            self.0.deliver();
+            self.0.ring_if_woken();
+        }
+    }
+
+    fn on_closed(&self) {
+        self.0.attachment.on_handle_closed();
     }
 }
 
@@ -313,7 +355,7 @@ impl Attached for Inner {
         }
         let answers = self.answers.take();
         self.attachment.enter(|env| answers.into_iter().for_each(|answer| answer(env)));
-        self.settle_down();
+        self.keep_alive();
     }
 
     fn end(&self) {
@@ -324,7 +366,10 @@ impl Attached for Inner {
         self.answers.take();
         let sockets = self.sockets.take();
         sockets.into_values().for_each(Handle::close);
-        let bell = self.bell.take();
-        bell.into_iter().for_each(|bell| bell.handle.close());
+        self.written.take();
+        if let Some(Open { bell, prepare }) = self.open.take() {
+            bell.close();
+            prepare.close();
+        }
     }
 }

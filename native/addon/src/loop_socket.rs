@@ -5,32 +5,52 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::os::fd::{AsRawFd, RawFd};
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
+use boundary_bench_core::outbox::Outbox;
 use napi::tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use crate::loop_runtime::{forget, set_events};
+use crate::loop_runtime::{forget, send_later, set_events};
 use crate::uv::{READABLE, WRITABLE};
+
+/// What tasks write is sent at once where it is so much, or so much is unsent: else with what they write next.
+const MUCH: usize = 16 << 10;
+
+/// Tasks wait while so much is unsent.
+const MOST_UNSENT: usize = 256 << 10;
 
 /// A socket, and the tasks that wait for it. It lives as long as the loop watches it.
 pub struct Events {
     number: u64,
     stream: TcpStream,
-    waiting: Mutex<Waiting>,
+    state: Mutex<State>,
 }
 
-struct Waiting {
+struct State {
     reader: Option<Waker>,
     writer: Option<Waker>,
     /// What the loop watches it for.
     events: c_int,
+    /// Whether there may be something to read: the loop says so, and a read that finds less than it has room for, not.
+    is_readable: bool,
+    output: Outbox,
+    /// What a send failed with, for whoever writes next.
+    failure: Option<io::Error>,
 }
 
 impl Events {
     /// A socket that the loop watches for what is to read.
     pub fn new(number: u64, stream: TcpStream) -> Self {
-        Self { number, stream, waiting: Mutex::new(Waiting { reader: None, writer: None, events: READABLE }) }
+        let state = State {
+            reader: None,
+            writer: None,
+            events: READABLE,
+            is_readable: false,
+            output: Outbox::default(),
+            failure: None,
+        };
+        Self { number, stream, state: Mutex::new(state) }
     }
 
     /// The socket, as long as this lives.
@@ -38,34 +58,40 @@ impl Events {
         self.stream.as_raw_fd()
     }
 
-    /// Tries until there is something, or notes who waits for it.
-    fn attempt<T>(
-        &self,
-        event: c_int,
-        context: &Context<'_>,
-        mut work: impl FnMut(&TcpStream) -> io::Result<T>,
-    ) -> Poll<io::Result<T>> {
-        loop {
-            match work(&self.stream) {
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) if error.kind() == ErrorKind::WouldBlock => break,
-                done => return Poll::Ready(done),
-            }
-        }
-        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
-        let place = if event == READABLE { &mut waiting.reader } else { &mut waiting.writer };
-        match place {
-            Some(waker) => waker.clone_from(context.waker()),
-            None => *place = Some(context.waker().clone()),
-        }
-        let events = waiting.events | event;
-        self.set(&mut waiting, events);
-        Poll::Pending
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn set(&self, waiting: &mut Waiting, events: c_int) {
-        if events != waiting.events {
-            waiting.events = events;
+    /// Sends what tasks have written, as far as the socket takes it; the loop says when it takes more.
+    pub fn send(&self) {
+        self.send_output(&mut self.state());
+    }
+
+    fn send_output(&self, state: &mut State) {
+        while !state.output.unsent().is_empty() {
+            match (&self.stream).write(state.output.unsent()) {
+                Ok(bytes) => state.output.sent(bytes),
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                    let events = state.events | WRITABLE;
+                    return self.set(state, events);
+                }
+                Err(error) => {
+                    let unsent = state.output.unsent().len();
+                    state.output.sent(unsent);
+                    state.failure = Some(error);
+                    // It finds what the server said before, or the end.
+                    state.is_readable = true;
+                    state.reader.take().into_iter().chain(state.writer.take()).for_each(Waker::wake);
+                    return;
+                }
+            }
+        }
+    }
+
+    fn set(&self, state: &mut State, events: c_int) {
+        if events != state.events {
+            state.events = events;
             set_events(self.number, events);
         }
     }
@@ -78,20 +104,26 @@ impl SocketWatcher {
     /// Wakes who waits for it.
     pub fn on_event(&self, status: c_int, events: c_int) {
         let happened = if status < 0 { READABLE | WRITABLE } else { events };
-        let mut waiting = self.0.waiting.lock().unwrap_or_else(PoisonError::into_inner);
-        let reader = if happened & READABLE == 0 { None } else { waiting.reader.take() };
-        let writer = if happened & WRITABLE == 0 { None } else { waiting.writer.take() };
-        // What nobody waits for would be told again and again.
-        let mut wanted = waiting.events;
-        if happened & READABLE != 0 && reader.is_none() {
-            wanted &= !READABLE;
+        let mut state = self.0.state();
+        let mut wanted = state.events;
+        if happened & READABLE != 0 {
+            state.is_readable = true;
+            match state.reader.take() {
+                Some(reader) => reader.wake(),
+                // What nobody waits for would be told again and again.
+                None => wanted &= !READABLE,
+            }
         }
-        if waiting.writer.is_none() {
+        if happened & WRITABLE != 0 {
             wanted &= !WRITABLE;
         }
-        self.0.set(&mut waiting, wanted);
-        drop(waiting);
-        reader.into_iter().chain(writer).for_each(Waker::wake);
+        self.0.set(&mut state, wanted);
+        if happened & WRITABLE != 0 {
+            self.0.send_output(&mut state);
+            if state.output.unsent().len() < MOST_UNSENT {
+                state.writer.take().into_iter().for_each(Waker::wake);
+            }
+        }
     }
 }
 
@@ -107,23 +139,48 @@ impl LoopSocket {
 
 impl Drop for LoopSocket {
     fn drop(&mut self) {
+        // The other side may be told why it ends.
+        self.0.send();
         forget(self.0.number);
+    }
+}
+
+/// Notes who waits.
+fn note(place: &mut Option<Waker>, context: &Context<'_>) {
+    match place {
+        Some(waker) => waker.clone_from(context.waker()),
+        None => *place = Some(context.waker().clone()),
     }
 }
 
 impl AsyncRead for LoopSocket {
     fn poll_read(self: Pin<&mut Self>, context: &mut Context<'_>, into: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        self.0.attempt(READABLE, context, |mut stream| {
-            let bytes = stream.read(into.initialize_unfilled())?;
-            into.advance(bytes);
-            Ok(())
-        })
+        let mut state = self.0.state();
+        while state.is_readable {
+            let room = into.initialize_unfilled();
+            let wanted = room.len();
+            match (&self.0.stream).read(room) {
+                Ok(bytes) => {
+                    // The end is found again.
+                    state.is_readable = bytes == wanted || bytes == 0;
+                    into.advance(bytes);
+                    return Poll::Ready(Ok(()));
+                }
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock => state.is_readable = false,
+                Err(error) => return Poll::Ready(Err(error)),
+            }
+        }
+        note(&mut state.reader, context);
+        let events = state.events | READABLE;
+        self.0.set(&mut state, events);
+        Poll::Pending
     }
 }
 
 impl AsyncWrite for LoopSocket {
     fn poll_write(self: Pin<&mut Self>, context: &mut Context<'_>, from: &[u8]) -> Poll<io::Result<usize>> {
-        self.0.attempt(WRITABLE, context, |mut stream| stream.write(from))
+        self.poll_write_vectored(context, &[io::IoSlice::new(from)])
     }
 
     fn poll_write_vectored(
@@ -131,18 +188,44 @@ impl AsyncWrite for LoopSocket {
         context: &mut Context<'_>,
         from: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        self.0.attempt(WRITABLE, context, |mut stream| stream.write_vectored(from))
+        let mut state = self.0.state();
+        let is_first = state.output.unsent().is_empty();
+        let bytes: usize = from.iter().map(|slice| slice.len()).sum();
+        if let Some(failure) = state.failure.take() {
+            return Poll::Ready(Err(failure));
+        }
+        if state.output.unsent().len() >= MOST_UNSENT {
+            note(&mut state.writer, context);
+            return Poll::Pending;
+        }
+        if is_first && bytes >= MUCH {
+            match (&self.0.stream).write_vectored(from) {
+                Err(error) if matches!(error.kind(), ErrorKind::Interrupted | ErrorKind::WouldBlock) => {}
+                done => return Poll::Ready(done),
+            }
+        }
+        for slice in from {
+            state.output.end().extend_from_slice(slice);
+        }
+        if state.output.unsent().len() >= MUCH {
+            self.0.send_output(&mut state);
+        } else if is_first {
+            send_later(&self.0);
+        }
+        Poll::Ready(Ok(bytes))
     }
 
     fn is_write_vectored(&self) -> bool {
         true
     }
 
+    // What is written is sent by the loop, as the system sends what a socket has taken.
     fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
         Poll::Ready(Ok(()))
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.0.send();
         Poll::Ready(self.0.stream.shutdown(Shutdown::Write))
     }
 }

@@ -19,9 +19,12 @@ pub const WRITABLE: c_int = 2;
 /// The kinds of handles, by their numbers in `uv_handle_type`.
 const CHECK: c_int = 2;
 const POLL: c_int = 8;
+const PREPARE: c_int = 9;
 
 type PollCallback = unsafe extern "C" fn(*mut c_void, c_int, c_int);
 type HandleCallback = unsafe extern "C" fn(*mut c_void);
+type Init = unsafe extern "C" fn(*mut c_void, *mut c_void) -> c_int;
+type Start = unsafe extern "C" fn(*mut c_void, HandleCallback) -> c_int;
 
 /// The functions.
 struct Functions {
@@ -34,8 +37,10 @@ struct Functions {
     poll_init_socket: unsafe extern "C" fn(*mut c_void, *mut c_void, c_int) -> c_int,
     poll_start: unsafe extern "C" fn(*mut c_void, c_int, PollCallback) -> c_int,
     poll_stop: unsafe extern "C" fn(*mut c_void) -> c_int,
-    check_init: unsafe extern "C" fn(*mut c_void, *mut c_void) -> c_int,
-    check_start: unsafe extern "C" fn(*mut c_void, HandleCallback) -> c_int,
+    check_init: Init,
+    check_start: Start,
+    prepare_init: Init,
+    prepare_start: Start,
 }
 
 static FUNCTIONS: LazyLock<Option<Functions>> = LazyLock::new(|| {
@@ -63,6 +68,8 @@ static FUNCTIONS: LazyLock<Option<Functions>> = LazyLock::new(|| {
             poll_stop: find(c"uv_poll_stop")?,
             check_init: find(c"uv_check_init")?,
             check_start: find(c"uv_check_start")?,
+            prepare_init: find(c"uv_prepare_init")?,
+            prepare_start: find(c"uv_prepare_start")?,
         })
     }
 });
@@ -74,7 +81,7 @@ pub fn is_available() -> bool {
 
 /// What a handle calls, on the loop's thread. It may close the handle.
 pub trait Watcher: 'static {
-    /// The socket is ready, or the iteration's sockets were all looked at. A negative status is an error's number.
+    /// The socket is ready, or the iteration has come to the handle's place. A negative status is an error's number.
     fn on_event(&self, status: c_int, events: c_int);
 
     /// The handle is closed for good.
@@ -131,17 +138,33 @@ impl Handle {
     /// `uv_loop` is the loop of this thread.
     pub unsafe fn check(uv_loop: *mut c_void, watcher: Box<dyn Watcher>) -> Result<Self> {
         let handle = Self::allocate(CHECK, watcher)?;
-        // SAFETY: the caller's promise, and the handle's memory is as big as libuv wants it.
-        let handle =
-            handle.checked_init(|handle| unsafe { (handle.functions.check_init)(uv_loop, handle.raw.as_ptr()) })?;
-        // SAFETY: the handle is initialised.
-        unsafe { (handle.functions.check_start)(handle.raw.as_ptr(), on_check) };
-        Ok(handle)
+        let Functions { check_init, check_start, .. } = handle.functions;
+        // SAFETY: the caller's promise.
+        unsafe { handle.started(uv_loop, *check_init, *check_start) }
     }
 
-    fn checked_init(self, init: impl FnOnce(&Self) -> c_int) -> Result<Self> {
-        let status = init(&self);
-        self.checked(status)
+    /// Is called in every iteration of the loop, before it waits for sockets.
+    ///
+    /// # Safety
+    /// `uv_loop` is the loop of this thread.
+    pub unsafe fn prepare(uv_loop: *mut c_void, watcher: Box<dyn Watcher>) -> Result<Self> {
+        let handle = Self::allocate(PREPARE, watcher)?;
+        let Functions { prepare_init, prepare_start, .. } = handle.functions;
+        // SAFETY: the caller's promise.
+        unsafe { handle.started(uv_loop, *prepare_init, *prepare_start) }
+    }
+
+    /// Starts a handle that is called in every iteration.
+    ///
+    /// # Safety
+    /// `uv_loop` is the loop of this thread, and the functions are those of the handle's kind.
+    unsafe fn started(self, uv_loop: *mut c_void, init: Init, start: Start) -> Result<Self> {
+        // SAFETY: the caller's promise, and the handle's memory is as big as libuv wants it.
+        let status = unsafe { init(uv_loop, self.raw.as_ptr()) };
+        let handle = self.checked(status)?;
+        // SAFETY: the handle is initialised.
+        unsafe { start(handle.raw.as_ptr(), on_iteration) };
+        Ok(handle)
     }
 
     fn checked(self, status: c_int) -> Result<Self> {
@@ -197,7 +220,7 @@ unsafe extern "C" fn on_poll(handle: *mut c_void, status: c_int, events: c_int) 
     }
 }
 
-unsafe extern "C" fn on_check(handle: *mut c_void) {
+unsafe extern "C" fn on_iteration(handle: *mut c_void) {
     // SAFETY: as in `on_poll`.
     if let Some(watcher) = unsafe { watcher_of(handle) } {
         watcher.on_event(0, 0);
