@@ -26,7 +26,7 @@ set -e
 ours=$1 net=$2 tries=0
 shift 2
 ip link set lo up
-until ip link add inside type veth peer name "bb-net$net" netns "$ours"; do
+until ip link add name inside type veth peer name "bb-net$net" netns "$ours"; do
   tries=$((tries + 1))
   [ "$tries" -lt 16 ]
   net=$(((net + 1) % 32768))
@@ -45,8 +45,8 @@ exec "$@" --listen "$there:0"
 const TRY: &str = r#"
 set -e
 nsenter --net="/proc/$1/ns/net" true
-ip link add a type veth peer name b
-tc qdisc add dev a root netem delay 1ms
+ip link add name bb-one type veth peer name bb-two
+tc qdisc add dev bb-one root netem delay 1ms
 "#;
 
 /// The card of a namespace.
