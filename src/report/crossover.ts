@@ -135,21 +135,22 @@ function finding(runs: readonly DelayedRecords[], a: Contender, b: Contender): s
   });
   if (ratios.length === 0) return undefined;
   const factors = ratios.map(({ delayUs, ratio }) => `${formatFactor(ratio.ratio)} at ${delayUs} µs`).join(', ');
-  return `${a.name} ${whereFaster(ratios)} ${b.name}: ${factors}`;
+  return `${a.name} beats ${b.name} ${whereFaster(ratios)}: ${factors}`;
 }
 
-/** In words, with delays in ascending order: `beats from 500 µs on`. */
+/** In words, of delays in ascending order: `from 500 µs each way on`. */
 function whereFaster(ratios: readonly { readonly delayUs: number; readonly ratio: RatioInterval }[]): string {
   const wins = ratios.map(({ ratio }) => ratio.low > 1);
   const first = wins.indexOf(true);
   const last = wins.lastIndexOf(true);
-  if (first === -1) return 'nowhere beats';
-  if (wins.every(Boolean)) return 'beats at every delay';
+  if (first === -1) return 'nowhere';
+  if (wins.every(Boolean)) return 'at every delay';
   const isOneSpan = wins.slice(first, last + 1).every(Boolean);
-  if (isOneSpan && last === wins.length - 1) return `beats from ${ratios[first]!.delayUs} µs each way on`;
-  if (isOneSpan && first === 0) return `beats up to ${ratios[last]!.delayUs} µs each way`;
+  if (isOneSpan && last === wins.length - 1) return `from ${ratios[first]!.delayUs} µs each way on`;
+  if (isOneSpan && first === 0 && last === 0) return `at ${ratios[0]!.delayUs} µs alone`;
+  if (isOneSpan && first === 0) return `up to ${ratios[last]!.delayUs} µs each way`;
   const places = ratios.filter((_, index) => wins[index]).map(({ delayUs }) => `${delayUs} µs`);
-  return `beats at ${places.join(', ')}`;
+  return `at ${places.join(', ')}`;
 }
 
 function recordOf(
