@@ -3,7 +3,7 @@ import type { CompletedRecord, Side } from '../../src/records/record.js';
 import { type DelayedRecords, crossoverFindings, crossoverTable } from '../../src/report/crossover.js';
 import { completed, network } from '../records/sample-run.js';
 
-/** Microseconds a row: `[one by one, ten at once, multiGet of 10]`. */
+/** Microseconds a row: `[one by one, ten in flight, multiGet of 10]`. */
 type Times = readonly [number, number, number];
 
 const WAYS = [
@@ -52,7 +52,7 @@ test('a row tells of one side at one delay, with the fastest way to ten rows', (
       '110 / 110',
       '',
       '',
-      'ten at once, grpc, no faster than multiGet of 10, grpc',
+      'ten in flight, grpc, no faster than multiGet of 10, grpc',
     ],
     [
       'rust',
@@ -79,10 +79,10 @@ test('from which delay on a way wins is found by computation', () => {
   );
   // At 500 µs there is no difference.
   expect(findings).toContain(
-    'multiGet of 10 (grpc) beats ten at once (grpc): rust from 2000 µs each way on (0.67×, 1.00×, 1.1×); js at every delay (2.0×).',
+    'multiGet of 10 (grpc) beats ten in flight (grpc): rust from 2000 µs each way on (0.67×, 1.0×, 1.1×); js at every delay (2.0×).',
   );
   expect(findings).toContain(
-    'multiGet of 10 (hybrid) beats multiGet of 10 (grpc): rust at 0 µs alone (3.0×, 1.00×, 1.00×).',
+    'multiGet of 10 (hybrid) beats multiGet of 10 (grpc): rust at 0 µs alone (3.0×, 1.0×, 1.0×).',
   );
   expect(findings).toHaveLength(5);
   expect(crossoverFindings([])).toEqual([]);
@@ -101,5 +101,5 @@ test.each([
     delayUs,
     records: records('grpc', [100, 50, times[index]!]),
   }));
-  expect(crossoverFindings(runs)[1]).toContain(`ten at once (grpc): rust ${where} (`);
+  expect(crossoverFindings(runs)[1]).toContain(`ten in flight (grpc): rust ${where} (`);
 });
