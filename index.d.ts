@@ -297,15 +297,22 @@ export declare class PrivateServer {
 export declare class PrivateShards {
   /**
    * Starts so many shards by the program given with its first arguments, or by the one that is found. Rows are kept in
-   * `dataDir`, or in memory without.
+   * `dataDir`, or in memory without. With `ownNamespaces` each is in a network namespace of its own, for `slowDown`.
    */
-  static start(command: Array<string>, shards: number, dataDir?: string | undefined | null, cancel?: Cancel | undefined | null): Promise<PrivateShards>
+  static start(command: Array<string>, shards: number, dataDir?: string | undefined | null, cancel?: Cancel | undefined | null, ownNamespaces?: boolean | undefined | null): Promise<PrivateShards>
   /** Their addresses, in the order of the shards. */
   get urls(): Array<string>
   /** Their processes. */
   get processIds(): Array<number>
   /** How the first that ended by itself did; null while all run and once they were stopped. */
   get ending(): string | null
+  /** Why they can't have namespaces of their own that the kernel slows down; null where they can. */
+  static whyNoNamespaces(): Promise<string | null>
+  /**
+   * Lets the kernel deliver everything `delayUs` later in each direction, no more than `megabits` a second and shard; done
+   * again, it replaces what was.
+   */
+  slowDown(delayUs: number, megabits?: number | undefined | null): Promise<void>
   /** Stops one of them. */
   stopOne(shard: number): Promise<void>
   /** Stops all of them; does nothing the second time. */

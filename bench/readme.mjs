@@ -8,9 +8,11 @@ import { join } from 'node:path';
 
 import { parseRun } from '../dist/records/run-file.js';
 import { adviceFor } from '../dist/report/advice.js';
+import { crossoverFindings, crossoverTable } from '../dist/report/crossover.js';
 import { heading, list, paragraph, renderMarkdown, tableBlock } from '../dist/report/document.js';
 import { bestTable, laneTable } from '../dist/report/head-to-head.js';
 import { hostLines } from '../dist/report/host-block.js';
+import { networkText } from '../dist/report/network-text.js';
 import { requestAdviceFor } from '../dist/report/request-advice.js';
 import { requestBestTable } from '../dist/report/request-tables.js';
 
@@ -54,6 +56,11 @@ const TABLES = {
   kv: () => requests('kv', 'redis'),
   sql: () => requests('sql', 'mysql'),
   rest: () => requests('rest', 'rest'),
+  crossover: () => {
+    const { runs } = JSON.parse(readFileSync(join(RESULTS, newestFile('hybrid-crossover')), 'utf8'));
+    const networks = runs.flatMap(({ network }) => (network === undefined ? [] : [`${networkText(network)}.`]));
+    return [...marked(crossoverTable(runs)), ...list(crossoverFindings(runs)), ...list(networks)];
+  },
   ingest: () => {
     const run = newest('ingest');
     const posted = requestBestTable(comparisons(run, 'ingest'), recordOf(run));
@@ -76,13 +83,18 @@ function requests(kind, engine) {
 
 /** The newest run of a kind: `2026-11-21-hyper-insert.json` is one of `hyper-insert`, `2026-11-21.json` one of ``. */
 function newest(kind) {
+  const name = newestFile(kind);
+  return parseRun(readFileSync(join(RESULTS, name), 'utf8'), name);
+}
+
+function newestFile(kind) {
   const pattern = new RegExp(`^\\d{4}-\\d\\d-\\d\\d${kind && `-${kind}`}\\.json$`);
   const name = readdirSync(RESULTS)
     .filter((file) => pattern.test(file))
     .toSorted()
     .at(-1);
   if (name === undefined) throw new Error(`there is no run of the kind "${kind}" in ${RESULTS}`);
-  return parseRun(readFileSync(join(RESULTS, name), 'utf8'), name);
+  return name;
 }
 
 function comparisons(run, engine, workers) {

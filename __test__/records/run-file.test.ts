@@ -6,7 +6,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import type { Run, RunRecord } from '../../src/records/record.js';
 import { BoundaryError } from '../../src/errors.js';
 import { parseRun, readRun, serializeRun } from '../../src/records/run-file.js';
-import { sampleRun } from './sample-run.js';
+import { network, sampleRun } from './sample-run.js';
 
 const schema = JSON.parse(await readFile(new URL('../../schema/run.schema.json', import.meta.url), 'utf8'));
 const isValid = new Ajv2020({ allErrors: true, strict: true, strictRequired: false }).compile(schema);
@@ -29,7 +29,7 @@ test('a full run follows the schema and comes back as it was', () => {
 
 /** One record of each kind, with one sample, and one comparison: all that the layout knows, and little of it twice. */
 function smallRun(): Run {
-  const { records, comparisons, ...rest } = sampleRun();
+  const { records, comparisons, context, ...rest } = sampleRun();
   const kinds: ((record: RunRecord) => boolean)[] = [
     (record) => record.outcome === 'completed' && record.flavor !== undefined,
     (record) => record.outcome === 'completed' && record.latency !== undefined,
@@ -39,6 +39,7 @@ function smallRun(): Run {
   const kept = kinds.map((isKind) => records.find(isKind)!);
   return {
     ...rest,
+    context: { ...context, networks: { shards: network } },
     records: kept.map((record) =>
       record.outcome === 'completed' ? { ...record, samples: record.samples.slice(0, 1) } : record,
     ),

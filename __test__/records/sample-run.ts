@@ -8,6 +8,7 @@ import type {
   RunContext,
   RunRecord,
   Sample,
+  SimulatedNetwork,
   SkippedRecord,
 } from '../../src/records/record.js';
 import { summarize } from '../../src/stats/summary.js';
@@ -83,6 +84,14 @@ export const context: RunContext = {
   build: { profile: 'release', targetCpu: 'native', addonSha256: '0123456789abcdef'.repeat(4) },
   git: { commit: '89abcdef01234567', dirty: true },
   config: { rows: 10_000_000, samples: 5, only: ['embedded'] },
+};
+
+export const network: SimulatedNetwork = {
+  by: 'proxy',
+  delayUs: 500,
+  megabits: 1000,
+  plain: { p50: 130.4, p99: 410 },
+  delayed: { p50: 1151.4, p99: 1530.2 },
 };
 
 const RUST_LANES: Readonly<Record<string, string>> = {

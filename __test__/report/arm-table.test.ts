@@ -1,7 +1,9 @@
 import { expect, test } from 'vitest';
 import type { CompletedRecord } from '../../src/records/record.js';
 import { armTable } from '../../src/report/arm-table.js';
-import { completed } from '../records/sample-run.js';
+import { completed, context, network, runOf } from '../records/sample-run.js';
+import { networkText } from '../../src/report/network-text.js';
+import { renderRunMarkdown } from '../../src/report/run-report.js';
 
 function record(
   transport: string | undefined,
@@ -32,4 +34,23 @@ test('a way that was not measured is left out, and other request work has no suc
   expect(armTable([record('grpc', 0.1), record('hybrid', 0.1)]).table.rows[0]!.slice(-2)).toEqual(['—', '—']);
   expect(armTable([record('grpc', 0.1)]).table.rows).toEqual([]);
   expect(armTable([record(undefined, 0.1)])).toMatchObject({ table: { rows: [] }, notes: [] });
+});
+
+test('a simulated network is told with who made it, what was asked for, and what was measured', () => {
+  const text =
+    'Simulated network: 500 µs and 1000 Mbit/s each way by a proxy before each server; a call of one row took 130 µs (p99 410) ' +
+    'before and 1151 µs (p99 1530) with it: 1021 µs a round trip were added in the median, 1000 µs were asked for';
+  expect(networkText(network)).toBe(text);
+  const { megabits: _, ...delayOnly } = network;
+  expect(networkText({ ...delayOnly, by: 'kernel' })).toMatch(
+    /^Simulated network: 500 µs each way by the kernel \(netem/,
+  );
+
+  const records = [record('grpc', 0.1), record('hybrid', 0.05)];
+  expect(armTable(records, network).notes).toEqual([expect.stringContaining('Hybrid:'), `${text}.`]);
+  const run = runOf(records);
+  expect(renderRunMarkdown(run)).not.toContain('Simulated');
+  // Among what the run ran on, and below the table.
+  const markdown = renderRunMarkdown({ ...run, context: { ...context, networks: { shards: network } } });
+  expect(markdown.split(text)).toHaveLength(3);
 });

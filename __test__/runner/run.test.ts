@@ -9,6 +9,7 @@ import type { RunEvent } from '../../src/runner/events.js';
 import { type RunOptions, run } from '../../src/runner/run.js';
 import { LatencyHistogram } from '../../src/stats/latency-histogram.js';
 import type { Family } from '../../src/workloads/workload.js';
+import { network } from '../records/sample-run.js';
 import { sumFamily } from './sum-family.mjs';
 
 const TYPED = 'sums/sum.typed/forwards/js/arrays/w1';
@@ -322,6 +323,21 @@ describe('a run of requests', () => {
   });
 });
 
+it('writes down the networks that a family simulates', async () => {
+  const sums = sumFamily();
+  const family: Family = {
+    ...sums,
+    open: async (options, cells) => ({
+      ...(await sums.open(options, cells)),
+      networks: async () => ({ arrays: network }),
+    }),
+  };
+  const { run: measured } = await start({ families: [family] });
+  expect(measured.context.networks).toEqual({ arrays: network });
+  expect((await readRun(join(directory, 'run.json'))).context).toEqual(measured.context);
+  expect((await readLog(join(directory, 'run.jsonl'))).context).toEqual(measured.context);
+});
+
 describe('a resumed run', () => {
   async function interrupt() {
     const controller = new AbortController();
@@ -367,6 +383,38 @@ describe('a resumed run', () => {
       code: 'BB_RESUME_MISMATCH',
     });
     await start({ resume: true, rows: 50, filters: { family: ['sums'] } });
+  });
+
+  it('goes on with the settings of its families, and refuses others', async () => {
+    const seen: unknown[] = [];
+    const withSettings = (): Family => {
+      const family = sumFamily();
+      return {
+        ...family,
+        defaultSettings: { scale: 0.5, by: 'auto' },
+        plan: (options) => {
+          seen.push(options.settings);
+          return family.plan(options);
+        },
+      };
+    };
+    const begin = (options: Partial<RunOptions> = {}) => start({ families: [withSettings()], ...options });
+    const { run: before } = await begin({ settings: { scale: 2, unknown: 1 } });
+    expect(before.context.config['settings']).toEqual({ scale: 2, by: 'auto' });
+    await expect(begin({ resume: true, settings: { scale: 3 } })).rejects.toMatchObject({
+      code: 'BB_RESUME_MISMATCH',
+      message: "the run was started with scale 2, and can't go on with 3",
+    });
+    await expect(begin({ resume: true, settings: { by: 'hand' } })).rejects.toMatchObject({
+      code: 'BB_RESUME_MISMATCH',
+    });
+    const count = seen.length;
+    await begin({ resume: true });
+    await begin({ resume: true, settings: { by: 'auto' } });
+    expect(new Set(seen.slice(count).map((settings) => JSON.stringify(settings)))).toEqual(
+      new Set(['{"scale":2,"by":"auto"}']),
+    );
+    expect((await start({ directory: `${directory}-other` })).run.context.config).not.toHaveProperty('settings');
   });
 
   it('takes one filter of several for all of them', async () => {

@@ -4,6 +4,7 @@ import { BoundaryError } from '../errors.js';
 import { hyperdAt } from '../host/hyperd.js';
 import { type CellFilters, FILTER_NAMES } from '../runner/filters.js';
 import type { RunRequest } from '../runner/run-config.js';
+import { settingsOfVariables } from '../workloads/hybrid/options.js';
 import {
   parseCounts,
   parseEngineUri,
@@ -32,6 +33,7 @@ export interface MatrixOptions extends CellFilters {
   readonly skipPopulate?: boolean;
   readonly netDelayUs?: number;
   readonly netBandwidthMbps?: number;
+  readonly netBy?: string;
   readonly threads?: readonly number[] | 'all';
   readonly batch?: readonly number[] | 'all';
   readonly operations?: number;
@@ -82,8 +84,14 @@ export function addMatrixOptions(command: Command): Command {
       '--data-dir <path>',
       'of hybrid: where private shards keep their rows (default: HYBRID_DATA_DIR, or memory)',
     )
-    .option('--net-delay-us <n>', 'of hybrid: delay gRPC so many microseconds each way, by a proxy', parseRate)
-    .option('--net-bandwidth-mbps <n>', 'of hybrid: megabits a second of each connection, by the same proxy', parseRate)
+    .option('--net-delay-us <n>', 'of hybrid: delay gRPC so many microseconds each way', parseRate)
+    .option('--net-bandwidth-mbps <n>', 'of hybrid: megabits a second each way, of a shard or a connection', parseRate)
+    .addOption(
+      new Option(
+        '--net-by <who>',
+        'of hybrid: who does both: the kernel (netem, as root), else a proxy (default: auto)',
+      ).choices(['auto', 'kernel', 'proxy']),
+    )
     .option(
       '--skip-populate',
       'of hybrid: use the rows that are there, once they are checked to be those of this scale',
@@ -114,12 +122,7 @@ export function requestFrom(rowsArgument: number | undefined, options: MatrixOpt
   if (options.hyperd !== undefined) chooseHyperd(options.hyperd);
   // By the variable, it is in no result file.
   if (options.apiKey !== undefined) process.env['REST_API_KEY'] = options.apiKey;
-  if (options.scale !== undefined) process.env['HYBRID_SCALE'] = String(options.scale);
   if (options.dataDir !== undefined) process.env['HYBRID_DATA_DIR'] = resolve(options.dataDir);
-  if (options.netDelayUs !== undefined) process.env['HYBRID_NET_DELAY_US'] = String(options.netDelayUs);
-  if (options.netBandwidthMbps !== undefined) {
-    process.env['HYBRID_NET_BANDWIDTH_MBPS'] = String(options.netBandwidthMbps);
-  }
   if (options.skipPopulate === true) process.env['HYBRID_SKIP_POPULATE'] = '1';
   const filters = FILTER_NAMES.flatMap((name) => (options[name] === undefined ? [] : [[name, options[name]] as const]));
   return {
@@ -132,7 +135,15 @@ export function requestFrom(rowsArgument: number | undefined, options: MatrixOpt
     batch: options.batch,
     operations: options.operations,
     rate: options.rate,
+    settings: settingsFrom(options),
   };
+}
+
+/** Variables say what no option does; written down with the run, they are compared where it is resumed. */
+function settingsFrom({ scale, netDelayUs, netBandwidthMbps, netBy }: MatrixOptions): RunRequest['settings'] {
+  const given = { scale, netDelayUs, netBandwidthMbps, netBy };
+  const named = Object.entries(given).filter((entry): entry is [string, string | number] => entry[1] !== undefined);
+  return { ...settingsOfVariables(), ...Object.fromEntries(named) };
 }
 
 /** The URLs of servers are the URIs of the engines of their names. */

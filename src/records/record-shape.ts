@@ -100,6 +100,13 @@ const host = objectOf(
   { physicalCores: positiveCount, governor: text, cgroup: objectOf({}, { cpus: amount, memoryBytes: count }) },
 );
 
+const roundTrip = objectOf({ p50: amount, p99: amount });
+
+const network = objectOf(
+  { by: oneOf('proxy', 'kernel'), delayUs: amount, plain: roundTrip, delayed: roundTrip },
+  { megabits: amount },
+);
+
 export const contextShape = objectOf(
   {
     startedAt: text,
@@ -108,7 +115,7 @@ export const contextShape = objectOf(
     build: objectOf({ profile: text, targetCpu: text, addonSha256: text }),
     config: mapOf(anything),
   },
-  { git: objectOf({ commit: text, dirty: flag }) },
+  { git: objectOf({ commit: text, dirty: flag }), networks: mapOf(network) },
 );
 
 export const runShape = objectOf({

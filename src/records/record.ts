@@ -161,6 +161,25 @@ export interface HostContext {
   readonly cgroup?: { readonly cpus?: number; readonly memoryBytes?: number };
 }
 
+/** How long calls took that only go there and back, in microseconds. */
+export interface RoundTrip {
+  readonly p50: number;
+  readonly p99: number;
+}
+
+/** A network that was simulated between this process and its servers. */
+export interface SimulatedNetwork {
+  /** A proxy before each server, or the kernel in a network namespace for each. */
+  readonly by: 'proxy' | 'kernel';
+  /** What was asked for: how much later everything arrives in each direction. */
+  readonly delayUs: number;
+  /** The same of the megabits a second in each direction; absent: as many as there are. */
+  readonly megabits?: number;
+  /** What was measured before the network was slowed down, and then. */
+  readonly plain: RoundTrip;
+  readonly delayed: RoundTrip;
+}
+
 export interface RunContext {
   /** ISO 8601, UTC. */
   readonly startedAt: string;
@@ -169,6 +188,8 @@ export interface RunContext {
   readonly versions: Readonly<Record<string, string>>;
   readonly build: { readonly profile: string; readonly targetCpu: string; readonly addonSha256: string };
   readonly git?: { readonly commit: string; readonly dirty: boolean };
+  /** By engine; of a run that was resumed, as measured at last. */
+  readonly networks?: Readonly<Record<string, SimulatedNetwork>>;
   /** The options of the run as the user gave them, with the defaults filled in. */
   readonly config: Readonly<Record<string, unknown>>;
 }

@@ -1,15 +1,16 @@
 /** What data in this process wins over data behind gRPC: the same work on the same side, in each of the three ways. */
 import { groupBy } from '../compare/cell-groups.js';
 import { rateRatio } from '../compare/rate-ratio.js';
-import type { CompletedRecord } from '../records/record.js';
+import type { CompletedRecord, SimulatedNetwork } from '../records/record.js';
 import { columns } from './document.js';
 import { UNKNOWN, formatCount, formatFactorInterval, formatShortRate } from './format.js';
 import type { MarkedTable } from './head-to-head.js';
+import { networkText } from './network-text.js';
 
 const NOTE = 'Hybrid: the first shard is in this process, the others are behind gRPC. Speed-ups are over all gRPC.';
 
-/** Of work that was measured behind gRPC and in another way, too; empty of any other. */
-export function armTable(records: readonly CompletedRecord[]): MarkedTable {
+/** Of work that was measured behind gRPC and in another way, too; empty of any other. `network`: what gRPC went through. */
+export function armTable(records: readonly CompletedRecord[], network?: SimulatedNetwork): MarkedTable {
   const rows = groupBy(records, ({ family, workload, side, lane, engine, batch, threads, rate }) =>
     JSON.stringify([family, workload, side, lane, engine, batch, threads, rate]),
   ).flatMap(rowOf);
@@ -28,7 +29,7 @@ export function armTable(records: readonly CompletedRecord[]): MarkedTable {
       ),
       rows,
     },
-    notes: rows.length === 0 ? [] : [NOTE],
+    notes: rows.length === 0 ? [] : [NOTE, ...(network === undefined ? [] : [`${networkText(network)}.`])],
   };
 }
 

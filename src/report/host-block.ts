@@ -1,5 +1,6 @@
 import type { HostContext, RunContext } from '../records/record.js';
 import { formatBytes } from './format.js';
+import { networkText } from './network-text.js';
 
 /** The versions that come first and have a name of their own; the others follow by theirs. */
 const NAMED_VERSIONS: readonly (readonly [key: string, label: string])[] = [
@@ -10,7 +11,7 @@ const NAMED_VERSIONS: readonly (readonly [key: string, label: string])[] = [
 
 /** The hardware and software of a run, one line each, in the seeds' order. */
 export function hostLines(context: RunContext): string[] {
-  const { host, versions, build, git } = context;
+  const { host, versions, build, git, networks = {} } = context;
   const named = NAMED_VERSIONS.flatMap(([key, label]) => {
     const version = versions[key];
     return version === undefined ? [] : [`${label}: ${version}`];
@@ -25,6 +26,7 @@ export function hostLines(context: RunContext): string[] {
     ...limitsOf(host),
     ...named,
     ...others.map(([name, version]) => `${name}: ${version}`),
+    ...Object.values(networks).map(networkText),
     `Build: ${build.profile}, target CPU ${build.targetCpu}, addon ${build.addonSha256.slice(0, 12)}`,
     ...(git === undefined
       ? []

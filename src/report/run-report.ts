@@ -57,7 +57,10 @@ function engineBlocks(run: Run, records: readonly RunRecord[], { withResources }
     ...headToHeadBlocks('Rust vs Node.js, lane by lane', laneTable(rowWork, recordOf)),
     ...tableBlock(requests.table),
     ...requests.notes.map(paragraph),
-    ...headToHeadBlocks('In this process, behind gRPC, or partly each', armTable(completed.filter(isRequestWork))),
+    ...headToHeadBlocks(
+      'In this process, behind gRPC, or partly each',
+      armTable(completed.filter(isRequestWork), run.context.networks?.[engine]),
+    ),
     ...list(requestAdviceFor(run, engine)),
     ...headToHeadBlocks('Requests, best against best with the same threads', requestBestTable(requestWork, recordOf)),
     ...headToHeadBlocks('Requests, lane by lane', requestLaneTable(requestWork, recordOf)),

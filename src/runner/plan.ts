@@ -81,6 +81,7 @@ function expand(family: Family, config: RunConfig): FamilyPlan {
     ...(config.batch === undefined ? {} : { batch: config.batch }),
     ...(config.operations === undefined ? {} : { operations: config.operations }),
     ...(config.rate === undefined ? {} : { rate: config.rate }),
+    ...(config.settings === undefined ? {} : { settings: config.settings }),
   });
   const cells = new Map<string, PlannedCell>();
   // Request work has threads in the place of workers.

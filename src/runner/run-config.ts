@@ -28,6 +28,8 @@ export interface RunRequest {
   readonly operations?: number | undefined;
   /** Of request work: requests a second of all connections together, sent whether answers come or not; absent: each is sent when the last is answered. */
   readonly rate?: number | undefined;
+  /** What families have of their own, by the names of their `defaultSettings`. */
+  readonly settings?: Readonly<Record<string, string | number>> | undefined;
 }
 
 /** The request with its defaults filled in; it stands in the run's context. */
@@ -44,11 +46,14 @@ export interface RunConfig {
   readonly batch?: readonly number[] | 'all';
   readonly operations?: number;
   readonly rate?: number;
+  readonly settings?: Readonly<Record<string, string | number>>;
 }
 
 const DEFAULT_TIME_BUDGET_SECONDS = 3;
 
 const gridPart: Check = (value, path) => (value === 'all' ? undefined : listOf(positiveCount, 1)(value, path));
+
+const setting: Check = (value, path) => (typeof value === 'number' ? amount : text)(value, path);
 
 const configShape = objectOf(
   {
@@ -58,13 +63,21 @@ const configShape = objectOf(
     engines: mapOf(text),
     filters: objectOf({}, Object.fromEntries(FILTER_NAMES.map((name) => [name, listOf(text)]))),
   },
-  { samples: positiveCount, peers: flag, threads: gridPart, batch: gridPart, operations: positiveCount, rate: amount },
+  {
+    samples: positiveCount,
+    peers: flag,
+    threads: gridPart,
+    batch: gridPart,
+    operations: positiveCount,
+    rate: amount,
+    settings: mapOf(setting),
+  },
 );
 
 /** Fills in the defaults. Throws a `BoundaryError` with the code `BB_INVALID_ARGUMENT` for a number that makes no sense. */
 export function configOf(
   request: RunRequest,
-  families: readonly Pick<Family, 'name' | 'defaultRows' | 'hasOperations'>[],
+  families: readonly Pick<Family, 'name' | 'defaultRows' | 'hasOperations' | 'defaultSettings'>[],
 ): RunConfig {
   const { threads, batch, operations, rate } = request;
   requireCount('rows', request.rows);
@@ -74,6 +87,11 @@ export function configOf(
   for (const count of listed(threads)) requireCount('threads', count);
   for (const size of listed(batch)) requireCount('batch', size);
   if (rate !== undefined && !(Number.isFinite(rate) && rate > 0)) throw invalid('rate', 'above 0 a second', rate);
+  // Those of families that are not in the run change nothing in it.
+  const defaults = Object.assign({}, ...families.map(({ defaultSettings }) => defaultSettings)) as NonNullable<
+    RunConfig['settings']
+  >;
+  const settings = Object.keys(defaults).map((name) => [name, request.settings?.[name] ?? defaults[name]!] as const);
   const budget = request.timeBudgetSeconds ?? DEFAULT_TIME_BUDGET_SECONDS;
   if (!Number.isFinite(budget) || budget < 0) throw invalid('the time budget', 'seconds, 0 or more', budget);
   return {
@@ -92,6 +110,7 @@ export function configOf(
     ...(batch === undefined ? {} : { batch: batch === 'all' ? batch : ascending(batch) }),
     ...(operations === undefined ? {} : { operations }),
     ...(rate === undefined ? {} : { rate }),
+    ...(settings.length === 0 ? {} : { settings: Object.fromEntries(settings) }),
   };
 }
 
@@ -148,9 +167,9 @@ function singleValueOf(values: readonly number[]): number | undefined {
   return new Set(values).size === 1 ? values[0] : undefined;
 }
 
-/** Each option by itself: a user who repeats one filter of a run need not repeat the others. */
-function optionsOf({ filters, ...others }: RunRequest): Record<string, unknown> {
-  return { ...others, ...filters };
+/** Each option by itself: a user who repeats one filter or setting of a run need not repeat the others. */
+function optionsOf({ filters, settings, ...others }: RunRequest): Record<string, unknown> {
+  return { ...others, ...filters, ...settings };
 }
 
 function isGiven(value: unknown): boolean {

@@ -110,8 +110,9 @@ async function startSession(options: RunOptions): Promise<Session> {
 
 function requestOf(options: RunOptions): RunRequest {
   const { rows, workers, samples, timeBudgetSeconds, engines, filters, peers } = options;
-  const { threads, batch, operations, rate } = options;
-  return { rows, workers, samples, timeBudgetSeconds, engines, filters, peers, threads, batch, operations, rate };
+  const { threads, batch, operations, rate, settings } = options;
+  const cells = { rows, workers, samples, timeBudgetSeconds, engines, filters, peers };
+  return { ...cells, threads, batch, operations, rate, settings };
 }
 
 async function measureFamily(session: Session, { family, options, cells }: FamilyPlan): Promise<void> {
@@ -131,19 +132,26 @@ async function measureFamily(session: Session, { family, options, cells }: Famil
   }
   try {
     let versions: Readonly<Record<string, string>>;
+    let networks: RunContext['networks'];
     try {
       versions = await open.versions();
+      networks = await open.networks?.();
     } catch (error) {
       return await failAll(session, left, error);
     }
     const { directory, ownContext } = session;
-    await directory.setContext(withVersions(directory.context, versions, ownContext));
+    await directory.setContext(withNetworks(withVersions(directory.context, versions, ownContext), networks));
     for (const group of groupBy(left, (planned) => planned.group)) {
       if (!session.signal.aborted) await measureGroup(session, open, group);
     }
   } finally {
     await closeFamily(session, family, open);
   }
+}
+
+function withNetworks(context: RunContext, networks: RunContext['networks'] = {}): RunContext {
+  if (Object.keys(networks).length === 0) return context;
+  return { ...context, networks: { ...context.networks, ...networks } };
 }
 
 /** What was measured counts, whatever goes wrong after it. */

@@ -1,4 +1,4 @@
-import type { Cell, Checksum } from '../records/record.js';
+import type { Cell, Checksum, SimulatedNetwork } from '../records/record.js';
 
 /** What is done to bytes before they cross, or after: timed apart from the crossing. */
 export type CodecWork = 'encode' | 'decode';
@@ -79,6 +79,8 @@ export interface FamilyOptions {
   readonly operations?: number;
   /** Of request work: requests a second, for an open loop. */
   readonly rate?: number;
+  /** What a family has of its own, by the names of its `defaultSettings`. */
+  readonly settings?: Readonly<Record<string, string | number>>;
 }
 
 /** A group of workloads over one schema. */
@@ -92,6 +94,8 @@ export interface Family {
   readonly onlyIfNamed?: boolean;
   /** Whether `rows` are of no meaning to it: it has operations. */
   readonly hasOperations?: boolean;
+  /** What else its users may say that changes what is measured, with what holds where they don't. */
+  readonly defaultSettings?: Readonly<Record<string, string | number>>;
   /** Every cell of the family, before filters. */
   plan(options: FamilyOptions): readonly PlannedCell[];
   /** Prepares whatever the cells of a run, `cells`, share: engines, loaded tables. Untimed. */
@@ -102,6 +106,8 @@ export interface Family {
 export interface OpenFamily {
   /** Versions of the engines and clients in use, for the run's context. */
   versions(): Promise<Readonly<Record<string, string>>>;
+  /** The networks that are simulated, by the engine before which they are; absent: none. */
+  networks?(): Promise<Readonly<Record<string, SimulatedNetwork>>>;
   /** Opens a cell; a family prepares here, untimed, what this cell needs. */
   openCell(planned: PlannedCell): Promise<OpenCell>;
   close(): Promise<void>;

@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
+import { addon } from '../../../src/addon.js';
 import { verifyChecksum } from '../../../src/runner/checksum.js';
 import { hybridFamily } from '../../../src/workloads/hybrid/family.js';
 import type { PlannedRequests } from '../../../src/workloads/requests/grid.js';
@@ -51,11 +52,30 @@ describe('the plan of hybrid', () => {
     expect(new Set(skipped.map(({ cell }) => cell.workload))).toEqual(new Set(['populate']));
   });
 
-  it('refuses a scale that is none', () => {
-    process.env['HYBRID_SCALE'] = '-1';
+  it('takes the settings of the run before those of variables, and refuses what is none', () => {
+    const scansAt = (settings: FamilyOptions['settings'] = {}): number[] => {
+      const cells = hybridFamily.plan({ ...OPTIONS, settings }).map(({ cell }) => cell);
+      return [...new Set(cells.filter(({ workload }) => workload === 'scan').map(({ rows }) => rows))];
+    };
+    expect(scansAt()).toEqual([10_000]);
+    expect(scansAt({ scale: 0.001 })).toEqual([75_000]);
+    expect(() => scansAt({ scale: 0 })).toThrow('the scale of hybrid must be a number above 0');
+    expect(() => scansAt({ netDelayUs: -1 })).toThrow('netDelayUs of hybrid must be a number of 0 or more, not -1');
+    expect(() => scansAt({ netBy: 'magic' })).toThrow('netBy of hybrid must be one of auto, kernel, proxy, not magic');
+    process.env['HYBRID_SCALE'] = 'much';
     expect(() => hybridFamily.plan(OPTIONS)).toThrow('the scale of hybrid must be a number above 0');
   });
 });
+
+const whyNoKernel = await addon.PrivateShards.whyNoNamespaces();
+
+/** Lookups behind a network that the kernel is to simulate. */
+function overKernel(): { readonly options: FamilyOptions; readonly cells: readonly PlannedCell[] } {
+  const settings = { netDelayUs: 3000, netBy: 'kernel' };
+  const options: FamilyOptions = { ...SMALL, operations: 20, threads: [1], batch: [1], settings };
+  const isLookup = ({ cell }: PlannedCell): boolean => cell.id.includes('point_lookup/call/napi/shards/grpc');
+  return { options, cells: hybridFamily.plan(options).filter(isLookup) };
+}
 
 async function runAll(cells: readonly PlannedCell[], options: FamilyOptions = SMALL): Promise<void> {
   const family = await hybridFamily.open(options, cells);
@@ -104,11 +124,17 @@ describe('the family hybrid', () => {
 
   it('delays what goes through gRPC', async () => {
     process.env['HYBRID_NET_DELAY_US'] = '5000';
-    const options = { ...SMALL, operations: 20, threads: [1], batch: [1] };
+    const settings = { netBy: 'proxy', netBandwidthMbps: 1000 };
+    const options = { ...SMALL, operations: 20, threads: [1], batch: [1], settings };
     const isLookup = ({ cell }: PlannedCell): boolean => cell.workload === 'point_lookup' && cell.transport === 'grpc';
     const cells = hybridFamily.plan(options).filter(isLookup);
     const family = await hybridFamily.open(options, cells);
-    expect((await family.versions())['shards']).toContain('5000 µs each way by a proxy');
+    expect((await family.versions())['shards']).toContain('5000 µs each way, 1000 Mbit/s by a proxy');
+    const { shards: network } = await family.networks!();
+    expect(network).toMatchObject({ by: 'proxy', delayUs: 5000, megabits: 1000 });
+    expect(network!.plain.p50).toBeGreaterThan(0);
+    expect(network!.delayed.p50).toBeGreaterThanOrEqual(10_000);
+    expect(network!.delayed.p99).toBeGreaterThanOrEqual(network!.delayed.p50);
     for (const planned of cells) {
       const cell = await family.openCell(planned);
       const started = performance.now();
@@ -119,6 +145,40 @@ describe('the family hybrid', () => {
     }
     await family.close();
   }, 120_000);
+
+  it.runIf(whyNoKernel === null)(
+    'lets the kernel delay private shards',
+    async () => {
+      const { options, cells } = overKernel();
+      const family = await hybridFamily.open(options, cells);
+      const { shards: network } = await family.networks!();
+      expect(network!.by).toBe('kernel');
+      expect(network!.delayed.p50).toBeGreaterThanOrEqual(6000);
+      const cell = await family.openCell(cells[0]!);
+      expect(await cell.sample(stopwatch, signal)).toEqual(cell.expected);
+      await cell.close();
+      await family.close();
+    },
+    120_000,
+  );
+
+  it.runIf(whyNoKernel !== null)('says why the kernel delays nothing, where it can not', async () => {
+    const { options, cells } = overKernel();
+    const family = await hybridFamily.open(options, cells);
+    await expect(family.versions()).rejects.toMatchObject({
+      code: 'BB_UNSUPPORTED',
+      message: `the kernel can't simulate a network: ${whyNoKernel}`,
+    });
+    await family.close();
+  });
+
+  it('lets the kernel delay no shards of others', async () => {
+    const { options, cells } = overKernel();
+    const engines = { shards: 'http://127.0.0.1:1,http://127.0.0.1:2' };
+    const family = await hybridFamily.open({ ...options, engines }, cells);
+    await expect(family.versions()).rejects.toThrow('the shards are not started here');
+    await family.close();
+  });
 
   it('ends a sample that is aborted', async () => {
     const planned = hybridFamily.plan(SMALL).find(({ cell }) => cell.id.includes('scan/call/napi/shards/grpc'))!;

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use boundary_bench_core::{Error, Result};
-use boundary_bench_server::{DelayProcess, ShardProcess, ShardProcesses};
+use boundary_bench_server::{DelayProcess, NetworkOptions, ShardNetwork, ShardProcess, ShardProcesses};
 use napi::Env;
 use napi::bindgen_prelude::AsyncBlock;
 use napi_derive::napi;
@@ -24,7 +24,7 @@ pub struct PrivateShards {
 #[napi]
 impl PrivateShards {
     /// Starts so many shards by the program given with its first arguments, or by the one that is found. Rows are kept in
-    /// `dataDir`, or in memory without.
+    /// `dataDir`, or in memory without. With `ownNamespaces` each is in a network namespace of its own, for `slowDown`.
     #[napi(catch_unwind)]
     pub fn start(
         env: Env,
@@ -32,14 +32,16 @@ impl PrivateShards {
         shards: u32,
         data_dir: Option<String>,
         cancel: Option<&Cancel>,
+        own_namespaces: Option<bool>,
     ) -> napi::Result<AsyncBlock<PrivateShards>> {
+        let network = if own_namespaces == Some(true) { ShardNetwork::OwnNamespace } else { ShardNetwork::Loopback };
         let token = cancel.map(|cancel| cancel.token.clone()).unwrap_or_default();
         let start = move || {
             let words: Vec<&str> = command.iter().map(String::as_str).collect();
             let (program, arguments) =
                 words.split_first().map_or((None, &[][..]), |(first, rest)| (Some(Path::new(*first)), rest));
             let data_dir = data_dir.as_deref().map(Path::new);
-            let processes = ShardProcesses::start(program, arguments, shards, data_dir, &token)?;
+            let processes = ShardProcesses::start_in(network, program, arguments, shards, data_dir, &token)?;
             Ok(Self {
                 urls: processes.processes().iter().map(ShardProcess::url).collect(),
                 process_ids: processes.processes().iter().map(ShardProcess::process_id).collect(),
@@ -66,6 +68,25 @@ impl PrivateShards {
     pub fn ending(&self) -> Option<String> {
         let processes = self.lock().clone();
         processes.iter().flat_map(|processes| processes.processes()).find_map(ShardProcess::ending)
+    }
+
+    /// Why they can't have namespaces of their own that the kernel slows down; null where they can.
+    #[napi(catch_unwind, ts_return_type = "Promise<string | null>")]
+    pub fn why_no_namespaces(env: Env) -> napi::Result<AsyncBlock<Option<String>>> {
+        promise(env, blocking(|| Ok(boundary_bench_server::why_no_kernel_delay())))
+    }
+
+    /// Lets the kernel deliver everything `delayUs` later in each direction, no more than `megabits` a second and shard; done
+    /// again, it replaces what was.
+    #[napi(catch_unwind, ts_return_type = "Promise<void>")]
+    pub fn slow_down(&self, env: Env, delay_us: u32, megabits: Option<f64>) -> napi::Result<AsyncBlock<()>> {
+        let network = network_of(delay_us, megabits)?;
+        let processes = self.lock().clone();
+        let slow_down = move || {
+            let mut processes = processes.iter().flat_map(|processes| processes.processes());
+            processes.try_for_each(|process| process.slow_down(&network))
+        };
+        promise(env, blocking(slow_down))
     }
 
     /// Stops one of them.
@@ -98,6 +119,13 @@ impl PrivateShards {
     }
 }
 
+fn network_of(delay_us: u32, megabits: Option<f64>) -> napi::Result<NetworkOptions> {
+    if megabits.is_some_and(|megabits| !(megabits.is_finite() && megabits > 0.0)) {
+        return Err(js(Error::InvalidArgument("a bandwidth must be above 0 megabits a second".to_owned())));
+    }
+    Ok(NetworkOptions { delay: Duration::from_micros(delay_us.into()), megabits })
+}
+
 /// Proxies of our own that make the loopback as slow as a network, one before each of several servers.
 #[napi]
 pub struct PrivateDelays {
@@ -119,15 +147,12 @@ impl PrivateDelays {
         cancel: Option<&Cancel>,
     ) -> napi::Result<AsyncBlock<PrivateDelays>> {
         let token = cancel.map(|cancel| cancel.token.clone()).unwrap_or_default();
-        if megabits.is_some_and(|megabits| !(megabits.is_finite() && megabits > 0.0)) {
-            return Err(js(Error::InvalidArgument("a bandwidth must be above 0 megabits a second".to_owned())));
-        }
-        let slowness = (Duration::from_micros(delay_us.into()), megabits);
+        let network = network_of(delay_us, megabits)?;
         let start = move || {
             let words: Vec<&str> = command.iter().map(String::as_str).collect();
             let (program, arguments) =
                 words.split_first().map_or((None, &[][..]), |(first, rest)| (Some(Path::new(*first)), rest));
-            let starting = addresses.iter().map(|to| DelayProcess::start(program, arguments, to, slowness, &token));
+            let starting = addresses.iter().map(|to| DelayProcess::start(program, arguments, to, &network, &token));
             let processes = starting.collect::<Result<Vec<_>>>()?;
             Ok(Self { urls: processes.iter().map(DelayProcess::url).collect(), processes: Mutex::new(processes) })
         };

@@ -1,7 +1,10 @@
 //! A proxy that makes the loopback as slow as a network: what is sent through it arrives later, and no faster than a bandwidth
 //! allows. Each connection has two threads for each direction, so that the time of many of them does not add up.
+//!
+//! A delay counts from when the kernel got the bytes, and its thread wakes as much earlier as it woke late before, and spins
+//! for what is left: what the proxy itself takes is within the delay, not on top of it, as long as the delay is longer.
 
-use std::io::{Read, Write};
+use std::io::Write;
 use std::net::{IpAddr, Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
 use std::process::Command;
@@ -17,6 +20,8 @@ use boundary_bench_core::resources::sleep_precisely;
 use boundary_bench_core::{Error, Result};
 
 use crate::arguments::{Parsed, number};
+use crate::arrival::{self, Arrival};
+use crate::namespace::NetworkOptions;
 use crate::private::executable;
 
 /// The word before the options of a proxy.
@@ -147,7 +152,7 @@ fn connect(client: TcpStream, options: &DelayOptions) -> std::io::Result<()> {
     for (from, into) in [(client.try_clone()?, server.try_clone()?), (server, client)] {
         let (sender, receiver) = sync_channel(MOST_PIECES);
         let (delay, bytes_per_second) = (options.delay, options.bytes_per_second);
-        spawn(move || receive(from, &sender, delay, bytes_per_second))?;
+        spawn(move || receive(&from, &sender, delay, bytes_per_second))?;
         spawn(move || send_on(into, &receiver))?;
     }
     Ok(())
@@ -156,13 +161,14 @@ fn connect(client: TcpStream, options: &DelayOptions) -> std::io::Result<()> {
 /// Bytes, and when they arrive.
 type Piece = (Instant, Vec<u8>);
 
-fn receive(mut from: TcpStream, sender: &SyncSender<Piece>, delay: Duration, bytes_per_second: Option<f64>) {
+fn receive(from: &TcpStream, sender: &SyncSender<Piece>, delay: Duration, bytes_per_second: Option<f64>) {
+    arrival::remember_arrivals(from);
     // When the last byte before has left.
     let mut free = Instant::now();
     let mut buffer = vec![0; PIECE_BYTES];
-    while let Ok(count @ 1..) = from.read(&mut buffer) {
+    while let Ok(Arrival { count: count @ 1.., at }) = arrival::read(from, &mut buffer) {
         let takes = bytes_per_second.map_or(0.0, |rate| count as f64 / rate);
-        free = free.max(Instant::now()) + Duration::from_secs_f64(takes);
+        free = free.max(at) + Duration::from_secs_f64(takes);
         if sender.send((free + delay, buffer[..count].to_vec())).is_err() {
             // The other side takes no more.
             let _ = from.shutdown(Shutdown::Read);
@@ -172,15 +178,48 @@ fn receive(mut from: TcpStream, sender: &SyncSender<Piece>, delay: Duration, byt
 }
 
 fn send_on(mut into: TcpStream, receiver: &Receiver<Piece>) {
-    sleep_precisely();
+    let mut alarm = Alarm::new();
     while let Ok((due, bytes)) = receiver.recv() {
-        std::thread::sleep(due.saturating_duration_since(Instant::now()));
+        alarm.wait_until(due);
         if into.write_all(&bytes).is_err() {
             return;
         }
     }
     // It may be closed already.
     let _ = into.shutdown(Shutdown::Write);
+}
+
+/// A thread's sleep that ends when it should: some ten microseconds pass between a timer's end and the thread that it wakes.
+struct Alarm {
+    /// How late this thread has woken, on average of the last times.
+    late: Duration,
+}
+
+impl Alarm {
+    /// The last times that the average is of.
+    const TIMES: u32 = 16;
+
+    /// Later than this it woke because others had the processor, which says nothing of the next time.
+    const MOST_LATE: Duration = Duration::from_micros(100);
+
+    fn new() -> Self {
+        sleep_precisely();
+        Self { late: Duration::ZERO }
+    }
+
+    /// Returns when it is due, never before.
+    fn wait_until(&mut self, due: Instant) {
+        let aim = due.checked_sub(self.late).unwrap_or(due);
+        let left = aim.saturating_duration_since(Instant::now());
+        if !left.is_zero() {
+            std::thread::sleep(left);
+            let late = Instant::now().saturating_duration_since(aim).min(Self::MOST_LATE);
+            self.late = (self.late * (Self::TIMES - 1) + late) / Self::TIMES;
+        }
+        while Instant::now() < due {
+            std::hint::spin_loop();
+        }
+    }
 }
 
 /// A proxy that runs as a process: its time is not that of the client. Dropping it kills it.
@@ -199,15 +238,15 @@ impl DelayProcess {
         program: Option<&Path>,
         arguments: &[&str],
         to: &str,
-        (delay, megabits): (Duration, Option<f64>),
+        network: &NetworkOptions,
         cancel: &CancelToken,
     ) -> Result<Self> {
         let program = program.map_or_else(executable, |program| Ok(program.to_owned()))?;
         let port = free_port()?;
         let mut command = Command::new(program);
         command.args(arguments).arg(KIND).args(["--to", to]).arg("--listen").arg(format!("127.0.0.1:{port}"));
-        command.args(["--delay-us", &delay.as_micros().to_string()]);
-        if let Some(megabits) = megabits {
+        command.args(["--delay-us", &network.delay.as_micros().to_string()]);
+        if let Some(megabits) = network.megabits {
             command.args(["--bandwidth-mbps", &megabits.to_string()]);
         }
         let is_ready = |_: &Path| TcpStream::connect(("127.0.0.1", port)).is_ok();
@@ -230,6 +269,23 @@ impl DelayProcess {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    use std::io::Read;
+
+    #[test]
+    fn an_alarm_is_never_early_and_learns_no_more_than_it_may() {
+        let mut alarm = Alarm::new();
+        for micros in (0..400).step_by(9).chain([0, 3000]) {
+            let due = Instant::now() + Duration::from_micros(micros);
+            alarm.wait_until(due);
+            assert!(Instant::now() >= due);
+            assert!(alarm.late <= Alarm::MOST_LATE);
+        }
+        // What is due already is not waited for, and teaches nothing.
+        let late = alarm.late;
+        alarm.wait_until(Instant::now().checked_sub(Duration::from_secs(1)).unwrap());
+        assert_eq!(alarm.late, late);
+    }
 
     /// A server that sends back what it gets.
     fn echo() -> SocketAddr {

@@ -6,6 +6,7 @@
 //! holds one shard of a sharded store behind gRPC. They bind the loopback unless told otherwise.
 
 mod arguments;
+mod arrival;
 mod date;
 mod delay;
 mod flight;
@@ -13,6 +14,7 @@ mod front;
 mod ingest;
 mod lineitem;
 mod metrics;
+mod namespace;
 mod options;
 mod private;
 mod rest;
@@ -24,8 +26,9 @@ mod tables;
 
 pub use arguments::{HELP, Parsed, parse};
 pub use delay::{Delay, DelayOptions, DelayProcess};
+pub use namespace::{NetworkOptions, why_no_kernel_delay};
 pub use options::{DEFAULT_FLIGHT_PORT, DEFAULT_PORT, FlightOptions, Limits, Options, TlsFiles};
 pub use private::{ANNOUNCEMENT, PrivateServer, executable};
 pub use running::Running;
 pub use server::Server;
-pub use shard::{ShardProcess, ShardProcesses};
+pub use shard::{ShardNetwork, ShardProcess, ShardProcesses};

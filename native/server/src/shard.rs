@@ -4,12 +4,13 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use boundary_bench_core::Result;
 use boundary_bench_core::engine::CancelToken;
 use boundary_bench_core::private_server::{PrivateServer, ServerFolder};
+use boundary_bench_core::{Error, Result};
 use boundary_bench_shards::{Place, ShardOptions};
 
 use crate::arguments::{Parsed, number};
+use crate::namespace::{NetworkOptions, in_namespace, our_card, slow_down};
 use crate::private::{announced, executable};
 
 /// The word before the options of a shard.
@@ -64,6 +65,18 @@ pub(crate) fn parse(arguments: impl IntoIterator<Item = String>) -> std::result:
 pub struct ShardProcess {
     process: PrivateServer,
     url: String,
+    /// Our end of its network, where it is in a network namespace of its own.
+    card: Option<String>,
+}
+
+/// Where the processes of shards listen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ShardNetwork {
+    /// On the loopback.
+    Loopback,
+    /// Each in a network namespace of its own, whose network can be slowed down by the kernel
+    /// ([`crate::why_no_kernel_delay`]).
+    OwnNamespace,
 }
 
 impl ShardProcess {
@@ -79,16 +92,49 @@ impl ShardProcess {
         data_dir: Option<&Path>,
         cancel: &CancelToken,
     ) -> Result<Self> {
+        Self::start_in(ShardNetwork::Loopback, program, arguments, (shard, shards), data_dir, cancel)
+    }
+
+    /// The same in a network.
+    ///
+    /// # Errors
+    /// As there; what `ip` and its like say where there can be no such network.
+    pub fn start_in(
+        network: ShardNetwork,
+        program: Option<&Path>,
+        arguments: &[&str],
+        (shard, shards): (u32, u32),
+        data_dir: Option<&Path>,
+        cancel: &CancelToken,
+    ) -> Result<Self> {
         let program = program.map_or_else(executable, |program| Ok(program.to_owned()))?;
         let folder = ServerFolder::new(KIND)?;
         let mut command = Command::new(program);
-        command.args(arguments).args([KIND, "--listen", "127.0.0.1:0"]);
+        command.args(arguments).arg(KIND);
         command.args(["--shard", &shard.to_string(), "--shards", &shards.to_string()]);
         if let Some(data_dir) = data_dir {
             command.arg("--data-dir").arg(data_dir);
         }
+        match network {
+            ShardNetwork::Loopback => _ = command.args(["--listen", "127.0.0.1:0"]),
+            ShardNetwork::OwnNamespace => command = in_namespace(&command),
+        }
         let (process, url) = announced(folder, &command, START_TIMEOUT, cancel)?;
-        Ok(Self { process, url })
+        let card = match (network, process.folder()) {
+            (ShardNetwork::OwnNamespace, Some(folder)) => Some(our_card(&folder)?),
+            _ => None,
+        };
+        Ok(Self { process, url, card })
+    }
+
+    /// Lets the kernel slow down what goes to the shard and comes from it; done again, it replaces what was.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] without a namespace of its own, [`Error::Engine`] with the words of `tc`.
+    pub fn slow_down(&self, network: &NetworkOptions) -> Result<()> {
+        let card = self.card.as_ref();
+        let card = card.ok_or_else(|| Error::Unsupported("the kernel slows no loopback down".to_owned()))?;
+        slow_down(card, self.process_id(), network)
     }
 
     /// The beginning of its URLs.
@@ -131,11 +177,26 @@ impl ShardProcesses {
         data_dir: Option<&Path>,
         cancel: &CancelToken,
     ) -> Result<Self> {
-        let start = |shard| ShardProcess::start(program, arguments, (shard, shards), data_dir, cancel);
+        Self::start_in(ShardNetwork::Loopback, program, arguments, shards, data_dir, cancel)
+    }
+
+    /// The same in a network.
+    ///
+    /// # Errors
+    /// As [`ShardProcess::start_in`].
+    pub fn start_in(
+        network: ShardNetwork,
+        program: Option<&Path>,
+        arguments: &[&str],
+        shards: u32,
+        data_dir: Option<&Path>,
+        cancel: &CancelToken,
+    ) -> Result<Self> {
+        let start = |shard| ShardProcess::start_in(network, program, arguments, (shard, shards), data_dir, cancel);
         let started: Result<Vec<_>> = std::thread::scope(|scope| {
             let starting: Vec<_> = (0..shards).map(|shard| scope.spawn(move || start(shard))).collect();
             let joined = starting.into_iter().map(|starting| {
-                let panicked = |_| boundary_bench_core::Error::Internal("the start of a shard panicked".to_owned());
+                let panicked = |_| Error::Internal("the start of a shard panicked".to_owned());
                 starting.join().map_err(panicked).flatten()
             });
             joined.collect()

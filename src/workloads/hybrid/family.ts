@@ -17,19 +17,24 @@ import {
   isOfAll,
 } from './data.js';
 import { HybridInput } from './input.js';
-import { skipsPopulate, totalRows } from './options.js';
+import { DEFAULT_SETTINGS, type HybridSettings, settingsOf, skipsPopulate, totalRows } from './options.js';
 import { type HybridRequester, type HybridWork, openRequester } from './requesters.js';
 import { type HybridServer, openHybridServer } from './servers.js';
 
-const family = defineRequestFamily({
+/** A cell with what the user says of the shards, which all cells of a run share. */
+interface PlannedHybrid extends PlannedRequests {
+  readonly settings: HybridSettings;
+}
+
+const family = defineRequestFamily<PlannedHybrid>({
   name: 'hybrid',
   server: 'shards',
   matrix: HYBRID_MATRIX,
   peers: {},
-  openServer: openHybridServer,
+  openServer: (engines, cells) => openHybridServer(engines, cells, cells[0]!.settings),
   serverOf: async ({ mode }, server) => (server as HybridServer).ofArm(mode as Arm),
-  expected: ({ cell }) => expectedOf(cell.workload, cell.rows, totalRows()),
-  nativeOptions: () => ({ totalRows: totalRows() }),
+  expected: ({ cell, settings }) => expectedOf(cell.workload, cell.rows, totalRows(settings)),
+  nativeOptions: ({ settings }) => ({ totalRows: totalRows(settings) }),
   openCell,
   versions: (cells): Record<string, string> =>
     cells.some(({ cell }) => cell.side === 'js') ? { 'grpc-js': packageVersion('@grpc/grpc-js') } : {},
@@ -38,14 +43,18 @@ const family = defineRequestFamily({
 /** Rows in shards that are in this process, behind gRPC, or partly each: what either costs from Rust and from Node. */
 export const hybridFamily: Family = {
   ...family,
-  plan: (options) => family.plan(options).map((planned) => withArm(planned as PlannedRequests, options)),
+  defaultSettings: { ...DEFAULT_SETTINGS },
+  plan: (options) => {
+    const settings = settingsOf(options);
+    return family.plan(options).map((planned) => withArm({ ...(planned as PlannedRequests), settings }, options));
+  },
 };
 
 /** The cell with its arm as its transport, and with the rows that its sample moves. */
-function withArm(planned: PlannedRequests, { operations }: FamilyOptions): PlannedRequests {
-  const { cell, mode } = planned;
+function withArm(planned: PlannedHybrid, { operations }: FamilyOptions): PlannedHybrid {
+  const { cell, mode, settings } = planned;
   const times = mode === 'direct' && operations === undefined ? HYBRID_MATRIX.directTimesOperations : 1;
-  const rows = isOfAll(cell.workload) ? totalRows() : cell.rows * times;
+  const rows = isOfAll(cell.workload) ? totalRows(settings) : cell.rows * times;
   const skip =
     planned.skip ??
     (cell.workload === 'populate' && skipsPopulate() ? 'the rows that are there are to be used' : undefined);
@@ -61,10 +70,10 @@ function withArm(planned: PlannedRequests, { operations }: FamilyOptions): Plann
   };
 }
 
-async function openCell(planned: PlannedRequests, target: TargetServer): Promise<OpenCell> {
+async function openCell(planned: PlannedHybrid, target: TargetServer): Promise<OpenCell> {
   const { cell } = planned;
   const server = target as HybridServer;
-  const total = totalRows();
+  const total = totalRows(planned.settings);
   const input = new HybridInput(cell, total);
   const newSums = (): HybridSums => (isAggregate(cell.workload) ? new PriceSums() : new RowSums());
   let sums = newSums();

@@ -1,9 +1,7 @@
-/** What the user says of the shards, by options of the command line, which set these variables, or by the variables. */
+/** What the user says of the shards, by options of the command line or by variables. */
 import { BoundaryError } from '../../errors.js';
+import type { FamilyOptions } from '../workload.js';
 import { HYBRID_MATRIX } from './data.js';
-
-/** The part of 75 million rows. */
-export const SCALE_VARIABLE = 'HYBRID_SCALE';
 
 /** The folder of shards that keep their rows on the disk. */
 export const DATA_DIR_VARIABLE = 'HYBRID_DATA_DIR';
@@ -11,13 +9,73 @@ export const DATA_DIR_VARIABLE = 'HYBRID_DATA_DIR';
 /** `1`: use the rows that are there, and fail where they are others. */
 export const SKIP_POPULATE_VARIABLE = 'HYBRID_SKIP_POPULATE';
 
+/** Who simulates a network: the kernel where it can and the shards are ours, else a proxy; or one of them alone. */
+const NETWORKS = ['auto', 'kernel', 'proxy'] as const;
+
+export type NetworkBy = (typeof NETWORKS)[number];
+
+/** What stands in the configuration of a run, since it changes what is measured. */
+export interface HybridSettings {
+  /** The part of 75 million rows. */
+  readonly scale: number;
+  /** How much later everything arrives that goes to or comes from a shard, in microseconds; 0: nothing is delayed. */
+  readonly netDelayUs: number;
+  /** The megabits a second in each direction; 0: as many as there are. */
+  readonly netBandwidthMbps: number;
+  readonly netBy: NetworkBy;
+}
+
+/** The variables that say what no option does. */
+const VARIABLES: Readonly<Record<keyof HybridSettings, string>> = {
+  scale: 'HYBRID_SCALE',
+  netDelayUs: 'HYBRID_NET_DELAY_US',
+  netBandwidthMbps: 'HYBRID_NET_BANDWIDTH_MBPS',
+  netBy: 'HYBRID_NET_BY',
+};
+
+export const DEFAULT_SETTINGS: HybridSettings = {
+  scale: HYBRID_MATRIX.scale,
+  netDelayUs: 0,
+  netBandwidthMbps: 0,
+  netBy: 'auto',
+};
+
+/** The settings that variables give. Throws `BB_USAGE` for those that are none. */
+export function settingsOfVariables(): Partial<HybridSettings> {
+  const given = Object.entries(VARIABLES).flatMap(([name, variable]) => {
+    const text = process.env[variable];
+    return text === undefined || text === '' ? [] : [[name, name === 'netBy' ? text : Number(text)] as const];
+  });
+  const settings = Object.fromEntries(given) as Partial<HybridSettings>;
+  check({ ...DEFAULT_SETTINGS, ...settings });
+  return settings;
+}
+
+/** All settings of a run. Throws `BB_USAGE` for those that are none. */
+export function settingsOf({ settings }: Pick<FamilyOptions, 'settings'>): HybridSettings {
+  const all = { ...DEFAULT_SETTINGS, ...settingsOfVariables(), ...settings } as HybridSettings;
+  check(all);
+  return all;
+}
+
+function check({ scale, netDelayUs, netBandwidthMbps, netBy }: HybridSettings): void {
+  const rows = totalRows({ scale });
+  if (!(Number.isSafeInteger(rows) && rows >= 1)) {
+    throw new BoundaryError('BB_USAGE', `the scale of hybrid must be a number above 0, such as 0.01, not ${scale}`);
+  }
+  for (const [name, amount] of Object.entries({ netDelayUs, netBandwidthMbps })) {
+    if (!(Number.isFinite(amount) && amount >= 0)) {
+      throw new BoundaryError('BB_USAGE', `${name} of hybrid must be a number of 0 or more, not ${amount}`);
+    }
+  }
+  if (!NETWORKS.includes(netBy)) {
+    throw new BoundaryError('BB_USAGE', `netBy of hybrid must be one of ${NETWORKS.join(', ')}, not ${netBy}`);
+  }
+}
+
 /** The rows of all shards together. */
-export function totalRows(): number {
-  const text = process.env[SCALE_VARIABLE];
-  const scale = text === undefined || text === '' ? HYBRID_MATRIX.scale : Number(text);
-  const rows = Math.round(HYBRID_MATRIX.rowsAtScale1 * scale);
-  if (Number.isSafeInteger(rows) && rows >= 1) return rows;
-  throw new BoundaryError('BB_USAGE', `the scale of hybrid must be a number above 0, such as 0.01, not ${text}`);
+export function totalRows({ scale }: Pick<HybridSettings, 'scale'>): number {
+  return Math.round(HYBRID_MATRIX.rowsAtScale1 * scale);
 }
 
 /** Where shards keep their rows on the disk; `undefined`: in memory. */
@@ -28,31 +86,4 @@ export function dataDir(): string | undefined {
 
 export function skipsPopulate(): boolean {
   return process.env[SKIP_POPULATE_VARIABLE] === '1';
-}
-
-/** How much later everything arrives that goes to or comes from a server, in microseconds; 0: nothing is delayed. */
-export const NET_DELAY_VARIABLE = 'HYBRID_NET_DELAY_US';
-
-/** The megabits a second of a connection, in each direction. */
-export const NET_BANDWIDTH_VARIABLE = 'HYBRID_NET_BANDWIDTH_MBPS';
-
-/** A network to be simulated. */
-export interface Network {
-  readonly delayUs: number;
-  readonly megabits: number | undefined;
-}
-
-/** `undefined`: the network is as it is. */
-export function simulatedNetwork(): Network | undefined {
-  const delayUs = amountOf(NET_DELAY_VARIABLE) ?? 0;
-  const megabits = amountOf(NET_BANDWIDTH_VARIABLE);
-  return delayUs === 0 && megabits === undefined ? undefined : { delayUs: Math.round(delayUs), megabits };
-}
-
-function amountOf(name: string): number | undefined {
-  const text = process.env[name];
-  if (text === undefined || text === '') return undefined;
-  const amount = Number(text);
-  if (Number.isFinite(amount) && amount >= 0) return amount;
-  throw new BoundaryError('BB_USAGE', `${name} must be a number, not ${text}`);
 }

@@ -1,15 +1,17 @@
 /** The shards of a run: as processes or at the user's addresses, and the same rows again in this process for the direct arms. */
 import { join } from 'node:path';
 
-import { type PrivateDelays, type PrivateShards, addon } from '../../addon.js';
+import { type PrivateShards, addon } from '../../addon.js';
 import { BoundaryError, toBoundaryError } from '../../errors.js';
 import { serveCommand } from '../../library/reference-server.js';
 import { ShardClient } from '../../library/shard-client.js';
 import { ShardStore } from '../../library/shard-store.js';
+import type { SimulatedNetwork } from '../../records/record.js';
 import type { PlannedRequests } from '../requests/grid.js';
 import { type TargetServer, targetUrl } from '../requests/target-server.js';
 import { type Arm, HYBRID_MATRIX } from './data.js';
-import { dataDir, simulatedNetwork, skipsPopulate, totalRows } from './options.js';
+import { type SlowShards, networkBy, slowDown } from './network.js';
+import { type HybridSettings, dataDir, skipsPopulate, totalRows } from './options.js';
 
 /** Shards as a cell has them. */
 export interface HybridServer extends TargetServer {
@@ -26,50 +28,41 @@ const DIRECT_FOLDER = 'direct';
 export async function openHybridServer(
   engines: Readonly<Record<string, string>>,
   cells: readonly PlannedRequests[],
+  settings: HybridSettings,
 ): Promise<HybridServer> {
   const arms = new Set(cells.filter(({ skip }) => skip === undefined).map(({ mode }) => mode));
   const isDirectNeeded = arms.has('direct') || arms.has('hybrid');
   const url = targetUrl('shards', engines);
-  checkMemory({ isOurs: url === undefined, isDirectNeeded });
-  const ours = url === undefined ? await startShards() : undefined;
+  const total = totalRows(settings);
+  checkMemory(total, { isOurs: url === undefined, isDirectNeeded });
+  const by = await networkBy(settings, url === undefined);
+  const ours = url === undefined ? await startShards(by === 'kernel') : undefined;
   const stores: ShardStore[] = [];
-  let delays: PrivateDelays | undefined;
+  let slow: SlowShards | undefined;
   const close = async (): Promise<void> => {
     for (const store of stores) store.close();
-    await delays?.stop();
+    await slow?.close();
     await ours?.stop();
   };
   try {
     const addresses = ours?.urls ?? url!.split(',');
-    await fill(addresses, ours !== undefined);
+    await fill(addresses, total, ours !== undefined);
     if (isDirectNeeded) {
       for (let shard = 0; shard < addresses.length; shard += 1) stores.push(await openStore(shard, addresses.length));
-      await fill(stores, true);
+      await fill(stores, total, true);
     }
     // Filled without the delay, which is for what is measured.
-    delays = await startDelays(addresses);
-    return hybridServer(delays?.urls ?? addresses, stores, ours, close);
+    if (by !== undefined) slow = await slowDown(addresses, settings, by === 'kernel' ? ours : undefined);
+    return hybridServer(slow?.addresses ?? addresses, stores, { ours, total, network: slow?.network }, close);
   } catch (thrown) {
     await close();
     throw thrown;
   }
 }
 
-async function startShards(): Promise<PrivateShards> {
+async function startShards(ownNamespaces: boolean): Promise<PrivateShards> {
   try {
-    return await addon.PrivateShards.start(serveCommand(), HYBRID_MATRIX.shards, dataDir());
-  } catch (thrown) {
-    throw toBoundaryError(thrown);
-  }
-}
-
-/** The proxies that slow the network down; `undefined` where it is as it is. */
-async function startDelays(addresses: readonly string[]): Promise<PrivateDelays | undefined> {
-  const network = simulatedNetwork();
-  if (network === undefined) return undefined;
-  const hosts = addresses.map((address) => new URL(address).host);
-  try {
-    return await addon.PrivateDelays.start(serveCommand(), hosts, network.delayUs, network.megabits);
+    return await addon.PrivateShards.start(serveCommand(), HYBRID_MATRIX.shards, dataDir(), null, ownNamespaces);
   } catch (thrown) {
     throw toBoundaryError(thrown);
   }
@@ -82,19 +75,18 @@ function openStore(shard: number, shards: number): Promise<ShardStore> {
 }
 
 /** All that will be in memory is looked at together, before the first of it takes the memory of the others. */
-function checkMemory({ isOurs, isDirectNeeded }: { isOurs: boolean; isDirectNeeded: boolean }): void {
+function checkMemory(rows: number, { isOurs, isDirectNeeded }: { isOurs: boolean; isDirectNeeded: boolean }): void {
   if (dataDir() !== undefined) return;
   const copies = (isOurs ? 1 : 0) + (isDirectNeeded ? 1 : 0);
   try {
-    addon.checkShardMemory(totalRows() * copies);
+    addon.checkShardMemory(rows * copies);
   } catch (thrown) {
     throw toBoundaryError(thrown);
   }
 }
 
 /** Fills the shards, unless they hold the rows of this scale already. */
-async function fill(places: readonly (string | ShardStore)[], isOurs: boolean): Promise<void> {
-  const total = totalRows();
+async function fill(places: readonly (string | ShardStore)[], total: number, isOurs: boolean): Promise<void> {
   await using client = await ShardClient.connect(places);
   const states = await client.describe();
   if (states.every(({ populated }) => populated === total)) return;
@@ -110,10 +102,16 @@ async function fill(places: readonly (string | ShardStore)[], isOurs: boolean): 
   await client.populate(total, { replace: isOurs });
 }
 
+interface OpenShards {
+  readonly ours: PrivateShards | undefined;
+  readonly total: number;
+  readonly network: SimulatedNetwork | undefined;
+}
+
 function hybridServer(
   addresses: readonly string[],
   stores: readonly ShardStore[],
-  ours: PrivateShards | undefined,
+  { ours, total, network }: OpenShards,
   close: () => Promise<void>,
 ): HybridServer {
   const processIds = ours?.processIds ?? [];
@@ -123,7 +121,8 @@ function hybridServer(
     kind: 'shards',
     url: addresses.join(','),
     places: addresses,
-    version: `${addresses.length} shards, ${totalRows()} rows${ours === undefined ? '' : ` ${kept} (private)`}${networkText()}`,
+    version: `${addresses.length} shards, ${total} rows${ours === undefined ? '' : ` ${kept} (private)`}${networkText(network)}`,
+    ...(network === undefined ? {} : { network }),
     isPrivate: ours !== undefined,
     processIds,
     newPrefix: () => `bb${(cells += 1)}`,
@@ -146,9 +145,8 @@ function hybridServer(
 }
 
 /** What is said of the network beside the version. */
-function networkText(): string {
-  const network = simulatedNetwork();
+function networkText(network: SimulatedNetwork | undefined): string {
   if (network === undefined) return '';
   const bandwidth = network.megabits === undefined ? '' : `, ${network.megabits} Mbit/s`;
-  return `, ${network.delayUs} µs each way${bandwidth} by a proxy`;
+  return `, ${network.delayUs} µs each way${bandwidth} by ${network.by === 'proxy' ? 'a proxy' : 'the kernel'}`;
 }

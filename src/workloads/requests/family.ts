@@ -1,5 +1,5 @@
 import { BoundaryError } from '../../errors.js';
-import type { Checksum } from '../../records/record.js';
+import type { Checksum, SimulatedNetwork } from '../../records/record.js';
 import { whyUnusable } from '../../targets/optional-package.js';
 import type { Family, FamilyOptions, OpenCell, OpenFamily, PlannedCell } from '../workload.js';
 import { type PlannedRequests, type RequestMatrix, planRequests } from './grid.js';
@@ -7,7 +7,7 @@ import { openNativeRequests } from './native-cell.js';
 import { type ServerKind, type TargetServer, openTarget, targetSkip } from './target-server.js';
 
 /** What a family of requests defines over what all of them share. */
-export interface RequestFamilyDefinition {
+export interface RequestFamilyDefinition<P extends PlannedRequests = PlannedRequests> {
   /** Its name in `bench/matrix.json`. */
   readonly name: string;
   /** The kind of its server, which is also the engine of its cells. */
@@ -16,26 +16,28 @@ export interface RequestFamilyDefinition {
   /** The package of an optional client, by the name of its target in the matrix. */
   readonly peers: Readonly<Record<string, string>>;
   /** What a private server is told at its start, beside what it is told always. */
-  serverOptions?(cells: readonly PlannedRequests[]): readonly string[];
+  serverOptions?(cells: readonly P[]): readonly string[];
   /** The server of a cell that needs another than the family's, or one more; it is closed with the cell. */
-  serverOf?(planned: PlannedRequests, server: TargetServer): Promise<TargetServer> | undefined;
+  serverOf?(planned: P, server: TargetServer): Promise<TargetServer> | undefined;
   /** Reaches or starts servers of another kind than one process; absent: those of `openTarget`. */
-  openServer?(engines: FamilyOptions['engines'], cells: readonly PlannedRequests[]): Promise<TargetServer>;
+  openServer?(engines: FamilyOptions['engines'], cells: readonly P[]): Promise<TargetServer>;
   /** What every sample of a cell must return, in closed form. */
-  expected(planned: PlannedRequests, server: TargetServer): Checksum | Promise<Checksum>;
+  expected(planned: P, server: TargetServer): Checksum | Promise<Checksum>;
   /** What the Rust side is told beside the cell. */
-  nativeOptions?(planned: PlannedRequests): Readonly<Record<string, unknown>>;
+  nativeOptions?(planned: P): Readonly<Record<string, unknown>>;
   /**
    * Opens a cell of the sides `napi` and `js`. Throws a `BoundaryError` with the code `BB_UNSUPPORTED` for what the server
    * can't serve: the cell is then skipped with its message.
    */
-  openCell(planned: PlannedRequests, server: TargetServer): Promise<OpenCell>;
+  openCell(planned: P, server: TargetServer): Promise<OpenCell>;
   /** The versions of the clients that these cells use. */
-  versions(cells: readonly PlannedRequests[]): Readonly<Record<string, string>>;
+  versions(cells: readonly P[]): Readonly<Record<string, string>>;
 }
 
 /** A family of requests, measured only where it is asked for. */
-export function defineRequestFamily(definition: RequestFamilyDefinition): Family {
+export function defineRequestFamily<P extends PlannedRequests = PlannedRequests>(
+  definition: RequestFamilyDefinition<P>,
+): Family {
   const { name, server, matrix, peers } = definition;
   return {
     name,
@@ -54,17 +56,17 @@ export function defineRequestFamily(definition: RequestFamilyDefinition): Family
         },
         options,
       ),
-    open: async (options, cells) => new OpenRequests(definition, options, cells as readonly PlannedRequests[]),
+    open: async (options, cells) => new OpenRequests(definition, options, cells as readonly P[]),
   };
 }
 
-class OpenRequests implements OpenFamily {
-  readonly #definition: RequestFamilyDefinition;
+class OpenRequests<P extends PlannedRequests> implements OpenFamily {
+  readonly #definition: RequestFamilyDefinition<P>;
   readonly #engines: FamilyOptions['engines'];
-  readonly #cells: readonly PlannedRequests[];
+  readonly #cells: readonly P[];
   #server: Promise<TargetServer> | undefined;
 
-  constructor(definition: RequestFamilyDefinition, { engines }: FamilyOptions, cells: readonly PlannedRequests[]) {
+  constructor(definition: RequestFamilyDefinition<P>, { engines }: FamilyOptions, cells: readonly P[]) {
     this.#definition = definition;
     this.#engines = engines;
     this.#cells = cells;
@@ -77,8 +79,14 @@ class OpenRequests implements OpenFamily {
     return { [kind]: version, ...this.#definition.versions(cells) };
   }
 
+  async networks(): Promise<Readonly<Record<string, SimulatedNetwork>>> {
+    if (this.#cells.every(({ skip }) => skip !== undefined)) return {};
+    const { kind, network } = await this.#target();
+    return network === undefined ? {} : { [kind]: network };
+  }
+
   async openCell(planned: PlannedCell): Promise<OpenCell> {
-    const requests = planned as PlannedRequests;
+    const requests = planned as P;
     const server = await this.#runningTarget();
     const own = await this.#definition.serverOf?.(requests, server);
     if (own === undefined) return this.#openCell(requests, server);
@@ -95,7 +103,7 @@ class OpenRequests implements OpenFamily {
     }
   }
 
-  async #openCell(requests: PlannedRequests, server: TargetServer): Promise<OpenCell> {
+  async #openCell(requests: P, server: TargetServer): Promise<OpenCell> {
     const { expected, nativeOptions, openCell } = this.#definition;
     if (requests.cell.side !== 'rust') return openCell(requests, server);
     const options = nativeOptions?.(requests);

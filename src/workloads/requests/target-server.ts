@@ -4,6 +4,7 @@ import { randomBytes } from 'node:crypto';
 import { type PrivateServer, addon } from '../../addon.js';
 import { BoundaryError, toBoundaryError } from '../../errors.js';
 import { serveCommand, serveSkip } from '../../library/reference-server.js';
+import type { SimulatedNetwork } from '../../records/record.js';
 
 /** A kind of server, by its wire; also the name of the engine of its cells. */
 export type ServerKind = 'mysql' | 'redis' | 'rest' | 'ingest' | 'shards';
@@ -35,6 +36,8 @@ export interface TargetServer {
   readonly version: string;
   /** Whether it is ours alone. */
   readonly isPrivate: boolean;
+  /** What is simulated between it and this process. */
+  readonly network?: SimulatedNetwork;
   /** Its processes, where they are known and on this machine. */
   readonly processIds: readonly number[];
   /** A beginning for the names of what one cell owns on the server. Each call gives another, of letters and digits. */

@@ -1,0 +1,87 @@
+#!/usr/bin/env node
+/**
+ * Direct, batching or scatter-gather? `node bench/hybrid-crossover.mjs [--net-by auto|kernel|proxy] [--out FILE]` gets rows of
+ * three shards one by one, with ten in flight, and by multiGet of 10, 100 and 1000, all behind gRPC and partly in this process, from
+ * Rust, by the addon and by grpc-js, at delays of 0, 100, 500 and 2000 µs each way. It prints the time of a row in each way,
+ * and from which delay on which way wins. With `--out` the figures become a file, of which `bench/readme.mjs` makes the table.
+ */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+
+import { run } from '../dist/index.js';
+import { crossoverFindings, crossoverTable } from '../dist/report/crossover.js';
+import { list, paragraph, renderTerminal, tableBlock } from '../dist/report/document.js';
+import { networkText } from '../dist/report/network-text.js';
+import { hybridFamily } from '../dist/workloads/hybrid/family.js';
+
+const DELAYS_US = [0, 100, 500, 2000];
+
+/** Of each way: few requests, since each takes as long as the network. */
+const WAYS = [
+  { workload: 'point_lookup', threads: [1], batch: [1], operations: 30 },
+  { workload: 'point_lookup', threads: [10], batch: [1], operations: 300 },
+  { workload: 'multi_get', threads: [1], batch: [10], operations: 300 },
+  { workload: 'multi_get', threads: [1], batch: [100], operations: 3000 },
+  { workload: 'multi_get', threads: [1], batch: [1000], operations: 20_000 },
+];
+const SAMPLES = 7;
+
+/** What takes no time needs more of them. */
+const DIRECT_OPERATIONS = 20_000;
+
+/** 150 000 rows: the network is measured, not the store. */
+const SCALE = 0.002;
+
+const { values } = parseArgs({ options: { 'net-by': { type: 'string', default: 'auto' }, out: { type: 'string' } } });
+const folder = mkdtempSync(join(tmpdir(), 'bb-crossover-'));
+const runs = [];
+let context;
+try {
+  for (const delayUs of DELAYS_US) {
+    const settings = { scale: SCALE, netDelayUs: delayUs, netBy: values['net-by'] };
+    const directory = join(folder, String(delayUs));
+    const measured = await run({ families: [crossover(delayUs)], directory, samples: SAMPLES, settings });
+    context = measured.run.context;
+    const network = context.networks?.shards;
+    const records = measured.run.records.map(withoutLatencies);
+    for (const { id, outcome, error, reason } of records) {
+      if (outcome !== 'completed') throw new Error(`${id} ${outcome}: ${error?.message ?? reason}`);
+    }
+    runs.push({ delayUs, ...(network === undefined ? {} : { network }), records });
+  }
+} finally {
+  rmSync(folder, { recursive: true, force: true });
+}
+if (values.out !== undefined) {
+  const { startedAt, host, versions, build, git } = context;
+  writeFileSync(values.out, `${JSON.stringify({ startedAt, host, versions, build, git, runs }, undefined, 1)}\n`);
+}
+const { table, notes } = crossoverTable(runs);
+const networks = runs.flatMap(({ network }) => (network === undefined ? [] : [`${networkText(network)}.`]));
+process.stdout.write(
+  renderTerminal([...tableBlock(table), ...notes.map(paragraph), ...list(crossoverFindings(runs)), ...list(networks)]),
+);
+
+/** The cells of all ways, each with requests of its own number; what is direct is measured without a delay alone. */
+function crossover(delayUs) {
+  const plan = (options) =>
+    WAYS.flatMap(({ workload, operations, ...way }) => {
+      const cells = (count) =>
+        hybridFamily.plan({ ...options, ...way, operations: count }).filter(({ cell }) => cell.workload === workload);
+      const direct = delayUs === 0 ? cells(DIRECT_OPERATIONS) : [];
+      return [
+        ...direct.filter(({ cell }) => cell.transport === 'direct'),
+        ...cells(operations).filter(({ cell }) => cell.transport !== 'direct'),
+      ];
+    });
+  return { ...hybridFamily, onlyIfNamed: false, plan };
+}
+
+/** The figures that the table is made of. */
+function withoutLatencies(record) {
+  if (record.outcome !== 'completed') return record;
+  const { latency, ...kept } = record;
+  return { ...kept, ...(latency && { samples: record.samples.map(({ seconds }) => ({ seconds })) }) };
+}

@@ -1,0 +1,180 @@
+//! A network that the kernel simulates: a server in a network namespace of its own, joined to ours by a pair of virtual cards
+//! (veth), each of which delays what it sends (netem). It needs Linux, root, `ip`, `tc`, `unshare` and `nsenter`.
+//!
+//! A namespace without a name ends with the last process in it, and takes its card with it, and so the pair: nothing is left
+//! however that process or ours ends.
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use boundary_bench_core::private_server::printed;
+use boundary_bench_core::{Error, Result};
+
+/// What is said before the name of our end of a pair.
+const JOINED: &str = "joined by ";
+
+/// The nets of four addresses in 198.18.0.0/15, which is set aside for benchmarks of networks.
+const NETS: u32 = 32_768;
+
+/// Makes the pair of cards with addresses in the first net that nobody has, then becomes the server. The arguments: our process,
+/// the number of the net to begin with, the server and its own arguments. A net belongs to whose card has its number.
+const JOIN: &str = r#"
+set -e
+ours=$1 net=$2 tries=0
+shift 2
+ip link set lo up
+until ip link add name inside type veth peer name "bb-net$net" netns "$ours"; do
+  tries=$((tries + 1))
+  [ "$tries" -lt 16 ]
+  net=$(((net + 1) % 32768))
+done
+first=$((net * 4))
+block=198.$((18 + first / 65536)).$((first / 256 % 256))
+here=$block.$((first % 256 + 1)) there=$block.$((first % 256 + 2))
+nsenter --net="/proc/$ours/ns/net" sh -ec 'ip addr add "$1/30" dev "$2"; ip link set "$2" up' sh "$here" "bb-net$net"
+ip addr add "$there/30" dev inside
+ip link set inside up
+echo "joined by bb-net$net"
+exec "$@" --listen "$there:0"
+"#;
+
+/// All that is needed, in a namespace that ends with it.
+const TRY: &str = r#"
+set -e
+nsenter --net="/proc/$1/ns/net" true
+ip link add name bb-one type veth peer name bb-two
+tc qdisc add dev bb-one root netem delay 1ms
+"#;
+
+/// The card of a namespace.
+const INSIDE: &str = "inside";
+
+/// Packets that are on their way at a time, at most: more than any window of a connection has.
+const MOST_PACKETS: &str = "100000";
+
+/// Where the next search for a net begins, beside the id of this process.
+static NEXT_NET: AtomicU32 = AtomicU32::new(0);
+
+/// How slow a network is.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct NetworkOptions {
+    /// How much later everything arrives, in each direction.
+    pub delay: Duration,
+    /// The megabits a second in each direction: of a connection by a proxy, of a server's network by the kernel. `None`: as
+    /// many as there are.
+    pub megabits: Option<f64>,
+}
+
+/// Why the kernel can't delay for us; `None`: it can.
+#[must_use]
+pub fn why_no_kernel_delay() -> Option<String> {
+    if cfg!(not(target_os = "linux")) {
+        return Some("only Linux has network namespaces".to_owned());
+    }
+    let mut command = tool("unshare");
+    command.args(["--net", "--", "sh", "-c", TRY, "sh"]).arg(std::process::id().to_string());
+    run(&mut command).err().map(|reason| reason.lines().last().unwrap_or("unshare failed").to_owned())
+}
+
+/// A server's command as one that runs it in a namespace of its own, with `--listen` and an address there at its end.
+pub(crate) fn in_namespace(server: &Command) -> Command {
+    let net = (std::process::id().wrapping_mul(64)).wrapping_add(NEXT_NET.fetch_add(1, Ordering::Relaxed)) % NETS;
+    let mut command = tool("unshare");
+    command.args(["--net", "--", "sh", "-c", JOIN, "sh"]);
+    command.args([std::process::id().to_string(), net.to_string()]);
+    command.arg(server.get_program()).args(server.get_args());
+    command
+}
+
+/// Our end of the pair of cards of a server that was started so; `folder`: where its output is.
+pub(crate) fn our_card(folder: &Path) -> Result<String> {
+    printed(folder, JOINED).ok_or_else(|| Error::Internal("a server in a namespace has not said its card".to_owned()))
+}
+
+/// Delays what goes to and comes from a server; done again, it replaces what was.
+pub(crate) fn slow_down(card: &str, process_id: u32, network: &NetworkOptions) -> Result<()> {
+    let namespace = format!("--net=/proc/{process_id}/ns/net");
+    let mut inside = tool("nsenter");
+    inside.args([&namespace, "--", "tc"]).args(netem(INSIDE, network));
+    for mut command in [tool_with("tc", netem(card, network)), inside] {
+        run(&mut command).map_err(|reason| Error::Engine {
+            engine: "shards",
+            message: format!("the kernel does not delay {card}: {reason}; --net-by proxy needs no kernel"),
+        })?;
+    }
+    Ok(())
+}
+
+/// The arguments of `tc`.
+fn netem(card: &str, network: &NetworkOptions) -> Vec<String> {
+    let delay = format!("{}us", network.delay.as_micros());
+    let words = ["qdisc", "replace", "dev", card, "root", "netem", "limit", MOST_PACKETS, "delay", &delay];
+    let rate = network.megabits.map(|megabits| ["rate".to_owned(), format!("{:.0}bit", megabits * 1e6)]);
+    words.map(str::to_owned).into_iter().chain(rate.into_iter().flatten()).collect()
+}
+
+/// A program of the system, which may be where only root looks.
+fn tool(name: &str) -> Command {
+    let mut path = std::env::var_os("PATH").unwrap_or_else(|| OsString::from("/usr/bin:/bin"));
+    path.push(":/usr/sbin:/sbin");
+    let mut command = Command::new(name);
+    command.env("PATH", path);
+    command
+}
+
+fn tool_with(name: &str, arguments: Vec<String>) -> Command {
+    let mut command = tool(name);
+    command.args(arguments);
+    command
+}
+
+/// Runs a program to its end; what it says where it fails.
+fn run(command: &mut Command) -> std::result::Result<(), String> {
+    let name = command.get_program().to_string_lossy().into_owned();
+    let output = command.stdin(Stdio::null()).output().map_err(|error| format!("{name}: {error}"))?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+    Err(if said.is_empty() { format!("{name}: {}", output.status) } else { said })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_delay_and_a_bandwidth_are_words_of_tc() {
+        let network = NetworkOptions { delay: Duration::from_micros(500), megabits: Some(0.5) };
+        let words = netem("bb-net7", &network).join(" ");
+        assert_eq!(words, "qdisc replace dev bb-net7 root netem limit 100000 delay 500us rate 500000bit");
+        let delay_alone = NetworkOptions { megabits: None, ..network };
+        assert!(netem("x", &delay_alone).join(" ").ends_with("delay 500us"));
+    }
+
+    #[test]
+    fn a_server_keeps_its_arguments_in_a_namespace() {
+        let mut server = Command::new("/bin/server");
+        server.args(["shard", "--shards", "3"]);
+        let (first, second) = (in_namespace(&server), in_namespace(&server));
+        let words: Vec<_> = first.get_args().map(|word| word.to_string_lossy().into_owned()).collect();
+        assert_eq!(words[words.len() - 4..], ["/bin/server", "shard", "--shards", "3"]);
+        let net = |command: &Command| command.get_args().nth(7).unwrap().to_string_lossy().parse::<u32>().unwrap();
+        assert!(net(&first) < NETS && net(&second) < NETS && net(&first) != net(&second));
+    }
+
+    #[test]
+    fn what_a_program_says_is_the_reason() {
+        let shell = |script: &str| run(tool("sh").args(["-c", script]));
+        assert_eq!(shell("true"), Ok(()));
+        assert_eq!(shell("echo so >&2; exit 3"), Err("so".to_owned()));
+        assert!(shell("exit 3").unwrap_err().contains("exit status: 3"));
+        assert!(run(&mut tool("there-is-no-such-program")).unwrap_err().starts_with("there-is-no-such-program: "));
+        let network = NetworkOptions { delay: Duration::from_micros(1), megabits: None };
+        let refused = slow_down("there-is-none", std::process::id(), &network).unwrap_err().to_string();
+        assert!(refused.contains("the kernel does not delay there-is-none"), "{refused}");
+    }
+}

@@ -1,0 +1,176 @@
+/** Direct, batching or scatter-gather, and from which delay of the network on: rows of shards by each way, at several delays. */
+import { rateRatio } from '../compare/rate-ratio.js';
+import type { CompletedRecord, Side, SimulatedNetwork } from '../records/record.js';
+import type { RatioInterval } from '../stats/ratio-interval.js';
+import { columns } from './document.js';
+import { UNKNOWN, formatFactor } from './format.js';
+import type { MarkedTable } from './head-to-head.js';
+
+/** What was measured at one delay. */
+export interface DelayedRecords {
+  /** What was asked for, each way. */
+  readonly delayUs: number;
+  /** What was measured of it; absent where nothing was delayed. */
+  readonly network?: SimulatedNetwork;
+  readonly records: readonly CompletedRecord[];
+}
+
+/** A way to get rows. */
+interface Way {
+  readonly name: string;
+  readonly workload: 'point_lookup' | 'multi_get';
+  readonly threads: number;
+  readonly batch: number;
+}
+
+const ONE_BY_ONE: Way = { name: 'one by one', workload: 'point_lookup', threads: 1, batch: 1 };
+const IN_FLIGHT: Way = { name: 'ten in flight', workload: 'point_lookup', threads: 10, batch: 1 };
+const TOGETHER: Way = multiGet(10);
+
+/** The ways of the comparison, in the order of its columns. */
+export const CROSSOVER_WAYS: readonly Way[] = [ONE_BY_ONE, IN_FLIGHT, TOGETHER, multiGet(100), multiGet(1000)];
+
+/** Those that ask for ten rows at a time, at most. */
+const SMALL_WAYS = [ONE_BY_ONE, IN_FLIGHT, TOGETHER];
+
+/** Over the network, all or in part. */
+const REMOTE_ARMS = ['grpc', 'hybrid'] as const;
+
+const SIDES: readonly Side[] = ['rust', 'napi', 'js'];
+
+const NOTES = [
+  'Microseconds a row: all gRPC / hybrid, the first of three shards in this process. Ten in flight: ten connections, each with its ' +
+    'next request as soon as the last is answered, so that none waits for the slowest of ten. multiGet asks all shards at the ' +
+    'same time. Direct: all shards in this process. Measured: half of what a call of one row took longer.',
+];
+
+function multiGet(batch: number): Way {
+  return { name: `multiGet of ${batch}`, workload: 'multi_get', threads: 1, batch };
+}
+
+/** The time of a row in each way, at each delay and on each side, with the way that wins of those with ten rows at most. */
+export function crossoverTable(runs: readonly DelayedRecords[]): MarkedTable {
+  const titles = CROSSOVER_WAYS.map(({ name }) => `>${name}`);
+  const rows = SIDES.flatMap((side) => [
+    ...directRows(runs, side),
+    ...runs.filter((run) => recordOf(run, side, 'grpc', ONE_BY_ONE) !== undefined).map((run) => delayRow(run, side)),
+  ]);
+  return {
+    table: { columns: columns('Side', '>Each way', '>Measured', ...titles, 'Fastest of at most ten'), rows },
+    notes: rows.length === 0 ? [] : NOTES,
+  };
+}
+
+/** No network delays what is here, so one row tells of all delays. */
+function directRows(runs: readonly DelayedRecords[], side: Side): string[][] {
+  const run = runs.find((candidate) => recordOf(candidate, side, 'direct', ONE_BY_ONE) !== undefined);
+  if (run === undefined) return [];
+  const times = CROSSOVER_WAYS.map((way) => timeText(recordOf(run, side, 'direct', way)));
+  return [[side, 'direct', UNKNOWN, ...times, UNKNOWN]];
+}
+
+function delayRow(run: DelayedRecords, side: Side): string[] {
+  const { delayUs, network } = run;
+  const measured = network === undefined ? UNKNOWN : `${Math.round((network.delayed.p50 - network.plain.p50) / 2)} µs`;
+  const times = CROSSOVER_WAYS.map((way) =>
+    REMOTE_ARMS.map((arm) => recordOf(run, side, arm, way))
+      .filter((record) => record !== undefined)
+      .map(timeText)
+      .join(' / '),
+  );
+  return [side, `${delayUs} µs`, measured, ...times, fastestOfTen(run, side)];
+}
+
+/** The fastest of the ways with ten rows at most, and what it wins over the next. */
+function fastestOfTen(run: DelayedRecords, side: Side): string {
+  const candidates = REMOTE_ARMS.flatMap((arm) =>
+    SMALL_WAYS.flatMap((way) => {
+      const record = recordOf(run, side, arm, way);
+      return record === undefined ? [] : [{ arm, way, record }];
+    }),
+  ).toSorted((a, b) => microseconds(a.record) - microseconds(b.record));
+  const [first, second] = candidates;
+  if (first === undefined || second === undefined) return UNKNOWN;
+  const ratio = rateRatio(first.record, second.record);
+  const name = `${first.way.name}, ${first.arm}`;
+  return ratio !== undefined && ratio.low > 1
+    ? `${name}: ${formatFactor(ratio.ratio)} the next`
+    : `${name}, no faster than ${second.way.name}, ${second.arm}`;
+}
+
+/** What is found by computation: from which delay on which way wins, and by how much at each delay in turn. */
+export function crossoverFindings(runs: readonly DelayedRecords[]): string[] {
+  const contender = (arm: string, way: Way): Contender => ({
+    name: `${way.name} (${arm})`,
+    at: (run, side) => recordOf(run, side, arm, way),
+  });
+  const pairs = [
+    [contender('grpc', TOGETHER), contender('grpc', ONE_BY_ONE)],
+    [contender('grpc', TOGETHER), contender('grpc', IN_FLIGHT)],
+    [contender('grpc', TOGETHER), contender('hybrid', ONE_BY_ONE)],
+    [contender('hybrid', ONE_BY_ONE), contender('grpc', ONE_BY_ONE)],
+    ...CROSSOVER_WAYS.slice(2).map((way) => [contender('hybrid', way), contender('grpc', way)] as const),
+  ] as const;
+  return pairs.flatMap(([a, b]) => {
+    const found = SIDES.flatMap((side) => finding(runs, side, a, b) ?? []);
+    return found.length === 0 ? [] : [`${a.name} beats ${b.name}: ${found.join('; ')}.`];
+  });
+}
+
+interface Contender {
+  readonly name: string;
+  at(run: DelayedRecords, side: Side): CompletedRecord | undefined;
+}
+
+/** At which delays the one is faster than the other on a side; `undefined` where they were not both measured. */
+function finding(runs: readonly DelayedRecords[], side: Side, a: Contender, b: Contender): string | undefined {
+  const ratios = runs.flatMap((run) => {
+    const [over, under] = [a.at(run, side), b.at(run, side)];
+    const ratio = over && under && rateRatio(over, under);
+    return ratio === undefined ? [] : [{ delayUs: run.delayUs, ratio }];
+  });
+  if (ratios.length === 0) return undefined;
+  return `${side} ${whereFaster(ratios)} (${ratios.map(({ ratio }) => formatFactor(ratio.ratio)).join(', ')})`;
+}
+
+/** In words, of delays in ascending order: `from 500 µs each way on`. */
+function whereFaster(ratios: readonly { readonly delayUs: number; readonly ratio: RatioInterval }[]): string {
+  const wins = ratios.map(({ ratio }) => ratio.low > 1);
+  const first = wins.indexOf(true);
+  const last = wins.lastIndexOf(true);
+  if (first === -1) return 'nowhere';
+  if (wins.every(Boolean)) return 'at every delay';
+  const isOneSpan = wins.slice(first, last + 1).every(Boolean);
+  if (isOneSpan && last === wins.length - 1) return `from ${ratios[first]!.delayUs} µs each way on`;
+  if (isOneSpan && first === 0 && last === 0) return `at ${ratios[0]!.delayUs} µs alone`;
+  if (isOneSpan && first === 0) return `up to ${ratios[last]!.delayUs} µs each way`;
+  const places = ratios.filter((_, index) => wins[index]).map(({ delayUs }) => `${delayUs} µs`);
+  return `at ${places.join(', ')}`;
+}
+
+function recordOf(
+  { records }: DelayedRecords,
+  side: Side,
+  arm: string,
+  { workload, threads, batch }: Way,
+): CompletedRecord | undefined {
+  return records.find(
+    (record) =>
+      record.workload === workload &&
+      record.side === side &&
+      record.transport === arm &&
+      record.threads === threads &&
+      record.batch === batch,
+  );
+}
+
+function microseconds({ summary, rows }: CompletedRecord): number {
+  return (summary.medianSeconds / rows) * 1e6;
+}
+
+/** The microseconds of a row with three digits, without the unit. */
+function timeText(record: CompletedRecord | undefined): string {
+  if (record === undefined) return UNKNOWN;
+  const time = microseconds(record);
+  return time < 9.95 ? time.toFixed(2) : time < 99.5 ? time.toFixed(1) : time.toFixed(0);
+}

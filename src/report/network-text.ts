@@ -1,0 +1,20 @@
+import type { RoundTrip, SimulatedNetwork } from '../records/record.js';
+
+const MAKERS: Readonly<Record<SimulatedNetwork['by'], string>> = {
+  proxy: 'a proxy before each server',
+  kernel: 'the kernel (netem, each server in a network namespace of its own)',
+};
+
+/** How a network was simulated, what was asked for, and what was measured: a sentence without its full stop. */
+export function networkText({ by, delayUs, megabits, plain, delayed }: SimulatedNetwork): string {
+  const bandwidth = megabits === undefined ? '' : ` and ${megabits} Mbit/s`;
+  return (
+    `Simulated network: ${delayUs} µs${bandwidth} each way by ${MAKERS[by]}; a call of one row took ` +
+    `${tripText(plain)} before and ${tripText(delayed)} with it: ${Math.round(delayed.p50 - plain.p50)} µs a round trip ` +
+    `were added in the median, ${delayUs * 2} µs were asked for`
+  );
+}
+
+function tripText({ p50, p99 }: RoundTrip): string {
+  return `${Math.round(p50)} µs (p99 ${Math.round(p99)})`;
+}
