@@ -7,7 +7,7 @@ import {
 } from '@grpc/grpc-js';
 import { type PackageDefinition, fromJSON, loadFileDescriptorSetFromBuffer } from '@grpc/proto-loader';
 
-const OPTIONS = { keepCase: true, longs: BigInt, enums: String, oneofs: true };
+const OPTIONS = { keepCase: true, longs: String, enums: String, oneofs: true };
 
 /** What is needed of https://github.com/grpc/grpc/blob/master/src/proto/grpc/reflection/v1/reflection.proto. */
 function reflectionOf(version: string): PackageDefinition {

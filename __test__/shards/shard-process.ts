@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
+import { setTimeout as sleep } from 'node:timers/promises';
 
 import { serveCommand } from '../../src/library/reference-server.js';
 
@@ -62,7 +63,8 @@ export class ShardServer {
   async pause(): Promise<void> {
     this.#process!.kill('SIGSTOP');
     // A signal takes its time.
-    while (stateOf(this.#process!.pid!) !== 'T') await new Promise((resolve) => setTimeout(resolve, 1));
+    do await sleep(20);
+    while (process.platform === 'linux' && stateOf(this.#process!.pid!) !== 'T');
   }
 
   /** Lets it go on. */
@@ -108,7 +110,7 @@ export class ShardServers implements AsyncDisposable {
   }
 }
 
-/** The bytes of memory that a process holds. */
+/** The bytes of memory that a process holds, on Linux. */
 export function memoryOf(processId: number): number {
   return Number(/^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${processId}/status`, 'utf8'))![1]) * 1024;
 }
