@@ -199,7 +199,10 @@ describe('a shard that stands still', () => {
     await expect(client.aggregate({ column: 'key' })).rejects.toMatchObject(late);
     await expect(client.describe()).rejects.toMatchObject(late);
     await expect(client.put(rowOf(keyOf(1)))).rejects.toMatchObject(late);
-    const changed = [keyOf(0), keyOf(1), keyOf(2)].map((key) => rowOf(key).set({ ...rowOf(key), key, quantity: -7 }));
+    const payload = new Uint8Array(172);
+    const changed = [0, 1, 2].map((shard) =>
+      ShardRow.of({ key: keyOf(shard), quantity: -7, price: 0, updatedAt: 0, payload }),
+    );
     const packed = new Uint8Array(changed.flatMap(({ bytes }) => [...bytes]));
     await expect(client.putMany(packed)).rejects.toMatchObject(late);
     for (const shard of [0, 2]) expect((await client.get(keyOf(shard)))!.quantity).toBe(-7);

@@ -23,6 +23,7 @@ function reflectionOf(version: string): PackageDefinition {
                   requestStream: true,
                   responseType: 'Response',
                   responseStream: true,
+                  comment: '',
                 },
               },
             },

@@ -1,10 +1,9 @@
 import { getEventListeners } from 'node:events';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
-import { type PrivateShards, addon } from '../../src/addon.js';
 import { ShardClient, type ShardCallOptions, ShardRow, ShardStore } from '../../src/index.js';
-import { serveCommand } from '../../src/library/reference-server.js';
 import { packedRows } from '../../src/workloads/hybrid/data.js';
+import { ShardServers } from './shard-process.js';
 
 const ROWS = 1000;
 const KEYS = Int32Array.from({ length: ROWS }, (_, key) => key);
@@ -30,26 +29,26 @@ function listeners(signal: AbortSignal): number {
 }
 
 describe.each(Object.entries(CALLS))('%s', (_name, call) => {
-  let shards: PrivateShards;
+  let servers: ShardServers;
   let client: ShardClient;
   beforeAll(async () => {
-    shards = await addon.PrivateShards.start(serveCommand(), 1);
-    client = await ShardClient.connect(shards.urls);
+    servers = await ShardServers.start(1);
+    client = await ShardClient.connect(servers.urls);
     await client.populate(ROWS);
   });
   afterAll(async () => {
     await client.close();
-    await shards.stop();
+    await servers[Symbol.asyncDispose]();
   });
 
   it('is rejected when its signal is aborted, and only then', async () => {
-    const [processId] = shards.processIds;
+    const [server] = servers.each;
     const controller = new AbortController();
     const { signal } = controller;
     const reason = new Error('enough');
     await call(client, { signal });
     expect(listeners(signal)).toBe(0);
-    process.kill(processId!, 'SIGSTOP');
+    await server!.pause();
     try {
       const calls = [call(client, { signal }), call(client, { signal })];
       const aborted = calls.map((one) => expect(one).rejects.toMatchObject({ code: 'BB_ABORTED', cause: reason }));
@@ -59,11 +58,11 @@ describe.each(Object.entries(CALLS))('%s', (_name, call) => {
       controller.abort(reason);
       await Promise.all(aborted);
       expect(listeners(signal)).toBe(0);
-      process.kill(processId!, 'SIGCONT');
+      server!.resume();
       await other;
       await call(client);
     } finally {
-      process.kill(processId!, 'SIGCONT');
+      server!.resume();
     }
   });
 
