@@ -1,7 +1,4 @@
 /** What clients hear when shards fail under their calls. Every call comes to an end: no test returns where one does not. */
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 
@@ -10,7 +7,7 @@ import { shardOf } from '../../src/library/shard-placing.js';
 import { GrpcShards } from '../../src/targets/grpc-js.js';
 import { RowSums, expectedOf, packedRows } from '../../src/workloads/hybrid/data.js';
 import { addAll } from '../../src/workloads/hybrid/input.js';
-import { ShardServers } from './shard-process.js';
+import { DataFolder, ShardServers } from './shard-process.js';
 
 const SHARDS = 3;
 const ROWS = 9000;
@@ -154,26 +151,22 @@ describe('a shard that is killed', () => {
 
   it.each(['in memory', 'on disk'])('%s under a population is named, the others are filled', async (where) => {
     const many = 1_500_000;
-    const dataDir = mkdtempSync(join(tmpdir(), 'bb-faults-'));
-    try {
-      await using servers = await ShardServers.start(SHARDS, where === 'on disk' ? { dataDir } : {});
-      await using client = await ShardClient.connect(servers.urls);
-      const filling = expect(client.populate(many)).rejects.toMatchObject({ code: 'BB_CONNECTION', message: named(0) });
-      await sleep(100);
-      await servers.each[0]!.kill();
-      await filling;
-      using rows = await client.multiGet(KEYS);
-      expect(rows.failures).toMatchObject([{ shard: 0 }]);
-      expect([...KEYS.keys()].map((place) => rows.has(place))).toEqual(keysWithout(0));
-      await servers.each[0]!.restart();
-      const [broken, ...filled] = await answered(() => client.describe());
-      expect(broken!.populated).toBeUndefined();
-      expect(filled).toMatchObject([{ populated: many }, { populated: many }]);
-      await client.populate(ROWS, { replace: true });
-      await check(client, ROWS);
-    } finally {
-      rmSync(dataDir, { recursive: true, force: true });
-    }
+    using folder = new DataFolder();
+    await using servers = await ShardServers.start(SHARDS, where === 'on disk' ? { dataDir: folder.path } : {});
+    await using client = await ShardClient.connect(servers.urls);
+    const filling = expect(client.populate(many)).rejects.toMatchObject({ code: 'BB_CONNECTION', message: named(0) });
+    await sleep(100);
+    await servers.each[0]!.kill();
+    await filling;
+    using rows = await client.multiGet(KEYS);
+    expect(rows.failures).toMatchObject([{ shard: 0 }]);
+    expect([...KEYS.keys()].map((place) => rows.has(place))).toEqual(keysWithout(0));
+    await servers.each[0]!.restart();
+    const [broken, ...filled] = await answered(() => client.describe());
+    expect(broken!.populated).toBeUndefined();
+    expect(filled).toMatchObject([{ populated: many }, { populated: many }]);
+    await client.populate(ROWS, { replace: true });
+    await check(client, ROWS);
   });
 });
 
@@ -182,7 +175,7 @@ describe('a shard that stands still', () => {
     await using servers = await ShardServers.start(SHARDS);
     await using patient = await ShardClient.connect(servers.urls);
     await patient.populate(ROWS);
-    await using client = await ShardClient.connect(servers.urls, { timeoutMs: 300 });
+    await using client = await ShardClient.connect(servers.urls, { timeoutMs: 1000 });
     const late = { code: 'BB_TIMEOUT', message: named(1) };
     await servers.each[1]!.pause();
     await expect(client.get(keyOf(1))).rejects.toMatchObject(late);
@@ -207,7 +200,7 @@ describe('a shard that stands still', () => {
     await expect(client.putMany(packed)).rejects.toMatchObject(late);
     for (const shard of [0, 2]) expect((await client.get(keyOf(shard)))!.quantity).toBe(-7);
     await expect(client.populate(ROWS, { replace: true })).rejects.toMatchObject(late);
-    await expect(ShardClient.connect(servers.urls, { timeoutMs: 300 })).rejects.toMatchObject({ message: named(1) });
+    await expect(ShardClient.connect(servers.urls, { timeoutMs: 1000 })).rejects.toMatchObject({ message: named(1) });
     servers.each[1]!.resume();
     await answered(() => client.populate(ROWS, { replace: true }));
     await check(client, ROWS);
