@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { connect } from 'node:http2';
 import { fileURLToPath } from 'node:url';
 import {
   type Client,
@@ -142,10 +144,11 @@ function rowOf(key: number): ShardRow {
   return new ShardRow(new Uint8Array(packedRows([key]).buffer));
 }
 
-/** A row as grpc-js has it, integers of 64 bits as text. */
+/** A row as grpc-js has it, integers of 64 bits as text. Optional fields are said to be there. */
 function messageOf(key: number): Message {
   const { quantity, price, updatedAt, payload } = rowOf(key);
-  return { key: String(key), quantity, price, updated_at: String(updatedAt), payload: Buffer.from(payload) };
+  const integers = { key: String(key), quantity, updated_at: String(updatedAt) };
+  return { ...integers, price, _price: 'price', payload: Buffer.from(payload) };
 }
 
 /** What a call that must fail says: its status, and the code and the shard of its metadata. */
@@ -241,7 +244,7 @@ describe('a shard, to @grpc/grpc-js with what its reflection says', () => {
     for (const row of table) {
       const { key, quantity, price, updated_at: updatedAt, payload } = row.toJSON();
       const told = { key: String(key), quantity, price, updated_at: String(updatedAt), payload: Buffer.from(payload) };
-      expect(told).toEqual(messageOf(Number(key)));
+      expect(messageOf(Number(key))).toMatchObject(told);
     }
     await populate(populationOf(keysTo(ROWS), true));
   });
@@ -287,5 +290,24 @@ describe('a shard, to @grpc/grpc-js with what its reflection says', () => {
       server.resume();
     }
     expect(await call('Get', { key: 1 })).toEqual({ row: messageOf(1) });
+  });
+
+  it('ends what takes too long by its own clock too', async () => {
+    const session = connect(server.url);
+    const call = session.request({
+      ':method': 'POST',
+      ':path': `/${SERVICE}/Populate`,
+      'content-type': 'application/grpc',
+      te: 'trailers',
+      'grpc-timeout': '200m',
+    });
+    // It waits for the first message.
+    const [headers] = (await once(call, 'response')) as [Readonly<Record<string, string>>];
+    expect(headers).toMatchObject({
+      'grpc-status': String(status.DEADLINE_EXCEEDED),
+      'bb-code': 'BB_TIMEOUT',
+      'bb-shard': '1',
+    });
+    session.destroy();
   });
 });
