@@ -51,10 +51,12 @@ export { encodeRows, RowsEncoder, ROWS_CONTENT_TYPE } from './library/rows-codec
 export {
   type ShardAggregate,
   type ShardAggregation,
+  type ShardCallOptions,
   ShardClient,
   type ShardClientOptions,
   type ShardColumn,
   type ShardKeys,
+  type ShardPopulateOptions,
   type ShardState,
 } from './library/shard-client.js';
 export { ShardRow, type ShardValues } from './library/shard-row.js';

@@ -1,59 +1,18 @@
-import { type ChildProcess, execFile, spawn } from 'node:child_process';
-import { existsSync } from 'node:fs';
-import { mkdir, mkdtemp, rename, rm } from 'node:fs/promises';
-import { homedir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
-import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import { connect } from '../../src/library/connection.js';
-
-const execute = promisify(execFile);
+import { pythonClients, runPython } from '../python-clients.js';
 
 const MAIN = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url));
 const CLIENTS = fileURLToPath(new URL('clients.py', import.meta.url));
 
-/** Clients that nobody here wrote, in the versions that the test was written with. */
-const PACKAGES = [
-  'adbc-driver-flightsql==1.13.0',
-  'adbc-driver-manager==1.13.0',
-  'pyarrow==26.0.1',
-  'typing-extensions==4.16.0',
-];
-
 const USER = 'reader';
 const PASSWORD = 's3cr:et@ä';
 
-/** The folder with the packages, installed by pip where they are not there yet; why there is none, where that is so. */
-async function clients(): Promise<{ readonly folder: string } | { readonly missing: string }> {
-  const cache = process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache');
-  try {
-    const { stdout } = await execute('python3', ['-c', 'import sys; print("%d.%d" % sys.version_info[:2])']);
-    const folder = join(cache, 'boundary-bench', `flight-clients-${PACKAGES[0]?.split('==')[1]}-py${stdout.trim()}`);
-    if (existsSync(folder)) return { folder };
-    await mkdir(dirname(folder), { recursive: true });
-    // Beside its place, so that whoever looks finds all of it or nothing.
-    const workshop = await mkdtemp(`${folder}-setup-`);
-    try {
-      const quietly = ['--quiet', '--disable-pip-version-check', '--no-input', '--only-binary=:all:', '--no-deps'];
-      await execute('python3', ['-m', 'pip', 'install', ...quietly, '--target', workshop, ...PACKAGES]);
-      await rename(workshop, folder);
-    } finally {
-      await rm(workshop, { recursive: true, force: true });
-    }
-    return { folder };
-  } catch (error) {
-    return { missing: (error as Error).message };
-  }
-}
-
-const found = await clients();
-if ('missing' in found) {
-  if ((process.env['BOUNDARY_BENCH_REQUIRE'] ?? '').split(',').includes('python')) throw new Error(found.missing);
-  process.stderr.write(`SKIPPED: the Flight SQL clients of Python: ${found.missing}\n`);
-}
+const python = await pythonClients('the Flight SQL clients of Python');
 
 /** `boundary-bench serve flight` on a free port. */
 async function serve(): Promise<{ readonly url: string; readonly process: ChildProcess }> {
@@ -77,12 +36,9 @@ describe('boundary-bench serve flight', () => {
     server.process.kill();
   });
 
-  it.skipIf('missing' in found)('holds with the clients of Python', async () => {
-    const { stdout } = await execute('python3', [CLIENTS, server.url.replace('flight://', ''), USER, PASSWORD], {
-      env: { ...process.env, PYTHONPATH: (found as { folder: string }).folder },
-      maxBuffer: 1 << 24,
-    });
-    expect(stdout.trim().split('\n').slice(1)).toMatchInlineSnapshot(`
+  it.skipIf('missing' in python)('holds with the clients of Python', async () => {
+    const lines = await runPython(python, CLIENTS, [server.url.replace('flight://', ''), USER, PASSWORD]);
+    expect(lines.slice(1)).toMatchInlineSnapshot(`
       [
         "a login is asked for",
         "queries with parameters",

@@ -1,6 +1,6 @@
 import { addon, type RawAggregate, type RawShardClient } from '../addon.js';
 import { BoundaryError, toBoundaryError } from '../errors.js';
-import { checkTimeout } from './cancellation.js';
+import { abortedBy, checkTimeout, checkWorkOptions, untilAborted, type WorkOptions } from './cancellation.js';
 import { ShardRow } from './shard-row.js';
 import { ShardRows } from './shard-rows.js';
 import { ShardScan } from './shard-scan.js';
@@ -16,6 +16,17 @@ export interface ShardClientOptions {
   readonly timeoutMs?: number | undefined;
   /** The connections to each shard, 1 where it is left out; calls take turns. */
   readonly connections?: number | undefined;
+}
+
+/**
+ * How a call is ended before its end: it is rejected with `BB_ABORTED`, while what the shards were asked for goes on there, so
+ * that a write may be done or not. A scan is ended in the shards too.
+ */
+export type ShardCallOptions = Pick<WorkOptions, 'signal'>;
+
+export interface ShardPopulateOptions extends ShardCallOptions {
+  /** Whether rows that are there are removed first; else they are an error. */
+  readonly replace?: boolean | undefined;
 }
 
 /** Keys of rows. In a `Float64Array` they must be safe integers. */
@@ -115,10 +126,11 @@ export class ShardClient implements AsyncDisposable {
   }
 
   /** Reads the row of a key; null where there is none. */
-  async get(key: number | bigint): Promise<ShardRow | null> {
+  async get(key: number | bigint, options?: ShardCallOptions): Promise<ShardRow | null> {
+    const signal = signalOf(options);
     const row = this.#hasMemory ? this.tryGet(key, new ShardRow()) : undefined;
     if (row !== undefined) return row;
-    const bytes = await ours(() => this.#raw.get(key));
+    const bytes = await ours(() => this.#raw.get(key), signal);
     return bytes === null ? null : new ShardRow(new Uint8Array(bytes));
   }
 
@@ -126,9 +138,10 @@ export class ShardClient implements AsyncDisposable {
    * Reads the rows of keys: the keys cross together, all shards that have some are asked at the same time, and the rows come back
    * in one piece. Where a shard fails, its rows are missing, and `failures` says why.
    */
-  async multiGet(keys: ShardKeys): Promise<ShardRows> {
+  async multiGet(keys: ShardKeys, options?: ShardCallOptions): Promise<ShardRows> {
+    const signal = signalOf(options);
     const found = this.#isMemory && keys.length <= MOST_KEYS_NOW ? now(() => this.#raw.multiGetNow(keys)) : null;
-    return new ShardRows(found ?? (await ours(() => this.#raw.multiGet(keys))));
+    return new ShardRows(found ?? (await ours(() => this.#raw.multiGet(keys), signal)));
   }
 
   /** Writes a row, in place of the one with its key, without a promise where its shard is in the memory of this process; else false. */
@@ -137,32 +150,38 @@ export class ShardClient implements AsyncDisposable {
   }
 
   /** Writes a row, in place of the one with its key if there is any. */
-  async put(row: ShardRow): Promise<void> {
+  async put(row: ShardRow, options?: ShardCallOptions): Promise<void> {
+    const signal = signalOf(options);
     if (this.#hasMemory && this.tryPut(row)) return;
-    await ours(() => this.#raw.put(row.bytes));
+    await ours(() => this.#raw.put(row.bytes), signal);
   }
 
   /** Writes packed rows, 200 bytes each as `ShardRow.bytes` has them. Where a shard fails, the rows of the others are written. */
-  async putMany(rows: Uint8Array): Promise<void> {
-    await ours(() => this.#raw.putMany(rows));
+  async putMany(rows: Uint8Array, options?: ShardCallOptions): Promise<void> {
+    const signal = signalOf(options);
+    await ours(() => this.#raw.putMany(rows), signal);
   }
 
   /** All rows, as chunks of columns. */
-  scan(): ShardScan {
-    return new ShardScan(this.#raw);
+  scan(options?: ShardCallOptions): ShardScan {
+    checkWorkOptions(options ?? {});
+    return new ShardScan(this.#raw, options?.signal);
   }
 
   /** Sums over a column. */
-  async aggregate({ column, filter, place }: ShardAggregation): Promise<ShardAggregate> {
+  async aggregate({ column, filter, place }: ShardAggregation, options?: ShardCallOptions): Promise<ShardAggregate> {
+    const signal = signalOf(options);
     type Arguments = Parameters<RawShardClient['aggregate']>;
-    const { count, sum, min, max } = await ours<RawAggregate>(() =>
-      this.#raw.aggregate(
-        column as Arguments[0],
-        place === 'here',
-        filter?.column as Arguments[2],
-        filter?.comparison as Arguments[3],
-        filter?.value,
-      ),
+    const { count, sum, min, max } = await ours<RawAggregate>(
+      () =>
+        this.#raw.aggregate(
+          column as Arguments[0],
+          place === 'here',
+          filter?.column as Arguments[2],
+          filter?.comparison as Arguments[3],
+          filter?.value,
+        ),
+      signal,
     );
     return {
       count,
@@ -177,13 +196,15 @@ export class ShardClient implements AsyncDisposable {
    * Fills all shards at the same time with the rows that benchmarks give to the keys from 0 to `rows`. Rows that are there are an
    * error unless `replace` is true.
    */
-  async populate(rows: number, options: { readonly replace?: boolean } = {}): Promise<void> {
-    await ours(() => this.#raw.populate(rows, options.replace ?? false));
+  async populate(rows: number, options: ShardPopulateOptions = {}): Promise<void> {
+    const signal = signalOf(options);
+    await ours(() => this.#raw.populate(rows, options.replace ?? false), signal);
   }
 
   /** What each shard holds. */
-  async describe(): Promise<ShardState[]> {
-    const states = await ours(() => this.#raw.describe());
+  async describe(options?: ShardCallOptions): Promise<ShardState[]> {
+    const signal = signalOf(options);
+    const states = await ours(() => this.#raw.describe(), signal);
     return states.map(({ rows, populated }) => (populated === undefined ? { rows } : { rows, populated }));
   }
 
@@ -209,9 +230,18 @@ function now<T>(work: () => T): T {
   }
 }
 
-async function ours<T>(work: () => Promise<T>): Promise<T> {
+/** Throws `BB_ABORTED` where the signal is aborted already, also for what would not have to wait. */
+function signalOf(options: ShardCallOptions | undefined): AbortSignal | undefined {
+  if (options === undefined) return undefined;
+  checkWorkOptions(options);
+  const { signal } = options;
+  if (signal?.aborted) throw abortedBy(signal);
+  return signal;
+}
+
+async function ours<T>(work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
   try {
-    return await work();
+    return await (signal === undefined ? work() : untilAborted(signal, work));
   } catch (thrown) {
     throw toBoundaryError(thrown);
   }

@@ -12,7 +12,7 @@ impl From<&Row> for proto::Row {
         Self {
             key: row.key,
             quantity: row.quantity,
-            price: row.price,
+            price: Some(row.price),
             updated_at: row.updated_at,
             payload: Bytes::copy_from_slice(&row.payload),
         }
@@ -25,7 +25,7 @@ pub(crate) fn row(row: Option<&proto::Row>) -> Result<Row> {
     let payload = <[u8; PAYLOAD_BYTES]>::try_from(row.payload.as_ref()).map_err(|_| {
         Error::InvalidArgument(format!("a payload of {} bytes: it must have {PAYLOAD_BYTES}", row.payload.len()))
     })?;
-    Ok(Row { key: row.key, quantity: row.quantity, price: row.price, updated_at: row.updated_at, payload })
+    Ok(Row { key: row.key, quantity: row.quantity, price: row.price(), updated_at: row.updated_at, payload })
 }
 
 impl From<Column> for proto::Column {

@@ -4,7 +4,9 @@
 use std::convert::Infallible;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
+use boundary_bench_core::Error;
 use bytes::{BufMut, Bytes, BytesMut};
 use futures_util::Stream;
 use futures_util::future::BoxFuture;
@@ -20,9 +22,13 @@ use tonic::{Code, Status};
 use crate::proto::ScanResponse;
 use crate::proto::shard_service_server::ShardServiceServer;
 use crate::service::{ScanMessages, Service};
+use crate::status::{TIMEOUT, status_of, time_of};
 
 /// The path of the call.
 pub(crate) const PATH: &str = "/boundary_bench.shards.v1.ShardService/Scan";
+
+/// The precision of timers: so much earlier than another one, a timer is the first.
+const TICK: Duration = Duration::from_millis(1);
 
 /// The numbers of the fields of a message.
 const HEADER_FIELD: u32 = 1;
@@ -61,7 +67,12 @@ impl tonic::codegen::Service<Request<Body>> for WithScan {
 
     fn call(&mut self, request: Request<Body>) -> Self::Future {
         if request.uri().path() != PATH {
-            return Box::pin(self.others.call(request));
+            let time = request.headers().get(TIMEOUT).and_then(|time| time.to_str().ok().and_then(time_of));
+            let answer = self.others.call(request);
+            return match time {
+                None => answer,
+                Some(time) => Box::pin(in_time(answer, time, self.service.shard)),
+            };
         }
         let (head, request) = request.into_parts();
         let messages = self.service.scan_messages(&MetadataMap::from_headers(head.headers));
@@ -70,6 +81,19 @@ impl tonic::codegen::Service<Request<Body>> for WithScan {
         response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/grpc"));
         Box::pin(std::future::ready(Ok(response)))
     }
+}
+
+/// An answer within the time that its caller waits. tonic has a timer too, but tells of it as if the caller had given up.
+async fn in_time(
+    answer: impl Future<Output = Result<Response<Body>, Infallible>>,
+    time: Duration,
+    shard: u32,
+) -> Result<Response<Body>, Infallible> {
+    let answer = tokio::time::timeout(time.saturating_sub(TICK), answer).await;
+    answer.unwrap_or_else(|_| {
+        let error = Error::Timeout("the call took longer than it was given".to_owned());
+        Ok(status_of(&error, shard).into_http())
+    })
 }
 
 struct ScanBody {

@@ -1,5 +1,7 @@
 //! Errors as statuses of gRPC, and back.
 
+use std::time::Duration;
+
 use boundary_bench_core::Error;
 use tonic::metadata::MetadataValue;
 use tonic::{Code, Status};
@@ -9,6 +11,9 @@ const CODE: &str = "bb-code";
 
 /// The metadata with the number of the shard.
 const SHARD: &str = "bb-shard";
+
+/// The metadata with the time that a caller waits.
+pub(crate) const TIMEOUT: &str = "grpc-timeout";
 
 /// The name of the engine in errors.
 pub(crate) const NAME: &str = "shards";
@@ -68,9 +73,12 @@ fn is_of_transport(status: &Status) -> bool {
 }
 
 /// How long a caller waits, by its own words (`grpc-timeout`): eight digits and a unit at most.
-pub(crate) fn deadline(metadata: &tonic::metadata::MetadataMap) -> Option<std::time::Duration> {
-    use std::time::Duration;
-    let text = metadata.get("grpc-timeout")?.to_str().ok()?;
+pub(crate) fn deadline(metadata: &tonic::metadata::MetadataMap) -> Option<Duration> {
+    metadata.get(TIMEOUT)?.to_str().ok().and_then(time_of)
+}
+
+/// The time that those words say.
+pub(crate) fn time_of(text: &str) -> Option<Duration> {
     let (digits, unit) = text.split_at_checked(text.len().checked_sub(1)?)?;
     let count: u64 = digits.parse().ok().filter(|_| digits.len() <= 8)?;
     Some(match unit {

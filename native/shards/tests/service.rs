@@ -249,6 +249,21 @@ async fn a_population_that_is_wrong_is_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_refused_for_its_size_leaves_the_rows_that_there_are() {
+    let mut served = Served::new(Arc::new(MemoryStore::new())).await;
+    let row = Row { price: -0.0, ..Row::made(1) };
+    served.client.put(PutRequest { row: Some((&row).into()) }).await.unwrap();
+    let begin = Some(PopulateBegin { rows: u64::MAX, total_rows: u64::MAX, replace: true });
+    let begin = PopulateRequest { begin, ..PopulateRequest::default() };
+    let status = served.client.populate(tokio_stream::iter([begin])).await.unwrap_err();
+    assert_eq!(status.code(), Code::ResourceExhausted);
+    let found = served.client.get(GetRequest { key: 1 }).await.unwrap().into_inner().row.unwrap();
+    // A zero keeps its sign.
+    assert_eq!(found.price.unwrap().to_bits(), row.price.to_bits());
+    assert_eq!(found, (&row).into());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_panic_of_the_store_is_an_error() {
     let mut served = Served::new(Arc::new(Endless::default())).await;
     let status = served.client.get(GetRequest { key: 1 }).await.unwrap_err();

@@ -233,11 +233,12 @@ impl Store for MemoryStore {
         {
             let mut writing = self.writing();
             population.check_empty(self.rows())?;
+            // Before anything is removed: what is refused changes nothing.
+            memory_plan::check_rows(population.rows.saturating_sub(self.rows()))?;
             // What there was need not be there beside what comes.
             self.rows.store(0, Ordering::Release);
             self.view.store(Arc::new(View::for_rows(0)));
             *writing = Writing::default();
-            memory_plan::check_rows(population.rows)?;
             self.view.store(Arc::new(View::for_rows(population.rows)));
             writing.planned = population.rows;
         }

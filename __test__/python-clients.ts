@@ -1,0 +1,69 @@
+/** Clients that nobody here wrote, in Python: installed by pip where they are not there yet. */
+import { execFile } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { mkdir, mkdtemp, rename, rm } from 'node:fs/promises';
+import { homedir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { promisify } from 'node:util';
+
+const execute = promisify(execFile);
+
+/** The packages, with what they need, in the versions that the tests were written with. */
+const PACKAGES = [
+  'adbc-driver-flightsql==1.13.0',
+  'adbc-driver-manager==1.13.0',
+  'grpcio==1.85.1',
+  'grpcio-health-checking==1.85.1',
+  'grpcio-reflection==1.85.1',
+  'protobuf==7.36.2',
+  'pyarrow==26.0.1',
+  'typing-extensions==4.16.0',
+];
+
+/** The folder with the packages, or why there is none. */
+export type PythonClients = { readonly folder: string } | { readonly missing: string };
+
+/** Finds or installs the packages. Where they are required but can't be had it throws; `what` is left out then, which is said. */
+export async function pythonClients(what: string): Promise<PythonClients> {
+  try {
+    return { folder: await installed() };
+  } catch (error) {
+    const missing = (error as Error).message;
+    if ((process.env['BOUNDARY_BENCH_REQUIRE'] ?? '').split(',').includes('python')) throw error;
+    process.stderr.write(`SKIPPED: ${what}: ${missing}\n`);
+    return { missing };
+  }
+}
+
+async function installed(): Promise<string> {
+  const cache = process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache');
+  const { stdout } = await execute('python3', ['-c', 'import sys; print("%d.%d" % sys.version_info[:2])']);
+  const versions = createHash('sha256').update(PACKAGES.join(' ')).digest('hex').slice(0, 8);
+  const folder = join(cache, 'boundary-bench', `python-clients-${versions}-py${stdout.trim()}`);
+  if (existsSync(folder)) return folder;
+  await mkdir(dirname(folder), { recursive: true });
+  // Beside its place, so that whoever looks finds all of it or nothing.
+  const workshop = await mkdtemp(`${folder}-setup-`);
+  try {
+    const quietly = ['--quiet', '--disable-pip-version-check', '--no-input', '--only-binary=:all:', '--no-deps'];
+    await execute('python3', ['-m', 'pip', 'install', ...quietly, '--target', workshop, ...PACKAGES]);
+    await rename(workshop, folder).catch((error: unknown) => {
+      // Another test was faster.
+      if (!existsSync(folder)) throw error;
+    });
+  } finally {
+    await rm(workshop, { recursive: true, force: true });
+  }
+  return folder;
+}
+
+/** Runs a program of Python with the packages; resolves with the lines that it printed. */
+export async function runPython(clients: PythonClients, program: string, words: readonly string[]): Promise<string[]> {
+  if ('missing' in clients) throw new Error(clients.missing);
+  const { stdout } = await execute('python3', [program, ...words], {
+    env: { ...process.env, PYTHONPATH: clients.folder },
+    maxBuffer: 1 << 24,
+  });
+  return stdout.trim().split('\n');
+}

@@ -1,0 +1,131 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+import { serveCommand } from '../../src/library/reference-server.js';
+
+/** How a shard is started. */
+export interface ShardArguments {
+  readonly dataDir?: string;
+  readonly words?: readonly string[];
+}
+
+/** `boundary-bench serve shard`, which can be killed, stopped, and started again where it was. */
+export class ShardServer {
+  readonly #words: readonly string[];
+  #process: ChildProcess | undefined;
+  #url = '';
+
+  private constructor(words: readonly string[]) {
+    this.#words = words;
+  }
+
+  static async start(
+    shard: number,
+    shards: number,
+    { dataDir, words = [] }: ShardArguments = {},
+  ): Promise<ShardServer> {
+    const folder = dataDir === undefined ? [] : ['--data-dir', dataDir];
+    const server = new ShardServer(['--shard', String(shard), '--shards', String(shards), ...folder, ...words]);
+    await server.start('127.0.0.1:0');
+    return server;
+  }
+
+  get url(): string {
+    return this.#url;
+  }
+
+  /** The bytes of memory that it holds. */
+  get memory(): number {
+    return memoryOf(this.#process!.pid!);
+  }
+
+  /** Starts it again where it was. */
+  restart(): Promise<void> {
+    return this.start(new URL(this.#url).host);
+  }
+
+  /** Ends it at once, as a failure of the machine would. */
+  async kill(): Promise<void> {
+    const ended = once(this.#process!, 'exit');
+    this.#process!.kill('SIGKILL');
+    await ended;
+  }
+
+  /** Ends it, if it runs. */
+  async end(): Promise<void> {
+    if (this.#process?.exitCode === null && this.#process.signalCode === null) await this.kill();
+  }
+
+  /** Lets it stand still. */
+  async pause(): Promise<void> {
+    this.#process!.kill('SIGSTOP');
+    // A signal takes its time.
+    do await sleep(20);
+    while (process.platform === 'linux' && stateOf(this.#process!.pid!) !== 'T');
+  }
+
+  /** Lets it go on. */
+  resume(): void {
+    this.#process!.kill('SIGCONT');
+  }
+
+  private async start(listen: string): Promise<void> {
+    const [program, ...first] = serveCommand() as [string, ...string[]];
+    const server = spawn(program, [...first, 'shard', '--listen', listen, ...this.#words], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    this.#process = server;
+    for await (const line of createInterface({ input: server.stdout })) {
+      const url = /^listening on (http:\/\/.*)$/.exec(line)?.[1];
+      if (url === undefined) continue;
+      this.#url = url;
+      return;
+    }
+    throw new Error('the shard ended before it listened');
+  }
+}
+
+/** All shards of a store, each a process of its own. */
+export class ShardServers implements AsyncDisposable {
+  readonly each: readonly ShardServer[];
+
+  private constructor(each: readonly ShardServer[]) {
+    this.each = each;
+  }
+
+  static async start(shards: number, options?: ShardArguments): Promise<ShardServers> {
+    const starting = Array.from({ length: shards }, (_, shard) => ShardServer.start(shard, shards, options));
+    return new ShardServers(await Promise.all(starting));
+  }
+
+  get urls(): string[] {
+    return this.each.map(({ url }) => url);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await Promise.all(this.each.map((server) => server.end()));
+  }
+}
+
+/** A folder for rows, that is removed. */
+export class DataFolder implements Disposable {
+  readonly path = mkdtempSync(join(tmpdir(), 'bb-shards-'));
+
+  [Symbol.dispose](): void {
+    rmSync(this.path, { recursive: true, force: true });
+  }
+}
+
+/** The bytes of memory that a process holds, on Linux. */
+export function memoryOf(processId: number): number {
+  return Number(/^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${processId}/status`, 'utf8'))![1]) * 1024;
+}
+
+function stateOf(processId: number): string {
+  return /^State:\s+(\w)/m.exec(readFileSync(`/proc/${processId}/status`, 'utf8'))![1]!;
+}

@@ -1,0 +1,80 @@
+import { getEventListeners } from 'node:events';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+
+import { ShardClient, type ShardCallOptions, ShardRow, ShardStore } from '../../src/index.js';
+import { packedRows } from '../../src/workloads/hybrid/data.js';
+import { ShardServers } from './shard-process.js';
+
+const ROWS = 1000;
+const KEYS = Int32Array.from({ length: ROWS }, (_, key) => key);
+const PACKED = new Uint8Array(packedRows([...KEYS]).buffer);
+
+/** All that a client can be asked for. */
+const CALLS: Readonly<Record<string, (client: ShardClient, options?: ShardCallOptions) => Promise<unknown>>> = {
+  get: (client, options) => client.get(1, options),
+  multiGet: (client, options) => client.multiGet(KEYS, options),
+  put: (client, options) => client.put(new ShardRow(PACKED.slice(0, 200)), options),
+  putMany: (client, options) => client.putMany(PACKED, options),
+  aggregate: (client, options) => client.aggregate({ column: 'key' }, options),
+  'aggregate here': (client, options) => client.aggregate({ column: 'key', place: 'here' }, options),
+  populate: (client, options) => client.populate(ROWS, { ...options, replace: true }),
+  describe: (client, options) => client.describe(options),
+  scan: async (client, options) => {
+    for await (const chunk of client.scan(options)) chunk.release();
+  },
+};
+
+function listeners(signal: AbortSignal): number {
+  return getEventListeners(signal, 'abort').length;
+}
+
+describe.each(Object.entries(CALLS))('%s', (_name, call) => {
+  let servers: ShardServers;
+  let client: ShardClient;
+  beforeAll(async () => {
+    servers = await ShardServers.start(1);
+    client = await ShardClient.connect(servers.urls);
+    await client.populate(ROWS);
+  });
+  afterAll(async () => {
+    await client.close();
+    await servers[Symbol.asyncDispose]();
+  });
+
+  it('is rejected when its signal is aborted, and only then', async () => {
+    const [server] = servers.each;
+    const controller = new AbortController();
+    const { signal } = controller;
+    const reason = new Error('enough');
+    await call(client, { signal });
+    expect(listeners(signal)).toBe(0);
+    await server!.pause();
+    try {
+      const calls = [call(client, { signal }), call(client, { signal })];
+      const aborted = calls.map((one) => expect(one).rejects.toMatchObject({ code: 'BB_ABORTED', cause: reason }));
+      const other = call(client, { signal: new AbortController().signal });
+      await new Promise((resolve) => setTimeout(resolve, 50));
+      expect(listeners(signal)).toBe(2);
+      controller.abort(reason);
+      await Promise.all(aborted);
+      expect(listeners(signal)).toBe(0);
+      server!.resume();
+      await other;
+      await call(client);
+    } finally {
+      server!.resume();
+    }
+  });
+
+  it('is not begun where its signal is aborted already', async () => {
+    await using here = await ShardClient.connect([ShardStore.inMemory()]);
+    await here.populate(10);
+    const signal = AbortSignal.abort(new Error('enough'));
+    const reason = { code: 'BB_ABORTED', cause: signal.reason };
+    await expect(call(client, { signal })).rejects.toMatchObject(reason);
+    await expect(call(here, { signal })).rejects.toMatchObject(reason);
+    expect((await here.describe())[0]!.rows).toBe(10);
+    const none = { signal: 'now' as unknown as AbortSignal };
+    await expect((async () => call(client, none))()).rejects.toMatchObject({ code: 'BB_INVALID_ARGUMENT' });
+  });
+});

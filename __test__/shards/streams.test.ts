@@ -1,0 +1,114 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { ClientReadableStream } from '@grpc/grpc-js';
+import { describe, expect, it } from 'vitest';
+
+import { ShardClient } from '../../src/index.js';
+import { RowSums, expectedOf, packedRows } from '../../src/workloads/hybrid/data.js';
+import { addAll, addFound } from '../../src/workloads/hybrid/input.js';
+import { Reflection } from './reflected.js';
+import { DataFolder, ShardServers, memoryOf } from './shard-process.js';
+
+const MEBIBYTE = 1 << 20;
+
+/** Rows of 200 MB: far more than may be on the way to who does not read. */
+const MANY = 1_000_000;
+
+/** What may be on the way, and what engines and allocators take without asking. */
+const MOST_ON_THE_WAY = 100 * MEBIBYTE;
+
+/** Waits until a number stands still within a mebibyte. */
+async function settled(read: () => number): Promise<number> {
+  for (let last = read(); ;) {
+    await sleep(300);
+    const now = read();
+    if (Math.abs(now - last) < MEBIBYTE) return now;
+    last = now;
+  }
+}
+
+describe.skipIf(process.platform !== 'linux')('a scan that is not read', () => {
+  it('waits, and takes no memory for it on either side', async () => {
+    // Rows on disk: to read them ahead takes memory there, while those in memory are sent from where they are.
+    using folder = new DataFolder();
+    await using servers = await ShardServers.start(1, { dataDir: folder.path });
+    await using client = await ShardClient.connect(servers.urls);
+    await client.populate(MANY);
+    const [there, here] = [await settled(() => servers.each[0]!.memory), await settled(() => memoryOf(process.pid))];
+    const scan = client.scan()[Symbol.asyncIterator]();
+    let read = 0;
+    const take = async (): Promise<boolean> => {
+      const { value } = await scan.next();
+      read += value?.rowCount ?? 0;
+      value?.release();
+      return value !== undefined;
+    };
+    for (let chunk = 0; chunk < 5; chunk += 1) await take();
+    expect((await settled(() => servers.each[0]!.memory)) - there).toBeLessThan(MOST_ON_THE_WAY);
+    expect((await settled(() => memoryOf(process.pid))) - here).toBeLessThan(MOST_ON_THE_WAY);
+    // It is the same scan that goes on.
+    expect(read).toBeLessThan(MANY);
+    while (await take());
+    expect(read).toBe(MANY);
+  });
+
+  it('waits for grpc-js too', async () => {
+    await using servers = await ShardServers.start(1);
+    await using filling = await ShardClient.connect(servers.urls);
+    await filling.populate(MANY);
+    const client = await new Reflection(servers.urls[0]!).clientOf('boundary_bench.shards.v1.ShardService');
+    const here = await settled(() => memoryOf(process.pid));
+    const scan = (client['Scan'] as unknown as Function).call(client, {}) as ClientReadableStream<unknown>;
+    const messages = scan[Symbol.asyncIterator]();
+    await messages.next();
+    expect((await settled(() => memoryOf(process.pid))) - here).toBeLessThan(MOST_ON_THE_WAY);
+    let count = 1;
+    while ((await messages.next()).done !== true) count += 1;
+    // One for each 4096 rows, of the schema and of the end.
+    expect(count).toBe(Math.ceil(MANY / 4096) + 2);
+    client.close();
+  });
+});
+
+describe('a shard that takes one call of a connection at a time', () => {
+  const words = ['--max-streams', '1'];
+
+  it('is free again when a scan is left', async () => {
+    await using servers = await ShardServers.start(1, { words });
+    await using filling = await ShardClient.connect(servers.urls);
+    await filling.populate(100_000);
+    await using client = await ShardClient.connect(servers.urls, { timeoutMs: 60_000 });
+    for await (const chunk of client.scan()) {
+      expect(chunk.rowCount).toBeGreaterThan(0);
+      // It would be read on for long.
+      const waiting = client.get(1).then(() => 'answered');
+      expect(await Promise.race([waiting, sleep(200, 'busy')])).toBe('busy');
+      break;
+    }
+    expect((await client.get(1))!.key).toBe(1n);
+    const controller = new AbortController();
+    const chunks = client.scan({ signal: controller.signal })[Symbol.asyncIterator]();
+    await chunks.next();
+    controller.abort(new Error('enough'));
+    await expect(chunks.next()).rejects.toMatchObject({ code: 'BB_ABORTED', cause: controller.signal.reason });
+    expect((await client.get(2))!.key).toBe(2n);
+  });
+});
+
+describe('more than fits into a message', () => {
+  it.each([1, 4])('of %i MiB is divided', async (mebibytes) => {
+    const words = ['--max-message', String(mebibytes * MEBIBYTE)];
+    await using servers = await ShardServers.start(2, { words });
+    await using client = await ShardClient.connect(servers.urls);
+    const rows = 60_000;
+    const keys = Array.from({ length: rows }, (_, key) => key);
+    await client.putMany(new Uint8Array(packedRows(keys).buffer));
+    const sums = new RowSums();
+    addFound(sums, await client.multiGet(Int32Array.from(keys)));
+    expect(sums.checksum()).toEqual(expectedOf('scan', 1, rows));
+    const scanned = new RowSums();
+    await addAll(scanned, client);
+    expect(scanned.checksum()).toEqual(expectedOf('scan', 1, rows));
+    await client.populate(rows, { replace: true });
+    expect((await client.describe()).reduce((sum, { rows: held }) => sum + held, 0)).toBe(rows);
+  });
+});
