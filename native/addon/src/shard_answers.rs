@@ -78,14 +78,10 @@ pub struct RawShardScan {
 
 impl RawShardScan {
     /// Starts it; it ends when `closed` turns true, or its sender is gone.
-    pub fn start(scan: impl Future<Output = Result<Scan>> + Send + 'static, mut closed: watch::Receiver<bool>) -> Self {
+    pub fn start(mut scan: Scan, mut closed: watch::Receiver<bool>) -> Self {
         let (sender, frames) = mpsc::channel(FRAMES_AHEAD);
         let reading = spawn(async move {
             let read = async {
-                let mut scan = match scan.await {
-                    Ok(scan) => scan,
-                    Err(error) => return drop(sender.send(Err(error)).await),
-                };
                 while let Some(batch) = scan.next().await {
                     let rows = batch.map_err(|failure| failure.error);
                     let frame: Frame = rows.and_then(|rows| frame::encode(&with_binary_payloads(&rows)?));

@@ -6,7 +6,6 @@ use std::sync::{Arc, Mutex};
 use boundary_bench_core::Result;
 use boundary_bench_shards::{ClientOptions, Connection, Place, ShardClient, Transport};
 use napi::tokio::net::TcpStream;
-use napi::tokio::sync::OnceCell;
 use napi::tokio::task::spawn_local;
 
 use crate::loop_runtime::watch;
@@ -43,7 +42,7 @@ pub struct Clients {
     /// Whether `few` may be used so.
     pub is_driven: bool,
     /// For any number of rows, by the threads of tokio.
-    pub bulk: Arc<Bulk>,
+    pub bulk: ShardClient,
 }
 
 impl Clients {
@@ -52,23 +51,9 @@ impl Clients {
         if places.iter().any(|place| matches!(place, Place::Direct(store) if store.is_persistent())) {
             options.transport = None;
         }
-        let few = ShardClient::connect(places.clone(), &options).await?;
-        let is_driven = options.transport.take().is_some();
-        let client = if is_driven { OnceCell::new() } else { OnceCell::new_with(Some(few.clone())) };
-        Ok(Self { few, is_driven, bulk: Arc::new(Bulk { places, options, client }) })
-    }
-}
-
-/// A client whose connections are made when they are needed.
-pub struct Bulk {
-    places: Vec<Place>,
-    options: ClientOptions,
-    client: OnceCell<ShardClient>,
-}
-
-impl Bulk {
-    /// The client, connected.
-    pub async fn client(&self) -> Result<&ShardClient> {
-        self.client.get_or_try_init(|| ShardClient::connect(self.places.clone(), &self.options)).await
+        let few = ShardClient::connect(places, &options).await?;
+        let is_driven = options.transport.is_some();
+        let bulk = if is_driven { few.apart() } else { few.clone() };
+        Ok(Self { few, is_driven, bulk })
     }
 }

@@ -189,8 +189,7 @@ impl RawShardClient {
     /// Starts to read all rows.
     #[napi(catch_unwind)]
     pub fn scan(&self) -> napi::Result<RawShardScan> {
-        let bulk = self.clients()?.bulk;
-        Ok(RawShardScan::start(async move { Ok(bulk.client().await?.scan()) }, self.closed.subscribe()))
+        Ok(RawShardScan::start(self.clients()?.bulk.scan(), self.closed.subscribe()))
     }
 
     /// Sums over a column, of the rows that pass the filter: in the shards, or here of all rows where `isPulled`.
@@ -281,11 +280,11 @@ impl RawShardClient {
         T: ToNapiValue + Send + 'static,
         F: Future<Output = Result<T>> + Send + 'static,
     {
-        let clients = self.clients();
+        let clients = self.clients().ok();
         let closed = self.closed.subscribe();
         answer(env, false, async move {
-            let bulk = clients.map_err(|_| Error::Closed("the client"))?.bulk;
-            unless_closed(closed, async move { work(bulk.client().await?.clone()).await }).await
+            let bulk = clients.ok_or(Error::Closed("the client"))?.bulk;
+            unless_closed(closed, work(bulk)).await
         })
     }
 }

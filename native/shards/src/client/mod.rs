@@ -115,6 +115,17 @@ impl ShardClient {
         Ok(Self { shards: shards?, deadline: options.deadline })
     }
 
+    /// A client of the same shards over connections of its own, which tokio makes and drives when they are needed. It is made
+    /// within a runtime of tokio.
+    #[must_use]
+    pub fn apart(&self) -> Self {
+        let apart = self.shards.iter().map(|shard| match shard {
+            Shard::Direct(store) => Shard::Direct(Arc::clone(store)),
+            Shard::Remote(remote) => Shard::Remote(remote.apart()),
+        });
+        Self { shards: apart.collect(), deadline: self.deadline }
+    }
+
     /// The number of shards.
     #[must_use]
     pub fn shards(&self) -> u32 {

@@ -35,6 +35,7 @@ const OVERHEAD: usize = 4096;
 /// One shard behind gRPC.
 pub(super) struct Remote {
     name: Name,
+    endpoint: Endpoint,
     channels: Box<[Channel]>,
     next: AtomicUsize,
     most_keys: usize,
@@ -123,6 +124,7 @@ impl Remote {
         }
         let mut remote = Self {
             name,
+            endpoint,
             channels: channels.into(),
             next: AtomicUsize::new(0),
             most_keys: MOST_ROWS,
@@ -138,6 +140,18 @@ impl Remote {
         remote.most_bytes = usize::try_from(described.max_message_bytes).unwrap_or(usize::MAX);
         remote.most_keys = (remote.most_bytes.saturating_sub(OVERHEAD) / (ROW_BYTES + 1)).clamp(1, MOST_ROWS);
         Ok(remote)
+    }
+
+    /// The same shard over as many other connections of tokio's, which are made when they are needed.
+    pub(super) fn apart(&self) -> Self {
+        Self {
+            name: self.name.clone(),
+            endpoint: self.endpoint.clone(),
+            channels: self.channels.iter().map(|_| self.endpoint.connect_lazy()).collect(),
+            next: AtomicUsize::new(0),
+            most_keys: self.most_keys,
+            most_bytes: self.most_bytes,
+        }
     }
 
     pub(super) fn name(&self) -> &Name {
