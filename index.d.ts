@@ -396,23 +396,23 @@ export declare class RawShardClient {
   /** The function that writes the packed row in the first 200 bytes of `from`. Returns 1, or -1 as `rowReader`'s. */
   rowWriter(): (from: Uint8Array) => number
   /** The packed row of a key, or null. */
-  get(key: number | bigint): Promise<ArrayBuffer | null>
+  get(key: number | bigint, cancel?: Cancel): Promise<ArrayBuffer | null>
   /** The rows of keys. */
-  multiGet(keys: BigInt64Array | Int32Array | Float64Array): Promise<RawShardRows>
+  multiGet(keys: BigInt64Array | Int32Array | Float64Array, cancel?: Cancel): Promise<RawShardRows>
   /** The same without a promise; null where a shard of a key is not in the memory of this process. */
   multiGetNow(keys: BigInt64Array | Int32Array | Float64Array): RawShardRows | null
   /** Writes a packed row. */
-  put(row: Uint8Array): Promise<void>
+  put(row: Uint8Array, cancel?: Cancel): Promise<void>
   /** Writes packed rows. */
-  putMany(rows: Uint8Array): Promise<void>
+  putMany(rows: Uint8Array, cancel?: Cancel): Promise<void>
   /** Starts to read all rows. */
   scan(): RawShardScan
   /** Sums over a column, of the rows that pass the filter: in the shards, or here of all rows where `isPulled`. */
-  aggregate(column: RawShardColumn, isPulled: boolean, filter?: RawShardColumn, comparison?: RawComparison, value?: number | bigint): Promise<RawAggregate>
+  aggregate(column: RawShardColumn, isPulled: boolean, filter?: RawShardColumn, comparison?: RawComparison, value?: number | bigint, cancel?: Cancel): Promise<RawAggregate>
   /** Fills all shards with the made rows of so many keys. */
-  populate(rows: number, replace: boolean): Promise<void>
+  populate(rows: number, replace: boolean, cancel?: Cancel | undefined | null): Promise<void>
   /** What each shard holds. */
-  describe(): Promise<Array<RawShardState>>
+  describe(cancel?: Cancel | undefined | null): Promise<Array<RawShardState>>
   /** Closes it: calls under way end with `BB_CLOSED`. Does nothing the second time. */
   close(): void
 }

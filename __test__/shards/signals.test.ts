@@ -78,3 +78,26 @@ describe.each(Object.entries(CALLS))('%s', (_name, call) => {
     await expect((async () => call(client, none))()).rejects.toMatchObject({ code: 'BB_INVALID_ARGUMENT' });
   });
 });
+
+describe('a population that is aborted', () => {
+  it('ends in the shard, too', async () => {
+    await using servers = await ShardServers.start(1);
+    await using client = await ShardClient.connect(servers.urls);
+    const controller = new AbortController();
+    const [server] = servers.each;
+    await server!.pause();
+    const rows = 1_000_000;
+    const populating = client.populate(rows, { signal: controller.signal });
+    const rejected = expect(populating).rejects.toMatchObject({ code: 'BB_ABORTED' });
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    controller.abort();
+    await rejected;
+    server!.resume();
+    for (let look = 0; look < 20; look += 1) {
+      const [state] = await client.describe();
+      expect(state!.populated).toBeUndefined();
+      expect(state!.rows).toBeLessThan(rows);
+      await new Promise((resolve) => setTimeout(resolve, 25));
+    }
+  });
+});

@@ -144,21 +144,3 @@ export function checkTimeout(name: string, timeoutMs: unknown): void {
 export function abortedBy(signal: AbortSignal): BoundaryError {
   return new BoundaryError(ABORTED, 'the work was aborted by its signal', { cause: signal.reason });
 }
-
-/**
- * Waits for native work that can't be ended, for as long as a signal lets. Then the work goes on, and nobody hears of its
- * outcome.
- */
-export async function untilAborted<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
-  if (signal.aborted) throw abortedBy(signal);
-  let onAbort!: () => void;
-  const aborted = new Promise<never>((_resolve, reject) => {
-    onAbort = () => reject(abortedBy(signal));
-  });
-  signal.addEventListener('abort', onAbort, { once: true });
-  try {
-    return await Promise.race([work(), aborted]);
-  } finally {
-    signal.removeEventListener('abort', onAbort);
-  }
-}

@@ -1,6 +1,6 @@
-import { addon, type RawAggregate, type RawShardClient } from '../addon.js';
-import { BoundaryError, toBoundaryError } from '../errors.js';
-import { abortedBy, checkTimeout, checkWorkOptions, untilAborted, type WorkOptions } from './cancellation.js';
+import { addon, type Cancel, type RawAggregate, type RawShardClient } from '../addon.js';
+import { ABORTED, BoundaryError, toBoundaryError } from '../errors.js';
+import { abortedBy, checkTimeout, checkWorkOptions, type WorkOptions } from './cancellation.js';
 import { ShardRow } from './shard-row.js';
 import { ShardRows } from './shard-rows.js';
 import { ShardScan } from './shard-scan.js';
@@ -19,8 +19,8 @@ export interface ShardClientOptions {
 }
 
 /**
- * How a call is ended before its end: it is rejected with `BB_ABORTED`, while what the shards were asked for goes on there, so
- * that a write may be done or not. A scan is ended in the shards too.
+ * How a call is ended before its end, in the shards too: it is rejected with `BB_ABORTED`. A write that was under way may be done
+ * or not.
  */
 export type ShardCallOptions = Pick<WorkOptions, 'signal'>;
 
@@ -130,7 +130,7 @@ export class ShardClient implements AsyncDisposable {
     const signal = signalOf(options);
     const row = this.#hasMemory ? this.tryGet(key, new ShardRow()) : undefined;
     if (row !== undefined) return row;
-    const bytes = await ours(() => this.#raw.get(key), signal);
+    const bytes = await ours((cancel) => this.#raw.get(key, cancel), signal);
     return bytes === null ? null : new ShardRow(new Uint8Array(bytes));
   }
 
@@ -141,7 +141,7 @@ export class ShardClient implements AsyncDisposable {
   async multiGet(keys: ShardKeys, options?: ShardCallOptions): Promise<ShardRows> {
     const signal = signalOf(options);
     const found = this.#isMemory && keys.length <= MOST_KEYS_NOW ? now(() => this.#raw.multiGetNow(keys)) : null;
-    return new ShardRows(found ?? (await ours(() => this.#raw.multiGet(keys), signal)));
+    return new ShardRows(found ?? (await ours((cancel) => this.#raw.multiGet(keys, cancel), signal)));
   }
 
   /** Writes a row, in place of the one with its key, without a promise where its shard is in the memory of this process; else false. */
@@ -153,13 +153,13 @@ export class ShardClient implements AsyncDisposable {
   async put(row: ShardRow, options?: ShardCallOptions): Promise<void> {
     const signal = signalOf(options);
     if (this.#hasMemory && this.tryPut(row)) return;
-    await ours(() => this.#raw.put(row.bytes), signal);
+    await ours((cancel) => this.#raw.put(row.bytes, cancel), signal);
   }
 
   /** Writes packed rows, 200 bytes each as `ShardRow.bytes` has them. Where a shard fails, the rows of the others are written. */
   async putMany(rows: Uint8Array, options?: ShardCallOptions): Promise<void> {
     const signal = signalOf(options);
-    await ours(() => this.#raw.putMany(rows), signal);
+    await ours((cancel) => this.#raw.putMany(rows, cancel), signal);
   }
 
   /** All rows, as chunks of columns. */
@@ -172,17 +172,10 @@ export class ShardClient implements AsyncDisposable {
   async aggregate({ column, filter, place }: ShardAggregation, options?: ShardCallOptions): Promise<ShardAggregate> {
     const signal = signalOf(options);
     type Arguments = Parameters<RawShardClient['aggregate']>;
-    const { count, sum, min, max } = await ours<RawAggregate>(
-      () =>
-        this.#raw.aggregate(
-          column as Arguments[0],
-          place === 'here',
-          filter?.column as Arguments[2],
-          filter?.comparison as Arguments[3],
-          filter?.value,
-        ),
-      signal,
-    );
+    const { count, sum, min, max } = await ours<RawAggregate>((cancel) => {
+      const asked = [column, filter?.column, filter?.comparison, filter?.value, cancel] as Arguments;
+      return place === 'here' ? this.#raw.aggregateHere(...asked) : this.#raw.aggregate(...asked);
+    }, signal);
     return {
       count,
       sum,
@@ -198,13 +191,13 @@ export class ShardClient implements AsyncDisposable {
    */
   async populate(rows: number, options: ShardPopulateOptions = {}): Promise<void> {
     const signal = signalOf(options);
-    await ours(() => this.#raw.populate(rows, options.replace ?? false), signal);
+    await ours((cancel) => this.#raw.populate(rows, options.replace ?? false, cancel), signal);
   }
 
   /** What each shard holds. */
   async describe(options?: ShardCallOptions): Promise<ShardState[]> {
     const signal = signalOf(options);
-    const states = await ours(() => this.#raw.describe(), signal);
+    const states = await ours((cancel) => this.#raw.describe(cancel), signal);
     return states.map(({ rows, populated }) => (populated === undefined ? { rows } : { rows, populated }));
   }
 
@@ -239,10 +232,26 @@ function signalOf(options: ShardCallOptions | undefined): AbortSignal | undefine
   return signal;
 }
 
-async function ours<T>(work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
+/** Runs native work that a signal may end; its errors are explained. */
+async function ours<T>(work: (cancel?: Cancel) => Promise<T>, signal?: AbortSignal): Promise<T> {
+  if (signal !== undefined) return untilAborted(work, signal);
   try {
-    return await (signal === undefined ? work() : untilAborted(signal, work));
+    return await work();
   } catch (thrown) {
     throw toBoundaryError(thrown);
+  }
+}
+
+async function untilAborted<T>(work: (cancel: Cancel) => Promise<T>, signal: AbortSignal): Promise<T> {
+  const cancel = new addon.Cancel();
+  const onAbort = (): void => cancel.cancel();
+  signal.addEventListener('abort', onAbort, { once: true });
+  try {
+    return await work(cancel);
+  } catch (thrown) {
+    const error = toBoundaryError(thrown);
+    throw error.code === ABORTED && signal.aborted ? abortedBy(signal) : error;
+  } finally {
+    signal.removeEventListener('abort', onAbort);
   }
 }

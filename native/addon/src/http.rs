@@ -4,17 +4,16 @@ use std::net::TcpStream;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use boundary_bench_core::engine::CancelToken;
 use boundary_bench_core::{Error, Result};
 use boundary_bench_http::{HttpOptions, Place, SharedClient, StreamedResponse, Submission, Url, Version};
 use napi::Env;
 use napi::bindgen_prelude::{AsyncBlock, Unknown};
-use napi::tokio::{self, sync::Notify};
+use napi::tokio;
 use napi_derive::napi;
 
 use crate::buffers::{Handover, bytes_of};
 use crate::errors::{js, promise};
-use crate::in_flight::InFlight;
+use crate::in_flight::{InFlight, unless_cancelled};
 use crate::reader::Cancel;
 use crate::uv;
 
@@ -197,18 +196,6 @@ impl HttpBody {
         if let Ok(mut place) = self.response.try_lock() {
             place.take();
         }
-    }
-}
-
-/// Runs work until it ends or is cancelled.
-async fn unless_cancelled<T>(token: &CancelToken, work: impl Future<Output = Result<T>>) -> Result<T> {
-    let cancelled = Arc::new(Notify::new());
-    let notify = Arc::clone(&cancelled);
-    let _guard = token.on_cancel(move || notify.notify_one());
-    tokio::select! {
-        biased;
-        () = cancelled.notified() => Err(Error::Cancelled),
-        done = work => done,
     }
 }
 

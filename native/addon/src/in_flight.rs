@@ -4,6 +4,8 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use boundary_bench_core::engine::CancelToken;
+use boundary_bench_core::{Error, Result};
+use napi::tokio::{self, sync::Notify};
 
 type Tokens = Arc<Mutex<(u64, HashMap<u64, CancelToken>)>>;
 
@@ -40,5 +42,17 @@ impl Drop for InFlight {
         for token in self.0.lock().unwrap_or_else(PoisonError::into_inner).1.values() {
             token.cancel();
         }
+    }
+}
+
+/// Runs work until it ends or is cancelled.
+pub async fn unless_cancelled<T>(token: &CancelToken, work: impl Future<Output = Result<T>>) -> Result<T> {
+    let cancelled = Arc::new(Notify::new());
+    let notify = Arc::clone(&cancelled);
+    let _guard = token.on_cancel(move || notify.notify_one());
+    tokio::select! {
+        biased;
+        () = cancelled.notified() => Err(Error::Cancelled),
+        done = work => done,
     }
 }

@@ -7,8 +7,7 @@ use std::task::{Context, Poll, Waker};
 use boundary_bench_core::slab::Slab;
 use boundary_bench_core::{Error, Result, frame};
 use boundary_bench_shards::{
-    Aggregate, Aggregation, Column, Comparison, Filter, MultiGet, Number, Scan, ShardClient, ShardFailure, Sum,
-    with_binary_payloads,
+    Aggregate, Column, Comparison, Filter, MultiGet, Number, Scan, ShardClient, ShardFailure, Sum, with_binary_payloads,
 };
 use napi::bindgen_prelude::{AsyncBlock, BigInt, Either, Either3, Null, Undefined, Unknown, spawn};
 use napi::tokio::sync::{Mutex as AsyncMutex, mpsc, watch};
@@ -240,17 +239,16 @@ pub struct RawAggregate {
     pub max: Option<Either<BigInt, f64>>,
 }
 
-/// Sums over a column, in the shards, or here where the rows are pulled.
-pub async fn aggregate(client: &ShardClient, aggregation: &Aggregation, is_pulled: bool) -> Result<RawAggregate> {
-    let Aggregate { count, sum, min, max } =
-        if is_pulled { client.aggregate_here(aggregation).await? } else { client.aggregate(aggregation).await? };
-    let number = |number| match number {
-        Number::Integer(value) => Either::A(BigInt::from(value)),
-        Number::Real(value) => Either::B(value),
-    };
-    let sum = match sum {
-        Sum::Integer(sum) => Either::A(BigInt::from(sum)),
-        Sum::Real(sum) => Either::B(sum),
-    };
-    Ok(RawAggregate { count: count as f64, sum, min: min.map(number), max: max.map(number) })
+impl From<&Aggregate> for RawAggregate {
+    fn from(&Aggregate { count, sum, min, max }: &Aggregate) -> Self {
+        let number = |number| match number {
+            Number::Integer(value) => Either::A(BigInt::from(value)),
+            Number::Real(value) => Either::B(value),
+        };
+        let sum = match sum {
+            Sum::Integer(sum) => Either::A(BigInt::from(sum)),
+            Sum::Real(sum) => Either::B(sum),
+        };
+        Self { count: count as f64, sum, min: min.map(number), max: max.map(number) }
+    }
 }

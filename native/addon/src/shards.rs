@@ -17,9 +17,11 @@ use napi_derive::napi;
 use crate::buffers::{Delivery, count};
 use crate::errors::{blocking, js, promise};
 use crate::fast_call::function;
+use crate::in_flight::unless_cancelled;
 use crate::loop_runtime::LoopRuntime;
+use crate::reader::Cancel;
 use crate::shard_answers::{
-    RawComparison, RawShardColumn, RawShardRows, RawShardScan, aggregate, filter_of, multi_get, multi_get_now,
+    RawAggregate, RawComparison, RawShardColumn, RawShardRows, RawShardScan, filter_of, multi_get, multi_get_now,
 };
 use crate::shard_calls::{Calls, ReadRow, WriteRow, key_of, keys_of, packed_of, row_of};
 use crate::shard_clients::{Clients, LoopTransport, Shared};
@@ -146,10 +148,14 @@ impl RawShardClient {
     }
 
     /// The packed row of a key, or null.
-    #[napi(catch_unwind, ts_args_type = "key: number | bigint", ts_return_type = "Promise<ArrayBuffer | null>")]
-    pub fn get(&self, env: Env, key: Unknown<'_>) -> napi::Result<Unknown<'static>> {
+    #[napi(
+        catch_unwind,
+        ts_args_type = "key: number | bigint, cancel?: Cancel",
+        ts_return_type = "Promise<ArrayBuffer | null>"
+    )]
+    pub fn get(&self, env: Env, key: Unknown<'_>, cancel: Option<&Cancel>) -> napi::Result<Unknown<'static>> {
         let key = key_of(env, key.raw())?;
-        self.run(env, 1, move |client| async move {
+        self.run(env, cancel, 1, move |client| async move {
             Ok(client.get(key).await?.map(|row: Row| Delivery(row.to_bytes().to_vec())))
         })
     }
@@ -157,12 +163,12 @@ impl RawShardClient {
     /// The rows of keys.
     #[napi(
         catch_unwind,
-        ts_args_type = "keys: BigInt64Array | Int32Array | Float64Array",
+        ts_args_type = "keys: BigInt64Array | Int32Array | Float64Array, cancel?: Cancel",
         ts_return_type = "Promise<RawShardRows>"
     )]
-    pub fn multi_get(&self, env: Env, keys: Unknown<'_>) -> napi::Result<Unknown<'static>> {
+    pub fn multi_get(&self, env: Env, keys: Unknown<'_>, cancel: Option<&Cancel>) -> napi::Result<Unknown<'static>> {
         let keys = keys_of(env, keys.raw())?;
-        self.run(env, keys.len(), move |client| async move { multi_get(&client, &keys).await })
+        self.run(env, cancel, keys.len(), move |client| async move { multi_get(&client, &keys).await })
     }
 
     /// The same without a promise; null where a shard of a key is not in the memory of this process.
@@ -173,17 +179,17 @@ impl RawShardClient {
     }
 
     /// Writes a packed row.
-    #[napi(catch_unwind, ts_args_type = "row: Uint8Array", ts_return_type = "Promise<void>")]
-    pub fn put(&self, env: Env, row: Unknown<'_>) -> napi::Result<Unknown<'static>> {
+    #[napi(catch_unwind, ts_args_type = "row: Uint8Array, cancel?: Cancel", ts_return_type = "Promise<void>")]
+    pub fn put(&self, env: Env, row: Unknown<'_>, cancel: Option<&Cancel>) -> napi::Result<Unknown<'static>> {
         let row = row_of(env, row.raw())?;
-        self.run(env, 1, move |client| async move { client.put(&row).await })
+        self.run(env, cancel, 1, move |client| async move { client.put(&row).await })
     }
 
     /// Writes packed rows.
-    #[napi(catch_unwind, ts_args_type = "rows: Uint8Array", ts_return_type = "Promise<void>")]
-    pub fn put_many(&self, env: Env, rows: Unknown<'_>) -> napi::Result<Unknown<'static>> {
+    #[napi(catch_unwind, ts_args_type = "rows: Uint8Array, cancel?: Cancel", ts_return_type = "Promise<void>")]
+    pub fn put_many(&self, env: Env, rows: Unknown<'_>, cancel: Option<&Cancel>) -> napi::Result<Unknown<'static>> {
         let packed = packed_of(env, rows.raw())?;
-        self.run(env, packed.len() / ROW_BYTES, move |client| async move { client.put_many(&packed).await })
+        self.run(env, cancel, packed.len() / ROW_BYTES, move |client| async move { client.put_many(&packed).await })
     }
 
     /// Starts to read all rows.
@@ -192,37 +198,67 @@ impl RawShardClient {
         Ok(RawShardScan::start(self.clients()?.bulk.scan(), self.closed.subscribe()))
     }
 
-    /// Sums over a column, of the rows that pass the filter: in the shards, or here of all rows where `isPulled`.
+    /// Sums over a column, of the rows that pass the filter, in the shards.
     #[napi(
         catch_unwind,
-        ts_args_type = "column: RawShardColumn, isPulled: boolean, filter?: RawShardColumn, comparison?: RawComparison, value?: number | bigint",
+        ts_args_type = "column: RawShardColumn, filter?: RawShardColumn, comparison?: RawComparison, value?: number | bigint, cancel?: Cancel",
         ts_return_type = "Promise<RawAggregate>"
     )]
     pub fn aggregate(
         &self,
         env: Env,
         column: RawShardColumn,
-        is_pulled: bool,
         filter: Option<RawShardColumn>,
         comparison: Option<RawComparison>,
         value: Unknown<'_>,
+        cancel: Option<&Cancel>,
     ) -> napi::Result<Unknown<'static>> {
         let filter = filter_of(env, filter, comparison, &value)?;
         let aggregation = Aggregation { column: column.into(), filter };
-        self.run_bulk(env, move |client| async move { aggregate(&client, &aggregation, is_pulled).await })
+        self.run_bulk(env, cancel, move |client| async move {
+            Ok(RawAggregate::from(&client.aggregate(&aggregation).await?))
+        })
+    }
+
+    /// The same sums, made here of all rows.
+    #[napi(
+        catch_unwind,
+        ts_args_type = "column: RawShardColumn, filter?: RawShardColumn, comparison?: RawComparison, value?: number | bigint, cancel?: Cancel",
+        ts_return_type = "Promise<RawAggregate>"
+    )]
+    pub fn aggregate_here(
+        &self,
+        env: Env,
+        column: RawShardColumn,
+        filter: Option<RawShardColumn>,
+        comparison: Option<RawComparison>,
+        value: Unknown<'_>,
+        cancel: Option<&Cancel>,
+    ) -> napi::Result<Unknown<'static>> {
+        let filter = filter_of(env, filter, comparison, &value)?;
+        let aggregation = Aggregation { column: column.into(), filter };
+        self.run_bulk(env, cancel, move |client| async move {
+            Ok(RawAggregate::from(&client.aggregate_here(&aggregation).await?))
+        })
     }
 
     /// Fills all shards with the made rows of so many keys.
     #[napi(catch_unwind, ts_return_type = "Promise<void>")]
-    pub fn populate(&self, env: Env, rows: f64, replace: bool) -> napi::Result<Unknown<'static>> {
+    pub fn populate(
+        &self,
+        env: Env,
+        rows: f64,
+        replace: bool,
+        cancel: Option<&Cancel>,
+    ) -> napi::Result<Unknown<'static>> {
         let rows = count(rows, "the number of rows", MOST_ROWS)?;
-        self.run_bulk(env, move |client| async move { client.populate(rows as u64, replace).await })
+        self.run_bulk(env, cancel, move |client| async move { client.populate(rows as u64, replace).await })
     }
 
     /// What each shard holds.
     #[napi(catch_unwind, ts_return_type = "Promise<Array<RawShardState>>")]
-    pub fn describe(&self, env: Env) -> napi::Result<Unknown<'static>> {
-        self.run_bulk(env, |client| async move {
+    pub fn describe(&self, env: Env, cancel: Option<&Cancel>) -> napi::Result<Unknown<'static>> {
+        self.run_bulk(env, cancel, |client| async move {
             let states = client.describe().await?.into_iter();
             let state = |(rows, populated): (u64, Option<u64>)| RawShardState {
                 rows: rows as f64,
@@ -255,6 +291,7 @@ impl RawShardClient {
     fn run<T, F>(
         &self,
         env: Env,
+        cancel: Option<&Cancel>,
         rows: usize,
         work: impl FnOnce(ShardClient) -> F + Send + 'static,
     ) -> napi::Result<Unknown<'static>>
@@ -264,9 +301,9 @@ impl RawShardClient {
     {
         match self.clients() {
             Ok(clients) if clients.is_driven && rows <= MOST_DRIVEN_ROWS => {
-                answer(env, true, unless_closed(self.closed.subscribe(), work(clients.few)))
+                answer(env, true, self.until_ended(cancel, work(clients.few)))
             }
-            _ => self.run_bulk(env, work),
+            _ => self.run_bulk(env, cancel, work),
         }
     }
 
@@ -274,6 +311,7 @@ impl RawShardClient {
     fn run_bulk<T, F>(
         &self,
         env: Env,
+        cancel: Option<&Cancel>,
         work: impl FnOnce(ShardClient) -> F + Send + 'static,
     ) -> napi::Result<Unknown<'static>>
     where
@@ -281,21 +319,32 @@ impl RawShardClient {
         F: Future<Output = Result<T>> + Send + 'static,
     {
         let clients = self.clients().ok();
-        let closed = self.closed.subscribe();
-        answer(env, false, async move {
-            let bulk = clients.ok_or(Error::Closed("the client"))?.bulk;
-            unless_closed(closed, work(bulk)).await
-        })
+        let work = async move { work(clients.ok_or(Error::Closed("the client"))?.bulk).await };
+        answer(env, false, self.until_ended(cancel, work))
     }
-}
 
-/// Works until the client is closed, or nobody is left to read the answer.
-async fn unless_closed<T>(mut closed: watch::Receiver<bool>, work: impl Future<Output = Result<T>>) -> Result<T> {
-    let closed = async { drop(closed.wait_for(|closed| *closed).await) };
-    tokio::select! {
-        biased;
-        () = closed => Err(Error::Closed("the client")),
-        answer = work => answer,
+    /// Works until the client is closed, nobody is left to read the answer, or it is cancelled.
+    fn until_ended<T, W: Future<Output = Result<T>>>(
+        &self,
+        cancel: Option<&Cancel>,
+        work: W,
+    ) -> impl Future<Output = Result<T>> + use<T, W> {
+        let mut closed = self.closed.subscribe();
+        let cancel = cancel.map(|cancel| cancel.token.clone());
+        let work = async move {
+            let closed = async { drop(closed.wait_for(|closed| *closed).await) };
+            tokio::select! {
+                biased;
+                () = closed => Err(Error::Closed("the client")),
+                answer = work => answer,
+            }
+        };
+        async move {
+            match cancel {
+                Some(cancel) => unless_cancelled(&cancel, work).await,
+                None => work.await,
+            }
+        }
     }
 }
 

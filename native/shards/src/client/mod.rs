@@ -82,7 +82,7 @@ pub struct ShardClient {
 /// A shard as a client has it.
 enum Shard {
     Direct(Arc<dyn Store>),
-    Remote(Remote),
+    Remote(Box<Remote>),
 }
 
 impl Shard {
@@ -108,7 +108,7 @@ impl ShardClient {
         let connecting = (0..count).zip(places).map(|(index, place)| async move {
             Ok(match place {
                 Place::Direct(store) => Shard::Direct(store),
-                Place::Remote(url) => Shard::Remote(Remote::connect(index, count, &url, options).await?),
+                Place::Remote(url) => Shard::Remote(Box::new(Remote::connect(index, count, &url, options).await?)),
             })
         });
         let shards: Result<Arc<[Shard]>> = join_all(connecting).await.into_iter().collect();
@@ -121,7 +121,7 @@ impl ShardClient {
     pub fn apart(&self) -> Self {
         let apart = self.shards.iter().map(|shard| match shard {
             Shard::Direct(store) => Shard::Direct(Arc::clone(store)),
-            Shard::Remote(remote) => Shard::Remote(remote.apart()),
+            Shard::Remote(remote) => Shard::Remote(Box::new(remote.apart())),
         });
         Self { shards: apart.collect(), deadline: self.deadline }
     }
@@ -302,7 +302,7 @@ impl ShardClient {
     fn remote<'a>(&'a self, groups: &'a [Vec<usize>]) -> impl Iterator<Item = (usize, &'a Remote, &'a Vec<usize>)> {
         let shards = self.shards.iter().zip(groups).enumerate().filter(|(_, (_, group))| !group.is_empty());
         shards.filter_map(|(index, (shard, group))| match shard {
-            Shard::Remote(remote) => Some((index, remote, group)),
+            Shard::Remote(remote) => Some((index, &**remote, group)),
             Shard::Direct(_) => None,
         })
     }
