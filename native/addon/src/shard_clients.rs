@@ -3,10 +3,10 @@
 use std::io;
 use std::sync::{Arc, Mutex};
 
-use boundary_bench_core::Result;
+use boundary_bench_core::{Error, Result};
 use boundary_bench_shards::{ClientOptions, Connection, Place, ShardClient, Transport};
 use napi::tokio::net::TcpStream;
-use napi::tokio::sync::OnceCell;
+use napi::tokio::sync::{OnceCell, watch};
 use napi::tokio::task::spawn_local;
 
 use crate::loop_runtime::watch;
@@ -70,5 +70,15 @@ impl Bulk {
     /// The client, connected.
     pub async fn client(&self) -> Result<&ShardClient> {
         self.client.get_or_try_init(|| ShardClient::connect(self.places.clone(), &self.options)).await
+    }
+}
+
+/// Works until the client is closed, or nobody is left to read the answer.
+pub async fn unless_closed<T>(mut closed: watch::Receiver<bool>, work: impl Future<Output = Result<T>>) -> Result<T> {
+    let closed = async { drop(closed.wait_for(|closed| *closed).await) };
+    napi::tokio::select! {
+        biased;
+        () = closed => Err(Error::Closed("the client")),
+        answer = work => answer,
     }
 }

@@ -10,7 +10,7 @@ use boundary_bench_shards::{
 };
 use boundary_bench_suite::hybrid::{LocalStore, place_of};
 use napi::bindgen_prelude::{AsyncBlock, ToNapiValue, Unknown};
-use napi::tokio::{self, sync::watch};
+use napi::tokio::sync::watch;
 use napi::{Env, JsValue};
 use napi_derive::napi;
 
@@ -22,7 +22,7 @@ use crate::shard_answers::{
     RawComparison, RawShardColumn, RawShardRows, RawShardScan, aggregate, filter_of, multi_get, multi_get_now,
 };
 use crate::shard_calls::{Calls, ReadRow, WriteRow, key_of, keys_of, packed_of, row_of};
-use crate::shard_clients::{Clients, LoopTransport, Shared};
+use crate::shard_clients::{Clients, LoopTransport, Shared, unless_closed};
 use crate::uv;
 
 /// The rows of a store, at most.
@@ -287,16 +287,6 @@ impl RawShardClient {
             let bulk = clients.map_err(|_| Error::Closed("the client"))?.bulk;
             unless_closed(closed, async move { work(bulk.client().await?.clone()).await }).await
         })
-    }
-}
-
-/// Works until the client is closed, or nobody is left to read the answer.
-async fn unless_closed<T>(mut closed: watch::Receiver<bool>, work: impl Future<Output = Result<T>>) -> Result<T> {
-    let closed = async { drop(closed.wait_for(|closed| *closed).await) };
-    tokio::select! {
-        biased;
-        () = closed => Err(Error::Closed("the client")),
-        answer = work => answer,
     }
 }
 
