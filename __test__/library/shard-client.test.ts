@@ -109,6 +109,10 @@ describe('a client of shards in this process', () => {
     const value = 'much' as unknown as number;
     const filter = { column: 'price', comparison: '<', value } as const;
     await expect(client.aggregate({ column: 'price', filter })).rejects.toMatchObject(invalid);
+    for (const part of [{ column: 'price', value: 1 }, { comparison: '<', value: 1 }, { value: 1 }]) {
+      const aggregation = { column: 'price', filter: part as unknown as typeof filter } as const;
+      await expect(client.aggregate(aggregation)).rejects.toMatchObject(invalid);
+    }
     await expect(ShardClient.connect([])).rejects.toMatchObject(invalid);
     await expect(ShardStore.open('/nowhere', 3, 3)).rejects.toMatchObject(invalid);
     await client.close();
@@ -124,6 +128,26 @@ describe('a client of shards in this process', () => {
     expect(() => first!.rows).toThrow(expect.objectContaining(closed));
     await expect(ShardClient.connect([first!])).rejects.toMatchObject(invalid);
   });
+});
+
+it('a client uses no memory that is shared or gone', async () => {
+  const { client } = await filled();
+  const invalid = { code: 'BB_INVALID_ARGUMENT' };
+  const gone = new ShardRow();
+  structuredClone(gone.bytes, { transfer: [gone.bytes.buffer as ArrayBuffer] });
+  for (const row of [gone, new ShardRow(new Uint8Array(new SharedArrayBuffer(200)))]) {
+    expect(() => client.tryGet(1, row)).toThrow(expect.objectContaining(invalid));
+    expect(() => client.tryPut(row)).toThrow(expect.objectContaining(invalid));
+    await expect(client.put(row)).rejects.toMatchObject(invalid);
+  }
+  await expect(client.putMany(new Uint8Array(new SharedArrayBuffer(200)))).rejects.toMatchObject(invalid);
+  const keys = Float64Array.of(1, 2);
+  const answer = client.multiGet(keys);
+  structuredClone(keys, { transfer: [keys.buffer] });
+  expect((await answer).found).toBe(2);
+  expect((await client.multiGet(keys)).length).toBe(0);
+  await expect(client.multiGet(new Int32Array(new SharedArrayBuffer(8)))).rejects.toMatchObject(invalid);
+  await client.close();
 });
 
 describe('clients of shards behind gRPC', () => {

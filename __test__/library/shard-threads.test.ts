@@ -75,11 +75,11 @@ describe('ShardClient and the threads of Node', () => {
     await using client = await ShardClient.connect(shards.urls);
     const keys = Array.from({ length: 4000 }, (_, key) => key);
     const rows = new Uint8Array(packedRows(keys).buffer);
-    for (const process_ of shards.processIds) process.kill(process_, 'SIGSTOP');
+    for (const id of shards.processIds) process.kill(id, 'SIGSTOP');
     const writing = Promise.all(Array.from({ length: 20 }, () => client.putMany(rows)));
     // The loop goes on meanwhile.
     await new Promise((resolve) => setTimeout(resolve, 100));
-    for (const process_ of shards.processIds) process.kill(process_, 'SIGCONT');
+    for (const id of shards.processIds) process.kill(id, 'SIGCONT');
     await writing;
     using read = await client.multiGet(Float64Array.from(keys));
     expect(read.found).toBe(keys.length);

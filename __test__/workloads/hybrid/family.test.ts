@@ -60,7 +60,10 @@ describe('the plan of hybrid', () => {
     expect(scansAt()).toEqual([10_000]);
     expect(scansAt({ scale: 0.001 })).toEqual([75_000]);
     expect(() => scansAt({ scale: 0 })).toThrow('the scale of hybrid must be a number above 0');
-    expect(() => scansAt({ netDelayUs: -1 })).toThrow('netDelayUs of hybrid must be a number of 0 or more, not -1');
+    for (const netDelayUs of [-1, 0.5, 2 ** 32 + 1, NaN]) {
+      expect(() => scansAt({ netDelayUs })).toThrow('netDelayUs of hybrid must be an integer of 0 to 1000000');
+    }
+    expect(() => scansAt({ netBandwidthMbps: -1 })).toThrow('netBandwidthMbps of hybrid must be a number of 0 or more');
     expect(() => scansAt({ netBy: 'magic' })).toThrow('netBy of hybrid must be one of auto, kernel, proxy, not magic');
     process.env['HYBRID_SCALE'] = 'much';
     expect(() => hybridFamily.plan(OPTIONS)).toThrow('the scale of hybrid must be a number above 0');

@@ -1,5 +1,9 @@
 //! The one place that turns the core's errors into JavaScript's.
 
+use std::future::poll_fn;
+use std::pin::pin;
+use std::task::Poll;
+
 use boundary_bench_core::error::catch_panic;
 use boundary_bench_core::{Error, Result};
 use napi::Env;
@@ -28,6 +32,16 @@ pub async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send
         Ok(result) => result.map_err(js),
         Err(error) => Err(to_js(&Error::Internal(error.to_string()))),
     }
+}
+
+/// Runs a future; a panic becomes an error.
+pub async fn catching<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
+    let mut work = pin!(work);
+    poll_fn(|context| match catch_panic(|| Ok(work.as_mut().poll(context))) {
+        Ok(polled) => polled,
+        Err(error) => Poll::Ready(Err(error)),
+    })
+    .await
 }
 
 /// A promise of what `work` resolves to.

@@ -9,22 +9,21 @@ use std::ffi::c_int;
 use std::io::{ErrorKind, Read, Write};
 use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
-use std::pin::{Pin, pin};
+use std::pin::Pin;
 use std::ptr;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
-use std::task::{Context, Poll, Wake, Waker};
+use std::task::{Context, Wake, Waker};
 use std::thread::{self, ThreadId};
 
-use boundary_bench_core::error::catch_panic;
 use boundary_bench_core::{Error, Result};
 use napi::bindgen_prelude::{ToNapiValue, Unknown, within_runtime_if_available};
 use napi::tokio::task::LocalSet;
 use napi::{Env, JsError, sys};
 
 use crate::attachment::{Attached, Attachment};
-use crate::errors::js;
+use crate::errors::{catching, js};
 use crate::loop_socket::{Events, LoopSocket, SocketWatcher};
 use crate::uv::{Handle, Watcher};
 
@@ -170,16 +169,6 @@ impl LoopRuntime {
         // SAFETY: the value is returned from the call under way.
         Ok(unsafe { Unknown::from_raw_unchecked(env.raw(), promise) })
     }
-}
-
-/// Runs a future; a panic becomes an error.
-async fn catching<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
-    let mut work = pin!(work);
-    std::future::poll_fn(|context| match catch_panic(|| Ok(work.as_mut().poll(context))) {
-        Ok(polled) => polled,
-        Err(error) => Poll::Ready(Err(error)),
-    })
-    .await
 }
 
 /// Resolves or rejects a promise.

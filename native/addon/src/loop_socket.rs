@@ -1,5 +1,6 @@
 //! A socket that a task reads and writes, and the event loop watches.
 
+use std::collections::VecDeque;
 use std::ffi::c_int;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpStream};
@@ -8,7 +9,6 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
-use boundary_bench_core::outbox::Outbox;
 use napi::tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::loop_runtime::{forget, send_later, set_events};
@@ -34,7 +34,8 @@ struct State {
     events: c_int,
     /// Whether there may be something to read: the loop says so, and a read that finds less than it has room for, not.
     is_readable: bool,
-    output: Outbox,
+    /// What is not sent yet. A ring: while a socket is full all the time, this is never empty.
+    output: VecDeque<u8>,
     /// What a send failed with, for whoever writes next.
     failure: Option<io::Error>,
 }
@@ -47,7 +48,7 @@ impl Events {
             writer: None,
             events: READABLE,
             is_readable: false,
-            output: Outbox::default(),
+            output: VecDeque::new(),
             failure: None,
         };
         Self { number, stream, state: Mutex::new(state) }
@@ -68,17 +69,16 @@ impl Events {
     }
 
     fn send_output(&self, state: &mut State) {
-        while !state.output.unsent().is_empty() {
-            match (&self.stream).write(state.output.unsent()) {
-                Ok(bytes) => state.output.sent(bytes),
+        while !state.output.is_empty() {
+            match (&self.stream).write(state.output.as_slices().0) {
+                Ok(bytes) => drop(state.output.drain(..bytes)),
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
                     let events = state.events | WRITABLE;
                     return self.set(state, events);
                 }
                 Err(error) => {
-                    let unsent = state.output.unsent().len();
-                    state.output.sent(unsent);
+                    state.output.clear();
                     state.failure = Some(error);
                     // It finds what the server said before, or the end.
                     state.is_readable = true;
@@ -87,6 +87,7 @@ impl Events {
                 }
             }
         }
+        state.output.shrink_to(MOST_UNSENT);
     }
 
     fn set(&self, state: &mut State, events: c_int) {
@@ -103,8 +104,12 @@ pub struct SocketWatcher(pub Arc<Events>);
 impl SocketWatcher {
     /// Wakes who waits for it.
     pub fn on_event(&self, status: c_int, events: c_int) {
-        let happened = if status < 0 { READABLE | WRITABLE } else { events };
         let mut state = self.0.state();
+        let happened = if status < 0 { READABLE | WRITABLE } else { events };
+        if status < 0 {
+            // libuv stops to watch it then.
+            state.events = 0;
+        }
         let mut wanted = state.events;
         if happened & READABLE != 0 {
             state.is_readable = true;
@@ -120,7 +125,7 @@ impl SocketWatcher {
         self.0.set(&mut state, wanted);
         if happened & WRITABLE != 0 {
             self.0.send_output(&mut state);
-            if state.output.unsent().len() < MOST_UNSENT {
+            if state.output.len() < MOST_UNSENT {
                 state.writer.take().into_iter().for_each(Waker::wake);
             }
         }
@@ -189,12 +194,12 @@ impl AsyncWrite for LoopSocket {
         from: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let mut state = self.0.state();
-        let is_first = state.output.unsent().is_empty();
+        let is_first = state.output.is_empty();
         let bytes: usize = from.iter().map(|slice| slice.len()).sum();
         if let Some(failure) = state.failure.take() {
             return Poll::Ready(Err(failure));
         }
-        if state.output.unsent().len() >= MOST_UNSENT {
+        if state.output.len() >= MOST_UNSENT {
             note(&mut state.writer, context);
             return Poll::Pending;
         }
@@ -205,9 +210,9 @@ impl AsyncWrite for LoopSocket {
             }
         }
         for slice in from {
-            state.output.end().extend_from_slice(slice);
+            state.output.extend(slice.iter());
         }
-        if state.output.unsent().len() >= MUCH {
+        if state.output.len() >= MUCH {
             self.0.send_output(&mut state);
         } else if is_first {
             send_later(&self.0);
@@ -224,6 +229,7 @@ impl AsyncWrite for LoopSocket {
         Poll::Ready(Ok(()))
     }
 
+    // What the socket does not take is not waited for: the other side of a closed client may never read it.
     fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
         self.0.send();
         Poll::Ready(self.0.stream.shutdown(Shutdown::Write))

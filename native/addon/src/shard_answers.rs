@@ -5,18 +5,19 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use boundary_bench_core::slab::Slab;
-use boundary_bench_core::{Error, Result, frame};
+use boundary_bench_core::{Result, frame};
 use boundary_bench_shards::{
-    Aggregate, Column, Comparison, Filter, MultiGet, Number, Scan, ShardClient, ShardFailure, Sum, with_binary_payloads,
+    Aggregate, Column, Comparison, Filter, MultiGet, Number, ShardClient, ShardFailure, Sum, with_binary_payloads,
 };
 use napi::bindgen_prelude::{AsyncBlock, BigInt, Either, Either3, Null, Undefined, Unknown, spawn};
 use napi::tokio::sync::{Mutex as AsyncMutex, mpsc, watch};
-use napi::{Env, JsValue, sys, tokio};
+use napi::{Env, JsValue, ValueType, sys, tokio};
 use napi_derive::napi;
 
 use crate::buffers::{Delivery, Handover};
-use crate::errors::{invalid, js, promise};
+use crate::errors::{catching, invalid, js, promise};
 use crate::shard_calls::key_of;
+use crate::shard_clients::unless_closed;
 
 /// The frames of a scan that are made before they are asked for.
 const FRAMES_AHEAD: usize = 4;
@@ -77,27 +78,24 @@ pub struct RawShardScan {
 
 impl RawShardScan {
     /// Starts it; it ends when `closed` turns true, or its sender is gone.
-    pub fn start(mut scan: Scan, mut closed: watch::Receiver<bool>) -> Self {
+    pub fn start(client: ShardClient, closed: watch::Receiver<bool>) -> Self {
         let (sender, frames) = mpsc::channel(FRAMES_AHEAD);
         let reading = spawn(async move {
             let read = async {
+                let mut scan = client.scan();
                 while let Some(batch) = scan.next().await {
                     let rows = batch.map_err(|failure| failure.error);
                     let frame: Frame = rows.and_then(|rows| frame::encode(&with_binary_payloads(&rows)?));
                     if sender.send(frame).await.is_err() {
-                        return;
+                        break;
                     }
                 }
+                Ok(())
             };
-            let is_over = async { drop(closed.wait_for(|closed| *closed).await) };
-            let is_closed = tokio::select! {
-                biased;
-                () = is_over => true,
-                () = read => false,
-            };
-            if is_closed {
+            // What ended it early must not look like the end of the rows.
+            if let Err(error) = unless_closed(closed, catching(read)).await {
                 // It fails where nobody reads any more.
-                let _ = sender.send(Err(Error::Closed("the client"))).await;
+                let _ = sender.send(Err(error)).await;
             }
         });
         Self { frames: Arc::new(AsyncMutex::new(frames)), reading }
@@ -210,8 +208,11 @@ pub fn filter_of(
     comparison: Option<RawComparison>,
     value: &Unknown<'_>,
 ) -> napi::Result<Option<Filter>> {
-    let (Some(column), Some(comparison)) = (column, comparison) else { return Ok(None) };
-    let column = Column::from(column);
+    let (column, comparison) = match (column, comparison) {
+        (None, None) if value.get_type()? == ValueType::Undefined => return Ok(None),
+        (Some(column), Some(comparison)) => (Column::from(column), comparison),
+        _ => return Err(invalid("a filter has a column, a comparison and a value")),
+    };
     let value = if column == Column::Price {
         let mut number = 0.0;
         // SAFETY: the handle is that of the call under way, and the out-pointer is valid for writing.

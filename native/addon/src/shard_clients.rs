@@ -3,12 +3,13 @@
 use std::io;
 use std::sync::{Arc, Mutex};
 
-use boundary_bench_core::Result;
+use boundary_bench_core::{Error, Result};
 use boundary_bench_shards::{ClientOptions, Connection, Place, ShardClient, Transport};
 use napi::tokio::net::TcpStream;
+use napi::tokio::sync::watch;
 use napi::tokio::task::spawn_local;
 
-use crate::loop_runtime::watch;
+use crate::loop_runtime;
 
 /// What it takes to be driven by the event loop of the thread that it is used on.
 #[derive(Debug)]
@@ -21,7 +22,7 @@ impl Transport for LoopTransport {
         Box::pin(async move {
             let stream = TcpStream::connect((host.as_str(), port)).await?;
             stream.set_nodelay(true)?;
-            Ok(Box::new(watch(stream.into_std()?)?) as Box<dyn Connection>)
+            Ok(Box::new(loop_runtime::watch(stream.into_std()?)?) as Box<dyn Connection>)
         })
     }
 
@@ -55,5 +56,15 @@ impl Clients {
         let is_driven = options.transport.is_some();
         let bulk = if is_driven { few.apart() } else { few.clone() };
         Ok(Self { few, is_driven, bulk })
+    }
+}
+
+/// Works until the client is closed, or nobody is left to read the answer.
+pub async fn unless_closed<T>(mut closed: watch::Receiver<bool>, work: impl Future<Output = Result<T>>) -> Result<T> {
+    let closed = async { drop(closed.wait_for(|closed| *closed).await) };
+    napi::tokio::select! {
+        biased;
+        () = closed => Err(Error::Closed("the client")),
+        answer = work => answer,
     }
 }

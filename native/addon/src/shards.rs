@@ -10,7 +10,7 @@ use boundary_bench_shards::{
 };
 use boundary_bench_suite::hybrid::{LocalStore, place_of};
 use napi::bindgen_prelude::{AsyncBlock, ToNapiValue, Unknown};
-use napi::tokio::{self, sync::watch};
+use napi::tokio::sync::watch;
 use napi::{Env, JsValue};
 use napi_derive::napi;
 
@@ -24,7 +24,7 @@ use crate::shard_answers::{
     RawAggregate, RawComparison, RawShardColumn, RawShardRows, RawShardScan, filter_of, multi_get, multi_get_now,
 };
 use crate::shard_calls::{Calls, ReadRow, WriteRow, key_of, keys_of, packed_of, row_of};
-use crate::shard_clients::{Clients, LoopTransport, Shared};
+use crate::shard_clients::{Clients, LoopTransport, Shared, unless_closed};
 use crate::uv;
 
 /// The rows of a store, at most.
@@ -195,7 +195,7 @@ impl RawShardClient {
     /// Starts to read all rows.
     #[napi(catch_unwind)]
     pub fn scan(&self) -> napi::Result<RawShardScan> {
-        Ok(RawShardScan::start(self.clients()?.bulk.scan(), self.closed.subscribe()))
+        Ok(RawShardScan::start(self.clients()?.bulk, self.closed.subscribe()))
     }
 
     /// Sums over a column, of the rows that pass the filter, in the shards.
@@ -329,16 +329,8 @@ impl RawShardClient {
         cancel: Option<&Cancel>,
         work: W,
     ) -> impl Future<Output = Result<T>> + use<T, W> {
-        let mut closed = self.closed.subscribe();
         let cancel = cancel.map(|cancel| cancel.token.clone());
-        let work = async move {
-            let closed = async { drop(closed.wait_for(|closed| *closed).await) };
-            tokio::select! {
-                biased;
-                () = closed => Err(Error::Closed("the client")),
-                answer = work => answer,
-            }
-        };
+        let work = unless_closed(self.closed.subscribe(), work);
         async move {
             match cancel {
                 Some(cancel) => unless_cancelled(&cancel, work).await,

@@ -2,10 +2,15 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
+use boundary_bench_core::Result;
 use boundary_bench_core::checksum::FLOAT_TOLERANCE;
 use boundary_bench_core::engine::CancelToken;
-use boundary_bench_shards::{ClientOptions, MemoryStore, Place, ShardClient, ShardOptions, ShardServer, Store};
+use boundary_bench_shards::{
+    Aggregate, Aggregation, Blocks, ClientOptions, Columns, MemoryStore, NextBatch, Place, Population, Row,
+    ShardClient, ShardOptions, ShardServer, Store,
+};
 use boundary_bench_suite::hybrid::LocalStore;
 use boundary_bench_suite::requests::{RequestFamily, RequestLane, RequestSpec, open_request_cell};
 
@@ -98,6 +103,55 @@ fn a_wrong_row_is_seen() {
     let shard = boundary_bench_shards::shard_of(0, 3) as usize;
     shards.locals[shard].store().put(boundary_bench_shards::Columns::of_row(&wrong)).unwrap();
     let cell = open_request_cell(&spec("scan", 1, 1, &url), &CancelToken::default()).unwrap();
+    assert_ne!(cell.sample(&CancelToken::default()).unwrap().checksum, *cell.expected());
+}
+
+/// Rows in memory that are filled once, whatever is said then.
+struct Lazy {
+    rows: MemoryStore,
+    is_filled: AtomicBool,
+}
+
+impl Store for Lazy {
+    fn rows(&self) -> u64 {
+        self.rows.rows()
+    }
+
+    fn get(&self, key: i64) -> Result<Option<Row>> {
+        self.rows.get(key)
+    }
+
+    fn put(&self, rows: Columns<'_>) -> Result<()> {
+        self.rows.put(rows)
+    }
+
+    fn scan(&self) -> Blocks {
+        self.rows.scan()
+    }
+
+    fn aggregate(&self, aggregation: &Aggregation, cancel: &CancelToken) -> Result<Aggregate> {
+        self.rows.aggregate(aggregation, cancel)
+    }
+
+    fn populate(&self, population: &Population, next: &mut NextBatch<'_>) -> Result<()> {
+        if self.is_filled.swap(true, Ordering::Relaxed) { Ok(()) } else { self.rows.populate(population, next) }
+    }
+
+    fn populated(&self) -> Option<u64> {
+        self.rows.populated()
+    }
+
+    fn is_persistent(&self) -> bool {
+        false
+    }
+}
+
+#[test]
+fn a_population_that_does_nothing_is_seen() {
+    let store: Arc<dyn Store> = Arc::new(Lazy { rows: MemoryStore::new(), is_filled: AtomicBool::new(false) });
+    let local = LocalStore::new(store);
+    let cell = open_request_cell(&spec("populate", 1, 1, &local.place()), &CancelToken::default()).unwrap();
+    assert_eq!(cell.sample(&CancelToken::default()).unwrap().checksum, *cell.expected());
     assert_ne!(cell.sample(&CancelToken::default()).unwrap().checksum, *cell.expected());
 }
 

@@ -98,7 +98,7 @@ async function openCell(planned: PlannedHybrid, target: TargetServer): Promise<O
     expected: expectedOf(cell.workload, cell.rows, total),
     prepare: async (signal) => {
       sums = newSums();
-      if (cell.workload === 'write') await input.blank(side, signal);
+      await input.blank(side, signal);
     },
     checksum: async (signal) => {
       if (cell.workload === 'write') return (await input.readBack(side, signal)).checksum();

@@ -10,6 +10,9 @@ import { RowSums, blankRows, columnsHash, isOfAll, keyOf, packedRows } from './d
 /** The keys of one call of blanking and reading back. */
 const KEYS_AT_ONCE = 4096;
 
+/** The rows that are given another value before all are filled again: else it would not be seen whether that was done. */
+const CHANGED_ROWS = 1000;
+
 /** The keys and rows of a cell, and the untimed work on them. Made beforehand: making the input is not measured. */
 export class HybridInput {
   readonly totalRows: number;
@@ -20,24 +23,30 @@ export class HybridInput {
   readonly packed: Uint8Array;
   /** Of single writes: the same, one by one. */
   readonly rows: readonly ShardRow[];
+  /** The keys whose rows a sample must change. */
+  readonly #changed: readonly number[];
 
   constructor(cell: Pick<Cell, 'workload' | 'lane' | 'rows'>, totalRows: number) {
     const operations = isOfAll(cell.workload) ? 0 : cell.rows;
     this.totalRows = totalRows;
-    this.keys = Array.from({ length: operations }, (_, operation) => keyOf(operation, totalRows));
+    const keysOf = (count: number): number[] =>
+      Array.from({ length: count }, (_, operation) => keyOf(operation, totalRows));
+    this.keys = keysOf(operations);
     this.keyArray = Float64Array.from(this.keys);
-    this.packed = new Uint8Array(packedRows(cell.workload === 'write' ? this.keys : []).buffer);
+    const written = cell.workload === 'write' ? this.keys : [];
+    this.#changed = cell.workload === 'populate' ? keysOf(CHANGED_ROWS) : written;
+    this.packed = new Uint8Array(packedRows(written).buffer);
     this.rows = Array.from(
       { length: cell.lane === 'call' ? this.packed.byteLength / ROW_BYTES : 0 },
       (_, row) => new ShardRow(this.packed.subarray(row * ROW_BYTES, (row + 1) * ROW_BYTES)),
     );
   }
 
-  /** Gives the rows that will be written another value. */
+  /** Gives the rows that will be written or filled another value. */
   async blank(client: ShardClient, signal: AbortSignal): Promise<void> {
-    for (let start = 0; start < this.keys.length; start += KEYS_AT_ONCE) {
+    for (let start = 0; start < this.#changed.length; start += KEYS_AT_ONCE) {
       assertWanted(signal);
-      await client.putMany(new Uint8Array(blankRows(this.keys.slice(start, start + KEYS_AT_ONCE)).buffer));
+      await client.putMany(new Uint8Array(blankRows(this.#changed.slice(start, start + KEYS_AT_ONCE)).buffer));
     }
   }
 

@@ -9,6 +9,9 @@ export const DATA_DIR_VARIABLE = 'HYBRID_DATA_DIR';
 /** `1`: use the rows that are there, and fail where they are others. */
 export const SKIP_POPULATE_VARIABLE = 'HYBRID_SKIP_POPULATE';
 
+/** A second: on earth nothing is farther. */
+const MOST_DELAY_US = 1_000_000;
+
 /** Who simulates a network: the kernel where it can and the shards are ours, else a proxy; or one of them alone. */
 const NETWORKS = ['auto', 'kernel', 'proxy'] as const;
 
@@ -63,10 +66,13 @@ function check({ scale, netDelayUs, netBandwidthMbps, netBy }: HybridSettings): 
   if (!(Number.isSafeInteger(rows) && rows >= 1)) {
     throw new BoundaryError('BB_USAGE', `the scale of hybrid must be a number above 0, such as 0.01, not ${scale}`);
   }
-  for (const [name, amount] of Object.entries({ netDelayUs, netBandwidthMbps })) {
-    if (!(Number.isFinite(amount) && amount >= 0)) {
-      throw new BoundaryError('BB_USAGE', `${name} of hybrid must be a number of 0 or more, not ${amount}`);
-    }
+  if (!(Number.isInteger(netDelayUs) && netDelayUs >= 0 && netDelayUs <= MOST_DELAY_US)) {
+    const range = `an integer of 0 to ${MOST_DELAY_US}`;
+    throw new BoundaryError('BB_USAGE', `netDelayUs of hybrid must be ${range}, not ${netDelayUs}`);
+  }
+  if (!(Number.isFinite(netBandwidthMbps) && netBandwidthMbps >= 0)) {
+    const wrong = `netBandwidthMbps of hybrid must be a number of 0 or more, not ${netBandwidthMbps}`;
+    throw new BoundaryError('BB_USAGE', wrong);
   }
   if (!NETWORKS.includes(netBy)) {
     throw new BoundaryError('BB_USAGE', `netBy of hybrid must be one of ${NETWORKS.join(', ')}, not ${netBy}`);

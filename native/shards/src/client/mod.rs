@@ -239,14 +239,15 @@ impl ShardClient {
             }
         }
         let direct = async {
-            self.direct_shards(&groups).try_for_each(|(index, store, group)| {
+            let stores = self.direct_shards(&groups).map(|(index, store, group)| {
                 let rows = unpack(&gathered(rows, group))?;
                 store.put(rows.columns()).map_err(|error| self.failure(index, error).error)
-            })
+            });
+            // Each gets its rows, also after one that failed.
+            stores.collect::<Vec<Result<()>>>()
         };
         let (written, direct) = join(join_all(asked), direct).await;
-        written.into_iter().collect::<Result<()>>()?;
-        direct
+        written.into_iter().chain(direct).collect()
     }
 
     /// Sums over a column, in all shards at the same time: only the sums come from there.

@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use super::remote::Name;
 use super::scan_frames::Frames;
-use super::{Shard, ShardClient, ShardFailure, shard_number};
+use super::{Shard, ShardClient, ShardFailure};
 use crate::ipc::MessageReader;
 use crate::status;
 use crate::store::Store;
@@ -38,10 +38,20 @@ impl ShardClient {
     #[must_use]
     pub fn scan(&self) -> Scan {
         let shards = (0..self.shards.len()).map(|index| match &self.shards[index] {
-            Shard::Direct(store) => direct(shard_number(index), store),
+            Shard::Direct(store) => self.direct_batches(index, store),
             Shard::Remote(_) => self.remote_batches(index),
         });
         Scan { batches: stream::select_all(shards) }
+    }
+
+    /// The batches of a shard in this process, taken as they are asked for.
+    fn direct_batches(&self, index: usize, store: &Arc<dyn Store>) -> Batches {
+        let client = self.clone();
+        let batches = store.scan().map(move |block| {
+            let batch = block.and_then(|block| block.to_batch());
+            batch.map_err(|error| client.failure(index, error))
+        });
+        stream::iter(batches).boxed()
     }
 
     fn remote_batches(&self, index: usize) -> Batches {
@@ -60,15 +70,6 @@ impl ShardClient {
         };
         stream::once(started).flat_map(|reading| stream::unfold(reading, Reading::next)).boxed()
     }
-}
-
-/// The batches of a shard in this process, taken as they are asked for.
-fn direct(shard: u32, store: &Arc<dyn Store>) -> Batches {
-    let batches = store.scan().map(move |block| {
-        let batch = block.and_then(|block| block.to_batch());
-        batch.map_err(|error| ShardFailure { shard, error })
-    });
-    stream::iter(batches).boxed()
 }
 
 enum Reading {

@@ -24,6 +24,9 @@ pub use places::{LocalStore, place_of};
 /// The keys of one call of blanking and reading back.
 const KEYS_AT_ONCE: usize = 4096;
 
+/// The rows that are given another value before all are filled again: else it would not be seen whether that was done.
+const CHANGED_ROWS: u64 = 1000;
+
 /// What a request does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Work {
@@ -61,7 +64,7 @@ impl Work {
     }
 
     fn writes(self) -> bool {
-        matches!(self, Self::Put | Self::PutMany)
+        matches!(self, Self::Put | Self::PutMany | Self::Populate)
     }
 
     /// Whether it is about all rows: one request a sample then.
@@ -79,6 +82,7 @@ impl Work {
 
 /// What the requests of a cell have in common. Made beforehand: making the input is not measured.
 struct Input {
+    /// Of what is read or written; of a population some of them.
     keys: Vec<i64>,
     /// Of single writes.
     rows: Vec<Row>,
@@ -154,7 +158,11 @@ pub(crate) fn open(spec: &RequestSpec, cancel: &CancelToken) -> Result<Box<dyn R
         _ => expected_rows(spec.operations, total_rows),
     };
     cancel.check()?;
-    let operations = if work.is_of_all() { 0 } else { spec.operations };
+    let operations = match work {
+        Work::Populate => CHANGED_ROWS,
+        _ if work.is_of_all() => 0,
+        _ => spec.operations,
+    };
     let keys: Vec<i64> = (0..operations).map(|operation| key_of(operation, total_rows)).collect();
     let rows = keys.iter().filter(|_| work == Work::Put).map(|key| Row::made(*key)).collect();
     let packed = keys.iter().filter(|_| work == Work::PutMany).flat_map(|key| Row::made(*key).to_bytes()).collect();
@@ -209,6 +217,7 @@ impl HybridCell {
         let mut sums = Sums::of_rows();
         if self.work == Work::Populate {
             add_scan(&self.side, &mut sums).await?;
+            return Ok(sums);
         }
         for keys in self.input.keys.chunks(KEYS_AT_ONCE) {
             cancel.check()?;
@@ -238,7 +247,7 @@ impl RequestCell for HybridCell {
         let mut sums = self.work.sums();
         connections.iter().for_each(|connection| sums.merge(&connection.sums));
         *lock(&self.connections) = connections;
-        if self.work.writes() || self.work == Work::Populate {
+        if self.work.writes() {
             sums = runtime()?.block_on(self.read_back(cancel))?;
         }
         CellSample::of_load(&outcome, sums.checksum())
