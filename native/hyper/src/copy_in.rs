@@ -70,7 +70,7 @@ impl CopyIn {
     /// Begins to insert into a table, which must have these columns.
     pub(crate) fn begin(mut session: Lease, table: &TableDefinition) -> Result<Self> {
         let rows = session.rows(&catalog::columns_query(&table.name))?;
-        catalog::check_columns(&catalog::definition(&table.name, rows)?, table)?;
+        catalog::definition(&table.name, rows)?.check_columns(table, sql::column)?;
         session.command("BEGIN")?;
         let columns: Vec<_> = table.columns.iter().map(|column| sql::identifier(&column.name)).collect();
         let insert = Insert {

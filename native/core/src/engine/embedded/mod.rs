@@ -28,7 +28,8 @@ use self::stream::EmbeddedStream;
 use super::{
     BatchStream, CancelToken, Capabilities, CreateMode, Engine, Ingest, QueryOptions, Statement, check_parameter_count,
 };
-use crate::table::TableDefinition;
+use crate::sql_text::identifier;
+use crate::table::{Column, TableDefinition};
 use crate::{Error, Result};
 
 const NAME: &str = "embedded";
@@ -117,8 +118,8 @@ impl Engine for EmbeddedEngine {
             CreateMode::Replace => "CREATE OR REPLACE TABLE",
             CreateMode::IfNotExists => "CREATE TABLE IF NOT EXISTS",
         };
-        let columns = table.columns.iter().map(catalog::in_sql).collect::<Vec<_>>().join(", ");
-        self.command(&format!("{create} {} ({columns})", catalog::identifier(&table.name))).map_err(|error| {
+        let columns = table.columns.iter().map(Column::to_sql).collect::<Vec<_>>().join(", ");
+        self.command(&format!("{create} {} ({columns})", identifier(&table.name))).map_err(|error| {
             let exists = mode == CreateMode::Create
                 && self
                     .database
@@ -140,7 +141,7 @@ impl Engine for EmbeddedEngine {
     fn drop_table(&self, name: &str) -> Result<bool> {
         let exists = catalog::exists(&self.database.connect()?, name)?;
         if exists {
-            self.command(&format!("DROP TABLE IF EXISTS {}", catalog::identifier(name)))?;
+            self.command(&format!("DROP TABLE IF EXISTS {}", identifier(name)))?;
         }
         Ok(exists)
     }
