@@ -14,10 +14,10 @@ mod vector;
 mod vector_writer;
 
 use std::ffi::CStr;
+use std::fmt::Display;
 use std::path::Path;
 use std::sync::Arc;
 
-use arrow_schema::ArrowError;
 use libduckdb_sys as duckdb;
 
 use self::ffi::{Database, c_string};
@@ -40,14 +40,8 @@ const SETTINGS: [(&CStr, &CStr); 1] = [
     (c"autoinstall_known_extensions", c"false"),
 ];
 
-fn engine_error(message: impl Into<String>) -> Error {
-    Error::Engine { engine: NAME, message: message.into() }
-}
-
-/// The error for values that Arrow refuses, such as text of a damaged file that is no UTF-8.
-#[expect(clippy::needless_pass_by_value, reason = "to be given to map_err")]
-fn unusable(error: ArrowError) -> Error {
-    engine_error(error.to_string())
+fn engine_error(message: impl Display) -> Error {
+    Error::Engine { engine: NAME, message: message.to_string() }
 }
 
 /// Runs `work`; whatever fails after a cancellation failed because of it.
