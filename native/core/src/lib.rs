@@ -13,6 +13,7 @@ pub mod latency;
 pub mod load;
 pub mod measurements;
 pub mod outbox;
+pub mod percent;
 pub mod private_server;
 pub mod resources;
 pub mod slab;

@@ -36,6 +36,12 @@ impl Token {
 /// The token that a text, which is not empty, begins with.
 pub type FirstToken = fn(&str) -> Token;
 
+/// `name` as standard SQL writes an identifier.
+#[must_use]
+pub fn identifier(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
+}
+
 /// Whether a word may begin with the character.
 #[must_use]
 pub fn is_word(c: char) -> bool {

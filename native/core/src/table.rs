@@ -6,6 +6,7 @@ use std::sync::Arc;
 use arrow_schema::{DataType, Field, Schema, SchemaRef, TimeUnit};
 use serde::{Deserialize, Serialize};
 
+use crate::sql_text::identifier;
 use crate::{Error, Result};
 
 /// The largest precision of [`SqlType::Decimal`], in decimal digits.
@@ -130,6 +131,15 @@ pub struct Column {
     pub nullable: bool,
 }
 
+impl Column {
+    /// The column as `CREATE TABLE` writes it.
+    #[must_use]
+    pub fn to_sql(&self) -> String {
+        let constraint = if self.nullable { "" } else { " NOT NULL" };
+        format!("{} {}{constraint}", identifier(&self.name), self.sql_type.to_sql())
+    }
+}
+
 /// A table's name and columns.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TableDefinition {
@@ -171,6 +181,31 @@ impl TableDefinition {
             }
         }
         Ok(())
+    }
+
+    /// Checks that this table, as it is stored, has exactly the columns of the definition given for it; `to_sql`: a column
+    /// as its engine writes it.
+    ///
+    /// # Errors
+    /// [`Error::SchemaMismatch`] with the numbers of the columns or the first that differs.
+    pub fn check_columns(&self, given: &Self, to_sql: impl Fn(&Column) -> String) -> Result<()> {
+        if self.columns.len() != given.columns.len() {
+            return Err(Error::SchemaMismatch(format!(
+                "table \"{}\" has {} columns, the definition given has {}",
+                given.name,
+                self.columns.len(),
+                given.columns.len()
+            )));
+        }
+        match self.columns.iter().zip(&given.columns).find(|(stored, given)| stored != given) {
+            None => Ok(()),
+            Some((stored, other)) => Err(Error::SchemaMismatch(format!(
+                "table \"{}\" has the column {} where the definition given has {}",
+                given.name,
+                to_sql(stored),
+                to_sql(other)
+            ))),
+        }
     }
 
     /// The Arrow schema of this table's batches.
@@ -238,6 +273,26 @@ mod tests {
     fn a_column_named_twice_is_refused_without_regard_to_case() {
         let error = table(&[("id", SqlType::Int), ("ID", SqlType::Int)]).validate().unwrap_err();
         assert_eq!(error.to_string(), "table \"t\" names column \"ID\" twice");
+    }
+
+    #[test]
+    fn a_table_of_other_columns_is_told_with_the_first_that_differs() {
+        let stored = table(&[("id", SqlType::Int), ("a\"b", SqlType::Text)]);
+        assert!(stored.check_columns(&stored, Column::to_sql).is_ok());
+        for (given, expected) in [
+            (table(&[("id", SqlType::Int)]), "table \"t\" has 2 columns, the definition given has 1"),
+            (
+                table(&[("id", SqlType::Int), ("a\"b", SqlType::Bytes)]),
+                "table \"t\" has the column \"a\"\"b\" VARCHAR where the definition given has \"a\"\"b\" BLOB",
+            ),
+        ] {
+            let error = stored.check_columns(&given, Column::to_sql).unwrap_err();
+            assert_eq!((error.code(), error.to_string().as_str()), ("BB_SCHEMA_MISMATCH", expected));
+        }
+        let mut given = stored.clone();
+        given.columns[0].nullable = false;
+        let error = stored.check_columns(&given, |column| format!("{}?{}", column.name, column.nullable)).unwrap_err();
+        assert!(error.to_string().ends_with("the column id?true where the definition given has id?false"), "{error}");
     }
 
     #[test]

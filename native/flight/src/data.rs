@@ -20,8 +20,8 @@ use prost::Message;
 use prost::encoding::{encode_varint, encoded_len_varint};
 use tonic::Status;
 
+use crate::engine_error;
 use crate::grpc::{Messages, PREFIX, Parts, malformed, put_prefix};
-use crate::unusable;
 
 /// The fields of the message, each a length and bytes.
 const DESCRIPTOR: u64 = field(1);
@@ -183,7 +183,7 @@ impl BatchWriter {
     /// # Errors
     /// [`Error::Engine`] for a schema that can't be sent.
     pub(crate) fn new(schema: &Schema) -> Result<Self> {
-        Ok(Self { encoder: StreamEncoder::try_new(schema).map_err(unusable)?, began: false })
+        Ok(Self { encoder: StreamEncoder::try_new(schema).map_err(engine_error)?, began: false })
     }
 
     /// The messages of a batch.
@@ -198,7 +198,7 @@ impl BatchWriter {
 
     fn split(&mut self, batch: &RecordBatch, parts: &mut Parts) -> Result<()> {
         let sizes = batch.columns().iter().map(|array| array.to_data().get_slice_memory_size());
-        let size = sizes.sum::<std::result::Result<usize, _>>().map_err(unusable)?;
+        let size = sizes.sum::<std::result::Result<usize, _>>().map_err(engine_error)?;
         let rows = batch.num_rows();
         if size <= MAX_BODY || rows <= 1 {
             return self.encode(batch, parts);
@@ -208,7 +208,7 @@ impl BatchWriter {
     }
 
     fn encode(&mut self, batch: &RecordBatch, parts: &mut Parts) -> Result<()> {
-        let mut buffers = self.encoder.encode(batch).map_err(unusable)?.into_iter();
+        let mut buffers = self.encoder.encode(batch).map_err(engine_error)?.into_iter();
         if !std::mem::replace(&mut self.began, true) {
             next_message(&mut buffers)?;
         }

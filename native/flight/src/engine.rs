@@ -13,6 +13,7 @@ use arrow_flight::sql::{
 use boundary_bench_core::engine::{
     BatchStream, CancelToken, Capabilities, CreateMode, Engine, Ingest, QueryOptions, Statement,
 };
+use boundary_bench_core::sql_text::identifier;
 use boundary_bench_core::table::{Column, TableDefinition};
 use boundary_bench_core::{Error, Result};
 use bytes::Bytes;
@@ -163,7 +164,7 @@ impl Engine for FlightEngine {
     fn create_table(&self, table: &TableDefinition, mode: CreateMode) -> Result<()> {
         table.validate()?;
         let name = identifier(&table.name);
-        let columns = table.columns.iter().map(column).collect::<Vec<_>>().join(", ");
+        let columns = table.columns.iter().map(Column::to_sql).collect::<Vec<_>>().join(", ");
         let condition = if mode == CreateMode::IfNotExists { "IF NOT EXISTS " } else { "" };
         if mode == CreateMode::Replace {
             self.command(&format!("DROP TABLE IF EXISTS {name}"))?;
@@ -207,7 +208,7 @@ impl Engine for FlightEngine {
 
     fn ingest(&self, table: &TableDefinition) -> Result<Box<dyn Ingest>> {
         table.validate()?;
-        check_columns(&self.describe_table(&table.name)?, table)?;
+        self.describe_table(&table.name)?.check_columns(table, Column::to_sql)?;
         Ok(Box::new(FlightIngest::begin(&self.channel, table)?))
     }
 
@@ -234,37 +235,5 @@ impl Engine for FlightEngine {
                 Err(_) => Err(engine_error(format!("the server did not answer for {} s", PING_TIMEOUT.as_secs()))),
             }
         })
-    }
-}
-
-/// `name` as SQL writes an identifier.
-fn identifier(name: &str) -> String {
-    format!("\"{}\"", name.replace('"', "\"\""))
-}
-
-/// A column as `CREATE TABLE` writes it.
-fn column(column: &Column) -> String {
-    let constraint = if column.nullable { "" } else { " NOT NULL" };
-    format!("{} {}{constraint}", identifier(&column.name), column.sql_type.to_sql())
-}
-
-/// Checks that a table has exactly the columns of the definition given.
-fn check_columns(stored: &TableDefinition, given: &TableDefinition) -> Result<()> {
-    if stored.columns.len() != given.columns.len() {
-        return Err(Error::SchemaMismatch(format!(
-            "table \"{}\" has {} columns, the definition given has {}",
-            given.name,
-            stored.columns.len(),
-            given.columns.len()
-        )));
-    }
-    match stored.columns.iter().zip(&given.columns).find(|(stored, given)| stored != given) {
-        None => Ok(()),
-        Some((stored, other)) => Err(Error::SchemaMismatch(format!(
-            "table \"{}\" has the column {} where the definition given has {}",
-            given.name,
-            column(stored),
-            column(other)
-        ))),
     }
 }

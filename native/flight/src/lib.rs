@@ -13,11 +13,10 @@ mod stream;
 mod url;
 mod values;
 
-use std::sync::LazyLock;
+use std::fmt::Display;
 
-use arrow_schema::ArrowError;
 use boundary_bench_core::Error;
-use tokio::runtime::{Builder, Runtime};
+pub(crate) use boundary_bench_core::engine::runtime;
 
 pub use engine::{FlightEngine, open};
 pub use grpc::{CutOff, MessageBody};
@@ -25,9 +24,6 @@ pub use service::{FlightService, Login, ServiceLimits};
 pub use url::FlightUrl;
 
 const NAME: &str = "flight";
-
-/// Threads that the connections of engines are served by; their callers do most of the work.
-const RUNTIME_THREADS: usize = 2;
 
 /// Bytes of one stream that may be on their way: some batches, so that neither side waits for the other's last word.
 pub const STREAM_WINDOW: u32 = 4 << 20;
@@ -39,22 +35,6 @@ pub const CONNECTION_WINDOW: u32 = 1 << 30;
 /// no more than 84 with 256 KiB or 1 MiB.
 pub const FRAME_SIZE: u32 = 256 << 10;
 
-fn engine_error(message: impl Into<String>) -> Error {
-    Error::Engine { engine: NAME, message: message.into() }
-}
-
-/// The error for bytes or values that Arrow refuses.
-#[expect(clippy::needless_pass_by_value, reason = "to be given to map_err")]
-fn unusable(error: ArrowError) -> Error {
-    engine_error(error.to_string())
-}
-
-/// The runtime of the engines' connections. It is never ended, so that a connection may be dropped anywhere.
-fn runtime() -> &'static Runtime {
-    static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| {
-        let builder =
-            Builder::new_multi_thread().worker_threads(RUNTIME_THREADS).thread_name("bb-flight").enable_all().build();
-        builder.expect("a process that has no threads left can do nothing")
-    });
-    &RUNTIME
+fn engine_error(message: impl Display) -> Error {
+    Error::Engine { engine: NAME, message: message.to_string() }
 }

@@ -14,8 +14,8 @@ use boundary_bench_core::{Error, Result};
 use crate::channel::{Channel, Reply, Waiter};
 use crate::client::schema_of;
 use crate::data::{BatchReader, Decoded};
+use crate::engine_error;
 use crate::grpc::{MessageBody, Parts, framed};
-use crate::unusable;
 use crate::values::{adapted, columns_of};
 
 /// What says that the result is where it was asked for.
@@ -176,7 +176,7 @@ impl FlightStream {
         }
         match parts.len() {
             0 | 1 => Ok(parts.pop()),
-            _ => concat_batches(&self.schema, &parts).map(Some).map_err(unusable),
+            _ => concat_batches(&self.schema, &parts).map(Some).map_err(engine_error),
         }
     }
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
-use boundary_bench_core::{Error, Result};
+use boundary_bench_core::{Error, Result, percent};
 use boundary_bench_http::Url;
 
 /// A service of Flight SQL: `flight://user:password@host:port`, or `flight+tls://...` with encryption.
@@ -65,7 +65,7 @@ impl FromStr for FlightUrl {
             Some((login, address)) => (Some(login), address),
             None => (None, authority),
         };
-        let decode = |text: &str| decoded(text).ok_or_else(|| invalid("a %XX in it is no UTF-8"));
+        let decode = |text: &str| percent::decoded(text).map_err(invalid);
         let login = login.map(|login| {
             let (user, password) = login.split_once(':').unwrap_or((login, ""));
             Ok::<_, Error>((decode(user)?, decode(password)?))
@@ -100,18 +100,6 @@ impl FromStr for FlightUrl {
     }
 }
 
-/// `%XX` read as bytes.
-fn decoded(text: &str) -> Option<String> {
-    let mut parts = text.split('%');
-    let mut bytes = parts.next()?.as_bytes().to_vec();
-    for part in parts {
-        let (digits, rest) = part.split_at_checked(2)?;
-        bytes.push(u8::from_str_radix(digits, 16).ok().filter(|_| !digits.starts_with('+'))?);
-        bytes.extend_from_slice(rest.as_bytes());
-    }
-    String::from_utf8(bytes).ok()
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -141,6 +129,7 @@ mod tests {
             "flight://u:secret@host:1?timeout=0",
             "flight://u:secret@host:1?tls-ca=/x",
             "flight://u:secret%FF@host:1",
+            "flight://u:secret%+1@host:1",
             "grpc://u:secret@host:1",
         ] {
             let error = text.parse::<FlightUrl>().unwrap_err();

@@ -14,7 +14,7 @@ use boundary_bench_core::engine::{Value, unusable_parameter};
 use boundary_bench_core::table::{Column, SqlType, unique_names};
 use boundary_bench_core::{Error, Result};
 
-use crate::unusable;
+use crate::engine_error;
 
 /// A value that does not fit is an error, not a null.
 const EXACT: CastOptions<'static> = CastOptions { safe: false, format_options: FORMAT };
@@ -68,7 +68,7 @@ pub(crate) fn converted(array: &ArrayRef, wanted: &DataType) -> Result<ArrayRef>
         }
         _ => Ok(Arc::clone(array)),
     };
-    untimed.and_then(|array| cast_with_options(&array, wanted, &EXACT)).map_err(unusable)
+    untimed.and_then(|array| cast_with_options(&array, wanted, &EXACT)).map_err(engine_error)
 }
 
 /// The columns of a batch in the types of a schema, by their places.
@@ -76,7 +76,7 @@ pub(crate) fn adapted(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordB
     let arrays = batch.columns().iter().zip(schema.fields());
     let arrays = arrays.map(|(array, field)| converted(array, field.data_type())).collect::<Result<Vec<_>>>()?;
     let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
-    RecordBatch::try_new_with_options(Arc::clone(schema), arrays, &options).map_err(unusable)
+    RecordBatch::try_new_with_options(Arc::clone(schema), arrays, &options).map_err(engine_error)
 }
 
 /// The columns of a batch in the types of a table's schema, by their names: in any order, and null where the table has one
@@ -94,7 +94,7 @@ pub(crate) fn by_name(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordB
     let arrays = arrays.collect::<Result<Vec<_>>>()?;
     // Nulls where none may be are the engine's to name.
     let fields: Vec<Field> = schema.fields().iter().map(|field| field.as_ref().clone().with_nullable(true)).collect();
-    RecordBatch::try_new(Arc::new(Schema::new(fields)), arrays).map_err(unusable)
+    RecordBatch::try_new(Arc::new(Schema::new(fields)), arrays).map_err(engine_error)
 }
 
 /// The values of a batch, row by row.
@@ -155,7 +155,7 @@ pub(crate) fn parameter_batch(parameters: &[Value], wanted: &[Option<SqlType>]) 
         fields.push(Field::new(format!("{}", index + 1), array.data_type().clone(), true));
         arrays.push(array);
     }
-    RecordBatch::try_new(Arc::new(Schema::new(fields)), arrays).map_err(unusable)
+    RecordBatch::try_new(Arc::new(Schema::new(fields)), arrays).map_err(engine_error)
 }
 
 /// Whether a cast to the type loses nothing of a value: one to another kind is the server's to make.

@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use boundary_bench_core::{Error, Result};
+use boundary_bench_core::{Error, Result, percent};
 
 use crate::client::HttpOptions;
 use crate::url::Url;
@@ -51,12 +51,12 @@ impl FromStr for Address {
         let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
         let (login, host) = authority.rsplit_once('@').unwrap_or(("", authority));
         let secret = login.split_once(':').map_or("", |(_, secret)| secret);
-        let secret = percent_decoded(secret).ok_or_else(|| invalid("its key is not percent-encoded"))?;
+        let secret = percent::decoded(secret).map_err(|_| invalid("its key is not percent-encoded"))?;
         let mut cacert = None;
         for pair in query.split('&').filter(|pair| !pair.is_empty()) {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-            match (name, percent_decoded(value)) {
-                ("cacert", Some(file)) if !file.is_empty() => cacert = Some(file.into()),
+            match (name, percent::decoded(value)) {
+                ("cacert", Ok(file)) if !file.is_empty() => cacert = Some(file.into()),
                 ("cacert", _) => return Err(invalid("cacert names no file")),
                 _ => return Err(invalid("it has an unknown option")),
             }
@@ -67,18 +67,6 @@ impl FromStr for Address {
         }
         Ok(Self { url, secret: (!secret.is_empty()).then_some(secret), cacert })
     }
-}
-
-fn percent_decoded(text: &str) -> Option<String> {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut parts = text.split('%');
-    bytes.extend_from_slice(parts.next()?.as_bytes());
-    for part in parts {
-        let digits = part.get(..2).filter(|digits| digits.bytes().all(|digit| digit.is_ascii_hexdigit()))?;
-        bytes.push(u8::from_str_radix(digits, 16).ok()?);
-        bytes.extend_from_slice(&part.as_bytes()[2..]);
-    }
-    String::from_utf8(bytes).ok()
 }
 
 #[cfg(test)]
@@ -105,6 +93,7 @@ mod tests {
         for text in [
             "geheim",
             "http://:geheim%x@h",
+            "http://:geheim%+1@h",
             "http://:geheim@",
             "http://:geheim@h?cacert=/a.pem",
             "https://:geheim@h?cacert=",

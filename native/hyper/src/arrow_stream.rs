@@ -6,7 +6,7 @@ use arrow_ipc::reader::StreamDecoder;
 use arrow_schema::SchemaRef;
 use boundary_bench_core::Result;
 
-use crate::{engine_error, unusable};
+use crate::engine_error;
 
 /// What ends a stream of Arrow's format.
 const END_OF_STREAM: [u8; 8] = [0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0];
@@ -79,10 +79,10 @@ impl<P: Pieces> ArrowStream<P> {
                 self.pieces = None;
                 // The server leaves out the mark of the end. The decoder wants it, and takes a schema that no batch
                 // follows only then.
-                self.decoder.decode(&mut Buffer::from(END_OF_STREAM)).map_err(unusable)?;
-                self.decoder.finish().map_err(unusable)?;
+                self.decoder.decode(&mut Buffer::from(END_OF_STREAM)).map_err(engine_error)?;
+                self.decoder.finish().map_err(engine_error)?;
             }
         }
-        self.decoder.decode(&mut self.data).map_err(unusable)
+        self.decoder.decode(&mut self.data).map_err(engine_error)
     }
 }

@@ -17,7 +17,7 @@ use boundary_bench_core::table::{Column, SqlType, arrow_schema_of, unique_names}
 use boundary_bench_core::{Error, Result};
 
 use crate::arrow_stream::{ArrowStream, Pieces};
-use crate::unusable;
+use crate::engine_error;
 
 /// Bytes that are gathered for one batch at most: the offsets of its texts must not overflow.
 const MAX_GATHERED_BYTES: usize = 256 << 20;
@@ -86,7 +86,7 @@ impl<S: Source> Batches<S> {
                 Some(batch) if batch.num_rows() == 0 => {}
                 Some(batch) => {
                     let arrays = batch.columns().iter().map(converted).collect();
-                    let batch = RecordBatch::try_new(Arc::clone(&self.schema), arrays).map_err(unusable)?;
+                    let batch = RecordBatch::try_new(Arc::clone(&self.schema), arrays).map_err(engine_error)?;
                     self.gathered_rows += batch.num_rows();
                     self.gathered_bytes += batch.get_array_memory_size();
                     self.gathered.push_back(batch);
@@ -184,10 +184,10 @@ fn joined(schema: &SchemaRef, parts: &[RecordBatch]) -> Result<RecordBatch> {
             DataType::Int32 => Ok(joined_numbers::<Int32Type>(&arrays)),
             DataType::Int64 => Ok(joined_numbers::<Int64Type>(&arrays)),
             DataType::Float64 => Ok(joined_numbers::<Float64Type>(&arrays)),
-            _ => concat(&arrays).map_err(unusable),
+            _ => concat(&arrays).map_err(engine_error),
         }
     });
-    RecordBatch::try_new(Arc::clone(schema), arrays.collect::<Result<_>>()?).map_err(unusable)
+    RecordBatch::try_new(Arc::clone(schema), arrays.collect::<Result<_>>()?).map_err(engine_error)
 }
 
 fn joined_numbers<T: ArrowPrimitiveType>(arrays: &[&dyn Array]) -> ArrayRef {

@@ -19,7 +19,7 @@ use boundary_bench_core::{Error, Result};
 
 use crate::pool::Lease;
 use crate::wire::{CopyWriter, Failure};
-use crate::{catalog, engine_error, sql, unusable};
+use crate::{catalog, engine_error, sql};
 
 /// Bytes that one COPY takes, where `BOUNDARY_BENCH_FLUSH_BYTES` does not say otherwise: about a second's work of the
 /// server, which readers of the table may have to wait for. Smaller ones cost more: with 16 MiB, a third of the speed.
@@ -70,7 +70,7 @@ impl CopyIn {
     /// Begins to insert into a table, which must have these columns.
     pub(crate) fn begin(mut session: Lease, table: &TableDefinition) -> Result<Self> {
         let rows = session.rows(&catalog::columns_query(&table.name))?;
-        catalog::check_columns(&catalog::definition(&table.name, rows)?, table)?;
+        catalog::definition(&table.name, rows)?.check_columns(table, sql::column)?;
         session.command("BEGIN")?;
         let columns: Vec<_> = table.columns.iter().map(|column| sql::identifier(&column.name)).collect();
         let insert = Insert {
@@ -166,7 +166,8 @@ impl Insert {
 
     fn hold(&mut self, batch: &RecordBatch) -> Result<()> {
         // Under the table's own schema: the server compares what the stream says of nulls with the table.
-        let batch = RecordBatch::try_new(SchemaRef::clone(&self.schema), batch.columns().to_vec()).map_err(unusable)?;
+        let batch =
+            RecordBatch::try_new(SchemaRef::clone(&self.schema), batch.columns().to_vec()).map_err(engine_error)?;
         self.held_bytes += bytes_of(&batch)?;
         self.rows += batch.num_rows() as u64;
         self.held.push(batch);
@@ -181,12 +182,12 @@ impl Insert {
         let Some(session) = &mut self.session else { return Err(Error::Closed("the insert that failed")) };
         if self.open.is_none() {
             session.begin_copy(&self.copy)?;
-            let stream = StreamWriter::try_new(Vec::new(), &self.schema).map_err(unusable)?;
+            let stream = StreamWriter::try_new(Vec::new(), &self.schema).map_err(engine_error)?;
             self.open = Some(OpenCopy { stream, bytes: 0, rows: 0 });
         }
         let Some(open) = &mut self.open else { return Ok(()) };
         for batch in self.held.drain(..) {
-            open.stream.write(&batch).map_err(unusable)?;
+            open.stream.write(&batch).map_err(engine_error)?;
             open.rows += batch.num_rows() as u64;
             open.bytes += open.transmit(session)?;
         }
@@ -198,7 +199,7 @@ impl Insert {
     fn close_copy(&mut self) -> Result<()> {
         let Some(session) = &mut self.session else { return Err(Error::Closed("the insert that failed")) };
         let Some(open) = &mut self.open else { return Ok(()) };
-        open.stream.finish().map_err(unusable)?;
+        open.stream.finish().map_err(engine_error)?;
         open.transmit(session)?;
         let (sent, taken) = (open.rows, session.finish_copy()?);
         self.open = None;
@@ -253,7 +254,7 @@ impl Insert {
 }
 
 fn bytes_of(batch: &RecordBatch) -> Result<usize> {
-    batch.columns().iter().map(|array| array.to_data().get_slice_memory_size().map_err(unusable)).sum()
+    batch.columns().iter().map(|array| array.to_data().get_slice_memory_size().map_err(engine_error)).sum()
 }
 
 impl OpenCopy {
@@ -264,7 +265,7 @@ impl OpenCopy {
         let written = writer.write_all(encoded);
         // A socket's own error says more than that of the writer above it.
         writer.finish()?;
-        written.map_err(|error| engine_error(error.to_string()))?;
+        written.map_err(engine_error)?;
         let bytes = encoded.len();
         encoded.clear();
         Ok(bytes)

@@ -11,8 +11,8 @@ use boundary_bench_core::{Error, Result};
 
 use crate::arrow_stream::Pieces;
 use crate::batches::{Batches, Source};
+use crate::engine_error;
 use crate::pool::Lease;
-use crate::unusable;
 use crate::wire::{Message, ServerError};
 
 /// A query under way.
@@ -64,7 +64,7 @@ pub(crate) fn display(
     let column = |index: usize| rows.iter().map(|row| row.get(index)?.as_deref()).collect::<StringArray>();
     let arrays = (0..names.len()).map(|index| Arc::new(column(index)) as _).collect();
     let batch = (!rows.is_empty()).then(|| RecordBatch::try_new(SchemaRef::clone(&schema), arrays));
-    let batch = batch.transpose().map_err(unusable)?;
+    let batch = batch.transpose().map_err(engine_error)?;
     Ok(Box::new(Batches::new(Shown(batch), &schema, options)?))
 }
 

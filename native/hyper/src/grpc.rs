@@ -25,7 +25,7 @@ use crate::arrow_stream::{ArrowStream, Pieces};
 use crate::batches::Batches;
 use crate::server::Server;
 use crate::uri::Transport;
-use crate::{catalog, engine_error, unusable};
+use crate::{catalog, engine_error};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -116,7 +116,7 @@ impl Grpc {
         let mut rows = Vec::new();
         while let Some(batch) = stream.next_batch()? {
             for row in 0..batch.num_rows() {
-                let text = |column: &ArrayRef| array_value_to_string(column, row).map(Some).map_err(unusable);
+                let text = |column: &ArrayRef| array_value_to_string(column, row).map(Some).map_err(engine_error);
                 rows.push(batch.columns().iter().map(text).collect::<Result<_>>()?);
             }
         }

@@ -18,10 +18,10 @@ mod sql;
 mod uri;
 mod wire;
 
+use std::fmt::Display;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use arrow_schema::ArrowError;
 use boundary_bench_core::engine::Engine;
 use boundary_bench_core::{Error, Result};
 
@@ -40,14 +40,8 @@ pub fn open(uri: &str) -> Result<Arc<dyn Engine>> {
     Ok(Arc::new(HyperEngine::open(uri.parse()?)?))
 }
 
-fn engine_error(message: impl Into<String>) -> Error {
-    Error::Engine { engine: NAME, message: message.into() }
-}
-
-/// The error for bytes or values that Arrow refuses.
-#[expect(clippy::needless_pass_by_value, reason = "to be given to map_err")]
-fn unusable(error: ArrowError) -> Error {
-    engine_error(error.to_string())
+fn engine_error(message: impl Display) -> Error {
+    Error::Engine { engine: NAME, message: message.to_string() }
 }
 
 /// The number in a variable of the environment, where a sweep sets one.

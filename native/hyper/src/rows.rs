@@ -12,7 +12,7 @@ use boundary_bench_core::table::{Column, SqlType, arrow_schema_of};
 use boundary_bench_core::{Error, Result};
 
 use crate::wire::{Field, values_of};
-use crate::{catalog, engine_error, unusable};
+use crate::{catalog, engine_error};
 
 /// The server counts days from here: 1970-01-01 as a Julian day.
 const EPOCH_DAY: i32 = 2_440_588;
@@ -112,7 +112,7 @@ impl RowBuilder {
             .columns
             .iter_mut()
             .map(|column| on_builder!(column, builder => Arc::new(builder.finish()) as ArrayRef));
-        RecordBatch::try_new(Arc::clone(&self.schema), arrays.collect()).map_err(unusable)
+        RecordBatch::try_new(Arc::clone(&self.schema), arrays.collect()).map_err(engine_error)
     }
 }
 

@@ -1,12 +1,8 @@
 //! SQL text: names and values in it, and the statements of a script. `hyperd` takes one statement at a time.
 
+pub(crate) use boundary_bench_core::sql_text::identifier;
 use boundary_bench_core::sql_text::{self, Placeholder, Statement, Token, TokenKind, is_word, line, quoted, word};
 use boundary_bench_core::table::{Column, SqlType};
-
-/// `name` as SQL writes an identifier.
-pub(crate) fn identifier(name: &str) -> String {
-    format!("\"{}\"", name.replace('"', "\"\""))
-}
 
 /// `text` as SQL writes a value.
 pub(crate) fn literal(text: &str) -> String {

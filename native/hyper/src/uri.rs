@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use boundary_bench_core::{Error, Result};
+use boundary_bench_core::{Error, Result, percent};
 
 /// How a client talks to the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -130,8 +130,8 @@ fn parse_server(text: &str) -> Option<Place> {
     let (host, port) = address.rsplit_once(':')?;
     let (user, password) = match credentials.map(|credentials| credentials.split_once(':')) {
         None => (None, None),
-        Some(None) => (Some(percent_decoded(credentials?)?), None),
-        Some(Some((user, password))) => (Some(percent_decoded(user)?), Some(percent_decoded(password)?)),
+        Some(None) => (Some(percent::decoded(credentials?).ok()?), None),
+        Some(Some((user, password))) => (Some(percent::decoded(user).ok()?), Some(percent::decoded(password).ok()?)),
     };
     let host = host.trim_start_matches('[').trim_end_matches(']').to_owned();
     let port = port.parse().ok()?;
@@ -142,18 +142,6 @@ fn parse_server(text: &str) -> Option<Place> {
         password,
         database: database.to_owned(),
     })
-}
-
-/// Text in which `%2F` stands for a slash; `None` where what follows a `%` is no such number, or the whole no UTF-8.
-fn percent_decoded(text: &str) -> Option<String> {
-    let mut parts = text.split('%');
-    let mut bytes = parts.next()?.as_bytes().to_vec();
-    for part in parts {
-        let (digits, rest) = part.split_at_checked(2)?;
-        bytes.push(u8::from_str_radix(digits, 16).ok().filter(|_| !digits.starts_with('+'))?);
-        bytes.extend_from_slice(rest.as_bytes());
-    }
-    String::from_utf8(bytes).ok()
 }
 
 #[cfg(test)]

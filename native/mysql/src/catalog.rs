@@ -84,27 +84,6 @@ fn sql_type(text: &str) -> Option<SqlType> {
     })
 }
 
-/// Checks that a table has exactly the columns of the definition given.
-pub(crate) fn check_columns(stored: &TableDefinition, given: &TableDefinition) -> Result<()> {
-    if stored.columns.len() != given.columns.len() {
-        return Err(Error::SchemaMismatch(format!(
-            "table \"{}\" has {} columns, the definition given has {}",
-            given.name,
-            stored.columns.len(),
-            given.columns.len()
-        )));
-    }
-    match stored.columns.iter().zip(&given.columns).find(|(stored, given)| stored != given) {
-        None => Ok(()),
-        Some((stored, other)) => Err(Error::SchemaMismatch(format!(
-            "table \"{}\" has the column {} where the definition given has {}",
-            given.name,
-            sql::column(stored),
-            sql::column(other)
-        ))),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -213,7 +213,7 @@ impl Engine for MysqlEngine {
     }
 
     fn ingest(&self, table: &TableDefinition) -> Result<Box<dyn Ingest>> {
-        catalog::check_columns(&self.describe_table(&table.name)?, table)?;
+        self.describe_table(&table.name)?.check_columns(table, sql::column)?;
         Ok(Box::new(MysqlIngest::begin(self.session()?, table)?))
     }
 

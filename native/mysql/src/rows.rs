@@ -13,7 +13,7 @@ use boundary_bench_core::{Error, Result, decimal};
 
 use crate::calendar::{self, Clock, Date};
 use crate::codec::{BINARY_CHARSET, Bytes, Field, garbled, type_id};
-use crate::unusable;
+use crate::engine_error;
 
 /// The digits of the greatest unsigned 64-bit integer.
 const UNSIGNED_DIGITS: u8 = 20;
@@ -267,7 +267,7 @@ impl RowBuilder {
             .iter_mut()
             .map(|decoder| on_builder!(decoder, builder => Arc::new(builder.finish()) as ArrayRef))
             .collect();
-        RecordBatch::try_new_with_options(Arc::clone(&self.shape.schema), arrays, &options).map_err(unusable)
+        RecordBatch::try_new_with_options(Arc::clone(&self.shape.schema), arrays, &options).map_err(engine_error)
     }
 }
 

@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use boundary_bench_core::{Error, Result};
+use boundary_bench_core::{Error, Result, percent};
 
 /// The port of the MySQL wire.
 const DEFAULT_PORT: u16 = 3306;
@@ -107,7 +107,7 @@ impl FromStr for Url {
             Some((user, password)) => (user, Some(password)),
             None => (login, None),
         };
-        let decode = |text: &str| decoded(text).ok_or_else(|| invalid("a %XX in it is no UTF-8"));
+        let decode = |text: &str| percent::decoded(text).map_err(invalid);
         let (host, port) = parse_address(address).ok_or_else(|| invalid("host:port is not understood"))?;
         let mut url = Self {
             user: decode(user)?,
@@ -166,23 +166,6 @@ fn parse_address(text: &str) -> Option<(&str, u16)> {
     }
 }
 
-/// `%XX` read as bytes.
-fn decoded(text: &str) -> Option<String> {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let [first, tail @ ..] = rest {
-        rest = tail;
-        if *first == b'%' {
-            let (digits, tail) = rest.split_at_checked(2)?;
-            bytes.push(u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()?);
-            rest = tail;
-        } else {
-            bytes.push(*first);
-        }
-    }
-    String::from_utf8(bytes).ok()
-}
-
 /// All but letters, digits and a few more written as `%XX`.
 fn encoded(text: &str) -> String {
     let mut written = String::with_capacity(text.len());
@@ -228,6 +211,7 @@ mod tests {
             "mysql://u:secret@h/?tls-ca=/x",
             "mysql://u:secret@h/?socket=x",
             "mysql://u:secret%FF@h/",
+            "mysql://u:secret%+1@h/",
         ] {
             let error = text.parse::<Url>().unwrap_err();
             assert_eq!(error.code(), "BB_INVALID_ARGUMENT", "{text}");

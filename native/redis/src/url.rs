@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use boundary_bench_core::{Error, Result};
+use boundary_bench_core::{Error, Result, percent};
 
 /// The port of Redis.
 const DEFAULT_PORT: u16 = 6379;
@@ -171,20 +171,7 @@ fn parse_unix(text: &str) -> Result<Url> {
 
 /// Undoes percent signs.
 fn decode(text: &str) -> Result<String> {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some((byte, after)) = rest.split_first() {
-        rest = after;
-        if *byte == b'%' {
-            let digits = after.get(..2).and_then(|digits| std::str::from_utf8(digits).ok());
-            let value = digits.and_then(|digits| u8::from_str_radix(digits, 16).ok());
-            bytes.push(value.ok_or_else(|| invalid("a % is not followed by two digits"))?);
-            rest = &after[2..];
-        } else {
-            bytes.push(*byte);
-        }
-    }
-    String::from_utf8(bytes).map_err(|_| invalid("it is no UTF-8"))
+    percent::decoded(text).map_err(invalid)
 }
 
 #[cfg(test)]
@@ -227,6 +214,7 @@ mod tests {
             "redis://h?db",
             "redis://h?x=secret",
             "redis://u:secret%4@h",
+            "redis://u:secret%+1@h",
             "unix://secret",
             "redis://h/1?cluster=true",
             "redis://h?user=me",

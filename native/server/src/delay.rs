@@ -7,7 +7,6 @@
 use std::io::Write;
 use std::net::{IpAddr, Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
-use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -22,7 +21,7 @@ use boundary_bench_core::{Error, Result};
 use crate::arguments::{Parsed, number};
 use crate::arrival::{self, Arrival};
 use crate::namespace::NetworkOptions;
-use crate::private::executable;
+use crate::private::command;
 
 /// The word before the options of a proxy.
 pub(crate) const KIND: &str = "delay";
@@ -230,7 +229,7 @@ pub struct DelayProcess {
 }
 
 impl DelayProcess {
-    /// Starts a proxy before a server; the program and its arguments as for [`crate::ShardProcess::start`].
+    /// Starts a proxy before a server; the program and its arguments as for [`crate::PrivateServer::start`].
     ///
     /// # Errors
     /// As there.
@@ -241,10 +240,9 @@ impl DelayProcess {
         network: &NetworkOptions,
         cancel: &CancelToken,
     ) -> Result<Self> {
-        let program = program.map_or_else(executable, |program| Ok(program.to_owned()))?;
         let port = free_port()?;
-        let mut command = Command::new(program);
-        command.args(arguments).arg(KIND).args(["--to", to]).arg("--listen").arg(format!("127.0.0.1:{port}"));
+        let mut command = command(program, arguments)?;
+        command.arg(KIND).args(["--to", to]).arg("--listen").arg(format!("127.0.0.1:{port}"));
         command.args(["--delay-us", &network.delay.as_micros().to_string()]);
         if let Some(megabits) = network.megabits {
             command.args(["--bandwidth-mbps", &megabits.to_string()]);

@@ -8,6 +8,7 @@ use boundary_bench_core::engine::CancelToken;
 use boundary_bench_core::private_server::{self, ServerFolder, find_program, printed};
 use boundary_bench_core::{Error, Result};
 
+use crate::namespace::{self, NetworkOptions, our_card};
 use crate::server::NAME;
 
 /// The name of its program.
@@ -15,6 +16,9 @@ const PROGRAM: &str = "boundary-bench-server";
 
 /// How long a server may take until it answers, beside making `lineitem`.
 const START_TIMEOUT: Duration = Duration::from_secs(120);
+
+/// The arguments by which a server chooses its port itself.
+pub(crate) const LISTEN: [&str; 2] = ["--listen", "127.0.0.1:0"];
 
 /// What a server prints before its URL when it answers.
 pub const ANNOUNCEMENT: &str = "listening on ";
@@ -41,6 +45,8 @@ pub fn executable() -> Result<PathBuf> {
 pub struct PrivateServer {
     process: private_server::PrivateServer,
     url: String,
+    /// Our end of its network, where it is in a network namespace of its own.
+    card: Option<String>,
 }
 
 impl PrivateServer {
@@ -52,9 +58,8 @@ impl PrivateServer {
     pub fn start(program: Option<&Path>, arguments: &[&str], cancel: &CancelToken) -> Result<Self> {
         let folder = ServerFolder::new(NAME)?;
         let mut command = command(program, arguments)?;
-        command.arg("--dir").arg(folder.path().join("data"));
-        let (process, url) = announced(folder, &command, START_TIMEOUT, cancel)?;
-        Ok(Self { process, url })
+        command.args(LISTEN).arg("--dir").arg(folder.path().join("data"));
+        Self::announced(folder, &command, START_TIMEOUT, cancel)
     }
 
     /// Starts a server of Flight SQL, over a database in memory; `arguments` as in [`PrivateServer::start`], with the words
@@ -63,9 +68,42 @@ impl PrivateServer {
     /// # Errors
     /// As [`PrivateServer::start`].
     pub fn start_flight(program: Option<&Path>, arguments: &[&str], cancel: &CancelToken) -> Result<Self> {
-        let command = command(program, arguments)?;
-        let (process, url) = announced(ServerFolder::new(NAME)?, &command, START_TIMEOUT, cancel)?;
-        Ok(Self { process, url })
+        let mut command = command(program, arguments)?;
+        command.args(LISTEN);
+        Self::announced(ServerFolder::new(NAME)?, &command, START_TIMEOUT, cancel)
+    }
+
+    /// Runs a server of ours until it says where it listens. It chooses the port itself: one that was free before could be
+    /// another's by then, who would answer in its place.
+    pub(crate) fn announced(
+        folder: ServerFolder,
+        command: &Command,
+        timeout: Duration,
+        cancel: &CancelToken,
+    ) -> Result<Self> {
+        let mut url = None;
+        let process = folder.serve(command, timeout, cancel, |folder| {
+            url = printed(folder, ANNOUNCEMENT);
+            url.is_some()
+        })?;
+        let url = url.ok_or_else(|| Error::Internal("a server that says nothing is ready".to_owned()))?;
+        Ok(Self { process, url, card: None })
+    }
+
+    /// The same server, whose command was made by [`namespace::in_namespace`].
+    pub(crate) fn with_card(self) -> Result<Self> {
+        let card = self.process.folder().map(|folder| our_card(&folder)).transpose()?;
+        Ok(Self { card, ..self })
+    }
+
+    /// Lets the kernel slow down what goes to the server and comes from it; done again, it replaces what was.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] without a namespace of its own, [`Error::Engine`] with the words of `tc`.
+    pub fn slow_down(&self, network: &NetworkOptions) -> Result<()> {
+        let card = self.card.as_ref();
+        let card = card.ok_or_else(|| Error::Unsupported("the kernel slows no loopback down".to_owned()))?;
+        namespace::slow_down(card, self.process_id(), network)
     }
 
     /// The beginning of its URLs.
@@ -92,26 +130,10 @@ impl PrivateServer {
     }
 }
 
-/// Runs a server of ours until it says where it listens. It chooses the port itself: one that was free before could be
-/// another's by then, who would answer in its place.
-pub(crate) fn announced(
-    folder: ServerFolder,
-    command: &Command,
-    timeout: Duration,
-    cancel: &CancelToken,
-) -> Result<(private_server::PrivateServer, String)> {
-    let mut url = None;
-    let process = folder.serve(command, timeout, cancel, |folder| {
-        url = printed(folder, ANNOUNCEMENT);
-        url.is_some()
-    })?;
-    let url = url.ok_or_else(|| Error::Internal("a server that says nothing is ready".to_owned()))?;
-    Ok((process, url))
-}
-
-fn command(program: Option<&Path>, arguments: &[&str]) -> Result<Command> {
+/// The command of a program of ours, or of the one of [`executable`], with arguments before ours.
+pub(crate) fn command(program: Option<&Path>, arguments: &[&str]) -> Result<Command> {
     let program = program.map_or_else(executable, |program| Ok(program.to_owned()))?;
     let mut command = Command::new(program);
-    command.args(arguments).args(["--listen", "127.0.0.1:0"]);
+    command.args(arguments);
     Ok(command)
 }

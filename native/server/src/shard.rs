@@ -1,17 +1,16 @@
 //! One shard of a sharded store as a server: its arguments, and shards as processes of their own.
 
 use std::path::Path;
-use std::process::Command;
 use std::time::Duration;
 
 use boundary_bench_core::engine::CancelToken;
-use boundary_bench_core::private_server::{PrivateServer, ServerFolder};
+use boundary_bench_core::private_server::ServerFolder;
 use boundary_bench_core::{Error, Result};
 use boundary_bench_shards::{Place, ShardOptions};
 
 use crate::arguments::{Parsed, number};
-use crate::namespace::{NetworkOptions, in_namespace, our_card, slow_down};
-use crate::private::{announced, executable};
+use crate::namespace::in_namespace;
+use crate::private::{LISTEN, PrivateServer, command};
 
 /// The word before the options of a shard.
 pub(crate) const KIND: &str = "shard";
@@ -60,14 +59,8 @@ pub(crate) fn parse(arguments: impl IntoIterator<Item = String>) -> std::result:
     Ok(Parsed::Shard(Box::new(options)))
 }
 
-/// A shard that runs as a process. Dropping it kills it.
-#[derive(Debug)]
-pub struct ShardProcess {
-    process: PrivateServer,
-    url: String,
-    /// Our end of its network, where it is in a network namespace of its own.
-    card: Option<String>,
-}
+/// A shard that runs as a process: a private server started in another way.
+pub type ShardProcess = PrivateServer;
 
 /// Where the processes of shards listen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -79,85 +72,27 @@ pub enum ShardNetwork {
     OwnNamespace,
 }
 
-impl ShardProcess {
-    /// Starts a shard: the program, or the one of [`executable`], with arguments before ours. Without `data_dir` its rows are
-    /// in memory.
-    ///
-    /// # Errors
-    /// As [`crate::PrivateServer::start`].
-    pub fn start(
-        program: Option<&Path>,
-        arguments: &[&str],
-        (shard, shards): (u32, u32),
-        data_dir: Option<&Path>,
-        cancel: &CancelToken,
-    ) -> Result<Self> {
-        Self::start_in(ShardNetwork::Loopback, program, arguments, (shard, shards), data_dir, cancel)
+/// Starts a shard: the program, or the one of [`crate::executable`], with arguments before ours. Without `data_dir` its rows are
+/// in memory.
+fn start(
+    network: ShardNetwork,
+    program: Option<&Path>,
+    arguments: &[&str],
+    (shard, shards): (u32, u32),
+    data_dir: Option<&Path>,
+    cancel: &CancelToken,
+) -> Result<ShardProcess> {
+    let folder = ServerFolder::new(KIND)?;
+    let mut command = command(program, arguments)?;
+    command.arg(KIND).args(["--shard", &shard.to_string(), "--shards", &shards.to_string()]);
+    if let Some(data_dir) = data_dir {
+        command.arg("--data-dir").arg(data_dir);
     }
-
-    /// The same in a network.
-    ///
-    /// # Errors
-    /// As there; what `ip` and its like say where there can be no such network.
-    pub fn start_in(
-        network: ShardNetwork,
-        program: Option<&Path>,
-        arguments: &[&str],
-        (shard, shards): (u32, u32),
-        data_dir: Option<&Path>,
-        cancel: &CancelToken,
-    ) -> Result<Self> {
-        let program = program.map_or_else(executable, |program| Ok(program.to_owned()))?;
-        let folder = ServerFolder::new(KIND)?;
-        let mut command = Command::new(program);
-        command.args(arguments).arg(KIND);
-        command.args(["--shard", &shard.to_string(), "--shards", &shards.to_string()]);
-        if let Some(data_dir) = data_dir {
-            command.arg("--data-dir").arg(data_dir);
+    match network {
+        ShardNetwork::Loopback => PrivateServer::announced(folder, command.args(LISTEN), START_TIMEOUT, cancel),
+        ShardNetwork::OwnNamespace => {
+            PrivateServer::announced(folder, &in_namespace(&command), START_TIMEOUT, cancel)?.with_card()
         }
-        match network {
-            ShardNetwork::Loopback => _ = command.args(["--listen", "127.0.0.1:0"]),
-            ShardNetwork::OwnNamespace => command = in_namespace(&command),
-        }
-        let (process, url) = announced(folder, &command, START_TIMEOUT, cancel)?;
-        let card = match (network, process.folder()) {
-            (ShardNetwork::OwnNamespace, Some(folder)) => Some(our_card(&folder)?),
-            _ => None,
-        };
-        Ok(Self { process, url, card })
-    }
-
-    /// Lets the kernel slow down what goes to the shard and comes from it; done again, it replaces what was.
-    ///
-    /// # Errors
-    /// [`Error::Unsupported`] without a namespace of its own, [`Error::Engine`] with the words of `tc`.
-    pub fn slow_down(&self, network: &NetworkOptions) -> Result<()> {
-        let card = self.card.as_ref();
-        let card = card.ok_or_else(|| Error::Unsupported("the kernel slows no loopback down".to_owned()))?;
-        slow_down(card, self.process_id(), network)
-    }
-
-    /// The beginning of its URLs.
-    #[must_use]
-    pub fn url(&self) -> String {
-        self.url.clone()
-    }
-
-    /// Its process.
-    #[must_use]
-    pub fn process_id(&self) -> u32 {
-        self.process.process_id()
-    }
-
-    /// How it ended by itself; `None` while it runs and once it was stopped.
-    #[must_use]
-    pub fn ending(&self) -> Option<String> {
-        self.process.ending()
-    }
-
-    /// Kills it; does nothing the second time.
-    pub fn stop(&self) {
-        self.process.stop();
     }
 }
 
@@ -166,10 +101,11 @@ impl ShardProcess {
 pub struct ShardProcesses(Vec<ShardProcess>);
 
 impl ShardProcesses {
-    /// Starts so many shards at the same time.
+    /// Starts so many shards at the same time: the program, or the one of [`crate::executable`], with arguments before ours.
+    /// Without `data_dir` their rows are in memory.
     ///
     /// # Errors
-    /// As [`ShardProcess::start`].
+    /// As [`PrivateServer::start`].
     pub fn start(
         program: Option<&Path>,
         arguments: &[&str],
@@ -183,7 +119,7 @@ impl ShardProcesses {
     /// The same in a network.
     ///
     /// # Errors
-    /// As [`ShardProcess::start_in`].
+    /// As there; what `ip` and its like say where there can be no such network.
     pub fn start_in(
         network: ShardNetwork,
         program: Option<&Path>,
@@ -192,7 +128,7 @@ impl ShardProcesses {
         data_dir: Option<&Path>,
         cancel: &CancelToken,
     ) -> Result<Self> {
-        let start = |shard| ShardProcess::start_in(network, program, arguments, (shard, shards), data_dir, cancel);
+        let start = |shard| start(network, program, arguments, (shard, shards), data_dir, cancel);
         let started: Result<Vec<_>> = std::thread::scope(|scope| {
             let starting: Vec<_> = (0..shards).map(|shard| scope.spawn(move || start(shard))).collect();
             let joined = starting.into_iter().map(|starting| {

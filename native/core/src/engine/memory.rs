@@ -87,12 +87,7 @@ impl Engine for MemoryEngine {
 
     fn ingest(&self, table: &TableDefinition) -> Result<Box<dyn Ingest>> {
         let found = self.table(&table.name)?;
-        if found.definition.columns != table.columns {
-            return Err(Error::SchemaMismatch(format!(
-                "table \"{}\" has other columns than the definition given",
-                table.name
-            )));
-        }
+        found.definition.check_columns(table, Column::to_sql)?;
         Ok(Box::new(MemoryIngest {
             tables: Arc::clone(&self.tables),
             table: found,

@@ -6,6 +6,7 @@ mod cancel;
 pub mod contract;
 mod embedded;
 mod memory;
+mod runtime;
 mod value;
 
 use std::any::Any;
@@ -17,6 +18,7 @@ use arrow_schema::SchemaRef;
 pub use cancel::{CancelGuard, CancelToken};
 pub use embedded::EmbeddedEngine;
 pub use memory::MemoryEngine;
+pub use runtime::runtime;
 pub use value::{Value, check_parameter_count, unusable_parameter};
 
 use crate::table::{Column, SqlType, TableDefinition};

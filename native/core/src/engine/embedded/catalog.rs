@@ -7,13 +7,9 @@ use super::ffi::Connection;
 use super::stream::EmbeddedStream;
 use super::vector::Mapping;
 use crate::engine::{BatchStream, QueryOptions};
+use crate::sql_text::identifier;
 use crate::table::{Column, TableDefinition};
 use crate::{Error, Result};
-
-/// `name` as SQL writes an identifier.
-pub(super) fn identifier(name: &str) -> String {
-    format!("\"{}\"", name.replace('"', "\"\""))
-}
 
 fn literal(text: &str) -> String {
     format!("'{}'", text.replace('\'', "''"))
@@ -87,38 +83,15 @@ pub(super) fn describe(connection: &Connection, name: &str) -> Result<TableDefin
 
 /// Checks that the table exists with exactly these columns.
 pub(super) fn check_columns(connection: &Connection, table: &TableDefinition) -> Result<()> {
-    let stored = stored_columns(connection, &table.name)?;
-    if stored.len() != table.columns.len() {
-        return Err(Error::SchemaMismatch(format!(
-            "table \"{}\" has {} columns, the definition given has {}",
+    let (columns, mappings): (Vec<_>, Vec<_>) = stored_columns(connection, &table.name)?.into_iter().unzip();
+    TableDefinition { name: table.name.clone(), columns }.check_columns(table, Column::to_sql)?;
+    match table.columns.iter().zip(mappings).find(|(_, mapping)| !mapping.exact) {
+        None => Ok(()),
+        Some((column, _)) => Err(Error::Unsupported(format!(
+            "column \"{}\" of table \"{}\" has a type that can be read but not inserted to; declare it {}",
+            column.name,
             table.name,
-            stored.len(),
-            table.columns.len()
-        )));
+            column.sql_type.to_sql()
+        ))),
     }
-    for ((column, mapping), given) in stored.iter().zip(&table.columns) {
-        if column != given {
-            return Err(Error::SchemaMismatch(format!(
-                "table \"{}\" has the column {} where the definition given has {}",
-                table.name,
-                in_sql(column),
-                in_sql(given)
-            )));
-        }
-        if !mapping.exact {
-            return Err(Error::Unsupported(format!(
-                "column \"{}\" of table \"{}\" has a type that can be read but not inserted to; declare it {}",
-                column.name,
-                table.name,
-                column.sql_type.to_sql()
-            )));
-        }
-    }
-    Ok(())
-}
-
-/// A column as `CREATE TABLE` writes it.
-pub(super) fn in_sql(column: &Column) -> String {
-    let constraint = if column.nullable { "" } else { " NOT NULL" };
-    format!("{} {}{constraint}", identifier(&column.name), column.sql_type.to_sql())
 }

@@ -13,7 +13,7 @@ use arrow_buffer::{
     ScalarBuffer,
 };
 
-use super::unusable;
+use super::engine_error;
 use super::vector::{Layout, Mapping, StringValue, Vector};
 use crate::slab::SlabBuffer;
 use crate::table::SqlType;
@@ -105,9 +105,9 @@ impl ColumnBuilder {
                 let offsets = OffsetBuffer::new(ScalarBuffer::from(offsets));
                 let data = Buffer::from_vec(data);
                 return Ok(if self.mapping.sql_type == SqlType::Text {
-                    Arc::new(StringArray::try_new(offsets, data, nulls).map_err(unusable)?)
+                    Arc::new(StringArray::try_new(offsets, data, nulls).map_err(engine_error)?)
                 } else {
-                    Arc::new(BinaryArray::try_new(offsets, data, nulls).map_err(unusable)?)
+                    Arc::new(BinaryArray::try_new(offsets, data, nulls).map_err(engine_error)?)
                 });
             }
             Store::Fixed(buffer) => buffer.finish(),
@@ -131,7 +131,7 @@ impl ColumnBuilder {
 }
 
 fn primitive<T: ArrowPrimitiveType>(buffer: Buffer, nulls: Option<NullBuffer>) -> Result<PrimitiveArray<T>> {
-    PrimitiveArray::try_new(ScalarBuffer::from(buffer), nulls).map_err(unusable)
+    PrimitiveArray::try_new(ScalarBuffer::from(buffer), nulls).map_err(engine_error)
 }
 
 fn append_fixed(

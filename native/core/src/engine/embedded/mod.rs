@@ -14,10 +14,10 @@ mod vector;
 mod vector_writer;
 
 use std::ffi::CStr;
+use std::fmt::Display;
 use std::path::Path;
 use std::sync::Arc;
 
-use arrow_schema::ArrowError;
 use libduckdb_sys as duckdb;
 
 use self::ffi::{Database, c_string};
@@ -28,7 +28,8 @@ use self::stream::EmbeddedStream;
 use super::{
     BatchStream, CancelToken, Capabilities, CreateMode, Engine, Ingest, QueryOptions, Statement, check_parameter_count,
 };
-use crate::table::TableDefinition;
+use crate::sql_text::identifier;
+use crate::table::{Column, TableDefinition};
 use crate::{Error, Result};
 
 const NAME: &str = "embedded";
@@ -39,14 +40,8 @@ const SETTINGS: [(&CStr, &CStr); 1] = [
     (c"autoinstall_known_extensions", c"false"),
 ];
 
-fn engine_error(message: impl Into<String>) -> Error {
-    Error::Engine { engine: NAME, message: message.into() }
-}
-
-/// The error for values that Arrow refuses, such as text of a damaged file that is no UTF-8.
-#[expect(clippy::needless_pass_by_value, reason = "to be given to map_err")]
-fn unusable(error: ArrowError) -> Error {
-    engine_error(error.to_string())
+fn engine_error(message: impl Display) -> Error {
+    Error::Engine { engine: NAME, message: message.to_string() }
 }
 
 /// Runs `work`; whatever fails after a cancellation failed because of it.
@@ -117,8 +112,8 @@ impl Engine for EmbeddedEngine {
             CreateMode::Replace => "CREATE OR REPLACE TABLE",
             CreateMode::IfNotExists => "CREATE TABLE IF NOT EXISTS",
         };
-        let columns = table.columns.iter().map(catalog::in_sql).collect::<Vec<_>>().join(", ");
-        self.command(&format!("{create} {} ({columns})", catalog::identifier(&table.name))).map_err(|error| {
+        let columns = table.columns.iter().map(Column::to_sql).collect::<Vec<_>>().join(", ");
+        self.command(&format!("{create} {} ({columns})", identifier(&table.name))).map_err(|error| {
             let exists = mode == CreateMode::Create
                 && self
                     .database
@@ -140,7 +135,7 @@ impl Engine for EmbeddedEngine {
     fn drop_table(&self, name: &str) -> Result<bool> {
         let exists = catalog::exists(&self.database.connect()?, name)?;
         if exists {
-            self.command(&format!("DROP TABLE IF EXISTS {}", catalog::identifier(name)))?;
+            self.command(&format!("DROP TABLE IF EXISTS {}", identifier(name)))?;
         }
         Ok(exists)
     }

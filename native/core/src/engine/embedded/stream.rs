@@ -10,7 +10,7 @@ use super::column_builder::{ColumnBuilder, Misfit};
 use super::ffi::{Connection, DataChunk, c_string};
 use super::statement::{Prepared, QueryResult, Statements};
 use super::vector::{Mapping, Vector, mapping, type_name};
-use super::{interruptible, unusable};
+use super::{engine_error, interruptible};
 use crate::engine::cancel::CancelGuard;
 use crate::engine::{BatchStream, CancelToken, QueryOptions, check_parameter_count};
 use crate::table::{Column, arrow_schema_of, unique_names};
@@ -138,7 +138,7 @@ impl EmbeddedStream {
         self.expected_rows = filled;
         self.rows_before += filled as u64;
         let arrays = builders.into_iter().map(ColumnBuilder::finish).collect::<Result<Vec<_>>>()?;
-        RecordBatch::try_new(SchemaRef::clone(&self.schema), arrays).map(Some).map_err(unusable)
+        RecordBatch::try_new(SchemaRef::clone(&self.schema), arrays).map(Some).map_err(engine_error)
     }
 
     fn invalid_value(&self, column: usize, filled: usize, chunk_start: usize, (row, problem): Misfit) -> Error {

@@ -1,0 +1,23 @@
+//! The threads that the connections of engines live on.
+
+use std::sync::LazyLock;
+
+use tokio::runtime::{Builder, Runtime};
+
+/// Threads that the connections of engines are served by; their callers do most of the work.
+const THREADS: usize = 2;
+
+/// The runtime of the connections of all engines that wait for a server asynchronously. It is never ended, so that a
+/// connection may be dropped anywhere.
+///
+/// # Panics
+/// Where no thread can be started.
+#[must_use]
+pub fn runtime() -> &'static Runtime {
+    static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| {
+        let builder =
+            Builder::new_multi_thread().worker_threads(THREADS).thread_name("bb-engines").enable_all().build();
+        builder.expect("a process that has no threads left can do nothing")
+    });
+    &RUNTIME
+}

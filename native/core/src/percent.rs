@@ -1,0 +1,61 @@
+//! What URLs write with percent signs.
+
+/// `%XX` read as bytes of UTF-8.
+///
+/// # Errors
+/// What is wrong with the text: a `%` without two hexadecimal digits, or bytes that are no UTF-8. It repeats nothing of the
+/// text, which may be a secret.
+pub fn decoded(text: &str) -> Result<String, &'static str> {
+    let mut parts = text.split('%');
+    let mut bytes = parts.next().unwrap_or_default().as_bytes().to_vec();
+    for part in parts {
+        let (byte, rest) = byte_of(part).ok_or("a % is not followed by two digits")?;
+        bytes.push(byte);
+        bytes.extend_from_slice(rest.as_bytes());
+    }
+    String::from_utf8(bytes).map_err(|_| "a %XX in it is no UTF-8")
+}
+
+/// The byte that the two digits at the beginning stand for, and what follows them.
+fn byte_of(text: &str) -> Option<(u8, &str)> {
+    let (digits, rest) = text.split_at_checked(2)?;
+    // The standard library takes a sign for a part of a number.
+    let byte = u8::from_str_radix(digits, 16).ok().filter(|_| !digits.starts_with('+'))?;
+    Some((byte, rest))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fmt::Write;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn two_hexadecimal_digits_are_a_byte() {
+        for (text, expected) in [("", ""), ("a b+", "a b+"), ("p%40ss%3a%25", "p@ss:%"), ("%C3%a4%2541", "\u{e4}%41")] {
+            assert_eq!(decoded(text).as_deref(), Ok(expected));
+        }
+        for text in ["%", "a%4", "%4%41", "%zz", "%+1", "%-1", "%\u{e4}", "%4\u{e4}"] {
+            assert_eq!(decoded(text), Err("a % is not followed by two digits"), "{text}");
+        }
+        assert_eq!(decoded("%FF"), Err("a %XX in it is no UTF-8"));
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_encoded_is_read_back(text in "\\PC*") {
+            let encoded = text.bytes().fold(String::new(), |mut encoded, byte| {
+                let _ = write!(encoded, "%{byte:02X}");
+                encoded
+            });
+            prop_assert_eq!(decoded(&encoded), Ok(text));
+        }
+
+        #[test]
+        fn no_text_makes_it_panic(text in "[%0-9a-f+\u{e4}]*") {
+            let _ = decoded(&text);
+        }
+    }
+}
