@@ -407,8 +407,10 @@ export declare class RawShardClient {
   putMany(rows: Uint8Array, cancel?: Cancel): Promise<void>
   /** Starts to read all rows. */
   scan(): RawShardScan
-  /** Sums over a column, of the rows that pass the filter: in the shards, or here of all rows where `isPulled`. */
-  aggregate(column: RawShardColumn, isPulled: boolean, filter?: RawShardColumn, comparison?: RawComparison, value?: number | bigint, cancel?: Cancel): Promise<RawAggregate>
+  /** Sums over a column, of the rows that pass the filter, in the shards. */
+  aggregate(column: RawShardColumn, filter?: RawShardColumn, comparison?: RawComparison, value?: number | bigint, cancel?: Cancel): Promise<RawAggregate>
+  /** The same sums, made here of all rows. */
+  aggregateHere(column: RawShardColumn, filter?: RawShardColumn, comparison?: RawComparison, value?: number | bigint, cancel?: Cancel): Promise<RawAggregate>
   /** Fills all shards with the made rows of so many keys. */
   populate(rows: number, replace: boolean, cancel?: Cancel | undefined | null): Promise<void>
   /** What each shard holds. */

@@ -130,7 +130,6 @@ fn programs_prepare_the_folder() {
 fn a_killed_server_is_noticed() {
     let server = idle_server();
     assert!(Command::new("kill").args(["-9", &server.process_id().to_string()]).status().unwrap().success());
-    assert_eq!(server.ending().is_none(), server.is_running());
     until(|| !server.is_running());
     let ending = server.ending().unwrap();
     assert!(ending.contains("server idle has ended") && ending.contains("signal: 9"), "{ending}");

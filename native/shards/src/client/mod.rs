@@ -18,12 +18,16 @@ use futures_util::future::{join, join_all};
 
 use crate::aggregate::{Aggregate, Aggregation};
 use crate::block::{Block, Columns, unpack};
+use crate::memory_plan::check_rows;
 use crate::placing::shard_of;
 use crate::row::{ROW_BYTES, Row};
 use crate::store::Store;
 use remote::Remote;
 pub use scan::Scan;
 pub use transport::{Connection, Transport};
+
+/// For the rows of more keys the machine is asked first whether it has memory, which takes longer than the rows of few.
+const MANY_KEYS: usize = 100_000;
 
 /// Where a shard is.
 #[derive(Clone)]
@@ -178,8 +182,11 @@ impl ShardClient {
     /// fails.
     ///
     /// # Errors
-    /// [`Error::Internal`], which is a defect.
+    /// [`Error::NotEnoughMemory`] for the rows of very many keys; [`Error::Internal`], which is a defect.
     pub async fn multi_get(&self, keys: &[i64]) -> Result<MultiGet> {
+        if keys.len() > MANY_KEYS {
+            check_rows(keys.len() as u64)?;
+        }
         let groups = self.groups(keys.iter().copied());
         let mut asked = Vec::new();
         for (index, remote, group) in self.remote(&groups) {
