@@ -8,6 +8,7 @@ import { join } from 'node:path';
 
 import { parseRun } from '../dist/records/run-file.js';
 import { adviceFor } from '../dist/report/advice.js';
+import { armTable } from '../dist/report/arm-table.js';
 import { crossoverFindings, crossoverTable } from '../dist/report/crossover.js';
 import { heading, list, paragraph, renderMarkdown, tableBlock } from '../dist/report/document.js';
 import { bestTable, laneTable } from '../dist/report/head-to-head.js';
@@ -56,6 +57,11 @@ const TABLES = {
   kv: () => requests('kv', 'redis'),
   sql: () => requests('sql', 'mysql'),
   rest: () => requests('rest', 'rest'),
+  hybrid: () => {
+    const run = newest('hybrid');
+    const completed = run.records.filter(({ outcome }) => outcome === 'completed');
+    return [...marked(armTable(completed, run.context.networks?.shards)), ...list(requestAdviceFor(run, 'shards'))];
+  },
   crossover: () => {
     const { runs } = JSON.parse(readFileSync(join(RESULTS, newestFile('hybrid-crossover')), 'utf8'));
     const networks = runs.flatMap(({ network }) => (network === undefined ? [] : [`${networkText(network)}.`]));

@@ -26,8 +26,18 @@ test('the ways of one side stand in one row, with what they win over gRPC at any
   expect(table.columns).toHaveLength(9);
   expect(table.rows).toEqual([
     ['point_lookup', 'rust', '1', '1', '10.0 K/s', '20.0 K/s', '2.0× (2.0–2.0)', '10.0 M/s', '1000× (1000–1000)'],
+    ['point_lookup', 'js', '1', '1', '5.00 K/s', '—', '—', '—', '—'],
   ]);
   expect(notes).toHaveLength(1);
+});
+
+test('latencies stand beside the rates', () => {
+  const latency = { p50: 90, p90: 120, p95: 150, p99: 200, p999: 300, max: 400, histogram: '' };
+  const grpc: CompletedRecord = { ...record('grpc', 0.1), latency };
+  expect(armTable([grpc, record('hybrid', 0.05)]).table.rows[0]!.slice(4, 6)).toEqual([
+    '10.0 K/s, 90 µs / 200 µs',
+    '20.0 K/s',
+  ]);
 });
 
 test('a way that was not measured is left out, and other request work has no such table', () => {

@@ -3,16 +3,24 @@ import { groupBy } from '../compare/cell-groups.js';
 import { rateRatio } from '../compare/rate-ratio.js';
 import type { CompletedRecord, SimulatedNetwork } from '../records/record.js';
 import { columns } from './document.js';
-import { UNKNOWN, formatCount, formatFactorInterval, formatShortRate } from './format.js';
+import { UNKNOWN, formatCount, formatFactorInterval, formatMicroseconds, formatShortRate } from './format.js';
 import type { MarkedTable } from './head-to-head.js';
 import { networkText } from './network-text.js';
 
-const NOTE = 'Hybrid: the first shard is in this process, the others are behind gRPC. Speed-ups are over all gRPC.';
+const NOTE =
+  'Operations a second, and a request in the median and the p99. Hybrid: the first shard is in this process, the others are ' +
+  'behind gRPC. Speed-ups are over all gRPC.';
 
-/** Of work that was measured behind gRPC and in another way, too; empty of any other. `network`: what gRPC went through. */
+/**
+ * Of work that was measured behind gRPC, beside the other ways; empty where nothing was measured in another one. `network`: what
+ * gRPC went through.
+ */
 export function armTable(records: readonly CompletedRecord[], network?: SimulatedNetwork): MarkedTable {
-  const rows = groupBy(records, ({ family, workload, side, lane, engine, batch, threads, rate }) =>
-    JSON.stringify([family, workload, side, lane, engine, batch, threads, rate]),
+  const families = new Set(records.filter(({ transport }) => isOtherWay(transport)).map(({ family }) => family));
+  const rows = groupBy(
+    records.filter(({ family }) => families.has(family)),
+    ({ family, workload, side, lane, engine, batch, threads, rate }) =>
+      JSON.stringify([family, workload, side, lane, engine, batch, threads, rate]),
   ).flatMap(rowOf);
   return {
     table: {
@@ -33,13 +41,15 @@ export function armTable(records: readonly CompletedRecord[], network?: Simulate
   };
 }
 
+function isOtherWay(transport: string | undefined): boolean {
+  return transport === 'hybrid' || transport === 'direct';
+}
+
 function rowOf(records: readonly CompletedRecord[]): string[][] {
   const over = (transport: string): CompletedRecord | undefined =>
     records.find((record) => record.transport === transport);
   const [grpc, hybrid, direct] = [over('grpc'), over('hybrid'), over('direct')];
-  if (grpc === undefined || (hybrid === undefined && direct === undefined)) return [];
-  const rateOf = (record: CompletedRecord | undefined): string =>
-    record === undefined ? UNKNOWN : formatShortRate(record.summary.rowsPerSecond);
+  if (grpc === undefined) return [];
   const wonBy = (record: CompletedRecord | undefined): string => {
     const ratio = record && rateRatio(record, grpc);
     return ratio === undefined ? UNKNOWN : formatFactorInterval(ratio);
@@ -50,11 +60,19 @@ function rowOf(records: readonly CompletedRecord[]): string[][] {
       grpc.side,
       formatCount(grpc.batch),
       formatCount(grpc.threads),
-      rateOf(grpc),
-      rateOf(hybrid),
+      measured(grpc),
+      measured(hybrid),
       wonBy(hybrid),
-      rateOf(direct),
+      measured(direct),
       wonBy(direct),
     ],
   ];
+}
+
+function measured(record: CompletedRecord | undefined): string {
+  if (record === undefined) return UNKNOWN;
+  const { latency, summary } = record;
+  const rate = formatShortRate(summary.rowsPerSecond);
+  if (latency === undefined) return rate;
+  return `${rate}, ${formatMicroseconds(latency.p50)} / ${formatMicroseconds(latency.p99)}`;
 }
