@@ -41,8 +41,11 @@ export async function openHybridServer(
   let slow: SlowShards | undefined;
   const close = async (): Promise<void> => {
     for (const store of stores) store.close();
-    await slow?.close();
-    await ours?.stop();
+    try {
+      await slow?.close();
+    } finally {
+      await ours?.stop();
+    }
   };
   try {
     const addresses = ours?.urls ?? url!.split(',');
