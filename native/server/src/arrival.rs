@@ -140,15 +140,18 @@ mod tests {
     fn bytes_came_before_they_are_read() {
         let (mut writer, reader) = pair();
         remember_arrivals(&reader);
-        writer.write_all(b"x").unwrap();
-        let written = Instant::now();
-        std::thread::sleep(Duration::from_millis(30));
-        let arrival = read(&reader, &mut [0; 8]).unwrap();
-        assert!(arrival.at <= Instant::now());
-        if cfg!(target_os = "linux") {
+        let mut came_before = || {
+            writer.write_all(b"x").unwrap();
+            let written = Instant::now();
+            std::thread::sleep(Duration::from_millis(30));
+            let arrival = read(&reader, &mut [0; 8]).unwrap();
+            assert!(arrival.at <= Instant::now());
             // The one clock may be corrected meanwhile, the other not.
-            assert!(arrival.at <= written + Duration::from_millis(15), "{:?}", arrival.at - written);
-        }
+            arrival.at <= written + Duration::from_millis(15)
+        };
+        // The kernel begins to remember a little after the first socket of the machine has asked for it.
+        let is_remembered = (0..100).any(|_| came_before());
+        assert_eq!(is_remembered, cfg!(target_os = "linux"));
     }
 
     #[test]
