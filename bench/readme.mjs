@@ -54,13 +54,17 @@ const TABLES = {
         { table: { columns: [], rows: [] }, notes: [] },
       ),
     ),
+  flight: () => {
+    const run = newest('flight');
+    return marked(bestTable(comparisons(run, 'flight', 1), recordOf(run)));
+  },
   kv: () => requests('kv', 'redis'),
   sql: () => requests('sql', 'mysql'),
   rest: () => requests('rest', 'rest'),
   hybrid: () => {
     const run = newest('hybrid');
     const completed = run.records.filter(({ outcome }) => outcome === 'completed');
-    return [...marked(armTable(completed, run.context.networks?.shards)), ...list(requestAdviceFor(run, 'shards'))];
+    return marked(armTable(completed, run.context.networks?.shards));
   },
   crossover: () => {
     const { runs } = JSON.parse(readFileSync(join(RESULTS, newestFile('hybrid-crossover')), 'utf8'));
