@@ -7,7 +7,8 @@ use std::task::{Context, Poll, Waker};
 use boundary_bench_core::slab::Slab;
 use boundary_bench_core::{Result, frame};
 use boundary_bench_shards::{
-    Aggregate, Column, Comparison, Filter, MultiGet, Number, ShardClient, ShardFailure, Sum, with_binary_payloads,
+    Aggregate, Aggregation, Column, Comparison, Filter, MultiGet, Number, ShardClient, ShardFailure, Sum,
+    with_binary_payloads,
 };
 use napi::bindgen_prelude::{AsyncBlock, BigInt, Either, Either3, Null, Undefined, Unknown, spawn};
 use napi::tokio::sync::{Mutex as AsyncMutex, mpsc, watch};
@@ -201,8 +202,19 @@ impl From<RawComparison> for Comparison {
     }
 }
 
+/// What to sum up.
+pub fn aggregation_of(
+    env: Env,
+    column: RawShardColumn,
+    filter: Option<RawShardColumn>,
+    comparison: Option<RawComparison>,
+    value: &Unknown<'_>,
+) -> napi::Result<Aggregation> {
+    Ok(Aggregation { column: column.into(), filter: filter_of(env, filter, comparison, value)? })
+}
+
 /// The filter of a column by a comparison with a value.
-pub fn filter_of(
+fn filter_of(
     env: Env,
     column: Option<RawShardColumn>,
     comparison: Option<RawComparison>,

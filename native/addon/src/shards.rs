@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use boundary_bench_core::{Error, Result};
 use boundary_bench_shards::{
-    Aggregation, ClientOptions, MemoryStore, PersistentStore, ROW_BYTES, Row, ShardClient, Store, Transport, check_rows,
+    ClientOptions, MemoryStore, PersistentStore, ROW_BYTES, Row, ShardClient, Store, Transport, check_rows,
 };
 use boundary_bench_suite::hybrid::{LocalStore, place_of};
 use napi::bindgen_prelude::{AsyncBlock, ToNapiValue, Unknown};
@@ -21,7 +21,7 @@ use crate::in_flight::unless_cancelled;
 use crate::loop_runtime::LoopRuntime;
 use crate::reader::Cancel;
 use crate::shard_answers::{
-    RawAggregate, RawComparison, RawShardColumn, RawShardRows, RawShardScan, filter_of, multi_get, multi_get_now,
+    RawAggregate, RawComparison, RawShardColumn, RawShardRows, RawShardScan, aggregation_of, multi_get, multi_get_now,
 };
 use crate::shard_calls::{Calls, ReadRow, WriteRow, key_of, keys_of, packed_of, row_of};
 use crate::shard_clients::{Clients, LoopTransport, Shared, unless_closed};
@@ -213,8 +213,7 @@ impl RawShardClient {
         value: Unknown<'_>,
         cancel: Option<&Cancel>,
     ) -> napi::Result<Unknown<'static>> {
-        let filter = filter_of(env, filter, comparison, &value)?;
-        let aggregation = Aggregation { column: column.into(), filter };
+        let aggregation = aggregation_of(env, column, filter, comparison, &value)?;
         self.run_bulk(env, cancel, move |client| async move {
             Ok(RawAggregate::from(&client.aggregate(&aggregation).await?))
         })
@@ -235,8 +234,7 @@ impl RawShardClient {
         value: Unknown<'_>,
         cancel: Option<&Cancel>,
     ) -> napi::Result<Unknown<'static>> {
-        let filter = filter_of(env, filter, comparison, &value)?;
-        let aggregation = Aggregation { column: column.into(), filter };
+        let aggregation = aggregation_of(env, column, filter, comparison, &value)?;
         self.run_bulk(env, cancel, move |client| async move {
             Ok(RawAggregate::from(&client.aggregate_here(&aggregation).await?))
         })
