@@ -36,6 +36,10 @@ const written = (make) => () => {
   const inserter = engine.inserter(table);
   return inserter.writeColumns(2, make(inserter));
 };
+const shards = await addon.RawShardClient.connect([addon.RawShardStore.inMemory().place]);
+/** So many that their frame is not copied. */
+const keys = (first) => new Int32Array(2048).map((_, index) => first + index);
+
 const CASES = {
   good: written(() => parts()),
   'four billion parts': written(() => Object.assign([], { length: 2 ** 32 - 1 })),
@@ -121,6 +125,19 @@ const CASES = {
     const copy = structuredClone(frame, { transfer: [frame] });
     addon.releaseFrame(frame);
     return new Uint32Array(copy)[0];
+  },
+  'frames released by one turn of the event loop': () => {
+    const { rss } = process.memoryUsage();
+    for (let round = 0; round < 2000; round++) addon.releaseFrame(shards.multiGetNow(keys(0)).rows);
+    return process.memoryUsage().rss - rss < 100 << 20;
+  },
+  'a frame in the memory of a released one': async () => {
+    addon.releaseFrame(shards.multiGetNow(keys(0)).rows);
+    const second = shards.multiGetNow(keys(1)).rows;
+    // Node tells of the first one now.
+    for (let turn = 0; turn < 5; turn++) await new Promise(setImmediate);
+    const third = shards.multiGetNow(keys(2)).rows;
+    return [second, third].map((frame) => Number(new BigInt64Array(frame, new Uint32Array(frame)[5], 1)[0]));
   },
   'a frame of a WebAssembly memory': () => addon.releaseFrame(new WebAssembly.Memory({ initial: 1 }).buffer),
   'a shared frame': () => addon.releaseFrame(new SharedArrayBuffer(8)),

@@ -1,5 +1,8 @@
 //! Memory on its way between JavaScript and Rust.
 
+use std::any::Any;
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
 use std::ptr;
 
 use boundary_bench_core::Error;
@@ -50,13 +53,58 @@ impl<T: FixedMemory> ToNapiValue for Handover<T> {
     unsafe fn to_napi_value(env: sys::napi_env, value: Self) -> napi::Result<sys::napi_value> {
         let mut owner = value.0;
         let (pointer, length) = owner.parts();
+        let loan = Loan::new(pointer, owner);
         let env_handle = Env::from_raw(env);
-        // SAFETY: `pointer` is valid for `length` bytes until `owner` is dropped, which the finalizer does when
-        // JavaScript can no longer reach the memory; nobody else can reach it, since the owner was moved in.
-        let buffer =
-            unsafe { ArrayBuffer::from_external(&env_handle, pointer, length, owner, |_, owner| drop(owner)) }?;
+        // SAFETY: `pointer` is valid for `length` bytes until its owner is dropped, when JavaScript can no longer reach the
+        // memory: by the finalizer, or by `release_frame` before. Nobody else can reach it, since the owner was moved.
+        let buffer = unsafe { ArrayBuffer::from_external(&env_handle, pointer, length, loan, |_, loan| drop(loan)) }?;
         // SAFETY: the environment is the one the buffer was made in.
         unsafe { ArrayBuffer::to_napi_value(env, buffer) }
+    }
+}
+
+thread_local! {
+    /// The memory that JavaScript has on this thread, by where it is.
+    static LENT: RefCell<HashMap<*mut u8, Lent>> = RefCell::default();
+    /// The number of the newest loan.
+    static LAST_LOAN: Cell<u64> = const { Cell::new(0) };
+}
+
+/// The number of a loan, and who owns the memory.
+type Lent = (u64, Box<dyn Any>);
+
+/// Memory that JavaScript has. It comes back when this is dropped, unless it came back before: Node tells of a buffer that is
+/// gone in a later turn of the event loop, and a loop that never waits would pile them up.
+struct Loan {
+    place: *mut u8,
+    /// The same place may have been lent again.
+    number: u64,
+}
+
+impl Loan {
+    fn new(place: *mut u8, owner: impl Any) -> Self {
+        let number = LAST_LOAN.get() + 1;
+        LAST_LOAN.set(number);
+        // Only what has no bytes shares its place with others.
+        let shared = LENT.with_borrow_mut(|lent| lent.insert(place, (number, Box::new(owner))));
+        drop(shared);
+        Self { place, number }
+    }
+
+    /// Takes memory back that JavaScript can't reach any more.
+    fn end(place: *mut u8, is_meant: impl FnOnce(u64) -> bool) {
+        // At the end of a thread its loans have ended with it.
+        let owner = LENT.try_with(|lent| {
+            let mut lent = lent.try_borrow_mut().ok()?;
+            if lent.get(&place).is_some_and(|(number, _)| is_meant(*number)) { lent.remove(&place) } else { None }
+        });
+        drop(owner);
+    }
+}
+
+impl Drop for Loan {
+    fn drop(&mut self) {
+        Self::end(self.place, |number| number == self.number);
     }
 }
 
@@ -105,7 +153,8 @@ impl<T: FixedMemory> ToNapiValue for Delivery<T> {
 /// Throws `BB_INVALID_ARGUMENT` for anything that can't be detached.
 #[napi(catch_unwind, ts_args_type = "buffer: ArrayBuffer")]
 pub fn release_frame(env: Env, buffer: Unknown<'_>) -> napi::Result<()> {
-    // SAFETY: both handles are those of the call under way; detaching runs no JavaScript.
+    let (mut place, mut length) = (ptr::null_mut(), 0);
+    // SAFETY: both handles are those of the call under way, and the out-pointers are valid; detaching runs no JavaScript.
     let status = unsafe {
         let mut is_buffer = false;
         sys::napi_is_arraybuffer(env.raw(), buffer.raw(), &raw mut is_buffer);
@@ -117,9 +166,15 @@ pub fn release_frame(env: Env, buffer: Unknown<'_>) -> napi::Result<()> {
         if detached {
             return Ok(());
         }
+        sys::napi_get_arraybuffer_info(env.raw(), buffer.raw(), &raw mut place, &raw mut length);
         sys::napi_detach_arraybuffer(env.raw(), buffer.raw())
     };
-    if status == sys::Status::napi_ok { Ok(()) } else { Err(invalid("the buffer can't be detached")) }
+    if status != sys::Status::napi_ok {
+        return Err(invalid("the buffer can't be detached"));
+    }
+    // Memory has one buffer at a time, and this one was it.
+    Loan::end(place.cast(), |_| true);
+    Ok(())
 }
 
 /// The elements of an array of so many, read before any of their memory is looked at: reading an element may run a
