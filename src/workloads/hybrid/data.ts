@@ -94,11 +94,27 @@ export function blankRows(keys: readonly number[]): Int32Array {
   return words;
 }
 
+/** The sum of so many words from `at` on, times the odd numbers from `weight` on. Eight at a time, since V8 unrolls no loops. */
+function weightedSum(words: Int32Array, at: number, count: number, weight: number): number {
+  const end = at + count;
+  let sum = 0;
+  for (; at + 8 <= end; at += 8, weight += 16) {
+    sum = (sum + Math.imul(words[at]!, weight)) | 0;
+    sum = (sum + Math.imul(words[at + 1]!, weight + 2)) | 0;
+    sum = (sum + Math.imul(words[at + 2]!, weight + 4)) | 0;
+    sum = (sum + Math.imul(words[at + 3]!, weight + 6)) | 0;
+    sum = (sum + Math.imul(words[at + 4]!, weight + 8)) | 0;
+    sum = (sum + Math.imul(words[at + 5]!, weight + 10)) | 0;
+    sum = (sum + Math.imul(words[at + 6]!, weight + 12)) | 0;
+    sum = (sum + Math.imul(words[at + 7]!, weight + 14)) | 0;
+  }
+  for (; at < end; at += 1, weight += 2) sum = (sum + Math.imul(words[at]!, weight)) | 0;
+  return sum;
+}
+
 /** The hash of the row in 50 words from `at` on. */
 export function rowHash(words: Int32Array, at: number): number {
-  let sum = 0;
-  for (let word = 0; word < ROW_WORDS; word += 1) sum = (sum + Math.imul(words[at + word]!, 2 * word + 1)) | 0;
-  return mix(sum);
+  return mix(weightedSum(words, at, ROW_WORDS, 1));
 }
 
 const madeWords = new Int32Array(HEAD_WORDS);
@@ -142,7 +158,7 @@ export function columnsHash({ keys, quantities, prices, updatedAt, payloads }: R
   let hashes = 0;
   for (let row = 0; row < rows; row += 1) {
     const pair = row * 2;
-    let sum =
+    const head =
       (keyWords[pair]! +
         Math.imul(keyWords[pair + 1]!, 3) +
         Math.imul(quantities[row]!, 5) +
@@ -151,11 +167,8 @@ export function columnsHash({ keys, quantities, prices, updatedAt, payloads }: R
         Math.imul(timeWords[pair]!, 11) +
         Math.imul(timeWords[pair + 1]!, 13)) |
       0;
-    const start = row * PAYLOAD_WORDS;
-    for (let word = 0; word < PAYLOAD_WORDS; word += 1) {
-      sum = (sum + Math.imul(payloadColumn[start + word]!, 2 * word + 2 * HEAD_WORDS + 1)) | 0;
-    }
-    hashes = (hashes + mix(sum)) | 0;
+    const payload = weightedSum(payloadColumn, row * PAYLOAD_WORDS, PAYLOAD_WORDS, 2 * HEAD_WORDS + 1);
+    hashes = (hashes + mix((head + payload) | 0)) | 0;
   }
   return hashes;
 }
