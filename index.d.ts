@@ -399,7 +399,7 @@ export declare class RawShardClient {
   get(key: number | bigint, cancel?: Cancel): Promise<ArrayBuffer | null>
   /** The rows of keys. */
   multiGet(keys: BigInt64Array | Int32Array | Float64Array, cancel?: Cancel): Promise<RawShardRows>
-  /** The same without a promise; null where a shard of a key is not in the memory of this process. */
+  /** The same without a promise; null where a shard is not in the memory of this process. */
   multiGetNow(keys: BigInt64Array | Int32Array | Float64Array): RawShardRows | null
   /** Writes a packed row. */
   put(row: Uint8Array, cancel?: Cancel): Promise<void>

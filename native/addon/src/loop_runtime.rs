@@ -6,6 +6,7 @@
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::ffi::c_int;
+use std::future::poll_fn;
 use std::io::{ErrorKind, Read, Write};
 use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
@@ -14,7 +15,7 @@ use std::ptr;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
-use std::task::{Context, Wake, Waker};
+use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, ThreadId};
 
 use boundary_bench_core::{Error, Result};
@@ -49,6 +50,8 @@ struct Inner {
     sockets: RefCell<HashMap<u64, Handle>>,
     /// The sockets that tasks have written to, until that is sent.
     written: RefCell<Vec<Arc<Events>>>,
+    /// Who waits until it is.
+    sending: RefCell<Vec<Waker>>,
     last_socket: Cell<u64>,
     /// The calls without an answer.
     calls: Cell<usize>,
@@ -123,6 +126,7 @@ impl LoopRuntime {
             open: RefCell::default(),
             sockets: RefCell::default(),
             written: RefCell::default(),
+            sending: RefCell::default(),
             last_socket: Cell::default(),
             calls: Cell::default(),
             answers: RefCell::default(),
@@ -202,6 +206,23 @@ pub fn send_later(socket: &Arc<Events>) {
     });
 }
 
+/// Waits until what the tasks of this thread have written is sent.
+pub async fn sent() {
+    let mut is_waiting = false;
+    poll_fn(|context| {
+        if is_waiting {
+            return Poll::Ready(());
+        }
+        is_waiting = true;
+        RUNTIME.with_borrow(|runtime| {
+            let Some(runtime) = runtime else { return Poll::Ready(()) };
+            runtime.0.sending.borrow_mut().push(context.waker().clone());
+            Poll::Pending
+        })
+    })
+    .await;
+}
+
 /// Says what a socket of this thread's loop is watched for.
 pub fn set_events(number: u64, events: c_int) {
     RUNTIME.with_borrow(|runtime| {
@@ -244,9 +265,16 @@ impl Inner {
 
     /// Runs the tasks that are awake, and sends what they have written.
     fn work(self: &Rc<Self>) {
-        self.run();
-        let written = self.written.take();
-        written.iter().for_each(|socket| socket.send());
+        loop {
+            self.run();
+            let written = self.written.take();
+            written.iter().for_each(|socket| socket.send());
+            let sending = self.sending.take();
+            if sending.is_empty() {
+                break;
+            }
+            sending.into_iter().for_each(Waker::wake);
+        }
         // Of a send that has failed.
         self.ring_if_woken();
     }
@@ -356,6 +384,7 @@ impl Attached for Inner {
         let sockets = self.sockets.take();
         sockets.into_values().for_each(Handle::close);
         self.written.take();
+        self.sending.take();
         if let Some(Open { bell, prepare }) = self.open.take() {
             bell.close();
             prepare.close();

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::ffi::c_int;
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::{self, ErrorKind, Write};
 use std::net::{Shutdown, TcpStream};
 use std::os::fd::{AsRawFd, RawFd};
 use std::pin::Pin;
@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
 use napi::tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use socket2::SockRef;
 
 use crate::loop_runtime::{forget, send_later, set_events};
 use crate::uv::{READABLE, WRITABLE};
@@ -162,12 +163,15 @@ impl AsyncRead for LoopSocket {
     fn poll_read(self: Pin<&mut Self>, context: &mut Context<'_>, into: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let mut state = self.0.state();
         while state.is_readable {
-            let room = into.initialize_unfilled();
-            let wanted = room.len();
-            match (&self.0.stream).read(room) {
+            let wanted = into.remaining();
+            // SAFETY: nothing is written there but the bytes that come.
+            let room = unsafe { into.unfilled_mut() };
+            match SockRef::from(&self.0.stream).recv(room) {
                 Ok(bytes) => {
                     // The end is found again.
                     state.is_readable = bytes == wanted || bytes == 0;
+                    // SAFETY: so many bytes came.
+                    unsafe { into.assume_init(bytes) };
                     into.advance(bytes);
                     return Poll::Ready(Ok(()));
                 }

@@ -42,27 +42,25 @@ pub struct RawShardRows {
     pub failures: Option<Vec<RawShardFailure>>,
 }
 
-fn rows_of(answer: &MultiGet) -> Result<RawShardRows> {
-    let rows = frame::encode(&with_binary_payloads(&answer.rows)?)?;
+fn rows_of(answer: MultiGet) -> RawShardRows {
     let failure = |failure: &ShardFailure| RawShardFailure { shard: failure.shard, message: failure.error.coded() };
     let failures = (!answer.failures.is_empty()).then(|| answer.failures.iter().map(failure).collect());
-    Ok(RawShardRows { rows: Delivery(rows), failures })
+    RawShardRows { rows: Delivery(answer.rows.into_frame()), failures }
 }
 
 /// Asks for the rows of keys.
 pub async fn multi_get(client: &ShardClient, keys: &[i64]) -> Result<RawShardRows> {
-    rows_of(&client.multi_get(keys).await?)
+    Ok(rows_of(client.multi_get(keys).await?))
 }
 
-/// The same at once; `None` where it would have to wait.
+/// The same at once; `None` where it may have to wait.
 pub fn multi_get_now(client: &ShardClient, keys: &[i64]) -> Result<Option<RawShardRows>> {
-    let is_here = |key: &i64| client.direct(*key).is_some_and(|store| !store.is_persistent());
-    if !keys.iter().all(is_here) {
+    if !client.is_in_memory() {
         return Ok(None);
     }
     // Where nothing is asked of others, the first look finds the answer.
     match pin!(client.multi_get(keys)).poll(&mut Context::from_waker(Waker::noop())) {
-        Poll::Ready(answer) => rows_of(&answer?).map(Some),
+        Poll::Ready(answer) => answer.map(|answer| Some(rows_of(answer))),
         Poll::Pending => Ok(None),
     }
 }

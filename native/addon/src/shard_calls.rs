@@ -20,9 +20,11 @@ const ELSEWHERE: f64 = -1.0;
 
 /// The integer that a number of JavaScript is.
 fn integer_of(number: f64) -> napi::Result<i64> {
-    if number.fract() == 0.0 && number.abs() <= SAFE {
-        #[expect(clippy::cast_possible_truncation, reason = "checked: a safe integer")]
-        return Ok(number as i64);
+    #[expect(clippy::cast_possible_truncation, reason = "it is compared with the number")]
+    let integer = number as i64;
+    #[expect(clippy::float_cmp, reason = "what is a safe integer comes back as it was")]
+    if integer as f64 == number && number.abs() <= SAFE {
+        return Ok(integer);
     }
     Err(invalid(format!("{number} is no safe integer; give a bigint for a large one")))
 }

@@ -29,6 +29,10 @@ impl Transport for LoopTransport {
     fn spawn(&self, task: Boxed<()>) {
         drop(spawn_local(task));
     }
+
+    fn sent(&self) -> Boxed<()> {
+        Box::pin(loop_runtime::sent())
+    }
 }
 
 /// Clients until they are closed: then nothing here keeps their stores.

@@ -171,7 +171,7 @@ impl RawShardClient {
         self.run(env, cancel, keys.len(), move |client| async move { multi_get(&client, &keys).await })
     }
 
-    /// The same without a promise; null where a shard of a key is not in the memory of this process.
+    /// The same without a promise; null where a shard is not in the memory of this process.
     #[napi(catch_unwind, ts_args_type = "keys: BigInt64Array | Int32Array | Float64Array")]
     pub fn multi_get_now(&self, env: Env, keys: Unknown<'_>) -> napi::Result<Option<RawShardRows>> {
         let keys = keys_of(env, keys.raw())?;

@@ -27,6 +27,10 @@ use crate::slab::{BUFFER_ALIGNMENT, Slab};
 use crate::table::SqlType;
 use crate::{Error, Result};
 
+mod in_place;
+
+pub use in_place::{FixedColumn, FrameInPlace};
+
 /// Words of the header before the first column.
 const HEADER_WORDS: usize = 2;
 
@@ -75,12 +79,7 @@ pub fn encode_into(batch: &RecordBatch, target: &mut Vec<u8>) -> Result<usize> {
 
 /// Where the columns go, each at a multiple of `alignment`, and the length of the frame.
 fn layout(batch: &RecordBatch, alignment: usize) -> Result<(Vec<Section>, usize)> {
-    let mut end = ((HEADER_WORDS + COLUMN_WORDS * batch.num_columns()) * 4).next_multiple_of(alignment);
-    let mut place = |length: usize| {
-        let offset = end;
-        end = (end + length).next_multiple_of(alignment);
-        offset
-    };
+    let mut plan = Plan::new(batch.num_columns(), alignment);
     let mut sections = Vec::with_capacity(batch.num_columns());
     for (array, field) in batch.columns().iter().zip(batch.schema_ref().fields()) {
         let sql_type = SqlType::from_arrow(array.data_type()).ok_or_else(|| {
@@ -92,39 +91,61 @@ fn layout(batch: &RecordBatch, alignment: usize) -> Result<(Vec<Section>, usize)
         })?;
         let rows = array.len();
         let nulls = array.null_count();
-        let validity_offset = if nulls > 0 { place(rows.div_ceil(8)) } else { 0 };
+        let validity_offset = if nulls > 0 { plan.place(rows.div_ceil(8)) } else { 0 };
         let (offsets_offset, values_length) = match sql_type.fixed_width() {
             Some(width) => (0, rows * width),
-            None => (place((rows + 1) * 4), value_range(array).len()),
+            None => (plan.place((rows + 1) * 4), value_range(array).len()),
         };
-        let values_offset = place(values_length);
+        let values_offset = plan.place(values_length);
         sections.push(Section { nulls, validity_offset, offsets_offset, values_offset, values_length });
     }
-    if end >= FRAME_LIMIT {
-        return Err(Error::Unsupported(format!(
-            "a batch of {} rows takes {end} bytes, more than one frame holds (2 GiB); ask for batches of fewer rows",
-            batch.num_rows()
-        )));
+    Ok((sections, plan.length(batch.num_rows())?))
+}
+
+/// The parts of a frame, one after the other.
+struct Plan {
+    end: usize,
+    alignment: usize,
+}
+
+impl Plan {
+    fn new(columns: usize, alignment: usize) -> Self {
+        Self { end: ((HEADER_WORDS + COLUMN_WORDS * columns) * 4).next_multiple_of(alignment), alignment }
     }
-    Ok((sections, end))
+
+    /// Where a part of so many bytes goes.
+    fn place(&mut self, length: usize) -> usize {
+        let offset = self.end;
+        let end = self.end.saturating_add(length);
+        self.end = end.checked_next_multiple_of(self.alignment).unwrap_or(usize::MAX);
+        offset
+    }
+
+    /// The length of the frame.
+    fn length(&self, rows: usize) -> Result<usize> {
+        if self.end < FRAME_LIMIT {
+            return Ok(self.end);
+        }
+        Err(Error::Unsupported(format!(
+            "a batch of {rows} rows takes {} bytes, more than one frame holds (2 GiB); ask for batches of fewer rows",
+            self.end
+        )))
+    }
 }
 
 fn fill(bytes: &mut [u8], batch: &RecordBatch, sections: &[Section]) {
-    write_words(bytes, 0, &[batch.num_rows(), batch.num_columns()]);
-    for (index, (section, array)) in sections.iter().zip(batch.columns()).enumerate() {
-        let word = HEADER_WORDS + COLUMN_WORDS * index;
-        write_words(
-            bytes,
-            word,
-            &[
-                section.nulls,
-                section.validity_offset,
-                section.offsets_offset,
-                section.values_offset,
-                section.values_length,
-            ],
-        );
+    write_header(bytes, batch.num_rows(), sections);
+    for (section, array) in sections.iter().zip(batch.columns()) {
         write_column(bytes, section, array.as_ref());
+    }
+}
+
+fn write_header(bytes: &mut [u8], rows: usize, sections: &[Section]) {
+    write_words(bytes, 0, &[rows, sections.len()]);
+    for (index, section) in sections.iter().enumerate() {
+        let Section { nulls, validity_offset, offsets_offset, values_offset, values_length } = *section;
+        let words = [nulls, validity_offset, offsets_offset, values_offset, values_length];
+        write_words(bytes, HEADER_WORDS + COLUMN_WORDS * index, &words);
     }
 }
 

@@ -81,7 +81,7 @@ fn measure(runtime: &Runtime, rows: u64, processes: &ShardProcesses, stores: &[A
             fastest(ROUNDS, || {
                 runtime.block_on(async {
                     for keys in keys.chunks(batch) {
-                        assert_eq!(client.multi_get(keys).await?.found, keys.len());
+                        assert_eq!(client.multi_get(keys).await?.rows.found(), keys.len());
                     }
                     Ok(())
                 })

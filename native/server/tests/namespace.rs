@@ -51,7 +51,7 @@ async fn the_kernel_delays_shards_in_namespaces_that_end_with_them() {
     // 12.5 MB a second of each shard, 200 bytes a row: all of them take 16 ms for each thousand.
     let keys: Vec<i64> = (0..30_000).map(|key| key % 1000).collect();
     let started = Instant::now();
-    assert_eq!(client.multi_get(&keys).await.unwrap().found, keys.len());
+    assert_eq!(client.multi_get(&keys).await.unwrap().rows.found(), keys.len());
     assert!(started.elapsed() >= Duration::from_millis(100), "{:?}", started.elapsed());
 
     shards.processes().iter().for_each(ShardProcess::stop);

@@ -71,16 +71,17 @@ async fn contract(client: &ShardClient) {
     let keys = [990, 5, -17, 99_999_999, 5, 11, -1];
     let got = client.multi_get(&keys).await.unwrap();
     assert!(got.failures.is_empty());
-    assert_eq!(got.found, 5);
-    assert_eq!(got.rows.column(0).as_primitive::<Int64Type>().values(), &keys);
-    let quantities: Vec<_> = got.rows.column(1).as_primitive::<arrow_array::types::Int32Type>().iter().collect();
+    assert_eq!(got.rows.found(), 5);
+    let rows = got.rows.into_batch().unwrap();
+    assert_eq!(rows.column(0).as_primitive::<Int64Type>().values(), &keys);
+    let quantities: Vec<_> = rows.column(1).as_primitive::<arrow_array::types::Int32Type>().iter().collect();
     let made = Some(Row::made(5).quantity);
     assert_eq!(quantities, [Some(7), made, Some(-1), None, made, Some(7), None]);
-    assert!(got.rows.column(4).is_null(3));
-    assert_eq!(client.multi_get(&[]).await.unwrap().rows.num_rows(), 0);
+    assert!(rows.column(4).is_null(3));
+    assert_eq!(client.multi_get(&[]).await.unwrap().rows.len(), 0);
     // More than fit into one message.
     let many: Vec<i64> = (0..ROWS.cast_signed()).chain(0..20_000).collect();
-    assert_eq!(client.multi_get(&many).await.unwrap().found, many.len());
+    assert_eq!(client.multi_get(&many).await.unwrap().rows.found(), many.len());
 
     for (column, value) in
         [(Column::Price, Number::Real(4000.5)), (Column::UpdatedAt, Number::Integer(1_700_000_009_000_000))]
@@ -128,7 +129,7 @@ async fn a_shard_that_is_gone_is_named_and_the_others_answer() {
     soon(client.populate(ROWS, false)).await.unwrap();
     let keys: Vec<i64> = (0..3000).collect();
     let before = client.multi_get(&keys).await.unwrap();
-    assert_eq!(before.found, keys.len());
+    assert_eq!(before.rows.found(), keys.len());
 
     // Under calls: each has all rows, or tells of the shard and has those of the others.
     let running = {
@@ -139,7 +140,7 @@ async fn a_shard_that_is_gone_is_named_and_the_others_answer() {
                 if !got.failures.is_empty() {
                     return got;
                 }
-                assert_eq!(got.found, keys.len());
+                assert_eq!(got.rows.found(), keys.len());
             }
             panic!("the end of the shard does not show");
         })
@@ -148,7 +149,7 @@ async fn a_shard_that_is_gone_is_named_and_the_others_answer() {
     processes.processes()[1].stop();
     let got = soon(running).await.unwrap();
     let lost = keys.iter().filter(|key| shard_of(**key, SHARDS) == 1).count();
-    assert_eq!(got.found, keys.len() - lost);
+    assert_eq!(got.rows.found(), keys.len() - lost);
     assert_eq!(got.failures.len(), 1);
     assert_eq!(got.failures[0].shard, 1);
     assert_names(&got.failures[0].error, 1);
@@ -244,7 +245,7 @@ async fn a_shard_that_hangs_is_named_when_the_deadline_is_over() {
     let got = soon(client.multi_get(&keys)).await.unwrap();
     assert_eq!(got.failures.len(), 1);
     assert_eq!(got.failures[0].error.code(), "BB_TIMEOUT");
-    assert_eq!(got.found, keys.iter().filter(|key| shard_of(**key, SHARDS) != 1).count());
+    assert_eq!(got.rows.found(), keys.iter().filter(|key| shard_of(**key, SHARDS) != 1).count());
     let mut scan = client.scan();
     let mut failures = Vec::new();
     while let Some(batch) = soon(scan.next()).await {
@@ -311,8 +312,9 @@ async fn ten_kills_lose_no_acknowledged_write() {
     assert!(client.describe().await.unwrap().iter().all(|(_, populated)| *populated == Some(ROWS)));
     for keys in acknowledged.chunks(1000) {
         let got = soon(client.multi_get(keys)).await.unwrap();
-        assert_eq!((got.found, got.failures.len()), (keys.len(), 0));
-        let rows = got.rows.column(4).as_fixed_size_binary();
+        assert_eq!((got.rows.found(), got.failures.len()), (keys.len(), 0));
+        let rows = got.rows.into_batch().unwrap();
+        let rows = rows.column(4).as_fixed_size_binary();
         assert!(keys.iter().enumerate().all(|(place, key)| rows.value(place) == Row::made(*key).payload));
     }
     let filter = Filter { column: Column::Key, comparison: Comparison::Less, value: Number::Integer(1_000_000) };

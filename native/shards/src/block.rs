@@ -6,11 +6,12 @@ use std::sync::{Arc, LazyLock};
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, Int32Type, Int64Type};
 use arrow_array::{Array, FixedSizeBinaryArray, PrimitiveArray, RecordBatch};
-use arrow_buffer::{Buffer, MutableBuffer, NullBuffer, ScalarBuffer};
+use arrow_buffer::{Buffer, MutableBuffer, ScalarBuffer};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use boundary_bench_core::{Error, Result};
 
 use crate::placing::mix;
+use crate::prefetch::prefetch;
 use crate::row::{HEAD_WORDS, MadeValues, PAYLOAD_BYTES, PAYLOAD_WORDS, ROW_BYTES, Row, head_sum};
 
 /// The rows of a full block: 800 KiB.
@@ -137,6 +138,15 @@ impl<'a> Columns<'a> {
         }
     }
 
+    /// Adds the first row as packed bytes.
+    pub(crate) fn pack_first(&self, packed: &mut Vec<u8>) {
+        packed.extend_from_slice(&self.keys[0].to_le_bytes());
+        packed.extend_from_slice(&self.quantities[0].to_le_bytes());
+        packed.extend_from_slice(&self.prices[0].to_le_bytes());
+        packed.extend_from_slice(&self.updated_at[0].to_le_bytes());
+        packed.extend_from_slice(&self.payloads[..PAYLOAD_BYTES]);
+    }
+
     /// The sum of the hashes of all rows: every value is read.
     #[must_use]
     pub fn checksum(&self) -> u32 {
@@ -255,6 +265,15 @@ impl Block {
         self.columns().row(index)
     }
 
+    /// Asks the memory for a row, where there is room for one.
+    pub(crate) fn prefetch(&self, index: usize) {
+        if index < self.capacity {
+            for (offset, width) in OFFSETS.iter().zip(WIDTHS) {
+                prefetch(&self.memory[offset * self.capacity + width * index..][..width]);
+            }
+        }
+    }
+
     /// Adds a row. There must be room.
     pub fn push(&mut self, row: &Row) {
         self.extend(Columns::of_row(row));
@@ -303,14 +322,6 @@ impl Block {
         payloads.iter_mut().zip(values()).for_each(|(payload, (_, made))| made.write_payload(payload));
     }
 
-    /// Adds a row of which there is only the key. There must be room.
-    pub(crate) fn push_missing(&mut self, keys: &[i64]) {
-        let start = self.len;
-        self.len += keys.len();
-        assert!(self.len <= self.capacity, "there is no room for these rows");
-        self.memory.typed_data_mut::<i64>()[start..][..keys.len()].copy_from_slice(keys);
-    }
-
     /// The same rows, with as little room as they need.
     #[must_use]
     pub(crate) fn fitting(self: &Arc<Self>) -> Arc<Self> {
@@ -327,31 +338,17 @@ impl Block {
     /// # Errors
     /// [`Error::Internal`], which is a defect.
     pub fn to_batch(self: &Arc<Self>) -> Result<RecordBatch> {
-        self.to_batch_with(None)
-    }
-
-    /// The rows as Arrow has them, of which some may be missing.
-    ///
-    /// # Errors
-    /// [`Error::Internal`], which is a defect.
-    pub(crate) fn to_batch_with(self: &Arc<Self>, found: Option<NullBuffer>) -> Result<RecordBatch> {
         let memory = Buffer::from(self.to_shared());
         let (len, capacity) = (self.len, self.capacity);
         let column = |column: usize| memory.slice_with_length(OFFSETS[column] * capacity, WIDTHS[column] * len);
-        let schema = if found.is_some() { &NULLABLE_SCHEMA } else { &SCHEMA };
-        let long = |index, found| PrimitiveArray::<Int64Type>::new(ScalarBuffer::new(column(index), 0, len), found);
-        let quantities = PrimitiveArray::<Int32Type>::new(ScalarBuffer::new(column(1), 0, len), found.clone());
-        let prices = PrimitiveArray::<Float64Type>::new(ScalarBuffer::new(column(2), 0, len), found.clone());
-        let payloads = FixedSizeBinaryArray::try_new(172, column(4), found.clone());
+        let long = |index| PrimitiveArray::<Int64Type>::new(ScalarBuffer::new(column(index), 0, len), None);
+        let quantities = PrimitiveArray::<Int32Type>::new(ScalarBuffer::new(column(1), 0, len), None);
+        let prices = PrimitiveArray::<Float64Type>::new(ScalarBuffer::new(column(2), 0, len), None);
+        let payloads = FixedSizeBinaryArray::try_new(172, column(4), None);
         let payloads = payloads.map_err(|error| Error::Internal(error.to_string()))?;
-        let columns: Vec<Arc<dyn Array>> = vec![
-            Arc::new(long(0, None)),
-            Arc::new(quantities),
-            Arc::new(prices),
-            Arc::new(long(3, found)),
-            Arc::new(payloads),
-        ];
-        RecordBatch::try_new(Arc::clone(schema), columns).map_err(|error| Error::Internal(error.to_string()))
+        let columns: Vec<Arc<dyn Array>> =
+            vec![Arc::new(long(0)), Arc::new(quantities), Arc::new(prices), Arc::new(long(3)), Arc::new(payloads)];
+        RecordBatch::try_new(Arc::clone(&SCHEMA), columns).map_err(|error| Error::Internal(error.to_string()))
     }
 
     /// Its memory, shared.

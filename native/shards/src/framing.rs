@@ -8,7 +8,7 @@ use arrow_buffer::OffsetBuffer;
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use boundary_bench_core::{Error, Result};
 
-use crate::block::{NULLABLE_SCHEMA, SCHEMA};
+use crate::block::SCHEMA;
 use crate::row::PAYLOAD_BYTES;
 
 /// The place of the payload among the columns.
@@ -17,16 +17,13 @@ const PAYLOAD: usize = 4;
 /// The offsets of payloads have 31 bits.
 const MOST_ROWS: usize = i32::MAX as usize / PAYLOAD_BYTES;
 
-static FRAMED: LazyLock<SchemaRef> = LazyLock::new(|| framed(&SCHEMA));
-static NULLABLE_FRAMED: LazyLock<SchemaRef> = LazyLock::new(|| framed(&NULLABLE_SCHEMA));
-
-fn framed(schema: &Schema) -> SchemaRef {
-    let fields = schema.fields().iter().map(|field| match field.data_type() {
+static FRAMED: LazyLock<SchemaRef> = LazyLock::new(|| {
+    let fields = SCHEMA.fields().iter().map(|field| match field.data_type() {
         DataType::FixedSizeBinary(_) => Arc::new(Field::new(field.name(), DataType::Binary, field.is_nullable())),
         _ => Arc::clone(field),
     });
     Arc::new(Schema::new(fields.collect::<Vec<_>>()))
-}
+});
 
 /// The same rows, in the same memory, with payloads of the type `Binary`.
 ///
@@ -46,9 +43,7 @@ pub fn with_binary_payloads(rows: &RecordBatch) -> Result<RecordBatch> {
     let payloads = BinaryArray::try_new(offsets, values, nulls).map_err(|_| mismatch())?;
     let mut columns = rows.columns().to_vec();
     columns[PAYLOAD] = Arc::new(payloads) as Arc<dyn Array>;
-    let nullable = rows.schema_ref().fields().iter().any(|field| field.is_nullable());
-    let schema = if nullable { &NULLABLE_FRAMED } else { &FRAMED };
-    RecordBatch::try_new(Arc::clone(schema), columns).map_err(|_| mismatch())
+    RecordBatch::try_new(Arc::clone(&FRAMED), columns).map_err(|_| mismatch())
 }
 
 #[cfg(test)]

@@ -14,6 +14,7 @@ mod memory;
 mod memory_plan;
 mod persistent;
 mod placing;
+mod prefetch;
 mod row;
 mod scan_body;
 mod server;
@@ -23,7 +24,7 @@ mod store;
 
 pub use aggregate::{Aggregate, Aggregation, Column, Comparison, Filter, Number, Sum};
 pub use block::{BLOCK_ROWS, Block, Columns, NULLABLE_SCHEMA, SCHEMA};
-pub use client::{ClientOptions, Connection, MultiGet, Place, Scan, ShardClient, ShardFailure, Transport};
+pub use client::{ClientOptions, Connection, FoundRows, MultiGet, Place, Scan, ShardClient, ShardFailure, Transport};
 pub use framing::with_binary_payloads;
 pub use made_rows::{MadeRows, made_checksum};
 pub use memory::MemoryStore;
@@ -32,7 +33,7 @@ pub use persistent::PersistentStore;
 pub use placing::{key_hash, shard_of};
 pub use row::{PAYLOAD_BYTES, ROW_BYTES, Row, SEED, made_hash};
 pub use server::{Limits, ShardOptions, ShardServer};
-pub use store::{Blocks, NextBatch, Population, Store, checksum};
+pub use store::{Blocks, EachRow, NextBatch, Population, Store, checksum};
 
 /// The messages and the service, made of the proto.
 pub mod proto {

@@ -121,7 +121,7 @@ impl Row {
 }
 
 /// The first bytes of a row's; there are always enough.
-fn take<const N: usize>(bytes: &[u8]) -> ([u8; N], &[u8]) {
+pub(crate) fn take<const N: usize>(bytes: &[u8]) -> ([u8; N], &[u8]) {
     bytes.split_first_chunk().map_or(([0; N], &[]), |(first, rest)| (*first, rest))
 }
 

@@ -101,7 +101,7 @@ fn found_rows(store: &dyn Store, keys: &[i64]) -> Result<MultiGetResponse> {
     let mut rows = Vec::with_capacity(keys.len() * ROW_BYTES);
     store.multi_get(keys, &mut |index, row| {
         found[index / 8] |= 1 << (index % 8);
-        rows.extend_from_slice(&row.to_bytes());
+        row.pack_first(&mut rows);
     })?;
     Ok(MultiGetResponse { found: found.into(), rows: rows.into() })
 }

@@ -16,6 +16,9 @@ pub type Blocks = Box<dyn Iterator<Item = Result<Arc<Block>>> + Send>;
 /// Returns the next rows of a population.
 pub type NextBatch<'a> = dyn FnMut() -> Result<Option<RecordBatch>> + 'a;
 
+/// Takes one row of those found.
+pub type EachRow<'a> = dyn FnMut(usize, Columns<'_>) + 'a;
+
 /// How a shard is filled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Population {
@@ -38,14 +41,14 @@ pub trait Store: Send + Sync {
     /// What the store of the disk says.
     fn get(&self, key: i64) -> Result<Option<Row>>;
 
-    /// Gives `each` the rows found for keys, in their order, with the number of the key.
+    /// Gives `each` the rows found for keys, one at a time, with the number of the key.
     ///
     /// # Errors
     /// As [`Store::get`].
-    fn multi_get(&self, keys: &[i64], each: &mut dyn FnMut(usize, &Row)) -> Result<()> {
+    fn multi_get(&self, keys: &[i64], each: &mut EachRow<'_>) -> Result<()> {
         for (index, key) in keys.iter().enumerate() {
             if let Some(row) = self.get(*key)? {
-                each(index, &row);
+                each(index, Columns::of_row(&row));
             }
         }
         Ok(())

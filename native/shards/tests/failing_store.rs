@@ -64,7 +64,7 @@ async fn the_others_get_and_give_their_rows() {
     assert_eq!(stores[0].rows() + stores[2].rows(), written as u64);
 
     let found = client.multi_get(&(0..KEYS).collect::<Vec<_>>()).await.unwrap();
-    assert_eq!((found.found, found.failures.len(), found.failures[0].shard), (written, 1, 1));
+    assert_eq!((found.rows.found(), found.failures.len(), found.failures[0].shard), (written, 1, 1));
     is_named(&found.failures[0].error);
 
     let (mut rows, mut failures) = (0, Vec::new());

@@ -1,27 +1,31 @@
 //! A client of all shards: some in this process, the others behind gRPC. It chooses the shard of each key, asks several shards
 //! at once, and puts their answers together.
 
+mod found_rows;
+mod frames;
 mod populate;
 mod remote;
 mod scan;
-mod scan_frames;
 mod transport;
 
+use std::future::poll_fn;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 
-use arrow_array::RecordBatch;
-use arrow_buffer::{BooleanBuffer, MutableBuffer, NullBuffer};
 use boundary_bench_core::engine::CancelToken;
 use boundary_bench_core::{Error, Result};
+use futures_util::StreamExt;
 use futures_util::future::{join, join_all};
+use futures_util::stream::FuturesUnordered;
 
 use crate::aggregate::{Aggregate, Aggregation};
-use crate::block::{Block, Columns, unpack};
+use crate::block::{Columns, unpack};
 use crate::memory_plan::check_rows;
 use crate::placing::shard_of;
 use crate::row::{ROW_BYTES, Row};
 use crate::store::Store;
+pub use found_rows::FoundRows;
 use remote::Remote;
 pub use scan::Scan;
 pub use transport::{Connection, Transport};
@@ -65,12 +69,9 @@ pub struct ShardFailure {
 }
 
 /// The rows of keys.
-#[derive(Debug, Clone)]
 pub struct MultiGet {
     /// A row for each key, in their order. Where there is none, only the key is not null.
-    pub rows: RecordBatch,
-    /// The rows that were found.
-    pub found: usize,
+    pub rows: FoundRows,
     /// The shards that could not be asked; their rows are missing.
     pub failures: Vec<ShardFailure>,
 }
@@ -81,6 +82,7 @@ pub struct MultiGet {
 pub struct ShardClient {
     shards: Arc<[Shard]>,
     deadline: Option<Duration>,
+    transport: Option<Arc<dyn Transport>>,
 }
 
 /// A shard as a client has it.
@@ -116,7 +118,7 @@ impl ShardClient {
             })
         });
         let shards: Result<Arc<[Shard]>> = join_all(connecting).await.into_iter().collect();
-        Ok(Self { shards: shards?, deadline: options.deadline })
+        Ok(Self { shards: shards?, deadline: options.deadline, transport: options.transport.clone() })
     }
 
     /// A client of the same shards over connections of its own, which tokio makes and drives when they are needed. It is made
@@ -127,7 +129,7 @@ impl ShardClient {
             Shard::Direct(store) => Shard::Direct(Arc::clone(store)),
             Shard::Remote(remote) => Shard::Remote(Box::new(remote.apart())),
         });
-        Self { shards: apart.collect(), deadline: self.deadline }
+        Self { shards: apart.collect(), deadline: self.deadline, transport: None }
     }
 
     /// The number of shards.
@@ -140,6 +142,12 @@ impl ShardClient {
     #[must_use]
     pub fn direct(&self, key: i64) -> Option<&Arc<dyn Store>> {
         self.shard(key).store()
+    }
+
+    /// Whether all shards are in the memory of this process: then no call waits for anything.
+    #[must_use]
+    pub fn is_in_memory(&self) -> bool {
+        self.shards.iter().all(|shard| shard.store().is_some_and(|store| !store.is_persistent()))
     }
 
     fn index(&self, key: i64) -> usize {
@@ -182,37 +190,60 @@ impl ShardClient {
     /// fails.
     ///
     /// # Errors
-    /// [`Error::NotEnoughMemory`] for the rows of very many keys; [`Error::Internal`], which is a defect.
+    /// [`Error::NotEnoughMemory`] for the rows of very many keys, and [`Error::Unsupported`] for those of more than ten million.
     pub async fn multi_get(&self, keys: &[i64]) -> Result<MultiGet> {
         if keys.len() > MANY_KEYS {
             check_rows(keys.len() as u64)?;
         }
         let groups = self.groups(keys.iter().copied());
-        let mut asked = Vec::new();
+        let mut asked = FuturesUnordered::new();
         for (index, remote, group) in self.remote(&groups) {
             for part in group.chunks(remote.most_keys()) {
                 let keys = part.iter().map(|place| keys[*place]).collect();
                 asked.push(async move { (index, part, remote.multi_get(keys, self.deadline).await) });
             }
         }
-        let mut gathering = Gathering::new(keys);
+        let mut next = self.begin(&mut asked).await;
+        let mut rows = FoundRows::missing(keys)?;
         let mut failures = Vec::new();
-        // Behind the others, whose answers are on their way meanwhile.
-        let direct = async {
-            for (index, store, group) in self.direct_shards(&groups) {
-                if let Err(error) = gathering.add_direct(store, keys, group) {
-                    failures.push(self.failure(index, error));
-                }
+        for (index, store, group) in self.direct_shards(&groups) {
+            let keys: Vec<i64> = group.iter().map(|place| keys[*place]).collect();
+            if let Err(error) = store.multi_get(&keys, &mut |index, row| rows.set(group[index], row)) {
+                failures.push(self.failure(index, error));
             }
-        };
-        let (answers, ()) = join(join_all(asked), direct).await;
-        for (index, part, answer) in answers {
+        }
+        // Each as it comes, while the others are waited for.
+        while let Some((index, part, answer)) = match next.take() {
+            Some(answer) => Some(answer),
+            None => asked.next().await,
+        } {
             match answer {
-                Ok(answer) => gathering.add_packed(part, &answer.found, &answer.rows),
+                Ok(answer) => rows.set_packed(part, &answer.found, &answer.rows),
                 Err(error) => failures.push(self.failure(index, error)),
             }
         }
-        gathering.finish(failures)
+        failures.sort_by_key(|failure| failure.shard);
+        Ok(MultiGet { rows, failures })
+    }
+
+    /// Has requests sent, so that the shards work while something else is done here. Returns an answer that is there already.
+    async fn begin<F: Future>(&self, asked: &mut FuturesUnordered<F>) -> Option<F::Output> {
+        let answer = poll_fn(|context| match asked.poll_next_unpin(context) {
+            Poll::Ready(answer) => Poll::Ready(answer),
+            Poll::Pending => Poll::Ready(None),
+        });
+        let answer = answer.await;
+        if !asked.is_empty() {
+            self.sent().await;
+        }
+        answer
+    }
+
+    /// Waits until requests that were begun are on their way.
+    async fn sent(&self) {
+        if let Some(transport) = &self.transport {
+            transport.sent().await;
+        }
     }
 
     /// Writes a row, in place of the one with its key if there is any.
@@ -245,7 +276,11 @@ impl ShardClient {
                 asked.push(remote.put_many(gathered(rows, part), self.deadline));
             }
         }
+        let is_remote = !asked.is_empty();
         let direct = async {
+            if is_remote {
+                self.sent().await;
+            }
             let stores = self.direct_shards(&groups).map(|(index, store, group)| {
                 let rows = unpack(&gathered(rows, group))?;
                 store.put(rows.columns()).map_err(|error| self.failure(index, error).error)
@@ -347,43 +382,4 @@ fn gathered(rows: &[[u8; ROW_BYTES]], places: &[usize]) -> Vec<u8> {
     let mut packed = Vec::with_capacity(places.len() * ROW_BYTES);
     places.iter().for_each(|place| packed.extend_from_slice(&rows[*place]));
     packed
-}
-
-/// The rows of keys, while they come.
-struct Gathering {
-    block: Block,
-    found: MutableBuffer,
-    count: usize,
-}
-
-impl Gathering {
-    fn new(keys: &[i64]) -> Self {
-        let mut block = Block::with_capacity(keys.len());
-        block.push_missing(keys);
-        Self { block, found: MutableBuffer::new_null(keys.len()), count: 0 }
-    }
-
-    fn add(&mut self, place: usize, row: &Row) {
-        self.block.write(place, Columns::of_row(row));
-        self.found[place / 8] |= 1 << (place % 8);
-        self.count += 1;
-    }
-
-    fn add_direct(&mut self, store: &Arc<dyn Store>, keys: &[i64], places: &[usize]) -> Result<()> {
-        let keys: Vec<i64> = places.iter().map(|place| keys[*place]).collect();
-        store.multi_get(&keys, &mut |index, row| self.add(places[index], row))
-    }
-
-    fn add_packed(&mut self, places: &[usize], found: &[u8], rows: &[u8]) {
-        let found = places.iter().enumerate().filter(|(index, _)| found[index / 8] & (1 << (index % 8)) != 0);
-        for ((_, place), row) in found.zip(rows.as_chunks::<ROW_BYTES>().0) {
-            self.add(*place, &Row::from_bytes(row));
-        }
-    }
-
-    fn finish(self, failures: Vec<ShardFailure>) -> Result<MultiGet> {
-        let found = NullBuffer::new(BooleanBuffer::new(self.found.into(), 0, self.block.len()));
-        let rows = Arc::new(self.block).to_batch_with(Some(found))?;
-        Ok(MultiGet { rows, found: self.count, failures })
-    }
 }

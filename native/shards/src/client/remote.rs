@@ -7,19 +7,21 @@ use std::time::Duration;
 
 use boundary_bench_core::{Error, Result};
 use futures_util::Stream;
+use prost::Message;
 use tonic::transport::{Channel, Endpoint};
 use tonic::{Request, Response, Status};
 
 use super::ClientOptions;
-use super::scan_frames::{self, Frames};
+use super::frames::{self, Frames};
 use super::transport::Through;
 use crate::aggregate::{Aggregate, Aggregation};
 use crate::proto::shard_service_client::ShardServiceClient;
 use crate::proto::{
     DescribeRequest, DescribeResponse, GetRequest, MultiGetRequest, MultiGetResponse, PopulateRequest, PutManyRequest,
-    PutRequest,
+    PutRequest, ScanRequest,
 };
 use crate::row::{ROW_BYTES, Row};
+use crate::scan_body::PATH as SCAN;
 use crate::server::{CONNECTION_WINDOW, FRAME_BYTES, STREAM_WINDOW};
 use crate::{convert, status};
 
@@ -28,6 +30,8 @@ const CONNECT_TIME: Duration = Duration::from_secs(10);
 
 /// The rows of one message, at most: more are asked for in several.
 const MOST_ROWS: usize = 16_384;
+
+const MULTI_GET: &str = "/boundary_bench.shards.v1.ShardService/MultiGet";
 
 /// Bytes of a message beside its rows.
 const OVERHEAD: usize = 4096;
@@ -186,10 +190,10 @@ impl Remote {
     }
 
     pub(super) async fn multi_get(&self, keys: Vec<i64>, deadline: Option<Duration>) -> Result<MultiGetResponse> {
-        let mut client = self.client();
         let asked = keys.len();
-        let answer = client.multi_get(request(MultiGetRequest { keys }, deadline));
-        let answer = self.name.answer(deadline, answer).await?;
+        let request = MultiGetRequest { keys };
+        let answer = async { self.call(MULTI_GET, &request, deadline).await?.only_message().await.map(Response::new) };
+        let answer: MultiGetResponse = self.name.answer(deadline, answer).await?;
         let found = answer.found.iter().map(|byte| byte.count_ones() as usize).sum::<usize>();
         if answer.found.len() != asked.div_ceil(8) || answer.rows.len() != found * ROW_BYTES {
             return Err(self.unusable(&"the rows found are not as many as it says"));
@@ -216,8 +220,18 @@ impl Remote {
     }
 
     pub(super) async fn scan(&self, deadline: Option<Duration>) -> Result<Frames> {
-        let started = scan_frames::start(self.channels[self.turn()].clone(), deadline, self.most_bytes);
-        self.name.answer(deadline, async { started.await.map(Response::new) }).await
+        let started = async { self.call(SCAN, &ScanRequest {}, deadline).await.map(Response::new) };
+        self.name.answer(deadline, started).await
+    }
+
+    /// Calls a method whose answers are large.
+    async fn call<M: Message>(
+        &self,
+        path: &'static str,
+        message: &M,
+        deadline: Option<Duration>,
+    ) -> std::result::Result<Frames, Status> {
+        frames::call(self.channels[self.turn()].clone(), path, message, deadline, self.most_bytes).await
     }
 
     pub(super) async fn populate(

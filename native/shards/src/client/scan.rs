@@ -8,10 +8,11 @@ use futures_util::StreamExt;
 use futures_util::stream::{self, BoxStream, SelectAll};
 use tokio::time::Instant;
 
+use super::frames::Frames;
 use super::remote::Name;
-use super::scan_frames::Frames;
 use super::{Shard, ShardClient, ShardFailure};
 use crate::ipc::MessageReader;
+use crate::proto::ScanResponse;
 use crate::status;
 use crate::store::Store;
 
@@ -102,7 +103,7 @@ impl Reading {
 impl Messages {
     async fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
         loop {
-            let message = self.stream.message();
+            let message = self.stream.message::<ScanResponse>();
             let message = match self.ends {
                 None => message.await,
                 Some(ends) => {

@@ -27,6 +27,9 @@ pub trait Transport: fmt::Debug + Send + Sync {
 
     /// Runs a task to its end, beside its caller.
     fn spawn(&self, task: BoxFuture<'static, ()>);
+
+    /// Waits until what was written is on its way: what would be done next would delay it where all has one thread.
+    fn sent(&self) -> BoxFuture<'static, ()>;
 }
 
 /// A transport in the words of tonic.

@@ -3,6 +3,8 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::prefetch::prefetch;
+
 /// Slots for each row that is expected: two thirds of them are full then.
 const SLOTS_PER_ROW: (u64, u64) = (3, 2);
 
@@ -46,6 +48,11 @@ impl Index {
     fn first_slot(&self, hash: u64) -> usize {
         // The upper half of the product is below the number of slots.
         usize::try_from((u128::from(hash) * self.slots.len() as u128) >> 64).unwrap_or(0)
+    }
+
+    /// Asks the memory for where a key will be looked up.
+    pub(super) fn prefetch(&self, hash: u64) {
+        prefetch(&self.slots[self.first_slot(hash)]);
     }
 
     /// The positions that may be the key's. There is nearly always one where there is a row, and none else.

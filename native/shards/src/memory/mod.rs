@@ -16,7 +16,7 @@ use crate::aggregate::{Aggregate, Aggregation};
 use crate::block::{BLOCK_ROWS, Block, Columns};
 use crate::memory_plan;
 use crate::row::{ROW_BYTES, Row};
-use crate::store::{Blocks, NextBatch, Population, Store};
+use crate::store::{Blocks, EachRow, NextBatch, Population, Store};
 use index::{Index, spread};
 
 /// The bytes that a row takes, with its part of the index.
@@ -24,6 +24,9 @@ pub(crate) const BYTES_PER_ROW: u64 = ROW_BYTES as u64 + index::BYTES_PER_ROW;
 
 /// A position has 32 bits, of which one value says that there is none.
 const MOST_ROWS: u64 = u32::MAX as u64 - 1;
+
+/// So many keys before a row is read, memory is asked for it: the rows fit into the nearest cache meanwhile.
+const KEYS_AHEAD: usize = 8;
 
 type Shared = RwLock<Arc<Block>>;
 
@@ -179,13 +182,21 @@ impl View {
         Some(work(&read(block), position as usize % BLOCK_ROWS))
     }
 
-    fn get(&self, key: i64) -> Option<Row> {
+    /// What `work` makes of the row of a key, if there is one.
+    fn with_row<T>(&self, key: i64, mut work: impl FnMut(Columns<'_>) -> T) -> Option<T> {
         self.index.candidates(spread(key)).find_map(|position| {
             self.with_block(position, |block, place| {
                 let rows = block.columns();
-                (rows.keys.get(place) == Some(&key)).then(|| rows.row(place))
+                (rows.keys.get(place) == Some(&key)).then(|| work(rows.slice(place, place + 1)))
             })?
         })
+    }
+
+    /// Asks the memory for the row that is likely a key's.
+    fn prefetch(&self, key: i64) {
+        if let Some(position) = self.index.candidates(spread(key)).next() {
+            self.with_block(position, Block::prefetch);
+        }
     }
 }
 
@@ -203,7 +214,25 @@ impl Store for MemoryStore {
     }
 
     fn get(&self, key: i64) -> Result<Option<Row>> {
-        Ok(self.view.load().get(key))
+        Ok(self.view.load().with_row(key, |rows| rows.row(0)))
+    }
+
+    fn multi_get(&self, keys: &[i64], each: &mut EachRow<'_>) -> Result<()> {
+        let view = self.view.load();
+        // What is random in memory takes most of the time: so it is asked for several keys ahead, first the index, then the row.
+        let (in_index, in_rows) = (2 * KEYS_AHEAD, KEYS_AHEAD);
+        keys.iter().take(in_index).for_each(|key| view.index.prefetch(spread(*key)));
+        keys.iter().take(in_rows).for_each(|key| view.prefetch(*key));
+        for (index, key) in keys.iter().enumerate() {
+            if let Some(next) = keys.get(index + in_index) {
+                view.index.prefetch(spread(*next));
+            }
+            if let Some(next) = keys.get(index + in_rows) {
+                view.prefetch(*next);
+            }
+            view.with_row(*key, |row| each(index, row));
+        }
+        Ok(())
     }
 
     fn put(&self, rows: Columns<'_>) -> Result<()> {

@@ -56,16 +56,17 @@ impl Sums {
     }
 
     /// Adds the rows of keys.
-    pub(super) fn add_found(&mut self, answer: &MultiGet) -> Result<()> {
-        if let Some(failure) = answer.failures.first() {
-            return Err(failure.error.clone());
+    pub(super) fn add_found(&mut self, answer: MultiGet) -> Result<()> {
+        if let Some(failure) = answer.failures.into_iter().next() {
+            return Err(failure.error);
         }
-        if answer.found == answer.rows.num_rows() {
-            let rows = Columns::of_batch(&answer.rows)?;
-            self.add_hash(rows.len() as u64, rows.checksum());
+        let found = answer.rows.found();
+        if found == answer.rows.len() {
+            let rows = answer.rows.into_batch()?;
+            self.add_hash(found as u64, Columns::of_batch(&rows)?.checksum());
         } else {
             // The sum would be wrong whatever the others are.
-            self.add_hash(answer.found as u64, 0);
+            self.add_hash(found as u64, 0);
         }
         Ok(())
     }

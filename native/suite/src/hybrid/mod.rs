@@ -108,7 +108,7 @@ impl Requester for HybridRequester {
         let range = at(operations.start)..at(operations.end);
         match work {
             Work::Get => sums.add_row(client.get(input.keys[range.start]).await?.as_ref()),
-            Work::MultiGet => sums.add_found(&client.multi_get(&input.keys[range]).await?)?,
+            Work::MultiGet => sums.add_found(client.multi_get(&input.keys[range]).await?)?,
             Work::Put => client.put(&input.rows[range.start]).await?,
             Work::PutMany => {
                 let bytes = boundary_bench_shards::ROW_BYTES;
@@ -221,7 +221,7 @@ impl HybridCell {
         }
         for keys in self.input.keys.chunks(KEYS_AT_ONCE) {
             cancel.check()?;
-            sums.add_found(&self.side.multi_get(keys).await?)?;
+            sums.add_found(self.side.multi_get(keys).await?)?;
         }
         Ok(sums)
     }

@@ -1,12 +1,12 @@
-//! The messages of a scan out of the frames of HTTP/2: tonic would copy each into a buffer of its own, while here a body that
-//! came in one frame stays where it is, and one that came in several is put together at an address that Arrow can use.
+//! Large messages out of the frames of HTTP/2: tonic would copy each into a buffer of its own, while here bytes that came in one
+//! frame stay where they are, and those that came in several are put together at an address that Arrow can use.
 
 use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::time::Duration;
 
-use bytes::{Buf, Bytes, BytesMut};
+use bytes::{Buf, BufMut, Bytes, BytesMut};
 use hyper::body::Body as HttpBody;
 use hyper::header::{CONTENT_TYPE, HeaderValue, TE};
 use hyper::{Request, Response, Version};
@@ -16,18 +16,14 @@ use tonic::codegen::Service;
 use tonic::transport::Channel;
 use tonic::{Code, Status};
 
-use crate::proto::ScanResponse;
-use crate::scan_body::PATH;
-
 /// The bytes before each message: whether it is compressed, and its length.
 const PREFIX: usize = 5;
 
-/// The request: a message without fields.
-const REQUEST: &[u8] = &[0; PREFIX];
-
-/// Starts a scan.
-pub(super) async fn start(
+/// Calls the method at `path` with one message.
+pub(super) async fn call<M: Message>(
     mut channel: Channel,
+    path: &'static str,
+    message: &M,
     deadline: Option<Duration>,
     most_bytes: usize,
 ) -> Result<Frames, Status> {
@@ -40,11 +36,10 @@ pub(super) async fn start(
     let mut headers = request.into_parts().0.into_headers();
     headers.insert(TE, HeaderValue::from_static("trailers"));
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/grpc"));
-    let body = Body::new(http_body_util::Full::new(Bytes::from_static(REQUEST)));
-    let mut request = Request::new(body);
+    let mut request = Request::new(Body::new(http_body_util::Full::new(encoded(message)?)));
     *request.version_mut() = Version::HTTP_2;
     *request.method_mut() = hyper::Method::POST;
-    *request.uri_mut() = hyper::Uri::from_static(PATH);
+    *request.uri_mut() = hyper::Uri::from_static(path);
     *request.headers_mut() = headers;
     let response: Response<Body> = channel.call(request).await.map_err(failed)?;
     let (head, body) = response.into_parts();
@@ -62,6 +57,18 @@ pub(super) async fn start(
     Ok(Frames { body, parts: Parts::default(), has_ended: false, most_bytes })
 }
 
+/// A message as gRPC sends it, not compressed.
+fn encoded<M: Message>(message: &M) -> Result<Bytes, Status> {
+    let length = message.encoded_len();
+    let sent = u32::try_from(length);
+    let sent = sent.map_err(|_| Status::out_of_range(format!("a message of {length} bytes can't be sent")))?;
+    let mut bytes = BytesMut::with_capacity(PREFIX + length);
+    bytes.put_u8(0);
+    bytes.put_u32(sent);
+    message.encode_raw(&mut bytes);
+    Ok(bytes.freeze())
+}
+
 /// The frames of an answer.
 pub(super) struct Frames {
     body: Body,
@@ -73,7 +80,7 @@ pub(super) struct Frames {
 
 impl Frames {
     /// The next message; `None` at the end.
-    pub(super) async fn message(&mut self) -> Result<Option<ScanResponse>, Status> {
+    pub(super) async fn message<M: Message + Default>(&mut self) -> Result<Option<M>, Status> {
         let broken = || Status::internal("the stream broke off within a message");
         if !self.fill(PREFIX).await? {
             return if self.parts.has_remaining() { Err(broken()) } else { Ok(None) };
@@ -89,8 +96,17 @@ impl Frames {
         if !self.fill(length).await? {
             return Err(broken());
         }
-        let message = ScanResponse::decode((&mut self.parts).take(length));
+        let message = M::decode((&mut self.parts).take(length));
         message.map(Some).map_err(|error| Status::internal(format!("an unusable message: {error}")))
+    }
+
+    /// The message of an answer that has one.
+    pub(super) async fn only_message<M: Message + Default>(&mut self) -> Result<M, Status> {
+        let message = self.message().await?.ok_or_else(|| Status::internal("there is no message in the answer"))?;
+        match self.message::<M>().await? {
+            None => Ok(message),
+            Some(_) => Err(Status::internal("there is more than one message in the answer")),
+        }
     }
 
     /// Waits until so many bytes are there; `false` where the stream ends before.
@@ -108,9 +124,10 @@ impl Frames {
                 Err(frame) => {
                     let trailers = frame.into_trailers().unwrap_or_default();
                     self.has_ended = true;
-                    match Status::from_header_map(&trailers) {
-                        Some(status) if status.code() != Code::Ok => return Err(status),
-                        _ => {}
+                    let status = Status::from_header_map(&trailers);
+                    let status = status.ok_or_else(|| Status::internal("the trailers have no status"))?;
+                    if status.code() != Code::Ok {
+                        return Err(status);
                     }
                 }
             }
@@ -185,6 +202,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::proto::ScanResponse;
 
     proptest! {
         #[test]

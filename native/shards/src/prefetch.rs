@@ -1,0 +1,34 @@
+//! Asking the memory for what will be read: several reads wait for it at the same time then.
+
+/// The bytes that memory gives at once.
+const LINE: usize = 64;
+
+/// Asks for the memory of a value, where the processor can be asked.
+#[inline]
+pub(crate) fn prefetch<T: ?Sized>(value: &T) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        use core::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+
+        let (start, bytes) = (std::ptr::from_ref(value).cast::<i8>(), size_of_val(value));
+        for line in (0..bytes).step_by(LINE).chain(bytes.checked_sub(1)) {
+            // SAFETY: a hint, which reads nothing that the program could see, and the place is within the value.
+            unsafe { _mm_prefetch::<_MM_HINT_T0>(start.add(line)) };
+        }
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = (value, LINE);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::prefetch;
+
+    #[test]
+    fn values_of_any_size_can_be_asked_for() {
+        prefetch(&[0_u8; 0]);
+        prefetch(&());
+        prefetch(&7_u64);
+        (0..300).for_each(|bytes| prefetch(vec![0_u8; bytes].as_slice()));
+    }
+}
