@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use arrow_array::RecordBatch;
-use boundary_bench_core::engine::CancelToken;
+use boundary_bench_core::engine::{CancelOnDrop, CancelToken};
 use boundary_bench_core::error::catch_panic;
 use boundary_bench_core::{Error, Result};
 use bytes::Bytes;
@@ -231,14 +231,6 @@ async fn send_batches(
     reader.finish()?;
     let _ = sender.send(Piece::End).await;
     Ok(())
-}
-
-struct CancelOnDrop(CancelToken);
-
-impl Drop for CancelOnDrop {
-    fn drop(&mut self) {
-        self.0.cancel();
-    }
 }
 
 /// Where the blocks of a scan come from. It ends when it is dropped.

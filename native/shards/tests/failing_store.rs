@@ -1,16 +1,18 @@
 //! What a client says and does where a shard in this process fails.
 
 use std::sync::Arc;
+use std::sync::mpsc::{Sender, channel};
+use std::time::Duration;
 
 use boundary_bench_core::engine::CancelToken;
 use boundary_bench_core::{Error, Result};
 use boundary_bench_shards::{
-    Aggregate, Aggregation, Blocks, ClientOptions, Columns, MemoryStore, NextBatch, Place, Population, Row,
+    Aggregate, Aggregation, Blocks, ClientOptions, Column, Columns, MemoryStore, NextBatch, Place, Population, Row,
     ShardClient, Store, shard_of,
 };
 
-/// A store whose disk is gone.
-struct Failing;
+/// A store whose disk is gone. It makes sums until it is cancelled, and tells of that.
+struct Failing(Sender<()>);
 
 fn failed() -> Error {
     Error::Engine { engine: "disk", message: "it is gone".to_owned() }
@@ -33,7 +35,11 @@ impl Store for Failing {
         Box::new(std::iter::once(Err(failed())))
     }
 
-    fn aggregate(&self, _: &Aggregation, _: &CancelToken) -> Result<Aggregate> {
+    fn aggregate(&self, _: &Aggregation, cancel: &CancelToken) -> Result<Aggregate> {
+        while !cancel.is_cancelled() {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        self.0.send(()).unwrap();
         Err(failed())
     }
 
@@ -53,7 +59,9 @@ impl Store for Failing {
 #[tokio::test]
 async fn the_others_get_and_give_their_rows() {
     const KEYS: i64 = 100;
-    let stores: [Arc<dyn Store>; 3] = [Arc::new(MemoryStore::new()), Arc::new(Failing), Arc::new(MemoryStore::new())];
+    let (summing, ended) = channel();
+    let stores: [Arc<dyn Store>; 3] =
+        [Arc::new(MemoryStore::new()), Arc::new(Failing(summing)), Arc::new(MemoryStore::new())];
     let places = stores.iter().map(|store| Place::Direct(Arc::clone(store))).collect();
     let client = ShardClient::connect(places, &ClientOptions::default()).await.unwrap();
     let is_named = |error: &Error| assert!(error.to_string().contains("shard 1 of 3 in this process"), "{error}");
@@ -77,4 +85,9 @@ async fn the_others_get_and_give_their_rows() {
     }
     assert_eq!((rows, failures.len(), failures[0].shard), (written, 1, 1));
     is_named(&failures[0].error);
+
+    // Sums that nobody waits for any more are given up.
+    let aggregation = Aggregation { column: Column::Key, filter: None };
+    tokio::time::timeout(Duration::from_millis(10), client.aggregate(&aggregation)).await.unwrap_err();
+    ended.recv_timeout(Duration::from_secs(10)).unwrap();
 }

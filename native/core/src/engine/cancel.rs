@@ -72,6 +72,23 @@ impl Drop for CancelGuard {
     }
 }
 
+/// Cancels work when it is dropped, as the future is that nobody waits for any more.
+#[derive(Debug)]
+pub struct CancelOnDrop(pub CancelToken);
+
+impl CancelOnDrop {
+    /// The work has ended: there is nothing to cancel.
+    pub fn forget(self) {
+        std::mem::forget(self);
+    }
+}
+
+impl Drop for CancelOnDrop {
+    fn drop(&mut self) {
+        self.0.cancel();
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::sync::atomic::AtomicUsize;

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 
-pub use cancel::{CancelGuard, CancelToken};
+pub use cancel::{CancelGuard, CancelOnDrop, CancelToken};
 pub use embedded::EmbeddedEngine;
 pub use memory::MemoryEngine;
 pub use runtime::runtime;

@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 use arrow_flight::sql::metadata::SqlInfoData;
 use arrow_flight::sql::{Any, Command};
 use arrow_flight::{Action, FlightDescriptor, SchemaResult, Ticket};
-use boundary_bench_core::engine::{CancelToken, Engine};
+use boundary_bench_core::engine::{CancelOnDrop, CancelToken, Engine};
 use boundary_bench_core::error::catch_panic;
 use boundary_bench_core::{Error, Result};
 use bytes::Bytes;
@@ -238,21 +238,6 @@ impl Call {
         let Some(deadline) = self.deadline else { return work.await };
         let waited = tokio::time::timeout_at(deadline.into(), work).await;
         waited.unwrap_or_else(|_| Err(Status::deadline_exceeded("the call's own time is over")))
-    }
-}
-
-/// Cancels what runs unless it is told that it has ended.
-struct CancelOnDrop(CancelToken);
-
-impl CancelOnDrop {
-    fn forget(self) {
-        std::mem::forget(self);
-    }
-}
-
-impl Drop for CancelOnDrop {
-    fn drop(&mut self) {
-        self.0.cancel();
     }
 }
 

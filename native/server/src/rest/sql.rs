@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use boundary_bench_core::Error;
-use boundary_bench_core::engine::{CancelToken, Engine, QueryOptions};
+use boundary_bench_core::engine::{CancelOnDrop, CancelToken, Engine, QueryOptions};
 use hyper::StatusCode;
 
 use super::error::RestError;
@@ -59,15 +59,6 @@ pub(super) async fn answer(engine: &Arc<dyn Engine>, body: &[u8], time: Duration
         Format::Text { header: false } => BARE_TABLE,
     };
     Ok(with_body(StatusCode::OK, content_type, body))
-}
-
-/// Ends a query whose answer nobody waits for.
-pub(super) struct CancelOnDrop(pub(super) CancelToken);
-
-impl Drop for CancelOnDrop {
-    fn drop(&mut self) {
-        self.0.cancel();
-    }
 }
 
 fn checked(body: &[u8]) -> Result<Checked, RestError> {

@@ -13,11 +13,13 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
-use boundary_bench_core::engine::CancelToken;
+use boundary_bench_core::engine::{CancelOnDrop, CancelToken};
+use boundary_bench_core::error::catch_panic;
 use boundary_bench_core::{Error, Result};
 use futures_util::StreamExt;
 use futures_util::future::{join, join_all};
 use futures_util::stream::FuturesUnordered;
+use tokio::task::spawn_blocking;
 
 use crate::aggregate::{Aggregate, Aggregation};
 use crate::block::{Columns, unpack};
@@ -302,19 +304,20 @@ impl ShardClient {
             Shard::Remote(remote) => Some(remote.aggregate(aggregation, self.deadline)),
             Shard::Direct(_) => None,
         });
-        let direct = async {
-            let stores =
-                self.shards.iter().enumerate().filter_map(|(index, shard)| shard.store().map(|store| (index, store)));
-            let sums = stores.map(|(index, store)| {
-                let sum = store.aggregate(aggregation, &CancelToken::default());
+        // Nobody waits for the sums any more where this future is dropped.
+        let cancel = CancelToken::default();
+        let _ends = CancelOnDrop(cancel.clone());
+        let direct = self.shards.iter().enumerate().filter_map(|(index, shard)| {
+            let (store, aggregation, cancel) = (Arc::clone(shard.store()?), *aggregation, cancel.clone());
+            let sum = spawn_blocking(move || catch_panic(|| store.aggregate(&aggregation, &cancel)));
+            Some(async move {
+                let sum = sum.await.map_err(|error| Error::Internal(error.to_string())).flatten();
                 sum.map_err(|error| self.failure(index, error).error)
-            });
-            sums.collect::<Result<Vec<_>>>()
-        };
-        let (answers, direct) = join(join_all(asked), direct).await;
+            })
+        });
+        let (answers, direct) = join(join_all(asked), join_all(direct)).await;
         let mut all = Aggregate::none(aggregation.column);
-        direct?.iter().for_each(|part| all.merge(part));
-        answers.into_iter().try_for_each(|part| part.map(|part| all.merge(&part)))?;
+        direct.into_iter().chain(answers).try_for_each(|part| part.map(|part| all.merge(&part)))?;
         Ok(all)
     }
 
