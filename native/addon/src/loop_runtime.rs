@@ -147,6 +147,9 @@ impl LoopRuntime {
         env: Env,
         work: impl Future<Output = Result<T>> + 'static,
     ) -> napi::Result<Unknown<'static>> {
+        let tasks = self.0.tasks.try_borrow();
+        let tasks = tasks.as_ref().ok().and_then(|tasks| tasks.as_ref());
+        let tasks = tasks.ok_or(Error::Closed("the event loop")).map_err(js)?;
         let (mut deferred, mut promise) = (ptr::null_mut(), ptr::null_mut());
         // SAFETY: the environment is that of the call under way, and the out-pointers are valid.
         let status = unsafe { sys::napi_create_promise(env.raw(), &raw mut deferred, &raw mut promise) };
@@ -163,9 +166,7 @@ impl LoopRuntime {
                 inner.calls.set(inner.calls.get() - 1);
             }
         };
-        let tasks = self.0.tasks.try_borrow();
-        let tasks = tasks.as_ref().ok().and_then(|tasks| tasks.as_ref());
-        tasks.ok_or(Error::Closed("the event loop")).map_err(js)?.spawn_local(settled);
+        tasks.spawn_local(settled);
         // Tasks that have never run wake nobody.
         self.0.alarm.wake_by_ref();
         self.0.calls.set(self.0.calls.get() + 1);
