@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 
 import { ShardClient, ShardStore } from '../../../src/index.js';
 import { expectedOf } from '../../../src/workloads/hybrid/data.js';
-import { HybridInput } from '../../../src/workloads/hybrid/input.js';
+import { HybridInput, restoreBlanks } from '../../../src/workloads/hybrid/input.js';
 
 const ROWS = 5000;
 const { signal } = new AbortController();
@@ -26,6 +26,20 @@ describe('the input of hybrid', () => {
       await work[workload](input);
       expect(await found()).toEqual(expected);
     }
+  });
+
+  it('restores the rows that an interrupted run has left blank', async () => {
+    await using client = await ShardClient.connect([ShardStore.inMemory(), ShardStore.inMemory()]);
+    await client.populate(ROWS);
+    const input = new HybridInput({ workload: 'write', lane: 'batch', rows: 300 }, ROWS);
+    const all = new HybridInput({ workload: 'scan', lane: 'call', rows: ROWS }, ROWS);
+    const expected = (await all.readAll(client)).checksum();
+    await restoreBlanks(client);
+    expect((await all.readAll(client)).checksum()).toEqual(expected);
+    await input.blank(client, signal);
+    expect((await all.readAll(client)).checksum()).not.toEqual(expected);
+    await restoreBlanks(client);
+    expect((await all.readAll(client)).checksum()).toEqual(expected);
   });
 
   it('changes no rows of what only reads', async () => {

@@ -68,6 +68,21 @@ export class HybridInput {
   }
 }
 
+/** Writes the rows again that a run which was interrupted has left blank: the next one may use them where they are kept. */
+export async function restoreBlanks(client: ShardClient): Promise<void> {
+  const filter = { column: 'quantity', comparison: '<', value: 0 } as const;
+  if ((await client.aggregate({ column: 'quantity', filter })).count === 0) return;
+  const blank: number[] = [];
+  for await (const chunk of client.scan()) {
+    const { keys, quantities } = columnsOf(chunk);
+    for (let row = 0; row < keys.length; row += 1) if (quantities[row]! < 0) blank.push(Number(keys[row]!));
+    chunk.release();
+  }
+  for (let start = 0; start < blank.length; start += KEYS_AT_ONCE) {
+    await client.putMany(new Uint8Array(packedRows(blank.slice(start, start + KEYS_AT_ONCE)).buffer));
+  }
+}
+
 /** Adds all rows that the shards hold. */
 export async function addAll(sums: RowSums, client: ShardClient, signal?: AbortSignal): Promise<void> {
   for await (const chunk of client.scan()) {

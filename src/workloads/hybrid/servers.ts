@@ -10,6 +10,7 @@ import type { SimulatedNetwork } from '../../records/record.js';
 import type { PlannedRequests } from '../requests/grid.js';
 import { type TargetServer, targetUrl } from '../requests/target-server.js';
 import { type Arm, HYBRID_MATRIX } from './data.js';
+import { restoreBlanks } from './input.js';
 import { type SlowShards, networkBy, slowDown } from './network.js';
 import { type HybridSettings, dataDir, skipsPopulate, totalRows } from './options.js';
 
@@ -92,7 +93,10 @@ function checkMemory(rows: number, { isOurs, isDirectNeeded }: { isOurs: boolean
 async function fill(places: readonly (string | ShardStore)[], total: number, isOurs: boolean): Promise<void> {
   await using client = await ShardClient.connect(places);
   const states = await client.describe();
-  if (states.every(({ populated }) => populated === total)) return;
+  if (states.every(({ populated }) => populated === total)) {
+    await restoreBlanks(client);
+    return;
+  }
   const isMemory = dataDir() === undefined && isOurs;
   if (skipsPopulate() && !isMemory) {
     const held = states.map(({ populated }) => populated ?? 'none').join(', ');
