@@ -41,6 +41,7 @@ test('memory that is gone, shrunk or shared is refused, and no script crashes No
     'naive: a row that adds rows': 3,
     'a frame released twice': [0, 0],
     'a frame given to another thread': 2,
+    'a frame in another buffer': [0, 0],
     'frames released by one turn of the event loop': true,
     'a frame in the memory of a released one': [1, 2],
     'a frame of a WebAssembly memory': bad("the buffer can't be detached"),
