@@ -31,6 +31,7 @@ const CONNECT_TIME: Duration = Duration::from_secs(10);
 /// The rows of one message, at most: more are asked for in several.
 const MOST_ROWS: usize = 16_384;
 
+/// The path of the call for the rows of keys.
 const MULTI_GET: &str = "/boundary_bench.shards.v1.ShardService/MultiGet";
 
 /// Bytes of a message beside its rows.
