@@ -1,8 +1,4 @@
 import { addon } from '../src/addon.js';
-import { needsServer } from './workloads/requests/needs-server.js';
-
-/** Whether tests that need a server of the MySQL wire are left out; they fail instead where they are required. */
-export const withoutMysql: boolean = needsServer('mysql');
 
 /** A server of its own for one test file. */
 export function startMysql(): Promise<InstanceType<typeof addon.PrivateServer>> {

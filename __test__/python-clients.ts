@@ -1,4 +1,4 @@
-/** Clients that nobody here wrote, in Python: installed by pip where they are not there yet. */
+/** Clients that nobody here wrote, in Python. Where they are required but not there yet, pip installs them. */
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
@@ -6,6 +6,9 @@ import { mkdir, mkdtemp, rename, rm } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
+
+import { isLeftOut } from './needs.js';
+import { isRequired } from './needs.mjs';
 
 const execute = promisify(execFile);
 
@@ -24,24 +27,33 @@ const PACKAGES = [
 /** The folder with the packages, or why there is none. */
 export type PythonClients = { readonly folder: string } | { readonly missing: string };
 
-/** Finds or installs the packages. Where they are required but can't be had it throws; `what` is left out then, which is said. */
-export async function pythonClients(what: string): Promise<PythonClients> {
+/** Finds the packages, for tests that are left out without them. */
+export async function pythonClients(): Promise<PythonClients> {
+  const clients = await findClients();
+  isLeftOut('python', 'missing' in clients ? clients.missing : undefined);
+  return clients;
+}
+
+async function findClients(): Promise<PythonClients> {
   try {
-    return { folder: await installed() };
+    const folder = await folderOfClients();
+    if (existsSync(folder)) return { folder };
+    if (!isRequired('python')) return { missing: `the packages of the tests are not installed: there is no ${folder}` };
+    await install(folder);
+    return { folder };
   } catch (error) {
-    const missing = (error as Error).message;
-    if ((process.env['BOUNDARY_BENCH_REQUIRE'] ?? '').split(',').includes('python')) throw error;
-    process.stderr.write(`SKIPPED: ${what}: ${missing}\n`);
-    return { missing };
+    return { missing: (error as Error).message };
   }
 }
 
-async function installed(): Promise<string> {
+async function folderOfClients(): Promise<string> {
   const cache = process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache');
   const { stdout } = await execute('python3', ['-c', 'import sys; print("%d.%d" % sys.version_info[:2])']);
   const versions = createHash('sha256').update(PACKAGES.join(' ')).digest('hex').slice(0, 8);
-  const folder = join(cache, 'boundary-bench', `python-clients-${versions}-py${stdout.trim()}`);
-  if (existsSync(folder)) return folder;
+  return join(cache, 'boundary-bench', `python-clients-${versions}-py${stdout.trim()}`);
+}
+
+async function install(folder: string): Promise<void> {
   await mkdir(dirname(folder), { recursive: true });
   // Beside its place, so that whoever looks finds all of it or nothing.
   const workshop = await mkdtemp(`${folder}-setup-`);
@@ -55,7 +67,6 @@ async function installed(): Promise<string> {
   } finally {
     await rm(workshop, { recursive: true, force: true });
   }
-  return folder;
 }
 
 /** Runs a program of Python with the packages; resolves with the lines that it printed. */

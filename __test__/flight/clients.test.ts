@@ -12,7 +12,7 @@ const CLIENTS = fileURLToPath(new URL('clients.py', import.meta.url));
 const USER = 'reader';
 const PASSWORD = 's3cr:et@ä';
 
-const python = await pythonClients('the Flight SQL clients of Python');
+const python = await pythonClients();
 
 /** `boundary-bench serve flight` on a free port. */
 async function serve(): Promise<{ readonly url: string; readonly process: ChildProcess }> {

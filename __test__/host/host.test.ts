@@ -9,6 +9,7 @@ import { hostContext } from '../../src/host/machine.js';
 import { runContext } from '../../src/host/provenance.js';
 import { gitState } from '../../src/host/source-state.js';
 import { contextShape } from '../../src/records/record-shape.js';
+import { lacks } from '../needs.js';
 
 let root: string;
 
@@ -96,7 +97,7 @@ describe('gitState', () => {
       encoding: 'utf8',
     }).trim();
 
-  it('says the commit and whether there are changes', async () => {
+  it.skipIf(lacks('git'))('says the commit and whether there are changes', async () => {
     git('init', '--quiet');
     expect(await gitState(root)).toBeUndefined();
     await files({ 'a.txt': 'a' });

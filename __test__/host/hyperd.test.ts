@@ -16,6 +16,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { findHyperd, hyperdAt, hyperdCache, hyperdWheel } from '../../src/host/hyperd.js';
 import { installHyperd } from '../../src/host/install-hyperd.js';
 import { spawnCli, builtMain } from '../cli/spawn-cli.js';
+import { lacks } from '../needs.js';
 
 let folder: string;
 
@@ -57,7 +58,7 @@ describe('findHyperd', () => {
     expect(hyperdCache()).toBe('/xdg/boundary-bench/hyperd');
   });
 
-  it('asks Python for an installed wheel, and tells the addon of it', async () => {
+  it.skipIf(lacks('python'))('asks Python for an installed wheel, and tells the addon of it', async () => {
     const found = join(folder, 'tableauhyperapi', 'bin', 'hyper');
     mkdirSync(found, { recursive: true });
     writeFileSync(join(folder, 'tableauhyperapi', '__init__.py'), 'raise Exception("it is not to be imported")');
@@ -71,7 +72,7 @@ console.log(JSON.stringify([findHyperd(), process.env.HYPERD_PATH]));`;
   });
 });
 
-describe('setup hyperd', () => {
+describe.skipIf(hyperdWheel() === undefined || lacks('python'))('setup hyperd', () => {
   /** Has pip find a wheel whose hyperd does what a shell script does, and nothing else. */
   function offerWheel(body: string): void {
     const wheels = join(folder, 'wheels');

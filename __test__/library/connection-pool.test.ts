@@ -91,10 +91,10 @@ describe('a pool', () => {
   });
 
   test('makes waiting end by time and by signal, and serves those behind', async () => {
-    await using pool = createPool('embedded:', { max: 1, acquireTimeoutMs: 40 });
+    await using pool = createPool('embedded:', { max: 1 });
     const connection = await pool.acquire();
     const abort = new AbortController();
-    const timedOut = expect(pool.acquire()).rejects.toMatchObject({ code: 'BB_TIMEOUT' });
+    const timedOut = expect(pool.acquire({ timeoutMs: 40 })).rejects.toMatchObject({ code: 'BB_TIMEOUT' });
     const aborted = expect(pool.acquire({ signal: abort.signal })).rejects.toMatchObject({ code: 'BB_ABORTED' });
     const patient = pool.acquire({ timeoutMs: 100_000 });
     abort.abort();

@@ -2,9 +2,10 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
 import { BoundaryError, KvClient } from '../../src/index.js';
-import { startRedis, withoutRedis } from '../redis-server.js';
+import { startRedis } from '../redis-server.js';
+import { lacks } from '../needs.js';
 
-describe.skipIf(withoutRedis !== undefined)('KvClient', () => {
+describe.skipIf(lacks('redis'))('KvClient', () => {
   let server: Awaited<ReturnType<typeof startRedis>>;
   let client: KvClient;
 

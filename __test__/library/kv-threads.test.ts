@@ -2,7 +2,8 @@ import { spawnSync } from 'node:child_process';
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
-import { startRedis, withoutRedis } from '../redis-server.js';
+import { startRedis } from '../redis-server.js';
+import { lacks } from '../needs.js';
 
 /** Runs a module of its own with the built package, and returns what it printed. */
 function runModule(url: string, code: string): { readonly status: number | null; readonly output: string } {
@@ -15,7 +16,7 @@ function runModule(url: string, code: string): { readonly status: number | null;
   return { status, output: stdout + stderr };
 }
 
-describe.skipIf(withoutRedis !== undefined)('KvClient and the threads of Node', () => {
+describe.skipIf(lacks('redis'))('KvClient and the threads of Node', () => {
   let server: Awaited<ReturnType<typeof startRedis>>;
   beforeAll(async () => void (server = await startRedis()));
   afterAll(() => server.stop());

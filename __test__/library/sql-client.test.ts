@@ -2,9 +2,10 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
 import { BoundaryError, SqlClient, SqlType, typed } from '../../src/index.js';
-import { inDatabase, startMysql, withoutMysql } from '../mysql-server.js';
+import { inDatabase, startMysql } from '../mysql-server.js';
+import { lacks } from '../needs.js';
 
-describe.skipIf(withoutMysql)('SqlClient', () => {
+describe.skipIf(lacks('mysql'))('SqlClient', () => {
   let server: Awaited<ReturnType<typeof startMysql>>;
   let url: string;
   let client: SqlClient;

@@ -2,7 +2,8 @@ import { spawnSync } from 'node:child_process';
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
-import { startMysql, withoutMysql } from '../mysql-server.js';
+import { startMysql } from '../mysql-server.js';
+import { lacks } from '../needs.js';
 
 const INDEX = new URL('../../dist/index.js', import.meta.url).href;
 
@@ -16,7 +17,7 @@ function runModule(url: string, code: string): { readonly status: number | null;
   return { status, output: stdout + stderr };
 }
 
-describe.skipIf(withoutMysql)('SqlClient and the threads of Node', () => {
+describe.skipIf(lacks('mysql'))('SqlClient and the threads of Node', () => {
   let server: Awaited<ReturnType<typeof startMysql>>;
   beforeAll(async () => void (server = await startMysql()), 60_000);
   afterAll(() => server?.stop());

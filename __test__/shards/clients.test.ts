@@ -7,7 +7,7 @@ import { pythonClients, runPython } from '../python-clients.js';
 
 const CLIENTS = fileURLToPath(new URL('clients.py', import.meta.url));
 
-const python = await pythonClients('the clients of gRPC of Python');
+const python = await pythonClients();
 
 describe('boundary-bench serve shard', () => {
   let shards: PrivateShards;

@@ -8,6 +8,7 @@ import { verifyChecksum } from '../../../src/runner/checksum.js';
 import { hybridFamily } from '../../../src/workloads/hybrid/family.js';
 import type { PlannedRequests } from '../../../src/workloads/requests/grid.js';
 import type { FamilyOptions, PlannedCell, Stopwatch } from '../../../src/workloads/workload.js';
+import { isLeftOut } from '../../needs.js';
 
 /** A stopwatch that only sees that it is used. */
 const stopwatch: Stopwatch = {
@@ -149,7 +150,7 @@ describe('the family hybrid', () => {
     await family.close();
   }, 120_000);
 
-  it.runIf(whyNoKernel === null)(
+  it.skipIf(isLeftOut('netem', whyNoKernel))(
     'lets the kernel delay private shards',
     async () => {
       const { options, cells } = overKernel();

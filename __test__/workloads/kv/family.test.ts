@@ -5,7 +5,8 @@ import type { Stopwatch } from '../../../src/workloads/workload.js';
 import { kvFamily } from '../../../src/workloads/kv/family.js';
 import { expectedOf, KvSums, valueOf } from '../../../src/workloads/kv/keys.js';
 import { parseKvUrl } from '../../../src/targets/kv-target.js';
-import { startRedis, withoutRedis } from '../../redis-server.js';
+import { startRedis } from '../../redis-server.js';
+import { lacks } from '../../needs.js';
 
 /** A stopwatch that only sees that it is used. */
 const stopwatch: Stopwatch = {
@@ -48,7 +49,7 @@ test('URLs are taken apart for clients that do not read all of them', () => {
   expect(parseKvUrl('redis://h:80/1')).toMatchObject({ host: 'h', port: 80, database: 1 });
 });
 
-describe.skipIf(withoutRedis !== undefined)('the family kv', () => {
+describe.skipIf(lacks('redis'))('the family kv', () => {
   let server: Awaited<ReturnType<typeof startRedis>>;
   beforeAll(async () => void (server = await startRedis()));
   afterAll(() => server.stop());

@@ -1,14 +1,13 @@
 import { expect, test } from 'vitest';
 
-import { findHyperd } from '../../../src/host/hyperd.js';
 import { connect } from '../../../src/library/connection.js';
 import { readBack } from '../../../src/workloads/measurements/read-back.js';
 import { createTables } from '../../../src/workloads/measurements/tables.js';
+import { lacks } from '../../needs.js';
 
-const hyperd = findHyperd();
+const uris = lacks('hyperd') ? ['embedded:'] : ['embedded:', 'hyper:'];
 
-test.for(['embedded:', 'hyper:'])('sums beyond 64 bits are read back whole from %s', async (uri, { skip }) => {
-  if (uri === 'hyper:' && 'missing' in hyperd) skip(hyperd.missing);
+test.for(uris)('sums beyond 64 bits are read back whole from %s', async (uri) => {
   await using connection = await connect(uri);
   await createTables(connection, ['t']);
   const timestamp = 2n ** 63n - 1n;

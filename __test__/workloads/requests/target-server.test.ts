@@ -9,7 +9,7 @@ import {
   targetUrl,
   withApiKey,
 } from '../../../src/workloads/requests/target-server.js';
-import { needsServer } from './needs-server.js';
+import { lacks } from '../../needs.js';
 
 const environment = { ...process.env };
 
@@ -56,7 +56,7 @@ const SERVERS: readonly { kind: ServerKind; name: RegExp }[] = [
 ];
 
 describe.each(SERVERS)('a private server of $kind', ({ kind, name }) => {
-  it.skipIf(needsServer(kind))('answers until it is closed', async () => {
+  it.skipIf((kind === 'redis' || kind === 'mysql') && lacks(kind))('answers until it is closed', async () => {
     const server = await openTarget(kind, {});
     expect(server.version).toMatch(name);
     expect(server.isPrivate).toBe(true);
@@ -92,7 +92,7 @@ describe('a server that refuses', () => {
 });
 
 describe('a process that is killed', () => {
-  it.skipIf(needsServer('redis'))('leaves no server', async () => {
+  it.skipIf(lacks('redis'))('leaves no server', async () => {
     const addon = new URL('../../../dist/addon.js', import.meta.url);
     const script = `const { addon } = await import('${addon.href}');
       const server = await addon.PrivateServer.start('redis');

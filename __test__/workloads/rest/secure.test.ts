@@ -1,7 +1,4 @@
-import { execFileSync } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import { addon } from '../../../src/addon.js';
@@ -23,35 +20,23 @@ const { signal } = new AbortController();
 const KEY = `${'k'.repeat(16)}.${'s'.repeat(64)}`;
 
 describe('a server behind TLS with a certificate of its own', () => {
-  const folder = mkdtempSync(join(tmpdir(), 'bb-secure-'));
-  const file = (name: string): string => join(folder, name);
+  const file = (name: string): string => fileURLToPath(new URL(`../../fixtures/tls/${name}`, import.meta.url));
   let server: InstanceType<typeof addon.ReferenceServer>;
   let url: string;
   beforeAll(async () => {
-    execFileSync(
-      'openssl',
-      // prettier-ignore
-      ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '2', '-subj', '/CN=localhost',
-        '-addext', 'subjectAltName=DNS:localhost,IP:127.0.0.1', '-addext', 'basicConstraints=critical,CA:FALSE',
-        '-keyout', file('key.pem'), '-out', file('cert.pem')],
-      { stdio: 'ignore' },
-    );
     // prettier-ignore
     const started = await addon.ReferenceServer.start(['--listen', '127.0.0.1:0', '--scale-factor', '0.01', '--api-key', KEY,
-      '--tls-cert', file('cert.pem'), '--tls-key', file('key.pem')]);
+      '--tls-cert', file('loopback.pem'), '--tls-key', file('loopback.key')]);
     if (started === null || started === undefined) throw new Error('no server was asked for');
     server = started;
     url = server.url.replace('://', `://:${KEY}@`);
   }, 60_000);
-  afterAll(async () => {
-    await server.stop();
-    rmSync(folder, { recursive: true });
-  });
+  afterAll(() => server.stop());
 
-  const trusting = (): string => `${url}/?cacert=${encodeURIComponent(file('cert.pem'))}`;
+  const trusting = (): string => `${url}/?cacert=${encodeURIComponent(file('loopback.pem'))}`;
 
   it('is named by one URL, which is shown without its key', () => {
-    expect(httpAddress(trusting())).toEqual({ url: server.url, secret: KEY, cacert: file('cert.pem') });
+    expect(httpAddress(trusting())).toEqual({ url: server.url, secret: KEY, cacert: file('loopback.pem') });
     expect(redactUrl(trusting())).not.toContain(KEY);
     expect(redactUrl(trusting())).toContain('cacert');
   });

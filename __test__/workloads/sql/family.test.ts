@@ -5,7 +5,8 @@ import { SqlClient } from '../../../src/index.js';
 import { parseSqlUrl } from '../../../src/targets/sql-target.js';
 import { sqlFamily } from '../../../src/workloads/sql/family.js';
 import type { Stopwatch } from '../../../src/workloads/workload.js';
-import { inDatabase, startMysql, withoutMysql } from '../../mysql-server.js';
+import { inDatabase, startMysql } from '../../mysql-server.js';
+import { lacks } from '../../needs.js';
 
 /** A stopwatch that only sees that it is used. */
 const stopwatch: Stopwatch = {
@@ -35,7 +36,7 @@ test('URLs are taken apart for clients that do not read all of them', () => {
   });
 });
 
-describe.skipIf(withoutMysql)('the family sql', () => {
+describe.skipIf(lacks('mysql'))('the family sql', () => {
   let server: Awaited<ReturnType<typeof startMysql>>;
   let url: string;
   beforeAll(async () => {

@@ -19,5 +19,7 @@ pub mod resources;
 pub mod slab;
 pub mod sql_text;
 pub mod table;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
 
 pub use error::{Error, Result};

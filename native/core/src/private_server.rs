@@ -20,6 +20,9 @@ use std::time::{Duration, Instant};
 use crate::engine::CancelToken;
 use crate::{Error, Result};
 
+/// The variable by which no program is looked for outside of `PATH`.
+const PATH_ONLY: &str = "BOUNDARY_BENCH_PATH_ONLY";
+
 /// How often a start is looked at.
 const POLL: Duration = Duration::from_millis(5);
 
@@ -72,11 +75,20 @@ pub fn printed(folder: &Path, beginning: &str) -> Option<String> {
     lines.find_map(|line| line.strip_prefix(beginning)).map(str::to_owned)
 }
 
-/// The first of these programs that is in one of the folders of `PATH`, or in one of `elsewhere`.
+/// The folders where programs are looked for: those of `PATH`, then `elsewhere`, which the variable
+/// `BOUNDARY_BENCH_PATH_ONLY` leaves out where it is set.
+#[must_use]
+pub fn program_folders(elsewhere: &[&str]) -> Vec<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let path_only = std::env::var_os(PATH_ONLY).is_some_and(|value| !value.is_empty());
+    let elsewhere = elsewhere.iter().filter(|_| !path_only).map(PathBuf::from);
+    std::env::split_paths(&path).filter(|folder| !folder.as_os_str().is_empty()).chain(elsewhere).collect()
+}
+
+/// The first of these programs that is in one of the [`program_folders`].
 #[must_use]
 pub fn find_program(names: &[&str], elsewhere: &[&str]) -> Option<PathBuf> {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let folders: Vec<PathBuf> = std::env::split_paths(&path).chain(elsewhere.iter().map(PathBuf::from)).collect();
+    let folders = program_folders(elsewhere);
     let places = names.iter().flat_map(|name| folders.iter().map(move |folder| folder.join(name)));
     places.into_iter().find(|path| path.is_file())
 }

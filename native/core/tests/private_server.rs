@@ -1,16 +1,13 @@
-//! Private servers: started, stopped, failing, and what they leave behind when their process is killed.
+//! Private servers: started, stopped, failing. What they leave behind when their process is killed is tested with a real one,
+//! in the crate of the Redis wire.
 
-use std::io::{BufRead, BufReader, Read, Write};
-use std::os::unix::net::UnixStream;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::path::Path;
+use std::process::Command;
 use std::time::Duration;
 
 use boundary_bench_core::engine::CancelToken;
 use boundary_bench_core::private_server::{PrivateServer, ServerFolder, find_program, free_port};
-
-/// Set for a process that a test runs to see what it leaves behind.
-const LEAVING: &str = "BOUNDARY_BENCH_TEST_LEAVES";
+use boundary_bench_core::testing::{runs, signal};
 
 const LONG: Duration = Duration::from_secs(60);
 
@@ -19,13 +16,6 @@ fn shell(script: &str) -> Command {
     let mut command = Command::new("/bin/sh");
     command.arg("-c").arg(script);
     command
-}
-
-/// Whether a process runs; one that has ended but was not waited for does not.
-fn runs(process_id: u32) -> bool {
-    let output = Command::new("ps").args(["-o", "stat=", "-p", &process_id.to_string()]).output().unwrap();
-    let state = String::from_utf8_lossy(&output.stdout).trim().to_owned();
-    !state.is_empty() && !state.starts_with('Z')
 }
 
 /// Waits for what must come.
@@ -81,7 +71,7 @@ fn a_server_that_ends_or_is_never_ready_is_an_error_with_its_last_words() {
         assert!(!path.exists());
         error
     };
-    let error = start("for i in $(seq 90); do echo line $i; done; echo wrong option >&2; exit 3", LONG);
+    let error = start("i=0; while [ $((i += 1)) -le 90 ]; do echo line $i; done; echo wrong option >&2; exit 3", LONG);
     let text = error.to_string();
     assert_eq!(error.code(), "BB_ENGINE");
     assert!(text.contains("exit status: 3") && text.ends_with("line 90\nwrong option"), "{text}");
@@ -129,7 +119,7 @@ fn programs_prepare_the_folder() {
 #[test]
 fn a_killed_server_is_noticed() {
     let server = idle_server();
-    assert!(Command::new("kill").args(["-9", &server.process_id().to_string()]).status().unwrap().success());
+    signal("KILL", server.process_id());
     until(|| !server.is_running());
     let ending = server.ending().unwrap();
     assert!(ending.contains("server idle has ended") && ending.contains("signal: 9"), "{ending}");
@@ -144,92 +134,27 @@ fn a_killed_server_is_noticed() {
 fn ports_are_free_and_programs_are_found() {
     assert!(free_port().unwrap() > 0);
     assert_eq!(find_program(&["no-such-program", "sh"], &[]).unwrap().file_name().unwrap(), "sh");
-    assert_eq!(find_program(&["ls"], &["/bin"]).unwrap().file_name().unwrap(), "ls");
     assert_eq!(find_program(&["no-such-program"], &["/bin"]), None);
 }
 
-/// `redis-server`, or `None` with a word about it where it is missing and nobody said that it must be there.
-fn redis_program() -> Option<PathBuf> {
-    let program =
-        find_program(&["redis-server", "valkey-server"], &["/usr/sbin", "/usr/local/bin", "/opt/homebrew/bin"]);
-    if program.is_none() {
-        let required = std::env::var("BOUNDARY_BENCH_REQUIRE").unwrap_or_default();
-        assert!(
-            !required.split(',').any(|name| name == "redis"),
-            "redis-server is not installed: apt install redis-server"
-        );
-        let _ = writeln!(std::io::stderr(), "SKIPPED: a private redis-server: it is not installed");
-    }
-    program
-}
-
-fn answers(socket: &Path) -> bool {
-    let ask = || {
-        let mut stream = UnixStream::connect(socket)?;
-        stream.write_all(b"PING\r\n")?;
-        let mut answer = [0; 7];
-        stream.read_exact(&mut answer)?;
-        std::io::Result::Ok(answer == *b"+PONG\r\n")
+#[test]
+fn programs_outside_of_path_are_not_looked_for_where_that_is_said() {
+    let find = |path_only: &str| {
+        Command::new(std::env::current_exe().unwrap())
+            .args(["finds_a_shell_outside_of_path", "--exact", "--ignored"])
+            .env("PATH", "/no/such/folder")
+            .env("BOUNDARY_BENCH_PATH_ONLY", path_only)
+            .output()
+            .unwrap()
+            .status
+            .success()
     };
-    ask().unwrap_or(false)
-}
-
-fn redis(program: &Path) -> PrivateServer {
-    let folder = ServerFolder::new("redis").unwrap();
-    let mut command = Command::new(program);
-    command.args(["--port", "0", "--unixsocket", "socket", "--save", ""]);
-    folder.serve(&command, LONG, &CancelToken::default(), |path| answers(&path.join("socket"))).unwrap()
+    assert!(find(""));
+    assert!(!find("1"));
 }
 
 #[test]
-fn a_real_server_answers_until_it_is_stopped() {
-    let Some(program) = redis_program() else { return };
-    let server = redis(&program);
-    let socket = server.folder().unwrap().join("socket");
-    assert!(answers(&socket));
-    server.stop();
-    assert!(!answers(&socket) && !runs(server.process_id()));
-}
-
-#[test]
-fn a_process_that_ends_without_stopping_leaves_no_server_and_no_folder() {
-    let Some(program) = redis_program() else { return };
-    for way in ["exit", "abort", "panic", "killed"] {
-        let mut process = Command::new(std::env::current_exe().unwrap())
-            .args(["leaves_a_server", "--exact", "--ignored", "--nocapture"])
-            .env(LEAVING, way)
-            .env("BOUNDARY_BENCH_TEST_PROGRAM", &program)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        let mut lines = BufReader::new(process.stdout.take().unwrap()).lines().map(Result::unwrap);
-        let line = lines.find_map(|line| Some(line.rsplit_once("server ")?.1.to_owned())).unwrap();
-        let (server, folder) = line.split_once(' ').unwrap();
-        if way == "killed" {
-            assert!(Path::new(folder).exists());
-            process.kill().unwrap();
-        }
-        process.wait().unwrap();
-        until(|| !Path::new(folder).exists());
-        until(|| !runs(server.parse().unwrap()));
-    }
-}
-
-#[test]
-#[ignore = "ends its process; another test runs it in one of its own"]
-fn leaves_a_server() {
-    let server = redis(Path::new(&std::env::var_os("BOUNDARY_BENCH_TEST_PROGRAM").unwrap()));
-    let line = format!("server {} {}\n", server.process_id(), server.folder().unwrap().display());
-    std::io::stdout().write_all(line.as_bytes()).unwrap();
-    match std::env::var(LEAVING).as_deref() {
-        Ok("exit") => std::process::exit(0),
-        Ok("abort") => std::process::abort(),
-        Ok("panic") => {
-            std::mem::forget(server);
-            panic!("as asked for")
-        }
-        // Killed meanwhile.
-        _ => std::thread::sleep(LONG),
-    }
+#[ignore = "depends on variables; another test runs it in a process of its own"]
+fn finds_a_shell_outside_of_path() {
+    assert!(find_program(&["sh"], &["/bin"]).is_some());
 }

@@ -2,9 +2,9 @@
 
 use std::convert::Infallible;
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
 use std::sync::Arc;
 
+use boundary_bench_core::testing::{Certificate, certificate};
 use boundary_bench_http::{HttpClient, HttpOptions, Place, Request, SharedClient, Version};
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
@@ -18,53 +18,18 @@ use tokio_rustls::rustls::crypto::ring::default_provider;
 use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
-/// A folder of its own for one test, removed at its end.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("bb-http-{name}-{}", std::process::id()));
-        std::fs::create_dir_all(&path).unwrap();
-        Self(path)
-    }
-
-    fn file(&self, name: &str) -> PathBuf {
-        self.0.join(name)
-    }
-
-    /// A certificate that vouches for itself, and its key.
-    fn make_certificate(&self, name: &str) {
-        let status = Command::new("openssl")
-            .args(["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2"])
-            .args(["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"])
-            .args(["-addext", "basicConstraints=critical,CA:FALSE", "-keyout"])
-            .arg(self.file(&format!("{name}.key")))
-            .arg("-out")
-            .arg(self.file(&format!("{name}.pem")))
-            .stderr(Stdio::null())
-            .status()
-            .expect("the test needs openssl");
-        assert!(status.success());
-    }
-
-    fn acceptor(&self) -> TlsAcceptor {
-        let certificate = CertificateDer::from_pem_file(self.file("server.pem")).unwrap();
-        let key = PrivateKeyDer::from_pem_file(self.file("server.key")).unwrap();
-        let mut config = ServerConfig::builder_with_provider(Arc::new(default_provider()))
-            .with_safe_default_protocol_versions()
-            .unwrap()
-            .with_no_client_auth()
-            .with_single_cert(vec![certificate], key)
-            .unwrap();
-        config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-        TlsAcceptor::from(Arc::new(config))
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        std::fs::remove_dir_all(&self.0).unwrap();
-    }
+/// A server's side of TLS with a certificate that vouches for itself.
+fn acceptor(files: &Certificate) -> TlsAcceptor {
+    let certificate = CertificateDer::from_pem_file(&files.certificate).unwrap();
+    let key = PrivateKeyDer::from_pem_file(&files.key).unwrap();
+    let mut config = ServerConfig::builder_with_provider(Arc::new(default_provider()))
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(vec![certificate], key)
+        .unwrap();
+    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    TlsAcceptor::from(Arc::new(config))
 }
 
 /// Answers with the version, the path, a header and the body's length.
@@ -161,14 +126,12 @@ async fn http2_is_spoken_by_those_who_know_it_beforehand() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn both_versions_are_spoken_over_tls() {
-    let folder = Folder::new("tls");
-    folder.make_certificate("server");
-    folder.make_certificate("other");
+    let (own, other) = (certificate("localhost"), certificate("loopback"));
     for (version, name) in [(Version::Http1, "HTTP/1.1"), (Version::Http2, "HTTP/2.0")] {
-        let port = serve(Some(folder.acceptor()), version).await;
+        let port = serve(Some(acceptor(&own)), version).await;
         let url = format!("https://localhost:{port}");
-        check(place(&url, version, Some(folder.file("server.pem"))), name).await;
-        for cacert in [None, Some(folder.file("other.pem"))] {
+        check(place(&url, version, Some(own.certificate.clone())), name).await;
+        for cacert in [None, Some(other.certificate.clone())] {
             let mut client = HttpClient::new(place(&url, version, cacert));
             let error = client.call(&Request::get("/"), |_| Ok(())).await.unwrap_err();
             assert!(error.to_string().contains("certificate"), "{error}");
@@ -176,7 +139,7 @@ async fn both_versions_are_spoken_over_tls() {
     }
     let missing = Place::new(
         "https://h".parse().unwrap(),
-        HttpOptions { cacert: Some(folder.file("no")), ..HttpOptions::default() },
+        HttpOptions { cacert: Some(own.certificate.with_extension("no")), ..HttpOptions::default() },
     );
     assert_eq!(missing.err().unwrap().code(), "BB_INVALID_ARGUMENT");
 }

@@ -400,6 +400,8 @@ fn io_error(path: &Path, source: std::io::Error) -> Error {
 mod tests {
     use std::os::unix::fs::PermissionsExt;
 
+    use boundary_bench_core::needs;
+
     use super::*;
 
     #[test]
@@ -440,6 +442,7 @@ mod tests {
 
     #[test]
     fn a_server_that_ends_at_once_is_reported_with_its_words() {
+        needs!("hyperd", executable());
         let begun = Instant::now();
         let error = Server::start(&executable().unwrap(), &["--no-such-setting=1"]).unwrap_err();
         assert_eq!(error.code(), "BB_ENGINE");

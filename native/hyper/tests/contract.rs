@@ -2,14 +2,22 @@
 
 use boundary_bench_core::engine_contract;
 
-engine_contract!(tcp, boundary_bench_hyper::open("hyper:").unwrap());
-engine_contract!(ipc, boundary_bench_hyper::open("hyper:?transport=ipc").unwrap());
-engine_contract!(grpc_sync, boundary_bench_hyper::open("hyper:?transport=grpc-sync").unwrap());
-engine_contract!(grpc_adaptive, boundary_bench_hyper::open("hyper:?transport=grpc-adaptive").unwrap());
-engine_contract!(grpc_async, boundary_bench_hyper::open("hyper:?transport=grpc-async").unwrap());
+/// The engine of a URI, for a test that ends here without hyperd.
+macro_rules! hyper {
+    ($uri:literal) => {{
+        boundary_bench_core::needs!("hyperd", boundary_bench_hyper::executable());
+        boundary_bench_hyper::open($uri).unwrap()
+    }};
+}
+
+engine_contract!(tcp, hyper!("hyper:"));
+engine_contract!(ipc, hyper!("hyper:?transport=ipc"));
+engine_contract!(grpc_sync, hyper!("hyper:?transport=grpc-sync"));
+engine_contract!(grpc_adaptive, hyper!("hyper:?transport=grpc-adaptive"));
+engine_contract!(grpc_async, hyper!("hyper:?transport=grpc-async"));
 engine_contract!(
     tcp_statements,
-    boundary_bench_hyper::open("hyper:").unwrap(),
+    hyper!("hyper:"),
     a_statement_is_run_with_one_set_of_parameters_after_the_other,
     parameters_of_every_type_arrive,
     parameters_missing_or_too_many_are_named,
@@ -17,7 +25,7 @@ engine_contract!(
 );
 engine_contract!(
     ipc_statements,
-    boundary_bench_hyper::open("hyper:?transport=ipc").unwrap(),
+    hyper!("hyper:?transport=ipc"),
     a_statement_is_run_with_one_set_of_parameters_after_the_other,
     parameters_of_every_type_arrive,
     parameters_missing_or_too_many_are_named,

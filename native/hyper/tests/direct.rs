@@ -12,10 +12,12 @@ use boundary_bench_core::checksum::{Checksum, FLOAT_TOLERANCE};
 use boundary_bench_core::measurements::{
     Measurement, RowRange, expected_aggregation, expected_all, expected_filtered, table,
 };
+use boundary_bench_core::needs;
 use boundary_bench_hyper::direct::{
     Endpoint, RowShape, Session, TransferMode, close_async, insert_chunks, insert_chunks_of_threads, insert_ipc,
     insert_rows, read_arrow, read_columns, read_rows, read_rows_async,
 };
+use boundary_bench_hyper::executable;
 use hyperdb_api::{Connection, CreateMode, HyperProcess, ListenMode, Parameters, TransportMode};
 
 const ROWS: u64 = 150_001;
@@ -29,21 +31,6 @@ struct Server {
     endpoint: String,
     database: String,
     folder: PathBuf,
-}
-
-/// The `hyperd` of `HYPERD_PATH`, else that of the cache folder.
-fn hyperd() -> PathBuf {
-    if let Some(path) = std::env::var_os("HYPERD_PATH") {
-        return path.into();
-    }
-    let variable = |name| std::env::var_os(name).map(PathBuf::from);
-    let cache = variable("BOUNDARY_BENCH_CACHE")
-        .or_else(|| variable("XDG_CACHE_HOME").map(|folder| folder.join("boundary-bench")))
-        .or_else(|| variable("HOME").map(|folder| folder.join(".cache/boundary-bench")))
-        .expect("a home folder");
-    let path = cache.join("hyperd/hyperd");
-    assert!(path.exists(), "these tests need hyperd: set HYPERD_PATH, or run `boundary-bench setup hyperd`");
-    path
 }
 
 impl Server {
@@ -64,7 +51,7 @@ impl Server {
             let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
             parameters.set_listen_mode(ListenMode::Both { grpc_port: free.port() });
         }
-        let process = HyperProcess::new(Some(&hyperd()), Some(&parameters)).unwrap();
+        let process = HyperProcess::new(Some(&executable().unwrap()), Some(&parameters)).unwrap();
         // The name that a Unix socket really has.
         let endpoint = match transport {
             TransportMode::Tcp => process.require_endpoint().unwrap().to_owned(),
@@ -158,6 +145,7 @@ async fn insert_stream(endpoint: &Endpoint, pieces: &[Vec<u8>]) -> Result<u64> {
 
 #[test]
 fn every_insert_stores_all_rows_over_tcp_and_ipc() {
+    needs!("hyperd", executable());
     for transport in [TransportMode::Tcp, TransportMode::Ipc] {
         let server = Server::start(transport);
         let expected = expected_all(all());
@@ -183,6 +171,7 @@ fn every_insert_stores_all_rows_over_tcp_and_ipc() {
 
 #[test]
 fn every_query_reads_every_value() {
+    needs!("hyperd", executable());
     for transport in [TransportMode::Tcp, TransportMode::Ipc] {
         let server = Server::start(transport);
         server.fill();
@@ -231,6 +220,7 @@ fn decoded(mut bytes: Buffer) -> Checksum {
 /// The trap of the server: it stops at the end of the first stream. What `insert_ipc` sends must be one.
 #[test]
 fn several_ipc_streams_in_one_insert_lose_rows_without_a_word() {
+    needs!("hyperd", executable());
     let server = Server::start(TransportMode::Tcp);
     let halves = [RowRange::new(0, 1000), RowRange::new(1000, 1000)].map(Result::unwrap);
     let two_streams = halves.map(|half| stream(half).concat());
@@ -250,6 +240,7 @@ fn with_chunks(session: &Session, next_piece: NextPiece) -> Result<u64> {
 
 #[test]
 fn an_insert_that_ends_early_leaves_neither_rows_nor_a_locked_table() {
+    needs!("hyperd", executable());
     for transport in [TransportMode::Tcp, TransportMode::Ipc] {
         let server = Server::start(transport);
         let fails =
@@ -282,6 +273,7 @@ fn an_insert_that_ends_early_leaves_neither_rows_nor_a_locked_table() {
 
 #[test]
 fn what_is_not_there_is_an_error_in_the_words_of_the_server() {
+    needs!("hyperd", executable());
     let server = Server::start(TransportMode::Tcp);
     let endpoint = server.direct();
     let session = endpoint.connect().unwrap();

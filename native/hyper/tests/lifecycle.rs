@@ -11,6 +11,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use boundary_bench_core::engine::{CancelToken, CreateMode, QueryOptions, Value};
+use boundary_bench_core::needs;
+use boundary_bench_core::testing::{Process, processes, runs, signal};
 use boundary_bench_hyper::{Server, executable, open};
 use common::{Folder, batch, insert, number, table};
 
@@ -25,17 +27,8 @@ fn alone() -> MutexGuard<'static, ()> {
 
 /// The servers of a process, as the ids of their processes.
 fn servers_of(process_id: u32) -> BTreeSet<u32> {
-    let output = Command::new("ps").args(["-A", "-o", "pid=,ppid=,args="]).output().unwrap();
-    let lines = String::from_utf8_lossy(&output.stdout).into_owned();
-    lines
-        .lines()
-        .filter(|line| line.contains("hyperd run"))
-        .filter_map(|line| {
-            let mut words = line.split_whitespace().map(|word| word.parse::<u32>().ok());
-            let (id, parent) = (words.next()??, words.next()??);
-            (parent == process_id).then_some(id)
-        })
-        .collect()
+    let is_server = |process: &Process| process.parent == process_id && process.command.contains("hyperd run");
+    processes().into_iter().filter(is_server).map(|process| process.id).collect()
 }
 
 /// The folders that the servers of a process left.
@@ -53,22 +46,19 @@ fn open_files() -> usize {
 }
 
 fn kill(process_id: u32) {
-    signal("-KILL", process_id);
-}
-
-fn signal(name: &str, process_id: u32) {
-    assert!(Command::new("kill").args([name, &process_id.to_string()]).status().unwrap().success());
+    signal("KILL", process_id);
 }
 
 /// Waits until a process has ended, which it must.
 fn await_end(process_id: u32) {
-    while Command::new("kill").args(["-0", &process_id.to_string()]).stderr(Stdio::null()).status().unwrap().success() {
+    while runs(process_id) {
         std::thread::sleep(Duration::from_millis(10));
     }
 }
 
 #[test]
 fn opening_and_closing_leaves_no_process_socket_or_file() {
+    needs!("hyperd", executable());
     let _alone = alone();
     let cycle = |uri: &str| {
         let engine = open(uri).unwrap();
@@ -98,6 +88,7 @@ fn opening_and_closing_leaves_no_process_socket_or_file() {
 
 #[test]
 fn two_hundred_databases_of_one_server_leave_nothing() {
+    needs!("hyperd", executable());
     let _alone = alone();
     let keeper = open("hyper:").unwrap();
     let folder = Server::shared().unwrap().folder().to_owned();
@@ -118,6 +109,7 @@ fn is_database(entry: &std::io::Result<std::fs::DirEntry>) -> bool {
 
 #[test]
 fn a_server_killed_in_an_insert_is_an_error_and_the_table_is_as_before() {
+    needs!("hyperd", executable());
     let _alone = alone();
     let folder = Folder::new("hyper-killed-insert");
     let uri = folder.uri("rows.hyper");
@@ -155,6 +147,7 @@ fn a_server_killed_in_an_insert_is_an_error_and_the_table_is_as_before() {
 
 #[test]
 fn a_server_killed_before_a_commit_is_an_error_of_the_commit() {
+    needs!("hyperd", executable());
     let _alone = alone();
     let engine = open("hyper:").unwrap();
     engine.create_table(&table(), CreateMode::Create).unwrap();
@@ -166,6 +159,7 @@ fn a_server_killed_before_a_commit_is_an_error_of_the_commit() {
 
 #[test]
 fn a_server_killed_in_a_scan_is_an_error_over_every_transport() {
+    needs!("hyperd", executable());
     let _alone = alone();
     for transport in ["tcp", "ipc", "grpc-sync", "grpc-adaptive", "grpc-async"] {
         let engine = open(&format!("hyper:?transport={transport}")).unwrap();
@@ -193,6 +187,7 @@ fn a_server_killed_in_a_scan_is_an_error_over_every_transport() {
 
 #[test]
 fn a_server_killed_in_a_statement_is_an_error() {
+    needs!("hyperd", executable());
     let _alone = alone();
     let engine = open("hyper:").unwrap();
     let cancel = CancelToken::default();
@@ -215,12 +210,13 @@ fn a_server_killed_in_a_statement_is_an_error() {
 
 #[test]
 fn a_server_that_does_not_answer_holds_no_cancelled_caller_up() {
+    needs!("hyperd", executable());
     let _alone = alone();
     let engine = open("hyper:").unwrap();
     let mut select = engine.prepare("SELECT $1", &CancelToken::default()).unwrap();
     assert_eq!(number(&engine, "SELECT CAST(5 AS BIGINT)"), 5);
     let server = Server::shared().unwrap().process_id();
-    signal("-STOP", server);
+    signal("STOP", server);
     let (cancel, options) = (CancelToken::default(), QueryOptions::default());
     let theirs = (cancel.clone(), options.cancel.clone());
     let canceller = std::thread::spawn(move || {
@@ -232,7 +228,7 @@ fn a_server_that_does_not_answer_holds_no_cancelled_caller_up() {
         engine.query("SELECT CAST(5 AS BIGINT)", &options).map(drop),
         select.execute(&[Value::Int(1)], &cancel).map(drop),
     ];
-    signal("-CONT", server);
+    signal("CONT", server);
     canceller.join().unwrap();
     for answer in answers {
         assert_eq!(answer.unwrap_err().code(), "BB_ABORTED");
@@ -242,6 +238,7 @@ fn a_server_that_does_not_answer_holds_no_cancelled_caller_up() {
 
 #[test]
 fn an_idle_session_that_the_server_ended_is_not_used_again() {
+    needs!("hyperd", executable());
     let _alone = alone();
     let folder = Folder::new("hyper-idle");
     let server = Server::start(&executable().unwrap(), &[]).unwrap();
@@ -255,6 +252,7 @@ fn an_idle_session_that_the_server_ended_is_not_used_again() {
 
 #[test]
 fn a_server_that_runs_is_attached_to_and_left_alone() {
+    needs!("hyperd", executable());
     let _alone = alone();
     let folder = Folder::new("hyper-attached");
     let server = Server::start(&executable().unwrap(), &[]).unwrap();
@@ -295,6 +293,7 @@ fn a_server_that_runs_is_attached_to_and_left_alone() {
 
 #[test]
 fn a_file_that_is_no_database_is_refused() {
+    needs!("hyperd", executable());
     let _alone = alone();
     let folder = Folder::new("hyper-damaged");
     for (name, content) in [("empty.hyper", &b""[..]), ("text.hyper", &b"no database, but long enough to be read"[..])]
@@ -338,13 +337,9 @@ fn protect(path: &Path, on: bool) -> bool {
     status.is_ok_and(|status| status.success())
 }
 
-#[expect(clippy::print_stderr, reason = "who reads the test's output must see why it was left out")]
-fn skip(reason: &str) {
-    eprintln!("SKIPPED: {reason}");
-}
-
 #[test]
 fn a_database_that_can_not_be_written_is_refused() {
+    needs!("hyperd", executable());
     let _alone = alone();
     let folder = Folder::new("hyper-read-only");
     let engine = open(&folder.uri("rows.hyper")).unwrap();
@@ -352,10 +347,8 @@ fn a_database_that_can_not_be_written_is_refused() {
     insert(&engine, 0..10);
     drop(engine);
     let path = folder.0.join("rows.hyper");
-    if !protect(&path, true) {
-        skip("root can't make a file immutable here (chattr +i), and heeds no permissions");
-        return;
-    }
+    let why = "root can't make a file immutable here (chattr +i), and heeds no permissions";
+    needs!("read-only-files", protect(&path, true).then_some(()).ok_or(why));
     let refused = open(&folder.uri("rows.hyper")).err();
     assert!(protect(&path, false));
     let refused = refused.expect("it can't be written");
@@ -365,6 +358,7 @@ fn a_database_that_can_not_be_written_is_refused() {
 
 #[test]
 fn wrong_credentials_are_refused() {
+    needs!("hyperd", executable());
     let _alone = alone();
     let folder = Folder::new("hyper-password");
     drop(open(&folder.uri("rows.hyper")).unwrap());
@@ -409,6 +403,7 @@ fn wrong_credentials_are_refused() {
 
 #[test]
 fn a_process_that_ends_without_closing_leaves_no_server() {
+    needs!("hyperd", executable());
     let _alone = alone();
     for way in ["exit", "abort", "panic"] {
         let mut process = Command::new(std::env::current_exe().unwrap())
@@ -431,6 +426,7 @@ fn a_process_that_ends_without_closing_leaves_no_server() {
 #[test]
 #[ignore = "ends its process; another test runs it in one of its own"]
 fn leaves_a_server() {
+    needs!("hyperd", executable());
     let engine = open("hyper:").unwrap();
     std::io::stdout().write_all(format!("server {}\n", Server::shared().unwrap().process_id()).as_bytes()).unwrap();
     match std::env::var(LEAVING).as_deref() {

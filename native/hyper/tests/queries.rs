@@ -11,8 +11,8 @@ use arrow_array::types::{Date32Type, Decimal128Type, Int32Type, TimestampMicrose
 use arrow_array::{Array, ArrayRef, BinaryArray, Date32Array, RecordBatch};
 use boundary_bench_core::engine::{CancelToken, CreateMode, Engine, QueryOptions};
 use boundary_bench_core::table::{Column, SqlType, TableDefinition};
-use boundary_bench_core::{Error, Result};
-use boundary_bench_hyper::open;
+use boundary_bench_core::{Error, Result, needs};
+use boundary_bench_hyper::{executable, open};
 use common::{Folder, batch, insert, number, table};
 
 const URIS: [&str; 5] = [
@@ -48,6 +48,7 @@ fn cancel_soon(cancel: &CancelToken) -> std::thread::JoinHandle<()> {
 
 #[test]
 fn an_endless_query_is_cancelled_from_another_thread() {
+    needs!("hyperd", executable());
     for uri in URIS {
         let engine = open(uri).unwrap();
         let options = QueryOptions::default();
@@ -61,6 +62,7 @@ fn an_endless_query_is_cancelled_from_another_thread() {
 
 #[test]
 fn an_endless_command_is_cancelled_and_rolled_back() {
+    needs!("hyperd", executable());
     let engine = open("hyper:").unwrap();
     engine.create_table(&table(), CreateMode::Create).unwrap();
     let cancel = CancelToken::default();
@@ -74,6 +76,7 @@ fn an_endless_command_is_cancelled_and_rolled_back() {
 
 #[test]
 fn a_query_cancelled_before_it_starts_does_not_start() {
+    needs!("hyperd", executable());
     for uri in URIS {
         let options = QueryOptions::default();
         options.cancel.cancel();
@@ -83,6 +86,7 @@ fn a_query_cancelled_before_it_starts_does_not_start() {
 
 #[test]
 fn a_stream_dropped_in_the_middle_ends_its_query_and_no_other() {
+    needs!("hyperd", executable());
     for uri in URIS {
         let engine = open(uri).unwrap();
         for _ in 0..30 {
@@ -97,6 +101,7 @@ fn a_stream_dropped_in_the_middle_ends_its_query_and_no_other() {
 
 #[test]
 fn an_error_in_the_middle_ends_the_stream() {
+    needs!("hyperd", executable());
     for uri in URIS {
         let engine = open(uri).unwrap();
         let sql = "SELECT 1 / (x - 3000000) FROM generate_series(1, 4000000) g(x)";
@@ -112,6 +117,7 @@ fn an_error_in_the_middle_ends_the_stream() {
 
 #[test]
 fn results_have_our_types_and_names_that_differ() {
+    needs!("hyperd", executable());
     for uri in URIS {
         let engine = open(uri).unwrap();
         let sql = "SELECT DATE '2024-02-29' AS x, CAST(1.5 AS NUMERIC(5, 2)) AS x, NULL AS y, \
@@ -134,6 +140,7 @@ fn results_have_our_types_and_names_that_differ() {
 
 #[test]
 fn a_query_is_one_statement_that_reads() {
+    needs!("hyperd", executable());
     for uri in URIS {
         let engine = open(uri).unwrap();
         assert_eq!(refused(&engine, "SELECT 1; SELECT 2").code(), "BB_INVALID_ARGUMENT");
@@ -154,6 +161,7 @@ fn a_query_is_one_statement_that_reads() {
 
 #[test]
 fn statements_given_together_are_one_transaction() {
+    needs!("hyperd", executable());
     let engine = open("hyper:").unwrap();
     assert_eq!(execute(&engine, "CREATE TABLE t (x INT)").unwrap(), 0);
     assert_eq!(execute(&engine, "INSERT INTO t VALUES (1), (2); DELETE FROM t WHERE x = 1").unwrap(), 3);
@@ -180,6 +188,7 @@ fn statements_given_together_are_one_transaction() {
 /// The size of a piece comes from the environment, which the tests of a process share: so one of its own runs it.
 #[test]
 fn no_row_is_lost_where_an_insert_takes_several_pieces() {
+    needs!("hyperd", executable());
     let status = Command::new(std::env::current_exe().unwrap())
         .args(["an_insert_of_several_pieces", "--exact", "--ignored"])
         .env("BOUNDARY_BENCH_FLUSH_BYTES", (16 << 20).to_string())
@@ -191,6 +200,7 @@ fn no_row_is_lost_where_an_insert_takes_several_pieces() {
 #[test]
 #[ignore = "another test runs it, with smaller pieces"]
 fn an_insert_of_several_pieces() {
+    needs!("hyperd", executable());
     for uri in ["hyper:", "hyper:?transport=ipc"] {
         let engine = open(uri).unwrap();
         engine.create_table(&table(), CreateMode::Create).unwrap();
@@ -207,6 +217,7 @@ fn an_insert_of_several_pieces() {
 
 #[test]
 fn an_insert_that_pauses_keeps_no_reader_waiting_and_loses_no_row() {
+    needs!("hyperd", executable());
     let engine = open("hyper:").unwrap();
     engine.create_table(&table(), CreateMode::Create).unwrap();
     let mut ingest = engine.ingest(&table()).unwrap();
@@ -222,6 +233,7 @@ fn an_insert_that_pauses_keeps_no_reader_waiting_and_loses_no_row() {
 
 #[test]
 fn a_value_beyond_the_limit_of_packets_is_split() {
+    needs!("hyperd", executable());
     let engine = open("hyper:").unwrap();
     let column = Column { name: "b".to_owned(), sql_type: SqlType::Bytes, nullable: true };
     let blobs = TableDefinition { name: "blobs".to_owned(), columns: vec![column] };
@@ -238,6 +250,7 @@ fn a_value_beyond_the_limit_of_packets_is_split() {
 
 #[test]
 fn an_insert_that_the_server_refuses_leaves_table_and_engine_usable() {
+    needs!("hyperd", executable());
     for uri in ["hyper:", "hyper:?transport=ipc"] {
         let engine = open(uri).unwrap();
         let column = Column { name: "d".to_owned(), sql_type: SqlType::Date, nullable: true };
@@ -263,6 +276,7 @@ fn an_insert_that_the_server_refuses_leaves_table_and_engine_usable() {
 
 #[test]
 fn many_queries_and_inserts_run_at_once() {
+    needs!("hyperd", executable());
     for uri in URIS {
         let engine = open(uri).unwrap();
         engine.create_table(&table(), CreateMode::Create).unwrap();
@@ -291,6 +305,7 @@ fn many_queries_and_inserts_run_at_once() {
 
 #[test]
 fn two_opens_of_a_file_are_one_database_and_new_ones_are_their_own() {
+    needs!("hyperd", executable());
     let folder = Folder::new("hyper-shared");
     let first = open(&folder.uri("rows.hyper")).unwrap();
     first.create_table(&table(), CreateMode::Create).unwrap();

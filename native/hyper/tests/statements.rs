@@ -9,8 +9,8 @@ use arrow_array::{Array, RecordBatch};
 use arrow_schema::DataType;
 use arrow_select::concat::concat_batches;
 use boundary_bench_core::engine::{BatchStream, CancelToken, Engine, QueryOptions, Statement, Value};
-use boundary_bench_core::{Error, Result};
-use boundary_bench_hyper::open;
+use boundary_bench_core::{Error, Result, needs};
+use boundary_bench_hyper::{executable, open};
 
 const URIS: [&str; 2] = ["hyper:", "hyper:?transport=ipc"];
 
@@ -43,6 +43,7 @@ fn one(engine: &Arc<dyn Engine>, sql: &str, parameters: &[Value]) -> Result<Reco
 
 #[test]
 fn rows_of_a_statement_are_those_of_a_query() {
+    needs!("hyperd", executable());
     let columns = "x, x % 2 = 0, CAST(-x AS SMALLINT), x * 10000000000, CAST(x AS REAL) / 3, CAST(x AS DOUBLE PRECISION) / -7, \
          CAST(x AS NUMERIC(18, 3)), CAST(-x AS NUMERIC(19, 3)), CAST(x AS NUMERIC(38, 10)), 'ä' || x, \
          CAST('\\x00ff27' AS BYTEA), DATE '0001-01-01' + x, TIMESTAMP '1969-12-31 23:59:59.999999' + x * INTERVAL '1 day', \
@@ -66,6 +67,7 @@ fn rows_of_a_statement_are_those_of_a_query() {
 
 #[test]
 fn a_parameter_has_its_own_type_where_the_statement_leaves_it_open() {
+    needs!("hyperd", executable());
     let engine = engine();
     let decimal = Value::Decimal { value: -12_345, precision: 7, scale: 3 };
     let text = Value::Text("a\0b".to_owned());
@@ -98,6 +100,7 @@ fn a_parameter_has_its_own_type_where_the_statement_leaves_it_open() {
 
 #[test]
 fn a_parameter_of_a_wrong_type_is_named() {
+    needs!("hyperd", executable());
     let engine = engine();
     execute(&engine, "CREATE TABLE t (i INT, d DATE, n NUMERIC(5, 2))");
     let mut insert = prepare(&engine, "INSERT INTO t VALUES ($1, $2, $3)").unwrap();
@@ -130,6 +133,7 @@ fn a_parameter_of_a_wrong_type_is_named() {
 
 #[test]
 fn the_one_wrong_parameter_of_thousands_is_named() {
+    needs!("hyperd", executable());
     let engine = engine();
     execute(&engine, "CREATE TABLE t (x INT)");
     let rows = (1..=3000).map(|number| format!("(${number})")).collect::<Vec<_>>().join(", ");
@@ -144,6 +148,7 @@ fn the_one_wrong_parameter_of_thousands_is_named() {
 
 #[test]
 fn what_can_not_be_prepared_is_refused() {
+    needs!("hyperd", executable());
     let engine = engine();
     execute(&engine, "CREATE TABLE t (x INT)");
     for (sql, code) in [
@@ -174,6 +179,7 @@ fn what_can_not_be_prepared_is_refused() {
 
 #[test]
 fn a_statement_follows_the_changes_of_its_table() {
+    needs!("hyperd", executable());
     let engine = engine();
     execute(&engine, "CREATE TABLE t (x INT)");
     execute(&engine, "INSERT INTO t VALUES (1), (2)");
@@ -194,6 +200,7 @@ fn a_statement_follows_the_changes_of_its_table() {
 
 #[test]
 fn a_result_left_in_the_middle_holds_nothing() {
+    needs!("hyperd", executable());
     for uri in URIS {
         let engine = open(uri).unwrap();
         execute(&engine, "CREATE TABLE t AS SELECT x FROM generate_series(1, 3000000) g(x)");
@@ -212,6 +219,7 @@ fn a_result_left_in_the_middle_holds_nothing() {
 
 #[test]
 fn a_statement_that_runs_is_cancelled_from_another_thread() {
+    needs!("hyperd", executable());
     let cancel_soon = |cancel: &CancelToken| {
         let cancel = cancel.clone();
         std::thread::spawn(move || {
@@ -241,6 +249,7 @@ fn a_statement_that_runs_is_cancelled_from_another_thread() {
 
 #[test]
 fn statements_run_side_by_side() {
+    needs!("hyperd", executable());
     let engine = engine();
     execute(&engine, "CREATE TABLE t (x INT, y TEXT)");
     std::thread::scope(|scope| {

@@ -1,13 +1,13 @@
 //! The client against a real server, and against what can go wrong with one.
 
-use std::process::Command;
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use boundary_bench_core::engine::{CancelToken, Value};
-use boundary_bench_core::{Error, Result};
-use boundary_bench_mysql::server::{Server, start, start_with};
+use boundary_bench_core::testing::certificate;
+use boundary_bench_core::{Error, Result, needs};
+use boundary_bench_mysql::server::{Server, executable, start, start_with};
 use boundary_bench_mysql::{
     Batch, Cell, CellLists, ClientOptions, Results, SqlClient, SqlSession, StatementLists, Tls, Url,
 };
@@ -61,6 +61,7 @@ fn lists(values: &[&[Value]]) -> CellLists {
 
 #[test]
 fn an_error_in_one_request_of_a_batch_is_its_own() {
+    needs!("mysql", executable(None));
     on_runtime(async {
         let (client, _) = client_of(&SERVER, 1).await;
         text(&client, "CREATE TABLE t (id INT NOT NULL PRIMARY KEY, name VARCHAR(20))").await.unwrap();
@@ -86,6 +87,7 @@ fn an_error_in_one_request_of_a_batch_is_its_own() {
 
 #[test]
 fn statements_of_all_kinds_go_in_one_batch() {
+    needs!("mysql", executable(None));
     on_runtime(async {
         let (client, _) = client_of(&SERVER, 1).await;
         text(&client, "CREATE TABLE t (id INT AUTO_INCREMENT PRIMARY KEY, v INT)").await.unwrap();
@@ -116,6 +118,7 @@ fn statements_of_all_kinds_go_in_one_batch() {
 
 #[test]
 fn many_rows_go_in_all_or_none() {
+    needs!("mysql", executable(None));
     on_runtime(async {
         for extensions in [true, false] {
             let (_, url) = client_of(&SERVER, 1).await;
@@ -161,6 +164,7 @@ fn many_rows_go_in_all_or_none() {
 
 #[test]
 fn what_no_packet_takes_is_refused_and_what_takes_several_is_split() {
+    needs!("mysql", executable(None));
     let server = start_with(None, &["--max-allowed-packet=1M"], &CancelToken::default()).unwrap();
     on_runtime(async {
         let (client, _) = client_of(&server, 1).await;
@@ -185,6 +189,7 @@ fn what_no_packet_takes_is_refused_and_what_takes_several_is_split() {
 
 #[test]
 fn results_longer_than_a_packet_arrive_whole() {
+    needs!("mysql", executable(None));
     on_runtime(async {
         let (client, _) = client_of(&SERVER, 1).await;
         for length in [0xff_ffff - 9, 0xff_ffff - 4, 0xff_ffff, 0x1ff_ffff] {
@@ -200,6 +205,7 @@ fn results_longer_than_a_packet_arrive_whole() {
 
 #[test]
 fn a_login_that_is_refused_says_so_without_the_password() {
+    needs!("mysql", executable(None));
     on_runtime(async {
         let url = Url { password: Some("wrong-secret".to_owned()), ..SERVER.url().clone() };
         let error = SqlClient::connect(&url, ClientOptions::default(), None).await.err().unwrap();
@@ -221,6 +227,7 @@ fn a_login_that_is_refused_says_so_without_the_password() {
 
 #[test]
 fn a_server_killed_in_the_middle_of_a_batch_is_an_error_for_what_was_in_flight() {
+    needs!("mysql", executable(None));
     let server = start(None).unwrap();
     on_runtime(async {
         let (client, _) = client_of(&server, 1).await;
@@ -242,6 +249,7 @@ fn a_server_killed_in_the_middle_of_a_batch_is_an_error_for_what_was_in_flight()
 
 #[test]
 fn a_connection_that_is_cut_is_replaced_and_nothing_is_sent_twice() {
+    needs!("mysql", executable(None));
     on_runtime(async {
         let (client, url) = client_of(&SERVER, 1).await;
         text(&client, "CREATE TABLE t (id INT NOT NULL PRIMARY KEY)").await.unwrap();
@@ -275,6 +283,7 @@ async fn until_ended(admin: &SqlClient, what: &str) {
 
 #[test]
 fn a_call_that_takes_too_long_or_is_cancelled_ends_also_on_the_server() {
+    needs!("mysql", executable(None));
     on_runtime(async {
         let (admin, url) = client_of(&SERVER, 2).await;
         let options = ClientOptions { connections: 1, timeout: Some(Duration::from_millis(200)) };
@@ -299,6 +308,7 @@ fn a_call_that_takes_too_long_or_is_cancelled_ends_also_on_the_server() {
 
 #[test]
 fn values_of_all_types_come_alike_from_text_and_from_prepared_statements() {
+    needs!("mysql", executable(None));
     on_runtime(async {
         let (client, url) = client_of(&SERVER, 1).await;
         text(
@@ -374,6 +384,7 @@ fn values_of_all_types_come_alike_from_text_and_from_prepared_statements() {
 
 #[test]
 fn what_a_column_can_not_hold_is_an_error_that_says_what_to_do() {
+    needs!("mysql", executable(None));
     on_runtime(async {
         let (client, _) = client_of(&SERVER, 1).await;
         text(&client, "CREATE TABLE t (flag TINYINT(1), day DATE)").await.unwrap();
@@ -392,6 +403,7 @@ fn what_a_column_can_not_hold_is_an_error_that_says_what_to_do() {
 
 #[test]
 fn a_table_that_changes_between_two_runs_is_read_as_it_is() {
+    needs!("mysql", executable(None));
     on_runtime(async {
         let (client, _) = client_of(&SERVER, 1).await;
         text(&client, "CREATE TABLE t (a INT)").await.unwrap();
@@ -407,6 +419,7 @@ fn a_table_that_changes_between_two_runs_is_read_as_it_is() {
 
 #[test]
 fn columns_that_depend_on_the_values_are_read_as_they_are() {
+    needs!("mysql", executable(None));
     on_runtime(async {
         let (client, _) = client_of(&SERVER, 1).await;
         for value in [Value::Int(7), Value::Int(8), Value::Text("7".to_owned()), Value::Int(9), Value::Double(1.5)] {
@@ -437,6 +450,7 @@ fn columns_that_depend_on_the_values_are_read_as_they_are() {
 
 #[test]
 fn procedures_and_files_are_answered_to_their_end() {
+    needs!("mysql", executable(None));
     on_runtime(async {
         let (client, _) = client_of(&SERVER, 1).await;
         text(&client, "CREATE PROCEDURE p() BEGIN SELECT 1; SELECT 2, 3; END").await.unwrap();
@@ -452,22 +466,10 @@ fn procedures_and_files_are_answered_to_their_end() {
 }
 
 #[test]
-#[expect(clippy::print_stdout, reason = "a test that is left out says so")]
 fn tls_is_used_and_certificates_are_looked_at() {
-    let folder = std::env::temp_dir().join(format!("boundary-bench-tls-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).unwrap();
-    let (key, certificate) = (folder.join("key.pem"), folder.join("certificate.pem"));
-    let made = Command::new("openssl")
-        .args(["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost"])
-        .args(["-addext", "subjectAltName=DNS:localhost", "-addext", "basicConstraints=critical,CA:FALSE", "-keyout"])
-        .arg(&key)
-        .arg("-out")
-        .arg(&certificate)
-        .output();
-    if !made.is_ok_and(|output| output.status.success()) {
-        println!("SKIPPED: the test of TLS needs openssl, to make a certificate");
-        return;
-    }
+    needs!("mysql", executable(None));
+    let files = certificate("localhost");
+    let (certificate, key) = (files.certificate, files.key);
     let settings = [format!("--ssl-key={}", key.display()), format!("--ssl-cert={}", certificate.display())];
     let server = start_with(None, &settings.each_ref().map(String::as_str), &CancelToken::default()).unwrap();
     on_runtime(async {
@@ -486,11 +488,11 @@ fn tls_is_used_and_certificates_are_looked_at() {
             assert!(error.to_string().contains("no TLS with"), "{error}");
         }
     });
-    std::fs::remove_dir_all(folder).unwrap();
 }
 
 #[test]
 fn servers_start_side_by_side() {
+    needs!("mysql", executable(None));
     let starting: Vec<_> = (0..4).map(|_| std::thread::spawn(|| start(None).map(|server| server.stop()))).collect();
     for started in starting {
         started.join().unwrap().unwrap();

@@ -2,10 +2,18 @@
 
 use boundary_bench_core::engine_contract;
 
-engine_contract!(mysql, boundary_bench_mysql::open("mysql:").unwrap());
+/// An engine, for a test that ends here without a server.
+macro_rules! mysql {
+    ($open:expr) => {{
+        boundary_bench_core::needs!("mysql", boundary_bench_mysql::server::executable(None));
+        $open
+    }};
+}
+
+engine_contract!(mysql, mysql!(boundary_bench_mysql::open("mysql:").unwrap()));
 engine_contract!(
     statements,
-    boundary_bench_mysql::open("mysql:").unwrap(),
+    mysql!(boundary_bench_mysql::open("mysql:").unwrap()),
     a_statement_is_run_with_one_set_of_parameters_after_the_other,
     parameters_of_every_type_arrive,
     parameters_missing_or_too_many_are_named,
@@ -37,7 +45,7 @@ mod plain {
 
     engine_contract!(
         engine,
-        super::open(),
+        mysql!(super::open()),
         an_insert_aborted_or_dropped_leaves_nothing,
         rows_are_published_at_once_by_commit,
         nothing_is_left_of_an_insert_that_failed,

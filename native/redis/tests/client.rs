@@ -6,9 +6,9 @@ use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::time::Duration;
 
-use boundary_bench_core::Error;
 use boundary_bench_core::engine::CancelToken;
-use boundary_bench_redis::{Commands, KvClient, KvOptions, Reply, Server};
+use boundary_bench_core::{Error, needs};
+use boundary_bench_redis::{Commands, KvClient, KvOptions, Reply, Server, executable};
 use common::client;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
@@ -62,6 +62,7 @@ async fn run(client: &mut KvClient, command: &[&str]) -> Result<String, Error> {
 
 #[test]
 fn keys_and_values_of_any_bytes_come_back() {
+    needs!("redis", executable(None));
     let server = server();
     let runtime = runtime();
     for url in [server.url(), server.unix_url()] {
@@ -94,6 +95,7 @@ fn keys_and_values_of_any_bytes_come_back() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn batches_beyond_the_limits_are_divided_and_keep_their_order() {
+    needs!("redis", executable(None));
     let server = server();
     let mut client = client(&server.url()).await;
     let keys = (0..10_000).map(|number| format!("k{number}").into_bytes()).collect::<Vec<_>>();
@@ -121,6 +123,7 @@ async fn batches_beyond_the_limits_are_divided_and_keep_their_order() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_error_in_a_pipeline_is_that_of_its_command_alone() {
+    needs!("redis", executable(None));
     let server = server();
     let mut client = client(&server.url()).await;
     let answers = pipeline(
@@ -148,6 +151,7 @@ async fn an_error_in_a_pipeline_is_that_of_its_command_alone() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn logins_work_and_refused_ones_say_so_without_the_password() {
+    needs!("redis", executable(None));
     let server = Server::start_with(None, &["--requirepass", "geheim"], &CancelToken::default()).unwrap();
     let address = server.url().replace("redis://", "");
     let connect = |url: String| KvClient::connect(url.parse().unwrap(), KvOptions::default());
@@ -176,6 +180,7 @@ async fn logins_work_and_refused_ones_say_so_without_the_password() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_cut_connection_is_an_error_for_what_was_in_flight_and_the_next_call_connects_anew() {
+    needs!("redis", executable(None));
     let server = server();
     let mut admin = client(&server.url()).await;
     let mut client = client(&server.url()).await;
@@ -198,6 +203,7 @@ async fn a_cut_connection_is_an_error_for_what_was_in_flight_and_the_next_call_c
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_killed_in_a_batch_is_an_error_and_no_hang() {
+    needs!("redis", executable(None));
     let server = server();
     let mut client = client(&server.url()).await;
     let waiting = tokio::spawn(async move {
@@ -218,6 +224,7 @@ async fn a_server_killed_in_a_batch_is_an_error_and_no_hang() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_full_server_refuses_writes_and_says_which() {
+    needs!("redis", executable(None));
     let settings = ["--maxmemory", "3mb", "--maxmemory-policy", "noeviction"];
     let server = Server::start_with(None, &settings, &CancelToken::default()).unwrap();
     let mut client = client(&server.url()).await;
@@ -231,6 +238,7 @@ async fn a_full_server_refuses_writes_and_says_which() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn calls_end_in_time_and_can_be_dropped() {
+    needs!("redis", executable(None));
     let server = server();
     let mut admin = client(&server.url()).await;
     let options = KvOptions { timeout: Some(Duration::from_millis(150)) };

@@ -4,10 +4,10 @@ mod common;
 
 use std::time::Duration;
 
-use boundary_bench_core::Error;
 use boundary_bench_core::engine::CancelToken;
 use boundary_bench_core::private_server::free_port;
-use boundary_bench_redis::{Commands, KvClient, Reply, Server};
+use boundary_bench_core::{Error, needs};
+use boundary_bench_redis::{Commands, KvClient, Reply, Server, executable};
 
 const SERVERS: usize = 3;
 
@@ -79,6 +79,7 @@ async fn mget(client: &mut KvClient, keys: &[Vec<u8>]) -> Vec<Result<Option<Vec<
 
 #[tokio::test(flavor = "multi_thread")]
 async fn batches_are_divided_among_the_servers_and_moved_slots_are_followed() {
+    needs!("redis", executable(None));
     let mut nodes = start().await;
     // Found out without being told.
     let mut client = common::client(&nodes[0].server.url()).await;
@@ -129,6 +130,7 @@ async fn batches_are_divided_among_the_servers_and_moved_slots_are_followed() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_that_goes_away_is_an_error_for_its_keys_alone() {
+    needs!("redis", executable(None));
     let nodes = start().await;
     let mut client = common::client(&format!("{}?cluster=true", nodes[0].server.url())).await;
     let keys = keys();

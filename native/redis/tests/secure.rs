@@ -2,54 +2,20 @@
 
 mod common;
 
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::path::Path;
 
 use boundary_bench_core::engine::CancelToken;
+use boundary_bench_core::needs;
 use boundary_bench_core::private_server::free_port;
-use boundary_bench_redis::{KvClient, KvOptions, Server, run_submission};
-
-/// A folder of its own for one test, removed at its end.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new() -> Self {
-        let path = std::env::temp_dir().join(format!("bb-redis-tls-{}", std::process::id()));
-        std::fs::create_dir_all(&path).unwrap();
-        Self(path)
-    }
-
-    fn file(&self, name: &str) -> String {
-        self.0.join(name).display().to_string()
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        std::fs::remove_dir_all(&self.0).unwrap();
-    }
-}
-
-/// A certificate that vouches for itself, and its key.
-fn make_certificate(folder: &Folder, name: &str) {
-    let status = Command::new("openssl")
-        .args(["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2"])
-        .args(["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"])
-        .args(["-addext", "basicConstraints=critical,CA:FALSE"])
-        .args(["-keyout", &folder.file(&format!("{name}.key")), "-out", &folder.file(&format!("{name}.pem"))])
-        .stderr(Stdio::null())
-        .status()
-        .expect("the test needs openssl");
-    assert!(status.success());
-}
+use boundary_bench_core::testing::certificate;
+use boundary_bench_redis::{KvClient, KvOptions, Server, executable, run_submission};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_is_reached_over_tls_with_the_certificates_named() {
-    let folder = Folder::new();
-    make_certificate(&folder, "server");
-    make_certificate(&folder, "other");
+    needs!("redis", executable(None));
+    let (own, other) = (certificate("loopback"), certificate("localhost"));
     let port = free_port().unwrap().to_string();
-    let (certificate, key) = (folder.file("server.pem"), folder.file("server.key"));
+    let (certificate, key) = (own.certificate.display().to_string(), own.key.display().to_string());
     let settings = [
         "--tls-port",
         &port,
@@ -77,7 +43,7 @@ async fn a_server_is_reached_over_tls_with_the_certificates_named() {
     let frame = run_submission(&mut client, &submission).await.unwrap();
     assert_eq!((frame[0], frame[4], frame[8]), (7, 0, 1));
 
-    for url in [url(Path::new(&folder.file("other.pem"))), format!("rediss://:geheim@127.0.0.1:{port}")] {
+    for url in [url(&other.certificate), format!("rediss://:geheim@127.0.0.1:{port}")] {
         let error = KvClient::connect(url.parse().unwrap(), KvOptions::default()).await.unwrap_err();
         let text = error.to_string();
         assert!(text.contains("can't connect") && text.contains("certificate") && !text.contains("geheim"), "{text}");

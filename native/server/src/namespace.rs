@@ -4,13 +4,12 @@
 //! A namespace without a name ends with the last process in it, and takes its card with it, and so the pair: nothing is left
 //! however that process or ours ends.
 
-use std::ffi::OsString;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use boundary_bench_core::private_server::printed;
+use boundary_bench_core::private_server::{printed, program_folders};
 use boundary_bench_core::{Error, Result};
 
 /// What is said before the name of our end of a pair.
@@ -116,12 +115,14 @@ fn netem(card: &str, network: &NetworkOptions) -> Vec<String> {
     words.map(str::to_owned).into_iter().chain(rate.into_iter().flatten()).collect()
 }
 
-/// A program of the system, which may be where only root looks.
+/// Where programs of the system are beside the folders of `PATH`, some of which only root has there.
+const ELSEWHERE: [&str; 4] = ["/usr/bin", "/bin", "/usr/sbin", "/sbin"];
+
+/// A program of the system.
 fn tool(name: &str) -> Command {
-    let mut path = std::env::var_os("PATH").unwrap_or_else(|| OsString::from("/usr/bin:/bin"));
-    path.push(":/usr/sbin:/sbin");
     let mut command = Command::new(name);
-    command.env("PATH", path);
+    // What came from `PATH` can be joined again: no folder in it has a colon.
+    command.env("PATH", std::env::join_paths(program_folders(&ELSEWHERE)).unwrap_or_default());
     command
 }
 

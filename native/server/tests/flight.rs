@@ -2,7 +2,6 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
-use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,6 +9,7 @@ use std::time::Duration;
 use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray};
 use boundary_bench_core::engine::{CancelToken, CreateMode, Engine, QueryOptions, Value};
 use boundary_bench_core::table::{Column, SqlType, TableDefinition};
+use boundary_bench_core::testing::{Certificate, certificate};
 use boundary_bench_flight::{FlightEngine, Login};
 use boundary_bench_server::{FlightOptions, Limits, Options, Server, TlsFiles};
 
@@ -224,28 +224,10 @@ fn what_is_no_call_of_flight_is_refused() {
     assert!(error.to_string().contains("not as gRPC does"), "{error}");
 }
 
-/// A certificate of our own, by openssl; `None` where that is missing.
-fn certificate(folder: &std::path::Path) -> Option<TlsFiles> {
-    let (certificate, key) = (folder.join("cert.pem"), folder.join("key.pem"));
-    let made = Command::new("openssl")
-        .args(["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost"])
-        .args(["-addext", "subjectAltName=DNS:localhost", "-addext", "basicConstraints=critical,CA:FALSE", "-keyout"])
-        .arg(&key)
-        .arg("-out")
-        .arg(&certificate)
-        .stderr(Stdio::null())
-        .status();
-    made.is_ok_and(|status| status.success()).then_some(TlsFiles { certificate, key })
-}
-
 #[test]
 fn tls_protects_and_is_checked() {
-    let folder: PathBuf = std::env::temp_dir().join(format!("boundary-bench-flight-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).unwrap();
-    let Some(tls) = certificate(&folder) else {
-        let _ = std::io::Write::write_all(&mut std::io::stderr(), b"SKIPPED: TLS: there is no openssl\n");
-        return;
-    };
+    let Certificate { certificate, key } = certificate("localhost");
+    let tls = TlsFiles { certificate, key };
     let authority = tls.certificate.display().to_string();
     let server = serve(FlightOptions::default(), Options { tls: Some(tls), ..Options::default() });
     let url = server.url().replace("127.0.0.1", "localhost");
@@ -255,5 +237,4 @@ fn tls_protects_and_is_checked() {
     // Of an authority that nobody trusts, and without TLS.
     assert!(FlightEngine::open(url.parse().unwrap(), None).is_err());
     assert!(FlightEngine::open(url.replace("+tls", "").parse().unwrap(), None).is_err());
-    std::fs::remove_dir_all(folder).unwrap();
 }

@@ -191,12 +191,18 @@ async fn a_scan_ends_at_its_deadline() {
     let mut raw = ShardServiceClient::connect(served.server.url()).await.unwrap();
     let mut request = Request::new(ScanRequest {});
     request.metadata_mut().insert("grpc-timeout", "100m".parse().unwrap());
-    let mut scan = raw.scan(request).await.unwrap().into_inner();
-    let status = loop {
-        match scan.message().await {
-            Ok(message) => assert!(message.is_some()),
-            Err(status) => break status,
+    let status = match raw.scan(request).await {
+        Ok(answer) => {
+            let mut scan = answer.into_inner();
+            loop {
+                match scan.message().await {
+                    Ok(message) => assert!(message.is_some()),
+                    Err(status) => break status,
+                }
+            }
         }
+        // A busy machine may take all that time for the first answer.
+        Err(status) => status,
     };
     assert_eq!(status.code(), Code::DeadlineExceeded);
     assert_eq!(status.metadata().get("bb-code").unwrap(), "BB_TIMEOUT");

@@ -201,6 +201,8 @@ fn is_server_here(process_id: u32) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use boundary_bench_core::needs;
+
     use super::*;
 
     #[test]
@@ -215,30 +217,35 @@ mod tests {
         assert_eq!(of_info(&format!("process_id:{own}")).process_id, None);
     }
 
+    /// A private server tells its version, and nothing once it was stopped.
+    fn check(kind: TargetKind) {
+        let server = kind.start(None, &[], &CancelToken::default()).unwrap();
+        let info = kind.describe(&server.url()).unwrap();
+        assert!(info.version.contains('.'), "{info:?}");
+        if cfg!(target_os = "linux") && kind == TargetKind::Redis {
+            assert_eq!(info.process_id, Some(server.process_id()));
+        }
+        server.stop();
+        assert!(kind.describe(&server.url()).is_err());
+    }
+
     #[test]
-    fn a_private_server_tells_what_it_is() {
-        let kinds = [
-            (TargetKind::Redis, "redis"),
-            (TargetKind::Mysql, "mysql"),
-            (TargetKind::Rest, "rest"),
-            (TargetKind::Ingest, "ingest"),
-        ];
-        for (kind, name) in kinds {
-            if let Err(error) = kind.executable() {
-                let required = std::env::var("BOUNDARY_BENCH_REQUIRE").unwrap_or_default();
-                assert!(!required.split(',').any(|word| word == name), "{error}");
-                let line = format!("SKIPPED: a private server of {name}: {error}\n");
-                let _ = std::io::Write::write_all(&mut std::io::stderr(), line.as_bytes());
-                continue;
-            }
-            let server = kind.start(None, &[], &CancelToken::default()).unwrap();
-            let info = kind.describe(&server.url()).unwrap();
-            assert!(info.version.contains('.'), "{info:?}");
-            if cfg!(target_os = "linux") && kind == TargetKind::Redis {
-                assert_eq!(info.process_id, Some(server.process_id()));
-            }
-            server.stop();
-            assert!(kind.describe(&server.url()).is_err());
+    fn a_private_server_of_mysql_tells_what_it_is() {
+        needs!("mysql", TargetKind::Mysql.executable());
+        check(TargetKind::Mysql);
+    }
+
+    #[test]
+    fn a_private_server_of_redis_tells_what_it_is() {
+        needs!("redis", TargetKind::Redis.executable());
+        check(TargetKind::Redis);
+    }
+
+    #[test]
+    fn a_private_reference_server_tells_what_it_is() {
+        for kind in [TargetKind::Rest, TargetKind::Ingest] {
+            needs!("reference-server", kind.executable());
+            check(kind);
         }
     }
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use boundary_bench_core::checksum::FLOAT_TOLERANCE;
 use boundary_bench_core::engine::Engine;
+use boundary_bench_core::needs;
 use boundary_bench_suite::{
     CellSpec, Flavor, Lane, LaneEntry, Target, Workload, expected, load, matrix, open, run_cell, transport,
 };
@@ -75,16 +76,19 @@ fn every_cell_returns_its_checksum_on_embedded() {
 
 #[test]
 fn every_cell_returns_its_checksum_on_hyper_over_tcp() {
+    needs!("hyperd", boundary_bench_hyper::executable());
     check_every_cell("hyper:?transport=tcp");
 }
 
 #[test]
 fn every_cell_returns_its_checksum_on_hyper_over_ipc() {
+    needs!("hyperd", boundary_bench_hyper::executable());
     check_every_cell("hyper:?transport=ipc");
 }
 
 #[test]
 fn every_cell_returns_its_checksum_on_hyper_over_grpc() {
+    needs!("hyperd", boundary_bench_hyper::executable());
     for mode in ["sync", "adaptive", "async"] {
         check_every_cell(&format!("hyper:?transport=grpc-{mode}"));
     }
@@ -93,6 +97,7 @@ fn every_cell_returns_its_checksum_on_hyper_over_grpc() {
 /// More rows than the client sends at once, and a worker without any.
 #[test]
 fn the_client_library_of_hyper_stores_every_row_of_every_piece() {
+    needs!("hyperd", boundary_bench_hyper::executable());
     let engine = open("hyper:").unwrap();
     for (lane, flavor, workers) in [
         (Lane::Row, Flavor::Sync, 1),

@@ -3,6 +3,7 @@
 mod on_mysql {
     use boundary_bench_core::checksum::FLOAT_TOLERANCE;
     use boundary_bench_core::engine::CancelToken;
+    use boundary_bench_core::needs;
     use boundary_bench_mysql::server;
     use boundary_bench_suite::requests::{RequestSpec, open_request_cell};
     use serde_json::{Value, json};
@@ -20,6 +21,7 @@ mod on_mysql {
 
     #[test]
     fn every_workload_does_what_it_must_on_every_lane() {
+        needs!("mysql", server::executable(None));
         let server = server::start(None).unwrap();
         let url = server.url().secret_text();
         let matrix: Value = serde_json::from_str(include_str!("../../../bench/matrix.json")).unwrap();
@@ -48,6 +50,7 @@ mod on_mysql {
 
     #[test]
     fn a_cell_whose_connections_are_cut_fails_and_connects_anew() {
+        needs!("mysql", server::executable(None));
         let server = server::start(None).unwrap();
         let cell_spec = spec(&server.url().secret_text(), "select_pk", &json!({ "operations": 1000 }));
         let cell = open_request_cell(&cell_spec, &CancelToken::default()).unwrap();

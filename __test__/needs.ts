@@ -1,0 +1,70 @@
+/**
+ * How a test asks for what a machine may lack: a server, a program, something of the kernel. `needs.json` has a word for each
+ * such need and the command that gets it; `native/core/src/testing/need.rs` is this rule for tests in Rust. Tests whose need is
+ * not there are left out, which is said on the standard error stream and in the file that `BOUNDARY_BENCH_SKIPPED` names. They
+ * fail instead where `BOUNDARY_BENCH_REQUIRE` has the word.
+ */
+import { spawnSync } from 'node:child_process';
+import { appendFileSync } from 'node:fs';
+import { expect } from 'vitest';
+
+import { addon } from '../src/addon.js';
+import { findHyperd } from '../src/host/hyperd.js';
+import { isRequired, needs } from './needs.mjs';
+
+/** A word of `needs.json`. */
+export type Need = keyof typeof needs;
+
+/** Why something is not there; `undefined` where it is. */
+type Why = string | undefined;
+
+/** How each need is looked for that can be found at once. */
+const FINDERS = {
+  hyperd: (): Why => {
+    const hyperd = findHyperd();
+    return 'missing' in hyperd ? hyperd.missing : undefined;
+  },
+  redis: () => whyNoServer('redis'),
+  mysql: () => whyNoServer('mysql'),
+  python: () => whyNoProgram('python3', '-m', 'pip', '--version'),
+  git: () => whyNoProgram('git', '--version'),
+} satisfies Partial<Record<Need, () => Why>>;
+
+/**
+ * Whether tests that need this are to be left out: `describe.skipIf(lacks('redis'))`. It throws where the need is required but
+ * missing, and where a word is unknown.
+ */
+export function lacks(need: keyof typeof FINDERS): boolean {
+  return isLeftOut(need, FINDERS[need]());
+}
+
+/** As `lacks`, for what the caller has looked for; `why`: why it is not there, or nothing where it is. */
+export function isLeftOut(need: Need, why: string | null | undefined): boolean {
+  const required = isRequired(need);
+  if (why === undefined || why === null) return false;
+  const { what, get } = needs[need];
+  if (required) {
+    throw new Error(`BOUNDARY_BENCH_REQUIRE names ${need} (${what}), which is not there: ${why}\nget it by: ${get}`);
+  }
+  const file = expect.getState().testPath ?? '';
+  process.stderr.write(`SKIPPED: tests of ${file} (${need}): ${why}\n`);
+  const list = process.env['BOUNDARY_BENCH_SKIPPED'];
+  // One write of one line, since other processes add theirs.
+  if (list !== undefined && list !== '') appendFileSync(list, `${JSON.stringify({ need, why, file })}\n`);
+  return true;
+}
+
+function whyNoServer(kind: 'redis' | 'mysql'): Why {
+  try {
+    addon.PrivateServer.find(kind as Parameters<typeof addon.PrivateServer.find>[0]);
+    return undefined;
+  } catch (error) {
+    return (error as Error).message;
+  }
+}
+
+function whyNoProgram(program: string, ...words: readonly string[]): Why {
+  const { status, error, stderr } = spawnSync(program, words, { encoding: 'utf8' });
+  if (status === 0) return undefined;
+  return error === undefined ? stderr.trim() || `${program} ends with ${status}` : error.message;
+}

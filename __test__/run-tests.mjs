@@ -1,0 +1,124 @@
+// Runs the tests in Rust, then those in TypeScript, and says at the end what was not tested and how many passed.
+//
+//   node __test__/run-tests.mjs [rust | node] [--all] [--skipped-in FILE] [what cargo or vitest is told]
+//
+// --all: requires what a command can get, and gets hyperd and Python's packages itself.
+// --skipped-in: runs only the tests that a run before left out, by the file that BOUNDARY_BENCH_SKIPPED named then.
+import { spawn } from 'node:child_process';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import { needs, requiredNeeds } from './needs.mjs';
+import { countsOfCargo, countsOfVitest, report, skippedTests } from './test-report.mjs';
+
+const root = join(import.meta.dirname, '..');
+const folder = mkdtempSync(join(tmpdir(), 'boundary-bench-tests-'));
+process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
+
+const words = process.argv.slice(2);
+const only = ['rust', 'node'].includes(words[0]) ? words.shift() : undefined;
+const all = takeFlag('--all');
+const skippedBefore = takeValue('--skipped-in');
+
+try {
+  process.exitCode = await main();
+} catch (error) {
+  process.stderr.write(`${error.message}\n`);
+  process.exitCode = 2;
+}
+
+async function main() {
+  const required = new Set(requiredNeeds());
+  const before = skippedBefore === undefined ? undefined : skippedTests(readFileSync(skippedBefore, 'utf8'));
+  const list = process.env.BOUNDARY_BENCH_SKIPPED || join(folder, 'skipped');
+  writeFileSync(list, '');
+  process.env.BOUNDARY_BENCH_SKIPPED = list;
+  if (all) {
+    for (const [word, { testAll }] of Object.entries(needs)) if (testAll) required.add(word);
+    process.env.BOUNDARY_BENCH_REQUIRE = [...required].join(',');
+    if (!(await getAll())) return 1;
+  }
+  const runs = [];
+  if (only !== 'node') runs.push(await runCargo(before?.filter((test) => 'rust' in test)));
+  if (only !== 'rust') runs.push(await runVitest(before?.filter((test) => 'file' in test)));
+  const skipped = skippedTests(readFileSync(list, 'utf8'));
+  const sum = (name) => runs.reduce((total, { counts }) => total + counts[name], 0);
+  // A test in Rust that ends without what it needs has passed for cargo.
+  const ended = new Set(skipped.filter((test) => 'rust' in test).map((test) => `${test.crate} ${test.rust}`)).size;
+  const counts = { passed: sum('passed') - ended, failed: sum('failed'), skipped: sum('skipped') + ended };
+  process.stdout.write(`\n${report(skipped, counts)}\n`);
+  return runs.every(({ status }) => status === 0) ? 0 : 1;
+}
+
+/** Gets what needs no root, then looks whether all that is required is there. */
+async function getAll() {
+  const { findHyperd } = await import('../dist/host/hyperd.js');
+  // What it says where it fails is followed by the test's own words.
+  if ('missing' in findHyperd()) await run(process.execPath, [join(root, 'dist/cli/main.js'), 'setup', 'hyperd']);
+  const { status } = await run(process.execPath, [vitest(), 'run', '__test__/required-needs.test.ts']);
+  return status === 0;
+}
+
+/** Runs the tests in Rust; `before`: those of a run before that are to be run again. */
+async function runCargo(before) {
+  const nothing = { status: 0, counts: { passed: 0, failed: 0, skipped: 0 } };
+  if (before?.length === 0) return nothing;
+  const names = new Set(before?.map(({ rust }) => rust));
+  // Tests that run one after the other have the name of the main thread.
+  const exact = names.size === 0 || names.has('main') ? [] : ['--', '--exact', ...names];
+  const told = only === 'rust' ? words : [];
+  // Lint compiles the examples, and no crate has tests in its documentation.
+  const targets = ['--lib', '--bins', '--tests'];
+  const args = ['test', '--workspace', '--locked', '--no-fail-fast', ...targets, ...told, ...exact];
+  const { status, printed } = await run('cargo', args, ['inherit', 'pipe', 'inherit']);
+  return { status, counts: withFailure(countsOfCargo(printed), status) };
+}
+
+/** Runs the tests in TypeScript, as above. */
+async function runVitest(before) {
+  if (before?.length === 0) return { status: 0, counts: { passed: 0, failed: 0, skipped: 0 } };
+  const files = new Set(before?.map(({ file }) => file));
+  const json = join(folder, 'vitest.json');
+  const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${json}`];
+  const told = only === 'node' ? words : [];
+  const { status } = await run(process.execPath, [vitest(), 'run', ...reporters, ...told, ...files]);
+  const counts = existsSync(json)
+    ? countsOfVitest(JSON.parse(readFileSync(json, 'utf8')))
+    : { passed: 0, failed: 0, skipped: 0 };
+  return { status, counts: withFailure(counts, status) };
+}
+
+/** What fails otherwise than by a test, such as the compiler, counts as one. */
+function withFailure(counts, status) {
+  return status !== 0 && counts.failed === 0 ? { ...counts, failed: 1 } : counts;
+}
+
+function vitest() {
+  return join(root, 'node_modules/vitest/vitest.mjs');
+}
+
+/** Runs a program to its end; what it prints is passed on, and kept where it is piped. */
+function run(program, args, stdio = 'inherit') {
+  return new Promise((resolve, reject) => {
+    const child = spawn(program, args, { cwd: root, stdio });
+    let printed = '';
+    child.stdout?.setEncoding('utf8').on('data', (text) => {
+      printed += text;
+      process.stdout.write(text);
+    });
+    child.on('error', reject).on('close', (status) => resolve({ status: status ?? 1, printed }));
+  });
+}
+
+function takeFlag(name) {
+  const at = words.indexOf(name);
+  if (at < 0) return false;
+  words.splice(at, 1);
+  return true;
+}
+
+function takeValue(name) {
+  const at = words.indexOf(name);
+  return at < 0 ? undefined : words.splice(at, 2)[1];
+}

@@ -1,0 +1,45 @@
+// What is said at the end of a run of the tests: what was not tested, how it can be, and how many tests passed.
+import { needs } from './needs.mjs';
+
+/** The tests that were left out, as BOUNDARY_BENCH_SKIPPED's file has them: each once. */
+export function skippedTests(text) {
+  return [...new Set(text.split('\n').filter((line) => line !== ''))].map((line) => JSON.parse(line));
+}
+
+/** How many tests passed, failed and were skipped, as cargo has printed it. Those that another test runs are none of their own. */
+export function countsOfCargo(printed) {
+  const counts = { passed: 0, failed: 0, skipped: 0 };
+  for (const [, passed, failed] of printed.matchAll(/^test result: \w+\. (\d+) passed; (\d+) failed;/gm)) {
+    counts.passed += Number(passed);
+    counts.failed += Number(failed);
+  }
+  return counts;
+}
+
+/** The same of vitest's report in JSON. A file that can't be loaded is a test that failed. */
+export function countsOfVitest({ numPassedTests, numFailedTests, numPendingTests, numTodoTests, testResults }) {
+  const broken = testResults.filter(
+    ({ status, assertionResults }) => status === 'failed' && assertionResults.length === 0,
+  );
+  return {
+    passed: numPassedTests,
+    failed: numFailedTests + broken.length,
+    skipped: numPendingTests + numTodoTests,
+  };
+}
+
+/** The last lines of a run. */
+export function report(skipped, { passed, failed, skipped: count }) {
+  const lines = Object.entries(needs).flatMap(([word, { what, get }]) => {
+    const tests = skipped.filter(({ need }) => need === word);
+    if (tests.length === 0) return [];
+    const rust = new Set(tests.filter((test) => 'rust' in test).map((test) => `${test.crate} ${test.rust}`)).size;
+    const files = new Set(tests.filter((test) => 'file' in test).map(({ file }) => file)).size;
+    const counts = [
+      ...(rust === 0 ? [] : [`${rust} ${rust === 1 ? 'test' : 'tests'} in Rust`]),
+      ...(files === 0 ? [] : [`tests of ${files} ${files === 1 ? 'file' : 'files'} in TypeScript`]),
+    ];
+    return [`NOT TESTED: ${what} (${word}): ${counts.join(', ')}: ${tests[0].why}`, `  get it by: ${get}`];
+  });
+  return [...lines, `${passed} passed, ${failed} failed, ${count} skipped`].join('\n');
+}
