@@ -19,5 +19,6 @@ pub mod resources;
 pub mod slab;
 pub mod sql_text;
 pub mod table;
+pub mod workers;
 
 pub use error::{Error, Result};
