@@ -87,8 +87,8 @@ impl Write for Watched {
     fn poll_write(self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let this = self.get_mut();
         let written = stream!(this, stream => stream.poll_write(context, bytes));
-        if matches!(written, Poll::Ready(Ok(_))) {
-            this.marks.written();
+        if let Poll::Ready(Ok(bytes)) = written {
+            this.marks.written(bytes);
         }
         written
     }
@@ -100,8 +100,8 @@ impl Write for Watched {
     ) -> Poll<io::Result<usize>> {
         let this = self.get_mut();
         let written = stream!(this, stream => stream.poll_write_vectored(context, parts));
-        if matches!(written, Poll::Ready(Ok(_))) {
-            this.marks.written();
+        if let Poll::Ready(Ok(bytes)) = written {
+            this.marks.written(bytes);
         }
         written
     }

@@ -20,6 +20,9 @@ const HEADER: u8 = 1;
 /// Between two requests.
 const IDLE: u8 = 2;
 
+/// Fewer bytes than this of HTTP/2 are no part of an answer, but what keeps a connection up, such as the reply to a ping.
+const CONTROL_BYTES: usize = 256;
+
 /// All connections of a server.
 #[derive(Debug)]
 pub(crate) struct Watch {
@@ -199,8 +202,11 @@ impl Marks {
     }
 
     /// The client took bytes of an answer.
-    pub(crate) fn written(&self) {
-        if self.connection.phase.load(Ordering::Relaxed) == IDLE {
+    pub(crate) fn written(&self, bytes: usize) {
+        let connection = &self.connection;
+        if connection.phase.load(Ordering::Relaxed) == IDLE
+            && (bytes >= CONTROL_BYTES || !connection.is_http2.load(Ordering::Relaxed))
+        {
             self.set(IDLE, self.watch.idle_time);
         }
     }
