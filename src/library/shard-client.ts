@@ -25,7 +25,7 @@ export interface ShardClientOptions {
 export type ShardCallOptions = Pick<WorkOptions, 'signal'>;
 
 export interface ShardPopulateOptions extends ShardCallOptions {
-  /** Whether rows that are there are removed first; else they are an error. */
+  /** Whether rows that are there are removed, each shard's when all its new ones came; else they are an error. */
   readonly replace?: boolean | undefined;
 }
 

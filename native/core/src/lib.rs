@@ -21,5 +21,6 @@ pub mod sql_text;
 pub mod table;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
+pub mod workers;
 
 pub use error::{Error, Result};

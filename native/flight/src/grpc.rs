@@ -9,6 +9,8 @@ use std::convert::Infallible;
 use std::fmt::Display;
 use std::future::poll_fn;
 use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -214,12 +216,14 @@ pub struct MessageBody {
     status: Option<Status>,
     /// A request that ends with an error is cut off, so that nobody takes it for the whole.
     is_request: bool,
+    /// The parts that were taken, where somebody counts them.
+    taken: Option<Arc<AtomicU64>>,
 }
 
 impl MessageBody {
     /// An answer of these parts.
     pub(crate) fn whole(parts: Parts) -> Self {
-        Self { parts, more: None, status: Some(Status::new(Code::Ok, "")), is_request: false }
+        Self { parts, more: None, status: Some(Status::new(Code::Ok, "")), is_request: false, taken: None }
     }
 
     /// An answer that is made while it is sent.
@@ -227,9 +231,15 @@ impl MessageBody {
         Self { more: Some(more), ..Self::whole(parts) }
     }
 
+    /// The same body, and the number of its parts that were taken so far.
+    pub(crate) fn counted(mut self) -> (Self, Arc<AtomicU64>) {
+        let taken = Arc::clone(self.taken.get_or_insert_default());
+        (self, taken)
+    }
+
     /// A request of these parts.
     pub(crate) fn request(parts: Parts) -> Self {
-        Self { parts, more: None, status: None, is_request: true }
+        Self { parts, more: None, status: None, is_request: true, taken: None }
     }
 
     /// A request that is made while it is sent.
@@ -264,6 +274,9 @@ impl Body for MessageBody {
         let this = self.get_mut();
         loop {
             if let Some(part) = this.parts.pop_front() {
+                if let Some(taken) = &this.taken {
+                    taken.fetch_add(1, Ordering::Relaxed);
+                }
                 return Poll::Ready(Some(Ok(Frame::data(part))));
             }
             let Some(more) = &mut this.more else { break };

@@ -50,9 +50,13 @@ Usage: boundary-bench serve [OPTIONS]
   --body-timeout <s>         from there to the end of its body (30)
   --idle-timeout <s>         of a connection without a request (120)
   --query-timeout <s>        of one SQL query (120)
+  --stall-timeout <s>        of a client that reads nothing of a scan (30)
+  --keep-alive <s>           how often HTTP/2 asks for a sign of life, and waits for it (30)
+  --max-open <n>             scans that are open at a time; more are refused (1024)
   --stop-timeout <s>         for requests in flight at the end (10)
 
-Flight SQL takes --listen, --tls-*, --threads, --max-connections, --idle-timeout, --query-timeout and --stop-timeout of these, and
+Flight SQL takes --listen, --tls-*, --threads, --max-connections, --idle-timeout, --query-timeout, --keep-alive and --stop-timeout
+of these; --stall-timeout, also of a client that sends nothing of a call; --max-open, of results and of inserts; and
   --database <file>          the database, made if it is not there (one in memory)
   --user <name>              ask for this name and the password of BOUNDARY_BENCH_PASSWORD
   --max-message <bytes>      of a message, such as a batch of rows to insert (67108864)
@@ -65,6 +69,9 @@ A shard, one of a sharded store's servers of gRPC (proto/boundary_bench/shards/v
   --threads <n>              threads of the network (one for two cores)
   --max-message <bytes>      the largest message, either way (4194304)
   --max-streams <n>          calls of one connection at a time; the next ones wait (1024)
+  --max-open <n>             scans that are open at a time; more are refused (1024)
+  --stall-timeout <s>        of a client that reads nothing of a scan, or sends nothing of a population (30)
+  --keep-alive <s>           how often a connection is asked for a sign of life, and how long for it (30)
 
 A delay, which makes the loopback as slow as a network for any server of TCP, takes instead
   --to <address>             the server behind it
@@ -147,6 +154,9 @@ pub fn parse(arguments: impl IntoIterator<Item = String>) -> Result<Parsed, Stri
             "--body-timeout" => options.limits.body_time = seconds(&name, &value()?)?,
             "--idle-timeout" => options.limits.idle_time = seconds(&name, &value()?)?,
             "--query-timeout" => options.limits.query_time = seconds(&name, &value()?)?,
+            "--stall-timeout" => options.limits.stall_time = seconds(&name, &value()?)?,
+            "--keep-alive" => options.limits.keep_alive = seconds(&name, &value()?)?,
+            "--max-open" => options.limits.open = number(&name, &value()?)?,
             "--stop-timeout" => options.limits.stop_time = seconds(&name, &value()?)?,
             "--max-message" => options.limits.message = number(&name, &value()?)?,
             "--user" => user = Some(value()?),
@@ -174,7 +184,7 @@ pub(crate) fn number<N: std::str::FromStr>(name: &str, text: &str) -> Result<N, 
     text.parse().map_err(|_| format!("{name}: {text} is not usable"))
 }
 
-fn seconds(name: &str, text: &str) -> Result<Duration, String> {
+pub(crate) fn seconds(name: &str, text: &str) -> Result<Duration, String> {
     let duration = number(name, text).and_then(|seconds: f64| {
         Duration::try_from_secs_f64(seconds).map_err(|_| format!("{name}: {text} is not usable"))
     })?;

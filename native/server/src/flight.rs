@@ -27,6 +27,8 @@ impl Flight {
         let limits = ServiceLimits {
             message: options.limits.message,
             query_time: options.limits.query_time,
+            stall_time: options.limits.stall_time,
+            open: options.limits.open,
             ..ServiceLimits::default()
         };
         Ok(Self(Arc::new(FlightService::new(engine, limits, flight.login.clone())?)))

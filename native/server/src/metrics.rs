@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use boundary_bench_core::resources::cpu_of_process;
+use boundary_bench_core::workers::Workers;
 use hyper::StatusCode;
 
 /// What a request was for.
@@ -64,7 +65,7 @@ impl Metrics {
     }
 
     /// All of it as text.
-    pub(crate) fn text(&self, connections: usize) -> String {
+    pub(crate) fn text(&self, connections: usize, scans: &Workers) -> String {
         let mut text = String::new();
         begin(&mut text, "requests_total", "counter", "Requests answered, by endpoint and class of status.");
         for ((_, endpoint), classes) in KINDS.iter().zip(&self.requests) {
@@ -82,6 +83,9 @@ impl Metrics {
         };
         single("points_total", "counter", "Points acknowledged.", &self.points.load(Ordering::Relaxed));
         single("connections", "gauge", "Open connections.", &connections);
+        single("open_scans", "gauge", "Scans that are open.", &scans.taken());
+        let help = "Scans that were cut since their clients read nothing.";
+        single("stalled_scans_total", "counter", help, &scans.stalled());
         single("uptime_seconds", "gauge", "Seconds since the start.", &self.started.elapsed().as_secs_f64());
         if let Some(cpu) = cpu_of_process(std::process::id()) {
             single("cpu_seconds_total", "counter", "CPU time of the process.", &(cpu.user + cpu.system));
@@ -112,7 +116,7 @@ mod tests {
         metrics.count(Kind::PkRead, StatusCode::NOT_FOUND);
         metrics.count(Kind::PkRead, StatusCode::BAD_REQUEST);
         metrics.count_points(1000);
-        let text = metrics.text(3);
+        let text = metrics.text(3, &Workers::new("scans", 1, 1));
         for line in [
             "boundary_bench_requests_total{endpoint=\"pk-read\",status=\"2xx\"} 1",
             "boundary_bench_requests_total{endpoint=\"pk-read\",status=\"4xx\"} 2",

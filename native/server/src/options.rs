@@ -79,6 +79,12 @@ pub struct Limits {
     pub idle_time: Duration,
     /// For one SQL query.
     pub query_time: Duration,
+    /// Of a client that takes nothing of an answer which is made while it is read, or sends nothing of a call.
+    pub stall_time: Duration,
+    /// How often a connection of HTTP/2 is asked for a sign of life, and how long it may take to give one.
+    pub keep_alive: Duration,
+    /// Scans that are open at a time, and of Flight SQL results and inserts, of each; further ones are refused.
+    pub open: usize,
     /// For the requests in flight when the server is stopped.
     pub stop_time: Duration,
 }
@@ -114,6 +120,9 @@ impl Default for Limits {
             body_time: Duration::from_secs(30),
             idle_time: Duration::from_secs(120),
             query_time: Duration::from_secs(120),
+            stall_time: Duration::from_secs(30),
+            keep_alive: Duration::from_secs(30),
+            open: 1024,
             stop_time: Duration::from_secs(10),
         }
     }
@@ -128,10 +137,10 @@ impl Options {
     /// # Errors
     /// [`Error::InvalidArgument`].
     pub fn validate(&self) -> Result<()> {
-        let Limits { connections, rest_body, ingest_body, points, message, .. } = self.limits;
+        let Limits { connections, rest_body, ingest_body, points, message, open, .. } = self.limits;
         let problem = if self.threads == Some(0) {
             "a server needs a thread".to_owned()
-        } else if [connections, rest_body, ingest_body, points, message].contains(&0)
+        } else if [connections, rest_body, ingest_body, points, message, open].contains(&0)
             || self.limits.batch == Some(0)
             || self.limits.rate == Some(0)
         {

@@ -56,7 +56,7 @@ impl Routes {
             (&Method::GET, "/metrics") => {
                 let front = self.front.get().and_then(Weak::upgrade);
                 let connections = front.map_or(0, |front: Arc<Front<Self>>| front.connections());
-                (Kind::Other, with_body(StatusCode::OK, PROMETHEUS, self.metrics.text(connections)))
+                (Kind::Other, with_body(StatusCode::OK, PROMETHEUS, self.metrics.text(connections, &self.rest.scans)))
             }
             (_, "/write") => {
                 let written = self.write(request).await;

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 
 use boundary_bench_core::private_server::ServerFolder;
+use boundary_bench_core::workers::Workers;
 use boundary_bench_core::{Error, Result};
 use boundary_bench_ingest::{Durability, IngestStore, StoreOptions};
 use tokio::net::TcpListener;
@@ -24,6 +25,18 @@ use crate::tables::Tables;
 
 /// The name of the server, in folders and errors.
 pub(crate) const NAME: &str = "server";
+
+/// Threads of the queries of one kind. All kinds of work together have fewer threads than the runtime has (512).
+const QUERY_THREADS: usize = 64;
+
+/// Threads of scans, which hold one only while they make parts of their answers.
+const SCAN_THREADS: usize = 64;
+
+/// Threads of writes of points: those that wait for the disk at the same time are made durable together.
+const WRITE_THREADS: usize = 256;
+
+/// Queries of one kind, or writes, that wait for a thread; further ones are refused.
+const WAITING: usize = 2048;
 
 /// A running server. Dropping it stops it as [`Server::stop`] does.
 #[derive(Debug)]
@@ -157,8 +170,17 @@ fn routes(options: &Options, folder: &Path) -> Result<Routes> {
             rate_limit: options.limits.rate.map(RateLimit::new),
             sql,
             query_time: options.limits.query_time,
+            queries: Workers::new("SQL queries", QUERY_THREADS, QUERY_THREADS + WAITING),
+            scans: Workers::new("scans", SCAN_THREADS, options.limits.open),
+            stall_time: options.limits.stall_time,
         },
-        ingest: Ingest { store, max_points: options.limits.points, max_body: options.limits.ingest_body },
+        ingest: Ingest {
+            store,
+            max_points: options.limits.points,
+            max_body: options.limits.ingest_body,
+            writes: Workers::new("writes", WRITE_THREADS, WRITE_THREADS + WAITING),
+            queries: Workers::new("queries of points", QUERY_THREADS, QUERY_THREADS + WAITING),
+        },
         metrics: Metrics::new(),
         limits: options.limits.clone(),
         front: OnceLock::new(),

@@ -8,7 +8,7 @@ use boundary_bench_core::private_server::ServerFolder;
 use boundary_bench_core::{Error, Result};
 use boundary_bench_shards::{Place, ShardOptions};
 
-use crate::arguments::{Parsed, number};
+use crate::arguments::{Parsed, number, seconds};
 use crate::namespace::in_namespace;
 use crate::private::{LISTEN, PrivateServer, command};
 
@@ -46,6 +46,9 @@ pub(crate) fn parse(arguments: impl IntoIterator<Item = String>) -> std::result:
             "--threads" => options.threads = Some(number(&name, &value()?)?),
             "--max-message" => options.limits.message_bytes = number(&name, &value()?)?,
             "--max-streams" => options.limits.streams = number(&name, &value()?)?,
+            "--max-open" => options.limits.open = number(&name, &value()?)?,
+            "--stall-timeout" => options.limits.stall_time = seconds(&name, &value()?)?,
+            "--keep-alive" => options.limits.keep_alive = seconds(&name, &value()?)?,
             _ => return Err(format!("there is no {name} for a shard")),
         }
     }
@@ -176,6 +179,8 @@ mod tests {
             ("shard --threads 0", "needs a thread"),
             ("shard --shard 70000 --shards 70001", "give --listen"),
             ("shard --max-message 1000", "1 MiB"),
+            ("shard --max-open 0", "refuse everything"),
+            ("shard --stall-timeout 0", "more than 0"),
         ] {
             let error = parsed(given).unwrap_err();
             assert!(error.contains(said), "{given}: {error}");

@@ -1,82 +1,22 @@
 //! Flight SQL as clients meet it: what is refused, what ends when it shall, and what is left when the server dies.
 
-use std::io::{BufRead, BufReader, Read, Write};
+mod common;
+
+use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
-use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray};
 use boundary_bench_core::engine::{CancelToken, CreateMode, Engine, QueryOptions, Value};
-use boundary_bench_core::table::{Column, SqlType, TableDefinition};
 use boundary_bench_core::testing::{Certificate, certificate};
 use boundary_bench_flight::{FlightEngine, Login};
 use boundary_bench_server::{FlightOptions, Limits, Options, Server, TlsFiles};
-
-/// More rows than anybody waits for.
-const ENDLESS: &str = "SELECT range AS n, repeat('x', 100) AS text FROM range(10000000000)";
+use common::flight::{ENDLESS, Process, connect, number, rows, serve, table};
 
 /// A statement that computes for hours before its only row.
 const SLOW: &str = "SELECT count(*) FROM range(100000000) a, range(100000) b WHERE hash(a.range + b.range) = 1";
-
-fn serve(flight: FlightOptions, options: Options) -> Server {
-    let listen = "127.0.0.1:0".parse().unwrap();
-    Server::start(&Options { flight: Some(flight), listen, ..options }).unwrap()
-}
-
-fn connect(url: &str) -> FlightEngine {
-    FlightEngine::open(url.parse().unwrap(), None).unwrap()
-}
-
-fn number(engine: &dyn Engine, sql: &str) -> i64 {
-    let mut stream = engine.query(sql, &QueryOptions::default()).unwrap();
-    let batch = stream.next_batch().unwrap().unwrap();
-    batch.column(0).as_any().downcast_ref::<Int64Array>().unwrap().value(0)
-}
-
-fn table() -> TableDefinition {
-    let column = |name: &str, sql_type: SqlType| Column { name: name.to_owned(), sql_type, nullable: false };
-    TableDefinition { name: "t".to_owned(), columns: vec![column("n", SqlType::BigInt), column("text", SqlType::Text)] }
-}
-
-fn rows(count: i64) -> RecordBatch {
-    let texts = StringArray::from_iter_values((0..count).map(|n| format!("{n:0100}")));
-    let columns: Vec<ArrayRef> = vec![Arc::new(Int64Array::from_iter_values(0..count)), Arc::new(texts)];
-    RecordBatch::try_new(table().to_arrow(), columns).unwrap()
-}
-
-/// A server as a process, to be killed.
-struct Process {
-    child: Child,
-    url: String,
-}
-
-impl Process {
-    fn start(arguments: &[&str]) -> Self {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_boundary-bench-server"))
-            .args(["flight", "--listen", "127.0.0.1:0"])
-            .args(arguments)
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut line = String::new();
-        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        let url = line.trim().strip_prefix("listening on ").unwrap().to_owned();
-        Self { child, url }
-    }
-
-    fn kill(&mut self) {
-        self.child.kill().unwrap();
-        self.child.wait().unwrap();
-    }
-}
-
-impl Drop for Process {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
 
 #[test]
 fn a_server_that_is_killed_ends_what_runs_with_an_error() {
@@ -104,6 +44,50 @@ fn a_server_that_is_killed_ends_what_runs_with_an_error() {
 }
 
 #[test]
+fn kills_lose_no_insert_that_was_acknowledged_and_leave_no_half_of_one() {
+    const OF_AN_INSERT: i64 = 50;
+    let folder = std::env::temp_dir().join(format!("bb-flight-kill-{}", std::process::id()));
+    let _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir_all(&folder).unwrap();
+    let path = folder.join("killed.duckdb");
+    let arguments = ["--database", path.to_str().unwrap()];
+    let acknowledged = AtomicI64::new(0);
+    for kill in 0..5 {
+        let mut server = Process::start(&arguments);
+        let engine = connect(&server.url);
+        engine.create_table(&table(), CreateMode::IfNotExists).unwrap();
+        std::thread::scope(|scope| {
+            let before = acknowledged.load(Ordering::Relaxed);
+            scope.spawn(|| {
+                let insert = || {
+                    let mut ingest = engine.ingest(&table())?;
+                    ingest.write(&rows(OF_AN_INSERT))?;
+                    ingest.commit()
+                };
+                while insert().is_ok() {
+                    acknowledged.fetch_add(1, Ordering::Relaxed);
+                }
+            });
+            while acknowledged.load(Ordering::Relaxed) < before + 2 {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            // Another moment each time.
+            std::thread::sleep(Duration::from_millis(kill * 7));
+            server.kill();
+        });
+    }
+    let acknowledged = acknowledged.into_inner();
+    let server = Process::start(&arguments);
+    let held = number(&connect(&server.url), "SELECT count(*) FROM t");
+    assert_eq!(held % OF_AN_INSERT, 0, "half of an insert");
+    // Of each kill, one may have been done and not acknowledged.
+    let whole = held / OF_AN_INSERT;
+    assert!((acknowledged..=acknowledged + 5).contains(&whole), "{whole} inserts of {acknowledged}");
+    drop(server);
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
 fn a_result_that_is_not_read_is_not_made() {
     let server = Process::start(&[]);
     let engine = connect(&server.url);
@@ -115,7 +99,7 @@ fn a_result_that_is_not_read_is_not_made() {
         let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
         line.and_then(|line| line.trim().strip_suffix(" kB")?.parse().ok()).unwrap_or(0)
     };
-    let held = resident(server.child.id());
+    let held = resident(server.id());
     assert!(held < 700_000, "the server holds {held} kB");
     drop(stream);
     // Nothing of it is left to be waited for.

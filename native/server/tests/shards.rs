@@ -206,13 +206,9 @@ async fn a_shard_that_ends_under_a_population_is_named() {
         let client = client.clone();
         tokio::spawn(async move { client.populate(6_000_000, false).await })
     };
-    // Once it has some rows.
-    soon(async {
-        while client.describe().await.unwrap()[0].0 == 0 {
-            tokio::time::sleep(Duration::from_millis(1)).await;
-        }
-    })
-    .await;
+    // Once it has some rows, which nobody sees yet.
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    assert_eq!(soon(client.describe()).await.unwrap()[0], (0, None));
     processes.processes()[0].stop();
     let error = soon(filling).await.unwrap().unwrap_err();
     assert_names(&error, 0);
@@ -320,6 +316,36 @@ async fn ten_kills_lose_no_acknowledged_write() {
     let filter = Filter { column: Column::Key, comparison: Comparison::Less, value: Number::Integer(1_000_000) };
     let populated = soon(client.aggregate(&Aggregation { column: Column::Key, filter: Some(filter) })).await.unwrap();
     assert_eq!(populated.count, ROWS);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn kills_under_populations_leave_the_rows_before_or_the_rows_after() {
+    let folder = Folder::new("replaced");
+    let program = Path::new(env!("CARGO_BIN_EXE_boundary-bench-server"));
+    let start = || ShardProcesses::start(Some(program), &[], 1, Some(&folder.0), &CancelToken::default()).unwrap();
+    let mut processes = start();
+    soon(connect(processes.places(), None).await.populate(ROWS, false)).await.unwrap();
+    let mut whole = ROWS;
+    let mut survived = 0;
+    for kill in 0..8 {
+        let client = connect(processes.places(), None).await;
+        let next = ROWS + 1 + kill;
+        let filling = tokio::spawn(async move { client.populate(next, true).await });
+        // Another moment each time.
+        tokio::time::sleep(Duration::from_millis(kill * 20)).await;
+        processes.processes()[0].stop();
+        let is_filled = soon(filling).await.unwrap().is_ok();
+        processes = start();
+        let client = connect(processes.places(), None).await;
+        let found = soon(checksum(&client)).await.unwrap();
+        let (rows, populated) = soon(client.describe()).await.unwrap()[0];
+        assert_eq!((rows, populated), (found.0, Some(found.0)));
+        assert_eq!(found, (found.0, made_checksum(found.0)));
+        assert!(found.0 == next || (found.0 == whole && !is_filled), "{} rows of {whole} or {next}", found.0);
+        survived += u64::from(found.0 == whole);
+        whole = found.0;
+    }
+    assert!(survived > 0, "no kill came in time");
 }
 
 /// A folder that is removed.

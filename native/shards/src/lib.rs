@@ -8,6 +8,7 @@ mod block;
 mod client;
 mod convert;
 mod framing;
+mod held_scan;
 mod ipc;
 mod made_rows;
 mod memory;

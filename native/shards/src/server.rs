@@ -40,12 +40,24 @@ pub struct Limits {
     pub message_bytes: usize,
     /// Calls of one connection at a time; the next ones wait.
     pub streams: u32,
+    /// Scans that are open at a time; further ones are refused.
+    pub open: usize,
+    /// How long a client may take nothing of a scan, or send nothing of a population.
+    pub stall_time: Duration,
+    /// How often a connection is asked for a sign of life, and how long it may take to give one.
+    pub keep_alive: Duration,
 }
 
 impl Default for Limits {
     fn default() -> Self {
         // That of every client of gRPC that was not told otherwise.
-        Self { message_bytes: 4 << 20, streams: 1024 }
+        Self {
+            message_bytes: 4 << 20,
+            streams: 1024,
+            open: 1024,
+            stall_time: Duration::from_secs(30),
+            keep_alive: Duration::from_secs(30),
+        }
     }
 }
 
@@ -89,6 +101,8 @@ impl ShardOptions {
             format!("there is no shard {} of {}: the first is 0", self.shard, self.shards)
         } else if self.threads == Some(0) {
             "a server needs a thread".to_owned()
+        } else if self.limits.open == 0 || self.limits.streams == 0 {
+            "a limit of 0 would refuse everything".to_owned()
         } else if self.limits.message_bytes < 1 << 20 {
             // A batch of a scan has 800 KiB.
             "messages must be allowed 1 MiB at least".to_owned()
@@ -145,8 +159,7 @@ impl ShardServer {
         let runtime = runtime(options)?;
         let (stop, stopped) = watch::channel(false);
         let limits = options.limits.clone();
-        let service =
-            Service { shard: options.shard, shards: options.shards, store, max_message_bytes: limits.message_bytes };
+        let service = Service::new(options, store);
         let serve = move || {
             runtime.block_on(serve(service, limits, listener, stopped));
             runtime.shutdown_timeout(STOP_TIME);
@@ -205,6 +218,9 @@ async fn serve(service: Service, limits: Limits, listener: std::net::TcpListener
         .initial_connection_window_size(CONNECTION_WINDOW)
         .max_frame_size(FRAME_BYTES)
         .max_concurrent_streams(limits.streams)
+        // A client whose side of the connection is gone without a word would hold its calls for ever.
+        .http2_keepalive_interval(Some(limits.keep_alive))
+        .http2_keepalive_timeout(Some(limits.keep_alive))
         .add_service(WithScan::new(service))
         .add_service(health_service)
         // The older version is what some clients ask for.

@@ -3,10 +3,12 @@
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 use arrow_array::RecordBatch;
 use boundary_bench_core::engine::{CancelOnDrop, CancelToken};
 use boundary_bench_core::error::catch_panic;
+use boundary_bench_core::workers::{Place, Workers, stalled_sender};
 use boundary_bench_core::{Error, Result};
 use bytes::Bytes;
 use futures_util::Stream;
@@ -16,6 +18,7 @@ use tonic::metadata::MetadataMap;
 use tonic::{Code, Request, Response, Status, Streaming};
 
 use crate::block::{self, Block, Columns};
+use crate::held_scan::HeldScan;
 use crate::ipc::{MessageReader, block_header, end_message, schema_message};
 use crate::proto::{
     AggregateRequest, AggregateResponse, DescribeRequest, DescribeResponse, GetRequest, GetResponse, MultiGetRequest,
@@ -23,8 +26,9 @@ use crate::proto::{
     ScanRequest, ScanResponse,
 };
 use crate::row::ROW_BYTES;
+use crate::server::{Limits, ShardOptions};
 use crate::status::{deadline, status_of};
-use crate::store::{Blocks, Population, Store};
+use crate::store::{Population, Store};
 use crate::{convert, proto};
 
 /// What a call comes to.
@@ -39,16 +43,57 @@ const FEW_KEYS: usize = 512;
 /// Bytes of an answer of many rows beside the rows and their bits.
 const ANSWER_OVERHEAD: usize = 64;
 
+/// Threads of reads that take long, and of writes to the disk: those that wait for it at the same time are made durable together.
+/// All kinds of work together have fewer threads than the runtime has (512).
+const READ_THREADS: usize = 128;
+const WRITE_THREADS: usize = 256;
+
+/// Reads, or writes, that wait for a thread; further ones are refused.
+const WAITING: usize = 8192;
+
+/// Threads of scans of the disk, which hold one only while they read.
+const SCAN_THREADS: usize = 64;
+
+/// Populations at a time, each with a thread, and those that wait for one; further ones are refused.
+const POPULATIONS: usize = 8;
+const WAITING_POPULATIONS: usize = 64;
+
 /// The service of one shard.
 #[derive(Clone)]
 pub(crate) struct Service {
     pub(crate) shard: u32,
-    pub(crate) shards: u32,
-    pub(crate) store: Arc<dyn Store>,
+    shards: u32,
+    store: Arc<dyn Store>,
     pub(crate) max_message_bytes: usize,
+    stall_time: Duration,
+    reads: Workers,
+    writes: Workers,
+    scans: Workers,
+    populations: Workers,
 }
 
 impl Service {
+    /// The service of a shard with these options, over its store.
+    pub(crate) fn new(options: &ShardOptions, store: Arc<dyn Store>) -> Self {
+        let Limits { message_bytes, open, stall_time, .. } = options.limits;
+        Self {
+            shard: options.shard,
+            shards: options.shards,
+            store,
+            max_message_bytes: message_bytes,
+            stall_time,
+            reads: Workers::new("reads", READ_THREADS, READ_THREADS + WAITING),
+            writes: Workers::new("writes", WRITE_THREADS, WRITE_THREADS + WAITING),
+            scans: Workers::new("scans", SCAN_THREADS, open),
+            populations: Workers::new("populations", POPULATIONS, POPULATIONS + WAITING_POPULATIONS),
+        }
+    }
+
+    /// A place for a call.
+    fn admit(&self, workers: &Workers) -> Answer<Place> {
+        workers.admit().map_err(|full| Status::resource_exhausted(full.to_string()))
+    }
+
     fn status(&self, error: &Error) -> Status {
         status_of(error, self.shard)
     }
@@ -61,27 +106,32 @@ impl Service {
     /// Works on a thread that may wait.
     async fn elsewhere<T: Send + 'static>(
         &self,
+        workers: &Workers,
         work: impl FnOnce(&dyn Store) -> Result<T> + Send + 'static,
     ) -> Answer<T> {
-        let store = Arc::clone(&self.store);
-        let done = tokio::task::spawn_blocking(move || catch_panic(|| work(&*store))).await;
-        done.map_err(|error| Error::Internal(error.to_string())).flatten().map_err(|error| self.status(&error))
+        let (place, store) = (self.admit(workers)?, Arc::clone(&self.store));
+        place.run(move || work(&*store)).await.map_err(|error| self.status(&error))
     }
 
     async fn write(&self, rows: Block) -> Answer<()> {
         if self.store.is_persistent() {
-            self.elsewhere(move |store| store.put(rows.columns())).await
+            self.elsewhere(&self.writes, move |store| store.put(rows.columns())).await
         } else {
             self.now(|store| store.put(rows.columns()))
         }
     }
 
     /// The messages of a scan, for a request with this metadata.
-    pub(crate) fn scan_messages(&self, metadata: &MetadataMap) -> ScanMessages {
-        let blocks = self.store.scan();
-        let source = if self.store.is_persistent() { Source::elsewhere(blocks) } else { Source::Now(blocks) };
+    pub(crate) fn scan_messages(&self, metadata: &MetadataMap) -> Answer<ScanMessages> {
+        let place = self.admit(&self.scans)?;
+        let mut blocks = self.store.scan();
+        let source = if self.store.is_persistent() {
+            Source::Elsewhere(place.produce(AHEAD, self.stall_time, move || blocks.next()))
+        } else {
+            Source::Now(HeldScan::new(blocks, place, self.stall_time))
+        };
         let ends = deadline(metadata).map(|time| Box::pin(tokio::time::sleep(time)));
-        ScanMessages { shard: self.shard, source, stage: Stage::Schema, ends }
+        Ok(ScanMessages { shard: self.shard, source, stage: Stage::Schema, ends })
     }
 
     fn check_keys(&self, keys: &[i64]) -> Result<()> {
@@ -133,7 +183,7 @@ impl proto::shard_service_server::ShardService for Service {
         let found = if keys.len() <= FEW_KEYS {
             self.now(|store| found_rows(store, &keys))?
         } else {
-            self.elsewhere(move |store| found_rows(store, &keys)).await?
+            self.elsewhere(&self.reads, move |store| found_rows(store, &keys)).await?
         };
         Ok(Response::new(found))
     }
@@ -141,7 +191,7 @@ impl proto::shard_service_server::ShardService for Service {
     async fn put(&self, request: Request<PutRequest>) -> Answer<Response<PutResponse>> {
         let row = convert::row(request.get_ref().row.as_ref()).map_err(|error| self.status(&error))?;
         if self.store.is_persistent() {
-            self.elsewhere(move |store| store.put(Columns::of_row(&row))).await?;
+            self.elsewhere(&self.writes, move |store| store.put(Columns::of_row(&row))).await?;
         } else {
             self.now(|store| store.put(Columns::of_row(&row)))?;
         }
@@ -157,7 +207,7 @@ impl proto::shard_service_server::ShardService for Service {
     type ScanStream = ScanMessages;
 
     async fn scan(&self, request: Request<ScanRequest>) -> Answer<Response<ScanMessages>> {
-        Ok(Response::new(self.scan_messages(request.metadata())))
+        Ok(Response::new(self.scan_messages(request.metadata())?))
     }
 
     async fn aggregate(&self, request: Request<AggregateRequest>) -> Answer<Response<AggregateResponse>> {
@@ -165,23 +215,24 @@ impl proto::shard_service_server::ShardService for Service {
         let cancel = CancelToken::default();
         // A caller that does not wait any more drops this future.
         let _guard = CancelOnDrop(cancel.clone());
-        let aggregate = self.elsewhere(move |store| store.aggregate(&aggregation, &cancel)).await?;
+        let aggregate = self.elsewhere(&self.reads, move |store| store.aggregate(&aggregation, &cancel)).await?;
         Ok(Response::new((&aggregate).into()))
     }
 
     async fn populate(&self, request: Request<Streaming<PopulateRequest>>) -> Answer<Response<PopulateResponse>> {
         let mut messages = request.into_inner();
-        let first = messages.message().await?.unwrap_or_default();
+        let first = tokio::time::timeout(self.stall_time, messages.message()).await;
+        let first = first.map_err(|_| self.status(&stalled_sender(self.stall_time)))??.unwrap_or_default();
         let begin = first.begin.ok_or_else(|| {
             self.status(&Error::InvalidArgument("the first message of a population must say how to begin".to_owned()))
         })?;
         let population = Population { rows: begin.rows, total_rows: begin.total_rows, replace: begin.replace };
         let (sender, receiver) = mpsc::channel(AHEAD);
-        let mut filled = pin!(self.elsewhere(move |store| fill(store, &population, receiver)));
+        let mut filled = pin!(self.elsewhere(&self.populations, move |store| fill(store, &population, receiver)));
         tokio::select! {
             // The store may refuse at once what the client would send for long.
             filled = &mut filled => filled?,
-            sent = send_batches(first, messages, sender) => {
+            sent = send_batches(first, messages, sender, self.stall_time) => {
                 match (filled.await, sent) {
                     // The store ended because the rows did.
                     (Err(status), Err(error)) if status.code() == Code::Cancelled => return Err(self.status(&error)),
@@ -215,6 +266,7 @@ async fn send_batches(
     first: PopulateRequest,
     mut messages: Streaming<PopulateRequest>,
     sender: mpsc::Sender<Piece>,
+    patience: Duration,
 ) -> Result<()> {
     let mut reader = MessageReader::default();
     let broken = |status: Status| Error::Connection(format!("the stream of rows broke: {}", status.message()));
@@ -226,7 +278,8 @@ async fn send_batches(
             // The store says why.
             return Ok(());
         }
-        next = messages.message().await.map_err(broken)?;
+        let waited = tokio::time::timeout(patience, messages.message()).await;
+        next = waited.map_err(|_| stalled_sender(patience))?.map_err(broken)?;
     }
     reader.finish()?;
     let _ = sender.send(Piece::End).await;
@@ -236,28 +289,15 @@ async fn send_batches(
 /// Where the blocks of a scan come from. It ends when it is dropped.
 enum Source {
     /// Taken as they are asked for, which takes no time in memory.
-    Now(Blocks),
-    /// Read ahead by a thread that may wait.
+    Now(HeldScan),
+    /// Read ahead by threads that may wait.
     Elsewhere(mpsc::Receiver<Result<Arc<Block>>>),
 }
 
 impl Source {
-    fn elsewhere(mut blocks: Blocks) -> Self {
-        let (sender, receiver) = mpsc::channel(AHEAD);
-        tokio::task::spawn_blocking(move || {
-            while let Some(block) = catch_panic(|| blocks.next().transpose()).transpose() {
-                let failed = block.is_err();
-                if sender.blocking_send(block).is_err() || failed {
-                    return;
-                }
-            }
-        });
-        Self::Elsewhere(receiver)
-    }
-
     fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Arc<Block>>>> {
         match self {
-            Self::Now(blocks) => Poll::Ready(catch_panic(|| blocks.next().transpose()).transpose()),
+            Self::Now(scan) => Poll::Ready(catch_panic(|| scan.next().transpose()).transpose()),
             Self::Elsewhere(blocks) => blocks.poll_recv(context),
         }
     }

@@ -26,7 +26,7 @@ pub struct Population {
     pub rows: u64,
     /// The rows that all shards get together.
     pub total_rows: u64,
-    /// Whether the rows that there are may be removed first; else they are an error.
+    /// Whether the rows that there are may be removed when the new ones are whole; else they are an error.
     pub replace: bool,
 }
 
@@ -71,7 +71,8 @@ pub trait Store: Send + Sync {
     fn aggregate(&self, aggregation: &Aggregation, cancel: &CancelToken) -> Result<Aggregate>;
 
     /// Fills the store with the batches that `next` returns until there is none. They hold as many rows as were announced, of
-    /// ascending keys where rows are kept on disk.
+    /// ascending keys where rows are kept on disk. They can be seen when all of them came, in place of all that were there until
+    /// then; after an error nothing has changed. While `next` waits, others may do anything, also fill the store.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] where there are rows that may not be removed, and for other rows than announced;
@@ -95,6 +96,14 @@ impl Population {
             return Ok(());
         }
         Err(Error::InvalidArgument(format!("it has {rows} rows already; use them, or ask to replace them")))
+    }
+
+    /// Checks that no more rows came than were announced.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`].
+    pub(crate) fn check_not_more(&self, received: u64) -> Result<()> {
+        if received <= self.rows { Ok(()) } else { self.check_received(received) }
     }
 
     /// Checks that as many rows came as were announced.

@@ -1,11 +1,13 @@
 //! Flight SQL over an engine, for any client of it: arrow-flight's messages, with our own way of sending them.
 //!
 //! Results and inserts are streams: at no time is more than a few batches of them in memory, and who does not read on is not
-//! sent to. A call that is dropped, by its client or at its deadline, ends what it began.
+//! sent to. A call that is dropped, by its client or at its deadline, ends what it began. No call holds a thread while it waits for
+//! its client, nor waits for ever.
 
 mod action;
 mod login;
 mod metadata;
+mod patient;
 mod prepared;
 mod put;
 mod query;
@@ -20,7 +22,7 @@ use arrow_flight::sql::metadata::SqlInfoData;
 use arrow_flight::sql::{Any, Command};
 use arrow_flight::{Action, FlightDescriptor, SchemaResult, Ticket};
 use boundary_bench_core::engine::{CancelOnDrop, CancelToken, Engine};
-use boundary_bench_core::error::catch_panic;
+use boundary_bench_core::workers::{Full, Workers, stalled_sender};
 use boundary_bench_core::{Error, Result};
 use bytes::Bytes;
 use hyper::body::Body;
@@ -31,11 +33,24 @@ use tokio::sync::Notify;
 use tonic::Status;
 
 use self::login::Door;
+use self::patient::Patient;
 use self::prepared::Statements;
 use crate::grpc::{self, MessageBody, Messages, ONLY_READS, Parts, SERVICE, framed};
 use crate::status::of_error;
 
 type Answered = std::result::Result<MessageBody, Status>;
+
+/// Threads of commands. They and those of inserts are fewer than the runtime has (512).
+const COMMAND_THREADS: usize = 256;
+
+/// Commands that wait for a thread; further ones are refused.
+const WAITING_COMMANDS: usize = 2048;
+
+/// Threads of inserts, which hold one only for a batch that came.
+const INSERT_THREADS: usize = 64;
+
+/// The bytes of a message of a handshake, at most: whoever sends it is not known yet.
+const HANDSHAKE_BYTES: usize = 64 << 10;
 
 /// What a client may ask for.
 #[derive(Debug, Clone)]
@@ -44,6 +59,10 @@ pub struct ServiceLimits {
     pub message: usize,
     /// How long the engine may take for a command, and from one batch of a result to the next.
     pub query_time: Duration,
+    /// How long a client may send nothing of a call, or take nothing of a result.
+    pub stall_time: Duration,
+    /// Results that are open at a time, and inserts, of each; further ones are refused.
+    pub open: usize,
     /// Prepared statements that are open at a time.
     pub statements: usize,
     /// How long a prepared statement stays open that nobody uses.
@@ -55,6 +74,8 @@ impl Default for ServiceLimits {
         Self {
             message: 64 << 20,
             query_time: Duration::from_secs(120),
+            stall_time: Duration::from_secs(30),
+            open: 1024,
             statements: 10_000,
             statement_time: Duration::from_secs(30 * 60),
         }
@@ -83,6 +104,10 @@ pub struct FlightService {
     limits: ServiceLimits,
     door: Door,
     statements: Statements,
+    commands: Workers,
+    inserts: Workers,
+    /// The results that are open; each has a thread of its own.
+    results: Workers,
     /// The queries whose results are under way, by the numbers in their tickets.
     running: Arc<Mutex<HashMap<u64, Arc<Notify>>>>,
     next_ticket: AtomicU64,
@@ -103,6 +128,9 @@ impl FlightService {
         Ok(Self {
             engine,
             statements: Statements::new(&limits),
+            commands: Workers::new("commands", COMMAND_THREADS, COMMAND_THREADS + WAITING_COMMANDS),
+            inserts: Workers::new("inserts", INSERT_THREADS, limits.open),
+            results: Workers::new("results", limits.open, limits.open),
             limits,
             door: Door::new(login)?,
             running: Arc::default(),
@@ -128,8 +156,9 @@ impl FlightService {
             _ => Purpose::Run,
         };
         let call = Call { deadline, cancel: CancelToken::default(), purpose };
+        let (body, is_lost) = Patient::new(body, self.limits.stall_time);
         if method == "Handshake" {
-            return self.door.shake_hands(&head, Messages::new(body, self.limits.message)).await;
+            return self.door.shake_hands(&head, Messages::new(body, HANDSHAKE_BYTES)).await;
         }
         let answered = match self.door.check(&head) {
             Ok(()) => call.within(self.call(method, &head, body, &call)).await,
@@ -137,6 +166,9 @@ impl FlightService {
         };
         match answered {
             Ok(body) => grpc::answer(body),
+            Err(_) if is_lost.load(Ordering::Acquire) => {
+                grpc::refusal(&of_error(&stalled_sender(self.limits.stall_time)))
+            }
             Err(status) => grpc::refusal(&status),
         }
     }
@@ -180,12 +212,10 @@ impl FlightService {
         let (this, token) = (Arc::clone(self), call.cancel.clone());
         // Whoever gives up waiting ends the work.
         let ending = CancelOnDrop(call.cancel.clone());
-        let working = tokio::task::spawn_blocking(move || catch_panic(|| work(&this, &token)));
-        let result = match tokio::time::timeout(self.limits.query_time, working).await {
-            Ok(Ok(result)) => result,
-            Ok(Err(error)) => Err(Error::Internal(error.to_string())),
-            Err(_) => Err(self.too_long()),
-        };
+        let place = self.commands.admit().map_err(|full| refused(&full))?;
+        let working = place.run(move || work(&this, &token));
+        let result = tokio::time::timeout(self.limits.query_time, working).await;
+        let result = result.unwrap_or_else(|_| Err(self.too_long()));
         if result.is_ok() {
             ending.forget();
         }
@@ -253,6 +283,11 @@ impl Drop for Running {
     fn drop(&mut self) {
         self.all.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.ticket);
     }
+}
+
+/// The status of a call for which there is no place.
+fn refused(full: &Full) -> Status {
+    Status::resource_exhausted(full.to_string())
 }
 
 /// An answer of one message.

@@ -10,10 +10,10 @@ use arrow_flight::sql::{
     TableNotExistOption,
 };
 use arrow_schema::{Schema, SchemaRef};
-use boundary_bench_core::engine::{CancelToken, CreateMode, Ingest, Value};
-use boundary_bench_core::error::catch_panic;
+use boundary_bench_core::engine::{CancelToken, CreateMode, Engine, Ingest, Value};
 use boundary_bench_core::lanes::statement::BoundStatement;
 use boundary_bench_core::table::TableDefinition;
+use boundary_bench_core::workers::Place;
 use boundary_bench_core::{Error, Result};
 use bytes::Bytes;
 use hyper::body::Body;
@@ -22,7 +22,7 @@ use tokio::sync::mpsc;
 use tonic::Status;
 
 use super::query::no_transaction;
-use super::{Answered, Call, FlightService, command, not_offered, one};
+use super::{Answered, Call, FlightService, command, not_offered, one, refused};
 use crate::data::{BatchReader, Data, Decoded};
 use crate::grpc::Messages;
 use crate::status::of_error;
@@ -57,14 +57,14 @@ impl FlightService {
             }
             Command::CommandPreparedStatementQuery(query) => {
                 let open = self.statements.get(&query.prepared_statement_handle)?;
-                open.bind(stream.parameters().await?);
+                open.bind(stream.parameters(self.limits.message).await?);
                 // The handle stays as it is.
                 let result = DoPutPreparedStatementResult { prepared_statement_handle: None };
                 return Ok(one(&PutResult { app_metadata: result.encode_to_vec().into() }));
             }
             Command::CommandPreparedStatementUpdate(update) => {
                 let open = self.statements.get(&update.prepared_statement_handle)?;
-                let runs = open.runs_of(stream.parameters().await?);
+                let runs = open.runs_of(stream.parameters(self.limits.message).await?);
                 self.run(call, move |_, cancel| execute(&runs, cancel)).await?
             }
             other => return Err(not_offered(&other)),
@@ -93,10 +93,11 @@ impl FlightService {
                 self.catalog, self.schema
             )));
         }
+        let place = self.inserts.admit().map_err(|full| refused(&full))?;
         let (sender, receiver) = mpsc::channel(AHEAD);
-        let (this, cancel) = (Arc::clone(self), call.cancel.clone());
-        let inserting =
-            tokio::task::spawn_blocking(move || catch_panic(|| this.insert(&target, &schema, receiver, &cancel)));
+        // A task of its own, which removes what it began where this call is given up.
+        let inserting = Arc::clone(self).insert(place, target, schema, receiver, call.cancel.clone());
+        let inserting = tokio::spawn(inserting);
         // Where the engine has given up, it says why.
         let sent = stream.send(&sender).await;
         if sent.is_ok() {
@@ -111,36 +112,23 @@ impl FlightService {
         inserted.map_err(|error| of_error(&error))
     }
 
-    /// Takes the rows as they come, on a thread that may wait for them.
-    fn insert(
-        &self,
-        target: &CommandStatementIngest,
-        schema: &Schema,
-        mut steps: mpsc::Receiver<Step>,
-        cancel: &CancelToken,
+    /// Takes the rows as they come. It holds a thread for each batch, not while it waits for the next one.
+    async fn insert(
+        self: Arc<Self>,
+        place: Place,
+        target: CommandStatementIngest,
+        schema: SchemaRef,
+        steps: mpsc::Receiver<Step>,
+        cancel: CancelToken,
     ) -> Result<u64> {
-        let (table, is_new) = self.target(target, schema)?;
-        let inserted = self.take(&table, &mut steps, cancel);
+        let this = Arc::clone(&self);
+        let (table, is_new) = place.run(move || this.target(&target, &schema)).await?;
+        let inserted = take(&place, Arc::clone(&self.engine), table.clone(), steps, &cancel).await;
         if inserted.is_err() && is_new {
             // It came into being for these rows.
-            let _ = self.engine.drop_table(&table.name);
+            let _ = place.run(move || self.engine.drop_table(&table.name)).await;
         }
         inserted
-    }
-
-    fn take(&self, table: &TableDefinition, steps: &mut mpsc::Receiver<Step>, cancel: &CancelToken) -> Result<u64> {
-        let schema = table.to_arrow();
-        let mut ingest: Box<dyn Ingest> = self.engine.ingest(table)?;
-        while let Some(step) = steps.blocking_recv() {
-            cancel.check()?;
-            match step {
-                Step::Batch(batch) => ingest.write(&by_name(&batch, &schema)?)?,
-                Step::Commit => return ingest.commit(),
-            }
-        }
-        // The stream broke off.
-        ingest.abort()?;
-        Err(Error::Cancelled)
     }
 
     /// The table that the rows go to, and whether it was made for them.
@@ -167,6 +155,35 @@ impl FlightService {
             (Err(error), ..) => Err(error),
         }
     }
+}
+
+async fn take(
+    place: &Place,
+    engine: Arc<dyn Engine>,
+    table: TableDefinition,
+    mut steps: mpsc::Receiver<Step>,
+    cancel: &CancelToken,
+) -> Result<u64> {
+    let schema = table.to_arrow();
+    let mut ingest: Box<dyn Ingest> = place.run(move || engine.ingest(&table)).await?;
+    while let Some(step) = steps.recv().await
+        && !cancel.is_cancelled()
+    {
+        match step {
+            Step::Batch(batch) => {
+                let schema = Arc::clone(&schema);
+                let write = move || {
+                    ingest.write(&by_name(&batch, &schema)?)?;
+                    Ok(ingest)
+                };
+                ingest = place.run(write).await?;
+            }
+            Step::Commit => return place.run(move || ingest.commit()).await,
+        }
+    }
+    // The stream broke off.
+    place.run(move || ingest.abort()).await?;
+    Err(Error::Cancelled)
 }
 
 /// What happens to an insert next.
@@ -225,11 +242,19 @@ where
         Ok(())
     }
 
-    /// All rows as sets of parameters.
-    async fn parameters(&mut self) -> std::result::Result<Vec<Vec<Value>>, Status> {
+    /// All rows as sets of parameters, which have so many bytes at most.
+    async fn parameters(&mut self, most_bytes: usize) -> std::result::Result<Vec<Vec<Value>>, Status> {
         let mut parameters = Vec::new();
+        let mut bytes = 0;
         while let Some(decoded) = self.next().await? {
             if let Decoded::Batch(batch) = decoded {
+                let sizes = batch.columns().iter().map(|array| array.to_data().get_slice_memory_size().unwrap_or(0));
+                bytes += sizes.sum::<usize>();
+                if bytes > most_bytes {
+                    return Err(Status::resource_exhausted(format!(
+                        "more than {most_bytes} bytes of parameters; insert so many in bulk, or raise the limit (--max-message)"
+                    )));
+                }
                 if parameters.len() + batch.num_rows() > MAX_PARAMETER_ROWS {
                     return Err(Status::resource_exhausted(format!(
                         "more than {MAX_PARAMETER_ROWS} rows of parameters; insert so many in bulk"

@@ -1,6 +1,7 @@
 //! Queries: what they return, and their results.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use arrow_flight::sql::{Any, Command, CommandStatementQuery, ProstMessageExt, TicketStatementQuery};
 use arrow_flight::{FlightDescriptor, FlightEndpoint, FlightInfo, IpcMessage, SchemaAsIpc, Ticket};
@@ -10,13 +11,14 @@ use boundary_bench_core::engine::{CancelToken, QueryOptions};
 use boundary_bench_core::lanes::reader::QueryReader;
 use boundary_bench_core::lanes::statement::{BoundStatement, PreparedStatement};
 use boundary_bench_core::table::arrow_schema_of;
+use boundary_bench_core::workers::stalled_reader;
 use boundary_bench_core::{Error, Result};
 use bytes::{BufMut, Bytes, BytesMut};
 use prost::Message;
 use tokio::sync::mpsc;
 use tonic::Status;
 
-use super::{Answered, Call, FlightService, Purpose, Running, command};
+use super::{Answered, Call, FlightService, Purpose, Running, command, refused};
 use crate::data::{BatchWriter, schema_message};
 use crate::grpc::{MessageBody, Parts};
 use crate::status::of_error;
@@ -127,6 +129,7 @@ impl FlightService {
     async fn results(self: &Arc<Self>, runs: Vec<BoundStatement>, call: &Call, running: Option<Running>) -> Answered {
         let mut runs = runs.into_iter();
         let Some(first) = runs.next() else { return Err(Status::internal("there is nothing to run")) };
+        let place = self.results.admit().map_err(|full| refused(&full))?;
         let stop = running.as_ref().map(|running| Arc::clone(&running.stop)).unwrap_or_default();
         let reader = tokio::select! {
             started = self.timed(start(first)) => started?,
@@ -134,21 +137,24 @@ impl FlightService {
         };
         let schema = arrow_schema_of(reader.columns());
         let (sender, receiver) = mpsc::channel(1);
+        let (body, taken) = MessageBody::answer(schema_message(&schema, None), receiver).counted();
         let this = Arc::clone(self);
         let rest = Call { deadline: call.deadline, cancel: CancelToken::default(), purpose: Purpose::Read };
         tokio::spawn(async move {
-            let _running = running;
+            let held = (running, place);
             let sent = tokio::select! {
-                sent = rest.within(this.send(reader, runs, &sender)) => sent,
+                sent = rest.within(this.send(reader, runs, &sender, &taken)) => sent,
                 () = stop.notified() => Err(cancelled()),
                 // Nobody reads on.
                 () = sender.closed() => return,
             };
+            // The query has ended, though its client may not read that for long.
+            drop(held);
             if let Err(status) = sent {
                 let _ = sender.send(Err(status)).await;
             }
         });
-        Ok(MessageBody::answer(schema_message(&schema, None), receiver))
+        Ok(body)
     }
 
     async fn send(
@@ -156,15 +162,31 @@ impl FlightService {
         mut reader: QueryReader<Parts>,
         mut runs: impl Iterator<Item = BoundStatement>,
         sender: &mpsc::Sender<std::result::Result<Parts, Status>>,
+        taken: &AtomicU64,
     ) -> std::result::Result<(), Status> {
         loop {
             while let Some(parts) = self.timed(reader.next()).await? {
-                if sender.send(Ok(parts)).await.is_err() {
-                    return Err(cancelled());
-                }
+                self.room(sender, taken).await?.send(Ok(parts));
             }
             let Some(next) = runs.next() else { return Ok(()) };
             reader = self.timed(start(next)).await?;
+        }
+    }
+
+    /// Waits until the client has taken what was sent, as long as it goes on taking.
+    async fn room<'sender, T>(
+        &self,
+        sender: &'sender mpsc::Sender<T>,
+        taken: &AtomicU64,
+    ) -> std::result::Result<mpsc::Permit<'sender, T>, Status> {
+        loop {
+            let before = taken.load(Ordering::Relaxed);
+            let waited = tokio::time::timeout(self.limits.stall_time, sender.reserve()).await;
+            match waited {
+                Ok(room) => return room.map_err(|_| cancelled()),
+                Err(_) if taken.load(Ordering::Relaxed) > before => {}
+                Err(_) => return Err(of_error(&stalled_reader(self.limits.stall_time))),
+            }
         }
     }
 

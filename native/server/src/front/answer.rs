@@ -38,7 +38,7 @@ pub(crate) enum AnswerBody {
     /// All of it; `None` once it was taken.
     Whole(Option<Bytes>),
     /// Made while it is sent. A part that is an error cuts the connection, so that nobody takes it for the whole.
-    Parts(mpsc::Receiver<Result<Bytes, Cut>>),
+    Parts(mpsc::Receiver<boundary_bench_core::Result<Bytes>>),
     /// Messages of gRPC, whose request is in flight until the last of them was taken.
     Messages(MessageBody, Option<InFlight>),
 }
@@ -71,7 +71,9 @@ impl Body for AnswerBody {
     fn poll_frame(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Cut>>> {
         match self.get_mut() {
             Self::Whole(bytes) => Poll::Ready(bytes.take().map(|bytes| Ok(Frame::data(bytes)))),
-            Self::Parts(parts) => parts.poll_recv(context).map(|part| part.map(|part| part.map(Frame::data))),
+            Self::Parts(parts) => parts
+                .poll_recv(context)
+                .map(|part| part.map(|part| part.map(Frame::data).map_err(|error| Cut(error.to_string())))),
             Self::Messages(messages, _) => {
                 Pin::new(messages).poll_frame(context).map_err(|error| Cut(error.to_string()))
             }
@@ -127,7 +129,7 @@ pub(crate) fn named(mut answer: Answer) -> Answer {
 }
 
 /// An answer whose body is made while it is sent.
-pub(crate) fn parts(content_type: HeaderValue, parts: mpsc::Receiver<Result<Bytes, Cut>>) -> Answer {
+pub(crate) fn parts(content_type: HeaderValue, parts: mpsc::Receiver<boundary_bench_core::Result<Bytes>>) -> Answer {
     let mut answer = Response::new(AnswerBody::Parts(parts));
     answer.headers_mut().insert(CONTENT_TYPE, content_type);
     answer

@@ -55,11 +55,15 @@ impl<S: Service> Front<S> {
         let limits = options.limits.clone();
         let mut http = auto::Builder::new(TokioExecutor::new());
         // The watch has the deadlines; hyper's own timer is one for each request.
-        http.http1().header_read_timeout(None).max_buf_size(MAX_HEADER_BYTES).half_close(true).pipeline_flush(true);
+        // Nor does it gather the answers to requests that came together (`pipeline_flush`): it would gather them without a bound,
+        // and all of a long answer, where the client does not read.
+        http.http1().header_read_timeout(None).max_buf_size(MAX_HEADER_BYTES).half_close(true);
         http.http2()
             .timer(TokioTimer::new())
             .max_concurrent_streams(MAX_STREAMS)
-            .keep_alive_interval(limits.idle_time)
+            // A client whose side of the connection is gone without a word would hold its streams for ever.
+            .keep_alive_interval(limits.keep_alive)
+            .keep_alive_timeout(limits.keep_alive)
             .max_header_list_size(u32::try_from(MAX_HEADER_BYTES).unwrap_or(u32::MAX));
         Ok(Self {
             service,
@@ -156,7 +160,7 @@ impl<S: Service> Front<S> {
                 std::result::Result::<Answer, Cut>::Ok(answer)
             }
         });
-        let mut connection = pin!(self.http.serve_connection(Watched { bytes, marks: entry.marks() }, service));
+        let mut connection = pin!(self.http.serve_connection(Watched::new(bytes, entry.marks()), service));
         loop {
             tokio::select! {
                 _ = connection.as_mut() => return,

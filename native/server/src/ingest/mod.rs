@@ -6,6 +6,8 @@ mod write;
 
 use std::sync::Arc;
 
+use boundary_bench_core::Error as CoreError;
+use boundary_bench_core::workers::{Full, Workers};
 use boundary_bench_ingest::{Error, IngestStore};
 use bytes::Bytes;
 use hyper::StatusCode;
@@ -20,6 +22,10 @@ pub(crate) struct Ingest {
     pub(crate) store: Arc<IngestStore>,
     pub(crate) max_points: usize,
     pub(crate) max_body: usize,
+    /// The writes that run or wait.
+    pub(crate) writes: Workers,
+    /// The queries that run or wait.
+    pub(crate) queries: Workers,
 }
 
 /// Why a request is refused.
@@ -61,6 +67,12 @@ impl From<Error> for IngestError {
     }
 }
 
+impl From<Full> for IngestError {
+    fn from(full: Full) -> Self {
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, full.to_string())
+    }
+}
+
 impl From<BodyError> for IngestError {
     fn from(error: BodyError) -> Self {
         match error {
@@ -93,7 +105,7 @@ impl Ingest {
     /// Those of the contract.
     pub(crate) async fn write(&self, request: Parts, body: Bytes) -> Result<usize, IngestError> {
         let (store, max_points, max_body) = (Arc::clone(&self.store), self.max_points, self.max_body);
-        off_the_threads(move || write::write(&store, &request, &body, max_points, max_body)).await
+        off_the_threads(&self.writes, move || write::write(&store, &request, &body, max_points, max_body)).await
     }
 
     /// Checks what a write needs before its body is read.
@@ -120,17 +132,17 @@ impl Ingest {
         };
         let (store, database, epoch) = (Arc::clone(&self.store), find("db"), find("epoch"));
         let run = move || Ok(query::answer(&store, &text, database.as_deref(), epoch.as_deref()));
-        Ok(with_body(StatusCode::OK, JSON, off_the_threads(run).await?))
+        Ok(with_body(StatusCode::OK, JSON, off_the_threads(&self.queries, run).await?))
     }
 }
 
 /// Runs work that waits for the disk; a panic becomes a 500.
 async fn off_the_threads<T: Send + 'static>(
+    workers: &Workers,
     work: impl FnOnce() -> Result<T, IngestError> + Send + 'static,
 ) -> Result<T, IngestError> {
-    let internal = |error: String| IngestError::new(StatusCode::INTERNAL_SERVER_ERROR, error);
-    let done = tokio::task::spawn_blocking(|| boundary_bench_core::error::catch_panic(|| Ok(work()))).await;
-    done.map_err(|error| internal(error.to_string()))?.map_err(|error| internal(error.to_string()))?
+    let internal = |error: CoreError| IngestError::new(StatusCode::INTERNAL_SERVER_ERROR, error.to_string());
+    workers.admit()?.run(|| Ok(work())).await.map_err(internal)?
 }
 
 /// A parameter of a query string or a form.

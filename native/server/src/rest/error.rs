@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use boundary_bench_core::Error;
+use boundary_bench_core::workers::Full;
 use hyper::StatusCode;
 
 use crate::front::answer::{Answer, JSON, text, with_body};
@@ -58,6 +59,12 @@ impl RestError {
         body.push_str(&serde_json::Value::from(self.message.as_str()).to_string());
         let _ = write!(body, r#","status":-1,"classification":-1,"ndbCode":{},"mysqlCode":-1}}}}"#, self.code);
         with_body(self.status, JSON, body)
+    }
+}
+
+impl From<Full> for RestError {
+    fn from(full: Full) -> Self {
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, full.to_string())
     }
 }
 

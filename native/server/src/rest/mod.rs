@@ -16,6 +16,7 @@ use std::time::Duration;
 
 use boundary_bench_core::engine::Engine;
 use boundary_bench_core::error::catch_panic;
+use boundary_bench_core::workers::Workers;
 use bytes::Bytes;
 use hyper::StatusCode;
 use hyper::header::HeaderValue;
@@ -77,6 +78,12 @@ pub(crate) struct Rest {
     /// Where SQL runs, if it does.
     pub(crate) sql: Option<Arc<dyn Engine>>,
     pub(crate) query_time: Duration,
+    /// The queries that run or wait.
+    pub(crate) queries: Workers,
+    /// The scans that are open.
+    pub(crate) scans: Workers,
+    /// How long a reader of a scan may take nothing.
+    pub(crate) stall_time: Duration,
 }
 
 impl Rest {
@@ -124,15 +131,13 @@ impl Rest {
             Endpoint::PkRead { database, table } => {
                 caught(|| row::read(tables, database, table, &body)).map(json_answer)
             }
-            Endpoint::Scan { database, table } => {
-                caught(|| scan::answer(tables, self.sql.as_ref(), (database, table), &body))
-            }
+            Endpoint::Scan { database, table } => caught(|| scan::answer(self, (database, table), &body)),
             Endpoint::RonSql => {
                 let engine = self.sql.as_ref().ok_or_else(|| {
                     let problem = "this server has no table for SQL: start it with --scale-factor";
                     RestError::new(StatusCode::NOT_IMPLEMENTED, problem)
                 })?;
-                sql::answer(engine, &body, self.query_time).await
+                sql::answer(engine, &body, &self.queries, self.query_time).await
             }
             Endpoint::Batch => caught(|| batch::read(tables, &body, self.batch_limit)).map(json_answer),
             Endpoint::BatchWrite => batch::write(tables, &body, self.batch_limit, false).await.map(json_answer),

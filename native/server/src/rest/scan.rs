@@ -1,66 +1,70 @@
 //! Scans: rows of a table as an answer that is made while it is sent. So a client can pull rows in place of having them
 //! aggregated. `RonDB`'s endpoint of this name takes filters beside, and needs a limit; this one has no filters.
+//!
+//! A scan holds a thread only while it makes parts of its answer, never while it waits for its reader.
 
 use std::sync::Arc;
 
-use boundary_bench_core::engine::{CancelToken, Engine, QueryOptions};
+use arrow_array::RecordBatch;
+use boundary_bench_core::engine::{BatchStream, CancelToken, Engine, QueryOptions};
 use boundary_bench_core::{Error, Result};
 use bytes::Bytes;
-use tokio::sync::mpsc;
 
+use super::Rest;
 use super::error::RestError;
 use super::index::Keys;
 use super::json::{Scan, text};
 use super::validate;
 use super::values::{Form, write};
-use crate::front::answer::{Answer, Cut, JSON, parts};
+use crate::front::answer::{Answer, JSON, parts};
 use crate::lineitem;
 use crate::tables::{Row, Tables, escaped};
 
 /// Bytes of a part of the answer, about.
 const PART_BYTES: usize = 64 << 10;
 
-/// Parts that wait for a slow client; then the scan waits.
+/// Parts that wait for a slow client; then the scan waits, without a thread.
 const PARTS: usize = 4;
 
 /// Rows of a batch of the engine.
 const BATCH_ROWS: usize = 4096;
 
-/// Writes the rows.
-type Work = Box<dyn FnOnce(&mut Output) -> Result<()> + Send>;
+/// Writes the next row; `false` at the end of the rows.
+type NextRow = Box<dyn FnMut(&mut Vec<u8>) -> Result<bool> + Send>;
 
-/// Where the answer goes, part by part.
+/// The answer, part by part.
 struct Output {
     bytes: Vec<u8>,
-    parts: mpsc::Sender<std::result::Result<Bytes, Cut>>,
+    rows: NextRow,
     is_first: bool,
+    is_ended: bool,
 }
 
 impl Output {
-    /// Begins the next row.
-    fn row(&mut self) -> &mut Vec<u8> {
-        if !std::mem::take(&mut self.is_first) {
-            self.bytes.extend_from_slice(b",\n");
+    /// The next part; `None` behind the last one.
+    fn next_part(&mut self) -> Result<Option<Bytes>> {
+        while !self.is_ended && self.bytes.len() < PART_BYTES {
+            let end = self.bytes.len();
+            if !std::mem::take(&mut self.is_first) {
+                self.bytes.extend_from_slice(b",\n");
+            }
+            if !(self.rows)(&mut self.bytes)? {
+                self.bytes.truncate(end);
+                self.bytes.extend_from_slice(b"\n]}");
+                self.is_ended = true;
+            }
         }
-        &mut self.bytes
-    }
-
-    /// Sends what there is, once it is enough.
-    fn send(&mut self, least: usize) -> Result<()> {
-        if self.bytes.len() < least {
-            return Ok(());
+        if self.bytes.is_empty() {
+            return Ok(None);
         }
-        let next = Vec::with_capacity(PART_BYTES + PART_BYTES / 8);
-        let part = std::mem::replace(&mut self.bytes, next);
-        // The client is gone.
-        self.parts.blocking_send(Ok(part.into())).map_err(|_| Error::Cancelled)
+        let next = if self.is_ended { Vec::new() } else { Vec::with_capacity(PART_BYTES + PART_BYTES / 8) };
+        Ok(Some(std::mem::replace(&mut self.bytes, next).into()))
     }
 }
 
 /// The answer to a scan.
 pub(super) fn answer(
-    tables: &Arc<Tables>,
-    engine: Option<&Arc<dyn Engine>>,
+    rest: &Rest,
     (database, table): (&str, &str),
     body: &[u8],
 ) -> std::result::Result<Answer, RestError> {
@@ -78,8 +82,8 @@ pub(super) fn answer(
         return Err(RestError::coded(41, "this server scans without filters: name a range of an index, or use RonSQL"));
     }
     let no_table = || RestError::no_table(database, table);
-    let work: Work = if (database, table) == (lineitem::DATABASE, lineitem::TABLE) {
-        let engine = Arc::clone(engine.ok_or_else(no_table)?);
+    let rows = if (database, table) == (lineitem::DATABASE, lineitem::TABLE) {
+        let engine = Arc::clone(rest.sql.as_ref().ok_or_else(no_table)?);
         if scan.index.is_some() {
             return Err(RestError::coded(41, format!("Index does not exist. {table} has none on this server")));
         }
@@ -89,34 +93,23 @@ pub(super) fn answer(
             return Err(RestError::no_column(name));
         }
         let sql = format!("SELECT {} FROM {table} LIMIT {}", wanted.join(", "), limit.min(i64::MAX.unsigned_abs()));
-        let labels = labels(&wanted);
-        Box::new(move |output| of_engine(&engine, &sql, &labels, output))
+        of_engine(engine, sql, labels(&wanted))
     } else {
+        let tables = &rest.tables;
         let index = tables.find(database, table).ok_or_else(no_table)?;
         let columns = &tables.table(index).columns;
         let keys = scan.index.as_ref().map_or_else(|| Ok(Keys::all()), |asked| Keys::of(tables.table(index), asked))?;
         let wanted = if asked.is_empty() { columns.iter().map(|column| column.name.as_str()).collect() } else { asked };
         let position = |name: &&str| tables.table(index).column(name).ok_or_else(|| RestError::no_column(name));
         let positions = wanted.iter().map(position).collect::<std::result::Result<Vec<_>, _>>()?;
-        let (tables, labels) = (Arc::clone(tables), labels(&wanted));
-        Box::new(move |output| of_table(&tables, index, keys, (&positions, &labels), limit, output))
+        of_table(Arc::clone(tables), index, keys, (positions, labels(&wanted)), limit)
     };
-    let (sender, receiver) = mpsc::channel(PARTS);
+    let place = rest.scans.admit()?;
     let mut bytes = br#"{"code":200,"operationId":"#.to_vec();
     escaped(id, &mut bytes);
     bytes.extend_from_slice(b",\"data\":[\n");
-    let mut output = Output { bytes, parts: sender, is_first: true };
-    tokio::task::spawn_blocking(move || {
-        let done = boundary_bench_core::error::catch_panic(|| {
-            work(&mut output)?;
-            output.bytes.extend_from_slice(b"\n]}");
-            output.send(0)
-        });
-        if let Err(error) = done {
-            let _ = output.parts.blocking_send(Err(Cut(error.to_string())));
-        }
-    });
-    Ok(parts(JSON, receiver))
+    let mut output = Output { bytes, rows, is_first: true, is_ended: false };
+    Ok(parts(JSON, place.produce(PARTS, rest.stall_time, move || output.next_part().transpose())))
 }
 
 /// What stands before each value.
@@ -130,53 +123,63 @@ fn labels(names: &[&str]) -> Vec<Vec<u8>> {
     names.iter().enumerate().map(label).collect()
 }
 
-fn of_engine(engine: &Arc<dyn Engine>, sql: &str, labels: &[Vec<u8>], output: &mut Output) -> Result<()> {
+fn of_engine(engine: Arc<dyn Engine>, sql: String, labels: Vec<Vec<u8>>) -> NextRow {
     let options = QueryOptions { batch_rows: BATCH_ROWS, cancel: CancelToken::default() };
-    let mut stream = engine.query(sql, &options)?;
-    while let Some(batch) = stream.next_batch()? {
-        for row in 0..batch.num_rows() {
-            let out = output.row();
-            for (column, label) in labels.iter().enumerate() {
-                out.extend_from_slice(label);
-                write(&batch, column, row, Form::Json, out);
-            }
-            out.push(b'}');
-            output.send(PART_BYTES)?;
+    let mut stream: Option<Box<dyn BatchStream>> = None;
+    let mut batch = None;
+    let mut row = 0;
+    Box::new(move |out| {
+        let stream = match &mut stream {
+            Some(stream) => stream,
+            // Here, since this is a thread that may wait.
+            None => stream.insert(engine.query(&sql, &options)?),
+        };
+        if batch.as_ref().is_none_or(|batch: &RecordBatch| row == batch.num_rows()) {
+            (batch, row) = (stream.next_batch()?, 0);
         }
-    }
-    Ok(())
+        let Some(batch) = &batch else { return Ok(false) };
+        for (column, label) in labels.iter().enumerate() {
+            out.extend_from_slice(label);
+            write(batch, column, row, Form::Json, out);
+        }
+        out.push(b'}');
+        row += 1;
+        Ok(true)
+    })
 }
 
 fn of_table(
-    tables: &Tables,
+    tables: Arc<Tables>,
     index: usize,
     keys: Keys,
-    (positions, labels): (&[usize], &[Vec<u8>]),
+    (positions, labels): (Vec<usize>, Vec<Vec<u8>>),
     limit: u64,
-    output: &mut Output,
-) -> Result<()> {
-    let table = tables.table(index);
-    let broken = || Error::Internal(format!("a row of {}.{} is not readable", table.database, table.name));
-    let mut key_values: Vec<Vec<u8>> = vec![Vec::new(); table.key_columns];
+) -> NextRow {
+    let mut key_values: Vec<Vec<u8>> = vec![Vec::new(); tables.table(index).key_columns];
     let Keys { mut ranges, is_descending } = keys;
     if is_descending {
         ranges.reverse();
     }
-    let rows = ranges.into_iter().flat_map(|range| {
-        let rows = tables.scan(index, range);
-        let rows: Box<dyn Iterator<Item = _>> = if is_descending { Box::new(rows.rev()) } else { Box::new(rows) };
+    let scanned = Arc::clone(&tables);
+    let rows = ranges.into_iter().flat_map(move |range| {
+        let rows = scanned.scan(index, range);
+        let rows: Box<dyn Iterator<Item = _> + Send> =
+            if is_descending { Box::new(rows.rev()) } else { Box::new(rows) };
         rows
     });
-    for row in rows.take(usize::try_from(limit).unwrap_or(usize::MAX)) {
+    let mut rows = rows.take(usize::try_from(limit).unwrap_or(usize::MAX));
+    Box::new(move |out| {
+        let Some(row) = rows.next() else { return Ok(false) };
         let (key, row) = row?;
+        let table = tables.table(index);
+        let broken = || Error::Internal(format!("a row of {}.{} is not readable", table.database, table.name));
         let mut rest = &key[..];
         for (column, value) in table.key().iter().zip(&mut key_values) {
             value.clear();
             rest = column.kind.read_key(rest, value).ok_or_else(broken)?;
         }
         let row = Row::new(&row, table.values().len()).ok_or_else(broken)?;
-        let out = output.row();
-        for (position, label) in positions.iter().zip(labels) {
+        for (position, label) in positions.iter().zip(&labels) {
             out.extend_from_slice(label);
             let value = match key_values.get(*position) {
                 Some(value) => value,
@@ -185,7 +188,6 @@ fn of_table(
             out.extend_from_slice(value);
         }
         out.push(b'}');
-        output.send(PART_BYTES)?;
-    }
-    Ok(())
+        Ok(true)
+    })
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use boundary_bench_core::Error;
 use boundary_bench_core::engine::{CancelOnDrop, CancelToken, Engine, QueryOptions};
+use boundary_bench_core::workers::Workers;
 use hyper::StatusCode;
 
 use super::error::RestError;
@@ -37,20 +38,24 @@ struct Checked {
 }
 
 /// The answer to a query.
-pub(super) async fn answer(engine: &Arc<dyn Engine>, body: &[u8], time: Duration) -> Result<Answer, RestError> {
+pub(super) async fn answer(
+    engine: &Arc<dyn Engine>,
+    body: &[u8],
+    queries: &Workers,
+    time: Duration,
+) -> Result<Answer, RestError> {
     let Checked { sql, explains, format, operation_id } = checked(body)?;
     let cancel = CancelToken::default();
     let (engine, token) = (Arc::clone(engine), cancel.clone());
-    let work = tokio::task::spawn_blocking(move || {
-        boundary_bench_core::error::catch_panic(|| Ok(run(&engine, &sql, format, operation_id.as_deref(), token)))
-    });
+    let place = queries.admit()?;
+    let work = place.run(move || Ok(run(&engine, &sql, format, operation_id.as_deref(), token)));
     // A client that goes away drops this future: the query ends with it.
     let _ends = CancelOnDrop(cancel.clone());
     let done = tokio::time::timeout(time, work).await.map_err(|_| {
         cancel.cancel();
         temporary(format!("the query took longer than {} s", time.as_secs()))
     })?;
-    let body = done.map_err(|error| temporary(error.to_string()))?.map_err(RestError::from)??;
+    let body = done??;
     let content_type = match format {
         Format::Json => JSON,
         Format::JsonAscii => JSON_ASCII,

@@ -43,5 +43,11 @@ pub(super) fn start(
 
 /// The error of the store.
 pub(super) fn failed(error: &fjall::Error) -> Error {
-    Error::Engine { engine: "tables", message: error.to_string() }
+    let message = match error {
+        fjall::Error::Poisoned => {
+            "the disk has failed under an earlier write, and no more are taken; see to the disk and start the server again".to_owned()
+        }
+        other => other.to_string(),
+    };
+    Error::Engine { engine: "tables", message }
 }

@@ -1,18 +1,22 @@
 //! What the tests share: a server, or the one of a URL, and a client that sends exactly what it is told.
 #![expect(dead_code, reason = "each test uses a part of it")]
 
+pub mod flight;
+
 use std::fmt::Write as _;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::time::Duration;
 
-use boundary_bench_server::{Options, Server};
+use boundary_bench_core::engine::CancelToken;
+use boundary_bench_server::{Options, PrivateServer, Server};
 
 /// A server to test.
 pub struct Target {
     pub address: SocketAddr,
     pub api_key: Option<String>,
     server: Option<Server>,
+    process: Option<PrivateServer>,
 }
 
 impl Target {
@@ -21,7 +25,15 @@ impl Target {
         let listen = "127.0.0.1:0".parse().unwrap();
         let api_key = options.api_key.clone();
         let server = Server::start(&Options { listen, ..options }).unwrap();
-        Self { address: server.address(), api_key, server: Some(server) }
+        Self { address: server.address(), api_key, server: Some(server), process: None }
+    }
+
+    /// A new process with these arguments, which has its own files and threads.
+    pub fn process(arguments: &[&str]) -> Self {
+        let program = std::path::Path::new(env!("CARGO_BIN_EXE_boundary-bench-server"));
+        let process = PrivateServer::start(Some(program), arguments, &CancelToken::default()).unwrap();
+        let address = process.url().strip_prefix("http://").unwrap().parse().unwrap();
+        Self { address, api_key: None, server: None, process: Some(process) }
     }
 
     /// The server of the URL in a variable, or a new one.
@@ -30,7 +42,7 @@ impl Target {
         let place = url.strip_prefix("http://").unwrap_or_else(|| panic!("{variable} must begin with http://"));
         let place = place.trim_end_matches('/');
         let address = place.to_socket_addrs().unwrap().next().unwrap();
-        Self { address, api_key: std::env::var("REST_API_KEY").ok(), server: None }
+        Self { address, api_key: std::env::var("REST_API_KEY").ok(), server: None, process: None }
     }
 
     /// Whether it is ours.
@@ -144,4 +156,11 @@ pub fn binary_key(number: u64) -> String {
     let mut key = vec![0; 2992];
     key.extend_from_slice(&number.to_le_bytes());
     base64::engine::general_purpose::STANDARD.encode(key)
+}
+
+/// The answer to one request to a server of this URL.
+pub fn ask_at(url: &str, method: &str, path: &str, body: &str) -> Answer {
+    let address = url.strip_prefix("http://").unwrap().parse().unwrap();
+    let target = Target { address, api_key: None, server: None, process: None };
+    target.ask(method, path, &[("Content-Type", "application/json")], body.as_bytes())
 }

@@ -16,7 +16,8 @@ use crate::proto::{PopulateBegin, PopulateRequest};
 use crate::store::{Population, Store};
 
 impl ShardClient {
-    /// Fills all shards at the same time with the made rows of the keys from 0 to `total_rows`. Making them is part of it.
+    /// Fills all shards at the same time with the made rows of the keys from 0 to `total_rows`. Making them is part of it. A shard
+    /// holds what it held until all its new rows came.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] where there are rows and `replace` is not given, [`Error::NotEnoughMemory`] before the first
@@ -47,9 +48,8 @@ impl ShardClient {
     fn check_memory(&self, total_rows: u64) -> Result<()> {
         let stores = self.shards.iter().filter_map(Shard::store);
         let in_memory = stores.filter(|store| !store.is_persistent());
-        let (count, held) = in_memory.fold((0, 0), |(count, held), store| (count + 1, held + store.rows()));
-        let rows = total_rows / u64::from(self.shards()) * count;
-        memory_plan::check_rows(rows.saturating_sub(held))
+        // What they hold stays until the new rows are whole.
+        memory_plan::check_rows(total_rows / u64::from(self.shards()) * in_memory.count() as u64)
     }
 }
 

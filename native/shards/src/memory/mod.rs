@@ -43,6 +43,8 @@ pub struct MemoryStore {
     view: ArcSwap<View>,
     rows: AtomicU64,
     writing: Mutex<Writing>,
+    /// The rows of populations under way.
+    coming: AtomicU64,
 }
 
 /// What only a writer knows.
@@ -51,6 +53,18 @@ struct Writing {
     /// The rows for which there is memory by plan: more are looked at as they come.
     planned: u64,
     populated: Option<u64>,
+}
+
+/// Rows for which there is memory by plan, until it is dropped.
+struct Planned<'store> {
+    coming: &'store AtomicU64,
+    rows: u64,
+}
+
+impl Drop for Planned<'_> {
+    fn drop(&mut self) {
+        self.coming.fetch_sub(self.rows, Ordering::AcqRel);
+    }
 }
 
 impl Default for MemoryStore {
@@ -63,7 +77,26 @@ impl MemoryStore {
     /// An empty store.
     #[must_use]
     pub fn new() -> Self {
-        Self { view: ArcSwap::from_pointee(View::for_rows(0)), rows: AtomicU64::new(0), writing: Mutex::default() }
+        Self::for_rows(0)
+    }
+
+    /// An empty store, of which it was looked whether there is memory for so many rows.
+    fn for_rows(planned: u64) -> Self {
+        Self {
+            view: ArcSwap::from_pointee(View::for_rows(planned)),
+            rows: AtomicU64::new(0),
+            writing: Mutex::new(Writing { planned, populated: None }),
+            coming: AtomicU64::new(0),
+        }
+    }
+
+    /// Plans memory for rows that come, beside those of other populations under way, until the guard is dropped.
+    fn plan(&self, rows: u64) -> Result<Planned<'_>> {
+        memory_plan::check_rows(rows)?;
+        let others = self.coming.fetch_add(rows, Ordering::AcqRel);
+        let planned = Planned { coming: &self.coming, rows };
+        memory_plan::check_rows(others.saturating_add(rows))?;
+        Ok(planned)
     }
 
     fn writing(&self) -> MutexGuard<'_, Writing> {
@@ -259,25 +292,24 @@ impl Store for MemoryStore {
     }
 
     fn populate(&self, population: &Population, next: &mut NextBatch<'_>) -> Result<()> {
-        {
-            let mut writing = self.writing();
-            population.check_empty(self.rows())?;
-            // Before anything is removed: what is refused changes nothing.
-            memory_plan::check_rows(population.rows.saturating_sub(self.rows()))?;
-            // What there was need not be there beside what comes.
-            self.rows.store(0, Ordering::Release);
-            self.view.store(Arc::new(View::for_rows(0)));
-            *writing = Writing::default();
-            self.view.store(Arc::new(View::for_rows(population.rows)));
-            writing.planned = population.rows;
-        }
+        population.check_empty(self.rows())?;
+        // What there is stays until what comes is whole, so there must be memory for both.
+        let _planned = self.plan(population.rows)?;
+        let coming = Self::for_rows(population.rows);
         let mut received = 0;
         while let Some(batch) = next()? {
-            self.put(Columns::of_batch(&batch)?)?;
             received += batch.num_rows() as u64;
+            population.check_not_more(received)?;
+            coming.put(Columns::of_batch(&batch)?)?;
         }
         population.check_received(received)?;
-        self.writing().populated = Some(population.total_rows);
+        let mut writing = self.writing();
+        // Others may have written meanwhile.
+        population.check_empty(self.rows())?;
+        let rows = coming.rows();
+        *writing = Writing { planned: population.rows, populated: Some(population.total_rows) };
+        self.view.store(coming.view.into_inner());
+        self.rows.store(rows, Ordering::Release);
         Ok(())
     }
 

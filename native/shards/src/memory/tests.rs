@@ -78,9 +78,46 @@ fn a_population_is_what_was_made() {
     assert_eq!(store.get(20_000).unwrap(), None);
     let wrong = Population { rows: 7, total_rows: 7, replace: true };
     assert_eq!(store.populate(&wrong, &mut || Ok(None)).unwrap_err().code(), "BB_INVALID_ARGUMENT");
-    assert_eq!(store.populated(), None);
     let huge = Population { rows: u64::MAX, total_rows: u64::MAX, replace: true };
     assert_eq!(store.populate(&huge, &mut || Ok(None)).unwrap_err().code(), "BB_NOT_ENOUGH_MEMORY");
+    // More rows than announced are not taken until there is no memory left.
+    let mut taken = 0;
+    let mut endless = || {
+        taken += 1;
+        Arc::new(block(&[(taken, 0)])).to_batch().map(Some)
+    };
+    assert_eq!(store.populate(&wrong, &mut endless).unwrap_err().code(), "BB_INVALID_ARGUMENT");
+    assert_eq!(taken, 8);
+    // What was there is there.
+    assert_eq!((store.populated(), store.rows()), (Some(10_000), 10_000));
+    assert_eq!(checksum(&store).unwrap(), (10_000, made_checksum(10_000)));
+}
+
+#[test]
+fn populations_at_the_same_time_do_not_mix() {
+    let store = MemoryStore::new();
+    let mut outer = MadeRows::new(0, 1, 10_000);
+    let mut is_first = true;
+    let mut next = || {
+        if std::mem::take(&mut is_first) {
+            // Another one begins and ends meanwhile.
+            made(&store, 500, true)?;
+            assert_eq!(checksum(&store)?, (500, made_checksum(500)));
+        }
+        outer.next().map(|block| Arc::new(block).to_batch()).transpose()
+    };
+    let population = |replace| Population { rows: 10_000, total_rows: 10_000, replace };
+    store.populate(&population(true), &mut next).unwrap();
+    assert_eq!(checksum(&store).unwrap(), (10_000, made_checksum(10_000)));
+    // Rows that came meanwhile are not removed by who was not allowed to.
+    let store = MemoryStore::new();
+    let mut ours = MadeRows::new(0, 1, 10_000);
+    let mut next = || {
+        store.put(block(&[(7, 7)]).columns())?;
+        ours.next().map(|block| Arc::new(block).to_batch()).transpose()
+    };
+    assert_eq!(store.populate(&population(false), &mut next).unwrap_err().code(), "BB_INVALID_ARGUMENT");
+    assert_eq!((store.rows(), store.get(7).unwrap()), (1, Some(row(7, 7))));
 }
 
 #[test]

@@ -31,17 +31,34 @@ pub(super) struct Manifest {
     pub(super) total_rows: u64,
     /// Whether it came to its end.
     pub(super) complete: bool,
+    /// The number of the keyspace with the rows; each population has a new one. Older versions had only the first.
+    #[serde(default, skip_serializing_if = "is_first")]
+    pub(super) keyspace: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+fn is_first(keyspace: &u64) -> bool {
+    *keyspace == 0
 }
 
 impl Manifest {
     /// That of a directory without rows.
     pub(super) fn empty(shard: u32, shards: u32) -> Self {
-        Self { schema_version: SCHEMA_VERSION, shard, shards, seed: SEED, rows: 0, total_rows: 0, complete: false }
+        Self {
+            schema_version: SCHEMA_VERSION,
+            shard,
+            shards,
+            seed: SEED,
+            rows: 0,
+            total_rows: 0,
+            complete: false,
+            keyspace: 0,
+        }
     }
 
-    /// That of the directory when its population has come to its end.
-    pub(super) fn filled(self, rows: u64, total_rows: u64) -> Self {
-        Self { rows, total_rows, complete: true, ..self }
+    /// That of the directory when a population has come to its end, with its rows in this keyspace.
+    pub(super) fn filled(self, keyspace: u64, rows: u64, total_rows: u64) -> Self {
+        Self { keyspace, rows, total_rows, complete: true, ..self }
     }
 
     /// Reads that of a directory; `None` where there is none.
@@ -73,6 +90,7 @@ impl Manifest {
             rows: self.rows,
             total_rows: self.total_rows,
             complete: self.complete,
+            keyspace: self.keyspace,
             ..Self::empty(shard, shards)
         };
         if *self == expected {

@@ -1,7 +1,8 @@
 //! Rows on disk, in fjall: the store that was chosen for the tables of the reference server too.
 //!
-//! A population of ascending keys is written straight into the store's files, and is there as a whole or not at all. A write is
-//! on the disk when it is acknowledged; those that wait while the disk works are made durable together.
+//! A population of ascending keys is written straight into the files of a keyspace of its own, and is there as a whole or not at
+//! all: the manifest names the keyspace whose rows count. A write is on the disk when it is acknowledged; those that wait while the
+//! disk works are made durable together.
 
 mod manifest;
 
@@ -34,7 +35,7 @@ const SAMPLES: u64 = 64;
 pub struct PersistentStore {
     folder: PathBuf,
     database: Database,
-    /// Another one after rows were replaced.
+    /// Another one after each population.
     rows: ArcSwap<Keyspace>,
     count: AtomicU64,
     /// Held only for a moment.
@@ -42,6 +43,8 @@ pub struct PersistentStore {
     /// Writers take turns between looking whether a key is there and writing it.
     turn: Mutex<()>,
     syncs: Syncs,
+    /// The number of the keyspace of the next population.
+    next_keyspace: AtomicU64,
 }
 
 /// Which writes are on the disk.
@@ -52,7 +55,13 @@ struct Syncs {
 }
 
 fn failed(error: &fjall::Error) -> Error {
-    Error::Engine { engine: crate::status::NAME, message: format!("the store on disk failed: {error}") }
+    let message = match error {
+        fjall::Error::Poisoned => {
+            "the disk has failed under an earlier write, and no more are taken; see to the disk and start the shard again".to_owned()
+        }
+        other => format!("the store on disk failed: {other}"),
+    };
+    Error::Engine { engine: crate::status::NAME, message }
 }
 
 impl PersistentStore {
@@ -79,13 +88,15 @@ impl PersistentStore {
         // Rows are told to the system at once, and to the disk when a write is acknowledged.
         let database = Database::builder(folder.join("rows")).cache_size(cache_bytes(&manifest)).open();
         let database = database.map_err(|error| failed(&error))?;
-        let rows = keyspace(&database)?;
+        let rows = keyspace(&database, manifest.keyspace)?;
+        remove_others(&database, manifest.keyspace)?;
         let count = rows.len().map_err(|error| failed(&error))? as u64;
         let store = Self {
             folder: folder.to_owned(),
             database,
             rows: ArcSwap::from_pointee(rows),
             count: AtomicU64::new(count),
+            next_keyspace: AtomicU64::new(manifest.keyspace + 1),
             manifest: Mutex::new(manifest),
             turn: Mutex::default(),
             syncs: Syncs::default(),
@@ -140,23 +151,28 @@ impl PersistentStore {
         *synced = all;
         Ok(())
     }
+}
 
-    /// Removes all rows with their keyspace: a keyspace that is cleared is cleared once more when the store is opened again, with
-    /// the files that were written meanwhile.
-    fn remove_rows(&self) -> Result<()> {
-        self.database.delete_keyspace(Keyspace::clone(&self.rows.load())).map_err(|error| failed(&error))?;
-        self.rows.store(Arc::new(keyspace(&self.database)?));
-        self.count.store(0, Ordering::Release);
-        Ok(())
+/// The keyspace of a population that has not come to its end, removed unless it is kept.
+struct Coming<'store> {
+    database: &'store Database,
+    keyspace: Option<Keyspace>,
+}
+
+impl<'store> Coming<'store> {
+    fn new(database: &'store Database, number: u64) -> Result<Self> {
+        Ok(Self { database, keyspace: Some(keyspace(database, number)?) })
     }
 
-    /// Writes batches straight into the store's files. Returns the number of rows.
-    fn ingest(&self, next: &mut NextBatch<'_>) -> Result<u64> {
-        let keyspace = self.rows.load_full();
+    /// Writes batches straight into the keyspace's files. Returns the number of rows.
+    fn ingest(&self, population: &Population, next: &mut NextBatch<'_>) -> Result<u64> {
+        let keyspace = self.keyspace.as_ref().ok_or(Error::Closed("the population"))?;
         let mut ingestion = keyspace.start_ingestion().map_err(|error| failed(&error))?;
         let (mut count, mut last) = (0, None);
         while let Some(batch) = next()? {
             let rows = Columns::of_batch(&batch)?;
+            count += rows.len() as u64;
+            population.check_not_more(count)?;
             for index in 0..rows.len() {
                 let row = rows.row(index);
                 if last.is_some_and(|last| last >= row.key) {
@@ -169,17 +185,44 @@ impl PersistentStore {
                 last = Some(row.key);
                 ingestion.write(stored_key(row.key), stored_values(&row)).map_err(|error| failed(&error))?;
             }
-            count += rows.len() as u64;
         }
         if count > 0 {
             ingestion.finish().map_err(|error| failed(&error))?;
         }
         Ok(count)
     }
+
+    fn keep(mut self) -> Result<Keyspace> {
+        self.keyspace.take().ok_or(Error::Closed("the population"))
+    }
 }
 
-fn keyspace(database: &Database) -> Result<Keyspace> {
-    database.keyspace("rows", KeyspaceCreateOptions::default).map_err(|error| failed(&error))
+impl Drop for Coming<'_> {
+    fn drop(&mut self) {
+        if let Some(keyspace) = self.keyspace.take() {
+            // Else the next start removes it.
+            let _ = self.database.delete_keyspace(keyspace);
+        }
+    }
+}
+
+/// The name of a keyspace of rows.
+fn keyspace_name(number: u64) -> String {
+    if number == 0 { "rows".to_owned() } else { format!("rows_{number}") }
+}
+
+fn keyspace(database: &Database, number: u64) -> Result<Keyspace> {
+    database.keyspace(&keyspace_name(number), KeyspaceCreateOptions::default).map_err(|error| failed(&error))
+}
+
+/// Removes the keyspaces of rows that were replaced, and of populations that broke off, when the process ended under them.
+fn remove_others(database: &Database, number: u64) -> Result<()> {
+    let ours = keyspace_name(number);
+    for name in database.list_keyspace_names().iter().filter(|name| ***name != *ours) {
+        let other = database.keyspace(name, KeyspaceCreateOptions::default);
+        other.and_then(|other| database.delete_keyspace(other)).map_err(|error| failed(&error))?;
+    }
+    Ok(())
 }
 
 fn cache_bytes(manifest: &Manifest) -> u64 {
@@ -299,24 +342,23 @@ impl Store for PersistentStore {
     }
 
     fn populate(&self, population: &Population, next: &mut NextBatch<'_>) -> Result<()> {
-        let _turn = self.turn();
         population.check_empty(self.rows())?;
-        let empty = {
-            let mut manifest = self.manifest();
-            *manifest = Manifest::empty(manifest.shard, manifest.shards);
-            manifest.clone()
-        };
-        empty.write(&self.folder)?;
-        if self.rows() > 0 {
-            self.remove_rows()?;
-        }
-        let received = self.ingest(next)?;
-        self.count.store(received, Ordering::Release);
-        self.database.persist(PersistMode::SyncAll).map_err(|error| failed(&error))?;
+        let number = self.next_keyspace.fetch_add(1, Ordering::Relaxed);
+        let coming = Coming::new(&self.database, number)?;
+        let received = coming.ingest(population, next)?;
         population.check_received(received)?;
-        let filled = empty.filled(received, population.total_rows);
+        self.database.persist(PersistMode::SyncAll).map_err(|error| failed(&error))?;
+        let _turn = self.turn();
+        // Others may have written meanwhile.
+        population.check_empty(self.rows())?;
+        let filled = self.manifest().clone().filled(number, received, population.total_rows);
+        // From here on these rows are found at the next start.
         filled.write(&self.folder)?;
         *self.manifest() = filled;
+        let replaced = self.rows.swap(Arc::new(coming.keep()?));
+        self.count.store(received, Ordering::Release);
+        // What fails here the next start does.
+        let _ = self.database.delete_keyspace(Keyspace::clone(&replaced));
         Ok(())
     }
 

@@ -116,6 +116,59 @@ fn a_population_that_breaks_off_leaves_nothing() {
 }
 
 #[test]
+fn a_population_that_breaks_off_leaves_what_was_there() {
+    let folder = Folder::new("kept");
+    let store = PersistentStore::open(&folder.0, 0, 1).unwrap();
+    made(&store, 1000, false).unwrap();
+    store.put(Columns::of_row(&row(-5, 1))).unwrap();
+    let population = Population { rows: 10_000, total_rows: 10_000, replace: true };
+    let mut blocks = MadeRows::new(0, 1, 10_000).take(1);
+    let mut next = || match blocks.next() {
+        Some(block) => Arc::new(block).to_batch().map(Some),
+        None => {
+            // Seen by others while it is under way, and written to.
+            assert_eq!((store.rows(), store.get(-5)?), (1001, Some(row(-5, 1))));
+            store.put(Columns::of_row(&row(-6, 2)))?;
+            Err(Error::Cancelled)
+        }
+    };
+    assert_eq!(store.populate(&population, &mut next).unwrap_err().code(), "BB_ABORTED");
+    // More than announced.
+    let mut next = || MadeRows::new(0, 1, 10).next().map(|block| Arc::new(block).to_batch()).transpose();
+    let few = Population { rows: 5, total_rows: 5, replace: true };
+    assert_eq!(store.populate(&few, &mut next).unwrap_err().code(), "BB_INVALID_ARGUMENT");
+    let check = |store: &PersistentStore| {
+        assert_eq!((store.populated(), store.rows()), (Some(1000), 1002));
+        assert_eq!((store.get(-6).unwrap(), store.get(999).unwrap()), (Some(row(-6, 2)), Some(Row::made(999))));
+    };
+    check(&store);
+    drop(store);
+    let store = PersistentStore::open(&folder.0, 0, 1).unwrap();
+    check(&store);
+    assert_eq!(store.database.keyspace_count(), 1, "what broke off is still there");
+    made(&store, 10, true).unwrap();
+    drop(store);
+    let store = PersistentStore::open(&folder.0, 0, 1).unwrap();
+    assert_eq!(checksum(&store).unwrap(), (10, made_checksum(10)));
+    assert_eq!(store.database.keyspace_count(), 1, "what was replaced is still there");
+}
+
+#[test]
+fn a_directory_of_an_older_version_is_read() {
+    let folder = Folder::new("older");
+    let store = PersistentStore::open(&folder.0, 0, 1).unwrap();
+    store.put(Columns::of_row(&row(1, 1))).unwrap();
+    drop(store);
+    let text = std::fs::read_to_string(folder.0.join("manifest.json")).unwrap();
+    assert!(!text.contains("keyspace"), "{text}");
+    let store = PersistentStore::open(&folder.0, 0, 1).unwrap();
+    made(&store, 10, true).unwrap();
+    drop(store);
+    let text = std::fs::read_to_string(folder.0.join("manifest.json")).unwrap();
+    assert!(text.contains("\"keyspace\": 1"), "{text}");
+}
+
+#[test]
 fn a_directory_of_something_else_is_refused() {
     let folder = Folder::new("other");
     drop(PersistentStore::open(&folder.0, 1, 3).unwrap());
@@ -134,7 +187,9 @@ fn rows_that_are_gone_are_noticed() {
     let folder = Folder::new("gone");
     let store = PersistentStore::open(&folder.0, 0, 1).unwrap();
     made(&store, 1000, false).unwrap();
-    let manifest = store.manifest().clone().filled(2000, 2000);
+    let manifest = store.manifest().clone();
+    let keyspace = manifest.keyspace;
+    let manifest = manifest.filled(keyspace, 2000, 2000);
     manifest.write(&folder.0).unwrap();
     drop(store);
     let error = PersistentStore::open(&folder.0, 0, 1).err().unwrap();
