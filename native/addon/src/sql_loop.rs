@@ -15,7 +15,7 @@ use napi::{Env, sys};
 use napi_derive::napi;
 
 use crate::attachment::{Attached, Attachment, detach};
-use crate::buffers::Delivery;
+use crate::buffers::Handover;
 use crate::errors::{js, to_js};
 use crate::shared_memory::{SMALL_BYTES, SharedMemory};
 use crate::sql::{SqlConnection, SqlShapes, submission_of};
@@ -176,7 +176,7 @@ impl Inner {
                             let placed = shared.place(env, &bytes);
                             placed.ok_or_else(|| js(Error::Internal("no memory for the results".to_owned())))?
                         } else {
-                            (Delivery::to_napi_value(env, Delivery(bytes))?, 0)
+                            (Handover::to_napi_value(env, Handover(bytes))?, 0)
                         };
                         (buffer, start, start + length)
                     }
