@@ -124,7 +124,7 @@ impl RawShardScan {
     }
 
     /// Ends the scan: `next` then finds the end.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn cancel(&self) {
         self.reading.abort();
     }
