@@ -14,6 +14,7 @@ import { promisify } from 'node:util';
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
 
 import { addon } from '../../../dist/addon.js';
+import { connect as connectTo } from '../../../dist/index.js';
 
 const engine = await addon.Engine.open('embedded:');
 const frame = async (n) => (await engine.query(`SELECT ${n}::BIGINT x FROM range(65536)`)).next();
@@ -44,16 +45,23 @@ function busyThreads() {
   return Promise.all(Array.from({ length: 4 }, () => promisify(pbkdf2)('', '', 400_000, 64, 'sha512')));
 }
 
+function bytesOf(lent) {
+  return lent instanceof ArrayBuffer
+    ? new Uint8Array(lent)
+    : new Uint8Array(lent.buffer, lent.byteOffset, lent.byteLength);
+}
+
 /** Whether a file gets what a frame held when its write began, though the frame is given away meanwhile. */
 async function isWrittenWhole(make, giveAway) {
   const path = join(tmpdir(), `boundary-bench-frames-${process.pid}`);
   const file = await promisify(open)(path, 'w');
   const [expected, writing, busy] = await (async () => {
     const lent = await make(111);
-    const copy = Buffer.from(new Uint8Array(lent).slice());
+    const view = bytesOf(lent);
+    const copy = Buffer.from(view);
     const threads = busyThreads();
     const written = new Promise((resolve, reject) => {
-      write(file, new Uint8Array(lent), (error, bytes) => (error ? reject(error) : resolve(bytes)));
+      write(file, view, (error, bytes) => (error ? reject(error) : resolve(bytes)));
     });
     await giveAway(lent);
     return [copy, written, threads];
@@ -126,6 +134,17 @@ const CASES = {
   },
   'released while a file gets it': () => isWrittenWhole(frame, (lent) => addon.releaseFrame(lent)),
   'released while a file gets it, small': () => isWrittenWhole(smallFrame, (lent) => addon.releaseFrame(lent)),
+  'a released chunk of which a file gets a column': async () => {
+    const connection = await connectTo('embedded:');
+    const held = [];
+    const make = async (n) => {
+      for await (const chunk of connection.executeQueryColumnar(`SELECT ${n}::BIGINT x FROM range(65536)`)) {
+        held.push(chunk);
+        return chunk.column('x');
+      }
+    };
+    return isWrittenWhole(make, () => held[0].release());
+  },
   'moved and dropped while a file gets it': () => isWrittenWhole(frame, async (lent) => void (await moved(lent))),
   'released while a socket sends it': async () => {
     const server = createServer().listen(0, '127.0.0.1');
