@@ -691,8 +691,16 @@ export interface RawShardState {
 }
 
 /**
- * Gives the memory of a frame back at once, instead of when it is garbage collected: detaches the buffer, whose views
- * become empty. Does nothing to a buffer that is detached already.
+ * As `releaseFrame`, for a buffer of which nobody but the caller has ever had a view: its memory is used again at once.
+ *
+ * Throws `BB_INVALID_ARGUMENT` for anything that can't be detached.
+ */
+export declare function recycleFrame(buffer: ArrayBuffer): void
+
+/**
+ * Gives the memory of a frame back sooner than when it is garbage collected: detaches the buffer, whose views become empty. The
+ * memory is used again as soon as no request under way can have it, such as an `fs.write` that was given a view. Does
+ * nothing to a buffer that is detached already.
  *
  * Throws `BB_INVALID_ARGUMENT` for anything that can't be detached.
  */

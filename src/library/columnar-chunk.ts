@@ -8,13 +8,15 @@ import {
   type RowValue,
 } from './cell-readers.js';
 import type { Frame, FrameColumn, FrameValues } from './frame.js';
-import { releaseFrame } from './query-run.js';
+import { recycleFrame, releaseFrame } from './query-run.js';
 import { type Row, setOwn } from './row-reader.js';
 import type { Column } from './table-definition.js';
 
 /**
- * A batch of rows as columns. Its typed arrays are views of memory from a pool, which `release` gives back at once, and
- * the garbage collector does later: release chunks early (or declare them with `using`) to keep memory small and warm.
+ * A batch of rows as columns. Its typed arrays are views of memory from a pool, which `release` gives back, and the garbage
+ * collector does later: release chunks early (or declare them with `using`) to keep memory small and warm. The pool uses
+ * memory again once nothing can read it, also no `fs.write` under way that was given one of the typed arrays: at once where
+ * none were asked for, else when the garbage collector has seen them gone, which it is asked to every 32 MiB.
  * Methods that name a column take its name or its index.
  */
 export class ColumnarChunk implements Disposable {
@@ -24,6 +26,8 @@ export class ColumnarChunk implements Disposable {
   readonly #firstRow: number;
   readonly #views: (FrameColumn | undefined)[] = [];
   readonly #readers: (CellReader | undefined)[] = [];
+  /** Whether views of the frame were given away. */
+  #isShared = false;
   #frame: Frame | undefined;
 
   /** @internal */
@@ -41,17 +45,22 @@ export class ColumnarChunk implements Disposable {
    * for text and bytes the bytes of all values, see `offsets`. Where `validity` says null, the value means nothing.
    */
   column<T extends FrameValues = FrameValues>(column: string | number): T {
-    return this.#column(column).values as T;
+    return this.#shared(column).values as T;
   }
 
   /** A bit a row, set where there is a value, lowest bit first; null where the column has no nulls in this chunk. */
   validity(column: string | number): Uint8Array | null {
-    return this.#column(column).validity;
+    return this.#shared(column).validity;
+  }
+
+  /** @internal Whether row `index` has a value in the column: as `validity`, without a view that a caller could keep. */
+  has(column: string | number, index: number): boolean {
+    return index >= 0 && index < this.rowCount && !isNull(this.#column(column).validity, index);
   }
 
   /** Of text and bytes: row i lies between the offsets i and i + 1. */
   offsets(column: string | number): Int32Array {
-    const { offsets } = this.#column(column);
+    const { offsets } = this.#shared(column);
     if (offsets !== null) return offsets;
     const { name, type } = this.columns[this.#indexOf(column)]!;
     throw new BoundaryError('BB_INVALID_ARGUMENT', `column "${name}" is ${type}, which has no offsets`);
@@ -85,7 +94,8 @@ export class ColumnarChunk implements Disposable {
   /** Gives the memory back; the typed arrays become empty. Does nothing the second time. */
   release(): void {
     if (this.#frame === undefined) return;
-    releaseFrame(this.#frame);
+    if (this.#isShared) releaseFrame(this.#frame);
+    else recycleFrame(this.#frame);
     this.#frame = undefined;
     this.#views.length = 0;
     this.#readers.length = 0;
@@ -93,6 +103,12 @@ export class ColumnarChunk implements Disposable {
 
   [Symbol.dispose](): void {
     this.release();
+  }
+
+  /** The views of a column, for a caller who may keep them. */
+  #shared(column: string | number): FrameColumn {
+    this.#isShared = true;
+    return this.#column(column);
   }
 
   #column(column: string | number): FrameColumn {

@@ -121,9 +121,14 @@ async function nextBuffer(reader: FrameReader): Promise<ArrayBuffer | null> {
   return buffer === undefined ? await reader.next() : buffer;
 }
 
-/** Gives a frame's memory back at once; its views become empty. */
+/** Gives a frame's memory back; its views become empty. What users have seen of it, a request of theirs may still read. */
 export function releaseFrame(frame: Frame): void {
   addon.releaseFrame(frame.buffer);
+}
+
+/** Gives back the memory of a frame at once, of which nobody outside of this library has had a view. */
+export function recycleFrame(frame: Frame): void {
+  addon.recycleFrame(frame.buffer);
 }
 
 /** Checks what a caller gave for a query. */

@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 
 import type { Int64Mode } from './cell-readers.js';
 import type { Frame } from './frame.js';
-import { type QueryRun, releaseFrame } from './query-run.js';
+import { type QueryRun, recycleFrame } from './query-run.js';
 import { type Row, RowReader } from './row-reader.js';
 
 /**
@@ -103,7 +103,7 @@ export class RowChunks {
   }
 
   #release(): void {
-    if (this.#frame !== undefined) releaseFrame(this.#frame);
+    if (this.#frame !== undefined) recycleFrame(this.#frame);
     this.#frame = undefined;
   }
 }

@@ -40,14 +40,12 @@ export class ShardRows implements Disposable {
   readonly chunk: ColumnarChunk;
   /** The shards that could not be asked: their rows are missing. */
   readonly failures: readonly ShardFailure[];
-  readonly #validity: Uint8Array | null;
 
   /** @internal */
   constructor({ rows, failures }: RawShardRows) {
     this.chunk = new ColumnarChunk(new Frame(rows, FOUND_COLUMNS), 'bigint', 0);
     this.failures =
       failures?.map(({ shard, message }) => ({ shard, error: toBoundaryError(new Error(message)) })) ?? [];
-    this.#validity = this.chunk.validity(QUANTITY);
   }
 
   /** The number of keys. */
@@ -62,8 +60,7 @@ export class ShardRows implements Disposable {
 
   /** Whether there is a row for the key `index`. */
   has(index: number): boolean {
-    if (index < 0 || index >= this.length) return false;
-    return this.#validity === null || (this.#validity[index >> 3]! & (1 << (index & 7))) !== 0;
+    return this.chunk.has(QUANTITY, index);
   }
 
   /** The row of the key `index`; undefined where there is none. */

@@ -113,6 +113,25 @@ const CASES = {
     inserter.addRows([withGetter([notes()], 0, () => inserter.addRows([[null], [null]]))]);
     return inserter.execute();
   },
+  'columns decoded into memory that is read or written twice': () => {
+    const decode = new addon.RawColumnsReader().decoder();
+    const memory = [16, 16, 16].map((bytes) => new ArrayBuffer(bytes));
+    return [
+      [0, 0, 2],
+      [0, 1, 0],
+      [0, 1, 1],
+    ].map(([bytes, values, times]) => {
+      try {
+        return decode(
+          new Uint8Array(memory[bytes]),
+          new Float64Array(memory[values]),
+          new BigInt64Array(memory[times]),
+        );
+      } catch (error) {
+        return error.message;
+      }
+    });
+  },
   'a frame released twice': async () => {
     const frame = await (await engine.query('SELECT id FROM t')).next();
     const view = new Uint8Array(frame);

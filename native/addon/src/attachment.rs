@@ -10,9 +10,11 @@ use std::rc::Rc;
 use boundary_bench_core::{Error, Result};
 use napi::bindgen_prelude::{Function, JsValue, Unknown};
 use napi::{Env, sys};
+use napi_derive::napi;
 
-use crate::errors::js;
-use crate::uv::{Handle, READABLE, Watcher};
+use crate::errors::{contained, js};
+use crate::handle_scope::scoped;
+use crate::uv::{CHECK, Handle, POLL, PREPARE, READABLE, Watcher, panic_in_next};
 
 /// What is attached.
 pub trait Attached: 'static {
@@ -20,6 +22,9 @@ pub trait Attached: 'static {
 
     /// All sockets were looked at: gives what there is to JavaScript.
     fn deliver(&self);
+
+    /// A callback of the loop has panicked: all that is under way fails with the error.
+    fn fail(&self, error: &Error);
 
     /// Closes the sockets, and gives back what it holds of JavaScript's; may be called twice.
     fn end(&self);
@@ -52,6 +57,10 @@ impl<A: Attached> Watcher for CheckWatcher<A> {
         self.0.deliver();
     }
 
+    fn on_panic(&self, error: &Error) {
+        self.0.fail(error);
+    }
+
     fn on_closed(&self) {
         self.0.attachment().on_handle_closed();
     }
@@ -61,9 +70,24 @@ impl<A: Attached> Watcher for CheckWatcher<A> {
 unsafe extern "C" fn on_thread_end<A: Attached>(hook: sys::napi_async_cleanup_hook_handle, data: *mut c_void) {
     // SAFETY: the pointer is that of `Attachment::attach`, and Node calls once.
     let attached = unsafe { Rc::from_raw(data.cast::<A>().cast_const()) };
-    attached.attachment().ending.set(hook);
-    detach(&*attached);
-    attached.attachment().end_if_closed();
+    contained(|| {
+        attached.attachment().ending.set(hook);
+        detach(&*attached);
+    });
+    // Else the thread would wait for ever.
+    contained(|| attached.attachment().end_if_closed());
+    contained(|| drop(attached));
+}
+
+/// Has the next callback of this thread's loop panic that comes from sockets (`poll`), after them (`check`) or before them
+/// (`prepare`): for tests of what becomes of requests under way.
+#[napi(skip_typescript, catch_unwind)]
+pub fn panic_in_callback(kind: String) {
+    panic_in_next(match kind.as_str() {
+        "poll" => POLL,
+        "check" => CHECK,
+        _ => PREPARE,
+    });
 }
 
 /// Ends an attachment; does nothing the second time.
@@ -162,15 +186,11 @@ impl Attachment {
     pub fn call<const N: usize>(&self, arguments: impl FnOnce(sys::napi_env) -> Option<[sys::napi_value; N]>) {
         let opened = self.open.borrow().as_ref().map(|open| (open.callback, open.context));
         let Some((callback, context)) = opened else { return };
-        // SAFETY: this is the thread of the environment, which lives as long as `open` does; the scope is closed in all
-        // cases.
-        unsafe {
-            let mut scope = ptr::null_mut();
-            if sys::napi_open_handle_scope(self.env, &raw mut scope) != sys::Status::napi_ok {
-                return;
-            }
-            if let Some(arguments) = arguments(self.env) {
-                let (mut function, mut receiver) = (ptr::null_mut(), ptr::null_mut());
+        scoped(self.env, || {
+            let Some(arguments) = arguments(self.env) else { return };
+            let (mut function, mut receiver) = (ptr::null_mut(), ptr::null_mut());
+            // SAFETY: this is the thread of the environment, which lives as long as `open` does.
+            unsafe {
                 sys::napi_get_reference_value(self.env, callback, &raw mut function);
                 sys::napi_get_global(self.env, &raw mut receiver);
                 let result = ptr::null_mut();
@@ -182,30 +202,26 @@ impl Attachment {
                     sys::napi_fatal_exception(self.env, exception);
                 }
             }
-            sys::napi_close_handle_scope(self.env, scope);
-        }
+        });
     }
 
     /// Does work within a scope of handles, after which JavaScript runs what that has led to: what waits for promises.
     ///
-    /// Nothing may be borrowed then.
+    /// Nothing may be borrowed then, and the work may not panic.
     pub fn enter(&self, work: impl FnOnce(sys::napi_env)) {
         let context = self.open.borrow().as_ref().map(|open| open.context);
         let Some(context) = context else { return };
-        // SAFETY: this is the thread of the environment, which lives as long as `open` does; the scopes are closed in all
-        // cases, in their order. Node uses no object for that of the callback.
-        unsafe {
-            let (mut scope, mut callback_scope) = (ptr::null_mut(), ptr::null_mut());
-            if sys::napi_open_handle_scope(self.env, &raw mut scope) != sys::Status::napi_ok {
-                return;
-            }
-            let opened = sys::napi_open_callback_scope(self.env, ptr::null_mut(), context, &raw mut callback_scope);
+        scoped(self.env, || {
+            let mut scope = ptr::null_mut();
+            // SAFETY: this is the thread of the environment, which lives as long as `open` does; the scope is closed below.
+            // Node uses no object for that of the callback.
+            let opened = unsafe { sys::napi_open_callback_scope(self.env, ptr::null_mut(), context, &raw mut scope) };
             work(self.env);
             if opened == sys::Status::napi_ok {
-                sys::napi_close_callback_scope(self.env, callback_scope);
+                // SAFETY: as above.
+                unsafe { sys::napi_close_callback_scope(self.env, scope) };
             }
-            sys::napi_close_handle_scope(self.env, scope);
-        }
+        });
     }
 
     /// The environment of the thread.

@@ -1,20 +1,17 @@
 //! Memory on its way between JavaScript and Rust.
 
-use std::any::Any;
-use std::cell::{Cell, RefCell};
-use std::collections::HashMap;
 use std::ptr;
 
 use boundary_bench_core::Error;
 use boundary_bench_core::slab::{GrowingBytes, Slab};
-use napi::bindgen_prelude::{ArrayBuffer, JsObjectValue, Object, ToNapiValue, Unknown};
+use napi::bindgen_prelude::{JsObjectValue, Object, ToNapiValue, Unknown};
 use napi::{Env, JsValue, sys};
-use napi_derive::napi;
 
 use crate::errors::{invalid, js};
+use crate::loans::lend;
 
-/// Memory that Rust owns alone and hands to JavaScript without a copy, as an `ArrayBuffer`. It comes back when
-/// JavaScript's buffer is collected or detached. Where external memory is refused (Electron), it is copied.
+/// Memory that Rust owns alone and hands to JavaScript as an `ArrayBuffer`: without a copy where it is large and the host
+/// takes external memory (Electron does not). [`lend`] says when it comes back.
 pub struct Handover<T>(pub T);
 
 /// Memory at a fixed place for as long as its owner lives.
@@ -52,59 +49,16 @@ unsafe impl FixedMemory for GrowingBytes {
 impl<T: FixedMemory> ToNapiValue for Handover<T> {
     unsafe fn to_napi_value(env: sys::napi_env, value: Self) -> napi::Result<sys::napi_value> {
         let mut owner = value.0;
-        let (pointer, length) = owner.parts();
-        let loan = Loan::new(pointer, owner);
-        let env_handle = Env::from_raw(env);
-        // SAFETY: `pointer` is valid for `length` bytes until its owner is dropped, when JavaScript can no longer reach the
-        // memory: by the finalizer, or by `release_frame` before. Nobody else can reach it, since the owner was moved.
-        let buffer = unsafe { ArrayBuffer::from_external(&env_handle, pointer, length, loan, |_, loan| drop(loan)) }?;
-        // SAFETY: the environment is the one the buffer was made in.
-        unsafe { ArrayBuffer::to_napi_value(env, buffer) }
-    }
-}
-
-thread_local! {
-    /// The memory that JavaScript has on this thread, by where it is.
-    static LENT: RefCell<HashMap<*mut u8, Lent>> = RefCell::default();
-    /// The number of the newest loan.
-    static LAST_LOAN: Cell<u64> = const { Cell::new(0) };
-}
-
-/// The number of a loan, and who owns the memory.
-type Lent = (u64, Box<dyn Any>);
-
-/// Memory that JavaScript has. It comes back when this is dropped, unless it came back before: Node tells of a buffer that is
-/// gone in a later turn of the event loop, and a loop that never waits would pile them up.
-struct Loan {
-    place: *mut u8,
-    /// The same place may have been lent again.
-    number: u64,
-}
-
-impl Loan {
-    fn new(place: *mut u8, owner: impl Any) -> Self {
-        let number = LAST_LOAN.get() + 1;
-        LAST_LOAN.set(number);
-        // Only what has no bytes shares its place with others.
-        let shared = LENT.with_borrow_mut(|lent| lent.insert(place, (number, Box::new(owner))));
-        drop(shared);
-        Self { place, number }
-    }
-
-    /// Takes memory back that JavaScript can't reach any more.
-    fn end(place: *mut u8, is_meant: impl FnOnce(u64) -> bool) {
-        // At the end of a thread its loans have ended with it.
-        let owner = LENT.try_with(|lent| {
-            let mut lent = lent.try_borrow_mut().ok()?;
-            if lent.get(&place).is_some_and(|(number, _)| is_meant(*number)) { lent.remove(&place) } else { None }
-        });
-        drop(owner);
-    }
-}
-
-impl Drop for Loan {
-    fn drop(&mut self) {
-        Self::end(self.place, |number| number == self.number);
+        let (data, length) = owner.parts();
+        // SAFETY: the memory is valid as long as its owner is; the environment is that of this thread, and its scope of
+        // handles is open.
+        unsafe {
+            if length <= COPIED_BYTES {
+                copy_of(env, std::slice::from_raw_parts(data, length))
+            } else {
+                lend(env, owner)
+            }
+        }
     }
 }
 
@@ -129,52 +83,6 @@ pub unsafe fn copy_of(env: sys::napi_env, bytes: &[u8]) -> napi::Result<sys::nap
         }
     }
     Ok(buffer)
-}
-
-/// As [`Handover`], where what is small is copied.
-pub struct Delivery<T>(pub T);
-
-impl<T: FixedMemory> ToNapiValue for Delivery<T> {
-    unsafe fn to_napi_value(env: sys::napi_env, value: Self) -> napi::Result<sys::napi_value> {
-        let mut owner = value.0;
-        let (data, length) = owner.parts();
-        if length > COPIED_BYTES {
-            // SAFETY: the caller's promise.
-            return unsafe { Handover::to_napi_value(env, Handover(owner)) };
-        }
-        // SAFETY: the memory is valid as long as its owner is; the caller's environment.
-        unsafe { copy_of(env, std::slice::from_raw_parts(data, length)) }
-    }
-}
-
-/// Gives the memory of a frame back at once, instead of when it is garbage collected: detaches the buffer, whose views
-/// become empty. Does nothing to a buffer that is detached already.
-///
-/// Throws `BB_INVALID_ARGUMENT` for anything that can't be detached.
-#[napi(catch_unwind, ts_args_type = "buffer: ArrayBuffer")]
-pub fn release_frame(env: Env, buffer: Unknown<'_>) -> napi::Result<()> {
-    let (mut place, mut length) = (ptr::null_mut(), 0);
-    // SAFETY: both handles are those of the call under way, and the out-pointers are valid; detaching runs no JavaScript.
-    let status = unsafe {
-        let mut is_buffer = false;
-        sys::napi_is_arraybuffer(env.raw(), buffer.raw(), &raw mut is_buffer);
-        if !is_buffer {
-            return Err(invalid("releaseFrame takes an ArrayBuffer"));
-        }
-        let mut detached = false;
-        sys::napi_is_detached_arraybuffer(env.raw(), buffer.raw(), &raw mut detached);
-        if detached {
-            return Ok(());
-        }
-        sys::napi_get_arraybuffer_info(env.raw(), buffer.raw(), &raw mut place, &raw mut length);
-        sys::napi_detach_arraybuffer(env.raw(), buffer.raw())
-    };
-    if status != sys::Status::napi_ok {
-        return Err(invalid("the buffer can't be detached"));
-    }
-    // Memory has one buffer at a time, and this one was it.
-    Loan::end(place.cast(), |_| true);
-    Ok(())
 }
 
 /// The elements of an array of so many, read before any of their memory is looked at: reading an element may run a

@@ -121,19 +121,19 @@ impl Engine {
     }
 
     /// The engine's name.
-    #[napi(getter)]
+    #[napi(getter, catch_unwind)]
     pub fn name(&self) -> napi::Result<&'static str> {
         Ok(self.get()?.name())
     }
 
     /// The version of the software that holds the rows.
-    #[napi(getter)]
+    #[napi(getter, catch_unwind)]
     pub fn version(&self) -> napi::Result<String> {
         Ok(self.get()?.version())
     }
 
     /// Whether it runs SQL; otherwise only `SELECT <columns> FROM <table>` works.
-    #[napi(getter)]
+    #[napi(getter, catch_unwind)]
     pub fn sql(&self) -> napi::Result<bool> {
         Ok(self.get()?.capabilities().sql)
     }

@@ -26,6 +26,17 @@ pub fn invalid(message: impl Into<String>) -> napi::Error {
     to_js(&Error::InvalidArgument(message.into()))
 }
 
+/// Does what C calls us for: a panic must not get back into C, which would end the process. Returns what it was.
+///
+/// Every callback of libuv's and Node-API's that is not made by napi-rs goes this way.
+pub fn contained(work: impl FnOnce()) -> Option<Error> {
+    catch_panic(|| {
+        work();
+        Ok(())
+    })
+    .err()
+}
+
 /// Runs blocking work off the event loop; a panic becomes an error.
 pub async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'static) -> napi::Result<T> {
     match spawn_blocking(move || catch_panic(work)).await {

@@ -7,7 +7,7 @@ use boundary_bench_core::error::catch_panic;
 use napi::bindgen_prelude::{FromNapiValue, Unknown};
 use napi::{Env, JsError, sys};
 
-use crate::errors::to_js;
+use crate::errors::{contained, to_js};
 
 /// What a function does.
 pub trait FastCall<const ARGUMENTS: usize>: 'static {
@@ -51,7 +51,7 @@ pub fn function<'env, const ARGUMENTS: usize, T: FastCall<ARGUMENTS>>(
 unsafe extern "C" fn drop_state<T>(_: sys::napi_env, state: *mut std::ffi::c_void, _: *mut std::ffi::c_void) {
     // SAFETY: it was made by `Box::into_raw` of this type, and the finalizer runs once.
     let state = unsafe { Box::from_raw(state.cast::<T>()) };
-    let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| drop(state)));
+    contained(|| drop(state));
 }
 
 unsafe extern "C" fn callback<const ARGUMENTS: usize, T: FastCall<ARGUMENTS>>(

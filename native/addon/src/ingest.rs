@@ -16,9 +16,9 @@ use napi::{Env, JsValue, sys};
 use napi_derive::napi;
 use serde::Serialize;
 
-use crate::errors::{invalid, js};
+use crate::errors::js;
 use crate::fast_call::{FastCall, function};
-use crate::typed_memory::{BYTES, Encoding, TIMES, VALUES, copy_to, memory_of, overlap, slice_of, slice_of_mut};
+use crate::typed_memory::{BYTES, Decoding, Encoding, TIMES, VALUES, copy_to, memory_of, slice_of};
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
@@ -152,17 +152,8 @@ struct ColumnsDecode(Arc<Mutex<Head>>);
 
 impl FastCall<3> for ColumnsDecode {
     fn call(&self, env: Env, [bytes, values, times]: [sys::napi_value; 3]) -> napi::Result<f64> {
-        // SAFETY: no JavaScript runs before the return, and the memory is checked to be apart before it is written.
-        let (bytes, values, times) = unsafe {
-            (
-                slice_of::<u8>(env, bytes, BYTES.0, BYTES.1)?,
-                slice_of_mut::<f64>(env, values, VALUES.0, VALUES.1)?,
-                slice_of_mut::<i64>(env, times, TIMES.0, TIMES.1)?,
-            )
-        };
-        if overlap(bytes, values) || overlap(bytes, times) || overlap(values, times) {
-            return Err(invalid("the memory to decode into must not be that of the bytes, nor the same for both"));
-        }
+        // SAFETY: no JavaScript runs before the return.
+        let Decoding { bytes, values, times } = unsafe { Decoding::of(env, bytes, values, times) }?;
         let mut columns = Columns { values, times, needed: 0 };
         let room = columns.values.len().min(columns.times.len());
         match decode_columns_into(bytes, &mut columns, MOST_POINTS) {

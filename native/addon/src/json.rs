@@ -8,7 +8,7 @@ use napi::Env;
 use napi::bindgen_prelude::Unknown;
 use napi_derive::napi;
 
-use crate::buffers::{Delivery, bytes_of};
+use crate::buffers::{Handover, bytes_of};
 use crate::errors::{invalid, js};
 
 /// Paths of values in JSON, such as `result.*.body.data.*`.
@@ -27,7 +27,7 @@ impl JsonPaths {
 
     /// Picks the values of all paths out of a text.
     #[napi(catch_unwind, ts_args_type = "json: Uint8Array", ts_return_type = "ArrayBuffer")]
-    pub fn pick(&self, env: Env, json: Unknown<'_>) -> napi::Result<Delivery<Vec<u8>>> {
+    pub fn pick(&self, env: Env, json: Unknown<'_>) -> napi::Result<Handover<Vec<u8>>> {
         // SAFETY: no JavaScript runs before the values were copied.
         let json = unsafe { bytes_of(env, &json) }?;
         frame_of(self.paths.pick(json))
@@ -50,7 +50,7 @@ impl JsonRows {
 
     /// Takes the next bytes, and picks the values out of the rows that are whole now.
     #[napi(catch_unwind, ts_args_type = "json: Uint8Array", ts_return_type = "ArrayBuffer")]
-    pub fn feed(&self, env: Env, json: Unknown<'_>) -> napi::Result<Delivery<Vec<u8>>> {
+    pub fn feed(&self, env: Env, json: Unknown<'_>) -> napi::Result<Handover<Vec<u8>>> {
         // SAFETY: no JavaScript runs before the values were copied.
         let json = unsafe { bytes_of(env, &json) }?;
         frame_of(self.rows.lock().unwrap_or_else(PoisonError::into_inner).feed(json))
@@ -71,9 +71,9 @@ fn paths_of(paths: &[String], numbers: &[bool]) -> napi::Result<Paths> {
     Paths::new(paths.iter().map(String::as_str).zip(kinds)).map_err(js)
 }
 
-fn frame_of(picked: Result<Vec<Picked>>) -> napi::Result<Delivery<Vec<u8>>> {
+fn frame_of(picked: Result<Vec<Picked>>) -> napi::Result<Handover<Vec<u8>>> {
     let picked = picked.map_err(js)?;
     let mut out = Vec::with_capacity(picked.iter().map(Picked::frame_bytes).sum());
     picked.iter().for_each(|column| column.write(&mut out));
-    Ok(Delivery(out))
+    Ok(Handover(out))
 }

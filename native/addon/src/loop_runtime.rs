@@ -18,6 +18,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, ThreadId};
 
+use boundary_bench_core::error::catch_panic;
 use boundary_bench_core::{Error, Result};
 use napi::bindgen_prelude::{ToNapiValue, Unknown, within_runtime_if_available};
 use napi::tokio::task::LocalSet;
@@ -32,7 +33,7 @@ use crate::uv::{Handle, Watcher};
 const MOST_ROUNDS: usize = 64;
 
 thread_local! {
-    /// That of this thread, once there is one.
+    /// The runtime of this thread, made at its first use.
     static RUNTIME: RefCell<Option<LoopRuntime>> = const { RefCell::new(None) };
 }
 
@@ -50,11 +51,12 @@ struct Inner {
     sockets: RefCell<HashMap<u64, Handle>>,
     /// The sockets that tasks have written to, until that is sent.
     written: RefCell<Vec<Arc<Events>>>,
-    /// Who waits until it is.
+    /// Wakers to call once everything written has been sent.
     sending: RefCell<Vec<Waker>>,
     last_socket: Cell<u64>,
-    /// The calls without an answer.
-    calls: Cell<usize>,
+    /// The promises without an answer, by their numbers.
+    promises: RefCell<HashMap<u64, sys::napi_deferred>>,
+    last_promise: Cell<u64>,
     /// The answers that JavaScript has not got yet.
     answers: RefCell<Vec<Answer>>,
 }
@@ -128,7 +130,8 @@ impl LoopRuntime {
             written: RefCell::default(),
             sending: RefCell::default(),
             last_socket: Cell::default(),
-            calls: Cell::default(),
+            promises: RefCell::default(),
+            last_promise: Cell::default(),
             answers: RefCell::default(),
         });
         Attachment::attach(&inner, env, None)?;
@@ -156,20 +159,20 @@ impl LoopRuntime {
         if status != sys::Status::napi_ok {
             return Err(js(Error::Internal("no promise could be made".to_owned())));
         }
+        let number = self.0.last_promise.get() + 1;
+        self.0.last_promise.set(number);
+        self.0.promises.borrow_mut().insert(number, deferred);
         let inner = Rc::downgrade(&self.0);
         let settled = async move {
             let answer = catching(work).await;
             // Else nobody is left to hear of it.
             if let Some(inner) = inner.upgrade() {
-                // SAFETY: the environment is that of this thread when it is called, and the promise is settled once.
-                inner.answers.borrow_mut().push(Box::new(move |env| unsafe { settle(env, deferred, answer) }));
-                inner.calls.set(inner.calls.get() - 1);
+                inner.answer(number, answer);
             }
         };
         tasks.spawn_local(settled);
         // Tasks that have never run wake nobody.
         self.0.alarm.wake_by_ref();
-        self.0.calls.set(self.0.calls.get() + 1);
         self.0.keep_alive();
         // SAFETY: the value is returned from the call under way.
         Ok(unsafe { Unknown::from_raw_unchecked(env.raw(), promise) })
@@ -183,7 +186,8 @@ impl LoopRuntime {
 unsafe fn settle<T: ToNapiValue>(env: sys::napi_env, deferred: sys::napi_deferred, answer: Result<T>) {
     // SAFETY: the caller's promise.
     unsafe {
-        let value = answer.map_err(js).and_then(|value| T::to_napi_value(env, value));
+        let value = answer.and_then(|value| catch_panic(|| Ok(T::to_napi_value(env, value))));
+        let value = value.map_err(js).flatten();
         match value {
             Ok(value) => sys::napi_resolve_deferred(env, deferred, value),
             Err(error) => sys::napi_reject_deferred(env, deferred, JsError::from(error).into_value(env)),
@@ -280,6 +284,15 @@ impl Inner {
         self.ring_if_woken();
     }
 
+    /// Has a promise settled when all that an iteration brought was looked at.
+    fn answer<T: ToNapiValue + 'static>(&self, number: u64, answer: Result<T>) {
+        let deferred = self.promises.borrow_mut().remove(&number);
+        if let Some(deferred) = deferred {
+            // SAFETY: the environment is that of this thread when it is called, and the promise is settled once.
+            self.answers.borrow_mut().push(Box::new(move |env| unsafe { settle(env, deferred, answer) }));
+        }
+    }
+
     /// Has the loop come back at once where there are tasks to run.
     fn ring_if_woken(&self) {
         if self.alarm.state.load(Ordering::Acquire) == WOKEN {
@@ -290,7 +303,7 @@ impl Inner {
     /// Keeps the process alive while something is under way.
     fn keep_alive(&self) {
         if let Some(open) = &*self.open.borrow() {
-            open.bell.keep_alive(self.calls.get() > 0);
+            open.bell.keep_alive(!self.promises.borrow().is_empty());
         }
     }
 
@@ -321,6 +334,10 @@ impl Watcher for LoopWatcher {
         self.inner.work();
     }
 
+    fn on_panic(&self, error: &Error) {
+        self.inner.fail(error);
+    }
+
     fn on_closed(&self) {
         self.inner.attachment.on_handle_closed();
     }
@@ -339,6 +356,10 @@ impl Watcher for BellWatcher {
         self.inner.work();
     }
 
+    fn on_panic(&self, error: &Error) {
+        self.inner.fail(error);
+    }
+
     fn on_closed(&self) {
         self.inner.attachment.on_handle_closed();
     }
@@ -355,6 +376,10 @@ impl Watcher for PrepareWatcher {
             self.0.deliver();
             self.0.ring_if_woken();
         }
+    }
+
+    fn on_panic(&self, error: &Error) {
+        self.0.fail(error);
     }
 
     fn on_closed(&self) {
@@ -376,12 +401,22 @@ impl Attached for Inner {
         self.keep_alive();
     }
 
+    fn fail(&self, error: &Error) {
+        let numbers: Vec<u64> = self.promises.borrow().keys().copied().collect();
+        numbers.into_iter().for_each(|number| self.answer::<()>(number, Err(error.clone())));
+        // Tasks go on, for the connections are theirs. What the loop was at is not known, so it looks at all of it again.
+        self.alarm.state.store(WOKEN, Ordering::Release);
+        self.alarm.ring();
+        self.deliver();
+    }
+
     fn end(&self) {
         RUNTIME.set(None);
         // Sockets go with their tasks; a statement of its own, since what they end with may look here.
         let tasks = self.tasks.take();
         drop(tasks);
         self.answers.take();
+        self.promises.take();
         let sockets = self.sockets.take();
         sockets.into_values().for_each(Handle::close);
         self.written.take();

@@ -35,7 +35,7 @@ impl Cancel {
     }
 
     /// Ends the work; what waits for it is rejected with `BB_ABORTED`.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn cancel(&self) {
         self.token.cancel();
     }
@@ -91,7 +91,7 @@ impl FrameReader {
     }
 
     /// Ends the query; calls of `next` are then rejected with `BB_ABORTED`.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn cancel(&self) {
         self.reader.cancel();
     }
@@ -130,7 +130,7 @@ impl NaiveReader {
     }
 
     /// As `FrameReader.cancel`.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn cancel(&self) {
         self.reader.cancel();
     }

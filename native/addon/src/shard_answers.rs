@@ -15,7 +15,7 @@ use napi::tokio::sync::{Mutex as AsyncMutex, mpsc, watch};
 use napi::{Env, JsValue, ValueType, sys, tokio};
 use napi_derive::napi;
 
-use crate::buffers::{Delivery, Handover};
+use crate::buffers::Handover;
 use crate::errors::{catching, invalid, js, promise};
 use crate::shard_calls::key_of;
 use crate::shard_clients::unless_closed;
@@ -37,7 +37,7 @@ pub struct RawShardFailure {
 pub struct RawShardRows {
     /// The frame of the rows, in the order of the keys; where there is none, only the key is not null.
     #[napi(ts_type = "ArrayBuffer")]
-    pub rows: Delivery<Slab>,
+    pub rows: Handover<Slab>,
     /// The shards that could not be asked, where there are some.
     pub failures: Option<Vec<RawShardFailure>>,
 }
@@ -45,7 +45,7 @@ pub struct RawShardRows {
 fn rows_of(answer: MultiGet) -> RawShardRows {
     let failure = |failure: &ShardFailure| RawShardFailure { shard: failure.shard, message: failure.error.coded() };
     let failures = (!answer.failures.is_empty()).then(|| answer.failures.iter().map(failure).collect());
-    RawShardRows { rows: Delivery(answer.rows.into_frame()), failures }
+    RawShardRows { rows: Handover(answer.rows.into_frame()), failures }
 }
 
 /// Asks for the rows of keys.
@@ -124,7 +124,7 @@ impl RawShardScan {
     }
 
     /// Ends the scan: `next` then finds the end.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn cancel(&self) {
         self.reading.abort();
     }

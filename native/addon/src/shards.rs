@@ -14,7 +14,7 @@ use napi::tokio::sync::watch;
 use napi::{Env, JsValue};
 use napi_derive::napi;
 
-use crate::buffers::{Delivery, count};
+use crate::buffers::{Handover, count};
 use crate::errors::{blocking, js, promise};
 use crate::fast_call::function;
 use crate::in_flight::unless_cancelled;
@@ -156,7 +156,7 @@ impl RawShardClient {
     pub fn get(&self, env: Env, key: Unknown<'_>, cancel: Option<&Cancel>) -> napi::Result<Unknown<'static>> {
         let key = key_of(env, key.raw())?;
         self.run(env, cancel, 1, move |client| async move {
-            Ok(client.get(key).await?.map(|row: Row| Delivery(row.to_bytes().to_vec())))
+            Ok(client.get(key).await?.map(|row: Row| Handover(row.to_bytes().to_vec())))
         })
     }
 

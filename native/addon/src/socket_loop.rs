@@ -195,6 +195,12 @@ impl<P: Protocol> State<P> {
             socket.handle.close();
         }
     }
+
+    fn end_all(&mut self, error: &Error) {
+        for index in 0..self.sockets.len() {
+            self.end(index, error);
+        }
+    }
 }
 
 /// What the loop calls for one socket.
@@ -223,6 +229,11 @@ impl<P: Protocol> Watcher for SocketWatcher<P> {
         if is_much || is_gone {
             self.inner.deliver();
         }
+    }
+
+    fn on_panic(&self, error: &Error) {
+        self.inner.state.borrow_mut().end(self.index, error);
+        self.inner.deliver();
     }
 
     fn on_closed(&self) {
@@ -262,11 +273,13 @@ impl<P: Protocol> Attached for Inner<P> {
         });
     }
 
+    fn fail(&self, error: &Error) {
+        self.state.borrow_mut().end_all(error);
+        self.deliver();
+    }
+
     fn end(&self) {
-        let mut state = self.state.borrow_mut();
-        for index in 0..state.sockets.len() {
-            state.end(index, &Error::Closed("the connection"));
-        }
+        self.state.borrow_mut().end_all(&Error::Closed("the connection"));
         // SAFETY: this is the thread of the environment, which lives as long as it is attached; nothing is placed later.
         unsafe { self.shared.borrow_mut().release(self.attachment.env()) };
     }

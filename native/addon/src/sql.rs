@@ -10,7 +10,7 @@ use napi::Env;
 use napi::bindgen_prelude::{AsyncBlock, Unknown};
 use napi_derive::napi;
 
-use crate::buffers::{Delivery, bytes_of};
+use crate::buffers::{Handover, bytes_of};
 use crate::errors::{invalid, js, promise};
 use crate::in_flight::InFlight;
 use crate::reader::Cancel;
@@ -139,7 +139,7 @@ impl RawSqlClient {
         bytes: u32,
         shapes: &SqlShapes,
         cancel: Option<&Cancel>,
-    ) -> napi::Result<AsyncBlock<Delivery<Vec<u8>>>> {
+    ) -> napi::Result<AsyncBlock<Handover<Vec<u8>>>> {
         let submission = submission_of(env, &submission, bytes)?;
         let shapes = Arc::clone(&shapes.shapes);
         let token: CancelToken = cancel.map(|cancel| cancel.token.clone()).unwrap_or_default();
@@ -149,7 +149,7 @@ impl RawSqlClient {
         promise(env, async move {
             let _entry = entry;
             let client = client.ok_or(Error::Closed("the client")).map_err(js)?;
-            client.perform(&submission, &shapes, Some(&token)).await.map(Delivery).map_err(js)
+            client.perform(&submission, &shapes, Some(&token)).await.map(Handover).map_err(js)
         })
     }
 

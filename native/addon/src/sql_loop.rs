@@ -15,7 +15,7 @@ use napi::{Env, sys};
 use napi_derive::napi;
 
 use crate::attachment::{Attached, Attachment, detach};
-use crate::buffers::Delivery;
+use crate::buffers::Handover;
 use crate::errors::{js, to_js};
 use crate::shared_memory::{SMALL_BYTES, SharedMemory};
 use crate::sql::{SqlConnection, SqlShapes, submission_of};
@@ -91,6 +91,16 @@ impl State {
         self.outcomes.extend(outcome.map(|outcome| (number, Outcome::Done(outcome))));
     }
 
+    /// Closes a connection, whose call gets the error.
+    fn fail(&mut self, index: usize, error: &Error) {
+        let Some(Some(socket)) = self.sockets.get(index) else { return };
+        let number = u32::try_from(index).unwrap_or(u32::MAX);
+        let is_busy = socket.session.is_busy();
+        self.outcomes.push((number, Outcome::Gone));
+        self.end(index);
+        self.outcomes.extend(is_busy.then(|| (number, Outcome::Done(Err(error.clone())))));
+    }
+
     /// Closes a connection.
     fn end(&mut self, index: usize) {
         if let Some(socket) = self.sockets.get_mut(index).and_then(Option::take) {
@@ -128,6 +138,11 @@ impl Watcher for SocketWatcher {
         }
     }
 
+    fn on_panic(&self, error: &Error) {
+        self.inner.state.borrow_mut().fail(self.index, error);
+        self.inner.deliver();
+    }
+
     fn on_closed(&self) {
         self.inner.attachment.on_handle_closed();
     }
@@ -144,6 +159,15 @@ impl Attached for Inner {
             // SAFETY: the scope of handles is that of `call`.
             self.attachment.call(|env| unsafe { self.array_of(env, outcomes) }.ok().map(|outcomes| [outcomes]));
         }
+    }
+
+    fn fail(&self, error: &Error) {
+        let mut state = self.state.borrow_mut();
+        for index in 0..state.sockets.len() {
+            state.fail(index, error);
+        }
+        drop(state);
+        self.deliver();
     }
 
     fn end(&self) {
@@ -176,7 +200,7 @@ impl Inner {
                             let placed = shared.place(env, &bytes);
                             placed.ok_or_else(|| js(Error::Internal("no memory for the results".to_owned())))?
                         } else {
-                            (Delivery::to_napi_value(env, Delivery(bytes))?, 0)
+                            (Handover::to_napi_value(env, Handover(bytes))?, 0)
                         };
                         (buffer, start, start + length)
                     }

@@ -64,13 +64,9 @@ pub fn memory_of<T>(env: Env, value: sys::napi_value, wanted: i32, name: &str) -
 /// # Safety
 /// The slice is valid until JavaScript runs again, and while nothing writes to the same memory.
 pub unsafe fn slice_of<'a, T>(env: Env, value: sys::napi_value, wanted: i32, name: &str) -> napi::Result<&'a [T]> {
-    let (data, length) = memory_of::<T>(env, value, wanted, name)?;
-    if length == 0 {
-        return Ok(&[]);
-    }
-    // SAFETY: Node-API says that so many elements are there, aligned as JavaScript aligns typed arrays; the rest is the
-    // caller's promise.
-    Ok(unsafe { std::slice::from_raw_parts(data, length) })
+    let memory = memory_of::<T>(env, value, wanted, name)?;
+    // SAFETY: the caller's promise.
+    Ok(unsafe { elements_at(memory) })
 }
 
 /// The elements of a typed array, to be written.
@@ -83,12 +79,9 @@ pub unsafe fn slice_of_mut<'a, T>(
     wanted: i32,
     name: &str,
 ) -> napi::Result<&'a mut [T]> {
-    let (data, length) = memory_of::<T>(env, value, wanted, name)?;
-    if length == 0 {
-        return Ok(&mut []);
-    }
-    // SAFETY: as in `slice_of`.
-    Ok(unsafe { std::slice::from_raw_parts_mut(data, length) })
+    let memory = memory_of::<T>(env, value, wanted, name)?;
+    // SAFETY: the caller's promise.
+    Ok(unsafe { elements_at_mut(memory) })
 }
 
 pub const BYTES: (i32, &str) = (sys::TypedarrayType::uint8_array, "a Uint8Array");
@@ -102,10 +95,30 @@ fn is_absent(env: Env, value: sys::napi_value) -> bool {
     status == sys::Status::napi_ok && matches!(kind, sys::ValueType::napi_undefined | sys::ValueType::napi_null)
 }
 
-/// Whether two pieces of memory share a byte: then one must not be written while the other is read.
-pub fn overlap<A, B>(read: &[A], written: &[B]) -> bool {
-    let (read, written) = (read.as_ptr_range(), written.as_ptr_range());
-    read.start.cast::<u8>() < written.end.cast() && written.start.cast::<u8>() < read.end.cast()
+/// Whether two pieces of memory share a byte: then one must not be written while the other is read. Each is where its
+/// elements start, and how many there are: nothing may refer to what is written before it is known to be apart.
+fn overlap<A, B>((one, ones): (*mut A, usize), (other, others): (*mut B, usize)) -> bool {
+    let (one_end, other_end) = (one.wrapping_add(ones), other.wrapping_add(others));
+    ones > 0 && others > 0 && one.cast::<u8>() < other_end.cast() && other.cast::<u8>() < one_end.cast()
+}
+
+/// The elements at a place.
+///
+/// # Safety
+/// As [`slice_of`].
+unsafe fn elements_at<'a, T>((data, length): (*mut T, usize)) -> &'a [T] {
+    // SAFETY: Node-API says that so many elements are there, aligned as JavaScript aligns typed arrays; the rest is the
+    // caller's promise.
+    if length == 0 { &[] } else { unsafe { std::slice::from_raw_parts(data, length) } }
+}
+
+/// The elements at a place, to be written.
+///
+/// # Safety
+/// As [`slice_of_mut`].
+unsafe fn elements_at_mut<'a, T>((data, length): (*mut T, usize)) -> &'a mut [T] {
+    // SAFETY: as in `elements_at`.
+    if length == 0 { &mut [] } else { unsafe { std::slice::from_raw_parts_mut(data, length) } }
 }
 
 /// The columns that a call encodes and the memory that it encodes into.
@@ -129,28 +142,55 @@ impl Encoding<'_> {
         times: sys::napi_value,
         out: sys::napi_value,
     ) -> napi::Result<Self> {
-        let (pointer, length) = memory_of::<u8>(env, out, BYTES.0, BYTES.1)?;
-        // SAFETY: only its place is looked at, before anything refers to its bytes.
-        let range = pointer.cast_const()..pointer.wrapping_add(length).cast_const();
-        let is_apart = |start: *const u8, bytes: usize| start.wrapping_add(bytes) <= range.start || start >= range.end;
-        // SAFETY: the caller's promise; that the memory is apart is checked before `out` is made.
+        let out = memory_of::<u8>(env, out, BYTES.0, BYTES.1)?;
+        let values = memory_of::<f64>(env, values, VALUES.0, VALUES.1)?;
+        // Whether they are absent is asked last: it is a call more, and mostly they are not.
+        let times = match TypedArray::of(env, times) {
+            None if is_absent(env, times) => None,
+            None => return Err(invalid(format!("expected {}", TIMES.1))),
+            Some(array) => Some(array.memory::<i64>(TIMES.0, TIMES.1)?),
+        };
+        if overlap(values, out) || times.is_some_and(|times| overlap(times, out)) {
+            return Err(invalid("the memory to encode into must not be that of the columns"));
+        }
+        // SAFETY: the caller's promise, and what is written is apart from what is read.
         unsafe {
-            let values: &[f64] = slice_of(env, values, VALUES.0, VALUES.1)?;
-            // Whether they are absent is asked last: it is a call more, and mostly they are not.
-            let times: Option<&[i64]> = match TypedArray::of(env, times) {
-                None if is_absent(env, times) => None,
-                None => return Err(invalid(format!("expected {}", TIMES.1))),
-                Some(array) => match array.memory(TIMES.0, TIMES.1)? {
-                    (_, 0) => Some(&[]),
-                    (data, length) => Some(std::slice::from_raw_parts(data, length)),
-                },
-            };
-            let times_apart = times.is_none_or(|times| is_apart(times.as_ptr().cast(), size_of_val(times)));
-            if length > 0 && !(is_apart(values.as_ptr().cast(), size_of_val(values)) && times_apart) {
-                return Err(invalid("the memory to encode into must not be that of the columns"));
-            }
-            let out = if length == 0 { &mut [] } else { std::slice::from_raw_parts_mut(pointer, length) };
-            Ok(Self { values, times, out })
+            let times = times.map(|times| elements_at(times));
+            Ok(Self { values: elements_at(values), times, out: elements_at_mut(out) })
+        }
+    }
+}
+
+/// The bytes that a call decodes and the memory that it decodes into.
+pub struct Decoding<'a> {
+    /// What is decoded.
+    pub bytes: &'a [u8],
+    /// Where the values go.
+    pub values: &'a mut [f64],
+    /// Where the timestamps go.
+    pub times: &'a mut [i64],
+}
+
+impl Decoding<'_> {
+    /// Checks them.
+    ///
+    /// # Safety
+    /// No JavaScript runs before the last use.
+    pub unsafe fn of(
+        env: Env,
+        bytes: sys::napi_value,
+        values: sys::napi_value,
+        times: sys::napi_value,
+    ) -> napi::Result<Self> {
+        let bytes = memory_of::<u8>(env, bytes, BYTES.0, BYTES.1)?;
+        let values = memory_of::<f64>(env, values, VALUES.0, VALUES.1)?;
+        let times = memory_of::<i64>(env, times, TIMES.0, TIMES.1)?;
+        if overlap(bytes, values) || overlap(bytes, times) || overlap(values, times) {
+            return Err(invalid("the memory to decode into must not be that of the bytes, nor the same for both"));
+        }
+        // SAFETY: the caller's promise, and no two of them share a byte.
+        unsafe {
+            Ok(Self { bytes: elements_at(bytes), values: elements_at_mut(values), times: elements_at_mut(times) })
         }
     }
 }

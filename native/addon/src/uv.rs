@@ -3,12 +3,15 @@
 //! Node exports libuv's functions, and their signatures have not changed since its version 1.0. They are looked up when
 //! they are needed: a host without them loads the addon all the same, and then does without.
 
+use std::cell::Cell;
 use std::ffi::{CStr, c_int, c_void};
 use std::marker::PhantomData;
 use std::ptr::NonNull;
 use std::sync::LazyLock;
 
 use boundary_bench_core::{Error, Result};
+
+use crate::errors::contained;
 
 /// There is something to read, or the other side is gone.
 pub const READABLE: c_int = 1;
@@ -17,9 +20,9 @@ pub const READABLE: c_int = 1;
 pub const WRITABLE: c_int = 2;
 
 /// The kinds of handles, by their numbers in `uv_handle_type`.
-const CHECK: c_int = 2;
-const POLL: c_int = 8;
-const PREPARE: c_int = 9;
+pub const CHECK: c_int = 2;
+pub const POLL: c_int = 8;
+pub const PREPARE: c_int = 9;
 
 type PollCallback = unsafe extern "C" fn(*mut c_void, c_int, c_int);
 type HandleCallback = unsafe extern "C" fn(*mut c_void);
@@ -84,8 +87,36 @@ pub trait Watcher: 'static {
     /// The socket is ready, or the iteration has come to the handle's place. A negative status is an error's number.
     fn on_event(&self, status: c_int, events: c_int);
 
+    /// `on_event` has panicked: what it worked on fails with the error.
+    fn on_panic(&self, error: &Error);
+
     /// The handle is closed for good.
     fn on_closed(&self);
+}
+
+thread_local! {
+    /// The kind of handle whose next callback of this thread panics: for tests of what becomes of the rest.
+    static PANICKING: Cell<c_int> = const { Cell::new(0) };
+}
+
+/// Has the next callback of a kind of handle panic on this thread.
+pub fn panic_in_next(kind: c_int) {
+    PANICKING.set(kind);
+}
+
+/// Calls a watcher for its handle.
+fn call(kind: c_int, watcher: &dyn Watcher, status: c_int, events: c_int) {
+    let panicked = contained(|| {
+        if PANICKING.get() == kind {
+            PANICKING.set(0);
+            panic!("a test asked for it");
+        }
+        watcher.on_event(status, events);
+    });
+    if let Some(error) = panicked {
+        // Where that panics too, nobody is left to tell.
+        contained(|| watcher.on_panic(&error));
+    }
 }
 
 /// A handle of the loop, on the loop's thread. It must be closed: dropping it would leave the loop with it.
@@ -140,7 +171,7 @@ impl Handle {
         let handle = Self::allocate(CHECK, watcher)?;
         let Functions { check_init, check_start, .. } = handle.functions;
         // SAFETY: the caller's promise.
-        unsafe { handle.started(uv_loop, *check_init, *check_start) }
+        unsafe { handle.started(uv_loop, *check_init, *check_start, on_check) }
     }
 
     /// Is called in every iteration of the loop, before it waits for sockets.
@@ -151,19 +182,19 @@ impl Handle {
         let handle = Self::allocate(PREPARE, watcher)?;
         let Functions { prepare_init, prepare_start, .. } = handle.functions;
         // SAFETY: the caller's promise.
-        unsafe { handle.started(uv_loop, *prepare_init, *prepare_start) }
+        unsafe { handle.started(uv_loop, *prepare_init, *prepare_start, on_prepare) }
     }
 
     /// Starts a handle that is called in every iteration.
     ///
     /// # Safety
     /// `uv_loop` is the loop of this thread, and the functions are those of the handle's kind.
-    unsafe fn started(self, uv_loop: *mut c_void, init: Init, start: Start) -> Result<Self> {
+    unsafe fn started(self, uv_loop: *mut c_void, init: Init, start: Start, callback: HandleCallback) -> Result<Self> {
         // SAFETY: the caller's promise, and the handle's memory is as big as libuv wants it.
         let status = unsafe { init(uv_loop, self.raw.as_ptr()) };
         let handle = self.checked(status)?;
         // SAFETY: the handle is initialised.
-        unsafe { start(handle.raw.as_ptr(), on_iteration) };
+        unsafe { start(handle.raw.as_ptr(), callback) };
         Ok(handle)
     }
 
@@ -216,25 +247,34 @@ unsafe extern "C" fn on_poll(handle: *mut c_void, status: c_int, events: c_int) 
     // SAFETY: libuv calls with handles of ours that are not closed; the memory lasts until `on_close`, which the loop
     // calls in an iteration's end, never from within this call.
     if let Some(watcher) = unsafe { watcher_of(handle) } {
-        watcher.on_event(status, events);
+        call(POLL, watcher, status, events);
     }
 }
 
-unsafe extern "C" fn on_iteration(handle: *mut c_void) {
+unsafe extern "C" fn on_check(handle: *mut c_void) {
     // SAFETY: as in `on_poll`.
     if let Some(watcher) = unsafe { watcher_of(handle) } {
-        watcher.on_event(0, 0);
+        call(CHECK, watcher, 0, 0);
+    }
+}
+
+unsafe extern "C" fn on_prepare(handle: *mut c_void) {
+    // SAFETY: as in `on_poll`.
+    if let Some(watcher) = unsafe { watcher_of(handle) } {
+        call(PREPARE, watcher, 0, 0);
     }
 }
 
 unsafe extern "C" fn on_close(handle: *mut c_void) {
     let Some(functions) = FUNCTIONS.as_ref() else { return };
     // SAFETY: libuv is done with the handle; its memory and its watcher are those of `allocate`.
-    unsafe {
+    let watcher = unsafe {
         let watcher = Box::from_raw((functions.get_data)(handle).cast::<Box<dyn Watcher>>());
         libc::free(handle);
-        watcher.on_closed();
-    }
+        watcher
+    };
+    contained(|| watcher.on_closed());
+    contained(|| drop(watcher));
 }
 
 fn failed(problem: &str) -> Error {

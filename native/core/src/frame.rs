@@ -13,6 +13,8 @@
 //! | 5 + 5 c | offset of its values |
 //! | 6 + 5 c | length of its values in bytes |
 //!
+//! What lies between the parts is zero, so that nothing of what was in the memory before shows.
+//!
 //! Offsets count bytes from the frame's start and are multiples of 64, in frames among others of 8. Values are those of the Arrow columnar format
 //! (<https://arrow.apache.org/docs/format/Columnar.html>), but for booleans, which take a byte each, 0 or 1, since
 //! JavaScript has typed arrays of bytes and none of bits.
@@ -134,10 +136,31 @@ impl Plan {
 }
 
 fn fill(bytes: &mut [u8], batch: &RecordBatch, sections: &[Section]) {
+    clear_padding(bytes, batch.num_rows(), sections);
     write_header(bytes, batch.num_rows(), sections);
     for (section, array) in sections.iter().zip(batch.columns()) {
         write_column(bytes, section, array.as_ref());
     }
+}
+
+/// Zeros what lies between the parts of a frame, and behind the last one: the memory may have held another result.
+fn clear_padding(bytes: &mut [u8], rows: usize, sections: &[Section]) {
+    let mut clear = |from: usize, to: usize| bytes[from.min(to)..to].fill(0);
+    // The parts lie in the order of the plan: what is before a part is behind the last one.
+    let mut end = (HEADER_WORDS + COLUMN_WORDS * sections.len()) * 4;
+    for section in sections {
+        let parts = [
+            (section.validity_offset, rows.div_ceil(8)),
+            (section.offsets_offset, (rows + 1) * 4),
+            (section.values_offset, section.values_length),
+        ];
+        for (offset, length) in parts.into_iter().filter(|(offset, _)| *offset > 0) {
+            clear(end, offset);
+            end = offset + length;
+        }
+    }
+    let length = bytes.len();
+    bytes[end..length].fill(0);
 }
 
 fn write_header(bytes: &mut [u8], rows: usize, sections: &[Section]) {
@@ -195,6 +218,10 @@ fn value_range(array: &dyn Array) -> std::ops::Range<usize> {
 fn write_validity(target: &mut [u8], nulls: &NullBuffer) {
     let bits = nulls.inner().sliced();
     target.copy_from_slice(&bits.as_slice()[..target.len()]);
+    // Behind the last row there may be bits of other rows.
+    if let (Some(last), used @ 1..) = (target.last_mut(), nulls.len() % 8) {
+        *last &= (1 << used) - 1;
+    }
 }
 
 fn write_booleans(target: &mut [u8], booleans: &BooleanArray) {
@@ -207,5 +234,37 @@ fn write_words(bytes: &mut [u8], first_word: usize, words: &[usize]) {
     for (slot, word) in bytes[first_word * 4..].as_chunks_mut::<4>().0.iter_mut().zip(words) {
         // All words are below FRAME_LIMIT, which was checked.
         *slot = u32::try_from(*word).unwrap_or(u32::MAX).to_le_bytes();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow_array::{ArrayRef, BinaryArray, BooleanArray, Int32Array, StringArray};
+
+    use super::*;
+
+    #[test]
+    fn nothing_of_what_was_in_the_memory_shows() {
+        let columns: [(&str, ArrayRef); 5] = [
+            ("booleans", Arc::new(BooleanArray::from(vec![Some(true), None, Some(false)]))),
+            ("integers", Arc::new(Int32Array::from(vec![1, 2, 3]))),
+            ("text", Arc::new(StringArray::from(vec!["a", "", "bc"]))),
+            ("bytes", Arc::new(BinaryArray::from(vec![Some(&b"xyz"[..]), None, None]))),
+            // A slice of which the bits go on.
+            ("sliced", Arc::new(Int32Array::from(vec![Some(1), None, Some(3), Some(4), Some(5)]).slice(0, 3))),
+        ];
+        let batch = RecordBatch::try_from_iter(columns).unwrap();
+        let whole = encode(&batch).unwrap().as_slice().to_vec();
+        let words = |at: usize| u32::from_le_bytes(*whole[at * 4..].first_chunk().unwrap()) as usize;
+        assert_eq!(whole[words(HEADER_WORDS + 4 * COLUMN_WORDS + 1)], 0b101);
+        // The pool gives the last memory of a size first, unless another test takes it: then there is nothing to find.
+        for _ in 0..100 {
+            Slab::allocate(whole.len()).as_mut_slice().fill(0xEE);
+            let frame = encode(&batch).unwrap();
+            assert_eq!(frame.as_slice(), whole);
+            assert!(!frame.as_slice().contains(&0xEE));
+        }
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer};
 
-use super::{Plan, Section, write_header};
+use super::{Plan, Section, clear_padding, write_header};
 use crate::Result;
 use crate::slab::{BUFFER_ALIGNMENT, Slab};
 
@@ -119,6 +119,9 @@ impl FrameInPlace {
     /// Writes the header, and zeros where values are missing: what was in the memory before is nobody's to see.
     fn seal(&mut self) {
         let bytes = self.slab.as_mut_slice();
+        // The bits lie behind all other parts, and no column refers to them yet.
+        clear_padding(&mut bytes[..self.validity], self.rows, &self.sections);
+        bytes[self.validity + self.rows.div_ceil(8)..].fill(0);
         if self.found < self.rows {
             let is_missing = |row: &usize| bytes[self.validity + row / 8] & (1 << (row % 8)) == 0;
             let missing: Vec<usize> = (0..self.rows).filter(is_missing).collect();
@@ -215,6 +218,20 @@ mod tests {
             let numbers: ScalarBuffer<i32> = values[1].clone().into();
             let expected = found.iter().zip(0_i32..).map(|(found, row)| if *found { row * 3 } else { 0 });
             prop_assert!(numbers.iter().copied().eq(expected));
+        }
+    }
+
+    #[test]
+    fn nothing_of_what_was_in_the_memory_shows() {
+        let found = [true, false, true];
+        let whole = filled(&found).finish().as_slice().to_vec();
+        let length = whole.len();
+        // The pool gives the last memory of a size first, unless another test takes it: then there is nothing to find.
+        for _ in 0..100 {
+            Slab::allocate(length).as_mut_slice().fill(0xEE);
+            let frame = filled(&found).finish();
+            assert_eq!(frame.as_slice(), whole);
+            assert!(!frame.as_slice().contains(&0xEE));
         }
     }
 

@@ -1,0 +1,502 @@
+//! Memory of ours that JavaScript has, and when it comes back.
+//!
+//! Memory that is used again is warm: fresh memory costs a page fault for every 4 KiB. It is used again only when nobody can
+//! read it, and JavaScript has two ways to read memory past the end of the buffer in which it came:
+//!
+//! - Its backing store may go to another buffer (`transfer`, a stream of bytes) and with that one to another thread. The
+//!   finalizer of an external buffer tells of the end of the store, wherever that was, with one exception: when the
+//!   environment ends, Node calls all finalizers, whoever has the stores.
+//! - A request under way, such as `fs.write`, or what waits in an HTTP/2 stream, reads by address. It keeps the view that it was
+//!   given, and thereby the buffer, from being collected, but detaching the buffer takes the store from under it.
+//!
+//! So memory comes back when its store is gone and the buffer that we made of it is collected. Of a buffer that is released
+//! while it is attached, the store is gone at once, since nobody else has it; the buffer is waited for. So as to see it
+//! collected without a wait for the event loop, in a loop that never waits too, the memory that waits is bounded: at the
+//! bound, a collection of the young generation is brought about, which takes a fraction of a millisecond.
+//!
+//! What is left is what Node does not guard either: a request that reads a buffer to which the memory was transferred, while that buffer
+//! is detached and the store collected, reads freed memory with buffers of V8's own as well.
+//!
+//! When an environment ends, memory comes back whose buffer still was attached then or that only waited: no JavaScript runs
+//! any more, and the requests are over. The rest is never used again, nor freed: what was transferred, since another thread may have it,
+//! and the newest loan, since Node has detached its buffer before we are called.
+
+use std::any::Any;
+use std::cell::{Cell, RefCell};
+use std::collections::{HashMap, VecDeque};
+use std::ffi::c_void;
+use std::ptr;
+
+use boundary_bench_core::Error;
+use napi::bindgen_prelude::Unknown;
+use napi::{Env, JsValue, sys};
+use napi_derive::napi;
+
+use crate::buffers::{FixedMemory, copy_of};
+use crate::errors::{contained, invalid, js};
+use crate::handle_scope::scoped;
+
+/// So many bytes may wait for their buffers to be collected before the young generation is: as many as V8 lets its own young
+/// buffers have before it collects them.
+const MOST_WAITING_BYTES: usize = 32 << 20;
+
+/// The elements of an array that is made for garbage: a large one, but not so large that it gets a page of its own.
+const GARBAGE_ELEMENTS: usize = 15_000;
+
+/// The most arrays that are made for garbage: more than fit into the largest young generation that Node has by default.
+const MOST_GARBAGE: usize = 300;
+
+thread_local! {
+    /// The memory that JavaScript has on this thread.
+    static LOANS: RefCell<Loans> = RefCell::default();
+    /// The function of `keeper`, once there is one.
+    static KEEPER: Cell<sys::napi_ref> = const { Cell::new(ptr::null_mut()) };
+}
+
+#[derive(Default)]
+struct Loans {
+    /// The number of the newest loan.
+    last: usize,
+    by_number: HashMap<usize, Loan>,
+    /// The numbers of the loans by where their memory is.
+    by_place: HashMap<usize, usize>,
+    /// The numbers of loans without a store, whose buffers are not known to be collected, the oldest first.
+    waiting: VecDeque<usize>,
+    waiting_bytes: usize,
+    /// The bytes that waited when the young generation was collected last, and waited on. V8 was told of them, for its
+    /// collections of the old generation.
+    outlived_bytes: usize,
+    /// Whether this environment is about to end.
+    is_ending: bool,
+    has_hook: bool,
+}
+
+/// Memory that JavaScript has.
+struct Loan {
+    place: usize,
+    bytes: usize,
+    /// The buffer that we made, weakly.
+    buffer: sys::napi_ref,
+    owner: Box<dyn Any>,
+    state: State,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum State {
+    /// Somebody may have the store.
+    Lent,
+    /// The store is gone; a request may still read by address.
+    Waiting,
+    /// When the environment was about to end, our buffer had the store.
+    Attached,
+}
+
+impl Loans {
+    fn remove(&mut self, number: usize) -> Option<Loan> {
+        let loan = self.by_number.remove(&number)?;
+        self.by_place.remove(&loan.place);
+        if loan.state == State::Waiting {
+            self.waiting_bytes -= loan.bytes;
+        }
+        Some(loan)
+    }
+
+    /// Has a loan wait whose store is gone; returns whether much waits now.
+    fn wait(&mut self, number: usize) -> bool {
+        if let Some(loan) = self.by_number.get_mut(&number)
+            && loan.state == State::Lent
+        {
+            loan.state = State::Waiting;
+            self.waiting_bytes += loan.bytes;
+            self.waiting.push_back(number);
+        }
+        self.waiting_bytes > self.outlived_bytes + MOST_WAITING_BYTES
+    }
+
+    /// Takes out what has waited long enough: the buffers that are collected. Looks at all of them only where the oldest one
+    /// is, unless it is told to.
+    ///
+    /// # Safety
+    /// `env` is the environment of this thread, and a scope of handles is open.
+    unsafe fn collected(&mut self, env: sys::napi_env, look_at_all: bool) -> Vec<Loan> {
+        // SAFETY: the caller's promise; the references are those of loans, which delete them only when they end.
+        let is_collected = |loan: &Loan| unsafe { value_of(env, loan.buffer) }.is_null();
+        let oldest = self.waiting.front().and_then(|number| self.by_number.get(number));
+        // There is none where the finalizer of its store has ended it.
+        if !look_at_all && oldest.is_some_and(|loan| !is_collected(loan)) {
+            return Vec::new();
+        }
+        let (ended, waiting): (VecDeque<usize>, VecDeque<usize>) =
+            self.waiting.drain(..).partition(|number| self.by_number.get(number).is_none_or(is_collected));
+        self.waiting = waiting;
+        ended.into_iter().filter_map(|number| self.remove(number)).collect()
+    }
+}
+
+impl Drop for Loans {
+    /// A thread that ends without a word from Node: nothing is known of the memory.
+    fn drop(&mut self) {
+        self.by_number.drain().for_each(|(_, loan)| std::mem::forget(loan.owner));
+    }
+}
+
+/// Hands memory to JavaScript as an `ArrayBuffer`, without a copy where the host allows that.
+///
+/// # Safety
+/// `env` is the environment of this thread, and a scope of handles is open.
+pub unsafe fn lend(env: sys::napi_env, mut owner: impl FixedMemory) -> napi::Result<sys::napi_value> {
+    // SAFETY: the caller's promise.
+    unsafe { take_back(env, false) };
+    let (place, bytes) = owner.parts();
+    let number = LOANS.with_borrow_mut(|loans| {
+        loans.last += 1;
+        if !std::mem::replace(&mut loans.has_hook, true) {
+            // SAFETY: the caller's environment, which calls the hook once. It is older than all loans, so that it is called
+            // after their finalizers.
+            unsafe { sys::napi_add_env_cleanup_hook(env, Some(on_environment_end), env.cast()) };
+        }
+        loans.last
+    });
+    let (mut buffer, mut reference) = (ptr::null_mut(), ptr::null_mut());
+    // The number itself is what Node keeps.
+    let hint = ptr::without_provenance_mut(number);
+    // SAFETY: the caller's environment. The memory is valid until its owner is dropped, which nobody does before its loan has ended.
+    unsafe {
+        let finalizer = Some(on_store_gone as unsafe extern "C" fn(_, _, _));
+        let status = sys::napi_create_external_arraybuffer(env, place.cast(), bytes, finalizer, hint, &raw mut buffer);
+        if status == sys::Status::napi_no_external_buffers_allowed {
+            return copy_of(env, std::slice::from_raw_parts(place, bytes));
+        }
+        if status != sys::Status::napi_ok {
+            // Node may have a buffer of it all the same.
+            std::mem::forget(owner);
+            return Err(js(Error::Internal("there is no memory for a result".to_owned())));
+        }
+        // Where that fails, the buffer counts as never collected.
+        let finalizer = Some(on_buffer_collected as unsafe extern "C" fn(_, _, _));
+        sys::napi_add_finalizer(env, buffer, hint, finalizer, ptr::null_mut(), &raw mut reference);
+    }
+    let place = place.addr();
+    let loan = Loan { place, bytes, buffer: reference, owner: Box::new(owner), state: State::Lent };
+    LOANS.with_borrow_mut(|loans| {
+        loans.by_place.insert(place, number);
+        loans.by_number.insert(number, loan);
+    });
+    Ok(buffer)
+}
+
+/// The value of a weak reference; null where it is collected.
+///
+/// # Safety
+/// `env` is the environment of this thread, a scope of handles is open, and the reference is one of it, or null.
+unsafe fn value_of(env: sys::napi_env, reference: sys::napi_ref) -> sys::napi_value {
+    let mut value = ptr::null_mut();
+    if reference.is_null() {
+        // Never found to be collected: any value but null.
+        // SAFETY: the caller's promise.
+        unsafe { sys::napi_get_undefined(env, &raw mut value) };
+        return value;
+    }
+    // SAFETY: the caller's promise.
+    unsafe { sys::napi_get_reference_value(env, reference, &raw mut value) };
+    value
+}
+
+/// Takes back what nobody can read any more.
+///
+/// # Safety
+/// `env` is the environment of this thread.
+unsafe fn take_back(env: sys::napi_env, look_at_all: bool) {
+    let is_empty = LOANS.with_borrow(|loans| loans.waiting.is_empty());
+    if is_empty {
+        return;
+    }
+    // SAFETY: the caller's promise.
+    let ended = scoped(env, || unsafe { LOANS.with_borrow_mut(|loans| loans.collected(env, look_at_all)) });
+    for loan in ended {
+        // SAFETY: the reference is the loan's, which has ended.
+        unsafe { sys::napi_delete_reference(env, loan.buffer) };
+    }
+    let outlived = LOANS.with_borrow(|loans| loans.outlived_bytes.min(loans.waiting_bytes));
+    // SAFETY: the caller's promise.
+    unsafe { tell_outlived(env, outlived) };
+}
+
+/// Tells V8 how many bytes have outlived a collection of the young generation: they are among the reasons for one of the old.
+///
+/// # Safety
+/// `env` is the environment of this thread.
+unsafe fn tell_outlived(env: sys::napi_env, bytes: usize) {
+    let known = LOANS.with_borrow_mut(|loans| std::mem::replace(&mut loans.outlived_bytes, bytes));
+    if bytes != known {
+        let change = i64::try_from(bytes).unwrap_or(i64::MAX) - i64::try_from(known).unwrap_or(i64::MAX);
+        let mut total = 0;
+        // SAFETY: the caller's promise; it may collect garbage, whose finalizers come later.
+        unsafe { sys::napi_adjust_external_memory(env, change, &raw mut total) };
+    }
+}
+
+/// Has the young generation collected: makes garbage until some is.
+///
+/// # Safety
+/// `env` is the environment of this thread.
+unsafe fn collect_young(env: sys::napi_env) {
+    let mut canary = ptr::null_mut();
+    scoped(env, || {
+        let mut object = ptr::null_mut();
+        // SAFETY: the caller's promise, and a scope of handles is open.
+        unsafe {
+            if sys::napi_create_object(env, &raw mut object) == sys::Status::napi_ok {
+                sys::napi_create_reference(env, object, 0, &raw mut canary);
+            }
+        }
+    });
+    if canary.is_null() {
+        return;
+    }
+    for _ in 0..MOST_GARBAGE {
+        let is_collected = scoped(env, || {
+            let mut garbage = ptr::null_mut();
+            // SAFETY: as above; the reference is the canary's.
+            unsafe {
+                sys::napi_create_array_with_length(env, GARBAGE_ELEMENTS, &raw mut garbage);
+                value_of(env, canary).is_null()
+            }
+        });
+        if is_collected {
+            break;
+        }
+    }
+    // SAFETY: it is deleted once.
+    unsafe { sys::napi_delete_reference(env, canary) };
+}
+
+/// Node calls this when a store is gone, and in any case when the environment ends.
+unsafe extern "C" fn on_store_gone(env: sys::napi_env, _: *mut c_void, number: *mut c_void) {
+    contained(|| {
+        let number = number.addr();
+        if is_ending(env) {
+            // SAFETY: the environment is that of this thread.
+            unsafe { note_attached(env) };
+            return;
+        }
+        // SAFETY: as above, and a scope of handles is open.
+        let ended = scoped(env, || {
+            LOANS.with_borrow_mut(|loans| {
+                let loan = loans.by_number.get(&number)?;
+                // SAFETY: as above.
+                if unsafe { value_of(env, loan.buffer) }.is_null() {
+                    return loans.remove(number);
+                }
+                loans.wait(number);
+                None
+            })
+        });
+        if let Some(loan) = ended {
+            // SAFETY: the reference is the loan's, which has ended.
+            unsafe { sys::napi_delete_reference(env, loan.buffer) };
+        }
+    });
+}
+
+/// Node calls this in a later turn of the event loop.
+unsafe extern "C" fn on_buffer_collected(env: sys::napi_env, _: *mut c_void, _: *mut c_void) {
+    // SAFETY: the environment is that of this thread.
+    contained(|| unsafe { take_back(env, true) });
+}
+
+/// Whether no JavaScript can run any more: Node-API then refuses all that could run some, such as a look for an element.
+fn is_ending(env: sys::napi_env) -> bool {
+    scoped(env, || {
+        let (mut global, mut has_element) = (ptr::null_mut(), false);
+        // SAFETY: the environment is that of this thread, a scope of handles is open, and the out-pointers are valid.
+        unsafe {
+            sys::napi_get_global(env, &raw mut global);
+            sys::napi_has_element(env, global, 0, &raw mut has_element) != sys::Status::napi_ok
+        }
+    })
+}
+
+/// At the end of an environment, notes which buffers have their stores: nothing can take them away any more. Does nothing the second
+/// time, since Node detaches one buffer after the other then.
+///
+/// # Safety
+/// `env` is the environment of this thread.
+unsafe fn note_attached(env: sys::napi_env) {
+    let is_first = LOANS.with_borrow_mut(|loans| !std::mem::replace(&mut loans.is_ending, true));
+    if !is_first {
+        return;
+    }
+    scoped(env, || {
+        LOANS.with_borrow_mut(|loans| {
+            for loan in loans.by_number.values_mut().filter(|loan| loan.state == State::Lent && !loan.buffer.is_null())
+            {
+                let mut is_detached = true;
+                // SAFETY: the caller's promise; the reference is the loan's.
+                unsafe {
+                    let buffer = value_of(env, loan.buffer);
+                    if !buffer.is_null() {
+                        sys::napi_is_detached_arraybuffer(env, buffer, &raw mut is_detached);
+                    }
+                }
+                if !is_detached {
+                    loan.state = State::Attached;
+                }
+            }
+        });
+    });
+}
+
+/// Node calls this when the environment ends, after the finalizers of all stores.
+unsafe extern "C" fn on_environment_end(env: *mut c_void) {
+    contained(|| {
+        KEEPER.set(ptr::null_mut());
+        let mut loans = LOANS.take();
+        for (_, loan) in loans.by_number.drain() {
+            // SAFETY: the environment still is one, and the reference is the loan's.
+            unsafe { sys::napi_delete_reference(env.cast(), loan.buffer) };
+            match loan.state {
+                // Another thread may have it.
+                State::Lent => std::mem::forget(loan.owner),
+                State::Waiting | State::Attached => drop(loan.owner),
+            }
+        }
+    });
+}
+
+/// The loan of a buffer, where it is the one that we made.
+fn loan_of(env: Env, buffer: sys::napi_value, place: *mut c_void) -> Option<usize> {
+    LOANS.with_borrow(|loans| {
+        let number = *loans.by_place.get(&place.addr())?;
+        let loan = loans.by_number.get(&number)?;
+        let mut is_ours = false;
+        // SAFETY: the environment and the handle are those of the call under way; the reference is the loan's.
+        unsafe {
+            let ours = value_of(env.raw(), loan.buffer);
+            if !ours.is_null() {
+                sys::napi_strict_equals(env.raw(), ours, buffer, &raw mut is_ours);
+            }
+        }
+        is_ours.then_some(number)
+    })
+}
+
+/// Where the memory of an attached buffer is; `None` for a detached one.
+fn place_of(env: Env, buffer: &Unknown<'_>) -> napi::Result<Option<*mut c_void>> {
+    let (mut is_buffer, mut is_detached) = (false, false);
+    let (mut place, mut length) = (ptr::null_mut(), 0);
+    // SAFETY: the handle is that of the call under way, and the out-pointers are valid.
+    unsafe {
+        sys::napi_is_arraybuffer(env.raw(), buffer.raw(), &raw mut is_buffer);
+        if !is_buffer {
+            return Err(invalid("releaseFrame takes an ArrayBuffer"));
+        }
+        sys::napi_is_detached_arraybuffer(env.raw(), buffer.raw(), &raw mut is_detached);
+        sys::napi_get_arraybuffer_info(env.raw(), buffer.raw(), &raw mut place, &raw mut length);
+    }
+    Ok((!is_detached).then_some(place))
+}
+
+fn detach(env: Env, buffer: &Unknown<'_>) -> napi::Result<()> {
+    // SAFETY: the handle is that of the call under way; detaching runs no JavaScript.
+    let status = unsafe { sys::napi_detach_arraybuffer(env.raw(), buffer.raw()) };
+    if status == sys::Status::napi_ok { Ok(()) } else { Err(cannot_detach()) }
+}
+
+fn cannot_detach() -> napi::Error {
+    invalid("the buffer can't be detached")
+}
+
+/// Gives the memory of a frame back sooner than when it is garbage collected: detaches the buffer, whose views become empty. The
+/// memory is used again as soon as no request under way can have it, such as an `fs.write` that was given a view. Does
+/// nothing to a buffer that is detached already.
+///
+/// Throws `BB_INVALID_ARGUMENT` for anything that can't be detached.
+#[napi(catch_unwind, ts_args_type = "buffer: ArrayBuffer")]
+pub fn release_frame(env: Env, buffer: Unknown<'_>) -> napi::Result<()> {
+    let Some(place) = place_of(env, &buffer)? else { return Ok(()) };
+    let Some(number) = loan_of(env, buffer.raw(), place) else {
+        return keep_store(env, &buffer);
+    };
+    detach(env, &buffer)?;
+    let is_much = LOANS.with_borrow_mut(|loans| loans.wait(number));
+    // SAFETY: the environment is that of the call under way.
+    unsafe {
+        if is_much {
+            collect_young(env.raw());
+            take_back(env.raw(), true);
+            let outlived = LOANS.with_borrow(|loans| loans.waiting_bytes);
+            tell_outlived(env.raw(), outlived);
+        } else {
+            take_back(env.raw(), false);
+        }
+    }
+    Ok(())
+}
+
+/// As `releaseFrame`, for a buffer of which nobody but the caller has ever had a view: its memory is used again at once.
+///
+/// Throws `BB_INVALID_ARGUMENT` for anything that can't be detached.
+#[napi(catch_unwind, ts_args_type = "buffer: ArrayBuffer")]
+pub fn recycle_frame(env: Env, buffer: Unknown<'_>) -> napi::Result<()> {
+    let Some(place) = place_of(env, &buffer)? else { return Ok(()) };
+    let number = loan_of(env, buffer.raw(), place);
+    detach(env, &buffer)?;
+    // What is no loan, V8 frees.
+    let ended = number.and_then(|number| LOANS.with_borrow_mut(|loans| loans.remove(number)));
+    if let Some(loan) = ended {
+        // SAFETY: the reference is the loan's, which has ended.
+        unsafe { sys::napi_delete_reference(env.raw(), loan.buffer) };
+    }
+    Ok(())
+}
+
+/// Detaches a buffer whose store is V8's to free, and keeps the store until the buffer is collected.
+fn keep_store(env: Env, buffer: &Unknown<'_>) -> napi::Result<()> {
+    let (mut receiver, mut kept, mut is_detached) = (ptr::null_mut(), ptr::null_mut(), false);
+    // SAFETY: the handles are those of the call under way, and the out-pointers are valid.
+    unsafe {
+        let keeper = keeper(env.raw()).ok_or_else(cannot_detach)?;
+        sys::napi_get_undefined(env.raw(), &raw mut receiver);
+        let status = sys::napi_call_function(env.raw(), receiver, keeper, 1, [buffer.raw()].as_ptr(), &raw mut kept);
+        if status == sys::Status::napi_pending_exception {
+            sys::napi_get_and_clear_last_exception(env.raw(), &raw mut kept);
+        }
+        sys::napi_is_detached_arraybuffer(env.raw(), buffer.raw(), &raw mut is_detached);
+    }
+    if is_detached { Ok(()) } else { Err(cannot_detach()) }
+}
+
+/// A function that moves the store of a buffer into another one, which lives as long as the first one does.
+///
+/// # Safety
+/// `env` is the environment of the call under way.
+unsafe fn keeper(env: sys::napi_env) -> Option<sys::napi_value> {
+    /// Node 20 has no `transfer`.
+    const SOURCE: &str = "(() => {
+        const stores = new WeakMap();
+        const { transfer } = ArrayBuffer.prototype;
+        const moved = (buffer) =>
+            transfer === undefined ? structuredClone(buffer, { transfer: [buffer] }) : transfer.call(buffer);
+        return (buffer) => void stores.set(buffer, moved(buffer));
+    })()";
+    let mut function = ptr::null_mut();
+    // SAFETY: the caller's promise, and the out-pointers are valid.
+    unsafe {
+        let known = KEEPER.get();
+        if !known.is_null() {
+            sys::napi_get_reference_value(env, known, &raw mut function);
+            return (!function.is_null()).then_some(function);
+        }
+        let (mut source, mut reference) = (ptr::null_mut(), ptr::null_mut());
+        let length = isize::try_from(SOURCE.len()).unwrap_or_default();
+        sys::napi_create_string_utf8(env, SOURCE.as_ptr().cast(), length, &raw mut source);
+        if sys::napi_run_script(env, source, &raw mut function) != sys::Status::napi_ok {
+            sys::napi_get_and_clear_last_exception(env, &raw mut function);
+            return None;
+        }
+        sys::napi_create_reference(env, function, 1, &raw mut reference);
+        KEEPER.set(reference);
+    }
+    Some(function)
+}
