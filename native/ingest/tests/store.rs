@@ -1,47 +1,14 @@
 //! The store: what it keeps, what it refuses, and what is there after a crash.
 
-use std::path::{Path, PathBuf};
+mod common;
+
+use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
-use boundary_bench_ingest::line::{LineOptions, parse_lines};
 use boundary_bench_ingest::msgpack::{ColumnBuffers, ColumnarBatch, ColumnsHead, ColumnsWriter, decode_columns};
-use boundary_bench_ingest::store::{Select, Value};
+use boundary_bench_ingest::store::{Limits, Select, Value};
 use boundary_bench_ingest::{Durability, Error, IngestStore, Precision, StoreOptions};
-
-/// A folder of a test's own, removed at its end.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new() -> Self {
-        static NEXT: AtomicU64 = AtomicU64::new(0);
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        Self(std::env::temp_dir().join(format!("bb-ingest-{}-{number}", std::process::id())))
-    }
-
-    fn options(&self) -> StoreOptions {
-        StoreOptions { flush_interval: None, ..StoreOptions::new(&self.0) }
-    }
-
-    fn open(&self) -> IngestStore {
-        IngestStore::open(&self.options()).unwrap()
-    }
-
-    fn only_log(&self) -> PathBuf {
-        let files = std::fs::read_dir(self.0.join("wal")).unwrap().map(|file| file.unwrap().path());
-        files.max().unwrap()
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
-
-fn write(store: &IngestStore, lines: &str) -> Result<usize, Error> {
-    store.write_points("db", parse_lines(lines.as_bytes(), &LineOptions::default())?)
-}
+use common::{Folder, write};
 
 fn columns(first: i64, count: i64) -> ColumnarBatch<'static> {
     let head = ColumnsHead {
@@ -148,7 +115,9 @@ fn columns_are_written() {
 #[test]
 fn what_does_not_fit_is_refused_whole() {
     let folder = Folder::new();
-    let store = IngestStore::open(&StoreOptions { most_series: 3, ..folder.options() }).unwrap();
+    let store =
+        IngestStore::open(&StoreOptions { limits: Limits { series: 3, ..Limits::default() }, ..folder.options() })
+            .unwrap();
     assert!(matches!(write(&store, "m v=1"), Err(Error::DatabaseNotFound(name)) if name == "db"));
     store.create_database("db").unwrap();
     write(&store, "m v=1 1").unwrap();
@@ -197,7 +166,7 @@ fn what_a_crash_cut_off_is_left_out_and_damage_is_told() {
     write(&store, "m v=1 1").unwrap();
     write(&store, "m v=2 2").unwrap();
     drop(store);
-    let log = folder.only_log();
+    let log = folder.logs().pop().unwrap();
     let whole = std::fs::read(&log).unwrap();
     std::fs::write(&log, &whole[..whole.len() - 1]).unwrap();
     let store = folder.open();
@@ -205,13 +174,14 @@ fn what_a_crash_cut_off_is_left_out_and_damage_is_told() {
     write(&store, "m v=3 3").unwrap();
     drop(store);
     assert_eq!(folder.open().count("db", "m", None).unwrap(), 2);
-    // In a file that others follow, nothing is cut off.
+    // In a file that others follow, nothing is cut off: what is damaged is set aside, and the rest is there.
     let mut damaged = std::fs::read(&log).unwrap();
     let last = damaged.len() - 1;
     damaged[last] ^= 1;
     std::fs::write(&log, damaged).unwrap();
-    let error = IngestStore::open(&folder.options()).err().unwrap().to_string();
-    assert!(error.contains("damaged at byte 8"), "{error}");
+    let store = folder.open();
+    assert_eq!(store.count("db", "m", None).unwrap(), 1);
+    assert_eq!(store.status().set_aside.len(), 1);
 }
 
 #[test]
