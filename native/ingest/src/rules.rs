@@ -134,6 +134,6 @@ mod tests {
         }
         let values = vec![("a".into(), "x".repeat(MOST_SERIES_BYTES).into())];
         let error = check_series(&SeriesKey::of("m", &mut values.clone())).unwrap_err().to_string();
-        assert!(error.contains("32771 bytes"), "{error}");
+        assert!(error.contains("32772 bytes"), "{error}");
     }
 }

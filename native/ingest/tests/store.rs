@@ -185,6 +185,83 @@ fn what_a_crash_cut_off_is_left_out_and_damage_is_told() {
 }
 
 #[test]
+fn damage_in_the_last_file_of_the_log_takes_no_other_entry_with_it() {
+    let folder = Folder::new();
+    let store = folder.open();
+    store.create_database("db").unwrap();
+    for time in 1..=5 {
+        write(&store, &format!("m v={time} {time}")).unwrap();
+    }
+    drop(store);
+    let log = folder.logs().pop().unwrap();
+    let mut bytes = std::fs::read(&log).unwrap();
+    // All entries are as long as the first one: its length is behind the sixteen bytes that the file begins with.
+    let length = 12 + usize::from(bytes[16]);
+    let times = |store: &IngestStore| select(store, "m").into_iter().map(|row| row[0].clone()).collect::<Vec<_>>();
+    let expected = [1, 4, 5].map(Value::Integer);
+    // The length of the second one, and the end of the third one.
+    bytes[16 + length] ^= 0x7f;
+    bytes[16 + 3 * length - 1] ^= 1;
+    std::fs::write(&log, bytes).unwrap();
+    for _ in 0..2 {
+        let store = folder.open();
+        assert_eq!(times(&store), expected);
+        let status = store.status();
+        assert_eq!((status.damaged_bytes, status.set_aside.len()), (2 * length as u64, 2), "{status:?}");
+    }
+    let store = folder.open();
+    store.flush().unwrap();
+    drop(store);
+    let store = folder.open();
+    assert_eq!(times(&store), expected);
+    assert_eq!((store.status().damaged_bytes, store.status().set_aside.len()), (0, 2));
+}
+
+#[test]
+fn log_files_that_were_moved_away_take_no_later_write_with_them() {
+    let folder = Folder::new();
+    let store = folder.open();
+    store.create_database("db").unwrap();
+    for time in 0..3 {
+        write(&store, &format!("m v=1 {time}")).unwrap();
+        store.flush().unwrap();
+    }
+    drop(store);
+    std::fs::remove_dir_all(folder.0.join("wal")).unwrap();
+    let store = folder.open();
+    write(&store, "m v=1 3").unwrap();
+    drop(store);
+    let store = folder.open();
+    assert_eq!(store.count("db", "m", None).unwrap(), 4);
+    store.flush().unwrap();
+    drop(store);
+    assert_eq!(folder.open().count("db", "m", None).unwrap(), 4);
+}
+
+#[test]
+fn what_was_set_aside_is_stored_when_it_is_a_file_of_the_log_again() {
+    let folder = Folder::new();
+    let store = folder.open();
+    store.create_database("db").unwrap();
+    write(&store, "m v=1 1").unwrap();
+    drop(store);
+    // Where the metadata is gone, the log says which databases there were.
+    std::fs::remove_dir_all(folder.0.join("metadata")).unwrap();
+    let store = folder.open();
+    assert_eq!((store.databases(), store.count("db", "m", None).unwrap()), (vec!["db".to_owned()], 1));
+    drop(store);
+    let aside = folder.0.join("wal").join("000000000001.aside");
+    let log = folder.logs().remove(0);
+    std::fs::copy(&log, &aside).unwrap();
+    assert_eq!(folder.open().status().set_aside, [aside.clone()]);
+    std::fs::rename(&aside, aside.with_file_name("000000000900.wal")).unwrap();
+    let store = folder.open();
+    assert_eq!(store.count("db", "m", None).unwrap(), 2);
+    write(&store, "m v=1 2").unwrap();
+    assert!(folder.logs().pop().unwrap().ends_with("000000000901.wal"));
+}
+
+#[test]
 fn writers_flushes_and_readers_at_once_lose_nothing() {
     for durability in [Durability::Fast, Durability::Durable] {
         let folder = Folder::new();

@@ -172,11 +172,11 @@ fn what_an_older_version_accepted_and_can_t_be_stored_is_set_aside_and_told() {
         target.get("/query?db=old&q=SELECT+v+FROM+m&epoch=ns").json()["results"][0]["series"][0]["values"].to_string()
     };
     let target = Target::new(options());
-    assert_eq!(check(&target, 0), "[[2,2.0],[5,5.0]]");
+    assert_eq!(check(&target, 0), "[[2,2],[5,5]]");
     // The end flushes: one point has a time that no file can hold.
     drop(target);
     let target = Target::new(options());
-    assert_eq!(check(&target, 0), "[[2,2.0],[5,5.0],[5,5.0]]");
+    assert_eq!(check(&target, 0), "[[2,2],[5,5],[5,5]]");
     drop(target);
     let mut kept = Vec::new();
     for file in std::fs::read_dir(&log).unwrap().map(|file| file.unwrap().path()) {

@@ -243,3 +243,56 @@ pub(super) fn remove_unknown(directory: &Path, known: &[DataFile]) -> Result<u64
     remove().map_err(|source| Error::io(directory, source))?;
     Ok(known.iter().map(|file| file.number + 1).max().unwrap_or(1))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::line::{LineOptions, parse_lines};
+    use crate::store::files::Disk;
+    use crate::store::registry::Registry;
+    use crate::store::storing::block_of;
+
+    #[test]
+    fn points_that_can_t_be_written_do_not_keep_others_from_it() {
+        let folder = std::env::temp_dir().join(format!("bb-flush-{}", std::process::id()));
+        let data = folder.join("data");
+        std::fs::create_dir_all(&data).unwrap();
+        let registry = Registry::open(&folder.join("metadata"), 100).unwrap();
+        registry.create_database("db").unwrap();
+        let database = registry.database("db").unwrap();
+        let block = |lines: String| {
+            let points = parse_lines(lines.as_bytes(), &LineOptions::default()).unwrap();
+            let resolved = registry.register(&database, points.series(), points.shapes()).unwrap();
+            block_of(&database, resolved, points)
+        };
+        let lines = |range: std::ops::Range<i64>| range.map(|time| format!("m,host=a v=1,n=2 {time}\n")).collect();
+        let mut broken = block(lines(0..100));
+        // The values of the last two points are missing, which is found out when they are read.
+        broken.values.truncate(195);
+        broken.shape_of.truncate(99);
+        broken.times.truncate(99);
+        let late = Block { times: vec![1, i64::MAX, 3], ..block(lines(0..3)) };
+        let blocks = [block(lines(200..300)), broken, late, block("other v=1 1".to_owned())].map(Arc::new);
+        let (mut engine, mut next) = (EngineSlot::default(), 1);
+        let writer = FileWriter::new(&mut engine, &Disk, &data, &mut next);
+        let (files, unstorable) = writer.write(&blocks).unwrap();
+        let stored =
+            |name: &str| files.iter().filter(|file| file.measurement == name).map(|file| file.rows).sum::<usize>();
+        assert_eq!((stored("m"), stored("other")), (100 + 98 + 2, 1));
+        let reasons: Vec<_> = unstorable.iter().map(|unstorable| unstorable.reason.to_string()).collect();
+        assert_eq!(
+            unstorable.iter().map(|unstorable| unstorable.runs[0].len()).collect::<Vec<_>>(),
+            [1, 1],
+            "{reasons:?}"
+        );
+        assert!(reasons[0].contains("9223372036854775807 ns") && reasons[1].contains("out of range"), "{reasons:?}");
+        // What was tried in vain is not there, and no number was taken twice.
+        assert_eq!(std::fs::read_dir(&data).unwrap().count(), files.len());
+        assert!(files.windows(2).all(|pair| pair[0].number < pair[1].number) && files.len() > 2);
+        // Where no file can be written, nothing is set aside.
+        let nowhere = folder.join("nowhere");
+        let writer = FileWriter::new(&mut engine, &Disk, &nowhere, &mut next);
+        assert!(writer.write(&blocks).is_err());
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+}
