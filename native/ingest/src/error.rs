@@ -47,11 +47,13 @@ pub enum Error {
         /// The type that was to be written.
         written: &'static str,
     },
-    /// More series, or sets of fields that are written together, than a database may have.
-    #[error("the database {database:?} would have more than {most} series or sets of fields; write to those it has")]
+    /// More of something than a database or a measurement may have.
+    #[error("{of} would have more than {most} {what}; write to those it has")]
     Cardinality {
-        /// The database.
-        database: String,
+        /// The database or the measurement.
+        of: String,
+        /// Series, measurements, ...
+        what: &'static str,
         /// The limit.
         most: usize,
     },

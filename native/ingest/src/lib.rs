@@ -3,6 +3,7 @@
 //! - [`line`]: line protocol, read and written.
 //! - [`msgpack`]: columns and rows in `MessagePack`, read and written.
 //! - [`points`]: what every format is decoded to, and its Arrow batch.
+//! - [`rules`]: what names and times can be stored, whatever format they came in.
 //! - [`store`]: databases of points: registered series and fields, a write-ahead log, points in memory, and files of
 //!   Parquet.
 //!
@@ -14,6 +15,7 @@ pub mod line;
 pub mod msgpack;
 pub mod points;
 pub mod precision;
+pub mod rules;
 pub mod store;
 
 pub use error::{Error, Result};

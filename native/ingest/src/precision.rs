@@ -1,5 +1,6 @@
 //! The units of timestamps.
 
+use crate::rules::check_times;
 use crate::{Error, Result};
 
 /// The unit of the timestamps of a write; they are kept in nanoseconds.
@@ -50,12 +51,16 @@ impl Precision {
         }
     }
 
-    /// Checks that timestamps of this unit can be said in nanoseconds.
+    /// Checks that timestamps of this unit can be said in nanoseconds, and stored.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] naming the first that can't.
     pub fn check(self, timestamps: &[i64]) -> Result<()> {
         let unit = self.nanoseconds();
+        if unit == 1 {
+            return check_times(timestamps);
+        }
+        // What is scaled ends before the times that can't be stored.
         let range = i64::MIN / unit..=i64::MAX / unit;
         // Without an early end the compiler compares several at once.
         let (least, most) = timestamps.iter().fold((&0, &0), |(least, most), time| (time.min(least), time.max(most)));

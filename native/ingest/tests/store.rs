@@ -1,47 +1,14 @@
 //! The store: what it keeps, what it refuses, and what is there after a crash.
 
-use std::path::{Path, PathBuf};
+mod common;
+
+use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
-use boundary_bench_ingest::line::{LineOptions, parse_lines};
 use boundary_bench_ingest::msgpack::{ColumnBuffers, ColumnarBatch, ColumnsHead, ColumnsWriter, decode_columns};
-use boundary_bench_ingest::store::{Select, Value};
+use boundary_bench_ingest::store::{Limits, Select, Value};
 use boundary_bench_ingest::{Durability, Error, IngestStore, Precision, StoreOptions};
-
-/// A folder of a test's own, removed at its end.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new() -> Self {
-        static NEXT: AtomicU64 = AtomicU64::new(0);
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        Self(std::env::temp_dir().join(format!("bb-ingest-{}-{number}", std::process::id())))
-    }
-
-    fn options(&self) -> StoreOptions {
-        StoreOptions { flush_interval: None, ..StoreOptions::new(&self.0) }
-    }
-
-    fn open(&self) -> IngestStore {
-        IngestStore::open(&self.options()).unwrap()
-    }
-
-    fn only_log(&self) -> PathBuf {
-        let files = std::fs::read_dir(self.0.join("wal")).unwrap().map(|file| file.unwrap().path());
-        files.max().unwrap()
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
-
-fn write(store: &IngestStore, lines: &str) -> Result<usize, Error> {
-    store.write_points("db", parse_lines(lines.as_bytes(), &LineOptions::default())?)
-}
+use common::{Folder, write};
 
 fn columns(first: i64, count: i64) -> ColumnarBatch<'static> {
     let head = ColumnsHead {
@@ -148,7 +115,9 @@ fn columns_are_written() {
 #[test]
 fn what_does_not_fit_is_refused_whole() {
     let folder = Folder::new();
-    let store = IngestStore::open(&StoreOptions { most_series: 3, ..folder.options() }).unwrap();
+    let store =
+        IngestStore::open(&StoreOptions { limits: Limits { series: 3, ..Limits::default() }, ..folder.options() })
+            .unwrap();
     assert!(matches!(write(&store, "m v=1"), Err(Error::DatabaseNotFound(name)) if name == "db"));
     store.create_database("db").unwrap();
     write(&store, "m v=1 1").unwrap();
@@ -197,7 +166,7 @@ fn what_a_crash_cut_off_is_left_out_and_damage_is_told() {
     write(&store, "m v=1 1").unwrap();
     write(&store, "m v=2 2").unwrap();
     drop(store);
-    let log = folder.only_log();
+    let log = folder.logs().pop().unwrap();
     let whole = std::fs::read(&log).unwrap();
     std::fs::write(&log, &whole[..whole.len() - 1]).unwrap();
     let store = folder.open();
@@ -205,13 +174,91 @@ fn what_a_crash_cut_off_is_left_out_and_damage_is_told() {
     write(&store, "m v=3 3").unwrap();
     drop(store);
     assert_eq!(folder.open().count("db", "m", None).unwrap(), 2);
-    // In a file that others follow, nothing is cut off.
+    // In a file that others follow, nothing is cut off: what is damaged is set aside, and the rest is there.
     let mut damaged = std::fs::read(&log).unwrap();
     let last = damaged.len() - 1;
     damaged[last] ^= 1;
     std::fs::write(&log, damaged).unwrap();
-    let error = IngestStore::open(&folder.options()).err().unwrap().to_string();
-    assert!(error.contains("damaged at byte 8"), "{error}");
+    let store = folder.open();
+    assert_eq!(store.count("db", "m", None).unwrap(), 1);
+    assert_eq!(store.status().set_aside.len(), 1);
+}
+
+#[test]
+fn damage_in_the_last_file_of_the_log_takes_no_other_entry_with_it() {
+    let folder = Folder::new();
+    let store = folder.open();
+    store.create_database("db").unwrap();
+    for time in 1..=5 {
+        write(&store, &format!("m v={time} {time}")).unwrap();
+    }
+    drop(store);
+    let log = folder.logs().pop().unwrap();
+    let mut bytes = std::fs::read(&log).unwrap();
+    // All entries are as long as the first one: its length is behind the sixteen bytes that the file begins with.
+    let length = 12 + usize::from(bytes[16]);
+    let times = |store: &IngestStore| select(store, "m").into_iter().map(|row| row[0].clone()).collect::<Vec<_>>();
+    let expected = [1, 4, 5].map(Value::Integer);
+    // The length of the second one, and the end of the third one.
+    bytes[16 + length] ^= 0x7f;
+    bytes[16 + 3 * length - 1] ^= 1;
+    std::fs::write(&log, bytes).unwrap();
+    for _ in 0..2 {
+        let store = folder.open();
+        assert_eq!(times(&store), expected);
+        let status = store.status();
+        assert_eq!((status.damaged_bytes, status.set_aside.len()), (2 * length as u64, 2), "{status:?}");
+    }
+    let store = folder.open();
+    store.flush().unwrap();
+    drop(store);
+    let store = folder.open();
+    assert_eq!(times(&store), expected);
+    assert_eq!((store.status().damaged_bytes, store.status().set_aside.len()), (0, 2));
+}
+
+#[test]
+fn log_files_that_were_moved_away_take_no_later_write_with_them() {
+    let folder = Folder::new();
+    let store = folder.open();
+    store.create_database("db").unwrap();
+    for time in 0..3 {
+        write(&store, &format!("m v=1 {time}")).unwrap();
+        store.flush().unwrap();
+    }
+    drop(store);
+    std::fs::remove_dir_all(folder.0.join("wal")).unwrap();
+    let store = folder.open();
+    write(&store, "m v=1 3").unwrap();
+    drop(store);
+    let store = folder.open();
+    assert_eq!(store.count("db", "m", None).unwrap(), 4);
+    store.flush().unwrap();
+    drop(store);
+    assert_eq!(folder.open().count("db", "m", None).unwrap(), 4);
+}
+
+#[test]
+fn what_was_set_aside_is_stored_when_it_is_a_file_of_the_log_again() {
+    let folder = Folder::new();
+    let store = folder.open();
+    store.create_database("db").unwrap();
+    write(&store, "m v=1 1").unwrap();
+    drop(store);
+    // Where the metadata is gone, the log says which databases there were.
+    std::fs::remove_dir_all(folder.0.join("metadata")).unwrap();
+    let store = folder.open();
+    assert_eq!((store.databases(), store.count("db", "m", None).unwrap()), (vec!["db".to_owned()], 1));
+    drop(store);
+    let aside = folder.0.join("wal").join("000000000001.aside");
+    let log = folder.logs().remove(0);
+    std::fs::copy(&log, &aside).unwrap();
+    assert_eq!(folder.open().status().set_aside, [aside.clone()]);
+    std::fs::rename(&aside, aside.with_file_name("000000000900.wal")).unwrap();
+    let store = folder.open();
+    assert_eq!(store.count("db", "m", None).unwrap(), 2);
+    write(&store, "m v=1 2").unwrap();
+    assert!(folder.logs().pop().unwrap().ends_with("000000000901.wal"));
 }
 
 #[test]

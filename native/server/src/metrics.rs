@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use boundary_bench_core::resources::cpu_of_process;
 use boundary_bench_core::workers::Workers;
+use boundary_bench_ingest::store::StoreStatus;
 use hyper::StatusCode;
 
 /// What a request was for.
@@ -65,7 +66,7 @@ impl Metrics {
     }
 
     /// All of it as text.
-    pub(crate) fn text(&self, connections: usize, scans: &Workers) -> String {
+    pub(crate) fn text(&self, connections: usize, scans: &Workers, points: &StoreStatus) -> String {
         let mut text = String::new();
         begin(&mut text, "requests_total", "counter", "Requests answered, by endpoint and class of status.");
         for ((_, endpoint), classes) in KINDS.iter().zip(&self.requests) {
@@ -82,6 +83,14 @@ impl Metrics {
             let _ = writeln!(text, "{PREFIX}{name} {value}");
         };
         single("points_total", "counter", "Points acknowledged.", &self.points.load(Ordering::Relaxed));
+        single("unflushed_bytes", "gauge", "Bytes of points that are in no file yet.", &points.unflushed_bytes);
+        single("failed_flushes_total", "counter", "Flushes of points that failed.", &points.failed_flushes);
+        let help = "Points that could not be stored and were set aside.";
+        single("set_aside_points_total", "counter", help, &points.set_aside_points);
+        let help = "Files of what was set aside; somebody has to look at them.";
+        single("set_aside_files", "gauge", help, &points.set_aside.len());
+        let help = "Bytes of the log that were damaged at the start.";
+        single("damaged_log_bytes", "gauge", help, &points.damaged_bytes);
         single("connections", "gauge", "Open connections.", &connections);
         single("open_scans", "gauge", "Scans that are open.", &scans.taken());
         let help = "Scans that were cut since their clients read nothing.";
@@ -116,11 +125,15 @@ mod tests {
         metrics.count(Kind::PkRead, StatusCode::NOT_FOUND);
         metrics.count(Kind::PkRead, StatusCode::BAD_REQUEST);
         metrics.count_points(1000);
-        let text = metrics.text(3, &Workers::new("scans", 1, 1));
+        let points = StoreStatus { set_aside: vec!["x.aside".into()], set_aside_points: 7, ..StoreStatus::default() };
+        let text = metrics.text(3, &Workers::new("scans", 1, 1), &points);
         for line in [
             "boundary_bench_requests_total{endpoint=\"pk-read\",status=\"2xx\"} 1",
             "boundary_bench_requests_total{endpoint=\"pk-read\",status=\"4xx\"} 2",
             "boundary_bench_points_total 1000",
+            "boundary_bench_set_aside_points_total 7",
+            "boundary_bench_set_aside_files 1",
+            "boundary_bench_failed_flushes_total 0",
             "boundary_bench_connections 3",
             "# TYPE boundary_bench_requests_total counter",
         ] {

@@ -56,7 +56,8 @@ impl Routes {
             (&Method::GET, "/metrics") => {
                 let front = self.front.get().and_then(Weak::upgrade);
                 let connections = front.map_or(0, |front: Arc<Front<Self>>| front.connections());
-                (Kind::Other, with_body(StatusCode::OK, PROMETHEUS, self.metrics.text(connections, &self.rest.scans)))
+                let text = self.metrics.text(connections, &self.rest.scans, &self.ingest.store.status());
+                (Kind::Other, with_body(StatusCode::OK, PROMETHEUS, text))
             }
             (_, "/write") => {
                 let written = self.write(request).await;
@@ -68,7 +69,7 @@ impl Routes {
             }
             (_, "/query") => (Kind::Query, self.query(request).await.unwrap_or_else(|error| error.answer())),
             (&Method::GET | &Method::HEAD, "/ping") => (Kind::Other, ingest::ping()),
-            (&Method::GET, "/health") => (Kind::Other, ingest::health()),
+            (&Method::GET, "/health") => (Kind::Other, ingest::health(&self.ingest.store.status())),
             (_, "/ping" | "/health" | "/metrics") => (Kind::Other, not_allowed()),
             _ => (Kind::Other, text(StatusCode::NOT_FOUND, "Not Found")),
         }

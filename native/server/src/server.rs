@@ -1,5 +1,6 @@
 //! A server of this process: its threads, its files, its end.
 
+use std::io::Write;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -8,6 +9,7 @@ use std::thread::JoinHandle;
 use boundary_bench_core::private_server::ServerFolder;
 use boundary_bench_core::workers::Workers;
 use boundary_bench_core::{Error, Result};
+use boundary_bench_ingest::store::{Disk, Files, create_folders};
 use boundary_bench_ingest::{Durability, IngestStore, StoreOptions};
 use tokio::net::TcpListener;
 use tokio::runtime::{Builder, Runtime};
@@ -129,7 +131,7 @@ enum Folder {
 impl Folder {
     fn open(given: Option<PathBuf>) -> Result<Self> {
         let Some(path) = given else { return Ok(Self::Own(ServerFolder::new(NAME)?)) };
-        let made = std::fs::create_dir_all(&path);
+        let made = create_folders(&Disk, &path);
         made.map_err(|source| Error::Io { path: path.display().to_string(), source: Arc::new(source) })?;
         Ok(Self::Given(path))
     }
@@ -159,8 +161,11 @@ fn serve<S: Service>(
 fn routes(options: &Options, folder: &Path) -> Result<Routes> {
     let tables = Tables::open(&folder.join("tables"), options.durable)?;
     let durability = if options.durable { Durability::Durable } else { Durability::Fast };
-    let store = StoreOptions { durability, ..StoreOptions::new(folder.join("points")) };
+    let store = StoreOptions { durability, report, ..StoreOptions::new(folder.join("points")) };
     let store = Arc::new(IngestStore::open(&store).map_err(Error::from)?);
+    // The embedded store of the tables made its folder itself.
+    let synced = Disk.sync_folder(folder);
+    synced.map_err(|source| Error::Io { path: folder.display().to_string(), source: Arc::new(source) })?;
     let sql = if options.scale_factor > 0.0 { Some(lineitem::load(options.scale_factor)?) } else { None };
     Ok(Routes {
         rest: Rest {
@@ -185,6 +190,12 @@ fn routes(options: &Options, folder: &Path) -> Result<Routes> {
         limits: options.limits.clone(),
         front: OnceLock::new(),
     })
+}
+
+/// Says what went wrong with points that were acknowledged.
+fn report(text: &str) {
+    // Without an error output, `/health` and `/metrics` tell it.
+    let _ = writeln!(std::io::stderr(), "boundary-bench-server: {text}");
 }
 
 fn runtime(options: &Options) -> Result<Runtime> {

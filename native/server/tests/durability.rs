@@ -12,7 +12,10 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use boundary_bench_core::private_server::free_port;
-use common::Answer;
+use boundary_bench_ingest::line::{LineOptions, parse_lines};
+use boundary_bench_ingest::store::{Entry, Wal, read_entries, read_entry};
+use boundary_bench_server::Options;
+use common::{Answer, Target};
 
 const KILLS: u64 = 20;
 const WRITERS: u64 = 4;
@@ -118,6 +121,76 @@ fn twenty_kills_lose_no_acknowledged_write() {
     let found: HashSet<u64> = values.iter().filter_map(|row| row[1].as_u64()).collect();
     let lost: Vec<_> = points.iter().filter(|key| !found.contains(key)).collect();
     assert!(lost.is_empty(), "lost: {lost:?} of {}", points.len());
+}
+
+#[test]
+fn tables_that_were_emptied_stay_empty() {
+    let folder = Folder(std::env::temp_dir().join(format!("bb-server-emptied-{}", std::process::id())));
+    let options = || Options { folder: Some(folder.0.clone()), ..Options::default() };
+    let read = |target: &Target| {
+        let body = r#"{"filters":[{"column":"id0","value":7}]}"#;
+        target.post("/0.1.0/rdrs_bench/table_1/pk-read", body).status
+    };
+    let target = Target::new(options());
+    assert_eq!(read(&target), 200);
+    let delete = |key: u32| {
+        let filters = format!(r#""filters":[{{"column":"id0","value":{key}}}]"#);
+        format!(r#"{{"method":"POST","relative-url":"rdrs_bench/table_1/pk-delete","body":{{{filters}}}}}"#)
+    };
+    let operations: Vec<_> = (0..1000).map(delete).collect();
+    let deleted = target.post("/0.1.0/batchdelete", format!(r#"{{"operations":[{}]}}"#, operations.join(",")));
+    assert_eq!((deleted.status, read(&target)), (200, 404), "{}", deleted.text());
+    drop(target);
+    let target = Target::new(options());
+    assert_eq!(read(&target), 404, "the row is back");
+    // The others have theirs.
+    let other = target.post("/0.1.0/rdrs_bench/table_3/pk-read", r#"{"filters":[{"column":"id0","value":7}]}"#);
+    assert_eq!(other.status, 200, "{}", other.text());
+}
+
+#[test]
+fn what_an_older_version_accepted_and_can_t_be_stored_is_set_aside_and_told() {
+    let folder = Folder(std::env::temp_dir().join(format!("bb-server-poison-{}", std::process::id())));
+    let options = || Options { folder: Some(folder.0.clone()), ..Options::default() };
+    let log = folder.0.join("points").join("wal");
+    // As the log of a server that took any name.
+    let lines = ["m,h\0=a v=1 1", "m,h=a v=2 2\nm,h=a v=3 9223372036854775807"];
+    let wal = Wal::open(&log, true).unwrap();
+    for lines in lines {
+        let points = parse_lines(lines.as_bytes(), &LineOptions::default()).unwrap();
+        wal.append(|out| Entry::of_points("old", &points).write(out)).unwrap();
+    }
+    drop(wal);
+    let check = |target: &Target, points: u64| {
+        let health = target.get("/health");
+        let message = health.json()["message"].as_str().unwrap().to_owned();
+        assert!(health.status == 200 && message.contains("files of points were set aside"), "{message}");
+        let metrics = target.get("/metrics").text();
+        assert!(metrics.contains(&format!("boundary_bench_set_aside_points_total {points}\n")), "{metrics}");
+        let written = target.ask("POST", "/write?db=old", &[], b"m,h=a v=5 5");
+        assert_eq!(written.status, 204, "{}", written.text());
+        target.get("/query?db=old&q=SELECT+v+FROM+m&epoch=ns").json()["results"][0]["series"][0]["values"].to_string()
+    };
+    let target = Target::new(options());
+    assert_eq!(check(&target, 0), "[[2,2],[5,5]]");
+    // The end flushes: one point has a time that no file can hold.
+    drop(target);
+    let target = Target::new(options());
+    assert_eq!(check(&target, 0), "[[2,2],[5,5],[5,5]]");
+    drop(target);
+    let mut kept = Vec::new();
+    for file in std::fs::read_dir(&log).unwrap().map(|file| file.unwrap().path()) {
+        if file.extension().is_some_and(|extension| extension == "aside") {
+            let keep = |entry: &[u8]| {
+                let (database, points) = read_entry(entry).unwrap();
+                kept.push(format!("{database} {} {:?}", points.series()[0].text, points.times()));
+                Ok(())
+            };
+            read_entries(&file, keep).unwrap();
+        }
+    }
+    kept.sort();
+    assert_eq!(kept, ["old m,h\0=a [1]", "old m,h=a [9223372036854775807]"]);
 }
 
 /// A folder that is removed.

@@ -204,3 +204,36 @@ fn limits_of_our_own_hold() {
     let metrics = target.get("/metrics").text();
     assert!(metrics.contains("boundary_bench_points_total 10"), "{metrics}");
 }
+
+#[test]
+fn what_can_t_be_stored_is_refused_with_its_reason() {
+    let database = "bb_unstorable";
+    let target = Target::new(Options::default());
+    query(&target, &format!("CREATE DATABASE {database}"), "");
+    let write = |content_type: &str, body: &[u8]| {
+        target.ask("POST", &format!("/write?db={database}"), &[("Content-Type", content_type)], body)
+    };
+    let mut columns = Vec::new();
+    let writer = ColumnsWriter::new("m", &[("h\0", "a")], "v").unwrap();
+    writer.encode_vec(&[1.0], Some(&[1]), &mut columns).unwrap();
+    let rows = rows().iter().map(|byte| if *byte == b'v' { 0 } else { *byte }).collect::<Vec<_>>();
+    let many = (0..100_000).map(|index| format!("wide f{index}=1 1\n")).collect::<String>();
+    let measurements = (0..100_000).map(|index| format!("m{index} v=1 1\n")).collect::<String>();
+    for (content_type, body, status, said) in [
+        (LINES, &b"m,h\0=a v=1 1"[..], 400, "the tag \"h\\0\": a name must have no NUL character"),
+        (LINES, b"m time=1 1", 400, "the field \"time\" of \"m\""),
+        (LINES, b"m v=1 9223372036854775807", 400, "timestamps[0]"),
+        (COLUMNS, &columns, 400, "the tag \"h\\0\""),
+        (ROWS, &rows, 400, "the field \"\\0\""),
+        (LINES, many.as_bytes(), 422, "the measurement \"wide\" would have more than 1024 tags and fields"),
+        (LINES, measurements.as_bytes(), 422, "more than 10000 measurements"),
+    ] {
+        let answer = write(content_type, body);
+        let error = answer.json()["error"].as_str().unwrap_or_default().to_owned();
+        assert!(answer.status == status && error.contains(said), "{said}: {} {error}", answer.status);
+    }
+    assert_eq!(write(LINES, b"m,h=a v=1 1").status, 204);
+    let selected = query(&target, "SELECT * FROM m", &format!("&db={database}&epoch=ns"));
+    assert_eq!(selected["results"][0]["series"][0]["values"], json!([[1, "a", 1.0]]), "{selected}");
+    assert_eq!(target.get("/health").status, 200);
+}

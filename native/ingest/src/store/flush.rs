@@ -7,9 +7,10 @@ use boundary_bench_core as core;
 use boundary_bench_core::engine::{CancelToken, CreateMode, Engine};
 use boundary_bench_core::table::SqlType;
 
+use super::block::{Block, TablePoints, Unstorable, divide, runs_of};
 use super::catalog::{DataColumn, DataFile};
-use super::table::{Block, MeasurementTable, Name, measurements_of};
-use super::wal::sync_directory;
+use super::files::{Files, LogFile};
+use super::table::{MeasurementTable, Name};
 use crate::arrow::TIME;
 use crate::{Error, Result};
 
@@ -36,65 +37,195 @@ pub(super) fn path_literal(path: &Path) -> Result<String> {
     Ok(literal(text))
 }
 
-/// Puts a table of points into the engine, in place of one of this name.
-pub(super) fn ingest(engine: &Arc<dyn Engine>, table: &MeasurementTable<'_>) -> Result<usize> {
+/// Puts a table of points into the engine, in place of one of this name; returns how many values each column has.
+pub(super) fn ingest(engine: &Arc<dyn Engine>, table: &MeasurementTable<'_>) -> Result<Vec<usize>> {
     engine.create_table(&table.definition, CreateMode::Replace)?;
     let mut ingest = engine.ingest(&table.definition)?;
-    let mut rows = 0;
-    table.batches(|batch| {
-        rows += batch.num_rows();
-        Ok(ingest.write(batch)?)
-    })?;
+    let values = table.batches(|batch| Ok(ingest.write(batch)?))?;
     ingest.commit()?;
-    Ok(rows)
+    Ok(values)
 }
 
-/// Writes the points of blocks to files, one a measurement, durably. `next_number` is that of the next file.
-pub(super) fn write_files(
-    engine: &Arc<dyn Engine>,
-    directory: &Path,
-    blocks: &[Arc<Block>],
-    mut next_number: u64,
-) -> Result<Vec<DataFile>> {
-    let mut files = Vec::new();
-    for (database, measurement) in measurements_of(blocks) {
-        let table = MeasurementTable::new(blocks, database, measurement, TABLE);
-        let rows = ingest(engine, &table)?;
-        let path = file_path(directory, next_number);
-        // Without a row group's sort, a file holds the points as they came; their time is sorted for its statistics.
-        let columns = table.definition.columns.iter().map(|column| match column.sql_type {
-            _ if column.name == TIME => format!("make_timestamp_ns({TIME}) AS {TIME}"),
-            SqlType::Decimal { .. } => format!("CAST({0} AS UBIGINT) AS {0}", quoted(&column.name)),
-            _ => quoted(&column.name),
-        });
-        let columns = columns.collect::<Vec<_>>().join(", ");
-        let sql = format!(
-            "COPY (SELECT {columns} FROM {TABLE} ORDER BY {TIME}) TO {} (FORMAT parquet)",
-            path_literal(&path)?
-        );
-        engine.execute(&sql, &CancelToken::default())?;
-        std::fs::File::open(&path).and_then(|file| file.sync_all()).map_err(|source| Error::io(&path, source))?;
-        let counted = |(index, name): (usize, &Name)| DataColumn {
-            name: name.name.clone(),
-            kind: name.kind,
-            column: table.definition.columns[index + 1].name.clone(),
-            values: match name.kind {
-                None => rows,
-                Some(_) => blocks.iter().map(|block| block.count(database, measurement, Some(&name.name))).sum(),
-            },
+/// The engine that writes and reads files, opened at its first use. One that met a fatal error refuses all that comes later,
+/// so it is closed after any.
+#[derive(Default)]
+pub(super) struct EngineSlot(Option<Arc<dyn Engine>>);
+
+impl EngineSlot {
+    pub fn run<T>(&mut self, work: impl FnOnce(&Arc<dyn Engine>) -> Result<T>) -> Result<T> {
+        let engine = match self.0.take() {
+            Some(engine) => engine,
+            None => core::engine::open("embedded:")?,
         };
-        files.push(DataFile {
-            number: next_number,
+        let done = core::error::catch_panic(|| Ok(work(&engine))).unwrap_or_else(|panic| Err(panic.into()));
+        if done.is_ok() || engine.check().is_ok() {
+            self.0 = Some(engine);
+        }
+        done
+    }
+}
+
+/// So often a flush divides points that it can't write, to find those that are in the way of the others.
+const MOST_DIVISIONS: usize = 64;
+
+/// The measurement of the file that shows whether any can be written.
+const PROBE: &str = "probe";
+
+/// Writes points to files, tables of one measurement each.
+pub(super) struct FileWriter<'a, 'b, F> {
+    engine: &'a mut EngineSlot,
+    files: &'a F,
+    directory: &'a Path,
+    /// The number of the next file.
+    next_number: &'a mut u64,
+    divisions: usize,
+    has_probed: bool,
+    written: Vec<DataFile>,
+    unstorable: Vec<Unstorable<'b>>,
+}
+
+impl<'a, 'b, F: Files> FileWriter<'a, 'b, F> {
+    pub fn new(engine: &'a mut EngineSlot, files: &'a F, directory: &'a Path, next_number: &'a mut u64) -> Self {
+        let (written, unstorable) = (Vec::new(), Vec::new());
+        let divisions = MOST_DIVISIONS;
+        Self { engine, files, directory, next_number, divisions, has_probed: false, written, unstorable }
+    }
+
+    /// Writes the points of blocks, durably; returns the files, and the points that can't be stored.
+    ///
+    /// # Errors
+    /// Errors of the disk and of an engine that can write nothing; then no file is there.
+    pub fn write(mut self, blocks: &'b [Arc<Block>]) -> Result<(Vec<DataFile>, Vec<Unstorable<'b>>)> {
+        let written = self.write_all(blocks).and_then(|()| {
+            let synced = self.files.sync_folder(self.directory);
+            synced.map_err(|source| Error::io(self.directory, source))
+        });
+        match written {
+            Ok(()) => Ok((self.written, self.unstorable)),
+            Err(error) => {
+                for file in &self.written {
+                    self.remove(file.number);
+                }
+                Err(error)
+            }
+        }
+    }
+
+    fn write_all(&mut self, blocks: &'b [Arc<Block>]) -> Result<()> {
+        for ((database, measurement), runs) in runs_of(blocks, |_, _| true) {
+            let (tables, unstorable) = divide(runs);
+            self.unstorable.extend(unstorable);
+            for table in tables {
+                self.write_table(database, measurement, table)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes a table; where that fails because of what is in it, the halves of it, and so on.
+    fn write_table(&mut self, database: &str, measurement: &str, points: TablePoints<'b>) -> Result<()> {
+        // What can't be written is needed once more.
+        let error = match self.write_file(database, measurement, points.clone()) {
+            Ok(file) => {
+                self.written.push(file);
+                return Ok(());
+            }
+            Err(error) => error,
+        };
+        if is_of_disk(&error) {
+            return Err(error);
+        }
+        self.probe()?;
+        if points.rows() == 1 || self.divisions == 0 {
+            self.unstorable.push(Unstorable { runs: points.runs, reason: error });
+            return Ok(());
+        }
+        self.divisions -= 1;
+        points.halves().into_iter().try_for_each(|half| self.write_table(database, measurement, half))
+    }
+
+    /// Whether a file of one point can be written: if not, what failed before says nothing of its points.
+    fn probe(&mut self) -> Result<()> {
+        if !self.has_probed {
+            let number = *self.next_number;
+            *self.next_number += 1;
+            let path = file_path(self.directory, number);
+            let sql = format!("COPY (SELECT 1 AS {PROBE}) TO {} (FORMAT parquet)", path_literal(&path)?);
+            let written = self.engine.run(|engine| Ok(engine.execute(&sql, &CancelToken::default())?));
+            self.remove(number);
+            written?;
+            self.has_probed = true;
+        }
+        Ok(())
+    }
+
+    fn remove(&self, number: u64) {
+        // One that stays is removed when the store is opened: no catalogue knows it.
+        let _ = self.files.remove(&file_path(self.directory, number));
+    }
+
+    fn write_file(&mut self, database: &str, measurement: &str, points: TablePoints<'b>) -> Result<DataFile> {
+        // A number is never taken twice: of a file whose sync failed, nobody knows what is on the disk.
+        let number = *self.next_number;
+        *self.next_number += 1;
+        let path = file_path(self.directory, number);
+        let rows = points.rows();
+        let written = self.engine.run(|engine| {
+            let table = MeasurementTable::new(points, TABLE, |_| true);
+            let values = ingest(engine, &table)?;
+            let copied = engine.execute(&copy_to(&table, &path)?, &CancelToken::default());
+            engine.drop_table(TABLE)?;
+            copied?;
+            Ok((table, values))
+        });
+        let synced = written.and_then(|written| {
+            let sync = || self.files.open(&path)?.sync();
+            sync().map_err(|source| Error::io(&path, source)).map(|()| written)
+        });
+        let (table, values) = match synced {
+            Ok(written) => written,
+            Err(error) => {
+                self.remove(number);
+                return Err(error);
+            }
+        };
+        let columns = table.names.iter().zip(&table.definition.columns[1..]).zip(values);
+        let columns = columns.map(|((Name { name, kind }, column), values)| DataColumn {
+            name: name.clone(),
+            kind: *kind,
+            column: column.name.clone(),
+            values,
+        });
+        Ok(DataFile {
+            number,
             database: database.to_owned(),
             measurement: measurement.to_owned(),
             rows,
-            columns: table.names.iter().enumerate().map(counted).collect(),
-        });
-        next_number += 1;
-        engine.drop_table(TABLE)?;
+            columns: columns.collect(),
+        })
     }
-    sync_directory(directory)?;
-    Ok(files)
+}
+
+/// Whether an error is one of the disk, which says nothing about the points that were to be written.
+fn is_of_disk(error: &Error) -> bool {
+    match error {
+        Error::DiskFull { .. } | Error::Core(core::Error::Io { .. } | core::Error::NotEnoughMemory(_)) => true,
+        Error::Core(core::Error::Engine { message, .. }) => message.contains("IO Error"),
+        _ => false,
+    }
+}
+
+/// The command that writes a table to a file.
+fn copy_to(table: &MeasurementTable<'_>, path: &Path) -> Result<String> {
+    // Without a row group's sort, a file holds the points as they came; their time is sorted for its statistics.
+    let columns = table.definition.columns.iter().map(|column| match column.sql_type {
+        _ if column.name == TIME => format!("make_timestamp_ns({TIME}) AS {TIME}"),
+        SqlType::Decimal { .. } => format!("CAST({0} AS UBIGINT) AS {0}", quoted(&column.name)),
+        _ => quoted(&column.name),
+    });
+    let columns = columns.collect::<Vec<_>>().join(", ");
+    let path = path_literal(path)?;
+    Ok(format!("COPY (SELECT {columns} FROM {TABLE} ORDER BY {TIME}) TO {path} (FORMAT parquet)"))
 }
 
 /// Removes the files that no catalogue knows: those of a flush that was cut off.
@@ -113,7 +244,55 @@ pub(super) fn remove_unknown(directory: &Path, known: &[DataFile]) -> Result<u64
     Ok(known.iter().map(|file| file.number + 1).max().unwrap_or(1))
 }
 
-/// The engine that writes and reads files.
-pub(super) fn open_engine() -> Result<Arc<dyn Engine>> {
-    Ok(core::engine::open("embedded:")?)
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::line::{LineOptions, parse_lines};
+    use crate::store::files::Disk;
+    use crate::store::registry::Registry;
+    use crate::store::storing::block_of;
+
+    #[test]
+    fn points_that_can_t_be_written_do_not_keep_others_from_it() {
+        let folder = std::env::temp_dir().join(format!("bb-flush-{}", std::process::id()));
+        let data = folder.join("data");
+        std::fs::create_dir_all(&data).unwrap();
+        let registry = Registry::open(&folder.join("metadata"), 100).unwrap();
+        registry.create_database("db").unwrap();
+        let database = registry.database("db").unwrap();
+        let block = |lines: String| {
+            let points = parse_lines(lines.as_bytes(), &LineOptions::default()).unwrap();
+            let resolved = registry.register(&database, points.series(), points.shapes()).unwrap();
+            block_of(&database, resolved, points)
+        };
+        let lines = |range: std::ops::Range<i64>| range.map(|time| format!("m,host=a v=1,n=2 {time}\n")).collect();
+        let mut broken = block(lines(0..100));
+        // The values of the last two points are missing, which is found out when they are read.
+        broken.values.truncate(195);
+        broken.shape_of.truncate(99);
+        broken.times.truncate(99);
+        let late = Block { times: vec![1, i64::MAX, 3], ..block(lines(0..3)) };
+        let blocks = [block(lines(200..300)), broken, late, block("other v=1 1".to_owned())].map(Arc::new);
+        let (mut engine, mut next) = (EngineSlot::default(), 1);
+        let writer = FileWriter::new(&mut engine, &Disk, &data, &mut next);
+        let (files, unstorable) = writer.write(&blocks).unwrap();
+        let stored =
+            |name: &str| files.iter().filter(|file| file.measurement == name).map(|file| file.rows).sum::<usize>();
+        assert_eq!((stored("m"), stored("other")), (100 + 98 + 2, 1));
+        let reasons: Vec<_> = unstorable.iter().map(|unstorable| unstorable.reason.to_string()).collect();
+        assert_eq!(
+            unstorable.iter().map(|unstorable| unstorable.runs[0].len()).collect::<Vec<_>>(),
+            [1, 1],
+            "{reasons:?}"
+        );
+        assert!(reasons[0].contains("9223372036854775807 ns") && reasons[1].contains("out of range"), "{reasons:?}");
+        // What was tried in vain is not there, and no number was taken twice.
+        assert_eq!(std::fs::read_dir(&data).unwrap().count(), files.len());
+        assert!(files.windows(2).all(|pair| pair[0].number < pair[1].number) && files.len() > 2);
+        // Where no file can be written, nothing is set aside.
+        let nowhere = folder.join("nowhere");
+        let writer = FileWriter::new(&mut engine, &Disk, &nowhere, &mut next);
+        assert!(writer.write(&blocks).is_err());
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
 }

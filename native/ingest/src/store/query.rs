@@ -1,5 +1,6 @@
 //! Reads points back: those in memory and those in files.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -8,14 +9,15 @@ use arrow_array::types::{Decimal128Type, Float64Type, Int64Type};
 use arrow_array::{Array, RecordBatch};
 use boundary_bench_core::engine::{Engine, QueryOptions};
 
+use super::block::{Block, divide, runs_of};
 use super::catalog::DataFile;
 use super::flush::{file_path, ingest, path_literal, quoted};
-use super::table::{Block, MeasurementTable, Name, UNSIGNED_DIGITS};
+use super::table::{MeasurementTable, Name, UNSIGNED_DIGITS};
 use crate::Result;
 use crate::arrow::TIME;
 use crate::points::FieldKind;
 
-/// The table of the points in memory.
+/// What the names of the tables of the points in memory begin with.
 const TABLE: &str = "unflushed";
 
 /// What to select.
@@ -93,7 +95,8 @@ pub(super) fn run(
     let selected = |name: &Name| select.columns.is_empty() || select.columns.contains(&name.name);
     let names: Vec<Name> = names.into_iter().filter(selected).collect();
     let files = sources.files.iter().filter(|file| file.database == database && file.measurement == measurement);
-    let mut parts = Vec::new();
+    // Files with the same columns are read together: a plan of thousands of them takes longer than they do.
+    let mut alike: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for file in files {
         let column_of = |name: &Name| {
             let columns = &file.columns;
@@ -101,15 +104,20 @@ pub(super) fn run(
             Some(column.column.clone())
         };
         let path = path_literal(&file_path(sources.directory, file.number))?;
-        parts.push(part_of(&names, &format!("epoch_ns({TIME})"), column_of, &format!("read_parquet({path})")));
+        alike.entry(part_of(&names, &format!("epoch_ns({TIME})"), column_of)).or_default().push(path);
     }
-    let table = MeasurementTable::new(sources.blocks, database, measurement, TABLE);
-    if ingest(engine, &table)? > 0 {
+    // A folder whose name has an equals sign is no column.
+    let read = |(part, paths): (String, Vec<String>)| {
+        format!("{part} FROM read_parquet([{}], hive_partitioning = false)", paths.join(", "))
+    };
+    let mut parts: Vec<String> = alike.into_iter().map(read).collect();
+    let tables = Tables::of(engine, sources.blocks, database, measurement, &names)?;
+    for table in &tables.tables {
         let column_of = |name: &Name| {
             let index = table.names.iter().position(|other| other == name)?;
             Some(table.definition.columns[index + 1].name.clone())
         };
-        parts.push(part_of(&names, TIME, column_of, TABLE));
+        parts.push(format!("{} FROM {}", part_of(&names, TIME, column_of), table.definition.name));
     }
     let columns = std::iter::once(TIME.to_owned()).chain(names.iter().map(|name| name.name.clone())).collect();
     if parts.is_empty() {
@@ -123,13 +131,49 @@ pub(super) fn run(
     Ok(QueryRows { columns, rows })
 }
 
-/// The columns `c0`, `c1`, ... of one place.
-fn part_of(names: &[Name], time: &str, column_of: impl Fn(&Name) -> Option<String>, from: &str) -> String {
+/// The tables of the points in memory, dropped at the end.
+struct Tables<'e, 'b> {
+    engine: &'e Arc<dyn Engine>,
+    tables: Vec<MeasurementTable<'b>>,
+}
+
+impl<'e, 'b> Tables<'e, 'b> {
+    fn of(
+        engine: &'e Arc<dyn Engine>,
+        blocks: &'b [Arc<Block>],
+        database: &str,
+        measurement: &str,
+        names: &[Name],
+    ) -> Result<Self> {
+        let mut all = Self { engine, tables: Vec::new() };
+        let runs = runs_of(blocks, |other, name| other == database && name == measurement);
+        for runs in runs.into_values() {
+            for points in divide(runs).0 {
+                let name = format!("{TABLE}_{}", all.tables.len());
+                all.tables.push(MeasurementTable::new(points, &name, |name| names.contains(name)));
+            }
+        }
+        all.tables.iter().try_for_each(|table| ingest(engine, table).map(drop))?;
+        Ok(all)
+    }
+}
+
+impl Drop for Tables<'_, '_> {
+    fn drop(&mut self) {
+        for table in &self.tables {
+            // One that stays is replaced by the next of its name.
+            let _ = self.engine.drop_table(&table.definition.name);
+        }
+    }
+}
+
+/// The columns `t`, `c0`, `c1`, ... of one place.
+fn part_of(names: &[Name], time: &str, column_of: impl Fn(&Name) -> Option<String>) -> String {
     let columns = names.iter().enumerate().map(|(index, name)| {
         let value = column_of(name).map_or_else(|| "NULL".to_owned(), |column| quoted(&column));
         format!(", CAST({value} AS {}) AS c{index}", sql_type(name.kind))
     });
-    format!("SELECT {time} AS t{} FROM {from}", columns.collect::<String>())
+    format!("SELECT {time} AS t{}", columns.collect::<String>())
 }
 
 fn sql_of(select: &Select, parts: &[String]) -> String {

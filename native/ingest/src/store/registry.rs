@@ -4,19 +4,41 @@
 //! write of what is known takes a lock for reading and a look-up for each series and each set of fields.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::Path;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use super::catalog::{Catalog, DataFile, Record};
 use crate::points::{FieldKind, SeriesKey, Shape, parse_key, place_of};
+use crate::rules::{check_name, check_series, check_shape};
 use crate::{Error, Result};
+
+/// How many names a database may have. They are in memory, each measurement is a file of each flush, and each tag and field a
+/// column of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// The series of a database, and its sets of fields that are written together.
+    pub series: usize,
+    /// The measurements of a database.
+    pub measurements: usize,
+    /// The tags and fields of a measurement, by name.
+    pub columns: usize,
+}
+
+/// Fields of all sets of fields, for each series that there may be.
+const FIELDS_PER_SERIES: usize = 4;
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { series: 1_000_000, measurements: 10_000, columns: 1_024 }
+    }
+}
 
 /// What is registered, by name.
 pub struct Registry {
     pub(super) catalog: Catalog,
     databases: RwLock<BTreeMap<String, Arc<Database>>>,
-    most_series: usize,
+    limits: Limits,
 }
 
 /// One database.
@@ -26,6 +48,9 @@ pub struct Database {
     names: RwLock<Names>,
 }
 
+/// A field: its measurement, its name, its type.
+type NewField<'a> = (&'a str, &'a str, FieldKind);
+
 #[derive(Default)]
 struct Names {
     series: HashMap<Arc<str>, u32>,
@@ -33,7 +58,16 @@ struct Names {
     /// The sets of fields that were written, whose types are known to fit.
     shapes: HashMap<Shape<'static>, u32>,
     shape_list: Vec<Arc<Shape<'static>>>,
-    measurements: BTreeMap<Box<str>, BTreeMap<Box<str>, FieldKind>>,
+    /// The fields of all of them, added up.
+    shape_fields: usize,
+    measurements: BTreeMap<Box<str>, Measurement>,
+}
+
+/// The columns of a measurement.
+#[derive(Default)]
+struct Measurement {
+    tags: BTreeSet<Box<str>>,
+    fields: BTreeMap<Box<str>, FieldKind>,
 }
 
 /// The numbers of series and sets of fields, in the order in which they were given.
@@ -63,21 +97,31 @@ impl Registry {
     /// # Errors
     /// Those of the embedded store.
     pub fn open(directory: &Path, most_series: usize) -> Result<Self> {
-        Self::load(directory, most_series).map(|(registry, _)| registry)
+        let limits = Limits { series: most_series, ..Limits::default() };
+        Self::load(directory, limits).map(|(registry, _)| registry)
     }
 
-    /// As [`Registry::open`], with the files of points.
-    pub(super) fn load(directory: &Path, most_series: usize) -> Result<(Self, Vec<DataFile>)> {
+    /// As [`Registry::open`], with the files of points. Names that an older version accepted and that can't be stored are left
+    /// out, so that they are refused from now on.
+    pub(super) fn load(directory: &Path, limits: Limits) -> Result<(Self, Vec<DataFile>)> {
         let catalog = Catalog::open(directory)?;
         let mut databases: BTreeMap<String, Names> = BTreeMap::new();
         let mut files = Vec::new();
         for record in catalog.records() {
             match record? {
                 Record::Database(name) => drop(databases.entry(name).or_default()),
-                Record::Series { database, key } => databases.entry(database).or_default().add_series(&key),
+                Record::Series { database, key } => {
+                    let names = databases.entry(database).or_default();
+                    if check_series(&parse_key(&key)).is_ok() {
+                        names.add_series(&key);
+                    }
+                }
                 Record::Field { database, measurement, field, kind } => {
                     let names = databases.entry(database).or_default();
-                    names.measurements.entry(measurement.into()).or_default().insert(field.into(), kind);
+                    let shape = Shape { measurement: measurement.into(), fields: vec![(field.into(), kind)] };
+                    if check_shape(&shape).is_ok() {
+                        names.add_field(&shape.measurement, &shape.fields[0].0, kind);
+                    }
                 }
                 Record::File(file) => files.push(file),
             }
@@ -86,17 +130,15 @@ impl Registry {
             .into_iter()
             .map(|(name, names)| (name.clone(), Arc::new(Database { name, names: RwLock::new(names) })));
         let databases = RwLock::new(opened.collect());
-        Ok((Self { catalog, databases, most_series }, files))
+        Ok((Self { catalog, databases, limits }, files))
     }
 
     /// Creates a database; does nothing where it exists.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] for an empty name, and those of the embedded store.
+    /// [`Error::InvalidArgument`] for a name that can't be stored, and the errors of the embedded store.
     pub fn create_database(&self, name: &str) -> Result<()> {
-        if name.is_empty() {
-            return Err(Error::InvalidArgument("a database needs a name".to_owned()));
-        }
+        check_name("database", name)?;
         let mut databases = write!(self.databases);
         if !databases.contains_key(name) {
             self.catalog.add_database(name)?;
@@ -124,28 +166,50 @@ impl Registry {
     /// Registers the series and sets of fields of a write, all of them or none.
     ///
     /// # Errors
-    /// [`Error::TypeConflict`], [`Error::Cardinality`], and those of the embedded store.
+    /// [`Error::InvalidArgument`] for a name that can't be stored, [`Error::TypeConflict`], [`Error::Cardinality`], and the
+    /// errors of the embedded store.
     pub fn register(&self, database: &Database, series: &[SeriesKey<'_>], shapes: &[Shape<'_>]) -> Result<Resolved> {
         let known = read!(database.names).known(series, shapes);
         if let Some(resolved) = known {
             return Ok(resolved);
         }
+        self.add(database, series, shapes, Some(&self.limits))
+    }
+
+    /// As [`Registry::register`], for a write that the log holds: it was acknowledged, however many names there are.
+    pub(super) fn register_logged(
+        &self,
+        database: &Database,
+        series: &[SeriesKey<'_>],
+        shapes: &[Shape<'_>],
+    ) -> Result<Resolved> {
+        self.add(database, series, shapes, None)
+    }
+
+    fn add(
+        &self,
+        database: &Database,
+        series: &[SeriesKey<'_>],
+        shapes: &[Shape<'_>],
+        limits: Option<&Limits>,
+    ) -> Result<Resolved> {
         let mut names = write!(database.names);
+        let mut added: Vec<&SeriesKey<'_>> =
+            series.iter().filter(|series| !names.series.contains_key(series.text.as_ref())).collect();
+        added.sort_unstable_by_key(|series| &series.text);
+        added.dedup_by_key(|series| &series.text);
+        added.iter().try_for_each(|series| check_series(series))?;
         let fields = names.new_fields(shapes)?;
-        let mut added: Vec<&str> = series.iter().map(|series| series.text.as_ref()).collect();
-        added.retain(|key| !names.series.contains_key(*key));
-        added.sort_unstable();
-        added.dedup();
-        let most_of_either = (names.series.len() + added.len()).max(names.shapes.len() + shapes.len());
-        if most_of_either > self.most_series {
-            return Err(Error::Cardinality { database: database.name.clone(), most: self.most_series });
+        if let Some(limits) = limits {
+            names.check_limits(&database.name, &added, shapes, &fields, limits)?;
         }
-        self.catalog.add_names(&database.name, &added, &fields)?;
-        for key in added {
+        let keys: Vec<&str> = added.iter().map(|series| series.text.as_ref()).collect();
+        self.catalog.add_names(&database.name, &keys, &fields)?;
+        for key in keys {
             names.add_series(key);
         }
         for (measurement, field, kind) in fields {
-            names.measurements.entry(measurement.into()).or_default().insert(field.into(), kind);
+            names.add_field(measurement, field, kind);
         }
         for shape in shapes {
             names.add_shape(shape);
@@ -165,14 +229,17 @@ impl Names {
         Some(Resolved { series: series.collect::<Option<_>>()?, shapes: shapes.collect::<Option<_>>()? })
     }
 
-    /// The fields that are new, each once. Their types must not contradict those that are known, nor each other.
-    fn new_fields<'a>(&self, shapes: &'a [Shape<'_>]) -> Result<Vec<(&'a str, &'a str, FieldKind)>> {
+    /// The fields that are new, each once. Their names must be such as can be stored; their types must not contradict those
+    /// that are known, nor each other.
+    fn new_fields<'a>(&self, shapes: &'a [Shape<'_>]) -> Result<Vec<NewField<'a>>> {
         let mut added: HashMap<(&str, &str), FieldKind> = HashMap::new();
-        for shape in shapes {
+        let all: &HashMap<Shape<'_>, u32> = &self.shapes;
+        for shape in shapes.iter().filter(|shape| !all.contains_key(*shape)) {
+            check_shape(shape)?;
             let measurement = shape.measurement.as_ref();
             let known = self.measurements.get(measurement);
             for (field, kind) in &shape.fields {
-                let registered = known.and_then(|fields| fields.get(field.as_ref()).copied());
+                let registered = known.and_then(|known| known.fields.get(field.as_ref()).copied());
                 let registered = registered.unwrap_or_else(|| *added.entry((measurement, field)).or_insert(*kind));
                 if registered != *kind {
                     return Err(Error::TypeConflict {
@@ -187,7 +254,65 @@ impl Names {
         Ok(added.into_iter().map(|((measurement, field), kind)| (measurement, field, kind)).collect())
     }
 
+    /// Checks that there is room for what is new.
+    fn check_limits(
+        &self,
+        database: &str,
+        series: &[&SeriesKey<'_>],
+        shapes: &[Shape<'_>],
+        fields: &[NewField<'_>],
+        limits: &Limits,
+    ) -> Result<()> {
+        // What is more already stays writable as it is.
+        let check = |known: usize, new: usize, most: usize, of: &dyn Fn() -> String, what: &'static str| {
+            if new == 0 || known + new <= most { Ok(()) } else { Err(Error::Cardinality { of: of(), what, most }) }
+        };
+        let whole = || format!("the database {database:?}");
+        check(self.series.len(), series.len(), limits.series, &whole, "series")?;
+        let all: &HashMap<Shape<'_>, u32> = &self.shapes;
+        let new_shapes = || shapes.iter().filter(|shape| !all.contains_key(*shape));
+        check(self.shapes.len(), new_shapes().count(), limits.series, &whole, "sets of fields")?;
+        let shape_fields: usize = new_shapes().map(|shape| shape.fields.len()).sum();
+        let most = limits.series.saturating_mul(FIELDS_PER_SERIES).max(limits.columns);
+        check(self.shape_fields, shape_fields, most, &whole, "fields in its sets of fields")?;
+        // The new columns of each measurement.
+        let mut added: HashMap<Cow<'_, str>, (HashSet<Cow<'_, str>>, usize)> = HashMap::new();
+        for series in series {
+            let measurement = series.measurement();
+            let known = self.measurements.get(measurement.as_ref());
+            let (tags, _) = added.entry(measurement).or_default();
+            let new = |name: &Cow<'_, str>| known.is_none_or(|known| !known.tags.contains(name.as_ref()));
+            tags.extend(series.tags().into_iter().map(|(name, _)| Cow::Owned(name.into_owned())).filter(new));
+        }
+        for (measurement, _, _) in fields {
+            added.entry(Cow::Borrowed(measurement)).or_default().1 += 1;
+        }
+        let new = added.keys().filter(|name| !self.measurements.contains_key(name.as_ref())).count();
+        check(self.measurements.len(), new, limits.measurements, &whole, "measurements")?;
+        added.iter().try_for_each(|(measurement, (tags, fields))| {
+            let known = self.measurements.get(measurement.as_ref());
+            let known = known.map_or(0, |known| known.tags.len() + known.fields.len());
+            let of = || format!("the measurement {measurement:?}");
+            check(known, tags.len() + fields, limits.columns, &of, "tags and fields")
+        })
+    }
+
+    fn add_field(&mut self, measurement: &str, field: &str, kind: FieldKind) {
+        self.measurement(measurement).fields.insert(field.into(), kind);
+    }
+
+    fn measurement(&mut self, name: &str) -> &mut Measurement {
+        self.measurements.entry(name.into()).or_default()
+    }
+
     fn add_series(&mut self, key: &str) {
+        let parsed = parse_key(key);
+        let measurement = self.measurement(&parsed.measurement());
+        for (name, _) in parsed.tags() {
+            if !measurement.tags.contains(name.as_ref()) {
+                measurement.tags.insert(name.into());
+            }
+        }
         let key: Arc<str> = key.into();
         self.series.insert(Arc::clone(&key), place_of(self.keys.len()));
         self.keys.push(key);
@@ -199,6 +324,7 @@ impl Names {
         let owned = Shape { measurement, fields: fields.collect() };
         let next = place_of(self.shape_list.len());
         if *self.shapes.entry(owned.clone()).or_insert(next) == next {
+            self.shape_fields += owned.fields.len();
             self.shape_list.push(Arc::new(owned));
         }
     }
@@ -231,7 +357,7 @@ impl Database {
     #[must_use]
     pub fn fields(&self, measurement: &str) -> Vec<(String, FieldKind)> {
         let names = read!(self.names);
-        let fields = names.measurements.get(measurement).into_iter().flatten();
+        let fields = names.measurements.get(measurement).into_iter().flat_map(|known| &known.fields);
         fields.map(|(name, kind)| (name.to_string(), *kind)).collect()
     }
 
@@ -239,15 +365,7 @@ impl Database {
     #[must_use]
     pub fn tags(&self, measurement: &str) -> Vec<String> {
         let names = read!(self.names);
-        let mut tags: Vec<String> = Vec::new();
-        for key in &names.keys {
-            let key = parse_key(key);
-            if key.measurement() == measurement {
-                tags.extend(key.tags().into_iter().map(|(name, _)| name.into_owned()));
-                tags.sort_unstable();
-                tags.dedup();
-            }
-        }
-        tags
+        let tags = names.measurements.get(measurement).into_iter().flat_map(|known| &known.tags);
+        tags.map(ToString::to_string).collect()
     }
 }

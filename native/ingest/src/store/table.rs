@@ -1,7 +1,7 @@
-//! Points in memory, and the points of one measurement as a table.
+//! The points of one measurement as a table.
 
 use std::borrow::Cow;
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use arrow_array::builder::{BooleanBuilder, Decimal128Builder, Float64Builder, Int64Builder, StringBuilder};
@@ -9,74 +9,19 @@ use arrow_array::{ArrayRef, RecordBatch};
 use boundary_bench_core as core;
 use boundary_bench_core::table::{Column, SqlType, TableDefinition};
 
-use super::registry::Database;
+use super::block::{Run, TablePoints};
 use crate::Result;
 use crate::arrow::TIME;
 use crate::points::{FieldKind, FieldValue, Shape, parse_key};
 
-/// The rows of a batch of a table.
-const BATCH_ROWS: usize = 65_536;
+/// The bytes of a batch of a table, some.
+const BATCH_BYTES: usize = 8 << 20;
+
+/// The bytes of a cell without its text.
+const CELL_BYTES: usize = 8;
 
 /// The digits of an unsigned integer of 64 bits.
 pub(super) const UNSIGNED_DIGITS: u8 = 20;
-
-/// The points of one write.
-pub(super) struct Block {
-    pub database: Arc<Database>,
-    /// Of each series of the write, its number in the database.
-    pub series: Vec<u32>,
-    pub shapes: Vec<Arc<Shape<'static>>>,
-    pub series_of: Vec<u32>,
-    pub shape_of: Vec<u32>,
-    pub times: Vec<i64>,
-    pub values: Vec<u64>,
-    pub text: String,
-}
-
-impl Block {
-    /// Its size in memory.
-    pub fn bytes(&self) -> usize {
-        self.times.len() * 16 + self.values.len() * 8 + self.text.len()
-    }
-
-    fn has(&self, database: &str, measurement: &str) -> bool {
-        self.database.name == database && self.shapes.iter().any(|shape| shape.measurement == measurement)
-    }
-
-    /// The points of a measurement, each with its place and the place of its first value.
-    fn points_of(&self, measurement: &str) -> impl Iterator<Item = (usize, &Shape<'static>, usize)> {
-        let mut next_value = 0;
-        let points = self.shape_of.iter().enumerate().map(move |(index, shape)| {
-            let shape = self.shapes[*shape as usize].as_ref();
-            let first_value = next_value;
-            next_value += shape.fields.len();
-            (index, shape, first_value)
-        });
-        points.filter(move |(_, shape, _)| shape.measurement == measurement)
-    }
-
-    /// How many points of a measurement there are, and how many of them have a field.
-    pub fn count(&self, database: &str, measurement: &str, field: Option<&str>) -> usize {
-        if !self.has(database, measurement) {
-            return 0;
-        }
-        let counts = |shape: &Shape<'_>| {
-            shape.measurement == measurement
-                && field.is_none_or(|field| shape.fields.iter().any(|(name, _)| name == field))
-        };
-        let counted: Vec<bool> = self.shapes.iter().map(|shape| counts(shape)).collect();
-        self.shape_of.iter().filter(|shape| counted[**shape as usize]).count()
-    }
-}
-
-/// The measurements that blocks have points of, by database.
-pub(super) fn measurements_of(blocks: &[Arc<Block>]) -> BTreeSet<(&str, &str)> {
-    let all = blocks.iter().flat_map(|block| {
-        let used: HashSet<u32> = block.shape_of.iter().copied().collect();
-        used.into_iter().map(|shape| (block.database.name.as_str(), block.shapes[shape as usize].measurement.as_ref()))
-    });
-    all.collect()
-}
 
 /// A tag or a field of a table.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -88,57 +33,55 @@ pub(super) struct Name {
 
 /// The points of one measurement as a table: their time in nanoseconds, their tags and their fields.
 pub(super) struct MeasurementTable<'b> {
-    measurement: &'b str,
-    blocks: Vec<&'b Block>,
+    runs: Vec<Run<'b>>,
     pub names: Vec<Name>,
     pub definition: TableDefinition,
     places: HashMap<Name, usize>,
 }
 
+/// The tags of series, by the places of their columns, as long as there is room.
+struct TagCache<'t, 'b> {
+    table: &'t MeasurementTable<'b>,
+    tags: HashMap<u32, Vec<(usize, String)>>,
+}
+
+/// So many series are kept.
+const KEPT_SERIES: usize = 4096;
+
 impl<'b> MeasurementTable<'b> {
-    /// The points that blocks have of a measurement.
-    pub fn new(blocks: &'b [Arc<Block>], database: &str, measurement: &'b str, table: &str) -> Self {
-        let blocks: Vec<&Block> =
-            blocks.iter().map(AsRef::as_ref).filter(|block| block.has(database, measurement)).collect();
-        let (mut tags, mut fields) = (BTreeSet::new(), BTreeSet::new());
-        for block in &blocks {
-            for series in &block.series {
-                let key = block.database.series_key(*series);
-                let key = parse_key(&key);
-                if key.measurement() == measurement {
-                    tags.extend(key.tags().into_iter().map(|(name, _)| name.into_owned()));
-                }
-            }
-            let shapes = block.shapes.iter().filter(|shape| shape.measurement == measurement);
-            fields.extend(shapes.flat_map(|shape| &shape.fields).map(|(name, kind)| (name.to_string(), *kind as u8)));
-        }
-        let tags = tags.into_iter().map(|name| Name { name, kind: None });
-        let fields =
-            fields.into_iter().map(|(name, kind)| Name { name, kind: FieldKind::ALL.get(kind as usize).copied() });
-        let names: Vec<Name> = tags.chain(fields).collect();
+    /// The table of points, with those of their tags and fields that are `wanted`.
+    pub fn new(points: TablePoints<'b>, table: &str, wanted: impl Fn(&Name) -> bool) -> Self {
+        let tags = points.tags.into_iter().map(|name| Name { name, kind: None });
+        let fields = points.fields.into_iter();
+        let fields = fields.map(|(name, kind)| Name { name, kind: FieldKind::ALL.get(kind as usize).copied() });
+        let names: Vec<Name> = tags.chain(fields).filter(wanted).collect();
         let definition = definition_of(table, &names);
         let places = names.iter().enumerate().map(|(index, name)| (name.clone(), index)).collect();
-        Self { measurement, blocks, names, definition, places }
+        Self { runs: points.runs, names, definition, places }
     }
 
-    /// Gives its batches to `each`.
-    pub fn batches(&self, mut each: impl FnMut(&RecordBatch) -> Result<()>) -> Result<()> {
+    /// Gives its batches to `each`; returns how many values each column has.
+    pub fn batches(&self, mut each: impl FnMut(&RecordBatch) -> Result<()>) -> Result<Vec<usize>> {
         let mut builder = Builder::new(&self.names);
-        for block in &self.blocks {
-            let tags: Vec<_> = block.series.iter().map(|series| self.tags_of(&block.database, *series)).collect();
-            let places: Vec<_> = block.shapes.iter().map(|shape| self.places_of(shape)).collect();
-            for (index, shape, first_value) in block.points_of(self.measurement) {
-                builder.times.append_value(block.times[index]);
-                for (place, value) in &tags[block.series_of[index] as usize] {
-                    builder.columns[*place].push_text(value);
+        for run in &self.runs {
+            let places = self.places_of(run.shape);
+            let mut tags = TagCache { table: self, tags: HashMap::new() };
+            for (index, first_value) in run.points() {
+                builder.times.append_value(run.block.times[index]);
+                for (place, value) in tags.of(run, run.block.series_of[index]) {
+                    builder.bytes += value.len();
+                    builder.columns[*place].push(FieldValue::String(value));
                 }
-                for (offset, place) in places[block.shape_of[index] as usize].iter().enumerate() {
-                    let kind = shape.fields[offset].1;
-                    let value = FieldValue::from_bits(kind, block.values[first_value + offset], &block.text);
-                    builder.columns[*place].push(value);
+                for (place, value) in places.iter().zip(run.values(first_value)) {
+                    if let FieldValue::String(text) = value {
+                        builder.bytes += text.len();
+                    }
+                    if let Some(place) = place {
+                        builder.columns[*place].push(value);
+                    }
                 }
                 builder.end_row();
-                if builder.rows == BATCH_ROWS {
+                if builder.is_full() {
                     each(&builder.finish(&self.definition)?)?;
                 }
             }
@@ -146,24 +89,32 @@ impl<'b> MeasurementTable<'b> {
         if builder.rows > 0 {
             each(&builder.finish(&self.definition)?)?;
         }
-        Ok(())
+        Ok(builder.columns.iter().map(|column| column.count).collect())
     }
 
-    fn tags_of(&self, database: &Database, series: u32) -> Vec<(usize, String)> {
-        let key = database.series_key(series);
-        let key = parse_key(&key);
-        let place = |(name, value): (Cow<'_, str>, Cow<'_, str>)| {
-            let place = self.places.get(&Name { name: name.into_owned(), kind: None })?;
-            Some((*place, value.into_owned()))
-        };
-        key.tags().into_iter().filter_map(place).collect()
-    }
-
-    fn places_of(&self, shape: &Shape<'_>) -> Vec<usize> {
+    /// Of each field, the place of its column; `None` for those that are not wanted.
+    fn places_of(&self, shape: &Shape<'_>) -> Vec<Option<usize>> {
         let place = |(name, kind): &(Cow<'_, str>, FieldKind)| {
             self.places.get(&Name { name: name.to_string(), kind: Some(*kind) }).copied()
         };
-        if shape.measurement == self.measurement { shape.fields.iter().filter_map(place).collect() } else { Vec::new() }
+        shape.fields.iter().map(place).collect()
+    }
+}
+
+impl TagCache<'_, '_> {
+    fn of(&mut self, run: &Run<'_>, series: u32) -> &[(usize, String)] {
+        if self.tags.len() >= KEPT_SERIES && !self.tags.contains_key(&series) {
+            self.tags.clear();
+        }
+        let table = self.table;
+        self.tags.entry(series).or_insert_with(|| {
+            let key = run.series_key(series);
+            let place = |(name, value): (Cow<'_, str>, Cow<'_, str>)| {
+                let place = table.places.get(&Name { name: name.into_owned(), kind: None })?;
+                Some((*place, value.into_owned()))
+            };
+            parse_key(&key).tags().into_iter().filter_map(place).collect()
+        })
     }
 }
 
@@ -191,12 +142,17 @@ struct Builder {
     times: Int64Builder,
     columns: Vec<ColumnBuilder>,
     rows: usize,
+    /// The bytes of the text of these rows.
+    bytes: usize,
 }
 
-/// A column, and how many values it has.
+/// A column of a batch.
 struct ColumnBuilder {
     values: Values,
+    /// The rows that it has.
     len: usize,
+    /// The values of all batches that are no nulls.
+    count: usize,
 }
 
 enum Values {
@@ -216,11 +172,7 @@ impl ColumnBuilder {
             Some(FieldKind::UInteger) => Values::UInteger(Decimal128Builder::new()),
             Some(FieldKind::Boolean) => Values::Boolean(BooleanBuilder::new()),
         };
-        Self { values, len: 0 }
-    }
-
-    fn push_text(&mut self, text: &str) {
-        self.push(FieldValue::String(text));
+        Self { values, len: 0, count: 0 }
     }
 
     fn push(&mut self, value: FieldValue<'_>) {
@@ -234,6 +186,7 @@ impl ColumnBuilder {
             _ => return,
         }
         self.len += 1;
+        self.count += 1;
     }
 
     /// Adds nulls until there are so many values.
@@ -268,7 +221,11 @@ impl ColumnBuilder {
 impl Builder {
     fn new(names: &[Name]) -> Self {
         let columns = names.iter().map(|name| ColumnBuilder::new(name.kind)).collect();
-        Self { times: Int64Builder::new(), columns, rows: 0 }
+        Self { times: Int64Builder::new(), columns, rows: 0, bytes: 0 }
+    }
+
+    fn is_full(&self) -> bool {
+        self.rows * (self.columns.len() + 1) * CELL_BYTES + self.bytes >= BATCH_BYTES
     }
 
     fn end_row(&mut self) {
@@ -277,7 +234,7 @@ impl Builder {
     }
 
     fn finish(&mut self, definition: &TableDefinition) -> Result<RecordBatch> {
-        self.rows = 0;
+        (self.rows, self.bytes) = (0, 0);
         let mut columns: Vec<ArrayRef> = vec![Arc::new(self.times.finish())];
         for column in &mut self.columns {
             columns.push(column.finish()?);

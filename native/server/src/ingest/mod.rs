@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use boundary_bench_core::Error as CoreError;
 use boundary_bench_core::workers::{Full, Workers};
+use boundary_bench_ingest::store::StoreStatus;
 use boundary_bench_ingest::{Error, IngestStore};
 use bytes::Bytes;
 use hyper::StatusCode;
@@ -88,14 +89,27 @@ pub(crate) fn ping() -> Answer {
     named(empty(StatusCode::NO_CONTENT))
 }
 
-/// The answer to `/health`.
-pub(crate) fn health() -> Answer {
-    let body = concat!(
-        r#"{"status":"pass","name":"boundary-bench","message":"ready for queries and writes","version":""#,
-        env!("CARGO_PKG_VERSION"),
-        r#""}"#
-    );
-    named(with_body(StatusCode::OK, JSON, body))
+/// The answer to `/health`: 503 while points can't be written to files. What was set aside is told, and is no reason to send
+/// nothing more.
+pub(crate) fn health(points: &StoreStatus) -> Answer {
+    let (status, word, message) = match (&points.flush_error, points.set_aside.len()) {
+        (Some(error), _) => (
+            StatusCode::SERVICE_UNAVAILABLE,
+            "fail",
+            format!("points can't be written to files; they are in memory and in the log: {error}"),
+        ),
+        (None, 0) => (StatusCode::OK, "pass", "ready for queries and writes".to_owned()),
+        (None, files) => {
+            let said = format!(
+                "ready for queries and writes; {files} files of points were set aside, in the folder of the log"
+            );
+            (StatusCode::OK, "pass", said)
+        }
+    };
+    let message = serde_json::Value::from(message);
+    let version = env!("CARGO_PKG_VERSION");
+    let body = format!(r#"{{"status":"{word}","name":"boundary-bench","message":{message},"version":"{version}"}}"#);
+    named(with_body(status, JSON, body))
 }
 
 impl Ingest {

@@ -50,6 +50,9 @@ pub(crate) enum ChangeOutcome {
     Exists,
 }
 
+/// The part of the store that says which tables got their first rows: a table that was emptied stays empty.
+const SEEDED: &str = "seeded";
+
 /// The tables of a server.
 pub(crate) struct Tables {
     database: Database,
@@ -68,12 +71,19 @@ impl Tables {
         let database = Database::builder(folder).open().map_err(|error| failed(&error))?;
         let mut tables = Vec::new();
         let mut by_name: HashMap<String, HashMap<String, usize>> = HashMap::new();
+        let keyspace =
+            |name: &str| database.keyspace(name, KeyspaceCreateOptions::default).map_err(|error| failed(&error));
+        let seeded = keyspace(SEEDED)?;
         for table in seed::tables() {
-            let keyspace = database.keyspace(&table.keyspace(), KeyspaceCreateOptions::default);
-            let keyspace = keyspace.map_err(|error| failed(&error))?;
-            if keyspace.is_empty().map_err(|error| failed(&error))? {
+            let name = table.keyspace();
+            let keyspace = keyspace(&name)?;
+            if !seeded.contains_key(&name).map_err(|error| failed(&error))? {
                 let mut batch = database.batch();
-                seed::rows(&table).for_each(|(key, row)| batch.insert(&keyspace, key, row));
+                // The folders of earlier versions have rows, and no mark.
+                if keyspace.is_empty().map_err(|error| failed(&error))? {
+                    seed::rows(&table).for_each(|(key, row)| batch.insert(&keyspace, key, row));
+                }
+                batch.insert(&seeded, name.as_str(), []);
                 batch.commit().map_err(|error| failed(&error))?;
             }
             by_name.entry(table.database.clone()).or_default().insert(table.name.clone(), tables.len());
