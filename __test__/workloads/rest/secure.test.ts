@@ -48,12 +48,12 @@ describe('a server behind TLS with a certificate of its own', () => {
     rmSync(folder, { recursive: true });
   });
 
-  const trusting = (): string => `${url}/?cacert=${encodeURIComponent(file('cert.pem'))}`;
+  const trusting = (): string => `${url}/?tls-ca=${encodeURIComponent(file('cert.pem'))}`;
 
   it('is named by one URL, which is shown without its key', () => {
-    expect(httpAddress(trusting())).toEqual({ url: server.url, secret: KEY, cacert: file('cert.pem') });
+    expect(httpAddress(trusting())).toEqual({ url: server.url, secret: KEY, tlsCa: file('cert.pem') });
     expect(redactUrl(trusting())).not.toContain(KEY);
-    expect(redactUrl(trusting())).toContain('cacert');
+    expect(redactUrl(trusting())).toContain('tls-ca');
   });
 
   it('is measured on every side', async () => {
@@ -80,7 +80,7 @@ describe('a server behind TLS with a certificate of its own', () => {
   }, 120_000);
 
   it('is refused where its certificate is not trusted, and no error has the key', async () => {
-    for (const wrong of [url, `${url}/?cacert=${encodeURIComponent(file('none.pem'))}`]) {
+    for (const wrong of [url, `${url}/?tls-ca=${encodeURIComponent(file('none.pem'))}`]) {
       const error = await openTarget('rest', { rest: wrong }).then(
         () => expect.fail('it must fail'),
         (thrown: unknown) => thrown,
