@@ -97,6 +97,51 @@ fn idle_connections_end_and_busy_ones_stay() {
     assert!(is_ended(&mut busy));
 }
 
+/// What a client of HTTP/2 begins with: the words and its settings.
+const HTTP2: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
+
+/// Asks a server of HTTP/2 whether it is there; `false` where the connection has ended.
+fn is_answered(stream: &mut TcpStream) -> bool {
+    if stream.write_all(b"\0\0\x08\x06\0\0\0\0\0boundary").is_err() {
+        return false;
+    }
+    loop {
+        let mut head = [0; 9];
+        if stream.read_exact(&mut head).is_err() {
+            return false;
+        }
+        let length = u32::from_be_bytes([0, head[0], head[1], head[2]]);
+        let mut body = vec![0; length as usize];
+        stream.read_exact(&mut body).unwrap();
+        if head[3] == 6 && head[4] == 1 {
+            return true;
+        }
+    }
+}
+
+#[test]
+fn what_http2_says_between_requests_is_not_taken_for_a_slow_header() {
+    let target = limited(Limits { header_time: Duration::from_millis(300), ..Limits::default() });
+    let mut stream = target.connect();
+    // In parts, as the network may cut them.
+    for part in [&HTTP2[..2], &HTTP2[2..30], &HTTP2[30..]] {
+        stream.write_all(part).unwrap();
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    for _ in 0..3 {
+        std::thread::sleep(Duration::from_millis(900));
+        assert!(is_answered(&mut stream));
+    }
+    // A method with the same first letter is still one of HTTP/1.1, and its header may not take so long.
+    let mut slow = target.connect();
+    slow.write_all(b"PR").unwrap();
+    assert!(is_ended(&mut slow));
+    let target = limited(Limits { idle_time: Duration::from_millis(500), ..Limits::default() });
+    let mut idle = target.connect();
+    idle.write_all(HTTP2).unwrap();
+    assert!(is_ended(&mut idle));
+}
+
 #[test]
 fn huge_bodies_are_refused_before_they_are_read() {
     let target = limited(Limits { rest_body: 1000, ..Limits::default() });

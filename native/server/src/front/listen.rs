@@ -156,7 +156,7 @@ impl<S: Service> Front<S> {
                 std::result::Result::<Answer, Cut>::Ok(answer)
             }
         });
-        let mut connection = pin!(self.http.serve_connection(Watched { bytes, marks: entry.marks() }, service));
+        let mut connection = pin!(self.http.serve_connection(Watched::new(bytes, entry.marks()), service));
         loop {
             tokio::select! {
                 _ = connection.as_mut() => return,

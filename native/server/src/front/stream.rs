@@ -4,7 +4,7 @@ use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use hyper::rt::{Read, ReadBufCursor, Write};
+use hyper::rt::{Read, ReadBuf, ReadBufCursor, Write};
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 use tokio_rustls::server::TlsStream;
@@ -15,12 +15,6 @@ use super::watch::Marks;
 pub(crate) enum Bytes {
     Plain(TokioIo<TcpStream>),
     Tls(Box<TokioIo<TlsStream<TcpStream>>>),
-}
-
-/// The bytes of a connection, which tell the watch when they move.
-pub(crate) struct Watched {
-    pub(crate) bytes: Bytes,
-    pub(crate) marks: Marks,
 }
 
 /// Calls a method of whichever stream it is.
@@ -39,9 +33,48 @@ macro_rules! stream {
     };
 }
 
+/// What a connection of HTTP/2 begins with, and no request of HTTP/1.1.
+const HTTP2: &[u8; 4] = b"PRI ";
+
+/// The bytes of a connection, which tell the watch when they move.
+pub(crate) struct Watched {
+    bytes: Bytes,
+    marks: Marks,
+    /// The beginning of the connection, by which its protocol is known.
+    first: [u8; HTTP2.len()],
+    /// How much of it has come.
+    known: usize,
+}
+
+impl Watched {
+    pub(crate) fn new(bytes: Bytes, marks: Marks) -> Self {
+        Self { bytes, marks, first: [0; HTTP2.len()], known: 0 }
+    }
+
+    /// Reads what is not known yet of the beginning.
+    fn poll_first(&mut self, context: &mut Context<'_>, mut buffer: ReadBufCursor<'_>) -> Poll<io::Result<()>> {
+        let most = buffer.remaining().min(HTTP2.len() - self.known);
+        let mut room = ReadBuf::new(&mut self.first[self.known..][..most]);
+        let read = stream!(self, stream => stream.poll_read(context, room.unfilled()));
+        let bytes = room.filled().len();
+        if matches!(read, Poll::Ready(Ok(()))) {
+            buffer.put_slice(&self.first[self.known..][..bytes]);
+            self.known += bytes;
+            if self.first == *HTTP2 {
+                self.marks.http2();
+            }
+            self.marks.read();
+        }
+        read
+    }
+}
+
 impl Read for Watched {
     fn poll_read(self: Pin<&mut Self>, context: &mut Context<'_>, buffer: ReadBufCursor<'_>) -> Poll<io::Result<()>> {
         let this = self.get_mut();
+        if this.known < HTTP2.len() {
+            return this.poll_first(context, buffer);
+        }
         let read = stream!(this, stream => stream.poll_read(context, buffer));
         if matches!(read, Poll::Ready(Ok(()))) {
             this.marks.read();

@@ -45,6 +45,8 @@ pub(crate) struct Connection {
     deadline: AtomicU64,
     ends: AtomicBool,
     stops: AtomicBool,
+    /// Whether it speaks HTTP/2, whose bytes may belong to no request.
+    is_http2: AtomicBool,
     signal: Notify,
 }
 
@@ -78,6 +80,7 @@ impl Watch {
             deadline: AtomicU64::new(self.now.load(Ordering::Relaxed) + self.idle_time),
             ends: AtomicBool::new(false),
             stops: AtomicBool::new(false),
+            is_http2: AtomicBool::new(false),
             signal: Notify::new(),
         });
         let id = self.next.fetch_add(1, Ordering::Relaxed);
@@ -177,9 +180,19 @@ pub(crate) struct Marks {
 }
 
 impl Marks {
+    /// The client speaks HTTP/2. Between two requests it answers pings and settings, and gives room for more: none of it begins
+    /// a header, so the time of idle connections is that of its connection until a request is there.
+    pub(crate) fn http2(&self) {
+        self.connection.is_http2.store(true, Ordering::Relaxed);
+        self.set(FRESH, self.watch.idle_time);
+    }
+
     /// Bytes came from the client. The first ones of a request begin its header's time, later ones do not prolong it.
     pub(crate) fn read(&self) {
         let connection = &self.connection;
+        if connection.is_http2.load(Ordering::Relaxed) {
+            return;
+        }
         if connection.in_flight.load(Ordering::Relaxed) == 0 && connection.phase.load(Ordering::Relaxed) != HEADER {
             self.set(HEADER, self.watch.header_time);
         }
