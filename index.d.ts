@@ -616,8 +616,10 @@ export interface HttpPlaceOptions {
   mostBytes?: number
   /** Whether to speak HTTP/2. */
   http2: boolean
+  /** How much of TLS `https` wants: `verify`, which is the default, or `required`. */
+  tls?: string
   /** A file of certificates to trust in place of the system's. */
-  cacert?: string
+  tlsCa?: string
 }
 
 /**

@@ -67,6 +67,7 @@ export { SqlClient, type SqlClientOptions, type SqlRequest, type SqlStatement } 
 export type { SqlRequestError, SqlResult, SqlResults } from './library/sql-results.js';
 export { SqlType, type ColumnKind } from './library/sql-type.js';
 export { type Column, type ColumnOptions, TableDefinition } from './library/table-definition.js';
+export type { ServerOptions, TlsMode } from './library/url-options.js';
 export { type RunOptions, run } from './run.js';
 export type { RunResult } from './runner/run.js';
 export type { RunEvent } from './runner/events.js';

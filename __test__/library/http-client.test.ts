@@ -182,10 +182,13 @@ describe('HttpClient', () => {
   });
 
   it('refuses what is no answer, or too long', async () => {
-    for (const said of ['nonsense\r\n\r\n', `HTTP/1.1 200 OK\r\ncontent-length: 1001\r\n\r\n`]) {
+    for (const [said, code] of [
+      ['nonsense\r\n\r\n', 'BB_ENGINE'],
+      ['HTTP/1.1 200 OK\r\ncontent-length: 1001\r\n\r\n', 'BB_TOO_LARGE'],
+    ] as const) {
       await using server = await startRawServer(({ socket }) => socket.write(said));
       await using client = new HttpClient(server.url, { maxResponseBytes: 1000 });
-      expect(await failure(client.request({ path: '/' }))).toMatchObject({ code: 'BB_ENGINE' });
+      expect(await failure(client.request({ path: '/' }))).toMatchObject({ code });
     }
   });
 

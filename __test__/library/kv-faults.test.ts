@@ -30,6 +30,26 @@ describe('KvClient and servers that do what they like', () => {
     server.close();
   });
 
+  test('a reply beyond the limit is refused, and the next call connects anew', async () => {
+    let isFirst = true;
+    const server = await startScriptedRedis((_command, socket) => {
+      socket.write(isFirst ? '$4294967296\r\nabc' : '$1\r\nx\r\n');
+      isFirst = false;
+    });
+    const url = `${server.url}?cluster=false`;
+    for (const options of [{}, { maxResponseBytes: 100 }]) {
+      isFirst = true;
+      const client = await KvClient.connect(url, options);
+      expect(await codeOf(client.get('a'))).toBe('BB_TOO_LARGE');
+      expect(await client.getText('a')).toBe('x');
+      await client.close();
+    }
+    for (const options of [{ maxResponseBytes: 0.5 }, { tls: 'verify' as const }, { tlsCa: '/ca.pem' }]) {
+      expect(await codeOf(KvClient.connect(url, options))).toBe('BB_INVALID_ARGUMENT');
+    }
+    server.close();
+  });
+
   test('that a connection is gone is told before another gets its number', async () => {
     // In a thread of its own: this one sleeps until both are to be seen at once, the end of the first before the second.
     const server = new Worker(

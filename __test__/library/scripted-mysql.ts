@@ -35,8 +35,8 @@ function sized(text: string): Buffer {
   return Buffer.concat([Buffer.from([text.length]), Buffer.from(text)]);
 }
 
-/** What a server says first. */
-export function greeting(capabilities: number): Buffer {
+/** What a server says first; `plugin` is how it wants the password. */
+export function greeting(capabilities: number, plugin = 'mysql_native_password'): Buffer {
   const bits = Buffer.alloc(4);
   bits.writeUInt32LE(capabilities);
   const head = [
@@ -46,13 +46,16 @@ export function greeting(capabilities: number): Buffer {
     bits.subarray(0, 2),
   ];
   const tail = [Buffer.from([45, 2, 0]), bits.subarray(2), Buffer.from([21]), Buffer.alloc(10)];
-  return packet(0, Buffer.concat([...head, ...tail, Buffer.from('abcdefghijkl\0mysql_native_password\0')]));
+  return packet(0, Buffer.concat([...head, ...tail, Buffer.from(`abcdefghijkl\0${plugin}\0`)]));
 }
 
-/** Starts a server that says what a test wants it to: at first, and to the statements, the client's own left out. */
+/**
+ * Starts a server that says what a test wants it to: at first, to the login, and to the statements, the client's own left out.
+ */
 export async function startScriptedMysql(
   first: Buffer,
   answer: (sql: string, socket: Socket) => void,
+  admit: (sequence: number) => Buffer = okPacket,
 ): Promise<{ readonly url: string; close(): void }> {
   const server = createServer((socket) => {
     let bytes = Buffer.alloc(0);
@@ -66,7 +69,7 @@ export async function startScriptedMysql(
         const sequence = bytes[3]!;
         const sql = bytes.toString('latin1', 5, end);
         bytes = bytes.subarray(end);
-        if (!isIn) socket.write(okPacket(sequence + 1));
+        if (!isIn) socket.write(admit(sequence + 1));
         else if (sql.includes('max_allowed_packet')) socket.write(oneText('67108864'));
         else answer(sql, socket);
         isIn = true;

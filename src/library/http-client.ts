@@ -6,12 +6,13 @@ import { type HttpHeaders, type HttpRequest, headerLines } from './http-submissi
 import { HttpStream } from './http-stream.js';
 import { HttpCall, type HttpTransport, openTransport } from './http-transport.js';
 import { OpenHandles } from './open-handles.js';
+import type { ServerOptions } from './url-options.js';
 
 const MOST_CONNECTIONS = 1000;
 const MOST_PIPELINING = 1000;
 const MOST_BYTES = 2 ** 31;
 
-export interface HttpClientOptions {
+export interface HttpClientOptions extends Omit<ServerOptions, 'maxResponseBytes'> {
   /** The most connections to the server, 1 where it is left out. They are opened when they are needed. */
   readonly connections?: number | undefined;
   /** The most requests under way on one connection, 1 where it is left out. Servers answer them in their order. */
@@ -20,11 +21,11 @@ export interface HttpClientOptions {
   readonly timeoutMs?: number | undefined;
   /** Headers of all requests. */
   readonly headers?: HttpHeaders | undefined;
-  /** The most bytes of a response's body, 256 MiB where it is left out; a longer one is an error. */
+  /** The most bytes of a response's body, 256 MiB where it is left out; a longer one is an error with the code `BB_TOO_LARGE`. */
   readonly maxResponseBytes?: number | undefined;
   /** Speaks HTTP/2, over one connection: agreed on in TLS, and known beforehand without it. */
   readonly http2?: boolean | undefined;
-  /** A file of certificates to trust in place of the system's, for `https` URLs. */
+  /** An older name of `tlsCa`. */
   readonly cacert?: string | undefined;
 }
 
@@ -156,7 +157,8 @@ export class HttpClient implements AsyncDisposable {
 }
 
 function placeOf(baseUrl: string, options: HttpClientOptions): HttpPlace {
-  const { connections = 1, pipelining = 1, timeoutMs, headers = {}, maxResponseBytes, http2 = false, cacert } = options;
+  const { connections = 1, pipelining = 1, timeoutMs, headers = {}, maxResponseBytes, http2 = false } = options;
+  const { tls, tlsCa = options.cacert } = options;
   if (typeof baseUrl !== 'string') throw new BoundaryError('BB_INVALID_ARGUMENT', 'the URL must be a string');
   checkCount('connections', connections, MOST_CONNECTIONS);
   checkCount('pipelining', pipelining, MOST_PIPELINING);
@@ -170,7 +172,8 @@ function placeOf(baseUrl: string, options: HttpClientOptions): HttpPlace {
       http2,
       ...(timeoutMs === undefined ? {} : { timeoutMs }),
       ...(maxResponseBytes === undefined ? {} : { mostBytes: maxResponseBytes }),
-      ...(cacert === undefined ? {} : { cacert }),
+      ...(tls === undefined ? {} : { tls }),
+      ...(tlsCa === undefined ? {} : { tlsCa }),
     });
   } catch (thrown) {
     throw toBoundaryError(thrown);

@@ -4,11 +4,12 @@ import { type Answer, KvCall, type KvLink, openLink } from './kv-link.js';
 import { KvPipeline } from './kv-pipeline.js';
 import { GET, type KvData, MGET, MSET, PIPELINE, type RequestKind, SET } from './kv-submission.js';
 import type { KvReplies, KvValues } from './kv-values.js';
+import { type ServerOptions, withUrlOptions } from './url-options.js';
 
 /** The most connections of a client. */
 const MOST_CONNECTIONS = 1000;
 
-export interface KvClientOptions {
+export interface KvClientOptions extends ServerOptions {
   /** The connections to the server, 1 where it is left out. Each call takes the one with the fewest calls under way. */
   readonly connections?: number | undefined;
   /** The most milliseconds of each call that does not say itself; without it a call waits while its connection lives. */
@@ -17,7 +18,8 @@ export interface KvClientOptions {
 
 /**
  * A client of servers that speak the Redis wire: `redis://[[user]:password@]host[:port][/database]`, `rediss://...` for
- * TLS, `redis+unix:///path`; clusters are found out, or named by `?cluster=true`.
+ * TLS, `redis+unix:///path`; clusters are found out, or named by `?cluster=true`. A reply has 512 MiB at most, unless
+ * `maxResponseBytes` says otherwise.
  *
  * Calls may be under way at once; those of one turn of the event loop cross into Rust together, and share the writes to
  * their connections. All errors are `BoundaryError`s. When a connection is lost, its calls under way are rejected with
@@ -41,8 +43,8 @@ export class KvClient implements AsyncDisposable {
 
   /** Connects and logs in, on all connections. */
   static async connect(url: string, options: KvClientOptions = {}): Promise<KvClient> {
-    if (typeof url !== 'string') throw new BoundaryError('BB_INVALID_ARGUMENT', 'the URL must be a string');
-    const { connections = 1, timeoutMs } = options;
+    const { connections = 1, timeoutMs, tls, tlsCa, maxResponseBytes } = options;
+    const server = withUrlOptions(url, { tls, 'tls-ca': tlsCa, 'max-response-bytes': maxResponseBytes });
     if (!(Number.isInteger(connections) && connections >= 1 && connections <= MOST_CONNECTIONS)) {
       throw new BoundaryError(
         'BB_INVALID_ARGUMENT',
@@ -50,7 +52,7 @@ export class KvClient implements AsyncDisposable {
       );
     }
     if (timeoutMs !== undefined) checkTimeout('timeoutMs', timeoutMs);
-    const client = new KvClient(url, connections, timeoutMs);
+    const client = new KvClient(server, connections, timeoutMs);
     try {
       await Promise.all(client.#links.map((_, place) => client.#open(place)));
       return client;

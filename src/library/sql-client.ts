@@ -6,6 +6,7 @@ import type { ParameterInput } from './parameters.js';
 import { openSqlConnections, type SqlConnections } from './sql-connections.js';
 import { type ResultBytes, ResultShape, type SqlResult, SqlResults } from './sql-results.js';
 import { fromColumnSpecs } from './table-definition.js';
+import { type ServerOptions, withUrlOptions } from './url-options.js';
 
 /** The most connections of a client. */
 const MOST_CONNECTIONS = 10_000;
@@ -38,13 +39,23 @@ interface StatementLists {
   readonly lists: (readonly ParameterInput[])[];
 }
 
-export interface SqlClientOptions {
+export interface SqlClientOptions extends ServerOptions {
   /** Connections that may be open at a time, 10 where it is left out; they are opened as they are needed. */
   readonly connections?: number | undefined;
   /** The most milliseconds of each call that does not say itself; without it a call takes as long as it likes. */
   readonly timeoutMs?: number | undefined;
   /** As for queries: 64-bit integers as bigints where it is left out. */
   readonly int64?: Int64Mode | undefined;
+  /**
+   * The file of the server's RSA key, in PEM: the password is encrypted with it where the server wants it over a connection that
+   * others may read.
+   */
+  readonly serverPublicKey?: string | undefined;
+  /**
+   * Lets the server give that key itself, where there is no TLS that verifies: then whoever answers in its place gets the
+   * password. Without it and without a key such a login fails with the code `BB_INSECURE`.
+   */
+  readonly allowPublicKeyRetrieval?: boolean | undefined;
 }
 
 /** One request of many. */
@@ -57,7 +68,8 @@ export interface SqlRequest {
 
 /**
  * A client of servers that speak the MySQL wire: `mysql://user:password@host:port/database`, with `?socket=/path` or
- * `?tls=required`, `?tls=verify&tls-ca=/path.pem`.
+ * `?tls=required`, `?tls=verify&tls-ca=/path.pem`. The rows of one call take 1 GiB at most, unless `maxResponseBytes` says
+ * otherwise.
  *
  * Each call takes a connection of its own, so calls under way at once don't wait for each other; with `connections: 1` all
  * share one session, its transactions and settings. When a connection is lost, what was under way is rejected: it may have
@@ -81,8 +93,17 @@ export class SqlClient implements AsyncDisposable {
 
   /** Connects and logs in. */
   static async connect(url: string, options: SqlClientOptions = {}): Promise<SqlClient> {
-    if (typeof url !== 'string') throw invalid('the URL must be a string');
-    const { connections = DEFAULT_CONNECTIONS, timeoutMs, int64 } = options;
+    const { connections = DEFAULT_CONNECTIONS, timeoutMs, int64, allowPublicKeyRetrieval: mayRetrieve } = options;
+    if (mayRetrieve !== undefined && typeof mayRetrieve !== 'boolean') {
+      throw invalid(`allowPublicKeyRetrieval must be true or false, not ${String(mayRetrieve)}`);
+    }
+    const server = withUrlOptions(url, {
+      tls: options.tls,
+      'tls-ca': options.tlsCa,
+      'server-public-key': options.serverPublicKey,
+      'allow-public-key-retrieval': mayRetrieve === undefined ? undefined : mayRetrieve ? 'on' : 'off',
+      'max-response-bytes': options.maxResponseBytes,
+    });
     if (!(Number.isInteger(connections) && connections >= 1 && connections <= MOST_CONNECTIONS)) {
       throw invalid(`connections must be an integer of 1 to ${MOST_CONNECTIONS}, not ${String(connections)}`);
     }
@@ -90,7 +111,7 @@ export class SqlClient implements AsyncDisposable {
     if (int64 !== undefined && int64 !== 'bigint' && int64 !== 'number') {
       throw invalid(`int64 must be 'bigint' or 'number', not ${JSON.stringify(int64)}`);
     }
-    return new SqlClient(await openSqlConnections(url, connections, timeoutMs), options);
+    return new SqlClient(await openSqlConnections(server, connections, timeoutMs), options);
   }
 
   /** The server's name and version. */

@@ -39,14 +39,14 @@ export const ioredis: KvTarget = {
 };
 
 function optionsOf(
-  { host, port, path, username, password, database, tls, cacert }: KvAddress,
+  { host, port, path, username, password, database, tls, tlsCa }: KvAddress,
   mode?: string,
 ): RedisOptions {
   return {
     ...(path === undefined ? { host, port } : { path }),
     ...(username === undefined ? {} : { username }),
     ...(password === undefined ? {} : { password }),
-    ...(tls ? { tls: cacert === undefined ? {} : { ca: readFileSync(cacert) } } : {}),
+    ...(tls ? { tls: tlsCa === undefined ? {} : { ca: readFileSync(tlsCa) } } : {}),
     db: database,
     lazyConnect: true,
     enableAutoPipelining: mode === 'auto',

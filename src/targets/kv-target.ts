@@ -30,7 +30,7 @@ export interface KvAddress {
   readonly database: number;
   readonly tls: boolean;
   /** A file of certificates to trust. */
-  readonly cacert?: string;
+  readonly tlsCa?: string;
   readonly cluster?: boolean;
 }
 
@@ -45,7 +45,7 @@ export function parseKvUrl(text: string): KvAddress {
   const option = (name: string): string | undefined => url.searchParams.get(name) ?? undefined;
   const username = option('user') ?? decodeURIComponent(url.username);
   const password = option('password') ?? decodeURIComponent(url.password);
-  const cacert = option('cacert');
+  const tlsCa = option('tls-ca') ?? option('cacert');
   const cluster = option('cluster');
   const database = option('db') ?? (isSocket ? '' : url.pathname.slice(1));
   return {
@@ -56,7 +56,7 @@ export function parseKvUrl(text: string): KvAddress {
     ...(password === '' ? {} : { password }),
     database: database === '' ? 0 : Number(database),
     tls: scheme === 'rediss' || scheme === 'valkeys',
-    ...(cacert === undefined ? {} : { cacert }),
+    ...(tlsCa === undefined ? {} : { tlsCa }),
     ...(cluster === undefined ? {} : { cluster: cluster === 'true' }),
   };
 }

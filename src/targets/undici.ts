@@ -19,7 +19,7 @@ export interface UndiciOptions {
   /** Whether a handler of our own reads the answers. */
   readonly dispatches: boolean;
   /** A file of certificates to trust in place of the system's. */
-  readonly cacert?: string | undefined;
+  readonly tlsCa?: string | undefined;
 }
 
 /** An answer that was read whole. */
@@ -37,9 +37,9 @@ export class UndiciClient {
   /** Sends a body to a path. */
   readonly post: (path: string, body: string) => Promise<UndiciAnswer>;
 
-  constructor(url: string, { connections, pipelining, headers, dispatches, cacert }: UndiciOptions) {
+  constructor(url: string, { connections, pipelining, headers, dispatches, tlsCa }: UndiciOptions) {
     // Its timers cost time, too.
-    this.#pool = new Pool(url, { connections, pipelining, headersTimeout: 0, bodyTimeout: 0, ...trusting(cacert) });
+    this.#pool = new Pool(url, { connections, pipelining, headersTimeout: 0, bodyTimeout: 0, ...trusting(tlsCa) });
     this.#headers = { ...headers };
     this.post = dispatches ? (path, body) => this.#dispatch(path, body) : (path, body) => this.#request(path, body);
   }
@@ -71,8 +71,8 @@ export class UndiciClient {
 }
 
 /** The options of a pool that trusts the certificates of a file. */
-export function trusting(cacert: string | undefined): { connect?: { ca: Buffer } } {
-  return cacert === undefined ? {} : { connect: { ca: readFileSync(cacert) } };
+export function trusting(tlsCa: string | undefined): { connect?: { ca: Buffer } } {
+  return tlsCa === undefined ? {} : { connect: { ca: readFileSync(tlsCa) } };
 }
 
 /** Reads an answer's body into one text. */

@@ -31,7 +31,7 @@ export const valkeyGlide: KvTarget = {
   version: () => optionalVersion(VALKEY_GLIDE),
   connect: async (url) => {
     const { GlideClient, Batch } = loadPackage<Glide>(VALKEY_GLIDE);
-    const { host, port, path, username, password, database, tls, cacert, cluster } = parseKvUrl(url);
+    const { host, port, path, username, password, database, tls, tlsCa, cluster } = parseKvUrl(url);
     if (path !== undefined || cluster === true) {
       throw new BoundaryError('BB_UNSUPPORTED', `${VALKEY_GLIDE} is measured over TCP and single servers only`);
     }
@@ -41,9 +41,9 @@ export const valkeyGlide: KvTarget = {
       useTLS: tls,
       requestTimeout: 30_000,
       ...(password === undefined ? {} : { credentials: { password, ...(username === undefined ? {} : { username }) } }),
-      ...(cacert === undefined
+      ...(tlsCa === undefined
         ? {}
-        : { advancedConfiguration: { tlsAdvancedConfiguration: { rootCertificates: readFileSync(cacert) } } }),
+        : { advancedConfiguration: { tlsAdvancedConfiguration: { rootCertificates: readFileSync(tlsCa) } } }),
     });
     return new GlideConnection(client, () => new Batch(false));
   },

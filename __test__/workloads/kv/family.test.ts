@@ -31,14 +31,14 @@ test('the sums of the values have a closed form, by text and by bytes', () => {
 
 test('URLs are taken apart for clients that do not read all of them', () => {
   expect(parseKvUrl('redis://localhost')).toEqual({ host: 'localhost', port: 6379, database: 0, tls: false });
-  expect(parseKvUrl('rediss://me:p%40ss@[::1]:7000/3?cacert=/a.pem&cluster=false')).toEqual({
+  expect(parseKvUrl('rediss://me:p%40ss@[::1]:7000/3?tls-ca=/a.pem&cluster=false')).toEqual({
     host: '::1',
     port: 7000,
     username: 'me',
     password: 'p@ss',
     database: 3,
     tls: true,
-    cacert: '/a.pem',
+    tlsCa: '/a.pem',
     cluster: false,
   });
   expect(parseKvUrl('redis+unix:///tmp/a%20b.sock?db=2&password=x')).toMatchObject({

@@ -33,12 +33,12 @@ describe('a server behind TLS with a certificate of its own', () => {
   }, 60_000);
   afterAll(() => server.stop());
 
-  const trusting = (): string => `${url}/?cacert=${encodeURIComponent(file('loopback.pem'))}`;
+  const trusting = (): string => `${url}/?tls-ca=${encodeURIComponent(file('loopback.pem'))}`;
 
   it('is named by one URL, which is shown without its key', () => {
-    expect(httpAddress(trusting())).toEqual({ url: server.url, secret: KEY, cacert: file('loopback.pem') });
+    expect(httpAddress(trusting())).toEqual({ url: server.url, secret: KEY, tlsCa: file('loopback.pem') });
     expect(redactUrl(trusting())).not.toContain(KEY);
-    expect(redactUrl(trusting())).toContain('cacert');
+    expect(redactUrl(trusting())).toContain('tls-ca');
   });
 
   it('is measured on every side', async () => {
@@ -65,7 +65,7 @@ describe('a server behind TLS with a certificate of its own', () => {
   }, 120_000);
 
   it('is refused where its certificate is not trusted, and no error has the key', async () => {
-    for (const wrong of [url, `${url}/?cacert=${encodeURIComponent(file('none.pem'))}`]) {
+    for (const wrong of [url, `${url}/?tls-ca=${encodeURIComponent(file('none.pem'))}`]) {
       const error = await openTarget('rest', { rest: wrong }).then(
         () => expect.fail('it must fail'),
         (thrown: unknown) => thrown,

@@ -4,6 +4,7 @@ use std::net::TcpStream;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use boundary_bench_core::tls::TlsWords;
 use boundary_bench_core::{Error, Result};
 use boundary_bench_http::{HttpOptions, Place, SharedClient, StreamedResponse, Submission, Url, Version};
 use napi::Env;
@@ -12,7 +13,7 @@ use napi::tokio;
 use napi_derive::napi;
 
 use crate::buffers::{Handover, bytes_of};
-use crate::errors::{js, promise};
+use crate::errors::{invalid, js, promise};
 use crate::in_flight::{InFlight, unless_cancelled};
 use crate::reader::Cancel;
 use crate::uv;
@@ -32,8 +33,10 @@ pub struct HttpPlaceOptions {
     pub most_bytes: Option<u32>,
     /// Whether to speak HTTP/2.
     pub http2: bool,
+    /// How much of TLS `https` wants: `verify`, which is the default, or `required`.
+    pub tls: Option<String>,
     /// A file of certificates to trust in place of the system's.
-    pub cacert: Option<String>,
+    pub tls_ca: Option<String>,
 }
 
 /// A server, and how it is spoken to. Where it is `drivable`, its sockets are given to an `HttpLoop`; otherwise it runs
@@ -52,6 +55,11 @@ impl HttpPlace {
     #[napi(constructor, catch_unwind)]
     pub fn new(url: String, options: HttpPlaceOptions) -> napi::Result<Self> {
         let url: Url = url.parse().map_err(js)?;
+        let mut words = TlsWords::default();
+        for (name, value) in [("tls", options.tls), ("tls-ca", options.tls_ca)] {
+            value.map(|value| words.take(name, &value)).transpose().map_err(invalid)?;
+        }
+        let trust = words.trust(Some(url.tls)).map_err(invalid)?.unwrap_or_default();
         let defaults = HttpOptions::default();
         let options = HttpOptions {
             connections: options.connections as usize,
@@ -60,7 +68,7 @@ impl HttpPlace {
             headers: options.headers,
             most_bytes: options.most_bytes.map_or(defaults.most_bytes, |bytes| bytes as usize),
             version: if options.http2 { Version::Http2 } else { Version::Http1 },
-            cacert: options.cacert.map(Into::into),
+            trust,
         };
         let place = Arc::new(Place::new(url, options).map_err(js)?);
         let is_drivable = uv::is_available() && place.is_drivable();

@@ -84,10 +84,10 @@ impl KvLoop {
     #[napi(catch_unwind)]
     pub fn add(&self, connection: &KvConnection) -> napi::Result<u32> {
         let connection = connection.take().map_err(js)?;
-        let place = connection.place().to_string();
+        let session = connection.session();
         let socket = connection.into_socket().map_err(js)?;
         let stream = TcpStream::from(socket.ok_or_else(|| invalid("the connection can't be driven by the loop"))?);
-        let number = self.sockets.add(stream, Session::new(place))?;
+        let number = self.sockets.add(stream, session)?;
         u32::try_from(number).map_err(|error| js(Error::Internal(error.to_string())))
     }
 

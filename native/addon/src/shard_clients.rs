@@ -3,9 +3,8 @@
 use std::io;
 use std::sync::{Arc, Mutex};
 
-use boundary_bench_core::{Error, Result};
+use boundary_bench_core::{Error, Result, socket};
 use boundary_bench_shards::{ClientOptions, Connection, Place, ShardClient, Transport};
-use napi::tokio::net::TcpStream;
 use napi::tokio::sync::watch;
 use napi::tokio::task::spawn_local;
 
@@ -20,8 +19,7 @@ type Boxed<T> = std::pin::Pin<Box<dyn Future<Output = T> + Send>>;
 impl Transport for LoopTransport {
     fn connect(&self, host: String, port: u16) -> Boxed<io::Result<Box<dyn Connection>>> {
         Box::pin(async move {
-            let stream = TcpStream::connect((host.as_str(), port)).await?;
-            stream.set_nodelay(true)?;
+            let stream = socket::connect(&host, port).await?;
             Ok(Box::new(loop_runtime::watch(stream.into_std()?)?) as Box<dyn Connection>)
         })
     }

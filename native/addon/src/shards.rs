@@ -119,6 +119,7 @@ impl RawShardClient {
             deadline: timeout_ms.map(|time| Duration::from_millis(time.into())),
             connections: connections.unwrap_or(1) as usize,
             transport: uv::is_available().then(|| Arc::new(LoopTransport) as Arc<dyn Transport>),
+            ..ClientOptions::default()
         };
         let places = places.iter().map(|place| place_of(place)).collect::<Result<Vec<_>>>().map_err(js)?;
         let is_driven = options.transport.is_some();

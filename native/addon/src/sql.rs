@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use boundary_bench_core::engine::CancelToken;
 use boundary_bench_core::{Error, Result};
-use boundary_bench_mysql::{ClientOptions, DrivenSession, Shapes, SqlClient as CoreClient, Submission, Tls, Url};
+use boundary_bench_mysql::{ClientOptions, DrivenSession, Shapes, SqlClient as CoreClient, Submission, Url};
 use napi::Env;
 use napi::bindgen_prelude::{AsyncBlock, Unknown};
 use napi_derive::napi;
@@ -60,7 +60,7 @@ impl SqlConnection {
     #[napi(catch_unwind)]
     pub fn is_drivable(url: String) -> napi::Result<bool> {
         let url: Url = url.parse().map_err(js)?;
-        Ok(uv::is_available() && url.tls == Tls::Off)
+        Ok(uv::is_available() && url.tls.is_none())
     }
 
     /// Connects and logs in.

@@ -58,6 +58,12 @@ pub enum Error {
     /// The memory that the machine, or the limit set for this process, has left is not enough.
     #[error("{0}")]
     NotEnoughMemory(String),
+    /// A server's answer is longer than the limit that the client has for it.
+    #[error("{0}")]
+    TooLarge(String),
+    /// Going on would give a secret away to whoever the other side is.
+    #[error("{0}")]
+    Insecure(String),
     /// The work took longer than it was allowed to.
     #[error("{0}")]
     Timeout(String),
@@ -96,6 +102,8 @@ impl Error {
             Self::Connection(_) => "BB_CONNECTION",
             Self::NotInstalled(_) => "BB_NOT_INSTALLED",
             Self::NotEnoughMemory(_) => "BB_NOT_ENOUGH_MEMORY",
+            Self::TooLarge(_) => "BB_TOO_LARGE",
+            Self::Insecure(_) => "BB_INSECURE",
             Self::Timeout(_) => "BB_TIMEOUT",
             Self::Cancelled => "BB_ABORTED",
             Self::Closed(_) => "BB_CLOSED",

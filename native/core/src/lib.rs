@@ -3,6 +3,7 @@
 //! Rows live in an [`engine::Engine`]. A *lane* ([`lanes`]) is a way for rows to go in or to come out; every lane is
 //! written once, over the engine trait, so an engine gets all lanes and a lane works on all engines.
 
+pub mod arriving;
 pub mod checksum;
 pub mod decimal;
 pub mod engine;
@@ -16,11 +17,14 @@ pub mod outbox;
 pub mod percent;
 pub mod private_server;
 pub mod resources;
+pub mod response_limit;
 pub mod slab;
+pub mod socket;
 pub mod sql_text;
 pub mod table;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
+pub mod tls;
 pub mod workers;
 
 pub use error::{Error, Result};

@@ -9,13 +9,14 @@ use arrow_flight::{HandshakeRequest, HandshakeResponse};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use boundary_bench_core::engine::{CancelGuard, CancelToken};
+use boundary_bench_core::socket::CONNECT_TIMEOUT;
 use boundary_bench_core::{Error, Result};
 use boundary_bench_http::{Stream, Version, tls_connector};
 use hyper::Request;
 use hyper::body::Incoming;
 use hyper::client::conn::http2;
 use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue, TE, USER_AGENT};
-use hyper_util::rt::{TokioExecutor, TokioIo};
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use prost::Message;
 use tokio::sync::Notify;
 use tonic::{Code, Status};
@@ -26,14 +27,12 @@ use crate::status::to_error;
 use crate::url::FlightUrl;
 use crate::{CONNECTION_WINDOW, FRAME_SIZE, STREAM_WINDOW, engine_error, runtime};
 
-/// How long connecting may take, where the URL does not say.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-
 /// Connections to one server, at most: each is one stream of bytes that one thread reads, so calls at once have their own.
 const MAX_CONNECTIONS: usize = 8;
 
-/// The largest message: a row is never split, so there is no natural end.
-const MAX_MESSAGE: usize = 1 << 30;
+/// How long a server may be silent while a call waits for it, before it is asked whether it still is there. Servers of gRPC take
+/// such questions every five minutes, and close the connection of who asks more often.
+const PING_INTERVAL: Duration = Duration::from_secs(330);
 
 /// Bytes that wait to be sent.
 const SEND_BUFFER: usize = 4 << 20;
@@ -86,7 +85,8 @@ impl Channel {
             _ => return Err(Error::Unsupported(format!("a result at {location} can't be fetched from here"))),
         };
         let mut url: FlightUrl = format!("{scheme}://{rest}").parse()?;
-        url.authorities.clone_from(&self.url.authorities);
+        url.trust.clone_from(&self.url.trust);
+        url.most_bytes = self.url.most_bytes;
         url.timeout = self.url.timeout;
         url.login.clone_from(&self.url.login);
         Self::connect(url, None).await
@@ -143,14 +143,16 @@ impl Channel {
 
     async fn open(&self) -> Result<http2::SendRequest<MessageBody>> {
         let place = &self.url.place;
-        let tls = tls_connector(place, self.url.authorities.as_ref(), Version::Http2)?;
+        let tls = tls_connector(place, &self.url.trust, Version::Http2)?;
         let stream = Stream::open(place, tls.as_ref()).await.map_err(named)?;
         let mut builder = http2::Builder::new(TokioExecutor::new());
         builder
             .initial_stream_window_size(STREAM_WINDOW)
             .initial_connection_window_size(CONNECTION_WINDOW)
             .max_frame_size(FRAME_SIZE)
-            .max_send_buf_size(SEND_BUFFER);
+            .max_send_buf_size(SEND_BUFFER)
+            .timer(TokioTimer::new())
+            .keep_alive_interval(PING_INTERVAL);
         let shaken = builder.handshake(TokioIo::new(stream)).await;
         let (sender, connection) = shaken.map_err(|error| self.lost(&error))?;
         // It ends with the last sender; what goes wrong on it, its calls are told.
@@ -185,7 +187,7 @@ impl Channel {
             return Err(to_error(&status));
         }
         let ended = Status::from_header_map(&head.headers).is_some();
-        Ok(Reply { headers: head.headers, messages: Messages::new(body, MAX_MESSAGE), ended, _calls: calls })
+        Ok(Reply { headers: head.headers, messages: Messages::new(body, self.url.most_bytes), ended, _calls: calls })
     }
 
     /// Waits for the server, as long as the URL allows.

@@ -12,7 +12,6 @@ use arrow_ipc::writer::{IpcWriteOptions, StreamEncoder};
 use arrow_ipc::{MessageHeader, root_as_message};
 use arrow_schema::{Schema, SchemaRef};
 use boundary_bench_core::error::catch_panic;
-use boundary_bench_core::slab::Slab;
 use boundary_bench_core::{Error, Result};
 use bytes::{BufMut, Bytes, BytesMut};
 use hyper::body::Body;
@@ -80,11 +79,7 @@ impl Data {
                 }
                 HEADER => data.header = messages.bytes(length).await?,
                 METADATA => data.metadata = messages.bytes(length).await?,
-                BODY => {
-                    let mut slab = Slab::allocate(length);
-                    messages.copy_to(slab.as_mut_slice()).await?;
-                    data.body = Arc::new(slab).buffer(0, length);
-                }
+                BODY => data.body = messages.buffer(length).await?,
                 _ => messages.skip(length).await?,
             }
         }

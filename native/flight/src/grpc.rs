@@ -14,13 +14,19 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use bytes::{Buf, BufMut, Bytes, BytesMut};
+use arrow_buffer::Buffer;
+use boundary_bench_core::Error;
+use boundary_bench_core::arriving::{ArrivingBytes, BELIEVED};
+use boundary_bench_core::response_limit::OPTION;
+use bytes::{BufMut, Bytes, BytesMut};
 use hyper::body::{Body, Frame};
 use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
 use hyper::{Response, StatusCode};
 use prost::Message;
 use tokio::sync::mpsc;
 use tonic::{Code, Status};
+
+use crate::status::of_error;
 
 /// The bytes before each message: whether it is compressed, and its length.
 pub(crate) const PREFIX: usize = 5;
@@ -93,10 +99,7 @@ where
         }
         let length = usize::try_from(u32::from_be_bytes(length)).unwrap_or(usize::MAX);
         if length > self.limit {
-            return Err(Status::resource_exhausted(format!(
-                "a message of {length} bytes is longer than the {} that are taken; send smaller batches",
-                self.limit
-            )));
+            return Err(too_large(length, self.limit));
         }
         self.left = length;
         Ok(Some(length))
@@ -140,9 +143,35 @@ where
             return Ok(self.current.split_to(length));
         }
         self.check(length)?;
-        let mut bytes = vec![0; length];
-        self.copy_to(&mut bytes).await?;
+        let mut bytes = Vec::with_capacity(length.min(BELIEVED));
+        self.left -= length;
+        while bytes.len() < length {
+            let part = self.part(length - bytes.len()).await?;
+            bytes.extend_from_slice(&part);
+        }
         Ok(bytes.into())
+    }
+
+    /// The next bytes of the message, where Arrow wants its arrays.
+    pub(crate) async fn buffer(&mut self, length: usize) -> Result<Buffer, Status> {
+        self.check(length)?;
+        self.left -= length;
+        let mut arriving = ArrivingBytes::new(length);
+        while arriving.left() > 0 {
+            let room = arriving.room();
+            let part = self.part(room.len()).await?;
+            room[..part.len()].copy_from_slice(&part);
+            arriving.filled(part.len());
+        }
+        Ok(arriving.finish())
+    }
+
+    /// Some of what comes next, at most so many bytes.
+    async fn part(&mut self, most: usize) -> Result<Bytes, Status> {
+        if !self.fill().await? {
+            return Err(self.broken(&"it ends within a message"));
+        }
+        Ok(self.current.split_to(most.min(self.current.len())))
     }
 
     /// Copies the next bytes of the message.
@@ -150,11 +179,9 @@ where
         self.check(target.len())?;
         self.left -= target.len();
         while !target.is_empty() {
-            if !self.fill().await? {
-                return Err(self.broken(&"it ends within a message"));
-            }
-            let (part, rest) = target.split_at_mut(target.len().min(self.current.len()));
-            self.current.copy_to_slice(part);
+            let came = self.part(target.len()).await?;
+            let (part, rest) = target.split_at_mut(came.len());
+            part.copy_from_slice(&came);
             target = rest;
         }
         Ok(())
@@ -165,12 +192,7 @@ where
         self.check(length)?;
         self.left -= length;
         while length > 0 {
-            if !self.fill().await? {
-                return Err(self.broken(&"it ends within a message"));
-            }
-            let part = length.min(self.current.len());
-            self.current.advance(part);
-            length -= part;
+            length -= self.part(length).await?.len();
         }
         Ok(())
     }
@@ -199,6 +221,14 @@ where
         let told = self.trailers.as_ref().and_then(Status::from_header_map).filter(|status| status.code() != Code::Ok);
         told.unwrap_or_else(|| Status::unavailable(format!("the stream broke: {problem}")))
     }
+}
+
+/// The status for a message beyond the limit, which either side may have.
+fn too_large(length: usize, limit: usize) -> Status {
+    of_error(&Error::TooLarge(format!(
+        "a message of {length} bytes is longer than the {limit} that are taken; send smaller batches, or raise the limit \
+         ({OPTION} in a client's URL)"
+    )))
 }
 
 /// The status for bytes that are no message.

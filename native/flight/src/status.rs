@@ -21,8 +21,9 @@ pub(crate) fn of_error(error: &Error) -> Status {
         Error::Unsupported(_) => Code::Unimplemented,
         Error::Timeout(_) => Code::DeadlineExceeded,
         Error::Cancelled => Code::Cancelled,
-        Error::NotEnoughMemory(_) => Code::ResourceExhausted,
+        Error::NotEnoughMemory(_) | Error::TooLarge(_) => Code::ResourceExhausted,
         Error::Closed(_) | Error::Connection(_) => Code::Unavailable,
+        Error::Insecure(_) => Code::PermissionDenied,
         Error::NotInstalled(_) | Error::Io { .. } | Error::Internal(_) => Code::Internal,
     };
     let message = match error {
@@ -42,6 +43,7 @@ pub(crate) fn to_error(status: &Status) -> Error {
     match (own, status.code()) {
         (Some("BB_INVALID_ARGUMENT"), _) => Error::InvalidArgument(message),
         (Some("BB_SCHEMA_MISMATCH"), _) => Error::SchemaMismatch(message),
+        (Some("BB_TOO_LARGE"), _) => Error::TooLarge(message),
         (_, Code::Unimplemented) => {
             Error::Unsupported(if message.is_empty() { "the server does not offer this".to_owned() } else { message })
         }
@@ -66,6 +68,7 @@ mod tests {
             Error::SchemaMismatch("two columns".to_owned()),
             Error::Unsupported("no".to_owned()),
             Error::Timeout("late".to_owned()),
+            Error::TooLarge("much".to_owned()),
             Error::Engine { engine: "embedded", message: "Parser Error: at line 1\nSELECT ä".to_owned() },
         ] {
             let mut headers = hyper::HeaderMap::new();

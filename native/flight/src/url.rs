@@ -1,25 +1,30 @@
 //! Where a service is, and how to log in.
 
 use std::fmt;
-use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
-use boundary_bench_core::{Error, Result, percent};
+use boundary_bench_core::tls::{TlsWords, Trust};
+use boundary_bench_core::{Error, Result, percent, response_limit};
 use boundary_bench_http::Url;
 
+/// The largest message, where the URL does not say: a row is never split, so there is no natural end.
+const MOST_BYTES: usize = 1 << 30;
+
 /// A service of Flight SQL: `flight://user:password@host:port`, or `flight+tls://...` with encryption.
-/// `?tls-ca=/path.pem` names the authority to trust in place of the system's, `?timeout=30` how many seconds the server may take
-/// to answer a call and to send the next part of a result. User, password and path are written with `%XX` where needed. Neither
-/// its text nor its debug form shows the password.
+/// `?tls-ca=/path.pem` names the authority to trust in place of the system's ([`TlsWords`]), `?timeout=30` how many seconds the
+/// server may take to answer a call and to send the next part of a result, `?max-response-bytes=` the most bytes of one message.
+/// User, password and path are written with `%XX` where needed. Neither its text nor its debug form shows the password.
 #[derive(Clone, PartialEq, Eq)]
 pub struct FlightUrl {
     /// Host, port and whether TLS protects it.
     pub place: Url,
     /// The user and the password.
     pub login: Option<(String, String)>,
-    /// A PEM file.
-    pub authorities: Option<PathBuf>,
+    /// Whom to trust over TLS.
+    pub trust: Trust,
+    /// The most bytes of a message.
+    pub most_bytes: usize,
     /// How long the server may take.
     pub timeout: Option<Duration>,
 }
@@ -50,7 +55,7 @@ impl FromStr for FlightUrl {
         let invalid = |problem: &str| {
             Error::InvalidArgument(format!(
                 "unusable URL of a Flight SQL server: {problem}; use flight://user:password@host:port, or flight+tls://..., \
-                 with ?tls-ca=/path.pem and ?timeout=SECONDS where needed"
+                 with ?tls-ca=/path.pem, ?timeout=SECONDS and ?max-response-bytes=N where needed"
             ))
         };
         let (scheme, rest) = text.split_once("://").ok_or_else(|| invalid("it has no ://"))?;
@@ -79,23 +84,28 @@ impl FromStr for FlightUrl {
         let mut url = Self {
             place: Url { tls, host: host.to_owned(), port, path: String::new() },
             login: login.transpose()?,
-            authorities: None,
+            trust: Trust::default(),
+            most_bytes: MOST_BYTES,
             timeout: None,
         };
+        let mut words = TlsWords::default();
         for pair in query.split('&').filter(|pair| !pair.is_empty()) {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
             let value = decode(value)?;
+            if words.take(name, &value).map_err(invalid)? {
+                continue;
+            }
             match name {
-                "tls-ca" if tls => url.authorities = Some(value.into()),
-                "tls-ca" => return Err(invalid("tls-ca needs flight+tls")),
+                response_limit::OPTION => url.most_bytes = response_limit::parse(&value).map_err(invalid)?,
                 "timeout" => {
                     let seconds = value.parse().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
                     let seconds = seconds.filter(|seconds| !seconds.is_zero());
                     url.timeout = Some(seconds.ok_or_else(|| invalid("the timeout is no number of seconds"))?);
                 }
-                _ => return Err(invalid("it has an option that is neither tls-ca nor timeout")),
+                _ => return Err(invalid("it has an unknown option")),
             }
         }
+        url.trust = words.trust(Some(tls)).map_err(invalid)?.unwrap_or_default();
         Ok(url)
     }
 }
@@ -111,7 +121,7 @@ mod tests {
         let url: FlightUrl = "flight+tls://me:s3c%3Ar%40t@[::1]:31337?tls-ca=/a%20b.pem&timeout=0.5".parse().unwrap();
         assert_eq!(url.login, Some(("me".to_owned(), "s3c:r@t".to_owned())));
         assert_eq!((url.place.host.as_str(), url.place.port, url.place.tls), ("::1", 31_337, true));
-        assert_eq!((url.authorities, url.timeout), (Some("/a b.pem".into()), Some(Duration::from_millis(500))));
+        assert_eq!((url.trust, url.timeout), (Trust::Authorities("/a b.pem".into()), Some(Duration::from_millis(500))));
         let url: FlightUrl = "flight://localhost:31337/".parse().unwrap();
         assert_eq!((url.login.is_none(), url.to_string().as_str()), (true, "flight://localhost:31337"));
     }
@@ -128,6 +138,8 @@ mod tests {
             "flight://u:secret@host:1?timeout=-1",
             "flight://u:secret@host:1?timeout=0",
             "flight://u:secret@host:1?tls-ca=/x",
+            "flight+tls://u:secret@host:1?tls=off",
+            "flight://u:secret@host:1?max-response-bytes=x",
             "flight://u:secret%FF@host:1",
             "flight://u:secret%+1@host:1",
             "grpc://u:secret@host:1",

@@ -1,11 +1,12 @@
 //! The client: single requests, and many at once over its connections.
 
 use std::future::poll_fn;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
+use boundary_bench_core::socket::CONNECT_TIMEOUT;
+use boundary_bench_core::tls::Trust;
 use boundary_bench_core::{Error, Result};
 use tokio_rustls::TlsConnector;
 
@@ -15,9 +16,6 @@ use crate::request::{Head, Request};
 use crate::response::Response;
 use crate::stream::{Version, tls_connector};
 use crate::url::Url;
-
-/// How long connecting may take, where no time is given.
-pub(crate) const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The most bytes of a response's body, where no limit is given.
 pub const MOST_BYTES: usize = 256 << 20;
@@ -37,8 +35,8 @@ pub struct HttpOptions {
     pub most_bytes: usize,
     /// The version of the protocol.
     pub version: Version,
-    /// A file of certificates to trust in place of the system's.
-    pub cacert: Option<PathBuf>,
+    /// Whom to trust over TLS.
+    pub trust: Trust,
 }
 
 impl Default for HttpOptions {
@@ -50,7 +48,7 @@ impl Default for HttpOptions {
             headers: String::new(),
             most_bytes: MOST_BYTES,
             version: Version::default(),
-            cacert: None,
+            trust: Trust::default(),
         }
     }
 }
@@ -81,7 +79,7 @@ impl Place {
             return Err(Error::InvalidArgument("a client needs a connection, and a request on it".to_owned()));
         }
         let head = Head::new(&url, &options.headers)?;
-        let tls = tls_connector(&url, options.cacert.as_ref(), options.version)?;
+        let tls = tls_connector(&url, &options.trust, options.version)?;
         Ok(Self { url, options, head, tls })
     }
 

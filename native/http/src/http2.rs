@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use boundary_bench_core::{Error, Result};
+use boundary_bench_core::socket::{CONNECT_TIMEOUT, KEEP_ALIVE_IDLE};
+use boundary_bench_core::{Error, Result, response_limit};
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
 use hyper::client::conn::http2;
 use hyper::header::{HeaderName, HeaderValue};
-use hyper_util::rt::{TokioExecutor, TokioIo};
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use tokio::sync::Mutex;
 use tokio::task::JoinSet;
 
@@ -64,11 +65,13 @@ impl Http2 {
             {
                 return Err(Error::Unsupported(format!("the server at {} does not offer HTTP/2", place.url)));
             }
-            let handshake = http2::handshake(TokioExecutor::new(), TokioIo::new(stream)).await;
+            // Asks a server that is silent while a request waits: its kernel may answer for a process that hangs.
+            let mut builder = http2::Builder::new(TokioExecutor::new());
+            builder.timer(TokioTimer::new()).keep_alive_interval(KEEP_ALIVE_IDLE);
+            let handshake = builder.handshake(TokioIo::new(stream)).await;
             handshake.map_err(|error| http_error(format!("{} does not speak HTTP/2: {error}", place.url)))
         };
-        let (sender, connection) =
-            within(Some(place.options.timeout.unwrap_or(crate::client::CONNECT_TIMEOUT)), connect).await?;
+        let (sender, connection) = within(Some(place.options.timeout.unwrap_or(CONNECT_TIMEOUT)), connect).await?;
         // It ends with the last sender; what goes wrong on it, its requests are told.
         tokio::spawn(async move { drop(connection.await) });
         *slot = Some(sender.clone());
@@ -136,7 +139,7 @@ async fn send(mut sender: Sender, message: hyper::Request<Full<Bytes>>, place: &
     let most_bytes = place.options.most_bytes;
     let collected = Limited::new(body, most_bytes).collect().await.map_err(|error| {
         if error.is::<LengthLimitError>() {
-            http_error(format!("the body of a response has more than {most_bytes} bytes, which is the limit"))
+            response_limit::exceeded("the body of a response", most_bytes)
         } else {
             failed(&error)
         }

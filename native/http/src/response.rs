@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use boundary_bench_core::{Error, Result};
+use boundary_bench_core::{Error, Result, response_limit};
 
 use crate::chunks::Step;
 use crate::head::{Begun, Framing, MOST_HEAD, head_end, parse_head};
@@ -174,7 +174,7 @@ impl ResponseReader {
     }
 
     fn too_large(&self) -> Error {
-        http_error(format!("the body of a response has more than {} bytes, which is the limit", self.most_bytes))
+        response_limit::exceeded("the body of a response", self.most_bytes)
     }
 
     /// Reads a head, once it is there; heads that only say that another one follows are skipped.
@@ -338,18 +338,23 @@ mod tests {
             &format!("{OK}content-length: -1\r\n\r\n"),
             &format!("{OK}content-length: 1\r\ncontent-length: 2\r\n\r\n"),
             &format!("{OK}content-length: 99999999999999999999\r\n\r\n"),
-            &format!("{OK}content-length: 1048577\r\n\r\n"),
             &format!("{OK}content-length: 1\r\ntransfer-encoding: chunked\r\n\r\n"),
             &format!("{OK}transfer-encoding: gzip, chunked\r\n\r\n"),
             &format!("{OK}transfer-encoding: chunked\r\n\r\nx\r\n"),
             &format!("{OK}transfer-encoding: chunked\r\n\r\n1\r\nabc"),
             &format!("{OK}transfer-encoding: chunked\r\n\r\nFFFFFFFFFFFFFFFFF\r\n"),
             &format!("{OK}transfer-encoding: chunked\r\n\r\n0\r\n{long}{long}"),
+        ] {
+            let error = read(&[text.as_bytes()], false).unwrap_err();
+            assert_eq!(error.code(), "BB_ENGINE", "{}", &text[..text.len().min(80)]);
+        }
+        for text in [
+            &format!("{OK}content-length: 1048577\r\n\r\n"),
             &format!("{OK}transfer-encoding: chunked\r\n\r\n200000\r\n{}", "x".repeat(1 << 21)),
             &format!("{OK}\r\n{}", "x".repeat(1 << 21)),
         ] {
             let error = read(&[text.as_bytes()], false).unwrap_err();
-            assert_eq!(error.code(), "BB_ENGINE", "{}", &text[..text.len().min(80)]);
+            assert_eq!(error.code(), "BB_TOO_LARGE", "{}", &text[..text.len().min(80)]);
         }
     }
 

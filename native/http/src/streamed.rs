@@ -2,11 +2,12 @@
 
 use std::io;
 
+use boundary_bench_core::socket::CONNECT_TIMEOUT;
 use boundary_bench_core::{Error, Result};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::chunks::Step;
-use crate::client::{CONNECT_TIMEOUT, Place, within};
+use crate::client::{Place, within};
 use crate::head::{Begun, Framing, MOST_HEAD, head_end, parse_head};
 use crate::http_error;
 use crate::request::{Method, Request};

@@ -6,8 +6,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use boundary_bench_core::resources::{peak_rss, reset_peak_rss};
+use boundary_bench_core::socket::KEEP_ALIVE_IDLE;
 use boundary_bench_core::{Error, Result};
 use boundary_bench_http::{HttpClient, HttpOptions, Place, Request};
+use socket2::SockRef;
 
 /// A server that gives each connection, with its number, to `talk` on a thread of its own. Lives as long as the test.
 fn serve(talk: impl Fn(TcpStream, usize) + Send + Sync + 'static) -> (String, Arc<AtomicUsize>) {
@@ -213,10 +216,10 @@ fn a_server_that_takes_no_more_may_still_answer() {
 
 #[test]
 fn malformed_and_huge_answers_are_errors() {
-    for said in [
-        "nonsense\r\n\r\n",
-        "HTTP/1.1 200 OK\r\ncontent-length: x\r\n\r\n",
-        "HTTP/1.1 200 OK\r\ncontent-length: 2000\r\n\r\n",
+    for (said, code) in [
+        ("nonsense\r\n\r\n", "BB_ENGINE"),
+        ("HTTP/1.1 200 OK\r\ncontent-length: x\r\n\r\n", "BB_ENGINE"),
+        ("HTTP/1.1 200 OK\r\ncontent-length: 2000\r\n\r\n", "BB_TOO_LARGE"),
     ] {
         let (url, _) = serve(move |mut stream, _| {
             read_head(&mut stream);
@@ -224,8 +227,76 @@ fn malformed_and_huge_answers_are_errors() {
             let _ = stream.read(&mut [0]);
         });
         let mut client = client(&url, HttpOptions { most_bytes: 1000, ..HttpOptions::default() });
-        assert_eq!(run(get(&mut client, "/")).unwrap_err().code(), "BB_ENGINE", "{said}");
+        assert_eq!(run(get(&mut client, "/")).unwrap_err().code(), code, "{said}");
     }
+}
+
+#[test]
+fn a_body_without_end_is_refused_and_its_connection_closed() {
+    for first in ["HTTP/1.1 200 OK\r\n\r\n", "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n"] {
+        let (url, opened) = serve(move |mut stream, number| {
+            if number > 0 {
+                return echo(stream);
+            }
+            read_head(&mut stream);
+            let _ = stream.write_all(first.as_bytes());
+            while stream.write_all(b"4\r\nabcd\r\n").is_ok() {}
+        });
+        let mut client = client(&url, HttpOptions { most_bytes: 100_000, ..HttpOptions::default() });
+        run(async {
+            let error = get(&mut client, "/").await.unwrap_err();
+            assert_eq!(error.code(), "BB_TOO_LARGE", "{error}");
+            assert!(error.to_string().contains("maxResponseBytes"), "{error}");
+            assert_eq!(get(&mut client, "/next").await.unwrap().1, "/next");
+        });
+        assert_eq!(opened.load(Ordering::SeqCst), 2);
+    }
+}
+
+#[test]
+fn a_body_that_is_announced_takes_no_memory_before_it_comes() {
+    let (url, _) = serve(|mut stream, _| {
+        read_head(&mut stream);
+        let _ = stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 4294967296\r\n\r\nabc");
+        let _ = stream.read(&mut [0]);
+    });
+    let options =
+        HttpOptions { most_bytes: 8 << 30, timeout: Some(Duration::from_millis(500)), ..HttpOptions::default() };
+    let mut client = client(&url, options);
+    assert!(reset_peak_rss());
+    let before = peak_rss().unwrap();
+    assert_eq!(run(get(&mut client, "/")).unwrap_err().code(), "BB_TIMEOUT");
+    assert!(peak_rss().unwrap() < before + (300 << 20));
+}
+
+#[test]
+fn a_server_that_accepts_and_says_nothing_is_given_up_within_the_handshake() {
+    let (url, _) = serve(|mut stream, _| while stream.read(&mut [0; 4096]).is_ok_and(|bytes| bytes > 0) {});
+    let mut client = client(&url.replace("http:", "https:"), HttpOptions::default());
+    assert_eq!(run(get(&mut client, "/")).unwrap_err().code(), "BB_TIMEOUT");
+}
+
+#[test]
+fn every_connection_is_asked_whether_its_server_is_there() {
+    let (url, _) = serve(|stream, _| echo(stream));
+    let place = Place::new(url.parse().unwrap(), HttpOptions::default()).unwrap();
+    let socket = run(place.open_socket()).unwrap();
+    let socket = SockRef::from(&socket);
+    assert!(socket.keepalive().unwrap());
+    assert_eq!(socket.tcp_keepalive_time().unwrap(), KEEP_ALIVE_IDLE);
+}
+
+#[test]
+fn an_answer_that_comes_byte_by_byte_is_read() {
+    let (url, _) = serve(|mut stream, _| {
+        read_head(&mut stream);
+        for byte in b"HTTP/1.1 200 OK\r\ncontent-length: 4\r\n\r\nabcd" {
+            stream.write_all(&[*byte]).unwrap();
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        let _ = stream.read(&mut [0]);
+    });
+    assert_eq!(run(get(&mut client(&url, HttpOptions::default()), "/")).unwrap().1, "abcd");
 }
 
 #[test]

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use boundary_bench_core::testing::{Certificate, certificate};
+use boundary_bench_core::tls::Trust;
 use boundary_bench_http::{HttpClient, HttpOptions, Place, Request, SharedClient, Version};
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
@@ -73,9 +74,10 @@ async fn serve(tls: Option<TlsAcceptor>, version: Version) -> u16 {
     port
 }
 
-fn place(url: &str, version: Version, cacert: Option<PathBuf>) -> Arc<Place> {
+fn place(url: &str, version: Version, file: Option<PathBuf>) -> Arc<Place> {
     let headers = "x-key: k\r\n".to_owned();
-    let options = HttpOptions { version, cacert, headers, connections: 3, ..HttpOptions::default() };
+    let trust = file.map_or(Trust::System, Trust::Authorities);
+    let options = HttpOptions { version, trust, headers, connections: 3, ..HttpOptions::default() };
     Arc::new(Place::new(url.parse().unwrap(), options).unwrap())
 }
 
@@ -131,15 +133,15 @@ async fn both_versions_are_spoken_over_tls() {
         let port = serve(Some(acceptor(&own)), version).await;
         let url = format!("https://localhost:{port}");
         check(place(&url, version, Some(own.certificate.clone())), name).await;
-        for cacert in [None, Some(other.certificate.clone())] {
-            let mut client = HttpClient::new(place(&url, version, cacert));
+        for file in [None, Some(other.certificate.clone())] {
+            let mut client = HttpClient::new(place(&url, version, file));
             let error = client.call(&Request::get("/"), |_| Ok(())).await.unwrap_err();
             assert!(error.to_string().contains("certificate"), "{error}");
         }
     }
     let missing = Place::new(
         "https://h".parse().unwrap(),
-        HttpOptions { cacert: Some(own.certificate.with_extension("no")), ..HttpOptions::default() },
+        HttpOptions { trust: Trust::Authorities(own.certificate.with_extension("no")), ..HttpOptions::default() },
     );
     assert_eq!(missing.err().unwrap().code(), "BB_INVALID_ARGUMENT");
 }

@@ -61,27 +61,28 @@ impl HyperEngine {
     /// As [`crate::open`].
     pub fn open(uri: Uri) -> Result<Self> {
         match uri.place {
-            Place::Fresh => Self::own(uri.transport, None),
-            Place::File(path) => Self::own(uri.transport, Some(absolute(&path)?)),
+            Place::Fresh => Self::own(uri.transport, None, uri.most_bytes),
+            Place::File(path) => Self::own(uri.transport, Some(absolute(&path)?), uri.most_bytes),
             Place::Server { host, port, user, password, database } => {
-                let login = Login { user: user.unwrap_or_else(|| DEFAULT_USER.to_owned()), password };
+                let user = user.unwrap_or_else(|| DEFAULT_USER.to_owned());
+                let login = Login { user, password, most_bytes: uri.most_bytes };
                 Self::attached(uri.transport, (host, port), login, database)
             }
         }
     }
 
     /// A database of the server of this process.
-    fn own(transport: Transport, file: Option<PathBuf>) -> Result<Self> {
+    fn own(transport: Transport, file: Option<PathBuf>, most_bytes: usize) -> Result<Self> {
         let server = Server::shared()?;
         let address = match transport {
             Transport::Ipc => Address::Unix(server.socket()),
             _ => Address::Tcp(LOOPBACK.to_owned(), server.tcp_port()),
         };
-        let pool = Pool::own(Arc::clone(&server), address, file)?;
+        let pool = Pool::own(Arc::clone(&server), address, file, most_bytes)?;
         let database = pool.database().to_owned();
         let (endpoint, grpc) = if transport.is_grpc() {
             let address = format!("{LOOPBACK}:{}", server.grpc_port());
-            let grpc = Grpc::connect(&address, &database, transport, Some(server))?;
+            let grpc = Grpc::connect(&address, &database, transport, most_bytes, Some(server))?;
             (format!("http://{address}"), Some(grpc))
         } else if transport == Transport::Ipc {
             (server.socket_descriptor(), None)
@@ -104,7 +105,7 @@ impl HyperEngine {
         if login.password.is_some() {
             return Err(Error::Unsupported("no password can be given over gRPC; use the transport tcp".to_owned()));
         }
-        let grpc = Grpc::connect(&address, &database, transport, None)?;
+        let grpc = Grpc::connect(&address, &database, transport, login.most_bytes, None)?;
         let endpoint = Endpoint::new(format!("http://{address}"), &database, transport, None);
         Ok(Self { transport, endpoint, database, grpc: Some(grpc), pool: None })
     }

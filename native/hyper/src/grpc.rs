@@ -13,6 +13,7 @@ use arrow_array::ArrayRef;
 use arrow_buffer::Buffer;
 use arrow_cast::display::array_value_to_string;
 use boundary_bench_core::engine::{BatchStream, CancelGuard, QueryOptions};
+use boundary_bench_core::socket::CONNECT_TIMEOUT;
 use boundary_bench_core::sql_text::Statement;
 use boundary_bench_core::{Error, Result};
 use hyperdb_api_core::client::Error as ClientError;
@@ -27,13 +28,8 @@ use crate::server::Server;
 use crate::uri::Transport;
 use crate::{catalog, engine_error};
 
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-
 /// The longest that one answer may take: queries are ended by their users, not by a clock.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(24 * 60 * 60);
-
-/// The largest message: the server aims at 4 MiB, but a row is never split.
-const MAX_MESSAGE_BYTES: usize = 1 << 30;
 
 /// Pieces that are fetched ahead of the reader.
 const PIECES_AHEAD: usize = 2;
@@ -70,6 +66,7 @@ impl Grpc {
         address: &str,
         database: &str,
         transport: Transport,
+        most_bytes: usize,
         server: Option<Arc<Server>>,
     ) -> Result<Arc<Self>> {
         let mode = match transport {
@@ -87,7 +84,7 @@ impl Grpc {
             .database(database)
             .connect_timeout(CONNECT_TIMEOUT)
             .request_timeout(REQUEST_TIMEOUT)
-            .max_message_size(MAX_MESSAGE_BYTES);
+            .max_message_size(most_bytes);
         let clients = Arc::new(Clients { config, mode, idle: Mutex::default() });
         let connecting = Arc::clone(&clients);
         let connected =

@@ -37,8 +37,8 @@ pub(crate) struct Pool {
 
 impl Pool {
     /// The sessions with a database of the server of our own, made if it is not there.
-    pub(crate) fn own(server: Arc<Server>, address: Address, file: Option<PathBuf>) -> Result<Self> {
-        let login = Login { user: DEFAULT_USER.to_owned(), password: None };
+    pub(crate) fn own(server: Arc<Server>, address: Address, file: Option<PathBuf>, most_bytes: usize) -> Result<Self> {
+        let login = Login { user: DEFAULT_USER.to_owned(), password: None, most_bytes };
         let temporary = file.is_none();
         if !temporary {
             server.opens_file();

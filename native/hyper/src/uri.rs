@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use boundary_bench_core::{Error, Result, percent};
+use boundary_bench_core::{Error, Result, percent, response_limit};
 
 /// How a client talks to the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -47,14 +47,19 @@ impl Transport {
 
 /// Where the rows live: `hyper:` (a private server and a new database), `hyper:/path/file.hyper` (a private server), or
 /// `hyper://user:password@host:port/database` (a server that runs). `?transport=` is one of `tcp` (the default), `ipc`,
-/// `grpc-sync`, `grpc-adaptive`, `grpc-async`. In user and password, `/`, `?` and `%` are written `%2F`, `%3F` and `%25`.
+/// `grpc-sync`, `grpc-adaptive`, `grpc-async`; `max-response-bytes=` the most bytes of one message of the server's. In user and password, `/`, `?` and `%` are written `%2F`, `%3F` and `%25`.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Uri {
     /// What to connect to.
     pub place: Place,
     /// How.
     pub transport: Transport,
+    /// The most bytes of a message of the server's.
+    pub most_bytes: usize,
 }
+
+/// The largest message, where the URI does not say: a row is never split, so there is no natural end.
+const MOST_BYTES: usize = 1 << 30;
 
 /// A server and a database.
 #[derive(Clone, PartialEq, Eq)]
@@ -97,16 +102,22 @@ impl FromStr for Uri {
         let invalid = |problem: &str| {
             Error::InvalidArgument(format!(
                 "unusable engine URI: {problem}; use \"hyper:\", \"hyper:/path/file.hyper\" or \
-                 \"hyper://host:port/database\", with ?transport=tcp, ipc, grpc-sync, grpc-adaptive or grpc-async"
+                 \"hyper://host:port/database\", with ?transport=tcp, ipc, grpc-sync, grpc-adaptive or grpc-async, \
+                 and ?max-response-bytes=N where needed"
             ))
         };
         let rest = text.strip_prefix("hyper:").ok_or_else(|| invalid("it does not begin with \"hyper:\""))?;
         let (place, query) = rest.split_once('?').unwrap_or((rest, ""));
-        let mut transport = Transport::default();
+        let (mut transport, mut most_bytes) = (Transport::default(), MOST_BYTES);
         for pair in query.split('&').filter(|pair| !pair.is_empty()) {
-            let found = pair.strip_prefix("transport=").ok_or_else(|| invalid("it has another option"))?;
-            let known = TRANSPORTS.iter().find(|(name, _)| *name == found);
-            transport = known.ok_or_else(|| invalid("there is no such transport"))?.1;
+            match pair.split_once('=').unwrap_or((pair, "")) {
+                ("transport", found) => {
+                    let known = TRANSPORTS.iter().find(|(name, _)| *name == found);
+                    transport = known.ok_or_else(|| invalid("there is no such transport"))?.1;
+                }
+                (response_limit::OPTION, value) => most_bytes = response_limit::parse(value).map_err(invalid)?,
+                _ => return Err(invalid("it has another option")),
+            }
         }
         let place = match place.strip_prefix("//") {
             Some(server) => parse_server(server).ok_or_else(|| invalid("the server needs host:port/database"))?,
@@ -117,7 +128,7 @@ impl FromStr for Uri {
         if matches!(place, Place::Server { .. }) && transport == Transport::Ipc {
             return Err(invalid("a server of host and port is reached by tcp or gRPC"));
         }
-        Ok(Self { place, transport })
+        Ok(Self { place, transport, most_bytes })
     }
 }
 
@@ -154,9 +165,10 @@ mod tests {
 
     #[test]
     fn uris_name_a_server_a_database_and_a_transport() {
-        assert!(parsed("hyper:") == Uri { place: Place::Fresh, transport: Transport::Tcp });
-        let file = Uri { place: Place::File("/a b.hyper".into()), transport: Transport::GrpcAsync };
-        assert!(parsed("hyper:/a b.hyper?transport=grpc-async") == file);
+        let fresh = Uri { place: Place::Fresh, transport: Transport::Tcp, most_bytes: MOST_BYTES };
+        assert!(parsed("hyper:") == fresh);
+        let file = Uri { place: Place::File("/a b.hyper".into()), transport: Transport::GrpcAsync, most_bytes: 70 };
+        assert!(parsed("hyper:/a b.hyper?transport=grpc-async&max-response-bytes=70") == file);
         let Place::Server { host, port, user, password, database } =
             parsed("hyper://me:s3cr@t@[::1]:7483//data/x.hyper").place
         else {
@@ -178,6 +190,7 @@ mod tests {
             "hyper://host:1/",
             "hyper:?transport=udp",
             "hyper:?x=1",
+            "hyper:?max-response-bytes=0",
             "hyperx:",
         ] {
             assert_eq!(text.parse::<Uri>().unwrap_err().code(), "BB_INVALID_ARGUMENT", "{text}");

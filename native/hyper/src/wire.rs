@@ -7,29 +7,34 @@ mod canceller;
 mod copy_writer;
 mod message;
 mod socket;
+#[cfg(test)]
+mod tests;
 
 use std::io::{ErrorKind, IoSlice, Read, Write};
 use std::sync::Arc;
 use std::time::Duration;
 
 use arrow_buffer::Buffer;
-use boundary_bench_core::slab::Slab;
-use boundary_bench_core::{Error, Result};
+use boundary_bench_core::arriving::ArrivingBytes;
+use boundary_bench_core::socket::CONNECT_TIMEOUT;
+use boundary_bench_core::{Error, Result, response_limit};
 pub(crate) use canceller::Canceller;
 pub(crate) use copy_writer::CopyWriter;
 use hyperdb_api_core::client::connection::RawConnection;
 pub(crate) use message::{Bound, Field, Message, Parameter, ServerError, rows_changed, values_of};
 use message::{bind_body, error_of, fields_of, malformed, parse_body, row_of, rows_of, text_of};
 pub(crate) use socket::Address;
-use socket::{CONNECT_TIMEOUT, Socket, UNIX_BUFFER_BYTES, lost, unreachable_server};
+use socket::{Socket, UNIX_BUFFER_BYTES, lost, unreachable_server};
 
 use crate::engine_error;
 
 /// How long an abandoned statement may take to end after it was cancelled; the connection is closed then.
 const SETTLE_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Bytes that one read asks for where no message says more.
-const READ_BYTES: usize = 64 * 1024;
+/// Bytes that one read asks for where no message says more, and at most: memory is taken for what comes, and not for what is
+/// announced.
+const READ_BYTES: usize = 64 << 10;
+const MOST_READ_BYTES: usize = 1 << 20;
 
 /// The largest payload of one message of ours. The server refuses packets beyond 150 MiB.
 const MAX_PAYLOAD: usize = 16 << 20;
@@ -65,6 +70,8 @@ pub(crate) struct Connection {
     status: Option<Status>,
     canceller: Arc<Canceller>,
     version: String,
+    /// Of a message of the server's.
+    most_bytes: usize,
 }
 
 /// What a session needs to know about who opens it.
@@ -72,6 +79,8 @@ pub(crate) struct Connection {
 pub(crate) struct Login {
     pub(crate) user: String,
     pub(crate) password: Option<String>,
+    /// The most bytes of a message of the server's.
+    pub(crate) most_bytes: usize,
 }
 
 impl Connection {
@@ -108,6 +117,7 @@ impl Connection {
             position: 0,
             unsent: Vec::new(),
             status: Some(Status::Idle),
+            most_bytes: login.most_bytes,
         })
     }
 
@@ -214,13 +224,10 @@ impl Connection {
     /// Gives the bytes of each row to `each` until that says that it has enough; else returns the message behind them.
     pub(crate) fn receive_rows(&mut self, mut each: impl FnMut(&[u8]) -> Result<Rows>) -> Result<Option<Message>> {
         loop {
-            self.fill(5)?;
-            let header = &self.read[self.position..self.position + 5];
-            if header[0] != b'D' {
+            let (kind, length) = self.next_header()?;
+            if kind != b'D' {
                 return self.receive().map(Some);
             }
-            let length = u32::from_be_bytes([header[1], header[2], header[3], header[4]]) as usize;
-            let length = length.checked_sub(4).ok_or_else(malformed)?;
             self.position += 5;
             self.fill(length)?;
             let body = &self.read[self.position..self.position + length];
@@ -330,11 +337,7 @@ impl Connection {
     }
 
     fn receive_frame(&mut self) -> Result<Message> {
-        self.fill(5)?;
-        let header = &self.read[self.position..self.position + 5];
-        let kind = header[0];
-        let length = u32::from_be_bytes([header[1], header[2], header[3], header[4]]) as usize;
-        let length = length.checked_sub(4).ok_or_else(malformed)?;
+        let (kind, length) = self.next_header()?;
         self.position += 5;
         if kind == b'd' {
             return self.receive_data(length).map(Message::CopyData);
@@ -358,15 +361,33 @@ impl Connection {
         })
     }
 
+    /// The kind of the next message and the bytes that follow its header.
+    fn next_header(&mut self) -> Result<(u8, usize)> {
+        self.fill(5)?;
+        let header = &self.read[self.position..self.position + 5];
+        let length = u32::from_be_bytes([header[1], header[2], header[3], header[4]]) as usize;
+        match length.checked_sub(4) {
+            Some(length) if length > self.most_bytes => {
+                Err(response_limit::exceeded("a message of the server", self.most_bytes))
+            }
+            length => Ok((header[0], length.ok_or_else(malformed)?)),
+        }
+    }
+
     /// Reads the payload of one message into memory of its own, aligned for Arrow.
     fn receive_data(&mut self, length: usize) -> Result<Buffer> {
-        let mut slab = Slab::allocate(length);
-        let data = slab.as_mut_slice();
+        let mut data = ArrivingBytes::new(length);
         let here = (self.read.len() - self.position).min(length);
-        data[..here].copy_from_slice(&self.read[self.position..self.position + here]);
+        data.room()[..here].copy_from_slice(&self.read[self.position..self.position + here]);
+        data.filled(here);
         self.position += here;
-        self.socket.read_exact(&mut data[here..]).map_err(|error| lost(&error))?;
-        Ok(Arc::new(slab).buffer(0, length))
+        while data.left() > 0 {
+            let room = data.room();
+            let bytes = room.len();
+            self.socket.read_exact(room).map_err(|error| lost(&error))?;
+            data.filled(bytes);
+        }
+        Ok(data.finish())
     }
 
     /// Reads until `bytes` of them are there.
@@ -378,7 +399,7 @@ impl Connection {
         self.position = 0;
         while self.read.len() < bytes {
             let filled = self.read.len();
-            self.read.resize(filled + READ_BYTES.max(bytes - filled), 0);
+            self.read.resize(filled + (bytes - filled).clamp(READ_BYTES, MOST_READ_BYTES), 0);
             let read = loop {
                 match self.socket.read(&mut self.read[filled..]) {
                     Err(error) if error.kind() == ErrorKind::Interrupted => {}

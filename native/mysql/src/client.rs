@@ -3,17 +3,17 @@
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use arrow_array::RecordBatch;
 use boundary_bench_core::engine::CancelToken;
-use boundary_bench_core::{Error, Result};
+use boundary_bench_core::{Error, Result, response_limit};
 use tokio::sync::Notify;
 
 use crate::cells::{CellLists, put_parameters};
 use crate::codec::{Done, Failure, Field, command};
-use crate::connection::{Prepared, Started};
+use crate::connection::{CELL_BYTES, Prepared, Started};
 use crate::insert::{self, Target};
 use crate::pool::{Lease, Pool, Session};
 use crate::rows::{Form, RowBuilder, RowShape};
@@ -261,7 +261,7 @@ impl SqlClient {
         };
         match connection.load(Ordering::Acquire) {
             0 => {}
-            id => self.pool.kill(id, Arc::new(AtomicBool::new(true))),
+            id => self.pool.end(id),
         }
         Err(error)
     }
@@ -315,6 +315,8 @@ struct Run<'a> {
     max_packet: usize,
     statements: Vec<StatementState>,
     outcomes: Vec<Outcome>,
+    /// Bytes of the rows that have come.
+    gathered: usize,
 }
 
 /// What is known of a statement.
@@ -334,6 +336,7 @@ impl<'a> Run<'a> {
             max_packet,
             statements: batch.statements.iter().map(|_| StatementState::default()).collect(),
             outcomes: vec![Outcome::default(); batch.order.len()],
+            gathered: 0,
         }
     }
 
@@ -452,8 +455,13 @@ impl<'a> Run<'a> {
                 let rows = state.rows.as_mut().filter(|_| problem.is_none());
                 outcome.first_row = rows.as_ref().map_or(0, |rows| rows.rows());
                 let mut rows = rows;
+                let (gathered, most) = (&mut self.gathered, connection.most_bytes());
                 let done = connection
                     .rows(|row| {
+                        *gathered += row.len().max(fields.len() * CELL_BYTES);
+                        if *gathered > most {
+                            return Err(response_limit::exceeded("the result", most));
+                        }
                         // What follows a row that can't be taken is of no use.
                         if problem.is_none()
                             && let Some(rows) = &mut rows

@@ -4,15 +4,19 @@ use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use boundary_bench_core::{Error, Result};
+use boundary_bench_core::socket::CONNECT_TIMEOUT;
+use boundary_bench_core::{Error, Result, response_limit};
 
 use crate::codec::{Done, Failure, Field, ServerError, capability, command, garbled};
 use crate::engine_error;
 use crate::login::{Server, log_in};
-use crate::transport::{Drive, Transport};
+use crate::transport::{Drive, Transport, too_large};
 use crate::url::Url;
 
 type Answer<T> = std::result::Result<T, Failure>;
+
+/// Bytes that a value of a row takes in memory, at least, where rows are gathered.
+pub(crate) const CELL_BYTES: usize = 8;
 
 /// A connection to a server. One that has an answer outstanding, or has failed, is not to be used again
 /// ([`Connection::is_idle`]).
@@ -97,13 +101,22 @@ impl Description {
 }
 
 impl Connection {
-    /// Opens a connection and logs in.
+    /// Opens a connection and logs in, within the usual time.
     ///
     /// # Errors
     /// [`Failure::Refused`] for a wrong password or database, [`Failure::Lost`] where there is no such server.
     pub async fn open(url: &Url) -> Answer<Self> {
+        let opened = tokio::time::timeout(CONNECT_TIMEOUT, Self::open_untimed(url)).await;
+        opened.unwrap_or_else(|_| {
+            let seconds = CONNECT_TIMEOUT.as_secs();
+            Err(Error::Timeout(format!("{url} did not answer for {seconds} s")).into())
+        })
+    }
+
+    async fn open_untimed(url: &Url) -> Answer<Self> {
         let mut transport = Transport::connect(url).await?;
         let server = log_in(&mut transport, url).await?;
+        transport.set_most_bytes(url.most_bytes);
         Ok(Self {
             transport,
             server,
@@ -125,6 +138,11 @@ impl Connection {
     #[must_use]
     pub fn id(&self) -> u32 {
         self.server.connection
+    }
+
+    /// The most bytes of a packet, and of rows that are gathered.
+    pub(crate) fn most_bytes(&self) -> usize {
+        self.transport.most_bytes()
     }
 
     /// Whether one packet can run a statement for many rows.
@@ -231,8 +249,12 @@ impl Connection {
             Started::Rows(fields) => fields,
             Started::WantsFile => return self.refuse_file().await.map(|_| Vec::new()),
         };
-        let mut rows = Vec::new();
+        let (mut rows, mut gathered, most) = (Vec::new(), 0, self.most_bytes());
         self.rows(|packet| {
+            gathered += packet.len().max(fields.len() * CELL_BYTES);
+            if gathered > most {
+                return Err(response_limit::exceeded("a result", most));
+            }
             let mut bytes = crate::codec::Bytes(packet);
             let row = fields.iter().map(|_| {
                 let text = bytes.nullable_text().ok_or_else(|| garbled("row"))?;
@@ -438,6 +460,9 @@ impl Connection {
         for _ in 0..count {
             let packet = self.next_packet().await?;
             self.described.add(self.transport.bytes(packet));
+            if self.described.next.len() > self.most_bytes() {
+                return Err(self.lost(response_limit::exceeded("what a result's columns are", self.most_bytes())));
+            }
         }
         if !self.can(capability::DEPRECATE_EOF) {
             self.next_packet().await?;
@@ -471,6 +496,9 @@ impl Connection {
     }
 
     fn broken(&mut self, error: &std::io::Error) -> Failure {
+        if let Some(error) = too_large(error) {
+            return self.lost(error);
+        }
         let problem = if error.kind() == std::io::ErrorKind::UnexpectedEof {
             "the server closed it".to_owned()
         } else {

@@ -4,7 +4,7 @@
 use std::os::fd::RawFd;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::task::{Context, Poll, Waker};
 
 use boundary_bench_core::{Error, Result};
@@ -124,10 +124,10 @@ impl DrivenSession {
         }
     }
 
-    /// Gives up what is under way, and asks the server to end it.
+    /// Gives up what is under way, and asks the server to end it, by one request: of a connection that is closed, all ends.
     pub fn give_up(self) {
         if self.is_busy() {
-            self.pool.kill(self.id, Arc::new(AtomicBool::new(true)));
+            self.pool.end(self.id);
         }
     }
 }

@@ -39,7 +39,7 @@ pub use insert::Rows;
 pub use rows::{Form, RowBuilder, RowShape};
 pub use session::{RowView, SqlSession};
 pub use submission::{Shapes, Submission};
-pub use url::{Tls, Url};
+pub use url::Url;
 
 const NAME: &str = "mysql";
 

@@ -7,14 +7,17 @@ use mysql_common::scramble::{scramble_native, scramble_sha256};
 
 use crate::codec::{Bytes, Failure, ServerError, capability, garbled, put_text};
 use crate::engine_error;
-use crate::transport::Transport;
-use crate::url::{Tls, Url};
+use crate::transport::{Transport, too_large};
+use crate::url::Url;
 
 /// `utf8mb4_general_ci`, which every server knows.
 const UTF8: u8 = 45;
 
-/// The longest packet that we take.
+/// The longest packet that the server is told of, which is the longest of the protocol.
 const MAX_PACKET: u32 = 1 << 30;
+
+/// The plugin by which a server may want the password itself.
+const CACHING_SHA2: &str = "caching_sha2_password";
 
 /// What is known of the server after the login.
 #[derive(Debug, Clone, Default)]
@@ -83,7 +86,7 @@ pub(crate) async fn log_in(transport: &mut Transport, url: &Url) -> std::result:
     if url.database.is_some() {
         wanted |= capability::CONNECT_WITH_DB;
     }
-    if url.tls != Tls::Off {
+    if url.tls.is_some() {
         if greeting.capabilities & capability::SSL == 0 {
             return Err(engine_error(format!("{url} offers no TLS; leave tls out of the URL")).into());
         }
@@ -98,9 +101,9 @@ pub(crate) async fn log_in(transport: &mut Transport, url: &Url) -> std::result:
         target.extend_from_slice(&[0; 19]);
         target.extend_from_slice(&upper);
     };
-    if url.tls != Tls::Off {
+    if let Some(trust) = &url.tls {
         transport.send(head);
-        transport.encrypt(url).await?;
+        transport.encrypt(url, trust).await?;
     }
     let password = url.password.as_deref().unwrap_or_default();
     let mut plugin = greeting.plugin;
@@ -140,8 +143,8 @@ pub(crate) async fn log_in(transport: &mut Transport, url: &Url) -> std::result:
                 transport.send(|target| target.extend_from_slice(&answer));
             }
             // The server knows the password's hash already; its OK follows.
-            Some(0x01) if packet.get(1) == Some(&3) => {}
-            Some(0x01) if packet.get(1) == Some(&4) => {
+            Some(0x01) if plugin == CACHING_SHA2 && packet.get(1) == Some(&3) => {}
+            Some(0x01) if plugin == CACHING_SHA2 && packet.get(1) == Some(&4) => {
                 let secret = whole_password(transport, url, password, &nonce).await?;
                 transport.send(|target| target.extend_from_slice(&secret));
             }
@@ -153,8 +156,9 @@ pub(crate) async fn log_in(transport: &mut Transport, url: &Url) -> std::result:
 
 /// The next packet; an error where it holds one.
 async fn next(transport: &mut Transport, url: &Url) -> std::result::Result<Vec<u8>, Failure> {
-    let packet =
-        transport.packet().await.map_err(|error| engine_error(format!("{url} broke off the login: {error}")))?;
+    let packet = transport.packet().await.map_err(|error| {
+        too_large(&error).unwrap_or_else(|| engine_error(format!("{url} broke off the login: {error}")))
+    })?;
     let packet = transport.bytes(packet);
     if packet.first() == Some(&0xff) {
         let mut error = ServerError::parse(packet);
@@ -170,11 +174,12 @@ fn response(plugin: &str, nonce: &[u8], password: &str, transport: &Transport) -
     let password = password.as_bytes();
     match plugin {
         "mysql_native_password" | "" => Ok(scramble_native(nonce, password).map(Vec::from).unwrap_or_default()),
-        "caching_sha2_password" => Ok(scramble_sha256(nonce, password).map(Vec::from).unwrap_or_default()),
+        CACHING_SHA2 => Ok(scramble_sha256(nonce, password).map(Vec::from).unwrap_or_default()),
         "mysql_clear_password" if transport.is_private() => Ok([password, &[0]].concat()),
-        "mysql_clear_password" => {
-            Err(engine_error("the server wants the password unencrypted, which is sent over TLS or a socket only"))
-        }
+        "mysql_clear_password" => Err(Error::Insecure(
+            "the server wants the password as it is, which is sent over verified TLS (tls=verify in the URL) or a Unix socket only"
+                .to_owned(),
+        )),
         other => Err(Error::Unsupported(format!(
             "the server wants the password by the plugin {other}, which is not known here; use \
              mysql_native_password or caching_sha2_password for this user"
@@ -182,7 +187,7 @@ fn response(plugin: &str, nonce: &[u8], password: &str, transport: &Transport) -
     }
 }
 
-/// The password itself: as it is where nobody can read it, else encrypted for the server.
+/// The password itself: as it is where only the server can read it, else encrypted with the server's key.
 async fn whole_password(
     transport: &mut Transport,
     url: &Url,
@@ -193,12 +198,32 @@ async fn whole_password(
     if transport.is_private() {
         return Ok(secret);
     }
-    transport.send(|target| target.push(2));
-    let packet = next(transport, url).await?;
-    let key = packet.strip_prefix(&[1]).ok_or_else(|| garbled("public key"))?;
+    let key = public_key(transport, url).await?;
     for (index, byte) in secret.iter_mut().enumerate() {
         *byte ^= nonce.get(index % nonce.len().max(1)).copied().unwrap_or_default();
     }
     // Panics on what is no key.
-    catch_panic(|| Ok(crypto::encrypt(&secret, key))).map_err(|_| garbled("public key").into())
+    catch_panic(|| Ok(crypto::encrypt(&secret, &key))).map_err(|_| match &url.server_public_key {
+        Some(file) => Error::InvalidArgument(format!("{} holds no RSA key in PEM", file.display())).into(),
+        None => garbled("public key").into(),
+    })
+}
+
+/// The key that the password is encrypted with. One that the server gives itself may be that of anybody who answers in its
+/// place, so it is asked for only where the user has said so.
+async fn public_key(transport: &mut Transport, url: &Url) -> std::result::Result<Vec<u8>, Failure> {
+    if let Some(file) = &url.server_public_key {
+        let unreadable = |error| Error::Io { path: file.display().to_string(), source: std::sync::Arc::new(error) };
+        return Ok(std::fs::read(file).map_err(unreadable)?);
+    }
+    if !url.allow_public_key_retrieval {
+        return Err(Error::Insecure(format!(
+            "{url} wants the password over a connection on which nothing shows who it is; use tls=verify, or give the server's key \
+             (server-public-key=/file.pem in the URL), or let any server give its own (allow-public-key-retrieval=on)"
+        ))
+        .into());
+    }
+    transport.send(|target| target.push(2));
+    let packet = next(transport, url).await?;
+    Ok(packet.strip_prefix(&[1]).ok_or_else(|| garbled("public key"))?.to_vec())
 }

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
+use boundary_bench_core::socket::CONNECT_TIMEOUT;
 use boundary_bench_core::{Error, Result};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
@@ -24,14 +25,11 @@ const MAX_IDLE: usize = 1024;
 /// Statements that a session keeps prepared, at most.
 const MAX_STATEMENTS: usize = 256;
 
-/// How long a statement may go on after it was to be ended, before that is asked for again.
-const KILL_PAUSE: Duration = Duration::from_millis(100);
+/// How long a statement may go on after the server was asked to end it, before its connection is ended.
+const KILL_PAUSE: Duration = Duration::from_millis(250);
 
-/// How often that is.
-const KILL_ATTEMPTS: usize = 50;
-
-/// How long a server that does not answer is waited for.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long asking for the end of something may take.
+const KILL_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// What a server allows a packet by default, where it does not say.
 const USUAL_PACKET: usize = 1 << 20;
@@ -142,23 +140,34 @@ impl Pool {
         }
     }
 
-    /// Asks the server to end what connection `id` runs, again and again while `is_running`: a request that comes before
-    /// the statement it is meant for has no effect.
-    pub(crate) fn kill(self: &Arc<Self>, id: u32, is_running: Arc<AtomicBool>) {
+    /// Ends a connection that nobody uses any more, with what it runs or has yet to run.
+    pub(crate) fn end(self: &Arc<Self>, id: u32) {
+        self.kill(id, None);
+    }
+
+    /// Ends what connection `id` runs. A request to end a statement has no effect where it comes before the statement, so the
+    /// connection is ended next if `is_running` still says so: that holds whenever it comes. So there are two requests at most.
+    pub(crate) fn cancel(self: &Arc<Self>, id: u32, is_running: Arc<AtomicBool>) {
+        self.kill(id, Some(is_running));
+    }
+
+    fn kill(self: &Arc<Self>, id: u32, is_running: Option<Arc<AtomicBool>>) {
         let pool = Arc::clone(self);
-        runtime().spawn(async move {
-            let Ok(Ok(mut connection)) = tokio::time::timeout(CONNECT_TIMEOUT, Connection::open(&pool.url)).await
-            else {
-                return;
-            };
-            for _ in 0..KILL_ATTEMPTS {
-                if !is_running.load(Ordering::Acquire) || connection.run(&format!("KILL QUERY {id}")).await.is_err() {
-                    break;
-                }
+        let work = async move {
+            let mut connection = Connection::open(&pool.url).await?;
+            let runs = || is_running.as_ref().is_none_or(|is_running| is_running.load(Ordering::Acquire));
+            if is_running.is_some() && runs() {
+                connection.run(&format!("KILL QUERY {id}")).await?;
                 tokio::time::sleep(KILL_PAUSE).await;
             }
+            if runs() {
+                connection.run(&format!("KILL {id}")).await?;
+            }
             connection.quit().await;
-        });
+            Ok::<_, Failure>(())
+        };
+        // What is not ended so ends with its socket, once the server writes to it.
+        runtime().spawn(async move { drop(tokio::time::timeout(KILL_TIMEOUT, work).await) });
     }
 }
 

@@ -37,16 +37,14 @@ pub(crate) struct Running {
     /// What the request to end it looks at.
     alive: Arc<AtomicBool>,
     guard: Option<CancelGuard>,
-    /// Whether it goes on without us.
-    is_left: bool,
 }
 
 impl Running {
     pub(crate) fn new(session: &Lease, cancel: &CancelToken) -> Self {
         let alive = Arc::new(AtomicBool::new(true));
         let (pool, id, theirs) = (Arc::clone(session.pool()), session.connection.id(), Arc::clone(&alive));
-        let guard = cancel.on_cancel(move || pool.kill(id, Arc::clone(&theirs)));
-        Self { alive, guard: Some(guard), is_left: false }
+        let guard = cancel.on_cancel(move || pool.cancel(id, Arc::clone(&theirs)));
+        Self { alive, guard: Some(guard) }
     }
 
     /// No cancellation hits the session any more, unless one was on its way already: then `true`, and the session is not
@@ -57,17 +55,16 @@ impl Running {
     }
 
     /// Asks the server to end what runs, which nobody waits for.
-    fn leave(mut self, session: &mut Lease) {
-        self.is_left = true;
+    fn leave(self, session: &mut Lease) {
         session.connection.condemn();
-        session.pool().kill(session.connection.id(), Arc::clone(&self.alive));
+        session.pool().end(session.connection.id());
     }
 }
 
 impl Drop for Running {
     fn drop(&mut self) {
         self.guard = None;
-        self.alive.store(self.is_left, Ordering::Release);
+        self.alive.store(false, Ordering::Release);
     }
 }
 

@@ -14,7 +14,7 @@ use boundary_bench_core::private_server::{PrivateServer, ServerFolder, find_prog
 use boundary_bench_core::{Error, Result};
 
 use crate::connection::Connection;
-use crate::url::{Tls, Url};
+use crate::url::Url;
 use crate::{NAME, engine_error, runtime, sql};
 
 /// How long making the tables of the server itself may take: 2 s where nothing else runs.
@@ -126,16 +126,10 @@ fn start_once(program: &Path, settings: &[&str], cancel: &CancelToken) -> Result
     command.args(settings);
     let ready = |_: &Path| std::os::unix::net::UnixStream::connect(&socket).is_ok();
     let process = folder.serve(&command, START_TIMEOUT, cancel, ready)?;
-    let url = Url {
-        user: USER.to_owned(),
-        password: Some(new_password()?),
-        host: LOOPBACK.to_owned(),
-        port,
-        socket: None,
-        database: None,
-        tls: Tls::Off,
-        extensions: true,
-    };
+    let mut url: Url = format!("mysql://{USER}@{LOOPBACK}:{port}/").parse()?;
+    url.password = Some(new_password()?);
+    // MySQL makes it at its first start, and wants the password encrypted with it where there is no TLS.
+    url.server_public_key = Some(data.join("public_key.pem")).filter(|file| file.is_file());
     let version = runtime().block_on(set_up(&socket, &url))?;
     Ok(Server { process, url, socket, version })
 }

@@ -9,19 +9,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::task::{Context, Poll, ready};
 
-use boundary_bench_core::{Error, Result};
+use boundary_bench_core::tls::Trust;
+use boundary_bench_core::{Error, Result, response_limit, socket, tls};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpStream, UnixStream};
-use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
-use tokio_rustls::rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use tokio_rustls::rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
-use tokio_rustls::rustls::pki_types::pem::PemObject;
-use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName, UnixTime};
-use tokio_rustls::rustls::{self, ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
 
 use crate::engine_error;
-use crate::url::{Tls, Url};
+use crate::url::Url;
 
 /// The payload of a packet of the greatest length; the next packet goes on with it.
 const MAX_PACKET: usize = 0xff_ffff;
@@ -32,6 +27,9 @@ const HEADER: usize = 4;
 /// its time.
 const FIRST_INPUT: usize = 16 << 10;
 const FAST_INPUT: usize = 1 << 20;
+
+/// The most bytes of a packet before the login: nobody knows yet who sends them.
+const LOGIN_PACKET: usize = 1 << 20;
 
 /// Memory for output is given back when it has grown beyond this.
 const KEPT_OUTPUT: usize = 4 << 20;
@@ -140,24 +138,45 @@ pub(crate) struct Transport {
     sent: usize,
     /// The number of the next packet of the exchange.
     sequence: u8,
+    /// Whether the other side is known to be the server, and nobody else can read what is sent.
+    is_private: bool,
+    /// Of a packet.
+    most_bytes: usize,
 }
 
 impl Transport {
     pub(crate) async fn connect(url: &Url) -> Result<Self> {
-        let failed = |error: io::Error| engine_error(format!("can't connect to {url}: {error}"));
+        let failed = |error: io::Error| engine_error(socket::unreachable_server(url, &error));
         let stream = if let Some(socket) = &url.socket {
             Stream::Unix(UnixStream::connect(socket).await.map_err(failed)?)
         } else {
-            let stream = TcpStream::connect((url.host.as_str(), url.port)).await.map_err(failed)?;
-            stream.set_nodelay(true).map_err(failed)?;
-            Stream::Tcp(stream)
+            Stream::Tcp(socket::connect(&url.host, url.port).await.map_err(failed)?)
         };
-        Ok(Self { stream, input: vec![0; FIRST_INPUT], pending: 0..0, output: Vec::new(), sent: 0, sequence: 0 })
+        Ok(Self {
+            is_private: matches!(stream, Stream::Unix(_)),
+            stream,
+            input: vec![0; FIRST_INPUT],
+            pending: 0..0,
+            output: Vec::new(),
+            sent: 0,
+            sequence: 0,
+            most_bytes: LOGIN_PACKET,
+        })
     }
 
-    /// Whether nobody between here and the server can read what is sent.
+    /// Whether a secret can be sent as it is: over TLS only to a server whose certificate was verified.
     pub(crate) fn is_private(&self) -> bool {
-        matches!(self.stream, Stream::Unix(_) | Stream::Tls(_))
+        self.is_private
+    }
+
+    /// The most bytes of a packet.
+    pub(crate) fn most_bytes(&self) -> usize {
+        self.most_bytes
+    }
+
+    /// Takes packets of so many bytes, now that the server has let us in.
+    pub(crate) fn set_most_bytes(&mut self, most_bytes: usize) {
+        self.most_bytes = most_bytes;
     }
 
     /// Whether the other side has closed it, or says what nobody asked for, as servers do before they close. Not known of
@@ -188,19 +207,20 @@ impl Transport {
     }
 
     /// Goes on in TLS.
-    pub(crate) async fn encrypt(&mut self, url: &Url) -> Result<()> {
+    pub(crate) async fn encrypt(&mut self, url: &Url, trust: &Trust) -> Result<()> {
         let failed = |problem: &dyn std::fmt::Display| engine_error(format!("no TLS with {url}: {problem}"));
         self.flush().await.map_err(|error| failed(&error))?;
         // Anybody between here and the server could have sent it, and it would be taken for what came encrypted.
         if !self.pending.is_empty() {
             return Err(failed(&"the server says more before the encryption than it may"));
         }
-        let connector = TlsConnector::from(Arc::new(tls_config(&url.tls)?));
-        let name = ServerName::try_from(url.host.clone()).map_err(|error| failed(&error))?;
+        let (name, connector) = (tls::server_name(&url.host)?, trust.connector(None)?);
         match std::mem::replace(&mut self.stream, Stream::Closed) {
             Stream::Tcp(stream) => {
-                let stream = connector.connect(name, stream).await.map_err(|error| failed(&error))?;
+                let refused = |error: io::Error| engine_error(socket::unreachable_server(url, &error));
+                let stream = connector.connect(name, stream).await.map_err(refused)?;
                 self.stream = Stream::Tls(Box::new(stream));
+                self.is_private = trust.verifies();
                 Ok(())
             }
             _ => Err(failed(&"only TCP can be encrypted")),
@@ -312,8 +332,11 @@ impl Transport {
         }
     }
 
-    /// Waits until more input has come, and sends meanwhile.
+    /// Waits until more input has come, and sends meanwhile. What has come so far is no whole packet.
     pub(crate) async fn receive(&mut self) -> io::Result<()> {
+        if self.pending.len() > self.most_bytes {
+            return Err(io::Error::other(response_limit::exceeded("a packet of the server", self.most_bytes)));
+        }
         self.make_room();
         poll_fn(|context| self.poll_exchange(context)).await
     }
@@ -403,69 +426,7 @@ impl Transport {
     }
 }
 
-fn tls_config(tls: &Tls) -> Result<ClientConfig> {
-    let provider = Arc::new(ring::default_provider());
-    let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
-        .with_safe_default_protocol_versions()
-        .map_err(|error| Error::Internal(error.to_string()))?;
-    let Tls::Verified(file) = tls else {
-        let anyone = Arc::new(Anyone(provider));
-        return Ok(builder.dangerous().with_custom_certificate_verifier(anyone).with_no_client_auth());
-    };
-    let mut roots = RootCertStore::empty();
-    match file {
-        None => roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned()),
-        Some(file) => {
-            let unusable = |problem: &dyn std::fmt::Display| {
-                Error::InvalidArgument(format!("{} holds no usable certificate: {problem}", file.display()))
-            };
-            for certificate in CertificateDer::pem_file_iter(file).map_err(|error| unusable(&error))? {
-                let certificate = certificate.map_err(|error| unusable(&error))?;
-                roots.add(certificate).map_err(|error| unusable(&error))?;
-            }
-            if roots.is_empty() {
-                return Err(unusable(&"it is empty"));
-            }
-        }
-    }
-    Ok(builder.with_root_certificates(roots).with_no_client_auth())
-}
-
-/// Takes any certificate, as `tls=required` says, if only the server has its key.
-#[derive(Debug)]
-struct Anyone(Arc<CryptoProvider>);
-
-impl ServerCertVerifier for Anyone {
-    fn verify_server_cert(
-        &self,
-        _certificate: &CertificateDer<'_>,
-        _intermediates: &[CertificateDer<'_>],
-        _name: &ServerName<'_>,
-        _ocsp: &[u8],
-        _now: UnixTime,
-    ) -> std::result::Result<ServerCertVerified, rustls::Error> {
-        Ok(ServerCertVerified::assertion())
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> std::result::Result<HandshakeSignatureValid, rustls::Error> {
-        verify_tls12_signature(message, certificate, signature, &self.0.signature_verification_algorithms)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> std::result::Result<HandshakeSignatureValid, rustls::Error> {
-        verify_tls13_signature(message, certificate, signature, &self.0.signature_verification_algorithms)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.signature_verification_algorithms.supported_schemes()
-    }
+/// The error of a packet beyond the limit, as it comes out of [`Transport::receive`].
+pub(crate) fn too_large(error: &io::Error) -> Option<Error> {
+    error.get_ref()?.downcast_ref::<Error>().cloned()
 }

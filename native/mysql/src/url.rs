@@ -1,26 +1,22 @@
 //! Where a server is and how to log in: `mysql://user:password@host:port/database?socket=...&tls=...`.
+//!
+//! Options: `socket`; those of TLS ([`TlsWords`]); `server-public-key=/file.pem`, a key to encrypt the password with for a server
+//! that asks for it over a connection that others may read, and `allow-public-key-retrieval=on`, to ask the server for that key;
+//! `max-response-bytes`; `extensions=off`.
 
 use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use boundary_bench_core::{Error, Result, percent};
+use boundary_bench_core::tls::{TlsWords, Trust};
+use boundary_bench_core::{Error, Result, percent, response_limit};
 
 /// The port of the MySQL wire.
 const DEFAULT_PORT: u16 = 3306;
 
-/// How much of TLS a connection wants.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub enum Tls {
-    /// None.
-    #[default]
-    Off,
-    /// Encrypted, whoever the server is.
-    Required,
-    /// Encrypted, and the server's certificate is that of its host name, signed by one of these authorities: a PEM file,
-    /// or those that browsers trust.
-    Verified(Option<PathBuf>),
-}
+/// The most bytes of a packet, and of the rows of one call that are gathered, where the URL does not say: as many as the protocol
+/// lets servers send in one packet.
+const MOST_BYTES: usize = 1 << 30;
 
 /// A server and how to log in. Neither its text nor its debug form shows the password.
 #[derive(Clone, PartialEq, Eq)]
@@ -37,8 +33,15 @@ pub struct Url {
     pub socket: Option<PathBuf>,
     /// The database to begin in.
     pub database: Option<String>,
-    /// Encryption.
-    pub tls: Tls,
+    /// Whom to trust over TLS; `None`: no TLS.
+    pub tls: Option<Trust>,
+    /// The file of the server's RSA key, in PEM. The password is encrypted with it where the server asks for it over a connection
+    /// that others may read.
+    pub server_public_key: Option<PathBuf>,
+    /// Whether the server may give that key itself: then whoever answers in its place gets the password.
+    pub allow_public_key_retrieval: bool,
+    /// The most bytes of a packet, and of the rows of one call that are gathered.
+    pub most_bytes: usize,
     /// Whether what only newer servers and those of `MariaDB` know is used where they offer it.
     pub extensions: bool,
 }
@@ -74,12 +77,21 @@ impl Url {
             options.push(format!("socket={}", encoded(&socket.display().to_string())));
         }
         match &self.tls {
-            Tls::Off => {}
-            Tls::Required => options.push("tls=required".to_owned()),
-            Tls::Verified(None) => options.push("tls=verify".to_owned()),
-            Tls::Verified(Some(file)) => {
+            None => {}
+            Some(Trust::Anyone) => options.push("tls=required".to_owned()),
+            Some(Trust::System) => options.push("tls=verify".to_owned()),
+            Some(Trust::Authorities(file)) => {
                 options.push(format!("tls=verify&tls-ca={}", encoded(&file.display().to_string())));
             }
+        }
+        if let Some(file) = &self.server_public_key {
+            options.push(format!("server-public-key={}", encoded(&file.display().to_string())));
+        }
+        if self.allow_public_key_retrieval {
+            options.push("allow-public-key-retrieval=on".to_owned());
+        }
+        if self.most_bytes != MOST_BYTES {
+            options.push(format!("{}={}", response_limit::OPTION, self.most_bytes));
         }
         if !self.extensions {
             options.push("extensions=off".to_owned());
@@ -96,7 +108,8 @@ impl FromStr for Url {
         let invalid = |problem: &str| {
             Error::InvalidArgument(format!(
                 "unusable URL of a MySQL server: {problem}; use mysql://user:password@host:port/database, with \
-                 ?socket=/path, ?tls=required or ?tls=verify&tls-ca=/path.pem where needed"
+                 ?socket=/path, ?tls=required or ?tls=verify&tls-ca=/path.pem, ?server-public-key=/path.pem or \
+                 ?allow-public-key-retrieval=on, ?max-response-bytes=N where needed"
             ))
         };
         let rest = text.strip_prefix("mysql://").ok_or_else(|| invalid("it does not begin with mysql://"))?;
@@ -116,32 +129,35 @@ impl FromStr for Url {
             port,
             socket: None,
             database: (!database.is_empty()).then(|| decode(database)).transpose()?,
-            tls: Tls::Off,
+            tls: None,
+            server_public_key: None,
+            allow_public_key_retrieval: false,
+            most_bytes: MOST_BYTES,
             extensions: true,
         };
-        let mut authorities = None;
+        let mut words = TlsWords::default();
         for pair in query.split('&').filter(|pair| !pair.is_empty()) {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
             let value = decode(value)?;
+            if words.take(name, &value).map_err(invalid)? {
+                continue;
+            }
             match (name, value.as_str()) {
                 ("socket", path) if path.starts_with('/') => url.socket = Some(PathBuf::from(path)),
                 ("socket", _) => return Err(invalid("the path of a socket must be absolute")),
-                ("tls", "off") => url.tls = Tls::Off,
-                ("tls", "required") => url.tls = Tls::Required,
-                ("tls", "verify") => url.tls = Tls::Verified(None),
-                ("tls", _) => return Err(invalid("tls is off, required or verify")),
-                ("tls-ca", path) => authorities = Some(PathBuf::from(path)),
+                ("server-public-key", "") => return Err(invalid("server-public-key names no file")),
+                ("server-public-key", path) => url.server_public_key = Some(PathBuf::from(path)),
+                ("allow-public-key-retrieval", "on") => url.allow_public_key_retrieval = true,
+                ("allow-public-key-retrieval", "off") => url.allow_public_key_retrieval = false,
+                ("allow-public-key-retrieval", _) => return Err(invalid("allow-public-key-retrieval is on or off")),
+                (response_limit::OPTION, value) => url.most_bytes = response_limit::parse(value).map_err(invalid)?,
                 ("extensions", "on") => url.extensions = true,
                 ("extensions", "off") => url.extensions = false,
-                _ => return Err(invalid("it has an option that is none of socket, tls, tls-ca and extensions")),
+                _ => return Err(invalid("it has an unknown option")),
             }
         }
-        match (&mut url.tls, authorities) {
-            (_, None) => {}
-            (Tls::Verified(file), authorities) => *file = authorities,
-            _ => return Err(invalid("tls-ca needs tls=verify")),
-        }
-        if url.socket.is_some() && url.tls != Tls::Off {
+        url.tls = words.trust(None).map_err(invalid)?;
+        if url.socket.is_some() && url.tls.is_some() {
             return Err(invalid("there is no TLS over a socket"));
         }
         if url.socket.is_none() && url.host.is_empty() {
@@ -191,7 +207,8 @@ mod tests {
         let url: Url = "mysql://me:s3c%3Ar%40t@[::1]:3307/d%20b?tls=verify&tls-ca=/ca.pem".parse().unwrap();
         assert_eq!((url.user.as_str(), url.password.as_deref()), ("me", Some("s3c:r@t")));
         assert_eq!((url.host.as_str(), url.port, url.database.as_deref()), ("::1", 3307, Some("d b")));
-        assert_eq!(url.tls, Tls::Verified(Some("/ca.pem".into())));
+        assert_eq!(url.tls, Some(Trust::Authorities("/ca.pem".into())));
+        assert_eq!((url.allow_public_key_retrieval, url.server_public_key, url.most_bytes), (false, None, MOST_BYTES));
         let url: Url = "mysql://root@localhost".parse().unwrap();
         assert_eq!((url.port, url.database, url.password), (3306, None, None));
         let url: Url = "mysql://root@/db?socket=/run/my.sock".parse().unwrap();
@@ -209,6 +226,9 @@ mod tests {
             "mysql://u:secret@h/?x=1",
             "mysql://u:secret@h/?tls=maybe",
             "mysql://u:secret@h/?tls-ca=/x",
+            "mysql://u:secret@h/?allow-public-key-retrieval=perhaps",
+            "mysql://u:secret@h/?server-public-key=",
+            "mysql://u:secret@h/?max-response-bytes=-1",
             "mysql://u:secret@h/?socket=x",
             "mysql://u:secret%FF@h/",
             "mysql://u:secret%+1@h/",
@@ -223,11 +243,28 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_is_read_back(user in "\\PC*", password in prop::option::of("\\PC*"), database in "\\PC+") {
+        fn what_is_written_is_read_back(
+            user in "\\PC*",
+            password in prop::option::of("\\PC*"),
+            database in "\\PC+",
+            tls in prop_oneof![Just(Trust::System), Just(Trust::Anyone), Just(Trust::Authorities("/a&b".into()))],
+            most_bytes in 1_usize..,
+        ) {
             let url = Url {
-                user, password, host: "h".into(), port: 1, socket: Some("/a b".into()), database: Some(database),
-                tls: Tls::Off, extensions: false,
+                user,
+                password,
+                host: "h".into(),
+                port: 1,
+                socket: None,
+                database: Some(database),
+                tls: Some(tls),
+                server_public_key: Some("/k=e y".into()),
+                allow_public_key_retrieval: true,
+                most_bytes,
+                extensions: false,
             };
+            prop_assert_eq!(url.secret_text().parse::<Url>().unwrap(), url.clone());
+            let url = Url { tls: None, socket: Some("/a b".into()), ..url };
             prop_assert_eq!(url.secret_text().parse::<Url>().unwrap(), url);
         }
 

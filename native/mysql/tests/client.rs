@@ -6,10 +6,11 @@ use std::time::{Duration, Instant};
 
 use boundary_bench_core::engine::{CancelToken, Value};
 use boundary_bench_core::testing::certificate;
+use boundary_bench_core::tls::Trust;
 use boundary_bench_core::{Error, Result, needs};
 use boundary_bench_mysql::server::{Server, executable, start, start_with};
 use boundary_bench_mysql::{
-    Batch, Cell, CellLists, ClientOptions, Results, SqlClient, SqlSession, StatementLists, Tls, Url,
+    Batch, Cell, CellLists, ClientOptions, Results, SqlClient, SqlSession, StatementLists, Url,
 };
 
 static SERVER: LazyLock<Server> = LazyLock::new(|| start(None).unwrap());
@@ -217,7 +218,7 @@ fn a_login_that_is_refused_says_so_without_the_password() {
         let url = Url { port: 1, ..SERVER.url().clone() };
         let error = SqlClient::connect(&url, ClientOptions::default(), None).await.err().unwrap();
         assert!(error.to_string().contains("can't connect to 127.0.0.1:1"), "{error}");
-        let url = Url { tls: Tls::Required, ..SERVER.url().clone() };
+        let url = Url { tls: Some(Trust::Anyone), ..SERVER.url().clone() };
         let error = SqlClient::connect(&url, ClientOptions::default(), None).await.err().unwrap();
         assert!(error.to_string().contains("offers no TLS"), "{error}");
         let options = ClientOptions { connections: 1, timeout: None };
@@ -473,19 +474,19 @@ fn tls_is_used_and_certificates_are_looked_at() {
     let settings = [format!("--ssl-key={}", key.display()), format!("--ssl-cert={}", certificate.display())];
     let server = start_with(None, &settings.each_ref().map(String::as_str), &CancelToken::default()).unwrap();
     on_runtime(async {
-        let url = |tls, host: &str| Url { tls, host: host.to_owned(), ..server.url().clone() };
+        let url = |tls, host: &str| Url { tls: Some(tls), host: host.to_owned(), ..server.url().clone() };
         let options = ClientOptions { connections: 1, timeout: None };
         let connect = async |url: Url| SqlClient::connect(&url, options, None).await;
-        let verified = || Tls::Verified(Some(certificate.clone()));
-        for url in [url(Tls::Required, "127.0.0.1"), url(verified(), "localhost")] {
+        let verified = || Trust::Authorities(certificate.clone());
+        for url in [url(Trust::Anyone, "127.0.0.1"), url(verified(), "localhost")] {
             let client = connect(url).await.unwrap();
             let cipher = text(&client, "SHOW STATUS LIKE 'Ssl_cipher'").await.unwrap();
             let batch = &cipher.rows[0].as_ref().unwrap().batch;
             assert!(!arrow_array::cast::AsArray::as_string::<i32>(batch.column(1)).value(0).is_empty());
         }
-        for url in [url(verified(), "127.0.0.1"), url(Tls::Verified(None), "localhost")] {
+        for url in [url(verified(), "127.0.0.1"), url(Trust::System, "localhost")] {
             let error: Error = connect(url).await.err().unwrap();
-            assert!(error.to_string().contains("no TLS with"), "{error}");
+            assert!(error.to_string().contains("is its certificate trusted?"), "{error}");
         }
     });
 }

@@ -3,6 +3,7 @@
 use std::ops::Range;
 use std::time::Duration;
 
+use boundary_bench_core::socket::CONNECT_TIMEOUT;
 use boundary_bench_core::{Error, Result};
 
 use crate::cluster::{Cluster, slot_of};
@@ -17,9 +18,6 @@ pub(crate) const MOST_KEYS: usize = 4096;
 
 /// The most bytes of one MGET or MSET, where it has more than one key.
 pub(crate) const MOST_BYTES: usize = 1 << 20;
-
-/// How long connecting and logging in may take, where no time is given.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// What a client is told beside the URL.
 #[derive(Debug, Clone, Copy, Default)]
@@ -56,7 +54,7 @@ impl KvClient {
     /// [`Error::Engine`] where the server can't be reached or refuses the login, [`Error::Timeout`].
     pub async fn connect(url: Url, options: KvOptions) -> Result<Self> {
         let route = within(Some(options.timeout.unwrap_or(CONNECT_TIMEOUT)), async {
-            let mut connection = Connection::open(&url).await?;
+            let mut connection = Connection::open_untimed(&url.place, &url).await?;
             if url.cluster == Some(false) {
                 return Ok(Route::Single(Some(connection)));
             }
@@ -104,7 +102,7 @@ impl KvClient {
                 let work = async {
                     if !slot.as_ref().is_some_and(Connection::is_usable) {
                         *slot = None;
-                        *slot = Some(within(Some(CONNECT_TIMEOUT), Connection::open(&self.url)).await?);
+                        *slot = Some(Connection::open(&self.url).await?);
                     }
                     let Some(connection) = slot else { return Err(Error::Closed("the connection")) };
                     let take = |index, reply: Reply<'_>| {
@@ -427,7 +425,7 @@ fn unexpected(reply: &Reply<'_>) -> Error {
 }
 
 /// Work that must end within a time, where there is one.
-async fn within<T>(timeout: Option<Duration>, work: impl Future<Output = Result<T>>) -> Result<T> {
+pub(crate) async fn within<T>(timeout: Option<Duration>, work: impl Future<Output = Result<T>>) -> Result<T> {
     match timeout {
         None => work.await,
         Some(timeout) => match tokio::time::timeout(timeout, work).await {

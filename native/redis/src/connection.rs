@@ -5,10 +5,13 @@ use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
+use boundary_bench_core::socket::CONNECT_TIMEOUT;
 use boundary_bench_core::{Error, Result};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
+use crate::client::within;
 use crate::resp::{Commands, Reply, ReplyBuffer};
+use crate::session::Session;
 use crate::stream::Stream;
 use crate::url::{Place, Url};
 use crate::{engine_error, lost, server_error};
@@ -19,23 +22,31 @@ pub struct Connection {
     stream: Stream,
     replies: ReplyBuffer,
     place: Place,
+    /// Of a reply.
+    most_bytes: usize,
     /// Whether replies are owed: a caller that went away in the middle leaves the connection unusable.
     busy: bool,
 }
 
 impl Connection {
-    /// Connects and logs in.
+    /// Connects and logs in, within the usual time.
     ///
     /// # Errors
-    /// [`Error::Engine`] where the server can't be reached or refuses the login.
+    /// [`Error::Engine`] where the server can't be reached or refuses the login, [`Error::Timeout`].
     pub async fn open(url: &Url) -> Result<Self> {
         Self::open_at(&url.place, url).await
     }
 
     /// As [`Connection::open`], at another place than the URL's: another server of its cluster.
     pub(crate) async fn open_at(place: &Place, url: &Url) -> Result<Self> {
+        within(Some(CONNECT_TIMEOUT), Self::open_untimed(place, url)).await
+    }
+
+    /// As [`Connection::open_at`], for a caller who sets the time.
+    pub(crate) async fn open_untimed(place: &Place, url: &Url) -> Result<Self> {
         let stream = Stream::open(place, url).await?;
-        let mut connection = Self { stream, replies: ReplyBuffer::default(), place: place.clone(), busy: false };
+        let replies = ReplyBuffer::new(url.most_bytes);
+        let mut connection = Self { stream, replies, place: place.clone(), most_bytes: url.most_bytes, busy: false };
         let mut commands = Commands::new();
         if let Some(password) = &url.password {
             let user = url.user.iter().map(String::as_bytes);
@@ -77,6 +88,12 @@ impl Connection {
     #[must_use]
     pub fn has_plain_socket(&self) -> bool {
         !matches!(self.stream, Stream::Tls(_))
+    }
+
+    /// What follows the requests of one who drives the socket himself.
+    #[must_use]
+    pub fn session(&self) -> Session {
+        Session::new(self.place.to_string(), self.most_bytes)
     }
 
     /// The socket, for one who drives it himself; `None` over TLS, and where replies are owed.

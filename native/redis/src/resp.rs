@@ -3,10 +3,9 @@
 //! A reply is looked at twice: [`ReplyBuffer`] finds where it ends, without looking at any byte again when more of it
 //! arrives, and [`Reply`] reads it in place.
 
-use boundary_bench_core::{Error, Result};
+use boundary_bench_core::{Error, Result, response_limit};
 
-/// The longest bulk string that a server may announce: what Redis allows a client to send.
-const LONGEST_BULK: i64 = 512 << 20;
+use crate::url::MOST_BYTES;
 
 /// The most elements that a reply may announce in one array.
 const MOST_ELEMENTS: i64 = 1 << 28;
@@ -172,7 +171,7 @@ impl<'a> Reply<'a> {
             b'*' => {
                 let (count, rest) = number(rest)?;
                 let Ok(count) = usize::try_from(count) else { return Some((Self::Nil, rest)) };
-                let mut scanner = Scanner::default();
+                let mut scanner = Scanner::new(usize::MAX);
                 let length = scanner.scan(bytes).ok()??;
                 let header = bytes.len() - rest.len();
                 let items = Items { count, bytes: &bytes[header..length] };
@@ -263,18 +262,28 @@ fn number(bytes: &[u8]) -> Option<(i64, &[u8])> {
 }
 
 /// Looks for the end of a reply, going on where it stopped when more has arrived.
-#[derive(Debug, Default, Clone)]
+#[derive(Debug, Clone)]
 struct Scanner {
     /// Everything before is looked at.
     position: usize,
     /// The replies still to come, less one: an array adds its elements.
     more: u64,
+    /// The most bytes of a reply.
+    most_bytes: usize,
 }
 
 impl Scanner {
-    /// The end of the reply that `bytes` begin with; `None` while it is not all there.
+    fn new(most_bytes: usize) -> Self {
+        Self { position: 0, more: 0, most_bytes }
+    }
+
+    /// The end of the reply that `bytes` begin with; `None` while it is not all there. What is announced counts for the limit
+    /// before it has come.
     fn scan(&mut self, bytes: &[u8]) -> Result<Option<usize>> {
         loop {
+            if self.position > self.most_bytes {
+                return Err(response_limit::exceeded("a reply", self.most_bytes));
+            }
             let Some((kind, rest)) = bytes.get(self.position..).and_then(<[u8]>::split_first) else { return Ok(None) };
             let next = match kind {
                 b'$' | b'*' | b':' => {
@@ -284,9 +293,12 @@ impl Scanner {
                     };
                     let after = bytes.len() - after.len();
                     match kind {
-                        b'$' if number > LONGEST_BULK => return Err(not_resp(bytes, self.position)),
                         b'$' if number >= 0 => {
-                            let next = after + usize::try_from(number).unwrap_or_default() + 2;
+                            let length = usize::try_from(number).unwrap_or(usize::MAX);
+                            let next = after.saturating_add(length).saturating_add(2);
+                            if next > self.most_bytes {
+                                return Err(response_limit::exceeded("a reply", self.most_bytes));
+                            }
                             if next > bytes.len() {
                                 return Ok(None);
                             }
@@ -310,7 +322,7 @@ impl Scanner {
             self.position = next;
             if self.more == 0 {
                 let end = self.position;
-                *self = Self::default();
+                *self = Self::new(self.most_bytes);
                 return Ok(Some(end));
             }
             self.more -= 1;
@@ -342,11 +354,17 @@ pub struct ReplyBuffer {
 
 impl Default for ReplyBuffer {
     fn default() -> Self {
-        Self { bytes: vec![0; BUFFER_BYTES], start: 0, end: 0, scanner: Scanner::default() }
+        Self::new(MOST_BYTES)
     }
 }
 
 impl ReplyBuffer {
+    /// A buffer that refuses replies of more bytes.
+    #[must_use]
+    pub fn new(most_bytes: usize) -> Self {
+        Self { bytes: vec![0; BUFFER_BYTES], start: 0, end: 0, scanner: Scanner::new(most_bytes) }
+    }
+
     /// Room to receive into, at least a quarter of the buffer.
     pub fn room(&mut self) -> &mut [u8] {
         if self.start == self.end {
@@ -376,7 +394,7 @@ impl ReplyBuffer {
     /// The next reply, if all of it has arrived.
     ///
     /// # Errors
-    /// [`Error::Engine`] where the bytes are not of this protocol; there is no going on then.
+    /// [`Error::Engine`] where the bytes are not of this protocol, [`Error::TooLarge`] beyond the limit; there is no going on then.
     pub fn next_reply(&mut self) -> Result<Option<Reply<'_>>> {
         Ok(self.next_bytes()?.and_then(Reply::read_whole))
     }
@@ -464,20 +482,40 @@ mod tests {
 
     #[test]
     fn what_is_no_reply_is_an_error_at_once_and_not_waited_for() {
-        let invalid: [&[u8]; 6] = [
-            b"HTTP/1.1 400 Bad Request\r\n",
-            b"$x\r\n",
-            b"$99999999999\r\n",
-            b"*999999999\r\n",
-            b":\r\n",
-            b"*1\r\n?\r\n",
-        ];
+        let invalid: [&[u8]; 5] =
+            [b"HTTP/1.1 400 Bad Request\r\n", b"$x\r\n", b"*999999999\r\n", b":\r\n", b"*1\r\n?\r\n"];
         for bytes in invalid {
             let mut buffer = ReplyBuffer::default();
             buffer.room()[..bytes.len()].copy_from_slice(bytes);
             buffer.received(bytes.len());
             assert_eq!(buffer.next_reply().unwrap_err().code(), "BB_ENGINE", "{}", bytes.escape_ascii());
         }
+    }
+
+    #[test]
+    fn a_reply_beyond_the_limit_is_refused_before_it_takes_memory() {
+        let refused: [&[u8]; 5] = [
+            b"$99999999999\r\n",
+            b"$9223372036854775807\r\n",
+            b"$81\r\n",
+            b"*3\r\n$40\r\n0123456789012345678901234567890123456789\r\n$40\r\n",
+            b"*99\r\n*0\r\n*0\r\n*0\r\n*0\r\n*0\r\n*0\r\n*0\r\n*0\r\n*0\r\n*0\r\n*0\r\n*0\r\n*0\r\n*0\r\n*0\r\n*0\r\n*0\r\n*0\r\n*0\r\n*0\r\n",
+        ];
+        for bytes in refused {
+            let mut buffer = ReplyBuffer::new(80);
+            buffer.room()[..bytes.len()].copy_from_slice(bytes);
+            buffer.received(bytes.len());
+            assert_eq!(buffer.next_reply().unwrap_err().code(), "BB_TOO_LARGE", "{}", bytes.escape_ascii());
+            assert_eq!(buffer.bytes.len(), BUFFER_BYTES);
+        }
+        // The limit is that of one reply, not of those that come together.
+        let mut buffer = ReplyBuffer::new(80);
+        let reply = b"$40\r\n0123456789012345678901234567890123456789\r\n";
+        for at in 0..3 {
+            buffer.room()[at * reply.len()..][..reply.len()].copy_from_slice(reply);
+        }
+        buffer.received(3 * reply.len());
+        assert_eq!(std::iter::from_fn(|| buffer.next_reply().unwrap().map(drop)).count(), 3);
     }
 
     #[test]

@@ -38,14 +38,14 @@ struct Waiting {
 }
 
 impl Session {
-    /// A session with the server at a place, which errors name.
+    /// A session with the server at a place, which errors name. Replies of more bytes are refused.
     #[must_use]
-    pub fn new(place: String) -> Self {
+    pub fn new(place: String, most_bytes: usize) -> Self {
         Self {
             place,
             commands: Commands::new(),
             output: Outbox::default(),
-            replies: ReplyBuffer::default(),
+            replies: ReplyBuffer::new(most_bytes),
             waiting: VecDeque::new(),
             entered: Entered::default(),
             seen: 0,
@@ -100,7 +100,7 @@ impl Session {
     /// So many bytes were received into the room: the results that are whole now are added to the frame.
     ///
     /// # Errors
-    /// [`Error::Engine`] where the server does not speak the protocol; there is no going on then.
+    /// [`Error::Engine`] where the server does not speak the protocol, [`Error::TooLarge`] beyond the limit; there is no going on then.
     pub fn received(&mut self, bytes: usize, frame: &mut Frame) -> Result<()> {
         self.replies.received(bytes);
         while let Some(reply) = self.replies.next_reply()? {
@@ -198,7 +198,7 @@ mod tests {
 
     #[test]
     fn results_come_in_order_once_they_are_whole() {
-        let mut session = Session::new("here".to_owned());
+        let mut session = Session::new("here".to_owned(), crate::url::MOST_BYTES);
         submit(&mut session, 1, 0, &[], &[b"a"]);
         submit(&mut session, 2, 2, &[], &[b"a", b"b"]);
         assert_eq!(session.unsent(), b"*2\r\n$3\r\nGET\r\n$1\r\na\r\n*3\r\n$4\r\nMGET\r\n$1\r\na\r\n$1\r\nb\r\n");
@@ -216,7 +216,7 @@ mod tests {
 
     #[test]
     fn a_lost_connection_fails_what_has_no_reply_and_keeps_what_has() {
-        let mut session = Session::new("here".to_owned());
+        let mut session = Session::new("here".to_owned(), crate::url::MOST_BYTES);
         submit(&mut session, 1, 4, &[1, 1], &[b"PING", b"PING"]);
         submit(&mut session, 2, 1, &[], &[b"a", b"b"]);
         receive(&mut session, b"+PONG\r\n").unwrap();

@@ -2,17 +2,12 @@
 
 use std::io;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use boundary_bench_core::{Error, Result};
+use boundary_bench_core::{Error, Result, socket, tls};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpStream, UnixStream};
-use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
-use tokio_rustls::rustls::pki_types::pem::PemObject;
-use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName};
-use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 
 use crate::url::{Place, Url};
 
@@ -28,61 +23,27 @@ pub enum Stream {
 }
 
 impl Stream {
-    /// Connects to a server at a place, with the certificates of the URL.
+    /// Connects to a server at a place, trusting whom the URL says.
     pub(crate) async fn open(place: &Place, url: &Url) -> Result<Self> {
         let failed = |error: io::Error| unreachable_server(place, &error);
         match place {
             Place::Unix(path) => UnixStream::connect(path).await.map(Self::Unix).map_err(failed),
-            Place::Tcp { host, port, tls } => {
-                let stream = TcpStream::connect((host.as_str(), *port)).await.map_err(failed)?;
-                stream.set_nodelay(true).map_err(failed)?;
-                if !tls {
+            Place::Tcp { host, port, tls: is_secure } => {
+                let stream = socket::connect(host, *port).await.map_err(failed)?;
+                if !is_secure {
                     return Ok(Self::Tcp(stream));
                 }
-                let name = ServerName::try_from(host.clone())
-                    .map_err(|_| Error::InvalidArgument(format!("\"{host}\" is no name that TLS can check")))?;
-                let stream = tls_connector(url)?.connect(name, stream).await.map_err(failed)?;
+                let (name, connector) = (tls::server_name(host)?, url.trust.connector(None)?);
+                let stream = connector.connect(name, stream).await.map_err(failed)?;
                 Ok(Self::Tls(Box::new(stream)))
             }
         }
     }
 }
 
-/// The settings of TLS. Read anew for each connection: certificates change while we run, and connections are few.
-fn tls_connector(url: &Url) -> Result<TlsConnector> {
-    let mut roots = RootCertStore::empty();
-    match &url.cacert {
-        Some(path) => {
-            let unusable =
-                |problem: String| Error::InvalidArgument(format!("the certificates in {}: {problem}", path.display()));
-            let certificates = CertificateDer::pem_file_iter(path).map_err(|error| unusable(error.to_string()))?;
-            for certificate in certificates {
-                let certificate = certificate.map_err(|error| unusable(error.to_string()))?;
-                roots.add(certificate).map_err(|error| unusable(error.to_string()))?;
-            }
-        }
-        None => {
-            // Some of a system's certificates may be unreadable; without any the handshake says so.
-            roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
-        }
-    }
-    let provider = Arc::new(tokio_rustls::rustls::crypto::ring::default_provider());
-    let config = ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .map_err(|error| Error::Internal(error.to_string()))?
-        .with_root_certificates(roots)
-        .with_no_client_auth();
-    Ok(TlsConnector::from(Arc::new(config)))
-}
-
 /// The error for a server that can't be connected to.
 pub(crate) fn unreachable_server(place: &Place, error: &io::Error) -> Error {
-    let advice = match error.kind() {
-        io::ErrorKind::ConnectionRefused | io::ErrorKind::NotFound => "; does the server run, and is this its address?",
-        io::ErrorKind::InvalidData => "; does the server speak TLS there, and is its certificate trusted?",
-        _ => "",
-    };
-    crate::engine_error(format!("can't connect to {place}: {error}{advice}"))
+    crate::engine_error(socket::unreachable_server(place, error))
 }
 
 impl AsyncRead for Stream {

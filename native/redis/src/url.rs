@@ -4,15 +4,20 @@ use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use boundary_bench_core::{Error, Result, percent};
+use boundary_bench_core::tls::{TlsWords, Trust};
+use boundary_bench_core::{Error, Result, percent, response_limit};
 
 /// The port of Redis.
 const DEFAULT_PORT: u16 = 6379;
 
+/// The most bytes of a reply, where the URL does not say: as many as Redis takes of one value.
+pub const MOST_BYTES: usize = 512 << 20;
+
 /// A server's URL: `redis://[[user]:password@]host[:port][/database]`, `rediss://...` over TLS, and
 /// `redis+unix:///path` or `unix:///path` with `?db=`, `&user=`, `&password=`. With `?cluster=true` the server is one of a
-/// cluster's, with `?cluster=false` it is used alone; otherwise the server is asked. `?cacert=/file.pem` names the
-/// certificates to trust in place of the system's. Passwords are never shown.
+/// cluster's, with `?cluster=false` it is used alone; otherwise the server is asked. `?tls-ca=/file.pem` names the
+/// authorities to trust in place of the system's ([`TlsWords`]), `?max-response-bytes=` the most bytes of a reply. Passwords are
+/// never shown.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Url {
     /// How the server is reached.
@@ -25,8 +30,10 @@ pub struct Url {
     pub database: u32,
     /// Whether it is a cluster; `None`: the server is asked.
     pub cluster: Option<bool>,
-    /// The certificates to trust.
-    pub cacert: Option<PathBuf>,
+    /// Whom to trust over TLS.
+    pub trust: Trust,
+    /// The most bytes of a reply.
+    pub most_bytes: usize,
 }
 
 /// How a server is reached.
@@ -77,7 +84,7 @@ impl fmt::Debug for Url {
 fn invalid(problem: &str) -> Error {
     Error::InvalidArgument(format!(
         "unusable URL of a Redis server: {problem}; use redis://[[user]:password@]host[:port][/database], rediss://... \
-         for TLS, or redis+unix:///path[?db=0], with ?cluster=true or false and ?cacert=/file.pem where needed"
+         for TLS, or redis+unix:///path[?db=0], with ?cluster=true or false, ?tls-ca=/file.pem and ?max-response-bytes=N where needed"
     ))
 }
 
@@ -93,14 +100,18 @@ impl FromStr for Url {
             "unix" | "redis+unix" | "valkey+unix" => parse_unix(rest)?,
             _ => return Err(invalid("the scheme is unknown")),
         };
+        let mut words = TlsWords::default();
         for pair in query.split('&').filter(|pair| !pair.is_empty()) {
             let (name, value) = pair.split_once('=').ok_or_else(|| invalid("an option has no value"))?;
             let value = decode(value)?;
+            if words.take(name, &value).map_err(invalid)? {
+                continue;
+            }
             match name {
                 "db" => url.database = value.parse().map_err(|_| invalid("the database must be a number"))?,
                 "user" => url.user = Some(value),
                 "password" => url.password = Some(value),
-                "cacert" => url.cacert = Some(value.into()),
+                response_limit::OPTION => url.most_bytes = response_limit::parse(&value).map_err(invalid)?,
                 "cluster" => {
                     let known = value.parse().map_err(|_| invalid("cluster must be true or false"))?;
                     url.cluster = Some(known);
@@ -108,6 +119,8 @@ impl FromStr for Url {
                 _ => return Err(invalid("it has an unknown option")),
             }
         }
+        let tls = matches!(url.place, Place::Tcp { tls: true, .. });
+        url.trust = words.trust(Some(tls)).map_err(invalid)?.unwrap_or_default();
         if url.user.is_some() && url.password.is_none() {
             return Err(invalid("a user needs a password (redis://user:password@host)"));
         }
@@ -147,7 +160,7 @@ fn parse_tcp(text: &str, tls: bool) -> Result<Url> {
     let host = if host.is_empty() { "127.0.0.1".to_owned() } else { decode(host)? };
     let database = if path.is_empty() { Ok(0) } else { path.parse() };
     let database = database.map_err(|_| invalid("the database must be a number"))?;
-    Ok(Url { place: Place::Tcp { host, port, tls }, user, password, database, cluster: None, cacert: None })
+    Ok(Url { user, password, database, ..at(Place::Tcp { host, port, tls }, None) })
 }
 
 fn parse_unix(text: &str) -> Result<Url> {
@@ -166,7 +179,12 @@ fn parse_unix(text: &str) -> Result<Url> {
         return Err(invalid("the path of a socket must be absolute"));
     }
     let path = PathBuf::from(decode(path)?);
-    Ok(Url { place: Place::Unix(path), user, password, database: 0, cluster: Some(false), cacert: None })
+    Ok(Url { user, password, ..at(Place::Unix(path), Some(false)) })
+}
+
+/// A server at a place, without a login.
+fn at(place: Place, cluster: Option<bool>) -> Url {
+    Url { place, user: None, password: None, database: 0, cluster, trust: Trust::default(), most_bytes: MOST_BYTES }
 }
 
 /// Undoes percent signs.
@@ -190,10 +208,11 @@ mod tests {
     fn urls_name_a_server_a_login_and_a_database() {
         let url = parsed("redis://localhost");
         assert_eq!((&url.place, url.database, url.cluster), (&tcp("localhost", 6379, false), 0, None));
-        let url = parsed("rediss://me:p%40ss%3A@[::1]:7000/3?cacert=/a%20b.pem");
+        let url = parsed("rediss://me:p%40ss%3A@[::1]:7000/3?tls-ca=/a%20b.pem&max-response-bytes=1000");
         assert_eq!((&url.place, url.database), (&tcp("::1", 7000, true), 3));
         assert_eq!((url.user.as_deref(), url.password.as_deref()), (Some("me"), Some("p@ss:")));
-        assert_eq!(url.cacert, Some(PathBuf::from("/a b.pem")));
+        assert_eq!((url.trust, url.most_bytes), (Trust::Authorities("/a b.pem".into()), 1000));
+        assert_eq!(parsed("rediss://h?tls=required").trust, Trust::Anyone);
         let url = parsed("redis://:secret@h:1?cluster=true");
         assert_eq!((url.user, url.password.as_deref(), url.cluster), (None, Some("secret"), Some(true)));
         for text in ["redis+unix:///tmp/s.sock?db=2&password=x", "unix://:x@/tmp/s.sock?db=2"] {
@@ -213,6 +232,10 @@ mod tests {
             "redis://:secret@h/x",
             "redis://h?db",
             "redis://h?x=secret",
+            "redis://h?tls=verify",
+            "redis://h?tls-ca=/secret.pem",
+            "rediss://h?tls=off",
+            "redis://h?max-response-bytes=0",
             "redis://u:secret%4@h",
             "redis://u:secret%+1@h",
             "unix://secret",

@@ -31,7 +31,7 @@ async fn a_server_is_reached_over_tls_with_the_certificates_named() {
         "geheim",
     ];
     let server = Server::start_with(None, &settings, &CancelToken::default()).unwrap();
-    let url = |file: &Path| format!("rediss://:geheim@127.0.0.1:{port}?cacert={}", file.display());
+    let url = |file: &Path| format!("rediss://:geheim@127.0.0.1:{port}?tls-ca={}", file.display());
 
     let mut client = common::client(&url(Path::new(&certificate))).await;
     client.set(b"a", &vec![b'x'; 300_000]).await.unwrap();

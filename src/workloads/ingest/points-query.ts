@@ -21,8 +21,8 @@ export class PointsQuery {
   readonly #client: HttpClient;
 
   constructor(serverUrl: string) {
-    const { url, cacert } = httpAddress(serverUrl);
-    this.#client = new HttpClient(url, { cacert, timeoutMs: TIMEOUT_MS });
+    const { url, tlsCa } = httpAddress(serverUrl);
+    this.#client = new HttpClient(url, { tlsCa, timeoutMs: TIMEOUT_MS });
   }
 
   close(): Promise<void> {

@@ -59,9 +59,9 @@ class AddonClient implements SoakClient {
   readonly #client: HttpClient;
   readonly #encoding: SoakEncoding;
 
-  constructor({ url, cacert }: HttpAddress, connections: number, encoding: SoakEncoding) {
+  constructor({ url, tlsCa }: HttpAddress, connections: number, encoding: SoakEncoding) {
     const headers = { 'content-type': CONTENT_TYPES[encoding] };
-    this.#client = new HttpClient(url, { connections, cacert, headers, timeoutMs: TIMEOUT_MS });
+    this.#client = new HttpClient(url, { connections, tlsCa, headers, timeoutMs: TIMEOUT_MS });
     this.#encoding = encoding;
   }
 
@@ -107,9 +107,9 @@ class UndiciSoak implements SoakClient {
   readonly #encoding: SoakEncoding;
   readonly #headers: Record<string, string>;
 
-  constructor({ url, cacert }: HttpAddress, connections: number, encoding: SoakEncoding) {
+  constructor({ url, tlsCa }: HttpAddress, connections: number, encoding: SoakEncoding) {
     const timeouts = { headersTimeout: TIMEOUT_MS, bodyTimeout: TIMEOUT_MS };
-    this.#pool = new Pool(url, { connections, pipelining: 1, ...timeouts, ...trusting(cacert) });
+    this.#pool = new Pool(url, { connections, pipelining: 1, ...timeouts, ...trusting(tlsCa) });
     this.#encoding = encoding;
     this.#headers = { 'content-type': CONTENT_TYPES[encoding] };
   }

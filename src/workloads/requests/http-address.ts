@@ -7,10 +7,10 @@ export interface HttpAddress {
   /** What stands in the place of a password; empty where there is none. It goes into a header. */
   readonly secret: string;
   /** A file of certificates to trust in place of the system's. */
-  readonly cacert?: string;
+  readonly tlsCa?: string;
 }
 
-/** Reads `http[s]://[:key@]host[:port][/path][?cacert=/file.pem]`, as `native/http/src/address.rs` does. */
+/** Reads `http[s]://[:key@]host[:port][/path][?tls-ca=/file.pem]`, as `native/http/src/address.rs` does. */
 export function httpAddress(serverUrl: string): HttpAddress {
   let url: URL;
   try {
@@ -19,9 +19,9 @@ export function httpAddress(serverUrl: string): HttpAddress {
     throw new BoundaryError('BB_INVALID_ARGUMENT', 'the URL of the server is none: it looks like http://host:4406');
   }
   const secret = decodeURIComponent(url.password);
-  const cacert = url.searchParams.get('cacert');
+  const tlsCa = url.searchParams.get('tls-ca') ?? url.searchParams.get('cacert');
   url.username = '';
   url.password = '';
   url.search = '';
-  return { url: url.href.replace(/\/$/, ''), secret, ...(cacert === null ? {} : { cacert }) };
+  return { url: url.href.replace(/\/$/, ''), secret, ...(tlsCa === null ? {} : { tlsCa }) };
 }

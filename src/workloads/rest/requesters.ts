@@ -18,7 +18,7 @@ export interface RestAddress {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
   /** A file of certificates to trust in place of the system's. */
-  readonly cacert?: string;
+  readonly tlsCa?: string;
 }
 
 /** What the requests of a cell share. */

@@ -4,6 +4,8 @@ use std::task::{Context, Poll};
 
 use arrow_array::{Int64Array, StringArray};
 use arrow_schema::{DataType, Field};
+use boundary_bench_core::arriving::BELIEVED;
+use boundary_bench_core::resources::{peak_rss, reset_peak_rss};
 use hyper::body::Frame;
 use proptest::prelude::*;
 
@@ -125,4 +127,47 @@ fn a_message_cut_short_or_too_long_is_an_error() {
     let mut short = Messages::new(Frames(vec![Bytes::from(bytes)].into_iter()), 10);
     let refused = runtime.block_on(Data::next(&mut short)).unwrap_err();
     assert_eq!(refused.code(), tonic::Code::ResourceExhausted);
+    assert_eq!(crate::status::to_error(&refused).code(), "BB_TOO_LARGE");
+}
+
+#[test]
+fn what_is_announced_takes_no_memory_before_it_comes() {
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let length: u32 = 0xffff_fff0;
+    for tag in [HEADER, BODY] {
+        let mut said = BytesMut::new();
+        put_prefix(&mut said, length as usize);
+        put_field(&mut said, tag, length as usize - 20);
+        said.put_slice(b"abc");
+        let mut messages = Messages::new(Frames(vec![said.freeze()].into_iter()), usize::MAX);
+        assert!(reset_peak_rss());
+        let before = peak_rss().unwrap();
+        let error = runtime.block_on(Data::next(&mut messages)).unwrap_err();
+        assert!(error.message().contains("ends within a message"), "{error}");
+        assert!(peak_rss().unwrap() < before + (300 << 20));
+    }
+}
+
+#[test]
+fn a_body_longer_than_what_is_believed_at_once_arrives_whole() {
+    let rows = i64::try_from(BELIEVED / 8).unwrap() + 5;
+    let numbers: Vec<Option<i64>> = (0..rows).map(Some).collect();
+    let whole = batch(&numbers, &vec![None; numbers.len()]);
+    let mut bytes = schema_message(&whole.schema(), None).concat();
+    let mut parts = Parts::new();
+    BatchWriter::new(&whole.schema()).unwrap().encode(&whole, &mut parts).unwrap();
+    bytes.extend_from_slice(&parts.into_iter().collect::<Vec<_>>().concat());
+    let mut messages = Messages::new(
+        Frames(bytes.chunks(256 << 10).map(Bytes::copy_from_slice).collect::<Vec<_>>().into_iter()),
+        1 << 30,
+    );
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let mut reader = BatchReader::default();
+    let mut found = Vec::new();
+    while let Some(data) = runtime.block_on(Data::next(&mut messages)).unwrap() {
+        if let Decoded::Batch(batch) = reader.read(&data).unwrap() {
+            found.push(batch);
+        }
+    }
+    assert_eq!(found, [whole]);
 }

@@ -1,21 +1,15 @@
 //! The socket to a server, over TCP or a Unix domain socket.
 
 use std::io::{ErrorKind, IoSlice, Read, Write};
-use std::net::{Shutdown, TcpStream, ToSocketAddrs};
+use std::net::{Shutdown, TcpStream};
 use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use boundary_bench_core::Error;
+use boundary_bench_core::{Error, socket};
 
 use crate::engine_error;
-
-/// How long connecting and the handshake may take.
-pub(super) const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-
-/// How long the server may refuse to take bytes before it counts as gone.
-const WRITE_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// Where a server listens.
 #[derive(Debug, Clone)]
@@ -47,27 +41,12 @@ macro_rules! on_socket {
 
 impl Socket {
     pub(super) fn connect(address: &Address) -> std::io::Result<Self> {
-        let socket = match address {
-            Address::Tcp(host, port) => {
-                let mut failure = std::io::Error::new(ErrorKind::NotFound, "the host has no address");
-                let mut connected = None;
-                for address in (host.as_str(), *port).to_socket_addrs()? {
-                    match TcpStream::connect_timeout(&address, CONNECT_TIMEOUT) {
-                        Ok(stream) => {
-                            connected = Some(stream);
-                            break;
-                        }
-                        Err(error) => failure = error,
-                    }
-                }
-                let stream = connected.ok_or(failure)?;
-                stream.set_nodelay(true)?;
-                Self::Tcp(stream)
-            }
+        let connected = match address {
+            Address::Tcp(host, port) => Self::Tcp(socket::connect_blocking(host, *port)?),
             Address::Unix(path) => Self::Unix(UnixStream::connect(path)?),
         };
-        socket.set_write_timeout(Some(WRITE_TIMEOUT))?;
-        Ok(socket)
+        connected.set_write_timeout(Some(socket::UNACKNOWLEDGED_TIMEOUT))?;
+        Ok(connected)
     }
 
     /// Sets the sizes of the kernel's buffers.
@@ -147,7 +126,7 @@ pub(super) fn unreachable_server(address: &Address, error: &std::io::Error) -> E
         Address::Tcp(host, port) => format!("{host}:{port}"),
         Address::Unix(path) => path.display().to_string(),
     };
-    engine_error(format!("can't connect to {place}: {error}"))
+    engine_error(socket::unreachable_server(&place, error))
 }
 
 pub(super) fn lost(error: &std::io::Error) -> Error {

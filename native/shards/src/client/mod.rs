@@ -35,6 +35,9 @@ pub use transport::{Connection, Transport};
 /// For the rows of more keys the machine is asked first whether it has memory, which takes longer than the rows of few.
 const MANY_KEYS: usize = 100_000;
 
+/// The most bytes of a message, where the options do not say: 64 times what servers send by default.
+const MOST_BYTES: usize = 256 << 20;
+
 /// Where a shard is.
 #[derive(Clone)]
 pub enum Place {
@@ -51,13 +54,15 @@ pub struct ClientOptions {
     pub deadline: Option<Duration>,
     /// Connections to each shard, of which calls take turns.
     pub connections: usize,
+    /// The most bytes of a message that a server may want to send.
+    pub most_bytes: usize,
     /// What makes the connections and drives them; tokio without it.
     pub transport: Option<Arc<dyn Transport>>,
 }
 
 impl Default for ClientOptions {
     fn default() -> Self {
-        Self { deadline: None, connections: 1, transport: None }
+        Self { deadline: None, connections: 1, most_bytes: MOST_BYTES, transport: None }
     }
 }
 

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use boundary_bench_core::{Error, Result};
+use boundary_bench_core::socket::{CONNECT_TIMEOUT, KEEP_ALIVE_IDLE, KEEP_ALIVE_INTERVAL, KEEP_ALIVE_PROBES};
+use boundary_bench_core::{Error, Result, response_limit};
 use futures_util::Stream;
 use prost::Message;
 use tonic::transport::{Channel, Endpoint};
@@ -24,9 +25,6 @@ use crate::row::{ROW_BYTES, Row};
 use crate::scan_body::PATH as SCAN;
 use crate::server::{CONNECTION_WINDOW, FRAME_BYTES, STREAM_WINDOW};
 use crate::{convert, status};
-
-/// How long connecting may take.
-const CONNECT_TIME: Duration = Duration::from_secs(10);
 
 /// The rows of one message, at most: more are asked for in several.
 const MOST_ROWS: usize = 16_384;
@@ -107,11 +105,17 @@ impl Remote {
             Error::InvalidArgument(format!("{name}: {error}; the address must look like http://127.0.0.1:4410"))
         })?;
         let endpoint = endpoint
-            .connect_timeout(CONNECT_TIME)
+            .connect_timeout(CONNECT_TIMEOUT)
             .tcp_nodelay(true)
+            .tcp_keepalive(Some(KEEP_ALIVE_IDLE))
+            .tcp_keepalive_interval(Some(KEEP_ALIVE_INTERVAL))
+            .tcp_keepalive_retries(Some(KEEP_ALIVE_PROBES))
             .initial_stream_window_size(STREAM_WINDOW)
             .initial_connection_window_size(CONNECTION_WINDOW)
             .max_frame_size(FRAME_BYTES);
+        // Asks a server that is silent while a call waits: its kernel may answer for a process that hangs, and packets that it
+        // never acknowledges are noticed so, too.
+        let endpoint = endpoint.http2_keep_alive_interval(KEEP_ALIVE_IDLE);
         let mut channels = Vec::new();
         for _ in 0..options.connections.max(1) {
             let connected = match &options.transport {
@@ -135,14 +139,19 @@ impl Remote {
             most_keys: MOST_ROWS,
             most_bytes: OVERHEAD,
         };
-        let described = remote.describe(options.deadline.or(Some(CONNECT_TIME))).await?;
+        let described = remote.describe(options.deadline.or(Some(CONNECT_TIMEOUT))).await?;
         if (described.shard, described.shards) != (index, count) {
             return Err(Error::InvalidArgument(format!(
                 "{}: it is shard {} of {}; give the addresses in the order of the shards",
                 remote.name, described.shard, described.shards
             )));
         }
-        remote.most_bytes = usize::try_from(described.max_message_bytes).unwrap_or(usize::MAX);
+        let most_bytes = usize::try_from(described.max_message_bytes).unwrap_or(usize::MAX);
+        // The server says how much it sends at once; how much is believed, its client says.
+        if most_bytes > options.most_bytes {
+            return Err(response_limit::exceeded(&format!("a message of {}", remote.name), options.most_bytes));
+        }
+        remote.most_bytes = most_bytes;
         remote.most_keys = (remote.most_bytes.saturating_sub(OVERHEAD) / (ROW_BYTES + 1)).clamp(1, MOST_ROWS);
         Ok(remote)
     }

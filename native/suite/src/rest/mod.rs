@@ -63,7 +63,12 @@ impl Server {
         let headers = format!("content-type: application/json\r\n{}", key.unwrap_or_default());
         Place::new(
             self.address.url.clone(),
-            HttpOptions { headers, cacert: self.address.cacert.clone(), ..options.clone() },
+            HttpOptions {
+                headers,
+                trust: self.address.trust.clone(),
+                most_bytes: self.address.most_bytes,
+                ..options.clone()
+            },
         )
     }
 

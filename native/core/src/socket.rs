@@ -1,0 +1,119 @@
+//! Sockets to servers: how they are opened, and how it is noticed that the other side is gone.
+//!
+//! A server whose machine is switched off, or whose packets a firewall drops, says nothing, and a client that waits for its answer
+//! would wait for ever. So the kernel asks an idle server now and then whether it is there, and gives up what is sent and never
+//! acknowledged. A server that works long on an answer is not affected: its kernel answers for it.
+
+use std::fmt::Display;
+use std::io;
+use std::net::{TcpStream as BlockingStream, ToSocketAddrs};
+use std::time::Duration;
+
+use socket2::{SockRef, TcpKeepalive};
+use tokio::net::TcpStream;
+
+/// How long connecting and logging in may take, where no time is given.
+pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// The time without a byte from the server after which it is asked whether it is there.
+pub const KEEP_ALIVE_IDLE: Duration = Duration::from_secs(60);
+
+/// The time between two such questions.
+pub const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(15);
+
+/// The questions without an answer after which the connection is lost.
+pub const KEEP_ALIVE_PROBES: u32 = 4;
+
+/// How long the server's machine may leave unacknowledged what was sent, and how long a server may take no bytes at all, before
+/// the connection is lost. The second may also be a server that is busy, so it is not short.
+pub const UNACKNOWLEDGED_TIMEOUT: Duration = Duration::from_secs(120);
+
+/// Sets what every connection over TCP has: small requests leave at once, and a server that is gone is noticed.
+///
+/// # Errors
+/// What the system says.
+pub fn prepare<'socket>(socket: impl Into<SockRef<'socket>>) -> io::Result<()> {
+    let socket = socket.into();
+    socket.set_tcp_nodelay(true)?;
+    let keep_alive = TcpKeepalive::new()
+        .with_time(KEEP_ALIVE_IDLE)
+        .with_interval(KEEP_ALIVE_INTERVAL)
+        .with_retries(KEEP_ALIVE_PROBES);
+    socket.set_tcp_keepalive(&keep_alive)?;
+    #[cfg(target_os = "linux")]
+    socket.set_tcp_user_timeout(Some(UNACKNOWLEDGED_TIMEOUT))?;
+    Ok(())
+}
+
+/// Connects to a port of a host; for as long as the system tries, so the caller sets a time.
+///
+/// # Errors
+/// What the system says of the last address of the host.
+pub async fn connect(host: &str, port: u16) -> io::Result<TcpStream> {
+    let stream = TcpStream::connect((host, port)).await?;
+    prepare(&stream)?;
+    Ok(stream)
+}
+
+/// As [`connect`], on this thread; each address of the host has [`CONNECT_TIMEOUT`].
+///
+/// # Errors
+/// As [`connect`].
+pub fn connect_blocking(host: &str, port: u16) -> io::Result<BlockingStream> {
+    let mut failure = io::Error::new(io::ErrorKind::NotFound, "the host has no address");
+    for address in (host, port).to_socket_addrs()? {
+        match BlockingStream::connect_timeout(&address, CONNECT_TIMEOUT) {
+            Ok(stream) => {
+                prepare(&stream)?;
+                return Ok(stream);
+            }
+            Err(error) => failure = error,
+        }
+    }
+    Err(failure)
+}
+
+/// What is said of a server that can't be connected to, over TLS or without.
+#[must_use]
+pub fn unreachable_server(place: &dyn Display, error: &io::Error) -> String {
+    let advice = match error.kind() {
+        io::ErrorKind::ConnectionRefused | io::ErrorKind::NotFound => "; does the server run, and is this its address?",
+        io::ErrorKind::InvalidData => "; does the server speak TLS there, and is its certificate trusted?",
+        _ => "",
+    };
+    format!("can't connect to {place}: {error}{advice}")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+
+    use super::*;
+
+    #[test]
+    fn every_connection_notices_that_its_server_is_gone() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build().unwrap();
+        let blocking = connect_blocking("127.0.0.1", port).unwrap();
+        let stream = runtime.block_on(connect("127.0.0.1", port)).unwrap();
+        for socket in [SockRef::from(&blocking), SockRef::from(&stream)] {
+            assert!(socket.tcp_nodelay().unwrap() && socket.keepalive().unwrap());
+            assert_eq!(socket.tcp_keepalive_time().unwrap(), KEEP_ALIVE_IDLE);
+            assert_eq!(socket.tcp_keepalive_interval().unwrap(), KEEP_ALIVE_INTERVAL);
+            assert_eq!(socket.tcp_keepalive_retries().unwrap(), KEEP_ALIVE_PROBES);
+            #[cfg(target_os = "linux")]
+            assert_eq!(socket.tcp_user_timeout().unwrap(), Some(UNACKNOWLEDGED_TIMEOUT));
+        }
+    }
+
+    #[test]
+    fn an_error_says_what_to_look_at() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        drop(listener);
+        let error = connect_blocking("127.0.0.1", port).unwrap_err();
+        let text = unreachable_server(&"here", &error);
+        assert!(text.starts_with("can't connect to here: ") && text.contains("does the server run"), "{text}");
+    }
+}

@@ -1,0 +1,157 @@
+//! A server of the MySQL wire that says what a test wants it to.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use boundary_bench_mysql::Url;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+
+/// Capabilities: all of the first 28 bits but TLS, and with TLS.
+pub const PLAIN: u32 = 0x0fff_f7ff;
+pub const WITH_TLS: u32 = 0x0fff_ffff;
+
+/// What passwords are scrambled with.
+pub const NONCE: &[u8; 20] = b"12345678abcdefghijkl";
+
+pub const PASSWORD: &str = "geheim";
+
+/// The answer to a login, or to a statement without rows.
+pub const OK: &[u8] = &[0, 0, 0, 2, 0, 0, 0];
+
+/// A packet of the wire.
+pub fn packet(sequence: u8, body: &[u8]) -> Vec<u8> {
+    let [a, b, c, _] = u32::try_from(body.len()).unwrap().to_le_bytes();
+    [&[a, b, c, sequence], body].concat()
+}
+
+/// What a server says first.
+pub fn greeting(id: u32, capabilities: u32, plugin: &str) -> Vec<u8> {
+    let [a, b, c, d] = capabilities.to_le_bytes();
+    let parts: [&[u8]; 13] = [
+        b"\x0a8.0.0\0",
+        &id.to_le_bytes(),
+        &NONCE[..8],
+        &[0],
+        &[a, b],
+        &[45, 2, 0],
+        &[c, d],
+        &[21],
+        &[0; 10],
+        &NONCE[8..],
+        &[0],
+        plugin.as_bytes(),
+        &[0],
+    ];
+    packet(0, &parts.concat())
+}
+
+/// The beginning of a result of one column of text.
+pub fn one_column() -> Vec<u8> {
+    let column = b"\x03def\x00\x00\x00\x01x\x00\x0c\x2d\x00\xff\xff\x00\x00\xfd\x00\x00\x00\x00\x00";
+    [packet(1, &[1]), packet(2, column)].concat()
+}
+
+/// The body of the next packet; `None` at the end.
+pub async fn hear(stream: &mut (impl AsyncRead + Unpin)) -> Option<Vec<u8>> {
+    let mut head = [0; 4];
+    stream.read_exact(&mut head).await.ok()?;
+    let mut body = vec![0; u32::from_le_bytes([head[0], head[1], head[2], 0]) as usize];
+    stream.read_exact(&mut body).await.ok()?;
+    Some(body)
+}
+
+/// Takes the first connection of a server, and the URL to reach it.
+pub async fn listen() -> (TcpListener, Url) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    (listener, format!("mysql://me:{PASSWORD}@127.0.0.1:{port}/db").parse().unwrap())
+}
+
+/// What a server says to a statement.
+pub enum Say {
+    /// That it is done.
+    Ok,
+    /// These bytes, and nothing more.
+    Bytes(Vec<u8>),
+    /// The first bytes, and then the others for ever.
+    Endless(Vec<u8>, Vec<u8>),
+    /// Nothing until it is asked to end it: then that it has.
+    UntilInterrupted,
+    /// Nothing until its connection is ended.
+    UntilKilled,
+}
+
+/// A server that lets everybody in.
+pub struct Scripted {
+    pub url: Url,
+    asked: Arc<Mutex<Vec<String>>>,
+}
+
+impl Scripted {
+    pub async fn start(say: impl Fn(&str) -> Say + Send + Sync + 'static) -> Self {
+        let (listener, url) = listen().await;
+        let asked: Arc<Mutex<Vec<String>>> = Arc::default();
+        let (theirs, say) = (Arc::clone(&asked), Arc::new(say));
+        tokio::spawn(async move {
+            for id in 1.. {
+                let (stream, _) = listener.accept().await.unwrap();
+                tokio::spawn(talk(stream, id, Arc::clone(&say), Arc::clone(&theirs)));
+            }
+        });
+        Self { url, asked }
+    }
+
+    /// The requests to end something that have come.
+    pub fn kills(&self) -> Vec<String> {
+        self.asked.lock().unwrap().iter().filter(|sql| sql.starts_with("KILL")).cloned().collect()
+    }
+
+    /// These requests, after a while in which more of them would have come.
+    pub async fn settled_kills(&self) -> Vec<String> {
+        while self.kills().is_empty() {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        tokio::time::sleep(Duration::from_millis(1500)).await;
+        self.kills()
+    }
+}
+
+async fn talk(
+    mut stream: TcpStream,
+    id: u32,
+    say: Arc<impl Fn(&str) -> Say + Send + Sync + 'static>,
+    asked: Arc<Mutex<Vec<String>>>,
+) -> Option<()> {
+    stream.write_all(&greeting(id, PLAIN, "mysql_native_password")).await.ok()?;
+    hear(&mut stream).await?;
+    stream.write_all(&packet(2, OK)).await.ok()?;
+    let was_asked = async |what: String| {
+        while !asked.lock().unwrap().contains(&what) {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    loop {
+        let command = hear(&mut stream).await?;
+        let sql = String::from_utf8_lossy(&command[1..]).into_owned();
+        asked.lock().unwrap().push(sql.clone());
+        let said = if sql.starts_with("KILL") { Say::Ok } else { say(&sql) };
+        match said {
+            Say::Ok => stream.write_all(&packet(1, OK)).await.ok()?,
+            Say::Bytes(bytes) => stream.write_all(&bytes).await.ok()?,
+            Say::Endless(first, others) => {
+                stream.write_all(&first).await.ok()?;
+                while stream.write_all(&others).await.is_ok() {}
+                return None;
+            }
+            Say::UntilInterrupted => {
+                was_asked(format!("KILL QUERY {id}")).await;
+                stream.write_all(&packet(1, b"\xff\x25\x05#70100interrupted")).await.ok()?;
+            }
+            Say::UntilKilled => {
+                was_asked(format!("KILL {id}")).await;
+                return None;
+            }
+        }
+    }
+}
