@@ -1,8 +1,14 @@
 import { addon, type HttpPlace } from '../addon.js';
 import { BoundaryError, TIMEOUT, toBoundaryError } from '../errors.js';
-import { abortedBy, checkTimeout, checkWorkOptions, type WorkOptions } from './cancellation.js';
+import { abortedBy, checkTimeout, readWorkOptions, type WorkOptions } from './cancellation.js';
 import type { HttpResponse, HttpResponses } from './http-responses.js';
-import { type HttpHeaders, type HttpRequest, headerLines } from './http-submission.js';
+import {
+  type HttpHeaders,
+  type HttpRequest,
+  headerLines,
+  readRequests,
+  type ReadHttpRequest,
+} from './http-submission.js';
 import { HttpStream } from './http-stream.js';
 import { HttpCall, type HttpTransport, openTransport } from './http-transport.js';
 import { OpenHandles } from './open-handles.js';
@@ -10,6 +16,8 @@ import { OpenHandles } from './open-handles.js';
 const MOST_CONNECTIONS = 1000;
 const MOST_PIPELINING = 1000;
 const MOST_BYTES = 2 ** 31;
+
+const NO_LIMITS: WorkOptions = {};
 
 export interface HttpClientOptions {
   /** The most connections to the server, 1 where it is left out. They are opened when they are needed. */
@@ -85,9 +93,10 @@ export class HttpClient implements AsyncDisposable {
    * for each piece. Over HTTP/1.1 alone.
    */
   async stream(request: HttpRequest, options: WorkOptions = {}): Promise<HttpStream> {
-    if (this.#isClosed) throw new BoundaryError('BB_CLOSED', 'the client is closed');
-    checkWorkOptions(options);
-    return HttpStream.open(this.#place, request, this.#streams, options);
+    const limits = readWorkOptions(options);
+    const [read] = readRequests([request]);
+    this.#assertOpen();
+    return HttpStream.open(this.#place, read!, this.#streams, limits);
   }
 
   /** Closes the connections; calls under way are rejected with `BB_CLOSED`. Does nothing the second time. */
@@ -104,26 +113,31 @@ export class HttpClient implements AsyncDisposable {
 
   #call<T>(requests: readonly HttpRequest[], isMany: boolean, options: WorkOptions | undefined): Promise<T> {
     return new Promise<T>((resolve, reject) => {
-      if (this.#isClosed) throw new BoundaryError('BB_CLOSED', 'the client is closed');
+      const limits = options === undefined ? NO_LIMITS : readWorkOptions(options);
+      const read = readRequests(requests);
+      // Whatever the caller's getters did has been done by now.
+      this.#assertOpen();
       const settle = resolve as (value: unknown) => void;
-      if (options === undefined && this.#timeoutMs === undefined) {
-        this.#transport.send(new HttpCall(requests.length, isMany, settle, reject), requests);
+      if (limits === NO_LIMITS && this.#timeoutMs === undefined) {
+        this.#transport.send(new HttpCall(read.length, isMany, settle, reject), read);
       } else {
-        this.#callWithin(requests, isMany, options ?? {}, settle, reject);
+        this.#callWithin(read, isMany, limits, settle, reject);
       }
     });
   }
 
+  #assertOpen(): void {
+    if (this.#isClosed) throw new BoundaryError('BB_CLOSED', 'the client is closed');
+  }
+
   /** A call that may be ended before it is answered. */
   #callWithin(
-    requests: readonly HttpRequest[],
+    requests: readonly ReadHttpRequest[],
     isMany: boolean,
-    options: WorkOptions,
+    { signal, timeoutMs = this.#timeoutMs }: WorkOptions,
     resolve: (value: unknown) => void,
     reject: (error: BoundaryError) => void,
   ): void {
-    checkWorkOptions(options);
-    const { signal, timeoutMs = this.#timeoutMs } = options;
     if (signal?.aborted) throw abortedBy(signal);
     const giveUp = (error: BoundaryError): void => {
       release();

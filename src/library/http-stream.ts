@@ -2,7 +2,7 @@ import type { Cancel, HttpBody, HttpPlace } from '../addon.js';
 import { BoundaryError, toBoundaryError } from '../errors.js';
 import { Cancellation, type WorkOptions } from './cancellation.js';
 import { parseHeaders } from './http-responses.js';
-import { type HttpRequest, HttpSubmissionWriter } from './http-submission.js';
+import { HttpSubmissionWriter, type ReadHttpRequest } from './http-submission.js';
 import type { OpenHandles } from './open-handles.js';
 
 /**
@@ -25,7 +25,7 @@ export class HttpStream implements AsyncIterable<Uint8Array>, AsyncDisposable {
   /** @internal Sends a request; resolves when the head of its response is there. */
   static async open(
     place: HttpPlace,
-    request: HttpRequest,
+    request: ReadHttpRequest,
     handles: OpenHandles,
     options: WorkOptions,
   ): Promise<HttpStream> {

@@ -1,7 +1,7 @@
 import { addon, type Cancel, type HttpLoop, type HttpPlace } from '../addon.js';
 import { BoundaryError, toBoundaryError } from '../errors.js';
 import { HttpFrame, HttpResponse, HttpResponses } from './http-responses.js';
-import { type HttpRequest, HttpSubmissionWriter } from './http-submission.js';
+import { HttpSubmissionWriter, type ReadHttpRequest } from './http-submission.js';
 
 /** The status of a result that names a connection which is gone. */
 const GONE = 2;
@@ -48,8 +48,8 @@ export class HttpCall {
 export interface HttpTransport {
   /** Connects once, to see that the server is there. */
   connect(): Promise<void>;
-  /** Sends the requests of a call. Throws where one of them is none. */
-  send(call: HttpCall, requests: readonly HttpRequest[]): void;
+  /** Sends the requests of a call. Throws where they are too big, or bodies among them have no memory any more. */
+  send(call: HttpCall, requests: readonly ReadHttpRequest[]): void;
   /** Forgets a call: its responses are not waited for any more. */
   cancel(call: HttpCall): void;
   /** Closes the connections: calls under way fail. */
@@ -77,7 +77,7 @@ class DrivenSockets {
     this.raw = new addon.HttpLoop((buffer, start, end) => this.#deliver(buffer, start, end));
   }
 
-  stage(pool: DrivenPool, call: HttpCall, requests: readonly HttpRequest[]): void {
+  stage(pool: DrivenPool, call: HttpCall, requests: readonly ReadHttpRequest[]): void {
     const id = this.#free.pop() ?? this.#calls.length;
     try {
       this.#writer.add(pool.number, id, requests);
@@ -100,9 +100,8 @@ class DrivenSockets {
   submit(): void {
     const { bytes, length } = this.#writer;
     if (length === 0) return;
-    const frame = this.raw.submit(bytes, length);
     this.#writer.clear();
-    this.take(frame);
+    this.take(this.raw.submit(bytes, length));
   }
 
   cancel(call: HttpCall): void {
@@ -176,7 +175,7 @@ class DrivenPool implements HttpTransport {
     if (!this.#isClosed) this.#add(socket);
   }
 
-  send(call: HttpCall, requests: readonly HttpRequest[]): void {
+  send(call: HttpCall, requests: readonly ReadHttpRequest[]): void {
     this.#sockets.stage(this, call, requests);
     this.#inFlight += call.count;
     this.#grow();
@@ -249,9 +248,10 @@ class RemoteTransport implements HttpTransport {
     return this.#place.connect();
   }
 
-  send(call: HttpCall, requests: readonly HttpRequest[]): void {
+  send(call: HttpCall, requests: readonly ReadHttpRequest[]): void {
     this.#writer.clear();
     this.#writer.add(0, 0, requests);
+    // It takes the submission before it waits for anything.
     void this.#run(call);
   }
 

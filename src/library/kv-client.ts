@@ -1,8 +1,8 @@
 import { BoundaryError, TIMEOUT, toBoundaryError } from '../errors.js';
-import { abortedBy, checkTimeout, checkWorkOptions, type WorkOptions } from './cancellation.js';
+import { abortedBy, checkTimeout, readWorkOptions, type WorkOptions } from './cancellation.js';
 import { type Answer, KvCall, type KvLink, openLink } from './kv-link.js';
 import { KvPipeline } from './kv-pipeline.js';
-import { GET, type KvData, MGET, MSET, PIPELINE, type RequestKind, SET } from './kv-submission.js';
+import { GET, type KvData, MGET, MSET, ownData, PIPELINE, type RequestKind, SET } from './kv-submission.js';
 import type { KvReplies, KvValues } from './kv-values.js';
 
 /** The most connections of a client. */
@@ -89,6 +89,12 @@ export class KvClient implements AsyncDisposable {
 
   /** Sets keys to values, in one crossing, divided as `mget` does; each command is atomic. */
   async mset(entries: Iterable<readonly [KvData, KvData]>, options?: WorkOptions): Promise<void> {
+    if (typeof entries?.[Symbol.iterator] !== 'function') {
+      throw new BoundaryError(
+        'BB_INVALID_ARGUMENT',
+        'entries must be an array of keys and values, or another iterable',
+      );
+    }
     const args: KvData[] = [];
     for (const [key, value] of entries) args.push(key, value);
     checkLength('entries', args);
@@ -122,10 +128,11 @@ export class KvClient implements AsyncDisposable {
     args: readonly KvData[],
     options: WorkOptions | undefined,
   ): Promise<T> {
-    const link = this.#ready();
-    if (link === undefined || options !== undefined || this.#timeoutMs !== undefined) {
-      return this.#callWithin<T>(link, answer, kind, counts, args, options ?? {});
+    if (options !== undefined || this.#timeoutMs !== undefined) {
+      return this.#callWithin<T>(answer, kind, counts, args, options ?? {});
     }
+    const link = this.#ready();
+    if (link === undefined) return this.#callWithin<T>(answer, kind, counts, args, {});
     return new Promise<T>((resolve, reject) => {
       const call = new KvCall(answer, link, resolve as (value: unknown) => void, reject);
       link.send(call, kind, counts, args);
@@ -134,15 +141,13 @@ export class KvClient implements AsyncDisposable {
 
   /** A call that must wait for a connection, or may be ended. */
   async #callWithin<T>(
-    ready: KvLink | undefined,
     answer: Answer,
     kind: RequestKind,
     counts: readonly number[] | undefined,
     args: readonly KvData[],
     options: WorkOptions,
   ): Promise<T> {
-    checkWorkOptions(options);
-    const { signal, timeoutMs = this.#timeoutMs } = options;
+    const { signal, timeoutMs = this.#timeoutMs } = readWorkOptions(options);
     if (signal?.aborted) throw abortedBy(signal);
     if (this.#isClosed) throw closed();
     let giveUp!: (error: BoundaryError) => void;
@@ -158,16 +163,22 @@ export class KvClient implements AsyncDisposable {
       clearTimeout(timer);
     };
     try {
-      const link = ready ?? (await Promise.race([this.#open(this.#place()), ending]));
-      // Closed meanwhile; its number may be another connection's by now.
-      if (this.#isClosed) throw closed();
+      let link = this.#ready();
+      // The memory of the caller's bytes is his again once the call has returned.
+      const own = link === undefined ? args.map(ownData) : args;
+      while (link === undefined || link.isOver) {
+        link = await Promise.race([this.#open(this.#place()), ending]);
+        // Closed meanwhile; its number may be another connection's by now.
+        if (this.#isClosed) throw closed();
+      }
+      const open = link;
       return await new Promise<T>((resolve, reject) => {
-        const call = new KvCall(answer, link, resolve as (value: unknown) => void, reject);
-        link.send(call, kind, counts, args);
+        const call = new KvCall(answer, open, resolve as (value: unknown) => void, reject);
+        open.send(call, kind, counts, own);
         giveUp = (error) => {
           call.fail(error);
           // Its reply is still owed, and would keep the next calls waiting.
-          link.retire();
+          open.retire();
         };
       });
     } catch (thrown) {

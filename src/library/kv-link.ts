@@ -123,7 +123,7 @@ export abstract class KvLink {
     return this.#callsUnderWay;
   }
 
-  /** Sends a request at the end of this turn of the event loop, with all others of the turn. */
+  /** Sends a request at the end of this turn of the event loop, with all others of the turn. Not where it is over. */
   send(call: KvCall, kind: RequestKind, counts: readonly number[] | undefined, args: readonly KvData[]): void {
     const id = calls.add(call);
     try {
@@ -291,9 +291,9 @@ class RemoteLink extends KvLink {
     this.#staged = [];
     try {
       const { bytes, length } = this.#writer;
-      const frame = this.#raw.run(bytes.subarray(0, length));
       this.#writer.clear();
-      const results = new KvFrame(await frame);
+      // It copies them before it waits for anything.
+      const results = new KvFrame(await this.#raw.run(bytes.subarray(0, length)));
       calls.deliver(results, 0, results.words.length, () => {});
     } catch (thrown) {
       const error = toBoundaryError(thrown);

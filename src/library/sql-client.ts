@@ -1,8 +1,10 @@
 import { BoundaryError } from '../errors.js';
-import { checkTimeout, checkWorkOptions, type WorkOptions } from './cancellation.js';
+import { checkTimeout, readWorkOptions, type WorkOptions } from './cancellation.js';
 import type { Int64Mode } from './cell-readers.js';
 import { CellWriter } from './cell-writer.js';
+import { describeValue } from './describe-value.js';
 import type { ParameterInput } from './parameters.js';
+import { Spare } from './spare.js';
 import { openSqlConnections, type SqlConnections } from './sql-connections.js';
 import { type ResultBytes, ResultShape, type SqlResult, SqlResults } from './sql-results.js';
 import { fromColumnSpecs } from './table-definition.js';
@@ -28,14 +30,17 @@ const AS_TEXT = 1;
 /** Bytes of the words about a statement. */
 const HEAD_BYTES = 20;
 
-const NO_PARAMETERS: readonly ParameterInput[] = [];
+/** The values of a statement's parameters, or of a row. */
+type ParameterList = readonly ParameterInput[];
+
+const NO_PARAMETERS: ParameterList = [];
 const ONE_OF_NONE = [NO_PARAMETERS];
 
 /** A statement of a batch. */
 interface StatementLists {
   readonly sql: string;
   readonly flags: number;
-  readonly lists: (readonly ParameterInput[])[];
+  readonly lists: ParameterList[];
 }
 
 export interface SqlClientOptions {
@@ -70,8 +75,7 @@ export class SqlClient implements AsyncDisposable {
   readonly #int64: Int64Mode;
   readonly #timeoutMs: number | undefined;
   readonly #shapes = new Map<number, ResultShape>();
-  readonly #writer = new CellWriter();
-  #isWriting = false;
+  readonly #writers = new Spare(() => new CellWriter());
 
   private constructor(connections: SqlConnections, options: SqlClientOptions) {
     this.#connections = connections;
@@ -100,27 +104,33 @@ export class SqlClient implements AsyncDisposable {
 
   /** Asks whether the server is there. */
   async ping(options?: WorkOptions): Promise<void> {
-    await this.#perform(options, () => this.#writer.word(PING));
+    await this.#perform(options, (writer) => writer.word(PING));
   }
 
   /** Runs one statement, sent as text. */
   async query(sql: string, options?: WorkOptions): Promise<SqlResult> {
     checkText(sql);
-    return this.#results(await this.#perform(options, () => this.#writeOne(AS_TEXT, sql, ONE_OF_NONE)), first).at(0);
+    return this.#results(
+      await this.#perform(options, (writer) => writeOne(writer, AS_TEXT, sql, ONE_OF_NONE)),
+      first,
+    ).at(0);
   }
 
   /** Runs one prepared statement; it is prepared once a connection. */
   async execute(sql: string, parameters = NO_PARAMETERS, options?: WorkOptions): Promise<SqlResult> {
     checkText(sql);
-    return this.#results(await this.#perform(options, () => this.#writeOne(PREPARED, sql, [parameters])), first).at(0);
+    return this.#results(
+      await this.#perform(options, (writer) => writeOne(writer, PREPARED, sql, [parameters])),
+      first,
+    ).at(0);
   }
 
   /** Makes sure that the server can prepare a statement. */
   async prepare(sql: string, options?: WorkOptions): Promise<SqlStatement> {
     checkText(sql);
-    const bytes = await this.#perform(options, () => {
-      this.#writer.word(PREPARE);
-      sqlBytes(this.#writer, sql);
+    const bytes = await this.#perform(options, (writer) => {
+      writer.word(PREPARE);
+      sqlBytes(writer, sql);
     });
     return new SqlStatement(this, sql, numberOf(bytes));
   }
@@ -135,8 +145,8 @@ export class SqlClient implements AsyncDisposable {
     options?: WorkOptions,
   ): Promise<SqlResults> {
     checkText(sql);
-    checkList('the lists of parameters', parameterLists);
-    return this.#results(await this.#perform(options, () => this.#writeOne(PREPARED, sql, parameterLists)), first);
+    const lists = ownList('the lists of parameters', parameterLists);
+    return this.#results(await this.#perform(options, (writer) => writeOne(writer, PREPARED, sql, lists)), first);
   }
 
   /** As `queryMany`, for statements that change something: each is a transaction of its own, unless one is open. */
@@ -146,12 +156,15 @@ export class SqlClient implements AsyncDisposable {
 
   /** Runs requests in their order over one connection, all sent ahead of their answers; see `queryMany`. */
   async run(requests: readonly SqlRequest[], options?: WorkOptions): Promise<SqlResults> {
-    checkList('the requests', requests);
     // What is sent as text and what is prepared are statements apart.
     const prepared = new Map<string, number>();
     const texts = new Map<string, number>();
     const statements: StatementLists[] = [];
-    const order = requests.map(({ sql, parameters }) => {
+    const order = ownList('the requests', requests).map((request, place) => {
+      if (typeof request !== 'object' || request === null) {
+        throw invalid(`request ${place} must be an object with a statement, not ${describeValue(request)}`);
+      }
+      const { sql, parameters } = request;
       checkText(sql);
       const known = parameters === undefined ? texts : prepared;
       let index = known.get(sql);
@@ -163,7 +176,7 @@ export class SqlClient implements AsyncDisposable {
       statements[index]!.lists.push(parameters ?? NO_PARAMETERS);
       return index;
     });
-    const bytes = await this.#perform(options, () => this.#writeAll(statements, order));
+    const bytes = await this.#perform(options, (writer) => writeAll(writer, statements, order));
     return this.#results(bytes, (index) => order[index]!);
   }
 
@@ -178,10 +191,10 @@ export class SqlClient implements AsyncDisposable {
     options?: WorkOptions,
   ): Promise<number> {
     checkText(table);
-    checkList('the columns', columns);
-    columns.forEach(checkText);
-    checkList('the rows', rows);
-    return numberOf(await this.#perform(options, () => this.#writeRows(table, columns, rows)));
+    const names = ownList('the columns', columns);
+    names.forEach(checkText);
+    const lists = ownList('the rows', rows);
+    return numberOf(await this.#perform(options, (writer) => writeRows(writer, table, names, lists)));
   }
 
   /** Closes the connections; calls under way are rejected with `BB_CLOSED`. Does nothing the second time. */
@@ -193,67 +206,20 @@ export class SqlClient implements AsyncDisposable {
     return this.close();
   }
 
-  #perform(options: WorkOptions | undefined, write: () => void): Promise<ResultBytes> {
-    const writer = this.#writer;
-    if (this.#isWriting) {
-      throw new BoundaryError(
-        'BB_INVALID_ARGUMENT',
-        'a getter among the parameters asked the same client for something',
-      );
-    }
-    this.#isWriting = true;
-    try {
+  /** Writes a submission and hands it over, before any other call can write to the same memory. */
+  #perform(options: WorkOptions | undefined, write: (writer: CellWriter) => void): Promise<ResultBytes> {
+    const limits = options === undefined ? undefined : readWorkOptions(options);
+    return this.#writers.use((writer) => {
       writer.clear();
-      write();
-    } finally {
-      this.#isWriting = false;
-    }
-    if (options === undefined && this.#timeoutMs === undefined) return this.#connections.perform(writer);
-    const { signal, timeoutMs = this.#timeoutMs } = options ?? {};
-    checkWorkOptions({ signal, timeoutMs });
-    return this.#connections.perform(writer, { signal, timeoutMs });
+      write(writer);
+      if (limits === undefined && this.#timeoutMs === undefined) return this.#connections.perform(writer);
+      const { signal, timeoutMs = this.#timeoutMs } = limits ?? {};
+      return this.#connections.perform(writer, { signal, timeoutMs });
+    });
   }
 
   #results(bytes: ResultBytes, statementOf: (index: number) => number): SqlResults {
     return new SqlResults(bytes, this.#int64, this.#shapeOf, statementOf);
-  }
-
-  /** One statement, with each of the lists. */
-  #writeOne(flags: number, sql: string, lists: readonly (readonly ParameterInput[])[]): void {
-    const writer = this.#writer;
-    writer.word(RUN);
-    writer.word(1);
-    writer.word(lists.length);
-    const head = writer.length;
-    writeHead(writer, flags, lists);
-    writeStatement(writer, head, sql, lists);
-  }
-
-  #writeAll(statements: readonly StatementLists[], order: readonly number[]): void {
-    const writer = this.#writer;
-    writer.word(RUN);
-    writer.word(statements.length);
-    writer.word(order.length);
-    const heads = writer.length;
-    for (const { flags, lists } of statements) writeHead(writer, flags, lists);
-    if (statements.length !== 1) for (const statement of order) writer.word(statement);
-    for (const [index, { sql, lists }] of statements.entries()) {
-      writeStatement(writer, heads + HEAD_BYTES * index, sql, lists);
-    }
-  }
-
-  #writeRows(table: string, columns: readonly string[], rows: readonly (readonly ParameterInput[])[]): void {
-    const writer = this.#writer;
-    writer.word(INSERT);
-    writer.word(columns.length);
-    writer.word(rows.length);
-    const sizes = writer.length;
-    for (let index = 0; index < columns.length + 2; index += 1) writer.word(0);
-    writer.setWord(sizes, sqlBytes(writer, table));
-    for (const [index, column] of columns.entries()) writer.setWord(sizes + 4 * (index + 1), sqlBytes(writer, column));
-    const start = writer.length;
-    writeLists(writer, rows, columns.length, 'row');
-    writer.setWord(sizes + 4 * (columns.length + 1), writer.length - start);
   }
 
   readonly #shapeOf = (number: number): ResultShape => {
@@ -300,11 +266,53 @@ function numberOf({ memory, start }: ResultBytes): number {
   return memory.words[start >> 2]!;
 }
 
-/** The words about a statement; `writeStatement` fills in its sizes. */
-function writeHead(writer: CellWriter, flags: number, lists: readonly (readonly ParameterInput[])[]): void {
-  writer.word(flags);
-  writer.word(widthOf(lists));
+/** One statement, with each of the lists. */
+function writeOne(writer: CellWriter, flags: number, sql: string, lists: readonly ParameterList[]): void {
+  writer.word(RUN);
+  writer.word(1);
   writer.word(lists.length);
+  const head = writer.length;
+  const width = widthOf(lists);
+  writeHead(writer, flags, width, lists.length);
+  writeStatement(writer, head, sql, width, lists);
+}
+
+function writeAll(writer: CellWriter, statements: readonly StatementLists[], order: readonly number[]): void {
+  writer.word(RUN);
+  writer.word(statements.length);
+  writer.word(order.length);
+  const heads = writer.length;
+  const widths = statements.map(({ lists }) => widthOf(lists));
+  for (const [index, { flags, lists }] of statements.entries()) writeHead(writer, flags, widths[index]!, lists.length);
+  if (statements.length !== 1) for (const statement of order) writer.word(statement);
+  for (const [index, { sql, lists }] of statements.entries()) {
+    writeStatement(writer, heads + HEAD_BYTES * index, sql, widths[index]!, lists);
+  }
+}
+
+function writeRows(
+  writer: CellWriter,
+  table: string,
+  columns: readonly string[],
+  rows: readonly ParameterList[],
+): void {
+  writer.word(INSERT);
+  writer.word(columns.length);
+  writer.word(rows.length);
+  const sizes = writer.length;
+  for (let index = 0; index < columns.length + 2; index += 1) writer.word(0);
+  writer.setWord(sizes, sqlBytes(writer, table));
+  for (const [index, column] of columns.entries()) writer.setWord(sizes + 4 * (index + 1), sqlBytes(writer, column));
+  const start = writer.length;
+  writeLists(writer, rows, columns.length, 'row');
+  writer.setWord(sizes + 4 * (columns.length + 1), writer.length - start);
+}
+
+/** The words about a statement; `writeStatement` fills in its sizes. */
+function writeHead(writer: CellWriter, flags: number, width: number, lists: number): void {
+  writer.word(flags);
+  writer.word(width);
+  writer.word(lists);
   writer.word(0);
   writer.word(0);
 }
@@ -313,11 +321,12 @@ function writeStatement(
   writer: CellWriter,
   head: number,
   sql: string,
-  lists: readonly (readonly ParameterInput[])[],
+  width: number,
+  lists: readonly ParameterList[],
 ): void {
   writer.setWord(head + 12, sqlBytes(writer, sql));
   const start = writer.length;
-  writeLists(writer, lists, widthOf(lists), 'list');
+  writeLists(writer, lists, width, 'list');
   writer.setWord(head + 16, writer.length - start);
 }
 
@@ -327,26 +336,23 @@ function sqlBytes(writer: CellWriter, sql: string): number {
   return bytes;
 }
 
-function widthOf(lists: readonly (readonly ParameterInput[])[]): number {
+/** The number of values in each of the lists. */
+function widthOf(lists: readonly ParameterList[]): number {
   const [list] = lists;
   if (list === undefined) return 0;
   if (!Array.isArray(list)) throw invalid('parameters must be arrays of values, for each ?');
   return list.length;
 }
 
-function writeLists(
-  writer: CellWriter,
-  lists: readonly (readonly ParameterInput[])[],
-  width: number,
-  what: string,
-): void {
+/** Writes exactly `width` values of each list, however long a list says it is the next time. */
+function writeLists(writer: CellWriter, lists: readonly ParameterList[], width: number, what: string): void {
   for (let index = 0; index < lists.length; index += 1) {
     const list = lists[index]!;
     if (!Array.isArray(list) || list.length !== width) {
       throw invalid(`${what} ${index} is not an array of ${width} values, as the others are`);
     }
     try {
-      writer.list(list);
+      writer.list(list, width);
     } catch (error) {
       if (lists.length === 1 || !(error instanceof BoundaryError)) throw error;
       throw new BoundaryError(error.code, `${what} ${index}, ${error.message}`);
@@ -358,8 +364,10 @@ function checkText(text: unknown): void {
   if (typeof text !== 'string') throw invalid('a statement, or the name of a table, must be a string');
 }
 
-function checkList(what: string, list: unknown): void {
+/** An array of ours with the caller's elements, which stays as it is whatever getters do to the caller's. */
+function ownList<T>(what: string, list: readonly T[]): readonly T[] {
   if (!Array.isArray(list)) throw invalid(`${what} must be in an array`);
+  return [...(list as readonly T[])];
 }
 
 function invalid(message: string): BoundaryError {
