@@ -29,7 +29,7 @@ export class Cancellation implements OpenHandle {
   readonly #handles: OpenHandles;
   readonly #signal: AbortSignal | undefined;
   readonly #onAbort: () => void;
-  readonly #timeoutMs: number | undefined;
+  #timeoutMs: number | undefined;
   readonly #timer: NodeJS.Timeout | undefined;
   #cause: Cause | undefined;
 
@@ -58,8 +58,9 @@ export class Cancellation implements OpenHandle {
     this.#cancel('signal');
   }
 
-  /** The time is over. */
-  expire(): void {
+  /** The time is over: that of its options, or that of a part of the work. */
+  expire(ms = this.#timeoutMs): void {
+    this.#timeoutMs = ms;
     this.#cancel('timeout');
   }
 

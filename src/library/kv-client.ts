@@ -1,5 +1,6 @@
 import { BoundaryError, TIMEOUT, toBoundaryError } from '../errors.js';
 import { abortedBy, checkTimeout, readWorkOptions, type WorkOptions } from './cancellation.js';
+import { type ConnectOptions, connectTimeoutOf } from './connecting.js';
 import { type Answer, KvCall, type KvLink, openLink } from './kv-link.js';
 import { KvPipeline } from './kv-pipeline.js';
 import { GET, type KvData, MGET, MSET, ownData, PIPELINE, type RequestKind, SET } from './kv-submission.js';
@@ -8,10 +9,13 @@ import type { KvReplies, KvValues } from './kv-values.js';
 /** The most connections of a client. */
 const MOST_CONNECTIONS = 1000;
 
-export interface KvClientOptions {
+export interface KvClientOptions extends ConnectOptions {
   /** The connections to the server, 1 where it is left out. Each call takes the one with the fewest calls under way. */
   readonly connections?: number | undefined;
-  /** The most milliseconds of each call that does not say itself; without it a call waits while its connection lives. */
+  /**
+   * The most milliseconds of each call that does not say itself; none where it is left out, as ioredis has it: a call then waits
+   * while its connection lives.
+   */
   readonly timeoutMs?: number | undefined;
 }
 
@@ -27,14 +31,16 @@ export interface KvClientOptions {
 export class KvClient implements AsyncDisposable {
   readonly #url: string;
   readonly #timeoutMs: number | undefined;
+  readonly #connectMs: number;
   readonly #links: (KvLink | undefined)[];
   /** Connections being made, in their places. */
   readonly #opening: (Promise<KvLink> | undefined)[];
   #isClosed = false;
 
-  private constructor(url: string, connections: number, timeoutMs: number | undefined) {
+  private constructor(url: string, connections: number, timeoutMs: number | undefined, connectMs: number) {
     this.#url = url;
     this.#timeoutMs = timeoutMs;
+    this.#connectMs = connectMs;
     this.#links = Array.from({ length: connections });
     this.#opening = Array.from({ length: connections });
   }
@@ -42,7 +48,7 @@ export class KvClient implements AsyncDisposable {
   /** Connects and logs in, on all connections. */
   static async connect(url: string, options: KvClientOptions = {}): Promise<KvClient> {
     if (typeof url !== 'string') throw new BoundaryError('BB_INVALID_ARGUMENT', 'the URL must be a string');
-    const { connections = 1, timeoutMs } = options;
+    const { connections = 1, timeoutMs, connectTimeoutMs } = options;
     if (!(Number.isInteger(connections) && connections >= 1 && connections <= MOST_CONNECTIONS)) {
       throw new BoundaryError(
         'BB_INVALID_ARGUMENT',
@@ -50,7 +56,7 @@ export class KvClient implements AsyncDisposable {
       );
     }
     if (timeoutMs !== undefined) checkTimeout('timeoutMs', timeoutMs);
-    const client = new KvClient(url, connections, timeoutMs);
+    const client = new KvClient(url, connections, timeoutMs, connectTimeoutOf(connectTimeoutMs, timeoutMs));
     try {
       await Promise.all(client.#links.map((_, place) => client.#open(place)));
       return client;
@@ -207,7 +213,7 @@ export class KvClient implements AsyncDisposable {
   #open(place: number): Promise<KvLink> {
     const link = this.#links[place];
     if (link !== undefined && !link.isOver) return Promise.resolve(link);
-    this.#opening[place] ??= openLink(this.#url, this.#timeoutMs)
+    this.#opening[place] ??= openLink(this.#url, this.#connectMs)
       .then((opened) => {
         this.#links[place] = opened;
         return opened;

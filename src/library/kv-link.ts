@@ -1,5 +1,6 @@
 import { addon, type KvConnection, type KvLoop } from '../addon.js';
 import { type BoundaryError, toBoundaryError } from '../errors.js';
+import { connecting } from './connecting.js';
 import { type KvData, type RequestKind, SubmissionWriter } from './kv-submission.js';
 import { bytesOf, KvFrame, KvReplies, KvValues, refusalOf, textOf } from './kv-values.js';
 
@@ -305,8 +306,8 @@ class RemoteLink extends KvLink {
 let driven: DrivenLinks | undefined;
 
 /** Connects to a server. */
-export async function openLink(url: string, timeoutMs: number | undefined): Promise<KvLink> {
-  const connection = await addon.KvConnection.open(url, timeoutMs);
+export async function openLink(url: string, connectMs: number): Promise<KvLink> {
+  const connection = await connecting(addon.KvConnection.open(url), connectMs, (late) => late.close());
   if (!connection.drivable) return new RemoteLink(connection);
   driven ??= new DrivenLinks();
   return driven.add(connection);

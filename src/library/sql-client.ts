@@ -2,6 +2,7 @@ import { BoundaryError } from '../errors.js';
 import { checkTimeout, readWorkOptions, type WorkOptions } from './cancellation.js';
 import type { Int64Mode } from './cell-readers.js';
 import { CellWriter } from './cell-writer.js';
+import { type ConnectOptions, connectTimeoutOf } from './connecting.js';
 import { describeValue } from './describe-value.js';
 import type { ParameterInput } from './parameters.js';
 import { Spare } from './spare.js';
@@ -43,10 +44,13 @@ interface StatementLists {
   readonly lists: ParameterList[];
 }
 
-export interface SqlClientOptions {
+export interface SqlClientOptions extends ConnectOptions {
   /** Connections that may be open at a time, 10 where it is left out; they are opened as they are needed. */
   readonly connections?: number | undefined;
-  /** The most milliseconds of each call that does not say itself; without it a call takes as long as it likes. */
+  /**
+   * The most milliseconds of each call that does not say itself; none where it is left out, as mysql2 has it: a call then takes
+   * as long as it likes.
+   */
   readonly timeoutMs?: number | undefined;
   /** As for queries: 64-bit integers as bigints where it is left out. */
   readonly int64?: Int64Mode | undefined;
@@ -77,24 +81,25 @@ export class SqlClient implements AsyncDisposable {
   readonly #shapes = new Map<number, ResultShape>();
   readonly #writers = new Spare(() => new CellWriter());
 
-  private constructor(connections: SqlConnections, options: SqlClientOptions) {
+  private constructor(connections: SqlConnections, int64: Int64Mode = 'bigint', timeoutMs: number | undefined) {
     this.#connections = connections;
-    this.#int64 = options.int64 ?? 'bigint';
-    this.#timeoutMs = options.timeoutMs;
+    this.#int64 = int64;
+    this.#timeoutMs = timeoutMs;
   }
 
   /** Connects and logs in. */
   static async connect(url: string, options: SqlClientOptions = {}): Promise<SqlClient> {
     if (typeof url !== 'string') throw invalid('the URL must be a string');
-    const { connections = DEFAULT_CONNECTIONS, timeoutMs, int64 } = options;
+    const { connections = DEFAULT_CONNECTIONS, timeoutMs, connectTimeoutMs, int64 } = options;
     if (!(Number.isInteger(connections) && connections >= 1 && connections <= MOST_CONNECTIONS)) {
       throw invalid(`connections must be an integer of 1 to ${MOST_CONNECTIONS}, not ${String(connections)}`);
     }
     if (timeoutMs !== undefined) checkTimeout('timeoutMs', timeoutMs);
     if (int64 !== undefined && int64 !== 'bigint' && int64 !== 'number') {
-      throw invalid(`int64 must be 'bigint' or 'number', not ${JSON.stringify(int64)}`);
+      throw invalid(`int64 must be 'bigint' or 'number', not ${describeValue(int64)}`);
     }
-    return new SqlClient(await openSqlConnections(url, connections, timeoutMs), options);
+    const connectMs = connectTimeoutOf(connectTimeoutMs, timeoutMs);
+    return new SqlClient(await openSqlConnections(url, connections, connectMs), int64, timeoutMs);
   }
 
   /** The server's name and version. */
