@@ -148,7 +148,10 @@ export declare class HttpPlace {
 }
 
 /** A connected socket. */
-export declare class HttpSocket {}
+export declare class HttpSocket {
+  /** Closes it, unless a loop drives it. */
+  close(): void
+}
 
 /** A stage of the native suite, to be run on bodies that JavaScript gives. */
 export declare class IngestStage {

@@ -223,20 +223,6 @@ describe.skipIf(lacks('mysql'))('SqlClient', () => {
     expect(await codeOf(SqlClient.connect(url.replace(/:[^:@/]+@/, ':wrong@')))).toBe('BB_ENGINE');
   });
 
-  test('a getter among the parameters that asks the client for something is refused, and the client goes on', async () => {
-    const asked: Promise<unknown>[] = [];
-    const greedy = new Proxy([1], {
-      get: (target, name, receiver) => {
-        if (name === '0') asked.push(codeOf(client.query('SELECT 2')));
-        return Reflect.get(target, name, receiver) as unknown;
-      },
-    });
-    const { value } = (await client.execute('SELECT ? AS value', greedy)).rows()[0]!;
-    expect(Number(value)).toBe(1);
-    expect(await Promise.all(asked)).toContain('BB_INVALID_ARGUMENT');
-    expect(await number('SELECT 3')).toBe(3);
-  });
-
   test('calls that take too long or are aborted are given up, also by the server', async () => {
     expect(await codeOf(client.query('SELECT SLEEP(20) /* slow */', { timeoutMs: 100 }))).toBe('BB_TIMEOUT');
     await until('slow', false);

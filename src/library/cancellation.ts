@@ -1,5 +1,6 @@
 import { addon, type Cancel } from '../addon.js';
 import { ABORTED, BoundaryError, TIMEOUT, toBoundaryError } from '../errors.js';
+import { describeValue } from './describe-value.js';
 import type { OpenHandle, OpenHandles } from './open-handles.js';
 
 /** What ends work before its end. */
@@ -28,7 +29,7 @@ export class Cancellation implements OpenHandle {
   readonly #handles: OpenHandles;
   readonly #signal: AbortSignal | undefined;
   readonly #onAbort: () => void;
-  readonly #timeoutMs: number | undefined;
+  #timeoutMs: number | undefined;
   readonly #timer: NodeJS.Timeout | undefined;
   #cause: Cause | undefined;
 
@@ -57,8 +58,9 @@ export class Cancellation implements OpenHandle {
     this.#cancel('signal');
   }
 
-  /** The time is over. */
-  expire(): void {
+  /** The time is over: that of its options, or that of a part of the work. */
+  expire(ms = this.#timeoutMs): void {
+    this.#timeoutMs = ms;
     this.#cancel('timeout');
   }
 
@@ -123,12 +125,16 @@ export async function cancellable<T>(
   }
 }
 
-/** Checks what a caller gave. */
-export function checkWorkOptions({ signal, timeoutMs }: WorkOptions): void {
+/**
+ * What a caller gave, checked and as plain values. It is read once: getters may run any code, and answer otherwise the next
+ * time.
+ */
+export function readWorkOptions({ signal, timeoutMs }: WorkOptions): WorkOptions {
   if (signal !== undefined && !(signal instanceof AbortSignal)) {
     throw new BoundaryError('BB_INVALID_ARGUMENT', 'signal must be an AbortSignal');
   }
   if (timeoutMs !== undefined) checkTimeout('timeoutMs', timeoutMs);
+  return { signal, timeoutMs };
 }
 
 /** Checks a number of milliseconds that a timer is set to. */
@@ -136,7 +142,7 @@ export function checkTimeout(name: string, timeoutMs: unknown): void {
   if (Number.isInteger(timeoutMs) && Number(timeoutMs) >= 1 && Number(timeoutMs) <= LONGEST_TIMEOUT_MS) return;
   throw new BoundaryError(
     'BB_INVALID_ARGUMENT',
-    `${name} must be an integer of 1 to ${LONGEST_TIMEOUT_MS}, not ${String(timeoutMs)}`,
+    `${name} must be an integer of 1 to ${LONGEST_TIMEOUT_MS}, not ${describeValue(timeoutMs)}`,
   );
 }
 

@@ -1,6 +1,9 @@
+import { types } from 'node:util';
+
 import { BoundaryError } from '../errors.js';
 import { describeValue } from './describe-value.js';
-import { type ParameterInput, toRawParameters, TypedValue } from './parameters.js';
+import { type ParameterInput, toRawParameters } from './parameters.js';
+import { byteLengthOf, isGone } from './typed-memory.js';
 
 /** The kinds of values, by the byte before each; `native/mysql/src/cells.rs` describes them. */
 const NULL = 0;
@@ -69,10 +72,11 @@ export class CellWriter {
     return end - at;
   }
 
-  /** Writes a list of values. Throws `BB_INVALID_ARGUMENT` with the position of one that is none. */
-  list(values: readonly ParameterInput[]): void {
-    for (let index = 0; index < values.length; index += 1) {
-      if (!this.#value(values[index]!)) this.#other(values[index], index);
+  /** Writes the first `count` values of a list. Throws `BB_INVALID_ARGUMENT` with the position of one that is none. */
+  list(values: readonly ParameterInput[], count: number): void {
+    for (let index = 0; index < count; index += 1) {
+      const value = values[index]!;
+      if (!this.#value(value)) this.#other(value, index);
     }
   }
 
@@ -149,12 +153,14 @@ export class CellWriter {
 
   /** Writes a value of the rarer types. */
   #other(value: unknown, index: number): void {
-    if (value instanceof Uint8Array && !(value instanceof TypedValue)) {
-      const at = this.#reserve(5 + value.length);
+    if (types.isUint8Array(value)) {
+      const length = byteLengthOf(value);
+      if (length === 0 && isGone(value)) throw invalid(index, 'the memory of the Uint8Array is detached');
+      const at = this.#reserve(5 + length);
       this.#bytes[at] = BYTES;
-      this.#view.setUint32(at + 1, value.length, true);
+      this.#view.setUint32(at + 1, length, true);
       this.#bytes.set(value, at + 5);
-      this.#length = at + 5 + value.length;
+      this.#length = at + 5 + length;
       return;
     }
     const raw = rawValue(value, index);

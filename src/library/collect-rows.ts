@@ -6,7 +6,7 @@ import type { Row } from './row-reader.js';
 /** All rows of a query. A result that can't fit into the heap is `BB_RESULT_TOO_LARGE`, before Node dies of it. */
 export async function collectRows(source: QuerySource, options: QueryOptions): Promise<Row[]> {
   const run = new QueryRun(source, options);
-  const int64 = options.int64 ?? 'bigint';
+  const { int64 } = run;
   try {
     const guard = new HeapGuard(await run.columns(), int64);
     const chunkSource = new RowChunks(run, {

@@ -15,7 +15,7 @@ export class ColumnarStream implements AsyncIterable<ColumnarChunk> {
 
   constructor(source: QuerySource, options: QueryOptions) {
     this.#run = new QueryRun(source, options);
-    this.#int64 = options.int64 ?? 'bigint';
+    this.#int64 = this.#run.int64;
   }
 
   /** The result's columns, also of a result without rows. */

@@ -1,6 +1,7 @@
 /** Columns of one series and one field, as HyperbyteDB's columnar MessagePack: encoded and decoded in Rust. */
 import { addon, type RawColumnsReader } from '../addon.js';
 import { toBoundaryError } from '../errors.js';
+import { lengthOf } from './typed-memory.js';
 
 /** What the points of a batch share. */
 export interface SeriesNames {
@@ -52,7 +53,7 @@ export class ColumnsEncoder {
 
   /** Encodes into new memory. */
   encode(values: Float64Array, timestamps?: BigInt64Array): Uint8Array {
-    const into = Buffer.allocUnsafeSlow(this.mostBytes(values.length));
+    const into = Buffer.allocUnsafeSlow(this.mostBytes(lengthOf(values)));
     return into.subarray(0, this.encodeInto(into, values, timestamps));
   }
 }
@@ -124,7 +125,7 @@ function namesOf(head: string): Required<SeriesNames> {
 
 /** Names and values in turn, as the addon takes tags. */
 export function flatTags(tags: SeriesNames['tags'] = {}): string[] {
-  return Object.entries(tags).flat();
+  return Object.entries(tags).flatMap((tag) => tag);
 }
 
 function explained<T>(work: () => T): T {

@@ -1,6 +1,6 @@
 import { addon, type Engine } from '../addon.js';
 import { BoundaryError, TIMEOUT, toBoundaryError } from '../errors.js';
-import { abortedBy, checkTimeout, checkWorkOptions, type WorkOptions } from './cancellation.js';
+import { abortedBy, checkTimeout, readWorkOptions, type WorkOptions } from './cancellation.js';
 import { Connection } from './connection.js';
 import { serveCommand } from './reference-server.js';
 
@@ -111,9 +111,8 @@ export class ConnectionPool implements AsyncDisposable {
    * can't be opened.
    */
   async acquire(options: WorkOptions = {}): Promise<PooledConnection> {
-    checkWorkOptions(options);
+    const { signal, timeoutMs = this.#acquireTimeoutMs } = readWorkOptions(options);
     this.#assertOpen();
-    const { signal, timeoutMs = this.#acquireTimeoutMs } = options;
     if (signal?.aborted) throw abortedBy(signal);
     return await new Promise((resolve, reject) => {
       const leave = (): void => {

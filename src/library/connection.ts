@@ -1,12 +1,12 @@
 import { addon, type Engine, type RawCreateMode } from '../addon.js';
 import { BoundaryError, toBoundaryError } from '../errors.js';
-import { cancellable, checkWorkOptions, type WorkOptions } from './cancellation.js';
+import { cancellable, readWorkOptions, type WorkOptions } from './cancellation.js';
 import { collectRows } from './collect-rows.js';
 import { ColumnarStream } from './columnar-stream.js';
 import { OpenHandles } from './open-handles.js';
 import { toRawParameters } from './parameters.js';
 import { type CommandOptions, PreparedStatement } from './prepared-statement.js';
-import { checkQueryOptions, checkSql, type QueryOptions, type QuerySource } from './query-run.js';
+import { checkSql, type QueryOptions, type QuerySource, readQueryOptions } from './query-run.js';
 import { serveCommand } from './reference-server.js';
 import type { Row } from './row-reader.js';
 import { RowStream } from './row-stream.js';
@@ -86,10 +86,10 @@ export class Connection implements AsyncDisposable {
    */
   async execute(sql: string, options: CommandOptions = {}): Promise<number> {
     checkSql(sql);
-    checkWorkOptions(options);
+    const limits = readWorkOptions(options);
     const parameters = toRawParameters(options.parameters);
     const engine = this.#open();
-    return cancellable(this.#handles, options, (token) => engine.execute(sql, token, parameters));
+    return cancellable(this.#handles, limits, (token) => engine.execute(sql, token, parameters));
   }
 
   /**
@@ -113,11 +113,11 @@ export class Connection implements AsyncDisposable {
   /** Runs a query; resolves to its whole result as one Arrow IPC stream. */
   async executeQueryToArrow(sql: string, options: Omit<QueryOptions, 'int64'> = {}): Promise<Uint8Array> {
     checkSql(sql);
-    checkQueryOptions(options);
+    const read = readQueryOptions(options);
     const parameters = toRawParameters(options.parameters);
     const engine = this.#open();
-    const buffer = await cancellable(this.#handles, options, (token) =>
-      engine.queryToArrow(sql, options.batchRows, token, parameters),
+    const buffer = await cancellable(this.#handles, read, (token) =>
+      engine.queryToArrow(sql, read.batchRows, token, parameters),
     );
     return new Uint8Array(buffer);
   }
@@ -125,9 +125,9 @@ export class Connection implements AsyncDisposable {
   /** Prepares one statement, whose parameters are `$1`, `$2`, ..., to be run any number of times, also at once. */
   async prepare(sql: string, options: WorkOptions = {}): Promise<PreparedStatement> {
     checkSql(sql);
-    checkWorkOptions(options);
+    const limits = readWorkOptions(options);
     const engine = this.#open();
-    const raw = await cancellable(this.#handles, options, (token) => engine.prepare(sql, token));
+    const raw = await cancellable(this.#handles, limits, (token) => engine.prepare(sql, token));
     const statement = new PreparedStatement(raw, this.#handles);
     if (this.#closing !== undefined) {
       await statement.close();

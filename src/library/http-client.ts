@@ -1,10 +1,17 @@
 import { addon, type HttpPlace } from '../addon.js';
 import { BoundaryError, TIMEOUT, toBoundaryError } from '../errors.js';
-import { abortedBy, checkTimeout, checkWorkOptions, type WorkOptions } from './cancellation.js';
+import { abortedBy, checkTimeout, readWorkOptions, type WorkOptions } from './cancellation.js';
+import { type ConnectOptions, connectTimeoutOf } from './connecting.js';
 import type { HttpResponse, HttpResponses } from './http-responses.js';
-import { type HttpHeaders, type HttpRequest, headerLines } from './http-submission.js';
+import {
+  type HttpHeaders,
+  type HttpRequest,
+  headerLines,
+  readRequests,
+  type ReadHttpRequest,
+} from './http-submission.js';
 import { HttpStream } from './http-stream.js';
-import { HttpCall, type HttpTransport, openTransport } from './http-transport.js';
+import { DEFAULT_TIMEOUT_MS, HttpCall, type HttpTransport, openTransport } from './http-transport.js';
 import { OpenHandles } from './open-handles.js';
 import type { ServerOptions } from './url-options.js';
 
@@ -12,12 +19,17 @@ const MOST_CONNECTIONS = 1000;
 const MOST_PIPELINING = 1000;
 const MOST_BYTES = 2 ** 31;
 
-export interface HttpClientOptions extends Omit<ServerOptions, 'maxResponseBytes'> {
+const NO_LIMITS: WorkOptions = {};
+
+export interface HttpClientOptions extends ConnectOptions, Omit<ServerOptions, 'maxResponseBytes'> {
   /** The most connections to the server, 1 where it is left out. They are opened when they are needed. */
   readonly connections?: number | undefined;
   /** The most requests under way on one connection, 1 where it is left out. Servers answer them in their order. */
   readonly pipelining?: number | undefined;
-  /** The most milliseconds of each call that does not say itself; without it a call waits while its connection lives. */
+  /**
+   * The most milliseconds of each call that does not say itself, and of each piece of a stream: 300000 where it is left out, as
+   * undici has it, and then up to a thirtieth more.
+   */
   readonly timeoutMs?: number | undefined;
   /** Headers of all requests. */
   readonly headers?: HttpHeaders | undefined;
@@ -46,10 +58,10 @@ export class HttpClient implements AsyncDisposable {
 
   /** A client that connects when it has something to send. */
   constructor(baseUrl: string, options: HttpClientOptions = {}) {
-    const { connections = 1, timeoutMs } = options;
-    this.#place = placeOf(baseUrl, options);
+    const { connections = 1, timeoutMs, connectTimeoutMs } = options;
+    this.#place = placeOf(baseUrl, { ...options, connections, timeoutMs });
     this.#timeoutMs = timeoutMs;
-    this.#transport = openTransport(this.#place, connections);
+    this.#transport = openTransport(this.#place, connections, connectTimeoutOf(connectTimeoutMs, timeoutMs));
   }
 
   /** A client that has connected to the server once. */
@@ -86,9 +98,12 @@ export class HttpClient implements AsyncDisposable {
    * for each piece. Over HTTP/1.1 alone.
    */
   async stream(request: HttpRequest, options: WorkOptions = {}): Promise<HttpStream> {
-    if (this.#isClosed) throw new BoundaryError('BB_CLOSED', 'the client is closed');
-    checkWorkOptions(options);
-    return HttpStream.open(this.#place, request, this.#streams, options);
+    const limits = readWorkOptions(options);
+    const [read] = readRequests([request]);
+    this.#assertOpen();
+    // The addon itself minds the time that the client was given.
+    const pieceMs = this.#timeoutMs === undefined ? DEFAULT_TIMEOUT_MS : undefined;
+    return HttpStream.open(this.#place, read!, this.#streams, limits, pieceMs);
   }
 
   /** Closes the connections; calls under way are rejected with `BB_CLOSED`. Does nothing the second time. */
@@ -105,27 +120,35 @@ export class HttpClient implements AsyncDisposable {
 
   #call<T>(requests: readonly HttpRequest[], isMany: boolean, options: WorkOptions | undefined): Promise<T> {
     return new Promise<T>((resolve, reject) => {
-      if (this.#isClosed) throw new BoundaryError('BB_CLOSED', 'the client is closed');
+      const limits = options === undefined ? NO_LIMITS : readWorkOptions(options);
+      const read = readRequests(requests);
       const settle = resolve as (value: unknown) => void;
-      if (options === undefined && this.#timeoutMs === undefined) {
-        this.#transport.send(new HttpCall(requests.length, isMany, settle, reject), requests);
+      if (limits === NO_LIMITS && this.#timeoutMs === undefined) {
+        // Whatever the caller's getters did has been done by now.
+        this.#assertOpen();
+        const call = new HttpCall(read.length, isMany, settle, reject);
+        this.#transport.send(call, read);
+        call.limit(this.#transport);
       } else {
-        this.#callWithin(requests, isMany, options ?? {}, settle, reject);
+        this.#callWithin(read, isMany, limits, settle, reject);
       }
     });
   }
 
+  #assertOpen(): void {
+    if (this.#isClosed) throw new BoundaryError('BB_CLOSED', 'the client is closed');
+  }
+
   /** A call that may be ended before it is answered. */
   #callWithin(
-    requests: readonly HttpRequest[],
+    requests: readonly ReadHttpRequest[],
     isMany: boolean,
-    options: WorkOptions,
+    { signal, timeoutMs = this.#timeoutMs ?? DEFAULT_TIMEOUT_MS }: WorkOptions,
     resolve: (value: unknown) => void,
     reject: (error: BoundaryError) => void,
   ): void {
-    checkWorkOptions(options);
-    const { signal, timeoutMs = this.#timeoutMs } = options;
     if (signal?.aborted) throw abortedBy(signal);
+    this.#assertOpen();
     const giveUp = (error: BoundaryError): void => {
       release();
       reject(error);
@@ -152,7 +175,7 @@ export class HttpClient implements AsyncDisposable {
     );
     this.#transport.send(call, requests);
     signal?.addEventListener('abort', onAbort, { once: true });
-    if (timeoutMs !== undefined) timer = setTimeout(onTimeout, timeoutMs);
+    timer = setTimeout(onTimeout, timeoutMs);
   }
 }
 

@@ -2,7 +2,7 @@ import type { Cancel, HttpBody, HttpPlace } from '../addon.js';
 import { BoundaryError, toBoundaryError } from '../errors.js';
 import { Cancellation, type WorkOptions } from './cancellation.js';
 import { parseHeaders } from './http-responses.js';
-import { type HttpRequest, HttpSubmissionWriter } from './http-submission.js';
+import { HttpSubmissionWriter, type ReadHttpRequest } from './http-submission.js';
 import type { OpenHandles } from './open-handles.js';
 
 /**
@@ -13,28 +13,32 @@ export class HttpStream implements AsyncIterable<Uint8Array>, AsyncDisposable {
   readonly status: number;
   readonly #body: HttpBody;
   readonly #cancellation: Cancellation;
+  readonly #pieceMs: number | undefined;
   #headers: Record<string, string> | undefined;
   #isClosed = false;
 
-  private constructor(body: HttpBody, cancellation: Cancellation) {
+  private constructor(body: HttpBody, cancellation: Cancellation, pieceMs: number | undefined) {
     this.status = body.status;
     this.#body = body;
     this.#cancellation = cancellation;
+    this.#pieceMs = pieceMs;
   }
 
-  /** @internal Sends a request; resolves when the head of its response is there. */
+  /** @internal Sends a request; resolves when the head of its response is there. `pieceMs`: how long that and each piece may take. */
   static async open(
     place: HttpPlace,
-    request: HttpRequest,
+    request: ReadHttpRequest,
     handles: OpenHandles,
     options: WorkOptions,
+    pieceMs: number | undefined,
   ): Promise<HttpStream> {
     const writer = new HttpSubmissionWriter();
     writer.add(0, 0, [request]);
     const cancellation = new Cancellation(handles, options);
     try {
       const { bytes, length } = writer;
-      return new HttpStream(await place.stream(bytes.subarray(0, length), cancellation.token), cancellation);
+      const head = place.stream(bytes.subarray(0, length), cancellation.token);
+      return new HttpStream(await within(head, cancellation, pieceMs), cancellation, pieceMs);
     } catch (thrown) {
       throw ended(cancellation, thrown);
     }
@@ -90,7 +94,18 @@ export class HttpStream implements AsyncIterable<Uint8Array>, AsyncDisposable {
   }
 
   #next(token: Cancel): Promise<ArrayBuffer | null> {
-    return this.#body.next(token);
+    return within(this.#body.next(token), this.#cancellation, this.#pieceMs);
+  }
+}
+
+/** Waits for a part of the work, and ends all of it where that takes too long. */
+async function within<T>(part: Promise<T>, cancellation: Cancellation, ms: number | undefined): Promise<T> {
+  // Pending work keeps the process alive by itself.
+  const timer = ms === undefined ? undefined : setTimeout(() => cancellation.expire(ms), ms).unref();
+  try {
+    return await part;
+  } finally {
+    clearTimeout(timer);
   }
 }
 

@@ -1,6 +1,9 @@
+import { types } from 'node:util';
+
 import { BoundaryError } from '../errors.js';
 import { describeValue } from './describe-value.js';
 import { SubmissionMemory } from './submission-memory.js';
+import { byteLengthOf, isGone } from './typed-memory.js';
 
 /** The methods of requests, by their numbers in a submission. */
 const METHODS = ['GET', 'POST', 'PUT', 'DELETE', 'PATCH', 'HEAD', 'OPTIONS'] as const;
@@ -22,6 +25,16 @@ export interface HttpRequest {
   readonly body?: string | Uint8Array | undefined;
 }
 
+/** A request as it is written: plain values. */
+export interface ReadHttpRequest {
+  /** The number of its method. */
+  readonly method: number;
+  readonly path: string;
+  /** Its headers as they are sent. */
+  readonly headers: string;
+  readonly body: string | Uint8Array | undefined;
+}
+
 const NUMBERS = new Map<unknown, number>(METHODS.map((method, number) => [method, number]));
 const GET = 0;
 const POST = 1;
@@ -38,8 +51,8 @@ export class HttpSubmissionWriter extends SubmissionMemory {
     super('requests');
   }
 
-  /** Adds a group. Adds nothing where one of its requests is none. */
-  add(pool: number, id: number, requests: readonly HttpRequest[]): void {
+  /** Adds a group. Adds nothing where it is too big. */
+  add(pool: number, id: number, requests: readonly ReadHttpRequest[]): void {
     const start = this.length;
     const count = requests.length;
     const head = (GROUP_WORDS + count * REQUEST_WORDS) * 4;
@@ -55,15 +68,13 @@ export class HttpSubmissionWriter extends SubmissionMemory {
   }
 
   /** Writes texts in one piece, which costs one call into the runtime; returns where they end, -1 where some are not ASCII. */
-  #writeJoined(at: number, firstWord: number, requests: readonly HttpRequest[]): number {
+  #writeJoined(at: number, firstWord: number, requests: readonly ReadHttpRequest[]): number {
     let text = '';
     let word = firstWord;
     for (let index = 0; index < requests.length; index += 1) {
-      const request = requests[index]!;
-      const { path, body } = request;
-      if ((body !== undefined && typeof body !== 'string') || typeof path !== 'string') return -1;
-      const headers = request.headers === undefined ? '' : headerLines(request.headers);
-      this.words[word++] = numberOf(request, index);
+      const { method, path, headers, body } = requests[index]!;
+      if (typeof body === 'object') return -1;
+      this.words[word++] = method;
       this.words[word++] = path.length;
       this.words[word++] = headers.length;
       this.words[word++] = body === undefined ? NO_BODY : body.length;
@@ -75,14 +86,13 @@ export class HttpSubmissionWriter extends SubmissionMemory {
     return this.memory.write(text, at, 'utf8') === text.length ? at + text.length : -1;
   }
 
-  #writeEach(at: number, firstWord: number, requests: readonly HttpRequest[]): number {
+  #writeEach(at: number, firstWord: number, requests: readonly ReadHttpRequest[]): number {
     let end = at;
     let word = firstWord;
     for (let index = 0; index < requests.length; index += 1) {
-      const request = requests[index]!;
-      this.words[word++] = numberOf(request, index);
-      const parts = [request.path, request.headers === undefined ? '' : headerLines(request.headers), request.body];
-      for (const part of parts) {
+      const { method, path, headers, body } = requests[index]!;
+      this.words[word++] = method;
+      for (const part of [path, headers, body]) {
         const next = part === undefined ? end : this.#write(end, part, index);
         this.words[word++] = part === undefined ? NO_BODY : next - end;
         end = next;
@@ -97,22 +107,35 @@ export class HttpSubmissionWriter extends SubmissionMemory {
       this.reserve(at, part.length * 3);
       return at + this.memory.write(part, at, 'utf8');
     }
-    if (!(part instanceof Uint8Array)) {
-      throw unusable(index, `its path must be a string, its body a string or a Uint8Array, not ${describeValue(part)}`);
-    }
-    this.reserve(at, part.length);
+    const length = byteLengthOf(part);
+    if (length === 0 && isGone(part)) throw unusable(index, 'the memory of its body is detached');
+    this.reserve(at, length);
     this.memory.set(part, at);
-    return at + part.length;
+    return at + length;
   }
 }
 
-function numberOf({ method, body }: HttpRequest, index: number): number {
-  if (method === undefined) return body === undefined ? GET : POST;
-  const number = NUMBERS.get(method);
+/** Reads requests of a caller, whose getters may run any code: so each value is read once. Throws where one is none. */
+export function readRequests(requests: readonly HttpRequest[]): ReadHttpRequest[] {
+  const read: ReadHttpRequest[] = [];
+  for (let index = 0; index < requests.length; index += 1) read.push(readRequest(requests[index], index));
+  return read;
+}
+
+function readRequest(request: HttpRequest | undefined, index: number): ReadHttpRequest {
+  if (typeof request !== 'object' || request === null) {
+    throw unusable(index, `it must be an object with a path, not ${describeValue(request)}`);
+  }
+  const { method, path, headers, body } = request;
+  if (typeof path !== 'string') throw unusable(index, `its path must be a string, not ${describeValue(path)}`);
+  if (body !== undefined && typeof body !== 'string' && !types.isUint8Array(body)) {
+    throw unusable(index, `its body must be a string or a Uint8Array, not ${describeValue(body)}`);
+  }
+  const number = method === undefined ? (body === undefined ? GET : POST) : NUMBERS.get(method);
   if (number === undefined) {
     throw unusable(index, `its method must be one of ${METHODS.join(', ')}, not ${describeValue(method)}`);
   }
-  return number;
+  return { method: number, path, headers: headers === undefined ? '' : headerLines(headers), body };
 }
 
 /** Headers as they are sent. The addon checks the characters; here, that none of them ends its line. */

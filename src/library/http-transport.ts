@@ -1,7 +1,9 @@
 import { addon, type Cancel, type HttpLoop, type HttpPlace } from '../addon.js';
-import { BoundaryError, toBoundaryError } from '../errors.js';
+import { BoundaryError, TIMEOUT, toBoundaryError } from '../errors.js';
+import { CallDeadlines, DeadlineCall } from './call-deadlines.js';
+import { connecting } from './connecting.js';
 import { HttpFrame, HttpResponse, HttpResponses } from './http-responses.js';
-import { type HttpRequest, HttpSubmissionWriter } from './http-submission.js';
+import { HttpSubmissionWriter, type ReadHttpRequest } from './http-submission.js';
 
 /** The status of a result that names a connection which is gone. */
 const GONE = 2;
@@ -9,8 +11,14 @@ const GONE = 2;
 /** A submission is sent before the end of the turn once it has so many bytes: the server begins while we go on. */
 const FLUSHED_BYTES = 1 << 13;
 
+/** The most milliseconds of a call, or of a piece of a stream, to which nobody gave a time: as many as undici allows. */
+export const DEFAULT_TIMEOUT_MS = 300_000;
+
+/** The calls of this thread to which nobody gave a time. */
+const deadlines = new CallDeadlines(DEFAULT_TIMEOUT_MS);
+
 /** A call that waits for its responses. */
-export class HttpCall {
+export class HttpCall extends DeadlineCall {
   /** The number of its requests. */
   readonly count: number;
   /** By which the transport knows it. */
@@ -18,6 +26,8 @@ export class HttpCall {
   readonly #isMany: boolean;
   readonly #resolve: (value: HttpResponse | HttpResponses) => void;
   readonly #reject: (error: BoundaryError) => void;
+  #transport: HttpTransport | undefined;
+  #isOver = false;
 
   constructor(
     count: number,
@@ -25,13 +35,27 @@ export class HttpCall {
     resolve: (value: HttpResponse | HttpResponses) => void,
     reject: (error: BoundaryError) => void,
   ) {
+    super();
     this.count = count;
     this.#isMany = isMany;
     this.#resolve = resolve;
     this.#reject = reject;
   }
 
+  /** Gives up a call that was sent once it has taken the time of those to which nobody gave one. */
+  limit(transport: HttpTransport): void {
+    if (this.#isOver) return;
+    this.#transport = transport;
+    deadlines.add(this);
+  }
+
+  override expire(): void {
+    this.fail(new BoundaryError(TIMEOUT, `the work took longer than its ${DEFAULT_TIMEOUT_MS} ms`));
+    this.#transport?.cancel(this);
+  }
+
   complete(frame: HttpFrame, word: number): void {
+    this.#end();
     try {
       this.#resolve(this.#isMany ? new HttpResponses(frame, word) : new HttpResponse(frame, word, 0));
     } catch (thrown) {
@@ -40,7 +64,13 @@ export class HttpCall {
   }
 
   fail(error: BoundaryError): void {
+    this.#end();
     this.#reject(error);
+  }
+
+  #end(): void {
+    this.#isOver = true;
+    deadlines.delete(this);
   }
 }
 
@@ -48,8 +78,8 @@ export class HttpCall {
 export interface HttpTransport {
   /** Connects once, to see that the server is there. */
   connect(): Promise<void>;
-  /** Sends the requests of a call. Throws where one of them is none. */
-  send(call: HttpCall, requests: readonly HttpRequest[]): void;
+  /** Sends the requests of a call. Throws where they are too big, or bodies among them have no memory any more. */
+  send(call: HttpCall, requests: readonly ReadHttpRequest[]): void;
   /** Forgets a call: its responses are not waited for any more. */
   cancel(call: HttpCall): void;
   /** Closes the connections: calls under way fail. */
@@ -77,7 +107,7 @@ class DrivenSockets {
     this.raw = new addon.HttpLoop((buffer, start, end) => this.#deliver(buffer, start, end));
   }
 
-  stage(pool: DrivenPool, call: HttpCall, requests: readonly HttpRequest[]): void {
+  stage(pool: DrivenPool, call: HttpCall, requests: readonly ReadHttpRequest[]): void {
     const id = this.#free.pop() ?? this.#calls.length;
     try {
       this.#writer.add(pool.number, id, requests);
@@ -100,9 +130,8 @@ class DrivenSockets {
   submit(): void {
     const { bytes, length } = this.#writer;
     if (length === 0) return;
-    const frame = this.raw.submit(bytes, length);
     this.#writer.clear();
-    this.take(frame);
+    this.take(this.raw.submit(bytes, length));
   }
 
   cancel(call: HttpCall): void {
@@ -156,6 +185,7 @@ class DrivenPool implements HttpTransport {
   readonly #sockets: DrivenSockets;
   readonly #place: HttpPlace;
   readonly #connections: number;
+  readonly #connectMs: number;
   /** How many connections are to be had: fewer for a while where the server refuses one. */
   #most: number;
   #open = 0;
@@ -163,20 +193,22 @@ class DrivenPool implements HttpTransport {
   #inFlight = 0;
   #isClosed = false;
 
-  constructor(place: HttpPlace, connections: number) {
+  constructor(place: HttpPlace, connections: number, connectMs: number) {
     this.#sockets = driven ??= new DrivenSockets();
     this.#place = place;
     this.#connections = connections;
+    this.#connectMs = connectMs;
     this.#most = connections;
     this.number = this.#sockets.raw.addPool(place);
   }
 
   async connect(): Promise<void> {
-    const socket = await this.#place.open();
-    if (!this.#isClosed) this.#add(socket);
+    const socket = await this.#connected();
+    if (this.#isClosed) socket.close();
+    else this.#add(socket);
   }
 
-  send(call: HttpCall, requests: readonly HttpRequest[]): void {
+  send(call: HttpCall, requests: readonly ReadHttpRequest[]): void {
     this.#sockets.stage(this, call, requests);
     this.#inFlight += call.count;
     this.#grow();
@@ -214,9 +246,10 @@ class DrivenPool implements HttpTransport {
   async #openOne(): Promise<void> {
     this.#opening += 1;
     try {
-      const socket = await this.#place.open();
+      const socket = await this.#connected();
       this.#opening -= 1;
-      if (!this.#isClosed) this.#add(socket);
+      if (this.#isClosed) socket.close();
+      else this.#add(socket);
     } catch (thrown) {
       this.#opening -= 1;
       if (this.#open > 0) this.#most = this.#open;
@@ -225,6 +258,10 @@ class DrivenPool implements HttpTransport {
       this.#sockets.submit();
       this.#sockets.take(this.#sockets.raw.failWaiting(this.number, code, message));
     }
+  }
+
+  #connected(): ReturnType<HttpPlace['open']> {
+    return connecting(this.#place.open(), this.#connectMs, (late) => late.close());
   }
 
   #add(socket: Awaited<ReturnType<HttpPlace['open']>>): void {
@@ -239,19 +276,22 @@ class RemoteTransport implements HttpTransport {
   readonly #place: HttpPlace;
   readonly #writer = new HttpSubmissionWriter();
   readonly #cancels = new Map<HttpCall, Cancel>();
+  readonly #connectMs: number;
   #isClosed = false;
 
-  constructor(place: HttpPlace) {
+  constructor(place: HttpPlace, connectMs: number) {
     this.#place = place;
+    this.#connectMs = connectMs;
   }
 
   connect(): Promise<void> {
-    return this.#place.connect();
+    return connecting(this.#place.connect(), this.#connectMs, () => {});
   }
 
-  send(call: HttpCall, requests: readonly HttpRequest[]): void {
+  send(call: HttpCall, requests: readonly ReadHttpRequest[]): void {
     this.#writer.clear();
     this.#writer.add(0, 0, requests);
+    // It takes the submission before it waits for anything.
     void this.#run(call);
   }
 
@@ -279,6 +319,6 @@ class RemoteTransport implements HttpTransport {
 }
 
 /** What carries the calls to a server. */
-export function openTransport(place: HttpPlace, connections: number): HttpTransport {
-  return place.drivable ? new DrivenPool(place, connections) : new RemoteTransport(place);
+export function openTransport(place: HttpPlace, connections: number, connectMs: number): HttpTransport {
+  return place.drivable ? new DrivenPool(place, connections, connectMs) : new RemoteTransport(place, connectMs);
 }

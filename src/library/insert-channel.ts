@@ -50,6 +50,7 @@ export class InsertChannel implements OpenHandle {
 
   /** Sends what `write` gives to the raw inserter. Values that do not fit leave the insert as it was. */
   send(write: (raw: RawInserter) => boolean): boolean {
+    this.assertOpen();
     try {
       if (!write(this.#raw)) this.#mayGoOn = false;
       return this.#mayGoOn;

@@ -141,10 +141,13 @@ function filled(bytes: number): number {
 }
 
 function rawPaths(paths: readonly JsonPath[]): [paths: string[], numbers: boolean[]] {
-  const given = paths.map((path) => (typeof path === 'string' ? { path, type: 'text' } : path));
-  const isPath = ({ path, type }: { path?: unknown; type?: unknown } = {}): boolean =>
+  const given = paths.map((path) => {
+    if (typeof path === 'string') return { path, type: 'text' };
+    return { path: path?.path, type: path?.type };
+  });
+  const isPath = ({ path, type }: { path: unknown; type: unknown }): boolean =>
     typeof path === 'string' && (type === 'text' || type === 'number');
-  if (given.length === 0 || !given.every((path) => isPath(path ?? undefined))) {
+  if (given.length === 0 || !given.every(isPath)) {
     throw new BoundaryError(
       'BB_INVALID_ARGUMENT',
       "paths must be strings, or objects of a path and a type ('text' or 'number'), and there must be one",

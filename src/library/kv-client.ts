@@ -1,18 +1,22 @@
 import { BoundaryError, TIMEOUT, toBoundaryError } from '../errors.js';
-import { abortedBy, checkTimeout, checkWorkOptions, type WorkOptions } from './cancellation.js';
+import { abortedBy, checkTimeout, readWorkOptions, type WorkOptions } from './cancellation.js';
+import { type ConnectOptions, connectTimeoutOf } from './connecting.js';
 import { type Answer, KvCall, type KvLink, openLink } from './kv-link.js';
 import { KvPipeline } from './kv-pipeline.js';
-import { GET, type KvData, MGET, MSET, PIPELINE, type RequestKind, SET } from './kv-submission.js';
+import { GET, type KvData, MGET, MSET, ownData, PIPELINE, type RequestKind, SET } from './kv-submission.js';
 import type { KvReplies, KvValues } from './kv-values.js';
 import { type ServerOptions, withUrlOptions } from './url-options.js';
 
 /** The most connections of a client. */
 const MOST_CONNECTIONS = 1000;
 
-export interface KvClientOptions extends ServerOptions {
+export interface KvClientOptions extends ConnectOptions, ServerOptions {
   /** The connections to the server, 1 where it is left out. Each call takes the one with the fewest calls under way. */
   readonly connections?: number | undefined;
-  /** The most milliseconds of each call that does not say itself; without it a call waits while its connection lives. */
+  /**
+   * The most milliseconds of each call that does not say itself; none where it is left out, as ioredis has it: a call then waits
+   * while its connection lives.
+   */
   readonly timeoutMs?: number | undefined;
 }
 
@@ -29,21 +33,23 @@ export interface KvClientOptions extends ServerOptions {
 export class KvClient implements AsyncDisposable {
   readonly #url: string;
   readonly #timeoutMs: number | undefined;
+  readonly #connectMs: number;
   readonly #links: (KvLink | undefined)[];
   /** Connections being made, in their places. */
   readonly #opening: (Promise<KvLink> | undefined)[];
   #isClosed = false;
 
-  private constructor(url: string, connections: number, timeoutMs: number | undefined) {
+  private constructor(url: string, connections: number, timeoutMs: number | undefined, connectMs: number) {
     this.#url = url;
     this.#timeoutMs = timeoutMs;
+    this.#connectMs = connectMs;
     this.#links = Array.from({ length: connections });
     this.#opening = Array.from({ length: connections });
   }
 
   /** Connects and logs in, on all connections. */
   static async connect(url: string, options: KvClientOptions = {}): Promise<KvClient> {
-    const { connections = 1, timeoutMs, tls, tlsCa, maxResponseBytes } = options;
+    const { connections = 1, timeoutMs, connectTimeoutMs, tls, tlsCa, maxResponseBytes } = options;
     const server = withUrlOptions(url, { tls, 'tls-ca': tlsCa, 'max-response-bytes': maxResponseBytes });
     if (!(Number.isInteger(connections) && connections >= 1 && connections <= MOST_CONNECTIONS)) {
       throw new BoundaryError(
@@ -52,7 +58,7 @@ export class KvClient implements AsyncDisposable {
       );
     }
     if (timeoutMs !== undefined) checkTimeout('timeoutMs', timeoutMs);
-    const client = new KvClient(server, connections, timeoutMs);
+    const client = new KvClient(server, connections, timeoutMs, connectTimeoutOf(connectTimeoutMs, timeoutMs));
     try {
       await Promise.all(client.#links.map((_, place) => client.#open(place)));
       return client;
@@ -91,6 +97,12 @@ export class KvClient implements AsyncDisposable {
 
   /** Sets keys to values, in one crossing, divided as `mget` does; each command is atomic. */
   async mset(entries: Iterable<readonly [KvData, KvData]>, options?: WorkOptions): Promise<void> {
+    if (typeof entries?.[Symbol.iterator] !== 'function') {
+      throw new BoundaryError(
+        'BB_INVALID_ARGUMENT',
+        'entries must be an array of keys and values, or another iterable',
+      );
+    }
     const args: KvData[] = [];
     for (const [key, value] of entries) args.push(key, value);
     checkLength('entries', args);
@@ -124,10 +136,11 @@ export class KvClient implements AsyncDisposable {
     args: readonly KvData[],
     options: WorkOptions | undefined,
   ): Promise<T> {
-    const link = this.#ready();
-    if (link === undefined || options !== undefined || this.#timeoutMs !== undefined) {
-      return this.#callWithin<T>(link, answer, kind, counts, args, options ?? {});
+    if (options !== undefined || this.#timeoutMs !== undefined) {
+      return this.#callWithin<T>(answer, kind, counts, args, options ?? {});
     }
+    const link = this.#ready();
+    if (link === undefined) return this.#callWithin<T>(answer, kind, counts, args, {});
     return new Promise<T>((resolve, reject) => {
       const call = new KvCall(answer, link, resolve as (value: unknown) => void, reject);
       link.send(call, kind, counts, args);
@@ -136,15 +149,13 @@ export class KvClient implements AsyncDisposable {
 
   /** A call that must wait for a connection, or may be ended. */
   async #callWithin<T>(
-    ready: KvLink | undefined,
     answer: Answer,
     kind: RequestKind,
     counts: readonly number[] | undefined,
     args: readonly KvData[],
     options: WorkOptions,
   ): Promise<T> {
-    checkWorkOptions(options);
-    const { signal, timeoutMs = this.#timeoutMs } = options;
+    const { signal, timeoutMs = this.#timeoutMs } = readWorkOptions(options);
     if (signal?.aborted) throw abortedBy(signal);
     if (this.#isClosed) throw closed();
     let giveUp!: (error: BoundaryError) => void;
@@ -160,16 +171,22 @@ export class KvClient implements AsyncDisposable {
       clearTimeout(timer);
     };
     try {
-      const link = ready ?? (await Promise.race([this.#open(this.#place()), ending]));
-      // Closed meanwhile; its number may be another connection's by now.
-      if (this.#isClosed) throw closed();
+      let link = this.#ready();
+      // The memory of the caller's bytes is his again once the call has returned.
+      const own = link === undefined ? args.map(ownData) : args;
+      while (link === undefined || link.isOver) {
+        link = await Promise.race([this.#open(this.#place()), ending]);
+        // Closed meanwhile; its number may be another connection's by now.
+        if (this.#isClosed) throw closed();
+      }
+      const open = link;
       return await new Promise<T>((resolve, reject) => {
-        const call = new KvCall(answer, link, resolve as (value: unknown) => void, reject);
-        link.send(call, kind, counts, args);
+        const call = new KvCall(answer, open, resolve as (value: unknown) => void, reject);
+        open.send(call, kind, counts, own);
         giveUp = (error) => {
           call.fail(error);
           // Its reply is still owed, and would keep the next calls waiting.
-          link.retire();
+          open.retire();
         };
       });
     } catch (thrown) {
@@ -198,7 +215,7 @@ export class KvClient implements AsyncDisposable {
   #open(place: number): Promise<KvLink> {
     const link = this.#links[place];
     if (link !== undefined && !link.isOver) return Promise.resolve(link);
-    this.#opening[place] ??= openLink(this.#url, this.#timeoutMs)
+    this.#opening[place] ??= openLink(this.#url, this.#connectMs)
       .then((opened) => {
         this.#links[place] = opened;
         return opened;

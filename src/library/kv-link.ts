@@ -1,5 +1,6 @@
 import { addon, type KvConnection, type KvLoop } from '../addon.js';
 import { type BoundaryError, toBoundaryError } from '../errors.js';
+import { connecting } from './connecting.js';
 import { type KvData, type RequestKind, SubmissionWriter } from './kv-submission.js';
 import { bytesOf, KvFrame, KvReplies, KvValues, refusalOf, textOf } from './kv-values.js';
 
@@ -123,7 +124,7 @@ export abstract class KvLink {
     return this.#callsUnderWay;
   }
 
-  /** Sends a request at the end of this turn of the event loop, with all others of the turn. */
+  /** Sends a request at the end of this turn of the event loop, with all others of the turn. Not where it is over. */
   send(call: KvCall, kind: RequestKind, counts: readonly number[] | undefined, args: readonly KvData[]): void {
     const id = calls.add(call);
     try {
@@ -291,9 +292,9 @@ class RemoteLink extends KvLink {
     this.#staged = [];
     try {
       const { bytes, length } = this.#writer;
-      const frame = this.#raw.run(bytes.subarray(0, length));
       this.#writer.clear();
-      const results = new KvFrame(await frame);
+      // It copies them before it waits for anything.
+      const results = new KvFrame(await this.#raw.run(bytes.subarray(0, length)));
       calls.deliver(results, 0, results.words.length, () => {});
     } catch (thrown) {
       const error = toBoundaryError(thrown);
@@ -305,8 +306,8 @@ class RemoteLink extends KvLink {
 let driven: DrivenLinks | undefined;
 
 /** Connects to a server. */
-export async function openLink(url: string, timeoutMs: number | undefined): Promise<KvLink> {
-  const connection = await addon.KvConnection.open(url, timeoutMs);
+export async function openLink(url: string, connectMs: number): Promise<KvLink> {
+  const connection = await connecting(addon.KvConnection.open(url), connectMs, (late) => late.close());
   if (!connection.drivable) return new RemoteLink(connection);
   driven ??= new DrivenLinks();
   return driven.add(connection);

@@ -1,6 +1,8 @@
+import { types } from 'node:util';
+
 import { BoundaryError } from '../errors.js';
 import type { WorkOptions } from './cancellation.js';
-import type { KvData } from './kv-submission.js';
+import { type KvData, ownData } from './kv-submission.js';
 import type { KvReplies } from './kv-values.js';
 
 /** Sends the commands of a pipeline. */
@@ -46,9 +48,12 @@ export class KvPipeline {
    * Any command that is answered by one reply: its name and its arguments. Throws `BB_UNSUPPORTED` for subscriptions,
    * `MONITOR`, `HELLO`, `CLIENT REPLY` and the like.
    */
-  command(name: string, ...args: readonly KvData[]): this {
-    checkCommand(name, args[0]);
-    this.#args.push(name, ...args);
+  command(name: string, ...args: KvData[]): this {
+    // What is checked is what will be sent, whatever becomes of the caller's memory.
+    const command = ownData(name);
+    if (args.length > 0) args[0] = ownData(args[0]!);
+    checkCommand(command, args[0]);
+    this.#args.push(command, ...args);
     this.#counts.push(args.length + 1);
     return this;
   }
@@ -68,5 +73,6 @@ function checkCommand(name: KvData, first: KvData | undefined): void {
 }
 
 function capitals(word: KvData | undefined): string {
-  return (word instanceof Uint8Array ? Buffer.from(word).toString('latin1') : String(word)).toUpperCase();
+  if (typeof word === 'string') return word.toUpperCase();
+  return types.isUint8Array(word) ? Buffer.from(word).toString('latin1').toUpperCase() : '';
 }

@@ -1,6 +1,9 @@
+import { types } from 'node:util';
+
 import { BoundaryError } from '../errors.js';
 import { describeValue } from './describe-value.js';
 import { SubmissionMemory } from './submission-memory.js';
+import { byteLengthOf, bytesOf, isGone } from './typed-memory.js';
 
 /** A key or a value: text is sent as UTF-8, bytes as they are. */
 export type KvData = string | Uint8Array;
@@ -30,8 +33,8 @@ export class SubmissionWriter extends SubmissionMemory {
   }
 
   /**
-   * Adds a request: its arguments, and of a pipeline the number of arguments of each command. Adds nothing where an
-   * argument is no text and no bytes.
+   * Adds a request: its arguments, and of a pipeline the number of arguments of each command, in arrays of ours. Adds nothing
+   * where an argument is no text and no bytes.
    */
   add(
     connection: number,
@@ -93,11 +96,18 @@ export class SubmissionWriter extends SubmissionMemory {
       }
       return at + length;
     }
-    if (!(data instanceof Uint8Array)) return -1;
-    this.reserve(at, data.length);
+    if (!types.isUint8Array(data)) return -1;
+    const length = byteLengthOf(data);
+    if (length === 0) return isGone(data) ? -1 : at;
+    this.reserve(at, length);
     this.memory.set(data, at);
-    return at + data.length;
+    return at + length;
   }
+}
+
+/** Bytes in memory of their own. What can't be sent stays as it is, to be refused when it is written. */
+export function ownData(data: KvData): KvData {
+  return types.isUint8Array(data) && !isGone(data) ? bytesOf(data).slice() : data;
 }
 
 function unusable(kind: RequestKind, index: number, value: unknown): BoundaryError {
@@ -111,8 +121,8 @@ function unusable(kind: RequestKind, index: number, value: unknown): BoundaryErr
           : index === 0
             ? 'the key'
             : 'the value';
-  return new BoundaryError(
-    'BB_INVALID_ARGUMENT',
-    `${what} must be a string or a Uint8Array, not ${describeValue(value)}`,
-  );
+  const problem = types.isUint8Array(value)
+    ? 'is a Uint8Array whose memory is detached'
+    : `must be a string or a Uint8Array, not ${describeValue(value)}`;
+  return new BoundaryError('BB_INVALID_ARGUMENT', `${what} ${problem}`);
 }

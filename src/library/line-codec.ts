@@ -2,6 +2,7 @@
 import { addon, type RawLineParser } from '../addon.js';
 import { toBoundaryError } from '../errors.js';
 import { flatTags, type SeriesNames } from './columns-codec.js';
+import { lengthOf } from './typed-memory.js';
 
 /** The unit of timestamps. */
 export type Precision = 'ns' | 'us' | 'ms' | 's';
@@ -62,10 +63,12 @@ export class LineEncoder {
 
   /** Encodes into new memory. */
   encode(values: Float64Array, timestamps?: BigInt64Array): Uint8Array {
-    let into = Buffer.allocUnsafeSlow(values.length * this.#bytesPerPoint);
+    const points = lengthOf(values);
+    let into = Buffer.allocUnsafeSlow(points * this.#bytesPerPoint);
     let length = this.encodeInto(into, values, timestamps);
-    if (length < 0) {
-      this.#bytesPerPoint = Math.ceil(-length / values.length);
+    // Not only once: another thread may change values in shared memory meanwhile.
+    while (length < 0) {
+      this.#bytesPerPoint = Math.ceil(-length / points);
       into = Buffer.allocUnsafeSlow(-length);
       length = this.encodeInto(into, values, timestamps);
     }

@@ -1,11 +1,11 @@
 import type { Statement } from '../addon.js';
 import { BoundaryError } from '../errors.js';
-import { cancellable, checkWorkOptions, type WorkOptions } from './cancellation.js';
+import { cancellable, readWorkOptions, type WorkOptions } from './cancellation.js';
 import { collectRows } from './collect-rows.js';
 import { ColumnarStream } from './columnar-stream.js';
 import { type OpenHandle, OpenHandles } from './open-handles.js';
 import { type ParameterInput, toRawParameters } from './parameters.js';
-import { checkQueryOptions, type QueryOptions, type QuerySource } from './query-run.js';
+import { type QueryOptions, type QuerySource, readQueryOptions } from './query-run.js';
 import type { Row } from './row-reader.js';
 import { RowStream } from './row-stream.js';
 import { SqlType } from './sql-type.js';
@@ -40,11 +40,11 @@ export class PreparedStatement implements OpenHandle, AsyncDisposable {
 
   /** Runs it as a command, in a transaction of its own; resolves to the number of rows changed. */
   async execute(parameters: readonly ParameterInput[] = [], options: WorkOptions = {}): Promise<number> {
-    checkWorkOptions(options);
+    const limits = readWorkOptions(options);
     const values = toRawParameters(parameters);
     this.#assertOpen();
     // Awaited, so that the connection finds the statement for as long as it runs.
-    return await cancellable(this.#handles, options, (token) => this.#raw.execute(values, token));
+    return await cancellable(this.#handles, limits, (token) => this.#raw.execute(values, token));
   }
 
   /** As `Connection.executeQuery`. */
@@ -73,11 +73,11 @@ export class PreparedStatement implements OpenHandle, AsyncDisposable {
     parameters: readonly ParameterInput[] = [],
     options: Omit<StatementOptions, 'int64'> = {},
   ): Promise<Uint8Array> {
-    checkQueryOptions(options);
+    const read = readQueryOptions(options);
     const values = toRawParameters(parameters);
     this.#assertOpen();
-    const buffer = await cancellable(this.#handles, options, (token) =>
-      this.#raw.queryToArrow(values, options.batchRows, token),
+    const buffer = await cancellable(this.#handles, read, (token) =>
+      this.#raw.queryToArrow(values, read.batchRows, token),
     );
     return new Uint8Array(buffer);
   }

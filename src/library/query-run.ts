@@ -2,8 +2,9 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 
 import { addon, type Cancel, type FrameReader } from '../addon.js';
 import { BoundaryError } from '../errors.js';
-import { Cancellation, checkWorkOptions, type WorkOptions } from './cancellation.js';
+import { Cancellation, readWorkOptions, type WorkOptions } from './cancellation.js';
 import type { Int64Mode } from './cell-readers.js';
+import { describeValue } from './describe-value.js';
 import { Frame } from './frame.js';
 import type { OpenHandles } from './open-handles.js';
 import type { ParameterInput } from './parameters.js';
@@ -24,6 +25,12 @@ export interface QueryOptions extends WorkOptions {
   readonly batchRows?: number | undefined;
 }
 
+/** How a query is to run, beside its parameters, as plain values. */
+export interface ReadQueryOptions extends WorkOptions {
+  readonly int64: Int64Mode;
+  readonly batchRows: number | undefined;
+}
+
 /** How a query is run, and what a run of it needs of its connection or statement. */
 export interface QuerySource {
   readonly handles: OpenHandles;
@@ -36,16 +43,20 @@ export interface QuerySource {
 /** A query under way: its frames one after the other, its errors explained, its end in order. It starts when first asked. */
 export class QueryRun {
   readonly #source: QuerySource;
-  readonly #options: QueryOptions;
+  readonly #options: ReadQueryOptions;
   #cancellation: Cancellation | undefined;
   #started: Promise<{ reader: FrameReader; columns: readonly Column[] }> | undefined;
   #last: Promise<unknown> = Promise.resolve();
   #hasEnded = false;
 
   constructor(source: QuerySource, options: QueryOptions) {
-    checkQueryOptions(options);
     this.#source = source;
-    this.#options = options;
+    this.#options = readQueryOptions(options);
+  }
+
+  /** How 64-bit integers are to be given. */
+  get int64(): Int64Mode {
+    return this.#options.int64;
   }
 
   /** Whether it was ended before its end: rows at hand are not to be used any more. */
@@ -131,17 +142,17 @@ export function recycleFrame(frame: Frame): void {
   addon.recycleFrame(frame.buffer);
 }
 
-/** Checks what a caller gave for a query. */
-export function checkQueryOptions(options: QueryOptions): void {
+/** What a caller gave for a query, checked and read once; see `readWorkOptions`. */
+export function readQueryOptions(options: QueryOptions): ReadQueryOptions {
   const invalid = (message: string) => new BoundaryError('BB_INVALID_ARGUMENT', message);
-  const { batchRows, int64 } = options;
+  const { batchRows, int64 = 'bigint' } = options;
   if (batchRows !== undefined && !(Number.isInteger(batchRows) && batchRows >= 1 && batchRows <= MOST_BATCH_ROWS)) {
-    throw invalid(`batchRows must be an integer of 1 to ${MOST_BATCH_ROWS}, not ${String(batchRows)}`);
+    throw invalid(`batchRows must be an integer of 1 to ${MOST_BATCH_ROWS}, not ${describeValue(batchRows)}`);
   }
-  if (int64 !== undefined && int64 !== 'bigint' && int64 !== 'number') {
-    throw invalid(`int64 must be 'bigint' or 'number', not ${JSON.stringify(int64)}`);
+  if (int64 !== 'bigint' && int64 !== 'number') {
+    throw invalid(`int64 must be 'bigint' or 'number', not ${describeValue(int64)}`);
   }
-  checkWorkOptions(options);
+  return { ...readWorkOptions(options), int64, batchRows };
 }
 
 /** Checks that a caller gave a text. */

@@ -52,7 +52,7 @@ export class RowInserter implements AsyncDisposable {
   /** Adds a row: an array of values in the order of the columns, or an object of values by column name. */
   addRow(row: RowInput): boolean {
     if (this.#channel.hasEnded) this.#channel.assertOpen();
-    return this.#stager.add(row) ? this.#flush() : this.#channel.mayGoOn;
+    return this.#add(row) ? this.#flush() : this.#channel.mayGoOn;
   }
 
   /** Adds rows one after the other. On an error, the rows before the wrong one have been added. */
@@ -60,7 +60,7 @@ export class RowInserter implements AsyncDisposable {
     this.#channel.assertOpen();
     if (Array.isArray(rows)) {
       for (let index = 0; index < rows.length; index++) {
-        if (this.#stager.add(rows[index])) this.#flush();
+        if (this.#add(rows[index])) this.#flush();
       }
       return this.#channel.mayGoOn;
     }
@@ -113,6 +113,14 @@ export class RowInserter implements AsyncDisposable {
   /** Aborts, unless it was executed. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.abort();
+  }
+
+  /** Stages a row; true where the stage is full. */
+  #add(row: RowInput): boolean {
+    const isFull = this.#stager.add(row);
+    // A getter of the row may have ended the insert: the row would be lost without a word.
+    if (this.#channel.hasEnded) this.#channel.assertOpen();
+    return isFull;
   }
 
   /** Sends the staged rows. Their values were checked, so what fails here is the insert, not a row. */

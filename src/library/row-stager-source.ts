@@ -14,7 +14,7 @@ export interface StagerFunctions {
   reset(): void;
 }
 
-/** Throws the error of a row that is not to be added, after taking back what it left in the stages. */
+/** Throws the error of a row that is not to be added. What it left in the stages is taken back by who adds it. */
 export interface StagerFailures {
   value(column: number, problem: string): never;
   arity(length: number): never;

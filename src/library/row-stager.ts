@@ -43,14 +43,19 @@ export class RowStager {
 
   /** Stages a row. `true`: the stage is full; send `parts()` and `reset()` before the next row. */
   add(row: RowInput): boolean {
-    if (Array.isArray(row)) return this.#functions.addArray(row);
-    if (typeof row !== 'object' || row === null) {
-      throw new BoundaryError(
-        'BB_INVALID_VALUE',
-        `row ${this.rowCount}: ${describeValue(row)} is neither an array nor an object of values`,
-      );
+    try {
+      if (Array.isArray(row)) return this.#functions.addArray(row);
+      if (typeof row === 'object' && row !== null) {
+        return this.#functions.addObject(row as Readonly<Record<string, unknown>>);
+      }
+    } catch (thrown) {
+      for (const stage of this.#stages) stage.undo(this.rows);
+      throw thrown;
     }
-    return this.#functions.addObject(row as Readonly<Record<string, unknown>>);
+    throw new BoundaryError(
+      'BB_INVALID_VALUE',
+      `row ${this.rowCount}: ${describeValue(row)} is neither an array nor an object of values`,
+    );
   }
 
   /** The staged rows as the raw addon takes them: three parts a column, valid until the next row. */
@@ -73,7 +78,6 @@ export class RowStager {
   #failures(columns: readonly Column[]): StagerFailures {
     return {
       value: (column, problem) => {
-        for (const stage of this.#stages) stage.undo(this.rows);
         throw new BoundaryError(
           'BB_INVALID_VALUE',
           `row ${this.rowCount}, column "${columns[column]!.name}": ${problem}`,

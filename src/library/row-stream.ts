@@ -24,7 +24,7 @@ export class RowStream<T extends object = Row> implements AsyncIterable<T> {
 
   constructor(source: QuerySource, options: QueryOptions) {
     this.#run = new QueryRun(source, options);
-    this.#int64 = options.int64 ?? 'bigint';
+    this.#int64 = this.#run.int64;
   }
 
   /** The result's columns, also of a result without rows. */

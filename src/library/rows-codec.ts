@@ -33,9 +33,14 @@ export class RowsEncoder {
 
   /** Encodes into new memory. */
   encode(values: Float64Array, timestamps?: BigInt64Array): Uint8Array {
-    const needed = -this.encodeInto(new Uint8Array(0), values, timestamps);
-    const into = Buffer.allocUnsafeSlow(needed);
-    return into.subarray(0, this.encodeInto(into, values, timestamps));
+    let into = Buffer.alloc(0);
+    let length = this.encodeInto(into, values, timestamps);
+    // Not only once: values in shared memory that grows may need more than before.
+    while (length < 0) {
+      into = Buffer.allocUnsafeSlow(-length);
+      length = this.encodeInto(into, values, timestamps);
+    }
+    return into.subarray(0, length);
   }
 }
 

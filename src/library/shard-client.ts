@@ -1,6 +1,7 @@
 import { addon, type Cancel, type RawAggregate, type RawShardClient } from '../addon.js';
 import { ABORTED, BoundaryError, toBoundaryError } from '../errors.js';
-import { abortedBy, checkTimeout, checkWorkOptions, type WorkOptions } from './cancellation.js';
+import { abortedBy, checkTimeout, readWorkOptions, type WorkOptions } from './cancellation.js';
+import { type ConnectOptions, connecting, connectTimeoutOf } from './connecting.js';
 import { ShardRow } from './shard-row.js';
 import { ShardRows } from './shard-rows.js';
 import { ShardScan } from './shard-scan.js';
@@ -11,8 +12,11 @@ const MOST_KEYS_NOW = 2048;
 
 const MOST_CONNECTIONS = 1000;
 
-export interface ShardClientOptions {
-  /** How long a call may take, a scan and a population as a whole; without it calls wait as long as it takes. */
+export interface ShardClientOptions extends ConnectOptions {
+  /**
+   * The most milliseconds of each call, a scan and a population as a whole; none where it is left out, as grpc-js has it: calls
+   * then wait as long as it takes.
+   */
   readonly timeoutMs?: number | undefined;
   /** The connections to each shard, 1 where it is left out; calls take turns. */
   readonly connections?: number | undefined;
@@ -91,17 +95,21 @@ export class ShardClient implements AsyncDisposable {
     options: ShardClientOptions = {},
   ): Promise<ShardClient> {
     const isPlace = (place: unknown): boolean => typeof place === 'string' || place instanceof ShardStore;
-    if (!Array.isArray(places) || places.length === 0 || !places.every(isPlace)) {
+    const own: readonly (string | ShardStore)[] = Array.isArray(places) ? [...(places as typeof own)] : [];
+    if (own.length === 0 || !own.every(isPlace)) {
       throw invalid('the places of shards must be addresses or stores, one at least');
     }
-    const { timeoutMs, connections = 1 } = options;
+    const { timeoutMs, connectTimeoutMs, connections = 1 } = options;
     if (timeoutMs !== undefined) checkTimeout('timeoutMs', timeoutMs);
     if (!(Number.isInteger(connections) && connections >= 1 && connections <= MOST_CONNECTIONS)) {
       throw invalid(`connections must be an integer of 1 to ${MOST_CONNECTIONS}, not ${String(connections)}`);
     }
-    const named = places.map((place) => (typeof place === 'string' ? place : place.place));
-    const raw = await ours(() => addon.RawShardClient.connect(named, timeoutMs, connections));
-    return new ShardClient(raw, places);
+    const named = own.map((place) => (typeof place === 'string' ? place : place.place));
+    const connectMs = connectTimeoutOf(connectTimeoutMs, timeoutMs);
+    const opened = (): Promise<RawShardClient> =>
+      connecting(addon.RawShardClient.connect(named, timeoutMs, connections), connectMs, (late) => late.close());
+    const raw = await ours(opened);
+    return new ShardClient(raw, own);
   }
 
   /** The number of shards. */
@@ -164,8 +172,7 @@ export class ShardClient implements AsyncDisposable {
 
   /** All rows, as chunks of columns. */
   scan(options?: ShardCallOptions): ShardScan {
-    checkWorkOptions(options ?? {});
-    return new ShardScan(this.#raw, options?.signal);
+    return new ShardScan(this.#raw, readWorkOptions(options ?? {}).signal);
   }
 
   /** Sums over a column. */
@@ -226,8 +233,7 @@ function now<T>(work: () => T): T {
 /** Throws `BB_ABORTED` where the signal is aborted already, also for what would not have to wait. */
 function signalOf(options: ShardCallOptions | undefined): AbortSignal | undefined {
   if (options === undefined) return undefined;
-  checkWorkOptions(options);
-  const { signal } = options;
+  const { signal } = readWorkOptions(options);
   if (signal?.aborted) throw abortedBy(signal);
   return signal;
 }

@@ -1,3 +1,5 @@
+import { byteLengthOf, isGone } from './typed-memory.js';
+
 /** The bytes of a row's values. */
 export const ROW_BYTES = 200;
 
@@ -42,12 +44,19 @@ export class ShardRow {
 
   /** Gives it other values. */
   set({ key, quantity, price, updatedAt, payload }: ShardValues): this {
-    if (payload.byteLength > PAYLOAD_BYTES) throw new RangeError(`a payload has at most ${PAYLOAD_BYTES} bytes`);
-    this.#view.setBigInt64(0, BigInt(key), true);
-    this.#view.setInt32(QUANTITY, quantity, true);
-    this.#view.setFloat64(PRICE, price, true);
-    this.#view.setBigInt64(UPDATED_AT, BigInt(updatedAt), true);
-    this.bytes.fill(0, PAYLOAD + payload.byteLength);
+    // Numbers before the first byte is written: making them may throw, or run code of an object's own.
+    const wholeKey = BigInt(key);
+    const amount = +quantity;
+    const cost = +price;
+    const time = BigInt(updatedAt);
+    const length = byteLengthOf(payload);
+    if (length > PAYLOAD_BYTES) throw new RangeError(`a payload has at most ${PAYLOAD_BYTES} bytes`);
+    if (length === 0 && isGone(payload)) throw new TypeError('the memory of the payload is detached');
+    this.#view.setBigInt64(0, wholeKey, true);
+    this.#view.setInt32(QUANTITY, amount, true);
+    this.#view.setFloat64(PRICE, cost, true);
+    this.#view.setBigInt64(UPDATED_AT, time, true);
+    this.bytes.fill(0, PAYLOAD + length);
     this.bytes.set(payload, PAYLOAD);
     return this;
   }

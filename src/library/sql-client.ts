@@ -1,8 +1,11 @@
 import { BoundaryError } from '../errors.js';
-import { checkTimeout, checkWorkOptions, type WorkOptions } from './cancellation.js';
+import { checkTimeout, readWorkOptions, type WorkOptions } from './cancellation.js';
 import type { Int64Mode } from './cell-readers.js';
 import { CellWriter } from './cell-writer.js';
+import { type ConnectOptions, connectTimeoutOf } from './connecting.js';
+import { describeValue } from './describe-value.js';
 import type { ParameterInput } from './parameters.js';
+import { Spare } from './spare.js';
 import { openSqlConnections, type SqlConnections } from './sql-connections.js';
 import { type ResultBytes, ResultShape, type SqlResult, SqlResults } from './sql-results.js';
 import { fromColumnSpecs } from './table-definition.js';
@@ -29,20 +32,26 @@ const AS_TEXT = 1;
 /** Bytes of the words about a statement. */
 const HEAD_BYTES = 20;
 
-const NO_PARAMETERS: readonly ParameterInput[] = [];
+/** The values of a statement's parameters, or of a row. */
+type ParameterList = readonly ParameterInput[];
+
+const NO_PARAMETERS: ParameterList = [];
 const ONE_OF_NONE = [NO_PARAMETERS];
 
 /** A statement of a batch. */
 interface StatementLists {
   readonly sql: string;
   readonly flags: number;
-  readonly lists: (readonly ParameterInput[])[];
+  readonly lists: ParameterList[];
 }
 
-export interface SqlClientOptions extends ServerOptions {
+export interface SqlClientOptions extends ConnectOptions, ServerOptions {
   /** Connections that may be open at a time, 10 where it is left out; they are opened as they are needed. */
   readonly connections?: number | undefined;
-  /** The most milliseconds of each call that does not say itself; without it a call takes as long as it likes. */
+  /**
+   * The most milliseconds of each call that does not say itself; none where it is left out, as mysql2 has it: a call then takes
+   * as long as it likes.
+   */
   readonly timeoutMs?: number | undefined;
   /** As for queries: 64-bit integers as bigints where it is left out. */
   readonly int64?: Int64Mode | undefined;
@@ -82,20 +91,20 @@ export class SqlClient implements AsyncDisposable {
   readonly #int64: Int64Mode;
   readonly #timeoutMs: number | undefined;
   readonly #shapes = new Map<number, ResultShape>();
-  readonly #writer = new CellWriter();
-  #isWriting = false;
+  readonly #writers = new Spare(() => new CellWriter());
 
-  private constructor(connections: SqlConnections, options: SqlClientOptions) {
+  private constructor(connections: SqlConnections, int64: Int64Mode = 'bigint', timeoutMs: number | undefined) {
     this.#connections = connections;
-    this.#int64 = options.int64 ?? 'bigint';
-    this.#timeoutMs = options.timeoutMs;
+    this.#int64 = int64;
+    this.#timeoutMs = timeoutMs;
   }
 
   /** Connects and logs in. */
   static async connect(url: string, options: SqlClientOptions = {}): Promise<SqlClient> {
-    const { connections = DEFAULT_CONNECTIONS, timeoutMs, int64, allowPublicKeyRetrieval: mayRetrieve } = options;
+    const { connections = DEFAULT_CONNECTIONS, timeoutMs, connectTimeoutMs, int64 } = options;
+    const mayRetrieve = options.allowPublicKeyRetrieval;
     if (mayRetrieve !== undefined && typeof mayRetrieve !== 'boolean') {
-      throw invalid(`allowPublicKeyRetrieval must be true or false, not ${String(mayRetrieve)}`);
+      throw invalid(`allowPublicKeyRetrieval must be true or false, not ${describeValue(mayRetrieve)}`);
     }
     const server = withUrlOptions(url, {
       tls: options.tls,
@@ -109,9 +118,10 @@ export class SqlClient implements AsyncDisposable {
     }
     if (timeoutMs !== undefined) checkTimeout('timeoutMs', timeoutMs);
     if (int64 !== undefined && int64 !== 'bigint' && int64 !== 'number') {
-      throw invalid(`int64 must be 'bigint' or 'number', not ${JSON.stringify(int64)}`);
+      throw invalid(`int64 must be 'bigint' or 'number', not ${describeValue(int64)}`);
     }
-    return new SqlClient(await openSqlConnections(server, connections, timeoutMs), options);
+    const connectMs = connectTimeoutOf(connectTimeoutMs, timeoutMs);
+    return new SqlClient(await openSqlConnections(server, connections, connectMs), int64, timeoutMs);
   }
 
   /** The server's name and version. */
@@ -121,27 +131,33 @@ export class SqlClient implements AsyncDisposable {
 
   /** Asks whether the server is there. */
   async ping(options?: WorkOptions): Promise<void> {
-    await this.#perform(options, () => this.#writer.word(PING));
+    await this.#perform(options, (writer) => writer.word(PING));
   }
 
   /** Runs one statement, sent as text. */
   async query(sql: string, options?: WorkOptions): Promise<SqlResult> {
     checkText(sql);
-    return this.#results(await this.#perform(options, () => this.#writeOne(AS_TEXT, sql, ONE_OF_NONE)), first).at(0);
+    return this.#results(
+      await this.#perform(options, (writer) => writeOne(writer, AS_TEXT, sql, ONE_OF_NONE)),
+      first,
+    ).at(0);
   }
 
   /** Runs one prepared statement; it is prepared once a connection. */
   async execute(sql: string, parameters = NO_PARAMETERS, options?: WorkOptions): Promise<SqlResult> {
     checkText(sql);
-    return this.#results(await this.#perform(options, () => this.#writeOne(PREPARED, sql, [parameters])), first).at(0);
+    return this.#results(
+      await this.#perform(options, (writer) => writeOne(writer, PREPARED, sql, [parameters])),
+      first,
+    ).at(0);
   }
 
   /** Makes sure that the server can prepare a statement. */
   async prepare(sql: string, options?: WorkOptions): Promise<SqlStatement> {
     checkText(sql);
-    const bytes = await this.#perform(options, () => {
-      this.#writer.word(PREPARE);
-      sqlBytes(this.#writer, sql);
+    const bytes = await this.#perform(options, (writer) => {
+      writer.word(PREPARE);
+      sqlBytes(writer, sql);
     });
     return new SqlStatement(this, sql, numberOf(bytes));
   }
@@ -156,8 +172,8 @@ export class SqlClient implements AsyncDisposable {
     options?: WorkOptions,
   ): Promise<SqlResults> {
     checkText(sql);
-    checkList('the lists of parameters', parameterLists);
-    return this.#results(await this.#perform(options, () => this.#writeOne(PREPARED, sql, parameterLists)), first);
+    const lists = ownList('the lists of parameters', parameterLists);
+    return this.#results(await this.#perform(options, (writer) => writeOne(writer, PREPARED, sql, lists)), first);
   }
 
   /** As `queryMany`, for statements that change something: each is a transaction of its own, unless one is open. */
@@ -167,12 +183,15 @@ export class SqlClient implements AsyncDisposable {
 
   /** Runs requests in their order over one connection, all sent ahead of their answers; see `queryMany`. */
   async run(requests: readonly SqlRequest[], options?: WorkOptions): Promise<SqlResults> {
-    checkList('the requests', requests);
     // What is sent as text and what is prepared are statements apart.
     const prepared = new Map<string, number>();
     const texts = new Map<string, number>();
     const statements: StatementLists[] = [];
-    const order = requests.map(({ sql, parameters }) => {
+    const order = ownList('the requests', requests).map((request, place) => {
+      if (typeof request !== 'object' || request === null) {
+        throw invalid(`request ${place} must be an object with a statement, not ${describeValue(request)}`);
+      }
+      const { sql, parameters } = request;
       checkText(sql);
       const known = parameters === undefined ? texts : prepared;
       let index = known.get(sql);
@@ -184,7 +203,7 @@ export class SqlClient implements AsyncDisposable {
       statements[index]!.lists.push(parameters ?? NO_PARAMETERS);
       return index;
     });
-    const bytes = await this.#perform(options, () => this.#writeAll(statements, order));
+    const bytes = await this.#perform(options, (writer) => writeAll(writer, statements, order));
     return this.#results(bytes, (index) => order[index]!);
   }
 
@@ -199,10 +218,10 @@ export class SqlClient implements AsyncDisposable {
     options?: WorkOptions,
   ): Promise<number> {
     checkText(table);
-    checkList('the columns', columns);
-    columns.forEach(checkText);
-    checkList('the rows', rows);
-    return numberOf(await this.#perform(options, () => this.#writeRows(table, columns, rows)));
+    const names = ownList('the columns', columns);
+    names.forEach(checkText);
+    const lists = ownList('the rows', rows);
+    return numberOf(await this.#perform(options, (writer) => writeRows(writer, table, names, lists)));
   }
 
   /** Closes the connections; calls under way are rejected with `BB_CLOSED`. Does nothing the second time. */
@@ -214,67 +233,20 @@ export class SqlClient implements AsyncDisposable {
     return this.close();
   }
 
-  #perform(options: WorkOptions | undefined, write: () => void): Promise<ResultBytes> {
-    const writer = this.#writer;
-    if (this.#isWriting) {
-      throw new BoundaryError(
-        'BB_INVALID_ARGUMENT',
-        'a getter among the parameters asked the same client for something',
-      );
-    }
-    this.#isWriting = true;
-    try {
+  /** Writes a submission and hands it over, before any other call can write to the same memory. */
+  #perform(options: WorkOptions | undefined, write: (writer: CellWriter) => void): Promise<ResultBytes> {
+    const limits = options === undefined ? undefined : readWorkOptions(options);
+    return this.#writers.use((writer) => {
       writer.clear();
-      write();
-    } finally {
-      this.#isWriting = false;
-    }
-    if (options === undefined && this.#timeoutMs === undefined) return this.#connections.perform(writer);
-    const { signal, timeoutMs = this.#timeoutMs } = options ?? {};
-    checkWorkOptions({ signal, timeoutMs });
-    return this.#connections.perform(writer, { signal, timeoutMs });
+      write(writer);
+      if (limits === undefined && this.#timeoutMs === undefined) return this.#connections.perform(writer);
+      const { signal, timeoutMs = this.#timeoutMs } = limits ?? {};
+      return this.#connections.perform(writer, { signal, timeoutMs });
+    });
   }
 
   #results(bytes: ResultBytes, statementOf: (index: number) => number): SqlResults {
     return new SqlResults(bytes, this.#int64, this.#shapeOf, statementOf);
-  }
-
-  /** One statement, with each of the lists. */
-  #writeOne(flags: number, sql: string, lists: readonly (readonly ParameterInput[])[]): void {
-    const writer = this.#writer;
-    writer.word(RUN);
-    writer.word(1);
-    writer.word(lists.length);
-    const head = writer.length;
-    writeHead(writer, flags, lists);
-    writeStatement(writer, head, sql, lists);
-  }
-
-  #writeAll(statements: readonly StatementLists[], order: readonly number[]): void {
-    const writer = this.#writer;
-    writer.word(RUN);
-    writer.word(statements.length);
-    writer.word(order.length);
-    const heads = writer.length;
-    for (const { flags, lists } of statements) writeHead(writer, flags, lists);
-    if (statements.length !== 1) for (const statement of order) writer.word(statement);
-    for (const [index, { sql, lists }] of statements.entries()) {
-      writeStatement(writer, heads + HEAD_BYTES * index, sql, lists);
-    }
-  }
-
-  #writeRows(table: string, columns: readonly string[], rows: readonly (readonly ParameterInput[])[]): void {
-    const writer = this.#writer;
-    writer.word(INSERT);
-    writer.word(columns.length);
-    writer.word(rows.length);
-    const sizes = writer.length;
-    for (let index = 0; index < columns.length + 2; index += 1) writer.word(0);
-    writer.setWord(sizes, sqlBytes(writer, table));
-    for (const [index, column] of columns.entries()) writer.setWord(sizes + 4 * (index + 1), sqlBytes(writer, column));
-    const start = writer.length;
-    writeLists(writer, rows, columns.length, 'row');
-    writer.setWord(sizes + 4 * (columns.length + 1), writer.length - start);
   }
 
   readonly #shapeOf = (number: number): ResultShape => {
@@ -321,11 +293,53 @@ function numberOf({ memory, start }: ResultBytes): number {
   return memory.words[start >> 2]!;
 }
 
-/** The words about a statement; `writeStatement` fills in its sizes. */
-function writeHead(writer: CellWriter, flags: number, lists: readonly (readonly ParameterInput[])[]): void {
-  writer.word(flags);
-  writer.word(widthOf(lists));
+/** One statement, with each of the lists. */
+function writeOne(writer: CellWriter, flags: number, sql: string, lists: readonly ParameterList[]): void {
+  writer.word(RUN);
+  writer.word(1);
   writer.word(lists.length);
+  const head = writer.length;
+  const width = widthOf(lists);
+  writeHead(writer, flags, width, lists.length);
+  writeStatement(writer, head, sql, width, lists);
+}
+
+function writeAll(writer: CellWriter, statements: readonly StatementLists[], order: readonly number[]): void {
+  writer.word(RUN);
+  writer.word(statements.length);
+  writer.word(order.length);
+  const heads = writer.length;
+  const widths = statements.map(({ lists }) => widthOf(lists));
+  for (const [index, { flags, lists }] of statements.entries()) writeHead(writer, flags, widths[index]!, lists.length);
+  if (statements.length !== 1) for (const statement of order) writer.word(statement);
+  for (const [index, { sql, lists }] of statements.entries()) {
+    writeStatement(writer, heads + HEAD_BYTES * index, sql, widths[index]!, lists);
+  }
+}
+
+function writeRows(
+  writer: CellWriter,
+  table: string,
+  columns: readonly string[],
+  rows: readonly ParameterList[],
+): void {
+  writer.word(INSERT);
+  writer.word(columns.length);
+  writer.word(rows.length);
+  const sizes = writer.length;
+  for (let index = 0; index < columns.length + 2; index += 1) writer.word(0);
+  writer.setWord(sizes, sqlBytes(writer, table));
+  for (const [index, column] of columns.entries()) writer.setWord(sizes + 4 * (index + 1), sqlBytes(writer, column));
+  const start = writer.length;
+  writeLists(writer, rows, columns.length, 'row');
+  writer.setWord(sizes + 4 * (columns.length + 1), writer.length - start);
+}
+
+/** The words about a statement; `writeStatement` fills in its sizes. */
+function writeHead(writer: CellWriter, flags: number, width: number, lists: number): void {
+  writer.word(flags);
+  writer.word(width);
+  writer.word(lists);
   writer.word(0);
   writer.word(0);
 }
@@ -334,11 +348,12 @@ function writeStatement(
   writer: CellWriter,
   head: number,
   sql: string,
-  lists: readonly (readonly ParameterInput[])[],
+  width: number,
+  lists: readonly ParameterList[],
 ): void {
   writer.setWord(head + 12, sqlBytes(writer, sql));
   const start = writer.length;
-  writeLists(writer, lists, widthOf(lists), 'list');
+  writeLists(writer, lists, width, 'list');
   writer.setWord(head + 16, writer.length - start);
 }
 
@@ -348,26 +363,23 @@ function sqlBytes(writer: CellWriter, sql: string): number {
   return bytes;
 }
 
-function widthOf(lists: readonly (readonly ParameterInput[])[]): number {
+/** The number of values in each of the lists. */
+function widthOf(lists: readonly ParameterList[]): number {
   const [list] = lists;
   if (list === undefined) return 0;
   if (!Array.isArray(list)) throw invalid('parameters must be arrays of values, for each ?');
   return list.length;
 }
 
-function writeLists(
-  writer: CellWriter,
-  lists: readonly (readonly ParameterInput[])[],
-  width: number,
-  what: string,
-): void {
+/** Writes exactly `width` values of each list, however long a list says it is the next time. */
+function writeLists(writer: CellWriter, lists: readonly ParameterList[], width: number, what: string): void {
   for (let index = 0; index < lists.length; index += 1) {
     const list = lists[index]!;
     if (!Array.isArray(list) || list.length !== width) {
       throw invalid(`${what} ${index} is not an array of ${width} values, as the others are`);
     }
     try {
-      writer.list(list);
+      writer.list(list, width);
     } catch (error) {
       if (lists.length === 1 || !(error instanceof BoundaryError)) throw error;
       throw new BoundaryError(error.code, `${what} ${index}, ${error.message}`);
@@ -379,8 +391,10 @@ function checkText(text: unknown): void {
   if (typeof text !== 'string') throw invalid('a statement, or the name of a table, must be a string');
 }
 
-function checkList(what: string, list: unknown): void {
+/** An array of ours with the caller's elements, which stays as it is whatever getters do to the caller's. */
+function ownList<T>(what: string, list: readonly T[]): readonly T[] {
   if (!Array.isArray(list)) throw invalid(`${what} must be in an array`);
+  return [...(list as readonly T[])];
 }
 
 function invalid(message: string): BoundaryError {

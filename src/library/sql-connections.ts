@@ -1,5 +1,6 @@
 import { addon, type Cancel, type RawSqlClient, type SqlLoop, type SqlShapes } from '../addon.js';
 import { BoundaryError, TIMEOUT, toBoundaryError } from '../errors.js';
+import { connecting } from './connecting.js';
 import { abortedBy, cancellable, type WorkOptions } from './cancellation.js';
 import type { CellWriter } from './cell-writer.js';
 import { FrameMemory } from './frame.js';
@@ -19,18 +20,15 @@ export interface SqlConnections {
 }
 
 /** Connects: driven by the event loop where that can be, else by threads of the addon's, as over TLS. */
-export async function openSqlConnections(
-  url: string,
-  connections: number,
-  timeoutMs: number | undefined,
-): Promise<SqlConnections> {
+export async function openSqlConnections(url: string, connections: number, connectMs: number): Promise<SqlConnections> {
   try {
-    if (addon.SqlConnection.isDrivable(url)) return await LoopConnections.open(url, connections, timeoutMs);
-    const handles = new OpenHandles('the client');
-    return new ThreadConnections(
-      await cancellable(handles, { timeoutMs }, (token) => addon.RawSqlClient.open(url, connections, token)),
-      handles,
-    );
+    if (addon.SqlConnection.isDrivable(url)) return await LoopConnections.open(url, connections, connectMs);
+    const token = new addon.Cancel();
+    const opening = addon.RawSqlClient.open(url, connections, token);
+    const raw = connecting(opening, connectMs, (late) => void late.close());
+    // Where it was not in time, nobody wants it any more.
+    raw.catch(() => token.cancel());
+    return new ThreadConnections(await raw, new OpenHandles('the client'));
   } catch (thrown) {
     throw toBoundaryError(thrown);
   }
@@ -175,6 +173,7 @@ class LoopConnections implements SqlConnections {
   readonly #url: string;
   readonly #loop: Loop;
   readonly #most: number;
+  readonly #connectMs: number;
   readonly #connections = new Set<number>();
   readonly #idle: number[] = [];
   readonly #waiting: Call[] = [];
@@ -182,35 +181,18 @@ class LoopConnections implements SqlConnections {
   #version = '';
   #isClosed = false;
 
-  private constructor(url: string, most: number) {
+  private constructor(url: string, most: number, connectMs: number) {
     loop ??= new Loop();
     this.#loop = loop;
     this.#url = url;
     this.#most = most;
+    this.#connectMs = connectMs;
   }
 
-  static async open(url: string, most: number, timeoutMs: number | undefined): Promise<LoopConnections> {
-    const connections = new LoopConnections(url, most);
-    const opened = connections.#open();
-    if (timeoutMs === undefined) {
-      await opened;
-      return connections;
-    }
-    let timer: NodeJS.Timeout | undefined;
-    const late = new Promise<never>((_, reject) => {
-      const error = new BoundaryError(TIMEOUT, `connecting took longer than its ${timeoutMs} ms`);
-      timer = setTimeout(() => reject(error), timeoutMs);
-    });
-    try {
-      await Promise.race([opened, late]);
-      return connections;
-    } catch (error) {
-      opened.catch(() => {});
-      await connections.close();
-      throw error;
-    } finally {
-      clearTimeout(timer);
-    }
+  static async open(url: string, most: number, connectMs: number): Promise<LoopConnections> {
+    const connections = new LoopConnections(url, most, connectMs);
+    await connections.#open();
+    return connections;
   }
 
   get version(): string {
@@ -305,7 +287,9 @@ class LoopConnections implements SqlConnections {
   async #open(): Promise<void> {
     this.#opening += 1;
     try {
-      const { number, version } = await this.#loop.connect(this.#url, this);
+      const { number, version } = await connecting(this.#loop.connect(this.#url, this), this.#connectMs, (late) => {
+        this.#loop.remove(late.number);
+      });
       this.#version = version;
       if (this.#isClosed) {
         this.#loop.remove(number);

@@ -8,7 +8,11 @@ const FIRST_BYTES = 1 << 16;
 /** The most bytes of a submission, in whole words: sums of 32 bits count them, with their sign. */
 const MOST_BYTES = 2 ** 31 - 4;
 
-/** The memory of requests on their way to the addon: words, and bytes behind them. */
+/**
+ * The memory of requests on their way to the addon: words, and bytes behind them. Many calls share it, so what is written
+ * must be plain values that were read before: a getter or a proxy that ran half-way could ask for something itself, and its
+ * request would be written over the half that is there.
+ */
 export abstract class SubmissionMemory {
   protected words = new Uint32Array(FIRST_BYTES / 4);
   protected memory = Buffer.from(this.words.buffer);

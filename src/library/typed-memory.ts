@@ -1,19 +1,29 @@
 /** What typed arrays really are, whatever their own properties or a changed prototype say. */
 
-const typedArrayPrototype: object = Object.getPrototypeOf(Uint8Array.prototype);
+const typedArrayPrototype: { at(this: NodeJS.TypedArray, index: number): unknown } = Object.getPrototypeOf(
+  Uint8Array.prototype,
+);
+const { at } = typedArrayPrototype;
+const lengthGetter = originalGetter('length');
 const byteLengthGetter = originalGetter('byteLength');
 const byteOffsetGetter = originalGetter('byteOffset');
 const bufferGetter = originalGetter('buffer');
 
-/** Bytes of a typed array; 0 when its memory is detached. */
+/** Elements of a typed array; 0 when its memory is gone. */
+export function lengthOf(array: NodeJS.TypedArray): number {
+  return lengthGetter.call(array) as number;
+}
+
+/** Bytes of a typed array; 0 when its memory is gone. */
 export function byteLengthOf(array: NodeJS.TypedArray): number {
   return byteLengthGetter.call(array) as number;
 }
 
-/** Whether the memory of a typed array was transferred away. */
-export function isDetached(array: NodeJS.TypedArray): boolean {
+/** Whether the memory of a typed array is gone: transferred away, or resized until the array lies outside of it. */
+export function isGone(array: NodeJS.TypedArray): boolean {
   try {
-    void new Uint8Array(bufferGetter.call(array) as ArrayBuffer, 0, 0);
+    // It reads nothing where the array is empty, and throws where there is no memory to read.
+    at.call(array, 0);
     return false;
   } catch {
     return true;
@@ -22,11 +32,13 @@ export function isDetached(array: NodeJS.TypedArray): boolean {
 
 /**
  * The memory of a typed array as bytes. Memory shared between threads is copied, so that what is checked is what
- * crosses. Throws a `TypeError` when it is detached.
+ * crosses. Throws a `TypeError` when it is gone.
  */
 export function bytesOf(array: NodeJS.TypedArray): Uint8Array {
   const buffer = bufferGetter.call(array) as ArrayBufferLike;
-  const bytes = new Uint8Array(buffer, byteOffsetGetter.call(array) as number, byteLengthOf(array));
+  const length = byteLengthOf(array);
+  if (length === 0) at.call(array, 0);
+  const bytes = new Uint8Array(buffer, byteOffsetGetter.call(array) as number, length);
   return buffer instanceof ArrayBuffer ? bytes : new Uint8Array(bytes);
 }
 

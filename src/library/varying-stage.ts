@@ -4,7 +4,7 @@ import { types } from 'node:util';
 
 import { ColumnStage, type Problem } from './column-stage.js';
 import { describeValue } from './describe-value.js';
-import { byteLengthOf, isDetached } from './typed-memory.js';
+import { byteLengthOf, isGone } from './typed-memory.js';
 
 /** A stage with more bytes than this is sent before it has all its rows, so that batches stay of a size. */
 export const STAGE_BYTES = 4 << 20;
@@ -94,7 +94,7 @@ export class BytesStage extends VaryingStage {
   override putValue(row: number, value: {}): Problem {
     if (!types.isUint8Array(value)) return `${describeValue(value)} is not a Uint8Array`;
     const length = byteLengthOf(value);
-    if (length === 0 && isDetached(value)) return 'the memory of the Uint8Array is detached';
+    if (length === 0 && isGone(value)) return 'the memory of the Uint8Array is detached';
     const start = this.offsets[row]!;
     if (!this.reserve(start, length)) return `${length} bytes are too long`;
     this.buffer.set(value, start);

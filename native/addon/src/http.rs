@@ -213,6 +213,15 @@ pub struct HttpSocket {
     socket: Mutex<Option<TcpStream>>,
 }
 
+#[napi]
+impl HttpSocket {
+    /// Closes it, unless a loop drives it.
+    #[napi(catch_unwind)]
+    pub fn close(&self) {
+        self.socket.lock().unwrap_or_else(PoisonError::into_inner).take();
+    }
+}
+
 impl HttpSocket {
     /// The socket, for the loop that will drive it.
     pub fn take(&self) -> Result<TcpStream> {

@@ -10,6 +10,10 @@ use crate::url::MOST_BYTES;
 /// The most elements that a reply may announce in one array.
 const MOST_ELEMENTS: i64 = 1 << 28;
 
+/// How deep arrays of a reply may lie in each other: readers of replies call themselves once for each. No command of Redis goes
+/// ten deep; what goes deeper than this is meant to exhaust a reader's stack.
+pub const MOST_DEPTH: usize = 128;
+
 /// The longest first line of a reply that is no status and no error: a sign, 19 digits and the end of the line fit.
 const LONGEST_NUMBER_LINE: usize = 32;
 
@@ -270,11 +274,13 @@ struct Scanner {
     more: u64,
     /// The most bytes of a reply.
     most_bytes: usize,
+    /// Of each array that the last array lies in, and of that one: `more` at its last element.
+    open: Vec<u64>,
 }
 
 impl Scanner {
     fn new(most_bytes: usize) -> Self {
-        Self { position: 0, more: 0, most_bytes }
+        Self { position: 0, more: 0, most_bytes, open: Vec::new() }
     }
 
     /// The end of the reply that `bytes` begin with; `None` while it is not all there. What is announced counts for the limit
@@ -306,6 +312,9 @@ impl Scanner {
                         }
                         b'*' if number > MOST_ELEMENTS => return Err(not_resp(bytes, self.position)),
                         b'*' if number > 0 => {
+                            if !self.enter() {
+                                return Err(too_deep());
+                            }
                             self.more += number.unsigned_abs();
                             after
                         }
@@ -322,11 +331,31 @@ impl Scanner {
             self.position = next;
             if self.more == 0 {
                 let end = self.position;
-                *self = Self::new(self.most_bytes);
+                self.position = 0;
+                self.open.clear();
                 return Ok(Some(end));
             }
             self.more -= 1;
         }
+    }
+
+    /// Enters the array that comes next, before its elements are counted; false where that would be too deep.
+    fn enter(&mut self) -> bool {
+        while self.open.last().is_some_and(|last_element| *last_element > self.more) {
+            self.open.pop();
+        }
+        let is_allowed = self.open.len() < MOST_DEPTH;
+        self.open.push(self.more);
+        is_allowed
+    }
+}
+
+fn too_deep() -> Error {
+    Error::Engine {
+        engine: crate::NAME,
+        message: format!(
+            "the server sent arrays more than {MOST_DEPTH} deep in each other, as no server of Redis does"
+        ),
     }
 }
 
@@ -490,6 +519,43 @@ mod tests {
             buffer.received(bytes.len());
             assert_eq!(buffer.next_reply().unwrap_err().code(), "BB_ENGINE", "{}", bytes.escape_ascii());
         }
+    }
+
+    /// How deep the arrays of a reply lie in each other.
+    fn depth(reply: &Reply<'_>) -> usize {
+        let Reply::Array(items) = reply else { return 0 };
+        1 + items.clone().map(|item| depth(&item)).max().unwrap_or_default()
+    }
+
+    fn scanned(bytes: &[u8]) -> Result<Option<usize>> {
+        let mut buffer = ReplyBuffer::default();
+        let mut sent = 0;
+        while sent < bytes.len() {
+            let room = buffer.room();
+            let length = room.len().min(bytes.len() - sent);
+            room[..length].copy_from_slice(&bytes[sent..sent + length]);
+            buffer.received(length);
+            sent += length;
+        }
+        Ok(buffer.next_reply()?.map(|reply| depth(&reply)))
+    }
+
+    #[test]
+    fn arrays_lie_in_each_other_as_deep_as_allowed_and_no_deeper() {
+        // As the only element, the first, the last, and after arrays that have ended.
+        for (before, after) in [("", ""), ("", ":1\r\n"), (":1\r\n", ""), ("*2\r\n*1\r\n:1\r\n:2\r\n", "$-1\r\n")] {
+            let elements = 1 + usize::from(!before.is_empty()) + usize::from(!after.is_empty());
+            let nested = |depth: usize| {
+                let open = format!("*{elements}\r\n{before}").repeat(depth - 1);
+                format!("{open}*1\r\n:7\r\n{}", after.repeat(depth - 1)).into_bytes()
+            };
+            assert_eq!(scanned(&nested(MOST_DEPTH)).unwrap(), Some(MOST_DEPTH), "{before}");
+            for depth in [MOST_DEPTH + 1, 100_000] {
+                assert_eq!(scanned(&nested(depth)).unwrap_err().code(), "BB_ENGINE", "{before}");
+            }
+        }
+        let beside = format!("*1000\r\n{}", "*1\r\n*1\r\n:1\r\n".repeat(1000)).into_bytes();
+        assert_eq!(scanned(&beside).unwrap(), Some(3));
     }
 
     #[test]
