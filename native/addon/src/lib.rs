@@ -6,6 +6,7 @@ mod buffers;
 mod engine;
 mod errors;
 mod fast_call;
+mod frame_release;
 mod handle_scope;
 mod http;
 mod http_loop;

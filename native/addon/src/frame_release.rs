@@ -1,0 +1,130 @@
+//! How JavaScript gives the memory of a frame back before it is garbage collected.
+
+use std::cell::Cell;
+use std::ffi::c_void;
+use std::ptr;
+
+use napi::bindgen_prelude::Unknown;
+use napi::{Env, JsValue, sys};
+use napi_derive::napi;
+
+use crate::errors::invalid;
+use crate::loans::{loan_of, recycle, release};
+
+thread_local! {
+    /// The function of `keeper`, made at its first use.
+    static KEEPER: Cell<sys::napi_ref> = const { Cell::new(ptr::null_mut()) };
+}
+
+/// The reference goes with its environment.
+unsafe extern "C" fn on_environment_end(_: *mut c_void) {
+    KEEPER.set(ptr::null_mut());
+}
+
+/// Where the memory of an attached buffer is; `None` for a detached one.
+fn place_of(env: Env, buffer: &Unknown<'_>) -> napi::Result<Option<*mut c_void>> {
+    let (mut is_buffer, mut is_detached) = (false, false);
+    let (mut place, mut length) = (ptr::null_mut(), 0);
+    // SAFETY: the handle is that of the call under way, and the out-pointers are valid.
+    unsafe {
+        sys::napi_is_arraybuffer(env.raw(), buffer.raw(), &raw mut is_buffer);
+        if !is_buffer {
+            return Err(invalid("releaseFrame takes an ArrayBuffer"));
+        }
+        sys::napi_is_detached_arraybuffer(env.raw(), buffer.raw(), &raw mut is_detached);
+        sys::napi_get_arraybuffer_info(env.raw(), buffer.raw(), &raw mut place, &raw mut length);
+    }
+    Ok((!is_detached).then_some(place))
+}
+
+fn detach(env: Env, buffer: &Unknown<'_>) -> napi::Result<()> {
+    // SAFETY: the handle is that of the call under way; detaching runs no JavaScript.
+    let status = unsafe { sys::napi_detach_arraybuffer(env.raw(), buffer.raw()) };
+    if status == sys::Status::napi_ok { Ok(()) } else { Err(cannot_detach()) }
+}
+
+fn cannot_detach() -> napi::Error {
+    invalid("the buffer can't be detached")
+}
+
+/// Gives the memory of a frame back sooner than when it is garbage collected: detaches the buffer, whose views become empty. The
+/// memory is used again as soon as no request under way can have it, such as an `fs.write` that was given a view. Does
+/// nothing to a buffer that is detached already.
+///
+/// Throws `BB_INVALID_ARGUMENT` for anything that can't be detached.
+#[napi(catch_unwind, ts_args_type = "buffer: ArrayBuffer")]
+pub fn release_frame(env: Env, buffer: Unknown<'_>) -> napi::Result<()> {
+    let Some(place) = place_of(env, &buffer)? else { return Ok(()) };
+    let Some(number) = loan_of(env, buffer.raw(), place) else {
+        return keep_store(env, &buffer);
+    };
+    detach(env, &buffer)?;
+    release(env, number);
+    Ok(())
+}
+
+/// As `releaseFrame`, for a buffer of which nobody but the caller has ever had a view: its memory is used again at once.
+///
+/// Throws `BB_INVALID_ARGUMENT` for anything that can't be detached.
+#[napi(catch_unwind, ts_args_type = "buffer: ArrayBuffer")]
+pub fn recycle_frame(env: Env, buffer: Unknown<'_>) -> napi::Result<()> {
+    let Some(place) = place_of(env, &buffer)? else { return Ok(()) };
+    let number = loan_of(env, buffer.raw(), place);
+    detach(env, &buffer)?;
+    // What is no loan, V8 frees.
+    if let Some(number) = number {
+        recycle(env, number);
+    }
+    Ok(())
+}
+
+/// Detaches a buffer whose store is V8's to free, and keeps the store until the buffer is collected.
+fn keep_store(env: Env, buffer: &Unknown<'_>) -> napi::Result<()> {
+    let (mut receiver, mut kept, mut is_detached) = (ptr::null_mut(), ptr::null_mut(), false);
+    // SAFETY: the handles are those of the call under way, and the out-pointers are valid.
+    unsafe {
+        let keeper = keeper(env.raw()).ok_or_else(cannot_detach)?;
+        sys::napi_get_undefined(env.raw(), &raw mut receiver);
+        let status = sys::napi_call_function(env.raw(), receiver, keeper, 1, [buffer.raw()].as_ptr(), &raw mut kept);
+        if status == sys::Status::napi_pending_exception {
+            sys::napi_get_and_clear_last_exception(env.raw(), &raw mut kept);
+        }
+        sys::napi_is_detached_arraybuffer(env.raw(), buffer.raw(), &raw mut is_detached);
+    }
+    if is_detached { Ok(()) } else { Err(cannot_detach()) }
+}
+
+/// A function that moves the store of a buffer into another one, which lives as long as the first one does.
+///
+/// # Safety
+/// `env` is the environment of the call under way.
+unsafe fn keeper(env: sys::napi_env) -> Option<sys::napi_value> {
+    /// Node 20 has no `transfer`.
+    const SOURCE: &str = "(() => {
+        const stores = new WeakMap();
+        const { transfer } = ArrayBuffer.prototype;
+        const moved = (buffer) =>
+            transfer === undefined ? structuredClone(buffer, { transfer: [buffer] }) : transfer.call(buffer);
+        return (buffer) => void stores.set(buffer, moved(buffer));
+    })()";
+    let mut function = ptr::null_mut();
+    // SAFETY: the caller's promise, and the out-pointers are valid.
+    unsafe {
+        let known = KEEPER.get();
+        if !known.is_null() {
+            sys::napi_get_reference_value(env, known, &raw mut function);
+            return (!function.is_null()).then_some(function);
+        }
+        let (mut source, mut reference) = (ptr::null_mut(), ptr::null_mut());
+        let length = isize::try_from(SOURCE.len()).unwrap_or_default();
+        sys::napi_create_string_utf8(env, SOURCE.as_ptr().cast(), length, &raw mut source);
+        if sys::napi_run_script(env, source, &raw mut function) != sys::Status::napi_ok {
+            sys::napi_get_and_clear_last_exception(env, &raw mut function);
+            return None;
+        }
+        sys::napi_create_reference(env, function, 1, &raw mut reference);
+        sys::napi_add_env_cleanup_hook(env, Some(on_environment_end), ptr::null_mut());
+        KEEPER.set(reference);
+    }
+    Some(function)
+}
