@@ -261,7 +261,7 @@ proptest! {
 
     #[test]
     fn every_body_that_is_acknowledged_is_flushed_reopened_and_selected_equal(
-        bodies in prop::collection::vec(prop::collection::vec(given(), 1..4), 1..12),
+        bodies in prop::collection::vec(prop::collection::vec(given(), 1..4), 1..8),
         precision in units(),
     ) {
         let folder = Folder::new();

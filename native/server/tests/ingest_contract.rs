@@ -218,7 +218,7 @@ fn what_can_t_be_stored_is_refused_with_its_reason() {
     writer.encode_vec(&[1.0], Some(&[1]), &mut columns).unwrap();
     let rows = rows().iter().map(|byte| if *byte == b'v' { 0 } else { *byte }).collect::<Vec<_>>();
     let many = (0..100_000).map(|index| format!("wide f{index}=1 1\n")).collect::<String>();
-    let measurements = (0..100_000).map(|index| format!("m{index} v=1 1\n")).collect::<String>();
+    let measurements = (0..20_000).map(|index| format!("m{index} v=1 1\n")).collect::<String>();
     for (content_type, body, status, said) in [
         (LINES, &b"m,h\0=a v=1 1"[..], 400, "the tag \"h\\0\": a name must have no NUL character"),
         (LINES, b"m time=1 1", 400, "the field \"time\" of \"m\""),
@@ -234,6 +234,6 @@ fn what_can_t_be_stored_is_refused_with_its_reason() {
     }
     assert_eq!(write(LINES, b"m,h=a v=1 1").status, 204);
     let selected = query(&target, "SELECT * FROM m", &format!("&db={database}&epoch=ns"));
-    assert_eq!(selected["results"][0]["series"][0]["values"], json!([[1, "a", 1.0]]), "{selected}");
+    assert_eq!(selected["results"][0]["series"][0]["values"], json!([[1, "a", 1]]), "{selected}");
     assert_eq!(target.get("/health").status, 200);
 }
