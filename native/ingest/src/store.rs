@@ -12,6 +12,7 @@
 
 mod catalog;
 mod entry;
+mod fitting;
 mod flush;
 mod ingest_store;
 mod query;

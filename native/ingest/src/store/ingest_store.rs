@@ -169,7 +169,12 @@ impl IngestStore {
     /// # Errors
     /// [`Error::DatabaseNotFound`], [`Error::TypeConflict`], [`Error::Cardinality`], [`Error::Busy`],
     /// [`Error::DiskFull`], and those of files.
-    pub fn write_points(&self, database: &str, points: Points<'_>) -> Result<usize> {
+    pub fn write_points(&self, database: &str, mut points: Points<'_>) -> Result<usize> {
+        self.take_points(database, &mut points)
+    }
+
+    /// As [`IngestStore::write_points`]; of points that are refused, all is left.
+    pub(super) fn take_points(&self, database: &str, points: &mut Points<'_>) -> Result<usize> {
         let inner = &self.inner;
         let database = inner.registry.database(database)?;
         inner.check_room()?;
@@ -178,8 +183,8 @@ impl IngestStore {
         }
         let resolved = inner.registry.register(&database, &points.series, &points.shapes)?;
         let guard = inner.read();
-        inner.wal.append(|out| Entry::of_points(&database.name, &points).write(out))?;
-        Ok(inner.keep(&guard, block_of(&database, resolved, points)))
+        inner.wal.append(|out| Entry::of_points(&database.name, points).write(out))?;
+        Ok(inner.keep(&guard, block_of(&database, resolved, std::mem::take(points))))
     }
 
     /// Writes columns, all or none; returns how many points. `now` is the time of points without one, in nanoseconds.
@@ -239,7 +244,8 @@ impl IngestStore {
             None => file.rows,
             Some(field) => {
                 let columns = file.columns.iter().filter(|column| column.kind.is_some() && column.name == field);
-                columns.map(|column| column.values).sum()
+                // Where values of two types were written there is a column of each, with the count of both.
+                columns.map(|column| column.values).max().unwrap_or_default()
             }
         };
         let in_memory = blocks.iter().map(|block| block.count(database, measurement, field) as u64).sum::<u64>();

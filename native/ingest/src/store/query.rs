@@ -95,21 +95,21 @@ pub(super) fn run(
     let files = sources.files.iter().filter(|file| file.database == database && file.measurement == measurement);
     let mut parts = Vec::new();
     for file in files {
-        let column_of = |name: &Name| {
-            let columns = &file.columns;
-            let column = columns.iter().find(|column| column.name == name.name && column.kind == name.kind)?;
-            Some(column.column.clone())
+        let columns_of = |name: &Name| {
+            let columns = file.columns.iter().filter(|column| is_of(&column.name, column.kind, name));
+            columns.map(|column| (column.column.clone(), column.kind)).collect()
         };
         let path = path_literal(&file_path(sources.directory, file.number))?;
-        parts.push(part_of(&names, &format!("epoch_ns({TIME})"), column_of, &format!("read_parquet({path})")));
+        parts.push(part_of(&names, &format!("epoch_ns({TIME})"), columns_of, &format!("read_parquet({path})")));
     }
     let table = MeasurementTable::new(sources.blocks, database, measurement, TABLE);
     if ingest(engine, &table)? > 0 {
-        let column_of = |name: &Name| {
-            let index = table.names.iter().position(|other| other == name)?;
-            Some(table.definition.columns[index + 1].name.clone())
+        let columns_of = |name: &Name| {
+            let columns = table.names.iter().zip(&table.definition.columns[1..]);
+            let columns = columns.filter(|(other, _)| is_of(&other.name, other.kind, name));
+            columns.map(|(other, column)| (column.name.clone(), other.kind)).collect()
         };
-        parts.push(part_of(&names, TIME, column_of, TABLE));
+        parts.push(part_of(&names, TIME, columns_of, TABLE));
     }
     let columns = std::iter::once(TIME.to_owned()).chain(names.iter().map(|name| name.name.clone())).collect();
     if parts.is_empty() {
@@ -123,11 +123,39 @@ pub(super) fn run(
     Ok(QueryRows { columns, rows })
 }
 
+/// A column of a place, and the type of a field that it holds.
+type Stored = (String, Option<FieldKind>);
+
+/// Whether a stored column has values of a tag or a field: of a field whose type was widened, there are columns of both types.
+fn is_of(stored: &str, kind: Option<FieldKind>, name: &Name) -> bool {
+    let is_kind = match (kind, name.kind) {
+        (Some(stored), Some(kind)) => stored.widened(kind) == Some(kind),
+        (stored, kind) => stored == kind,
+    };
+    is_kind && stored == name.name
+}
+
+/// The value of a stored column in the type that it is read as; no unsigned integer is negative.
+fn widened(column: &str, stored: Option<FieldKind>, kind: Option<FieldKind>) -> String {
+    let column = quoted(column);
+    let value = match (stored, kind) {
+        (Some(FieldKind::Integer), Some(FieldKind::UInteger)) => format!("CASE WHEN {column} >= 0 THEN {column} END"),
+        _ => column,
+    };
+    format!("CAST({value} AS {})", sql_type(kind))
+}
+
 /// The columns `c0`, `c1`, ... of one place.
-fn part_of(names: &[Name], time: &str, column_of: impl Fn(&Name) -> Option<String>, from: &str) -> String {
+fn part_of(names: &[Name], time: &str, columns_of: impl Fn(&Name) -> Vec<Stored>, from: &str) -> String {
     let columns = names.iter().enumerate().map(|(index, name)| {
-        let value = column_of(name).map_or_else(|| "NULL".to_owned(), |column| quoted(&column));
-        format!(", CAST({value} AS {}) AS c{index}", sql_type(name.kind))
+        let stored: Vec<_> =
+            columns_of(name).iter().map(|(column, stored)| widened(column, *stored, name.kind)).collect();
+        let value = match &stored[..] {
+            [] => format!("CAST(NULL AS {})", sql_type(name.kind)),
+            [one] => one.clone(),
+            several => format!("COALESCE({})", several.join(", ")),
+        };
+        format!(", {value} AS c{index}")
     });
     format!("SELECT {time} AS t{} FROM {from}", columns.collect::<String>())
 }
