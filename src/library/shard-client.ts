@@ -16,6 +16,10 @@ export interface ShardClientOptions {
   readonly timeoutMs?: number | undefined;
   /** The connections to each shard, 1 where it is left out; calls take turns. */
   readonly connections?: number | undefined;
+  /** The key that the shards ask for, where their addresses hold none. */
+  readonly apiKey?: string | undefined;
+  /** A file of certificates to trust in place of the system's, where addresses of `https` name none. */
+  readonly cacert?: string | undefined;
 }
 
 /**
@@ -85,7 +89,10 @@ export class ShardClient implements AsyncDisposable {
     this.#write = raw.rowWriter();
   }
 
-  /** Connects to all shards, given in the order of their numbers: `http://host:4410`, or a store of this process. */
+  /**
+   * Connects to all shards, given in the order of their numbers: `http[s]://[:key@]host:4410[?cacert=/file.pem]`, or a store of
+   * this process.
+   */
   static async connect(
     places: readonly (string | ShardStore)[],
     options: ShardClientOptions = {},
@@ -94,13 +101,13 @@ export class ShardClient implements AsyncDisposable {
     if (!Array.isArray(places) || places.length === 0 || !places.every(isPlace)) {
       throw invalid('the places of shards must be addresses or stores, one at least');
     }
-    const { timeoutMs, connections = 1 } = options;
+    const { timeoutMs, connections = 1, apiKey, cacert } = options;
     if (timeoutMs !== undefined) checkTimeout('timeoutMs', timeoutMs);
     if (!(Number.isInteger(connections) && connections >= 1 && connections <= MOST_CONNECTIONS)) {
       throw invalid(`connections must be an integer of 1 to ${MOST_CONNECTIONS}, not ${String(connections)}`);
     }
     const named = places.map((place) => (typeof place === 'string' ? place : place.place));
-    const raw = await ours(() => addon.RawShardClient.connect(named, timeoutMs, connections));
+    const raw = await ours(() => addon.RawShardClient.connect(named, timeoutMs, connections, apiKey, cacert));
     return new ShardClient(raw, places);
   }
 

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 
+use boundary_bench_core::api_key::ApiKey;
 use boundary_bench_core::private_server::ServerFolder;
 use boundary_bench_core::{Error, Result};
 use boundary_bench_ingest::{Durability, IngestStore, StoreOptions};
@@ -152,7 +153,6 @@ fn routes(options: &Options, folder: &Path) -> Result<Routes> {
     Ok(Routes {
         rest: Rest {
             tables,
-            api_key: options.api_key.clone(),
             batch_limit: options.limits.batch,
             rate_limit: options.limits.rate.map(RateLimit::new),
             sql,
@@ -160,6 +160,7 @@ fn routes(options: &Options, folder: &Path) -> Result<Routes> {
         },
         ingest: Ingest { store, max_points: options.limits.points, max_body: options.limits.ingest_body },
         metrics: Metrics::new(),
+        api_key: ApiKey(options.api_key.clone()),
         limits: options.limits.clone(),
         front: OnceLock::new(),
     })
