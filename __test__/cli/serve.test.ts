@@ -17,6 +17,16 @@ describe('boundary-bench serve', () => {
     expect(wrong.stderr).toContain('there is no --what [BB_INVALID_ARGUMENT]');
   });
 
+  it('does not listen where others reach it unprotected, unless that is allowed', async () => {
+    for (const kind of [[], ['flight'], ['shard'], ['delay', '--to', '127.0.0.1:1']]) {
+      const open = await spawnCli(['serve', ...kind, '--listen', '0.0.0.0:0'], { cwd: tmpdir(), script: builtMain });
+      expect(open.exitCode).toBe(2);
+      expect(open.stderr).toMatch(
+        /other machines could reach 0\.0\.0\.0:0 .*--allow-insecure-bind.*BB_INVALID_ARGUMENT/s,
+      );
+    }
+  });
+
   it('answers until it is interrupted, and then ends with success', async () => {
     const server = spawn(process.execPath, [builtMain, 'serve', '--listen', '127.0.0.1:0'], {
       stdio: ['ignore', 'pipe', 'ignore'],

@@ -52,6 +52,39 @@ describe('boundary-bench soak', () => {
     }
   });
 
+  it('fails where no request succeeds, and says why once', async () => {
+    // A batch of the other ones is more than this server takes.
+    const strict = await openTarget('ingest', {}, ['--max-points', '10']);
+    try {
+      for (const client of ['rust', 'addon', 'undici']) {
+        const { exitCode, stdout, stderr } = await soak([...SHORT, '--client', client, '--url', strict.url]);
+        expect(exitCode).toBe(1);
+        expect(stdout).toMatch(/^failed: \d+ × HTTP 413: /m);
+        expect(stderr).toMatch(/^[^\n]*no request of the soak succeeded: HTTP 413: [^\n]*\n$/);
+      }
+    } finally {
+      await strict.close();
+    }
+  });
+
+  it('sends its key, and says what a server wants that gets none', async () => {
+    const key = `${'k'.repeat(16)}.${'s'.repeat(64)}`;
+    const guarded = await openTarget('ingest', {}, ['--api-key', key]);
+    try {
+      for (const client of ['rust', 'addon', 'undici']) {
+        const sent = await soak([...SHORT, '--client', client, '--url', guarded.url, '--api-key', key, '--json']);
+        expect([sent.exitCode, sent.stderr]).toEqual([0, '']);
+        expect(JSON.parse(sent.stdout)).toMatchObject({ errors: {}, count: { outcome: 'right' } });
+        expect(sent.stdout).not.toContain(key);
+      }
+      const refused = await soak([...SHORT, '--url', guarded.url]);
+      expect(refused.exitCode).toBe(1);
+      expect(refused.stderr).toContain('HTTP 401: authorization failed: the header X-API-KEY is missing');
+    } finally {
+      await guarded.close();
+    }
+  });
+
   it('ends at Ctrl-C with what it has measured', async () => {
     const args = ['soak', '--url', server.url, '--database', 'interrupted', '--workers', '2', '--warmup-secs', '0'];
     const child = spawn(process.execPath, [builtMain, ...args, '--duration-secs', '3600'], {

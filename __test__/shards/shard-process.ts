@@ -81,7 +81,7 @@ export class ShardServer {
     });
     this.#process = server;
     for await (const line of createInterface({ input: server.stdout })) {
-      const url = /^listening on (http:\/\/.*)$/.exec(line)?.[1];
+      const url = /^listening on (https?:\/\/.*)$/.exec(line)?.[1];
       if (url === undefined) continue;
       this.#url = url;
       return;

@@ -5,6 +5,7 @@ import { hyperdAt } from '../host/hyperd.js';
 import { type CellFilters, FILTER_NAMES } from '../runner/filters.js';
 import type { RunRequest } from '../runner/run-config.js';
 import { settingsOfVariables } from '../workloads/hybrid/options.js';
+import { API_KEY_VARIABLES } from '../workloads/requests/api-keys.js';
 import {
   parseCounts,
   parseEngineUri,
@@ -76,7 +77,10 @@ export function addMatrixOptions(command: Command): Command {
     .option('--mysql-url <url>', 'a server that speaks the MySQL wire (default: MYSQL_URL, or a private server)')
     .option('--redis-url <url>', 'a server that speaks the Redis wire (default: REDIS_URL, or a private server)')
     .option('--rest-url <url>', "a server with RonDB's REST API (default: REST_URL, or a private reference server)")
-    .option('--api-key <key>', 'the key that its requests carry (default: REST_API_KEY)')
+    .option(
+      '--api-key <key>',
+      'the key that requests of rest, ingest and hybrid carry (default: REST_API_KEY, INGEST_API_KEY, SHARDS_API_KEY)',
+    )
     .option('--ingest-url <url>', 'a HyperbyteDB to write to (default: INGEST_URL, or a private reference server)')
     .option('--shards-url <list>', 'the addresses of shards in their order (default: SHARDS_URL, or private shards)')
     .option('--scale <n>', 'of hybrid: the part of 75 million rows (default: HYBRID_SCALE, or 0.01)', parseScale)
@@ -121,7 +125,9 @@ export function requestFrom(rowsArgument: number | undefined, options: MatrixOpt
   }
   if (options.hyperd !== undefined) chooseHyperd(options.hyperd);
   // By the variable, it is in no result file.
-  if (options.apiKey !== undefined) process.env['REST_API_KEY'] = options.apiKey;
+  if (options.apiKey !== undefined) {
+    for (const variable of Object.values(API_KEY_VARIABLES)) process.env[variable] = options.apiKey;
+  }
   if (options.dataDir !== undefined) process.env['HYBRID_DATA_DIR'] = resolve(options.dataDir);
   if (options.skipPopulate === true) process.env['HYBRID_SKIP_POPULATE'] = '1';
   const filters = FILTER_NAMES.flatMap((name) => (options[name] === undefined ? [] : [[name, options[name]] as const]));

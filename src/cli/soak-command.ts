@@ -8,6 +8,7 @@ import type { Finish } from './services.js';
 
 interface SoakFlags {
   readonly url?: string;
+  readonly apiKey?: string;
   readonly workers: number;
   readonly batchSize: number;
   readonly durationSecs: number;
@@ -31,6 +32,11 @@ export function addSoakCommand(program: Command, finish: Finish): void {
       'Posts batches of points to /write, and prints points a second with the percentiles of the latency, and errors by kind.\nAfterwards the server must count what it acknowledged. Ctrl-C ends it early, with what was measured.\nWithout a URL a private server is started.',
     )
     .addOption(new Option('--url <url>', 'the server').env('HYPERBYTEDB_URL'))
+    .addOption(
+      new Option('--api-key <key>', 'the key that its requests carry; of a HyperbyteDB, user:password').env(
+        'INGEST_API_KEY',
+      ),
+    )
     .addOption(
       new Option('--workers <n>', 'requests under way at once').env('WORKERS').default(12).argParser(parseCount),
     )
@@ -68,7 +74,7 @@ export function addSoakCommand(program: Command, finish: Finish): void {
 
 /** Runs the soak and prints it. Throws what went wrong with the count, after the figures. */
 async function soak(flags: SoakFlags, signal: AbortSignal): Promise<void> {
-  const [{ runSoak, SOAK_CLIENTS }, { SOAK_ENCODINGS }, { openTarget }] = await Promise.all([
+  const [{ runSoak, SOAK_CLIENTS }, { SOAK_ENCODINGS }, { openTarget, withApiKey }] = await Promise.all([
     import('../workloads/ingest/soak.js'),
     import('../workloads/ingest/soak-client.js'),
     import('../workloads/requests/target-server.js'),
@@ -79,7 +85,8 @@ async function soak(flags: SoakFlags, signal: AbortSignal): Promise<void> {
   if (flags.durable === true && flags.url !== undefined) {
     throw new BoundaryError('BB_USAGE', '--durable is for a private server; the one of --url decides itself');
   }
-  const engines: Record<string, string> = flags.url === undefined ? {} : { ingest: flags.url };
+  const { url, apiKey } = flags;
+  const engines: Record<string, string> = url === undefined ? {} : { ingest: withApiKey(url, apiKey) };
   const server = await openTarget('ingest', engines, flags.durable === true ? ['--durable'] : []);
   try {
     const { workers, batchSize, durationSecs, warmupSecs, rate, database } = flags;
@@ -100,7 +107,7 @@ async function soak(flags: SoakFlags, signal: AbortSignal): Promise<void> {
         ? `${JSON.stringify({ server: version, ...options, ...result })}\n`
         : `${linesOf(version, options, result).join('\n')}\n`,
     );
-    checkCount(result, server.ending());
+    check(result, server.ending());
   } finally {
     await server.close();
   }
@@ -129,7 +136,12 @@ function linesOf(
   ];
 }
 
-function checkCount({ count, acknowledged, uncertain }: SoakResult, ending: string | undefined): void {
+/** Throws where nothing was written, or the server does not count what was. */
+function check({ count, requests, errors, acknowledged, uncertain }: SoakResult, ending: string | undefined): void {
+  const [kind] = Object.entries(errors).toSorted(([, some], [, others]) => others - some)[0] ?? [];
+  if (requests === 0 && kind !== undefined) {
+    throw new BoundaryError('BB_ENGINE', `no request of the soak succeeded: ${ending ?? kind}`);
+  }
   if (count.outcome === 'right') return;
   const were = `${acknowledged} points were acknowledged, and ${uncertain} more got no answer`;
   if (count.outcome === 'unknown') {

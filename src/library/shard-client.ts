@@ -20,6 +20,10 @@ export interface ShardClientOptions extends ConnectOptions {
   readonly timeoutMs?: number | undefined;
   /** The connections to each shard, 1 where it is left out; calls take turns. */
   readonly connections?: number | undefined;
+  /** The key that the shards ask for, where their addresses hold none. */
+  readonly apiKey?: string | undefined;
+  /** A file of certificates to trust in place of the system's, where addresses of `https` name none. */
+  readonly tlsCa?: string | undefined;
 }
 
 /**
@@ -89,7 +93,10 @@ export class ShardClient implements AsyncDisposable {
     this.#write = raw.rowWriter();
   }
 
-  /** Connects to all shards, given in the order of their numbers: `http://host:4410`, or a store of this process. */
+  /**
+   * Connects to all shards, given in the order of their numbers: `http[s]://[:key@]host:4410[?tls-ca=/file.pem]`, or a store of
+   * this process.
+   */
   static async connect(
     places: readonly (string | ShardStore)[],
     options: ShardClientOptions = {},
@@ -99,7 +106,7 @@ export class ShardClient implements AsyncDisposable {
     if (own.length === 0 || !own.every(isPlace)) {
       throw invalid('the places of shards must be addresses or stores, one at least');
     }
-    const { timeoutMs, connectTimeoutMs, connections = 1 } = options;
+    const { timeoutMs, connectTimeoutMs, connections = 1, apiKey, tlsCa } = options;
     if (timeoutMs !== undefined) checkTimeout('timeoutMs', timeoutMs);
     if (!(Number.isInteger(connections) && connections >= 1 && connections <= MOST_CONNECTIONS)) {
       throw invalid(`connections must be an integer of 1 to ${MOST_CONNECTIONS}, not ${String(connections)}`);
@@ -107,7 +114,7 @@ export class ShardClient implements AsyncDisposable {
     const named = own.map((place) => (typeof place === 'string' ? place : place.place));
     const connectMs = connectTimeoutOf(connectTimeoutMs, timeoutMs);
     const opened = (): Promise<RawShardClient> =>
-      connecting(addon.RawShardClient.connect(named, timeoutMs, connections), connectMs, (late) => late.close());
+      connecting(addon.RawShardClient.connect(named, timeoutMs, connections, apiKey, tlsCa), connectMs, (late) => late.close());
     const raw = await ours(opened);
     return new ShardClient(raw, own);
   }

@@ -3,8 +3,9 @@
  * buffers cost time, large windows for scans, and the messages made by protobufjs, which writes code for each type; code made
  * beforehand would be the same.
  */
+import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { type ChannelOptions, Client, type ServiceError, credentials, status } from '@grpc/grpc-js';
+import { type ChannelOptions, Client, Metadata, type ServiceError, credentials, status } from '@grpc/grpc-js';
 import { type MethodDefinition, loadSync } from '@grpc/proto-loader';
 
 import { BoundaryError, TIMEOUT, UNSUPPORTED } from '../errors.js';
@@ -41,10 +42,21 @@ const OPTIONS: ChannelOptions = {
 /** Codes of ours by those of gRPC, where there are others than `BB_ENGINE`. */
 const CODES: Readonly<Partial<Record<status, string>>> = {
   [status.UNAVAILABLE]: 'BB_CONNECTION',
+  [status.UNAUTHENTICATED]: 'BB_CONNECTION',
   [status.DEADLINE_EXCEEDED]: TIMEOUT,
   [status.INVALID_ARGUMENT]: 'BB_INVALID_ARGUMENT',
   [status.UNIMPLEMENTED]: UNSUPPORTED,
 };
+
+/** Where a shard is. */
+export interface GrpcAddress {
+  /** `http[s]://host:port`. */
+  readonly url: string;
+  /** The key that it asks for; empty where it asks for none. */
+  readonly secret: string;
+  /** A file of certificates to trust in place of the system's. */
+  readonly tlsCa?: string;
+}
 
 /** A row as its message has it. */
 export interface GrpcRow {
@@ -100,7 +112,7 @@ function methods(): Methods {
   return loaded;
 }
 
-/** A client of all shards, in the order of their addresses (`http://host:port`). */
+/** A client of all shards, in the order of their addresses: `http://host:port`, or with what protects them. */
 export class GrpcShards {
   readonly #shards: readonly Shard[];
 
@@ -108,8 +120,11 @@ export class GrpcShards {
     this.#shards = shards;
   }
 
-  static async connect(addresses: readonly string[]): Promise<GrpcShards> {
-    const shards = addresses.map((address, index) => new Shard(address, `shard ${index} of ${addresses.length}`));
+  static async connect(addresses: readonly (string | GrpcAddress)[]): Promise<GrpcShards> {
+    const shards = addresses.map((address, index) => {
+      const named = typeof address === 'string' ? { url: address, secret: '' } : address;
+      return new Shard(named, `shard ${index} of ${addresses.length}`);
+    });
     try {
       await Promise.all(shards.map((shard) => shard.connect()));
       return new GrpcShards(shards);
@@ -201,11 +216,15 @@ function gathered(packed: Uint8Array, places: readonly number[]): Buffer {
 class Shard {
   readonly #name: string;
   readonly #client: Client;
+  readonly #metadata = new Metadata();
 
-  constructor(address: string, name: string) {
-    const { host } = new URL(address);
-    this.#name = `${name} at ${address}`;
-    this.#client = new Client(host, credentials.createInsecure(), OPTIONS);
+  constructor({ url, secret, tlsCa }: GrpcAddress, name: string) {
+    const { host, protocol } = new URL(url);
+    const trusted = (): Buffer | null => (tlsCa === undefined ? null : readFileSync(tlsCa));
+    const channel = protocol === 'https:' ? credentials.createSsl(trusted()) : credentials.createInsecure();
+    this.#name = `${name} at ${url}`;
+    this.#client = new Client(host, channel, OPTIONS);
+    if (secret !== '') this.#metadata.set('x-api-key', secret);
   }
 
   connect(): Promise<void> {
@@ -220,10 +239,11 @@ class Shard {
   call<Answer>(method: string, request: object): Promise<Answer> {
     const { path, requestSerialize, responseDeserialize } = methods()[method]!;
     return new Promise((resolve, reject) => {
-      this.#client.makeUnaryRequest(path, requestSerialize, responseDeserialize, request, (error, answer) => {
+      const take = (error: ServiceError | null, answer?: object): void => {
         if (error === null) resolve(answer as Answer);
         else reject(this.#explained(error));
-      });
+      };
+      this.#client.makeUnaryRequest(path, requestSerialize, responseDeserialize, request, this.#metadata, take);
     });
   }
 
@@ -231,7 +251,13 @@ class Shard {
   read(method: string, request: object, take: (message: object) => void): Promise<void> {
     const { path, requestSerialize, responseDeserialize } = methods()[method]!;
     return new Promise((resolve, reject) => {
-      const stream = this.#client.makeServerStreamRequest(path, requestSerialize, responseDeserialize, request);
+      const stream = this.#client.makeServerStreamRequest(
+        path,
+        requestSerialize,
+        responseDeserialize,
+        request,
+        this.#metadata,
+      );
       stream.on('data', (message: object) => {
         try {
           take(message);
@@ -252,12 +278,19 @@ class Shard {
     const stopped = new Promise<void>((resolve) => (stop = resolve));
     let isOver = false;
     const answered = new Promise<void>((resolve, reject) => {
-      const stream = this.#client.makeClientStreamRequest(path, requestSerialize, responseDeserialize, (error) => {
+      const end = (error: ServiceError | null): void => {
         isOver = true;
         stop();
         if (error === null) resolve();
         else reject(this.#explained(error));
-      });
+      };
+      const stream = this.#client.makeClientStreamRequest(
+        path,
+        requestSerialize,
+        responseDeserialize,
+        this.#metadata,
+        end,
+      );
       const send = async (): Promise<void> => {
         for (const message of messages) {
           if (isOver) return;

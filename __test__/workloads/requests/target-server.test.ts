@@ -14,7 +14,7 @@ import { lacks } from '../../needs.js';
 const environment = { ...process.env };
 
 afterEach(() => {
-  for (const name of ['MYSQL_URL', 'REDIS_URL', 'PATH']) {
+  for (const name of ['MYSQL_URL', 'REDIS_URL', 'PATH', 'REST_API_KEY', 'INGEST_API_KEY']) {
     if (environment[name] === undefined) delete process.env[name];
     else process.env[name] = environment[name];
   }
@@ -30,6 +30,17 @@ describe('targetUrl', () => {
     expect(targetUrl('redis', { redis: 'redis:' })).toBeUndefined();
     process.env['REDIS_URL'] = '';
     expect(targetUrl('redis', { mysql: 'mysql://other' })).toBeUndefined();
+  });
+});
+
+describe('the key of a variable', () => {
+  it('goes to the servers of its kind alone', () => {
+    process.env['REST_API_KEY'] = 'pre.rest';
+    process.env['INGEST_API_KEY'] = 'pre.ingest';
+    const url = 'http://host:4406';
+    expect(targetUrl('rest', { rest: url })).toBe('http://:pre.rest@host:4406');
+    expect(targetUrl('ingest', { ingest: url })).toBe('http://:pre.ingest@host:4406');
+    expect(targetUrl('redis', { redis: 'redis://host' })).toBe('redis://host');
   });
 });
 

@@ -107,18 +107,23 @@ pub struct RawShardClient {
 
 #[napi]
 impl RawShardClient {
-    /// Connects to the shards at their places, in their order: the addresses of servers, or `place` of stores.
+    /// Connects to the shards at their places, in their order: the addresses of servers, or `place` of stores. The key and the
+    /// file of certificates are for addresses that hold none.
     #[napi(catch_unwind, ts_return_type = "Promise<RawShardClient>")]
     pub fn connect(
         env: Env,
         places: Vec<String>,
         timeout_ms: Option<u32>,
         connections: Option<u32>,
+        api_key: Option<String>,
+        tls_ca: Option<String>,
     ) -> napi::Result<Unknown<'static>> {
         let options = ClientOptions {
             deadline: timeout_ms.map(|time| Duration::from_millis(time.into())),
             connections: connections.unwrap_or(1) as usize,
             transport: uv::is_available().then(|| Arc::new(LoopTransport) as Arc<dyn Transport>),
+            api_key,
+            tls_ca: tls_ca.map(Into::into),
             ..ClientOptions::default()
         };
         let places = places.iter().map(|place| place_of(place)).collect::<Result<Vec<_>>>().map_err(js)?;

@@ -3,7 +3,9 @@
 //! Rows live in an [`engine::Engine`]. A *lane* ([`lanes`]) is a way for rows to go in or to come out; every lane is
 //! written once, over the engine trait, so an engine gets all lanes and a lane works on all engines.
 
+pub mod api_key;
 pub mod arriving;
+pub mod bind;
 pub mod checksum;
 pub mod decimal;
 pub mod engine;

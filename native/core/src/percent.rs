@@ -1,5 +1,7 @@
 //! What URLs write with percent signs.
 
+use std::fmt::Write;
+
 /// `%XX` read as bytes of UTF-8.
 ///
 /// # Errors
@@ -16,6 +18,20 @@ pub fn decoded(text: &str) -> Result<String, &'static str> {
     String::from_utf8(bytes).map_err(|_| "a %XX in it is no UTF-8")
 }
 
+/// A text as a part of a URL that nothing in it ends: all but letters, digits and `-._~` as `%XX`.
+#[must_use]
+pub fn encoded(text: &str) -> String {
+    text.bytes().fold(String::with_capacity(text.len()), |mut encoded, byte| {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+            encoded.push(char::from(byte));
+        } else {
+            // Writing to memory does not fail.
+            let _ = write!(encoded, "%{byte:02X}");
+        }
+        encoded
+    })
+}
+
 /// The byte that the two digits at the beginning stand for, and what follows them.
 fn byte_of(text: &str) -> Option<(u8, &str)> {
     let (digits, rest) = text.split_at_checked(2)?;
@@ -26,8 +42,6 @@ fn byte_of(text: &str) -> Option<(u8, &str)> {
 
 #[cfg(test)]
 mod tests {
-    use std::fmt::Write;
-
     use proptest::prelude::*;
 
     use super::*;
@@ -46,10 +60,8 @@ mod tests {
     proptest! {
         #[test]
         fn what_is_encoded_is_read_back(text in "\\PC*") {
-            let encoded = text.bytes().fold(String::new(), |mut encoded, byte| {
-                let _ = write!(encoded, "%{byte:02X}");
-                encoded
-            });
+            let encoded = encoded(&text);
+            prop_assert!(encoded.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"%-._~".contains(&byte)));
             prop_assert_eq!(decoded(&encoded), Ok(text));
         }
 

@@ -5,45 +5,14 @@
 //! after another. Nothing is allocated for a point, and a write-ahead log or a store takes the arrays as they are.
 
 mod key;
+mod kind;
 mod shapes;
 
 use std::borrow::Cow;
 
 pub use key::{SeriesKey, parse_key, push_measurement, push_tag};
+pub use kind::FieldKind;
 pub(crate) use shapes::{FieldList, ShapeIndex};
-
-/// The type of a field.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[repr(u8)]
-pub enum FieldKind {
-    /// A 64-bit float.
-    Float = 0,
-    /// A signed 64-bit integer.
-    Integer = 1,
-    /// An unsigned 64-bit integer.
-    UInteger = 2,
-    /// Text.
-    String = 3,
-    /// True or false.
-    Boolean = 4,
-}
-
-impl FieldKind {
-    /// All of them, by their numbers.
-    pub const ALL: [Self; 5] = [Self::Float, Self::Integer, Self::UInteger, Self::String, Self::Boolean];
-
-    /// Its name, for messages and the catalogue.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Float => "float",
-            Self::Integer => "integer",
-            Self::UInteger => "unsigned",
-            Self::String => "string",
-            Self::Boolean => "boolean",
-        }
-    }
-}
 
 /// One value, as it is read out of [`Points`].
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -217,6 +186,21 @@ impl<'a> Points<'a> {
     #[must_use]
     pub fn text(&self) -> &str {
         &self.text
+    }
+
+    /// Leaves out the values of fields, told by the places of their shape and of the field in it. The points stay, also those
+    /// that have no other values.
+    pub(crate) fn leave_out(&mut self, is_out: impl Fn(usize, usize) -> bool) {
+        let place =
+            |(shape, fields): (usize, &Shape<'a>)| (0..fields.fields.len()).map(|f| !is_out(shape, f)).collect();
+        let kept: Vec<Vec<bool>> = self.shapes.iter().enumerate().map(place).collect();
+        let fields = self.shape_of.iter().flat_map(|shape| &kept[*shape as usize]);
+        let values = self.values.iter().zip(fields).filter(|(_, is_kept)| **is_kept);
+        self.values = values.map(|(bits, _)| *bits).collect();
+        for (shape, kept) in self.shapes.iter_mut().zip(kept) {
+            let mut kept = kept.into_iter();
+            shape.fields.retain(|_| kept.next().unwrap_or(true));
+        }
     }
 
     /// Forgets the names, which borrow what was read, and keeps the times and values.

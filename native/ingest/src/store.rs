@@ -17,6 +17,7 @@ mod block;
 mod catalog;
 mod entry;
 mod files;
+mod fitting;
 mod flush;
 mod frame;
 mod ingest_store;

@@ -121,8 +121,8 @@ fn what_does_not_fit_is_refused_whole() {
     assert!(matches!(write(&store, "m v=1"), Err(Error::DatabaseNotFound(name)) if name == "db"));
     store.create_database("db").unwrap();
     write(&store, "m v=1 1").unwrap();
-    let error = write(&store, "m,a=1 x=1i 1\nm v=1i 2").unwrap_err();
-    assert!(error.to_string().contains("\"v\" of \"m\" is of the type float, not integer"), "{error}");
+    let error = write(&store, "m,a=1 x=1i 1\nm v=t 2").unwrap_err();
+    assert!(error.to_string().contains("\"v\" of \"m\" is of the type float, not boolean"), "{error}");
     // In one write, too.
     assert!(matches!(write(&store, "n v=1 1\nn,a=2 v=t 2"), Err(Error::TypeConflict { .. })));
     assert_eq!(store.database("db").unwrap().series_count(), 1);
@@ -134,6 +134,64 @@ fn what_does_not_fit_is_refused_whole() {
     drop(store);
     // The types are known after a restart.
     assert!(matches!(write(&folder.open(), "m v=t"), Err(Error::TypeConflict { .. })));
+}
+
+#[test]
+fn numbers_widen_and_what_contradicts_is_read_as_null() {
+    use Value::{Boolean, Float, Integer, Null, Text, UInteger};
+    let folder = Folder::new();
+    let store = folder.open();
+    store.create_database("db").unwrap();
+    let fitting = |lines: &str| {
+        store.write_fitting_points("db", parse_lines(lines.as_bytes(), &LineOptions::default()).unwrap()).unwrap()
+    };
+    // time, f, n, t, u
+    let mut expected = Vec::new();
+    assert_eq!(fitting("m n=1i,u=2i,f=1.5,t=\"a\" 1\nm n=2i,u=-3i 2\n"), 2);
+    expected.push(vec![Integer(1), Float(1.5), Float(1.0), Text("a".to_owned()), UInteger(2)]);
+    expected.push(vec![Integer(2), Null, Float(2.0), Null, Null]);
+    assert_eq!(select(&store, "m")[0][2], Integer(1));
+    // Both types in one file, and each in a file of its own.
+    for flushes in [false, true] {
+        let first = if flushes { 10 } else { 3 };
+        assert_eq!(
+            fitting(&format!("m n=0.5,u=7u {first}\nm n=t,u=t,t=1i,f=2i {}\nm t=1.5 {}\n", first + 1, first + 2)),
+            3
+        );
+        expected.push(vec![Integer(first), Null, Float(0.5), Null, UInteger(7)]);
+        expected.push(vec![Integer(first + 1), Float(2.0), Null, Null, Null]);
+        expected.push(vec![Integer(first + 2), Null, Null, Null, Null]);
+        assert_eq!(select(&store, "m"), expected);
+        store.flush().unwrap();
+        assert_eq!(select(&store, "m"), expected);
+    }
+    // A point without values, which is in the log alone.
+    fitting("m t=1.5 20\n");
+    expected.push(vec![Integer(20), Null, Null, Null, Null]);
+    assert_eq!(store.count("db", "m", None).unwrap(), 9);
+    assert_eq!(store.count("db", "m", Some("n")).unwrap(), 4);
+    assert_eq!(store.count("db", "m", Some("t")).unwrap(), 1);
+    // In one write, the first type holds.
+    assert_eq!(fitting("fresh v=t 1\nfresh,a=1 v=1,w=2 2\n"), 2);
+    assert_eq!(
+        select(&store, "fresh"),
+        [[Integer(1), Null, Boolean(true), Null], [Integer(2), Text("1".to_owned()), Null, Float(2.0)]]
+    );
+    // Columns are refused, and floats widen what were integers.
+    let of_field = |field| ColumnarBatch { head: ColumnsHead { field, ..columns(0, 1).head }, ..columns(0, 1) };
+    fitting("bench b=t,n=1i 5\n");
+    assert!(matches!(
+        store.write_columns("db", of_field("b"), Precision::Nanoseconds, 0),
+        Err(Error::TypeConflict { .. })
+    ));
+    store.write_columns("db", of_field("n"), Precision::Nanoseconds, 0).unwrap();
+    let host = || Text("bench".to_owned());
+    let bench = [[Integer(0), host(), Null, Float(0.0)], [Integer(5), Null, Boolean(true), Float(1.0)]];
+    assert_eq!(select(&store, "bench"), bench);
+    drop(store);
+    // The log says the same once more, and so does the catalogue.
+    let store = folder.open();
+    assert_eq!((select(&store, "m"), select(&store, "bench")), (expected, bench.map(|row| row.to_vec()).to_vec()));
 }
 
 #[test]

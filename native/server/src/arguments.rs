@@ -1,12 +1,14 @@
 //! The arguments of the server's program.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
+use boundary_bench_core::bind::ALLOW_INSECURE_BIND;
 use boundary_bench_flight::Login;
-use boundary_bench_shards::ShardOptions;
+use boundary_bench_shards::{ShardOptions, TlsFiles};
 
 use crate::delay::{self, DelayOptions};
-use crate::options::{DEFAULT_FLIGHT_PORT, FlightOptions, Options, TlsFiles};
+use crate::options::{DEFAULT_FLIGHT_PORT, FlightOptions, Options, TLS_OPTIONS};
 use crate::shard;
 
 /// What the arguments ask for.
@@ -35,9 +37,11 @@ Usage: boundary-bench serve [OPTIONS]
   --listen <address>         where to listen (127.0.0.1:4406, flight: 127.0.0.1:31337; port 0: a free one)
   --dir <directory>          keep the rows there (a new directory, removed at the end)
   --durable                  acknowledge a write when it is on the disk
-  --api-key <key>            the key that REST requests must carry, also from BOUNDARY_BENCH_API_KEY
+  --api-key <key>            the key that requests must carry, but for pings and healths, as X-API-KEY: <key> or
+                             Authorization: Token <key>; also from BOUNDARY_BENCH_API_KEY
   --tls-cert <file>          speak TLS with this certificate (PEM) ...
   --tls-key <file>           ... and this key (PEM)
+  --allow-insecure-bind      listen where other machines reach it without a key or login, or without TLS
   --scale-factor <n>         the size of TPC-H's lineitem, 0.01 to 1: 60,000 to 6,000,000 rows (0: none)
   --threads <n>              threads that serve connections (one for two cores)
   --max-connections <n>      further ones wait (20000)
@@ -55,8 +59,8 @@ Usage: boundary-bench serve [OPTIONS]
   --max-open <n>             scans that are open at a time; more are refused (1024)
   --stop-timeout <s>         for requests in flight at the end (10)
 
-Flight SQL takes --listen, --tls-*, --threads, --max-connections, --idle-timeout, --query-timeout, --keep-alive and --stop-timeout
-of these; --stall-timeout, also of a client that sends nothing of a call; --max-open, of results and of inserts; and
+Flight SQL takes --listen, --tls-*, --allow-insecure-bind, --threads, --max-connections, --idle-timeout, --query-timeout, --keep-alive and
+--stop-timeout of these; --stall-timeout, also of a client that sends nothing of a call; --max-open, of results and of inserts; and
   --database <file>          the database, made if it is not there (one in memory)
   --user <name>              ask for this name and the password of BOUNDARY_BENCH_PASSWORD
   --max-message <bytes>      of a message, such as a batch of rows to insert (67108864)
@@ -72,12 +76,14 @@ A shard, one of a sharded store's servers of gRPC (proto/boundary_bench/shards/v
   --max-open <n>             scans that are open at a time; more are refused (1024)
   --stall-timeout <s>        of a client that reads nothing of a scan, or sends nothing of a population (30)
   --keep-alive <s>           how often a connection is asked for a sign of life, and how long for it (30)
+and --api-key, --tls-cert, --tls-key and --allow-insecure-bind as above: the key is metadata of the calls.
 
 A delay, which makes the loopback as slow as a network for any server of TCP, takes instead
   --to <address>             the server behind it
   --listen <address>         where to listen (127.0.0.1, a free port)
   --delay-us <n>             how much later everything arrives, in each direction (0)
   --bandwidth-mbps <n>       megabits a second of each direction of a connection (no limit)
+  --allow-insecure-bind      listen where other machines reach it
 
 It prints `listening on URL` when it answers. SIGTERM and Ctrl-C stop it: no new connections, requests in flight are
 answered.
@@ -97,6 +103,11 @@ Examples:
 /// The variable of the key, which arguments would show to everybody on the machine.
 const API_KEY_VARIABLE: &str = "BOUNDARY_BENCH_API_KEY";
 
+/// The key of that variable.
+pub(crate) fn api_key_of_environment() -> Option<String> {
+    std::env::var(API_KEY_VARIABLE).ok().filter(|key| !key.is_empty())
+}
+
 /// The same of the password.
 const PASSWORD_VARIABLE: &str = "BOUNDARY_BENCH_PASSWORD";
 
@@ -108,8 +119,7 @@ const FLIGHT: &str = "flight";
 /// # Errors
 /// What is wrong with them.
 pub fn parse(arguments: impl IntoIterator<Item = String>) -> Result<Parsed, String> {
-    let mut options =
-        Options { api_key: std::env::var(API_KEY_VARIABLE).ok().filter(|key| !key.is_empty()), ..Options::default() };
+    let mut options = Options { api_key: api_key_of_environment(), ..Options::default() };
     let (mut certificate, mut key, mut user) = (None, None, None);
     let mut arguments = arguments.into_iter().peekable();
     if arguments.next_if(|word| word == shard::KIND).is_some() {
@@ -131,6 +141,10 @@ pub fn parse(arguments: impl IntoIterator<Item = String>) -> Result<Parsed, Stri
             ("--help" | "-h", None) => return Ok(Parsed::Help),
             ("--durable", None) => {
                 options.durable = true;
+                continue;
+            }
+            (ALLOW_INSECURE_BIND, None) => {
+                options.allow_insecure_bind = true;
                 continue;
             }
             _ => {}
@@ -172,12 +186,17 @@ pub fn parse(arguments: impl IntoIterator<Item = String>) -> Result<Parsed, Stri
         let password = password.ok_or_else(|| format!("--user needs the password in {PASSWORD_VARIABLE}"))?;
         options.flight.as_mut().ok_or("--user needs flight before it")?.login = Some(Login { user, password });
     }
-    options.tls = match (certificate, key) {
-        (None, None) => None,
-        (Some(certificate), Some(key)) => Some(TlsFiles { certificate, key }),
-        _ => return Err("TLS needs both --tls-cert and --tls-key".to_owned()),
-    };
+    options.tls = tls_files(certificate, key)?;
     Ok(Parsed::Serve(Box::new(options)))
+}
+
+/// The files of TLS, which come together.
+pub(crate) fn tls_files(certificate: Option<PathBuf>, key: Option<PathBuf>) -> Result<Option<TlsFiles>, String> {
+    match (certificate, key) {
+        (None, None) => Ok(None),
+        (Some(certificate), Some(key)) => Ok(Some(TlsFiles { certificate, key })),
+        _ => Err(format!("TLS needs both {TLS_OPTIONS}")),
+    }
 }
 
 pub(crate) fn number<N: std::str::FromStr>(name: &str, text: &str) -> Result<N, String> {

@@ -13,6 +13,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use boundary_bench_core::bind::{ALLOW_INSECURE_BIND, Protection, check_bind};
 use boundary_bench_core::engine::CancelToken;
 use boundary_bench_core::private_server::{PrivateServer, ServerFolder, free_port};
 use boundary_bench_core::resources::sleep_precisely;
@@ -53,7 +54,7 @@ pub struct DelayOptions {
 /// What is wrong with them.
 pub(crate) fn parse(arguments: impl IntoIterator<Item = String>) -> std::result::Result<Parsed, String> {
     let loopback = |port| SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port);
-    let (mut listen, mut to) = (loopback(0), None);
+    let (mut listen, mut to, mut allows_insecure) = (loopback(0), None, false);
     let (mut delay, mut bytes_per_second) = (Duration::ZERO, None);
     let mut arguments = arguments.into_iter();
     while let Some(argument) = arguments.next() {
@@ -61,8 +62,13 @@ pub(crate) fn parse(arguments: impl IntoIterator<Item = String>) -> std::result:
             Some((name, value)) => (name.to_owned(), Some(value.to_owned())),
             None => (argument, None),
         };
-        if matches!(name.as_str(), "--help" | "-h") {
-            return Ok(Parsed::Help);
+        match name.as_str() {
+            "--help" | "-h" => return Ok(Parsed::Help),
+            ALLOW_INSECURE_BIND => {
+                allows_insecure = true;
+                continue;
+            }
+            _ => {}
         }
         let value = inline.or_else(|| arguments.next()).ok_or_else(|| format!("{name} needs a value"))?;
         match name.as_str() {
@@ -80,6 +86,9 @@ pub(crate) fn parse(arguments: impl IntoIterator<Item = String>) -> std::result:
         }
     }
     let to = to.ok_or("a delay needs --to, the address of the server behind it")?;
+    // Whoever reaches it reaches the server behind it as from this machine.
+    let open = Protection { without_login: Some("it has none"), without_tls: Some("it has none") };
+    check_bind(listen, open, allows_insecure).map_err(|error| error.to_string())?;
     Ok(Parsed::Delay(Box::new(DelayOptions { listen, to, delay, bytes_per_second })))
 }
 

@@ -25,9 +25,10 @@ mod shard;
 mod tables;
 
 pub use arguments::{HELP, Parsed, parse};
+pub use boundary_bench_shards::TlsFiles;
 pub use delay::{Delay, DelayOptions, DelayProcess};
 pub use namespace::{NetworkOptions, why_no_kernel_delay};
-pub use options::{DEFAULT_FLIGHT_PORT, DEFAULT_PORT, FlightOptions, Limits, Options, TlsFiles};
+pub use options::{DEFAULT_FLIGHT_PORT, DEFAULT_PORT, FlightOptions, Limits, Options};
 pub use private::{ANNOUNCEMENT, PrivateServer, executable};
 pub use running::Running;
 pub use server::Server;

@@ -4,11 +4,16 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use boundary_bench_core::{Error, Result};
+use boundary_bench_core::bind::{Protection, check_bind};
+use boundary_bench_core::{Error, Result, api_key};
 use boundary_bench_flight::Login;
+use boundary_bench_shards::TlsFiles;
 
 /// The port of `RonDB`'s REST server.
 pub const DEFAULT_PORT: u16 = 4406;
+
+/// The options that make a server speak TLS.
+pub(crate) const TLS_OPTIONS: &str = "--tls-cert and --tls-key";
 
 /// The port that Flight SQL is most often found at.
 pub const DEFAULT_FLIGHT_PORT: u16 = 31_337;
@@ -24,10 +29,12 @@ pub struct Options {
     pub folder: Option<PathBuf>,
     /// Whether a write is on the disk before it is acknowledged.
     pub durable: bool,
-    /// The key that a REST request must carry in `X-API-KEY`.
+    /// The key that a request must carry, in `X-API-KEY` or as `Authorization: Token`.
     pub api_key: Option<String>,
     /// The files of TLS; without them the server speaks plain HTTP.
     pub tls: Option<TlsFiles>,
+    /// Whether it may listen where other machines reach it without a key or login, or without TLS.
+    pub allow_insecure_bind: bool,
     /// What a client may ask for.
     pub limits: Limits,
     /// Threads that serve connections. `None`: one for two cores, since the client has the others.
@@ -43,15 +50,6 @@ pub struct FlightOptions {
     pub database: Option<PathBuf>,
     /// The name and password that are asked for.
     pub login: Option<Login>,
-}
-
-/// The files of TLS, in PEM.
-#[derive(Debug, Clone)]
-pub struct TlsFiles {
-    /// The certificate, then those that signed it.
-    pub certificate: PathBuf,
-    /// Its private key.
-    pub key: PathBuf,
 }
 
 /// What a client may ask for.
@@ -98,6 +96,7 @@ impl Default for Options {
             durable: false,
             api_key: None,
             tls: None,
+            allow_insecure_bind: false,
             limits: Limits::default(),
             threads: None,
             scale_factor: 0.0,
@@ -128,9 +127,6 @@ impl Default for Limits {
     }
 }
 
-/// The characters of an API key before and after its point.
-const API_KEY_PARTS: (usize, usize) = (16, 64);
-
 impl Options {
     /// Checks what can be checked without starting.
     ///
@@ -147,21 +143,22 @@ impl Options {
             "a limit of 0 would refuse everything".to_owned()
         } else if !(0.0..=1.0).contains(&self.scale_factor) {
             format!("a scale factor of {}: it must be 0 (no lineitem) to 1 (six million rows)", self.scale_factor)
-        } else if self.api_key.as_deref().is_some_and(|key| !is_api_key(key)) {
-            // The key itself is nobody's to read.
-            let (prefix, secret) = API_KEY_PARTS;
-            format!("an API key is {prefix} characters, a point, and {secret} characters")
+        } else if self.api_key.as_deref().is_some_and(|key| !api_key::is_api_key(key)) {
+            api_key::form()
         } else {
-            return Ok(());
+            return self.check_bind();
         };
         Err(Error::InvalidArgument(problem))
     }
-}
 
-/// Whether a text has the form of an API key.
-pub(crate) fn is_api_key(text: &str) -> bool {
-    let (prefix, secret) = API_KEY_PARTS;
-    text.is_ascii() && text.split_once('.').is_some_and(|(left, right)| left.len() == prefix && right.len() == secret)
+    fn check_bind(&self) -> Result<()> {
+        let login = match &self.flight {
+            Some(flight) => flight.login.is_none().then_some("--user"),
+            None => self.api_key.is_none().then_some("--api-key"),
+        };
+        let tls = self.tls.is_none().then_some(TLS_OPTIONS);
+        check_bind(self.listen, Protection { without_login: login, without_tls: tls }, self.allow_insecure_bind)
+    }
 }
 
 #[cfg(test)]
@@ -179,6 +176,7 @@ mod tests {
             Options { api_key: Some("short.key".to_owned()), ..Options::default() },
             Options { limits: Limits { batch: Some(0), ..Limits::default() }, ..Options::default() },
             Options { limits: Limits { rate: Some(0), ..Limits::default() }, ..Options::default() },
+            Options { listen: "0.0.0.0:0".parse().unwrap(), ..Options::default() },
         ] {
             let error = wrong.validate().unwrap_err();
             assert_eq!(error.code(), "BB_INVALID_ARGUMENT");
@@ -187,9 +185,25 @@ mod tests {
     }
 
     #[test]
-    fn a_key_has_its_two_parts() {
+    fn a_server_that_others_reach_is_protected_or_allowed_to_be_open() {
         let key = format!("{}.{}", "p".repeat(16), "s".repeat(64));
-        assert!(is_api_key(&key));
-        assert!(!is_api_key(&key[1..]) && !is_api_key("") && !is_api_key(&key.replace('.', "-")));
+        let open = Options { listen: "0.0.0.0:0".parse().unwrap(), ..Options::default() };
+        let tls = Some(TlsFiles { certificate: "c.pem".into(), key: "k.pem".into() });
+        let login = Login { user: "me".to_owned(), password: "geheim".to_owned() };
+        let flight = |login: Option<&Login>| Some(FlightOptions { login: login.cloned(), ..FlightOptions::default() });
+        let flight_without_login =
+            Options { flight: flight(None), tls: tls.clone(), api_key: Some(key.clone()), ..open.clone() };
+        for (what, missing) in [
+            (open.clone(), "(--api-key) and without TLS"),
+            (Options { api_key: Some(key.clone()), ..open.clone() }, "without TLS (--tls-cert and --tls-key)"),
+            (Options { tls: tls.clone(), ..open.clone() }, "(--api-key)"),
+            (flight_without_login, "(--user)"),
+        ] {
+            let error = what.validate().unwrap_err().to_string();
+            assert!(error.contains(missing) && error.contains("--allow-insecure-bind"), "{error}");
+            assert!(Options { allow_insecure_bind: true, ..what }.validate().is_ok());
+        }
+        assert!(Options { api_key: Some(key), tls: tls.clone(), ..open.clone() }.validate().is_ok());
+        assert!(Options { flight: flight(Some(&login)), tls, ..open }.validate().is_ok());
     }
 }

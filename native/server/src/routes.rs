@@ -3,7 +3,9 @@
 use std::borrow::Cow;
 use std::sync::{Arc, OnceLock, Weak};
 
+use boundary_bench_core::api_key::ApiKey;
 use hyper::body::Incoming;
+use hyper::header::HeaderValue;
 use hyper::{Method, Request, StatusCode};
 
 use crate::front::answer::{Answer, PROMETHEUS, empty, text, with_body};
@@ -17,9 +19,6 @@ use crate::rest::{Endpoint, Rest, RestError, body_error};
 /// The versions of the REST contract; from the second on, errors are wrapped.
 const VERSIONS: [(&str, bool); 2] = [("/0.1.0/", false), ("/0.2.0/", true)];
 
-/// The header with the key.
-const API_KEY: &str = "x-api-key";
-
 /// What a path is told that takes another method.
 pub(crate) const NOT_ALLOWED: &str = "Method Not Allowed";
 
@@ -28,6 +27,8 @@ pub(crate) struct Routes {
     pub(crate) rest: Rest,
     pub(crate) ingest: Ingest,
     pub(crate) metrics: Metrics,
+    /// Asked for by all paths but those that tell whether the server is there.
+    pub(crate) api_key: ApiKey,
     pub(crate) limits: Limits,
     /// Whose connections the metrics count.
     pub(crate) front: OnceLock<Weak<Front<Routes>>>,
@@ -53,25 +54,43 @@ impl Routes {
             }
         }
         match (request.method(), path) {
+            (&Method::GET | &Method::HEAD, "/ping") => (Kind::Other, ingest::ping()),
+            (&Method::GET | &Method::HEAD, "/health") => (Kind::Other, ingest::health(&self.ingest.store.status())),
+            (_, "/ping" | "/health") => (Kind::Other, not_allowed()),
+            (_, path) => match self.check_key(&request) {
+                Ok(()) => self.guarded(request).await,
+                Err(problem) => (kind_of_path(path), IngestError::unauthorized(problem).answer()),
+            },
+        }
+    }
+
+    /// Whether a request has the key, where one is asked for.
+    fn check_key(&self, request: &Request<Incoming>) -> Result<(), &'static str> {
+        self.api_key.check(|name| request.headers().get(name).map(HeaderValue::as_bytes))
+    }
+
+    /// What is answered to those that have the key alone.
+    async fn guarded(&self, request: Request<Incoming>) -> (Kind, Answer) {
+        let path = request.uri().path();
+        let kind = kind_of_path(path);
+        match (request.method(), path) {
             (&Method::GET, "/metrics") => {
                 let front = self.front.get().and_then(Weak::upgrade);
                 let connections = front.map_or(0, |front: Arc<Front<Self>>| front.connections());
                 let text = self.metrics.text(connections, &self.rest.scans, &self.ingest.store.status());
-                (Kind::Other, with_body(StatusCode::OK, PROMETHEUS, text))
+                (kind, with_body(StatusCode::OK, PROMETHEUS, text))
             }
             (_, "/write") => {
                 let written = self.write(request).await;
                 if let Ok(points) = written {
                     self.metrics.count_points(points as u64);
                 }
-                let answer = written.map_or_else(|error| error.answer(), |_| empty(StatusCode::NO_CONTENT));
-                (Kind::Write, answer)
+                let written = written.map(|_| ingest::versioned(empty(StatusCode::NO_CONTENT)));
+                (kind, written.unwrap_or_else(|error| error.answer()))
             }
-            (_, "/query") => (Kind::Query, self.query(request).await.unwrap_or_else(|error| error.answer())),
-            (&Method::GET | &Method::HEAD, "/ping") => (Kind::Other, ingest::ping()),
-            (&Method::GET, "/health") => (Kind::Other, ingest::health(&self.ingest.store.status())),
-            (_, "/ping" | "/health" | "/metrics") => (Kind::Other, not_allowed()),
-            _ => (Kind::Other, text(StatusCode::NOT_FOUND, "Not Found")),
+            (_, "/query") => (kind, self.query(request).await.unwrap_or_else(|error| error.answer())),
+            (_, "/metrics") => (kind, not_allowed()),
+            _ => (kind, text(StatusCode::NOT_FOUND, "Not Found")),
         }
     }
 
@@ -101,11 +120,19 @@ impl Routes {
             return Err(RestError::new(StatusCode::METHOD_NOT_ALLOWED, NOT_ALLOWED));
         }
         if !endpoint.is_get() {
-            self.rest.authenticate(request.headers().get(API_KEY))?;
+            self.check_key(&request).map_err(|problem| RestError::new(StatusCode::UNAUTHORIZED, problem))?;
             self.rest.admit()?;
         }
         let body = body::collect(request.into_body(), self.limits.rest_body, self.limits.body_time).await;
         self.rest.answer(endpoint, body.map_err(body_error)?).await
+    }
+}
+
+fn kind_of_path(path: &str) -> Kind {
+    match path {
+        "/write" => Kind::Write,
+        "/query" => Kind::Query,
+        _ => Kind::Other,
     }
 }
 

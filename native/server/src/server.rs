@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 
+use boundary_bench_core::api_key::ApiKey;
 use boundary_bench_core::private_server::ServerFolder;
 use boundary_bench_core::workers::Workers;
 use boundary_bench_core::{Error, Result};
@@ -170,7 +171,6 @@ fn routes(options: &Options, folder: &Path) -> Result<Routes> {
     Ok(Routes {
         rest: Rest {
             tables,
-            api_key: options.api_key.clone(),
             batch_limit: options.limits.batch,
             rate_limit: options.limits.rate.map(RateLimit::new),
             sql,
@@ -187,6 +187,7 @@ fn routes(options: &Options, folder: &Path) -> Result<Routes> {
             queries: Workers::new("queries of points", QUERY_THREADS, QUERY_THREADS + WAITING),
         },
         metrics: Metrics::new(),
+        api_key: ApiKey(options.api_key.clone()),
         limits: options.limits.clone(),
         front: OnceLock::new(),
     })

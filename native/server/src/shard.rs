@@ -3,12 +3,13 @@
 use std::path::Path;
 use std::time::Duration;
 
+use boundary_bench_core::bind::ALLOW_INSECURE_BIND;
 use boundary_bench_core::engine::CancelToken;
 use boundary_bench_core::private_server::ServerFolder;
 use boundary_bench_core::{Error, Result};
 use boundary_bench_shards::{Place, ShardOptions};
 
-use crate::arguments::{Parsed, number, seconds};
+use crate::arguments::{Parsed, api_key_of_environment, number, seconds, tls_files};
 use crate::namespace::in_namespace;
 use crate::private::{LISTEN, PrivateServer, command};
 
@@ -27,15 +28,21 @@ const START_TIMEOUT: Duration = Duration::from_secs(600);
 /// What is wrong with them.
 pub(crate) fn parse(arguments: impl IntoIterator<Item = String>) -> std::result::Result<Parsed, String> {
     let mut options = ShardOptions { shards: 3, ..ShardOptions::default() };
-    let mut listen = None;
+    options.api_key = api_key_of_environment();
+    let (mut listen, mut certificate, mut key) = (None, None, None);
     let mut arguments = arguments.into_iter();
     while let Some(argument) = arguments.next() {
         let (name, inline) = match argument.split_once('=') {
             Some((name, value)) => (name.to_owned(), Some(value.to_owned())),
             None => (argument, None),
         };
-        if matches!(name.as_str(), "--help" | "-h") {
-            return Ok(Parsed::Help);
+        match name.as_str() {
+            "--help" | "-h" => return Ok(Parsed::Help),
+            ALLOW_INSECURE_BIND => {
+                options.allow_insecure_bind = true;
+                continue;
+            }
+            _ => {}
         }
         let mut value = || inline.clone().or_else(|| arguments.next()).ok_or_else(|| format!("{name} needs a value"));
         match name.as_str() {
@@ -43,6 +50,9 @@ pub(crate) fn parse(arguments: impl IntoIterator<Item = String>) -> std::result:
             "--shards" => options.shards = number(&name, &value()?)?,
             "--listen" => listen = Some(number(&name, &value()?)?),
             "--data-dir" => options.data_dir = Some(value()?.into()),
+            "--api-key" => options.api_key = Some(value()?),
+            "--tls-cert" => certificate = Some(value()?.into()),
+            "--tls-key" => key = Some(value()?.into()),
             "--threads" => options.threads = Some(number(&name, &value()?)?),
             "--max-message" => options.limits.message_bytes = number(&name, &value()?)?,
             "--max-streams" => options.limits.streams = number(&name, &value()?)?,
@@ -52,13 +62,14 @@ pub(crate) fn parse(arguments: impl IntoIterator<Item = String>) -> std::result:
             _ => return Err(format!("there is no {name} for a shard")),
         }
     }
-    options.validate().map_err(|error| error.to_string())?;
+    options.tls = tls_files(certificate, key)?;
     let port = u16::try_from(options.shard).ok().and_then(|shard| DEFAULT_PORT.checked_add(shard));
     match (listen, port) {
         (Some(listen), _) => options.listen = listen,
         (None, Some(port)) => options.listen.set_port(port),
         (None, None) => return Err(format!("shard {} has no port of its own; give --listen", options.shard)),
     }
+    options.validate().map_err(|error| error.to_string())?;
     Ok(Parsed::Shard(Box::new(options)))
 }
 
@@ -173,6 +184,7 @@ mod tests {
         assert_eq!((options.shard, options.shards, options.listen.port()), (1, 4, 4411));
         assert_eq!(options.data_dir.as_deref(), Some(Path::new("/var/tmp/x")));
         assert!(matches!(crate::parse(["shard".to_owned(), "-h".to_owned()]), Ok(Parsed::Help)));
+        assert!(parsed("shard --listen 0.0.0.0:0 --allow-insecure-bind").is_ok());
         for (given, said) in [
             ("shard --shard 3", "no shard 3 of 3"),
             ("shard --durable", "there is no --durable for a shard"),
@@ -181,6 +193,10 @@ mod tests {
             ("shard --max-message 1000", "1 MiB"),
             ("shard --max-open 0", "refuse everything"),
             ("shard --stall-timeout 0", "more than 0"),
+            ("shard --tls-cert c.pem", "TLS needs both"),
+            ("shard --api-key short", "an API key is"),
+            ("shard --listen 0.0.0.0:0", "other machines could reach 0.0.0.0:0 without asking for a key"),
+            ("delay --to 127.0.0.1:1 --listen 0.0.0.0:0", "--allow-insecure-bind"),
         ] {
             let error = parsed(given).unwrap_err();
             assert!(error.contains(said), "{given}: {error}");

@@ -5,11 +5,10 @@
 mod common;
 
 use std::io::Write;
-use std::time::Duration;
 
 use boundary_bench_ingest::msgpack::ColumnsWriter;
 use boundary_bench_server::{Limits, Options};
-use common::Target;
+use common::{Target, api_key, await_flush};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use serde_json::json;
@@ -34,13 +33,6 @@ fn query(target: &Target, text: &str, parameters: &str) -> serde_json::Value {
     let answer = target.ask("POST", "/query", &headers, form.as_bytes());
     assert_eq!(answer.status, 200, "{}", answer.text());
     answer.json()
-}
-
-/// Reads may see a write after a flush alone.
-fn await_flush() {
-    if let Ok(seconds) = std::env::var("INGEST_FLUSH_SECONDS") {
-        std::thread::sleep(Duration::from_secs_f64(seconds.parse().unwrap()));
-    }
 }
 
 fn columns(points: usize) -> Vec<u8> {
@@ -115,9 +107,9 @@ fn every_format_is_written_and_counted() {
     await_flush();
     let counted = query(&target, "SELECT count(v) FROM bench", &format!("&db={database}"));
     let series = &counted["results"][0]["series"][0];
-    assert_eq!((&series["name"], &series["columns"][1]), (&json!("bench"), &json!("count")));
+    assert_eq!((&series["name"], &series["columns"]), (&json!("bench"), &json!(["count_v"])));
     // A server may take equal points of two writes for one.
-    let count = series["values"][0][1].as_u64().unwrap();
+    let count = series["values"][0][0].as_u64().unwrap();
     assert!(count == 2022 || (count == 1022 && !target.is_own()), "{count}");
     let selected = query(&target, "SELECT v FROM bench ORDER BY time LIMIT 1", &format!("&db={database}&epoch=ms"));
     assert_eq!(selected["results"][0]["series"][0]["values"][0][1], 1.5, "{selected}");
@@ -135,7 +127,7 @@ fn what_is_wrong_is_refused_with_its_code() {
     let database = "bb_errors";
     let target = target(database);
     let own = format!("/write?db={database}");
-    let seed = target.ask("POST", &own, &[("Content-Type", LINES)], b"typed v=1.5 1");
+    let seed = target.ask("POST", &own, &[("Content-Type", LINES)], b"typed v=1.5,s=\"text\" 1");
     assert_eq!(seed.status, 204);
     let wrong_columns = {
         let mut body = columns(3);
@@ -156,7 +148,7 @@ fn what_is_wrong_is_refused_with_its_code() {
         ("no line protocol", own.clone(), LINES, b"m v=1\nm nothing".to_vec(), 400, ""),
         ("no rows", own.clone(), ROWS, b"\xc1".to_vec(), 400, ""),
         ("columns cut short", own.clone(), COLUMNS, wrong_columns, 400, ""),
-        ("a type conflict", own.clone(), LINES, b"typed v=\"text\" 2".to_vec(), 400, ""),
+        ("a type conflict", own.clone(), COLUMNS, typed_columns(), 400, "field type conflict"),
         ("too many points", own.clone(), COLUMNS, columns(500_001), 413, ""),
     ] {
         let answer = target.ask("POST", &path, &[("Content-Type", content_type)], &body);
@@ -172,21 +164,80 @@ fn what_is_wrong_is_refused_with_its_code() {
     // Nothing of a refused write is kept.
     await_flush();
     let counted = query(&target, "SELECT count(v) FROM typed", &format!("&db={database}"));
-    assert_eq!(counted["results"][0]["series"][0]["values"][0][1], 1, "{counted}");
+    assert_eq!(counted["results"][0]["series"][0]["values"][0][0], 1, "{counted}");
+}
+
+/// Of a field that holds text.
+fn typed_columns() -> Vec<u8> {
+    let mut body = Vec::new();
+    ColumnsWriter::new("typed", &[], "s").unwrap().encode_vec(&[1.5], None, &mut body).unwrap();
+    body
 }
 
 #[test]
-fn statements_that_fail_say_so_in_their_result() {
+fn several_statements_are_answered_in_their_order() {
     let target = target("bb_statements");
-    for (text, database) in [("SELECT nonsense FROM", "bb_statements"), ("SELECT count(v) FROM bench", "bb_nowhere")] {
-        let answer = query(&target, text, &format!("&db={database}"));
-        assert!(answer["results"][0]["error"].is_string(), "{text}: {answer}");
-    }
-    assert_eq!(target.get("/query").status, 400);
-    let several = query(&target, "SHOW DATABASES; SELECT broken", "&db=bb_statements");
+    let several = query(&target, "SHOW DATABASES; SHOW MEASUREMENTS", "");
     assert_eq!(several["results"].as_array().unwrap().len(), 2);
     let names = several["results"][0]["series"][0]["values"].to_string();
     assert!(names.contains("bb_statements"), "{names}");
+    assert_eq!(several["results"][1], json!({"statement_id": 1, "series": [], "error": "database is required"}));
+}
+
+#[test]
+fn names_of_databases_have_any_characters() {
+    let target = Target::new(Options::default());
+    let name = "a \"b\" & c=d; \u{fc}\\";
+    query(&target, &format!("CREATE DATABASE \"{}\"", name.replace('"', "\"\"")), "");
+    let databases = query(&target, "SHOW DATABASES", "");
+    assert_eq!(databases["results"][0]["series"][0]["values"], json!([[name]]));
+    let encoded: String = name.bytes().map(|byte| format!("%{byte:02X}")).collect();
+    assert_eq!(target.ask("POST", &format!("/write?db={encoded}"), &[], b"m v=1 1").status, 204);
+    let counted = query(&target, "SELECT count(*) FROM m", &format!("&db={encoded}"));
+    assert_eq!(counted["results"][0]["series"][0]["values"], json!([[1]]));
+}
+
+#[test]
+fn the_key_guards_all_that_has_data() {
+    let target = Target::new(Options { api_key: Some(api_key()), ..Options::default() });
+    let key = api_key();
+    let create = "/query?q=CREATE%20DATABASE%20db";
+    let guarded = [
+        ("POST", create, 200),
+        ("GET", create, 200),
+        ("POST", "/write?db=db", 204),
+        ("GET", "/metrics", 200),
+        ("POST", "/metrics", 405),
+        ("GET", "/nothing", 404),
+    ];
+    let ask = |method, path, name, value: &str| target.ask(method, path, &[(name, value)], b"m v=1");
+    for (method, path, status) in guarded {
+        assert_eq!(ask(method, path, "X-API-KEY", &key).status, status, "{method} {path}");
+        for wrong in ["", "short", &key.replace('s', "t")] {
+            let refused = ask(method, path, "X-API-KEY", wrong);
+            assert_eq!((refused.status, refused.text().as_str()), (401, "authorization failed: bad API key"));
+            assert!(refused.header("content-type").unwrap().starts_with("text/plain"));
+        }
+    }
+    let mut bare = target;
+    bare.api_key = None;
+    for (method, path, status) in guarded {
+        for scheme in ["Token", "Bearer"] {
+            let answer = bare.ask(method, path, &[("Authorization", &format!("{scheme} {key}"))], b"m v=1");
+            assert_eq!(answer.status, status, "{method} {path}: {}", answer.text());
+        }
+        let refused = bare.ask(method, path, &[], b"m v=1");
+        assert_eq!(refused.status, 401, "{method} {path}");
+        assert_eq!(refused.text(), "authorization failed: the header X-API-KEY is missing");
+    }
+    for (method, path, status) in
+        [("GET", "/ping", 204), ("HEAD", "/ping", 204), ("GET", "/health", 200), ("GET", "/0.1.0/ping", 200)]
+    {
+        assert_eq!(bare.ask(method, path, &[], b"").status, status, "{path}");
+    }
+    // Nothing of what was refused is kept.
+    let counted = bare.ask("GET", "/query?db=db&q=SELECT%20count(v)%20FROM%20m", &[("X-API-KEY", &key)], b"");
+    assert_eq!(counted.json()["results"][0]["series"][0]["values"], json!([[3]]));
 }
 
 #[test]

@@ -33,7 +33,7 @@ pub use memory_plan::{available as available_memory, check_rows, memory_of};
 pub use persistent::PersistentStore;
 pub use placing::{key_hash, shard_of};
 pub use row::{PAYLOAD_BYTES, ROW_BYTES, Row, SEED, made_hash};
-pub use server::{Limits, ShardOptions, ShardServer};
+pub use server::{Limits, ShardOptions, ShardServer, TlsFiles};
 pub use store::{Blocks, EachRow, NextBatch, Population, Store, checksum};
 
 /// The messages and the service, made of the proto.

@@ -3,10 +3,12 @@
 
 use std::convert::Infallible;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use boundary_bench_core::Error;
+use boundary_bench_core::api_key::ApiKey;
 use bytes::{BufMut, Bytes, BytesMut};
 use futures_util::Stream;
 use futures_util::future::BoxFuture;
@@ -37,18 +39,20 @@ const BODY_FIELD: u32 = 2;
 /// Bytes of a message before its header and its body, at most.
 const MOST_OVERHEAD: usize = 5 + 2 * 11;
 
-/// The service of a shard, of which scans are answered here.
+/// The service of a shard, of which scans are answered here, and calls without the key.
 #[derive(Clone)]
 pub(crate) struct WithScan {
     service: Service,
     others: ShardServiceServer<Service>,
+    api_key: Arc<ApiKey>,
 }
 
 impl WithScan {
-    pub(crate) fn new(service: Service) -> Self {
+    pub(crate) fn new(service: Service, api_key: ApiKey) -> Self {
         let most = service.max_message_bytes;
         let others = ShardServiceServer::new(service.clone());
-        Self { service, others: others.max_decoding_message_size(most).max_encoding_message_size(most) }
+        let others = others.max_decoding_message_size(most).max_encoding_message_size(most);
+        Self { service, others, api_key: Arc::new(api_key) }
     }
 }
 
@@ -66,6 +70,11 @@ impl tonic::codegen::Service<Request<Body>> for WithScan {
     }
 
     fn call(&mut self, request: Request<Body>) -> Self::Future {
+        let header = |name: &'static str| request.headers().get(name).map(HeaderValue::as_bytes);
+        if let Err(problem) = self.api_key.check(header) {
+            let refused = Status::unauthenticated(problem).into_http();
+            return Box::pin(std::future::ready(Ok(refused)));
+        }
         if request.uri().path() != PATH {
             let time = request.headers().get(TIMEOUT).and_then(|time| time.to_str().ok().and_then(time_of));
             let answer = self.others.call(request);

@@ -6,12 +6,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use boundary_bench_core::api_key::{self, ApiKey};
+use boundary_bench_core::bind::{Protection, check_bind};
 use boundary_bench_core::{Error, Result};
 use tokio::net::TcpListener;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::watch;
-use tonic::transport::Server;
 use tonic::transport::server::TcpIncoming;
+use tonic::transport::{Identity, Server, ServerTlsConfig};
 
 use crate::memory::MemoryStore;
 use crate::persistent::PersistentStore;
@@ -29,6 +31,9 @@ pub(crate) const CONNECTION_WINDOW: u32 = 16 << 20;
 
 /// The largest frame of HTTP/2: messages of a scan take few of them.
 pub(crate) const FRAME_BYTES: u32 = 1 << 20;
+
+/// How long a client may take to agree on TLS.
+const HANDSHAKE_TIME: Duration = Duration::from_secs(10);
 
 /// How long calls in flight may take when the server is stopped.
 const STOP_TIME: Duration = Duration::from_secs(10);
@@ -74,8 +79,35 @@ pub struct ShardOptions {
     pub data_dir: Option<PathBuf>,
     /// Threads of the network. `None`: one for two cores, since the client has the others.
     pub threads: Option<usize>,
+    /// The key that calls must carry in their metadata.
+    pub api_key: Option<String>,
+    /// The files of TLS; without them calls come in clear text.
+    pub tls: Option<TlsFiles>,
+    /// Whether it may listen where other machines reach it without a key, or without TLS.
+    pub allow_insecure_bind: bool,
     /// What a client may ask for.
     pub limits: Limits,
+}
+
+/// The files of TLS, in PEM.
+#[derive(Debug, Clone)]
+pub struct TlsFiles {
+    /// The certificate, then those that signed it.
+    pub certificate: PathBuf,
+    /// Its private key.
+    pub key: PathBuf,
+}
+
+impl TlsFiles {
+    fn identity(&self) -> Result<Identity> {
+        let read = |path: &PathBuf| {
+            let unreadable = |error: std::io::Error| {
+                Error::InvalidArgument(format!("{}: not usable for TLS: {error}", path.display()))
+            };
+            std::fs::read(path).map_err(unreadable)
+        };
+        Ok(Identity::from_pem(read(&self.certificate)?, read(&self.key)?))
+    }
 }
 
 impl Default for ShardOptions {
@@ -86,6 +118,9 @@ impl Default for ShardOptions {
             shards: 1,
             data_dir: None,
             threads: None,
+            api_key: None,
+            tls: None,
+            allow_insecure_bind: false,
             limits: Limits::default(),
         }
     }
@@ -106,8 +141,16 @@ impl ShardOptions {
         } else if self.limits.message_bytes < 1 << 20 {
             // A batch of a scan has 800 KiB.
             "messages must be allowed 1 MiB at least".to_owned()
+        } else if self.api_key.as_deref().is_some_and(|key| !api_key::is_api_key(key)) {
+            api_key::form()
         } else {
-            return Ok(());
+            let login = self.api_key.is_none().then_some("--api-key");
+            let tls = self.tls.is_none().then_some("--tls-cert and --tls-key");
+            return check_bind(
+                self.listen,
+                Protection { without_login: login, without_tls: tls },
+                self.allow_insecure_bind,
+            );
         };
         Err(Error::InvalidArgument(problem))
     }
@@ -132,6 +175,7 @@ impl ShardOptions {
 #[derive(Debug)]
 pub struct ShardServer {
     address: SocketAddr,
+    scheme: &'static str,
     stop: watch::Sender<bool>,
     serving: Mutex<Option<JoinHandle<()>>>,
 }
@@ -157,16 +201,17 @@ impl ShardServer {
         listener.set_nonblocking(true).map_err(io_error)?;
         let address = listener.local_addr().map_err(io_error)?;
         let runtime = runtime(options)?;
+        let server = builder(options)?;
         let (stop, stopped) = watch::channel(false);
-        let limits = options.limits.clone();
-        let service = Service::new(options, store);
+        let service = WithScan::new(Service::new(options, store), ApiKey(options.api_key.clone()));
         let serve = move || {
-            runtime.block_on(serve(service, limits, listener, stopped));
+            runtime.block_on(serve(server, service, listener, stopped));
             runtime.shutdown_timeout(STOP_TIME);
         };
         let thread = std::thread::Builder::new().name("bb-shard".to_owned()).spawn(serve);
         let thread = thread.map_err(|error| Error::Internal(format!("the shard's thread does not start: {error}")))?;
-        Ok(Self { address, stop, serving: Mutex::new(Some(thread)) })
+        let scheme = if options.tls.is_some() { "https" } else { "http" };
+        Ok(Self { address, scheme, stop, serving: Mutex::new(Some(thread)) })
     }
 
     /// Where it listens.
@@ -178,7 +223,7 @@ impl ShardServer {
     /// The beginning of its URLs.
     #[must_use]
     pub fn url(&self) -> String {
-        format!("http://{}", self.address)
+        format!("{}://{}", self.scheme, self.address)
     }
 
     /// Takes no more calls, answers what is in flight, and returns when all is written; does nothing the second time.
@@ -197,7 +242,31 @@ impl Drop for ShardServer {
     }
 }
 
-async fn serve(service: Service, limits: Limits, listener: std::net::TcpListener, mut stopped: watch::Receiver<bool>) {
+/// What serves the connections.
+fn builder(options: &ShardOptions) -> Result<Server> {
+    let server = Server::builder()
+        .initial_stream_window_size(STREAM_WINDOW)
+        .initial_connection_window_size(CONNECTION_WINDOW)
+        .max_frame_size(FRAME_BYTES)
+        .max_concurrent_streams(options.limits.streams)
+        // A client whose side of the connection is gone without a word would hold its calls for ever.
+        .http2_keepalive_interval(Some(options.limits.keep_alive))
+        .http2_keepalive_timeout(Some(options.limits.keep_alive));
+    let Some(files) = &options.tls else { return Ok(server) };
+    let tls = ServerTlsConfig::new().identity(files.identity()?).timeout(HANDSHAKE_TIME);
+    server.tls_config(tls).map_err(|error| {
+        let cause = std::error::Error::source(&error).map_or_else(|| error.to_string(), ToString::to_string);
+        let (certificate, key) = (files.certificate.display(), files.key.display());
+        Error::InvalidArgument(format!("{certificate} and {key}: not usable for TLS: {cause}"))
+    })
+}
+
+async fn serve(
+    mut server: Server,
+    service: WithScan,
+    listener: std::net::TcpListener,
+    mut stopped: watch::Receiver<bool>,
+) {
     // It fails only without a runtime, which is there.
     let Ok(listener) = TcpListener::from_std(listener) else { return };
     let (health, health_service) = tonic_health::server::health_reporter();
@@ -213,15 +282,8 @@ async fn serve(service: Service, limits: Limits, listener: std::net::TcpListener
         let _ = until.wait_for(|stopped| *stopped).await;
         health.set_not_serving::<ShardServiceServer<Service>>().await;
     };
-    let server = Server::builder()
-        .initial_stream_window_size(STREAM_WINDOW)
-        .initial_connection_window_size(CONNECTION_WINDOW)
-        .max_frame_size(FRAME_BYTES)
-        .max_concurrent_streams(limits.streams)
-        // A client whose side of the connection is gone without a word would hold its calls for ever.
-        .http2_keepalive_interval(Some(limits.keep_alive))
-        .http2_keepalive_timeout(Some(limits.keep_alive))
-        .add_service(WithScan::new(service))
+    let server = server
+        .add_service(service)
         .add_service(health_service)
         // The older version is what some clients ask for.
         .add_optional_service(reflection().build_v1().ok())

@@ -53,6 +53,9 @@ pub(crate) fn error_of(status: &Status, place: &dyn std::fmt::Display) -> Error 
         // An expired deadline is told so by tonic's own timer, on either side.
         Code::Cancelled if status.message().contains("Timeout") => Error::Timeout(timed_out(place)),
         Code::DeadlineExceeded => Error::Timeout(timed_out(place)),
+        Code::Unauthenticated => Error::Connection(format!(
+            "{message}; give its key by the option apiKey, or in its address: http://:key@host:4410"
+        )),
         Code::Unavailable => Error::Connection(format!("{message}; check that it runs")),
         // A connection that ends under a call.
         Code::Unknown | Code::Cancelled | Code::Internal if is_of_transport(status) => Error::Connection(message),

@@ -5,6 +5,7 @@
 //! application hits would be measured. Each batch is timed by itself, as `tinybench` times it on the other sides, and what
 //! came of it is added up, untimed.
 
+mod points_query;
 pub mod soak;
 mod soak_cell;
 mod soak_client;

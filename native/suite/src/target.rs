@@ -164,18 +164,34 @@ fn describe_redis(url: &str) -> Result<TargetInfo> {
 /// How long a server may take to say what it is.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// A server over HTTP says its name in the header of an answer, if at all.
+/// The header by which `HyperbyteDB` tells its name and version.
+const INFLUXDB_VERSION: &str = "x-influxdb-version";
+
+/// A server over HTTP says its name in a header of an answer, if at all.
 fn describe_http(url: &str, path: &str) -> Result<TargetInfo> {
     let address: Address = url.parse()?;
     let options = HttpOptions { timeout: Some(PROBE_TIMEOUT), ..address.options() };
     let mut client = HttpClient::new(Arc::new(Place::new(address.url.clone(), options)?));
     let request = Request::get(path);
-    let server = client.call(&request, |response| match response.status {
-        200..300 => Ok(response.header("server").map(|name| String::from_utf8_lossy(name).replace('/', " "))),
+    let version = client.call(&request, |response| match response.status {
+        200..300 => {
+            let header = |name: &str| response.header(name).map(|value| String::from_utf8_lossy(value).into_owned());
+            Ok(header(INFLUXDB_VERSION).or_else(|| header("server")))
+        }
         status => Err(Error::Connection(format!("{}: GET {path} is answered with {status}", address.url))),
     });
-    let version = runtime()?.block_on(server)?;
-    Ok(TargetInfo { version: version.unwrap_or_else(|| "unknown".to_owned()), process_id: None })
+    let version = runtime()?.block_on(version)?;
+    let version = version.map_or_else(|| "unknown".to_owned(), |version| spaced(&version));
+    Ok(TargetInfo { version, process_id: None })
+}
+
+/// `Name-1.2.3` and `name/1.2.3` as the name and the version.
+fn spaced(text: &str) -> String {
+    let is_before_digit = |at: &usize| text[at + 1..].starts_with(|next: char| next.is_ascii_digit());
+    match text.match_indices(['-', '/']).map(|(at, _)| at).find(is_before_digit) {
+        Some(at) => format!("{} {}", &text[..at], &text[at + 1..]),
+        None => text.replace('/', " "),
+    }
 }
 
 /// What `INFO server` tells.
@@ -212,6 +228,14 @@ mod tests {
         let info = "redis_version:7.2.4\r\nserver_name:valkey\r\nvalkey_version:8.0.1\r\n";
         assert_eq!(of_info(info).version, "Valkey 8.0.1");
         assert_eq!(of_info("").version, "unknown");
+        for (told, version) in [
+            ("HyperbyteDB-0.8.5", "HyperbyteDB 0.8.5"),
+            ("boundary-bench-1.0.0-rc.5", "boundary-bench 1.0.0-rc.5"),
+            ("boundary-bench/0.1.0", "boundary-bench 0.1.0"),
+            ("RDRS", "RDRS"),
+        ] {
+            assert_eq!(spaced(told), version);
+        }
         // Another program of that id is not the server.
         let own = std::process::id();
         assert_eq!(of_info(&format!("process_id:{own}")).process_id, None);

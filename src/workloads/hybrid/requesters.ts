@@ -3,6 +3,7 @@ import { ShardClient, type ShardAggregation } from '../../library/shard-client.j
 import { ShardRow } from '../../library/shard-row.js';
 import type { GrpcAggregation, GrpcRow, GrpcShards } from '../../targets/grpc-js.js';
 import { BatchReader } from '../../targets/shard-batches.js';
+import { httpAddress } from '../requests/http-address.js';
 import { type PlannedRequests, operationsOf } from '../requests/grid.js';
 import type { Requester } from '../requests/load.js';
 import {
@@ -60,7 +61,7 @@ export async function openRequester(work: HybridWork): Promise<HybridRequester> 
   }
   // Loaded where it is used: it takes a tenth of a second.
   const { GrpcShards } = await import('../../targets/grpc-js.js');
-  const client = await GrpcShards.connect(server.url.split(','));
+  const client = await GrpcShards.connect(server.url.split(',').map(httpAddress));
   return { request: grpcRequest(work, client), close: async () => client.close() };
 }
 

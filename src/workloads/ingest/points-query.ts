@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 
 import { BoundaryError } from '../../errors.js';
 import { HttpClient } from '../../library/http-client.js';
-import { httpAddress } from '../requests/http-address.js';
+import { type HttpAddress, httpAddress } from '../requests/http-address.js';
 import type { SoakAnswer } from './soak-client.js';
 
 /** The field of all points. */
@@ -13,7 +13,10 @@ export const FIELD = 'v';
 const COUNT_WITHIN_MS = 30_000;
 const COUNT_AGAIN_MS = 50;
 
-/** How long a server may take to answer. */
+/** A server counts no fewer points a millisecond than these. */
+const COUNTED_PER_MS = 1000;
+
+/** How long a server may take to answer a query that counts nothing. */
 const TIMEOUT_MS = 30_000;
 
 /** A connection for `/query`. */
@@ -21,8 +24,9 @@ export class PointsQuery {
   readonly #client: HttpClient;
 
   constructor(serverUrl: string) {
-    const { url, tlsCa } = httpAddress(serverUrl);
-    this.#client = new HttpClient(url, { tlsCa, timeoutMs: TIMEOUT_MS });
+    const address = httpAddress(serverUrl);
+    const { url, tlsCa } = address;
+    this.#client = new HttpClient(url, { tlsCa, headers: keyHeader(address), timeoutMs: TIMEOUT_MS });
   }
 
   close(): Promise<void> {
@@ -30,36 +34,76 @@ export class PointsQuery {
   }
 
   async createDatabase(database: string): Promise<void> {
-    await this.#query({ q: `CREATE DATABASE "${database}"` });
+    await this.#query({ q: `CREATE DATABASE ${quoted(database)}` }, TIMEOUT_MS);
   }
 
   /** The points of a measurement once they are as many as they must be, or the last count in time. */
   async count(database: string, measurement: string, wanted: number): Promise<number> {
-    const until = performance.now() + COUNT_WITHIN_MS;
+    const withinMs = countWithinMs(wanted);
+    const until = performance.now() + withinMs;
+    const parameters = { db: database, q: `SELECT count(${quoted(FIELD)}) FROM ${quoted(measurement)}` };
     for (;;) {
-      const [series] = await this.#query({ db: database, q: `SELECT count("${FIELD}") FROM "${measurement}"` });
-      const counted = Number(series?.values[0]?.[1] ?? 0);
+      const counted = countOf(await this.#query(parameters, withinMs));
       if (counted >= wanted || performance.now() > until) return counted;
       await delay(COUNT_AGAIN_MS);
     }
   }
 
-  async #query(parameters: Readonly<Record<string, string>>): Promise<readonly QuerySeries[]> {
+  async #query(parameters: Readonly<Record<string, string>>, timeoutMs: number): Promise<readonly QuerySeries[]> {
     const path = `/query?${new URLSearchParams(parameters)}`;
-    const response = await this.#client.request({ method: 'POST', path, body: '' });
-    const answer = { status: response.status, text: response.text() };
-    const failed = (why: string): BoundaryError =>
-      new BoundaryError('BB_ENGINE', `the server answers ${parameters['q']} with ${why}`);
-    if (answer.status !== 200) throw failed(failureKind(answer));
-    const { results } = JSON.parse(answer.text) as { results?: { series?: QuerySeries[]; error?: string }[] };
-    const [result] = results ?? [];
-    if (result?.error !== undefined) throw failed(result.error);
-    return result?.series ?? [];
+    const response = await this.#client.request({ method: 'POST', path, body: '' }, { timeoutMs });
+    return seriesOf(parameters['q']!, { status: response.status, text: response.text() });
   }
 }
 
-interface QuerySeries {
-  readonly values: readonly (readonly unknown[])[];
+/** How long so many points may take to be flushed and counted. */
+export function countWithinMs(points: number): number {
+  return COUNT_WITHIN_MS + Math.ceil(points / COUNTED_PER_MS);
+}
+
+/** A name in a query: in quotes, of which it has two for one. */
+export function quoted(name: string): string {
+  return `"${name.replaceAll('"', '""')}"`;
+}
+
+/** The header with the key of an address, which HyperbyteDB takes as `user:password`. */
+export function keyHeader({ secret }: HttpAddress): Readonly<Record<string, string>> {
+  return secret === '' ? {} : { authorization: `Token ${secret}` };
+}
+
+/** A series of an answer. */
+export interface QuerySeries {
+  readonly columns: readonly string[];
+  readonly values?: readonly (readonly unknown[])[];
+}
+
+/** The series of the answer to a query. Throws what the server says in their place. */
+export function seriesOf(query: string, answer: SoakAnswer): readonly QuerySeries[] {
+  const failed = (why: string): BoundaryError =>
+    new BoundaryError('BB_ENGINE', `the server answers ${query} with ${why}`);
+  if (answer.status !== 200) throw failed(failureKind(answer));
+  let results: readonly { series?: QuerySeries[]; error?: string }[] | undefined;
+  try {
+    ({ results } = JSON.parse(answer.text) as { results?: typeof results });
+  } catch {
+    // It is told as an answer without results.
+  }
+  const result = results?.[0];
+  if (result === undefined) throw failed('what is no answer to a query');
+  if (result.error !== undefined) throw failed(result.error);
+  return result.series ?? [];
+}
+
+/** The count of the points' field, by the name of its column; 0 where there is nothing to count yet. */
+export function countOf([series]: readonly QuerySeries[]): number {
+  const row = series?.values?.[0];
+  if (series === undefined || row === undefined) return 0;
+  // InfluxDB names it without the field.
+  const column = [`count_${FIELD}`, 'count'].map((name) => series.columns.indexOf(name)).find((index) => index >= 0);
+  const count = column === undefined ? undefined : row[column];
+  if (typeof count === 'number') return count;
+  const what = column === undefined ? `the columns ${series.columns.join(', ')}` : 'what is no number';
+  throw new BoundaryError('BB_ENGINE', `the server answers a count with ${what}`);
 }
 
 /** The most of an answer that an error repeats. */

@@ -11,6 +11,7 @@ import { lineProtocol } from '../../targets/line-protocol.js';
 import { packRows } from '../../targets/msgpackr.js';
 import { trusting } from '../../targets/undici.js';
 import { type HttpAddress, httpAddress } from '../requests/http-address.js';
+import { keyHeader } from './points-query.js';
 
 /** The encodings of `/write`. */
 export const SOAK_ENCODINGS = ['columnar', 'rows', 'lines'] as const;
@@ -55,12 +56,17 @@ export function openSoakClient(
     : new UndiciSoak(address, connections, encoding);
 }
 
+function headersOf(address: HttpAddress, encoding: SoakEncoding): Record<string, string> {
+  return { 'content-type': CONTENT_TYPES[encoding], ...keyHeader(address) };
+}
+
 class AddonClient implements SoakClient {
   readonly #client: HttpClient;
   readonly #encoding: SoakEncoding;
 
-  constructor({ url, tlsCa }: HttpAddress, connections: number, encoding: SoakEncoding) {
-    const headers = { 'content-type': CONTENT_TYPES[encoding] };
+  constructor(address: HttpAddress, connections: number, encoding: SoakEncoding) {
+    const { url, tlsCa } = address;
+    const headers = headersOf(address, encoding);
     this.#client = new HttpClient(url, { connections, tlsCa, headers, timeoutMs: TIMEOUT_MS });
     this.#encoding = encoding;
   }
@@ -107,11 +113,12 @@ class UndiciSoak implements SoakClient {
   readonly #encoding: SoakEncoding;
   readonly #headers: Record<string, string>;
 
-  constructor({ url, tlsCa }: HttpAddress, connections: number, encoding: SoakEncoding) {
+  constructor(address: HttpAddress, connections: number, encoding: SoakEncoding) {
+    const { url, tlsCa } = address;
     const timeouts = { headersTimeout: TIMEOUT_MS, bodyTimeout: TIMEOUT_MS };
     this.#pool = new Pool(url, { connections, pipelining: 1, ...timeouts, ...trusting(tlsCa) });
     this.#encoding = encoding;
-    this.#headers = { 'content-type': CONTENT_TYPES[encoding] };
+    this.#headers = headersOf(address, encoding);
   }
 
   encoder(names: SeriesNames, batch: ColumnBatch): BodyEncoder {

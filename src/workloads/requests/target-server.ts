@@ -5,6 +5,7 @@ import { type PrivateServer, addon } from '../../addon.js';
 import { BoundaryError, toBoundaryError } from '../../errors.js';
 import { serveCommand, serveSkip } from '../../library/reference-server.js';
 import type { SimulatedNetwork } from '../../records/record.js';
+import { apiKeyOf } from './api-keys.js';
 
 /** A kind of server, by its wire; also the name of the engine of its cells. */
 export type ServerKind = 'mysql' | 'redis' | 'rest' | 'ingest' | 'shards';
@@ -17,9 +18,6 @@ const URL_VARIABLES: Readonly<Record<ServerKind, string>> = {
   ingest: 'INGEST_URL',
   shards: 'SHARDS_URL',
 };
-
-/** The variable of the key that REST requests carry, where the URL holds none. */
-const API_KEY_VARIABLE = 'REST_API_KEY';
 
 /** The kinds of which the private server is the reference server. */
 const REFERENCE_KINDS: ReadonlySet<ServerKind> = new Set(['rest', 'ingest', 'shards']);
@@ -53,12 +51,19 @@ export function targetUrl(kind: ServerKind, engines: Readonly<Record<string, str
   const url = engines[kind] ?? process.env[URL_VARIABLES[kind]];
   // `redis:` alone asks for a private server, as it does of an engine.
   if (url === undefined || url === '' || url === `${kind}:`) return undefined;
-  return kind === 'rest' ? withApiKey(url, process.env[API_KEY_VARIABLE]) : url;
+  const key = apiKeyOf(kind);
+  // Shards are a list of URLs.
+  return key === undefined
+    ? url
+    : url
+        .split(',')
+        .map((one) => withApiKey(one, key))
+        .join(',');
 }
 
 /**
- * The URL of a REST server with its API key, which it holds as a password: so it is hidden wherever URLs are shown. Clients
- * send it in a header instead.
+ * The URL of a server with its API key, which it holds as a password: so it is hidden wherever URLs are shown. Clients send it
+ * in a header instead.
  */
 export function withApiKey(url: string, key: string | undefined): string {
   if (key === undefined || key === '') return url;
@@ -66,10 +71,7 @@ export function withApiKey(url: string, key: string | undefined): string {
   try {
     parsed = new URL(url);
   } catch {
-    throw new BoundaryError(
-      'BB_INVALID_ARGUMENT',
-      'the URL of the REST server is none: it looks like http://host:4406',
-    );
+    throw new BoundaryError('BB_INVALID_ARGUMENT', 'the URL of the server is none: it looks like http://host:4406');
   }
   if (parsed.password === '') parsed.password = key;
   return parsed.href.replace(/\/$/, '');

@@ -144,7 +144,7 @@ impl<'a> Parser<'a> {
         loop {
             match self.peek() {
                 None => return false,
-                Some(b'\n' | b'\r' | b' ' | b'\t') => self.at += 1,
+                Some(b'\n' | b' ' | b'\t') => self.at += 1,
                 Some(b'#') => {
                     let rest = &self.bytes[self.at..];
                     self.at += memchr::memchr(b'\n', rest).unwrap_or(rest.len());

@@ -16,7 +16,7 @@ impl Parser<'_> {
             Some(b't' | b'T' | b'f' | b'F') => (FieldKind::Boolean, self.read_boolean()?),
             _ => return self.fail(start, "a value is missing: a number, true or false, or text in quotes"),
         };
-        if !matches!(self.peek(), None | Some(b',' | b' ' | b'\n' | b'\r')) {
+        if !matches!(self.peek(), None | Some(b',' | b' ' | b'\n')) {
             return self.fail(self.at, "a comma, a space or the end of the line must follow a value");
         }
         self.points.values.push(bits);
@@ -79,7 +79,7 @@ impl Parser<'_> {
     pub(super) fn read_time(&mut self, options: &LineOptions, unit: i64) -> Result<i64> {
         self.skip_spaces();
         let start = self.at;
-        let time = if matches!(self.peek(), None | Some(b'\n' | b'\r')) {
+        let time = if matches!(self.peek(), None | Some(b'\n')) {
             options.now
         } else {
             let rest = &self.bytes[start..];
@@ -94,12 +94,12 @@ impl Parser<'_> {
             }
         };
         self.skip_spaces();
-        if self.peek() == Some(b'\r') {
-            self.at += 1;
-        }
         match self.peek() {
             None => {}
             Some(b'\n') => self.at += 1,
+            Some(b'\r') => {
+                return self.fail(self.at, "lines end with a line feed alone, without a carriage return before it");
+            }
             Some(_) => return self.fail(self.at, "the line must end after the timestamp"),
         }
         Ok(time)

@@ -111,7 +111,7 @@ impl ColumnSink for ColumnBuffers {
     }
 }
 
-/// Decodes columns into memory that is used again.
+/// Decodes columns into memory that is used again. Bytes that follow them are not read.
 ///
 /// # Errors
 /// [`Error::Parse`] with the byte, [`Error::TooManyPoints`].
@@ -147,7 +147,6 @@ pub fn decode_columns_into<'a>(
             _ => reader.skip()?,
         }
     }
-    reader.end()?;
     let missing = |key: &str| fail(0, format!("the key {key} is missing"));
     let Some(measurement) = measurement else { return missing("measurement") };
     let Some(field) = field else { return missing("field") };
@@ -198,9 +197,9 @@ fn read_values(reader: &mut Reader<'_>, sink: &mut impl ColumnSink, most: usize)
             return Ok(count);
         }
     }
-    // One is no float, or the bytes end early: this says which and where.
-    for index in 0..count {
-        reader.float(&format!("values[{index}]"))?;
+    // Some are no floats of 64 bits, or the bytes end early.
+    for (index, value) in sink.values(count)?.iter_mut().enumerate() {
+        *value = reader.float(|| format_index("values", index))?;
     }
     Ok(count)
 }

@@ -159,15 +159,21 @@ impl<'a> Reader<'a> {
         }
     }
 
-    pub fn float(&mut self, what: &str) -> Result<f64> {
+    /// A number of any type as a float; `what` names it for an error.
+    pub fn float(&mut self, what: impl FnOnce() -> String) -> Result<f64> {
         let at = self.at;
-        match self.tag()? {
-            0xcb => Ok(f64::from_be_bytes(self.take_array()?)),
-            tag => fail(
-                at,
-                format!("{what} must be a float of 64 bits, also where it is a whole number, not {}", kind_of(tag)),
-            ),
-        }
+        Ok(match self.tag()? {
+            0xcb => f64::from_be_bytes(self.take_array()?),
+            0xca => f64::from(f32::from_be_bytes(self.take_array()?)),
+            0x00..=0x7f | 0xcc..=0xd3 | 0xe0..=0xff => {
+                self.at = at;
+                match self.integer("an integer")? {
+                    Integer::Signed(value) => value as f64,
+                    Integer::Large(value) => value as f64,
+                }
+            }
+            tag => return fail(at, format!("{} must be a number, not {}", what(), kind_of(tag))),
+        })
     }
 
     pub fn boolean(&mut self, what: &str) -> Result<bool> {
@@ -213,14 +219,6 @@ impl<'a> Reader<'a> {
             0x00..=0x7f | 0xe0..=0xff | 0xc0 | 0xc2 | 0xc3 => 0,
         };
         self.take(bytes).map(|_| ())
-    }
-
-    /// Makes sure that nothing follows.
-    pub fn end(&self) -> Result<()> {
-        match self.rest().len() {
-            0 => Ok(()),
-            more => fail(self.at, format!("{more} bytes follow the value")),
-        }
     }
 }
 

@@ -26,7 +26,7 @@ impl Default for RowOptions {
     }
 }
 
-/// Decodes rows.
+/// Decodes rows. Bytes that follow them are not read.
 ///
 /// # Errors
 /// [`Error::Parse`] with the byte, [`Error::TooManyPoints`].
@@ -45,7 +45,6 @@ pub fn decode_rows<'a>(bytes: &'a [u8], options: &RowOptions, memory: Points<'a>
     for _ in 0..rows {
         decoder.read_row(options)?;
     }
-    decoder.reader.end()?;
     Ok(decoder.points)
 }
 
@@ -125,7 +124,7 @@ impl Decoder<'_> {
             return fail(at, "a value is a map of one entry, its type: {\"Float\": 1.5}");
         }
         Ok(match self.reader.text("the type of a value")? {
-            "Float" => (FieldKind::Float, self.reader.float("a Float")?.to_bits()),
+            "Float" => (FieldKind::Float, self.reader.float(|| "a Float".to_owned())?.to_bits()),
             "Integer" => (FieldKind::Integer, self.reader.signed("an Integer")?.cast_unsigned()),
             "UInteger" => match self.reader.integer("an UInteger")? {
                 Integer::Large(value) => (FieldKind::UInteger, value),

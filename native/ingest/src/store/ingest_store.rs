@@ -138,7 +138,12 @@ impl<F: Files> IngestStore<F> {
     /// # Errors
     /// [`Error::DatabaseNotFound`], [`Error::InvalidArgument`] for a name or a time that can't be stored,
     /// [`Error::TypeConflict`], [`Error::Cardinality`], [`Error::Busy`], [`Error::DiskFull`], and other I/O errors of the log.
-    pub fn write_points(&self, database: &str, points: Points<'_>) -> Result<usize> {
+    pub fn write_points(&self, database: &str, mut points: Points<'_>) -> Result<usize> {
+        self.take_points(database, &mut points)
+    }
+
+    /// As [`IngestStore::write_points`]; of points that are refused, all is left.
+    pub(super) fn take_points(&self, database: &str, points: &mut Points<'_>) -> Result<usize> {
         let inner = &self.inner;
         let database = inner.registry.database(database)?;
         inner.check_room()?;
@@ -148,8 +153,8 @@ impl<F: Files> IngestStore<F> {
         check_times(&points.times)?;
         let resolved = inner.registry.register(&database, &points.series, &points.shapes)?;
         let guard = inner.read();
-        inner.wal.append(|out| Entry::of_points(&database.name, &points).write(out))?;
-        Ok(inner.keep(&guard, block_of(&database, resolved, points)))
+        inner.wal.append(|out| Entry::of_points(&database.name, points).write(out))?;
+        Ok(inner.keep(&guard, block_of(&database, resolved, std::mem::take(points))))
     }
 
     /// Writes columns, all or none; returns how many points. `now` is the time of points without one, in nanoseconds.
@@ -208,7 +213,8 @@ impl<F: Files> IngestStore<F> {
             None => file.rows,
             Some(field) => {
                 let columns = file.columns.iter().filter(|column| column.kind.is_some() && column.name == field);
-                columns.map(|column| column.values).sum()
+                // Where values of two types were written there is a column of each, with the count of both.
+                columns.map(|column| column.values).max().unwrap_or_default()
             }
         };
         let in_memory = blocks.iter().map(|block| block.count(database, measurement, field) as u64).sum::<u64>();

@@ -98,13 +98,12 @@ pub(super) fn run(
     // Files with the same columns are read together: a plan of thousands of them takes longer than they do.
     let mut alike: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for file in files {
-        let column_of = |name: &Name| {
-            let columns = &file.columns;
-            let column = columns.iter().find(|column| column.name == name.name && column.kind == name.kind)?;
-            Some(column.column.clone())
+        let columns_of = |name: &Name| {
+            let columns = file.columns.iter().filter(|column| is_of(&column.name, column.kind, name));
+            columns.map(|column| (column.column.clone(), column.kind)).collect()
         };
         let path = path_literal(&file_path(sources.directory, file.number))?;
-        alike.entry(part_of(&names, &format!("epoch_ns({TIME})"), column_of)).or_default().push(path);
+        alike.entry(part_of(&names, &format!("epoch_ns({TIME})"), columns_of)).or_default().push(path);
     }
     // A folder whose name has an equals sign is no column.
     let read = |(part, paths): (String, Vec<String>)| {
@@ -113,11 +112,12 @@ pub(super) fn run(
     let mut parts: Vec<String> = alike.into_iter().map(read).collect();
     let tables = Tables::of(engine, sources.blocks, database, measurement, &names)?;
     for table in &tables.tables {
-        let column_of = |name: &Name| {
-            let index = table.names.iter().position(|other| other == name)?;
-            Some(table.definition.columns[index + 1].name.clone())
+        let columns_of = |name: &Name| {
+            let columns = table.names.iter().zip(&table.definition.columns[1..]);
+            let columns = columns.filter(|(other, _)| is_of(&other.name, other.kind, name));
+            columns.map(|(other, column)| (column.name.clone(), other.kind)).collect()
         };
-        parts.push(format!("{} FROM {}", part_of(&names, TIME, column_of), table.definition.name));
+        parts.push(format!("{} FROM {}", part_of(&names, TIME, columns_of), table.definition.name));
     }
     let columns = std::iter::once(TIME.to_owned()).chain(names.iter().map(|name| name.name.clone())).collect();
     if parts.is_empty() {
@@ -150,7 +150,8 @@ impl<'e, 'b> Tables<'e, 'b> {
         for runs in runs.into_values() {
             for points in divide(runs).0 {
                 let name = format!("{TABLE}_{}", all.tables.len());
-                all.tables.push(MeasurementTable::new(points, &name, |name| names.contains(name)));
+                let selected = |stored: &Name| names.iter().any(|name| is_of(&stored.name, stored.kind, name));
+                all.tables.push(MeasurementTable::new(points, &name, selected));
             }
         }
         all.tables.iter().try_for_each(|table| ingest(engine, table).map(drop))?;
@@ -167,11 +168,39 @@ impl Drop for Tables<'_, '_> {
     }
 }
 
+/// A column of a place, and the type of a field that it holds.
+type Stored = (String, Option<FieldKind>);
+
+/// Whether a stored column has values of a tag or a field: of a field whose type was widened, there are columns of both types.
+fn is_of(stored: &str, kind: Option<FieldKind>, name: &Name) -> bool {
+    let is_kind = match (kind, name.kind) {
+        (Some(stored), Some(kind)) => stored.widened(kind) == Some(kind),
+        (stored, kind) => stored == kind,
+    };
+    is_kind && stored == name.name
+}
+
+/// The value of a stored column in the type that it is read as; no unsigned integer is negative.
+fn widened(column: &str, stored: Option<FieldKind>, kind: Option<FieldKind>) -> String {
+    let column = quoted(column);
+    let value = match (stored, kind) {
+        (Some(FieldKind::Integer), Some(FieldKind::UInteger)) => format!("CASE WHEN {column} >= 0 THEN {column} END"),
+        _ => column,
+    };
+    format!("CAST({value} AS {})", sql_type(kind))
+}
+
 /// The columns `t`, `c0`, `c1`, ... of one place.
-fn part_of(names: &[Name], time: &str, column_of: impl Fn(&Name) -> Option<String>) -> String {
+fn part_of(names: &[Name], time: &str, columns_of: impl Fn(&Name) -> Vec<Stored>) -> String {
     let columns = names.iter().enumerate().map(|(index, name)| {
-        let value = column_of(name).map_or_else(|| "NULL".to_owned(), |column| quoted(&column));
-        format!(", CAST({value} AS {}) AS c{index}", sql_type(name.kind))
+        let stored: Vec<_> =
+            columns_of(name).iter().map(|(column, stored)| widened(column, *stored, name.kind)).collect();
+        let value = match &stored[..] {
+            [] => format!("CAST(NULL AS {})", sql_type(name.kind)),
+            [one] => one.clone(),
+            several => format!("COALESCE({})", several.join(", ")),
+        };
+        format!(", {value} AS c{index}")
     });
     format!("SELECT {time} AS t{}", columns.collect::<String>())
 }

@@ -229,8 +229,8 @@ impl Names {
         Some(Resolved { series: series.collect::<Option<_>>()?, shapes: shapes.collect::<Option<_>>()? })
     }
 
-    /// The fields that are new, each once. Their names must be such as can be stored; their types must not contradict those
-    /// that are known, nor each other.
+    /// The fields that are new or become wider, each once. Their names must be such as can be stored; their types must not
+    /// contradict those that are known, nor each other.
     fn new_fields<'a>(&self, shapes: &'a [Shape<'_>]) -> Result<Vec<NewField<'a>>> {
         let mut added: HashMap<(&str, &str), FieldKind> = HashMap::new();
         let all: &HashMap<Shape<'_>, u32> = &self.shapes;
@@ -239,15 +239,18 @@ impl Names {
             let measurement = shape.measurement.as_ref();
             let known = self.measurements.get(measurement);
             for (field, kind) in &shape.fields {
-                let registered = known.and_then(|known| known.fields.get(field.as_ref()).copied());
-                let registered = registered.unwrap_or_else(|| *added.entry((measurement, field)).or_insert(*kind));
-                if registered != *kind {
+                let added_before = added.get(&(measurement, field.as_ref())).copied();
+                let registered = added_before.or_else(|| known.and_then(|known| known.fields.get(field.as_ref()).copied()));
+                let Some(widened) = registered.unwrap_or(*kind).widened(*kind) else {
                     return Err(Error::TypeConflict {
                         measurement: measurement.to_owned(),
                         field: field.to_string(),
-                        registered: registered.name(),
+                        registered: registered.unwrap_or(*kind).name(),
                         written: kind.name(),
                     });
+                };
+                if registered != Some(widened) {
+                    added.insert((measurement, field), widened);
                 }
             }
         }

@@ -4,13 +4,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use boundary_bench_core::{Error, Result};
+use boundary_bench_shards::TlsFiles;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::ServerConfig;
 use tokio_rustls::rustls::crypto::ring::default_provider;
 use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
-
-use crate::options::TlsFiles;
 
 /// What accepts TLS connections, for both versions of HTTP.
 pub(super) fn acceptor(files: &TlsFiles) -> Result<TlsAcceptor> {

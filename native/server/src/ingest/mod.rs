@@ -12,11 +12,18 @@ use boundary_bench_ingest::store::StoreStatus;
 use boundary_bench_ingest::{Error, IngestStore};
 use bytes::Bytes;
 use hyper::StatusCode;
+use hyper::header::{HeaderName, HeaderValue};
 use hyper::http::request::Parts;
 
-use crate::front::answer::{Answer, JSON, empty, named, with_body};
+use crate::front::answer::{Answer, JSON, TEXT, empty, with_body};
 use crate::front::body::BodyError;
 use crate::routes::{NOT_ALLOWED, decoded};
+
+/// The header by which servers of this contract tell their name and version.
+const VERSION: HeaderName = HeaderName::from_static("x-influxdb-version");
+
+/// What this server calls itself there.
+const NAME_AND_VERSION: HeaderValue = HeaderValue::from_static(concat!("boundary-bench-", env!("CARGO_PKG_VERSION")));
 
 /// Answers the requests of the contract.
 pub(crate) struct Ingest {
@@ -34,11 +41,22 @@ pub(crate) struct Ingest {
 pub(crate) struct IngestError {
     status: StatusCode,
     message: String,
+    /// Whether it is told as plain text, and not as JSON.
+    is_plain: bool,
 }
 
 impl IngestError {
     fn new(status: StatusCode, message: impl Into<String>) -> Self {
-        Self { status, message: message.into() }
+        Self { status, message: message.into(), is_plain: false }
+    }
+
+    fn plain(status: StatusCode, message: impl Into<String>) -> Self {
+        Self { is_plain: true, ..Self::new(status, message) }
+    }
+
+    /// For a request without the key.
+    pub(crate) fn unauthorized(problem: &str) -> Self {
+        Self::plain(StatusCode::UNAUTHORIZED, format!("authorization failed: {problem}"))
     }
 
     /// For a path that takes another method.
@@ -46,10 +64,13 @@ impl IngestError {
         Self::new(StatusCode::METHOD_NOT_ALLOWED, NOT_ALLOWED)
     }
 
-    /// The answer: an object with the text.
+    /// The answer: the text, or an object with it.
     pub(crate) fn answer(&self) -> Answer {
+        if self.is_plain {
+            return versioned(with_body(self.status, TEXT, self.message.clone()));
+        }
         let message = serde_json::Value::from(self.message.as_str());
-        with_body(self.status, JSON, format!(r#"{{"error":{message}}}"#))
+        versioned(with_body(self.status, JSON, format!(r#"{{"error":{message}}}"#)))
     }
 }
 
@@ -77,16 +98,25 @@ impl From<Full> for IngestError {
 impl From<BodyError> for IngestError {
     fn from(error: BodyError) -> Self {
         match error {
-            BodyError::TooLarge => Self::new(StatusCode::PAYLOAD_TOO_LARGE, "the body is too large"),
+            // In HyperbyteDB's words: it is refused before its handlers of JSON see it.
+            BodyError::TooLarge => {
+                Self::plain(StatusCode::PAYLOAD_TOO_LARGE, "Failed to buffer the request body: length limit exceeded")
+            }
             BodyError::TooSlow => Self::new(StatusCode::REQUEST_TIMEOUT, "the body did not come in time"),
             BodyError::Broken => Self::new(StatusCode::BAD_REQUEST, "the body is not readable"),
         }
     }
 }
 
+/// An answer that says who gives it.
+pub(crate) fn versioned(mut answer: Answer) -> Answer {
+    answer.headers_mut().insert(VERSION, NAME_AND_VERSION);
+    answer
+}
+
 /// The answer to `/ping`.
 pub(crate) fn ping() -> Answer {
-    named(empty(StatusCode::NO_CONTENT))
+    versioned(empty(StatusCode::NO_CONTENT))
 }
 
 /// The answer to `/health`: 503 while points can't be written to files. What was set aside is told, and is no reason to send
@@ -109,7 +139,7 @@ pub(crate) fn health(points: &StoreStatus) -> Answer {
     let message = serde_json::Value::from(message);
     let version = env!("CARGO_PKG_VERSION");
     let body = format!(r#"{{"status":"{word}","name":"boundary-bench","message":{message},"version":"{version}"}}"#);
-    named(with_body(status, JSON, body))
+    versioned(with_body(status, JSON, body))
 }
 
 impl Ingest {
@@ -137,16 +167,19 @@ impl Ingest {
     /// Runs the statements of a query.
     ///
     /// # Errors
-    /// 400 where there are none; what is wrong with one is in the answer.
+    /// 400 where there are none or one is not understood, 404 without their database, 500 for an unknown field.
     pub(crate) async fn query(&self, request: &Parts, body: &[u8]) -> Result<Answer, IngestError> {
         let form = String::from_utf8_lossy(body);
         let find = |name| parameter(&form, name).or_else(|| parameter(request.uri.query().unwrap_or_default(), name));
         let Some(text) = find("q").filter(|text| !text.trim().is_empty()) else {
-            return Err(IngestError::new(StatusCode::BAD_REQUEST, "missing required parameter \"q\""));
+            return Err(IngestError::new(StatusCode::BAD_REQUEST, "missing required parameter: q"));
         };
         let (store, database, epoch) = (Arc::clone(&self.store), find("db"), find("epoch"));
-        let run = move || Ok(query::answer(&store, &text, database.as_deref(), epoch.as_deref()));
-        Ok(with_body(StatusCode::OK, JSON, off_the_threads(&self.queries, run).await?))
+        let run = move || {
+            let database = database.as_deref().unwrap_or_default();
+            Ok(query::answer(&store, &text, database, epoch.as_deref().unwrap_or_default()))
+        };
+        Ok(versioned(with_body(StatusCode::OK, JSON, off_the_threads(&self.queries, run).await?)))
     }
 }
 

@@ -2,9 +2,11 @@
 
 use std::io::Write;
 
-use boundary_bench_ingest::store::{QueryRows, Value};
+use boundary_bench_ingest::store::{QueryRows, Select, Value};
 use boundary_bench_ingest::{IngestStore, Precision};
+use hyper::StatusCode;
 
+use super::IngestError;
 use super::statement::{Statement, parse};
 use crate::tables::escaped;
 
@@ -15,82 +17,135 @@ struct Series {
     rows: Vec<Vec<Value>>,
 }
 
+/// What a statement is answered with.
+enum Outcome {
+    Series(Vec<Series>),
+    /// Told in the place of the statement; all else that is wrong is the answer to the whole request.
+    DatabaseRequired,
+}
+
 /// How times are written: as numbers of a unit, or as text.
 type Epoch = Option<Precision>;
 
-/// The answer to a text of statements.
-pub(super) fn answer(store: &IngestStore, text: &str, database: Option<&str>, epoch: Option<&str>) -> Vec<u8> {
-    let epoch = epoch.filter(|epoch| !epoch.is_empty()).map(Precision::of);
+/// The answer to a text of statements. Without a database or an epoch, those are empty.
+///
+/// # Errors
+/// Those of the contract.
+pub(super) fn answer(store: &IngestStore, text: &str, database: &str, epoch: &str) -> Result<Vec<u8>, IngestError> {
+    let unreadable =
+        |problem: String| IngestError::new(StatusCode::BAD_REQUEST, format!("error parsing query: {problem}"));
+    let statements = parse(text).map_err(unreadable)?;
+    let epoch = epoch_of(epoch);
     let mut out = br#"{"results":["#.to_vec();
-    for (id, statement) in parse(text).into_iter().enumerate() {
-        let outcome = statement.and_then(|statement| run(store, statement, database));
-        let _ = write!(out, "{}{{\"statement_id\":{id}", if id == 0 { "" } else { "," });
+    for (id, statement) in statements.into_iter().enumerate() {
+        let outcome = run(store, statement, database)?;
+        let _ = write!(out, "{}{{\"statement_id\":{id},\"series\":[", if id == 0 { "" } else { "," });
         match outcome {
-            Ok(series) => write_series(&series, epoch, &mut out),
-            Err(problem) => {
-                out.extend_from_slice(br#","error":"#);
-                escaped(&problem, &mut out);
+            Outcome::Series(series) => {
+                write_series(&series, epoch, &mut out);
+                out.extend_from_slice(b"]}");
             }
+            Outcome::DatabaseRequired => out.extend_from_slice(br#"],"error":"database is required"}"#),
         }
-        out.push(b'}');
     }
-    out.extend_from_slice(b"]}\n");
-    out
+    out.extend_from_slice(b"]}");
+    Ok(out)
 }
 
-fn run(store: &IngestStore, statement: Statement, database: Option<&str>) -> Result<Vec<Series>, String> {
-    let said = |error: boundary_bench_ingest::Error| error.to_string();
-    let database = || database.filter(|name| !name.is_empty()).ok_or_else(|| "database is required".to_owned());
+/// Any other name means text.
+fn epoch_of(name: &str) -> Epoch {
+    match name {
+        "n" => Some(Precision::Nanoseconds),
+        "ns" | "u" | "us" | "ms" | "s" => Some(Precision::of(name)),
+        _ => None,
+    }
+}
+
+fn run(store: &IngestStore, statement: Statement, database: &str) -> Result<Outcome, IngestError> {
     let names = |name: &str, names: Vec<String>| Series {
         name: name.to_owned(),
         columns: vec!["name".to_owned()],
         rows: names.into_iter().map(|name| vec![Value::Text(name)]).collect(),
     };
-    Ok(match statement {
+    let series = match statement {
         Statement::CreateDatabase(name) => {
-            store.create_database(&name).map_err(said)?;
+            store.create_database(&name)?;
             Vec::new()
         }
         Statement::ShowDatabases => vec![names("databases", store.databases())],
-        Statement::ShowMeasurements => {
-            let measurements = store.database(database()?).map_err(said)?.measurements();
-            vec![names("measurements", measurements)]
+        _ if database.is_empty() => return Ok(Outcome::DatabaseRequired),
+        Statement::ShowMeasurements => vec![names("measurements", store.database(database)?.measurements())],
+        Statement::Count { measurement, field } => counted(store, database, measurement, field)?,
+        Statement::Select(select) => selected(store, database, select)?,
+    };
+    Ok(Outcome::Series(series))
+}
+
+/// The count of a field's values, or of all points. Its column has the field's name in it, and there is no time.
+fn counted(
+    store: &IngestStore,
+    database: &str,
+    measurement: String,
+    field: Option<String>,
+) -> Result<Vec<Series>, IngestError> {
+    let fields = store.database(database)?.fields(&measurement);
+    // As where nothing was written.
+    if fields.is_empty() {
+        return Ok(Vec::new());
+    }
+    let (column, count) = match &field {
+        None => ("count".to_owned(), store.count(database, &measurement, None)?),
+        Some(field) => {
+            let known = known(fields.iter().map(|(name, _)| name.as_str()), field, &measurement)?;
+            (format!("count_{field}"), store.count(database, &measurement, Some(known))?)
         }
-        Statement::Count { measurement, field } => {
-            let database = database()?;
-            let known = store.database(database).map_err(said)?.fields(&measurement);
-            let (columns, fields): (Vec<String>, Vec<String>) = match field {
-                Some(field) => (vec!["count".to_owned()], vec![field]),
-                None => known.iter().map(|(field, _)| (format!("count_{field}"), field.clone())).unzip(),
-            };
-            // As where nothing was written.
-            if !fields.iter().any(|field| known.iter().any(|(known, _)| known == field)) {
-                return Ok(Vec::new());
-            }
-            let count = |field: &String| {
-                let count = store.count(database, &measurement, Some(field)).map_err(said)?;
-                Ok(Value::Integer(i64::try_from(count).unwrap_or(i64::MAX)))
-            };
-            let counts = fields.iter().map(count).collect::<Result<Vec<_>, String>>()?;
-            let row = std::iter::once(Value::Integer(0)).chain(counts).collect();
-            let columns = std::iter::once("time".to_owned()).chain(columns).collect();
-            vec![Series { name: measurement, columns, rows: vec![row] }]
+    };
+    let count = Value::Integer(i64::try_from(count).unwrap_or(i64::MAX));
+    Ok(vec![Series { name: measurement, columns: vec![column], rows: vec![vec![count]] }])
+}
+
+fn selected(store: &IngestStore, database: &str, mut select: Select) -> Result<Vec<Series>, IngestError> {
+    let registered = store.database(database)?;
+    let fields = registered.fields(&select.measurement);
+    if fields.is_empty() {
+        return Ok(Vec::new());
+    }
+    if !select.columns.is_empty() {
+        let tags = registered.tags(&select.measurement);
+        for column in &mut select.columns {
+            let names = fields.iter().map(|(name, _)| name).chain(&tags).map(String::as_str);
+            *column = known(names, column, &select.measurement)?.to_owned();
         }
-        Statement::Select(select) => {
-            let QueryRows { columns, rows } = store.select(database()?, &select).map_err(said)?;
-            if rows.is_empty() {
-                return Ok(Vec::new());
-            }
-            vec![Series { name: select.measurement, columns, rows }]
-        }
+    }
+    let QueryRows { columns, rows } = store.select(database, &select)?;
+    if rows.is_empty() {
+        return Ok(Vec::new());
+    }
+    let columns = columns.iter().map(|column| name_read_back(column)).collect();
+    Ok(vec![Series { name: select.measurement, columns, rows }])
+}
+
+/// The name of a field or a tag that is asked for as it was written, or as it is read back.
+fn known<'names>(
+    names: impl Iterator<Item = &'names str> + Clone,
+    asked: &str,
+    measurement: &str,
+) -> Result<&'names str, IngestError> {
+    let found = names.clone().find(|name| *name == asked);
+    found.or_else(|| names.clone().find(|name| name_read_back(name) == asked)).ok_or_else(|| {
+        let problem = format!("there is no field {asked:?} in the measurement {measurement:?}");
+        IngestError::new(StatusCode::INTERNAL_SERVER_ERROR, problem)
     })
 }
 
+/// A name as `HyperbyteDB` reads it back, whose columns have names of letters, digits and underscores, and begin with no digit.
+fn name_read_back(name: &str) -> String {
+    let digit = name.starts_with(|first: char| first.is_ascii_digit()).then_some('_');
+    let plain = name.chars().map(|character| if character.is_ascii_alphanumeric() { character } else { '_' });
+    digit.into_iter().chain(plain).collect()
+}
+
 fn write_series(series: &[Series], epoch: Epoch, out: &mut Vec<u8>) {
-    if series.is_empty() {
-        return;
-    }
-    out.extend_from_slice(br#","series":["#);
     for (index, Series { name, columns, rows }) in series.iter().enumerate() {
         out.extend_from_slice(if index == 0 { br#"{"name":"# } else { br#",{"name":"# });
         escaped(name, out);
@@ -106,7 +161,6 @@ fn write_series(series: &[Series], epoch: Epoch, out: &mut Vec<u8>) {
         });
         out.extend_from_slice(b"]}");
     }
-    out.push(b']');
 }
 
 fn separated<T>(items: &[T], out: &mut Vec<u8>, mut write: impl FnMut(&T, &mut Vec<u8>)) {
@@ -172,5 +226,16 @@ mod tests {
         assert_eq!(text(0, None), "\"1970-01-01T00:00:00Z\"");
         assert_eq!(text(time, Some(Precision::of("ms"))), "1700000000001");
         assert_eq!(text(-1, Some(Precision::of("s"))), "-1");
+        assert_eq!(
+            ["", "n", "us", "s", "hours"].map(epoch_of),
+            [None, Some(Precision::Nanoseconds), Some(Precision::Microseconds), Some(Precision::Seconds), None]
+        );
+    }
+
+    #[test]
+    fn names_are_read_back_with_underscores() {
+        for (name, read) in [("v", "v"), ("a b-c", "a_b_c"), ("1st", "_1st"), ("gr\u{fc}n_2", "gr_n_2"), ("\"", "_")] {
+            assert_eq!(name_read_back(name), read);
+        }
     }
 }

@@ -31,12 +31,12 @@ enum Token {
 /// What may stand alone, the longer first.
 const SIGNS: [&str; 10] = ["<=", ">=", "(", ")", ",", "*", ";", "<", ">", "="];
 
-/// Reads the statements of a text, each by itself.
-pub(super) fn parse(text: &str) -> Vec<Result<Statement, String>> {
-    let tokens = match tokens(text) {
-        Ok(tokens) => tokens,
-        Err(problem) => return vec![Err(problem)],
-    };
+/// Reads the statements of a text.
+///
+/// # Errors
+/// What is wrong with the first that can't be read.
+pub(super) fn parse(text: &str) -> Result<Vec<Statement>, String> {
+    let tokens = tokens(text)?;
     let statements = tokens.split(|token| *token == Token::Sign(";")).filter(|tokens| !tokens.is_empty());
     statements.map(|tokens| Parser { tokens }.statement()).collect()
 }
@@ -53,9 +53,12 @@ fn tokens(text: &str) -> Result<Vec<Token>, String> {
             let mut characters = rest.char_indices().skip(1);
             let end = loop {
                 match characters.next() {
+                    // Two quotes are one of the name.
+                    Some((at, '"')) if rest[at + 1..].starts_with('"') => {
+                        name.push('"');
+                        characters.next();
+                    }
                     Some((at, '"')) => break at + 1,
-                    // A backslash keeps what it stands before.
-                    Some((_, '\\')) => name.extend(characters.next().map(|(_, character)| character)),
                     Some((_, character)) => name.push(character),
                     None => return Err("a name in quotes has no end".to_owned()),
                 }
@@ -223,7 +226,7 @@ impl Parser<'_> {
             Some(Token::Quoted(name)) => format!("{name:?}"),
             Some(Token::Sign(sign)) => (*sign).to_owned(),
         };
-        format!("error parsing query: found {found}, expected {expected}")
+        format!("found {found}, expected {expected}")
     }
 }
 
@@ -234,15 +237,15 @@ mod tests {
     use super::*;
 
     fn one(text: &str) -> Result<Statement, String> {
-        let mut statements = parse(text);
+        let mut statements = parse(text)?;
         assert_eq!(statements.len(), 1, "{text}");
-        statements.remove(0)
+        Ok(statements.remove(0))
     }
 
     #[test]
     fn statements_are_read() {
         assert_eq!(one("create database server;"), Ok(Statement::CreateDatabase("server".to_owned())));
-        assert_eq!(one(r#"CREATE DATABASE "a \"b\" c""#), Ok(Statement::CreateDatabase("a \"b\" c".to_owned())));
+        assert_eq!(one(r#"CREATE DATABASE "a ""b"" \;""#), Ok(Statement::CreateDatabase(r#"a "b" \;"#.to_owned())));
         let count =
             |field: Option<&str>| Statement::Count { measurement: "bench".to_owned(), field: field.map(str::to_owned) };
         assert_eq!(one("SELECT COUNT(\"v\") FROM bench"), Ok(count(Some("v"))));
@@ -260,7 +263,7 @@ mod tests {
             descending: true,
         };
         assert_eq!(select, Ok(Statement::Select(expected)));
-        assert_eq!(parse("SHOW DATABASES; SHOW MEASUREMENTS").len(), 2);
+        assert_eq!(parse("SHOW DATABASES; SHOW MEASUREMENTS").map(|statements| statements.len()), Ok(2));
     }
 
     #[test]
@@ -271,6 +274,8 @@ mod tests {
             ("SELECT * FROM m LIMIT x", "found x, expected a number"),
             ("SELECT * FROM m WHERE host = 'a'", "expected time"),
             ("SELECT * FROM \"m", "no end"),
+            ("SELECT * FROM \"m\"\"", "no end"),
+            ("SHOW DATABASES; SELECT broken", "found the end, expected FROM"),
             ("SELECT * FROM m garbage", "found garbage, expected the end"),
             ("SELECT * FROM m WHERE time > 99999999999999999s", "expected a time"),
         ] {

@@ -58,7 +58,7 @@ pub(super) fn write(
             return Ok(store.write_columns(&database, batch, precision, now)?);
         }
     };
-    Ok(store.write_points(&database, points)?)
+    Ok(store.write_fitting_points(&database, points)?)
 }
 
 fn header<'request>(request: &'request Parts, name: &HeaderName) -> &'request str {

@@ -19,7 +19,6 @@ use boundary_bench_core::error::catch_panic;
 use boundary_bench_core::workers::Workers;
 use bytes::Bytes;
 use hyper::StatusCode;
-use hyper::header::HeaderValue;
 
 use crate::front::answer::{Answer, empty, json as json_answer, named, text};
 use crate::front::body::BodyError;
@@ -72,7 +71,6 @@ impl<'path> Endpoint<'path> {
 /// Answers the requests of the contract.
 pub(crate) struct Rest {
     pub(crate) tables: Arc<Tables>,
-    pub(crate) api_key: Option<String>,
     pub(crate) batch_limit: Option<usize>,
     pub(crate) rate_limit: Option<RateLimit>,
     /// Where SQL runs, if it does.
@@ -87,21 +85,6 @@ pub(crate) struct Rest {
 }
 
 impl Rest {
-    /// Whether a request with this header may ask.
-    ///
-    /// # Errors
-    /// The 401 of the contract.
-    pub(crate) fn authenticate(&self, header: Option<&HeaderValue>) -> Result<(), RestError> {
-        let Some(key) = &self.api_key else { return Ok(()) };
-        let unauthorized = |problem: &str| RestError::new(StatusCode::UNAUTHORIZED, problem);
-        let given = header.ok_or_else(|| unauthorized("the header X-API-KEY is missing"))?;
-        if given.to_str().is_ok_and(crate::options::is_api_key) && is_equal(given.as_bytes(), key.as_bytes()) {
-            Ok(())
-        } else {
-            Err(unauthorized("bad API key"))
-        }
-    }
-
     /// Whether a request may be answered now.
     ///
     /// # Errors
@@ -161,9 +144,4 @@ fn caught<T>(work: impl FnOnce() -> Result<T, RestError>) -> Result<T, RestError
         Ok(done) => done,
         Err(panic) => Err(panic.into()),
     }
-}
-
-/// Compares in a time that does not tell where they differ.
-fn is_equal(left: &[u8], right: &[u8]) -> bool {
-    left.len() == right.len() && left.iter().zip(right).fold(0, |different, (a, b)| different | (a ^ b)) == 0
 }

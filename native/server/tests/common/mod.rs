@@ -145,6 +145,13 @@ fn unchunked(mut rest: &[u8]) -> Option<Vec<u8>> {
     }
 }
 
+/// Reads of points may see a write after a flush alone.
+pub fn await_flush() {
+    if let Ok(seconds) = std::env::var("INGEST_FLUSH_SECONDS") {
+        std::thread::sleep(Duration::from_secs_f64(seconds.parse().unwrap()));
+    }
+}
+
 /// A key of the right form.
 pub fn api_key() -> String {
     format!("{}.{}", "p".repeat(16), "s".repeat(64))

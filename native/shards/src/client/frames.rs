@@ -4,11 +4,10 @@
 use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::pin::Pin;
-use std::time::Duration;
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use hyper::body::Body as HttpBody;
-use hyper::header::{CONTENT_TYPE, HeaderValue, TE};
+use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderValue, TE};
 use hyper::{Request, Response, Version};
 use prost::Message;
 use tonic::body::Body;
@@ -19,21 +18,16 @@ use tonic::{Code, Status};
 /// The bytes before each message: whether it is compressed, and its length.
 const PREFIX: usize = 5;
 
-/// Calls the method at `path` with one message.
+/// Calls the method at `path` with one message, with these headers beside those of gRPC.
 pub(super) async fn call<M: Message>(
     mut channel: Channel,
     path: &'static str,
+    mut headers: HeaderMap,
     message: &M,
-    deadline: Option<Duration>,
     most_bytes: usize,
 ) -> Result<Frames, Status> {
     let failed = |error: tonic::transport::Error| Status::from_error(Box::new(error));
     poll_fn(|context| channel.poll_ready(context)).await.map_err(failed)?;
-    let mut request = tonic::Request::new(());
-    if let Some(time) = deadline {
-        request.set_timeout(time);
-    }
-    let mut headers = request.into_parts().0.into_headers();
     headers.insert(TE, HeaderValue::from_static("trailers"));
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/grpc"));
     let mut request = Request::new(Body::new(http_body_util::Full::new(encoded(message)?)));

@@ -9,6 +9,7 @@ mod scan;
 mod transport;
 
 use std::future::poll_fn;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
@@ -43,12 +44,12 @@ const MOST_BYTES: usize = 256 << 20;
 pub enum Place {
     /// In this process.
     Direct(Arc<dyn Store>),
-    /// Behind gRPC, at `http://host:port`.
+    /// Behind gRPC, at `http[s]://[:key@]host:port[?tls-ca=/file.pem]`.
     Remote(String),
 }
 
 /// How a client works.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct ClientOptions {
     /// How long a call may take; a scan and a population as a whole.
     pub deadline: Option<Duration>,
@@ -58,11 +59,22 @@ pub struct ClientOptions {
     pub most_bytes: usize,
     /// What makes the connections and drives them; tokio without it.
     pub transport: Option<Arc<dyn Transport>>,
+    /// The key that shards ask for, where their addresses hold none.
+    pub api_key: Option<String>,
+    /// A file of certificates to trust in place of the system's, where their addresses name none; of `https` alone.
+    pub tls_ca: Option<PathBuf>,
 }
 
 impl Default for ClientOptions {
     fn default() -> Self {
-        Self { deadline: None, connections: 1, most_bytes: MOST_BYTES, transport: None }
+        Self {
+            deadline: None,
+            connections: 1,
+            most_bytes: MOST_BYTES,
+            transport: None,
+            api_key: None,
+            tls_ca: None,
+        }
     }
 }
 

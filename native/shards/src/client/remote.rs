@@ -1,15 +1,20 @@
 //! One shard behind gRPC.
 
 use std::fmt;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use base64::Engine;
 use boundary_bench_core::socket::{CONNECT_TIMEOUT, KEEP_ALIVE_IDLE, KEEP_ALIVE_INTERVAL, KEEP_ALIVE_PROBES};
-use boundary_bench_core::{Error, Result, response_limit};
+use boundary_bench_core::tls::Trust;
+use boundary_bench_core::{Error, Result, api_key, response_limit};
+use boundary_bench_http::Address;
 use futures_util::Stream;
 use prost::Message;
-use tonic::transport::{Channel, Endpoint};
+use tonic::metadata::AsciiMetadataValue as Key;
+use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint};
 use tonic::{Request, Response, Status};
 
 use super::ClientOptions;
@@ -38,6 +43,8 @@ const OVERHEAD: usize = 4096;
 /// One shard behind gRPC.
 pub(super) struct Remote {
     name: Name,
+    /// The key that the shard asks for.
+    key: Option<Key>,
     endpoint: Endpoint,
     channels: Box<[Channel]>,
     next: AtomicUsize,
@@ -88,20 +95,59 @@ impl Name {
     }
 }
 
-/// A request that tells the shard how long it is waited for.
-fn request<T>(message: T, deadline: Option<Duration>) -> Request<T> {
-    let mut request = Request::new(message);
-    if let Some(time) = deadline {
-        request.set_timeout(time);
+/// A key as metadata, which no log shows.
+fn key_of(key: &str) -> Result<Key> {
+    let mut key = key.parse::<Key>().map_err(|_| Error::InvalidArgument(api_key::form()))?;
+    key.set_sensitive(true);
+    Ok(key)
+}
+
+/// The certificates that the system trusts. Some may be unreadable; without any the handshake says so.
+fn system_certificates() -> Vec<Certificate> {
+    let certificates = rustls_native_certs::load_native_certs().certs;
+    let pem = |certificate: &[u8]| {
+        let text = base64::engine::general_purpose::STANDARD.encode(certificate);
+        Certificate::from_pem(format!("-----BEGIN CERTIFICATE-----\n{text}\n-----END CERTIFICATE-----\n"))
+    };
+    certificates.iter().map(|certificate| pem(certificate)).collect()
+}
+
+/// Where calls go, and what protects them.
+fn endpoint_of(address: &Address, tls_ca: Option<&PathBuf>) -> std::result::Result<Endpoint, String> {
+    let text = |error: &dyn std::error::Error| match error.source() {
+        Some(source) => format!("{error}: {source}"),
+        None => error.to_string(),
+    };
+    let endpoint = Endpoint::from_shared(address.url.to_string()).map_err(|error| text(&error))?;
+    if !address.url.tls {
+        return Ok(endpoint);
     }
-    request
+    let trust = match (&address.trust, tls_ca) {
+        (Trust::System, Some(path)) => &Trust::Authorities(path.clone()),
+        (trust, _) => trust,
+    };
+    let tls = match trust {
+        Trust::System => ClientTlsConfig::new().ca_certificates(system_certificates()),
+        Trust::Anyone => return Err("the certificate of a shard is always checked; name it by tls-ca".to_owned()),
+        Trust::Authorities(path) => {
+            let certificates = std::fs::read(path).map_err(|error| format!("{}: {error}", path.display()))?;
+            ClientTlsConfig::new().ca_certificate(Certificate::from_pem(certificates))
+        }
+    };
+    endpoint.tls_config(tls).map_err(|error| text(&error))
 }
 
 impl Remote {
     /// Connects, and checks that the server is of this shard.
     pub(super) async fn connect(index: u32, count: u32, url: &str, options: &ClientOptions) -> Result<Self> {
-        let name = Name { index, count, url: url.to_owned() };
-        let endpoint = Endpoint::from_shared(url.to_owned()).map_err(|error| {
+        let address = url.parse::<Address>().map_err(|error| {
+            Error::InvalidArgument(format!(
+                "shard {index} of {count}: {error}; the address must look like http://127.0.0.1:4410"
+            ))
+        })?;
+        let name = Name { index, count, url: address.url.to_string() };
+        let key = address.secret.as_ref().or(options.api_key.as_ref()).map(|key| key_of(key)).transpose()?;
+        let endpoint = endpoint_of(&address, options.tls_ca.as_ref()).map_err(|error| {
             Error::InvalidArgument(format!("{name}: {error}; the address must look like http://127.0.0.1:4410"))
         })?;
         let endpoint = endpoint
@@ -133,6 +179,7 @@ impl Remote {
         }
         let mut remote = Self {
             name,
+            key,
             endpoint,
             channels: channels.into(),
             next: AtomicUsize::new(0),
@@ -160,6 +207,7 @@ impl Remote {
     pub(super) fn apart(&self) -> Self {
         Self {
             name: self.name.clone(),
+            key: self.key.clone(),
             endpoint: self.endpoint.clone(),
             channels: self.channels.iter().map(|_| self.endpoint.connect_lazy()).collect(),
             next: AtomicUsize::new(0),
@@ -183,6 +231,18 @@ impl Remote {
         turn % self.channels.len()
     }
 
+    /// A request with the key, that tells the shard how long it is waited for.
+    fn request<T>(&self, message: T, deadline: Option<Duration>) -> Request<T> {
+        let mut request = Request::new(message);
+        if let Some(time) = deadline {
+            request.set_timeout(time);
+        }
+        if let Some(key) = &self.key {
+            request.metadata_mut().insert(api_key::HEADER, key.clone());
+        }
+        request
+    }
+
     fn client(&self) -> ShardServiceClient<Channel> {
         let client = ShardServiceClient::new(self.channels[self.turn()].clone());
         client.max_decoding_message_size(self.most_bytes).max_encoding_message_size(self.most_bytes)
@@ -190,12 +250,12 @@ impl Remote {
 
     pub(super) async fn describe(&self, deadline: Option<Duration>) -> Result<DescribeResponse> {
         let mut client = self.client();
-        self.name.answer(deadline, client.describe(request(DescribeRequest {}, deadline))).await
+        self.name.answer(deadline, client.describe(self.request(DescribeRequest {}, deadline))).await
     }
 
     pub(super) async fn get(&self, key: i64, deadline: Option<Duration>) -> Result<Option<Row>> {
         let mut client = self.client();
-        let answer = self.name.answer(deadline, client.get(request(GetRequest { key }, deadline))).await?;
+        let answer = self.name.answer(deadline, client.get(self.request(GetRequest { key }, deadline))).await?;
         answer.row.map(|row| convert::row(Some(&row)).map_err(|error| self.unusable(&error))).transpose()
     }
 
@@ -213,19 +273,21 @@ impl Remote {
 
     pub(super) async fn put(&self, row: &Row, deadline: Option<Duration>) -> Result<()> {
         let mut client = self.client();
-        self.name.answer(deadline, client.put(request(PutRequest { row: Some(row.into()) }, deadline))).await?;
+        self.name.answer(deadline, client.put(self.request(PutRequest { row: Some(row.into()) }, deadline))).await?;
         Ok(())
     }
 
     pub(super) async fn put_many(&self, packed: Vec<u8>, deadline: Option<Duration>) -> Result<()> {
         let mut client = self.client();
-        self.name.answer(deadline, client.put_many(request(PutManyRequest { rows: packed.into() }, deadline))).await?;
+        self.name
+            .answer(deadline, client.put_many(self.request(PutManyRequest { rows: packed.into() }, deadline)))
+            .await?;
         Ok(())
     }
 
     pub(super) async fn aggregate(&self, aggregation: &Aggregation, deadline: Option<Duration>) -> Result<Aggregate> {
         let mut client = self.client();
-        let answer = self.name.answer(deadline, client.aggregate(request(aggregation.into(), deadline))).await?;
+        let answer = self.name.answer(deadline, client.aggregate(self.request(aggregation.into(), deadline))).await?;
         Ok(convert::aggregate(aggregation.column, &answer))
     }
 
@@ -241,7 +303,8 @@ impl Remote {
         message: &M,
         deadline: Option<Duration>,
     ) -> std::result::Result<Frames, Status> {
-        frames::call(self.channels[self.turn()].clone(), path, message, deadline, self.most_bytes).await
+        let headers = self.request((), deadline).into_parts().0.into_headers();
+        frames::call(self.channels[self.turn()].clone(), path, headers, message, self.most_bytes).await
     }
 
     pub(super) async fn populate(
@@ -250,7 +313,7 @@ impl Remote {
         deadline: Option<Duration>,
     ) -> Result<u64> {
         let mut client = self.client();
-        Ok(self.name.answer(deadline, client.populate(request(messages, deadline))).await?.rows)
+        Ok(self.name.answer(deadline, client.populate(self.request(messages, deadline))).await?.rows)
     }
 
     fn unusable(&self, problem: &dyn fmt::Display) -> Error {

@@ -12,9 +12,6 @@ use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tonic::codegen::Service;
 
-/// The port of an address without one.
-const PORT: u16 = 80;
-
 /// A connection to a shard.
 pub trait Connection: AsyncRead + AsyncWrite + Send + Unpin {}
 
@@ -47,7 +44,8 @@ impl Service<Uri> for Through {
 
     fn call(&mut self, address: Uri) -> Self::Future {
         let host = address.host().unwrap_or_default().trim_matches(['[', ']']).to_owned();
-        let connecting = self.0.connect(host, address.port_u16().unwrap_or(PORT));
+        let default = if address.scheme_str() == Some("https") { 443 } else { 80 };
+        let connecting = self.0.connect(host, address.port_u16().unwrap_or(default));
         Box::pin(async move { connecting.await.map(TokioIo::new) })
     }
 }

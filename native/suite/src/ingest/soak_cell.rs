@@ -13,16 +13,13 @@ use boundary_bench_core::resources::cpu_of_process;
 use boundary_bench_core::{Error, Result};
 
 use super::FIRST_TIME;
-use super::soak_client::{FIELD, SoakClient, SoakEncoding};
+use super::points_query::PointsQuery;
+use super::soak_client::{SoakClient, SoakEncoding};
 use crate::requests::{RequestCell, RequestLane, RequestSpec, runtime};
 use crate::sample::CellSample;
 
 /// The database of the points.
 const DATABASE: &str = "server";
-
-/// `HyperbyteDB` counts what it has flushed, every ten seconds.
-const COUNT_WITHIN: Duration = Duration::from_secs(30);
-const COUNT_AGAIN: Duration = Duration::from_millis(50);
 
 /// A server rests when it has used less than a part of so much time; waited for at most so long.
 const WATCHED: Duration = Duration::from_millis(50);
@@ -33,7 +30,7 @@ const REST_WITHIN: Duration = Duration::from_secs(10);
 const BUSY: u16 = 503;
 const REST: Duration = Duration::from_millis(10);
 
-fn ingest_error(message: String) -> Error {
+pub(super) fn ingest_error(message: String) -> Error {
     Error::Engine { engine: "ingest", message }
 }
 
@@ -84,11 +81,7 @@ pub(crate) fn open(spec: &RequestSpec, cancel: &CancelToken) -> Result<Box<dyn R
             )));
         }
     };
-    let mut client = SoakClient::new(&spec.url, encoding)?;
-    runtime()?.block_on(async {
-        let answer = client.query(&format!("/query?q=CREATE%20DATABASE%20%22{DATABASE}%22")).await?;
-        if answer.status == 200 { Ok(()) } else { Err(ingest_error(answer.kind())) }
-    })?;
+    runtime()?.block_on(PointsQuery::new(&spec.url)?.create_database(DATABASE))?;
     cancel.check()?;
     let cell = SoakCell {
         spec: Arc::new(spec.clone()),
@@ -136,33 +129,6 @@ fn wait_for_rest(server: Option<u32>, cancel: &CancelToken) -> Result<()> {
     Ok(())
 }
 
-/// The points of a measurement, once they are as many as they must be, or the last count in time.
-async fn count(client: &mut SoakClient, measurement: &str, wanted: u64) -> Result<u64> {
-    let path = format!("/query?db={DATABASE}&q=SELECT%20count(%22{FIELD}%22)%20FROM%20%22{measurement}%22");
-    let until = Instant::now() + COUNT_WITHIN;
-    loop {
-        let answer = client.query(&path).await?;
-        let counted = counted(&answer.text).ok_or_else(|| ingest_error(answer.kind()))?;
-        if counted >= wanted || Instant::now() > until {
-            return Ok(counted);
-        }
-        tokio::time::sleep(COUNT_AGAIN).await;
-    }
-}
-
-/// The count of an answer; 0 where nothing was written yet.
-fn counted(answer: &str) -> Option<u64> {
-    let answer: serde_json::Value = serde_json::from_str(answer).ok()?;
-    let result = answer.get("results")?.get(0)?;
-    if result.get("error").is_some() {
-        return None;
-    }
-    match result.pointer("/series/0/values/0/1") {
-        None => Some(0),
-        Some(count) => count.as_u64(),
-    }
-}
-
 impl RequestCell for SoakCell {
     fn sample(&self, cancel: &CancelToken) -> Result<CellSample> {
         let mut connections = std::mem::take(&mut *lock(&self.connections));
@@ -175,9 +141,9 @@ impl RequestCell for SoakCell {
             connection.client.begin(&measurement, worker)?;
         }
         wait_for_rest(self.spec.server_processes.first().copied(), cancel)?;
-        let (mut connections, outcome) = runtime()?.block_on(run_load(connections, &self.spec.load(), cancel))?;
-        let first = connections.first_mut().ok_or_else(|| Error::Internal("a load without a connection".to_owned()))?;
-        let rows = runtime()?.block_on(count(&mut first.client, &measurement, self.spec.operations))?;
+        let (connections, outcome) = runtime()?.block_on(run_load(connections, &self.spec.load(), cancel))?;
+        let query = PointsQuery::new(&self.spec.url)?;
+        let rows = runtime()?.block_on(query.count(DATABASE, &measurement, self.spec.operations))?;
         *lock(&self.connections) = connections;
         CellSample::of_load(&outcome, Checksum::from_sums(rows, []))
     }
@@ -210,15 +176,5 @@ mod tests {
         if cfg!(target_os = "linux") {
             assert!(wait_for_rest(Some(std::process::id()), &cancelled).is_err());
         }
-    }
-
-    #[test]
-    fn the_count_of_an_answer_is_found() {
-        let text =
-            r#"{"results":[{"statement_id":0,"series":[{"name":"m","columns":["time","count"],"values":[[0,7]]}]}]}"#;
-        assert_eq!(counted(text), Some(7));
-        assert_eq!(counted(r#"{"results":[{"statement_id":0}]}"#), Some(0));
-        assert_eq!(counted(r#"{"results":[{"statement_id":0,"error":"no"}]}"#), None);
-        assert_eq!(counted("no"), None);
     }
 }

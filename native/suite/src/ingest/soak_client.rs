@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use boundary_bench_core::{Error, Result};
-use boundary_bench_http::{Address, HttpClient, HttpOptions, Place, Request};
+use boundary_bench_http::{Address, HttpClient, HttpOptions, Place, Request, Response};
 use boundary_bench_ingest::line::{LineHead, put_columns};
 use boundary_bench_ingest::msgpack::{COLUMNS_CONTENT_TYPE, ColumnsWriter, ROWS_CONTENT_TYPE, RowsWriter};
 use serde::{Deserialize, Serialize};
@@ -38,6 +38,11 @@ impl SoakEncoding {
             Self::Lines => "text/plain; charset=utf-8",
         }
     }
+}
+
+/// The header with the key of an address, which `HyperbyteDB` takes as `user:password`; empty without one.
+pub(super) fn key_header(address: &Address) -> String {
+    address.secret.as_ref().map_or_else(String::new, |key| format!("authorization: Token {key}\r\n"))
 }
 
 /// Encodes batches of one series.
@@ -83,6 +88,10 @@ pub(super) struct Answer {
 }
 
 impl Answer {
+    pub fn of(response: &Response<'_>) -> Self {
+        Self { status: response.status, text: String::from_utf8_lossy(response.body).into_owned() }
+    }
+
     /// Whether the points were kept.
     pub fn is_kept(&self) -> bool {
         self.status == 204
@@ -119,7 +128,7 @@ impl SoakClient {
     pub fn new(url: &str, encoding: SoakEncoding) -> Result<Self> {
         let address: Address = url.trim_end_matches('/').parse()?;
         let options = HttpOptions {
-            headers: format!("content-type: {}\r\n", encoding.content_type()),
+            headers: format!("content-type: {}\r\n{}", encoding.content_type(), key_header(&address)),
             timeout: Some(TIMEOUT),
             ..address.options()
         };
@@ -152,18 +161,8 @@ impl SoakClient {
     /// Sends what was encoded last.
     pub async fn post(&mut self, path: &str) -> Result<Answer> {
         let request = Request::post(path, &self.body[..self.length]);
-        self.client.call(&request, |response| Ok(answer_of(response.status, response.body))).await
+        self.client.call(&request, |response| Ok(Answer::of(&response))).await
     }
-
-    /// Asks `/query`, with all in the path.
-    pub async fn query(&mut self, path: &str) -> Result<Answer> {
-        let request = Request::post(path, b"");
-        self.client.call(&request, |response| Ok(answer_of(response.status, response.body))).await
-    }
-}
-
-fn answer_of(status: u16, body: &[u8]) -> Answer {
-    Answer { status, text: String::from_utf8_lossy(body).into_owned() }
 }
 
 #[cfg(test)]

@@ -1,0 +1,193 @@
+//! What the soak asks a server beside its writes: to make a database, and to count. It is
+//! `src/workloads/ingest/points-query.ts` in Rust.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use boundary_bench_core::{Result, percent};
+use boundary_bench_http::{Address, HttpClient, HttpOptions, Place, Request};
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::soak_cell::ingest_error;
+use super::soak_client::{Answer, FIELD, key_header};
+
+/// `HyperbyteDB` counts what it has flushed, every ten seconds.
+const COUNT_WITHIN: Duration = Duration::from_secs(30);
+const COUNT_AGAIN: Duration = Duration::from_millis(50);
+
+/// A server counts no fewer points a second than these.
+const COUNTED_PER_SECOND: f64 = 1e6;
+
+/// How long a server may take to answer a query that counts nothing.
+const TIMEOUT: Duration = Duration::from_secs(30);
+
+/// What asks `/query`.
+pub(super) struct PointsQuery {
+    address: Address,
+}
+
+impl PointsQuery {
+    pub fn new(url: &str) -> Result<Self> {
+        Ok(Self { address: url.trim_end_matches('/').parse()? })
+    }
+
+    pub async fn create_database(&self, database: &str) -> Result<()> {
+        let query = format!("CREATE DATABASE {}", quoted(database));
+        ask(&mut self.client(TIMEOUT)?, &query, "").await.map(drop)
+    }
+
+    /// The points of a measurement, once they are as many as they must be, or the last count in time.
+    pub async fn count(&self, database: &str, measurement: &str, wanted: u64) -> Result<u64> {
+        let query = format!("SELECT count({}) FROM {}", quoted(FIELD), quoted(measurement));
+        let within = count_within(wanted);
+        let (mut client, until) = (self.client(within)?, Instant::now() + within);
+        loop {
+            let counted = count_of(&ask(&mut client, &query, database).await?)?;
+            if counted >= wanted || Instant::now() > until {
+                return Ok(counted);
+            }
+            tokio::time::sleep(COUNT_AGAIN).await;
+        }
+    }
+
+    fn client(&self, timeout: Duration) -> Result<HttpClient> {
+        let options =
+            HttpOptions { headers: key_header(&self.address), timeout: Some(timeout), ..self.address.options() };
+        Ok(HttpClient::new(Arc::new(Place::new(self.address.url.clone(), options)?)))
+    }
+}
+
+async fn ask(client: &mut HttpClient, query: &str, database: &str) -> Result<Vec<Series>> {
+    let path = format!("/query?db={}&q={}", percent::encoded(database), percent::encoded(query));
+    let request = Request::post(&path, b"");
+    let answer = client.call(&request, |response| Ok(Answer::of(&response))).await?;
+    series_of(&answer).map_err(|why| ingest_error(format!("the server answers {query} with {why}")))
+}
+
+/// How long so many points may take to be flushed and counted.
+fn count_within(points: u64) -> Duration {
+    COUNT_WITHIN + Duration::from_secs_f64(points as f64 / COUNTED_PER_SECOND)
+}
+
+/// A name in a query: in quotes, of which it has two for one.
+fn quoted(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
+}
+
+#[derive(Deserialize)]
+struct Results {
+    results: Vec<Outcome>,
+}
+
+#[derive(Deserialize)]
+struct Outcome {
+    #[serde(default)]
+    series: Vec<Series>,
+    error: Option<String>,
+}
+
+/// A series of an answer.
+#[derive(Debug, Deserialize)]
+struct Series {
+    columns: Vec<String>,
+    #[serde(default)]
+    values: Vec<Vec<Value>>,
+}
+
+/// The series of an answer, or what the server says in their place.
+fn series_of(answer: &Answer) -> std::result::Result<Vec<Series>, String> {
+    if answer.status != 200 {
+        return Err(answer.kind());
+    }
+    let parsed: std::result::Result<Results, _> = serde_json::from_str(&answer.text);
+    let results = parsed.map_err(|error| format!("what is no answer to a query: {error}"))?.results;
+    let Outcome { series, error } = results.into_iter().next().ok_or("no result")?;
+    error.map_or(Ok(series), Err)
+}
+
+/// The count of the points' field, by the name of its column; 0 where there is nothing to count yet.
+fn count_of(series: &[Series]) -> Result<u64> {
+    let Some((series, row)) = series.first().and_then(|series| Some((series, series.values.first()?))) else {
+        return Ok(0);
+    };
+    let unusable = |what: &str| ingest_error(format!("the server answers a count with {what}"));
+    // InfluxDB names it without the field.
+    let names = [format!("count_{FIELD}"), "count".to_owned()];
+    let column = names.iter().find_map(|name| series.columns.iter().position(|column| column == name));
+    let column = column.ok_or_else(|| unusable(&format!("the columns {}", series.columns.join(", "))))?;
+    let count = row.get(column).and_then(Value::as_u64);
+    count.ok_or_else(|| unusable("what is no number"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What HyperbyteDB answered.
+    #[derive(Deserialize)]
+    struct Recorded {
+        counts: Vec<Count>,
+        refusals: Vec<Refusal>,
+    }
+
+    #[derive(Deserialize)]
+    struct Count {
+        what: String,
+        answer: Value,
+        count: u64,
+    }
+
+    #[derive(Deserialize)]
+    struct Refusal {
+        what: String,
+        status: u16,
+        text: String,
+        said: String,
+    }
+
+    fn answer(status: u16, text: &str) -> Answer {
+        Answer { status, text: text.to_owned() }
+    }
+
+    #[test]
+    fn the_recorded_answers_of_hyperbytedb_are_understood() {
+        let recorded = include_str!("../../../../__test__/fixtures/hyperbytedb-answers.json");
+        let Recorded { counts, refusals } = serde_json::from_str(recorded).unwrap();
+        assert!(counts.len() > 3 && refusals.len() > 3);
+        for Count { what, answer: recorded, count } in counts {
+            let series = series_of(&answer(200, &recorded.to_string())).unwrap();
+            assert_eq!(count_of(&series).unwrap(), count, "{what}");
+        }
+        for Refusal { what, status, text, said } in refusals {
+            let problem = series_of(&answer(status, &text)).unwrap_err();
+            assert!(problem.contains(&said), "{what}: {problem}");
+        }
+    }
+
+    #[test]
+    fn a_count_is_found_by_its_name() {
+        let count = |text: &str| {
+            let text = format!(r#"{{"results":[{{"statement_id":0,"series":[{text}]}}]}}"#);
+            count_of(&series_of(&answer(200, &text)).unwrap())
+        };
+        let series = |columns: &str, values: &str| format!(r#"{{"name":"m","columns":{columns},"values":{values}}}"#);
+        assert_eq!(count(&series(r#"["time","count"]"#, "[[0,7]]")).unwrap(), 7);
+        assert_eq!(count(&series(r#"["count_w","count_v"]"#, "[[1,8]]")).unwrap(), 8);
+        for (columns, values) in
+            [(r#"["time","n"]"#, "[[0,7]]"), (r#"["count_v"]"#, "[[\"7\"]]"), (r#"["a","count_v"]"#, "[[1]]")]
+        {
+            assert!(count(&series(columns, values)).is_err(), "{columns} {values}");
+        }
+        for text in ["no", "{}", r#"{"results":[]}"#] {
+            assert!(series_of(&answer(200, text)).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn names_are_quoted_and_long_counts_have_time() {
+        assert_eq!(quoted(r#"a "b" \ c"#), r#""a ""b"" \ c""#);
+        assert_eq!(count_within(0), COUNT_WITHIN);
+        assert!(count_within(100_000_000) >= Duration::from_secs(100));
+    }
+}
