@@ -543,7 +543,7 @@ mod tests {
     #[test]
     fn arrays_lie_in_each_other_as_deep_as_allowed_and_no_deeper() {
         // As the only element, the first, the last, and after arrays that have ended.
-        for (before, after) in [("", ""), ("", ":1\r\n"), (":1\r\n", ""), ("*2\r\n*1\r\n:1\r\n:2\r\n", "$-1\r\n")] {
+        for (before, after) in [("", ""), ("", ":1\r\n"), (":1\r\n", ""), ("*1\r\n:1\r\n", "*1\r\n$-1\r\n")] {
             let elements = 1 + usize::from(!before.is_empty()) + usize::from(!after.is_empty());
             let nested = |depth: usize| {
                 let open = format!("*{elements}\r\n{before}").repeat(depth - 1);
