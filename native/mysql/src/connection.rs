@@ -102,7 +102,11 @@ impl Connection {
     /// # Errors
     /// [`Failure::Refused`] for a wrong password or database, [`Failure::Lost`] where there is no such server.
     pub async fn open(url: &Url) -> Answer<Self> {
-        let mut transport = Transport::connect(url).await?;
+        Self::on(Transport::connect(url).await?, url).await
+    }
+
+    /// Logs in on a connection that was just opened.
+    pub(crate) async fn on(mut transport: Transport, url: &Url) -> Answer<Self> {
         let server = log_in(&mut transport, url).await?;
         Ok(Self {
             transport,

@@ -152,7 +152,16 @@ impl Transport {
             stream.set_nodelay(true).map_err(failed)?;
             Stream::Tcp(stream)
         };
-        Ok(Self { stream, input: vec![0; FIRST_INPUT], pending: 0..0, output: Vec::new(), sent: 0, sequence: 0 })
+        Ok(Self::over(stream))
+    }
+
+    /// Over a socket that is connected already.
+    pub(crate) fn over_unix(stream: UnixStream) -> Self {
+        Self::over(Stream::Unix(stream))
+    }
+
+    fn over(stream: Stream) -> Self {
+        Self { stream, input: vec![0; FIRST_INPUT], pending: 0..0, output: Vec::new(), sent: 0, sequence: 0 }
     }
 
     /// Whether nobody between here and the server can read what is sent.

@@ -8,6 +8,8 @@ mod block;
 mod client;
 mod convert;
 mod framing;
+#[doc(hidden)]
+pub mod fuzzing;
 mod ipc;
 mod made_rows;
 mod memory;
