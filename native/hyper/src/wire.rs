@@ -32,6 +32,9 @@ const SETTLE_TIMEOUT: Duration = Duration::from_secs(2);
 /// Bytes that one read asks for where no message says more.
 const READ_BYTES: usize = 64 * 1024;
 
+/// Bytes that one read asks for at most, whatever a message says.
+const MOST_READ: usize = 1 << 20;
+
 /// The largest payload of one message of ours. The server refuses packets beyond 150 MiB.
 const MAX_PAYLOAD: usize = 16 << 20;
 
@@ -379,7 +382,8 @@ impl Connection {
         self.position = 0;
         while self.read.len() < bytes {
             let filled = self.read.len();
-            self.read.resize(filled + READ_BYTES.max(bytes - filled), 0);
+            // Not all of what a message announces: its bytes must come first.
+            self.read.resize(filled + READ_BYTES.max((bytes - filled).min(MOST_READ)), 0);
             let read = loop {
                 match self.socket.read(&mut self.read[filled..]) {
                     Err(error) if error.kind() == ErrorKind::Interrupted => {}
