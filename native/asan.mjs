@@ -43,7 +43,16 @@ const preloaded = runtime();
 // As `npm run build` builds the addon, so that the crates of others are those that are there already.
 const built = spawnSync(
   'cargo',
-  ['build', '--release', '--locked', '-p', 'boundary-bench-addon', '--target', host, '--message-format=json-render-diagnostics'],
+  [
+    'build',
+    '--release',
+    '--locked',
+    '-p',
+    'boundary-bench-addon',
+    '--target',
+    host,
+    '--message-format=json-render-diagnostics',
+  ],
   {
     cwd: root,
     encoding: 'utf8',

@@ -17,7 +17,7 @@ const { values, positionals } = parseArgs({
 });
 const seconds = Number(values.seconds);
 if (!Number.isInteger(seconds) || seconds < 1) throw new Error('--seconds takes a whole number from 1 on');
-const known = readdirSync(corpus).sort();
+const known = readdirSync(corpus).toSorted();
 const unknown = positionals.filter((name) => !known.includes(name));
 if (unknown.length > 0) throw new Error(`no harness ${unknown.join(', ')}; there are ${known.join(', ')}`);
 
