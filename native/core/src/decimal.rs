@@ -20,7 +20,8 @@ pub fn parse(text: &str, precision: u8, scale: u8) -> Option<i128> {
     let limit = 10_i128.pow(u32::from(precision));
     let mut value: i128 = 0;
     for digit in whole.bytes().chain(fraction.bytes()).chain(std::iter::repeat_n(b'0', missing)) {
-        value = value * 10 + i128::from(digit - b'0');
+        // Of 38 digits, ten times the value may not fit 128 bits any more.
+        value = value.checked_mul(10)?.checked_add(i128::from(digit - b'0'))?;
         if value >= limit {
             return None;
         }
@@ -49,6 +50,10 @@ mod tests {
     fn texts_that_are_no_decimal_of_the_type_are_refused() {
         for text in ["", "-", ".", "1e3", "1.234", "100000", "1,2", " 1", "--1", "NaN", "١"] {
             assert_eq!(parse(text, 5, 2), None, "{text}");
+        }
+        // Longer than 128 bits hold: their lower bits alone could be a number of few enough digits.
+        for digits in 39..50 {
+            assert_eq!(parse(&"9".repeat(digits), 38, 0), None, "{digits} digits");
         }
         assert_eq!(parse("-12.3", 5, 2), Some(-1230));
         assert_eq!(parse("+.5000", 5, 2), Some(50));

@@ -125,6 +125,12 @@ impl Plan {
 
     /// The length of the frame.
     fn length(&self, rows: usize) -> Result<usize> {
+        // Rows of no columns take no bytes.
+        if u32::try_from(rows).is_err() {
+            return Err(Error::Unsupported(format!(
+                "a batch of {rows} rows is more than one frame counts; ask for batches of fewer rows"
+            )));
+        }
         if self.end < FRAME_LIMIT {
             return Ok(self.end);
         }

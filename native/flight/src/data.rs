@@ -34,6 +34,9 @@ const MAX_BODY: usize = 3 << 20;
 /// Parts smaller than this are joined with their neighbours: each is a frame of its own.
 const SMALL_PART: usize = 4 << 10;
 
+/// The most rows of a batch whose body has less than a bit for each of them.
+const MOST_ROWS_OF_NO_BYTES: usize = 1 << 20;
+
 /// What stands before the parts of an encapsulated message of Arrow's: a marker and the length of its header.
 const ENCAPSULATION: usize = 8;
 
@@ -160,7 +163,12 @@ impl BatchReader {
                 let schema = Arc::clone(schema()?);
                 let decoder = RecordBatchDecoder::try_new(&data.body, batch, schema, &self.dictionaries, &version);
                 let batch = decoder.and_then(RecordBatchDecoder::read_record_batch);
-                batch.map(Decoded::Batch).map_err(|error| invalid(&error))
+                let batch = batch.map_err(|error| invalid(&error))?;
+                // Columns of nothing but nulls take no bytes, and as text or as values they would take some for each row.
+                if batch.num_rows() > MOST_ROWS_OF_NO_BYTES.max(data.body.len().saturating_mul(8)) {
+                    return Err(invalid(&format_args!("{} rows, which its bytes can't hold", batch.num_rows())));
+                }
+                Ok(Decoded::Batch(batch))
             }
             other => Err(invalid(&format_args!("a message of the unknown kind {other:?}"))),
         }

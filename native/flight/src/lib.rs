@@ -4,6 +4,8 @@ mod channel;
 mod client;
 mod data;
 mod engine;
+#[doc(hidden)]
+pub mod fuzzing;
 mod grpc;
 mod ingest;
 mod prepared;

@@ -3,7 +3,7 @@
 use std::mem::MaybeUninit;
 use std::ops::Range;
 
-use boundary_bench_core::Result;
+use boundary_bench_core::{Error, Result};
 
 use crate::chunks::Chunk;
 use crate::http_error;
@@ -50,8 +50,17 @@ pub(crate) fn head_end(bytes: &[u8], searched: &mut usize) -> Option<usize> {
     }
 }
 
+/// The error for a head that takes more bytes than it may.
+pub(crate) fn too_long() -> Error {
+    http_error(format!("the head of a response has more than {MOST_HEAD} bytes"))
+}
+
 /// Reads a head that is whole. `is_head`: it answers a HEAD, and no body follows whatever it says.
 pub(crate) fn parse_head(bytes: &[u8], is_head: bool) -> Result<Begun> {
+    // However it was cut on its way: one that comes at once is not waited for.
+    if bytes.len() > MOST_HEAD {
+        return Err(too_long());
+    }
     let malformed = |problem: &str| http_error(format!("what the server sent is no response of HTTP/1.1: {problem}"));
     let mut space = [MaybeUninit::uninit(); MOST_HEADERS];
     let mut parsed = httparse::Response::new(&mut []);
@@ -62,6 +71,9 @@ pub(crate) fn parse_head(bytes: &[u8], is_head: bool) -> Result<Begun> {
         return Err(malformed("its head ends early"));
     }
     let status = parsed.code.unwrap_or_default();
+    if status < 100 {
+        return Err(malformed(&format!("its status is {status}")));
+    }
     let mut is_reusable = parsed.version == Some(1);
     let (mut content_length, mut is_chunked) = (None, false);
     for header in &*parsed.headers {

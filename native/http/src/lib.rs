@@ -7,6 +7,8 @@ mod chunks;
 mod client;
 mod connection;
 mod dispatch;
+#[doc(hidden)]
+pub mod fuzzing;
 mod head;
 mod http2;
 mod json;

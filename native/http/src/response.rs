@@ -5,7 +5,7 @@ use std::ops::Range;
 use boundary_bench_core::{Error, Result, response_limit};
 
 use crate::chunks::Step;
-use crate::head::{Begun, Framing, MOST_HEAD, head_end, parse_head};
+use crate::head::{Begun, Framing, MOST_HEAD, head_end, parse_head, too_long};
 use crate::http_error;
 
 /// The room that is offered to the network at least.
@@ -183,7 +183,7 @@ impl ResponseReader {
             let available = &self.bytes[self.start..self.end];
             let Some(length) = head_end(available, &mut self.searched) else {
                 if available.len() > MOST_HEAD {
-                    return Err(http_error(format!("the head of a response has more than {MOST_HEAD} bytes")));
+                    return Err(too_long());
                 }
                 return Ok(false);
             };
@@ -247,33 +247,16 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::fuzzing::responses;
     use crate::head::MOST_HEADERS;
 
     /// What a reader finds in bytes that come in pieces, with the end of the connection behind them.
     fn read(pieces: &[&[u8]], is_head: bool) -> Result<Vec<(u16, String, bool)>> {
-        let mut reader = ResponseReader::new(1 << 20);
-        let mut found = Vec::new();
-        let mut take = |reader: &ResponseReader, whole: &Whole| {
-            let response = reader.response(whole);
-            found.push((response.status, String::from_utf8_lossy(response.body).into_owned(), whole.is_reusable));
-        };
-        for piece in pieces {
-            let mut piece = *piece;
-            while !piece.is_empty() {
-                let room = reader.room();
-                let bytes = room.len().min(piece.len());
-                room[..bytes].copy_from_slice(&piece[..bytes]);
-                reader.received(bytes);
-                piece = &piece[bytes..];
-                while let Some(whole) = reader.next_whole(is_head)? {
-                    take(&reader, &whole);
-                }
-            }
-        }
-        if let Some(whole) = reader.at_end() {
-            take(&reader, &whole);
-        }
-        Ok(found)
+        let (found, outcome) = responses(pieces, is_head, 1 << 20);
+        let shown = found
+            .into_iter()
+            .map(|found| (found.status, String::from_utf8_lossy(&found.body).into_owned(), found.is_reusable));
+        outcome.map(|()| shown.collect())
     }
 
     const OK: &str = "HTTP/1.1 200 OK\r\n";
@@ -333,7 +316,9 @@ mod tests {
             "HTTP/2 200\r\n\r\n",
             "HTTP/1.1 99999 x\r\n\r\n",
             "HTTP/1.1 101 x\r\n\r\n",
+            "HTTP/1.1 099 x\r\ncontent-length: 0\r\n\r\n",
             &format!("{OK}{long}"),
+            &format!("{OK}x: {long}\r\ncontent-length: 0\r\n\r\n"),
             &format!("{OK}{many}\r\n"),
             &format!("{OK}content-length: -1\r\n\r\n"),
             &format!("{OK}content-length: 1\r\ncontent-length: 2\r\n\r\n"),

@@ -8,7 +8,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::chunks::Step;
 use crate::client::{Place, within};
-use crate::head::{Begun, Framing, MOST_HEAD, head_end, parse_head};
+use crate::head::{Begun, Framing, MOST_HEAD, head_end, parse_head, too_long};
 use crate::http_error;
 use crate::request::{Method, Request};
 use crate::session::lost;
@@ -46,9 +46,17 @@ impl StreamedResponse {
         }
         let timeout = place.options.timeout;
         let stream = within(Some(timeout.unwrap_or(CONNECT_TIMEOUT)), Stream::open(&place.url, place.tls.as_ref()));
+        Self::over(stream.await?, place, request).await
+    }
+
+    /// Sends a request over a stream that is open, and reads the head of its response.
+    ///
+    /// # Errors
+    /// As [`StreamedResponse::open`].
+    pub(crate) async fn over(stream: Stream, place: &Place, request: &Request<'_>) -> Result<Self> {
         let mut response = Self {
             place: place.clone(),
-            stream: stream.await?,
+            stream,
             status: 0,
             head: Vec::new(),
             framing: None,
@@ -57,7 +65,7 @@ impl StreamedResponse {
             end: 0,
             piece: Vec::new(),
         };
-        within(timeout, response.begin(request)).await?;
+        within(place.options.timeout, response.begin(request)).await?;
         Ok(response)
     }
 
@@ -122,7 +130,7 @@ impl StreamedResponse {
         loop {
             let Some(length) = head_end(&self.bytes[self.start..self.end], &mut searched) else {
                 if self.end - self.start > MOST_HEAD {
-                    return Err(http_error(format!("the head of a response has more than {MOST_HEAD} bytes")));
+                    return Err(too_long());
                 }
                 if !self.receive().await? {
                     return Err(self.lost(&io::ErrorKind::UnexpectedEof.into()));

@@ -3,8 +3,9 @@
 use arrow_array::RecordBatch;
 use arrow_buffer::Buffer;
 use arrow_ipc::reader::StreamDecoder;
-use arrow_schema::SchemaRef;
-use boundary_bench_core::Result;
+use arrow_schema::{ArrowError, SchemaRef};
+use boundary_bench_core::error::catch_panic;
+use boundary_bench_core::{Error, Result};
 
 use crate::engine_error;
 
@@ -79,10 +80,20 @@ impl<P: Pieces> ArrowStream<P> {
                 self.pieces = None;
                 // The server leaves out the mark of the end. The decoder wants it, and takes a schema that no batch
                 // follows only then.
-                self.decoder.decode(&mut Buffer::from(END_OF_STREAM)).map_err(engine_error)?;
-                self.decoder.finish().map_err(engine_error)?;
+                decoded(|| {
+                    self.decoder.decode(&mut Buffer::from(END_OF_STREAM))?;
+                    self.decoder.finish()
+                })?;
             }
         }
-        self.decoder.decode(&mut self.data).map_err(engine_error)
+        decoded(|| self.decoder.decode(&mut self.data))
     }
+}
+
+/// Runs the decoder. It has checks of its own, but a panic on what is no such stream must not get further than this.
+fn decoded<T>(decode: impl FnOnce() -> std::result::Result<T, ArrowError>) -> Result<T> {
+    catch_panic(|| decode().map_err(engine_error)).map_err(|error| match error {
+        Error::Internal(problem) => engine_error(problem),
+        other => other,
+    })
 }

@@ -28,6 +28,8 @@ use boundary_bench_core::{Error, Result};
 pub use engine::HyperEngine;
 pub use server::{Server, executable};
 pub use uri::{Place, Transport, Uri};
+#[doc(hidden)]
+pub use wire::fuzzing;
 
 const NAME: &str = "hyper";
 

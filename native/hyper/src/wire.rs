@@ -5,6 +5,7 @@
 
 mod canceller;
 mod copy_writer;
+pub mod fuzzing;
 mod message;
 mod socket;
 #[cfg(test)]

@@ -215,6 +215,24 @@ prop_compose! {
     }
 }
 
+/// What takes a reader quadratic time would take it hours here.
+#[test]
+fn many_different_names_are_read_in_time() {
+    let names = |separator: &str| (0..100_000).map(|name| format!("f{name}=1")).collect::<Vec<_>>().join(separator);
+    let options = LineOptions { most_points: usize::MAX, ..MS };
+    let one_line = format!("m {}\n", names(","));
+    assert_eq!(parse_lines(one_line.as_bytes(), &options).unwrap().values().len(), 100_000);
+    let many_shapes = format!("m {}\n", names("\nm "));
+    let points = parse_lines(many_shapes.as_bytes(), &options).unwrap();
+    assert_eq!((points.len(), points.shapes().len()), (100_000, 100_000));
+    let many_tags = format!("m,{} v=1\n", names(","));
+    assert_eq!(parse_lines(many_tags.as_bytes(), &options).unwrap().series()[0].tags().len(), 100_000);
+    let many_series = format!("m,{} v=1\n", names(" v=1\nm,"));
+    assert_eq!(parse_lines(many_series.as_bytes(), &options).unwrap().series().len(), 100_000);
+    let rows = encode_rows(&parse_lines(one_line.as_bytes(), &options).unwrap());
+    assert_eq!(decode_rows(&rows, &RowOptions::default(), Points::default()).unwrap().values().len(), 100_000);
+}
+
 proptest! {
     #[test]
     fn lines_that_are_written_again_say_the_same(lines in prop::collection::vec(line(), 0..20)) {

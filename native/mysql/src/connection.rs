@@ -114,7 +114,11 @@ impl Connection {
     }
 
     async fn open_untimed(url: &Url) -> Answer<Self> {
-        let mut transport = Transport::connect(url).await?;
+        Self::on(Transport::connect(url).await?, url).await
+    }
+
+    /// Logs in on a connection that was just opened.
+    pub(crate) async fn on(mut transport: Transport, url: &Url) -> Answer<Self> {
         let server = log_in(&mut transport, url).await?;
         transport.set_most_bytes(url.most_bytes);
         Ok(Self {

@@ -11,6 +11,8 @@ mod codec;
 mod connection;
 mod driven;
 mod engine;
+#[doc(hidden)]
+pub mod fuzzing;
 mod ingest;
 mod insert;
 mod login;

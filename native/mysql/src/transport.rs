@@ -152,7 +152,16 @@ impl Transport {
         } else {
             Stream::Tcp(socket::connect(&url.host, url.port).await.map_err(failed)?)
         };
-        Ok(Self {
+        Ok(Self::over(stream))
+    }
+
+    /// Over a socket that is connected already.
+    pub(crate) fn over_unix(stream: UnixStream) -> Self {
+        Self::over(Stream::Unix(stream))
+    }
+
+    fn over(stream: Stream) -> Self {
+        Self {
             is_private: matches!(stream, Stream::Unix(_)),
             stream,
             input: vec![0; FIRST_INPUT],
@@ -161,7 +170,7 @@ impl Transport {
             sent: 0,
             sequence: 0,
             most_bytes: LOGIN_PACKET,
-        })
+        }
     }
 
     /// Whether a secret can be sent as it is: over TLS only to a server whose certificate was verified.

@@ -252,7 +252,9 @@ fn number(bytes: &[u8]) -> Option<(i64, &[u8])> {
         _ => (false, bytes),
     };
     let mut value: i64 = 0;
-    for (at, byte) in digits.iter().enumerate() {
+    // The end of a line that is too long is not looked for, whether it has come already or not.
+    let most = LONGEST_NUMBER_LINE - 1 - (bytes.len() - digits.len());
+    for (at, byte) in digits.iter().enumerate().take(most) {
         let digit = byte.wrapping_sub(b'0');
         if digit > 9 {
             let is_end = at > 0 && digits[at..].starts_with(b"\r\n");

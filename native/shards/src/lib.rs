@@ -8,6 +8,8 @@ mod block;
 mod client;
 mod convert;
 mod framing;
+#[doc(hidden)]
+pub mod fuzzing;
 mod held_scan;
 mod ipc;
 mod made_rows;

@@ -151,7 +151,8 @@ pub fn read_entry(bytes: &[u8]) -> Option<(&str, Points<'_>)> {
     }
     let precision = Precision::of(take_text(&mut rest)?);
     let now = i64::from_le_bytes(take_chunk(&mut rest)?);
-    let len = take_number(&mut rest)?;
+    // Each point has a value, of eight bytes: so a few bytes never ask for the memory of many points.
+    let len = take_number(&mut rest).filter(|len| *len <= rest.len() / size_of::<u64>())?;
     let has_times = take(&mut rest, 1)? == [1];
     points.times = if has_times { take_array(&mut rest, len, i64::from_le_bytes)? } else { vec![now; len] };
     if has_times {

@@ -1,0 +1,84 @@
+// Runs tests with an addon whose own code AddressSanitizer watches: `npm run test:asan [-- files]`, those of the addon and of the
+// library where none is named. Linux alone. Node is as ever: the sanitizer's runtime is loaded into it before all else, and so also
+// sees what other code frees, and copies by the functions of C.
+import { execFileSync, spawnSync } from 'node:child_process';
+import { copyFileSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+
+const root = path.join(import.meta.dirname, '..');
+const place = mkdtempSync(path.join(tmpdir(), 'boundary-bench-asan-'));
+process.on('exit', () => rmSync(place, { recursive: true }));
+const files = process.argv.slice(2);
+
+function run(program, args, env) {
+  const { status, error } = spawnSync(program, args, { cwd: root, stdio: 'inherit', env: { ...process.env, ...env } });
+  if (status !== 0) {
+    if (error) console.error(error.message);
+    process.exit(status ?? 1);
+  }
+}
+
+const host = /^host: (.*)$/m.exec(execFileSync('rustc', ['-vV'], { encoding: 'utf8' }))[1];
+if (!host.endsWith('-linux-gnu'))
+  throw new Error(`AddressSanitizer is loaded into Node on Linux alone, not on ${host}`);
+
+/** The runtime that belongs to this rustc, which gives it as a static library, as one to preload. */
+function runtime() {
+  const sysroot = execFileSync('rustc', ['--print', 'sysroot'], { encoding: 'utf8' }).trim();
+  const libraries = path.join(sysroot, 'lib/rustlib', host, 'lib');
+  const given = readdirSync(libraries).find((name) => /^librustc-.*_rt\.asan\.a$/.test(name));
+  if (given === undefined)
+    throw new Error(`${libraries} has no runtime of AddressSanitizer; rustup's toolchains have it`);
+  const [archive, shared] = ['runtime.a', 'runtime.so'].map((name) => path.join(place, name));
+  copyFileSync(path.join(libraries, given), archive);
+  // What starts before a program's own start is for programs alone, not for libraries.
+  run('ar', ['d', archive, 'asan_preinit.cpp.o']);
+  const whole = ['-Wl,--whole-archive', archive, '-Wl,--no-whole-archive'];
+  run('cc', ['-shared', '-o', shared, ...whole, '-lstdc++', '-lpthread', '-ldl', '-lm', '-lrt']);
+  return shared;
+}
+
+const preloaded = runtime();
+// As `npm run build` builds the addon, so that the crates of others are those that are there already.
+const built = spawnSync(
+  'cargo',
+  [
+    'build',
+    '--release',
+    '--locked',
+    '-p',
+    'boundary-bench-addon',
+    '--target',
+    host,
+    '--message-format=json-render-diagnostics',
+  ],
+  {
+    cwd: root,
+    encoding: 'utf8',
+    maxBuffer: 1 << 28,
+    stdio: ['ignore', 'pipe', 'inherit'],
+    env: { ...process.env, RUSTC_WORKSPACE_WRAPPER: path.join(import.meta.dirname, 'asan.sh') },
+  },
+);
+if (built.status !== 0) process.exit(built.status ?? 1);
+const library = built.stdout
+  .trim()
+  .split('\n')
+  .map((line) => JSON.parse(line))
+  .find(({ reason, target }) => reason === 'compiler-artifact' && target.name === 'boundary_bench_addon').filenames[0];
+const addon = path.join(place, 'boundary-bench.node');
+copyFileSync(library, addon);
+run('npm', ['run', 'build:ts']);
+
+const tests = files.length > 0 ? files : ['__test__/addon', '__test__/library'];
+run(
+  'node',
+  ['node_modules/vitest/vitest.mjs', 'run', '--pool=forks', '--maxWorkers=2', '--testTimeout=300000', ...tests],
+  {
+    NAPI_RS_NATIVE_LIBRARY_PATH: addon,
+    LD_PRELOAD: preloaded,
+    // Node gives back little of its memory when it ends. A report ends the process, so that the test fails.
+    ASAN_OPTIONS: ['detect_leaks=0', 'abort_on_error=0', 'exitcode=99', process.env.ASAN_OPTIONS ?? ''].join(':'),
+  },
+);

@@ -1,0 +1,11 @@
+#!/bin/sh
+# Cargo's RUSTC_WORKSPACE_WRAPPER for `npm run fuzz`: our own crates tell libFuzzer what an input reaches, and check what debug builds
+# check; all others are built as ever.
+rustc=$1
+shift
+case " $* " in
+  *" --crate-name build_script_"* | *" --crate-type proc-macro "*) exec "$rustc" "$@" ;;
+esac
+exec "$rustc" "$@" -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
+  -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
+  -Cllvm-args=-sanitizer-coverage-trace-compares -Cdebug-assertions=on -Coverflow-checks=on

@@ -1,0 +1,29 @@
+//! HTTP/1.1.
+
+use boundary_bench_http::fuzzing::{responses as read, streamed};
+
+use crate::input::cut;
+use crate::memory::Bound;
+use crate::sockets::hear;
+
+/// Bodies of more bytes are refused; no input has as many.
+const MOST_BYTES: usize = 1 << 20;
+
+/// What is offered to the network, whatever is announced, and every response as the harness keeps it.
+const READER: Bound = Bound { times: 16, for_any: 256 << 10 };
+
+pub(crate) fn responses(bytes: &[u8]) {
+    for is_head in [false, true] {
+        let (whole, ended) = READER.check(bytes.len(), || read(&[bytes], is_head, MOST_BYTES));
+        let (pieces, in_pieces) = read(&cut(bytes), is_head, MOST_BYTES);
+        assert_eq!((&pieces, in_pieces.is_ok()), (&whole, ended.is_ok()), "{ended:?} {in_pieces:?}");
+        for found in &whole {
+            assert!(found.body.len() <= bytes.len() && (200..=999).contains(&found.status), "{found:?}");
+            // A body that ends with the connection is the last one.
+            assert!(!is_head || found.body.is_empty());
+        }
+        let one = hear(&cut(bytes), |socket| streamed(socket, is_head));
+        let first = whole.first().map(|found| (found.status, &found.head, &found.body));
+        assert_eq!(one.as_ref().ok().map(|(status, head, body)| (*status, head, body)), first, "{one:?}");
+    }
+}

@@ -1,0 +1,126 @@
+//! The formats of time-series ingest.
+
+use boundary_bench_ingest::line::{LineOptions, parse_lines, push_point};
+use boundary_bench_ingest::msgpack::{
+    ColumnBuffers, ColumnsWriter, RowOptions, columns_to_points, decode_columns, decode_rows, encode_rows,
+};
+use boundary_bench_ingest::{Error, Points, Precision, Result, arrow};
+
+use crate::arrow::check_arrays;
+use crate::memory::Bound;
+
+const MOST_POINTS: usize = 100;
+
+/// How lines are read.
+pub const LINES: LineOptions = LineOptions { precision: Precision::Milliseconds, now: 77, most_points: MOST_POINTS };
+
+/// How rows are read.
+pub const ROWS: RowOptions = RowOptions { precision: Precision::Milliseconds, now: 77, most_points: MOST_POINTS };
+
+const LINES_AGAIN: LineOptions = LineOptions { precision: Precision::Nanoseconds, ..LINES };
+const ROWS_AGAIN: RowOptions = RowOptions { precision: Precision::Nanoseconds, ..ROWS };
+
+const READER: Bound = Bound { times: 64, for_any: 64 << 10 };
+
+/// The points as text, each with all its names.
+fn shown(points: &Points<'_>) -> Vec<String> {
+    let show = |point: boundary_bench_ingest::points::Point<'_, '_>| {
+        let fields: Vec<_> = point.fields().map(|(name, value)| format!("{name}={value:?}")).collect();
+        format!("{:?} {} {}", point.series().text, fields.join(","), point.time())
+    };
+    points.iter().map(show).collect()
+}
+
+/// Checks what holds of all points, and of what refuses bytes.
+fn checked<'a>(format: &str, bytes: &[u8], outcome: Result<Points<'a>>) -> Option<Points<'a>> {
+    let points = match outcome {
+        Ok(points) => points,
+        Err(error) => {
+            check_place(format, bytes, &error);
+            return None;
+        }
+    };
+    let values: usize = points.iter().map(|point| point.fields().count()).sum();
+    assert_eq!(values, points.values().len());
+    assert!(points.len() <= MOST_POINTS);
+    // Rows hold all that any format can say.
+    let rows = encode_rows(&points);
+    let again = decode_rows(&rows, &ROWS_AGAIN, Points::default()).expect("rows that were written");
+    assert_eq!(shown(&again), shown(&points));
+    Some(points)
+}
+
+/// What is wrong with bytes is said with a place that they have.
+fn check_place(format: &str, bytes: &[u8], error: &Error) {
+    let Error::Parse { place, .. } = error else {
+        let is_known = matches!(error, Error::TooManyPoints { .. } | Error::InvalidArgument(_));
+        assert!(is_known, "{error}: {}", bytes.escape_ascii());
+        return;
+    };
+    let numbers: Vec<usize> = place.split(|character: char| !character.is_ascii_digit()).flat_map(str::parse).collect();
+    let is_there = match numbers[..] {
+        [line, column] if format == "lines" => {
+            let found = bytes.split(|byte| *byte == b'\n').nth(line - 1);
+            found.is_some_and(|found| (1..=found.len() + 1).contains(&column))
+        }
+        [byte] if format != "lines" => byte <= bytes.len(),
+        _ => false,
+    };
+    assert!(is_there, "{error}: {}", bytes.escape_ascii());
+}
+
+pub(crate) fn lines(bytes: &[u8]) {
+    let outcome = READER.check(bytes.len(), || parse_lines(bytes, &LINES));
+    let Some(points) = checked("lines", bytes, outcome) else { return };
+    // Lines like those before them are read another way than the first ones are.
+    let middle = memchr(bytes, bytes.len() / 2);
+    let (first, second) = bytes.split_at(middle);
+    if let (Ok(first), Ok(second)) = (parse_lines(first, &LINES), parse_lines(second, &LINES)) {
+        assert_eq!([shown(&first), shown(&second)].concat(), shown(&points));
+    }
+    let mut written = Vec::new();
+    // Line protocol can't say all that it can be read as.
+    if points.iter().all(|point| push_point(&mut written, &point).is_ok()) {
+        let again = parse_lines(&written, &LINES_AGAIN).expect("lines that were written");
+        // Zero has no sign in them.
+        let signed = shown(&points).join("\n").replace("Float(-0.0)", "Float(0.0)");
+        assert_eq!(shown(&again).join("\n"), signed);
+    }
+}
+
+/// Behind the first end of a line from a place on, or the end.
+fn memchr(bytes: &[u8], from: usize) -> usize {
+    bytes[from..].iter().position(|byte| *byte == b'\n').map_or(bytes.len(), |at| from + at + 1)
+}
+
+pub(crate) fn rows(bytes: &[u8]) {
+    let outcome = READER.check(bytes.len(), || decode_rows(bytes, &ROWS, Points::default()));
+    checked("rows", bytes, outcome);
+}
+
+pub(crate) fn columns(bytes: &[u8]) {
+    let decoded = READER.check(bytes.len(), || decode_columns(bytes, ColumnBuffers::default(), MOST_POINTS));
+    let batch = match decoded {
+        Ok(batch) => batch,
+        Err(error) => return check_place("columns", bytes, &error),
+    };
+    let writer = ColumnsWriter::new(batch.head.measurement, &batch.head.tags, batch.head.field).expect("names");
+    let mut written = Vec::new();
+    let times = batch.head.has_timestamps.then_some(batch.timestamps.as_slice());
+    writer.encode_vec(&batch.values, times, &mut written).expect("as many of both");
+    let again = decode_columns(&written, ColumnBuffers::default(), MOST_POINTS).expect("columns that were written");
+    // What is no number is written as it came.
+    let bits = |values: &[f64]| values.iter().map(|value| value.to_bits()).collect::<Vec<_>>();
+    assert_eq!(
+        (&again.head, bits(&again.values), &again.timestamps),
+        (&batch.head, bits(&batch.values), &batch.timestamps)
+    );
+    let points = columns_to_points(&batch, Precision::Milliseconds, 77, Points::default());
+    let arrow = arrow::columns_to_arrow(batch, Precision::Milliseconds, 77);
+    assert_eq!(points.is_ok(), arrow.is_ok(), "{points:?} {arrow:?}");
+    let rows = checked("columns", bytes, points).map(|points| points.len());
+    if let Ok(batch) = arrow {
+        assert_eq!(Some(batch.num_rows()), rows);
+        check_arrays(&batch);
+    }
+}

@@ -1,0 +1,190 @@
+//! Values picked out of JSON, compared with what `serde_json` makes of it.
+
+use std::fmt;
+
+use boundary_bench_http::{Kind, Paths, Picked, Rows};
+use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+
+use crate::input::cut;
+use crate::memory::Bound;
+
+const PICKED: Bound = Bound { times: 64, for_any: 16 << 10 };
+
+/// Deeper values are refused by us, and by `serde_json` somewhat earlier.
+const DEEP: usize = 120;
+
+/// JSON as it stands there: names that come twice are there twice.
+#[derive(Debug)]
+enum Tree {
+    Null,
+    Text(String),
+    Number(f64),
+    List(Vec<Tree>),
+    Map(Vec<(String, Tree)>),
+}
+
+impl<'de> Deserialize<'de> for Tree {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Making;
+
+        impl<'de> Visitor<'de> for Making {
+            type Value = Tree;
+
+            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str("JSON")
+            }
+
+            fn visit_unit<E>(self) -> Result<Tree, E> {
+                Ok(Tree::Null)
+            }
+
+            fn visit_bool<E>(self, value: bool) -> Result<Tree, E> {
+                Ok(Tree::Text(value.to_string()))
+            }
+
+            #[expect(clippy::cast_precision_loss, reason = "numbers are compared as floats")]
+            fn visit_i64<E>(self, value: i64) -> Result<Tree, E> {
+                Ok(Tree::Number(value as f64))
+            }
+
+            #[expect(clippy::cast_precision_loss, reason = "numbers are compared as floats")]
+            fn visit_u64<E>(self, value: u64) -> Result<Tree, E> {
+                Ok(Tree::Number(value as f64))
+            }
+
+            fn visit_f64<E>(self, value: f64) -> Result<Tree, E> {
+                Ok(Tree::Number(value))
+            }
+
+            fn visit_str<E>(self, value: &str) -> Result<Tree, E> {
+                Ok(Tree::Text(value.to_owned()))
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Tree, A::Error> {
+                let mut values = Vec::new();
+                while let Some(value) = list.next_element()? {
+                    values.push(value);
+                }
+                Ok(Tree::List(values))
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Tree, A::Error> {
+                let mut entries = Vec::new();
+                while let Some(entry) = map.next_entry()? {
+                    entries.push(entry);
+                }
+                Ok(Tree::Map(entries))
+            }
+        }
+
+        deserializer.deserialize_any(Making)
+    }
+}
+
+impl Tree {
+    /// The values of `*.a`.
+    fn each_a(&self) -> Vec<&Self> {
+        let values: Box<dyn Iterator<Item = &Self>> = match self {
+            Self::List(values) => Box::new(values.iter()),
+            Self::Map(entries) => Box::new(entries.iter().map(|(_, value)| value)),
+            _ => Box::new(std::iter::empty()),
+        };
+        values.flat_map(Self::a).collect()
+    }
+
+    /// The values of `a`.
+    fn a(&self) -> Vec<&Self> {
+        match self {
+            Self::Map(entries) => entries.iter().filter(|(name, _)| name == "a").map(|(_, value)| value).collect(),
+            _ => Vec::new(),
+        }
+    }
+
+    fn is(&self, picked: Option<&str>) -> bool {
+        match (self, picked) {
+            (Self::Null, None) => true,
+            (Self::Text(text), Some(picked)) => text == picked,
+            // `serde_json` may miss the last bit.
+            (Self::Number(number), Some(picked)) => {
+                picked.parse::<f64>().is_ok_and(|picked| (picked - number).abs() <= number.abs() * 1e-15)
+            }
+            _ => false,
+        }
+    }
+}
+
+fn paths_of(paths: &[(&str, Kind)]) -> Paths {
+    Paths::new(paths.iter().copied()).expect("paths")
+}
+
+/// Whether it is UTF-8, and no escapes are halves of characters.
+fn is_unicode(json: &[u8]) -> bool {
+    let has_half = |pair: &[u8]| pair.eq_ignore_ascii_case(b"ud");
+    std::str::from_utf8(json).is_ok() && !json.windows(2).any(has_half)
+}
+
+fn is_deep(json: &[u8]) -> bool {
+    json.iter().filter(|byte| matches!(byte, b'[' | b'{')).count() > DEEP
+}
+
+pub(crate) fn paths(bytes: &[u8]) {
+    // Nothing is picked: all that matters is whether it is JSON.
+    let is_json = paths_of(&[("none.of.it", Kind::Text)]).pick(bytes).is_ok();
+    // Names with escapes are read as texts, which `serde_json` only passes over here.
+    if !is_deep(bytes) && is_unicode(bytes) {
+        assert_eq!(is_json, serde_json::from_slice::<IgnoredAny>(bytes).is_ok());
+    }
+    let paths = paths_of(&[("*.a", Kind::Text), ("*.b.*", Kind::Number), ("c.*.*", Kind::Text), ("c.d", Kind::Text)]);
+    let picked = PICKED.check(bytes.len(), || paths.pick(bytes));
+    if let (Ok(picked), Ok(tree)) = (&picked, serde_json::from_slice::<Tree>(bytes)) {
+        // `c` has paths of its own, and its `a` is none of theirs.
+        if !matches!(&tree, Tree::Map(entries) if entries.iter().any(|(name, _)| name == "c")) {
+            let (found, expected) = (texts(&picked[0]), tree.each_a());
+            let agree = found.len() == expected.len()
+                && expected.iter().zip(&found).all(|(expected, found)| expected.is(found.as_deref()));
+            assert!(agree, "{found:?} instead of {expected:?}");
+        }
+    }
+    for column in picked.iter().flatten() {
+        let mut frame = Vec::new();
+        column.write(&mut frame);
+        assert!(frame.len() <= column.frame_bytes() && frame.len().is_multiple_of(8));
+    }
+}
+
+fn texts(column: &Picked) -> Vec<Option<String>> {
+    column.texts().collect()
+}
+
+type Read = (Vec<Vec<Option<String>>>, bool);
+
+fn read(pieces: &[&[u8]]) -> Read {
+    let mut rows = Rows::new("data", paths_of(&[("n", Kind::Number), ("t", Kind::Text), ("x.*", Kind::Text)]));
+    let mut found = vec![Vec::new(); 3];
+    for piece in pieces {
+        let Ok(columns) = rows.feed(piece) else { return (found, false) };
+        for (found, column) in found.iter_mut().zip(columns) {
+            found.extend(column.texts());
+        }
+    }
+    (found, rows.finish().is_ok())
+}
+
+pub(crate) fn rows(bytes: &[u8]) {
+    let (whole, is_whole) = PICKED.check(bytes.len(), || read(&[bytes]));
+    let (pieces, in_pieces) = read(&cut(bytes));
+    assert_eq!(in_pieces, is_whole);
+    // Rows before what is refused come with their piece.
+    if is_whole {
+        assert_eq!(pieces, whole);
+    }
+    let is_once = bytes.windows(6).filter(|name| name == b"\"data\"").count() == 1 && !bytes.contains(&b'\\');
+    if is_whole && is_once {
+        let same = paths_of(&[("data.*.n", Kind::Number), ("data.*.t", Kind::Text), ("data.*.x.*", Kind::Text)]);
+        let picked = same.pick(bytes).expect("rows that were read are JSON");
+        // The name may be one deeper down, too.
+        if picked.iter().any(|column| !column.is_empty()) {
+            assert_eq!(picked.iter().map(texts).collect::<Vec<_>>(), whole);
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! The MySQL wire, and the values that cross from JavaScript on their way there.
+
+use std::sync::Arc;
+
+use boundary_bench_mysql::{CellLists, Field, Form, RowBuilder, RowShape, Url, fuzzing};
+
+use crate::arrow::check_arrays;
+use crate::input::{Input, cut};
+use crate::memory::Bound;
+use crate::sockets::hear;
+
+/// What is kept of rows, with the room that builders of many columns begin with.
+const ROWS: Bound = Bound { times: 64, for_any: 256 << 10 };
+
+/// Of each value the place where it begins is kept.
+const CELLS: Bound = Bound { times: 32, for_any: 4 << 10 };
+
+/// What the server offers in the greetings that a harness says for it: all that the client knows, but TLS and what is the input's
+/// to say.
+const CAPABILITIES: u64 = 0x002f_f7fe & !(1 << 11);
+
+/// The first packets of a server of `MariaDB` with these capabilities beside the others: its greeting, and its OK to the login.
+fn handshake(more: u64) -> Vec<u8> {
+    let [a, b, c, d, extended @ ..] = (CAPABILITIES | more).to_le_bytes();
+    let mut greeting = b"\x0a11.8.2-MariaDB\0\x01\0\0\0nonce--8\0".to_vec();
+    greeting.extend_from_slice(&[a, b, 45, 2, 0, c, d, 21, 0, 0, 0, 0, 0, 0]);
+    greeting.extend_from_slice(&extended);
+    greeting.extend_from_slice(b"nonce-of--12\0mysql_native_password\0");
+    let length = u8::try_from(greeting.len()).expect("a short greeting");
+    let mut packets = vec![length, 0, 0, 0];
+    packets.extend_from_slice(&greeting);
+    packets.extend_from_slice(b"\x07\0\0\x02\0\0\0\x02\0\0\0");
+    packets
+}
+
+/// The first byte says how the server begins: whether the input holds its greeting, and what it can do where it does not.
+pub(crate) fn connection(bytes: &[u8]) {
+    let Some((kind, said)) = bytes.split_first() else { return };
+    let bit = |bit: u8, capability: u64| u64::from(kind >> bit & 1) << capability;
+    // No EOF packets; rows of many values at once; columns that are not sent again.
+    let begins = if kind & 1 == 0 { Vec::new() } else { handshake(bit(1, 24) | bit(2, 34) | bit(3, 36)) };
+    let all = [&begins, said].concat();
+    let url: Url = "mysql://user:password@localhost/database".parse().expect("a URL");
+    let mut pieces = vec![begins.as_slice()];
+    pieces.extend(cut(said));
+    pieces.retain(|piece| !piece.is_empty());
+    let talk = |pieces: &[&[u8]]| {
+        hear(pieces, async |socket| {
+            socket.set_nonblocking(true).expect("a socket that does not block");
+            fuzzing::talk(tokio::net::UnixStream::from_std(socket).expect("a socket of the runtime"), &url).await
+        })
+    };
+    let whole = talk(&[&all]);
+    if kind & 1 == 1 {
+        assert!(whole[0].starts_with("Ok((\"11.8.2-MariaDB\", 1,"), "the login: {}", whole[0]);
+    }
+    assert_eq!(talk(&pieces), whole);
+}
+
+/// The input: the form and the columns, eight bytes each, then rows behind their lengths.
+pub(crate) fn rows(bytes: &[u8]) {
+    let mut input = Input(bytes);
+    let head = input.byte();
+    let form = if head & 1 == 0 { Form::Binary } else { Form::Text };
+    let fields: Arc<[Field]> = (0..1 + head / 2 % 16)
+        .map(|_| {
+            let [type_id, charset, flags, decimals, length @ ..] = input.array::<8>();
+            let (charset, flags) = (if charset % 2 == 0 { 63 } else { 45 }, u16::from(flags));
+            Field { name: "c".to_owned(), type_id, charset, length: u32::from_le_bytes(length), flags, decimals }
+        })
+        .collect();
+    let Ok(shape) = RowShape::new(&fields, form) else { return };
+    let batch = ROWS.check(bytes.len(), || {
+        let mut builder = RowBuilder::new(&shape, 0);
+        let mut pushed = 0;
+        while !input.is_empty() {
+            // One that is refused leaves a row of no use.
+            let _ = builder.push(input.sized());
+            pushed += 1;
+            assert_eq!(builder.rows(), pushed);
+        }
+        let batch = builder.finish().expect("columns of one length");
+        assert_eq!(batch.num_rows(), pushed);
+        batch
+    });
+    check_arrays(&batch);
+}
+
+/// The first two bytes say how many lists there are, and how many values in each.
+pub(crate) fn cells(bytes: &[u8]) {
+    let mut input = Input(bytes);
+    let (lists, width) = (usize::from(input.byte()), usize::from(input.byte()));
+    let values = input.0.to_vec();
+    let Ok(read) = CELLS.check(bytes.len(), || CellLists::new(values, lists, width)) else { return };
+    assert_eq!((read.len(), read.width()), (lists, width));
+}
