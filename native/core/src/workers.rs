@@ -223,9 +223,9 @@ mod tests {
 
     fn block_on<T>(work: impl Future<Output = T>) -> T {
         // With fewer threads than pieces of work.
-        let runtime =
-            tokio::runtime::Builder::new_multi_thread().worker_threads(2).max_blocking_threads(2).enable_time();
-        runtime.build().unwrap().block_on(work)
+        let mut builder = tokio::runtime::Builder::new_multi_thread();
+        let runtime = builder.worker_threads(2).max_blocking_threads(2).enable_time().build().unwrap();
+        runtime.block_on(work)
     }
 
     #[test]
