@@ -89,14 +89,13 @@ impl PersistentStore {
         let database = Database::builder(folder.join("rows")).cache_size(cache_bytes(&manifest)).open();
         let database = database.map_err(|error| failed(&error))?;
         let rows = keyspace(&database, manifest.keyspace)?;
-        remove_others(&database, manifest.keyspace)?;
         let count = rows.len().map_err(|error| failed(&error))? as u64;
         let store = Self {
             folder: folder.to_owned(),
             database,
             rows: ArcSwap::from_pointee(rows),
             count: AtomicU64::new(count),
-            next_keyspace: AtomicU64::new(manifest.keyspace + 1),
+            next_keyspace: AtomicU64::new(unused_number(manifest.keyspace)),
             manifest: Mutex::new(manifest),
             turn: Mutex::default(),
             syncs: Syncs::default(),
@@ -153,21 +152,18 @@ impl PersistentStore {
     }
 }
 
-/// The keyspace of a population that has not come to its end, removed unless it is kept.
-struct Coming<'store> {
-    database: &'store Database,
-    keyspace: Option<Keyspace>,
+/// The keyspace of a population that has not come to its end. One that breaks off stays, without rows that anybody sees, until a
+/// later population has come to its end: fjall gives the number of a removed keyspace that was the last one to another after the next
+/// start, and takes that one for removed, too.
+struct Coming {
+    number: u64,
+    keyspace: Keyspace,
 }
 
-impl<'store> Coming<'store> {
-    fn new(database: &'store Database, number: u64) -> Result<Self> {
-        Ok(Self { database, keyspace: Some(keyspace(database, number)?) })
-    }
-
+impl Coming {
     /// Writes batches straight into the keyspace's files. Returns the number of rows.
     fn ingest(&self, population: &Population, next: &mut NextBatch<'_>) -> Result<u64> {
-        let keyspace = self.keyspace.as_ref().ok_or(Error::Closed("the population"))?;
-        let mut ingestion = keyspace.start_ingestion().map_err(|error| failed(&error))?;
+        let mut ingestion = self.keyspace.start_ingestion().map_err(|error| failed(&error))?;
         let (mut count, mut last) = (0, None);
         while let Some(batch) = next()? {
             let rows = Columns::of_batch(&batch)?;
@@ -191,19 +187,12 @@ impl<'store> Coming<'store> {
         }
         Ok(count)
     }
-
-    fn keep(mut self) -> Result<Keyspace> {
-        self.keyspace.take().ok_or(Error::Closed("the population"))
-    }
 }
 
-impl Drop for Coming<'_> {
-    fn drop(&mut self) {
-        if let Some(keyspace) = self.keyspace.take() {
-            // Else the next start removes it.
-            let _ = self.database.delete_keyspace(keyspace);
-        }
-    }
+/// A number above those of all keyspaces of the directory.
+fn unused_number(last: u64) -> u64 {
+    let now = std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default().as_micros();
+    (last + 1).max(u64::try_from(now).unwrap_or(0))
 }
 
 /// The name of a keyspace of rows.
@@ -215,12 +204,14 @@ fn keyspace(database: &Database, number: u64) -> Result<Keyspace> {
     database.keyspace(&keyspace_name(number), KeyspaceCreateOptions::default).map_err(|error| failed(&error))
 }
 
-/// Removes the keyspaces of rows that were replaced, and of populations that broke off, when the process ended under them.
-fn remove_others(database: &Database, number: u64) -> Result<()> {
-    let ours = keyspace_name(number);
-    for name in database.list_keyspace_names().iter().filter(|name| ***name != *ours) {
-        let other = database.keyspace(name, KeyspaceCreateOptions::default);
-        other.and_then(|other| database.delete_keyspace(other)).map_err(|error| failed(&error))?;
+/// Removes the keyspaces that were made before this one: of rows that were replaced, and of populations that broke off, or will.
+fn remove_earlier(database: &Database, number: u64) -> Result<()> {
+    let number_of = |name: &str| if name == "rows" { Some(0) } else { name.strip_prefix("rows_")?.parse::<u64>().ok() };
+    for name in database.list_keyspace_names() {
+        if number_of(&name).is_some_and(|other| other < number) {
+            let other = database.keyspace(&name, KeyspaceCreateOptions::default);
+            other.and_then(|other| database.delete_keyspace(other)).map_err(|error| failed(&error))?;
+        }
     }
     Ok(())
 }
@@ -343,22 +334,31 @@ impl Store for PersistentStore {
 
     fn populate(&self, population: &Population, next: &mut NextBatch<'_>) -> Result<()> {
         population.check_empty(self.rows())?;
-        let number = self.next_keyspace.fetch_add(1, Ordering::Relaxed);
-        let coming = Coming::new(&self.database, number)?;
+        let coming = {
+            // In their turn, so that of two keyspaces the later one has the greater number.
+            let _turn = self.turn();
+            let number = self.next_keyspace.fetch_add(1, Ordering::Relaxed);
+            Coming { number, keyspace: keyspace(&self.database, number)? }
+        };
         let received = coming.ingest(population, next)?;
         population.check_received(received)?;
         self.database.persist(PersistMode::SyncAll).map_err(|error| failed(&error))?;
         let _turn = self.turn();
         // Others may have written meanwhile.
         population.check_empty(self.rows())?;
-        let filled = self.manifest().clone().filled(number, received, population.total_rows);
+        let current = self.manifest().clone();
+        if current.keyspace > coming.number {
+            let problem = "another population, which began later, has come to its end meanwhile; populate again to replace its rows";
+            return Err(Error::InvalidArgument(problem.to_owned()));
+        }
+        let filled = current.filled(coming.number, received, population.total_rows);
         // From here on these rows are found at the next start.
         filled.write(&self.folder)?;
         *self.manifest() = filled;
-        let replaced = self.rows.swap(Arc::new(coming.keep()?));
+        self.rows.store(Arc::new(coming.keyspace));
         self.count.store(received, Ordering::Release);
-        // What fails here the next start does.
-        let _ = self.database.delete_keyspace(Keyspace::clone(&replaced));
+        // What fails here the next population does.
+        let _ = remove_earlier(&self.database, coming.number);
         Ok(())
     }
 
