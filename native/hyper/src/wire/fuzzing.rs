@@ -24,6 +24,7 @@ impl Connection {
             position: 0,
             unsent: Vec::new(),
             status: None,
+            most_bytes: 1 << 30,
         })
     }
 }

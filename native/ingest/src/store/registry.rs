@@ -240,7 +240,8 @@ impl Names {
             let known = self.measurements.get(measurement);
             for (field, kind) in &shape.fields {
                 let added_before = added.get(&(measurement, field.as_ref())).copied();
-                let registered = added_before.or_else(|| known.and_then(|known| known.fields.get(field.as_ref()).copied()));
+                let registered =
+                    added_before.or_else(|| known.and_then(|known| known.fields.get(field.as_ref()).copied()));
                 let Some(widened) = registered.unwrap_or(*kind).widened(*kind) else {
                     return Err(Error::TypeConflict {
                         measurement: measurement.to_owned(),

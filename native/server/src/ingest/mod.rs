@@ -177,7 +177,7 @@ impl Ingest {
         let (store, database, epoch) = (Arc::clone(&self.store), find("db"), find("epoch"));
         let run = move || {
             let database = database.as_deref().unwrap_or_default();
-            Ok(query::answer(&store, &text, database, epoch.as_deref().unwrap_or_default()))
+            query::answer(&store, &text, database, epoch.as_deref().unwrap_or_default())
         };
         Ok(versioned(with_body(StatusCode::OK, JSON, off_the_threads(&self.queries, run).await?)))
     }

@@ -67,14 +67,7 @@ pub struct ClientOptions {
 
 impl Default for ClientOptions {
     fn default() -> Self {
-        Self {
-            deadline: None,
-            connections: 1,
-            most_bytes: MOST_BYTES,
-            transport: None,
-            api_key: None,
-            tls_ca: None,
-        }
+        Self { deadline: None, connections: 1, most_bytes: MOST_BYTES, transport: None, api_key: None, tls_ca: None }
     }
 }
 
