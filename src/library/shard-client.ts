@@ -114,7 +114,9 @@ export class ShardClient implements AsyncDisposable {
     const named = own.map((place) => (typeof place === 'string' ? place : place.place));
     const connectMs = connectTimeoutOf(connectTimeoutMs, timeoutMs);
     const opened = (): Promise<RawShardClient> =>
-      connecting(addon.RawShardClient.connect(named, timeoutMs, connections, apiKey, tlsCa), connectMs, (late) => late.close());
+      connecting(addon.RawShardClient.connect(named, timeoutMs, connections, apiKey, tlsCa), connectMs, (late) =>
+        late.close(),
+      );
     const raw = await ours(opened);
     return new ShardClient(raw, own);
   }
