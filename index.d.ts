@@ -391,7 +391,7 @@ export declare class RawShardClient {
    * Connects to the shards at their places, in their order: the addresses of servers, or `place` of stores. The key and the
    * file of certificates are for addresses that hold none.
    */
-  static connect(places: Array<string>, timeoutMs?: number | undefined | null, connections?: number | undefined | null, apiKey?: string | undefined | null, cacert?: string | undefined | null): Promise<RawShardClient>
+  static connect(places: Array<string>, timeoutMs?: number | undefined | null, connections?: number | undefined | null, apiKey?: string | undefined | null, tlsCa?: string | undefined | null): Promise<RawShardClient>
   /** The number of shards. */
   get shards(): number
   /**
