@@ -3,8 +3,9 @@ import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
 import { HttpClient, type HttpRequest, KvClient, SqlClient, SqlType, typed } from '../../src/index.js';
-import { inDatabase, startMysql, withoutMysql } from '../mysql-server.js';
-import { startRedis, withoutRedis } from '../redis-server.js';
+import { inDatabase, startMysql } from '../mysql-server.js';
+import { lacks } from '../needs.js';
+import { startRedis } from '../redis-server.js';
 import { type Taker, takesCodeOfItsCaller, text } from './callers-code.js';
 import { type RawServer, startRawServer } from './http-server.js';
 import type { Watch } from './watched-values.js';
@@ -103,7 +104,7 @@ describe('HttpClient', () => {
   });
 });
 
-describe.skipIf(withoutRedis !== undefined)('KvClient', () => {
+describe.skipIf(lacks('redis'))('KvClient', () => {
   let server: Awaited<ReturnType<typeof startRedis>>;
   beforeAll(async () => {
     server = await startRedis();
@@ -165,7 +166,7 @@ describe.skipIf(withoutRedis !== undefined)('KvClient', () => {
   });
 });
 
-describe.skipIf(withoutMysql)('SqlClient', () => {
+describe.skipIf(lacks('mysql'))('SqlClient', () => {
   let server: Awaited<ReturnType<typeof startMysql>>;
   let url: string;
   beforeAll(async () => {

@@ -1,4 +1,4 @@
-import { execFileSync } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import { ShardClient } from '../../src/index.js';
@@ -80,24 +80,13 @@ describe('shards that ask for a key', () => {
 });
 
 describe('shards behind TLS', () => {
-  const folder = new DataFolder();
-  const [cert, key] = [`${folder.path}/cert.pem`, `${folder.path}/key.pem`];
+  const file = (name: string): string => fileURLToPath(new URL(`../fixtures/tls/${name}`, import.meta.url));
+  const [cert, key] = [file('loopback.pem'), file('loopback.key')];
   let servers: ShardServers;
   beforeAll(async () => {
-    execFileSync(
-      'openssl',
-      // prettier-ignore
-      ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '2', '-subj', '/CN=localhost',
-        '-addext', 'subjectAltName=DNS:localhost,IP:127.0.0.1', '-addext', 'basicConstraints=critical,CA:FALSE',
-        '-keyout', key, '-out', cert],
-      { stdio: 'ignore' },
-    );
     servers = await ShardServers.start(2, { words: ['--tls-cert', cert, '--tls-key', key] });
   }, 60_000);
-  afterAll(async () => {
-    await servers[Symbol.asyncDispose]();
-    folder[Symbol.dispose]();
-  });
+  afterAll(() => servers[Symbol.asyncDispose]());
 
   it('are reached by clients that trust their certificate', async () => {
     expect(servers.urls.every((url) => url.startsWith('https://'))).toBe(true);

@@ -62,7 +62,7 @@ pub(crate) fn rows(bytes: &[u8]) {
     let mut input = Input(bytes);
     let head = input.byte();
     let form = if head & 1 == 0 { Form::Binary } else { Form::Text };
-    let fields: Arc<[Field]> = (0..1 + head / 2 % 16)
+    let fields: Arc<[Field]> = (0..=head / 2 % 16)
         .map(|_| {
             let [type_id, charset, flags, decimals, length @ ..] = input.array::<8>();
             let (charset, flags) = (if charset % 2 == 0 { 63 } else { 45 }, u16::from(flags));

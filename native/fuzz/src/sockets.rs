@@ -27,7 +27,7 @@ pub(crate) fn hear<T, F: Future<Output = T>>(pieces: &[&[u8]], talk: impl FnOnce
                     tokio::task::yield_now().await;
                 }
                 let _ = theirs.shutdown().await;
-                std::future::pending().await
+                std::future::pending::<()>().await;
             };
             let heard = talk(ours);
             tokio::pin!(say, heard);

@@ -9,7 +9,7 @@ use boundary_bench_ingest::msgpack::{
     ColumnBuffers, ColumnsWriter, RowOptions, decode_columns, decode_rows, encode_rows,
 };
 use boundary_bench_ingest::points::FieldValue;
-use boundary_bench_ingest::store::{Limits, Select, Value};
+use boundary_bench_ingest::store::{Limits, Select, StoreStatus, Value};
 use boundary_bench_ingest::{Error, IngestStore, Points, Precision, StoreOptions};
 use common::Folder;
 use proptest::prelude::*;
@@ -126,7 +126,7 @@ fn lines_of(points: &[Given]) -> Vec<u8> {
             format!("{}={value}", escaped(name, &all))
         };
         let fields: Vec<_> = fields.iter().map(field).collect();
-        body += &format!(" {} {time}\n", fields.join(","));
+        body = format!("{body} {} {time}\n", fields.join(","));
     }
     body.into_bytes()
 }
@@ -347,7 +347,7 @@ fn what_can_t_be_stored_is_refused_and_later_writes_are_flushed() {
     assert_eq!(folder.logs().len(), logs.len(), "a flush of nothing begins no log file");
     assert_eq!(store.count("db", "m", None).unwrap(), 3);
     assert_eq!(select_all(&store).len(), 3);
-    assert_eq!(store.status(), Default::default());
+    assert_eq!(store.status(), StoreStatus::default());
 }
 
 #[test]

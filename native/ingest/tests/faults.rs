@@ -112,7 +112,9 @@ fn store(folder: &Folder, files: &Faulty) -> (BTreeSet<i64>, BTreeSet<i64>) {
 fn times(store: &IngestStore) -> BTreeSet<i64> {
     let rows = store.select("db", &Select { measurement: "m".to_owned(), ..Select::default() }).unwrap().rows;
     let times = rows.into_iter().map(|row| match row[..] {
-        [Value::Integer(time), Value::Text(_), Value::Float(value)] if value == time as f64 => time,
+        [Value::Integer(time), Value::Text(_), Value::Float(value)] if value.to_bits() == (time as f64).to_bits() => {
+            time
+        }
         _ => panic!("{row:?} was never written"),
     });
     times.collect()

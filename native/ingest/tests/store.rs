@@ -5,6 +5,7 @@ mod common;
 use std::path::Path;
 use std::sync::Arc;
 
+use boundary_bench_ingest::line::{LineOptions, parse_lines};
 use boundary_bench_ingest::msgpack::{ColumnBuffers, ColumnarBatch, ColumnsHead, ColumnsWriter, decode_columns};
 use boundary_bench_ingest::store::{Limits, Select, Value};
 use boundary_bench_ingest::{Durability, Error, IngestStore, Precision, StoreOptions};
@@ -311,7 +312,7 @@ fn what_was_set_aside_is_stored_when_it_is_a_file_of_the_log_again() {
     let aside = folder.0.join("wal").join("000000000001.aside");
     let log = folder.logs().remove(0);
     std::fs::copy(&log, &aside).unwrap();
-    assert_eq!(folder.open().status().set_aside, [aside.clone()]);
+    assert_eq!(folder.open().status().set_aside, std::slice::from_ref(&aside));
     std::fs::rename(&aside, aside.with_file_name("000000000900.wal")).unwrap();
     let store = folder.open();
     assert_eq!(store.count("db", "m", None).unwrap(), 2);

@@ -55,7 +55,7 @@ impl Running {
     }
 
     /// Asks the server to end what runs, which nobody waits for.
-    fn leave(self, session: &mut Lease) {
+    fn leave(session: &mut Lease) {
         session.connection.condemn();
         session.pool().end(session.connection.id());
     }
@@ -173,7 +173,8 @@ impl<S: BorrowMut<Lease>> QueryRows<S> {
     /// Ends what still runs. The session is closed, so that nothing is locked.
     fn leave(&mut self) {
         if let Some(running) = self.running.take() {
-            running.leave(self.session.borrow_mut());
+            Running::leave(self.session.borrow_mut());
+            drop(running);
         }
     }
 }

@@ -31,7 +31,7 @@ fn serve(talk: impl Fn(TcpStream) + Send + Sync + Clone + 'static) -> String {
 
 /// Takes what has come of the client's commands.
 fn hear(stream: &mut TcpStream) -> bool {
-    stream.read(&mut [0; 1 << 16]).is_ok_and(|bytes| bytes > 0)
+    stream.read(&mut vec![0; 1 << 16]).is_ok_and(|bytes| bytes > 0)
 }
 
 /// Lets the client in, and then says the first bytes to its command, and the others for ever.
@@ -136,7 +136,7 @@ async fn servers_that_read_or_write_slowly_are_waited_for() {
         std::thread::sleep(Duration::from_millis(500));
         let mut heard = Vec::new();
         while !heard.ends_with(b"last\r\n") {
-            let mut part = [0; 1 << 16];
+            let mut part = vec![0; 1 << 16];
             let bytes = stream.read(&mut part).unwrap();
             heard.extend_from_slice(&part[..bytes]);
         }

@@ -191,7 +191,7 @@ fn names_of_databases_have_any_characters() {
     query(&target, &format!("CREATE DATABASE \"{}\"", name.replace('"', "\"\"")), "");
     let databases = query(&target, "SHOW DATABASES", "");
     assert_eq!(databases["results"][0]["series"][0]["values"], json!([[name]]));
-    let encoded: String = name.bytes().map(|byte| format!("%{byte:02X}")).collect();
+    let encoded: String = name.bytes().map(|byte| format!("%{byte:02X}")).collect::<Vec<_>>().concat();
     assert_eq!(target.ask("POST", &format!("/write?db={encoded}"), &[], b"m v=1 1").status, 204);
     let counted = query(&target, "SELECT count(*) FROM m", &format!("&db={encoded}"));
     assert_eq!(counted["results"][0]["series"][0]["values"], json!([[1]]));
@@ -268,8 +268,8 @@ fn what_can_t_be_stored_is_refused_with_its_reason() {
     let writer = ColumnsWriter::new("m", &[("h\0", "a")], "v").unwrap();
     writer.encode_vec(&[1.0], Some(&[1]), &mut columns).unwrap();
     let rows = rows().iter().map(|byte| if *byte == b'v' { 0 } else { *byte }).collect::<Vec<_>>();
-    let many = (0..100_000).map(|index| format!("wide f{index}=1 1\n")).collect::<String>();
-    let measurements = (0..20_000).map(|index| format!("m{index} v=1 1\n")).collect::<String>();
+    let many = (0..100_000).map(|index| format!("wide f{index}=1 1\n")).collect::<Vec<_>>().concat();
+    let measurements = (0..20_000).map(|index| format!("m{index} v=1 1\n")).collect::<Vec<_>>().concat();
     for (content_type, body, status, said) in [
         (LINES, &b"m,h\0=a v=1 1"[..], 400, "the tag \"h\\0\": a name must have no NUL character"),
         (LINES, b"m time=1 1", 400, "the field \"time\" of \"m\""),

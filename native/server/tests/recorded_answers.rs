@@ -1,4 +1,4 @@
-//! The reference server answers as HyperbyteDB does: the fixture holds what that answered. With `INGEST_URL` the fixture is checked
+//! The reference server answers as `HyperbyteDB` does: the fixture holds what that answered. With `INGEST_URL` the fixture is checked
 //! against another server, in a database of its own; `INGEST_FLUSH_SECONDS` says how long that takes to make rows readable.
 
 mod common;

@@ -72,6 +72,11 @@ pub(crate) struct Service {
     populations: Workers,
 }
 
+/// A place for a call.
+fn admit(workers: &Workers) -> Answer<Place> {
+    workers.admit().map_err(|full| Status::resource_exhausted(full.to_string()))
+}
+
 impl Service {
     /// The service of a shard with these options, over its store.
     pub(crate) fn new(options: &ShardOptions, store: Arc<dyn Store>) -> Self {
@@ -89,11 +94,6 @@ impl Service {
         }
     }
 
-    /// A place for a call.
-    fn admit(&self, workers: &Workers) -> Answer<Place> {
-        workers.admit().map_err(|full| Status::resource_exhausted(full.to_string()))
-    }
-
     fn status(&self, error: &Error) -> Status {
         status_of(error, self.shard)
     }
@@ -109,7 +109,7 @@ impl Service {
         workers: &Workers,
         work: impl FnOnce(&dyn Store) -> Result<T> + Send + 'static,
     ) -> Answer<T> {
-        let (place, store) = (self.admit(workers)?, Arc::clone(&self.store));
+        let (place, store) = (admit(workers)?, Arc::clone(&self.store));
         place.run(move || work(&*store)).await.map_err(|error| self.status(&error))
     }
 
@@ -123,7 +123,7 @@ impl Service {
 
     /// The messages of a scan, for a request with this metadata.
     pub(crate) fn scan_messages(&self, metadata: &MetadataMap) -> Answer<ScanMessages> {
-        let place = self.admit(&self.scans)?;
+        let place = admit(&self.scans)?;
         let mut blocks = self.store.scan();
         let source = if self.store.is_persistent() {
             Source::Elsewhere(place.produce(AHEAD, self.stall_time, move || blocks.next()))

@@ -1,9 +1,9 @@
 //! Shards that ask for a key, and speak TLS.
 
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
 use std::sync::Arc;
 
+use boundary_bench_core::testing::{Certificate, certificate};
 use boundary_bench_shards::proto::shard_service_client::ShardServiceClient;
 use boundary_bench_shards::proto::{
     AggregateRequest, DescribeRequest, GetRequest, MultiGetRequest, PopulateRequest, PutManyRequest, PutRequest,
@@ -84,66 +84,25 @@ async fn a_key_is_asked_for_by_every_call() {
     assert_eq!(client.describe().await.unwrap(), [(ROWS, Some(ROWS))]);
 }
 
-/// A certificate for this machine that vouches for itself, removed at the end; `None` where nothing here makes one.
-struct Certificate(PathBuf);
-
-impl Certificate {
-    fn new(name: &str) -> Option<Self> {
-        let folder = std::env::temp_dir().join(format!("bb-shards-{name}-{}", std::process::id()));
-        std::fs::create_dir_all(&folder).unwrap();
-        let made = Self(folder);
-        let files = made.files();
-        let status = Command::new("openssl")
-            .args(["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2"])
-            .args(["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"])
-            .args(["-addext", "basicConstraints=critical,CA:FALSE", "-keyout"])
-            .arg(&files.key)
-            .arg("-out")
-            .arg(&files.certificate)
-            .stderr(Stdio::null())
-            .status();
-        match status {
-            Ok(status) => {
-                assert!(status.success());
-                Some(made)
-            }
-            Err(_) => {
-                let line = "SKIPPED: shards behind TLS: there is no openssl to make a certificate\n";
-                let _ = std::io::Write::write_all(&mut std::io::stderr(), line.as_bytes());
-                None
-            }
-        }
-    }
-
-    fn files(&self) -> TlsFiles {
-        TlsFiles { certificate: self.0.join("cert.pem"), key: self.0.join("key.pem") }
-    }
-}
-
-impl Drop for Certificate {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
-
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn tls_protects_all_calls() {
-    let (Some(certificate), Some(other)) = (Certificate::new("own"), Certificate::new("other")) else { return };
-    let server = guarded(ShardOptions { tls: Some(certificate.files()), ..ShardOptions::default() });
+    let (own, other) = (certificate("loopback"), certificate("localhost"));
+    let tls = TlsFiles { certificate: own.certificate.clone(), key: own.key.clone() };
+    let server = guarded(ShardOptions { tls: Some(tls), ..ShardOptions::default() });
     assert!(server.url().starts_with("https://127.0.0.1:"));
     let url = server.url().replace("://", &format!("://:{}@", key()));
     let trusting = |certificate: &Certificate| ClientOptions {
-        tls_ca: Some(certificate.files().certificate),
+        tls_ca: Some(certificate.certificate.clone()),
         connections: 2,
         ..ClientOptions::default()
     };
     let connect = |url: String, options: ClientOptions| async move {
         ShardClient::connect(vec![Place::Remote(url)], &options).await
     };
-    let client = connect(url.clone(), trusting(&certificate)).await.unwrap();
+    let client = connect(url.clone(), trusting(&own)).await.unwrap();
     use_all_calls(&client).await;
     use_all_calls(&client.apart()).await;
-    let named = format!("{url}/?tls-ca={}", certificate.files().certificate.display());
+    let named = format!("{url}/?tls-ca={}", own.certificate.display());
     use_all_calls(&connect(named, ClientOptions::default()).await.unwrap()).await;
     let clear = url.replace("https", "http");
     for (url, options) in

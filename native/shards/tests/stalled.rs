@@ -118,8 +118,7 @@ async fn a_population_that_breaks_off_leaves_the_rows_that_were_there() {
     let folder = Folder::new("broken");
     for mut options in kinds(&folder.0) {
         options.limits.stall_time = Duration::from_secs(600);
-        let server = ShardServer::start(&options).unwrap();
-        let served = Served::of(server).await;
+        let served = Served::of(ShardServer::start(&options).unwrap()).await;
         let client = served.client().await;
         soon(client.populate(ROWS, false)).await.unwrap();
         // Under way when its client gives up.

@@ -52,7 +52,7 @@ pub fn messages(socket: UnixStream) -> Result<Vec<String>> {
                 let mut said = format!("columns {fields:?}");
                 if let Ok(mut builder) = RowBuilder::new(&fields) {
                     let behind = connection.receive_rows(|row| builder.push(row).map(|()| Rows::More));
-                    said += &format!(" {:?}", builder.finish_if_whole(behind.is_ok()));
+                    said = format!("{said} {:?}", builder.finish_if_whole(behind.is_ok()));
                     match behind {
                         Ok(message) => next = message,
                         Err(error) => {
@@ -89,7 +89,6 @@ impl Pieces for Given {
 }
 
 /// The batches of a stream of Arrow's that comes in pieces, and how the reading ended.
-#[must_use]
 pub fn batches(pieces: Vec<Vec<u8>>) -> (Vec<RecordBatch>, Result<()>) {
     let mut batches = Vec::new();
     let read = || {

@@ -265,7 +265,8 @@ mod tests {
             let resolved = registry.register(&database, points.series(), points.shapes()).unwrap();
             block_of(&database, resolved, points)
         };
-        let lines = |range: std::ops::Range<i64>| range.map(|time| format!("m,host=a v=1,n=2 {time}\n")).collect();
+        let line = |time: i64| format!("m,host=a v=1,n=2 {time}\n");
+        let lines = |range: std::ops::Range<i64>| range.map(line).collect::<Vec<_>>().concat();
         let mut broken = block(lines(0..100));
         // The values of the last two points are missing, which is found out when they are read.
         broken.values.truncate(195);

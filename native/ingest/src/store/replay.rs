@@ -130,7 +130,7 @@ pub(super) fn keep_entries<'a>(
 /// A file for entries that a flush could not store, of no number that is taken.
 pub(super) fn next_aside(directory: &Path, segment: u64) -> PathBuf {
     let path = |number: u32| directory.join(format!("{segment:012}-flush-{number:03}.{ASIDE}"));
-    (1..).map(path).find(|path| !path.exists()).unwrap_or_else(|| path(0))
+    (1..=u32::MAX).map(path).find(|path| !path.exists()).unwrap_or_else(|| path(0))
 }
 
 /// The files of what was set aside, by their names.

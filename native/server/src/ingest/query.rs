@@ -75,7 +75,7 @@ fn run(store: &IngestStore, statement: Statement, database: &str) -> Result<Outc
         Statement::ShowDatabases => vec![names("databases", store.databases())],
         _ if database.is_empty() => return Ok(Outcome::DatabaseRequired),
         Statement::ShowMeasurements => vec![names("measurements", store.database(database)?.measurements())],
-        Statement::Count { measurement, field } => counted(store, database, measurement, field)?,
+        Statement::Count { measurement, field } => counted(store, database, measurement, field.as_deref())?,
         Statement::Select(select) => selected(store, database, select)?,
     };
     Ok(Outcome::Series(series))
@@ -86,14 +86,14 @@ fn counted(
     store: &IngestStore,
     database: &str,
     measurement: String,
-    field: Option<String>,
+    field: Option<&str>,
 ) -> Result<Vec<Series>, IngestError> {
     let fields = store.database(database)?.fields(&measurement);
     // As where nothing was written.
     if fields.is_empty() {
         return Ok(Vec::new());
     }
-    let (column, count) = match &field {
+    let (column, count) = match field {
         None => ("count".to_owned(), store.count(database, &measurement, None)?),
         Some(field) => {
             let known = known(fields.iter().map(|(name, _)| name.as_str()), field, &measurement)?;
@@ -127,12 +127,12 @@ fn selected(store: &IngestStore, database: &str, mut select: Select) -> Result<V
 
 /// The name of a field or a tag that is asked for as it was written, or as it is read back.
 fn known<'names>(
-    names: impl Iterator<Item = &'names str> + Clone,
+    mut names: impl Iterator<Item = &'names str> + Clone,
     asked: &str,
     measurement: &str,
 ) -> Result<&'names str, IngestError> {
     let found = names.clone().find(|name| *name == asked);
-    found.or_else(|| names.clone().find(|name| name_read_back(name) == asked)).ok_or_else(|| {
+    found.or_else(|| names.find(|name| name_read_back(name) == asked)).ok_or_else(|| {
         let problem = format!("there is no field {asked:?} in the measurement {measurement:?}");
         IngestError::new(StatusCode::INTERNAL_SERVER_ERROR, problem)
     })

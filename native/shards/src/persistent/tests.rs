@@ -123,14 +123,14 @@ fn a_population_that_breaks_off_leaves_what_was_there() {
     store.put(Columns::of_row(&row(-5, 1))).unwrap();
     let population = Population { rows: 10_000, total_rows: 10_000, replace: true };
     let mut blocks = MadeRows::new(0, 1, 10_000).take(1);
-    let mut next = || match blocks.next() {
-        Some(block) => Arc::new(block).to_batch().map(Some),
-        None => {
-            // Seen by others while it is under way, and written to.
-            assert_eq!((store.rows(), store.get(-5)?), (1001, Some(row(-5, 1))));
-            store.put(Columns::of_row(&row(-6, 2)))?;
-            Err(Error::Cancelled)
+    let mut next = || {
+        if let Some(block) = blocks.next() {
+            return Arc::new(block).to_batch().map(Some);
         }
+        // Seen by others while it is under way, and written to.
+        assert_eq!((store.rows(), store.get(-5)?), (1001, Some(row(-5, 1))));
+        store.put(Columns::of_row(&row(-6, 2)))?;
+        Err(Error::Cancelled)
     };
     assert_eq!(store.populate(&population, &mut next).unwrap_err().code(), "BB_ABORTED");
     // More than announced.

@@ -124,15 +124,15 @@ fn count_of(series: &[Series]) -> Result<u64> {
 mod tests {
     use super::*;
 
-    /// What HyperbyteDB answered.
+    /// What `HyperbyteDB` answered.
     #[derive(Deserialize)]
     struct Recorded {
-        counts: Vec<Count>,
+        counts: Vec<Counting>,
         refusals: Vec<Refusal>,
     }
 
     #[derive(Deserialize)]
-    struct Count {
+    struct Counting {
         what: String,
         answer: Value,
         count: u64,
@@ -155,7 +155,7 @@ mod tests {
         let recorded = include_str!("../../../../__test__/fixtures/hyperbytedb-answers.json");
         let Recorded { counts, refusals } = serde_json::from_str(recorded).unwrap();
         assert!(counts.len() > 3 && refusals.len() > 3);
-        for Count { what, answer: recorded, count } in counts {
+        for Counting { what, answer: recorded, count } in counts {
             let series = series_of(&answer(200, &recorded.to_string())).unwrap();
             assert_eq!(count_of(&series).unwrap(), count, "{what}");
         }
