@@ -213,8 +213,8 @@ impl<F: Files> IngestStore<F> {
             None => file.rows,
             Some(field) => {
                 let columns = file.columns.iter().filter(|column| column.kind.is_some() && column.name == field);
-                // Where values of two types were written there is a column of each, with the count of both.
-                columns.map(|column| column.values).max().unwrap_or_default()
+                // Where values of two types were written there is a column of each.
+                columns.map(|column| column.values).sum()
             }
         };
         let in_memory = blocks.iter().map(|block| block.count(database, measurement, field) as u64).sum::<u64>();
