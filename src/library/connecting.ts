@@ -4,6 +4,9 @@ import { describeValue } from './describe-value.js';
 /** How long connecting and logging in may take where nothing else is said, in milliseconds. The clients in Rust take no longer. */
 const CONNECT_TIMEOUT_MS = 10_000;
 
+/** How much later than the clients in Rust give up by themselves, in milliseconds: their errors name the server. */
+const GRACE_MS = 200;
+
 /** How a client connects. */
 export interface ConnectOptions {
   /**
@@ -31,7 +34,7 @@ export async function connecting<T>(opening: Promise<T>, ms: number, discard: (l
     timer = setTimeout(() => {
       opening.then(discard, () => {});
       reject(new BoundaryError(TIMEOUT, `connecting took longer than its ${ms} ms`));
-    }, ms);
+    }, ms + GRACE_MS);
   });
   try {
     return await Promise.race([opening, late]);
