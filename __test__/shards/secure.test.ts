@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ShardClient } from '../../src/index.js';
 import { GrpcShards } from '../../src/targets/grpc-js.js';
 import { targetUrl } from '../../src/workloads/requests/target-server.js';
-import { DataFolder, ShardServers } from './shard-process.js';
+import { ShardServers } from './shard-process.js';
 
 const KEY = `${'k'.repeat(16)}.${'s'.repeat(64)}`;
 const ROWS = 5000;
