@@ -1,30 +1,11 @@
-use std::convert::Infallible;
-use std::pin::Pin;
-use std::task::{Context, Poll};
-
 use arrow_array::{Int64Array, StringArray};
 use arrow_schema::{DataType, Field};
 use boundary_bench_core::arriving::BELIEVED;
 use boundary_bench_core::resources::{peak_rss, reset_peak_rss};
-use hyper::body::Frame;
 use proptest::prelude::*;
 
 use super::*;
-
-/// A body of these frames.
-struct Frames(std::vec::IntoIter<Bytes>);
-
-impl Body for Frames {
-    type Data = Bytes;
-    type Error = Infallible;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        _: &mut Context<'_>,
-    ) -> Poll<Option<std::result::Result<Frame<Bytes>, Infallible>>> {
-        Poll::Ready(self.0.next().map(|bytes| Ok(Frame::data(bytes))))
-    }
-}
+use crate::fuzzing::Frames;
 
 fn frames(bytes: &[u8], size: usize) -> Messages<Frames> {
     let frames: Vec<Bytes> = bytes.chunks(size).map(Bytes::copy_from_slice).collect();
