@@ -541,6 +541,14 @@ export interface BuildInfo {
 /** Throws `BB_NOT_ENOUGH_MEMORY` where the machine, or the limit set for this process, has none for so many rows in memory. */
 export declare function checkShardMemory(rows: number): void
 
+/**
+ * The function that collects the garbage of this thread's young generation, for memory that waits for its buffers to be
+ * collected. It is called within `releaseFrame`, now and then, and must not touch frames.
+ *
+ * Throws `BB_INVALID_ARGUMENT` for anything but a function.
+ */
+export declare function collectYoungBy(collect: () => void): void
+
 /** The SQL type of a column. */
 export declare const enum ColumnKind {
   /** `BOOLEAN`. */

@@ -46,6 +46,8 @@ test('memory that is gone, shrunk or shared is refused, and no script crashes No
     'a frame given to another thread': 2,
     'a frame in another buffer': [0, 0],
     'frames released by one turn of the event loop': true,
+    'frames released with a collector that throws': [true, true],
+    'a collector that is no function': bad('collectYoungBy takes a function'),
     'a frame in the memory of a released one': [1, 2],
     'a frame of a WebAssembly memory': bad("the buffer can't be detached"),
     'a shared frame': bad('releaseFrame takes an ArrayBuffer'),

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { exposeCollector, GarbageBetween } from '../../src/runner/garbage-collection.js';
+import { exposeCollector } from '../../src/collect-garbage.js';
+import { GarbageBetween } from '../../src/runner/garbage-collection.js';
 
 const MIB = 1 << 20;
 

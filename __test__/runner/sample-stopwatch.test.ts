@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
-import { exposeCollector } from '../../src/runner/garbage-collection.js';
+import { exposeCollector } from '../../src/collect-garbage.js';
 import { type ResourceReader, nodeResources } from '../../src/runner/resources.js';
 import { SampleStopwatch } from '../../src/runner/sample-stopwatch.js';
 import { overlapOf } from '../../src/runner/time-spans.js';

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import type { Command } from 'commander';
 import { renderRunTerminal } from '../report/run-report.js';
 import { BoundaryError } from '../errors.js';
-import { exposeCollector } from '../runner/garbage-collection.js';
+import { exposeCollector } from '../collect-garbage.js';
 import { type RunResult, run } from '../runner/run.js';
 import type { CliServices, Finish } from './services.js';
 import { EXIT_FAILED, EXIT_OK } from './exit-code.js';

@@ -1,11 +1,7 @@
 import { PerformanceObserver } from 'node:perf_hooks';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
+import type { CollectGarbage } from '../collect-garbage.js';
 import type { Span } from './time-spans.js';
-
-/** Collects garbage of this thread, now: the young, which takes a millisecond, or all. */
-export type CollectGarbage = (which: 'young' | 'all') => void;
 
 /**
  * Garbage that may lie about: a collection of the rest also throws compiled code away whose objects are gone at that
@@ -41,25 +37,6 @@ export class GarbageBetween {
 function usedBytes(): number {
   const { heapUsed, external } = process.memoryUsage();
   return heapUsed + external;
-}
-
-/** The collector that `--expose-gc` exposes; `undefined` without that flag. */
-export function exposedCollector(): CollectGarbage | undefined {
-  return typeof globalThis.gc === 'function' ? collectorOf(globalThis.gc) : undefined;
-}
-
-/** The same, for a program that may set V8's flags itself: contexts made after the flag is set have the collector. */
-export function exposeCollector(): CollectGarbage | undefined {
-  const exposed = exposedCollector();
-  if (exposed !== undefined) return exposed;
-  setFlagsFromString('--expose-gc');
-  const collect: unknown = runInNewContext('globalThis.gc');
-  return typeof collect === 'function' ? collectorOf(collect as NonNullable<typeof globalThis.gc>) : undefined;
-}
-
-function collectorOf(collect: NonNullable<typeof globalThis.gc>): CollectGarbage {
-  // With an argument that asks for all, V8 keeps what the stack may point to.
-  return (which) => void (which === 'young' ? collect({ type: 'minor', execution: 'sync' }) : collect());
 }
 
 /** Watches the garbage collections of this thread. */

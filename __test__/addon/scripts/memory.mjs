@@ -163,6 +163,17 @@ const CASES = {
     for (let round = 0; round < 2000; round++) addon.releaseFrame(shards.multiGetNow(keys(0)).rows);
     return process.memoryUsage().rss - rss < 100 << 20;
   },
+  'frames released with a collector that throws': () => {
+    let calls = 0;
+    addon.collectYoungBy(() => {
+      calls += 1;
+      throw new Error('of the collector');
+    });
+    const { rss } = process.memoryUsage();
+    for (let round = 0; round < 2000; round++) addon.releaseFrame(shards.multiGetNow(keys(0)).rows);
+    return [calls > 0, process.memoryUsage().rss - rss < 100 << 20];
+  },
+  'a collector that is no function': () => addon.collectYoungBy({}),
   'a frame in the memory of a released one': async () => {
     addon.releaseFrame(shards.multiGetNow(keys(0)).rows);
     const second = shards.multiGetNow(keys(1)).rows;

@@ -5,11 +5,11 @@ use std::ffi::c_void;
 use std::ptr;
 
 use napi::bindgen_prelude::Unknown;
-use napi::{Env, JsValue, sys};
+use napi::{Env, JsValue, ValueType, sys};
 use napi_derive::napi;
 
 use crate::errors::invalid;
-use crate::loans::{loan_of, recycle, release};
+use crate::loans::{collect_by, loan_of, recycle, release};
 
 thread_local! {
     /// The function of `keeper`, made at its first use.
@@ -76,6 +76,18 @@ pub fn recycle_frame(env: Env, buffer: Unknown<'_>) -> napi::Result<()> {
         recycle(env, number);
     }
     Ok(())
+}
+
+/// The function that collects the garbage of this thread's young generation, for memory that waits for its buffers to be
+/// collected. It is called within `releaseFrame`, now and then, and must not touch frames.
+///
+/// Throws `BB_INVALID_ARGUMENT` for anything but a function.
+#[napi(catch_unwind, ts_args_type = "collect: () => void")]
+pub fn collect_young_by(env: Env, collect: Unknown<'_>) -> napi::Result<()> {
+    if collect.get_type()? != ValueType::Function {
+        return Err(invalid("collectYoungBy takes a function"));
+    }
+    collect_by(env, collect.raw())
 }
 
 /// Detaches a buffer whose store is V8's to free, and keeps the store until the buffer is collected.

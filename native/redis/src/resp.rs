@@ -169,8 +169,8 @@ impl<'a> Reply<'a> {
             b'$' => {
                 let (length, rest) = number(rest)?;
                 let Ok(length) = usize::try_from(length) else { return Some((Self::Nil, rest)) };
-                let value = rest.get(..length)?;
-                Some((Self::Bulk(value), rest.get(length + 2..)?))
+                let (value, rest) = rest.split_at_checked(length)?;
+                Some((Self::Bulk(value), rest.strip_prefix(b"\r\n")?))
             }
             b'*' => {
                 let (count, rest) = number(rest)?;
@@ -309,6 +309,9 @@ impl Scanner {
                             }
                             if next > bytes.len() {
                                 return Ok(None);
+                            }
+                            if &bytes[next - 2..next] != b"\r\n" {
+                                return Err(not_resp(bytes, next - 2));
                             }
                             next
                         }
@@ -513,9 +516,17 @@ mod tests {
 
     #[test]
     fn what_is_no_reply_is_an_error_at_once_and_not_waited_for() {
-        let invalid: [&[u8]; 5] =
-            [b"HTTP/1.1 400 Bad Request\r\n", b"$x\r\n", b"*999999999\r\n", b":\r\n", b"*1\r\n?\r\n"];
+        let invalid: [&[u8]; 7] = [
+            b"HTTP/1.1 400 Bad Request\r\n",
+            b"$x\r\n",
+            b"$1\r\nab\r\n",
+            b"*1\r\n$1\r\na\n\r\n",
+            b"*999999999\r\n",
+            b":\r\n",
+            b"*1\r\n?\r\n",
+        ];
         for bytes in invalid {
+            assert_eq!(Reply::read(bytes), None, "{}", bytes.escape_ascii());
             let mut buffer = ReplyBuffer::default();
             buffer.room()[..bytes.len()].copy_from_slice(bytes);
             buffer.received(bytes.len());

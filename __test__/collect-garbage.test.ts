@@ -1,0 +1,16 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { runInNewContext } from 'node:vm';
+import { expect, it } from 'vitest';
+import { exposeCollector } from '../src/collect-garbage.js';
+
+it('collects at once what nobody holds, and leaves no flag of V8 behind', async () => {
+  const collect = exposeCollector()!;
+  const dropped = new WeakRef({});
+  // In the turn in which it is made, a WeakRef holds its object.
+  await nextTurn();
+  expect(dropped.deref()).toEqual({});
+  await nextTurn();
+  collect('all');
+  expect(dropped.deref()).toBe(undefined);
+  expect(runInNewContext('typeof gc')).toBe('undefined');
+});
