@@ -14,7 +14,7 @@ import { run } from '../dist/index.js';
 import { crossoverFindings, crossoverTable } from '../dist/report/crossover.js';
 import { list, paragraph, renderTerminal, tableBlock } from '../dist/report/document.js';
 import { networkText } from '../dist/report/network-text.js';
-import { hybridFamily } from '../dist/workloads/hybrid/family.js';
+import { hybridFamily } from '../dist/families/hybrid/family.js';
 
 const DELAYS_US = [0, 100, 500, 2000];
 

@@ -8,8 +8,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 
-import { openTarget } from '../dist/workloads/requests/target-server.js';
-import { RestInput } from '../dist/workloads/rest/data.js';
+import { openTarget } from '../dist/families/requests/target-server.js';
+import { RestInput } from '../dist/families/rest/data.js';
 
 const CONNECTIONS = [1, 8, 32];
 

@@ -1,9 +1,9 @@
 /** The public library: the fastest safe ways in and out of an engine, for applications and their performance tests. */
 export { BoundaryError } from './errors.js';
-export { ArrowInserter } from './library/arrow-inserter.js';
-export { dateFromDays, dateFromMicros } from './library/calendar.js';
-export type { Int64Mode, RowValue } from './library/cell-readers.js';
-export type { ColumnInput, ColumnsInput, FixedValues } from './library/column-sources.js';
+export { ArrowInserter } from './library/engine/arrow-inserter.js';
+export { dateFromDays, dateFromMicros } from './library/engine/calendar.js';
+export type { Int64Mode, RowValue } from './library/engine/cell-readers.js';
+export type { ColumnInput, ColumnsInput, FixedValues } from './library/engine/column-sources.js';
 export {
   type DecodedColumns,
   decodeColumns,
@@ -12,22 +12,27 @@ export {
   ColumnsEncoder,
   encodeColumns,
   type SeriesNames,
-} from './library/columns-codec.js';
-export type { ColumnarChunk } from './library/columnar-chunk.js';
-export type { ColumnarStream } from './library/columnar-stream.js';
-export type { WorkOptions } from './library/cancellation.js';
-export { attach, connect, type Connection, type CreateMode, type EngineInfo } from './library/connection.js';
-export { type ConnectionPool, createPool, type PooledConnection, type PoolOptions } from './library/connection-pool.js';
-export type { FrameValues } from './library/frame.js';
-export { HttpClient, type HttpClientOptions } from './library/http-client.js';
-export type { HttpResponse, HttpResponses } from './library/http-responses.js';
-export type { HttpStream } from './library/http-stream.js';
-export type { HttpHeaders, HttpMethod, HttpRequest } from './library/http-submission.js';
-export { type JsonPath, JsonPaths, JsonRows, type JsonValues } from './library/json-paths.js';
-export { KvClient, type KvClientOptions } from './library/kv-client.js';
-export type { KvPipeline } from './library/kv-pipeline.js';
-export type { KvData } from './library/kv-submission.js';
-export type { KvReplies, KvReply, KvValues } from './library/kv-values.js';
+} from './library/codecs/columns-codec.js';
+export type { ColumnarChunk } from './library/engine/columnar-chunk.js';
+export type { ColumnarStream } from './library/engine/columnar-stream.js';
+export type { WorkOptions } from './library/crossing/cancellation.js';
+export { attach, connect, type Connection, type CreateMode, type EngineInfo } from './library/engine/connection.js';
+export {
+  type ConnectionPool,
+  createPool,
+  type PooledConnection,
+  type PoolOptions,
+} from './library/engine/connection-pool.js';
+export type { FrameValues } from './library/engine/frame.js';
+export { HttpClient, type HttpClientOptions } from './library/http/http-client.js';
+export type { HttpResponse, HttpResponses } from './library/http/http-responses.js';
+export type { HttpStream } from './library/http/http-stream.js';
+export type { HttpHeaders, HttpMethod, HttpRequest } from './library/http/http-submission.js';
+export { type JsonPath, JsonPaths, JsonRows, type JsonValues } from './library/codecs/json-paths.js';
+export { KvClient, type KvClientOptions } from './library/kv/kv-client.js';
+export type { KvPipeline } from './library/kv/kv-pipeline.js';
+export type { KvData } from './library/kv/kv-submission.js';
+export type { KvReplies, KvReply, KvValues } from './library/kv/kv-values.js';
 export {
   encodeLines,
   type FieldKind,
@@ -39,15 +44,15 @@ export {
   parseLines,
   type ParseOptions,
   type Precision,
-} from './library/line-codec.js';
-export { type ParameterInput, typed, type TypedValue } from './library/parameters.js';
-export type { CommandOptions, PreparedStatement, StatementOptions } from './library/prepared-statement.js';
-export type { QueryOptions } from './library/query-run.js';
-export { RowInserter, type RowInserterOptions } from './library/row-inserter.js';
-export type { Row } from './library/row-reader.js';
-export type { RowInput } from './library/row-stager.js';
-export type { RowStream } from './library/row-stream.js';
-export { encodeRows, RowsEncoder, ROWS_CONTENT_TYPE } from './library/rows-codec.js';
+} from './library/codecs/line-codec.js';
+export { type ParameterInput, typed, type TypedValue } from './library/engine/parameters.js';
+export type { CommandOptions, PreparedStatement, StatementOptions } from './library/engine/prepared-statement.js';
+export type { QueryOptions } from './library/engine/query-run.js';
+export { RowInserter, type RowInserterOptions } from './library/engine/row-inserter.js';
+export type { Row } from './library/engine/row-reader.js';
+export type { RowInput } from './library/engine/row-stager.js';
+export type { RowStream } from './library/engine/row-stream.js';
+export { encodeRows, RowsEncoder, ROWS_CONTENT_TYPE } from './library/codecs/rows-codec.js';
 export {
   type ShardAggregate,
   type ShardAggregation,
@@ -58,16 +63,16 @@ export {
   type ShardKeys,
   type ShardPopulateOptions,
   type ShardState,
-} from './library/shard-client.js';
-export { ShardRow, type ShardValues } from './library/shard-row.js';
-export type { ShardFailure, ShardRows } from './library/shard-rows.js';
-export type { ShardScan } from './library/shard-scan.js';
-export { ShardStore } from './library/shard-store.js';
-export { SqlClient, type SqlClientOptions, type SqlRequest, type SqlStatement } from './library/sql-client.js';
-export type { SqlRequestError, SqlResult, SqlResults } from './library/sql-results.js';
-export { SqlType, type ColumnKind } from './library/sql-type.js';
-export { type Column, type ColumnOptions, TableDefinition } from './library/table-definition.js';
-export type { ServerOptions, TlsMode } from './library/url-options.js';
+} from './library/shards/shard-client.js';
+export { ShardRow, type ShardValues } from './library/shards/shard-row.js';
+export type { ShardFailure, ShardRows } from './library/shards/shard-rows.js';
+export type { ShardScan } from './library/shards/shard-scan.js';
+export { ShardStore } from './library/shards/shard-store.js';
+export { SqlClient, type SqlClientOptions, type SqlRequest, type SqlStatement } from './library/sql/sql-client.js';
+export type { SqlRequestError, SqlResult, SqlResults } from './library/sql/sql-results.js';
+export { SqlType, type ColumnKind } from './library/engine/sql-type.js';
+export { type Column, type ColumnOptions, TableDefinition } from './library/engine/table-definition.js';
+export type { ServerOptions, TlsMode } from './library/crossing/url-options.js';
 export { type RunOptions, run } from './run.js';
 export type { RunResult } from './runner/run.js';
 export type { RunEvent } from './runner/events.js';
@@ -79,5 +84,5 @@ export {
   type OpenLane,
   type WorkloadDefinition,
   defineWorkload,
-} from './workloads/define.js';
-export type { Family, OpenCell, OpenFamily, PlannedCell, Stopwatch } from './workloads/workload.js';
+} from './families/define.js';
+export type { Family, OpenCell, OpenFamily, PlannedCell, Stopwatch } from './families/workload.js';

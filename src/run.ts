@@ -1,6 +1,6 @@
 import { loadNativeBuild, nativeResources } from './native-build.js';
 import { type RunOptions as RunnerOptions, type RunResult, run as runFamilies } from './runner/run.js';
-import { loadFamilies } from './workloads/registry.js';
+import { loadFamilies } from './families/registry.js';
 
 /** As the command line's `run`, all optional; `families` may be your own (`defineWorkload`), default: this package's. */
 export type RunOptions = Partial<Omit<RunnerOptions, 'build' | 'resources'>>;

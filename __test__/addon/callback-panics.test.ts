@@ -5,10 +5,10 @@ import { expect, test } from 'vitest';
 
 import { addon, addonPath } from '../../src/addon.js';
 import { HttpClient, KvClient, ShardClient, SqlClient } from '../../src/index.js';
-import { serveCommand } from '../../src/library/reference-server.js';
-import { startRawServer } from '../library/http-server.js';
-import { greeting, oneText, PLAIN, startScriptedMysql } from '../library/scripted-mysql.js';
-import { startScriptedRedis } from '../library/scripted-redis.js';
+import { serveCommand } from '../../src/library/crossing/reference-server.js';
+import { startRawServer } from '../library/http/http-server.js';
+import { greeting, oneText, PLAIN, startScriptedMysql } from '../library/sql/scripted-mysql.js';
+import { startScriptedRedis } from '../library/kv/scripted-redis.js';
 
 /** Has the next callback of a kind panic on this thread: not in the public types. */
 const { panicInCallback } = createRequire(import.meta.url)(addonPath) as {

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { tmpdir } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { openTarget, type TargetServer } from '../../src/workloads/requests/target-server.js';
+import { openTarget, type TargetServer } from '../../src/families/requests/target-server.js';
 import { builtMain, spawnCli } from './spawn-cli.js';
 
 // Each test starts processes, which take as long as the machine is busy.

@@ -3,7 +3,7 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
-import { connect } from '../../src/library/connection.js';
+import { connect } from '../../src/library/engine/connection.js';
 import { pythonClients, runPython } from '../python-clients.js';
 
 const MAIN = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url));

@@ -1,9 +1,9 @@
 /** Rows over all types, for the property tests: what is given, and what must come back. */
 import fc from 'fast-check';
 
-import { formatDecimal } from '../../src/library/decimal-text.js';
-import { SqlType } from '../../src/library/sql-type.js';
-import { type Column, TableDefinition } from '../../src/library/table-definition.js';
+import { formatDecimal } from '../../src/library/engine/decimal-text.js';
+import { SqlType } from '../../src/library/engine/sql-type.js';
+import { type Column, TableDefinition } from '../../src/library/engine/table-definition.js';
 
 /** A value as it is given, and as every lane out must return it. */
 export interface Sample {

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { filterCells } from '../../src/runner/filters.js';
 import { planRun } from '../../src/runner/plan.js';
 import type { RunRequest } from '../../src/runner/run-config.js';
-import type { Family } from '../../src/workloads/workload.js';
+import type { Family } from '../../src/families/workload.js';
 import { sumFamily } from './sum-family.mjs';
 
 const family = sumFamily();

@@ -8,7 +8,7 @@ import { readLog } from '../../src/records/run-log.js';
 import type { RunEvent } from '../../src/runner/events.js';
 import { type RunOptions, run } from '../../src/runner/run.js';
 import { LatencyHistogram } from '../../src/stats/latency-histogram.js';
-import type { Family } from '../../src/workloads/workload.js';
+import type { Family } from '../../src/families/workload.js';
 import { network } from '../records/sample-run.js';
 import { sumFamily } from './sum-family.mjs';
 

@@ -1,4 +1,4 @@
-import type { Family } from '../../src/workloads/workload.js';
+import type { Family } from '../../src/families/workload.js';
 
 /** What goes wrong with a cell. */
 export type Breakage = 'open' | 'unsupported' | 'throw' | 'mismatch' | 'close' | 'hang' | 'deaf';

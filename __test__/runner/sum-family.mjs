@@ -5,8 +5,8 @@
  */
 import { setTimeout as delay } from 'node:timers/promises';
 
-/** @typedef {import('../../src/workloads/workload.ts').Family} Family */
-/** @typedef {import('../../src/workloads/workload.ts').PlannedCell} PlannedCell */
+/** @typedef {import('../../src/families/workload.ts').Family} Family */
+/** @typedef {import('../../src/families/workload.ts').PlannedCell} PlannedCell */
 /** @typedef {import('../../src/records/record.ts').Checksum} Checksum */
 
 /** @typedef {'open' | 'unsupported' | 'throw' | 'mismatch' | 'close' | 'hang' | 'deaf'} Breakage */

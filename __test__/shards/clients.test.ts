@@ -2,7 +2,7 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import { type PrivateShards, addon } from '../../src/addon.js';
-import { serveCommand } from '../../src/library/reference-server.js';
+import { serveCommand } from '../../src/library/crossing/reference-server.js';
 import { pythonClients, runPython } from '../python-clients.js';
 
 const CLIENTS = fileURLToPath(new URL('clients.py', import.meta.url));

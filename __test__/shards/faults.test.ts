@@ -3,10 +3,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 
 import { ShardClient, ShardRow } from '../../src/index.js';
-import { shardOf } from '../../src/library/shard-placing.js';
-import { GrpcShards } from '../../src/targets/grpc-js.js';
-import { RowSums, expectedOf, packedRows } from '../../src/workloads/hybrid/data.js';
-import { addAll } from '../../src/workloads/hybrid/input.js';
+import { shardOf } from '../../src/library/shards/shard-placing.js';
+import { GrpcShards } from '../../src/clients/grpc-js.js';
+import { RowSums, expectedOf, packedRows } from '../../src/families/hybrid/data.js';
+import { addAll } from '../../src/families/hybrid/input.js';
 import { DataFolder, ShardServers } from './shard-process.js';
 
 const SHARDS = 3;

@@ -27,8 +27,8 @@ import {
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import { ShardRow } from '../../src/index.js';
-import { ROW_BYTES } from '../../src/library/shard-row.js';
-import { packedRows } from '../../src/workloads/hybrid/data.js';
+import { ROW_BYTES } from '../../src/library/shards/shard-row.js';
+import { packedRows } from '../../src/families/hybrid/data.js';
 import { Reflection } from './reflected.js';
 import { ShardServer } from './shard-process.js';
 

@@ -2,8 +2,8 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import { ShardClient } from '../../src/index.js';
-import { GrpcShards } from '../../src/targets/grpc-js.js';
-import { targetUrl } from '../../src/workloads/requests/target-server.js';
+import { GrpcShards } from '../../src/clients/grpc-js.js';
+import { targetUrl } from '../../src/families/requests/target-server.js';
 import { ShardServers } from './shard-process.js';
 
 const KEY = `${'k'.repeat(16)}.${'s'.repeat(64)}`;

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-import { serveCommand } from '../../src/library/reference-server.js';
+import { serveCommand } from '../../src/library/crossing/reference-server.js';
 
 /** How a shard is started. */
 export interface ShardArguments {

@@ -2,7 +2,7 @@ import { getEventListeners } from 'node:events';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import { ShardClient, type ShardCallOptions, ShardRow, ShardStore } from '../../src/index.js';
-import { packedRows } from '../../src/workloads/hybrid/data.js';
+import { packedRows } from '../../src/families/hybrid/data.js';
 import { ShardServers } from './shard-process.js';
 
 const ROWS = 1000;

@@ -3,8 +3,8 @@ import type { ClientReadableStream } from '@grpc/grpc-js';
 import { describe, expect, it } from 'vitest';
 
 import { ShardClient } from '../../src/index.js';
-import { RowSums, expectedOf, packedRows } from '../../src/workloads/hybrid/data.js';
-import { addAll, addFound } from '../../src/workloads/hybrid/input.js';
+import { RowSums, expectedOf, packedRows } from '../../src/families/hybrid/data.js';
+import { addAll, addFound } from '../../src/families/hybrid/input.js';
 import { Reflection } from './reflected.js';
 import { DataFolder, ShardServers, memoryOf } from './shard-process.js';
 

@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { columns, renderTerminal, tableBlock } from '../report/document.js';
 import { formatRows } from '../report/format.js';
 import { type FamilyPlan, planRun } from '../runner/plan.js';
-import type { Family } from '../workloads/workload.js';
+import type { Family } from '../families/workload.js';
 import type { CliServices } from './services.js';
 import { type MatrixOptions, addMatrixOptions, requestFrom } from './matrix-options.js';
 

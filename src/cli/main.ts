@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-import { loadFamilies } from '../workloads/registry.js';
+import { loadFamilies } from '../families/registry.js';
 import { runCli } from './cli.js';
 import { loadNativeBuild, nativeResources } from '../native-build.js';
 

@@ -4,8 +4,8 @@ import { BoundaryError } from '../errors.js';
 import { hyperdAt } from '../host/hyperd.js';
 import { type CellFilters, FILTER_NAMES } from '../runner/filters.js';
 import type { RunRequest } from '../runner/run-config.js';
-import { settingsOfVariables } from '../workloads/hybrid/options.js';
-import { API_KEY_VARIABLES } from '../workloads/requests/api-keys.js';
+import { settingsOfVariables } from '../families/hybrid/options.js';
+import { API_KEY_VARIABLES } from '../families/requests/api-keys.js';
 import {
   parseCounts,
   parseEngineUri,

@@ -1,6 +1,6 @@
 import type { NativeBuild } from '../host/provenance.js';
 import type { ResourceReader } from '../runner/resources.js';
-import type { Family } from '../workloads/workload.js';
+import type { Family } from '../families/workload.js';
 
 /** What the commands work on. */
 export interface CliServices {

@@ -2,7 +2,7 @@ import { type Command, Option } from 'commander';
 import { BoundaryError } from '../errors.js';
 import { EXIT_OK } from './exit-code.js';
 import { interruptible } from './interrupt.js';
-import type { SoakOptions, SoakResult } from '../workloads/ingest/soak.js';
+import type { SoakOptions, SoakResult } from '../families/ingest/soak.js';
 import { parseCount, parseRate, parseSeconds } from './option-values.js';
 import type { Finish } from './services.js';
 
@@ -75,9 +75,9 @@ export function addSoakCommand(program: Command, finish: Finish): void {
 /** Runs the soak and prints it. Throws what went wrong with the count, after the figures. */
 async function soak(flags: SoakFlags, signal: AbortSignal): Promise<void> {
   const [{ runSoak, SOAK_CLIENTS }, { SOAK_ENCODINGS }, { openTarget, withApiKey }] = await Promise.all([
-    import('../workloads/ingest/soak.js'),
-    import('../workloads/ingest/soak-client.js'),
-    import('../workloads/requests/target-server.js'),
+    import('../families/ingest/soak.js'),
+    import('../families/ingest/soak-client.js'),
+    import('../families/requests/target-server.js'),
   ]);
   const encoding = SOAK_ENCODINGS.find((name) => name === flags.encoding);
   const client = SOAK_CLIENTS.find((name) => name === flags.client);

@@ -1,7 +1,7 @@
 import type { Checksum, Latency, RunRecord, Sample } from '../records/record.js';
 import { LatencyHistogram } from '../stats/latency-histogram.js';
 import { CLOCK_TICK_SECONDS, summarize } from '../stats/summary.js';
-import type { OpenCell, PlannedCell } from '../workloads/workload.js';
+import type { OpenCell, PlannedCell } from '../families/workload.js';
 import { toBoundaryError } from '../errors.js';
 import { verifyChecksum } from './checksum.js';
 import type { RunListener } from './events.js';

@@ -1,5 +1,5 @@
 import type { Cell } from '../records/record.js';
-import type { PlannedCell } from '../workloads/workload.js';
+import type { PlannedCell } from '../families/workload.js';
 import { BoundaryError } from '../errors.js';
 
 /** The dimensions that words filter by. */

@@ -1,4 +1,4 @@
-import type { Family, FamilyOptions, PlannedCell } from '../workloads/workload.js';
+import type { Family, FamilyOptions, PlannedCell } from '../families/workload.js';
 import { filterCells, unknownWord, valuesNamedBy, wordsAreKnown } from './filters.js';
 import { type RunConfig, type RunRequest, configOf } from './run-config.js';
 

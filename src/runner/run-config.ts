@@ -2,7 +2,7 @@ import { availableParallelism } from 'node:os';
 import { type Check, amount, flag, listOf, mapOf, objectOf, positiveCount, text } from '../records/shape.js';
 import { BoundaryError } from '../errors.js';
 import { hasHidden, redactUrl } from '../redact-url.js';
-import type { Family } from '../workloads/workload.js';
+import type { Family } from '../families/workload.js';
 import { type CellFilters, FILTER_NAMES } from './filters.js';
 
 /** What a user asks of a run; what is absent has a default. */

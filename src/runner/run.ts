@@ -2,7 +2,7 @@ import { groupBy } from '../compare/cell-groups.js';
 import { comparisonsOf } from '../compare/comparisons.js';
 import { type Run, type RunContext, type RunRecord, SCHEMA_VERSION } from '../records/record.js';
 import { type NativeBuild, runContext } from '../host/provenance.js';
-import type { Family, OpenFamily, PlannedCell } from '../workloads/workload.js';
+import type { Family, OpenFamily, PlannedCell } from '../families/workload.js';
 import { UNSUPPORTED, toBoundaryError } from '../errors.js';
 import { CellMeasurement, type Instruments, failedRecord } from './cell-measurement.js';
 import type { RunListener } from './events.js';

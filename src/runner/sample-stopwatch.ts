@@ -1,5 +1,5 @@
 import type { Sample } from '../records/record.js';
-import type { CodecWork, NativeTiming, RequestMeasures, Stopwatch } from '../workloads/workload.js';
+import type { CodecWork, NativeTiming, RequestMeasures, Stopwatch } from '../families/workload.js';
 import { BoundaryError } from '../errors.js';
 import { GarbageCollectionObserver } from './garbage-collection.js';
 import { Heartbeat } from './heartbeat.js';

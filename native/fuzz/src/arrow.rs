@@ -15,8 +15,11 @@ use bytes::Bytes;
 use crate::input::{Input, cut};
 use crate::memory::Bound;
 
-/// The most bytes of a Flight message here.
+/// The most bytes of a Flight message that is written here and read again.
 const MOST_MESSAGE: usize = 64 << 20;
+
+/// The most bytes of a Flight message that is read: a reader takes as much memory as a message announces, up to 16 MiB.
+const MOST_MESSAGE_READ: usize = 64 << 10;
 
 /// A schema of many small fields is the most that a few bytes can say.
 pub(crate) const STREAM: Bound = Bound { times: 256, for_any: 256 << 10 };
@@ -51,8 +54,8 @@ pub(crate) fn check_arrays(batch: &RecordBatch) {
 
 pub(crate) fn flight(bytes: &[u8]) {
     let frames = |pieces: Vec<&[u8]>| pieces.into_iter().map(Bytes::copy_from_slice).collect();
-    let (whole, ended) = STREAM.check(bytes.len(), || batches(frames(vec![bytes]), MOST_MESSAGE));
-    let (pieces, in_pieces) = batches(frames(cut(bytes)), MOST_MESSAGE);
+    let (whole, ended) = STREAM.check(bytes.len(), || batches(frames(vec![bytes]), MOST_MESSAGE_READ));
+    let (pieces, in_pieces) = batches(frames(cut(bytes)), MOST_MESSAGE_READ);
     assert_eq!(in_pieces.is_ok(), ended.is_ok(), "{in_pieces:?} {ended:?}");
     assert_eq!(format!("{pieces:?}"), format!("{whole:?}"));
     for batch in &whole {

@@ -1,5 +1,5 @@
 //! What the soak asks a server beside its writes: to make a database, and to count. It is
-//! `src/workloads/ingest/points-query.ts` in Rust.
+//! `src/families/ingest/points-query.ts` in Rust.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

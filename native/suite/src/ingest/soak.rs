@@ -1,5 +1,5 @@
 //! The soak: workers post batches to `/write` for a while, in a closed loop each its next one when the last is answered, or at a
-//! rate, each at its time. It is `src/workloads/ingest/soak.ts` in Rust, with the same loop and the same figures; that creates
+//! rate, each at its time. It is `src/families/ingest/soak.ts` in Rust, with the same loop and the same figures; that creates
 //! the database beforehand, and has the server count afterwards.
 
 use std::collections::BTreeMap;

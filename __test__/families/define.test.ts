@@ -1,0 +1,96 @@
+import { describe, expect, it } from 'vitest';
+
+import { type LaneDefinition, type WorkloadDefinition, defineWorkload } from '../../src/families/define.js';
+import type { Stopwatch } from '../../src/families/workload.js';
+
+interface SumLane extends LaneDefinition {
+  readonly sum: (values: readonly number[]) => number;
+}
+
+const loop: SumLane = {
+  lane: 'loop',
+  side: 'js',
+  engine: 'arrays',
+  variant: 'for',
+  sum: (values) => {
+    let sum = 0;
+    for (const value of values) sum += value;
+    return sum;
+  },
+};
+
+const reduce: SumLane = {
+  lane: 'reduce',
+  side: 'js',
+  engine: 'arrays',
+  variant: 'reduce',
+  flavor: 'sync',
+  rustLane: 'loop',
+  maxRows: 10,
+  sum: (values) => values.reduce((a, b) => a + b, 0),
+};
+
+const closed: string[] = [];
+
+function definition(lanes: readonly SumLane[]): WorkloadDefinition<SumLane> {
+  return {
+    family: 'sums',
+    name: 'sum.numbers',
+    rows: 100,
+    bytesPerRow: 8,
+    lanes,
+    open: async (lane, { rows }) => {
+      const values = Array.from({ length: rows }, (_, index) => index);
+      return {
+        expected: { rows, sums: { value: `${(rows * (rows - 1)) / 2}` } },
+        sample: async (stopwatch) => {
+          stopwatch.start();
+          const sum = lane.sum(values);
+          stopwatch.stop();
+          return { rows, sums: { value: `${sum}` } };
+        },
+        ...(lane === loop ? {} : { close: async () => void closed.push(lane.lane) }),
+      };
+    },
+  };
+}
+
+const stopwatch: Stopwatch = { start() {}, stop() {}, apart: (_, execute) => execute(), add() {}, addRequests() {} };
+
+describe('defineWorkload', () => {
+  it('plans a cell for each lane', () => {
+    const family = defineWorkload(definition([loop, reduce]));
+    expect(family.name).toBe('sums');
+    expect(family.defaultRows).toBe(100);
+    const planned = family.plan({ rows: 50, workers: 1, engines: {} });
+    expect(planned.map(({ cell }) => [cell.id, cell.rows, cell.bytes])).toEqual([
+      ['sums/sum.numbers/loop/js/arrays', 50, 400],
+      ['sums/sum.numbers/reduce/js/arrays/sync', 10, 80],
+    ]);
+    expect(planned.map(({ rustLane }) => rustLane)).toEqual([undefined, 'loop']);
+    expect(new Set(planned.map(({ group }) => group)).size).toBe(1);
+  });
+
+  it('opens each lane as it was given, with its own number of rows', async () => {
+    const family = defineWorkload(definition([loop, reduce]));
+    const options = { rows: 50, workers: 1, engines: {} };
+    const open = await family.open(options, []);
+    for (const planned of family.plan(options)) {
+      const cell = await open.openCell(planned);
+      expect(await cell.sample(stopwatch, new AbortController().signal)).toEqual(cell.expected);
+      expect(cell.expected.rows).toBe(planned.cell.rows);
+      await cell.close();
+    }
+    await open.close();
+    expect(closed).toEqual(['reduce']);
+  });
+
+  it.each([
+    ['no lanes', definition([])],
+    ['two equal lanes', definition([loop, { ...loop, variant: 'another' }])],
+    ['no rows', { ...definition([loop]), rows: 0 }],
+    ['half a row', definition([{ ...loop, maxRows: 0.5 }])],
+  ])('refuses %s', (_, wrong) => {
+    expect(() => defineWorkload(wrong)).toThrow(expect.objectContaining({ code: 'BB_INVALID_ARGUMENT' }));
+  });
+});

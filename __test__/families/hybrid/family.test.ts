@@ -1,0 +1,196 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import { addon } from '../../../src/addon.js';
+import { verifyChecksum } from '../../../src/runner/checksum.js';
+import { hybridFamily } from '../../../src/families/hybrid/family.js';
+import type { PlannedRequests } from '../../../src/families/requests/grid.js';
+import type { FamilyOptions, PlannedCell, Stopwatch } from '../../../src/families/workload.js';
+import { isLeftOut } from '../../needs.js';
+
+/** A stopwatch that only sees that it is used. */
+const stopwatch: Stopwatch = {
+  start: () => {},
+  stop: () => {},
+  add: () => {},
+  addRequests: ({ latency }) => expect(latency).not.toBe(''),
+  apart: (_work, execute) => execute(),
+};
+
+const { signal } = new AbortController();
+
+const OPTIONS: FamilyOptions = { rows: 0, workers: 1, engines: {} };
+const SMALL: FamilyOptions = { ...OPTIONS, operations: 300, threads: [1, 3], batch: [1, 10, 250] };
+const VARIABLES = ['HYBRID_SCALE', 'HYBRID_DATA_DIR', 'HYBRID_SKIP_POPULATE', 'HYBRID_NET_DELAY_US'];
+
+beforeEach(() => {
+  // Ten thousand rows.
+  process.env['HYBRID_SCALE'] = String(1 / 7500);
+});
+afterEach(() => {
+  for (const name of VARIABLES) delete process.env[name];
+});
+
+describe('the plan of hybrid', () => {
+  it('has each workload on each side in each way, JavaScript alone behind gRPC', () => {
+    const cells = hybridFamily.plan(OPTIONS).map(({ cell }) => cell);
+    expect(new Set(cells.map(({ id }) => id)).size).toBe(cells.length);
+    const ways = new Set(cells.map(({ side, transport }) => `${side} ${transport}`));
+    const both = ['rust', 'napi'].flatMap((side) => ['direct', 'grpc', 'hybrid'].map((way) => `${side} ${way}`));
+    expect(ways).toEqual(new Set([...both, 'js grpc']));
+    expect(cells.filter(({ workload }) => workload === 'scan').every(({ rows }) => rows === 10_000)).toBe(true);
+    const lookups = cells.filter(({ workload, batch }) => workload === 'point_lookup' && batch === 1);
+    expect(new Set(lookups.map(({ transport, rows }) => `${transport} ${rows}`))).toEqual(
+      new Set(['direct 20000', 'grpc 1000', 'hybrid 1000']),
+    );
+  });
+
+  it('leaves out what would replace rows that are to be used', () => {
+    process.env['HYBRID_SKIP_POPULATE'] = '1';
+    const skipped = hybridFamily.plan(OPTIONS).filter(({ skip }) => skip?.includes('are to be used'));
+    expect(new Set(skipped.map(({ cell }) => cell.workload))).toEqual(new Set(['populate']));
+  });
+
+  it('takes the settings of the run before those of variables, and refuses what is none', () => {
+    const scansAt = (settings: FamilyOptions['settings'] = {}): number[] => {
+      const cells = hybridFamily.plan({ ...OPTIONS, settings }).map(({ cell }) => cell);
+      return [...new Set(cells.filter(({ workload }) => workload === 'scan').map(({ rows }) => rows))];
+    };
+    expect(scansAt()).toEqual([10_000]);
+    expect(scansAt({ scale: 0.001 })).toEqual([75_000]);
+    expect(() => scansAt({ scale: 0 })).toThrow('the scale of hybrid must be a number above 0');
+    for (const netDelayUs of [-1, 0.5, 2 ** 32 + 1, NaN]) {
+      expect(() => scansAt({ netDelayUs })).toThrow('netDelayUs of hybrid must be an integer of 0 to 1000000');
+    }
+    expect(() => scansAt({ netBandwidthMbps: -1 })).toThrow('netBandwidthMbps of hybrid must be a number of 0 or more');
+    expect(() => scansAt({ netBy: 'magic' })).toThrow('netBy of hybrid must be one of auto, kernel, proxy, not magic');
+    process.env['HYBRID_SCALE'] = 'much';
+    expect(() => hybridFamily.plan(OPTIONS)).toThrow('the scale of hybrid must be a number above 0');
+  });
+});
+
+const whyNoKernel = await addon.PrivateShards.whyNoNamespaces();
+
+/** Lookups behind a network that the kernel is to simulate. */
+function overKernel(): { readonly options: FamilyOptions; readonly cells: readonly PlannedCell[] } {
+  const settings = { netDelayUs: 3000, netBy: 'kernel' };
+  const options: FamilyOptions = { ...SMALL, operations: 20, threads: [1], batch: [1], settings };
+  const isLookup = ({ cell }: PlannedCell): boolean => cell.id.includes('point_lookup/call/napi/shards/grpc');
+  return { options, cells: hybridFamily.plan(options).filter(isLookup) };
+}
+
+async function runAll(cells: readonly PlannedCell[], options: FamilyOptions = SMALL): Promise<void> {
+  const family = await hybridFamily.open(options, cells);
+  try {
+    for (const planned of cells) {
+      const cell = await family.openCell(planned);
+      try {
+        for (let sample = 0; sample < 2; sample += 1) {
+          const checksum = await cell.sample(stopwatch, signal);
+          expect(() => verifyChecksum(checksum, cell.expected), planned.cell.id).not.toThrow();
+        }
+      } finally {
+        await cell.close();
+      }
+    }
+  } finally {
+    await family.close();
+  }
+}
+
+describe('the family hybrid', () => {
+  it('does the work of every cell of every side', async () => {
+    const cells = hybridFamily.plan(SMALL);
+    expect(new Set(cells.map(({ cell }) => cell.side))).toEqual(new Set(['rust', 'napi', 'js']));
+    await runAll(cells);
+  }, 300_000);
+
+  it('uses the rows on the disk again, and says where they are others', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'bb-hybrid-'));
+    process.env['HYBRID_DATA_DIR'] = folder;
+    try {
+      const isScan = ({ cell }: PlannedCell): boolean => cell.workload === 'scan' && cell.side !== 'js';
+      const scans = hybridFamily.plan(SMALL).filter(isScan);
+      await runAll(scans);
+      process.env['HYBRID_SKIP_POPULATE'] = '1';
+      await runAll(scans);
+      process.env['HYBRID_SCALE'] = String(1 / 75_000);
+      const other = hybridFamily.plan(SMALL).filter(isScan);
+      const family = await hybridFamily.open(SMALL, other);
+      await expect(family.openCell(other[0]!)).rejects.toThrow('the rows of another population');
+      await family.close();
+    } finally {
+      rmSync(folder, { recursive: true, force: true });
+    }
+  }, 300_000);
+
+  it('delays what goes through gRPC', async () => {
+    process.env['HYBRID_NET_DELAY_US'] = '5000';
+    const settings = { netBy: 'proxy', netBandwidthMbps: 1000 };
+    const options = { ...SMALL, operations: 20, threads: [1], batch: [1], settings };
+    const isLookup = ({ cell }: PlannedCell): boolean => cell.workload === 'point_lookup' && cell.transport === 'grpc';
+    const cells = hybridFamily.plan(options).filter(isLookup);
+    const family = await hybridFamily.open(options, cells);
+    expect((await family.versions())['shards']).toContain('5000 µs each way, 1000 Mbit/s by a proxy');
+    const { shards: network } = await family.networks!();
+    expect(network).toMatchObject({ by: 'proxy', delayUs: 5000, megabits: 1000 });
+    expect(network!.plain.p50).toBeGreaterThan(0);
+    expect(network!.delayed.p50).toBeGreaterThanOrEqual(10_000);
+    expect(network!.delayed.p99).toBeGreaterThanOrEqual(network!.delayed.p50);
+    for (const planned of cells) {
+      const cell = await family.openCell(planned);
+      const started = performance.now();
+      expect(await cell.sample(stopwatch, signal)).toEqual(cell.expected);
+      // There and back, twenty times.
+      expect(performance.now() - started).toBeGreaterThanOrEqual(200);
+      await cell.close();
+    }
+    await family.close();
+  }, 120_000);
+
+  it.skipIf(isLeftOut('netem', whyNoKernel))(
+    'lets the kernel delay private shards',
+    async () => {
+      const { options, cells } = overKernel();
+      const family = await hybridFamily.open(options, cells);
+      const { shards: network } = await family.networks!();
+      expect(network!.by).toBe('kernel');
+      expect(network!.delayed.p50).toBeGreaterThanOrEqual(6000);
+      const cell = await family.openCell(cells[0]!);
+      expect(await cell.sample(stopwatch, signal)).toEqual(cell.expected);
+      await cell.close();
+      await family.close();
+    },
+    120_000,
+  );
+
+  it.runIf(whyNoKernel !== null)('says why the kernel delays nothing, where it can not', async () => {
+    const { options, cells } = overKernel();
+    const family = await hybridFamily.open(options, cells);
+    await expect(family.versions()).rejects.toMatchObject({
+      code: 'BB_UNSUPPORTED',
+      message: `the kernel can't simulate a network: ${whyNoKernel}`,
+    });
+    await family.close();
+  });
+
+  it('lets the kernel delay no shards of others', async () => {
+    const { options, cells } = overKernel();
+    const engines = { shards: 'http://127.0.0.1:1,http://127.0.0.1:2' };
+    const family = await hybridFamily.open({ ...options, engines }, cells);
+    await expect(family.versions()).rejects.toThrow('the shards are not started here');
+    await family.close();
+  });
+
+  it('ends a sample that is aborted', async () => {
+    const planned = hybridFamily.plan(SMALL).find(({ cell }) => cell.id.includes('scan/call/napi/shards/grpc'))!;
+    const family = await hybridFamily.open(SMALL, [planned as PlannedRequests]);
+    const cell = await family.openCell(planned);
+    await expect(cell.sample(stopwatch, AbortSignal.abort())).rejects.toMatchObject({ code: 'BB_ABORTED' });
+    expect(await cell.sample(stopwatch, signal)).toEqual(cell.expected);
+    await cell.close();
+    await family.close();
+  }, 120_000);
+});

@@ -1,0 +1,77 @@
+import { readFileSync } from 'node:fs';
+
+import { describe, expect, it, test } from 'vitest';
+
+import { PointsQuery, countOf, countWithinMs, quoted, seriesOf } from '../../../src/families/ingest/points-query.js';
+import { openTarget } from '../../../src/families/requests/target-server.js';
+
+interface Recorded {
+  readonly counts: readonly { readonly what: string; readonly answer: object; readonly count: number }[];
+  readonly refusals: readonly {
+    readonly what: string;
+    readonly status: number;
+    readonly text: string;
+    readonly said: string;
+  }[];
+}
+
+const recorded = JSON.parse(
+  readFileSync(new URL('../../fixtures/hyperbytedb-answers.json', import.meta.url), 'utf8'),
+) as Recorded;
+
+const answered = (text: string): ReturnType<typeof seriesOf> => seriesOf('q', { status: 200, text });
+
+describe('what HyperbyteDB answered', () => {
+  it.each(recorded.counts)('is a count: $what', ({ answer, count }) => {
+    expect(countOf(answered(JSON.stringify(answer)))).toBe(count);
+  });
+
+  it.each(recorded.refusals)('is a refusal: $what', ({ status, text, said }) => {
+    expect(() => seriesOf('SELECT 1', { status, text })).toThrow(
+      expect.objectContaining({ code: 'BB_ENGINE', message: expect.stringContaining(said) as string }),
+    );
+  });
+});
+
+test('a count is found by its name', () => {
+  const count = (columns: readonly string[], row: readonly unknown[]): number => countOf([{ columns, values: [row] }]);
+  expect(count(['time', 'count'], [0, 7])).toBe(7);
+  expect(count(['count_w', 'count_v'], [1, 8])).toBe(8);
+  expect(countOf([{ columns: ['count_v'] }])).toBe(0);
+  for (const [columns, row] of [
+    [
+      ['time', 'n'],
+      [0, 7],
+    ],
+    [['count_v'], ['7']],
+    [['a', 'count_v'], [1]],
+  ] as const) {
+    expect(() => count(columns, row)).toThrow(expect.objectContaining({ code: 'BB_ENGINE' }));
+  }
+  for (const text of ['no', '{}', '{"results":[]}']) {
+    expect(() => answered(text)).toThrow(expect.objectContaining({ code: 'BB_ENGINE' }));
+  }
+});
+
+test('a count of a hundred million points has minutes', () => {
+  expect(countWithinMs(0)).toBe(30_000);
+  expect(countWithinMs(100e6)).toBeGreaterThanOrEqual(100_000);
+});
+
+test('a database may have any name', async () => {
+  const name = 'a "b" & c=d; %41 + \u00fc\\';
+  expect(quoted(name)).toBe('"a ""b"" & c=d; %41 + \u00fc\\"');
+  const server = await openTarget('ingest', {});
+  const query = new PointsQuery(server.url);
+  try {
+    await query.createDatabase(name);
+    expect(await query.count(name, 'm "x"', 0)).toBe(0);
+    await expect(query.count('other "', 'm', 0)).rejects.toMatchObject({
+      code: 'BB_ENGINE',
+      message: expect.stringContaining('HTTP 404: database not found') as string,
+    });
+  } finally {
+    await query.close();
+    await server.close();
+  }
+}, 120_000);

@@ -1,0 +1,105 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+
+import { KvClient } from '../../../src/index.js';
+import type { Stopwatch } from '../../../src/families/workload.js';
+import { kvFamily } from '../../../src/families/kv/family.js';
+import { expectedOf, KvSums, valueOf } from '../../../src/families/kv/keys.js';
+import { parseKvUrl } from '../../../src/clients/kv-target.js';
+import { startRedis } from '../../redis-server.js';
+import { lacks } from '../../needs.js';
+
+/** A stopwatch that only sees that it is used. */
+const stopwatch: Stopwatch = {
+  start: () => {},
+  stop: () => {},
+  add: () => {},
+  addRequests: ({ latency }) => expect(latency).not.toBe(''),
+  apart: (_work, execute) => execute(),
+};
+
+test('the sums of the values have a closed form, by text and by bytes', () => {
+  const [texts, bytes] = [new KvSums(), new KvSums()];
+  for (let index = 0; index < 1234; index += 1) {
+    texts.addText(valueOf(index));
+    const data = Buffer.from(`--${valueOf(index)}--`);
+    bytes.addBytes(data, 2, data.length - 2);
+  }
+  expect(texts.checksum()).toEqual(expectedOf(1234));
+  expect(bytes.checksum()).toEqual(expectedOf(1234));
+  expect(expectedOf(3)).toEqual({ rows: 3, sums: { value: '3', bytes: '48' } });
+});
+
+test('URLs are taken apart for clients that do not read all of them', () => {
+  expect(parseKvUrl('redis://localhost')).toEqual({ host: 'localhost', port: 6379, database: 0, tls: false });
+  expect(parseKvUrl('rediss://me:p%40ss@[::1]:7000/3?tls-ca=/a.pem&cluster=false')).toEqual({
+    host: '::1',
+    port: 7000,
+    username: 'me',
+    password: 'p@ss',
+    database: 3,
+    tls: true,
+    tlsCa: '/a.pem',
+    cluster: false,
+  });
+  expect(parseKvUrl('redis+unix:///tmp/a%20b.sock?db=2&password=x')).toMatchObject({
+    path: '/tmp/a b.sock',
+    database: 2,
+    password: 'x',
+  });
+  expect(parseKvUrl('redis://h:80/1')).toMatchObject({ host: 'h', port: 80, database: 1 });
+});
+
+describe.skipIf(lacks('redis'))('the family kv', () => {
+  let server: Awaited<ReturnType<typeof startRedis>>;
+  beforeAll(async () => void (server = await startRedis()));
+  afterAll(() => server.stop());
+
+  test('every cell of every side does its work and leaves no key', async () => {
+    const options = {
+      rows: 0,
+      workers: 1,
+      engines: { redis: server.url },
+      operations: 700,
+      threads: [1, 3],
+      batch: [1, 64],
+      peers: true,
+    };
+    const cells = kvFamily.plan(options);
+    expect(new Set(cells.map(({ cell }) => cell.side))).toEqual(new Set(['rust', 'napi', 'js']));
+    const family = await kvFamily.open(options, cells);
+    await using admin = await KvClient.connect(server.url);
+    const size = async (): Promise<unknown> => (await admin.pipeline().command('DBSIZE').execute()).value(0);
+    try {
+      for (const planned of cells.filter(({ skip }) => skip === undefined)) {
+        const cell = await family.openCell(planned);
+        try {
+          for (let sample = 0; sample < 2; sample += 1) {
+            const checksum = await cell.sample(stopwatch, new AbortController().signal);
+            expect({ id: planned.cell.id, checksum }).toEqual({ id: planned.cell.id, checksum: cell.expected });
+          }
+        } finally {
+          await cell.close();
+        }
+        expect({ id: planned.cell.id, keys: await size() }).toEqual({ id: planned.cell.id, keys: 0 });
+      }
+    } finally {
+      await family.close();
+    }
+  });
+
+  test('a wrong value is seen, and a sample can be aborted', async () => {
+    const options = { rows: 0, workers: 1, engines: { redis: server.url }, operations: 50, threads: [1], batch: [1] };
+    const planned = kvFamily.plan(options).find(({ cell }) => cell.side === 'napi' && cell.workload === 'get')!;
+    const family = await kvFamily.open(options, [planned]);
+    const cell = await family.openCell(planned);
+    await using admin = await KvClient.connect(server.url);
+    const keys = (await admin.pipeline().command('KEYS', '*').execute()).value(0) as string[];
+    expect(keys).toHaveLength(50);
+    await admin.set(keys[0]!, valueOf(77));
+    expect(await cell.sample(stopwatch, new AbortController().signal)).not.toEqual(cell.expected);
+    const aborted = cell.sample(stopwatch, AbortSignal.abort());
+    await expect(aborted).rejects.toMatchObject({ code: 'BB_ABORTED' });
+    await cell.close();
+    await family.close();
+  });
+});

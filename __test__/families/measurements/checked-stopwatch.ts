@@ -1,0 +1,52 @@
+import { verifyChecksum } from '../../../src/runner/checksum.js';
+import type { planMeasurements } from '../../../src/families/measurements/plan.js';
+import type { OpenFamily, Stopwatch } from '../../../src/families/workload.js';
+
+/** Checks how it is used: starts and stops in pairs, or times that make sense. */
+export class CheckedStopwatch implements Stopwatch {
+  isRunning = false;
+  seconds = 0;
+  #startedAt = 0;
+
+  start(): void {
+    if (this.isRunning) throw new Error('started while it ran');
+    this.isRunning = true;
+    this.#startedAt = performance.now();
+  }
+
+  stop(): void {
+    if (!this.isRunning) throw new Error('stopped before it was started');
+    this.isRunning = false;
+    this.seconds += (performance.now() - this.#startedAt) / 1000;
+  }
+
+  apart<T>(_: 'encode' | 'decode', execute: () => T): T {
+    if (this.isRunning) throw new Error('not apart');
+    return execute();
+  }
+
+  add({ seconds }: { seconds: number }): void {
+    this.seconds += seconds;
+  }
+
+  addRequests(): void {
+    throw new Error('no lane of this family has requests');
+  }
+}
+
+/** Opens the cell, takes two samples, and checks them. */
+export async function checkCell(
+  family: OpenFamily,
+  planned: ReturnType<typeof planMeasurements>[number],
+): Promise<void> {
+  const cell = await family.openCell(planned);
+  try {
+    for (let sample = 0; sample < 2; sample += 1) {
+      const stopwatch = new CheckedStopwatch();
+      verifyChecksum(await cell.sample(stopwatch, new AbortController().signal), cell.expected);
+      if (stopwatch.isRunning || stopwatch.seconds <= 0) throw new Error('the stopwatch was not stopped');
+    }
+  } finally {
+    await cell.close();
+  }
+}

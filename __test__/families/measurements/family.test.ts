@@ -1,0 +1,165 @@
+import { execFileSync } from 'node:child_process';
+import { readFileSync, readdirSync } from 'node:fs';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+
+import { verifyChecksum } from '../../../src/runner/checksum.js';
+import { connect } from '../../../src/library/engine/connection.js';
+import { measurementsFamily } from '../../../src/families/measurements/family.js';
+import { matrix } from '../../../src/families/measurements/matrix.js';
+import { planMeasurements } from '../../../src/families/measurements/plan.js';
+import { lacks } from '../../needs.js';
+import { CheckedStopwatch, checkCell } from './checked-stopwatch.js';
+import type { FamilyOptions, OpenFamily } from '../../../src/families/workload.js';
+
+const openFamily = (options: FamilyOptions): Promise<OpenFamily> =>
+  measurementsFamily.open(options, planMeasurements(options));
+
+const signal = new AbortController().signal;
+
+const withoutHyperd = lacks('hyperd');
+const withoutMysql = lacks('mysql');
+
+describe('every cell does its work', () => {
+  const options = { rows: 4011, workers: 2, engines: {} };
+  let family: OpenFamily;
+  beforeAll(async () => {
+    family = await openFamily(options);
+  });
+  afterAll(() => family.close());
+
+  const runnable = planMeasurements(options).filter(({ skip }) => skip === undefined);
+  it.each(runnable.map((planned) => [planned.cell.id, planned] as const))('%s', async (_, planned) => {
+    await expect(checkCell(family, planned)).resolves.toBeUndefined();
+  });
+
+  it('tells the versions of engines and clients', async () => {
+    const versions = await family.versions();
+    expect(Object.keys(versions).toSorted()).toEqual([
+      '@duckdb/node-api',
+      'apache-arrow',
+      'embedded',
+      'flechette',
+      'flight',
+      ...(withoutHyperd ? [] : ['hyper']),
+      'memory',
+      ...(withoutMysql ? [] : ['mysql', 'mysql2']),
+    ]);
+    for (const version of Object.values(versions)) expect(version).toMatch(/\d+\.\d+/);
+  });
+});
+
+describe('rows of several batches', () => {
+  const options = { rows: 140_011, workers: 2, engines: {} };
+  let family: OpenFamily;
+  beforeAll(async () => {
+    family = await openFamily(options);
+  });
+  afterAll(() => family.close());
+
+  const lanes = new Set(['staged-row', 'columns', 'arrow-ipc', 'stream', 'chunks', 'columnar', 'row']);
+  const cells = planMeasurements(options).filter(
+    ({ cell, skip }) =>
+      skip === undefined && cell.side !== 'rust' && lanes.has(cell.lane) && cell.workload !== 'query.aggregation',
+  );
+  it.each(cells.map((planned) => [planned.cell.id, planned] as const))('%s', async (_, planned) => {
+    await expect(checkCell(family, planned)).resolves.toBeUndefined();
+  });
+});
+
+describe('what cells leave behind', () => {
+  const options = { rows: 1000, workers: 2, engines: { embedded: 'embedded:' } };
+  const plan = planMeasurements(options);
+  const find = (id: string): (typeof plan)[number] => {
+    const planned = plan.find(({ cell }) => cell.id === `measurements/${id}`);
+    if (planned === undefined) throw new Error(`no cell ${id}`);
+    return planned;
+  };
+
+  it('an abort ends a sample of several workers with its code, and the cell can be closed', async () => {
+    const family = await openFamily(options);
+    const cell = await family.openCell(find('query.full_scan/stream/napi/memory/async/w2'));
+    const aborted = AbortSignal.abort();
+    await expect(cell.sample(new CheckedStopwatch(), aborted)).rejects.toThrow(
+      expect.objectContaining({ name: 'AbortError' }),
+    );
+    verifyChecksum(await cell.sample(new CheckedStopwatch(), signal), cell.expected);
+    await cell.close();
+    await family.close();
+  });
+
+  it('plans with what each engine says of itself', async () => {
+    for (const [name, { sql }] of Object.entries(matrix.engines)) {
+      if ((name === 'hyper' && withoutHyperd) || (name === 'mysql' && withoutMysql)) continue;
+      await using connection = await connect(`${name}:`);
+      expect(connection.engine.sql, name).toBe(sql);
+    }
+  });
+
+  it('closes what is open when cells were not closed, and twice does no harm', async () => {
+    const family = await openFamily(options);
+    await family.openCell(find('insert.bulk/columns/napi/memory/async/w1'));
+    await family.openCell(find('query.full_scan/columnar/js/flechette/sync/w1'));
+    await family.close();
+    await expect(family.close()).resolves.toBeUndefined();
+  });
+
+  it('an engine that cannot be opened fails its own cells only', async () => {
+    const family = await openFamily({
+      ...options,
+      engines: { embedded: 'embedded:/no/such/folder/x.duckdb' },
+    });
+    await expect(family.openCell(find('insert.bulk/columns/napi/embedded/async/w1'))).rejects.toThrow(
+      expect.objectContaining({ code: 'BB_ENGINE' }),
+    );
+    await checkCell(family, find('insert.bulk/columns/napi/memory/async/w1'));
+    await family.close();
+  });
+
+  it.skipIf(withoutHyperd)('no server, which a run starts for itself', async () => {
+    const servers = (): string[] => childrenOf(process.pid).filter((name) => name.includes('hyperd'));
+    const family = await openFamily(options);
+    await checkCell(family, find('insert.bulk/columns/napi/hyper/tcp/async/w1'));
+    await checkCell(family, find('query.full_scan/columnar/napi/hyper/ipc/async/w2'));
+    expect(servers()).toHaveLength(1);
+    await family.close();
+    await vi.waitFor(() => expect(servers()).toEqual([]), { timeout: 60_000 });
+  });
+
+  it('no tables in a file that was there before', async () => {
+    const { mkdtemp, rm } = await import('node:fs/promises');
+    const { tmpdir } = await import('node:os');
+    const { join } = await import('node:path');
+    const folder = await mkdtemp(join(tmpdir(), 'measurements-'));
+    const uri = `embedded:${join(folder, 'bench.duckdb')}`;
+    try {
+      const family = await openFamily({ ...options, engines: { embedded: uri } });
+      await checkCell(family, find('insert.bulk/columns/napi/embedded/async/w2'));
+      await checkCell(family, find('query.full_scan/columnar/napi/embedded/async/w2'));
+      await family.close();
+      const connection = await connect(uri);
+      expect(await connection.listTables()).toEqual([]);
+      await connection.close();
+    } finally {
+      await rm(folder, { recursive: true });
+    }
+  });
+});
+
+/** The programs of the processes that a process has started. */
+function childrenOf(parent: number): string[] {
+  if (process.platform !== 'linux') {
+    const lines = execFileSync('ps', ['-A', '-o', 'ppid=,comm='], { encoding: 'utf8' }).split('\n');
+    return lines.filter((line) => line.trim().startsWith(`${parent} `));
+  }
+  const processes = readdirSync('/proc').filter((name) => /^\d+$/.test(name));
+  return processes.flatMap((id) => {
+    try {
+      const stat = readFileSync(`/proc/${id}/stat`, 'utf8');
+      const [, name = '', itsParent = ''] = /\((.*)\) \S+ (\d+)/s.exec(stat) ?? [];
+      return Number(itsParent) === parent ? [name] : [];
+    } catch {
+      // It has ended meanwhile.
+      return [];
+    }
+  });
+}

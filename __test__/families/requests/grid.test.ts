@@ -1,0 +1,107 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import {
+  type GridPlace,
+  type RequestMatrix,
+  operationsOf,
+  planRequests,
+  requestsOf,
+} from '../../../src/families/requests/grid.js';
+import type { FamilyOptions } from '../../../src/families/workload.js';
+
+const matrix: RequestMatrix = {
+  description: 'echoes',
+  defaultOperations: 1000,
+  mostTimesOperations: 10,
+  grid: { threads: [1, 2, 4], batch: [1, 16, 256] },
+  default: { threads: [2], batch: [1, 16] },
+  workloads: { echo: { direction: 'out' }, echoes: { direction: 'in', operations: 50 } },
+  lanes: [
+    { side: 'rust', lane: 'call', variant: 'Client', workloads: ['echo'] },
+    { side: 'rust', lane: 'batch', variant: 'Client', workloads: ['echo', 'echoes'] },
+    { side: 'js', lane: 'call', rustLane: 'call', variant: 'client', workloads: ['echo'], target: 'client' },
+    {
+      side: 'js',
+      lane: 'batch',
+      rustLane: 'batch',
+      variant: 'peer',
+      workloads: ['echo'],
+      target: 'peer',
+      mode: 'pipeline',
+      peer: true,
+    },
+  ],
+};
+const place: GridPlace = { family: 'loop', engine: 'server', peerSkip: (target) => `${target} is not installed` };
+const options: FamilyOptions = { rows: 7, workers: 3, engines: {} };
+
+const plan = (more: Partial<FamilyOptions> = {}, where: GridPlace = place) =>
+  planRequests(matrix, where, { ...options, ...more });
+const idsOf = (more: Partial<FamilyOptions> = {}): string[] => plan(more).map(({ cell }) => cell.id);
+
+describe('planRequests', () => {
+  it('plans calls one at a time, and batches for the larger ones or where there are no calls', () => {
+    expect(idsOf()).toEqual([
+      'loop/echo/call/rust/server/t2/b1',
+      'loop/echo/call/js/server/client/t2/b1',
+      'loop/echo/batch/rust/server/t2/b16',
+      'loop/echoes/batch/rust/server/t2/b1',
+      'loop/echoes/batch/rust/server/t2/b16',
+    ]);
+  });
+
+  it('takes the numbers that are asked for, or the whole grid', () => {
+    expect(idsOf({ threads: [8, 3, 8], batch: [5] })).toEqual([
+      'loop/echo/batch/rust/server/t3/b5',
+      'loop/echo/batch/rust/server/t8/b5',
+      'loop/echoes/batch/rust/server/t3/b5',
+      'loop/echoes/batch/rust/server/t8/b5',
+    ]);
+    const all = plan({ threads: 'all', batch: 'all' }).map(({ cell }) => cell);
+    expect(new Set(all.map(({ threads }) => threads))).toEqual(new Set([1, 2, 4]));
+    expect(new Set(all.map(({ batch }) => batch))).toEqual(new Set([1, 16, 256]));
+    expect(new Set(all.map(({ id }) => id)).size).toBe(all.length);
+  });
+
+  it('has more operations for larger batches, unless the user says how many', () => {
+    const rowsOf = (more: Partial<FamilyOptions>): number[] => plan(more).map(({ cell }) => cell.rows);
+    expect(rowsOf({})).toEqual([1000, 1000, 10_000, 50, 500]);
+    expect(rowsOf({ batch: [4] })).toEqual([4000, 200]);
+    expect(new Set(rowsOf({ operations: 77 }))).toEqual(new Set([77]));
+  });
+
+  it('keeps together what is compared, and says the rate', () => {
+    const [first, second, third] = plan({ rate: 500 });
+    expect(first!.group).toBe(second!.group);
+    expect(third!.group).not.toBe(first!.group);
+    expect(first!.cell.rate).toBe(500);
+    expect(second!.rustLane).toBe('call');
+  });
+
+  it('skips with the reason', () => {
+    const peers = plan({ peers: true }).filter(({ target }) => target === 'peer');
+    expect(peers.map(({ cell, skip }) => [cell.id, skip])).toEqual([
+      ['loop/echo/batch/js/server/peer/pipeline/t2/b16', 'peer is not installed'],
+    ]);
+    const skips = plan({}, { ...place, skip: 'no server' }).map(({ skip }) => skip);
+    expect(new Set(skips)).toEqual(new Set(['no server']));
+  });
+});
+
+describe('operationsOf', () => {
+  it('covers every operation once', () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 1, max: 3000 }), fc.integer({ min: 1, max: 300 }), (rows, batch) => {
+        const cell = { rows, batch };
+        let next = 0;
+        for (let index = 0; index < requestsOf(cell); index += 1) {
+          const { from, to } = operationsOf(cell, index);
+          expect(from).toBe(next);
+          expect(to).toBeGreaterThan(from);
+          next = to;
+        }
+        expect(next).toBe(rows);
+      }),
+    );
+  });
+});

@@ -1,0 +1,99 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { describe, expect, it } from 'vitest';
+import { type Requester, runLoad } from '../../../src/families/requests/load.js';
+
+const { signal } = new AbortController();
+
+/** Notes what it is asked for. */
+class Noting implements Requester {
+  readonly indices: number[] = [];
+
+  async request(index: number): Promise<void> {
+    await Promise.resolve();
+    this.indices.push(index);
+  }
+}
+
+const requesters = (count: number): Noting[] => Array.from({ length: count }, () => new Noting());
+
+/** Answers the first request after so many milliseconds, the others at once. */
+const slowFirst = (ms: number): Requester => ({
+  request: async (index) => {
+    if (index === 0) await delay(ms);
+  },
+});
+
+describe('runLoad', () => {
+  it.each([
+    { threads: 1, requests: 5, rate: undefined },
+    { threads: 3, requests: 10, rate: undefined },
+    { threads: 4, requests: 2, rate: undefined },
+    { threads: 3, requests: 10, rate: 20_000 },
+    { threads: 3, requests: 0, rate: 10 },
+  ])('sends the requests of each thread in their order: %o', async ({ threads, requests, rate }) => {
+    const senders = requesters(threads);
+    const { latency, behind } = await runLoad(senders, { requests, rate }, signal);
+    senders.forEach(({ indices }, thread) => {
+      const all = Array.from({ length: requests }, (_, index) => index);
+      expect(indices).toEqual(all.filter((index) => index % threads === thread));
+    });
+    expect(latency.count).toBe(requests);
+    expect(behind?.count).toBe(rate === undefined ? undefined : requests);
+  });
+
+  it('waits for each answer in a closed loop', async () => {
+    const { latency } = await runLoad([slowFirst(60)], { requests: 20 }, signal);
+    // A timer may fire within the millisecond before its time.
+    expect(latency.quantile(1)).toBeGreaterThan(59_000);
+    expect(latency.quantile(0)).toBeLessThan(latency.quantile(1));
+  });
+
+  it('counts from the intended time in an open loop, so that what waits behind a slow answer is not forgotten', async () => {
+    const { latency } = await runLoad([slowFirst(60)], { requests: 20, rate: 1000 }, signal);
+    // Request i is due after i ms; the last of them still waits 40 of the 60.
+    expect(latency.quantile(0)).toBeGreaterThan(39_000);
+  });
+
+  it('keeps its rate', async () => {
+    const startedAt = performance.now();
+    await runLoad(requesters(2), { requests: 51, rate: 1000 }, signal);
+    expect(performance.now() - startedAt).toBeGreaterThan(50);
+  });
+
+  it.each([0, -1, Number.NaN, Number.POSITIVE_INFINITY])('refuses the rate %d', async (rate) => {
+    await expect(runLoad(requesters(1), { requests: 1, rate }, signal)).rejects.toMatchObject({
+      code: 'BB_INVALID_ARGUMENT',
+    });
+  });
+
+  it('refuses to have no connection', async () => {
+    await expect(runLoad([], { requests: 1 }, signal)).rejects.toMatchObject({ code: 'BB_INVALID_ARGUMENT' });
+  });
+
+  it.each([undefined, 1000])('ends all threads with the first failure, at the rate %o', async (rate) => {
+    const others = requesters(2);
+    const failing: Requester = {
+      request: async (index) => {
+        if (index > 0) throw new Error('no answer');
+      },
+    };
+    const waiting: Requester = { request: () => new Promise(() => {}) };
+    const load = runLoad([failing, ...others, waiting], { requests: 1_000_000, rate }, signal);
+    await expect(load).rejects.toThrow('no answer');
+    const sent = others.map(({ indices }) => indices.length);
+    await delay(20);
+    // At most what was under way.
+    others.forEach(({ indices }, thread) => expect(indices.length).toBeLessThanOrEqual(sent[thread]! + 1));
+  });
+
+  it.each([undefined, 0.001])('ends when it is aborted, while it waits, at the rate %o', async (rate) => {
+    const controller = new AbortController();
+    const waiting: Requester = { request: () => new Promise(() => {}) };
+    const load = runLoad([waiting], { requests: 10, rate }, controller.signal);
+    setTimeout(() => controller.abort(), 10);
+    await expect(load).rejects.toMatchObject({ code: 'BB_ABORTED' });
+    await expect(runLoad(requesters(1), { requests: 1, rate }, controller.signal)).rejects.toMatchObject({
+      code: 'BB_ABORTED',
+    });
+  });
+});

@@ -1,0 +1,143 @@
+import { spawn } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterEach, describe, expect, it } from 'vitest';
+import {
+  type ServerKind,
+  openTarget,
+  targetSkip,
+  targetUrl,
+  withApiKey,
+} from '../../../src/families/requests/target-server.js';
+import { lacks } from '../../needs.js';
+
+const environment = { ...process.env };
+
+afterEach(() => {
+  for (const name of ['MYSQL_URL', 'REDIS_URL', 'PATH', 'REST_API_KEY', 'INGEST_API_KEY']) {
+    if (environment[name] === undefined) delete process.env[name];
+    else process.env[name] = environment[name];
+  }
+});
+
+describe('targetUrl', () => {
+  it('takes the option before the variable, and neither for a private server', () => {
+    delete process.env['REDIS_URL'];
+    expect(targetUrl('redis', {})).toBeUndefined();
+    process.env['REDIS_URL'] = 'redis://variable';
+    expect(targetUrl('redis', {})).toBe('redis://variable');
+    expect(targetUrl('redis', { redis: 'redis://option' })).toBe('redis://option');
+    expect(targetUrl('redis', { redis: 'redis:' })).toBeUndefined();
+    process.env['REDIS_URL'] = '';
+    expect(targetUrl('redis', { mysql: 'mysql://other' })).toBeUndefined();
+  });
+});
+
+describe('the key of a variable', () => {
+  it('goes to the servers of its kind alone', () => {
+    process.env['REST_API_KEY'] = 'pre.rest';
+    process.env['INGEST_API_KEY'] = 'pre.ingest';
+    const url = 'http://host:4406';
+    expect(targetUrl('rest', { rest: url })).toBe('http://:pre.rest@host:4406');
+    expect(targetUrl('ingest', { ingest: url })).toBe('http://:pre.ingest@host:4406');
+    expect(targetUrl('redis', { redis: 'redis://host' })).toBe('redis://host');
+  });
+});
+
+describe('withApiKey', () => {
+  it('makes the key the password of the URL, unless there is one', () => {
+    expect(withApiKey('http://host:4406', undefined)).toBe('http://host:4406');
+    expect(withApiKey('http://host:4406/', 'pre.secret')).toBe('http://:pre.secret@host:4406');
+    expect(withApiKey('http://:other@host:4406', 'pre.secret')).toBe('http://:other@host:4406');
+    expect(() => withApiKey('host', 'geheim')).toThrow(expect.objectContaining({ code: 'BB_INVALID_ARGUMENT' }));
+  });
+});
+
+describe('targetSkip', () => {
+  it('asks for no program where there is a URL', () => {
+    expect(targetSkip('redis', { redis: 'redis://nowhere' })).toBeUndefined();
+  });
+});
+
+const SERVERS: readonly { kind: ServerKind; name: RegExp }[] = [
+  { kind: 'redis', name: /(Redis|Valkey) \d+\.\d+.* \(private\)$/ },
+  { kind: 'mysql', name: /\d+\.\d+.* \(private\)$/ },
+  { kind: 'rest', name: /^boundary-bench \d+\.\d+\.\d+ \(private\)$/ },
+  { kind: 'ingest', name: /^boundary-bench \d+\.\d+\.\d+ \(private\)$/ },
+];
+
+describe.each(SERVERS)('a private server of $kind', ({ kind, name }) => {
+  it.skipIf((kind === 'redis' || kind === 'mysql') && lacks(kind))('answers until it is closed', async () => {
+    const server = await openTarget(kind, {});
+    expect(server.version).toMatch(name);
+    expect(server.isPrivate).toBe(true);
+    expect(server.newPrefix()).not.toBe(server.newPrefix());
+    expect(server.newPrefix()).toMatch(/^bb[0-9a-z]+$/);
+    // The same server, as one that somebody else runs.
+    const { url } = server;
+    const attached = await openTarget(kind, { [kind]: url });
+    expect(attached).toMatchObject({ isPrivate: false, version: server.version.replace(' (private)', '') });
+    await attached.close();
+    expect((await openTarget(kind, { [kind]: url })).version).toBe(attached.version);
+    await server.close();
+    await expect(openTarget(kind, { [kind]: url })).rejects.toMatchObject({ code: expect.stringMatching(/^BB_/) });
+  });
+});
+
+describe('a server that refuses', () => {
+  it.each([
+    ['redis', 'redis://user:geheim@127.0.0.1:1'],
+    ['mysql', 'mysql://user:geheim@127.0.0.1:1/db'],
+    ['redis', 'http://user:geheim@127.0.0.1'],
+    ['mysql', 'mysql://user:geheim@127.0.0.1:notaport'],
+    ['rest', 'http://:geheim@127.0.0.1:1'],
+    ['ingest', 'ftp://:geheim@127.0.0.1:1'],
+  ] as const)('is an error without the password: %s %s', async (kind, url) => {
+    const error = await openTarget(kind, { [kind]: url }).then(
+      () => undefined,
+      (thrown: unknown) => thrown,
+    );
+    expect(error).toMatchObject({ code: expect.stringMatching(/^BB_/) });
+    expect(String(error)).not.toContain('geheim');
+  });
+});
+
+describe('a process that is killed', () => {
+  it.skipIf(lacks('redis'))('leaves no server', async () => {
+    const addon = new URL('../../../dist/addon.js', import.meta.url);
+    const script = `const { addon } = await import('${addon.href}');
+      const server = await addon.PrivateServer.start('redis');
+      console.log(server.processId);
+      setInterval(() => server, 1000);`;
+    const child = spawn(process.execPath, ['--input-type=module', '-e', script], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    const [line] = (await once(child.stdout)).split('\n');
+    const server = Number(line);
+    expect(isAlive(server)).toBe(true);
+    child.kill('SIGKILL');
+    while (isAlive(server)) await delay(10);
+  });
+});
+
+/** What a stream gives first. */
+async function once(stream: NodeJS.ReadableStream): Promise<string> {
+  return new Promise((resolve) => {
+    stream.once('data', (data: Buffer) => resolve(data.toString()));
+  });
+}
+
+/** Whether a process runs; one that has ended but was not waited for does not. */
+function isAlive(processId: number): boolean {
+  try {
+    process.kill(processId, 0);
+  } catch {
+    return false;
+  }
+  if (process.platform !== 'linux') return true;
+  try {
+    return !/\) Z /.test(readFileSync(`/proc/${processId}/stat`, 'utf8'));
+  } catch {
+    return false;
+  }
+}

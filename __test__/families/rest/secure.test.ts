@@ -1,0 +1,87 @@
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+
+import { addon } from '../../../src/addon.js';
+import { redactUrl } from '../../../src/redact-url.js';
+import { runSoak } from '../../../src/families/ingest/soak.js';
+import { httpAddress } from '../../../src/families/requests/http-address.js';
+import { openTarget } from '../../../src/families/requests/target-server.js';
+import { restFamily } from '../../../src/families/rest/family.js';
+import type { Stopwatch } from '../../../src/families/workload.js';
+
+const stopwatch: Stopwatch = {
+  start: () => {},
+  stop: () => {},
+  add: () => {},
+  addRequests: () => {},
+  apart: (_work, execute) => execute(),
+};
+const { signal } = new AbortController();
+const KEY = `${'k'.repeat(16)}.${'s'.repeat(64)}`;
+
+describe('a server behind TLS with a certificate of its own', () => {
+  const file = (name: string): string => fileURLToPath(new URL(`../../fixtures/tls/${name}`, import.meta.url));
+  let server: InstanceType<typeof addon.ReferenceServer>;
+  let url: string;
+  beforeAll(async () => {
+    // prettier-ignore
+    const started = await addon.ReferenceServer.start(['--listen', '127.0.0.1:0', '--scale-factor', '0.01', '--api-key', KEY,
+      '--tls-cert', file('loopback.pem'), '--tls-key', file('loopback.key')]);
+    if (started === null || started === undefined) throw new Error('no server was asked for');
+    server = started;
+    url = server.url.replace('://', `://:${KEY}@`);
+  }, 60_000);
+  afterAll(() => server.stop());
+
+  const trusting = (): string => `${url}/?tls-ca=${encodeURIComponent(file('loopback.pem'))}`;
+
+  it('is named by one URL, which is shown without its key', () => {
+    expect(httpAddress(trusting())).toEqual({ url: server.url, secret: KEY, tlsCa: file('loopback.pem') });
+    expect(redactUrl(trusting())).not.toContain(KEY);
+    expect(redactUrl(trusting())).toContain('tls-ca');
+  });
+
+  it('is measured on every side', async () => {
+    const engines = { rest: trusting() };
+    const options = { rows: 0, workers: 1, engines, operations: 40, threads: [2], batch: [1, 8] };
+    const cells = restFamily
+      .plan(options)
+      .filter(({ cell }) => !cell.workload.endsWith('two_servers'))
+      .map((planned) =>
+        planned.cell.workload.startsWith('aggregation.') ? { ...planned, cell: { ...planned.cell, rows: 1 } } : planned,
+      );
+    expect(new Set(cells.map(({ cell }) => cell.side))).toEqual(new Set(['rust', 'napi', 'js']));
+    const family = await restFamily.open(options, cells);
+    try {
+      expect((await family.versions())['rest']).toContain('boundary-bench');
+      for (const planned of cells) {
+        const cell = await family.openCell(planned);
+        expect(await cell.sample(stopwatch, signal), planned.cell.id).toMatchObject({ rows: cell.expected.rows });
+        await cell.close();
+      }
+    } finally {
+      await family.close();
+    }
+  }, 120_000);
+
+  it('is refused where its certificate is not trusted, and no error has the key', async () => {
+    for (const wrong of [url, `${url}/?tls-ca=${encodeURIComponent(file('none.pem'))}`]) {
+      const error = await openTarget('rest', { rest: wrong }).then(
+        () => expect.fail('it must fail'),
+        (thrown: unknown) => thrown,
+      );
+      expect(error).toMatchObject({ code: expect.stringMatching(/^BB_/) });
+      expect(String(error)).not.toContain('ssss');
+    }
+  });
+
+  it.each(['rust', 'addon', 'undici'] as const)('takes the points of a soak: %s', async (client) => {
+    const target = await openTarget('ingest', { ingest: trusting() });
+    const load = { workers: 2, batchSize: 10, durationSeconds: 0.2, warmupSeconds: 0 };
+    const options = { url: target.url, client, encoding: 'columnar', database: 'server', ...load } as const;
+    const { count, acknowledged, errors } = await runSoak(options, signal);
+    expect([count, errors]).toEqual([{ outcome: 'right', counted: acknowledged }, {}]);
+    expect(acknowledged).toBeGreaterThan(0);
+    await target.close();
+  });
+});

@@ -1,0 +1,134 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+
+import { addon } from '../../../src/addon.js';
+import { SqlClient } from '../../../src/index.js';
+import { parseSqlUrl } from '../../../src/clients/sql-target.js';
+import { sqlFamily } from '../../../src/families/sql/family.js';
+import type { Stopwatch } from '../../../src/families/workload.js';
+import { inDatabase, startMysql } from '../../mysql-server.js';
+import { lacks } from '../../needs.js';
+
+/** A stopwatch that only sees that it is used. */
+const stopwatch: Stopwatch = {
+  start: () => {},
+  stop: () => {},
+  add: () => {},
+  addRequests: ({ latency }) => expect(latency).not.toBe(''),
+  apart: (_work, execute) => execute(),
+};
+
+test('URLs are taken apart for clients that do not read all of them', () => {
+  expect(parseSqlUrl('mysql://localhost')).toMatchObject({ host: 'localhost', port: 3306, user: '', tls: 'off' });
+  expect(parseSqlUrl('mysql://me:p%40s:s@[::1]:3307/d%20b?tls=verify&tls-ca=/a.pem')).toEqual({
+    host: '::1',
+    port: 3307,
+    user: 'me',
+    password: 'p@s:s',
+    database: 'd b',
+    socket: undefined,
+    tls: 'verify',
+    authorities: '/a.pem',
+  });
+  expect(parseSqlUrl('mysql://u@/db?socket=/tmp/a%20b')).toMatchObject({
+    host: '',
+    socket: '/tmp/a b',
+    database: 'db',
+  });
+});
+
+describe.skipIf(lacks('mysql'))('the family sql', () => {
+  let server: Awaited<ReturnType<typeof startMysql>>;
+  let url: string;
+  beforeAll(async () => {
+    server = await startMysql();
+    await using admin = await SqlClient.connect(server.url);
+    await admin.query('CREATE DATABASE test');
+    url = inDatabase(server.url, 'test');
+  }, 60_000);
+  afterAll(() => server?.stop());
+
+  test('every cell of every side does its work and leaves no table', async () => {
+    const options = {
+      rows: 0,
+      workers: 1,
+      engines: { mysql: url },
+      operations: 50,
+      threads: [3],
+      batch: [1, 8],
+    };
+    const cells = sqlFamily.plan(options);
+    expect(new Set(cells.map(({ cell }) => cell.side))).toEqual(new Set(['rust', 'napi', 'js']));
+    const family = await sqlFamily.open(options, cells);
+    await using admin = await SqlClient.connect(url, { int64: 'number' });
+    const tables = 'SELECT table_name AS name FROM information_schema.tables WHERE table_schema = DATABASE()';
+    try {
+      for (const planned of cells) {
+        const { id } = planned.cell;
+        const cell = await family.openCell(planned);
+        try {
+          for (let sample = 0; sample < 2; sample += 1) {
+            const { rows, sums } = await cell.sample(stopwatch, new AbortController().signal);
+            const { doubles, ...exact } = sums;
+            const { doubles: expected, ...others } = cell.expected.sums;
+            expect({ id, rows, ...exact }).toEqual({ id, rows: cell.expected.rows, ...others });
+            expect(Number(doubles)).toBeCloseTo(Number(expected), 3);
+          }
+        } finally {
+          await cell.close();
+        }
+        expect({ id, tables: (await admin.query(tables)).rows() }).toEqual({ id, tables: [] });
+      }
+    } finally {
+      await family.close();
+    }
+  }, 300_000);
+
+  test('what the two languages expect is the same', async () => {
+    const options = { rows: 0, workers: 1, engines: { mysql: url }, operations: 130, threads: [1, 7], batch: [1, 32] };
+    const cells = sqlFamily.plan(options).filter(({ cell }) => cell.side === 'rust');
+    const family = await sqlFamily.open(options, cells);
+    for (const planned of cells) {
+      const { cell } = planned;
+      const opened = await family.openCell(planned);
+      const spec = {
+        family: 'sql',
+        workload: cell.workload,
+        lane: cell.lane,
+        url,
+        threads: cell.threads,
+        batch: cell.batch,
+        operations: cell.rows,
+        prefix: 'both',
+      };
+      const native = await addon.NativeRequests.open(JSON.stringify(spec));
+      const { rows, sums } = JSON.parse(native.expected) as typeof opened.expected;
+      expect({ id: cell.id, rows, ...sums, doubles: Math.round(Number(sums['doubles']) * 10) }).toEqual({
+        id: cell.id,
+        rows: opened.expected.rows,
+        ...opened.expected.sums,
+        doubles: Math.round(Number(opened.expected.sums['doubles']) * 10),
+      });
+      await native.close();
+      await opened.close();
+    }
+    await family.close();
+  }, 120_000);
+
+  test('a row that is missing is seen, a sample can be aborted, and what the server can not do is said', async () => {
+    const options = { rows: 0, workers: 1, engines: { mysql: url }, operations: 50, threads: [1], batch: [1] };
+    const [planned] = sqlFamily
+      .plan(options)
+      .filter(({ cell }) => cell.side === 'napi' && cell.workload === 'select_pk');
+    const family = await sqlFamily.open(options, [planned!]);
+    const cell = await family.openCell(planned!);
+    await using admin = await SqlClient.connect(url);
+    const [{ name }] = (await admin.query("SHOW TABLES LIKE 'bb%'"))
+      .rows()
+      .map((row) => ({ name: Object.values(row)[0] })) as [{ name: string }];
+    await admin.query(`DELETE FROM ${name} WHERE id = 1`);
+    expect(await cell.sample(stopwatch, new AbortController().signal)).not.toEqual(cell.expected);
+    await expect(cell.sample(stopwatch, AbortSignal.abort())).rejects.toMatchObject({ code: 'BB_ABORTED' });
+    await cell.close();
+    await family.close();
+  });
+});

@@ -1,0 +1,97 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+
+import { encodeLines, LineEncoder, LineParser, parseLines } from '../../../src/index.js';
+import { lineProtocol } from '../../../src/clients/line-protocol.js';
+
+const NAMES = { measurement: 'bench', tags: { host: 'a' }, field: 'v' };
+
+const finite = fc.double({ noNaN: true, noDefaultInfinity: true });
+const int64 = fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n });
+
+test('numbers are written as JavaScript writes them, by Rust and by hand', () => {
+  const numbers = fc.array(
+    fc.tuple(
+      fc.oneof(
+        finite,
+        fc.integer().map((number) => number / 1000),
+        fc.integer(),
+      ),
+      int64,
+    ),
+    { maxLength: 100 },
+  );
+  fc.assert(
+    fc.property(numbers, (points) => {
+      const values = Float64Array.from(points, ([value]) => value);
+      const timestamps = BigInt64Array.from(points, ([, time]) => time);
+      const expected = points.map(([value, time]) => `bench,host=a v=${value} ${time}\n`).join('');
+      expect(Buffer.from(encodeLines(NAMES, values, timestamps)).toString()).toBe(expected);
+      const byHand = lineProtocol.encoder!(NAMES, { values, timestamps })();
+      // By hand, zero keeps its sign.
+      expect(Buffer.from(byHand).toString().replaceAll('v=-0 ', 'v=0 ')).toBe(expected);
+    }),
+  );
+});
+
+test('lines read back, by Rust and by hand', () => {
+  const points = fc.array(
+    fc.tuple(
+      finite.map((value) => value + 0),
+      fc.nat(),
+    ),
+    { minLength: 1, maxLength: 100 },
+  );
+  const parser = new LineParser();
+  fc.assert(
+    fc.property(points, (points) => {
+      const values = Float64Array.from(points, ([value]) => (value === 0 ? 0 : value));
+      const lines = encodeLines(
+        NAMES,
+        values,
+        BigInt64Array.from(points, ([, time]) => BigInt(time)),
+      );
+      const parsed = parser.parse(lines, { precision: 'ms' });
+      expect(parsed.rawValues).toEqual(values);
+      expect([...parsed.timestamps]).toEqual(points.map(([, time]) => BigInt(time) * 1_000_000n));
+      const byHand = lineProtocol.decoder!()(lines);
+      expect(Array.from(byHand.values)).toEqual([...values]);
+      expect(Array.from(byHand.timestamps)).toEqual(points.map(([, time]) => time));
+    }),
+  );
+});
+
+test('points of several tables are columns', () => {
+  const parsed = parseLines(
+    'm,host=a v=1.5,n=2i 10\nm,host=b v=2.5,n=-3i 20\nother ok=t,s="ü \\" x",u=18446744073709551615u 30\nm,host=a v=4,n=9i',
+    { now: 5 },
+  );
+  expect(parsed.series).toEqual([
+    { measurement: 'm', tags: { host: 'a' } },
+    { measurement: 'm', tags: { host: 'b' } },
+    { measurement: 'other', tags: {} },
+  ]);
+  expect(parsed.tables).toEqual([
+    {
+      measurement: 'm',
+      timestamps: BigInt64Array.of(10n, 20n, 5_000_000n),
+      seriesOf: Uint32Array.of(0, 1, 0),
+      fields: { v: Float64Array.of(1.5, 2.5, 4), n: BigInt64Array.of(2n, -3n, 9n) },
+    },
+    {
+      measurement: 'other',
+      timestamps: BigInt64Array.of(30n),
+      seriesOf: Uint32Array.of(2),
+      fields: { ok: [true], s: ['ü " x'], u: BigUint64Array.of(2n ** 64n - 1n) },
+    },
+  ]);
+  expect(parseLines('').length).toBe(0);
+});
+
+test('what is wrong is told with its place', () => {
+  expect(() => parseLines('m v=1\nm v=x')).toThrow(/line 2, column 5: a value is missing/);
+  expect(() => encodeLines(NAMES, Float64Array.of(1, Number.NaN))).toThrow(/values\[1\]: line protocol has no NaN/);
+  expect(() => new LineEncoder({ measurement: 'a\nb', field: 'v' })).toThrow(/line break/);
+  const encoder = new LineEncoder(NAMES);
+  expect(encoder.encodeInto(new Uint8Array(3), Float64Array.of(1))).toBe(-'bench,host=a v=1\n'.length);
+});

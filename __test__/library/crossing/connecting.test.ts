@@ -1,0 +1,134 @@
+import { createServer, type AddressInfo, type Socket, connect as connectSocket } from 'node:net';
+import { Worker } from 'node:worker_threads';
+
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+
+import { HttpClient, KvClient, ShardClient, SqlClient } from '../../../src/index.js';
+import { startRawServer } from '../http/http-server.js';
+
+interface Times {
+  readonly timeoutMs?: number;
+  readonly connectTimeoutMs?: number;
+}
+
+/** The clients, and how each connects to a port of this machine. */
+const CLIENTS: Record<string, (port: number, times: Times) => Promise<AsyncDisposable>> = {
+  KvClient: (port, times) => KvClient.connect(`redis://127.0.0.1:${port}`, times),
+  HttpClient: (port, times) => HttpClient.connect(`http://127.0.0.1:${port}`, times),
+  'HttpClient of HTTP/2': (port, times) => HttpClient.connect(`http://127.0.0.1:${port}`, { ...times, http2: true }),
+  SqlClient: (port, times) => SqlClient.connect(`mysql://me@127.0.0.1:${port}/`, times),
+  'SqlClient over TLS': (port, times) => SqlClient.connect(`mysql://me@127.0.0.1:${port}/?tls=required`, times),
+  ShardClient: (port, times) => ShardClient.connect([`http://127.0.0.1:${port}`], times),
+};
+
+/** Those that exchange something before they are connected. */
+const TALKERS = Object.keys(CLIENTS).filter((name) => name !== 'HttpClient' && name !== 'HttpClient of HTTP/2');
+
+const late = (ms: number): unknown =>
+  expect.objectContaining({
+    name: 'BoundaryError',
+    code: 'BB_TIMEOUT',
+    message: `connecting took longer than its ${ms} ms`,
+  });
+
+describe('connecting to a port whose listener takes no connection', () => {
+  const fillers: Socket[] = [];
+  let listener: Worker;
+  let port: number;
+
+  beforeAll(async () => {
+    // Its thread sleeps once it listens, so that nothing is accepted; the system keeps a connection or two until it is.
+    listener = new Worker(
+      `const { parentPort } = require('node:worker_threads');
+       const server = require('node:net').createServer().listen({ port: 0, host: '127.0.0.1', backlog: 1 }, () => {
+         parentPort.postMessage(server.address().port);
+         setTimeout(() => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0), 10);
+       });`,
+      { eval: true },
+    );
+    port = await new Promise<number>((resolve) => void listener.once('message', resolve));
+    await new Promise((next) => setTimeout(next, 100));
+    for (let filler = 0; filler < 8; filler += 1) {
+      fillers.push(connectSocket(port, '127.0.0.1').on('error', () => {}));
+    }
+    await new Promise((next) => setTimeout(next, 200));
+  });
+  afterAll(async () => {
+    for (const filler of fillers) filler.destroy();
+    await listener.terminate();
+  });
+
+  test.each(Object.keys(CLIENTS))('%s gives up in time', async (name) => {
+    await expect(CLIENTS[name]!(port, { connectTimeoutMs: 60 })).rejects.toEqual(late(60));
+    // The time of calls is that of connecting too, where it is less than is usual.
+    await expect(CLIENTS[name]!(port, { timeoutMs: 70 })).rejects.toMatchObject({ code: 'BB_TIMEOUT' });
+    await expect(CLIENTS[name]!(port, { timeoutMs: 60_000, connectTimeoutMs: 80 })).rejects.toEqual(late(80));
+  });
+
+  test('a request of an HttpClient that is not connected yet gives up in time', async () => {
+    await using client = new HttpClient(`http://127.0.0.1:${port}`, { connectTimeoutMs: 60 });
+    await expect(client.request({ path: '/' })).rejects.toEqual(late(60));
+  });
+});
+
+describe('connecting to a server that says nothing', () => {
+  test.each(TALKERS)('%s gives up in time, and closes what it has opened', async (name) => {
+    let open = 0;
+    const server = createServer((socket) => {
+      open += 1;
+      socket.on('error', () => {}).on('close', () => (open -= 1));
+      // Read, or its end is not seen.
+      socket.resume();
+    });
+    await new Promise<void>((done) => void server.listen(0, '127.0.0.1', done));
+    const { port } = server.address() as AddressInfo;
+    await expect(CLIENTS[name]!(port, { connectTimeoutMs: 60 })).rejects.toEqual(late(60));
+    server.close();
+    // Where the addon is asked for a connection that can't be given up, it gives it up itself some seconds later.
+    await vi.waitFor(() => expect(open).toBe(0), 30_000);
+  });
+});
+
+test.each(Object.keys(CLIENTS))('%s refuses times that are none', async (name) => {
+  for (const connectTimeoutMs of [0, 1.5, 10_001, Number.NaN, '5', null, {}]) {
+    const times = { connectTimeoutMs } as unknown as Times;
+    await expect(CLIENTS[name]!(1, times)).rejects.toMatchObject({
+      code: 'BB_INVALID_ARGUMENT',
+      message: expect.stringMatching(/^connectTimeoutMs must be an integer of 1 to 10000, not /),
+    });
+  }
+});
+
+test('a request and a piece of a stream have five minutes where nobody says', async () => {
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'setTimeout', 'clearTimeout'] });
+  try {
+    const asked: string[] = [];
+    await using server = await startRawServer(({ path, socket, answer }) => {
+      asked.push(path);
+      if (path === '/half') socket.write('HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nab');
+      else if (path !== '/never') answer('');
+    });
+    await using client = new HttpClient(server.url, { connections: 4 });
+    const half = await client.stream({ path: '/half' });
+    const codes: unknown[] = [];
+    const note = (thrown: unknown): void => void codes.push((thrown as { code: string }).code);
+    const work = [
+      client.request({ path: '/never' }).catch(note),
+      client.requestMany([{ path: '/' }, { path: '/never' }]).catch(note),
+      client.request({ path: '/never' }, { signal: new AbortController().signal }).catch(note),
+      client.stream({ path: '/never' }).catch(note),
+      half.text().catch(note),
+    ];
+    while (asked.length < 6) await new Promise(setImmediate);
+    await client.request({ path: '/' });
+    vi.advanceTimersByTime(290_000);
+    await client.request({ path: '/' });
+    expect(codes).toEqual([]);
+    vi.advanceTimersByTime(30_000);
+    await Promise.all(work);
+    expect(codes).toEqual(Array.from({ length: 5 }, () => 'BB_TIMEOUT'));
+    await client.request({ path: '/' });
+  } finally {
+    vi.useRealTimers();
+  }
+});

@@ -1,0 +1,265 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+
+import {
+  ArrowInserter,
+  attach,
+  connect,
+  type Connection,
+  dateFromDays,
+  dateFromMicros,
+  RowInserter,
+  SqlType,
+  TableDefinition,
+} from '../../../src/index.js';
+import type { ColumnsInput } from '../../../src/library/engine/column-sources.js';
+import type { QueryOptions } from '../../../src/library/engine/query-run.js';
+
+const table = new TableDefinition('t', [
+  { name: 'id', type: SqlType.int(), nullable: false },
+  { name: 'flag', type: SqlType.bool() },
+  { name: 'price', type: SqlType.decimal(4, 2) },
+  { name: 'note', type: SqlType.text() },
+]);
+
+let connection: Connection;
+beforeEach(async () => {
+  connection = await connect('memory:');
+  await connection.createTable(table);
+});
+afterEach(() => connection.close());
+
+const text = (value: string) => new TextEncoder().encode(value);
+const good = (): Record<string, unknown> => ({
+  id: Int32Array.of(1, 2),
+  flag: Uint8Array.of(0, 1),
+  price: BigInt64Array.of(5n, 0n, -5n, -1n),
+  note: { offsets: Int32Array.of(0, 1, 3), values: text('abb') },
+});
+
+function detached<T extends NodeJS.TypedArray>(array: T): T {
+  structuredClone(array.buffer, { transfer: [array.buffer as ArrayBuffer] });
+  return array;
+}
+
+describe('addColumns', () => {
+  test.each<[string, Record<string, unknown>, string, string]>([
+    [
+      'a typed array of another type',
+      { id: Float64Array.of(1, 2) },
+      'BB_INVALID_ARGUMENT',
+      'column "id" (INTEGER) takes Int32Array',
+    ],
+    ['a column that is too short', { id: Int32Array.of(1) }, 'BB_INVALID_ARGUMENT', 'the columns differ in length'],
+    ['an unknown column', { sensor: [1, 2] }, 'BB_INVALID_ARGUMENT', 'the table has no column "sensor"'],
+    ['no array at all', { id: 5 }, 'BB_INVALID_ARGUMENT', 'column "id" (INTEGER) takes'],
+    [
+      'detached memory',
+      { id: detached(Int32Array.of(1, 2)) },
+      'BB_INVALID_ARGUMENT',
+      'the memory of its array is detached',
+    ],
+    [
+      'a bitmap that is too short',
+      { flag: { values: Uint8Array.of(0, 1), validity: new Uint8Array(0) } },
+      'BB_INVALID_ARGUMENT',
+      '2 rows take 1 bytes of validity',
+    ],
+    [
+      'a bitmap that is none',
+      { flag: { values: Uint8Array.of(0, 1), validity: [1] } },
+      'BB_INVALID_ARGUMENT',
+      'validity must be a Uint8Array',
+    ],
+    [
+      'a null in NOT NULL',
+      { id: { values: Int32Array.of(1, 2), validity: Uint8Array.of(1) } },
+      'BB_INVALID_VALUE',
+      'row 1, column "id"',
+    ],
+    ['a boolean of 2', { flag: Uint8Array.of(0, 2) }, 'BB_INVALID_VALUE', 'row 1, column "flag"'],
+    ['half a decimal', { price: BigInt64Array.of(1n, 0n, 1n) }, 'BB_INVALID_ARGUMENT', 'column "price"'],
+    [
+      'a decimal of too many digits',
+      { price: BigInt64Array.of(5n, 0n, 10_000n, 0n) },
+      'BB_INVALID_VALUE',
+      'row 1, column "price"',
+    ],
+    ['text without offsets', { note: text('ab') }, 'BB_INVALID_ARGUMENT', 'column "note" (VARCHAR) takes { offsets'],
+    [
+      'no offsets',
+      { note: { offsets: new Int32Array(0), values: text('') } },
+      'BB_INVALID_ARGUMENT',
+      'one offset more than rows',
+    ],
+    [
+      'offsets that descend',
+      { note: { offsets: Int32Array.of(0, 3, 1), values: text('abc') } },
+      'BB_INVALID_ARGUMENT',
+      'column "note"',
+    ],
+    [
+      'offsets behind the end',
+      { note: { offsets: Int32Array.of(0, 1, 400), values: text('abc') } },
+      'BB_INVALID_ARGUMENT',
+      'column "note"',
+    ],
+    [
+      'offsets before the start',
+      { note: { offsets: Int32Array.of(-5, 1, 2), values: text('abc') } },
+      'BB_INVALID_ARGUMENT',
+      'column "note"',
+    ],
+    [
+      'text that is not UTF-8',
+      { note: { offsets: Int32Array.of(0, 1, 2), values: Uint8Array.of(97, 255) } },
+      'BB_INVALID_VALUE',
+      'row 1, column "note"',
+    ],
+    ['a bad value in a plain array', { note: ['a', 7] }, 'BB_INVALID_VALUE', 'row 1, column "note": 7 is not a string'],
+  ])('refuses %s, and goes on', async (_, change, code, message) => {
+    const inserter = new RowInserter(connection, table);
+    expect(() => inserter.addColumns({ ...good(), ...change } as ColumnsInput)).toThrow(
+      expect.objectContaining({ name: 'BoundaryError', code, message: expect.stringContaining(message) }),
+    );
+    expect(inserter.rowCount).toBe(0);
+    inserter.addColumns(good() as ColumnsInput);
+    expect(await inserter.execute()).toBe(2);
+    expect(await connection.executeQuery('SELECT id, flag, price, note FROM t')).toEqual([
+      { id: 1, flag: false, price: '0.05', note: 'a' },
+      { id: 2, flag: true, price: '-0.05', note: 'bb' },
+    ]);
+  });
+
+  test('refuses what is no object of columns, and a missing column', () => {
+    const inserter = new RowInserter(connection, table);
+    for (const input of [null, undefined, 5, [], { id: [1] }]) {
+      expect(() => inserter.addColumns(input as unknown as ColumnsInput)).toThrow(
+        expect.objectContaining({ code: 'BB_INVALID_ARGUMENT' }),
+      );
+    }
+  });
+
+  test('takes memory that is shared or may be resized, and views into the middle of it', async () => {
+    const inserter = new RowInserter(connection, table);
+    const shared = new Int32Array(new SharedArrayBuffer(8));
+    shared.set([7, 8]);
+    const Resizable = ArrayBuffer as unknown as new (length: number, options: { maxByteLength: number }) => ArrayBuffer;
+    const flag = new Uint8Array(new Resizable(2, { maxByteLength: 100 }));
+    const price = BigInt64Array.of(99n, 1n, 0n, 2n, 0n, 99n).subarray(1, 5);
+    inserter.addColumns({ id: shared, flag, price, note: [null, 'é'] });
+    await inserter.execute();
+    expect(await connection.executeQuery('SELECT id, flag, price, note FROM t')).toEqual([
+      { id: 7, flag: false, price: '0.01', note: null },
+      { id: 8, flag: false, price: '0.02', note: 'é' },
+    ]);
+  });
+
+  test('memory that a value takes away meanwhile is an error, not a crash', () => {
+    const inserter = new RowInserter(connection, table, { batchRows: 8 });
+    const id = new Int32Array(24);
+    const note = Array.from({ length: 24 }, () => 'x');
+    Object.defineProperty(note, 3, { get: () => (detached(id), 'y') });
+    const columns = { id, flag: new Uint8Array(24), price: new BigInt64Array(48), note };
+    expect(() => inserter.addColumns(columns)).toThrow(expect.objectContaining({ code: 'BB_INVALID_ARGUMENT' }));
+    expect(inserter.rowCount).toBe(0);
+  });
+});
+
+test('addRows refuses what is not iterable', () => {
+  const inserter = new RowInserter(connection, table);
+  for (const rows of [null, undefined, 5, {}]) {
+    expect(() => inserter.addRows(rows as unknown as [])).toThrow(
+      expect.objectContaining({ code: 'BB_INVALID_ARGUMENT' }),
+    );
+  }
+});
+
+test.each([0, -1, 1.5, Number.NaN, 2 ** 40, '8'])('batchRows %s is refused', async (batchRows) => {
+  const options = { batchRows } as unknown as QueryOptions;
+  const expected = { code: 'BB_INVALID_ARGUMENT' };
+  expect(() => new RowInserter(connection, table, options as { batchRows: number })).toThrow(
+    expect.objectContaining(expected),
+  );
+  await expect(connection.executeQuery('SELECT id FROM t', options)).rejects.toMatchObject(expected);
+  expect(() => connection.executeQueryStream('SELECT id FROM t', options)).toThrow(expect.objectContaining(expected));
+  await expect(connection.executeQueryToArrow('SELECT id FROM t', options)).rejects.toMatchObject(expected);
+});
+
+test('queries that are no strings, and options of other kinds, are refused', async () => {
+  const expected = { name: 'BoundaryError', code: 'BB_INVALID_ARGUMENT' };
+  await expect(connection.executeQuery(5 as unknown as string)).rejects.toMatchObject(expected);
+  await expect(connection.execute(undefined as unknown as string)).rejects.toMatchObject(expected);
+  await expect(connection.executeQuery('SELECT id FROM t', { int64: 'float' as 'number' })).rejects.toMatchObject(
+    expected,
+  );
+  await expect(connection.executeQuery('SELECT id FROM t', { signal: {} as AbortSignal })).rejects.toMatchObject(
+    expected,
+  );
+  await expect(connection.createTable(table, { mode: 'upsert' as 'create' })).rejects.toMatchObject(expected);
+  await expect(connect('nowhere:')).rejects.toMatchObject(expected);
+  expect(() => attach('123456')).toThrow(expect.objectContaining(expected));
+});
+
+test('tables are checked when they are defined', () => {
+  const column = { name: 'a', type: SqlType.int() };
+  expect(() => new TableDefinition('', [column])).toThrow('a table needs a name');
+  expect(() => new TableDefinition('t', [])).toThrow('needs at least one column');
+  expect(() => new TableDefinition('t', [column, { ...column, name: 'A' }])).toThrow('names column "A" twice');
+  expect(() => new TableDefinition('t', [{ name: 'a', type: 'int' as unknown as SqlType }])).toThrow(
+    'needs a type made by SqlType',
+  );
+  expect(() => new TableDefinition('t', [{ ...column, name: 'a\0' }])).toThrow('without NUL characters');
+  for (const [precision, scale] of [
+    [0, 0],
+    [39, 0],
+    [4, 5],
+    [4.5, 1],
+  ]) {
+    expect(() => SqlType.decimal(precision!, scale!)).toThrow('needs a precision of 1 to 38');
+  }
+  expect(Object.isFrozen(new TableDefinition('t', [column]).columns[0])).toBe(true);
+});
+
+test('Arrow bytes that are cut, corrupt or none are refused, and the insert goes on', async () => {
+  const rows = new RowInserter(connection, table);
+  rows.addRows([
+    [1, true, '1', 'a'],
+    [2, null, null, null],
+  ]);
+  await rows.execute();
+  const bytes = await connection.executeQueryToArrow('SELECT id, flag, price, note FROM t');
+  const narrow = await connection.executeQueryToArrow('SELECT id FROM t');
+  const inserter = new ArrowInserter(connection, table);
+  for (const [given, code] of [
+    [text('no arrow at all'), 'BB_INVALID_IPC'],
+    [narrow, 'BB_SCHEMA_MISMATCH'],
+    [detached(bytes.slice()), 'BB_INVALID_ARGUMENT'],
+    [[1, 2, 3], 'BB_INVALID_ARGUMENT'],
+    [null, 'BB_INVALID_ARGUMENT'],
+  ] as const) {
+    expect(() => inserter.insert(given as Uint8Array)).toThrow(
+      expect.objectContaining({ name: 'BoundaryError', code }),
+    );
+  }
+  // Whole, in two slices, as an ArrayBuffer.
+  inserter.insert(bytes);
+  inserter.insert(bytes.subarray(0, 100));
+  inserter.insert(bytes.subarray(100));
+  inserter.insert(bytes.slice().buffer);
+  expect(inserter.rowCount).toBe(6);
+  expect(await inserter.execute()).toBe(6);
+  const cut = new ArrowInserter(connection, table);
+  cut.insert(bytes.subarray(0, bytes.length - 40));
+  await expect(cut.execute()).rejects.toMatchObject({ code: 'BB_INVALID_IPC' });
+  expect(await connection.executeQuery('SELECT id FROM t')).toHaveLength(8);
+});
+
+test('days and microseconds as Dates', () => {
+  expect(dateFromDays(-1).toISOString()).toBe('1969-12-31T00:00:00.000Z');
+  expect(dateFromMicros(-1n).toISOString()).toBe('1969-12-31T23:59:59.999Z');
+  expect(dateFromMicros(1_700_000_000_123_999n).getTime()).toBe(1_700_000_000_123);
+  expect(dateFromMicros(-1000).getTime()).toBe(-1);
+  expect(() => dateFromDays(1e9)).toThrow(expect.objectContaining({ code: 'BB_INVALID_ARGUMENT' }));
+  expect(() => dateFromMicros(2n ** 62n)).not.toThrow();
+  expect(() => dateFromMicros(2n ** 63n)).toThrow(expect.objectContaining({ code: 'BB_INVALID_ARGUMENT' }));
+});

@@ -1,0 +1,129 @@
+import { getEventListeners } from 'node:events';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+
+import { connect, type Connection, type WorkOptions } from '../../../src/index.js';
+import { handlesOf } from '../../../src/library/engine/connection.js';
+
+const ENDLESS = 'SELECT range AS id FROM range(1000000000000)';
+/** Works for long before its first row, so that there is nothing to read while it runs. */
+const SILENT = 'SELECT count(*) AS n FROM range(100000000000) a WHERE hash(range) = 42';
+/** Time enough for anything that ends at all. */
+const AMPLE = 100_000;
+
+let connection: Connection;
+beforeEach(async () => {
+  connection = await connect();
+});
+afterEach(() => connection.close());
+
+const LANES: Record<string, (sql: string, options: WorkOptions) => Promise<unknown>> = {
+  executeQuery: (sql, options) => connection.executeQuery(sql, options),
+  executeQueryToArrow: (sql, options) => connection.executeQueryToArrow(sql, options),
+  execute: (sql, options) => connection.execute(`CREATE OR REPLACE TABLE sink AS ${sql}`, options),
+  executeQueryStream: async (sql, options) => {
+    for await (const _ of connection.executeQueryStream(sql, options));
+  },
+  chunks: async (sql, options) => {
+    for await (const _ of connection.executeQueryStream(sql, options).chunks());
+  },
+  executeQueryColumnar: async (sql, options) => {
+    for await (const chunk of connection.executeQueryColumnar(sql, options)) chunk.release();
+  },
+  prepared: async (sql, options) => {
+    await using statement = await connection.prepare(sql, options);
+    await statement.executeQuery([], options);
+  },
+};
+
+describe.each(Object.keys(LANES))('%s', (lane) => {
+  const run = LANES[lane]!;
+
+  test('ends with BB_TIMEOUT when its time is over', async () => {
+    for (const sql of [SILENT, ENDLESS]) {
+      await expect(run(sql, { timeoutMs: 50 })).rejects.toMatchObject({
+        name: 'BoundaryError',
+        code: 'BB_TIMEOUT',
+        message: 'the work took longer than its 50 ms',
+      });
+      expect(handlesOf(connection).size).toBe(0);
+    }
+    expect(await connection.executeQuery('SELECT 1 AS one')).toEqual([{ one: 1 }]);
+  });
+
+  test('of a signal and a time the first wins', async () => {
+    const abort = new AbortController();
+    const { signal } = abort;
+    const aborted = expect(run(SILENT, { signal, timeoutMs: AMPLE })).rejects.toMatchObject({ code: 'BB_ABORTED' });
+    await sleep(30);
+    abort.abort();
+    await aborted;
+    const late = new AbortController();
+    await expect(run(SILENT, { signal: late.signal, timeoutMs: 30 })).rejects.toMatchObject({ code: 'BB_TIMEOUT' });
+    late.abort();
+    for (const each of [signal, late.signal]) expect(getEventListeners(each, 'abort')).toEqual([]);
+  });
+
+  test('has one timer, which keeps no process alive and is gone at its end and after an error', async () => {
+    const set = vi.spyOn(globalThis, 'setTimeout');
+    const cleared = vi.spyOn(globalThis, 'clearTimeout');
+    try {
+      await run('SELECT 1 AS one', { timeoutMs: AMPLE });
+      await expect(run('SELECT nothing FROM nowhere', { timeoutMs: AMPLE })).rejects.toMatchObject({
+        code: 'BB_ENGINE',
+      });
+      const timers = set.mock.calls.flatMap(([, delay], call) =>
+        delay === AMPLE ? [set.mock.results[call]!.value] : [],
+      );
+      expect(timers.length).toBeGreaterThanOrEqual(2);
+      for (const timer of timers as NodeJS.Timeout[]) {
+        expect(timer.hasRef()).toBe(false);
+        expect(cleared.mock.calls.map(([given]) => given)).toContain(timer);
+      }
+    } finally {
+      vi.restoreAllMocks();
+    }
+    expect(handlesOf(connection).size).toBe(0);
+  });
+
+  test.each([0, -1, 0.5, Number.NaN, Infinity, 2 ** 31, '50', null, {}])('does not take the time %s', async (time) => {
+    await expect(run('SELECT 1', { timeoutMs: time as number })).rejects.toMatchObject({
+      code: 'BB_INVALID_ARGUMENT',
+      message: expect.stringMatching(/^timeoutMs must be an integer/),
+    });
+  });
+});
+
+test('a command that takes too long leaves nothing behind', async () => {
+  const sql = `CREATE TABLE a (x INT); CREATE TABLE b AS ${SILENT}`;
+  await expect(connection.execute(sql, { timeoutMs: 30 })).rejects.toMatchObject({ code: 'BB_TIMEOUT' });
+  expect(await connection.listTables()).toEqual([]);
+});
+
+test('a stream that is read slowly ends when its time is over, with no rows after that', async () => {
+  let rows = 0;
+  const read = async () => {
+    for await (const _ of connection.executeQueryStream(ENDLESS, { timeoutMs: 1000 })) {
+      rows++;
+      await sleep(20);
+    }
+  };
+  await expect(read()).rejects.toMatchObject({ code: 'BB_TIMEOUT' });
+  expect(rows).toBeGreaterThan(0);
+  const iterator = connection.executeQueryStream(ENDLESS, { timeoutMs: 20 })[Symbol.asyncIterator]();
+  await iterator.next();
+  await iterator.return!();
+  await sleep(40);
+  expect(await iterator.next()).toEqual({ value: undefined, done: true });
+});
+
+test('a time that passes while the loop is held up does not end what is done', async () => {
+  const done = connection.executeQuery('SELECT 1 AS one', { timeoutMs: 5000 });
+  expect(await done).toEqual([{ one: 1 }]);
+  const stream = connection.executeQueryStream('SELECT 1 AS one', { timeoutMs: 20 });
+  // The time begins with the first row asked for.
+  await sleep(60);
+  const rows = [];
+  for await (const row of stream) rows.push(row);
+  expect(rows).toEqual([{ one: 1 }]);
+});

@@ -1,0 +1,138 @@
+import { Worker } from 'node:worker_threads';
+
+import { describe, expect, test } from 'vitest';
+
+import { addon } from '../../../src/addon.js';
+import { BoundaryError, KvClient } from '../../../src/index.js';
+import { startScriptedRedis } from './scripted-redis.js';
+
+const codeOf = (work: Promise<unknown>): Promise<unknown> =>
+  work.then(
+    () => 'resolved',
+    (thrown: unknown) => (thrown as BoundaryError).code,
+  );
+
+const pause = (ms: number): Promise<void> => new Promise((next) => setTimeout(next, ms));
+
+describe('KvClient and servers that do what they like', () => {
+  test('what was answered before a connection was reset is kept, and the reset is told', async () => {
+    const server = await startScriptedRedis(([name], socket) => {
+      if (name === 'GET') socket.write('$1\r\nx\r\n', () => socket.resetAndDestroy());
+    });
+    for (let round = 0; round < 5; round += 1) {
+      const client = await KvClient.connect(`${server.url}?cluster=false`);
+      const answered = client.getText('a');
+      const unanswered = client.pipeline().command('BLPOP', 'a', '0').execute();
+      expect(await answered).toBe('x');
+      await expect(unanswered).rejects.toThrow(/Connection reset by peer/);
+      await client.close();
+    }
+    server.close();
+  });
+
+  test('a reply beyond the limit is refused, and the next call connects anew', async () => {
+    let isFirst = true;
+    const server = await startScriptedRedis((_command, socket) => {
+      socket.write(isFirst ? '$4294967296\r\nabc' : '$1\r\nx\r\n');
+      isFirst = false;
+    });
+    const url = `${server.url}?cluster=false`;
+    for (const options of [{}, { maxResponseBytes: 100 }]) {
+      isFirst = true;
+      const client = await KvClient.connect(url, options);
+      expect(await codeOf(client.get('a'))).toBe('BB_TOO_LARGE');
+      expect(await client.getText('a')).toBe('x');
+      await client.close();
+    }
+    for (const options of [{ maxResponseBytes: 0.5 }, { tls: 'verify' as const }, { tlsCa: '/ca.pem' }]) {
+      expect(await codeOf(KvClient.connect(url, options))).toBe('BB_INVALID_ARGUMENT');
+    }
+    server.close();
+  });
+
+  test('arrays too deep in each other are an error that breaks the connection, and no other', async () => {
+    const nested = (depth: number): string => `${'*1\r\n'.repeat(depth)}:7\r\n`;
+    const server = await startScriptedRedis(([name, depth], socket) => {
+      if (name === 'NEST') socket.write(nested(Number(depth)));
+      else if (name === 'GET') socket.write('$1\r\nx\r\n');
+    });
+    await using client = await KvClient.connect(`${server.url}?cluster=false`);
+    const ask = async (depth: number) => (await client.pipeline().command('NEST', String(depth)).execute()).value(0);
+    let reply = await ask(128);
+    for (let depth = 0; depth < 128; depth += 1) reply = (reply as readonly (typeof reply)[])[0]!;
+    expect(reply).toBe(7);
+    for (const depth of [129, 100_000]) {
+      const waiting = codeOf(client.get('behind'));
+      expect(await waiting).toBe('resolved');
+      await expect(ask(depth)).rejects.toMatchObject({
+        name: 'BoundaryError',
+        code: 'BB_ENGINE',
+        message: 'redis: the server sent arrays more than 128 deep in each other, as no server of Redis does',
+      });
+      expect(await client.getText('a')).toBe('x');
+    }
+    server.close();
+  });
+
+  test('that a connection is gone is told before another gets its number', async () => {
+    // In a thread of its own: this one sleeps until both are to be seen at once, the end of the first before the second.
+    const server = new Worker(
+      `const sockets = [];
+       const server = require('node:net').createServer((socket) => {
+         sockets.push(socket);
+         socket.on('error', () => {});
+         socket.on('data', () => {
+           if (socket === sockets[0]) return void socket.write('+PONG\\r\\n');
+           sockets[0].end();
+           setTimeout(() => socket.write('+PONG\\r\\n'), 100);
+         });
+       });
+       const { parentPort } = require('node:worker_threads');
+       server.listen(0, '127.0.0.1', () => parentPort.postMessage(server.address().port));`,
+      { eval: true },
+    );
+    const port = await new Promise<number>((resolve) => void server.once('message', resolve));
+    const url = `redis://127.0.0.1:${port}?cluster=false`;
+    const gone: number[] = [];
+    const loop = new addon.KvLoop((buffer, start) => void gone.push(new Uint32Array(buffer, start)[0]!));
+    const first = loop.add(await addon.KvConnection.open(url));
+    await pause(50);
+    const second = addon.KvConnection.open(url).then((connection) => [...gone, loop.add(connection)]);
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 400);
+    expect((await second).slice(0, -1)).toEqual([first]);
+    await server.terminate();
+  });
+
+  test('a client of a cluster is closed with its connections, whatever is under way', async () => {
+    let port = '';
+    const server = await startScriptedRedis(([name], socket) => {
+      if (name === 'CLUSTER') socket.write(`*1\r\n*3\r\n:0\r\n:16383\r\n*2\r\n$9\r\n127.0.0.1\r\n:${port}\r\n`);
+    });
+    port = new URL(server.url.replace('redis', 'http')).port;
+    for (const ms of [0, 50]) {
+      const client = await KvClient.connect(server.url);
+      const waiting = codeOf(client.get('a'));
+      if (ms > 0) await pause(ms);
+      await client.close();
+      expect(await waiting).toBe('BB_CLOSED');
+    }
+    const client = await KvClient.connect(server.url);
+    const waiting = [codeOf(client.get('a', { timeoutMs: 20 })), codeOf(client.get('b', { timeoutMs: 40 }))];
+    expect(await Promise.all(waiting)).toEqual(['BB_TIMEOUT', 'BB_TIMEOUT']);
+    await expect.poll(() => server.connections()).toBe(0);
+    await client.close();
+    server.close();
+  });
+
+  test('a password that the server repeats is not shown', async () => {
+    const server = await startScriptedRedis(([name, ...args], socket) => {
+      socket.write(
+        `-ERR unknown command '${name}', with args beginning with: ${args.map((arg) => `'${arg}'`).join(' ')}\r\n`,
+      );
+    });
+    const error = await KvClient.connect(server.url.replace('//', '//me:ge%68eim@')).catch((thrown: unknown) => thrown);
+    expect(error).toMatchObject({ code: 'BB_ENGINE', message: expect.stringContaining("unknown command 'AUTH'") });
+    expect(String(error)).not.toContain('geheim');
+    server.close();
+  });
+});

@@ -1,0 +1,319 @@
+/**
+ * `@grpc/grpc-js`, in JavaScript alone, with what makes it fastest: a connection of its own to each shard, no retries whose
+ * buffers cost time, large windows for scans, and the messages made by protobufjs, which writes code for each type; code made
+ * beforehand would be the same.
+ */
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { type ChannelOptions, Client, Metadata, type ServiceError, credentials, status } from '@grpc/grpc-js';
+import { type MethodDefinition, loadSync } from '@grpc/proto-loader';
+
+import { BoundaryError, TIMEOUT, UNSUPPORTED } from '../errors.js';
+import { shardOf } from '../library/shards/shard-placing.js';
+import { packageVersion } from './package-version.js';
+
+const PROTO = fileURLToPath(new URL('../../proto/boundary_bench/shards/v1/shards.proto', import.meta.url));
+
+const SERVICE = 'boundary_bench.shards.v1.ShardService';
+
+/** The rows of one message, at most: the shards take messages of 4 MiB. */
+const MOST_ROWS = 16_384;
+
+const ROW_BYTES = 200;
+
+/** As much as the client in Rust allows to be on the way. */
+const WINDOW_BYTES = 4 << 20;
+
+const CONNECT_MS = 10_000;
+
+const OPTIONS: ChannelOptions = {
+  // Each client has connections of its own, as a thread of a load has.
+  'grpc.use_local_subchannel_pool': 1,
+  'grpc.enable_retries': 0,
+  'grpc.service_config_disable_resolution': 1,
+  'grpc.enable_channelz': 0,
+  'grpc.enable_http_proxy': 0,
+  'grpc.keepalive_time_ms': 60_000,
+  'grpc.max_receive_message_length': -1,
+  'grpc.max_send_message_length': -1,
+  'grpc-node.flow_control_window': WINDOW_BYTES,
+};
+
+/** Codes of ours by those of gRPC, where there are others than `BB_ENGINE`. */
+const CODES: Readonly<Partial<Record<status, string>>> = {
+  [status.UNAVAILABLE]: 'BB_CONNECTION',
+  [status.UNAUTHENTICATED]: 'BB_CONNECTION',
+  [status.DEADLINE_EXCEEDED]: TIMEOUT,
+  [status.INVALID_ARGUMENT]: 'BB_INVALID_ARGUMENT',
+  [status.UNIMPLEMENTED]: UNSUPPORTED,
+};
+
+/** Where a shard is. */
+export interface GrpcAddress {
+  /** `http[s]://host:port`. */
+  readonly url: string;
+  /** The key that it asks for; empty where it asks for none. */
+  readonly secret: string;
+  /** A file of certificates to trust in place of the system's. */
+  readonly tlsCa?: string;
+}
+
+/** A row as its message has it. */
+export interface GrpcRow {
+  readonly key: number;
+  readonly quantity: number;
+  readonly price: number;
+  readonly updated_at: number;
+  readonly payload: Uint8Array;
+}
+
+/** Packed rows that were found, and one bit for each key. */
+export interface GrpcRows {
+  readonly found: Buffer;
+  readonly rows: Buffer;
+}
+
+/** A piece of a stream of Arrow: a message, and its body apart. */
+export interface GrpcPiece {
+  readonly ipc_header: Buffer;
+  readonly ipc_body: Buffer;
+}
+
+/** What to sum up, in the words of the proto. */
+export interface GrpcAggregation {
+  readonly column: string;
+  readonly filter?: {
+    readonly column: string;
+    readonly comparison: string;
+    readonly value: { readonly integer: number };
+  };
+}
+
+interface GrpcNumber {
+  readonly real?: number;
+}
+
+/** The sums over the column price. */
+export interface GrpcAggregate {
+  readonly count: number;
+  readonly real_sum: number;
+  readonly min: GrpcNumber | null;
+  readonly max: GrpcNumber | null;
+}
+
+export const grpcJs = { version: (): string => packageVersion('@grpc/grpc-js') };
+
+type Methods = Readonly<Record<string, MethodDefinition<object, object>>>;
+
+let loaded: Methods | undefined;
+
+function methods(): Methods {
+  loaded ??= loadSync(PROTO, { keepCase: true, longs: Number, enums: String, defaults: true })[SERVICE] as Methods;
+  return loaded;
+}
+
+/** A client of all shards, in the order of their addresses: `http://host:port`, or with what protects them. */
+export class GrpcShards {
+  readonly #shards: readonly Shard[];
+
+  private constructor(shards: readonly Shard[]) {
+    this.#shards = shards;
+  }
+
+  static async connect(addresses: readonly (string | GrpcAddress)[]): Promise<GrpcShards> {
+    const shards = addresses.map((address, index) => {
+      const named = typeof address === 'string' ? { url: address, secret: '' } : address;
+      return new Shard(named, `shard ${index} of ${addresses.length}`);
+    });
+    try {
+      await Promise.all(shards.map((shard) => shard.connect()));
+      return new GrpcShards(shards);
+    } catch (thrown) {
+      for (const shard of shards) shard.close();
+      throw thrown;
+    }
+  }
+
+  get shards(): number {
+    return this.#shards.length;
+  }
+
+  async get(key: number): Promise<GrpcRow | null> {
+    const { row } = await this.#of(key).call<{ row: GrpcRow | null }>('Get', { key });
+    return row;
+  }
+
+  /** Asks all shards that have keys at the same time; their answers come in no order of the keys. */
+  multiGet(keys: readonly number[]): Promise<GrpcRows[]> {
+    const asked: Promise<GrpcRows>[] = [];
+    for (const [index, group] of this.#grouped(keys, (key) => key).entries()) {
+      for (let start = 0; start < group.length; start += MOST_ROWS) {
+        asked.push(this.#shards[index]!.call('MultiGet', { keys: group.slice(start, start + MOST_ROWS) }));
+      }
+    }
+    return Promise.all(asked);
+  }
+
+  async put(row: GrpcRow): Promise<void> {
+    await this.#of(row.key).call('Put', { row });
+  }
+
+  /** Writes packed rows of these keys: all shards at the same time. */
+  async putMany(keys: readonly number[], packed: Uint8Array): Promise<void> {
+    const places = keys.map((_, place) => place);
+    const asked: Promise<unknown>[] = [];
+    for (const [index, group] of this.#grouped(places, (place) => keys[place]!).entries()) {
+      for (let start = 0; start < group.length; start += MOST_ROWS) {
+        const rows = gathered(packed, group.slice(start, start + MOST_ROWS));
+        asked.push(this.#shards[index]!.call('PutMany', { rows }));
+      }
+    }
+    await Promise.all(asked);
+  }
+
+  /** Reads all rows of all shards at the same time; `take` gets each piece with the number of its shard. */
+  async scan(take: (piece: GrpcPiece, shard: number) => void): Promise<void> {
+    await Promise.all(
+      this.#shards.map((shard, index) => shard.read('Scan', {}, (piece) => take(piece as GrpcPiece, index))),
+    );
+  }
+
+  /** Sums up in all shards at the same time. */
+  aggregate(request: GrpcAggregation): Promise<GrpcAggregate[]> {
+    return Promise.all(this.#shards.map((shard) => shard.call<GrpcAggregate>('Aggregate', request)));
+  }
+
+  /** Fills all shards at the same time with what `piecesOf` makes for each. */
+  async populate(piecesOf: (shard: number) => Iterable<object>): Promise<void> {
+    await Promise.all(this.#shards.map((shard, index) => shard.write('Populate', piecesOf(index))));
+  }
+
+  close(): void {
+    for (const shard of this.#shards) shard.close();
+  }
+
+  #of(key: number): Shard {
+    return this.#shards[shardOf(key, this.#shards.length)]!;
+  }
+
+  #grouped(values: readonly number[], keyOf: (value: number) => number): number[][] {
+    const groups: number[][] = this.#shards.map(() => []);
+    for (const value of values) groups[shardOf(keyOf(value), this.#shards.length)]!.push(value);
+    return groups;
+  }
+}
+
+/** The packed rows of these places. */
+function gathered(packed: Uint8Array, places: readonly number[]): Buffer {
+  const rows = Buffer.allocUnsafe(places.length * ROW_BYTES);
+  for (const [index, place] of places.entries()) {
+    rows.set(packed.subarray(place * ROW_BYTES, (place + 1) * ROW_BYTES), index * ROW_BYTES);
+  }
+  return rows;
+}
+
+/** One shard behind gRPC. */
+class Shard {
+  readonly #name: string;
+  readonly #client: Client;
+  readonly #metadata = new Metadata();
+
+  constructor({ url, secret, tlsCa }: GrpcAddress, name: string) {
+    const { host, protocol } = new URL(url);
+    const trusted = (): Buffer | null => (tlsCa === undefined ? null : readFileSync(tlsCa));
+    const channel = protocol === 'https:' ? credentials.createSsl(trusted()) : credentials.createInsecure();
+    this.#name = `${name} at ${url}`;
+    this.#client = new Client(host, channel, OPTIONS);
+    if (secret !== '') this.#metadata.set('x-api-key', secret);
+  }
+
+  connect(): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#client.waitForReady(Date.now() + CONNECT_MS, (error) => {
+        if (error === undefined) resolve();
+        else reject(new BoundaryError('BB_CONNECTION', `${this.#name}: ${error.message}; check that it runs`));
+      });
+    });
+  }
+
+  call<Answer>(method: string, request: object): Promise<Answer> {
+    const { path, requestSerialize, responseDeserialize } = methods()[method]!;
+    return new Promise((resolve, reject) => {
+      const take = (error: ServiceError | null, answer?: object): void => {
+        if (error === null) resolve(answer as Answer);
+        else reject(this.#explained(error));
+      };
+      this.#client.makeUnaryRequest(path, requestSerialize, responseDeserialize, request, this.#metadata, take);
+    });
+  }
+
+  /** Reads a stream. */
+  read(method: string, request: object, take: (message: object) => void): Promise<void> {
+    const { path, requestSerialize, responseDeserialize } = methods()[method]!;
+    return new Promise((resolve, reject) => {
+      const stream = this.#client.makeServerStreamRequest(
+        path,
+        requestSerialize,
+        responseDeserialize,
+        request,
+        this.#metadata,
+      );
+      stream.on('data', (message: object) => {
+        try {
+          take(message);
+        } catch (thrown) {
+          reject(thrown as Error);
+          stream.cancel();
+        }
+      });
+      stream.on('error', (error) => reject(this.#explained(error as ServiceError)));
+      stream.on('end', resolve);
+    });
+  }
+
+  /** Writes a stream, no faster than the shard takes it. */
+  async write(method: string, messages: Iterable<object>): Promise<void> {
+    const { path, requestSerialize, responseDeserialize } = methods()[method]!;
+    let stop: () => void = () => {};
+    const stopped = new Promise<void>((resolve) => (stop = resolve));
+    let isOver = false;
+    const answered = new Promise<void>((resolve, reject) => {
+      const end = (error: ServiceError | null): void => {
+        isOver = true;
+        stop();
+        if (error === null) resolve();
+        else reject(this.#explained(error));
+      };
+      const stream = this.#client.makeClientStreamRequest(
+        path,
+        requestSerialize,
+        responseDeserialize,
+        this.#metadata,
+        end,
+      );
+      const send = async (): Promise<void> => {
+        for (const message of messages) {
+          if (isOver) return;
+          const isFull = !stream.write(message);
+          if (isFull) await Promise.race([stopped, new Promise((drained) => stream.once('drain', drained))]);
+        }
+        stream.end();
+      };
+      send().catch((thrown: unknown) => {
+        stream.cancel();
+        reject(thrown as Error);
+      });
+    });
+    await answered;
+  }
+
+  close(): void {
+    this.#client.close();
+  }
+
+  #explained({ code, details, metadata }: ServiceError): BoundaryError {
+    const [ours] = metadata?.get('bb-code') ?? [];
+    const known = typeof ours === 'string' ? ours : (CODES[code] ?? 'BB_ENGINE');
+    return new BoundaryError(known, `${this.#name}: ${details}`);
+  }
+}

@@ -1,0 +1,260 @@
+/**
+ * The rows of the family, what its cells ask for, and what that must return: all of it by formula, as
+ * `proto/boundary_bench/shards/v1/shards.proto` and `native/suite/src/hybrid/data.rs` have it.
+ */
+import { PAYLOAD_BYTES, ROW_BYTES } from '../../library/shards/shard-row.js';
+import { keyHash, mix } from '../../library/shards/shard-placing.js';
+import type { Checksum } from '../../records/record.js';
+import type { RowColumns } from '../../clients/shard-batches.js';
+import { type RequestMatrix, type RequestWorkload, readRequestMatrix } from '../requests/grid.js';
+
+/** How the shards of a cell are reached: all in this process, all behind gRPC, or the first in this process. */
+export type Arm = 'direct' | 'grpc' | 'hybrid';
+
+export interface HybridWorkload extends RequestWorkload {
+  /** Whether it is about all rows: a sample is one request then. */
+  readonly isOfAll?: boolean;
+}
+
+export interface HybridMatrix extends RequestMatrix<HybridWorkload> {
+  /** The rows at the scale 1, and the scale where the user names none. */
+  readonly rowsAtScale1: number;
+  readonly scale: number;
+  readonly shards: number;
+  /** What takes no time has so many times more operations a sample. */
+  readonly directTimesOperations: number;
+  /** The sums over the prices of the rows of at least so large a quantity. */
+  readonly leastQuantity: number;
+}
+
+export const HYBRID_MATRIX = readRequestMatrix<HybridWorkload>('hybrid') as HybridMatrix;
+
+/** The words of 32 bits of a row, of its payload, and of what stands before it. */
+export const ROW_WORDS = ROW_BYTES / 4;
+const PAYLOAD_WORDS = PAYLOAD_BYTES / 4;
+const HEAD_WORDS = ROW_WORDS - PAYLOAD_WORDS;
+
+const SEED = 0x5eed5eed;
+const WORD_STEP = 0x9e3779b1;
+const EPOCH = 1_700_000_000_000_000;
+const WORD = 2 ** 32;
+
+const priceWords = new Int32Array(2);
+const priceValue = new Float64Array(priceWords.buffer);
+
+/** The key that an operation asks for: any of all. */
+export function keyOf(operation: number, totalRows: number): number {
+  return keyHash(operation) % totalRows;
+}
+
+function baseOf(key: number): number {
+  return mix((keyHash(key) + SEED) | 0) >>> 0;
+}
+
+/** The quantity of a made row. */
+function quantityOf(base: number): number {
+  return base % 100;
+}
+
+/** The price of a made row. */
+function priceOf(base: number): number {
+  return ((base >>> 8) % 40_000) * 0.25;
+}
+
+/** Writes the made row of a key into 50 words from `at` on. */
+export function writeRow(words: Int32Array, at: number, key: number): void {
+  const base = baseOf(key);
+  const updatedAt = EPOCH + key * 1000;
+  priceValue[0] = priceOf(base);
+  words[at] = key | 0;
+  words[at + 1] = Math.floor(key / WORD) | 0;
+  words[at + 2] = quantityOf(base);
+  words[at + 3] = priceWords[0]!;
+  words[at + 4] = priceWords[1]!;
+  words[at + 5] = (updatedAt % WORD) | 0;
+  words[at + 6] = Math.floor(updatedAt / WORD) | 0;
+  let word = base | 0;
+  for (let place = at + HEAD_WORDS; place < at + ROW_WORDS; place += 1) {
+    words[place] = word;
+    word = (word + WORD_STEP) | 0;
+  }
+}
+
+/** The packed rows of keys. */
+export function packedRows(keys: readonly number[]): Int32Array {
+  const words = new Int32Array(keys.length * ROW_WORDS);
+  for (const [index, key] of keys.entries()) writeRow(words, index * ROW_WORDS, key);
+  return words;
+}
+
+/** Rows that stand in the place of others before a sample of writes: they have other hashes. */
+export function blankRows(keys: readonly number[]): Int32Array {
+  const words = packedRows(keys);
+  for (let at = 2; at < words.length; at += ROW_WORDS) words[at] = -1;
+  return words;
+}
+
+/** The sum of so many words from `at` on, times the odd numbers from `weight` on. Eight at a time, since V8 unrolls no loops. */
+function weightedSum(words: Int32Array, at: number, count: number, weight: number): number {
+  const end = at + count;
+  let sum = 0;
+  for (; at + 8 <= end; at += 8, weight += 16) {
+    sum = (sum + Math.imul(words[at]!, weight)) | 0;
+    sum = (sum + Math.imul(words[at + 1]!, weight + 2)) | 0;
+    sum = (sum + Math.imul(words[at + 2]!, weight + 4)) | 0;
+    sum = (sum + Math.imul(words[at + 3]!, weight + 6)) | 0;
+    sum = (sum + Math.imul(words[at + 4]!, weight + 8)) | 0;
+    sum = (sum + Math.imul(words[at + 5]!, weight + 10)) | 0;
+    sum = (sum + Math.imul(words[at + 6]!, weight + 12)) | 0;
+    sum = (sum + Math.imul(words[at + 7]!, weight + 14)) | 0;
+  }
+  for (; at < end; at += 1, weight += 2) sum = (sum + Math.imul(words[at]!, weight)) | 0;
+  return sum;
+}
+
+/** The hash of the row in 50 words from `at` on. */
+export function rowHash(words: Int32Array, at: number): number {
+  return mix(weightedSum(words, at, ROW_WORDS, 1));
+}
+
+const madeWords = new Int32Array(HEAD_WORDS);
+/** The sums of the weights of the payload's words, and of each times the word's number. */
+const [WEIGHTS, STEPS] = payloadWeights();
+
+function payloadWeights(): [number, number] {
+  let [weights, steps] = [0, 0];
+  for (let word = 0; word < PAYLOAD_WORDS; word += 1) {
+    const weight = 2 * (word + HEAD_WORDS) + 1;
+    weights += weight;
+    steps += weight * word;
+  }
+  return [weights, steps];
+}
+
+/** The hash of the made row of a key, without making it. */
+export function madeHash(key: number): number {
+  const base = baseOf(key);
+  const updatedAt = EPOCH + key * 1000;
+  priceValue[0] = priceOf(base);
+  madeWords[0] = key | 0;
+  madeWords[1] = Math.floor(key / WORD) | 0;
+  madeWords[2] = quantityOf(base);
+  madeWords[3] = priceWords[0]!;
+  madeWords[4] = priceWords[1]!;
+  madeWords[5] = (updatedAt % WORD) | 0;
+  madeWords[6] = Math.floor(updatedAt / WORD) | 0;
+  let sum = (Math.imul(base, WEIGHTS) + Math.imul(WORD_STEP, STEPS)) | 0;
+  for (let word = 0; word < HEAD_WORDS; word += 1) sum = (sum + Math.imul(madeWords[word]!, 2 * word + 1)) | 0;
+  return mix(sum);
+}
+
+/** The sum of the hashes of rows, every value of which is read. The columns must begin at multiples of their values' width. */
+export function columnsHash({ keys, quantities, prices, updatedAt, payloads }: RowColumns): number {
+  const rows = keys.length;
+  const keyWords = new Int32Array(keys.buffer, keys.byteOffset, rows * 2);
+  const priceColumn = new Int32Array(prices.buffer, prices.byteOffset, rows * 2);
+  const timeWords = new Int32Array(updatedAt.buffer, updatedAt.byteOffset, rows * 2);
+  const payloadColumn = new Int32Array(payloads.buffer, payloads.byteOffset, rows * PAYLOAD_WORDS);
+  let hashes = 0;
+  for (let row = 0; row < rows; row += 1) {
+    const pair = row * 2;
+    const head =
+      (keyWords[pair]! +
+        Math.imul(keyWords[pair + 1]!, 3) +
+        Math.imul(quantities[row]!, 5) +
+        Math.imul(priceColumn[pair]!, 7) +
+        Math.imul(priceColumn[pair + 1]!, 9) +
+        Math.imul(timeWords[pair]!, 11) +
+        Math.imul(timeWords[pair + 1]!, 13)) |
+      0;
+    const payload = weightedSum(payloadColumn, row * PAYLOAD_WORDS, PAYLOAD_WORDS, 2 * HEAD_WORDS + 1);
+    hashes = (hashes + mix((head + payload) | 0)) | 0;
+  }
+  return hashes;
+}
+
+/** What a cell's requests read. */
+export interface HybridSums {
+  checksum(): Checksum;
+}
+
+/** Of rows their number and the sum of their hashes. */
+export class RowSums implements HybridSums {
+  #rows = 0;
+  #hash = 0;
+
+  add(rows: number, hash: number): void {
+    this.#rows += rows;
+    this.#hash = (this.#hash + hash) | 0;
+  }
+
+  /** Adds packed rows. */
+  addPacked(words: Int32Array): void {
+    for (let at = 0; at < words.length; at += ROW_WORDS) this.add(1, rowHash(words, at));
+  }
+
+  checksum(): Checksum {
+    return { rows: this.#rows, sums: { hash: String(this.#hash >>> 0) } };
+  }
+}
+
+/** Of prices their number, their sum, the smallest and the largest. */
+export class PriceSums implements HybridSums {
+  #count = 0;
+  #sum = 0;
+  #min = Infinity;
+  #max = -Infinity;
+
+  add(count: number, sum: number, min: number, max: number): void {
+    this.#count += count;
+    this.#sum += sum;
+    if (min < this.#min) this.#min = min;
+    if (max > this.#max) this.#max = max;
+  }
+
+  /** Adds the rows that pass the filter. */
+  addColumns(quantities: Int32Array, prices: Float64Array): void {
+    const { leastQuantity } = HYBRID_MATRIX;
+    let [count, sum, min, max] = [0, 0, Infinity, -Infinity];
+    for (let row = 0; row < quantities.length; row += 1) {
+      if (quantities[row]! < leastQuantity) continue;
+      const price = prices[row]!;
+      count += 1;
+      sum += price;
+      if (price < min) min = price;
+      if (price > max) max = price;
+    }
+    this.add(count, sum, min, max);
+  }
+
+  checksum(): Checksum {
+    const isEmpty = this.#count === 0;
+    const sums = { price: this.#sum, min: isEmpty ? 0 : this.#min, max: isEmpty ? 0 : this.#max };
+    return { rows: this.#count, sums };
+  }
+}
+
+/** What a sample of a workload must return. */
+export function expectedOf(workload: string, operations: number, totalRows: number): Checksum {
+  if (isAggregate(workload)) {
+    const sums = new PriceSums();
+    for (let key = 0; key < totalRows; key += 1) {
+      const base = baseOf(key);
+      const price = priceOf(base);
+      if (quantityOf(base) >= HYBRID_MATRIX.leastQuantity) sums.add(1, price, price, price);
+    }
+    return sums.checksum();
+  }
+  const sums = new RowSums();
+  if (isOfAll(workload)) for (let key = 0; key < totalRows; key += 1) sums.add(1, madeHash(key));
+  else for (let index = 0; index < operations; index += 1) sums.add(1, madeHash(keyOf(index, totalRows)));
+  return sums.checksum();
+}
+
+export function isOfAll(workload: string): boolean {
+  return HYBRID_MATRIX.workloads[workload]?.isOfAll === true;
+}
+
+export function isAggregate(workload: string): boolean {
+  return workload.startsWith('aggregate.');
+}

@@ -1,0 +1,110 @@
+import { ShardClient } from '../../library/shards/shard-client.js';
+import { ROW_BYTES } from '../../library/shards/shard-row.js';
+import { packageVersion } from '../../clients/package-version.js';
+import { defineRequestFamily } from '../requests/family.js';
+import { type PlannedRequests, requestsOf } from '../requests/grid.js';
+import { openLoadCell } from '../requests/load-cell.js';
+import type { TargetServer } from '../requests/target-server.js';
+import type { Family, FamilyOptions, OpenCell } from '../workload.js';
+import {
+  type Arm,
+  HYBRID_MATRIX,
+  type HybridSums,
+  PriceSums,
+  RowSums,
+  expectedOf,
+  isAggregate,
+  isOfAll,
+} from './data.js';
+import { HybridInput } from './input.js';
+import { DEFAULT_SETTINGS, type HybridSettings, settingsOf, skipsPopulate, totalRows } from './options.js';
+import { type HybridRequester, type HybridWork, openRequester } from './requesters.js';
+import { type HybridServer, openHybridServer } from './servers.js';
+
+/** A cell with what the user says of the shards, which all cells of a run share. */
+interface PlannedHybrid extends PlannedRequests {
+  readonly settings: HybridSettings;
+}
+
+const family = defineRequestFamily<PlannedHybrid>({
+  name: 'hybrid',
+  server: 'shards',
+  matrix: HYBRID_MATRIX,
+  peers: {},
+  openServer: (engines, cells) => openHybridServer(engines, cells, cells[0]!.settings),
+  serverOf: async ({ mode }, server) => (server as HybridServer).ofArm(mode as Arm),
+  expected: ({ cell, settings }) => expectedOf(cell.workload, cell.rows, totalRows(settings)),
+  nativeOptions: ({ settings }) => ({ totalRows: totalRows(settings) }),
+  openCell,
+  versions: (cells): Record<string, string> =>
+    cells.some(({ cell }) => cell.side === 'js') ? { 'grpc-js': packageVersion('@grpc/grpc-js') } : {},
+});
+
+/** Rows in shards that are in this process, behind gRPC, or partly each: what either costs from Rust and from Node. */
+export const hybridFamily: Family = {
+  ...family,
+  defaultSettings: { ...DEFAULT_SETTINGS },
+  plan: (options) => {
+    const settings = settingsOf(options);
+    return family.plan(options).map((planned) => withArm({ ...(planned as PlannedRequests), settings }, options));
+  },
+};
+
+/** The cell with its arm as its transport, and with the rows that its sample moves. */
+function withArm(planned: PlannedHybrid, { operations }: FamilyOptions): PlannedHybrid {
+  const { cell, mode, settings } = planned;
+  const times = mode === 'direct' && operations === undefined ? HYBRID_MATRIX.directTimesOperations : 1;
+  const rows = isOfAll(cell.workload) ? totalRows(settings) : cell.rows * times;
+  const skip =
+    planned.skip ??
+    (cell.workload === 'populate' && skipsPopulate() ? 'the rows that are there are to be used' : undefined);
+  return {
+    ...planned,
+    cell: {
+      ...cell,
+      transport: mode!,
+      rows,
+      ...(cell.workload === 'aggregate.push_down' ? {} : { bytes: rows * ROW_BYTES }),
+    },
+    ...(skip === undefined ? {} : { skip }),
+  };
+}
+
+async function openCell(planned: PlannedHybrid, target: TargetServer): Promise<OpenCell> {
+  const { cell } = planned;
+  const server = target as HybridServer;
+  const total = totalRows(planned.settings);
+  const input = new HybridInput(cell, total);
+  const newSums = (): HybridSums => (isAggregate(cell.workload) ? new PriceSums() : new RowSums());
+  let sums = newSums();
+  const work: HybridWork = { planned, server, input, sums: () => sums };
+  // For what is not timed.
+  const side = await ShardClient.connect(server.places);
+  const requesters: HybridRequester[] = [];
+  const close = async (): Promise<void> => {
+    await Promise.allSettled(requesters.map((requester) => requester.close()));
+    await side.close();
+  };
+  try {
+    for (let thread = 0; thread < cell.threads; thread += 1) requesters.push(await openRequester(work));
+  } catch (thrown) {
+    await close();
+    throw thrown;
+  }
+  return openLoadCell({
+    requesters,
+    load: { requests: isOfAll(cell.workload) ? 1 : requestsOf(cell), rate: cell.rate },
+    serverProcesses: server.processIds,
+    expected: expectedOf(cell.workload, cell.rows, total),
+    prepare: async (signal) => {
+      sums = newSums();
+      await input.blank(side, signal);
+    },
+    checksum: async (signal) => {
+      if (cell.workload === 'write') return (await input.readBack(side, signal)).checksum();
+      if (cell.workload === 'populate') return (await input.readAll(side, signal)).checksum();
+      return sums.checksum();
+    },
+    close,
+  });
+}

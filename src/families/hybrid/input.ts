@@ -1,0 +1,115 @@
+import { abortedBy } from '../../library/crossing/cancellation.js';
+import type { ColumnarChunk } from '../../library/engine/columnar-chunk.js';
+import type { ShardClient } from '../../library/shards/shard-client.js';
+import { ROW_BYTES, ShardRow } from '../../library/shards/shard-row.js';
+import type { ShardRows } from '../../library/shards/shard-rows.js';
+import type { Cell } from '../../records/record.js';
+import type { RowColumns } from '../../clients/shard-batches.js';
+import { RowSums, blankRows, columnsHash, isOfAll, keyOf, packedRows } from './data.js';
+
+/** The keys of one call of blanking and reading back. */
+const KEYS_AT_ONCE = 4096;
+
+/** The rows that are given another value before all are filled again: else it would not be seen whether that was done. */
+const CHANGED_ROWS = 1000;
+
+/** The keys and rows of a cell, and the untimed work on them. Made beforehand: making the input is not measured. */
+export class HybridInput {
+  readonly totalRows: number;
+  readonly keys: readonly number[];
+  /** The same, as they cross. */
+  readonly keyArray: Float64Array;
+  /** Of writes: the rows, packed. */
+  readonly packed: Uint8Array;
+  /** Of single writes: the same, one by one. */
+  readonly rows: readonly ShardRow[];
+  /** The keys whose rows a sample must change. */
+  readonly #changed: readonly number[];
+
+  constructor(cell: Pick<Cell, 'workload' | 'lane' | 'rows'>, totalRows: number) {
+    const operations = isOfAll(cell.workload) ? 0 : cell.rows;
+    this.totalRows = totalRows;
+    const keysOf = (count: number): number[] =>
+      Array.from({ length: count }, (_, operation) => keyOf(operation, totalRows));
+    this.keys = keysOf(operations);
+    this.keyArray = Float64Array.from(this.keys);
+    const written = cell.workload === 'write' ? this.keys : [];
+    this.#changed = cell.workload === 'populate' ? keysOf(CHANGED_ROWS) : written;
+    this.packed = new Uint8Array(packedRows(written).buffer);
+    this.rows = Array.from(
+      { length: cell.lane === 'call' ? this.packed.byteLength / ROW_BYTES : 0 },
+      (_, row) => new ShardRow(this.packed.subarray(row * ROW_BYTES, (row + 1) * ROW_BYTES)),
+    );
+  }
+
+  /** Gives the rows that will be written or filled another value. */
+  async blank(client: ShardClient, signal: AbortSignal): Promise<void> {
+    for (let start = 0; start < this.#changed.length; start += KEYS_AT_ONCE) {
+      assertWanted(signal);
+      await client.putMany(new Uint8Array(blankRows(this.#changed.slice(start, start + KEYS_AT_ONCE)).buffer));
+    }
+  }
+
+  /** What the shards hold for the keys. */
+  async readBack(client: ShardClient, signal: AbortSignal): Promise<RowSums> {
+    const sums = new RowSums();
+    for (let start = 0; start < this.keys.length; start += KEYS_AT_ONCE) {
+      assertWanted(signal);
+      addFound(sums, await client.multiGet(this.keyArray.subarray(start, start + KEYS_AT_ONCE)));
+    }
+    return sums;
+  }
+
+  /** All rows that the shards hold. */
+  async readAll(client: ShardClient, signal?: AbortSignal): Promise<RowSums> {
+    const sums = new RowSums();
+    await addAll(sums, client, signal);
+    return sums;
+  }
+}
+
+/** Writes the rows again that a run which was interrupted has left blank: the next one may use them where they are kept. */
+export async function restoreBlanks(client: ShardClient): Promise<void> {
+  const filter = { column: 'quantity', comparison: '<', value: 0 } as const;
+  if ((await client.aggregate({ column: 'quantity', filter })).count === 0) return;
+  const blank: number[] = [];
+  for await (const chunk of client.scan()) {
+    const { keys, quantities } = columnsOf(chunk);
+    for (let row = 0; row < keys.length; row += 1) if (quantities[row]! < 0) blank.push(Number(keys[row]!));
+    chunk.release();
+  }
+  for (let start = 0; start < blank.length; start += KEYS_AT_ONCE) {
+    await client.putMany(new Uint8Array(packedRows(blank.slice(start, start + KEYS_AT_ONCE)).buffer));
+  }
+}
+
+/** Adds all rows that the shards hold. */
+export async function addAll(sums: RowSums, client: ShardClient, signal?: AbortSignal): Promise<void> {
+  for await (const chunk of client.scan()) {
+    if (signal !== undefined) assertWanted(signal);
+    sums.add(chunk.rowCount, columnsHash(columnsOf(chunk)));
+    chunk.release();
+  }
+}
+
+/** Adds the rows of keys. Where one is missing the sum is wrong whatever the others are. */
+export function addFound(sums: RowSums, rows: ShardRows): void {
+  rows.assertAll();
+  const { found, length, chunk } = rows;
+  sums.add(found, found === length ? columnsHash(columnsOf(chunk)) : 0);
+  rows.release();
+}
+
+function columnsOf(chunk: ColumnarChunk): RowColumns {
+  return {
+    keys: chunk.column(0),
+    quantities: chunk.column(1),
+    prices: chunk.column(2),
+    updatedAt: chunk.column(3),
+    payloads: chunk.column(4),
+  };
+}
+
+function assertWanted(signal: AbortSignal): void {
+  if (signal.aborted) throw abortedBy(signal);
+}

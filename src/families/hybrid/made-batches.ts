@@ -1,0 +1,50 @@
+import { shardOf } from '../../library/shards/shard-placing.js';
+import { BatchWriter, END_MESSAGE } from '../../clients/shard-batches.js';
+import { ROW_WORDS, writeRow } from './data.js';
+
+/** The rows of a batch, as the client in Rust sends them. */
+const BATCH_ROWS = 4096;
+
+const HEAD_WORDS = 7;
+const PAYLOAD_WORDS = ROW_WORDS - HEAD_WORDS;
+
+/** The messages that fill one shard of so many with the made rows below `totalRows`, made as they are sent. */
+export function* populationOf(shard: number, shards: number, totalRows: number): Generator<object> {
+  const writer = new BatchWriter();
+  const rows = countRows(shard, shards, totalRows);
+  yield { begin: { rows, total_rows: totalRows, replace: true }, ipc_header: writer.schema };
+  const row = new Int32Array(ROW_WORDS);
+  let key = 0;
+  for (let left = rows; left > 0;) {
+    const count = Math.min(left, BATCH_ROWS);
+    const { columns, piece } = writer.batch(count);
+    const words = (column: ArrayBufferView): Int32Array =>
+      new Int32Array(column.buffer, column.byteOffset, column.byteLength >>> 2);
+    const [keys, prices, times] = [columns.keys, columns.prices, columns.updatedAt].map(words);
+    const payloads = words(columns.payloads);
+    for (let place = 0; place < count; key += 1) {
+      if (shardOf(key, shards) !== shard) continue;
+      writeRow(row, 0, key);
+      keys![place * 2] = row[0]!;
+      keys![place * 2 + 1] = row[1]!;
+      columns.quantities[place] = row[2]!;
+      prices![place * 2] = row[3]!;
+      prices![place * 2 + 1] = row[4]!;
+      times![place * 2] = row[5]!;
+      times![place * 2 + 1] = row[6]!;
+      const start = place * PAYLOAD_WORDS;
+      for (let word = 0; word < PAYLOAD_WORDS; word += 1) payloads[start + word] = row[HEAD_WORDS + word]!;
+      place += 1;
+    }
+    left -= count;
+    yield piece;
+  }
+  yield { ipc_header: END_MESSAGE };
+}
+
+/** How many of the keys are this shard's: their hashes say it exactly. */
+function countRows(shard: number, shards: number, totalRows: number): number {
+  let rows = 0;
+  for (let key = 0; key < totalRows; key += 1) if (shardOf(key, shards) === shard) rows += 1;
+  return rows;
+}

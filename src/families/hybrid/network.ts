@@ -1,0 +1,96 @@
+/** A network that is simulated before the shards, and what it really costs. */
+import { type PrivateDelays, type PrivateShards, addon } from '../../addon.js';
+import { BoundaryError, toBoundaryError } from '../../errors.js';
+import { serveCommand } from '../../library/crossing/reference-server.js';
+import { ShardClient } from '../../library/shards/shard-client.js';
+import { shardOf } from '../../library/shards/shard-placing.js';
+import type { RoundTrip, SimulatedNetwork } from '../../records/record.js';
+import { quantileOfSorted } from '../../stats/quantile.js';
+import type { HybridSettings } from './options.js';
+
+/** The round trips to each shard that are measured, and for how long, but for the least of them. */
+const ROUND_TRIPS = 100;
+const MOST_MS = 500;
+const LEAST_TRIPS = 5;
+
+/** The first ones of a connection, which take longer. */
+const WARM_UP = 10;
+
+/** Whether there is a network to simulate. */
+export function isSimulated({ netDelayUs, netBandwidthMbps }: HybridSettings): boolean {
+  return netDelayUs > 0 || netBandwidthMbps > 0;
+}
+
+/**
+ * Who simulates the network; `undefined`: there is none to simulate. The kernel where it can and the shards are ours. Throws
+ * where the kernel was asked for and can't.
+ */
+export async function networkBy(settings: HybridSettings, isOurs: boolean): Promise<'kernel' | 'proxy' | undefined> {
+  if (!isSimulated(settings)) return undefined;
+  if (settings.netBy === 'proxy') return 'proxy';
+  const why = isOurs ? await addon.PrivateShards.whyNoNamespaces() : 'the shards are not started here';
+  if (why === null) return 'kernel';
+  if (settings.netBy === 'auto') return 'proxy';
+  throw new BoundaryError('BB_UNSUPPORTED', `the kernel can't simulate a network: ${why}`, {
+    hint: 'Run as root where the kernel has netem, or leave it to a proxy: --net-by proxy.',
+  });
+}
+
+/** Shards behind a simulated network. */
+export interface SlowShards {
+  readonly addresses: readonly string[];
+  readonly network: SimulatedNetwork;
+  close(): Promise<void>;
+}
+
+/** Slows the network before filled shards down, and measures it before and after. `ours`: those in namespaces, for the kernel. */
+export async function slowDown(
+  addresses: readonly string[],
+  settings: HybridSettings,
+  ours: PrivateShards | undefined,
+): Promise<SlowShards> {
+  const { netDelayUs, netBandwidthMbps } = settings;
+  const megabits = netBandwidthMbps === 0 ? undefined : netBandwidthMbps;
+  const plain = await roundTrip(addresses);
+  let delays: PrivateDelays | undefined;
+  try {
+    if (ours === undefined) {
+      const hosts = addresses.map((address) => new URL(address).host);
+      delays = await addon.PrivateDelays.start(serveCommand(), hosts, netDelayUs, megabits);
+    } else {
+      await ours.slowDown(netDelayUs, megabits);
+    }
+    const slow = delays?.urls ?? addresses;
+    const network: SimulatedNetwork = {
+      by: ours === undefined ? 'proxy' : 'kernel',
+      delayUs: netDelayUs,
+      ...(megabits === undefined ? {} : { megabits }),
+      plain,
+      delayed: await roundTrip(slow),
+    };
+    return { addresses: slow, network, close: async () => delays?.stop() };
+  } catch (thrown) {
+    await delays?.stop();
+    throw toBoundaryError(thrown);
+  }
+}
+
+/** The time of a `Get` of one row, over all shards: the shortest call that goes there and back. */
+export async function roundTrip(addresses: readonly string[]): Promise<RoundTrip> {
+  await using client = await ShardClient.connect(addresses);
+  const times: number[] = [];
+  for (let shard = 0; shard < addresses.length; shard += 1) {
+    let key = 0;
+    while (shardOf(key, addresses.length) !== shard) key += 1;
+    const end = performance.now() + MOST_MS;
+    for (let trip = -WARM_UP; trip < ROUND_TRIPS; trip += 1) {
+      if (trip >= LEAST_TRIPS && performance.now() > end) break;
+      const started = performance.now();
+      await client.get(key);
+      if (trip >= 0) times.push((performance.now() - started) * 1000);
+    }
+  }
+  const sorted = Float64Array.from(times).toSorted();
+  const at = (part: number): number => Math.round(quantileOfSorted(sorted, part) * 10) / 10;
+  return { p50: at(0.5), p99: at(0.99) };
+}

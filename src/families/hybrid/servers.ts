@@ -1,0 +1,159 @@
+/** The shards of a run: as processes or at the user's addresses, and the same rows again in this process for the direct arms. */
+import { join } from 'node:path';
+
+import { type PrivateShards, addon } from '../../addon.js';
+import { BoundaryError, toBoundaryError } from '../../errors.js';
+import { serveCommand } from '../../library/crossing/reference-server.js';
+import { ShardClient } from '../../library/shards/shard-client.js';
+import { ShardStore } from '../../library/shards/shard-store.js';
+import type { SimulatedNetwork } from '../../records/record.js';
+import type { PlannedRequests } from '../requests/grid.js';
+import { type TargetServer, targetUrl } from '../requests/target-server.js';
+import { type Arm, HYBRID_MATRIX } from './data.js';
+import { restoreBlanks } from './input.js';
+import { type SlowShards, networkBy, slowDown } from './network.js';
+import { type HybridSettings, dataDir, skipsPopulate, totalRows } from './options.js';
+
+/** Shards as a cell has them. */
+export interface HybridServer extends TargetServer {
+  /** The places of the shards, in their order. */
+  readonly places: readonly (string | ShardStore)[];
+  /** Those of an arm. The URL names the same places. */
+  ofArm(arm: Arm): HybridServer;
+}
+
+/** The folder of the direct shards beside those of the processes, which are locked by them. */
+const DIRECT_FOLDER = 'direct';
+
+/** Starts or reaches the shards, and fills those that are not filled yet. */
+export async function openHybridServer(
+  engines: Readonly<Record<string, string>>,
+  cells: readonly PlannedRequests[],
+  settings: HybridSettings,
+): Promise<HybridServer> {
+  const arms = new Set(cells.filter(({ skip }) => skip === undefined).map(({ mode }) => mode));
+  const isDirectNeeded = arms.has('direct') || arms.has('hybrid');
+  const url = targetUrl('shards', engines);
+  const total = totalRows(settings);
+  checkMemory(total, { isOurs: url === undefined, isDirectNeeded });
+  const by = await networkBy(settings, url === undefined);
+  const ours = url === undefined ? await startShards(by === 'kernel') : undefined;
+  const stores: ShardStore[] = [];
+  let slow: SlowShards | undefined;
+  const close = async (): Promise<void> => {
+    for (const store of stores) store.close();
+    try {
+      await slow?.close();
+    } finally {
+      await ours?.stop();
+    }
+  };
+  try {
+    const addresses = ours?.urls ?? url!.split(',');
+    await fill(addresses, total, ours !== undefined);
+    if (isDirectNeeded) {
+      for (let shard = 0; shard < addresses.length; shard += 1) stores.push(await openStore(shard, addresses.length));
+      await fill(stores, total, true);
+    }
+    // Filled without the delay, which is for what is measured.
+    if (by !== undefined) slow = await slowDown(addresses, settings, by === 'kernel' ? ours : undefined);
+    return hybridServer(slow?.addresses ?? addresses, stores, { ours, total, network: slow?.network }, close);
+  } catch (thrown) {
+    await close();
+    throw thrown;
+  }
+}
+
+async function startShards(ownNamespaces: boolean): Promise<PrivateShards> {
+  try {
+    return await addon.PrivateShards.start(serveCommand(), HYBRID_MATRIX.shards, dataDir(), null, ownNamespaces);
+  } catch (thrown) {
+    throw toBoundaryError(thrown);
+  }
+}
+
+function openStore(shard: number, shards: number): Promise<ShardStore> {
+  const folder = dataDir();
+  if (folder === undefined) return Promise.resolve(ShardStore.inMemory());
+  return ShardStore.open(join(folder, DIRECT_FOLDER, `shard_${shard}`), shard, shards);
+}
+
+/** All that will be in memory is looked at together, before the first of it takes the memory of the others. */
+function checkMemory(rows: number, { isOurs, isDirectNeeded }: { isOurs: boolean; isDirectNeeded: boolean }): void {
+  if (dataDir() !== undefined) return;
+  const copies = (isOurs ? 1 : 0) + (isDirectNeeded ? 1 : 0);
+  try {
+    addon.checkShardMemory(rows * copies);
+  } catch (thrown) {
+    throw toBoundaryError(thrown);
+  }
+}
+
+/** Fills the shards, unless they hold the rows of this scale already. */
+async function fill(places: readonly (string | ShardStore)[], total: number, isOurs: boolean): Promise<void> {
+  await using client = await ShardClient.connect(places);
+  const states = await client.describe();
+  if (states.every(({ populated }) => populated === total)) {
+    await restoreBlanks(client);
+    return;
+  }
+  const isMemory = dataDir() === undefined && isOurs;
+  if (skipsPopulate() && !isMemory) {
+    const held = states.map(({ populated }) => populated ?? 'none').join(', ');
+    throw new BoundaryError(
+      'BB_INVALID_ARGUMENT',
+      `the shards hold the rows of another population (${held} rows), not of ${total} rows`,
+      { hint: 'Give the scale that they were filled with, or let them be filled.' },
+    );
+  }
+  await client.populate(total, { replace: isOurs });
+}
+
+interface OpenShards {
+  readonly ours: PrivateShards | undefined;
+  readonly total: number;
+  readonly network: SimulatedNetwork | undefined;
+}
+
+function hybridServer(
+  addresses: readonly string[],
+  stores: readonly ShardStore[],
+  { ours, total, network }: OpenShards,
+  close: () => Promise<void>,
+): HybridServer {
+  const processIds = ours?.processIds ?? [];
+  const kept = dataDir() === undefined ? 'in memory' : 'on disk';
+  let cells = 0;
+  const all: HybridServer = {
+    kind: 'shards',
+    url: addresses.join(','),
+    places: addresses,
+    version: `${addresses.length} shards, ${total} rows${ours === undefined ? '' : ` ${kept} (private)`}${networkText(network)}`,
+    ...(network === undefined ? {} : { network }),
+    isPrivate: ours !== undefined,
+    processIds,
+    newPrefix: () => `bb${(cells += 1)}`,
+    ending: () => ours?.ending ?? undefined,
+    close,
+    ofArm: (arm) => {
+      const isHere = (shard: number): boolean => arm === 'direct' || (arm === 'hybrid' && shard === 0);
+      const places = addresses.map((address, shard) => (isHere(shard) ? stores[shard]! : address));
+      return {
+        ...all,
+        places,
+        url: places.map((place) => (typeof place === 'string' ? place : place.place)).join(','),
+        // The CPU time of those that are asked.
+        processIds: processIds.filter((_, shard) => !isHere(shard)),
+        close: async () => {},
+      };
+    },
+  };
+  return all;
+}
+
+/** What is said of the network beside the version. */
+function networkText(network: SimulatedNetwork | undefined): string {
+  if (network === undefined) return '';
+  const bandwidth = network.megabits === undefined ? '' : `, ${network.megabits} Mbit/s`;
+  return `, ${network.delayUs} µs each way${bandwidth} by ${network.by === 'proxy' ? 'a proxy' : 'the kernel'}`;
+}

@@ -1,0 +1,77 @@
+/** The points of the family, as `native/suite/src/ingest.rs` has them, and what they add up to. */
+import { ColumnsEncoder } from '../../library/codecs/columns-codec.js';
+import { LineEncoder } from '../../library/codecs/line-codec.js';
+import type { Checksum } from '../../records/record.js';
+import type { ColumnBatch } from '../../clients/ingest-target.js';
+import { sumFloat64, sumInt64 } from '../measurements/checksum.js';
+import { matrix, type StageInput } from './matrix.js';
+
+const NANOSECONDS = 1_000_000n;
+
+/** The batches that a sample takes in turn. */
+export function inputBatches(): ColumnBatch[] {
+  const { batchRows, inputBatches: batches, timestampStart, valueDivisor } = matrix;
+  return Array.from({ length: batches }, (_, batch) => {
+    const first = batch * batchRows;
+    return {
+      values: Float64Array.from({ length: batchRows }, (_, index) => (first + index) / valueDivisor),
+      timestamps: BigInt64Array.from({ length: batchRows }, (_, index) => BigInt(timestampStart + first + index)),
+    };
+  });
+}
+
+/** A batch as the body of a request. */
+export function bodyOf(input: Exclude<StageInput, 'columns'>, { values, timestamps }: ColumnBatch): Uint8Array {
+  const encoder = input === 'lines' ? new LineEncoder(matrix) : new ColumnsEncoder(matrix);
+  return encoder.encode(values, timestamps);
+}
+
+function sumNumbers(numbers: ArrayLike<number>): number {
+  let sum = 0;
+  for (let index = 0; index < numbers.length; index += 1) sum += numbers[index]!;
+  return sum;
+}
+
+/** What came of the batches of a sample: the sum of the values, and that of the times in nanoseconds. */
+export class StageSums {
+  #rows = 0;
+  #values = 0;
+  #times = 0n;
+
+  /** Adds a batch whose times are milliseconds. */
+  add(values: ArrayLike<number>, milliseconds: ArrayLike<number | bigint>): void {
+    this.#add(values, milliseconds, NANOSECONDS);
+  }
+
+  /** Adds a batch whose times are nanoseconds. */
+  addNanoseconds(values: ArrayLike<number>, nanoseconds: BigInt64Array): void {
+    this.#add(values, nanoseconds, 1n);
+  }
+
+  #add(values: ArrayLike<number>, times: ArrayLike<number | bigint>, unit: bigint): void {
+    if (values.length !== times.length) throw new RangeError(`${values.length} values and ${times.length} times`);
+    this.#rows += values.length;
+    this.#values += values instanceof Float64Array ? sumFloat64(values) : sumNumbers(values);
+    // Milliseconds of a batch add up to less than 2^53.
+    const sum = times instanceof BigInt64Array ? sumInt64(times) : BigInt(sumNumbers(times as ArrayLike<number>));
+    this.#times += sum * unit;
+  }
+
+  get checksum(): Checksum {
+    return { rows: this.#rows, sums: { value: this.#values, time: `${this.#times}` } };
+  }
+}
+
+/** The checksum of so many batches, in closed form. */
+export function expectedOf(batches: number): Checksum {
+  const { batchRows, inputBatches: inputs, timestampStart, valueDivisor } = matrix;
+  const sumBelow = (count: bigint): bigint => (count * (count - 1n)) / 2n;
+  const rowsOf = (some: number): bigint => BigInt(some) * BigInt(batchRows);
+  const cycles = BigInt(Math.floor(batches / inputs));
+  const indexes = cycles * sumBelow(rowsOf(inputs)) + sumBelow(rowsOf(batches % inputs));
+  const time = (rowsOf(batches) * BigInt(timestampStart) + indexes) * NANOSECONDS;
+  return {
+    rows: batches * batchRows,
+    sums: { value: Number(indexes) / valueDivisor, time: `${time}` },
+  };
+}

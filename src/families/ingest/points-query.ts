@@ -1,0 +1,127 @@
+/** What the soak asks a server beside its writes: to make a database, and to count. */
+import { setTimeout as delay } from 'node:timers/promises';
+
+import { BoundaryError } from '../../errors.js';
+import { HttpClient } from '../../library/http/http-client.js';
+import { type HttpAddress, httpAddress } from '../requests/http-address.js';
+import type { SoakAnswer } from './soak-client.js';
+
+/** The field of all points. */
+export const FIELD = 'v';
+
+/** HyperbyteDB counts what it has flushed, every ten seconds. */
+const COUNT_WITHIN_MS = 30_000;
+const COUNT_AGAIN_MS = 50;
+
+/** A server counts no fewer points a millisecond than these. */
+const COUNTED_PER_MS = 1000;
+
+/** How long a server may take to answer a query that counts nothing. */
+const TIMEOUT_MS = 30_000;
+
+/** A connection for `/query`. */
+export class PointsQuery {
+  readonly #client: HttpClient;
+
+  constructor(serverUrl: string) {
+    const address = httpAddress(serverUrl);
+    const { url, tlsCa } = address;
+    this.#client = new HttpClient(url, { tlsCa, headers: keyHeader(address), timeoutMs: TIMEOUT_MS });
+  }
+
+  close(): Promise<void> {
+    return this.#client.close();
+  }
+
+  async createDatabase(database: string): Promise<void> {
+    await this.#query({ q: `CREATE DATABASE ${quoted(database)}` }, TIMEOUT_MS);
+  }
+
+  /** The points of a measurement once they are as many as they must be, or the last count in time. */
+  async count(database: string, measurement: string, wanted: number): Promise<number> {
+    const withinMs = countWithinMs(wanted);
+    const until = performance.now() + withinMs;
+    const parameters = { db: database, q: `SELECT count(${quoted(FIELD)}) FROM ${quoted(measurement)}` };
+    for (;;) {
+      const counted = countOf(await this.#query(parameters, withinMs));
+      if (counted >= wanted || performance.now() > until) return counted;
+      await delay(COUNT_AGAIN_MS);
+    }
+  }
+
+  async #query(parameters: Readonly<Record<string, string>>, timeoutMs: number): Promise<readonly QuerySeries[]> {
+    const path = `/query?${new URLSearchParams(parameters)}`;
+    const response = await this.#client.request({ method: 'POST', path, body: '' }, { timeoutMs });
+    return seriesOf(parameters['q']!, { status: response.status, text: response.text() });
+  }
+}
+
+/** How long so many points may take to be flushed and counted. */
+export function countWithinMs(points: number): number {
+  return COUNT_WITHIN_MS + Math.ceil(points / COUNTED_PER_MS);
+}
+
+/** A name in a query: in quotes, of which it has two for one. */
+export function quoted(name: string): string {
+  return `"${name.replaceAll('"', '""')}"`;
+}
+
+/** The header with the key of an address, which HyperbyteDB takes as `user:password`. */
+export function keyHeader({ secret }: HttpAddress): Readonly<Record<string, string>> {
+  return secret === '' ? {} : { authorization: `Token ${secret}` };
+}
+
+/** A series of an answer. */
+export interface QuerySeries {
+  readonly columns: readonly string[];
+  readonly values?: readonly (readonly unknown[])[];
+}
+
+/** The series of the answer to a query. Throws what the server says in their place. */
+export function seriesOf(query: string, answer: SoakAnswer): readonly QuerySeries[] {
+  const failed = (why: string): BoundaryError =>
+    new BoundaryError('BB_ENGINE', `the server answers ${query} with ${why}`);
+  if (answer.status !== 200) throw failed(failureKind(answer));
+  let results: readonly { series?: QuerySeries[]; error?: string }[] | undefined;
+  try {
+    ({ results } = JSON.parse(answer.text) as { results?: typeof results });
+  } catch {
+    // It is told as an answer without results.
+  }
+  const result = results?.[0];
+  if (result === undefined) throw failed('what is no answer to a query');
+  if (result.error !== undefined) throw failed(result.error);
+  return result.series ?? [];
+}
+
+/** The count of the points' field, by the name of its column; 0 where there is nothing to count yet. */
+export function countOf([series]: readonly QuerySeries[]): number {
+  const row = series?.values?.[0];
+  if (series === undefined || row === undefined) return 0;
+  // InfluxDB names it without the field.
+  const column = [`count_${FIELD}`, 'count'].map((name) => series.columns.indexOf(name)).find((index) => index >= 0);
+  const count = column === undefined ? undefined : row[column];
+  if (typeof count === 'number') return count;
+  const what = column === undefined ? `the columns ${series.columns.join(', ')}` : 'what is no number';
+  throw new BoundaryError('BB_ENGINE', `the server answers a count with ${what}`);
+}
+
+/** The most of an answer that an error repeats. */
+const MOST_TEXT = 300;
+
+/** What a server says that refuses, without what differs from request to request. */
+export function failureKind({ status, text }: SoakAnswer): string {
+  let said = text;
+  try {
+    const { error } = JSON.parse(text) as { error?: unknown };
+    if (typeof error === 'string') said = error;
+  } catch {
+    // Not all say it in JSON.
+  }
+  return `HTTP ${status}: ${said.slice(0, MOST_TEXT).replaceAll(/\d+/g, 'N')}`;
+}
+
+/** The path of writes to a database, with times in milliseconds. */
+export function writePath(database: string): string {
+  return `/write?${new URLSearchParams({ db: database, precision: 'ms' })}`;
+}

@@ -1,0 +1,153 @@
+/**
+ * The soak as request work: so many points over so many connections, in batches, on every side the same. Each sample writes to
+ * a measurement of its own, and afterwards the server must count all its points.
+ */
+import { setTimeout as delay } from 'node:timers/promises';
+
+import { BoundaryError } from '../../errors.js';
+import { cpuOfProcess } from '../../host/process-cpu.js';
+import type { Checksum } from '../../records/record.js';
+import { undici } from '../../clients/undici.js';
+import { defineRequestFamily } from '../requests/family.js';
+import { operationsOf, type PlannedRequests, requestsOf } from '../requests/grid.js';
+import type { Requester } from '../requests/load.js';
+import { openLoadCell } from '../requests/load-cell.js';
+import type { TargetServer } from '../requests/target-server.js';
+import type { Family, OpenCell } from '../workload.js';
+import { matrix } from './matrix.js';
+import { failureKind, FIELD, PointsQuery, writePath } from './points-query.js';
+import { SoakBatch } from './soak-batch.js';
+import { type BodyEncoder, openSoakClient, SOAK_ENCODINGS, type SoakClient, type SoakEncoding } from './soak-client.js';
+
+const DATABASE = 'server';
+
+const NO_CONTENT = 204;
+
+/** A server that says that it is busy is asked again after a while. */
+const BUSY = 503;
+const REST_MS = 10;
+
+/** A server rests when it has used less than a part of so much time; waited for at most so long. */
+const WATCHED_MS = 50;
+const RESTING = 0.2;
+const REST_WITHIN_MS = 10_000;
+
+/** A part of the family `ingest`. */
+export const soakFamily: Family = defineRequestFamily({
+  name: 'ingest',
+  server: 'ingest',
+  matrix: matrix.soak,
+  peers: {},
+  expected: ({ cell }) => expectedOf(cell.rows),
+  openCell,
+  versions: (cells): Record<string, string> =>
+    cells.some(({ cell }) => cell.side === 'js') ? { undici: undici.version() } : {},
+});
+
+function expectedOf(rows: number): Checksum {
+  return { rows, sums: {} };
+}
+
+async function openCell(planned: PlannedRequests, server: TargetServer): Promise<OpenCell> {
+  const { cell } = planned;
+  const name = cell.side === 'napi' ? 'addon' : 'undici';
+  const query = new PointsQuery(server.url);
+  const client = openSoakClient(name, server.url, cell.threads, encodingOf(cell.workload));
+  const close = async (): Promise<void> => {
+    await client.close();
+    await query.close();
+  };
+  try {
+    await query.createDatabase(DATABASE);
+  } catch (thrown) {
+    await close();
+    throw thrown;
+  }
+  const requesters = Array.from({ length: cell.threads }, (_, worker) => new SoakRequester(client, cell, worker));
+  const prefix = server.newPrefix();
+  let measurement = '';
+  let samples = 0;
+  return openLoadCell({
+    requesters,
+    load: { requests: requestsOf(cell), rate: cell.rate },
+    serverProcesses: server.processIds,
+    expected: expectedOf(cell.rows),
+    prepare: async (signal) => {
+      await waitForRest(server.processIds[0], signal);
+      measurement = `${prefix}_${samples}`;
+      samples += 1;
+      for (const requester of requesters) requester.begin(measurement);
+    },
+    checksum: async () => ({ rows: await query.count(DATABASE, measurement, cell.rows), sums: {} }),
+    close,
+  });
+}
+
+/** Waits until the server has written the points of the samples before to its files: that is not this sample's work. */
+async function waitForRest(server: number | undefined, signal: AbortSignal): Promise<void> {
+  const used = (): number | undefined => {
+    const cpu = server === undefined ? undefined : cpuOfProcess(server);
+    return cpu && cpu.user + cpu.system;
+  };
+  const until = performance.now() + REST_WITHIN_MS;
+  let before = used();
+  while (before !== undefined && performance.now() < until) {
+    await delay(WATCHED_MS, undefined, { signal });
+    const now = used();
+    if (now !== undefined && now - before < (RESTING * WATCHED_MS) / 1000) return;
+    before = now;
+  }
+}
+
+function encodingOf(workload: string): SoakEncoding {
+  const encoding = SOAK_ENCODINGS.find((name) => workload === `soak_${name}`);
+  if (encoding === undefined) throw new Error(`the family ingest has no requests for ${workload}`);
+  return encoding;
+}
+
+/** One connection, and the memory of its batches. */
+class SoakRequester implements Requester {
+  readonly #client: SoakClient;
+  readonly #cell: PlannedRequests['cell'];
+  readonly #worker: number;
+  readonly #path = writePath(DATABASE);
+  #measurement = '';
+  /** By the number of points: the last batch of a sample may be smaller. */
+  #encoders = new Map<number, { readonly batch: SoakBatch; readonly encode: BodyEncoder }>();
+
+  constructor(client: SoakClient, cell: PlannedRequests['cell'], worker: number) {
+    this.#client = client;
+    this.#cell = cell;
+    this.#worker = worker;
+  }
+
+  /** Makes the series of another sample. */
+  begin(measurement: string): void {
+    this.#measurement = measurement;
+    this.#encoders.clear();
+  }
+
+  async request(index: number): Promise<void> {
+    const { from, to } = operationsOf(this.#cell, index);
+    const { batch, encode } = this.#encoderOf(to - from);
+    batch.fill(from, matrix.timestampStart);
+    const body = encode();
+    for (;;) {
+      const answer = await this.#client.write(this.#path, body);
+      if (answer.status === NO_CONTENT) return;
+      if (answer.status !== BUSY) throw new BoundaryError('BB_ENGINE', failureKind(answer));
+      await delay(REST_MS);
+    }
+  }
+
+  #encoderOf(points: number): { readonly batch: SoakBatch; readonly encode: BodyEncoder } {
+    let encoder = this.#encoders.get(points);
+    if (encoder === undefined) {
+      const batch = new SoakBatch(points);
+      const names = { measurement: this.#measurement, tags: { worker: `${this.#worker}` }, field: FIELD };
+      encoder = { batch, encode: this.#client.encoder(names, batch) };
+      this.#encoders.set(points, encoder);
+    }
+    return encoder;
+  }
+}

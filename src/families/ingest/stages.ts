@@ -1,0 +1,228 @@
+/**
+ * What one batch costs on each side. `tinybench` times each batch by itself, as the suite's own sampler does in Rust; what
+ * came of it is added up between them, untimed.
+ */
+import { Bench } from 'tinybench';
+
+import { addon, type IngestStage } from '../../addon.js';
+import { toBoundaryError } from '../../errors.js';
+import { ColumnsDecoder, ColumnsEncoder } from '../../library/codecs/columns-codec.js';
+import { LineEncoder, LineParser } from '../../library/codecs/line-codec.js';
+import type { Checksum } from '../../records/record.js';
+import type { ColumnBatch, IngestTarget } from '../../clients/ingest-target.js';
+import type { OpenCell, NativeTiming, Stopwatch } from '../workload.js';
+import { bodyOf, expectedOf, inputBatches, StageSums } from './input.js';
+import { matrix } from './matrix.js';
+
+const MS_PER_SECOND = 1000;
+
+/** The unit of the times in bodies. */
+const PRECISION = { precision: 'ms' } as const;
+
+/** More than a point takes in any encoding. */
+const MOST_POINT_BYTES = 128;
+
+/** One side's way through a stage. */
+interface StageRun {
+  /** Before a sample, untimed. */
+  begin?(): void;
+  /** Does the work on the input of this number. Timed. */
+  run(input: number): void;
+  /** Adds up what it made. Untimed. */
+  consume(sums: StageSums): void;
+  /** What the sample made, where the sums do not tell. */
+  finish?(): Checksum;
+  close?(): Promise<void>;
+}
+
+/** Opens a cell of the sides `napi` and `js`; the latter has a target. */
+export async function openStageCell(workload: string, batches: number, target?: IngestTarget): Promise<OpenCell> {
+  const run = await stageRun(workload, batches, target);
+  const bench = { batches, inputs: matrix.inputBatches };
+  return {
+    expected: expectedOf(batches),
+    sample: async (stopwatch, signal) => {
+      signal.throwIfAborted();
+      const sums = new StageSums();
+      run.begin?.();
+      timeBatches(stopwatch, bench, run, sums);
+      return run.finish?.() ?? sums.checksum;
+    },
+    close: async () => run.close?.(),
+  };
+}
+
+function timeBatches(
+  stopwatch: Stopwatch,
+  { batches, inputs }: { readonly batches: number; readonly inputs: number },
+  run: StageRun,
+  sums: StageSums,
+): void {
+  let batch = -1;
+  const bench = new Bench({
+    iterations: batches,
+    time: 0,
+    warmup: false,
+    retainSamples: true,
+    // Reading the clock takes longer here than in Rust, where it is subtracted, too.
+    subtractTimerOverhead: true,
+    throws: true,
+  });
+  bench.add('batch', () => run.run(batch % inputs), {
+    beforeEach: () => {
+      batch += 1;
+    },
+    afterEach: () => run.consume(sums),
+  });
+  bench.runSync();
+  const result = bench.tasks[0]?.result;
+  const times = result !== undefined && 'latency' in result ? result.latency.samples : undefined;
+  if (times?.length !== batches) throw new Error(`${times?.length ?? 0} of ${batches} batches were timed`);
+  stopwatch.add({ seconds: times.reduce((sum, time) => sum + time, 0) / MS_PER_SECOND });
+}
+
+function stageRun(workload: string, batches: number, target: IngestTarget | undefined): StageRun | Promise<StageRun> {
+  const { input } = matrix.workloads[workload]!;
+  const inputs = inputBatches();
+  if (input === 'columns') return encodeRun(workload, inputs, target);
+  const bodies = inputs.map((batch) => bodyOf(input, batch));
+  if (target?.decoder !== undefined) return targetRun(target.decoder(), bodies);
+  if (workload === 'line_protocol_parse') return parseRun(bodies);
+  if (workload === 'columnar_decode') return decodeRun(bodies);
+  return addonStage(workload, batches, bodies);
+}
+
+function targetRun(decode: ReturnType<NonNullable<IngestTarget['decoder']>>, bodies: readonly Uint8Array[]): StageRun {
+  let decoded = decode(bodies[0]!);
+  return {
+    run: (input) => {
+      decoded = decode(bodies[input]!);
+    },
+    consume: (sums) => sums.add(decoded.values, decoded.timestamps),
+  };
+}
+
+function parseRun(bodies: readonly Uint8Array[]): StageRun {
+  const parser = new LineParser();
+  let parsed = parser.parse(bodies[0]!, PRECISION);
+  return {
+    run: (input) => {
+      parsed = parser.parse(bodies[input]!, PRECISION);
+    },
+    consume: (sums) => sums.addNanoseconds(parsed.rawValues, parsed.timestamps),
+  };
+}
+
+function decodeRun(bodies: readonly Uint8Array[]): StageRun {
+  const decoder = new ColumnsDecoder();
+  let decoded = decoder.decode(bodies[0]!);
+  return {
+    run: (input) => {
+      decoded = decoder.decode(bodies[input]!);
+    },
+    consume: (sums) => sums.add(decoded.values, decoded.timestamps ?? []),
+  };
+}
+
+function encodeRun(workload: string, inputs: readonly ColumnBatch[], target: IngestTarget | undefined): StageRun {
+  const isLines = workload === 'line_protocol_encode';
+  const encoders = encodersOf(isLines, inputs, target);
+  let encoded = encoders[0]!();
+  const decoder = isLines ? new LineParser() : new ColumnsDecoder();
+  return {
+    run: (input) => {
+      encoded = encoders[input]!();
+    },
+    consume: (sums) => {
+      if (decoder instanceof ColumnsDecoder) {
+        const { values, timestamps } = decoder.decode(encoded());
+        sums.add(values, timestamps ?? []);
+      } else {
+        const { rawValues, timestamps } = decoder.parse(encoded(), PRECISION);
+        sums.addNanoseconds(rawValues, timestamps);
+      }
+    },
+  };
+}
+
+/** For each input a function that encodes it and returns what reads the bytes, which is not timed. */
+function encodersOf(
+  isLines: boolean,
+  inputs: readonly ColumnBatch[],
+  target: IngestTarget | undefined,
+): readonly (() => () => Uint8Array)[] {
+  if (target?.encoder !== undefined) {
+    return inputs.map((batch) => {
+      const encode = target.encoder!(matrix, batch);
+      let encoded: Uint8Array;
+      const read = (): Uint8Array => encoded;
+      return () => {
+        encoded = encode();
+        return read;
+      };
+    });
+  }
+  const encoder = isLines ? new LineEncoder(matrix) : new ColumnsEncoder(matrix);
+  const into = Buffer.allocUnsafeSlow(matrix.batchRows * MOST_POINT_BYTES);
+  let length = 0;
+  const read = (): Uint8Array => into.subarray(0, length);
+  return inputs.map(({ values, timestamps }) => () => {
+    length = encoder.encodeInto(into, values, timestamps);
+    return read;
+  });
+}
+
+/** A stage of the suite, called through the addon. */
+async function addonStage(workload: string, batches: number, bodies: readonly Uint8Array[]): Promise<StageRun> {
+  const stage = await ours<IngestStage>(addon.IngestStage.open(stageSpec(workload, batches)));
+  const points = matrix.batchRows;
+  return {
+    begin: () => stage.begin(),
+    run: (input) => {
+      if (stage.run(bodies[input]!) !== points) throw new Error(`a batch did not have ${points} points`);
+    },
+    consume: () => stage.consume(),
+    finish: () => JSON.parse(stage.finish()) as Checksum,
+    close: () => ours(stage.close()),
+  };
+}
+
+/** Opens a cell of the `rust` side: the event loop idles while it runs. */
+export async function openNativeStage(workload: string, batches: number): Promise<OpenCell> {
+  const native = await ours(addon.NativeIngest.open(stageSpec(workload, batches)));
+  return {
+    expected: expectedOf(batches),
+    sample: async (stopwatch, signal) => {
+      const cancel = new addon.Cancel();
+      const onAbort = (): void => cancel.cancel();
+      if (signal.aborted) onAbort();
+      signal.addEventListener('abort', onAbort, { once: true });
+      try {
+        const { checksum, ...timing } = JSON.parse(await ours(native.sample(cancel))) as NativeSample;
+        stopwatch.add(timing);
+        return checksum;
+      } finally {
+        signal.removeEventListener('abort', onAbort);
+      }
+    },
+    close: () => ours(native.close()),
+  };
+}
+
+interface NativeSample extends NativeTiming {
+  readonly checksum: Checksum;
+}
+
+function stageSpec(workload: string, batches: number): string {
+  const { stage = workload, durable = false } = matrix.workloads[workload]!;
+  return JSON.stringify({ workload: stage, durable, batches, batch: matrix.batchRows, inputs: matrix.inputBatches });
+}
+
+/** What the addon rejects with, as our errors. */
+async function ours<T>(promise: Promise<T>): Promise<T> {
+  try {
+    return await promise;
+  } catch (thrown) {
+    throw toBoundaryError(thrown);
+  }
+}

@@ -1,0 +1,64 @@
+import { ioredis } from '../../clients/ioredis.js';
+import type { KvTarget } from '../../clients/kv-target.js';
+import { VALKEY_GLIDE, valkeyGlide } from '../../clients/valkey-glide.js';
+import type { Family, OpenCell } from '../workload.js';
+import { TargetClients } from '../requests/clients.js';
+import { defineRequestFamily } from '../requests/family.js';
+import { type PlannedRequests, readRequestMatrix, requestsOf } from '../requests/grid.js';
+import { openLoadCell } from '../requests/load-cell.js';
+import type { TargetServer } from '../requests/target-server.js';
+import { expectedOf, KvSums } from './keys.js';
+import { Keyspace } from './keyspace.js';
+import { type KvRequester, type KvWork, openNapiRequester, targetRequester } from './requesters.js';
+
+const CLIENTS = new TargetClients<KvTarget>('kv', { ioredis, 'valkey-glide': valkeyGlide });
+
+/** Keys and values over the Redis wire: one at a time, pipelined, and many in one command. */
+export const kvFamily: Family = defineRequestFamily({
+  name: 'kv',
+  server: 'redis',
+  matrix: readRequestMatrix('kv'),
+  peers: { 'valkey-glide': VALKEY_GLIDE },
+  expected: ({ cell }) => expectedOf(cell.rows),
+  openCell,
+  versions: CLIENTS.versions,
+});
+
+async function openCell(planned: PlannedRequests, server: TargetServer): Promise<OpenCell> {
+  const { cell } = planned;
+  const command = cell.workload.toUpperCase();
+  const keyspace = await Keyspace.open(server.url, server.newPrefix(), cell.rows, command);
+  const requesters: KvRequester[] = [];
+  const close = async (): Promise<void> => {
+    await Promise.allSettled(requesters.map((requester) => requester.close()));
+    await keyspace.close();
+  };
+  try {
+    await keyspace.load();
+    let sums = new KvSums();
+    const work: KvWork = { planned, keyspace, sums: () => sums };
+    for (let thread = 0; thread < cell.threads; thread += 1) requesters.push(await openRequester(work, server.url));
+    const writes = cell.workload === 'set' || cell.workload === 'mset';
+    return openLoadCell({
+      requesters,
+      load: { requests: requestsOf(cell), rate: cell.rate },
+      serverProcesses: server.processIds,
+      expected: expectedOf(cell.rows),
+      prepare: async (signal) => {
+        sums = new KvSums();
+        if (writes) await keyspace.blank(signal);
+      },
+      checksum: async (signal) => (writes ? await keyspace.read(signal) : sums).checksum(),
+      close,
+    });
+  } catch (thrown) {
+    await close();
+    throw thrown;
+  }
+}
+
+async function openRequester(work: KvWork, url: string): Promise<KvRequester> {
+  const { cell, target, mode } = work.planned;
+  if (cell.side === 'napi') return openNapiRequester(work, url);
+  return targetRequester(work, await CLIENTS.of(target).connect(url, mode));
+}

@@ -1,0 +1,108 @@
+import { BoundaryError } from '../../errors.js';
+import { KvClient } from '../../library/kv/kv-client.js';
+import type { KvValues } from '../../library/kv/kv-values.js';
+import { BLANK, flat, keyOf, KvSums, valueOf } from './keys.js';
+
+/** The keys of one request of loading, reading back and deleting. */
+const KEYS_AT_ONCE = 1000;
+
+/** The keys of one cell on the server, and the untimed work on them. */
+export class Keyspace {
+  /** Made beforehand: making the input is not measured. */
+  readonly keys: readonly string[];
+  readonly values: readonly string[];
+  readonly #client: KvClient;
+
+  private constructor(client: KvClient, prefix: string, count: number) {
+    this.#client = client;
+    this.keys = Array.from({ length: count }, (_, index) => flat(keyOf(prefix, index)));
+    this.values = Array.from({ length: count }, (_, index) => flat(valueOf(index)));
+  }
+
+  /** Connects, and makes sure that the server knows the command that the cell is about. */
+  static async open(url: string, prefix: string, count: number, command: string): Promise<Keyspace> {
+    const client = await KvClient.connect(url);
+    try {
+      // Without the arguments it needs: the server says that, unless it does not know the command.
+      const refusal = (await client.pipeline().command(command).execute()).error(0);
+      if (refusal !== undefined && /unknown command/i.test(refusal.message)) {
+        throw new BoundaryError('BB_UNSUPPORTED', `the server does not know the command ${command}`);
+      }
+      return new Keyspace(client, prefix, count);
+    } catch (thrown) {
+      await client.close();
+      throw thrown;
+    }
+  }
+
+  /** Gives every key its value. */
+  load(signal?: AbortSignal): Promise<void> {
+    return this.#write((index) => this.values[index]!, signal);
+  }
+
+  /** Gives every key a value that adds nothing. */
+  blank(signal?: AbortSignal): Promise<void> {
+    return this.#write(() => BLANK, signal);
+  }
+
+  /** What the keys hold. */
+  async read(signal?: AbortSignal): Promise<KvSums> {
+    const sums = new KvSums();
+    for (const range of this.#ranges()) {
+      const pipeline = this.#client.pipeline();
+      for (let index = range.from; index < range.to; index += 1) pipeline.get(this.keys[index]!);
+      addValues(sums, await pipeline.execute({ signal }));
+    }
+    return sums;
+  }
+
+  /** Deletes the keys and closes. */
+  async close(): Promise<void> {
+    try {
+      for (const range of this.#ranges()) {
+        const pipeline = this.#client.pipeline();
+        for (let index = range.from; index < range.to; index += 1) pipeline.command('DEL', this.keys[index]!);
+        await pipeline.execute();
+      }
+    } finally {
+      await this.#client.close();
+    }
+  }
+
+  async #write(valueAt: (index: number) => string, signal?: AbortSignal): Promise<void> {
+    for (const range of this.#ranges()) {
+      const pipeline = this.#client.pipeline();
+      for (let index = range.from; index < range.to; index += 1) pipeline.set(this.keys[index]!, valueAt(index));
+      assertDone(await pipeline.execute({ signal }));
+    }
+  }
+
+  *#ranges(): Generator<{ from: number; to: number }> {
+    for (let from = 0; from < this.keys.length; from += KEYS_AT_ONCE) {
+      yield { from, to: Math.min(from + KEYS_AT_ONCE, this.keys.length) };
+    }
+  }
+}
+
+/** Adds the values of an answer; throws its first error. */
+export function addValues(sums: KvSums, values: KvValues): void {
+  const { data, length } = values;
+  let start = 0;
+  for (let index = 0; index < length; index += 1) {
+    const end = values.end(index);
+    if (!values.isNull(index)) {
+      const error = values.error(index);
+      if (error !== undefined) throw error;
+      sums.addBytes(data, start, end);
+    }
+    start = end;
+  }
+}
+
+/** Throws the first error of an answer. */
+export function assertDone(replies: KvValues): void {
+  for (let index = 0; index < replies.length; index += 1) {
+    const error = replies.error(index);
+    if (error !== undefined) throw error;
+  }
+}

@@ -1,0 +1,112 @@
+/** What one request does, by the cell's workload and lane, on either client. */
+import { KvClient } from '../../library/kv/kv-client.js';
+import type { KvTargetConnection } from '../../clients/kv-target.js';
+import { type PlannedRequests, operationsOf } from '../requests/grid.js';
+import type { Requester } from '../requests/load.js';
+import type { KvSums } from './keys.js';
+import { addValues, assertDone, type Keyspace } from './keyspace.js';
+
+/** A connection of a cell, and what its requests have read. */
+export interface KvRequester extends Requester {
+  close(): Promise<void>;
+}
+
+/** What the requests of a cell share. */
+export interface KvWork {
+  readonly planned: PlannedRequests;
+  readonly keyspace: Keyspace;
+  /** What was read since the sample began. */
+  sums(): KvSums;
+}
+
+type Request = (index: number) => Promise<void>;
+
+/** Opens a connection of the addon's client. */
+export async function openNapiRequester(work: KvWork, url: string): Promise<KvRequester> {
+  const client = await KvClient.connect(url);
+  return { request: napiRequest(work, client), close: () => client.close() };
+}
+
+function napiRequest({ planned: { cell }, keyspace: { keys, values }, sums }: KvWork, client: KvClient): Request {
+  switch (`${cell.workload}/${cell.lane}`) {
+    case 'get/call':
+      return async (index) => sums().addText(await client.getText(keys[index]!));
+    case 'set/call':
+      return (index) => client.set(keys[index]!, values[index]!);
+    case 'get/batch':
+      return async (index) => {
+        const { from, to } = operationsOf(cell, index);
+        const pipeline = client.pipeline();
+        for (let key = from; key < to; key += 1) pipeline.get(keys[key]!);
+        addValues(sums(), await pipeline.execute());
+      };
+    case 'set/batch':
+      return async (index) => {
+        const { from, to } = operationsOf(cell, index);
+        const pipeline = client.pipeline();
+        for (let key = from; key < to; key += 1) pipeline.set(keys[key]!, values[key]!);
+        assertDone(await pipeline.execute());
+      };
+    case 'mget/batch':
+      return async (index) => {
+        const { from, to } = operationsOf(cell, index);
+        addValues(sums(), await client.mget(keys.slice(from, to)));
+      };
+    case 'mset/batch':
+      return (index) => {
+        const { from, to } = operationsOf(cell, index);
+        const entries: [string, string][] = [];
+        for (let key = from; key < to; key += 1) entries.push([keys[key]!, values[key]!]);
+        return client.mset(entries);
+      };
+    default:
+      throw unknown(cell);
+  }
+}
+
+/** A connection of a client to compare with. */
+export function targetRequester(work: KvWork, connection: KvTargetConnection): KvRequester {
+  return { request: targetRequest(work, connection), close: () => connection.close() };
+}
+
+function targetRequest(
+  { planned: { cell }, keyspace: { keys, values }, sums }: KvWork,
+  connection: KvTargetConnection,
+): Request {
+  const addAll = (read: readonly (string | null)[]): void => {
+    const into = sums();
+    for (const value of read) into.addText(value);
+  };
+  switch (`${cell.workload}/${cell.lane}`) {
+    case 'get/call':
+      return async (index) => sums().addText(await connection.get(keys[index]!));
+    case 'set/call':
+      return async (index) => void (await connection.set(keys[index]!, values[index]!));
+    case 'get/batch':
+      return async (index) => {
+        const { from, to } = operationsOf(cell, index);
+        addAll(await connection.getMany(keys.slice(from, to)));
+      };
+    case 'set/batch':
+      return async (index) => {
+        const { from, to } = operationsOf(cell, index);
+        await connection.setMany(keys.slice(from, to), values.slice(from, to));
+      };
+    case 'mget/batch':
+      return async (index) => {
+        const { from, to } = operationsOf(cell, index);
+        addAll(await connection.mget(keys.slice(from, to)));
+      };
+    case 'mset/batch':
+      return async (index) => {
+        const { from, to } = operationsOf(cell, index);
+        await connection.mset(keys.slice(from, to), values.slice(from, to));
+      };
+    default:
+      throw unknown(cell);
+  }
+}
+
+function unknown({ workload, lane }: PlannedRequests['cell']): Error {
+  return new Error(`the family kv has no requests for ${workload} on the lane ${lane}`);
+}

@@ -1,0 +1,156 @@
+/** The cells that go through the addon: the `napi` side, and the `rust` side, whose work the addon only starts. */
+import type { Connection } from '../../library/engine/connection.js';
+import type { Cell, Checksum } from '../../records/record.js';
+import type { OpenCell } from '../workload.js';
+import { mergeChecksums } from './checksum.js';
+import { expectedOf } from './closed-forms.js';
+import type { LaneRun, LaneTask } from './lane.js';
+import { prepareLane } from './lanes.js';
+import { LoadedTables } from './loaded-tables.js';
+import { matrix, workloadEntry } from './matrix.js';
+import { type NativeSpec, type NativeTables, loadTables, runNative, unloadTables } from './native-suite.js';
+import { readBack } from './read-back.js';
+import { splitRows } from './rows.js';
+import { createTables, dropTables, tableNames } from './tables.js';
+import { WorkerPool } from './worker-pool.js';
+
+/** The tables that the queries of an engine read. */
+export type QueryTables = LoadedTables<NativeTables, NativeTables>;
+
+/** An engine that cells run on, with the tables that its queries read. */
+export interface AddonEngine {
+  readonly connection: Connection;
+  readonly tables: QueryTables;
+}
+
+/** The tables of an engine, loaded through this connection. */
+export function queryTablesOf(connection: Connection): QueryTables {
+  return new LoadedTables<NativeTables, NativeTables>({
+    load: async (key) => {
+      await loadTables(connection, key);
+      return key;
+    },
+    unload: (key) => unloadTables(connection, key),
+  });
+}
+
+/** Opens a cell of the `rust` side. */
+export async function openNativeCell(engine: AddonEngine, cell: Cell, target?: string): Promise<OpenCell> {
+  const { connection, tables } = engine;
+  const { workload, lane, rows } = cell;
+  const workers = cell.workers ?? 1;
+  const flavor = cell.flavor ?? 'sync';
+  const isIn = workloadEntry(workload).direction === 'in';
+  const lease = isIn ? undefined : await tables.acquire(queryTables(rows, workers));
+  const table = lease?.table.table ?? INSERT_TABLE;
+  const spec: NativeSpec = {
+    workload,
+    lane,
+    flavor,
+    workers,
+    rows,
+    table,
+    ...(target === undefined ? {} : { target }),
+  };
+  return {
+    expected: expectedOf(workload, splitRows(rows, workers)),
+    sample: async (stopwatch) => {
+      const { checksum, ...timing } = await runNative(connection, spec);
+      stopwatch.add(timing);
+      return checksum;
+    },
+    close: async () => lease?.release(),
+  };
+}
+
+/** Opens a cell of the `napi` side. */
+export async function openNapiCell(engine: AddonEngine, cell: Cell): Promise<OpenCell> {
+  const { direction } = workloadEntry(cell.workload);
+  return direction === 'in' ? openWriter(engine, cell) : openReader(engine, cell);
+}
+
+async function openWriter({ connection }: AddonEngine, cell: Cell): Promise<OpenCell> {
+  const workers = cell.workers ?? 1;
+  const names = tableNames(INSERT_TABLE, workers);
+  const team = await openTeam(connection, cell, names);
+  return {
+    expected: expectedOf(cell.workload, splitRows(cell.rows, workers)),
+    sample: async (stopwatch, signal) => {
+      await createTables(connection, names);
+      try {
+        await team.run(stopwatch, signal);
+        return await readBack(connection, names);
+      } finally {
+        // Each sample's rows are dropped at once: the cells of a group are open together, and theirs would add up.
+        await dropTables(connection, names);
+      }
+    },
+    close: () => team.close(),
+  };
+}
+
+async function openReader({ connection, tables }: AddonEngine, cell: Cell): Promise<OpenCell> {
+  const workers = cell.workers ?? 1;
+  const lease = await tables.acquire(queryTables(cell.rows, workers));
+  try {
+    const team = await openTeam(connection, cell, tableNames(lease.table.table, workers));
+    return {
+      expected: expectedOf(cell.workload, splitRows(cell.rows, workers)),
+      sample: async (stopwatch, signal) =>
+        mergeChecksums(await team.run(stopwatch, signal), workloadEntry(cell.workload).columns),
+      close: async () => {
+        await team.close();
+        await lease.release();
+      },
+    };
+  } catch (error) {
+    await lease.release();
+    throw error;
+  }
+}
+
+/** Whoever does the work of a cell: this thread, or several workers. */
+interface Team {
+  /** One execution, timed; what was read, by the lanes out. */
+  run(...args: Parameters<OpenCell['sample']>): Promise<readonly Checksum[]>;
+  close(): Promise<void>;
+}
+
+async function openTeam(connection: Connection, cell: Cell, names: readonly string[]): Promise<Team> {
+  const { workload, lane } = cell;
+  const ranges = splitRows(cell.rows, names.length);
+  const tasks = names.map((table, worker): LaneTask => ({ workload, lane, table, range: ranges[worker]! }));
+  const [only, ...others] = tasks;
+  if (only === undefined) throw new Error('a cell has at least one worker');
+  return others.length === 0 ? thisThread(prepareLane(connection, only)) : await workerThreads(connection, tasks);
+}
+
+function thisThread(run: LaneRun): Team {
+  return {
+    run: async (stopwatch, signal) => {
+      const checksum = await run(stopwatch, signal);
+      return checksum === undefined ? [] : [checksum];
+    },
+    close: async () => {},
+  };
+}
+
+async function workerThreads(connection: Connection, tasks: readonly LaneTask[]): Promise<Team> {
+  const pool = await WorkerPool.start(connection.share(), tasks);
+  return {
+    run: async (stopwatch, signal) => {
+      const { timing, checksums } = await pool.run(signal);
+      stopwatch.add(timing);
+      return checksums;
+    },
+    close: () => pool.close(),
+  };
+}
+
+/** Inserts share a name: the samples of a run follow one another, and each drops its tables. */
+const INSERT_TABLE = `${matrix.table}_insert`;
+
+/** The tables of a query. Lanes with fewer rows have tables of their own. */
+function queryTables(rows: number, workers: number): NativeTables {
+  return { table: `${matrix.table}_${rows}`, rows, workers };
+}

@@ -1,0 +1,153 @@
+/**
+ * The `js` cells of in-memory tables in pure JavaScript. Timed, of an insert: from the rows or columns that the caller
+ * keeps to a finished table that has its own copy of them; of a query: from the table to the last value consumed. Not
+ * timed: making rows and columns, loading the tables that are read, checking.
+ */
+import type { Cell, Checksum } from '../../records/record.js';
+import type {
+  ColumnTableTarget,
+  MeasurementColumns,
+  MeasurementObject,
+  MeasurementRow,
+} from '../../clients/measurement-table.js';
+import type { OpenCell, Stopwatch } from '../workload.js';
+import { expectedOf } from './closed-forms.js';
+import { aggregate, filter, scan } from './column-loops.js';
+import type { LoadedTables } from './loaded-tables.js';
+import { matrix, workloadEntry } from './matrix.js';
+import { sumMeasurementObjects } from './object-sums.js';
+import { BATCH_ROWS, ColumnBatch, RowBatch, type RowRange, batchesOf, newColumns } from './rows.js';
+
+/** How many rows a table has. */
+export interface TableSize {
+  readonly rows: number;
+}
+
+/** A table of these rows, untimed. */
+export function buildTable<Table>(target: ColumnTableTarget<Table>, { rows }: TableSize): Table {
+  const memory = new ColumnBatch();
+  const batches = [...batchesOf({ start: 0, rows })].map((part) => copyOf(memory.make(part)));
+  return target.fromBatches(batches);
+}
+
+/** Opens a cell of such a target. */
+export async function openColumnTableCell<Table>(
+  target: ColumnTableTarget<Table>,
+  tables: LoadedTables<TableSize, Table>,
+  { workload, lane, rows }: Cell,
+): Promise<OpenCell> {
+  const range = { start: 0, rows };
+  const expected = expectedOf(workload, [range]);
+  if (workloadEntry(workload).direction === 'in') {
+    const build = lane === 'row' ? fromRows : fromColumns;
+    return {
+      expected,
+      sample: async (stopwatch, signal) => scan(target.toBatches(build(target, range, stopwatch, signal))),
+      close: async () => {},
+    };
+  }
+  const { table, release } = await tables.acquire({ rows });
+  const read = lane === 'objects' ? readObjects : readColumns;
+  return {
+    expected,
+    sample: async (stopwatch) => {
+      stopwatch.start();
+      const checksum = read(target, table, workload);
+      stopwatch.stop();
+      return checksum;
+    },
+    close: release,
+  };
+}
+
+/** Rows, written one by one into the columns of a batch. */
+function fromRows<Table>(
+  target: ColumnTableTarget<Table>,
+  range: RowRange,
+  stopwatch: Stopwatch,
+  signal: AbortSignal,
+): Table {
+  const memory = new RowBatch(Math.min(BATCH_ROWS, range.rows));
+  return build(target, range, stopwatch, signal, (part) => memory.make(part), columnsOfRows);
+}
+
+/** Columns, copied: the caller's memory stays the caller's. */
+function fromColumns<Table>(
+  target: ColumnTableTarget<Table>,
+  range: RowRange,
+  stopwatch: Stopwatch,
+  signal: AbortSignal,
+): Table {
+  const memory = new ColumnBatch(newColumns(Math.min(BATCH_ROWS, range.rows)));
+  return build(target, range, stopwatch, signal, (part) => memory.make(part), copyOf);
+}
+
+function build<Table, Piece>(
+  target: ColumnTableTarget<Table>,
+  range: RowRange,
+  stopwatch: Stopwatch,
+  signal: AbortSignal,
+  make: (part: RowRange) => Piece,
+  toColumns: (piece: Piece) => MeasurementColumns,
+): Table {
+  const batches: MeasurementColumns[] = [];
+  for (const part of batchesOf(range)) {
+    signal.throwIfAborted();
+    const piece = make(part);
+    stopwatch.start();
+    batches.push(toColumns(piece));
+    stopwatch.stop();
+  }
+  stopwatch.start();
+  const table = target.fromBatches(batches);
+  stopwatch.stop();
+  return table;
+}
+
+const TWO_TO_32 = 2 ** 32;
+
+function columnsOfRows(rows: readonly MeasurementRow[]): MeasurementColumns {
+  const columns = newColumns(rows.length);
+  const { id, sensor_id, value } = columns;
+  const halves = new Int32Array(columns.timestamp.buffer);
+  for (let at = 0; at < rows.length; at += 1) {
+    const row = rows[at] as MeasurementRow;
+    const timestamp = row[3];
+    id[at] = row[0];
+    sensor_id[at] = row[1];
+    value[at] = row[2];
+    halves[2 * at] = timestamp;
+    halves[2 * at + 1] = Math.floor(timestamp / TWO_TO_32);
+  }
+  return columns;
+}
+
+function copyOf({ id, sensor_id, value, timestamp }: MeasurementColumns): MeasurementColumns {
+  return { id: id.slice(), sensor_id: sensor_id.slice(), value: value.slice(), timestamp: timestamp.slice() };
+}
+
+function readColumns<Table>(target: ColumnTableTarget<Table>, table: Table, workload: string): Checksum {
+  const batches = target.toBatches(table);
+  const { columns, filteredSensor } = workloadEntry(workload);
+  if (!columns.includes('id')) return aggregate(batches, matrix.sensors);
+  return filteredSensor === undefined ? scan(batches) : filter(batches, filteredSensor);
+}
+
+/** All row objects of the result are kept until the last one is made; then all their values are read. */
+function readObjects<Table>(target: ColumnTableTarget<Table>, table: Table, workload: string): Checksum {
+  const { filteredSensor } = workloadEntry(workload);
+  return sumMeasurementObjects(
+    filteredSensor === undefined ? target.toObjects(table) : filteredObjects(target, table, filteredSensor),
+  );
+}
+
+function filteredObjects<Table>(target: ColumnTableTarget<Table>, table: Table, sensor: number): MeasurementObject[] {
+  const objects: MeasurementObject[] = [];
+  target.toBatches(table).forEach(({ sensor_id: sensorIds }, batch) => {
+    const objectAt = target.objectsOfBatch(table, batch);
+    for (let at = 0; at < sensorIds.length; at += 1) {
+      if (sensorIds[at] === sensor) objects.push(objectAt(at));
+    }
+  });
+  return objects;
+}

@@ -1,0 +1,101 @@
+import { rmSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import { type Connection, connect } from '../../library/engine/connection.js';
+import { type AddonEngine, type QueryTables, queryTablesOf } from './addon-cells.js';
+import { defaultTransport, isBareUri, overTransport } from './engine-uris.js';
+
+/**
+ * An engine of a run: a connection for each of its transports, all to one database, whose tables are loaded once for all
+ * of them. A transport is connected with the first of its cells.
+ */
+export class ConnectedEngine {
+  readonly #uri: string;
+  readonly #folder: DatabaseFolder | undefined;
+  /** The connection that loads the tables. */
+  readonly #loader: Connection;
+  readonly #loaderTransport: string | undefined;
+  readonly #tables: QueryTables;
+  readonly #others = new Map<string, Promise<Connection>>();
+
+  private constructor(uri: string, folder: DatabaseFolder | undefined, loader: Connection, transport?: string) {
+    this.#uri = uri;
+    this.#folder = folder;
+    this.#loader = loader;
+    this.#loaderTransport = transport;
+    this.#tables = queryTablesOf(loader);
+  }
+
+  static async open(name: string, uri: string): Promise<ConnectedEngine> {
+    const transport = defaultTransport(name);
+    // Connections share a database by its name, so a new one needs a file.
+    const folder = transport !== undefined && isBareUri(name, uri) ? await DatabaseFolder.create() : undefined;
+    const place = folder === undefined ? uri : `${name}:${join(folder.path, `bench.${name}`)}`;
+    try {
+      return new ConnectedEngine(place, folder, await connect(overTransport(place, transport)), transport);
+    } catch (error) {
+      await folder?.remove();
+      throw error;
+    }
+  }
+
+  get version(): string {
+    return this.#loader.engine.version;
+  }
+
+  /** The engine over a transport; over the one there is, where there is nothing to choose. */
+  async over(transport: string | undefined): Promise<AddonEngine> {
+    const connection =
+      transport === undefined || transport === this.#loaderTransport ? this.#loader : await this.#other(transport);
+    return { connection, tables: this.#tables };
+  }
+
+  /** Drops the tables that no open cell needs. */
+  unloadIdle(): Promise<void> {
+    return this.#tables.unloadIdle();
+  }
+
+  /** Drops the tables, closes all connections, and removes what was made for the run. */
+  async close(): Promise<void> {
+    try {
+      await this.#tables.unloadAll();
+    } finally {
+      const others = await Promise.allSettled(this.#others.values());
+      for (const other of others) if (other.status === 'fulfilled') await other.value.close();
+      await this.#loader.close();
+      await this.#folder?.remove();
+    }
+  }
+
+  #other(transport: string): Promise<Connection> {
+    let connection = this.#others.get(transport);
+    if (connection === undefined) {
+      connection = connect(overTransport(this.#uri, transport));
+      this.#others.set(transport, connection);
+    }
+    return connection;
+  }
+}
+
+/** A temporary folder for the database of a run. It goes with the process, too, where the run could not end in order. */
+class DatabaseFolder {
+  readonly path: string;
+  readonly #removeAtExit = (): void => rmSync(this.path, { recursive: true, force: true });
+
+  private constructor(path: string) {
+    this.path = path;
+    process.once('exit', this.#removeAtExit);
+  }
+
+  static async create(): Promise<DatabaseFolder> {
+    return new DatabaseFolder(await mkdtemp(join(tmpdir(), 'boundary-bench-')));
+  }
+
+  async remove(): Promise<void> {
+    process.off('exit', this.#removeAtExit);
+    // The server may still be writing the file when its last connection has closed.
+    await rm(this.path, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 });
+  }
+}

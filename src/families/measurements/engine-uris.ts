@@ -1,0 +1,62 @@
+import { findHyperd } from '../../host/hyperd.js';
+import { serveSkip } from '../../library/crossing/reference-server.js';
+import { targetSkip } from '../requests/target-server.js';
+import { type EngineEntry, matrix } from './matrix.js';
+
+/** What an engine needs beside the addon: why it can't be opened, where it can't. */
+const MISSING: Readonly<Record<string, () => string | undefined>> = {
+  hyper: () => {
+    const hyperd = findHyperd();
+    return 'missing' in hyperd ? hyperd.missing : undefined;
+  },
+  mysql: () => targetSkip('mysql', {}),
+  flight: serveSkip,
+};
+
+/** The URI of an engine, in parts. */
+interface EngineUri {
+  /** The URI without its query. */
+  readonly place: string;
+  /** Whether it names a server that runs already. */
+  readonly isServer: boolean;
+  /** The transport that it names. */
+  readonly transport: string | undefined;
+}
+
+/** Why an engine can't be opened over a transport, where that is known. */
+export function engineSkip(engine: string, uri: string | undefined, transport?: string): string | undefined {
+  const { isServer, transport: named } = partsOf(uri ?? `${engine}:`);
+  if (transport !== undefined && named !== undefined && transport !== named) {
+    return `the URI of the engine ${engine} names the transport ${named}`;
+  }
+  // Its other endpoints have addresses of their own, which the URI does not tell.
+  if (isServer && transport !== defaultTransport(engine)) {
+    return `a ${engine} server that runs already is reached over ${defaultTransport(engine)} alone`;
+  }
+  return isServer ? undefined : MISSING[engine]?.();
+}
+
+/** The URI of an engine over one of its transports. */
+export function overTransport(uri: string, transport: string | undefined): string {
+  return transport === undefined ? uri : `${partsOf(uri).place}?transport=${transport}`;
+}
+
+/** The transport that can do everything; tables are loaded over it. */
+export function defaultTransport(engine: string): string | undefined {
+  const entry: EngineEntry | undefined = matrix.engines[engine];
+  return entry?.transports?.[0];
+}
+
+/** Whether a URI names neither a server nor a file: the rows then live where the engine likes. */
+export function isBareUri(engine: string, uri: string): boolean {
+  return partsOf(uri).place === `${engine}:`;
+}
+
+function partsOf(uri: string): EngineUri {
+  const [place = '', query = ''] = uri.split('?', 2);
+  return {
+    place,
+    isServer: /^[a-z+]+:\/\//.test(place),
+    transport: new URLSearchParams(query).get('transport') ?? undefined,
+  };
+}

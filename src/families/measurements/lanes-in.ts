@@ -1,0 +1,168 @@
+/**
+ * The lanes in, from Node through the addon. Timed, as on the `rust` side: opening the inserter, the lane's own work on
+ * each piece of input, waiting at the end of each until the engine has taken it (so that nothing is stored while the
+ * clock is paused), and `execute` until the rows are published. Not timed: making the table and each piece of input;
+ * encoding it is timed apart.
+ */
+import { tableFromIPC, tableToIPC } from '@uwdata/flechette';
+
+import { ArrowInserter } from '../../library/engine/arrow-inserter.js';
+import { NaiveRowInserter } from '../../library/engine/naive.js';
+import { RowInserter } from '../../library/engine/row-inserter.js';
+import { flechette } from '../../clients/flechette.js';
+import type { MeasurementColumns, MeasurementRow } from '../../clients/measurement-table.js';
+import { type Lane, type LaneClock, measurementsTable } from './lane.js';
+import { ColumnBatch, INPUT_ROWS, RowBatch, type RowRange, batchesOf, newColumns } from './rows.js';
+
+/** Every value crosses by itself: `addRows` of the naive inserter, with arrays of values. */
+export const naiveRow: Lane = (connection, { table, range }) => {
+  const memory = new RowBatch(Math.min(INPUT_ROWS, range.rows));
+  return insert(
+    range,
+    () => new NaiveRowInserter(connection, measurementsTable(table)),
+    (part) => memory.make(part),
+    (inserter, rows) => inserter.addRows(rows as MeasurementRow[]),
+  );
+};
+
+/** `RowInserter.addRow` with an array of values for each row; the timestamp is a number. */
+export const stagedRow: Lane = (connection, { table, range }) => {
+  const memory = new RowBatch(Math.min(INPUT_ROWS, range.rows));
+  return insert(
+    range,
+    () => new RowInserter(connection, measurementsTable(table)),
+    (part) => memory.make(part),
+    async (inserter, rows) => {
+      for (let at = addUntilFull(inserter, rows, 0); at !== MAY_GO_ON; at = addUntilFull(inserter, rows, at)) {
+        await inserter.drain();
+      }
+    },
+  );
+};
+
+/** `RowInserter.addColumns` with the columns of a piece of input as typed arrays. */
+export const columns: Lane = (connection, { table, range }) => {
+  const memory = new ColumnBatch(newColumns(Math.min(INPUT_ROWS, range.rows)));
+  return insert(
+    range,
+    () => new RowInserter(connection, measurementsTable(table)),
+    (part) => memory.make(part),
+    (inserter, batch) => inserter.addColumns({ ...batch }),
+  );
+};
+
+/**
+ * `ArrowInserter.insert` with one Arrow IPC stream, of batches of 64 Ki rows, for each piece of input. What is inserted
+ * are streams in memory that is reused; to time the encoding, all pieces are encoded after the insert, so that no garbage
+ * of that is collected while the insert is timed.
+ */
+export const arrowIpc: Lane = (connection, { table, range }) => {
+  const memory = new ColumnBatch(newColumns(Math.min(INPUT_ROWS, range.rows)));
+  const streams = new InputStream();
+  const insertStreams = insert(
+    range,
+    () => new ArrowInserter(connection, measurementsTable(table)),
+    (part) => streams.make(part),
+    (inserter, bytes) => inserter.insert(bytes),
+  );
+  return async (clock, signal) => {
+    await insertStreams(clock, signal);
+    for (const part of batchesOf(range, INPUT_ROWS)) {
+      signal.throwIfAborted();
+      const columns = memory.make(part);
+      clock.apart('encode', () => encodeStream(columns));
+    }
+    return undefined;
+  };
+};
+
+/** The lanes in, by name. */
+export const lanesIn: Readonly<Record<string, Lane>> = {
+  'naive-row': naiveRow,
+  'staged-row': stagedRow,
+  columns,
+  'arrow-ipc': arrowIpc,
+};
+
+interface Inserter {
+  drain(): Promise<void>;
+  execute(): Promise<number>;
+  abort(): Promise<void>;
+}
+
+/** Feeds pieces of input to an inserter, which holds up by itself whoever adds too fast. */
+function insert<T extends Inserter, Piece>(
+  range: RowRange,
+  begin: () => T,
+  make: (part: RowRange) => Piece,
+  feed: (inserter: T, piece: Piece) => unknown,
+): (clock: LaneClock, signal: AbortSignal) => Promise<undefined> {
+  return async (clock, signal) => {
+    clock.start();
+    const inserter = begin();
+    try {
+      for (const part of batchesOf(range, INPUT_ROWS)) {
+        signal.throwIfAborted();
+        clock.stop();
+        const piece = make(part);
+        clock.start();
+        await feed(inserter, piece);
+        await inserter.drain();
+      }
+      await inserter.execute();
+    } catch (error) {
+      await inserter.abort();
+      throw error;
+    }
+    clock.stop();
+  };
+}
+
+const MAY_GO_ON = -1;
+
+/** Adds rows until the inserter asks to wait; the position of the first row left, or `MAY_GO_ON` when all are added. */
+function addUntilFull(inserter: RowInserter, rows: readonly MeasurementRow[], start: number): number {
+  for (let at = start; at < rows.length; at += 1) {
+    if (!inserter.addRow(rows[at] as MeasurementRow)) return at + 1;
+  }
+  return MAY_GO_ON;
+}
+
+/**
+ * Memory for the Arrow IPC stream of one piece of input. The stream is encoded once for each number of rows; after that
+ * its columns are filled where they lie in its bytes. What `make` returns is valid until the next `make`.
+ */
+class InputStream {
+  #rows = 0;
+  #bytes: Uint8Array = new Uint8Array();
+  #batches: readonly ColumnBatch[] = [];
+
+  make(piece: RowRange): Uint8Array {
+    if (piece.rows !== this.#rows) this.#encode(piece);
+    [...batchesOf(piece)].forEach((part, index) => this.#batches[index]?.make(part));
+    return this.#bytes;
+  }
+
+  #encode(piece: RowRange): void {
+    this.#bytes = encodeStream(newColumns(piece.rows));
+    const batches = flechette.toBatches(tableFromIPC(this.#bytes, { useBigInt: true }));
+    if (batches.some(({ timestamp }) => timestamp.buffer !== this.#bytes.buffer)) {
+      throw new Error('the decoded columns do not lie in the bytes of the stream');
+    }
+    this.#rows = piece.rows;
+    this.#batches = batches.map((columns) => new ColumnBatch(columns));
+  }
+}
+
+/** An Arrow IPC stream of these columns, in batches. */
+function encodeStream({ id, sensor_id, value, timestamp }: MeasurementColumns): Uint8Array {
+  const batches = [...batchesOf({ start: 0, rows: id.length })].map(({ start, rows }) => ({
+    id: id.subarray(start, start + rows),
+    sensor_id: sensor_id.subarray(start, start + rows),
+    value: value.subarray(start, start + rows),
+    timestamp: timestamp.subarray(start, start + rows),
+  }));
+  const bytes = tableToIPC(flechette.fromBatches(batches), { format: 'stream' });
+  if (bytes === null) throw new Error('flechette returned no bytes');
+  return bytes;
+}

@@ -1,0 +1,249 @@
+/**
+ * The lanes out, from Node through the addon. Timed, as on the `rust` side: from asking for the query until its last
+ * value is consumed. Every lane reads every value of every row. Decoding of IPC bytes is timed apart.
+ *
+ * The loops over rows look alike but stay apart, one for each lane: the row objects of each have a hidden class of their
+ * own, and a shared loop would be compiled for all of them. A `bigint` is added as such: it is exact, and as fast as
+ * making a number of it, while most of a row's time goes into making its object.
+ */
+import { type Table, tableFromIPC } from '@uwdata/flechette';
+
+import type { Checksum } from '../../records/record.js';
+import { executeQueryNaive } from '../../library/engine/naive.js';
+import { BLOCK_ROWS, ColumnSums, type ColumnValues, MeasurementSums } from './checksum.js';
+import type { Lane } from './lane.js';
+import { queryOf, workloadEntry } from './matrix.js';
+import { sumObjects } from './object-sums.js';
+
+/** A row of `query.full_scan` and `query.filtered`, as this package's readers make it. */
+interface Row {
+  readonly id: number;
+  readonly sensor_id: number;
+  readonly value: number;
+  readonly timestamp: bigint;
+}
+
+/** The same with `int64: 'number'`. */
+interface NumberRow extends Omit<Row, 'timestamp'> {
+  readonly timestamp: number;
+}
+
+/** Objects built by Node-API, value by value; all are kept until the last one has come, then all their values are read. */
+export const naiveObjects: Lane = (connection, { workload, table }) => {
+  const sql = queryOf(workload, table);
+  return async (clock) => {
+    clock.start();
+    const checksum = sumNaiveRows((await executeQueryNaive(connection, sql)) as unknown as Row[]);
+    clock.stop();
+    return checksum;
+  };
+};
+
+/** `executeQuery`: an array of all rows as objects; then all their values. */
+export const objects: Lane = (connection, { workload, table }) => {
+  const sql = queryOf(workload, table);
+  const { columns } = workloadEntry(workload);
+  const isAggregation = !columns.includes('id');
+  return async (clock, signal) => {
+    clock.start();
+    const rows = await connection.executeQuery(sql, { signal });
+    const checksum = isAggregation ? sumObjects(rows, columns) : sumRows(rows as unknown as Row[]);
+    clock.stop();
+    return checksum;
+  };
+};
+
+/** `executeQuery` with 64-bit integers as numbers: what a `bigint` for each row costs more, a caller may save. */
+export const objectsNumber: Lane = (connection, { workload, table }) => {
+  const sql = queryOf(workload, table);
+  return async (clock, signal) => {
+    clock.start();
+    const checksum = sumNumberRows(
+      (await connection.executeQuery(sql, { signal, int64: 'number' })) as unknown as NumberRow[],
+    );
+    clock.stop();
+    return checksum;
+  };
+};
+
+/** `for await (const row of executeQueryStream(...))`. */
+export const stream: Lane = (connection, { workload, table }) => {
+  const sql = queryOf(workload, table);
+  return async (clock, signal) => {
+    const sums = new MeasurementSums();
+    let rows = 0;
+    let id = 0;
+    let sensorId = 0;
+    let value = 0;
+    let timestamp = 0n;
+    clock.start();
+    for await (const each of connection.executeQueryStream(sql, { signal })) {
+      const row = each as unknown as Row;
+      rows += 1;
+      id += row.id;
+      sensorId += row.sensor_id;
+      value += row.value;
+      timestamp += row.timestamp;
+      if (rows === BLOCK_ROWS) {
+        sums.add(rows, id, sensorId, value, timestamp);
+        rows = 0;
+        id = 0;
+        sensorId = 0;
+        value = 0;
+        timestamp = 0n;
+      }
+    }
+    sums.add(rows, id, sensorId, value, timestamp);
+    clock.stop();
+    return sums.checksum;
+  };
+};
+
+/** `for await (const rows of executeQueryStream(...).chunks())`: arrays of rows, dropped once consumed. */
+export const chunks: Lane = (connection, { workload, table }) => {
+  const sql = queryOf(workload, table);
+  return async (clock, signal) => {
+    const sums = new MeasurementSums();
+    clock.start();
+    for await (const rows of connection.executeQueryStream(sql, { signal }).chunks()) {
+      // Summed here, not by a function: the registers of a suspended function keep the arguments of its last call alive,
+      // and the rows of a chunk would be copied by the collector that runs before the next one comes.
+      let count = 0;
+      let id = 0;
+      let sensorId = 0;
+      let value = 0;
+      let timestamp = 0n;
+      for (const row of rows as unknown as Row[]) {
+        count += 1;
+        id += row.id;
+        sensorId += row.sensor_id;
+        value += row.value;
+        timestamp += row.timestamp;
+        if (count === BLOCK_ROWS) {
+          sums.add(count, id, sensorId, value, timestamp);
+          count = 0;
+          id = 0;
+          sensorId = 0;
+          value = 0;
+          timestamp = 0n;
+        }
+      }
+      sums.add(count, id, sensorId, value, timestamp);
+    }
+    clock.stop();
+    return sums.checksum;
+  };
+};
+
+/** `for await (const chunk of executeQueryColumnar(...))`: each column's typed array, then the chunk is released. */
+export const columnar: Lane = (connection, { workload, table }) => {
+  const sql = queryOf(workload, table);
+  const { columns } = workloadEntry(workload);
+  return async (clock, signal) => {
+    const sums = new ColumnSums(columns);
+    clock.start();
+    for await (const chunk of connection.executeQueryColumnar(sql, { signal })) {
+      sums.addRows(chunk.rowCount);
+      columns.forEach((name, position) => sums.addColumn(position, chunk.column(name) as ColumnValues));
+      chunk.release();
+    }
+    clock.stop();
+    return sums.checksum;
+  };
+};
+
+/** `executeQueryToArrow`, and its bytes, decoded by flechette, as typed arrays. */
+export const arrowIpc: Lane = (connection, { workload, table }) => {
+  const sql = queryOf(workload, table);
+  const { columns } = workloadEntry(workload);
+  return async (clock, signal) => {
+    clock.start();
+    const bytes = await connection.executeQueryToArrow(sql, { signal });
+    clock.stop();
+    const table = clock.apart('decode', () => tableFromIPC(bytes, { useBigInt: true }));
+    clock.start();
+    const checksum = sumArrow(table, columns);
+    clock.stop();
+    return checksum;
+  };
+};
+
+/** The lanes out, by name. */
+export const lanesOut: Readonly<Record<string, Lane>> = {
+  'naive-objects': naiveObjects,
+  objects,
+  'objects-number': objectsNumber,
+  stream,
+  chunks,
+  columnar,
+  'arrow-ipc': arrowIpc,
+};
+
+function sumRows(rows: readonly Row[]): Checksum {
+  const sums = new MeasurementSums();
+  for (let start = 0; start < rows.length; start += BLOCK_ROWS) {
+    const end = Math.min(start + BLOCK_ROWS, rows.length);
+    let id = 0;
+    let sensorId = 0;
+    let value = 0;
+    let timestamp = 0n;
+    for (let at = start; at < end; at += 1) {
+      const row = rows[at] as Row;
+      id += row.id;
+      sensorId += row.sensor_id;
+      value += row.value;
+      timestamp += row.timestamp;
+    }
+    sums.add(end - start, id, sensorId, value, timestamp);
+  }
+  return sums.checksum;
+}
+
+function sumNumberRows(rows: readonly NumberRow[]): Checksum {
+  const sums = new MeasurementSums();
+  for (let start = 0; start < rows.length; start += BLOCK_ROWS) {
+    const end = Math.min(start + BLOCK_ROWS, rows.length);
+    let id = 0;
+    let sensorId = 0;
+    let value = 0;
+    let timestamp = 0;
+    for (let at = start; at < end; at += 1) {
+      const row = rows[at] as NumberRow;
+      id += row.id;
+      sensorId += row.sensor_id;
+      value += row.value;
+      timestamp += row.timestamp;
+    }
+    sums.add(end - start, id, sensorId, value, BigInt(timestamp));
+  }
+  return sums.checksum;
+}
+
+function sumNaiveRows(rows: readonly Row[]): Checksum {
+  const sums = new MeasurementSums();
+  for (let start = 0; start < rows.length; start += BLOCK_ROWS) {
+    const end = Math.min(start + BLOCK_ROWS, rows.length);
+    let id = 0;
+    let sensorId = 0;
+    let value = 0;
+    let timestamp = 0n;
+    for (let at = start; at < end; at += 1) {
+      const row = rows[at] as Row;
+      id += row.id;
+      sensorId += row.sensor_id;
+      value += row.value;
+      timestamp += row.timestamp;
+    }
+    sums.add(end - start, id, sensorId, value, timestamp);
+  }
+  return sums.checksum;
+}
+
+function sumArrow(table: Table, columns: readonly string[]): Checksum {
+  const sums = new ColumnSums(columns);
+  sums.addRows(table.numRows);
+  columns.forEach((name, position) => {
+    for (const batch of table.getChild(name).data) sums.addColumn(position, batch.values as ColumnValues);
+  });
+  return sums.checksum;
+}

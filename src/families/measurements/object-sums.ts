@@ -1,0 +1,34 @@
+import type { Checksum } from '../../records/record.js';
+import type { MeasurementObject } from '../../clients/measurement-table.js';
+import { BLOCK_ROWS, FLOAT_COLUMNS, MeasurementSums } from './checksum.js';
+
+/** The checksum of row objects with any of the family's columns, by name. For few rows: nothing in it is fast. */
+export function sumObjects(rows: readonly object[], columns: readonly string[]): Checksum {
+  const sums = columns.map((name): [string, string | number] => {
+    const values = rows.map((row) => (row as Record<string, unknown>)[name]);
+    if (FLOAT_COLUMNS.has(name)) return [name, values.reduce<number>((sum, value) => sum + Number(value), 0)];
+    return [name, `${values.reduce<bigint>((sum, value) => sum + BigInt(value as number | bigint), 0n)}`];
+  });
+  return { rows: rows.length, sums: Object.fromEntries(sums) };
+}
+
+/** The checksum of the row objects that a library in JavaScript made; their timestamps are numbers or `bigint`. */
+export function sumMeasurementObjects(rows: readonly MeasurementObject[]): Checksum {
+  const sums = new MeasurementSums();
+  for (let start = 0; start < rows.length; start += BLOCK_ROWS) {
+    const end = Math.min(start + BLOCK_ROWS, rows.length);
+    let id = 0;
+    let sensorId = 0;
+    let value = 0;
+    let timestamp = 0n;
+    for (let at = start; at < end; at += 1) {
+      const row = rows[at] as MeasurementObject;
+      id += row.id;
+      sensorId += row.sensor_id;
+      value += row.value;
+      timestamp += BigInt(row.timestamp);
+    }
+    sums.add(end - start, id, sensorId, value, timestamp);
+  }
+  return sums.checksum;
+}

@@ -1,0 +1,56 @@
+/** The optional clients: what one would pick instead, for those who have it installed. */
+import { POLARS, PolarsClient, type PolarsFrame } from '../../clients/nodejs-polars.js';
+import { optionalVersion, whyUnusable } from '../../clients/optional-package.js';
+import { SqliteClient } from '../../clients/sqlite.js';
+import type { TableSize } from './column-table-cells.js';
+import { LoadedTables } from './loaded-tables.js';
+import type { Place } from './place.js';
+import { loadPolarsFrame, openPolarsCell } from './polars-cells.js';
+import { loadSqliteTable, openSqliteCell } from './sqlite-cells.js';
+
+interface Peer {
+  /** The package, or the module of Node, that must be there. */
+  readonly packageName: string;
+  open(): Place;
+}
+
+/** The peers by the name of their target in the matrix. */
+export const PEERS: Readonly<Record<string, Peer>> = {
+  'node-sqlite': { packageName: 'node:sqlite', open: () => sqlitePlace('node:sqlite') },
+  'better-sqlite3': { packageName: 'better-sqlite3', open: () => sqlitePlace('better-sqlite3') },
+  'nodejs-polars': { packageName: POLARS, open: polarsPlace },
+};
+
+/** Why a peer can't be used here; `undefined` where it can, and of a target that is none. */
+export function peerSkip(target: string): string | undefined {
+  const peer = PEERS[target];
+  return peer === undefined ? undefined : whyUnusable(peer.packageName);
+}
+
+function sqlitePlace(packageName: string): Place {
+  const client = new SqliteClient(packageName);
+  const tables = new LoadedTables<TableSize, string>({
+    load: async (size) => loadSqliteTable(client, size),
+    unload: async (_size, table) => client.dropTable(table),
+  });
+  return {
+    versions: { [packageName]: optionalVersion(packageName) },
+    openCell: (cell) => openSqliteCell(client, tables, cell),
+    unloadIdle: () => tables.unloadIdle(),
+    close: async () => client.close(),
+  };
+}
+
+function polarsPlace(): Place {
+  const client = new PolarsClient();
+  const frames = new LoadedTables<TableSize, PolarsFrame>({
+    load: async (size) => loadPolarsFrame(client, size),
+    unload: async () => {},
+  });
+  return {
+    versions: { [POLARS]: optionalVersion(POLARS) },
+    openCell: (cell) => openPolarsCell(client, frames, cell),
+    unloadIdle: () => frames.unloadIdle(),
+    close: () => frames.unloadAll(),
+  };
+}

@@ -1,0 +1,143 @@
+/** The server that the cells of a family send their requests to: the user's, or a private one. */
+import { randomBytes } from 'node:crypto';
+
+import { type PrivateServer, addon } from '../../addon.js';
+import { BoundaryError, toBoundaryError } from '../../errors.js';
+import { serveCommand, serveSkip } from '../../library/crossing/reference-server.js';
+import type { SimulatedNetwork } from '../../records/record.js';
+import { apiKeyOf } from './api-keys.js';
+
+/** A kind of server, by its wire; also the name of the engine of its cells. */
+export type ServerKind = 'mysql' | 'redis' | 'rest' | 'ingest' | 'shards';
+
+/** The variables that name a server where no option does. */
+const URL_VARIABLES: Readonly<Record<ServerKind, string>> = {
+  mysql: 'MYSQL_URL',
+  redis: 'REDIS_URL',
+  rest: 'REST_URL',
+  ingest: 'INGEST_URL',
+  shards: 'SHARDS_URL',
+};
+
+/** The kinds of which the private server is the reference server. */
+const REFERENCE_KINDS: ReadonlySet<ServerKind> = new Set(['rest', 'ingest', 'shards']);
+
+/** The beginning of the names of everything that is ours on a server. */
+const OWN_PREFIX = 'bb';
+
+/** A server that answers. */
+export interface TargetServer {
+  readonly kind: ServerKind;
+  /** With its password, if any: for clients only. */
+  readonly url: string;
+  /** Its name and version. */
+  readonly version: string;
+  /** Whether it is ours alone. */
+  readonly isPrivate: boolean;
+  /** What is simulated between it and this process. */
+  readonly network?: SimulatedNetwork;
+  /** Its processes, where they are known and on this machine. */
+  readonly processIds: readonly number[];
+  /** A beginning for the names of what one cell owns on the server. Each call gives another, of letters and digits. */
+  newPrefix(): string;
+  /** How a private server ended by itself; `undefined` while it runs, and of the user's. */
+  ending(): string | undefined;
+  /** Stops a private server. */
+  close(): Promise<void>;
+}
+
+/** The URL of the server that the user names, by an option or by a variable; `undefined`: a private one is wanted. */
+export function targetUrl(kind: ServerKind, engines: Readonly<Record<string, string>>): string | undefined {
+  const url = engines[kind] ?? process.env[URL_VARIABLES[kind]];
+  // `redis:` alone asks for a private server, as it does of an engine.
+  if (url === undefined || url === '' || url === `${kind}:`) return undefined;
+  const key = apiKeyOf(kind);
+  // Shards are a list of URLs.
+  return key === undefined
+    ? url
+    : url
+        .split(',')
+        .map((one) => withApiKey(one, key))
+        .join(',');
+}
+
+/**
+ * The URL of a server with its API key, which it holds as a password: so it is hidden wherever URLs are shown. Clients send it
+ * in a header instead.
+ */
+export function withApiKey(url: string, key: string | undefined): string {
+  if (key === undefined || key === '') return url;
+  let parsed: URL;
+  try {
+    parsed = new URL(url);
+  } catch {
+    throw new BoundaryError('BB_INVALID_ARGUMENT', 'the URL of the server is none: it looks like http://host:4406');
+  }
+  if (parsed.password === '') parsed.password = key;
+  return parsed.href.replace(/\/$/, '');
+}
+
+/** Why there is no server of this kind, where that is known before one is started. */
+export function targetSkip(kind: ServerKind, engines: Readonly<Record<string, string>>): string | undefined {
+  if (targetUrl(kind, engines) !== undefined) return undefined;
+  if (REFERENCE_KINDS.has(kind)) return serveSkip();
+  try {
+    addon.PrivateServer.find(addonKind(kind));
+    return undefined;
+  } catch (error) {
+    return toBoundaryError(error).message;
+  }
+}
+
+/**
+ * Reaches the user's server, or starts a private one; the reference server with `serverOptions`, as `boundary-bench serve`
+ * takes them. Throws what the server or its start says.
+ */
+export async function openTarget(
+  kind: ServerKind,
+  engines: Readonly<Record<string, string>>,
+  serverOptions: readonly string[] = [],
+): Promise<TargetServer> {
+  const url = targetUrl(kind, engines);
+  if (url !== undefined) return describedTarget(kind, url);
+  const command = REFERENCE_KINDS.has(kind) ? [...serveCommand(), ...serverOptions] : undefined;
+  let server: PrivateServer;
+  try {
+    server = await addon.PrivateServer.start(addonKind(kind), command);
+  } catch (error) {
+    throw toBoundaryError(error);
+  }
+  try {
+    return await describedTarget(kind, server.url, server);
+  } catch (error) {
+    await server.stop();
+    throw error;
+  }
+}
+
+async function describedTarget(kind: ServerKind, url: string, server?: PrivateServer): Promise<TargetServer> {
+  let described: string;
+  try {
+    described = await addon.PrivateServer.describe(addonKind(kind), url);
+  } catch (error) {
+    throw toBoundaryError(error);
+  }
+  const info = JSON.parse(described) as { readonly version: string; readonly processId?: number };
+  const processId = server?.processId ?? info.processId;
+  const run = randomBytes(4).toString('hex');
+  let cells = 0;
+  return {
+    kind,
+    url,
+    version: server === undefined ? info.version : `${info.version} (private)`,
+    isPrivate: server !== undefined,
+    processIds: processId === undefined ? [] : [processId],
+    newPrefix: () => `${OWN_PREFIX}${run}n${(cells += 1)}`,
+    ending: () => server?.ending ?? undefined,
+    close: async () => server?.stop(),
+  };
+}
+
+function addonKind(kind: ServerKind): Parameters<typeof addon.PrivateServer.find>[0] {
+  return kind as Parameters<typeof addon.PrivateServer.find>[0];
+}

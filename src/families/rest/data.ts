@@ -1,0 +1,163 @@
+/**
+ * The tables of RonDB's benchmarks as `bench/matrix.json` describes them, the requests that read them, and the sums of what
+ * they hold, as `native/suite/src/rest/data.rs` has them.
+ */
+import type { JsonValues } from '../../library/codecs/json-paths.js';
+import type { Checksum } from '../../records/record.js';
+import { type RequestMatrix, type RequestWorkload, readRequestMatrix } from '../requests/grid.js';
+
+interface RestWorkload extends RequestWorkload {
+  /** Of reads by primary key. */
+  readonly table?: string;
+}
+
+interface RestMatrix extends RequestMatrix<RestWorkload> {
+  readonly database: string;
+  readonly rows: number;
+  /** Of one thread of a batch of single reads. */
+  readonly mostConnections: number;
+  /** The operations of a batch that servers took before they took any. */
+  readonly oldBatch: number;
+  readonly aggregation: {
+    readonly scaleFactor: number;
+    readonly database: string;
+    readonly lastShipdate: string;
+    readonly columns: readonly string[];
+    readonly query: string;
+  };
+  readonly tables: Readonly<
+    Record<
+      string,
+      { readonly key: 'int' | 'binary'; readonly columns: number; readonly text: string; readonly times: number }
+    >
+  >;
+}
+
+export const REST_MATRIX = readRequestMatrix<RestWorkload>('rest') as RestMatrix;
+
+export const BATCH_PATH = '/0.1.0/batch';
+
+/** The bytes of a binary key: zeros, then the row's number, little-endian. */
+const BINARY_KEY = 3000;
+const NUMBER_BYTES = 8;
+
+/** Spreads the operations over the rows; it has no divisor with their number. */
+const STRIDE = 617;
+
+/** What the requests of a workload have in common. Making it is not measured; writing the requests is. */
+export class RestInput {
+  /** Where single reads go. */
+  readonly path: string;
+  readonly columns: number;
+  /** What each column holds, as JSON text. */
+  readonly value: string;
+  readonly #keys: readonly string[];
+  readonly #middle: string;
+  readonly #operation: string;
+
+  constructor(workload: string) {
+    const { database, rows, tables, workloads } = REST_MATRIX;
+    const name = workloads[workload]!.table!;
+    const { key, columns, text, times } = tables[name]!;
+    const url = `${database}/${name}/pk-read`;
+    const read = Array.from({ length: columns }, (_, column) => ({
+      column: `col${column}`,
+      dataReturnType: 'default',
+    }));
+    const value = text.repeat(times);
+    this.path = `/0.1.0/${url}`;
+    this.columns = columns;
+    this.value = key === 'binary' ? Buffer.from(value).toString('base64') : value;
+    this.#keys = Array.from({ length: rows }, (_, row) =>
+      key === 'binary' ? JSON.stringify(binaryKey(row)) : `${row}`,
+    );
+    this.#middle = `}],"readColumns":${JSON.stringify(read)},"operationId":"`;
+    this.#operation = `{"method":"POST","relative-url":"${url}","body":`;
+  }
+
+  /** The body of the request of one operation. */
+  read(operation: number): string {
+    const key = this.#keys[(operation * STRIDE) % this.#keys.length]!;
+    return `{"filters":[{"column":"id0","value":${key}${this.#middle}${operation}"}`;
+  }
+
+  /** The body of a batch. */
+  batch(from: number, to: number): string {
+    let operations = '';
+    for (let operation = from; operation < to; operation += 1) {
+      operations += `${operation === from ? '' : ','}${this.#operation}${this.read(operation)}}`;
+    }
+    return `{"operations":[${operations}]}`;
+  }
+
+  /** What all operations below `operations` read. */
+  expected(operations: number): Checksum {
+    const count = BigInt(operations);
+    const values = count * BigInt(this.columns);
+    return {
+      rows: operations,
+      sums: {
+        operation: String((count * (count - 1n)) / 2n),
+        value: String(values),
+        bytes: String(values * BigInt(this.value.length)),
+      },
+    };
+  }
+}
+
+function binaryKey(row: number): string {
+  const key = Buffer.alloc(BINARY_KEY);
+  key.writeBigUInt64LE(BigInt(row), BINARY_KEY - NUMBER_BYTES);
+  return key.toString('base64');
+}
+
+/** The answer to a single read; older servers leave the code out. */
+export interface RestRow {
+  readonly operationId: string;
+  readonly data: Readonly<Record<string, unknown>>;
+}
+
+/** The answer to a batch. */
+export interface RestBatch {
+  readonly result: readonly { readonly code: number; readonly body: RestRow }[];
+}
+
+/** What was read so far. */
+export class RestSums {
+  #rows = 0;
+  #operations = 0;
+  #values = 0;
+  #bytes = 0;
+
+  addRow({ operationId, data }: RestRow, expected: string): void {
+    this.#rows += 1;
+    this.#operations += Number(operationId);
+    for (const column in data) {
+      const value = data[column];
+      if (value === expected) this.#values += 1;
+      this.#bytes += String(value).length;
+    }
+  }
+
+  /** Adds the values that were picked out of an answer: the operations' ids, and the columns'. */
+  addPicked(ids: JsonValues, columns: JsonValues, expected: string): void {
+    this.#rows += ids.length;
+    for (let index = 0; index < ids.length; index += 1) this.#operations += Number(ids.text(index));
+    for (let index = 0; index < columns.length; index += 1) {
+      const value = columns.text(index);
+      if (value === expected) this.#values += 1;
+      this.#bytes += String(value).length;
+    }
+  }
+
+  addBatch({ result }: RestBatch, expected: string): void {
+    for (const { body } of result) this.addRow(body, expected);
+  }
+
+  checksum(): Checksum {
+    return {
+      rows: this.#rows,
+      sums: { operation: String(this.#operations), value: String(this.#values), bytes: String(this.#bytes) },
+    };
+  }
+}

@@ -1,0 +1,159 @@
+import { BoundaryError } from '../../errors.js';
+import { HttpClient } from '../../library/http/http-client.js';
+import { undici } from '../../clients/undici.js';
+import { defineRequestFamily } from '../requests/family.js';
+import { type PlannedRequests, requestsOf } from '../requests/grid.js';
+import { httpAddress } from '../requests/http-address.js';
+import { openLoadCell } from '../requests/load-cell.js';
+import { type TargetServer, openTarget } from '../requests/target-server.js';
+import type { Family, OpenCell } from '../workload.js';
+import { AggregationSums, COUNT_BODY, SQL_PATH, countOf, expectedAggregation } from './aggregation.js';
+import { openAggregator } from './aggregator.js';
+import { BATCH_PATH, REST_MATRIX, RestInput, RestSums } from './data.js';
+import {
+  type RestAddress,
+  type RestRequester,
+  type RestWork,
+  isAggregation,
+  isBatch,
+  openRequester,
+  parsed,
+  textOf,
+} from './requesters.js';
+
+/** How long the server may take to say what it can. */
+const PROBE_TIMEOUT_MS = 10_000;
+
+/** Where a second server is; without it, a private one is started beside a private one. */
+const SECOND_URL_VARIABLE = 'REST_URL_2';
+
+/** The size of a private server's `lineitem`, 0.01 to 1. */
+const SCALE_FACTOR_VARIABLE = 'REST_SCALE_FACTOR';
+
+/** Reads by primary key over RonDB's REST requests: one at a time, many at once, and in batches of the server's own. */
+export const restFamily: Family = defineRequestFamily({
+  name: 'rest',
+  server: 'rest',
+  matrix: REST_MATRIX,
+  peers: {},
+  serverOptions: (cells) =>
+    cells.some(({ cell, skip }) => isAggregation(cell.workload) && skip === undefined)
+      ? ['--scale-factor', process.env[SCALE_FACTOR_VARIABLE] ?? String(REST_MATRIX.aggregation.scaleFactor)]
+      : [],
+  serverOf: ({ mode }, server) => (mode === 'two_servers' ? withSecond(server) : undefined),
+  expected: async ({ cell }, server) => {
+    if (!isAggregation(cell.workload)) return new RestInput(cell.workload).expected(cell.rows);
+    return expectedAggregation(cell.rows, await countRows(server));
+  },
+  openCell,
+  versions: (cells): Record<string, string> =>
+    cells.some(({ cell }) => cell.side === 'js') ? { undici: undici.version() } : {},
+});
+
+/** Two servers of which the threads take turns, as one whose URL names both. */
+async function withSecond(server: TargetServer): Promise<TargetServer> {
+  const url = process.env[SECOND_URL_VARIABLE];
+  if (url === undefined && !server.isPrivate) {
+    throw new BoundaryError('BB_UNSUPPORTED', `the second server is to be named by ${SECOND_URL_VARIABLE}`);
+  }
+  const second = await openTarget('rest', { rest: url ?? 'rest:' });
+  // The CPU time of one of them would be taken for that of both.
+  const areKnown = server.processIds.length > 0 && second.processIds.length > 0;
+  return {
+    ...server,
+    url: `${server.url},${second.url}`,
+    processIds: areKnown ? [...server.processIds, ...second.processIds] : [],
+    close: () => second.close(),
+  };
+}
+
+async function openCell(planned: PlannedRequests, server: TargetServer): Promise<OpenCell> {
+  const { cell } = planned;
+  if (isAggregation(cell.workload)) return openAggregation(planned, server);
+  const input = new RestInput(cell.workload);
+  const addresses = server.url.split(',').map(addressOf);
+  let sums = new RestSums();
+  const works: RestWork[] = [];
+  for (const address of addresses) {
+    works.push({ planned, input, address, mostOfBatch: await probe(planned, input, address), sums: () => sums });
+  }
+  const requesters: RestRequester[] = Array.from({ length: cell.threads }, (_, thread) =>
+    openRequester(works[thread % works.length]!),
+  );
+  return openLoadCell({
+    requesters,
+    load: { requests: requestsOf(cell), rate: cell.rate },
+    serverProcesses: server.processIds,
+    expected: input.expected(cell.rows),
+    prepare: () => {
+      sums = new RestSums();
+    },
+    checksum: () => sums.checksum(),
+    close: async () => {
+      await Promise.allSettled(requesters.map((requester) => requester.close()));
+    },
+  });
+}
+
+async function openAggregation(planned: PlannedRequests, server: TargetServer): Promise<OpenCell> {
+  const { cell, mode } = planned;
+  const expected = expectedAggregation(cell.rows, await countRows(server));
+  const client = openAggregator(cell.side, addressOf(server.url));
+  let sums = new AggregationSums();
+  const request = async (): Promise<void> => {
+    if (mode === 'push_down') sums.addAnswer(await client.pushDown());
+    else sums.addGroups(await client.pull());
+  };
+  return openLoadCell({
+    requesters: Array.from({ length: cell.threads }, () => ({ request })),
+    load: { requests: requestsOf(cell), rate: cell.rate },
+    serverProcesses: server.processIds,
+    expected,
+    prepare: () => {
+      sums = new AggregationSums();
+    },
+    checksum: () => sums.checksum(),
+    close: () => client.close(),
+  });
+}
+
+/** The rows of `lineitem` that the server has. */
+async function countRows(server: TargetServer): Promise<number> {
+  const { url, ...options } = addressOf(server.url);
+  const client = new HttpClient(url, { ...options, timeoutMs: PROBE_TIMEOUT_MS });
+  try {
+    return countOf(textOf(await client.request({ path: SQL_PATH, body: COUNT_BODY })));
+  } finally {
+    await client.close();
+  }
+}
+
+/** Asks once what the cell will ask: says whether the table is there, and returns how many operations a batch may have. */
+async function probe({ cell }: PlannedRequests, input: RestInput, { url, ...options }: RestAddress): Promise<number> {
+  const client = new HttpClient(url, { ...options, timeoutMs: PROBE_TIMEOUT_MS });
+  try {
+    if (!isBatch(cell.workload)) {
+      parsed(await client.request({ path: input.path, body: input.read(0) }));
+      return 1;
+    }
+    const { oldBatch } = REST_MATRIX;
+    const answer = await client.request({ path: BATCH_PATH, body: input.batch(0, cell.batch) });
+    if (cell.batch > oldBatch && (answer.status === 400 || answer.status === 413)) {
+      parsed(await client.request({ path: BATCH_PATH, body: input.batch(0, oldBatch) }));
+      return oldBatch;
+    }
+    parsed(answer);
+    return cell.batch;
+  } finally {
+    await client.close();
+  }
+}
+
+/** Where requests go, with the key that the URL holds as a password in their headers. */
+export function addressOf(serverUrl: string): RestAddress {
+  const { secret, ...address } = httpAddress(serverUrl);
+  return {
+    ...address,
+    headers: { 'content-type': 'application/json', ...(secret === '' ? {} : { 'x-api-key': secret }) },
+  };
+}

@@ -1,0 +1,179 @@
+/** What one request does, by the cell's workload and lane, on either client. */
+import { BoundaryError } from '../../errors.js';
+import { HttpClient } from '../../library/http/http-client.js';
+import type { HttpResponse } from '../../library/http/http-responses.js';
+import { JsonPaths } from '../../library/codecs/json-paths.js';
+import { UndiciClient } from '../../clients/undici.js';
+import { type PlannedRequests, operationsOf } from '../requests/grid.js';
+import type { Requester } from '../requests/load.js';
+import { BATCH_PATH, REST_MATRIX, type RestBatch, type RestInput, type RestRow, type RestSums } from './data.js';
+
+/** A thread of a cell. */
+export interface RestRequester extends Requester {
+  close(): Promise<void>;
+}
+
+/** A server, and what its requests carry. */
+export interface RestAddress {
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  /** A file of certificates to trust in place of the system's. */
+  readonly tlsCa?: string;
+}
+
+/** What the requests of a cell share. */
+export interface RestWork {
+  readonly planned: PlannedRequests;
+  readonly input: RestInput;
+  readonly address: RestAddress;
+  /** The most operations of one batch of the server's. */
+  readonly mostOfBatch: number;
+  /** What was read since the sample began. */
+  sums(): RestSums;
+}
+
+/** What of an answer is read on both clients. */
+export interface Answer {
+  readonly status: number;
+  text(): string;
+}
+
+/** Opens a thread on the addon's client or on the one to compare with. */
+export function openRequester(work: RestWork): RestRequester {
+  return work.planned.cell.side === 'napi' ? napiRequester(work) : undiciRequester(work);
+}
+
+/** How many connections a thread has, and how many requests are under way on each. */
+function shapeOf({ planned: { cell, mode }, mostOfBatch }: RestWork): { connections: number; pipelining: number } {
+  if (cell.lane === 'call') return { connections: 1, pipelining: 1 };
+  if (isBatch(cell.workload)) return { connections: Math.ceil(cell.batch / mostOfBatch), pipelining: 1 };
+  if (mode === 'pipelined') return { connections: 1, pipelining: cell.batch };
+  return { connections: Math.min(cell.batch, REST_MATRIX.mostConnections), pipelining: 1 };
+}
+
+function napiRequester(work: RestWork): RestRequester {
+  const { planned, input, address, sums } = work;
+  const { cell } = planned;
+  const { url, ...options } = address;
+  const client = new HttpClient(url, { ...shapeOf(work), ...options });
+  const close = (): Promise<void> => client.close();
+  const readRow = (answer: Answer): void => sums().addRow(parsed<RestRow>(answer), input.value);
+  if (cell.lane === 'call') {
+    return {
+      close,
+      request: async (index) => readRow(await client.request({ path: input.path, body: input.read(index) })),
+    };
+  }
+  if (isBatch(cell.workload)) {
+    const post = (body: string): Promise<HttpResponse> => client.request({ path: BATCH_PATH, body });
+    if (planned.mode !== 'native-json') return { close, request: batchRequest(work, post, parseBatch(work)) };
+    const paths = new JsonPaths('result.*.body.operationId', 'result.*.body.data.*');
+    const pick = (answer: HttpResponse): void => {
+      const [ids, columns] = paths.pick(answer.status === 200 ? answer.body : Buffer.from(textOf(answer)));
+      sums().addPicked(ids!, columns!, input.value);
+    };
+    return { close, request: batchRequest(work, post, pick) };
+  }
+  return {
+    close,
+    request: async (index) => {
+      const { from, to } = operationsOf(cell, index);
+      const requests = [];
+      for (let operation = from; operation < to; operation += 1) {
+        requests.push({ path: input.path, body: input.read(operation) });
+      }
+      for (const response of await client.requestMany(requests)) readRow(response);
+    },
+  };
+}
+
+function undiciRequester(work: RestWork): RestRequester {
+  const { planned, input, address, sums } = work;
+  const { cell, mode } = planned;
+  const { url, ...options } = address;
+  const client = new UndiciClient(url, { ...shapeOf(work), ...options, dispatches: mode !== undefined });
+  const close = (): Promise<void> => client.close();
+  const post = async (path: string, body: string): Promise<Answer> => {
+    const { status, text } = await client.post(path, body);
+    return { status, text: () => text };
+  };
+  const readRow = (answer: Answer): void => sums().addRow(parsed<RestRow>(answer), input.value);
+  if (cell.lane === 'call') {
+    return { close, request: async (index) => readRow(await post(input.path, input.read(index))) };
+  }
+  if (isBatch(cell.workload)) {
+    return { close, request: batchRequest(work, (body) => post(BATCH_PATH, body), parseBatch(work)) };
+  }
+  return {
+    close,
+    request: async (index) => {
+      const { from, to } = operationsOf(cell, index);
+      const answers = [];
+      for (let operation = from; operation < to; operation += 1) answers.push(post(input.path, input.read(operation)));
+      for (const answer of await Promise.all(answers)) readRow(answer);
+    },
+  };
+}
+
+/** A batch of the server's, or several where it takes fewer operations than the cell has. */
+function batchRequest<A extends Answer>(
+  { planned: { cell }, input, mostOfBatch }: RestWork,
+  post: (body: string) => Promise<A>,
+  read: (answer: A) => void,
+): (index: number) => Promise<void> {
+  return async (index) => {
+    const { from, to } = operationsOf(cell, index);
+    if (to - from <= mostOfBatch) return read(await post(input.batch(from, to)));
+    const answers = [];
+    for (let start = from; start < to; start += mostOfBatch) {
+      answers.push(post(input.batch(start, Math.min(to, start + mostOfBatch))));
+    }
+    for (const answer of await Promise.all(answers)) read(answer);
+  };
+}
+
+/** Reads the answer to a batch by `JSON.parse`. */
+function parseBatch({ sums, input }: RestWork): (answer: Answer) => void {
+  return (answer) => sums().addBatch(parsed<RestBatch>(answer), input.value);
+}
+
+/** Whether a workload reads by batches of the server's. */
+export function isBatch(workload: string): boolean {
+  return workload.startsWith('batchpkread');
+}
+
+/** Whether a workload adds up rows. */
+export function isAggregation(workload: string): boolean {
+  return workload.startsWith('aggregation.');
+}
+
+/** The JSON of an answer that has succeeded. */
+export function parsed<T>(answer: Answer): T {
+  return JSON.parse(textOf(answer)) as T;
+}
+
+/** The text of an answer that has succeeded. */
+export function textOf(answer: Answer): string {
+  const text = answer.text();
+  checkStatus(answer.status, text);
+  return text;
+}
+
+/** Throws what a status other than that of success means. */
+export function checkStatus(status: number, text: string): void {
+  if (status === 200) return;
+  const said = text.slice(0, 300);
+  if (status === 401) {
+    throw new BoundaryError('BB_ENGINE', `rest: the server wants another key (401 ${said}); give it by --api-key`);
+  }
+  if (status === 404) {
+    throw new BoundaryError('BB_UNSUPPORTED', `the server has no such table or row (404 ${said})`);
+  }
+  if (status === 429) {
+    throw new BoundaryError(
+      'BB_ENGINE',
+      `rest: the server limits how often it is asked (429 ${said}); ask less by --rate`,
+    );
+  }
+  throw new BoundaryError('BB_ENGINE', `rest: the server answered ${status} ${said}`);
+}

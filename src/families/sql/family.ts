@@ -1,0 +1,66 @@
+import { mariadb } from '../../clients/mariadb.js';
+import { mysql2 } from '../../clients/mysql2.js';
+import type { SqlTarget } from '../../clients/sql-target.js';
+import { TargetClients } from '../requests/clients.js';
+import { defineRequestFamily } from '../requests/family.js';
+import { type PlannedRequests, readRequestMatrix, requestsOf } from '../requests/grid.js';
+import { openLoadCell } from '../requests/load-cell.js';
+import type { TargetServer } from '../requests/target-server.js';
+import type { Family, OpenCell } from '../workload.js';
+import { SqlSums } from './data.js';
+import { type SqlMatrix, SqlPlan, type SqlWorkload } from './plan.js';
+import { openNapiRequester, type SqlRequester, type SqlWork, targetRequester } from './requesters.js';
+import { SqlTable } from './table.js';
+
+const CLIENTS = new TargetClients<SqlTarget>('sql', { mysql2, mariadb });
+
+const MATRIX = readRequestMatrix<SqlWorkload>('sql') as SqlMatrix;
+
+/** Small requests over the MySQL wire: statements on one table, and transactions as sysbench defines them. */
+export const sqlFamily: Family = defineRequestFamily({
+  name: 'sql',
+  server: 'mysql',
+  matrix: MATRIX,
+  peers: {},
+  expected: (planned) => new SqlPlan(MATRIX, planned).expected().checksum(),
+  openCell,
+  versions: CLIENTS.versions,
+});
+
+async function openCell(planned: PlannedRequests, server: TargetServer): Promise<OpenCell> {
+  const { cell } = planned;
+  const plan = new SqlPlan(MATRIX, planned);
+  const table = await SqlTable.open(server.url, `${server.newPrefix()}_${cell.workload}`, plan);
+  const requesters: SqlRequester[] = [];
+  const close = async (): Promise<void> => {
+    // Their transactions, if any are open, would keep the table.
+    await Promise.allSettled(requesters.map((requester) => requester.close()));
+    await table.close();
+  };
+  try {
+    let sums = new SqlSums();
+    const work: SqlWork = { planned, plan, table: table.name, sums: () => sums };
+    for (let thread = 0; thread < cell.threads; thread += 1) requesters.push(await openRequester(work, table.url));
+    return openLoadCell({
+      requesters,
+      load: { requests: requestsOf(cell), rate: cell.rate },
+      serverProcesses: server.processIds,
+      expected: plan.expected().checksum(),
+      prepare: async (signal) => {
+        sums = new SqlSums();
+        await table.reset(signal);
+      },
+      checksum: async (signal) => (plan.writes ? await table.sums(sums.affected, signal) : sums).checksum(),
+      close,
+    });
+  } catch (thrown) {
+    await close();
+    throw thrown;
+  }
+}
+
+async function openRequester(work: SqlWork, url: string): Promise<SqlRequester> {
+  const { cell, target, mode } = work.planned;
+  if (cell.side === 'napi') return openNapiRequester(work, url);
+  return targetRequester(work, await CLIENTS.of(target).connect(url, mode));
+}

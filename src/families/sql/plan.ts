@@ -1,0 +1,335 @@
+/** What a cell does: the statements of its workload, their parameters, and the sums that come of it. */
+import { BoundaryError } from '../../errors.js';
+import type { ParameterInput } from '../../library/engine/parameters.js';
+import type { PlannedRequests, RequestMatrix, RequestWorkload } from '../requests/grid.js';
+import { keyOf, kOf, sbtestOf, SqlSums, TEXT_LENGTH, textOf, type User, userOf } from './data.js';
+
+/** The rows of a range of sysbench's. */
+const RANGE_ROWS = 100;
+
+/** The fewest rows of a table. */
+const LEAST_ROWS = 10 * RANGE_ROWS;
+
+export type TableName = 'users' | 'sbtest';
+
+export interface TableEntry {
+  readonly rows: number;
+  readonly columns: readonly string[];
+  readonly definition: string;
+}
+
+type ParameterKind =
+  | 'user'
+  | 'key'
+  | 'tenth'
+  | 'slice'
+  | 'hundred'
+  | 'countedKey'
+  | 'newText'
+  | 'renewedKey'
+  | 'renewedRow';
+
+/** A statement of an operation. */
+export interface Step {
+  /** `prepared` where it is left out; see `native/suite/src/sql/plan.rs`. */
+  readonly kind?: 'prepared' | 'text' | 'literal' | 'ping' | 'rows';
+  readonly sql?: string;
+  readonly parameters?: ParameterKind;
+  readonly times?: number;
+}
+
+export interface SqlWorkload extends RequestWorkload {
+  readonly table?: TableName;
+  readonly transaction?: 'sample' | 'operation';
+  readonly steps: readonly Step[];
+}
+
+/** The family in `bench/matrix.json`. */
+export interface SqlMatrix extends RequestMatrix<SqlWorkload> {
+  readonly tables: Readonly<Record<TableName, TableEntry>>;
+}
+
+/** How an answer is read: rows of users, rows of the column `c`, a number, or what it says of rows changed. */
+export type Reading = 'users' | 'texts' | 'number' | 'answer' | 'affected' | 'nothing';
+
+/** A request for a statement, or for a ping. */
+export interface SqlStep {
+  readonly sql: string;
+  /** Undefined: sent as text. */
+  readonly parameters: readonly ParameterInput[] | undefined;
+  readonly reading: Reading;
+  readonly isPing: boolean;
+}
+
+const BEGIN: SqlStep = { sql: 'BEGIN', parameters: undefined, reading: 'nothing', isPing: false };
+const COMMIT: SqlStep = { sql: 'COMMIT', parameters: undefined, reading: 'nothing', isPing: false };
+
+/** One run of a step. */
+interface Turn {
+  readonly operation: number;
+  /** Which of the step's runs in all operations together. */
+  readonly number: number;
+  readonly thread: number;
+}
+
+export class SqlPlan {
+  readonly workload: SqlWorkload;
+  /** The table's columns and definition, with the rows that it has here. */
+  readonly table: TableEntry | undefined;
+  readonly writes: boolean;
+  /** Whether the table is empty before a sample. */
+  readonly startsEmpty: boolean;
+  /** Whether all rows of a request go in together. */
+  readonly isRows: boolean;
+  readonly #rows: number;
+  readonly #operations: number;
+  readonly #threads: number;
+  readonly #batch: number;
+  /** The statements of operations, made when they are first asked for, in the warm-up: making them is not measured. */
+  readonly #steps: (readonly SqlStep[])[] = [];
+  readonly #texts = new Map<string, string>();
+  #users: readonly User[] | undefined;
+
+  constructor(matrix: SqlMatrix, { cell }: PlannedRequests) {
+    const workload = matrix.workloads[cell.workload];
+    if (workload === undefined) {
+      throw new BoundaryError('BB_INVALID_ARGUMENT', `the family sql has no workload ${cell.workload}`);
+    }
+    this.workload = workload;
+    const uses = (kind: ParameterKind): boolean => workload.steps.some(({ parameters }) => parameters === kind);
+    this.writes = workload.direction === 'in';
+    this.startsEmpty = uses('user');
+    this.isRows = workload.steps[0]?.kind === 'rows';
+    const entry = workload.table === undefined ? undefined : matrix.tables[workload.table];
+    // Every operation needs a slice, every thread rows of its own.
+    const least = Math.max(uses('slice') ? cell.rows : 0, 2 * cell.threads, LEAST_ROWS);
+    this.table = entry === undefined ? undefined : { ...entry, rows: Math.max(entry.rows, least) };
+    this.#rows = this.table?.rows ?? 0;
+    this.#operations = cell.rows;
+    this.#threads = cell.threads;
+    this.#batch = cell.batch;
+  }
+
+  /** The users that go in, made once. */
+  get users(): readonly User[] {
+    this.#users ??= Array.from({ length: this.startsEmpty ? this.#operations : 0 }, (_, index) => userOf(index + 1));
+    return this.#users;
+  }
+
+  /** The rows that the table has before a sample. */
+  contents(): readonly (readonly ParameterInput[])[] {
+    if (this.table === undefined || this.startsEmpty) return [];
+    const rowOf = this.workload.table === 'users' ? userOf : (id: number) => sbtestOf(id, this.#rows);
+    return Array.from({ length: this.#rows }, (_, index) => rowOf(index + 1));
+  }
+
+  /** The statements of an operation, of a table with this name, as SQL writes it. */
+  steps(operation: number, table: string): readonly SqlStep[] {
+    return (this.#steps[operation] ??= this.#makeSteps(operation, table));
+  }
+
+  #makeSteps(operation: number, table: string): readonly SqlStep[] {
+    const { workload } = this;
+    const steps: SqlStep[] = workload.transaction === 'operation' ? [BEGIN] : [];
+    for (const step of workload.steps) {
+      const { times = 1 } = step;
+      for (let time = 0; time < times; time += 1)
+        steps.push(this.#step(step, operation, operation * times + time, table));
+    }
+    if (workload.transaction === 'operation') steps.push(COMMIT);
+    return steps;
+  }
+
+  #step(step: Step, operation: number, number: number, table: string): SqlStep {
+    const { kind = 'prepared', sql: template = '' } = step;
+    const sql = this.#named(template, table);
+    const parameters = this.#parameters(step.parameters, { operation, number, thread: this.threadOf(operation) });
+    const reading = readingOf(template, this.writes);
+    if (kind === 'literal') {
+      let next = 0;
+      return {
+        sql: sql.replace(/\?/g, () => String(parameters[next++])),
+        parameters: undefined,
+        reading,
+        isPing: false,
+      };
+    }
+    return { sql, parameters: kind === 'prepared' ? parameters : undefined, reading, isPing: kind === 'ping' };
+  }
+
+  /** The statement with the table's name in it: one text, which clients know again at once. */
+  #named(template: string, table: string): string {
+    let sql = this.#texts.get(template);
+    if (sql === undefined) {
+      sql = template.replaceAll('{table}', table);
+      this.#texts.set(template, sql);
+    }
+    return sql;
+  }
+
+  /** The thread that an operation is done by. */
+  threadOf(operation: number): number {
+    return Math.floor(operation / this.#batch) % this.#threads;
+  }
+
+  #parameters(kind: ParameterKind | undefined, turn: Turn): readonly ParameterInput[] {
+    const rows = this.#rows;
+    switch (kind) {
+      case undefined:
+        return [];
+      case 'user':
+        return this.users[turn.operation]!;
+      case 'key':
+        return [keyOf(turn.number, rows)];
+      case 'tenth': {
+        const tenth = Math.floor(rows / 10);
+        const first = keyOf(turn.number, rows - tenth);
+        return [first, first + tenth];
+      }
+      case 'slice': {
+        const share = Math.floor(rows / this.#operations);
+        return [turn.operation * share, (turn.operation + 1) * share];
+      }
+      case 'hundred': {
+        const first = keyOf(turn.number, rows - RANGE_ROWS + 1);
+        return [first, first + RANGE_ROWS - 1];
+      }
+      case 'countedKey':
+        return [this.#ownKey(turn, 0)];
+      case 'newText': {
+        const id = this.#ownKey(turn, 1);
+        return [textOf(id, 1), id];
+      }
+      case 'renewedKey':
+        return [this.#renewed(turn)];
+      case 'renewedRow':
+        return sbtestOf(this.#renewed(turn), rows);
+    }
+  }
+
+  /** The rows of each half that are a thread's own. */
+  get #share(): number {
+    return Math.floor(this.#rows / (2 * this.#threads));
+  }
+
+  #ownKey({ operation, thread }: Turn, offset: number): number {
+    return (keyOf(operation + offset, this.#share) - 1) * this.#threads + thread + 1;
+  }
+
+  #renewed(turn: Turn): number {
+    return this.#share * this.#threads + this.#ownKey(turn, 0);
+  }
+
+  /** The sums that a sample must have: of what it reads or, for writes, of what is there afterwards. */
+  expected(): SqlSums {
+    const sums = new SqlSums();
+    for (const step of this.workload.steps) {
+      const { times = 1 } = step;
+      for (let operation = 0; operation < this.#operations; operation += 1) {
+        for (let time = 0; time < times; time += 1) this.#expect(step, operation * times + time, sums);
+      }
+    }
+    return this.writes ? this.#expectContents(sums.affected) : sums;
+  }
+
+  #expect({ parameters, sql = '' }: Step, number: number, sums: SqlSums): void {
+    const rows = this.#rows;
+    const isUpdate = sql.startsWith('UPDATE') || sql.startsWith('DELETE');
+    switch (parameters) {
+      case undefined:
+        if (isUpdate) {
+          sums.affected += Math.floor(rows / 2);
+          return;
+        }
+        sums.rows += 1;
+        if (sql === 'SELECT 1') sums.ints += 1;
+        if (sql.startsWith('SELECT COUNT(*)')) sums.ints += rows;
+        return;
+      case 'key': {
+        const id = keyOf(number, rows);
+        if (this.workload.table === 'users') {
+          sums.addUser(userOf(id));
+        } else {
+          sums.rows += 1;
+          sums.texts += TEXT_LENGTH;
+        }
+        return;
+      }
+      case 'tenth': {
+        const tenth = Math.floor(rows / 10);
+        if (isUpdate) {
+          sums.affected += tenth;
+          return;
+        }
+        const first = keyOf(number, rows - tenth);
+        for (let id = first; id < first + tenth; id += 1) sums.addUser(userOf(id));
+        return;
+      }
+      case 'slice':
+        sums.affected += Math.floor(rows / this.#operations);
+        return;
+      case 'hundred': {
+        if (!sql.includes('SUM(k)')) {
+          sums.rows += RANGE_ROWS;
+          sums.texts += RANGE_ROWS * TEXT_LENGTH;
+          return;
+        }
+        const first = keyOf(number, rows - RANGE_ROWS + 1);
+        sums.rows += 1;
+        for (let id = first; id < first + RANGE_ROWS; id += 1) sums.ints += kOf(id, rows);
+        return;
+      }
+      default:
+        sums.affected += 1;
+    }
+  }
+
+  /** What the table holds after a sample. */
+  #expectContents(affected: number): SqlSums {
+    const sums = new SqlSums();
+    sums.affected = affected;
+    const rows = this.#rows;
+    if (this.workload.table === 'users') {
+      const isDelete = this.workload.steps.some(({ parameters }) => parameters === 'slice');
+      const operations = this.#operations;
+      const [from, to] = this.startsEmpty
+        ? [1, operations]
+        : isDelete
+          ? [Math.floor(rows / operations) * operations + 1, rows]
+          : [1, rows];
+      // Each row that an update found is one more.
+      if (!this.startsEmpty && !isDelete) sums.doubles = affected;
+      for (let id = from; id <= to; id += 1) sums.addUser(userOf(id));
+      return sums;
+    }
+    for (let id = 1; id <= rows; id += 1) {
+      const [, k, c, pad] = sbtestOf(id, rows);
+      sums.rows += 1;
+      sums.ints += id + k + id * 97;
+      sums.texts += c.length + pad.length;
+    }
+    const changed = new Set<number>();
+    for (let operation = 0; operation < this.#operations; operation += 1) {
+      changed.add(this.#ownKey({ operation, number: operation, thread: this.threadOf(operation) }, 1));
+    }
+    sums.ints += this.#operations + changed.size;
+    return sums;
+  }
+
+  /** Reads the sums of what the table holds: rows, numbers, doubles, bytes of texts. */
+  contentsQuery(table: string): string {
+    return this.workload.table === 'users'
+      ? `SELECT COUNT(*) AS n, COALESCE(SUM(id), 0) + COALESCE(SUM(age), 0) + COALESCE(SUM(active), 0) AS ints,
+          COALESCE(SUM(score), 0) AS doubles, COALESCE(SUM(LENGTH(name)), 0) + COALESCE(SUM(LENGTH(email)), 0) AS texts
+          FROM ${table}`
+      : `SELECT COUNT(*) AS n, SUM(id) + SUM(k) + SUM(CAST(LEFT(c, 11) AS SIGNED)) AS ints, 0 AS doubles,
+          SUM(LENGTH(c)) + SUM(LENGTH(pad)) AS texts FROM ${table}`;
+  }
+}
+
+function readingOf(sql: string, writes: boolean): Reading {
+  if (sql.startsWith('SELECT id, name')) return 'users';
+  if (sql.startsWith('SELECT c ') || sql.startsWith('SELECT DISTINCT c ')) return 'texts';
+  if (sql.startsWith('SELECT ')) return 'number';
+  return writes ? 'affected' : 'answer';
+}

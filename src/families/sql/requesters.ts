@@ -1,0 +1,244 @@
+/** What one request does, by the cell's workload and lane, on the addon's client or on another. */
+import { BoundaryError } from '../../errors.js';
+import type { ColumnarChunk } from '../../library/engine/columnar-chunk.js';
+import { SqlClient } from '../../library/sql/sql-client.js';
+import type { SqlResults } from '../../library/sql/sql-results.js';
+import type { SqlAnswer, SqlTargetConnection } from '../../clients/sql-target.js';
+import { operationsOf, type PlannedRequests, requestsOf } from '../requests/grid.js';
+import type { Requester } from '../requests/load.js';
+import type { SqlSums } from './data.js';
+import type { Reading, SqlPlan, SqlStep } from './plan.js';
+
+/** A connection of a cell, and what its requests have read. */
+export interface SqlRequester extends Requester {
+  close(): Promise<void>;
+}
+
+/** What the requests of a cell share. */
+export interface SqlWork {
+  readonly planned: PlannedRequests;
+  readonly plan: SqlPlan;
+  /** The table's name, which needs no quotes. */
+  readonly table: string;
+  /** What was read since the sample began. */
+  sums(): SqlSums;
+}
+
+/** A client, as the requests use it. */
+interface SqlConnection {
+  /** Runs a statement and reads its answer. */
+  one(step: SqlStep, sums: SqlSums): Promise<void>;
+  /** Runs statements in one go and reads their answers. */
+  many(steps: readonly SqlStep[], sums: SqlSums): Promise<void>;
+  insertRows(table: string, columns: readonly string[], rows: SqlPlan['users']): Promise<number>;
+  close(): Promise<void>;
+}
+
+/** Opens a connection of the addon's client. */
+export async function openNapiRequester(work: SqlWork, url: string): Promise<SqlRequester> {
+  const client = await SqlClient.connect(url, { connections: 1, int64: 'number' });
+  return requester(work, new AddonConnection(client, work.planned.mode === 'rows'));
+}
+
+/** Makes the requests go over a connection of another client. */
+export function targetRequester(work: SqlWork, connection: SqlTargetConnection): SqlRequester {
+  return requester(work, new TargetConnection(connection));
+}
+
+function requester(work: SqlWork, connection: SqlConnection): SqlRequester {
+  return { request: (index) => request(work, connection, index), close: () => connection.close() };
+}
+
+async function request(work: SqlWork, connection: SqlConnection, index: number): Promise<void> {
+  const { planned, plan, table } = work;
+  const { cell } = planned;
+  const sums = work.sums();
+  const { from, to } = operationsOf(cell, index);
+  const bySample = plan.workload.transaction === 'sample';
+  if (bySample && index < cell.threads) await connection.one(control('BEGIN'), sums);
+  if (plan.isRows) {
+    const rows = plan.users.slice(from, to);
+    const inserted = await connection.insertRows(table, plan.table!.columns, rows);
+    sums.affected += inserted;
+  } else if (cell.lane === 'batch') {
+    const steps: SqlStep[] = [];
+    for (let operation = from; operation < to; operation += 1) steps.push(...plan.steps(operation, table));
+    await connection.many(steps, sums);
+  } else {
+    for (let operation = from; operation < to; operation += 1) {
+      // Each waits for the answer to the one before.
+      // oxlint-disable-next-line no-await-in-loop -- that is the lane
+      for (const step of plan.steps(operation, table)) await connection.one(step, sums);
+    }
+  }
+  if (bySample && index + cell.threads >= requestsOf(cell)) await connection.one(control('COMMIT'), sums);
+}
+
+function control(sql: string): SqlStep {
+  return { sql, parameters: undefined, reading: 'nothing', isPing: false };
+}
+
+/** The addon's client. */
+class AddonConnection implements SqlConnection {
+  readonly #client: SqlClient;
+  readonly #asRows: boolean;
+
+  /** `asRows`: the rows of a batch are read as objects, not as columns. */
+  constructor(client: SqlClient, asRows: boolean) {
+    this.#client = client;
+    this.#asRows = asRows;
+  }
+
+  async one({ sql, parameters, reading, isPing }: SqlStep, sums: SqlSums): Promise<void> {
+    if (isPing) {
+      await this.#client.ping();
+      sums.rows += 1;
+      return;
+    }
+    const result =
+      parameters === undefined ? await this.#client.query(sql) : await this.#client.execute(sql, parameters);
+    read(reading, { rows: result.rowCount === 0 ? undefined : result.rows(), affectedRows: result.affectedRows }, sums);
+  }
+
+  async many(steps: readonly SqlStep[], sums: SqlSums): Promise<void> {
+    const first = steps[0]!;
+    const isOne = first.parameters !== undefined && steps.every(({ sql }) => sql === first.sql);
+    const results = isOne
+      ? await this.#client.queryMany(
+          first.sql,
+          steps.map(({ parameters }) => parameters!),
+        )
+      : await this.#client.run(steps);
+    results.throwIfFailed();
+    if (this.#asRows) readRows(steps, results, sums);
+    else readColumns(steps, results, sums);
+  }
+
+  insertRows(table: string, columns: readonly string[], rows: SqlPlan['users']): Promise<number> {
+    return this.#client.insertRows(table, columns, rows);
+  }
+
+  close(): Promise<void> {
+    return this.#client.close();
+  }
+}
+
+/** Reads the answers to many requests statement by statement, column by column. */
+function readColumns(steps: readonly SqlStep[], results: SqlResults, sums: SqlSums): void {
+  const seen = new Set<string>();
+  for (const { sql, reading } of steps) {
+    if (reading === 'answer') sums.rows += 1;
+    if (seen.has(sql)) continue;
+    // Statements are numbered in the order in which they come first.
+    const chunk = results.chunk(seen.size);
+    seen.add(sql);
+    if (chunk !== undefined) addChunk(reading, chunk, sums);
+  }
+  sums.affected += results.affectedRows;
+}
+
+function addChunk(reading: Reading, chunk: ColumnarChunk, sums: SqlSums): void {
+  sums.rows += chunk.rowCount;
+  if (reading === 'users') {
+    sums.ints += total(chunk.column('id')) + total(chunk.column('age')) + total(chunk.column('active'));
+    sums.doubles += total(chunk.column('score'));
+    sums.texts += totalLength(chunk.offsets('name')) + totalLength(chunk.offsets('email'));
+  } else if (reading === 'texts') {
+    sums.texts += totalLength(chunk.offsets(0));
+  } else {
+    for (const value of chunk.values(0)) sums.ints += Number(value);
+  }
+}
+
+function total(values: ArrayLike<number | bigint>): number {
+  let sum = 0;
+  for (let index = 0; index < values.length; index += 1) sum += Number(values[index]);
+  return sum;
+}
+
+/** The bytes of texts, one by one as the other sides read them. */
+function totalLength(offsets: ArrayLike<number>): number {
+  let sum = 0;
+  for (let index = 1; index < offsets.length; index += 1) sum += offsets[index]! - offsets[index - 1]!;
+  return sum;
+}
+
+function readRows(steps: readonly SqlStep[], results: SqlResults, sums: SqlSums): void {
+  for (const [index, { reading }] of steps.entries()) {
+    const result = results.at(index);
+    read(reading, { rows: result.rowCount === 0 ? undefined : result.rows(), affectedRows: result.affectedRows }, sums);
+  }
+}
+
+/** A client that is compared with it. */
+class TargetConnection implements SqlConnection {
+  readonly #connection: SqlTargetConnection;
+
+  constructor(connection: SqlTargetConnection) {
+    this.#connection = connection;
+  }
+
+  async one(step: SqlStep, sums: SqlSums): Promise<void> {
+    if (step.isPing) {
+      await this.#connection.ping();
+      sums.rows += 1;
+      return;
+    }
+    read(step.reading, await this.#connection.request(step), sums);
+  }
+
+  async many(steps: readonly SqlStep[], sums: SqlSums): Promise<void> {
+    const answers = await this.#connection.requests(steps);
+    for (let index = 0; index < steps.length; index += 1) read(steps[index]!.reading, answers[index]!, sums);
+  }
+
+  insertRows(table: string, columns: readonly string[], rows: SqlPlan['users']): Promise<number> {
+    return this.#connection.insertRows(table, columns, rows);
+  }
+
+  close(): Promise<void> {
+    return this.#connection.close();
+  }
+}
+
+interface UserRow {
+  readonly id: number;
+  readonly name: string;
+  readonly age: number;
+  readonly active: boolean | number;
+  readonly score: number;
+  readonly email: string;
+}
+
+function read(reading: Reading, { rows, affectedRows }: SqlAnswer, sums: SqlSums): void {
+  switch (reading) {
+    case 'users':
+      for (const row of (rows ?? []) as readonly unknown[] as readonly UserRow[]) {
+        sums.rows += 1;
+        sums.ints += row.id + row.age + Number(row.active);
+        sums.doubles += row.score;
+        sums.texts += row.name.length + row.email.length;
+      }
+      return;
+    case 'texts':
+      for (const row of rows ?? []) {
+        sums.rows += 1;
+        sums.texts += (row['c'] as string).length;
+      }
+      return;
+    case 'number':
+      for (const row of rows ?? []) {
+        sums.rows += 1;
+        for (const name in row) sums.ints += Number(row[name]);
+      }
+      return;
+    case 'answer':
+      if (rows !== undefined) throw new BoundaryError('BB_INTERNAL', 'rows came where none were expected');
+      sums.rows += 1;
+      return;
+    case 'affected':
+      sums.affected += affectedRows;
+      return;
+    case 'nothing':
+  }
+}

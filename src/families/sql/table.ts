@@ -1,0 +1,83 @@
+import { SqlClient } from '../../library/sql/sql-client.js';
+import { BoundaryError } from '../../errors.js';
+import { SqlSums } from './data.js';
+import { withDatabase } from './database.js';
+import type { SqlPlan } from './plan.js';
+
+/** The table of a cell, and the connection that makes it, empties it and reads it, all untimed. */
+export class SqlTable {
+  /** The URL with a database in it. */
+  readonly url: string;
+  readonly name: string;
+  readonly #client: SqlClient;
+  readonly #plan: SqlPlan;
+
+  private constructor(url: string, name: string, client: SqlClient, plan: SqlPlan) {
+    this.url = url;
+    this.name = name;
+    this.#client = client;
+    this.#plan = plan;
+  }
+
+  /** Makes the table with its rows. Throws `BB_UNSUPPORTED` for what the server does not know. */
+  static async open(url: string, name: string, plan: SqlPlan): Promise<SqlTable> {
+    const own = await withDatabase(url);
+    const client = await SqlClient.connect(own, { connections: 1, int64: 'number' });
+    const table = new SqlTable(own, name, client, plan);
+    try {
+      await table.#make();
+      return table;
+    } catch (thrown) {
+      await table.close();
+      throw thrown;
+    }
+  }
+
+  async #make(): Promise<void> {
+    const { table } = this.#plan;
+    if (table === undefined) return;
+    await this.#client.query(`DROP TABLE IF EXISTS ${this.name}`);
+    try {
+      await this.#client.query(`CREATE TABLE ${this.name} (${table.definition})`);
+      for (const { kind = 'prepared', sql } of this.#plan.workload.steps) {
+        if (kind === 'prepared' && sql !== undefined) await this.#client.prepare(sql.replaceAll('{table}', this.name));
+      }
+    } catch (thrown) {
+      const { code, message } = thrown as BoundaryError;
+      throw code === 'BB_ENGINE' ? new BoundaryError('BB_UNSUPPORTED', `the server can't do it: ${message}`) : thrown;
+    }
+    await this.#fill();
+  }
+
+  async #fill(): Promise<void> {
+    await this.#client.insertRows(this.name, this.#plan.table?.columns ?? [], this.#plan.contents());
+  }
+
+  /** Makes it what it must be before a sample. */
+  async reset(signal: AbortSignal): Promise<void> {
+    if (!this.#plan.writes) return;
+    await this.#client.query(`TRUNCATE TABLE ${this.name}`, { signal });
+    if (!this.#plan.startsEmpty) await this.#fill();
+  }
+
+  /** The sums of what it holds. */
+  async sums(affected: number, signal: AbortSignal): Promise<SqlSums> {
+    const [row] = (await this.#client.query(this.#plan.contentsQuery(this.name), { signal })).rows();
+    const sums = new SqlSums();
+    sums.rows = Number(row?.['n']);
+    sums.ints = Number(row?.['ints']);
+    sums.doubles = Number(row?.['doubles']);
+    sums.texts = Number(row?.['texts']);
+    sums.affected = affected;
+    return sums;
+  }
+
+  /** Drops it. */
+  async close(): Promise<void> {
+    try {
+      if (this.#plan.table !== undefined) await this.#client.query(`DROP TABLE IF EXISTS ${this.name}`);
+    } finally {
+      await this.#client.close();
+    }
+  }
+}

@@ -1,0 +1,247 @@
+/** Line protocol, written and read in Rust. */
+import { addon, type RawLineParser } from '../../addon.js';
+import { toBoundaryError } from '../../errors.js';
+import { flatTags, type SeriesNames } from './columns-codec.js';
+import { lengthOf } from '../crossing/typed-memory.js';
+
+/** The unit of timestamps. */
+export type Precision = 'ns' | 'us' | 'ms' | 's';
+
+export interface ParseOptions {
+  /** Default: `ns`. */
+  readonly precision?: Precision;
+  /** The time of lines that have none, in milliseconds; default: now. */
+  readonly now?: number;
+}
+
+/** A series of parsed lines. */
+export interface ParsedSeries {
+  readonly measurement: string;
+  readonly tags: Readonly<Record<string, string>>;
+}
+
+/** The type of a field's values. */
+export type FieldKind = 'float' | 'integer' | 'unsigned' | 'string' | 'boolean';
+
+/** The values of a field, by its type. */
+export type FieldValues = Float64Array | BigInt64Array | BigUint64Array | readonly string[] | readonly boolean[];
+
+/** Points of one measurement that have the same fields. */
+export interface ParsedTable {
+  readonly measurement: string;
+  /** In nanoseconds. */
+  readonly timestamps: BigInt64Array;
+  /** Of each point, the place of its series among `series`. */
+  readonly seriesOf: Uint32Array;
+  readonly fields: Readonly<Record<string, FieldValues>>;
+}
+
+/** A first guess of the bytes of a line; where it is too small, the encoder learns. */
+const LINE_BYTES = 64;
+
+/** Encodes batches of one series and field, one line a point. Its names cross once. */
+export class LineEncoder {
+  readonly #encode: ReturnType<typeof addon.linesEncoder>;
+  #bytesPerPoint = LINE_BYTES;
+
+  /** Throws a `BoundaryError` with the code `BB_INVALID_ARGUMENT` for a name that line protocol can't say. */
+  constructor({ measurement, tags, field }: SeriesNames) {
+    this.#encode = explained(() => addon.linesEncoder(measurement, flatTags(tags), field));
+  }
+
+  /**
+   * Encodes into memory of the caller's, and returns how many of its bytes that took; where there is no room for the lines,
+   * minus the bytes they need. Throws a `BoundaryError` for a value that is not finite.
+   */
+  encodeInto(into: Uint8Array, values: Float64Array, timestamps?: BigInt64Array): number {
+    try {
+      return this.#encode(values, timestamps, into);
+    } catch (thrown) {
+      throw toBoundaryError(thrown);
+    }
+  }
+
+  /** Encodes into new memory. */
+  encode(values: Float64Array, timestamps?: BigInt64Array): Uint8Array {
+    const points = lengthOf(values);
+    let into = Buffer.allocUnsafeSlow(points * this.#bytesPerPoint);
+    let length = this.encodeInto(into, values, timestamps);
+    // Not only once: another thread may change values in shared memory meanwhile.
+    while (length < 0) {
+      this.#bytesPerPoint = Math.ceil(-length / points);
+      into = Buffer.allocUnsafeSlow(-length);
+      length = this.encodeInto(into, values, timestamps);
+    }
+    return into.subarray(0, length);
+  }
+}
+
+/** Lines that were parsed: which points there are by series and table, and the columns of each table. */
+export class ParsedLines {
+  readonly series: readonly ParsedSeries[];
+  /** The number of points. */
+  readonly length: number;
+  /** Of all points in the order of the lines, in nanoseconds. */
+  readonly timestamps: BigInt64Array;
+  /** Of all points, one after another; what is no float is here by its bits. */
+  readonly rawValues: Float64Array;
+  readonly #seriesOf: Uint32Array;
+  readonly #tableOf: Uint32Array;
+  readonly #shapes: readonly TableShape[];
+  readonly #text: () => string;
+  #tables: readonly ParsedTable[] | undefined;
+
+  /** Made by a parser. */
+  constructor(head: LineHead, arrays: PointArrays, text: () => string) {
+    this.series = head.series;
+    this.#shapes = head.tables;
+    this.length = arrays.timestamps.length;
+    this.timestamps = arrays.timestamps;
+    this.rawValues = arrays.values;
+    this.#seriesOf = arrays.series;
+    this.#tableOf = arrays.tables;
+    this.#text = text;
+  }
+
+  /** The points as columns, table by table; worked out when it is asked for. */
+  get tables(): readonly ParsedTable[] {
+    this.#tables ??= this.#shapes.map((shape, table) => this.#columnsOf(shape, table));
+    return this.#tables;
+  }
+
+  #columnsOf({ measurement, fields }: TableShape, table: number): ParsedTable {
+    const [only] = fields;
+    if (this.#shapes.length === 1 && fields.length === 1 && only !== undefined) {
+      const values = this.#typed(only[1], this.rawValues);
+      return { measurement, timestamps: this.timestamps, seriesOf: this.#seriesOf, fields: { [only[0]]: values } };
+    }
+    const points = [...this.#tableOf.keys()].filter((point) => this.#tableOf[point] === table);
+    const starts = this.#valueStarts();
+    const column = (offset: number): Float64Array => {
+      // The bits are moved as integers: a float that is no number need not keep them.
+      const from = new BigUint64Array(this.rawValues.buffer, this.rawValues.byteOffset, this.rawValues.length);
+      return new Float64Array(BigUint64Array.from(points, (point) => from[starts[point]! + offset]!).buffer);
+    };
+    return {
+      measurement,
+      timestamps: BigInt64Array.from(points, (point) => this.timestamps[point]!),
+      seriesOf: Uint32Array.from(points, (point) => this.#seriesOf[point]!),
+      fields: Object.fromEntries(fields.map(([name, kind], offset) => [name, this.#typed(kind, column(offset))])),
+    };
+  }
+
+  /** Of each point, the place of its first value. */
+  #valueStarts(): Uint32Array {
+    let next = 0;
+    return this.#tableOf.map((table) => {
+      const start = next;
+      next += this.#shapes[table]!.fields.length;
+      return start;
+    });
+  }
+
+  #typed(kind: FieldKind, values: Float64Array): FieldValues {
+    const { buffer, byteOffset, length } = values;
+    switch (kind) {
+      case 'float':
+        return values;
+      case 'integer':
+        return new BigInt64Array(buffer, byteOffset, length);
+      case 'unsigned':
+        return new BigUint64Array(buffer, byteOffset, length);
+      case 'boolean':
+        return Array.from(new BigUint64Array(buffer, byteOffset, length), (bits) => bits !== 0n);
+      case 'string': {
+        const text = Buffer.from(this.#text());
+        // The length is the lower half of a place, the start the upper.
+        const halves = new Uint32Array(buffer, byteOffset, 2 * length);
+        return Array.from({ length }, (_, index) => {
+          const start = halves[2 * index + 1]!;
+          return text.toString('utf8', start, start + halves[2 * index]!);
+        });
+      }
+    }
+  }
+}
+
+interface LineHead {
+  readonly series: readonly ParsedSeries[];
+  readonly tables: readonly TableShape[];
+}
+
+interface TableShape {
+  readonly measurement: string;
+  readonly fields: readonly [name: string, kind: FieldKind][];
+}
+
+interface PointArrays {
+  readonly timestamps: BigInt64Array;
+  readonly values: Float64Array;
+  readonly series: Uint32Array;
+  readonly tables: Uint32Array;
+}
+
+/** What the addon returns beside four times the number of points. */
+const NEW_NAMES = 2;
+
+/** Reads bodies of lines. Of bodies with the same series and fields, the names cross once. */
+export class LineParser {
+  readonly #raw: RawLineParser = new addon.RawLineParser();
+  #head: LineHead = { series: [], tables: [] };
+  #valuesPerPoint = 1;
+
+  /** Throws a `BoundaryError` with the code `BB_INVALID_ARGUMENT`, which says the line and the column of what is wrong. */
+  parse(body: Uint8Array | string, { precision = 'ns', now = Date.now() }: ParseOptions = {}): ParsedLines {
+    const bytes = typeof body === 'string' ? Buffer.from(body) : body;
+    return explained(() => {
+      const code = this.#raw.parse(bytes, precision, now);
+      if ((code & NEW_NAMES) !== 0) this.#head = headOf(this.#raw.head);
+      const arrays = this.#take(code >>> 2);
+      const text = this.#head.tables.some(({ fields }) => fields.some(([, kind]) => kind === 'string'))
+        ? this.#raw.text()
+        : '';
+      return new ParsedLines(this.#head, arrays, () => text);
+    });
+  }
+
+  #take(points: number): PointArrays {
+    const timestamps = new BigInt64Array(points);
+    const series = new Uint32Array(points);
+    const tables = new Uint32Array(points);
+    for (;;) {
+      const values = new Float64Array(Math.ceil(points * this.#valuesPerPoint));
+      const taken = this.#raw.take(timestamps, values, series, tables);
+      if (taken >= 0) return { timestamps, values: values.subarray(0, taken), series, tables };
+      this.#valuesPerPoint = -taken / points;
+    }
+  }
+}
+
+/** Encodes one batch as lines. For many of one series, a `LineEncoder` is faster. */
+export function encodeLines(names: SeriesNames, values: Float64Array, timestamps?: BigInt64Array): Uint8Array {
+  return new LineEncoder(names).encode(values, timestamps);
+}
+
+/** Reads one body of lines. For many, a `LineParser` is faster. */
+export function parseLines(body: Uint8Array | string, options: ParseOptions = {}): ParsedLines {
+  return new LineParser().parse(body, options);
+}
+
+function headOf(json: string): LineHead {
+  const { series, tables } = JSON.parse(json) as {
+    series: { measurement: string; tags: [string, string][] }[];
+    tables: readonly TableShape[];
+  };
+  return {
+    series: series.map(({ measurement, tags }) => ({ measurement, tags: Object.fromEntries(tags) })),
+    tables,
+  };
+}
+
+function explained<T>(work: () => T): T {
+  try {
+    return work();
+  } catch (thrown) {
+    throw toBoundaryError(thrown);
+  }
+}

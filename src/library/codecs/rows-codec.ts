@@ -1,0 +1,50 @@
+/** Points of one series and one field, as HyperbyteDB's row MessagePack: each with all its names. */
+import { addon } from '../../addon.js';
+import { toBoundaryError } from '../../errors.js';
+import { flatTags, type SeriesNames } from './columns-codec.js';
+
+/** The `Content-Type` of a body of rows. */
+export const ROWS_CONTENT_TYPE = 'application/msgpack';
+
+/** Encodes batches of one series and field, in Rust. Its names cross once. */
+export class RowsEncoder {
+  readonly #encode: ReturnType<typeof addon.rowsEncoder>;
+
+  /** Throws a `BoundaryError` with the code `BB_INVALID_ARGUMENT` for an empty measurement or field. */
+  constructor({ measurement, tags, field }: SeriesNames) {
+    try {
+      this.#encode = addon.rowsEncoder(measurement, flatTags(tags), field);
+    } catch (thrown) {
+      throw toBoundaryError(thrown);
+    }
+  }
+
+  /**
+   * Encodes into memory of the caller's, and returns how many of its bytes that took; where there is no room, minus the bytes
+   * needed.
+   */
+  encodeInto(into: Uint8Array, values: Float64Array, timestamps?: BigInt64Array): number {
+    try {
+      return this.#encode(values, timestamps, into);
+    } catch (thrown) {
+      throw toBoundaryError(thrown);
+    }
+  }
+
+  /** Encodes into new memory. */
+  encode(values: Float64Array, timestamps?: BigInt64Array): Uint8Array {
+    let into = Buffer.alloc(0);
+    let length = this.encodeInto(into, values, timestamps);
+    // Not only once: values in shared memory that grows may need more than before.
+    while (length < 0) {
+      into = Buffer.allocUnsafeSlow(-length);
+      length = this.encodeInto(into, values, timestamps);
+    }
+    return into.subarray(0, length);
+  }
+}
+
+/** Encodes one batch. For many of one series, a `RowsEncoder` is faster. */
+export function encodeRows(names: SeriesNames, values: Float64Array, timestamps?: BigInt64Array): Uint8Array {
+  return new RowsEncoder(names).encode(values, timestamps);
+}

@@ -1,0 +1,67 @@
+import { types } from 'node:util';
+
+import { BoundaryError } from '../../errors.js';
+import type { Connection } from './connection.js';
+import { InsertChannel } from './insert-channel.js';
+import type { TableDefinition } from './table-definition.js';
+import { bytesOf } from '../crossing/typed-memory.js';
+
+/**
+ * Adds Arrow IPC bytes to one table. Without `execute`, nothing is stored. Its streams must have the table's columns;
+ * dictionaries are unpacked, and timestamps of other units brought to microseconds.
+ */
+export class ArrowInserter implements AsyncDisposable {
+  readonly #channel: InsertChannel;
+
+  constructor(connection: Connection, definition: TableDefinition) {
+    this.#channel = new InsertChannel(connection, definition);
+  }
+
+  /** Rows added so far. */
+  get rowCount(): number {
+    return this.#channel.rows;
+  }
+
+  /**
+   * Adds bytes of the Arrow IPC streaming format: a slice of a stream, a whole one, or several one after the other. They
+   * are copied. Returns false to ask that `drain` be awaited before more is added.
+   *
+   * Bytes that can't be read (`BB_INVALID_IPC`) or do not fit the table (`BB_SCHEMA_MISMATCH`, `BB_INVALID_VALUE`) are
+   * not added; what was added before stays, and the next bytes must begin a stream.
+   */
+  insert(bytes: Uint8Array | ArrayBuffer): boolean {
+    this.#channel.assertOpen();
+    const view = readable(bytes);
+    return this.#channel.send((raw) => raw.writeIpc(view));
+  }
+
+  /** Resolves when there is room for more; rejects with what stopped the insert. */
+  drain(): Promise<void> {
+    return this.#channel.drain();
+  }
+
+  /** Publishes all rows at once, or none of them when it fails; resolves to their number. */
+  execute(): Promise<number> {
+    return this.#channel.execute();
+  }
+
+  /** Drops all rows. Does nothing after `execute` or another `abort`. */
+  abort(): Promise<void> {
+    return this.#channel.abort();
+  }
+
+  /** Aborts, unless it was executed. */
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.abort();
+  }
+}
+
+function readable(bytes: unknown): Uint8Array {
+  try {
+    if (types.isUint8Array(bytes)) return bytesOf(bytes);
+    if (types.isAnyArrayBuffer(bytes)) return bytesOf(new Uint8Array(bytes));
+  } catch (cause) {
+    throw new BoundaryError('BB_INVALID_ARGUMENT', 'the memory of the Arrow IPC bytes is detached', { cause });
+  }
+  throw new BoundaryError('BB_INVALID_ARGUMENT', 'insert takes the bytes of an Arrow IPC stream as a Uint8Array');
+}

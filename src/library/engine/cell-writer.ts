@@ -1,0 +1,223 @@
+import { types } from 'node:util';
+
+import { BoundaryError } from '../../errors.js';
+import { describeValue } from '../crossing/describe-value.js';
+import { type ParameterInput, toRawParameters } from './parameters.js';
+import { byteLengthOf, isGone } from '../crossing/typed-memory.js';
+
+/** The kinds of values, by the byte before each; `native/mysql/src/cells.rs` describes them. */
+const NULL = 0;
+const FALSE = 1;
+const TRUE = 2;
+const INT = 3;
+const DOUBLE = 4;
+const TEXT = 5;
+const BYTES = 6;
+const DECIMAL = 7;
+const DATE = 8;
+const TIMESTAMP = 9;
+
+const TWO_TO_32 = 2 ** 32;
+
+/** Texts up to this length are written byte by byte: a call into the runtime takes longer. */
+const SHORT_TEXT = 64;
+
+/** Memory that is given back after much was written. */
+const KEPT_BYTES = 1 << 20;
+const FIRST_BYTES = 1 << 14;
+
+/** The most bytes at once: their number has 32 bits, of which the addon takes 31. */
+const MOST_BYTES = 2 ** 31 - 1;
+
+/** Memory that grows as values are written to it, one behind the other. */
+export class CellWriter {
+  #bytes = Buffer.allocUnsafeSlow(FIRST_BYTES);
+  #view = new DataView(this.#bytes.buffer);
+  #length = 0;
+
+  /** The memory, of which `length` bytes are written. */
+  get bytes(): Uint8Array {
+    return this.#bytes;
+  }
+
+  get length(): number {
+    return this.#length;
+  }
+
+  /** Forgets everything. */
+  clear(): void {
+    this.#length = 0;
+    if (this.#bytes.length > KEPT_BYTES) this.#allocate(FIRST_BYTES);
+  }
+
+  /** Writes 32 bits. */
+  word(value: number): void {
+    const at = this.#reserve(4);
+    this.#view.setUint32(at, value, true);
+    this.#length = at + 4;
+  }
+
+  /** Overwrites 32 bits. */
+  setWord(at: number, value: number): void {
+    this.#view.setUint32(at, value, true);
+  }
+
+  /** Writes a text as UTF-8, without its length; returns its bytes, -1 where it is no Unicode. */
+  text(text: string): number {
+    // UTF-8 takes three bytes at most for each unit of a text.
+    const at = this.#reserve(text.length * 3);
+    const end = this.#put(at, text);
+    if (end === -1) return -1;
+    this.#length = end;
+    return end - at;
+  }
+
+  /** Writes the first `count` values of a list. Throws `BB_INVALID_ARGUMENT` with the position of one that is none. */
+  list(values: readonly ParameterInput[], count: number): void {
+    for (let index = 0; index < count; index += 1) {
+      const value = values[index]!;
+      if (!this.#value(value)) this.#other(value, index);
+    }
+  }
+
+  /** Writes a value of the usual types; false where it is of none. */
+  #value(value: ParameterInput): boolean {
+    switch (typeof value) {
+      case 'number': {
+        const at = this.#reserve(9);
+        const bytes = this.#bytes;
+        if (Number.isSafeInteger(value) && !Object.is(value, -0)) {
+          bytes[at] = INT;
+          this.#view.setInt32(at + 1, value | 0, true);
+          this.#view.setInt32(at + 5, Math.floor(value / TWO_TO_32), true);
+        } else {
+          if (Number.isInteger(value) && value !== 0) return false;
+          bytes[at] = DOUBLE;
+          this.#view.setFloat64(at + 1, value, true);
+        }
+        this.#length = at + 9;
+        return true;
+      }
+      case 'string':
+        return this.#sizedText(TEXT, value);
+      case 'boolean':
+        this.#bytes[this.#reserve(1)] = value ? TRUE : FALSE;
+        this.#length += 1;
+        return true;
+      case 'bigint':
+        if (BigInt.asIntN(64, value) !== value) return false;
+        this.#int64(INT, value);
+        return true;
+      default:
+        if (value !== null) return false;
+        this.#bytes[this.#reserve(1)] = NULL;
+        this.#length += 1;
+        return true;
+    }
+  }
+
+  #int64(kind: number, value: bigint): void {
+    const at = this.#reserve(9);
+    this.#bytes[at] = kind;
+    this.#view.setBigInt64(at + 1, value, true);
+    this.#length = at + 9;
+  }
+
+  #sizedText(kind: number, text: string): boolean {
+    const at = this.#reserve(5 + text.length * 3);
+    const end = this.#put(at + 5, text);
+    if (end === -1) return false;
+    this.#bytes[at] = kind;
+    this.#view.setUint32(at + 1, end - at - 5, true);
+    this.#length = end;
+    return true;
+  }
+
+  /** Writes a text; returns where it ends, -1 where it is no Unicode. */
+  #put(at: number, text: string): number {
+    const bytes = this.#bytes;
+    const { length } = text;
+    if (length <= SHORT_TEXT) {
+      let index = 0;
+      for (; index < length; index += 1) {
+        const code = text.charCodeAt(index);
+        if (code > 127) break;
+        bytes[at + index] = code;
+      }
+      if (index === length) return at + length;
+    }
+    // In every Node that we support, but only in later libraries of TypeScript than ours.
+    if (!(text as string & { isWellFormed(): boolean }).isWellFormed()) return -1;
+    return at + bytes.write(text, at, 'utf8');
+  }
+
+  /** Writes a value of the rarer types. */
+  #other(value: unknown, index: number): void {
+    if (types.isUint8Array(value)) {
+      const length = byteLengthOf(value);
+      if (length === 0 && isGone(value)) throw invalid(index, 'the memory of the Uint8Array is detached');
+      const at = this.#reserve(5 + length);
+      this.#bytes[at] = BYTES;
+      this.#view.setUint32(at + 1, length, true);
+      this.#bytes.set(value, at + 5);
+      this.#length = at + 5 + length;
+      return;
+    }
+    const raw = rawValue(value, index);
+    if (raw instanceof Uint8Array) return this.#other(raw, index);
+    if (typeof raw !== 'object' || raw === null) {
+      // A typed double may be any number.
+      if (typeof raw === 'number') {
+        const at = this.#reserve(9);
+        this.#bytes[at] = DOUBLE;
+        this.#view.setFloat64(at + 1, raw, true);
+        this.#length = at + 9;
+      } else if (!this.#value(raw as ParameterInput)) {
+        throw invalid(index, `${describeValue(value)} is not a value of SQL`);
+      }
+      return;
+    }
+    const { kind, value: inner } = raw as { readonly kind: string; readonly value: unknown };
+    if (kind === 'timestamp') {
+      this.#int64(TIMESTAMP, inner as bigint);
+    } else if (kind === 'date') {
+      const at = this.#reserve(5);
+      this.#bytes[at] = DATE;
+      this.#view.setInt32(at + 1, inner as number, true);
+      this.#length = at + 5;
+    } else {
+      this.#sizedText(DECIMAL, inner as string);
+    }
+  }
+
+  /** Makes room for so many bytes; returns where they begin. */
+  #reserve(bytes: number): number {
+    const needed = this.#length + bytes;
+    if (needed > this.#bytes.length) {
+      if (needed > MOST_BYTES) throw new BoundaryError('BB_INVALID_ARGUMENT', 'more than 2 GiB at once; give less');
+      const old = this.#bytes;
+      this.#allocate(Math.min(Math.max(needed, old.length * 2), MOST_BYTES));
+      old.copy(this.#bytes, 0, 0, this.#length);
+    }
+    return this.#length;
+  }
+
+  #allocate(bytes: number): void {
+    this.#bytes = Buffer.allocUnsafeSlow(bytes);
+    this.#view = new DataView(this.#bytes.buffer);
+  }
+}
+
+/** The value as the raw addon takes parameters of statements, with all their checks. */
+function rawValue(value: unknown, index: number): unknown {
+  try {
+    return toRawParameters([value])[0];
+  } catch (error) {
+    const { message } = error as BoundaryError;
+    throw invalid(index, message.replace(/^parameter 1: /, ''));
+  }
+}
+
+function invalid(index: number, problem: string): BoundaryError {
+  return new BoundaryError('BB_INVALID_ARGUMENT', `parameter ${index + 1}: ${problem}`);
+}

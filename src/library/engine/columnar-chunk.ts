@@ -1,0 +1,128 @@
+import { BoundaryError } from '../../errors.js';
+import {
+  type CellReader,
+  createCellReader,
+  type Int64Mode,
+  isNull,
+  readValues,
+  type RowValue,
+} from './cell-readers.js';
+import type { Frame, FrameColumn, FrameValues } from './frame.js';
+import { recycleFrame, releaseFrame } from './query-run.js';
+import { type Row, setOwn } from './row-reader.js';
+import type { Column } from './table-definition.js';
+
+/**
+ * A batch of rows as columns. Its typed arrays are views of memory from a pool, which `release` gives back, and the garbage
+ * collector does later: release chunks early (or declare them with `using`) to keep memory small and warm. The pool uses
+ * memory again once nothing can read it, also no `fs.write` under way that was given one of the typed arrays: at once where
+ * none were asked for, else when the garbage collector has seen them gone, which it is asked to every 32 MiB.
+ * Methods that name a column take its name or its index.
+ */
+export class ColumnarChunk implements Disposable {
+  readonly rowCount: number;
+  readonly columns: readonly Column[];
+  readonly #int64: Int64Mode;
+  readonly #firstRow: number;
+  readonly #views: (FrameColumn | undefined)[] = [];
+  readonly #readers: (CellReader | undefined)[] = [];
+  /** Whether views of the frame were given away. */
+  #isShared = false;
+  #frame: Frame | undefined;
+
+  /** @internal */
+  constructor(frame: Frame, int64: Int64Mode, firstRow: number) {
+    this.#frame = frame;
+    this.rowCount = frame.rowCount;
+    this.columns = frame.columns;
+    this.#int64 = int64;
+    this.#firstRow = firstRow;
+  }
+
+  /**
+   * The values: `Uint8Array` of 0 and 1 for bool, `Int16Array`, `Int32Array` (also days of dates), `BigInt64Array` (also
+   * microseconds of timestamps, and two words a value, the low one first, of decimals), `Float32Array`, `Float64Array`;
+   * for text and bytes the bytes of all values, see `offsets`. Where `validity` says null, the value means nothing.
+   */
+  column<T extends FrameValues = FrameValues>(column: string | number): T {
+    return this.#shared(column).values as T;
+  }
+
+  /** A bit a row, set where there is a value, lowest bit first; null where the column has no nulls in this chunk. */
+  validity(column: string | number): Uint8Array | null {
+    return this.#shared(column).validity;
+  }
+
+  /** @internal Whether row `index` has a value in the column: as `validity`, without a view that a caller could keep. */
+  has(column: string | number, index: number): boolean {
+    return index >= 0 && index < this.rowCount && !isNull(this.#column(column).validity, index);
+  }
+
+  /** Of text and bytes: row i lies between the offsets i and i + 1. */
+  offsets(column: string | number): Int32Array {
+    const { offsets } = this.#shared(column);
+    if (offsets !== null) return offsets;
+    const { name, type } = this.columns[this.#indexOf(column)]!;
+    throw new BoundaryError('BB_INVALID_ARGUMENT', `column "${name}" is ${type}, which has no offsets`);
+  }
+
+  /** How many values of the column are null in this chunk. */
+  nullCount(column: string | number): number {
+    return this.#column(column).nullCount;
+  }
+
+  /** The values as rows would have them. They are copies, and stay after `release`. */
+  values(column: string | number): RowValue[] {
+    const index = this.#indexOf(column);
+    return readValues(this.columns[index]!, this.#column(index), this.rowCount, this.#int64, this.#firstRow);
+  }
+
+  /** Row `index` of this chunk as an object. */
+  row(index: number): Row {
+    if (!Number.isInteger(index) || index < 0 || index >= this.rowCount) {
+      throw new BoundaryError('BB_INVALID_ARGUMENT', `the chunk has no row ${String(index)}, it has ${this.rowCount}`);
+    }
+    const row: Row = {};
+    for (const [position, column] of this.columns.entries()) {
+      const views = this.#column(position);
+      this.#readers[position] ??= createCellReader(column, views, this.#int64, this.#firstRow);
+      setOwn(row, column.name, isNull(views.validity, index) ? null : this.#readers[position](index));
+    }
+    return row;
+  }
+
+  /** Gives the memory back; the typed arrays become empty. Does nothing the second time. */
+  release(): void {
+    if (this.#frame === undefined) return;
+    if (this.#isShared) releaseFrame(this.#frame);
+    else recycleFrame(this.#frame);
+    this.#frame = undefined;
+    this.#views.length = 0;
+    this.#readers.length = 0;
+  }
+
+  [Symbol.dispose](): void {
+    this.release();
+  }
+
+  /** The views of a column, for a caller who may keep them. */
+  #shared(column: string | number): FrameColumn {
+    this.#isShared = true;
+    return this.#column(column);
+  }
+
+  #column(column: string | number): FrameColumn {
+    const index = this.#indexOf(column);
+    if (this.#frame === undefined) throw new BoundaryError('BB_CLOSED', 'the chunk was released');
+    this.#views[index] ??= this.#frame.column(index);
+    return this.#views[index];
+  }
+
+  #indexOf(column: string | number): number {
+    const index = typeof column === 'number' ? column : this.columns.findIndex(({ name }) => name === column);
+    if (this.columns[index] !== undefined) return index;
+    throw new BoundaryError('BB_INVALID_ARGUMENT', `the result has no column ${JSON.stringify(column)}`, {
+      hint: `Its columns are ${this.columns.map(({ name }) => JSON.stringify(name)).join(', ')}`,
+    });
+  }
+}

@@ -1,0 +1,59 @@
+import type { Int64Mode } from './cell-readers.js';
+import { ColumnarChunk } from './columnar-chunk.js';
+import { type QueryOptions, QueryRun, type QuerySource } from './query-run.js';
+import { assertFirstUse } from '../crossing/single-use.js';
+import type { Column } from './table-definition.js';
+
+/**
+ * The chunks of a query, as columns; it can be iterated once. The query starts with the first chunk asked for, and
+ * breaking out of the loop ends it. Chunks stay good until they are released, also after the loop.
+ */
+export class ColumnarStream implements AsyncIterable<ColumnarChunk> {
+  readonly #run: QueryRun;
+  readonly #int64: Int64Mode;
+  #isUsed = false;
+
+  constructor(source: QuerySource, options: QueryOptions) {
+    this.#run = new QueryRun(source, options);
+    this.#int64 = this.#run.int64;
+  }
+
+  /** The result's columns, also of a result without rows. */
+  columns(): Promise<readonly Column[]> {
+    return this.#run.columns();
+  }
+
+  [Symbol.asyncIterator](): AsyncIterableIterator<ColumnarChunk, undefined> {
+    assertFirstUse(this.#isUsed);
+    this.#isUsed = true;
+    return new ChunkIterator(this.#run, this.#int64);
+  }
+}
+
+class ChunkIterator implements AsyncIterableIterator<ColumnarChunk, undefined> {
+  readonly #run: QueryRun;
+  readonly #int64: Int64Mode;
+  #rowCount = 0;
+
+  constructor(run: QueryRun, int64: Int64Mode) {
+    this.#run = run;
+    this.#int64 = int64;
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this;
+  }
+
+  async next(): Promise<IteratorResult<ColumnarChunk, undefined>> {
+    const frame = await this.#run.next();
+    if (frame === undefined) return { value: undefined, done: true };
+    const chunk = new ColumnarChunk(frame, this.#int64, this.#rowCount);
+    this.#rowCount += chunk.rowCount;
+    return { value: chunk, done: false };
+  }
+
+  async return(): Promise<IteratorReturnResult<undefined>> {
+    this.#run.stop();
+    return { value: undefined, done: true };
+  }
+}

@@ -1,0 +1,207 @@
+import { addon, type Engine, type RawCreateMode } from '../../addon.js';
+import { BoundaryError, toBoundaryError } from '../../errors.js';
+import { cancellable, readWorkOptions, type WorkOptions } from '../crossing/cancellation.js';
+import { collectRows } from './collect-rows.js';
+import { ColumnarStream } from './columnar-stream.js';
+import { OpenHandles } from '../crossing/open-handles.js';
+import { toRawParameters } from './parameters.js';
+import { type CommandOptions, PreparedStatement } from './prepared-statement.js';
+import { checkSql, type QueryOptions, type QuerySource, readQueryOptions } from './query-run.js';
+import { serveCommand } from '../crossing/reference-server.js';
+import type { Row } from './row-reader.js';
+import { RowStream } from './row-stream.js';
+import { fromColumnSpecs, TableDefinition, toTableSpec } from './table-definition.js';
+
+/** `create` fails where the table exists, `replace` drops it first, `ifNotExists` leaves it alone. */
+export type CreateMode = 'create' | 'replace' | 'ifNotExists';
+
+/** Where the rows live. */
+export interface EngineInfo {
+  readonly name: string;
+  readonly version: string;
+  /** Whether it runs SQL; otherwise only `SELECT <columns> FROM <table>` works. */
+  readonly sql: boolean;
+}
+
+/** The engine of a connection, for the inserters. Throws `BB_CLOSED` when it is closed. */
+export let engineOf: (connection: Connection) => Engine;
+
+/** What a connection must end when it closes. */
+export let handlesOf: (connection: Connection) => OpenHandles;
+
+/**
+ * A connection to an engine. Every call is a transaction of its own, and calls may be under way at once. All errors are
+ * `BoundaryError`s with a stable `code`; after `close` it is `BB_CLOSED`.
+ */
+export class Connection implements AsyncDisposable {
+  readonly engine: EngineInfo;
+  readonly #raw: Engine;
+  readonly #letGo: (raw: Engine) => Promise<void>;
+  readonly #handles = new OpenHandles('the connection');
+  #closing: Promise<void> | undefined;
+
+  static {
+    engineOf = (connection) => connection.#open();
+    handlesOf = (connection) => connection.#handles;
+  }
+
+  /** @internal Use `connect` or `attach`. */
+  constructor(raw: Engine, letGo: (raw: Engine) => Promise<void> = (engine) => engine.close()) {
+    this.#raw = raw;
+    this.#letGo = letGo;
+    this.engine = Object.freeze({ name: raw.name, version: raw.version, sql: raw.sql });
+  }
+
+  /** Creates a table; where it exists, `mode` says what happens: an error, unless it says otherwise. */
+  async createTable(definition: TableDefinition, options: { readonly mode?: CreateMode } = {}): Promise<void> {
+    const mode = options.mode ?? 'create';
+    if (mode !== 'create' && mode !== 'replace' && mode !== 'ifNotExists') {
+      throw new BoundaryError(
+        'BB_INVALID_ARGUMENT',
+        `mode must be create, replace or ifNotExists, not ${String(mode)}`,
+      );
+    }
+    await this.#call((engine) => engine.createTable(toTableSpec(definition), mode as RawCreateMode));
+  }
+
+  /** The definition of a table; `BB_TABLE_NOT_FOUND` where there is none. */
+  async describeTable(name: string): Promise<TableDefinition> {
+    const spec = await this.#call((engine) => engine.describeTable(name));
+    return new TableDefinition(spec.name, fromColumnSpecs(spec.columns));
+  }
+
+  /** The names of all tables, sorted. */
+  listTables(): Promise<string[]> {
+    return this.#call((engine) => engine.listTables());
+  }
+
+  /** Drops a table; resolves to false where there was none. */
+  dropTable(name: string): Promise<boolean> {
+    return this.#call((engine) => engine.dropTable(name));
+  }
+
+  /**
+   * Runs commands that return no rows, in one transaction; resolves to the number of rows changed. With parameters it is
+   * one command.
+   */
+  async execute(sql: string, options: CommandOptions = {}): Promise<number> {
+    checkSql(sql);
+    const limits = readWorkOptions(options);
+    const parameters = toRawParameters(options.parameters);
+    const engine = this.#open();
+    return cancellable(this.#handles, limits, (token) => engine.execute(sql, token, parameters));
+  }
+
+  /**
+   * Runs a query; resolves to all its rows. A result that can't fit into V8's heap is `BB_RESULT_TOO_LARGE`: stream it.
+   * The rows are plain objects, all of one hidden class.
+   */
+  async executeQuery<T extends object = Row>(sql: string, options: QueryOptions = {}): Promise<T[]> {
+    return (await collectRows(this.#query(sql, options), options)) as object[] as T[];
+  }
+
+  /** Runs a query whose rows come one by one (`for await`), or in arrays by its `chunks()`. */
+  executeQueryStream<T extends object = Row>(sql: string, options: QueryOptions = {}): RowStream<T> {
+    return new RowStream<T>(this.#query(sql, options), options);
+  }
+
+  /** Runs a query whose rows come as columns, chunk by chunk: the fastest lane out. */
+  executeQueryColumnar(sql: string, options: QueryOptions = {}): ColumnarStream {
+    return new ColumnarStream(this.#query(sql, options), options);
+  }
+
+  /** Runs a query; resolves to its whole result as one Arrow IPC stream. */
+  async executeQueryToArrow(sql: string, options: Omit<QueryOptions, 'int64'> = {}): Promise<Uint8Array> {
+    checkSql(sql);
+    const read = readQueryOptions(options);
+    const parameters = toRawParameters(options.parameters);
+    const engine = this.#open();
+    const buffer = await cancellable(this.#handles, read, (token) =>
+      engine.queryToArrow(sql, read.batchRows, token, parameters),
+    );
+    return new Uint8Array(buffer);
+  }
+
+  /** Prepares one statement, whose parameters are `$1`, `$2`, ..., to be run any number of times, also at once. */
+  async prepare(sql: string, options: WorkOptions = {}): Promise<PreparedStatement> {
+    checkSql(sql);
+    const limits = readWorkOptions(options);
+    const engine = this.#open();
+    const raw = await cancellable(this.#handles, limits, (token) => engine.prepare(sql, token));
+    const statement = new PreparedStatement(raw, this.#handles);
+    if (this.#closing !== undefined) {
+      await statement.close();
+      this.#open();
+    }
+    return statement;
+  }
+
+  /** A handle by which worker threads of this process use the same engine: `attach(handle)`. */
+  share(): string {
+    try {
+      return this.#open().share();
+    } catch (thrown) {
+      throw toBoundaryError(thrown);
+    }
+  }
+
+  /** Cancels what runs, aborts the open inserters, and lets go of the engine. Does nothing the second time. */
+  close(): Promise<void> {
+    this.#closing ??= this.#closeAll();
+    return this.#closing;
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  async #closeAll(): Promise<void> {
+    await this.#handles.closeAll();
+    await this.#letGo(this.#raw);
+  }
+
+  #open(): Engine {
+    if (this.#closing !== undefined) throw new BoundaryError('BB_CLOSED', 'the connection is closed');
+    return this.#raw;
+  }
+
+  #query(sql: string, options: QueryOptions): QuerySource {
+    checkSql(sql);
+    const parameters = toRawParameters(options.parameters);
+    return {
+      handles: this.#handles,
+      assertOpen: () => void this.#open(),
+      start: (batchRows, token) => this.#open().query(sql, batchRows, token, parameters),
+    };
+  }
+
+  async #call<T>(work: (engine: Engine) => Promise<T>): Promise<T> {
+    try {
+      return await work(this.#open());
+    } catch (thrown) {
+      throw toBoundaryError(thrown);
+    }
+  }
+}
+
+/**
+ * Connects to an engine: `embedded:` (in memory), `embedded:/path/to/file.duckdb`, or `memory:`, which only ingests and
+ * scans whole tables; or to a server's: `hyper:...`, `mysql:...`, or any of Arrow Flight SQL, `flight://host:port` and
+ * `flight+tls://user:password@host:port`. `flight:` alone starts a private one.
+ */
+export async function connect(uri = 'embedded:'): Promise<Connection> {
+  try {
+    return new Connection(await addon.Engine.open(uri, serveCommand()));
+  } catch (thrown) {
+    throw toBoundaryError(thrown);
+  }
+}
+
+/** Connects to the engine that another thread of this process shared: `handle` is what `share()` returned there. */
+export function attach(handle: string): Connection {
+  try {
+    return new Connection(addon.Engine.attach(handle));
+  } catch (thrown) {
+    throw toBoundaryError(thrown);
+  }
+}

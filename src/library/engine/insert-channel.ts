@@ -1,0 +1,126 @@
+import type { RawInserter } from '../../addon.js';
+import { BoundaryError, toBoundaryError } from '../../errors.js';
+import type { Connection } from './connection.js';
+import { engineOf, handlesOf } from './connection.js';
+import type { OpenHandle } from '../crossing/open-handles.js';
+import { type TableDefinition, toTableSpec } from './table-definition.js';
+
+/** The end of an insert that a channel no longer takes rows for. */
+type Ending = 'executed' | 'aborted' | 'connection closed' | BoundaryError;
+
+/** The way of an insert's batches into the engine, shared by the inserters: its states, its backpressure, its end. */
+export class InsertChannel implements OpenHandle {
+  readonly #raw: RawInserter;
+  readonly #connection: Connection;
+  #ending: Ending | undefined;
+  #mayGoOn = true;
+
+  constructor(connection: Connection, definition: TableDefinition) {
+    this.#connection = connection;
+    try {
+      this.#raw = engineOf(connection).inserter(toTableSpec(definition));
+    } catch (error) {
+      throw toBoundaryError(error);
+    }
+    handlesOf(connection).add(this);
+  }
+
+  /** False asks for `drain` before more is added. */
+  get mayGoOn(): boolean {
+    return this.#mayGoOn;
+  }
+
+  /** Rows that have crossed. */
+  get rows(): number {
+    return this.#raw.rows;
+  }
+
+  /** Whether it was executed or aborted, or has failed. */
+  get hasEnded(): boolean {
+    return this.#ending !== undefined;
+  }
+
+  /** Throws when the insert has ended, saying how. */
+  assertOpen(): void {
+    if (this.#ending === undefined) return;
+    if (this.#ending instanceof BoundaryError) throw this.#ending;
+    const how = this.#ending === 'connection closed' ? 'its connection was closed' : `it was ${this.#ending}`;
+    throw new BoundaryError('BB_CLOSED', `the inserter is closed: ${how}`);
+  }
+
+  /** Sends what `write` gives to the raw inserter. Values that do not fit leave the insert as it was. */
+  send(write: (raw: RawInserter) => boolean): boolean {
+    this.assertOpen();
+    try {
+      if (!write(this.#raw)) this.#mayGoOn = false;
+      return this.#mayGoOn;
+    } catch (thrown) {
+      const error = toBoundaryError(thrown);
+      if (!REFUSALS.has(error.code)) this.#end(error);
+      throw error;
+    }
+  }
+
+  /** Ends the insert because of an error that leaves it without some of its rows. */
+  fail(error: BoundaryError): void {
+    if (this.#ending !== undefined) return;
+    this.#end(error);
+    void this.#raw.abort();
+  }
+
+  /** Resolves when there is room for more; rejects with what stopped the insert. */
+  async drain(): Promise<void> {
+    this.assertOpen();
+    try {
+      await this.#raw.drained();
+      this.#mayGoOn = true;
+    } catch (thrown) {
+      if (this.#ending === undefined) this.#end(toBoundaryError(thrown));
+      this.assertOpen();
+    }
+  }
+
+  /** Publishes everything or, when it fails, nothing; resolves to the number of rows. */
+  async execute(): Promise<number> {
+    this.assertOpen();
+    this.#ending = 'executed';
+    try {
+      return await this.#raw.execute();
+    } catch (thrown) {
+      // An abort or a close that came meanwhile is the better explanation.
+      if (this.#ending !== 'executed') this.assertOpen();
+      this.#ending = toBoundaryError(thrown);
+      throw this.#ending;
+    } finally {
+      handlesOf(this.#connection).delete(this);
+    }
+  }
+
+  /** Drops everything. Does nothing after the end of the insert. */
+  async abort(): Promise<void> {
+    if (this.#ending !== undefined) return;
+    this.#end('aborted');
+    await this.#raw.abort();
+  }
+
+  /** The connection closes. */
+  async close(): Promise<void> {
+    if (this.#ending !== undefined) return;
+    this.#end('connection closed');
+    await this.#raw.abort();
+  }
+
+  #end(ending: Ending): void {
+    this.#ending = ending;
+    handlesOf(this.#connection).delete(this);
+  }
+}
+
+/** Errors that say no to what was given, and leave the insert as it was. */
+const REFUSALS: ReadonlySet<string> = new Set([
+  'BB_INVALID_VALUE',
+  'BB_INVALID_ARGUMENT',
+  'BB_SCHEMA_MISMATCH',
+  'BB_INVALID_IPC',
+  'BB_UNSUPPORTED',
+]);

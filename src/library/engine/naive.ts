@@ -1,0 +1,75 @@
+/**
+ * The naive lanes, in which every value crosses by itself, the way most addons do it. The benchmark shows what that
+ * costs; applications have no use for them, so they are not part of the public library.
+ */
+import type { NaiveInserter } from '../../addon.js';
+import { toBoundaryError } from '../../errors.js';
+import { type Connection, engineOf } from './connection.js';
+import type { Row } from './row-reader.js';
+import { type TableDefinition, toTableSpec } from './table-definition.js';
+
+/** Adds rows by value. */
+export class NaiveRowInserter {
+  readonly #raw: NaiveInserter;
+
+  constructor(connection: Connection, definition: TableDefinition) {
+    this.#raw = explained(() => engineOf(connection).naiveInserter(toTableSpec(definition)));
+  }
+
+  /** Adds rows of values in the order of the columns. Returns false to ask that `drain` be awaited before more is added. */
+  addRows(rows: unknown[][]): boolean {
+    return explained(() => this.#raw.addRows(rows));
+  }
+
+  /** Resolves when there is room for more. */
+  drain(): Promise<void> {
+    return this.#raw.drained().catch(rethrow);
+  }
+
+  /** Publishes all rows at once; resolves to their number. */
+  execute(): Promise<number> {
+    return this.#raw.execute().catch(rethrow);
+  }
+
+  /** Drops all rows. */
+  abort(): Promise<void> {
+    return this.#raw.abort().catch(rethrow);
+  }
+}
+
+/** The rows of a query in arrays, as Node-API builds them. */
+export async function* naiveChunks(
+  connection: Connection,
+  sql: string,
+  batchRows?: number,
+): AsyncGenerator<Row[], void> {
+  const reader = await engineOf(connection).queryNaive(sql, batchRows).catch(rethrow);
+  try {
+    for (let rows = await reader.next(); rows !== null; rows = await reader.next()) yield rows as Row[];
+  } catch (thrown) {
+    rethrow(thrown);
+  } finally {
+    reader.cancel();
+  }
+}
+
+/** All rows of a query, as Node-API builds them. */
+export async function executeQueryNaive(connection: Connection, sql: string, batchRows?: number): Promise<Row[]> {
+  const all: Row[] = [];
+  for await (const rows of naiveChunks(connection, sql, batchRows)) {
+    for (const row of rows) all.push(row);
+  }
+  return all;
+}
+
+function explained<T>(work: () => T): T {
+  try {
+    return work();
+  } catch (thrown) {
+    throw toBoundaryError(thrown);
+  }
+}
+
+function rethrow(thrown: unknown): never {
+  throw toBoundaryError(thrown);
+}

@@ -1,0 +1,160 @@
+/** Parameters of statements: what may be given, and the form in which the raw addon takes it. */
+import { types } from 'node:util';
+
+import { BoundaryError } from '../../errors.js';
+import { createColumnStage } from './create-column-stage.js';
+import { formatDecimal, parseDecimal } from './decimal-text.js';
+import { describeValue } from '../crossing/describe-value.js';
+import { SqlType } from './sql-type.js';
+import { bytesOf } from '../crossing/typed-memory.js';
+
+/** A value for a parameter; see `QueryOptions.parameters`. */
+export type ParameterInput = null | boolean | number | bigint | string | Uint8Array | Date | TypedValue;
+
+/** A server's protocol counts parameters with 16 bits. */
+const MOST_PARAMETERS = 65_535;
+
+const MILLISECONDS_PER_DAY = 86_400_000;
+const INT64_MIN = -(2n ** 63n);
+const INT64_MAX = 2n ** 63n - 1n;
+
+// The original method: a value's own `getTime` could be anything.
+const getTime = Date.prototype.getTime;
+
+/** A value with the SQL type it is to have; made by `typed`. */
+export class TypedValue {
+  readonly type: SqlType;
+  readonly value: unknown;
+
+  /** @internal Use `typed`. */
+  constructor(type: SqlType, value: unknown) {
+    this.type = type;
+    this.value = value;
+    Object.freeze(this);
+  }
+}
+
+/**
+ * A parameter of a given SQL type: `typed(SqlType.decimal(10, 2), '1.25')`, `typed(SqlType.date(), 19723)`. Takes what an
+ * inserter takes for a column of that type; a value that does not fit is refused when the statement is run.
+ */
+export function typed(type: SqlType, value: unknown): TypedValue {
+  if (!(type instanceof SqlType)) {
+    throw new BoundaryError('BB_INVALID_ARGUMENT', 'typed takes a type made by SqlType, such as SqlType.date()');
+  }
+  return new TypedValue(type, value);
+}
+
+/** What is wrong with a value. */
+class Misfit {
+  readonly problem: string;
+
+  constructor(problem: string) {
+    this.problem = problem;
+  }
+}
+
+/** Copies of the parameters as the raw addon takes them. Throws `BB_INVALID_ARGUMENT` with the position of a bad one. */
+export function toRawParameters(parameters: unknown): unknown[] {
+  if (parameters === undefined) return [];
+  if (!Array.isArray(parameters)) throw invalid('parameters must be an array of values, for $1, $2, ...');
+  if (parameters.length > MOST_PARAMETERS) {
+    throw invalid(`a statement has at most ${MOST_PARAMETERS} parameters, not ${parameters.length}`);
+  }
+  // Not by `map`, which leaves out the holes of an array.
+  return Array.from(parameters as ArrayLike<unknown>, (value, index) => {
+    const raw = toRaw(value);
+    if (raw instanceof Misfit) throw invalid(`parameter ${index + 1}: ${raw.problem}`);
+    return raw;
+  });
+}
+
+/** In the raw form, a bigint is a 64-bit integer and a number a double. */
+function toRaw(value: unknown): unknown {
+  switch (typeof value) {
+    case 'boolean':
+      return value;
+    case 'string':
+      return toRawText(value);
+    case 'number':
+      return toRawNumber(value);
+    case 'bigint':
+      return value >= INT64_MIN && value <= INT64_MAX
+        ? value
+        : new Misfit(`${describeValue(value)} does not fit into 64 bits; give it as a typed DECIMAL`);
+    case 'object':
+      return value === null ? null : toRawObject(value);
+    default:
+      return new Misfit(`${describeValue(value)} is not a value of SQL`);
+  }
+}
+
+function toRawText(value: string): unknown {
+  // In every Node that we support, but only in later libraries of TypeScript than ours.
+  const isWellFormed = (value as string & { isWellFormed(): boolean }).isWellFormed();
+  return isWellFormed ? value : new Misfit(`${describeValue(value)} has a lone surrogate, which UTF-8 cannot hold`);
+}
+
+function toRawNumber(value: number): unknown {
+  if (!Number.isInteger(value) || Object.is(value, -0)) return value;
+  return Number.isSafeInteger(value)
+    ? BigInt(value)
+    : new Misfit(`${value} is not a safe integer; give it as a bigint, or as a typed DOUBLE`);
+}
+
+function toRawObject(value: object): unknown {
+  if (value instanceof TypedValue) return toRawTyped(value);
+  if (types.isDate(value)) return toRawTimestamp(value);
+  if (types.isUint8Array(value)) return toRawBytes(value);
+  return new Misfit(`${describeValue(value)} is not a value of SQL`);
+}
+
+function toRawBytes(value: Uint8Array): unknown {
+  try {
+    return bytesOf(value).slice();
+  } catch {
+    return new Misfit('the memory of the Uint8Array is detached');
+  }
+}
+
+function toRawTimestamp(value: Date | bigint | number): unknown {
+  if (!types.isDate(value)) return { kind: 'timestamp', value: BigInt(value) };
+  const milliseconds = getTime.call(value);
+  if (Number.isNaN(milliseconds)) return new Misfit('the Date is invalid');
+  return { kind: 'timestamp', value: BigInt(milliseconds) * 1000n };
+}
+
+function toRawTyped({ type, value }: TypedValue): unknown {
+  if (value === null) return null;
+  if (value === undefined) return new Misfit('undefined is not a value of SQL');
+  // The checks of an inserter's column, so that both take the same values.
+  const problem = createColumnStage({ name: '', type, nullable: true }, 1).put(0, value);
+  if (problem !== undefined) return new Misfit(problem);
+  switch (type.kind) {
+    case 'smallint':
+    case 'int':
+    case 'bigint':
+      return BigInt(value as number | bigint);
+    case 'real':
+      return Math.fround(value as number);
+    case 'decimal': {
+      const scale = type.scale ?? 0;
+      const units = parseDecimal(String(value), type.precision ?? 0, scale) as number | bigint;
+      return { kind: 'decimal', value: formatDecimal(units, scale), precision: type.precision, scale };
+    }
+    case 'bytes':
+      return toRawBytes(value as Uint8Array);
+    case 'date':
+      return { kind: 'date', value: types.isDate(value) ? getTime.call(value) / MILLISECONDS_PER_DAY : value };
+    case 'timestamp':
+      return toRawTimestamp(value as Date | bigint | number);
+    case 'bool':
+    case 'double':
+    case 'text':
+      return value;
+  }
+}
+
+function invalid(message: string): BoundaryError {
+  return new BoundaryError('BB_INVALID_ARGUMENT', message);
+}

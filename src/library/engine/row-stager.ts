@@ -1,0 +1,127 @@
+import { BoundaryError } from '../../errors.js';
+import { canGenerateCode, MOST_GENERATED_COLUMNS } from './code-generation.js';
+import type { ColumnParts, ColumnStage } from './column-stage.js';
+import { createColumnStage } from './create-column-stage.js';
+import { describeValue } from '../crossing/describe-value.js';
+import { generateStager, type StagerFailures, type StagerFunctions } from './row-stager-source.js';
+import type { Column } from './table-definition.js';
+
+/** A row to add: its values in column order, or by column name. */
+export type RowInput = readonly unknown[] | Readonly<Record<string, unknown>>;
+
+/**
+ * Stages rows in typed arrays that are used again batch after batch. On a value that does not fit its column, nothing
+ * of its row remains, and the rows before it stay.
+ */
+export class RowStager {
+  readonly capacity: number;
+  readonly #stages: readonly ColumnStage[];
+  readonly #functions: StagerFunctions;
+  /** Rows added and sent before the first staged row. */
+  #base = 0;
+
+  /** `generate: false` uses the loop that serves where functions can't be made from text. */
+  constructor(columns: readonly Column[], capacity: number, generate = canGenerateCode) {
+    this.capacity = capacity;
+    this.#stages = columns.map((column) => createColumnStage(column, capacity));
+    const failures = this.#failures(columns);
+    this.#functions =
+      generate && columns.length <= MOST_GENERATED_COLUMNS
+        ? generateStager(columns, this.#stages, capacity, failures)
+        : interpretingStager(columns, this.#stages, capacity, failures);
+  }
+
+  /** Rows staged since the last `reset`. */
+  get rows(): number {
+    return this.#functions.rows();
+  }
+
+  /** All rows so far, for the numbers of rows in errors. */
+  get rowCount(): number {
+    return this.#base + this.rows;
+  }
+
+  /** Stages a row. `true`: the stage is full; send `parts()` and `reset()` before the next row. */
+  add(row: RowInput): boolean {
+    try {
+      if (Array.isArray(row)) return this.#functions.addArray(row);
+      if (typeof row === 'object' && row !== null) {
+        return this.#functions.addObject(row as Readonly<Record<string, unknown>>);
+      }
+    } catch (thrown) {
+      for (const stage of this.#stages) stage.undo(this.rows);
+      throw thrown;
+    }
+    throw new BoundaryError(
+      'BB_INVALID_VALUE',
+      `row ${this.rowCount}: ${describeValue(row)} is neither an array nor an object of values`,
+    );
+  }
+
+  /** The staged rows as the raw addon takes them: three parts a column, valid until the next row. */
+  parts(): (Uint8Array | null)[] {
+    return this.#stages.flatMap((stage): ColumnParts => stage.parts(this.rows));
+  }
+
+  /** Forgets the staged rows, which were sent. */
+  reset(): void {
+    this.#base += this.rows;
+    this.#functions.reset();
+    for (const stage of this.#stages) stage.reset();
+  }
+
+  /** Counts rows that went around the stage. */
+  skip(rows: number): void {
+    this.#base += rows;
+  }
+
+  #failures(columns: readonly Column[]): StagerFailures {
+    return {
+      value: (column, problem) => {
+        throw new BoundaryError(
+          'BB_INVALID_VALUE',
+          `row ${this.rowCount}, column "${columns[column]!.name}": ${problem}`,
+        );
+      },
+      arity: (length) => {
+        throw new BoundaryError(
+          'BB_INVALID_VALUE',
+          `row ${this.rowCount}: ${length} values were given for the ${columns.length} columns of the table`,
+        );
+      },
+    };
+  }
+}
+
+function interpretingStager(
+  columns: readonly Column[],
+  stages: readonly ColumnStage[],
+  capacity: number,
+  failures: StagerFailures,
+): StagerFunctions {
+  let staged = 0;
+  const store = (values: readonly unknown[]): boolean => {
+    const row = staged;
+    let isFull = row + 1 === capacity;
+    for (let column = 0; column < stages.length; column++) {
+      const stage = stages[column]!;
+      const problem = stage.put(row, values[column]);
+      if (problem !== undefined) failures.value(column, problem);
+      if (stage.isLarge(row + 1)) isFull = true;
+    }
+    staged = row + 1;
+    return isFull;
+  };
+  return {
+    // The values are copied first, so that no getter runs between the writes.
+    addArray: (row) => {
+      if (row.length !== columns.length) failures.arity(row.length);
+      return store(columns.map((_, index) => row[index]));
+    },
+    addObject: (row) => store(columns.map(({ name }) => row[name])),
+    rows: () => staged,
+    reset: () => {
+      staged = 0;
+    },
+  };
+}

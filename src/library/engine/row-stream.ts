@@ -1,0 +1,141 @@
+import type { Int64Mode } from './cell-readers.js';
+import { type QueryOptions, QueryRun, type QuerySource } from './query-run.js';
+import { ROWS_PER_TURN, RowChunks } from './row-chunks.js';
+import type { Row } from './row-reader.js';
+import { assertFirstUse } from '../crossing/single-use.js';
+import type { Column } from './table-definition.js';
+
+/**
+ * Rows that are built ahead of the row asked for: few, since each row brings garbage of its own, a promise and an iterator
+ * result, and a collection that comes meanwhile copies those built ahead.
+ */
+const ROWS_AHEAD = 256;
+
+const DONE: IteratorReturnResult<undefined> = { value: undefined, done: true };
+
+/**
+ * The rows of a query, one by one or in chunks; it can be iterated once. The query starts with the first row asked for,
+ * and breaking out of the loop ends it.
+ */
+export class RowStream<T extends object = Row> implements AsyncIterable<T> {
+  readonly #run: QueryRun;
+  readonly #int64: Int64Mode;
+  #isUsed = false;
+
+  constructor(source: QuerySource, options: QueryOptions) {
+    this.#run = new QueryRun(source, options);
+    this.#int64 = this.#run.int64;
+  }
+
+  /** The result's columns, also of a result without rows. */
+  columns(): Promise<readonly Column[]> {
+    return this.#run.columns();
+  }
+
+  /** The rows one by one: `for await (const row of stream)`. */
+  [Symbol.asyncIterator](): AsyncIterableIterator<T, undefined> {
+    this.#assertFirstUse();
+    const source = new RowChunks(this.#run, { int64: this.#int64, rowsPerTurn: ROWS_PER_TURN, rowsAtOnce: ROWS_AHEAD });
+    return new RowIterator<T>(this.#run, source);
+  }
+
+  /** The rows in arrays, of up to `batchRows` and 16384: faster, since a row need not be awaited. */
+  chunks(): AsyncIterableIterator<T[], undefined> {
+    this.#assertFirstUse();
+    return new RowChunkIterator<T>(new RowChunks(this.#run, { int64: this.#int64, rowsPerTurn: ROWS_PER_TURN }));
+  }
+
+  #assertFirstUse(): void {
+    assertFirstUse(this.#isUsed);
+    this.#isUsed = true;
+  }
+}
+
+class RowChunkIterator<T extends object> implements AsyncIterableIterator<T[], undefined> {
+  readonly #source: RowChunks;
+
+  constructor(source: RowChunks) {
+    this.#source = source;
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this;
+  }
+
+  async next(): Promise<IteratorResult<T[], undefined>> {
+    const rows = await this.#source.next();
+    return rows === undefined ? DONE : { value: rows as object[] as T[], done: false };
+  }
+
+  async return(): Promise<IteratorReturnResult<undefined>> {
+    this.#source.stop();
+    return DONE;
+  }
+}
+
+/**
+ * Written by hand, since an async generator takes several promises a row and this takes one. While rows of a chunk are
+ * left, nothing but that promise stands between a row and its consumer.
+ */
+class RowIterator<T extends object> implements AsyncIterableIterator<T, undefined> {
+  readonly #run: QueryRun;
+  readonly #source: RowChunks;
+  #rows: readonly T[] = [];
+  #index = 0;
+  #loading: Promise<void> | undefined;
+  #hasEnded = false;
+
+  constructor(run: QueryRun, source: RowChunks) {
+    this.#run = run;
+    this.#source = source;
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this;
+  }
+
+  next(): Promise<IteratorResult<T, undefined>> {
+    if (this.#index < this.#rows.length && !this.#run.isCancelled) {
+      return Promise.resolve({ value: this.#rows[this.#index++]!, done: false });
+    }
+    if (this.#hasEnded) return Promise.resolve(DONE);
+    if (this.#loading === undefined) {
+      try {
+        const rows = this.#source.nextInTurn();
+        if (rows !== undefined) {
+          this.#rows = rows as object[] as T[];
+          this.#index = 1;
+          return Promise.resolve({ value: this.#rows[0]!, done: false });
+        }
+      } catch (error) {
+        this.#hasEnded = true;
+        return Promise.reject(error);
+      }
+    }
+    // Calls under way at once wait for the same chunk, and take its rows in their order.
+    this.#loading ??= this.#load();
+    return this.#loading.then(() => this.next());
+  }
+
+  async return(): Promise<IteratorReturnResult<undefined>> {
+    this.#hasEnded = true;
+    this.#rows = [];
+    this.#source.stop();
+    return DONE;
+  }
+
+  async #load(): Promise<void> {
+    this.#rows = [];
+    this.#index = 0;
+    try {
+      const rows = await this.#source.next();
+      if (rows === undefined) this.#hasEnded = true;
+      else if (!this.#hasEnded) this.#rows = rows as object[] as T[];
+    } catch (error) {
+      this.#hasEnded = true;
+      throw error;
+    } finally {
+      this.#loading = undefined;
+    }
+  }
+}

@@ -1,0 +1,209 @@
+import { addon, type HttpPlace } from '../../addon.js';
+import { BoundaryError, TIMEOUT, toBoundaryError } from '../../errors.js';
+import { abortedBy, checkTimeout, readWorkOptions, type WorkOptions } from '../crossing/cancellation.js';
+import { type ConnectOptions, connectTimeoutOf } from '../crossing/connecting.js';
+import type { HttpResponse, HttpResponses } from './http-responses.js';
+import {
+  type HttpHeaders,
+  type HttpRequest,
+  headerLines,
+  readRequests,
+  type ReadHttpRequest,
+} from './http-submission.js';
+import { HttpStream } from './http-stream.js';
+import { DEFAULT_TIMEOUT_MS, HttpCall, type HttpTransport, openTransport } from './http-transport.js';
+import { OpenHandles } from '../crossing/open-handles.js';
+import type { ServerOptions } from '../crossing/url-options.js';
+
+const MOST_CONNECTIONS = 1000;
+const MOST_PIPELINING = 1000;
+const MOST_BYTES = 2 ** 31;
+
+const NO_LIMITS: WorkOptions = {};
+
+export interface HttpClientOptions extends ConnectOptions, Omit<ServerOptions, 'maxResponseBytes'> {
+  /** The most connections to the server, 1 where it is left out. They are opened when they are needed. */
+  readonly connections?: number | undefined;
+  /** The most requests under way on one connection, 1 where it is left out. Servers answer them in their order. */
+  readonly pipelining?: number | undefined;
+  /**
+   * The most milliseconds of each call that does not say itself, and of each piece of a stream: 300000 where it is left out, as
+   * undici has it, and then up to a thirtieth more.
+   */
+  readonly timeoutMs?: number | undefined;
+  /** Headers of all requests. */
+  readonly headers?: HttpHeaders | undefined;
+  /** The most bytes of a response's body, 256 MiB where it is left out; a longer one is an error with the code `BB_TOO_LARGE`. */
+  readonly maxResponseBytes?: number | undefined;
+  /** Speaks HTTP/2, over one connection: agreed on in TLS, and known beforehand without it. */
+  readonly http2?: boolean | undefined;
+  /** An older name of `tlsCa`. */
+  readonly cacert?: string | undefined;
+}
+
+/**
+ * A client of one HTTP server, for many small requests: `http://host[:port][/path]` or `https://...`.
+ *
+ * Calls may be under way at once; those of one turn of the event loop cross into Rust together. Any status is a response, not
+ * an error; all errors are `BoundaryError`s. When a connection is lost, what was under way on it is rejected with
+ * `BB_CONNECTION`: it may have been executed or not, and is never sent again. A connection that the server closed while it was
+ * idle is opened anew. A call that is aborted or takes too long is given up, and its connections are closed.
+ */
+export class HttpClient implements AsyncDisposable {
+  readonly #place: HttpPlace;
+  readonly #transport: HttpTransport;
+  readonly #streams = new OpenHandles('the client');
+  readonly #timeoutMs: number | undefined;
+  #isClosed = false;
+
+  /** A client that connects when it has something to send. */
+  constructor(baseUrl: string, options: HttpClientOptions = {}) {
+    const { connections = 1, timeoutMs, connectTimeoutMs } = options;
+    this.#place = placeOf(baseUrl, { ...options, connections, timeoutMs });
+    this.#timeoutMs = timeoutMs;
+    this.#transport = openTransport(this.#place, connections, connectTimeoutOf(connectTimeoutMs, timeoutMs));
+  }
+
+  /** A client that has connected to the server once. */
+  static async connect(baseUrl: string, options: HttpClientOptions = {}): Promise<HttpClient> {
+    const client = new HttpClient(baseUrl, options);
+    try {
+      await client.#transport.connect();
+      return client;
+    } catch (thrown) {
+      await client.close();
+      throw toBoundaryError(thrown);
+    }
+  }
+
+  /** Sends one request. */
+  request(request: HttpRequest, options?: WorkOptions): Promise<HttpResponse> {
+    return this.#call<HttpResponse>([request], false, options);
+  }
+
+  /**
+   * Sends many requests in one crossing, over all connections at once; resolves when the last one is answered. One that fails
+   * is an error in its own place.
+   */
+  async requestMany(requests: readonly HttpRequest[], options?: WorkOptions): Promise<HttpResponses> {
+    if (!Array.isArray(requests) || requests.length === 0) {
+      throw new BoundaryError('BB_INVALID_ARGUMENT', 'requests must be an array of at least one');
+    }
+    return this.#call<HttpResponses>(requests, true, options);
+  }
+
+  /**
+   * Sends one request over a connection of its own, and resolves when the head of the response is there: for bodies that are
+   * to be read while they come, of any size. `timeoutMs` is for all of it, as far as it is given here; that of the client is
+   * for each piece. Over HTTP/1.1 alone.
+   */
+  async stream(request: HttpRequest, options: WorkOptions = {}): Promise<HttpStream> {
+    const limits = readWorkOptions(options);
+    const [read] = readRequests([request]);
+    this.#assertOpen();
+    // The addon itself minds the time that the client was given.
+    const pieceMs = this.#timeoutMs === undefined ? DEFAULT_TIMEOUT_MS : undefined;
+    return HttpStream.open(this.#place, read!, this.#streams, limits, pieceMs);
+  }
+
+  /** Closes the connections; calls under way are rejected with `BB_CLOSED`. Does nothing the second time. */
+  async close(): Promise<void> {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.#transport.close();
+    await this.#streams.closeAll();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  #call<T>(requests: readonly HttpRequest[], isMany: boolean, options: WorkOptions | undefined): Promise<T> {
+    return new Promise<T>((resolve, reject) => {
+      const limits = options === undefined ? NO_LIMITS : readWorkOptions(options);
+      const read = readRequests(requests);
+      const settle = resolve as (value: unknown) => void;
+      if (limits === NO_LIMITS && this.#timeoutMs === undefined) {
+        // Whatever the caller's getters did has been done by now.
+        this.#assertOpen();
+        const call = new HttpCall(read.length, isMany, settle, reject);
+        this.#transport.send(call, read);
+        call.limit(this.#transport);
+      } else {
+        this.#callWithin(read, isMany, limits, settle, reject);
+      }
+    });
+  }
+
+  #assertOpen(): void {
+    if (this.#isClosed) throw new BoundaryError('BB_CLOSED', 'the client is closed');
+  }
+
+  /** A call that may be ended before it is answered. */
+  #callWithin(
+    requests: readonly ReadHttpRequest[],
+    isMany: boolean,
+    { signal, timeoutMs = this.#timeoutMs ?? DEFAULT_TIMEOUT_MS }: WorkOptions,
+    resolve: (value: unknown) => void,
+    reject: (error: BoundaryError) => void,
+  ): void {
+    if (signal?.aborted) throw abortedBy(signal);
+    this.#assertOpen();
+    const giveUp = (error: BoundaryError): void => {
+      release();
+      reject(error);
+      this.#transport.cancel(call);
+    };
+    const onAbort = (): void => giveUp(abortedBy(signal!));
+    const onTimeout = (): void => giveUp(new BoundaryError(TIMEOUT, `the work took longer than its ${timeoutMs} ms`));
+    let timer: NodeJS.Timeout | undefined;
+    const release = (): void => {
+      signal?.removeEventListener('abort', onAbort);
+      clearTimeout(timer);
+    };
+    const call = new HttpCall(
+      requests.length,
+      isMany,
+      (value) => {
+        release();
+        resolve(value);
+      },
+      (error) => {
+        release();
+        reject(error);
+      },
+    );
+    this.#transport.send(call, requests);
+    signal?.addEventListener('abort', onAbort, { once: true });
+    timer = setTimeout(onTimeout, timeoutMs);
+  }
+}
+
+function placeOf(baseUrl: string, options: HttpClientOptions): HttpPlace {
+  const { connections = 1, pipelining = 1, timeoutMs, headers = {}, maxResponseBytes, http2 = false } = options;
+  const { tls, tlsCa = options.cacert } = options;
+  if (typeof baseUrl !== 'string') throw new BoundaryError('BB_INVALID_ARGUMENT', 'the URL must be a string');
+  checkCount('connections', connections, MOST_CONNECTIONS);
+  checkCount('pipelining', pipelining, MOST_PIPELINING);
+  if (maxResponseBytes !== undefined) checkCount('maxResponseBytes', maxResponseBytes, MOST_BYTES);
+  if (timeoutMs !== undefined) checkTimeout('timeoutMs', timeoutMs);
+  try {
+    return new addon.HttpPlace(baseUrl, {
+      connections,
+      pipelining,
+      headers: headerLines(headers),
+      http2,
+      ...(timeoutMs === undefined ? {} : { timeoutMs }),
+      ...(maxResponseBytes === undefined ? {} : { mostBytes: maxResponseBytes }),
+      ...(tls === undefined ? {} : { tls }),
+      ...(tlsCa === undefined ? {} : { tlsCa }),
+    });
+  } catch (thrown) {
+    throw toBoundaryError(thrown);
+  }
+}
+
+function checkCount(name: string, value: unknown, most: number): void {
+  if (Number.isInteger(value) && Number(value) >= 1 && Number(value) <= most) return;
+  throw new BoundaryError('BB_INVALID_ARGUMENT', `${name} must be an integer of 1 to ${most}, not ${String(value)}`);
+}

@@ -1,0 +1,145 @@
+import { BoundaryError, toBoundaryError } from '../../errors.js';
+
+/** The words before a result's responses, and of each of these. */
+const RESULT_WORDS = 5;
+const RESPONSE_WORDS = 4;
+
+/** The flag of a result whose bytes are all ASCII. */
+const ASCII = 1;
+
+/** The results that crossed at once, laid out as `native/http/src/submission.rs` describes. */
+export class HttpFrame {
+  readonly words: Uint32Array;
+  readonly bytes: Buffer;
+
+  constructor(buffer: ArrayBuffer) {
+    this.words = new Uint32Array(buffer);
+    this.bytes = Buffer.from(buffer);
+  }
+
+  /** The word after the result at `word`. */
+  next(word: number): number {
+    return word + RESULT_WORDS + this.words[word + 2]! * RESPONSE_WORDS + ((this.words[word + 3]! + 3) >>> 2);
+  }
+}
+
+/** A response. It stays in the memory in which it crossed, and is read when it is asked for. */
+export class HttpResponse {
+  readonly status: number;
+  readonly #frame: HttpFrame;
+  /** Where its header lines begin, where its body does and where that ends. */
+  readonly #head: number;
+  readonly #start: number;
+  readonly #end: number;
+  readonly #isAscii: boolean;
+  #headers: Record<string, string> | undefined;
+
+  /** @internal Response `index` of the result at `word`; throws its error where it has one. */
+  constructor(frame: HttpFrame, word: number, index: number) {
+    const { words } = frame;
+    const entry = word + RESULT_WORDS + index * RESPONSE_WORDS;
+    this.status = words[entry]!;
+    this.#frame = frame;
+    this.#head = (word + RESULT_WORDS + words[word + 2]! * RESPONSE_WORDS) * 4 + words[entry + 1]!;
+    this.#start = this.#head + words[entry + 2]!;
+    this.#end = this.#start + words[entry + 3]!;
+    this.#isAscii = (words[word + 4]! & ASCII) !== 0;
+    if (this.status === 0) throw errorOf(this.text());
+  }
+
+  /** Whether the status is one of success. */
+  get isOk(): boolean {
+    return this.status >= 200 && this.status < 300;
+  }
+
+  /** The body, as a view of the memory in which it crossed. */
+  get body(): Uint8Array {
+    return new Uint8Array(this.#frame.bytes.buffer, this.#start, this.#end - this.#start);
+  }
+
+  /** The headers by their names in lower case; those of one name are joined with commas. */
+  get headers(): Readonly<Record<string, string>> {
+    return (this.#headers ??= parseHeaders(this.#frame.bytes.toString('latin1', this.#head, this.#start)));
+  }
+
+  /** The body as text of UTF-8. */
+  text(): string {
+    return this.#frame.bytes.toString(this.#isAscii ? 'latin1' : 'utf8', this.#start, this.#end);
+  }
+
+  /** The body as JSON says. Throws `BB_INVALID_VALUE` where it is none. */
+  json<T = unknown>(): T {
+    try {
+      return JSON.parse(this.text()) as T;
+    } catch (cause) {
+      throw new BoundaryError('BB_INVALID_VALUE', `the response of status ${this.status} is no JSON`, { cause });
+    }
+  }
+}
+
+/** The responses to many requests, in the requests' order. Each has its response, or its own error. */
+export class HttpResponses implements Iterable<HttpResponse> {
+  /** How many there are. */
+  readonly length: number;
+  readonly #frame: HttpFrame;
+  readonly #word: number;
+
+  /** @internal */
+  constructor(frame: HttpFrame, word: number) {
+    this.length = frame.words[word + 2]!;
+    this.#frame = frame;
+    this.#word = word;
+  }
+
+  /** The status of response `index`, 0 where there is an error in its place. */
+  status(index: number): number {
+    this.#check(index);
+    return this.#frame.words[this.#word + RESULT_WORDS + index * RESPONSE_WORDS]!;
+  }
+
+  /** Response `index`. Throws its error, if it has one. */
+  response(index: number): HttpResponse {
+    this.#check(index);
+    return new HttpResponse(this.#frame, this.#word, index);
+  }
+
+  /** The error in place of response `index`. */
+  error(index: number): BoundaryError | undefined {
+    if (this.status(index) !== 0) return undefined;
+    try {
+      this.response(index);
+      return undefined;
+    } catch (thrown) {
+      return toBoundaryError(thrown);
+    }
+  }
+
+  /** All responses. Throws the first error. */
+  *[Symbol.iterator](): Iterator<HttpResponse> {
+    for (let index = 0; index < this.length; index += 1) yield this.response(index);
+  }
+
+  #check(index: number): void {
+    if (index >>> 0 === index && index < this.length) return;
+    throw new BoundaryError('BB_INVALID_ARGUMENT', `there is no response ${String(index)} among ${this.length}`);
+  }
+}
+
+/** Header lines by the headers' names in lower case. */
+export function parseHeaders(lines: string): Record<string, string> {
+  const headers: Record<string, string> = Object.create(null) as Record<string, string>;
+  for (const line of lines.split('\n')) {
+    const colon = line.indexOf(':');
+    if (colon === -1) continue;
+    const name = line.slice(0, colon).toLowerCase();
+    const value = line.slice(colon + 1).trim();
+    headers[name] = name in headers ? `${headers[name]!}, ${value}` : value;
+  }
+  return headers;
+}
+
+/** The error of a text that its code leads in brackets. */
+function errorOf(text: string): BoundaryError {
+  const [, code, message] = /^\[(BB_[A-Z0-9_]+)\]\s*([\s\S]*)$/.exec(text) ?? [];
+  return code === undefined ? new BoundaryError('BB_INTERNAL', text) : new BoundaryError(code, message!);
+}

@@ -1,0 +1,117 @@
+import type { Cancel, HttpBody, HttpPlace } from '../../addon.js';
+import { BoundaryError, toBoundaryError } from '../../errors.js';
+import { Cancellation, type WorkOptions } from '../crossing/cancellation.js';
+import { parseHeaders } from './http-responses.js';
+import { HttpSubmissionWriter, type ReadHttpRequest } from './http-submission.js';
+import type { OpenHandles } from '../crossing/open-handles.js';
+
+/**
+ * A response whose body is read while it comes: by iterating over its pieces, once. It has a connection of its own, which ends
+ * with it. The next piece is received while one is used, and no more than that: a slow reader slows the server down.
+ */
+export class HttpStream implements AsyncIterable<Uint8Array>, AsyncDisposable {
+  readonly status: number;
+  readonly #body: HttpBody;
+  readonly #cancellation: Cancellation;
+  readonly #pieceMs: number | undefined;
+  #headers: Record<string, string> | undefined;
+  #isClosed = false;
+
+  private constructor(body: HttpBody, cancellation: Cancellation, pieceMs: number | undefined) {
+    this.status = body.status;
+    this.#body = body;
+    this.#cancellation = cancellation;
+    this.#pieceMs = pieceMs;
+  }
+
+  /** @internal Sends a request; resolves when the head of its response is there. `pieceMs`: how long that and each piece may take. */
+  static async open(
+    place: HttpPlace,
+    request: ReadHttpRequest,
+    handles: OpenHandles,
+    options: WorkOptions,
+    pieceMs: number | undefined,
+  ): Promise<HttpStream> {
+    const writer = new HttpSubmissionWriter();
+    writer.add(0, 0, [request]);
+    const cancellation = new Cancellation(handles, options);
+    try {
+      const { bytes, length } = writer;
+      const head = place.stream(bytes.subarray(0, length), cancellation.token);
+      return new HttpStream(await within(head, cancellation, pieceMs), cancellation, pieceMs);
+    } catch (thrown) {
+      throw ended(cancellation, thrown);
+    }
+  }
+
+  /** Whether the status is one of success. */
+  get isOk(): boolean {
+    return this.status >= 200 && this.status < 300;
+  }
+
+  /** The headers by their names in lower case; those of one name are joined with commas. */
+  get headers(): Readonly<Record<string, string>> {
+    return (this.#headers ??= parseHeaders(this.#body.head));
+  }
+
+  /** The pieces of the body, as the network brings them. Leaving the loop early closes the connection. */
+  async *[Symbol.asyncIterator](): AsyncIterator<Uint8Array> {
+    if (this.#isClosed) throw new BoundaryError('BB_CLOSED', 'the response is closed');
+    const { token } = this.#cancellation;
+    try {
+      let next = this.#next(token);
+      for (;;) {
+        const piece = await next;
+        if (piece === null) return;
+        next = this.#next(token);
+        // It is awaited in the next turn, if there is one.
+        next.catch(() => {});
+        yield new Uint8Array(piece);
+      }
+    } catch (thrown) {
+      throw ended(this.#cancellation, thrown);
+    } finally {
+      await this.close();
+    }
+  }
+
+  /** The whole body as text of UTF-8. */
+  async text(): Promise<string> {
+    const pieces: Uint8Array[] = [];
+    for await (const piece of this) pieces.push(piece);
+    return Buffer.concat(pieces).toString('utf8');
+  }
+
+  /** Closes the connection. Does nothing the second time. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    this.#cancellation.stop();
+    this.#body.close();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  #next(token: Cancel): Promise<ArrayBuffer | null> {
+    return within(this.#body.next(token), this.#cancellation, this.#pieceMs);
+  }
+}
+
+/** Waits for a part of the work, and ends all of it where that takes too long. */
+async function within<T>(part: Promise<T>, cancellation: Cancellation, ms: number | undefined): Promise<T> {
+  // Pending work keeps the process alive by itself.
+  const timer = ms === undefined ? undefined : setTimeout(() => cancellation.expire(ms), ms).unref();
+  try {
+    return await part;
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** What an error means; the work is over then. */
+function ended(cancellation: Cancellation, thrown: unknown): unknown {
+  const error = cancellation.explain(thrown) ?? toBoundaryError(thrown);
+  cancellation.stop();
+  return error;
+}

@@ -1,0 +1,156 @@
+import { types } from 'node:util';
+
+import { BoundaryError } from '../../errors.js';
+import { describeValue } from '../crossing/describe-value.js';
+import { SubmissionMemory } from '../crossing/submission-memory.js';
+import { byteLengthOf, isGone } from '../crossing/typed-memory.js';
+
+/** The methods of requests, by their numbers in a submission. */
+const METHODS = ['GET', 'POST', 'PUT', 'DELETE', 'PATCH', 'HEAD', 'OPTIONS'] as const;
+
+export type HttpMethod = (typeof METHODS)[number];
+
+/** The names and values of headers; names are the same in any case. */
+export type HttpHeaders = Readonly<Record<string, string>>;
+
+/** A request: what `HttpClient` sends. */
+export interface HttpRequest {
+  /** `GET` where it is left out, `POST` with a body. */
+  readonly method?: HttpMethod | undefined;
+  /** The path, percent-encoded, with the query; it goes behind that of the client's URL. */
+  readonly path: string;
+  /** Headers beside the client's. */
+  readonly headers?: HttpHeaders | undefined;
+  /** Text is sent as UTF-8, bytes as they are. */
+  readonly body?: string | Uint8Array | undefined;
+}
+
+/** A request as it is written: plain values. */
+export interface ReadHttpRequest {
+  /** The number of its method. */
+  readonly method: number;
+  readonly path: string;
+  /** Its headers as they are sent. */
+  readonly headers: string;
+  readonly body: string | Uint8Array | undefined;
+}
+
+const NUMBERS = new Map<unknown, number>(METHODS.map((method, number) => [method, number]));
+const GET = 0;
+const POST = 1;
+
+/** The length of a body that is not there. */
+const NO_BODY = 0xffffffff;
+
+const GROUP_WORDS = 3;
+const REQUEST_WORDS = 4;
+
+/** Groups of requests on their way to the addon, laid out as `native/http/src/submission.rs` describes. */
+export class HttpSubmissionWriter extends SubmissionMemory {
+  constructor() {
+    super('requests');
+  }
+
+  /** Adds a group. Adds nothing where it is too big. */
+  add(pool: number, id: number, requests: readonly ReadHttpRequest[]): void {
+    const start = this.length;
+    const count = requests.length;
+    const head = (GROUP_WORDS + count * REQUEST_WORDS) * 4;
+    this.reserve(start, head);
+    let word = start / 4;
+    this.words[word++] = pool;
+    this.words[word++] = id;
+    this.words[word++] = count;
+    const data = start + head;
+    let end = this.#writeJoined(data, word, requests);
+    if (end === -1) end = this.#writeEach(data, word, requests);
+    this.submitted(end);
+  }
+
+  /** Writes texts in one piece, which costs one call into the runtime; returns where they end, -1 where some are not ASCII. */
+  #writeJoined(at: number, firstWord: number, requests: readonly ReadHttpRequest[]): number {
+    let text = '';
+    let word = firstWord;
+    for (let index = 0; index < requests.length; index += 1) {
+      const { method, path, headers, body } = requests[index]!;
+      if (typeof body === 'object') return -1;
+      this.words[word++] = method;
+      this.words[word++] = path.length;
+      this.words[word++] = headers.length;
+      this.words[word++] = body === undefined ? NO_BODY : body.length;
+      text += path + headers;
+      if (body !== undefined) text += body;
+    }
+    this.reserve(at, text.length * 3);
+    // Texts that are all ASCII, and only those, have as many bytes as characters.
+    return this.memory.write(text, at, 'utf8') === text.length ? at + text.length : -1;
+  }
+
+  #writeEach(at: number, firstWord: number, requests: readonly ReadHttpRequest[]): number {
+    let end = at;
+    let word = firstWord;
+    for (let index = 0; index < requests.length; index += 1) {
+      const { method, path, headers, body } = requests[index]!;
+      this.words[word++] = method;
+      for (const part of [path, headers, body]) {
+        const next = part === undefined ? end : this.#write(end, part, index);
+        this.words[word++] = part === undefined ? NO_BODY : next - end;
+        end = next;
+      }
+    }
+    return end;
+  }
+
+  #write(at: number, part: string | Uint8Array, index: number): number {
+    if (typeof part === 'string') {
+      // UTF-8 takes three bytes at most for each unit of a text.
+      this.reserve(at, part.length * 3);
+      return at + this.memory.write(part, at, 'utf8');
+    }
+    const length = byteLengthOf(part);
+    if (length === 0 && isGone(part)) throw unusable(index, 'the memory of its body is detached');
+    this.reserve(at, length);
+    this.memory.set(part, at);
+    return at + length;
+  }
+}
+
+/** Reads requests of a caller, whose getters may run any code: so each value is read once. Throws where one is none. */
+export function readRequests(requests: readonly HttpRequest[]): ReadHttpRequest[] {
+  const read: ReadHttpRequest[] = [];
+  for (let index = 0; index < requests.length; index += 1) read.push(readRequest(requests[index], index));
+  return read;
+}
+
+function readRequest(request: HttpRequest | undefined, index: number): ReadHttpRequest {
+  if (typeof request !== 'object' || request === null) {
+    throw unusable(index, `it must be an object with a path, not ${describeValue(request)}`);
+  }
+  const { method, path, headers, body } = request;
+  if (typeof path !== 'string') throw unusable(index, `its path must be a string, not ${describeValue(path)}`);
+  if (body !== undefined && typeof body !== 'string' && !types.isUint8Array(body)) {
+    throw unusable(index, `its body must be a string or a Uint8Array, not ${describeValue(body)}`);
+  }
+  const number = method === undefined ? (body === undefined ? GET : POST) : NUMBERS.get(method);
+  if (number === undefined) {
+    throw unusable(index, `its method must be one of ${METHODS.join(', ')}, not ${describeValue(method)}`);
+  }
+  return { method: number, path, headers: headers === undefined ? '' : headerLines(headers), body };
+}
+
+/** Headers as they are sent. The addon checks the characters; here, that none of them ends its line. */
+export function headerLines(headers: HttpHeaders): string {
+  let lines = '';
+  for (const name of Object.keys(headers)) {
+    const value = headers[name];
+    if (typeof value !== 'string' || /[\r\n]/.test(value) || /[\r\n:]/.test(name)) {
+      throw new BoundaryError('BB_INVALID_ARGUMENT', `the header ${describeValue(name)} must have a value of one line`);
+    }
+    lines += `${name}: ${value}\r\n`;
+  }
+  return lines;
+}
+
+function unusable(index: number, problem: string): BoundaryError {
+  return new BoundaryError('BB_INVALID_ARGUMENT', `request ${index}: ${problem}`);
+}

@@ -1,0 +1,324 @@
+import { addon, type Cancel, type HttpLoop, type HttpPlace } from '../../addon.js';
+import { BoundaryError, TIMEOUT, toBoundaryError } from '../../errors.js';
+import { CallDeadlines, DeadlineCall } from '../crossing/call-deadlines.js';
+import { connecting } from '../crossing/connecting.js';
+import { HttpFrame, HttpResponse, HttpResponses } from './http-responses.js';
+import { HttpSubmissionWriter, type ReadHttpRequest } from './http-submission.js';
+
+/** The status of a result that names a connection which is gone. */
+const GONE = 2;
+
+/** A submission is sent before the end of the turn once it has so many bytes: the server begins while we go on. */
+const FLUSHED_BYTES = 1 << 13;
+
+/** The most milliseconds of a call, or of a piece of a stream, to which nobody gave a time: as many as undici allows. */
+export const DEFAULT_TIMEOUT_MS = 300_000;
+
+/** The calls of this thread to which nobody gave a time. */
+const deadlines = new CallDeadlines(DEFAULT_TIMEOUT_MS);
+
+/** A call that waits for its responses. */
+export class HttpCall extends DeadlineCall {
+  /** The number of its requests. */
+  readonly count: number;
+  /** By which the transport knows it. */
+  id = -1;
+  readonly #isMany: boolean;
+  readonly #resolve: (value: HttpResponse | HttpResponses) => void;
+  readonly #reject: (error: BoundaryError) => void;
+  #transport: HttpTransport | undefined;
+  #isOver = false;
+
+  constructor(
+    count: number,
+    isMany: boolean,
+    resolve: (value: HttpResponse | HttpResponses) => void,
+    reject: (error: BoundaryError) => void,
+  ) {
+    super();
+    this.count = count;
+    this.#isMany = isMany;
+    this.#resolve = resolve;
+    this.#reject = reject;
+  }
+
+  /** Gives up a call that was sent once it has taken the time of those to which nobody gave one. */
+  limit(transport: HttpTransport): void {
+    if (this.#isOver) return;
+    this.#transport = transport;
+    deadlines.add(this);
+  }
+
+  override expire(): void {
+    this.fail(new BoundaryError(TIMEOUT, `the work took longer than its ${DEFAULT_TIMEOUT_MS} ms`));
+    this.#transport?.cancel(this);
+  }
+
+  complete(frame: HttpFrame, word: number): void {
+    this.#end();
+    try {
+      this.#resolve(this.#isMany ? new HttpResponses(frame, word) : new HttpResponse(frame, word, 0));
+    } catch (thrown) {
+      this.fail(toBoundaryError(thrown));
+    }
+  }
+
+  fail(error: BoundaryError): void {
+    this.#end();
+    this.#reject(error);
+  }
+
+  #end(): void {
+    this.#isOver = true;
+    deadlines.delete(this);
+  }
+}
+
+/** What carries the calls of one client. */
+export interface HttpTransport {
+  /** Connects once, to see that the server is there. */
+  connect(): Promise<void>;
+  /** Sends the requests of a call. Throws where they are too big, or bodies among them have no memory any more. */
+  send(call: HttpCall, requests: readonly ReadHttpRequest[]): void;
+  /** Forgets a call: its responses are not waited for any more. */
+  cancel(call: HttpCall): void;
+  /** Closes the connections: calls under way fail. */
+  close(): void;
+}
+
+/** The sockets that this thread's event loop drives: one submission a turn for all, one frame an iteration. */
+class DrivenSockets {
+  readonly raw: HttpLoop;
+  readonly #writer = new HttpSubmissionWriter();
+  /** The calls and the pools that they are of, by the calls' ids. */
+  readonly #calls: (HttpCall | undefined)[] = [];
+  readonly #owners: (DrivenPool | undefined)[] = [];
+  readonly #free: number[] = [];
+  readonly #pools = new Map<number, DrivenPool>();
+  #isScheduled = false;
+  /** The memory of the last frame: small ones share it. */
+  #frame: HttpFrame | undefined;
+  readonly #flush = (): void => {
+    this.#isScheduled = false;
+    this.submit();
+  };
+
+  constructor() {
+    this.raw = new addon.HttpLoop((buffer, start, end) => this.#deliver(buffer, start, end));
+  }
+
+  stage(pool: DrivenPool, call: HttpCall, requests: readonly ReadHttpRequest[]): void {
+    const id = this.#free.pop() ?? this.#calls.length;
+    try {
+      this.#writer.add(pool.number, id, requests);
+    } catch (thrown) {
+      this.#free.push(id);
+      throw thrown;
+    }
+    call.id = id;
+    this.#calls[id] = call;
+    this.#owners[id] = pool;
+    if (this.#writer.length >= FLUSHED_BYTES) this.submit();
+    else if (!this.#isScheduled) {
+      this.#isScheduled = true;
+      // After all that this turn's promises lead to.
+      process.nextTick(this.#flush);
+    }
+  }
+
+  /** Gives the addon what is staged. */
+  submit(): void {
+    const { bytes, length } = this.#writer;
+    if (length === 0) return;
+    this.#writer.clear();
+    this.take(this.raw.submit(bytes, length));
+  }
+
+  cancel(call: HttpCall): void {
+    if (this.#calls[call.id] !== call) return;
+    this.submit();
+    // Its result may just have come.
+    if (this.#calls[call.id] !== call) return;
+    this.#forget(call.id);
+    this.take(this.raw.cancel(call.id));
+  }
+
+  add(pool: DrivenPool, connection: number): void {
+    this.#pools.set(connection, pool);
+  }
+
+  /** Takes a frame that the addon returned. */
+  take(frame: ArrayBuffer | undefined): void {
+    if (frame !== undefined) this.#deliver(frame, 0, frame.byteLength);
+  }
+
+  #forget(id: number): HttpCall | undefined {
+    const call = this.#calls[id];
+    this.#owners[id]?.isOver(call?.count ?? 0);
+    this.#calls[id] = undefined;
+    this.#owners[id] = undefined;
+    this.#free.push(id);
+    return call;
+  }
+
+  #deliver(buffer: ArrayBuffer, start: number, end: number): void {
+    if (this.#frame?.words.buffer !== buffer) this.#frame = new HttpFrame(buffer);
+    const frame = this.#frame;
+    const { words } = frame;
+    for (let word = start / 4; word < end / 4; word = frame.next(word)) {
+      const id = words[word]!;
+      if (words[word + 1] !== GONE) this.#forget(id)?.complete(frame, word);
+      else {
+        const pool = this.#pools.get(id);
+        this.#pools.delete(id);
+        pool?.hasLost();
+      }
+    }
+  }
+}
+
+let driven: DrivenSockets | undefined;
+
+/** The connections of one client on the event loop, opened when they are needed. */
+class DrivenPool implements HttpTransport {
+  readonly number: number;
+  readonly #sockets: DrivenSockets;
+  readonly #place: HttpPlace;
+  readonly #connections: number;
+  readonly #connectMs: number;
+  /** How many connections are to be had: fewer for a while where the server refuses one. */
+  #most: number;
+  #open = 0;
+  #opening = 0;
+  #inFlight = 0;
+  #isClosed = false;
+
+  constructor(place: HttpPlace, connections: number, connectMs: number) {
+    this.#sockets = driven ??= new DrivenSockets();
+    this.#place = place;
+    this.#connections = connections;
+    this.#connectMs = connectMs;
+    this.#most = connections;
+    this.number = this.#sockets.raw.addPool(place);
+  }
+
+  async connect(): Promise<void> {
+    const socket = await this.#connected();
+    if (this.#isClosed) socket.close();
+    else this.#add(socket);
+  }
+
+  send(call: HttpCall, requests: readonly ReadHttpRequest[]): void {
+    this.#sockets.stage(this, call, requests);
+    this.#inFlight += call.count;
+    this.#grow();
+  }
+
+  cancel(call: HttpCall): void {
+    this.#sockets.cancel(call);
+  }
+
+  close(): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.#sockets.submit();
+    this.#sockets.take(this.#sockets.raw.removePool(this.number));
+  }
+
+  /** So many requests are over. */
+  isOver(count: number): void {
+    this.#inFlight -= count;
+  }
+
+  /** A connection is gone. */
+  hasLost(): void {
+    this.#open -= 1;
+    this.#most = this.#connections;
+    this.#grow();
+  }
+
+  /** Opens connections while there is more to send than there are. */
+  #grow(): void {
+    const wanted = Math.min(this.#most, this.#inFlight);
+    while (!this.#isClosed && this.#open + this.#opening < wanted) void this.#openOne();
+  }
+
+  async #openOne(): Promise<void> {
+    this.#opening += 1;
+    try {
+      const socket = await this.#connected();
+      this.#opening -= 1;
+      if (this.#isClosed) socket.close();
+      else this.#add(socket);
+    } catch (thrown) {
+      this.#opening -= 1;
+      if (this.#open > 0) this.#most = this.#open;
+      if (this.#open > 0 || this.#opening > 0 || this.#isClosed) return;
+      const { code, message } = toBoundaryError(thrown);
+      this.#sockets.submit();
+      this.#sockets.take(this.#sockets.raw.failWaiting(this.number, code, message));
+    }
+  }
+
+  #connected(): ReturnType<HttpPlace['open']> {
+    return connecting(this.#place.open(), this.#connectMs, (late) => late.close());
+  }
+
+  #add(socket: Awaited<ReturnType<HttpPlace['open']>>): void {
+    const connection = this.#sockets.raw.add(this.number, this.#place, socket);
+    this.#open += 1;
+    this.#sockets.add(this, connection);
+  }
+}
+
+/** A client whose connections the addon drives by itself: behind TLS, and of HTTP/2. */
+class RemoteTransport implements HttpTransport {
+  readonly #place: HttpPlace;
+  readonly #writer = new HttpSubmissionWriter();
+  readonly #cancels = new Map<HttpCall, Cancel>();
+  readonly #connectMs: number;
+  #isClosed = false;
+
+  constructor(place: HttpPlace, connectMs: number) {
+    this.#place = place;
+    this.#connectMs = connectMs;
+  }
+
+  connect(): Promise<void> {
+    return connecting(this.#place.connect(), this.#connectMs, () => {});
+  }
+
+  send(call: HttpCall, requests: readonly ReadHttpRequest[]): void {
+    this.#writer.clear();
+    this.#writer.add(0, 0, requests);
+    // It takes the submission before it waits for anything.
+    void this.#run(call);
+  }
+
+  cancel(call: HttpCall): void {
+    this.#cancels.get(call)?.cancel();
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    for (const cancel of this.#cancels.values()) cancel.cancel();
+  }
+
+  async #run(call: HttpCall): Promise<void> {
+    const cancel = new addon.Cancel();
+    this.#cancels.set(call, cancel);
+    try {
+      const { bytes, length } = this.#writer;
+      call.complete(new HttpFrame(await this.#place.run(bytes.subarray(0, length), cancel)), 0);
+    } catch (thrown) {
+      call.fail(this.#isClosed ? new BoundaryError('BB_CLOSED', 'the client is closed') : toBoundaryError(thrown));
+    } finally {
+      this.#cancels.delete(call);
+    }
+  }
+}
+
+/** What carries the calls to a server. */
+export function openTransport(place: HttpPlace, connections: number, connectMs: number): HttpTransport {
+  return place.drivable ? new DrivenPool(place, connections, connectMs) : new RemoteTransport(place, connectMs);
+}

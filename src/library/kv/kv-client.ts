@@ -1,0 +1,238 @@
+import { BoundaryError, TIMEOUT, toBoundaryError } from '../../errors.js';
+import { abortedBy, checkTimeout, readWorkOptions, type WorkOptions } from '../crossing/cancellation.js';
+import { type ConnectOptions, connectTimeoutOf } from '../crossing/connecting.js';
+import { type Answer, KvCall, type KvLink, openLink } from './kv-link.js';
+import { KvPipeline } from './kv-pipeline.js';
+import { GET, type KvData, MGET, MSET, ownData, PIPELINE, type RequestKind, SET } from './kv-submission.js';
+import type { KvReplies, KvValues } from './kv-values.js';
+import { type ServerOptions, withUrlOptions } from '../crossing/url-options.js';
+
+/** The most connections of a client. */
+const MOST_CONNECTIONS = 1000;
+
+export interface KvClientOptions extends ConnectOptions, ServerOptions {
+  /** The connections to the server, 1 where it is left out. Each call takes the one with the fewest calls under way. */
+  readonly connections?: number | undefined;
+  /**
+   * The most milliseconds of each call that does not say itself; none where it is left out, as ioredis has it: a call then waits
+   * while its connection lives.
+   */
+  readonly timeoutMs?: number | undefined;
+}
+
+/**
+ * A client of servers that speak the Redis wire: `redis://[[user]:password@]host[:port][/database]`, `rediss://...` for
+ * TLS, `redis+unix:///path`; clusters are found out, or named by `?cluster=true`. A reply has 512 MiB at most, unless
+ * `maxResponseBytes` says otherwise.
+ *
+ * Calls may be under way at once; those of one turn of the event loop cross into Rust together, and share the writes to
+ * their connections. All errors are `BoundaryError`s. When a connection is lost, its calls under way are rejected with
+ * `BB_CONNECTION`: they may have been executed or not, and are never sent again; the next call connects anew. A call that
+ * is aborted or takes too long is given up, and its connection closed once no other call waits for it.
+ */
+export class KvClient implements AsyncDisposable {
+  readonly #url: string;
+  readonly #timeoutMs: number | undefined;
+  readonly #connectMs: number;
+  readonly #links: (KvLink | undefined)[];
+  /** Connections being made, in their places. */
+  readonly #opening: (Promise<KvLink> | undefined)[];
+  #isClosed = false;
+
+  private constructor(url: string, connections: number, timeoutMs: number | undefined, connectMs: number) {
+    this.#url = url;
+    this.#timeoutMs = timeoutMs;
+    this.#connectMs = connectMs;
+    this.#links = Array.from({ length: connections });
+    this.#opening = Array.from({ length: connections });
+  }
+
+  /** Connects and logs in, on all connections. */
+  static async connect(url: string, options: KvClientOptions = {}): Promise<KvClient> {
+    const { connections = 1, timeoutMs, connectTimeoutMs, tls, tlsCa, maxResponseBytes } = options;
+    const server = withUrlOptions(url, { tls, 'tls-ca': tlsCa, 'max-response-bytes': maxResponseBytes });
+    if (!(Number.isInteger(connections) && connections >= 1 && connections <= MOST_CONNECTIONS)) {
+      throw new BoundaryError(
+        'BB_INVALID_ARGUMENT',
+        `connections must be an integer of 1 to ${MOST_CONNECTIONS}, not ${String(connections)}`,
+      );
+    }
+    if (timeoutMs !== undefined) checkTimeout('timeoutMs', timeoutMs);
+    const client = new KvClient(server, connections, timeoutMs, connectTimeoutOf(connectTimeoutMs, timeoutMs));
+    try {
+      await Promise.all(client.#links.map((_, place) => client.#open(place)));
+      return client;
+    } catch (thrown) {
+      await client.close();
+      throw toBoundaryError(thrown);
+    }
+  }
+
+  /** The value of a key, null where there is none. */
+  get(key: KvData, options?: WorkOptions): Promise<Uint8Array | null> {
+    return this.#call('bytes', GET, undefined, [key], options);
+  }
+
+  /** As `get`, as text. */
+  getText(key: KvData, options?: WorkOptions): Promise<string | null> {
+    return this.#call('text', GET, undefined, [key], options);
+  }
+
+  /** Sets a key to a value. */
+  set(key: KvData, value: KvData, options?: WorkOptions): Promise<void> {
+    return this.#call('nothing', SET, undefined, [key, value], options);
+  }
+
+  /**
+   * The values of keys, in one crossing each way. More than 4096 keys, or a megabyte of them, become several commands; so
+   * do keys of several slots of a cluster. Where some of these fail, their values have an `error`.
+   */
+  async mget(keys: readonly KvData[], options?: WorkOptions): Promise<KvValues> {
+    if (!Array.isArray(keys)) throw noArray('keys');
+    // Of their own: reading them may run code of the caller's, and they are sent later where a connection must be made.
+    const own = [...(keys as readonly KvData[])];
+    checkLength('keys', own);
+    return this.#call('values', MGET, undefined, own, options);
+  }
+
+  /** Sets keys to values, in one crossing, divided as `mget` does; each command is atomic. */
+  async mset(entries: Iterable<readonly [KvData, KvData]>, options?: WorkOptions): Promise<void> {
+    if (typeof entries?.[Symbol.iterator] !== 'function') {
+      throw new BoundaryError(
+        'BB_INVALID_ARGUMENT',
+        'entries must be an array of keys and values, or another iterable',
+      );
+    }
+    const args: KvData[] = [];
+    for (const [key, value] of entries) args.push(key, value);
+    checkLength('entries', args);
+    return this.#call('nothing', MSET, undefined, args, options);
+  }
+
+  /** Commands that cross and are sent together; each has its own reply, or error. */
+  pipeline(): KvPipeline {
+    return new KvPipeline((counts, args, options) => this.#call<KvReplies>('replies', PIPELINE, counts, args, options));
+  }
+
+  /** Closes the connections; calls under way are rejected with `BB_CLOSED`. Does nothing the second time. */
+  async close(): Promise<void> {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    for (const link of this.#links) link?.close();
+    const opening = this.#opening.flatMap((link) => link ?? []);
+    for (const outcome of await Promise.allSettled(opening)) {
+      if (outcome.status === 'fulfilled') outcome.value.close();
+    }
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  #call<T>(
+    answer: Answer,
+    kind: RequestKind,
+    counts: readonly number[] | undefined,
+    args: readonly KvData[],
+    options: WorkOptions | undefined,
+  ): Promise<T> {
+    if (options !== undefined || this.#timeoutMs !== undefined) {
+      return this.#callWithin<T>(answer, kind, counts, args, options ?? {});
+    }
+    const link = this.#ready();
+    if (link === undefined) return this.#callWithin<T>(answer, kind, counts, args, {});
+    return new Promise<T>((resolve, reject) => {
+      const call = new KvCall(answer, link, resolve as (value: unknown) => void, reject);
+      link.send(call, kind, counts, args);
+    });
+  }
+
+  /** A call that must wait for a connection, or may be ended. */
+  async #callWithin<T>(
+    answer: Answer,
+    kind: RequestKind,
+    counts: readonly number[] | undefined,
+    args: readonly KvData[],
+    options: WorkOptions,
+  ): Promise<T> {
+    const { signal, timeoutMs = this.#timeoutMs } = readWorkOptions(options);
+    if (signal?.aborted) throw abortedBy(signal);
+    if (this.#isClosed) throw closed();
+    let giveUp!: (error: BoundaryError) => void;
+    const ending = new Promise<never>((_resolve, reject) => (giveUp = reject));
+    // Somebody may be there to hear of it only later, or never.
+    ending.catch(() => {});
+    const onAbort = (): void => giveUp(abortedBy(signal!));
+    const onTimeout = (): void => giveUp(new BoundaryError(TIMEOUT, `the work took longer than its ${timeoutMs} ms`));
+    signal?.addEventListener('abort', onAbort, { once: true });
+    const timer = timeoutMs === undefined ? undefined : setTimeout(onTimeout, timeoutMs);
+    const release = (): void => {
+      signal?.removeEventListener('abort', onAbort);
+      clearTimeout(timer);
+    };
+    try {
+      let link = this.#ready();
+      // The memory of the caller's bytes is his again once the call has returned.
+      const own = link === undefined ? args.map(ownData) : args;
+      while (link === undefined || link.isOver) {
+        link = await Promise.race([this.#open(this.#place()), ending]);
+        // Closed meanwhile; its number may be another connection's by now.
+        if (this.#isClosed) throw closed();
+      }
+      const open = link;
+      return await new Promise<T>((resolve, reject) => {
+        const call = new KvCall(answer, open, resolve as (value: unknown) => void, reject);
+        open.send(call, kind, counts, own);
+        giveUp = (error) => {
+          call.fail(error);
+          // Its reply is still owed, and would keep the next calls waiting.
+          open.retire();
+        };
+      });
+    } catch (thrown) {
+      throw toBoundaryError(thrown);
+    } finally {
+      release();
+    }
+  }
+
+  /** The connection with the fewest calls, where all are there. */
+  #ready(): KvLink | undefined {
+    let best: KvLink | undefined;
+    for (const link of this.#links) {
+      if (link === undefined || link.isOver) return undefined;
+      if (best === undefined || link.callsUnderWay < best.callsUnderWay) best = link;
+    }
+    return this.#isClosed ? undefined : best;
+  }
+
+  /** The place of a connection that is gone, else of the one with the fewest calls. */
+  #place(): number {
+    const gone = this.#links.findIndex((link) => link === undefined || link.isOver);
+    return gone === -1 ? this.#links.indexOf(this.#ready()) : gone;
+  }
+
+  #open(place: number): Promise<KvLink> {
+    const link = this.#links[place];
+    if (link !== undefined && !link.isOver) return Promise.resolve(link);
+    this.#opening[place] ??= openLink(this.#url, this.#connectMs)
+      .then((opened) => {
+        this.#links[place] = opened;
+        return opened;
+      })
+      .finally(() => (this.#opening[place] = undefined));
+    return this.#opening[place];
+  }
+}
+
+function closed(): BoundaryError {
+  return new BoundaryError('BB_CLOSED', 'the client is closed');
+}
+
+function noArray(name: string): BoundaryError {
+  return new BoundaryError('BB_INVALID_ARGUMENT', `${name} must be an array`);
+}
+
+function checkLength(name: string, list: readonly unknown[]): void {
+  if (list.length === 0) throw new BoundaryError('BB_INVALID_ARGUMENT', `there must be at least one of the ${name}`);
+}

@@ -1,0 +1,314 @@
+import { addon, type KvConnection, type KvLoop } from '../../addon.js';
+import { type BoundaryError, toBoundaryError } from '../../errors.js';
+import { connecting } from '../crossing/connecting.js';
+import { type KvData, type RequestKind, SubmissionWriter } from './kv-submission.js';
+import { bytesOf, KvFrame, KvReplies, KvValues, refusalOf, textOf } from './kv-values.js';
+
+/** The status of a result of a request that was answered, and of a connection that is gone. */
+const ANSWERED = 0;
+const GONE = 2;
+
+/** A submission is sent before the end of the turn once it has so many bytes: the server begins while we go on. */
+const FLUSHED_BYTES = 1 << 12;
+
+/** How a call wants its answer. */
+export type Answer = 'bytes' | 'text' | 'nothing' | 'values' | 'replies';
+
+/** A call that waits for its answer. */
+export class KvCall {
+  readonly #answer: Answer;
+  readonly #resolve: (value: unknown) => void;
+  readonly #reject: (error: BoundaryError) => void;
+  readonly #link: KvLink;
+  #isOver = false;
+
+  constructor(answer: Answer, link: KvLink, resolve: (value: unknown) => void, reject: (error: BoundaryError) => void) {
+    this.#answer = answer;
+    this.#link = link;
+    this.#resolve = resolve;
+    this.#reject = reject;
+  }
+
+  get isOver(): boolean {
+    return this.#isOver;
+  }
+
+  /** The result has come; nobody wants it where the call was ended before. */
+  complete(frame: KvFrame, word: number): void {
+    if (this.#isOver) return;
+    try {
+      if (frame.words[word + 1] !== ANSWERED) throw frame.failure(word);
+      const value = this.#read(frame, word);
+      this.#end();
+      this.#resolve(value);
+    } catch (thrown) {
+      this.fail(toBoundaryError(thrown));
+    }
+  }
+
+  fail(error: BoundaryError): void {
+    if (this.#isOver) return;
+    this.#end();
+    this.#reject(error);
+  }
+
+  #read(frame: KvFrame, word: number): unknown {
+    switch (this.#answer) {
+      case 'bytes':
+        return bytesOf(frame, word);
+      case 'text':
+        return textOf(frame, word);
+      case 'nothing': {
+        const refusal = refusalOf(frame, word);
+        if (refusal !== undefined) throw refusal;
+        return undefined;
+      }
+      case 'values': {
+        const values = new KvValues(frame, word);
+        const failure = values.failure();
+        if (failure !== undefined) throw failure;
+        return values;
+      }
+      case 'replies':
+        return new KvReplies(frame, word);
+    }
+  }
+
+  #end(): void {
+    this.#isOver = true;
+    this.#link.callIsOver();
+  }
+}
+
+/** The calls of this thread by the ids of their requests. */
+class Calls {
+  readonly #calls: (KvCall | undefined)[] = [];
+  readonly #free: number[] = [];
+
+  add(call: KvCall): number {
+    const id = this.#free.pop() ?? this.#calls.length;
+    this.#calls[id] = call;
+    return id;
+  }
+
+  delete(id: number): KvCall | undefined {
+    const call = this.#calls[id];
+    this.#calls[id] = undefined;
+    this.#free.push(id);
+    return call;
+  }
+
+  /** Gives the results between two words of a frame to their calls. */
+  deliver(frame: KvFrame, from: number, to: number, onGone: (connection: number) => void): void {
+    const { words } = frame;
+    for (let word = from; word < to; word = frame.next(word)) {
+      if (words[word + 1] === GONE) onGone(words[word]!);
+      else this.delete(words[word]!)?.complete(frame, word);
+    }
+  }
+}
+
+const calls = new Calls();
+
+/** A connection, or those of a cluster, and the calls under way on it. */
+export abstract class KvLink {
+  #callsUnderWay = 0;
+  #isRetired = false;
+
+  /** Whether it takes no more calls. */
+  get isOver(): boolean {
+    return this.#isRetired;
+  }
+
+  get callsUnderWay(): number {
+    return this.#callsUnderWay;
+  }
+
+  /** Sends a request at the end of this turn of the event loop, with all others of the turn. Not where it is over. */
+  send(call: KvCall, kind: RequestKind, counts: readonly number[] | undefined, args: readonly KvData[]): void {
+    const id = calls.add(call);
+    try {
+      this.stage(id, kind, counts, args);
+    } catch (thrown) {
+      calls.delete(id);
+      throw thrown;
+    }
+    this.#callsUnderWay += 1;
+  }
+
+  callIsOver(): void {
+    this.#callsUnderWay -= 1;
+    if (this.#isRetired && this.#callsUnderWay === 0) this.close();
+  }
+
+  /** Takes no more calls, and closes when those under way are over. */
+  retire(): void {
+    if (this.#isRetired) return;
+    this.#isRetired = true;
+    if (this.#callsUnderWay === 0) this.close();
+  }
+
+  protected abstract stage(
+    id: number,
+    kind: RequestKind,
+    counts: readonly number[] | undefined,
+    args: readonly KvData[],
+  ): void;
+
+  /** Closes the connection: calls under way fail. */
+  abstract close(): void;
+}
+
+/** The connections that this thread's event loop drives: one submission a turn for all, one frame an iteration. */
+class DrivenLinks {
+  readonly #raw: KvLoop;
+  readonly #writer = new SubmissionWriter();
+  readonly #links = new Map<number, DrivenLink>();
+  #isScheduled = false;
+  /** The memory of the last frame: small ones share it. */
+  #frame: KvFrame | undefined;
+  readonly #onGone = (connection: number): void => {
+    this.#links.get(connection)?.retire();
+    this.#links.delete(connection);
+  };
+  readonly #flush = (): void => {
+    this.#isScheduled = false;
+    this.#submit();
+  };
+
+  constructor() {
+    this.#raw = new addon.KvLoop((buffer, start, end) => this.#deliver(buffer, start, end));
+  }
+
+  add(connection: KvConnection): DrivenLink {
+    const number = this.#raw.add(connection);
+    const link = new DrivenLink(this, number);
+    this.#links.set(number, link);
+    return link;
+  }
+
+  stage(
+    connection: number,
+    id: number,
+    kind: RequestKind,
+    counts: readonly number[] | undefined,
+    args: readonly KvData[],
+  ): void {
+    this.#writer.add(connection, id, kind, counts, args);
+    if (this.#writer.length >= FLUSHED_BYTES) this.#submit();
+    else if (!this.#isScheduled) {
+      this.#isScheduled = true;
+      // After all that this turn's promises lead to.
+      process.nextTick(this.#flush);
+    }
+  }
+
+  remove(connection: number): void {
+    if (!this.#links.has(connection)) return;
+    // What is staged for it must not reach the next connection of that number.
+    this.#submit();
+    const frame = this.#raw.remove(connection);
+    if (frame !== undefined) this.#deliver(frame, 0, frame.byteLength);
+  }
+
+  #submit(): void {
+    const { bytes, length } = this.#writer;
+    if (length === 0) return;
+    this.#writer.clear();
+    const frame = this.#raw.submit(bytes, length);
+    if (frame !== undefined) this.#deliver(frame, 0, frame.byteLength);
+  }
+
+  #deliver(buffer: ArrayBuffer, start: number, end: number): void {
+    if (this.#frame?.words.buffer !== buffer) this.#frame = new KvFrame(buffer);
+    calls.deliver(this.#frame, start / 4, end / 4, this.#onGone);
+  }
+}
+
+class DrivenLink extends KvLink {
+  readonly #links: DrivenLinks;
+  readonly #number: number;
+  #isClosed = false;
+
+  constructor(links: DrivenLinks, number: number) {
+    super();
+    this.#links = links;
+    this.#number = number;
+  }
+
+  protected override stage(
+    id: number,
+    kind: RequestKind,
+    counts: readonly number[] | undefined,
+    args: readonly KvData[],
+  ): void {
+    this.#links.stage(this.#number, id, kind, counts, args);
+  }
+
+  override close(): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.retire();
+    this.#links.remove(this.#number);
+  }
+}
+
+/** Connections that the addon drives by itself: behind TLS, and to clusters. */
+class RemoteLink extends KvLink {
+  readonly #raw: KvConnection;
+  readonly #writer = new SubmissionWriter();
+  #isClosed = false;
+  #staged: number[] = [];
+  #isScheduled = false;
+
+  constructor(raw: KvConnection) {
+    super();
+    this.#raw = raw;
+  }
+
+  protected override stage(
+    id: number,
+    kind: RequestKind,
+    counts: readonly number[] | undefined,
+    args: readonly KvData[],
+  ): void {
+    this.#writer.add(0, id, kind, counts, args);
+    this.#staged.push(id);
+    if (this.#isScheduled) return;
+    this.#isScheduled = true;
+    process.nextTick(() => void this.#flush());
+  }
+
+  override close(): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.retire();
+    this.#raw.close();
+  }
+
+  async #flush(): Promise<void> {
+    this.#isScheduled = false;
+    const ids = this.#staged;
+    this.#staged = [];
+    try {
+      const { bytes, length } = this.#writer;
+      this.#writer.clear();
+      // It copies them before it waits for anything.
+      const results = new KvFrame(await this.#raw.run(bytes.subarray(0, length)));
+      calls.deliver(results, 0, results.words.length, () => {});
+    } catch (thrown) {
+      const error = toBoundaryError(thrown);
+      for (const id of ids) calls.delete(id)?.fail(error);
+    }
+  }
+}
+
+let driven: DrivenLinks | undefined;
+
+/** Connects to a server. */
+export async function openLink(url: string, connectMs: number): Promise<KvLink> {
+  const connection = await connecting(addon.KvConnection.open(url), connectMs, (late) => late.close());
+  if (!connection.drivable) return new RemoteLink(connection);
+  driven ??= new DrivenLinks();
+  return driven.add(connection);
+}

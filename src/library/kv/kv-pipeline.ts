@@ -1,0 +1,78 @@
+import { types } from 'node:util';
+
+import { BoundaryError } from '../../errors.js';
+import type { WorkOptions } from '../crossing/cancellation.js';
+import { type KvData, ownData } from './kv-submission.js';
+import type { KvReplies } from './kv-values.js';
+
+/** Sends the commands of a pipeline. */
+type Execute = (counts: readonly number[], args: readonly KvData[], options?: WorkOptions) => Promise<KvReplies>;
+
+/**
+ * Commands that are not answered by one reply each in the protocol that the client speaks: others would be taken for the
+ * answers of what is asked next.
+ */
+const OTHERWISE_ANSWERED = new Set(
+  'SUBSCRIBE PSUBSCRIBE SSUBSCRIBE UNSUBSCRIBE PUNSUBSCRIBE SUNSUBSCRIBE MONITOR SYNC PSYNC HELLO'.split(' '),
+);
+
+/** Commands that are collected, then sent together. They run in their order, but not as one: others may come between. */
+export class KvPipeline {
+  readonly #execute: Execute;
+  readonly #counts: number[] = [];
+  readonly #args: KvData[] = [];
+
+  /** @internal Use `KvClient.pipeline`. */
+  constructor(execute: Execute) {
+    this.#execute = execute;
+  }
+
+  /** The number of commands. */
+  get length(): number {
+    return this.#counts.length;
+  }
+
+  get(key: KvData): this {
+    this.#args.push('GET', key);
+    this.#counts.push(2);
+    return this;
+  }
+
+  set(key: KvData, value: KvData): this {
+    this.#args.push('SET', key, value);
+    this.#counts.push(3);
+    return this;
+  }
+
+  /**
+   * Any command that is answered by one reply: its name and its arguments. Throws `BB_UNSUPPORTED` for subscriptions,
+   * `MONITOR`, `HELLO`, `CLIENT REPLY` and the like.
+   */
+  command(name: string, ...args: KvData[]): this {
+    // What is checked is what will be sent, whatever becomes of the caller's memory.
+    const command = ownData(name);
+    if (args.length > 0) args[0] = ownData(args[0]!);
+    checkCommand(command, args[0]);
+    this.#args.push(command, ...args);
+    this.#counts.push(args.length + 1);
+    return this;
+  }
+
+  /** Sends them; resolves to one reply for each. The pipeline is then empty, and may be used again. */
+  async execute(options?: WorkOptions): Promise<KvReplies> {
+    if (this.#counts.length === 0) throw new BoundaryError('BB_INVALID_ARGUMENT', 'the pipeline has no commands');
+    return this.#execute(this.#counts.splice(0), this.#args.splice(0), options);
+  }
+}
+
+function checkCommand(name: KvData, first: KvData | undefined): void {
+  const command = capitals(name);
+  if (OTHERWISE_ANSWERED.has(command) || (command === 'CLIENT' && capitals(first) === 'REPLY')) {
+    throw new BoundaryError('BB_UNSUPPORTED', `${command} is not answered by one reply, as a pipeline needs it`);
+  }
+}
+
+function capitals(word: KvData | undefined): string {
+  if (typeof word === 'string') return word.toUpperCase();
+  return types.isUint8Array(word) ? Buffer.from(word).toString('latin1').toUpperCase() : '';
+}

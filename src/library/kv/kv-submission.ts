@@ -1,0 +1,128 @@
+import { types } from 'node:util';
+
+import { BoundaryError } from '../../errors.js';
+import { describeValue } from '../crossing/describe-value.js';
+import { SubmissionMemory } from '../crossing/submission-memory.js';
+import { byteLengthOf, bytesOf, isGone } from '../crossing/typed-memory.js';
+
+/** A key or a value: text is sent as UTF-8, bytes as they are. */
+export type KvData = string | Uint8Array;
+
+/** What a request asks for, by its number in a submission. */
+export const GET = 0;
+export const SET = 1;
+export const MGET = 2;
+export const MSET = 3;
+export const PIPELINE = 4;
+
+export type RequestKind = typeof GET | typeof SET | typeof MGET | typeof MSET | typeof PIPELINE;
+
+/** Words before a request's lengths. */
+const REQUEST_WORDS = 5;
+
+/** Texts up to this length are written byte by byte: a call into the runtime takes longer. */
+const SHORT_TEXT = 64;
+
+/** So many texts are written together. */
+const MANY = 8;
+
+/** Requests on their way to the addon, laid out as `native/redis/src/submission.rs` describes. */
+export class SubmissionWriter extends SubmissionMemory {
+  constructor() {
+    super('a request');
+  }
+
+  /**
+   * Adds a request: its arguments, and of a pipeline the number of arguments of each command, in arrays of ours. Adds nothing
+   * where an argument is no text and no bytes.
+   */
+  add(
+    connection: number,
+    id: number,
+    kind: RequestKind,
+    counts: readonly number[] | undefined,
+    args: readonly KvData[],
+  ): void {
+    const start = this.length;
+    const commands = counts === undefined ? 0 : counts.length;
+    const lengths = start / 4 + REQUEST_WORDS + commands;
+    this.reserve(start, (REQUEST_WORDS + commands + args.length) * 4);
+    let word = start / 4;
+    this.words[word++] = connection;
+    this.words[word++] = id;
+    this.words[word++] = kind;
+    this.words[word++] = commands;
+    this.words[word++] = args.length;
+    for (let index = 0; index < commands; index += 1) this.words[word++] = counts![index]!;
+    const data = (lengths + args.length) * 4;
+    const joined = args.length < MANY ? -1 : this.#writeJoined(data, lengths, args);
+    let end = joined === -1 ? data : joined;
+    for (let index = joined === -1 ? 0 : args.length; index < args.length; index += 1) {
+      const next = this.#write(end, args[index]!);
+      if (next === -1) throw unusable(kind, index, args[index]);
+      this.words[lengths + index] = next - end;
+      end = next;
+    }
+    this.submitted(end);
+  }
+
+  /** Writes short texts in one piece, which costs one call into the runtime; returns where they end, -1 where some are not. */
+  #writeJoined(at: number, lengths: number, args: readonly KvData[]): number {
+    let total = 0;
+    for (let index = 0; index < args.length; index += 1) {
+      const text = args[index]!;
+      if (typeof text !== 'string' || text.length > SHORT_TEXT) return -1;
+      total += text.length;
+    }
+    this.reserve(at, total * 3);
+    // Texts that are all ASCII, and only those, have as many bytes as characters.
+    if (this.memory.write(args.join(''), at, 'utf8') !== total) return -1;
+    for (let index = 0; index < args.length; index += 1) this.words[lengths + index] = args[index]!.length;
+    return at + total;
+  }
+
+  /** Writes an argument; returns where it ends, -1 where it is none. */
+  #write(at: number, data: KvData): number {
+    if (typeof data === 'string') {
+      const { length } = data;
+      // UTF-8 takes three bytes at most for each unit of a text.
+      this.reserve(at, length * 3);
+      const bytes = this.memory;
+      if (length > SHORT_TEXT) return at + bytes.write(data, at, 'utf8');
+      for (let index = 0; index < length; index += 1) {
+        const code = data.charCodeAt(index);
+        if (code > 127) return at + bytes.write(data, at, 'utf8');
+        bytes[at + index] = code;
+      }
+      return at + length;
+    }
+    if (!types.isUint8Array(data)) return -1;
+    const length = byteLengthOf(data);
+    if (length === 0) return isGone(data) ? -1 : at;
+    this.reserve(at, length);
+    this.memory.set(data, at);
+    return at + length;
+  }
+}
+
+/** Bytes in memory of their own. What can't be sent stays as it is, to be refused when it is written. */
+export function ownData(data: KvData): KvData {
+  return types.isUint8Array(data) && !isGone(data) ? bytesOf(data).slice() : data;
+}
+
+function unusable(kind: RequestKind, index: number, value: unknown): BoundaryError {
+  const what =
+    kind === MSET
+      ? `the ${index % 2 === 0 ? 'key' : 'value'} of entry ${index >> 1}`
+      : kind === MGET
+        ? `key ${index}`
+        : kind === PIPELINE
+          ? `argument ${index} of the pipeline`
+          : index === 0
+            ? 'the key'
+            : 'the value';
+  const problem = types.isUint8Array(value)
+    ? 'is a Uint8Array whose memory is detached'
+    : `must be a string or a Uint8Array, not ${describeValue(value)}`;
+  return new BoundaryError('BB_INVALID_ARGUMENT', `${what} ${problem}`);
+}

@@ -1,0 +1,244 @@
+import { BoundaryError } from '../../errors.js';
+
+/** The words before a result's entries. */
+const RESULT_WORDS = 5;
+
+/** The flag of a result whose bytes are all ASCII. */
+const ASCII = 1;
+
+/** The kinds of entries, by their numbers in a frame. */
+const NIL = 0;
+const STATUS = 2;
+const INT = 3;
+const ERROR = 4;
+const ARRAY = 5;
+
+/** What a command answered, as values of JavaScript. Integers that are not safe are bigints. */
+export type KvReply = string | number | bigint | null | BoundaryError | readonly KvReply[];
+
+/** The results that crossed at once, laid out as `native/redis/src/submission.rs` describes. */
+export class KvFrame {
+  readonly words: Uint32Array;
+  readonly bytes: Buffer;
+
+  constructor(buffer: ArrayBuffer) {
+    this.words = new Uint32Array(buffer);
+    this.bytes = Buffer.from(buffer);
+  }
+
+  /** The word after the result at `word`. */
+  next(word: number): number {
+    const entries = this.words[word + 2]!;
+    return word + RESULT_WORDS + entries + ((entries + 3) >> 2) + ((this.words[word + 3]! + 3) >>> 2);
+  }
+
+  /** The error of a result that failed as a whole. */
+  failure(word: number): BoundaryError {
+    const start = (word + RESULT_WORDS) * 4;
+    return errorOf(this.bytes.toString('utf8', start, start + this.words[word + 3]!));
+  }
+}
+
+/** The value of a result of one entry, as text. */
+export function textOf(frame: KvFrame, word: number): string | null {
+  const { words, bytes } = frame;
+  const kind = bytes[(word + RESULT_WORDS + 1) * 4];
+  if (kind === NIL) return null;
+  const start = (word + RESULT_WORDS + 2) * 4;
+  const end = start + words[word + 3]!;
+  if (kind === ERROR) throw errorOf(bytes.toString('utf8', start, end));
+  return bytes.toString((words[word + 4]! & ASCII) === 0 ? 'utf8' : 'latin1', start, end);
+}
+
+/** The value of a result of one entry, as bytes of their own. */
+export function bytesOf(frame: KvFrame, word: number): Uint8Array | null {
+  const { words, bytes } = frame;
+  const kind = bytes[(word + RESULT_WORDS + 1) * 4];
+  if (kind === NIL) return null;
+  const start = (word + RESULT_WORDS + 2) * 4;
+  const end = start + words[word + 3]!;
+  if (kind === ERROR) throw errorOf(bytes.toString('utf8', start, end));
+  return new Uint8Array(words.buffer.slice(start, end));
+}
+
+/** The error of a result of one entry that is nothing else of interest. */
+export function refusalOf(frame: KvFrame, word: number): BoundaryError | undefined {
+  const { words, bytes } = frame;
+  if (bytes[(word + RESULT_WORDS + 1) * 4] !== ERROR) return undefined;
+  const start = (word + RESULT_WORDS + 2) * 4;
+  return errorOf(bytes.toString('utf8', start, start + words[word + 3]!));
+}
+
+/** The values of keys, in the keys' order. They stay in the memory in which they crossed, and are read when asked for. */
+export class KvValues implements Iterable<string | null> {
+  /** How many there are. */
+  readonly length: number;
+  /** The bytes of all values, one after the other. */
+  readonly data: Uint8Array;
+  readonly #frame: KvFrame;
+  /** The word of the first entry's end. */
+  readonly #ends: number;
+  readonly #kinds: number;
+  readonly #start: number;
+  readonly #isAscii: boolean;
+  #text: string | undefined;
+
+  /** @internal */
+  constructor(frame: KvFrame, word: number) {
+    const { words, bytes } = frame;
+    this.length = words[word + 2]!;
+    this.#frame = frame;
+    this.#ends = word + RESULT_WORDS;
+    this.#kinds = (this.#ends + this.length) * 4;
+    this.#start = this.#kinds + ((this.length + 3) & ~3);
+    this.#isAscii = (words[word + 4]! & ASCII) !== 0;
+    this.data = new Uint8Array(bytes.buffer, this.#start, words[word + 3]!);
+  }
+
+  /** Where value `index` begins in `data`. */
+  start(index: number): number {
+    this.#check(index);
+    return index === 0 ? 0 : this.#frame.words[this.#ends + index - 1]!;
+  }
+
+  /** Where value `index` ends in `data`. */
+  end(index: number): number {
+    this.#check(index);
+    return this.#frame.words[this.#ends + index]!;
+  }
+
+  /** Whether there is no value. */
+  isNull(index: number): boolean {
+    return this.kind(index) === NIL;
+  }
+
+  /** The error in place of value `index`, where the server refused this one, or was lost before it. */
+  error(index: number): BoundaryError | undefined {
+    if (this.kind(index) !== ERROR) return undefined;
+    return errorOf(Buffer.from(this.data.subarray(this.start(index), this.end(index))).toString('utf8'));
+  }
+
+  /** Value `index` as a view of the memory in which it crossed, null where there is none. Throws its error, if it has one. */
+  bytes(index: number): Uint8Array | null {
+    return this.#hasValue(index) ? this.data.subarray(this.start(index), this.end(index)) : null;
+  }
+
+  /** Value `index` as text, null where there is none. Throws its error, if it has one. */
+  text(index: number): string | null {
+    return this.#hasValue(index) ? this.textAt(index) : null;
+  }
+
+  /** All values as text. Throws the first error. */
+  toArray(): (string | null)[] {
+    return Array.from({ length: this.length }, (_, index) => this.text(index));
+  }
+
+  *[Symbol.iterator](): Iterator<string | null> {
+    for (let index = 0; index < this.length; index += 1) yield this.text(index);
+  }
+
+  /** The first error, where every entry is one. */
+  failure(): BoundaryError | undefined {
+    for (let index = 0; index < this.length; index += 1) if (this.kind(index) !== ERROR) return undefined;
+    return this.length === 0 ? undefined : this.error(0);
+  }
+
+  protected kind(index: number): number {
+    this.#check(index);
+    return this.#frame.bytes[this.#kinds + index]!;
+  }
+
+  protected textAt(index: number): string {
+    const start = this.start(index);
+    const end = this.end(index);
+    if (!this.#isAscii) return this.#frame.bytes.toString('utf8', this.#start + start, this.#start + end);
+    // All of it at once, and then parts, which cost no call into the runtime.
+    this.#text ??= this.#frame.bytes.toString('latin1', this.#start, this.#start + this.data.length);
+    return this.#text.substring(start, end);
+  }
+
+  #hasValue(index: number): boolean {
+    const kind = this.kind(index);
+    if (kind === ERROR) throw this.error(index)!;
+    return kind !== NIL;
+  }
+
+  #check(index: number): void {
+    if (index >>> 0 === index && index < this.length) return;
+    throw new BoundaryError('BB_INVALID_ARGUMENT', `there is no value ${String(index)} among ${this.length}`);
+  }
+}
+
+/** What the commands of a pipeline answered, in their order. An error is that of its own command alone. */
+export class KvReplies extends KvValues {
+  /** Reply `index` as a value of JavaScript; an error is returned, not thrown. */
+  value(index: number): KvReply {
+    switch (this.kind(index)) {
+      case NIL:
+        return null;
+      case ERROR:
+        return this.error(index)!;
+      case INT:
+        return integer(this.textAt(index));
+      case ARRAY:
+        return new ReplyReader(Buffer.from(this.data.subarray(this.start(index), this.end(index)))).read();
+      default:
+        return this.textAt(index);
+    }
+  }
+
+  /** All replies as values of JavaScript, errors among them. */
+  values(): KvReply[] {
+    return Array.from({ length: this.length }, (_, index) => this.value(index));
+  }
+
+  /** Whether reply `index` is a status, such as `OK`. */
+  isStatus(index: number): boolean {
+    return this.kind(index) === STATUS;
+  }
+}
+
+/** Reads a reply as it came over the wire; the addon has checked that it is whole. */
+class ReplyReader {
+  readonly #bytes: Buffer;
+  #at = 0;
+
+  constructor(bytes: Buffer) {
+    this.#bytes = bytes;
+  }
+
+  read(): KvReply {
+    const kind = this.#bytes[this.#at]!;
+    const lineEnd = this.#bytes.indexOf('\r\n', this.#at);
+    const line = this.#bytes.toString('utf8', this.#at + 1, lineEnd);
+    this.#at = lineEnd + 2;
+    switch (String.fromCharCode(kind)) {
+      case ':':
+        return integer(line);
+      case '+':
+        return line;
+      case '-':
+        return new BoundaryError('BB_ENGINE', `redis: ${line}`);
+      case '$': {
+        const length = Number(line);
+        if (length < 0) return null;
+        const start = this.#at;
+        this.#at += length + 2;
+        return this.#bytes.toString('utf8', start, start + length);
+      }
+      default:
+        return Number(line) < 0 ? null : Array.from({ length: Number(line) }, () => this.read());
+    }
+  }
+}
+
+function integer(digits: string): number | bigint {
+  const number = Number(digits);
+  return Number.isSafeInteger(number) ? number : BigInt(digits);
+}
+
+/** The error of a text that its code leads in brackets. */
+function errorOf(text: string): BoundaryError {
+  const [, code, message] = /^\[(BB_[A-Z0-9_]+)\]\s*([\s\S]*)$/.exec(text) ?? [];
+  return code === undefined ? new BoundaryError('BB_INTERNAL', text) : new BoundaryError(code, message!);
+}

@@ -1,0 +1,272 @@
+import { addon, type Cancel, type RawAggregate, type RawShardClient } from '../../addon.js';
+import { ABORTED, BoundaryError, toBoundaryError } from '../../errors.js';
+import { abortedBy, checkTimeout, readWorkOptions, type WorkOptions } from '../crossing/cancellation.js';
+import { type ConnectOptions, connecting, connectTimeoutOf } from '../crossing/connecting.js';
+import { ShardRow } from './shard-row.js';
+import { ShardRows } from './shard-rows.js';
+import { ShardScan } from './shard-scan.js';
+import { ShardStore } from './shard-store.js';
+
+/** The keys that are read at once while the event loop waits: a few hundred microseconds. */
+const MOST_KEYS_NOW = 2048;
+
+const MOST_CONNECTIONS = 1000;
+
+export interface ShardClientOptions extends ConnectOptions {
+  /**
+   * The most milliseconds of each call, a scan and a population as a whole; none where it is left out, as grpc-js has it: calls
+   * then wait as long as it takes.
+   */
+  readonly timeoutMs?: number | undefined;
+  /** The connections to each shard, 1 where it is left out; calls take turns. */
+  readonly connections?: number | undefined;
+  /** The key that the shards ask for, where their addresses hold none. */
+  readonly apiKey?: string | undefined;
+  /** A file of certificates to trust in place of the system's, where addresses of `https` name none. */
+  readonly tlsCa?: string | undefined;
+}
+
+/**
+ * How a call is ended before its end, in the shards too: it is rejected with `BB_ABORTED`. A write that was under way may be done
+ * or not.
+ */
+export type ShardCallOptions = Pick<WorkOptions, 'signal'>;
+
+export interface ShardPopulateOptions extends ShardCallOptions {
+  /** Whether rows that are there are removed, each shard's when all its new ones came; else they are an error. */
+  readonly replace?: boolean | undefined;
+}
+
+/** Keys of rows. In a `Float64Array` they must be safe integers. */
+export type ShardKeys = BigInt64Array | Int32Array | Float64Array;
+
+/** The columns that can be summed up and filtered by. */
+export type ShardColumn = 'key' | 'quantity' | 'price' | 'updated_at';
+
+export interface ShardAggregation {
+  readonly column: ShardColumn;
+  /** The rows that count; all without it. */
+  readonly filter?: {
+    readonly column: ShardColumn;
+    readonly comparison: '=' | '!=' | '<' | '<=' | '>' | '>=';
+    readonly value: number | bigint;
+  };
+  /** `shards`, the default: each shard sums up its rows. `here`: all rows come here first, to see what that costs. */
+  readonly place?: 'shards' | 'here';
+}
+
+/** The sums over a column: bigints of integers, numbers of prices. */
+export interface ShardAggregate {
+  readonly count: number;
+  readonly sum: bigint | number;
+  /** Without rows there is none. */
+  readonly min?: bigint | number;
+  readonly max?: bigint | number;
+  readonly average?: number;
+}
+
+/** What a shard holds. */
+export interface ShardState {
+  readonly rows: number;
+  /** The rows that all shards got together from the last population that came to its end. */
+  readonly populated?: number;
+}
+
+/**
+ * A client of a sharded store. Each shard is behind gRPC, named by its address, or in this process, given as a `ShardStore`. Rows
+ * have 200 bytes; their shards follow from a hash of their keys. All errors are `BoundaryError`s that name the shard.
+ */
+export class ShardClient implements AsyncDisposable {
+  readonly #raw: RawShardClient;
+  readonly #hasMemory: boolean;
+  readonly #isMemory: boolean;
+  readonly #read: (key: number | bigint, into: Uint8Array) => number;
+  readonly #write: (from: Uint8Array) => number;
+  readonly #row = new ShardRow();
+
+  private constructor(raw: RawShardClient, places: readonly (string | ShardStore)[]) {
+    const isMemory = (place: string | ShardStore): boolean => place instanceof ShardStore && !place.isPersistent;
+    this.#raw = raw;
+    this.#hasMemory = places.some(isMemory);
+    this.#isMemory = places.every(isMemory);
+    this.#read = raw.rowReader();
+    this.#write = raw.rowWriter();
+  }
+
+  /**
+   * Connects to all shards, given in the order of their numbers: `http[s]://[:key@]host:4410[?tls-ca=/file.pem]`, or a store of
+   * this process.
+   */
+  static async connect(
+    places: readonly (string | ShardStore)[],
+    options: ShardClientOptions = {},
+  ): Promise<ShardClient> {
+    const isPlace = (place: unknown): boolean => typeof place === 'string' || place instanceof ShardStore;
+    const own: readonly (string | ShardStore)[] = Array.isArray(places) ? [...(places as typeof own)] : [];
+    if (own.length === 0 || !own.every(isPlace)) {
+      throw invalid('the places of shards must be addresses or stores, one at least');
+    }
+    const { timeoutMs, connectTimeoutMs, connections = 1, apiKey, tlsCa } = options;
+    if (timeoutMs !== undefined) checkTimeout('timeoutMs', timeoutMs);
+    if (!(Number.isInteger(connections) && connections >= 1 && connections <= MOST_CONNECTIONS)) {
+      throw invalid(`connections must be an integer of 1 to ${MOST_CONNECTIONS}, not ${String(connections)}`);
+    }
+    const named = own.map((place) => (typeof place === 'string' ? place : place.place));
+    const connectMs = connectTimeoutOf(connectTimeoutMs, timeoutMs);
+    const opened = (): Promise<RawShardClient> =>
+      connecting(addon.RawShardClient.connect(named, timeoutMs, connections, apiKey, tlsCa), connectMs, (late) =>
+        late.close(),
+      );
+    const raw = await ours(opened);
+    return new ShardClient(raw, own);
+  }
+
+  /** The number of shards. */
+  get shards(): number {
+    return now(() => this.#raw.shards);
+  }
+
+  /**
+   * Reads the row of a key without a promise, where its shard is in the memory of this process; null where there is no such row,
+   * undefined where the shard is elsewhere: `get` finds it. Without `into`, the row returned is the client's own, whose values
+   * are good until the next call.
+   */
+  tryGet(key: number | bigint, into: ShardRow = this.#row): ShardRow | null | undefined {
+    let found: number;
+    try {
+      found = this.#read(key, into.bytes);
+    } catch (thrown) {
+      throw toBoundaryError(thrown);
+    }
+    if (found === 1) return into;
+    return found === 0 ? null : undefined;
+  }
+
+  /** Reads the row of a key; null where there is none. */
+  async get(key: number | bigint, options?: ShardCallOptions): Promise<ShardRow | null> {
+    const signal = signalOf(options);
+    const row = this.#hasMemory ? this.tryGet(key, new ShardRow()) : undefined;
+    if (row !== undefined) return row;
+    const bytes = await ours((cancel) => this.#raw.get(key, cancel), signal);
+    return bytes === null ? null : new ShardRow(new Uint8Array(bytes));
+  }
+
+  /**
+   * Reads the rows of keys: the keys cross together, all shards that have some are asked at the same time, and the rows come back
+   * in one piece. Where a shard fails, its rows are missing, and `failures` says why.
+   */
+  async multiGet(keys: ShardKeys, options?: ShardCallOptions): Promise<ShardRows> {
+    const signal = signalOf(options);
+    const found = this.#isMemory && keys.length <= MOST_KEYS_NOW ? now(() => this.#raw.multiGetNow(keys)) : null;
+    return new ShardRows(found ?? (await ours((cancel) => this.#raw.multiGet(keys, cancel), signal)));
+  }
+
+  /** Writes a row, in place of the one with its key, without a promise where its shard is in the memory of this process; else false. */
+  tryPut(row: ShardRow): boolean {
+    return now(() => this.#write(row.bytes)) === 1;
+  }
+
+  /** Writes a row, in place of the one with its key if there is any. */
+  async put(row: ShardRow, options?: ShardCallOptions): Promise<void> {
+    const signal = signalOf(options);
+    if (this.#hasMemory && this.tryPut(row)) return;
+    await ours((cancel) => this.#raw.put(row.bytes, cancel), signal);
+  }
+
+  /** Writes packed rows, 200 bytes each as `ShardRow.bytes` has them. Where a shard fails, the rows of the others are written. */
+  async putMany(rows: Uint8Array, options?: ShardCallOptions): Promise<void> {
+    const signal = signalOf(options);
+    await ours((cancel) => this.#raw.putMany(rows, cancel), signal);
+  }
+
+  /** All rows, as chunks of columns. */
+  scan(options?: ShardCallOptions): ShardScan {
+    return new ShardScan(this.#raw, readWorkOptions(options ?? {}).signal);
+  }
+
+  /** Sums over a column. */
+  async aggregate({ column, filter, place }: ShardAggregation, options?: ShardCallOptions): Promise<ShardAggregate> {
+    const signal = signalOf(options);
+    type Arguments = Parameters<RawShardClient['aggregate']>;
+    const { count, sum, min, max } = await ours<RawAggregate>((cancel) => {
+      const asked = [column, filter?.column, filter?.comparison, filter?.value, cancel] as Arguments;
+      return place === 'here' ? this.#raw.aggregateHere(...asked) : this.#raw.aggregate(...asked);
+    }, signal);
+    return {
+      count,
+      sum,
+      ...(min === undefined ? {} : { min }),
+      ...(max === undefined ? {} : { max }),
+      ...(count === 0 ? {} : { average: Number(sum) / count }),
+    };
+  }
+
+  /**
+   * Fills all shards at the same time with the rows that benchmarks give to the keys from 0 to `rows`. Rows that are there are an
+   * error unless `replace` is true.
+   */
+  async populate(rows: number, options: ShardPopulateOptions = {}): Promise<void> {
+    const signal = signalOf(options);
+    await ours((cancel) => this.#raw.populate(rows, options.replace ?? false, cancel), signal);
+  }
+
+  /** What each shard holds. */
+  async describe(options?: ShardCallOptions): Promise<ShardState[]> {
+    const signal = signalOf(options);
+    const states = await ours((cancel) => this.#raw.describe(cancel), signal);
+    return states.map(({ rows, populated }) => (populated === undefined ? { rows } : { rows, populated }));
+  }
+
+  /** Closes all connections: calls under way are rejected with `BB_CLOSED`. Does nothing the second time. */
+  async close(): Promise<void> {
+    this.#raw.close();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+}
+
+function invalid(message: string): BoundaryError {
+  return new BoundaryError('BB_INVALID_ARGUMENT', message);
+}
+
+function now<T>(work: () => T): T {
+  try {
+    return work();
+  } catch (thrown) {
+    throw toBoundaryError(thrown);
+  }
+}
+
+/** Throws `BB_ABORTED` where the signal is aborted already, also for what would not have to wait. */
+function signalOf(options: ShardCallOptions | undefined): AbortSignal | undefined {
+  if (options === undefined) return undefined;
+  const { signal } = readWorkOptions(options);
+  if (signal?.aborted) throw abortedBy(signal);
+  return signal;
+}
+
+/** Runs native work that a signal may end; its errors are explained. */
+async function ours<T>(work: (cancel?: Cancel) => Promise<T>, signal?: AbortSignal): Promise<T> {
+  if (signal !== undefined) return untilAborted(work, signal);
+  try {
+    return await work();
+  } catch (thrown) {
+    throw toBoundaryError(thrown);
+  }
+}
+
+async function untilAborted<T>(work: (cancel: Cancel) => Promise<T>, signal: AbortSignal): Promise<T> {
+  const cancel = new addon.Cancel();
+  const onAbort = (): void => cancel.cancel();
+  signal.addEventListener('abort', onAbort, { once: true });
+  try {
+    return await work(cancel);
+  } catch (thrown) {
+    const error = toBoundaryError(thrown);
+    throw error.code === ABORTED && signal.aborted ? abortedBy(signal) : error;
+  } finally {
+    signal.removeEventListener('abort', onAbort);
+  }
+}

@@ -1,0 +1,90 @@
+import { byteLengthOf, isGone } from '../crossing/typed-memory.js';
+
+/** The bytes of a row's values. */
+export const ROW_BYTES = 200;
+
+/** The bytes of a row's payload. */
+export const PAYLOAD_BYTES = 172;
+
+/** Where the values begin. */
+const QUANTITY = 8;
+const PRICE = 12;
+const UPDATED_AT = 20;
+const PAYLOAD = 28;
+
+/** What a row is made of. */
+export interface ShardValues {
+  readonly key: number | bigint;
+  readonly quantity: number;
+  readonly price: number;
+  /** Microseconds since 1970 began. */
+  readonly updatedAt: number | bigint;
+  /** At most 172 bytes; what is missing is zero. */
+  readonly payload: Uint8Array;
+}
+
+/**
+ * A row of a sharded store: 200 packed bytes, read when a value is asked for. It can be used for one row after the other: then
+ * its values, and the payload's memory, are those of the last one.
+ */
+export class ShardRow {
+  readonly bytes: Uint8Array;
+  readonly #view: DataView;
+
+  constructor(bytes: Uint8Array = new Uint8Array(ROW_BYTES)) {
+    if (bytes.byteLength !== ROW_BYTES) throw new RangeError(`a packed row has ${ROW_BYTES} bytes`);
+    this.bytes = bytes;
+    this.#view = new DataView(bytes.buffer, bytes.byteOffset, ROW_BYTES);
+  }
+
+  /** A row of these values. */
+  static of(values: ShardValues): ShardRow {
+    return new ShardRow().set(values);
+  }
+
+  /** Gives it other values. */
+  set({ key, quantity, price, updatedAt, payload }: ShardValues): this {
+    // Numbers before the first byte is written: making them may throw, or run code of an object's own.
+    const wholeKey = BigInt(key);
+    const amount = +quantity;
+    const cost = +price;
+    const time = BigInt(updatedAt);
+    const length = byteLengthOf(payload);
+    if (length > PAYLOAD_BYTES) throw new RangeError(`a payload has at most ${PAYLOAD_BYTES} bytes`);
+    if (length === 0 && isGone(payload)) throw new TypeError('the memory of the payload is detached');
+    this.#view.setBigInt64(0, wholeKey, true);
+    this.#view.setInt32(QUANTITY, amount, true);
+    this.#view.setFloat64(PRICE, cost, true);
+    this.#view.setBigInt64(UPDATED_AT, time, true);
+    this.bytes.fill(0, PAYLOAD + length);
+    this.bytes.set(payload, PAYLOAD);
+    return this;
+  }
+
+  get key(): bigint {
+    return this.#view.getBigInt64(0, true);
+  }
+
+  get quantity(): number {
+    return this.#view.getInt32(QUANTITY, true);
+  }
+
+  get price(): number {
+    return this.#view.getFloat64(PRICE, true);
+  }
+
+  /** Microseconds since 1970 began. */
+  get updatedAt(): bigint {
+    return this.#view.getBigInt64(UPDATED_AT, true);
+  }
+
+  /** A view of its memory. */
+  get payload(): Uint8Array {
+    return this.bytes.subarray(PAYLOAD, ROW_BYTES);
+  }
+
+  /** The same values in memory of their own. */
+  copy(): ShardRow {
+    return new ShardRow(this.bytes.slice());
+  }
+}

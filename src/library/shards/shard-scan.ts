@@ -1,0 +1,83 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+
+import type { RawShardClient, RawShardScan } from '../../addon.js';
+import { type BoundaryError, toBoundaryError } from '../../errors.js';
+import { abortedBy } from '../crossing/cancellation.js';
+import { ColumnarChunk } from '../engine/columnar-chunk.js';
+import { Frame } from '../engine/frame.js';
+import { SCAN_COLUMNS } from './shard-rows.js';
+import { assertFirstUse } from '../crossing/single-use.js';
+
+/**
+ * All rows of all shards, in no order, as chunks of columns; it can be iterated once. Breaking out of the loop ends it. Where
+ * shards fail, the rows of the others come first, and the loop then throws what the first one failed with, which names it. When
+ * its signal is aborted, no further chunk comes.
+ */
+export class ShardScan implements AsyncIterable<ColumnarChunk> {
+  readonly #client: RawShardClient;
+  readonly #signal: AbortSignal | undefined;
+  #isUsed = false;
+
+  /** @internal */
+  constructor(client: RawShardClient, signal: AbortSignal | undefined) {
+    this.#client = client;
+    this.#signal = signal;
+  }
+
+  [Symbol.asyncIterator](): AsyncGenerator<ColumnarChunk, void, undefined> {
+    assertFirstUse(this.#isUsed);
+    this.#isUsed = true;
+    return this.#chunks();
+  }
+
+  async *#chunks(): AsyncGenerator<ColumnarChunk, void, undefined> {
+    const signal = this.#signal;
+    if (signal?.aborted) throw abortedBy(signal);
+    const scan = this.#start();
+    // A signal may live long; it must not keep a scan alive that its user has dropped.
+    const held = new WeakRef(scan);
+    const onAbort = (): void => held.deref()?.cancel();
+    signal?.addEventListener('abort', onAbort, { once: true });
+    let failure: BoundaryError | undefined;
+    let firstRow = 0;
+    try {
+      for (;;) {
+        const frame = await nextFrame(scan);
+        if (signal?.aborted) throw abortedBy(signal);
+        if (frame === null) break;
+        if (frame instanceof ArrayBuffer) {
+          const chunk = new ColumnarChunk(new Frame(frame, SCAN_COLUMNS), 'bigint', firstRow);
+          firstRow += chunk.rowCount;
+          yield chunk;
+        } else {
+          failure ??= frame;
+          // Nothing comes after it.
+          if (frame.code === 'BB_CLOSED') break;
+        }
+      }
+    } finally {
+      signal?.removeEventListener('abort', onAbort);
+      scan.cancel();
+    }
+    if (failure !== undefined) throw failure;
+  }
+
+  #start(): RawShardScan {
+    try {
+      return this.#client.scan();
+    } catch (thrown) {
+      throw toBoundaryError(thrown);
+    }
+  }
+}
+
+/** The next frame, what a shard failed with, or null at the end. */
+async function nextFrame(scan: RawShardScan): Promise<ArrayBuffer | BoundaryError | null> {
+  await nextTurn();
+  try {
+    const frame = scan.tryNext();
+    return frame === undefined ? await scan.next() : frame;
+  } catch (thrown) {
+    return toBoundaryError(thrown);
+  }
+}

@@ -1,0 +1,402 @@
+import { BoundaryError } from '../../errors.js';
+import { checkTimeout, readWorkOptions, type WorkOptions } from '../crossing/cancellation.js';
+import type { Int64Mode } from '../engine/cell-readers.js';
+import { CellWriter } from '../engine/cell-writer.js';
+import { type ConnectOptions, connectTimeoutOf } from '../crossing/connecting.js';
+import { describeValue } from '../crossing/describe-value.js';
+import type { ParameterInput } from '../engine/parameters.js';
+import { Spare } from '../crossing/spare.js';
+import { openSqlConnections, type SqlConnections } from './sql-connections.js';
+import { type ResultBytes, ResultShape, type SqlResult, SqlResults } from './sql-results.js';
+import { fromColumnSpecs } from '../engine/table-definition.js';
+import { type ServerOptions, withUrlOptions } from '../crossing/url-options.js';
+
+/** The most connections of a client. */
+const MOST_CONNECTIONS = 10_000;
+
+const DEFAULT_CONNECTIONS = 10;
+
+/** Shapes of results that a client keeps, as many as the addon does: those of statements that differ each time are many. */
+const MOST_SHAPES = 4096;
+
+/** What a submission asks for, by its first word; `native/mysql/src/submission.rs` describes them. */
+const RUN = 0;
+const PING = 1;
+const PREPARE = 2;
+const INSERT = 3;
+
+/** Flags of a statement in a submission. */
+const PREPARED = 0;
+const AS_TEXT = 1;
+
+/** Bytes of the words about a statement. */
+const HEAD_BYTES = 20;
+
+/** The values of a statement's parameters, or of a row. */
+type ParameterList = readonly ParameterInput[];
+
+const NO_PARAMETERS: ParameterList = [];
+const ONE_OF_NONE = [NO_PARAMETERS];
+
+/** A statement of a batch. */
+interface StatementLists {
+  readonly sql: string;
+  readonly flags: number;
+  readonly lists: ParameterList[];
+}
+
+export interface SqlClientOptions extends ConnectOptions, ServerOptions {
+  /** Connections that may be open at a time, 10 where it is left out; they are opened as they are needed. */
+  readonly connections?: number | undefined;
+  /**
+   * The most milliseconds of each call that does not say itself; none where it is left out, as mysql2 has it: a call then takes
+   * as long as it likes.
+   */
+  readonly timeoutMs?: number | undefined;
+  /** As for queries: 64-bit integers as bigints where it is left out. */
+  readonly int64?: Int64Mode | undefined;
+  /**
+   * The file of the server's RSA key, in PEM: the password is encrypted with it where the server wants it over a connection that
+   * others may read.
+   */
+  readonly serverPublicKey?: string | undefined;
+  /**
+   * Lets the server give that key itself, where there is no TLS that verifies: then whoever answers in its place gets the
+   * password. Without it and without a key such a login fails with the code `BB_INSECURE`.
+   */
+  readonly allowPublicKeyRetrieval?: boolean | undefined;
+}
+
+/** One request of many. */
+export interface SqlRequest {
+  /** A statement, whose parameters are written `?`. */
+  readonly sql: string;
+  /** Its parameters; absent: none, and the statement is sent as text. */
+  readonly parameters?: readonly ParameterInput[] | undefined;
+}
+
+/**
+ * A client of servers that speak the MySQL wire: `mysql://user:password@host:port/database`, with `?socket=/path` or
+ * `?tls=required`, `?tls=verify&tls-ca=/path.pem`. The rows of one call take 1 GiB at most, unless `maxResponseBytes` says
+ * otherwise.
+ *
+ * Each call takes a connection of its own, so calls under way at once don't wait for each other; with `connections: 1` all
+ * share one session, its transactions and settings. When a connection is lost, what was under way is rejected: it may have
+ * been executed or not, and is never sent again. The next call begins another session, outside of any transaction: who has
+ * one open runs its statements in one call (`run`), or stops at the first error. A call that is aborted or takes too long is given up with its connection,
+ * and the server asked to end it.
+ */
+export class SqlClient implements AsyncDisposable {
+  readonly #connections: SqlConnections;
+  readonly #int64: Int64Mode;
+  readonly #timeoutMs: number | undefined;
+  readonly #shapes = new Map<number, ResultShape>();
+  readonly #writers = new Spare(() => new CellWriter());
+
+  private constructor(connections: SqlConnections, int64: Int64Mode = 'bigint', timeoutMs: number | undefined) {
+    this.#connections = connections;
+    this.#int64 = int64;
+    this.#timeoutMs = timeoutMs;
+  }
+
+  /** Connects and logs in. */
+  static async connect(url: string, options: SqlClientOptions = {}): Promise<SqlClient> {
+    const { connections = DEFAULT_CONNECTIONS, timeoutMs, connectTimeoutMs, int64 } = options;
+    const mayRetrieve = options.allowPublicKeyRetrieval;
+    if (mayRetrieve !== undefined && typeof mayRetrieve !== 'boolean') {
+      throw invalid(`allowPublicKeyRetrieval must be true or false, not ${describeValue(mayRetrieve)}`);
+    }
+    const server = withUrlOptions(url, {
+      tls: options.tls,
+      'tls-ca': options.tlsCa,
+      'server-public-key': options.serverPublicKey,
+      'allow-public-key-retrieval': mayRetrieve === undefined ? undefined : mayRetrieve ? 'on' : 'off',
+      'max-response-bytes': options.maxResponseBytes,
+    });
+    if (!(Number.isInteger(connections) && connections >= 1 && connections <= MOST_CONNECTIONS)) {
+      throw invalid(`connections must be an integer of 1 to ${MOST_CONNECTIONS}, not ${String(connections)}`);
+    }
+    if (timeoutMs !== undefined) checkTimeout('timeoutMs', timeoutMs);
+    if (int64 !== undefined && int64 !== 'bigint' && int64 !== 'number') {
+      throw invalid(`int64 must be 'bigint' or 'number', not ${describeValue(int64)}`);
+    }
+    const connectMs = connectTimeoutOf(connectTimeoutMs, timeoutMs);
+    return new SqlClient(await openSqlConnections(server, connections, connectMs), int64, timeoutMs);
+  }
+
+  /** The server's name and version. */
+  get version(): string {
+    return this.#connections.version;
+  }
+
+  /** Asks whether the server is there. */
+  async ping(options?: WorkOptions): Promise<void> {
+    await this.#perform(options, (writer) => writer.word(PING));
+  }
+
+  /** Runs one statement, sent as text. */
+  async query(sql: string, options?: WorkOptions): Promise<SqlResult> {
+    checkText(sql);
+    return this.#results(
+      await this.#perform(options, (writer) => writeOne(writer, AS_TEXT, sql, ONE_OF_NONE)),
+      first,
+    ).at(0);
+  }
+
+  /** Runs one prepared statement; it is prepared once a connection. */
+  async execute(sql: string, parameters = NO_PARAMETERS, options?: WorkOptions): Promise<SqlResult> {
+    checkText(sql);
+    return this.#results(
+      await this.#perform(options, (writer) => writeOne(writer, PREPARED, sql, [parameters])),
+      first,
+    ).at(0);
+  }
+
+  /** Makes sure that the server can prepare a statement. */
+  async prepare(sql: string, options?: WorkOptions): Promise<SqlStatement> {
+    checkText(sql);
+    const bytes = await this.#perform(options, (writer) => {
+      writer.word(PREPARE);
+      sqlBytes(writer, sql);
+    });
+    return new SqlStatement(this, sql, numberOf(bytes));
+  }
+
+  /**
+   * Runs one prepared statement with each of the lists, over one connection, all sent ahead of their answers. What fails
+   * does not keep the others from running: ask the results for their `errors`.
+   */
+  async queryMany(
+    sql: string,
+    parameterLists: readonly (readonly ParameterInput[])[],
+    options?: WorkOptions,
+  ): Promise<SqlResults> {
+    checkText(sql);
+    const lists = ownList('the lists of parameters', parameterLists);
+    return this.#results(await this.#perform(options, (writer) => writeOne(writer, PREPARED, sql, lists)), first);
+  }
+
+  /** As `queryMany`, for statements that change something: each is a transaction of its own, unless one is open. */
+  executeBatch(sql: string, rows: readonly (readonly ParameterInput[])[], options?: WorkOptions): Promise<SqlResults> {
+    return this.queryMany(sql, rows, options);
+  }
+
+  /** Runs requests in their order over one connection, all sent ahead of their answers; see `queryMany`. */
+  async run(requests: readonly SqlRequest[], options?: WorkOptions): Promise<SqlResults> {
+    // What is sent as text and what is prepared are statements apart.
+    const prepared = new Map<string, number>();
+    const texts = new Map<string, number>();
+    const statements: StatementLists[] = [];
+    const order = ownList('the requests', requests).map((request, place) => {
+      if (typeof request !== 'object' || request === null) {
+        throw invalid(`request ${place} must be an object with a statement, not ${describeValue(request)}`);
+      }
+      const { sql, parameters } = request;
+      checkText(sql);
+      const known = parameters === undefined ? texts : prepared;
+      let index = known.get(sql);
+      if (index === undefined) {
+        index = statements.length;
+        known.set(sql, index);
+        statements.push({ sql, flags: parameters === undefined ? AS_TEXT : PREPARED, lists: [] });
+      }
+      statements[index]!.lists.push(parameters ?? NO_PARAMETERS);
+      return index;
+    });
+    const bytes = await this.#perform(options, (writer) => writeAll(writer, statements, order));
+    return this.#results(bytes, (index) => order[index]!);
+  }
+
+  /**
+   * Inserts rows into columns of a table (`table` or `database.table`) in the fastest way that the server has, all of them
+   * or none; within a transaction of the session they become part of it. Resolves to their number.
+   */
+  async insertRows(
+    table: string,
+    columns: readonly string[],
+    rows: readonly (readonly ParameterInput[])[],
+    options?: WorkOptions,
+  ): Promise<number> {
+    checkText(table);
+    const names = ownList('the columns', columns);
+    names.forEach(checkText);
+    const lists = ownList('the rows', rows);
+    return numberOf(await this.#perform(options, (writer) => writeRows(writer, table, names, lists)));
+  }
+
+  /** Closes the connections; calls under way are rejected with `BB_CLOSED`. Does nothing the second time. */
+  close(): Promise<void> {
+    return this.#connections.close();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  /** Writes a submission and hands it over, before any other call can write to the same memory. */
+  #perform(options: WorkOptions | undefined, write: (writer: CellWriter) => void): Promise<ResultBytes> {
+    const limits = options === undefined ? undefined : readWorkOptions(options);
+    return this.#writers.use((writer) => {
+      writer.clear();
+      write(writer);
+      if (limits === undefined && this.#timeoutMs === undefined) return this.#connections.perform(writer);
+      const { signal, timeoutMs = this.#timeoutMs } = limits ?? {};
+      return this.#connections.perform(writer, { signal, timeoutMs });
+    });
+  }
+
+  #results(bytes: ResultBytes, statementOf: (index: number) => number): SqlResults {
+    return new SqlResults(bytes, this.#int64, this.#shapeOf, statementOf);
+  }
+
+  readonly #shapeOf = (number: number): ResultShape => {
+    const known = this.#shapes.get(number);
+    if (known !== undefined) return known;
+    const shape = new ResultShape(fromColumnSpecs(this.#connections.shapes.columns(number)), this.#int64);
+    if (this.#shapes.size >= MOST_SHAPES) this.#shapes.delete(this.#shapes.keys().next().value!);
+    this.#shapes.set(number, shape);
+    return shape;
+  };
+}
+
+/** A statement that the server has prepared. */
+export class SqlStatement {
+  readonly sql: string;
+  /** How many parameters it takes. */
+  readonly parameterCount: number;
+  readonly #client: SqlClient;
+
+  /** @internal Use `SqlClient.prepare`. */
+  constructor(client: SqlClient, sql: string, parameterCount: number) {
+    this.#client = client;
+    this.sql = sql;
+    this.parameterCount = parameterCount;
+  }
+
+  /** Runs it once. */
+  execute(parameters?: readonly ParameterInput[], options?: WorkOptions): Promise<SqlResult> {
+    return this.#client.execute(this.sql, parameters, options);
+  }
+
+  /** Runs it with each of the lists; see `SqlClient.queryMany`. */
+  queryMany(parameterLists: readonly (readonly ParameterInput[])[], options?: WorkOptions): Promise<SqlResults> {
+    return this.#client.queryMany(this.sql, parameterLists, options);
+  }
+}
+
+function first(): number {
+  return 0;
+}
+
+/** The only word of a result that is a number. */
+function numberOf({ memory, start }: ResultBytes): number {
+  return memory.words[start >> 2]!;
+}
+
+/** One statement, with each of the lists. */
+function writeOne(writer: CellWriter, flags: number, sql: string, lists: readonly ParameterList[]): void {
+  writer.word(RUN);
+  writer.word(1);
+  writer.word(lists.length);
+  const head = writer.length;
+  const width = widthOf(lists);
+  writeHead(writer, flags, width, lists.length);
+  writeStatement(writer, head, sql, width, lists);
+}
+
+function writeAll(writer: CellWriter, statements: readonly StatementLists[], order: readonly number[]): void {
+  writer.word(RUN);
+  writer.word(statements.length);
+  writer.word(order.length);
+  const heads = writer.length;
+  const widths = statements.map(({ lists }) => widthOf(lists));
+  for (const [index, { flags, lists }] of statements.entries()) writeHead(writer, flags, widths[index]!, lists.length);
+  if (statements.length !== 1) for (const statement of order) writer.word(statement);
+  for (const [index, { sql, lists }] of statements.entries()) {
+    writeStatement(writer, heads + HEAD_BYTES * index, sql, widths[index]!, lists);
+  }
+}
+
+function writeRows(
+  writer: CellWriter,
+  table: string,
+  columns: readonly string[],
+  rows: readonly ParameterList[],
+): void {
+  writer.word(INSERT);
+  writer.word(columns.length);
+  writer.word(rows.length);
+  const sizes = writer.length;
+  for (let index = 0; index < columns.length + 2; index += 1) writer.word(0);
+  writer.setWord(sizes, sqlBytes(writer, table));
+  for (const [index, column] of columns.entries()) writer.setWord(sizes + 4 * (index + 1), sqlBytes(writer, column));
+  const start = writer.length;
+  writeLists(writer, rows, columns.length, 'row');
+  writer.setWord(sizes + 4 * (columns.length + 1), writer.length - start);
+}
+
+/** The words about a statement; `writeStatement` fills in its sizes. */
+function writeHead(writer: CellWriter, flags: number, width: number, lists: number): void {
+  writer.word(flags);
+  writer.word(width);
+  writer.word(lists);
+  writer.word(0);
+  writer.word(0);
+}
+
+function writeStatement(
+  writer: CellWriter,
+  head: number,
+  sql: string,
+  width: number,
+  lists: readonly ParameterList[],
+): void {
+  writer.setWord(head + 12, sqlBytes(writer, sql));
+  const start = writer.length;
+  writeLists(writer, lists, width, 'list');
+  writer.setWord(head + 16, writer.length - start);
+}
+
+function sqlBytes(writer: CellWriter, sql: string): number {
+  const bytes = writer.text(sql);
+  if (bytes === -1) throw invalid('a statement or a name has a lone surrogate, which UTF-8 cannot hold');
+  return bytes;
+}
+
+/** The number of values in each of the lists. */
+function widthOf(lists: readonly ParameterList[]): number {
+  const [list] = lists;
+  if (list === undefined) return 0;
+  if (!Array.isArray(list)) throw invalid('parameters must be arrays of values, for each ?');
+  return list.length;
+}
+
+/** Writes exactly `width` values of each list, however long a list says it is the next time. */
+function writeLists(writer: CellWriter, lists: readonly ParameterList[], width: number, what: string): void {
+  for (let index = 0; index < lists.length; index += 1) {
+    const list = lists[index]!;
+    if (!Array.isArray(list) || list.length !== width) {
+      throw invalid(`${what} ${index} is not an array of ${width} values, as the others are`);
+    }
+    try {
+      writer.list(list, width);
+    } catch (error) {
+      if (lists.length === 1 || !(error instanceof BoundaryError)) throw error;
+      throw new BoundaryError(error.code, `${what} ${index}, ${error.message}`);
+    }
+  }
+}
+
+function checkText(text: unknown): void {
+  if (typeof text !== 'string') throw invalid('a statement, or the name of a table, must be a string');
+}
+
+/** An array of ours with the caller's elements, which stays as it is whatever getters do to the caller's. */
+function ownList<T>(what: string, list: readonly T[]): readonly T[] {
+  if (!Array.isArray(list)) throw invalid(`${what} must be in an array`);
+  return [...(list as readonly T[])];
+}
+
+function invalid(message: string): BoundaryError {
+  return new BoundaryError('BB_INVALID_ARGUMENT', message);
+}

@@ -1,0 +1,310 @@
+import { addon, type Cancel, type RawSqlClient, type SqlLoop, type SqlShapes } from '../../addon.js';
+import { BoundaryError, TIMEOUT, toBoundaryError } from '../../errors.js';
+import { connecting } from '../crossing/connecting.js';
+import { abortedBy, cancellable, type WorkOptions } from '../crossing/cancellation.js';
+import type { CellWriter } from '../engine/cell-writer.js';
+import { FrameMemory } from '../engine/frame.js';
+import { OpenHandles } from '../crossing/open-handles.js';
+import { ResultBytes } from './sql-results.js';
+
+/** The connections of a client, and how calls get to them. */
+export interface SqlConnections {
+  /** The server's name and version. */
+  readonly version: string;
+  /** The columns of results. */
+  readonly shapes: SqlShapes;
+  /** Does what a submission asks for, on a connection that has nothing else to do meanwhile. */
+  perform(submission: CellWriter, options?: WorkOptions): Promise<ResultBytes>;
+  /** Closes them; calls under way are rejected with `BB_CLOSED`. */
+  close(): Promise<void>;
+}
+
+/** Connects: driven by the event loop where that can be, else by threads of the addon's, as over TLS. */
+export async function openSqlConnections(url: string, connections: number, connectMs: number): Promise<SqlConnections> {
+  try {
+    if (addon.SqlConnection.isDrivable(url)) return await LoopConnections.open(url, connections, connectMs);
+    const token = new addon.Cancel();
+    const opening = addon.RawSqlClient.open(url, connections, token);
+    const raw = connecting(opening, connectMs, (late) => void late.close());
+    // Where it was not in time, nobody wants it any more.
+    raw.catch(() => token.cancel());
+    return new ThreadConnections(await raw, new OpenHandles('the client'));
+  } catch (thrown) {
+    throw toBoundaryError(thrown);
+  }
+}
+
+/** Connections that threads of the addon's serve. */
+class ThreadConnections implements SqlConnections {
+  readonly shapes: SqlShapes = new addon.SqlShapes();
+  readonly #raw: RawSqlClient;
+  readonly #handles: OpenHandles;
+  #isClosed = false;
+
+  constructor(raw: RawSqlClient, handles: OpenHandles) {
+    this.#raw = raw;
+    this.#handles = handles;
+  }
+
+  get version(): string {
+    return this.#raw.version;
+  }
+
+  async perform({ bytes, length }: CellWriter, options: WorkOptions = {}): Promise<ResultBytes> {
+    if (this.#isClosed) throw closed();
+    const perform = (token: Cancel | undefined): Promise<ArrayBuffer> =>
+      this.#raw.perform(bytes, length, this.shapes, token);
+    const buffer = await cancellable(this.#handles, options, perform);
+    return new ResultBytes(new FrameMemory(buffer), 0, buffer.byteLength);
+  }
+
+  async close(): Promise<void> {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    await this.#handles.closeAll();
+    await this.#raw.close();
+  }
+}
+
+/** A call that waits for its connection or for its answer. */
+class Call {
+  /** What to send, while it waits for a connection. */
+  submission: Uint8Array | undefined;
+  /** The connection that it was sent on. */
+  connection: number | undefined;
+  readonly #resolve: (results: ResultBytes) => void;
+  readonly #reject: (error: BoundaryError) => void;
+  #release: (() => void) | undefined;
+
+  constructor(resolve: (results: ResultBytes) => void, reject: (error: BoundaryError) => void) {
+    this.#resolve = resolve;
+    this.#reject = reject;
+  }
+
+  /** Calls `giveUp` when its signal is aborted or its time is over. */
+  limit({ signal, timeoutMs }: WorkOptions, giveUp: (error: BoundaryError) => void): void {
+    const onAbort = (): void => giveUp(abortedBy(signal!));
+    const onTimeout = (): void => giveUp(new BoundaryError(TIMEOUT, `the work took longer than its ${timeoutMs} ms`));
+    signal?.addEventListener('abort', onAbort, { once: true });
+    const timer = timeoutMs === undefined ? undefined : setTimeout(onTimeout, timeoutMs);
+    this.#release = () => {
+      signal?.removeEventListener('abort', onAbort);
+      clearTimeout(timer);
+    };
+  }
+
+  resolve(results: ResultBytes): void {
+    this.#release?.();
+    this.#resolve(results);
+  }
+
+  reject(error: BoundaryError): void {
+    this.#release?.();
+    this.#reject(error);
+  }
+}
+
+/** The connections that the event loop of this thread drives, of all clients. */
+class Loop {
+  readonly shapes: SqlShapes = new addon.SqlShapes();
+  readonly #loop: SqlLoop;
+  /** By the numbers of the connections. */
+  readonly #owners: (LoopConnections | undefined)[] = [];
+  readonly #calls: (Call | undefined)[] = [];
+  /** Where the last results are: small ones share memory. */
+  #memory: FrameMemory | undefined;
+
+  constructor() {
+    this.#loop = new addon.SqlLoop(this.shapes, (outcomes) => this.#deliver(outcomes));
+  }
+
+  async connect(url: string, owner: LoopConnections): Promise<{ readonly number: number; readonly version: string }> {
+    const connection = await addon.SqlConnection.open(url);
+    const number = this.#loop.add(connection);
+    this.#owners[number] = owner;
+    return { number, version: connection.version };
+  }
+
+  submit(number: number, call: Call, bytes: Uint8Array, length: number): void {
+    call.connection = number;
+    this.#calls[number] = call;
+    if (this.#loop.submit(number, bytes, length)) this.#deliver(this.#loop.outcomes());
+  }
+
+  /** Closes a connection; returns its call, which gets nothing any more. */
+  remove(number: number): Call | undefined {
+    const call = this.#calls[number];
+    this.#owners[number] = undefined;
+    this.#calls[number] = undefined;
+    this.#loop.remove(number);
+    return call;
+  }
+
+  #deliver(outcomes: (number | ArrayBuffer | string | null)[]): void {
+    for (let place = 0; place < outcomes.length; place += 4) {
+      const number = outcomes[place] as number;
+      const outcome = outcomes[place + 1] as ArrayBuffer | string | null;
+      const owner = this.#owners[number];
+      if (outcome === null) {
+        this.#owners[number] = undefined;
+        owner?.gone(number);
+        continue;
+      }
+      const call = this.#calls[number];
+      this.#calls[number] = undefined;
+      owner?.free(number);
+      if (typeof outcome === 'string') call?.reject(toBoundaryError(new Error(outcome)));
+      else call?.resolve(this.#results(outcome, outcomes[place + 2] as number, outcomes[place + 3] as number));
+    }
+  }
+
+  #results(buffer: ArrayBuffer, start: number, end: number): ResultBytes {
+    // Memory of their own goes with them.
+    if (end - start === buffer.byteLength) return new ResultBytes(new FrameMemory(buffer), start, end);
+    if (this.#memory?.buffer !== buffer) this.#memory = new FrameMemory(buffer);
+    return new ResultBytes(this.#memory, start, end);
+  }
+}
+
+let loop: Loop | undefined;
+
+/** Connections that the event loop drives: no other thread has a part in a call. */
+class LoopConnections implements SqlConnections {
+  readonly #url: string;
+  readonly #loop: Loop;
+  readonly #most: number;
+  readonly #connectMs: number;
+  readonly #connections = new Set<number>();
+  readonly #idle: number[] = [];
+  readonly #waiting: Call[] = [];
+  #opening = 0;
+  #version = '';
+  #isClosed = false;
+
+  private constructor(url: string, most: number, connectMs: number) {
+    loop ??= new Loop();
+    this.#loop = loop;
+    this.#url = url;
+    this.#most = most;
+    this.#connectMs = connectMs;
+  }
+
+  static async open(url: string, most: number, connectMs: number): Promise<LoopConnections> {
+    const connections = new LoopConnections(url, most, connectMs);
+    await connections.#open();
+    return connections;
+  }
+
+  get version(): string {
+    return this.#version;
+  }
+
+  get shapes(): SqlShapes {
+    return this.#loop.shapes;
+  }
+
+  perform({ bytes, length }: CellWriter, options?: WorkOptions): Promise<ResultBytes> {
+    return new Promise((resolve, reject) => {
+      if (this.#isClosed) throw closed();
+      if (options?.signal?.aborted) throw abortedBy(options.signal);
+      const call = new Call(resolve, reject);
+      if (options !== undefined) call.limit(options, (error) => this.#giveUp(call, error));
+      const number = this.#idle.pop();
+      if (number !== undefined) {
+        this.#send(number, call, bytes, length);
+        return;
+      }
+      // A Buffer's own slice is a view of memory that the next call writes to.
+      call.submission = Uint8Array.prototype.slice.call(bytes, 0, length);
+      this.#waiting.push(call);
+      this.#openForWaiting();
+    });
+  }
+
+  async close(): Promise<void> {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    const calls = [...this.#connections].map((number) => this.#loop.remove(number));
+    this.#connections.clear();
+    calls.push(...this.#waiting.splice(0));
+    for (const call of calls) call?.reject(new BoundaryError('BB_CLOSED', 'the client was closed'));
+  }
+
+  /** A connection has done its work. */
+  free(number: number): void {
+    const next = this.#waiting.shift();
+    if (next === undefined) this.#idle.push(number);
+    else this.#send(number, next, next.submission!, next.submission!.length);
+  }
+
+  /** A connection is lost. */
+  gone(number: number): void {
+    this.#forget(number);
+    this.#openForWaiting();
+  }
+
+  #send(number: number, call: Call, bytes: Uint8Array, length: number): void {
+    try {
+      this.#loop.submit(number, call, bytes, length);
+    } catch (thrown) {
+      // Nothing was sent.
+      this.#idle.push(number);
+      call.reject(toBoundaryError(thrown));
+    }
+  }
+
+  #giveUp(call: Call, error: BoundaryError): void {
+    if (call.connection === undefined) {
+      const place = this.#waiting.indexOf(call);
+      if (place !== -1) this.#waiting.splice(place, 1);
+    } else {
+      this.#loop.remove(call.connection);
+      this.gone(call.connection);
+    }
+    call.reject(error);
+  }
+
+  #forget(number: number): void {
+    this.#connections.delete(number);
+    const place = this.#idle.indexOf(number);
+    if (place !== -1) this.#idle.splice(place, 1);
+  }
+
+  /** Opens connections while calls wait for them and there may be more. */
+  #openForWaiting(): void {
+    while (
+      !this.#isClosed &&
+      this.#waiting.length > this.#opening &&
+      this.#connections.size + this.#opening < this.#most
+    ) {
+      this.#open().catch((error: BoundaryError) => {
+        // Those that can't be served by another connection hear of it.
+        if (this.#connections.size === 0) for (const call of this.#waiting.splice(0)) call.reject(error);
+      });
+    }
+  }
+
+  async #open(): Promise<void> {
+    this.#opening += 1;
+    try {
+      const { number, version } = await connecting(this.#loop.connect(this.#url, this), this.#connectMs, (late) => {
+        this.#loop.remove(late.number);
+      });
+      this.#version = version;
+      if (this.#isClosed) {
+        this.#loop.remove(number);
+        return;
+      }
+      this.#connections.add(number);
+      this.free(number);
+    } catch (thrown) {
+      throw toBoundaryError(thrown);
+    } finally {
+      this.#opening -= 1;
+    }
+  }
+}
+
+function closed(): BoundaryError {
+  return new BoundaryError('BB_CLOSED', 'the client is closed');
+}

@@ -1,0 +1,266 @@
+import { BoundaryError, toBoundaryError } from '../../errors.js';
+import type { Int64Mode } from '../engine/cell-readers.js';
+import { ColumnarChunk } from '../engine/columnar-chunk.js';
+import { fewRowsReader, type ReadFewRows } from '../engine/few-rows.js';
+import { Frame, type FrameMemory } from '../engine/frame.js';
+import { type Row, RowReader } from '../engine/row-reader.js';
+import type { Column } from '../engine/table-definition.js';
+
+/** Words for each statement, and for each request; `native/mysql/src/submission.rs` describes them. */
+const HEAD_WORDS = 2;
+const STATEMENT_WORDS = 2;
+const REQUEST_WORDS = 8;
+
+/** So many rows are read without views of their columns: making these takes longer. */
+const FEW_ROWS = 16;
+
+const TWO_TO_32 = 2 ** 32;
+
+/** Where the results of one call are. Small ones share their memory, which no one may detach then. */
+export class ResultBytes {
+  readonly memory: FrameMemory;
+  /** The first byte, and the one behind the last. */
+  readonly start: number;
+  readonly end: number;
+
+  constructor(memory: FrameMemory, start: number, end: number) {
+    this.memory = memory;
+    this.start = start;
+    this.end = end;
+  }
+}
+
+/** What results of the same columns share. */
+export class ResultShape {
+  readonly columns: readonly Column[];
+  readonly reader: RowReader;
+  /** Undefined where rows are read by `reader`, few or many. */
+  readonly readFew: ReadFewRows | undefined;
+
+  constructor(columns: readonly Column[], int64: Int64Mode) {
+    this.columns = columns;
+    this.reader = new RowReader(columns, int64);
+    this.readFew = fewRowsReader(columns, int64);
+  }
+}
+
+/** A request of a batch that failed. */
+export interface SqlRequestError {
+  /** Which request, from 0. */
+  readonly index: number;
+  readonly error: BoundaryError;
+}
+
+/** What the requests of one call did, in their order. Rows are read when they are asked for. */
+export class SqlResults implements Iterable<SqlResult> {
+  /** The number of requests. */
+  readonly length: number;
+  readonly #bytes: ResultBytes;
+  readonly #words: Uint32Array;
+  /** The first word of the results. */
+  readonly #head: number;
+  readonly #statements: number;
+  readonly #int64: Int64Mode;
+  /** Of each statement; undefined where it returned no rows. */
+  readonly #shapes: readonly (ResultShape | undefined)[];
+  readonly #statementOf: (index: number) => number;
+  readonly #frames: (Frame | undefined)[] = [];
+
+  /** @internal */
+  constructor(
+    bytes: ResultBytes,
+    int64: Int64Mode,
+    shapeOf: (number: number) => ResultShape,
+    statementOf: (index: number) => number,
+  ) {
+    const { words } = bytes.memory;
+    const head = bytes.start >> 2;
+    const statements = words[head]!;
+    this.#bytes = bytes;
+    this.#words = words;
+    this.#head = head;
+    this.#statements = statements;
+    this.length = words[head + 1]!;
+    this.#int64 = int64;
+    this.#statementOf = statementOf;
+    // At once: the addon forgets shapes in time.
+    const shapes: (ResultShape | undefined)[] = [];
+    for (let statement = 0; statement < statements; statement += 1) {
+      const shape = words[head + HEAD_WORDS + STATEMENT_WORDS * statement]!;
+      shapes.push(shape === 0 ? undefined : shapeOf(shape));
+    }
+    this.#shapes = shapes;
+  }
+
+  /** What request `index` did. Throws its error where it failed. */
+  at(index: number): SqlResult {
+    const error = this.error(index);
+    if (error !== undefined) throw error;
+    return new SqlResult(this, index);
+  }
+
+  /** Why request `index` failed; undefined where it did not. */
+  error(index: number): BoundaryError | undefined {
+    const word = this.#word(index);
+    const from = this.#words[word + 6]!;
+    if (from === 0) return undefined;
+    const { memory, start } = this.#bytes;
+    return toBoundaryError(new Error(memory.bytes.toString('utf8', start + from, start + this.#words[word + 7]!)));
+  }
+
+  /** The requests that failed. */
+  get errors(): SqlRequestError[] {
+    const errors: SqlRequestError[] = [];
+    for (let index = 0; index < this.length; index += 1) {
+      if (this.#words[this.#word(index) + 6] !== 0) errors.push({ index, error: this.error(index)! });
+    }
+    return errors;
+  }
+
+  /** Throws the error of the first request that failed, if one did. */
+  throwIfFailed(): void {
+    for (let index = 0; index < this.length; index += 1) {
+      if (this.#words[this.#word(index) + 6] !== 0) throw this.error(index)!;
+    }
+  }
+
+  /** Rows changed by all requests together; of an update, rows that it found. */
+  get affectedRows(): number {
+    let sum = 0;
+    for (let index = 0; index < this.length; index += 1) sum += this.affectedRowsOf(index);
+    return sum;
+  }
+
+  /**
+   * The rows of all requests of a statement (the first, where it is left out) as columns; undefined where it returned
+   * none. Releasing the chunk gives back the memory of all these results.
+   */
+  chunk(statement = 0): ColumnarChunk | undefined {
+    const shape = this.#shapeOf(statement);
+    if (shape === undefined) return undefined;
+    const { memory, start, end } = this.#bytes;
+    const isAlone = end - start === memory.buffer.byteLength;
+    const frame = isAlone
+      ? this.#frame(statement, shape)
+      : new Frame(memory.buffer.slice(start, end), shape.columns, this.#frameStart(statement));
+    return new ColumnarChunk(frame, this.#int64, 0);
+  }
+
+  /** The rows of all requests of a statement (the first, where it is left out), as objects. */
+  rows(statement = 0): Row[] {
+    const shape = this.#shapeOf(statement);
+    if (shape === undefined) return [];
+    const frame = this.#bytes.start + this.#frameStart(statement);
+    return this.#read(statement, shape, 0, this.#words[frame >> 2]!);
+  }
+
+  *[Symbol.iterator](): IterableIterator<SqlResult> {
+    for (let index = 0; index < this.length; index += 1) yield this.at(index);
+  }
+
+  /** @internal */
+  affectedRowsOf(index: number): number {
+    const word = this.#word(index);
+    return this.#words[word + 2]! + this.#words[word + 3]! * TWO_TO_32;
+  }
+
+  /** @internal */
+  lastInsertIdOf(index: number): number | bigint {
+    const word = this.#word(index);
+    const high = this.#words[word + 5]!;
+    const low = this.#words[word + 4]!;
+    return high < 1 << 21 ? high * TWO_TO_32 + low : (BigInt(high) << 32n) | BigInt(low);
+  }
+
+  /** @internal */
+  rowCountOf(index: number): number {
+    return this.#words[this.#word(index) + 1]!;
+  }
+
+  /** @internal */
+  rowsOf(index: number): Row[] {
+    const statement = this.#statementOf(index);
+    const shape = this.#shapeOf(statement);
+    if (shape === undefined) return [];
+    const word = this.#word(index);
+    const first = this.#words[word]!;
+    return this.#read(statement, shape, first, first + this.#words[word + 1]!);
+  }
+
+  /** @internal */
+  columnsOf(index: number): readonly Column[] {
+    return this.#shapeOf(this.#statementOf(index))?.columns ?? [];
+  }
+
+  #read(statement: number, shape: ResultShape, start: number, end: number): Row[] {
+    const { reader, readFew } = shape;
+    if (end - start <= FEW_ROWS && readFew !== undefined) {
+      const { memory, start: first } = this.#bytes;
+      return readFew(memory, first + this.#frameStart(statement), start, end);
+    }
+    reader.restart();
+    return reader.read(this.#frame(statement, shape), start, end);
+  }
+
+  #shapeOf(statement: number): ResultShape | undefined {
+    if (!(Number.isInteger(statement) && statement >= 0 && statement < this.#statements)) {
+      throw new BoundaryError('BB_INVALID_ARGUMENT', `there is no statement ${statement} of ${this.#statements}`);
+    }
+    return this.#shapes[statement];
+  }
+
+  /** Where the frame of a statement begins in the results. */
+  #frameStart(statement: number): number {
+    return this.#words[this.#head + HEAD_WORDS + STATEMENT_WORDS * statement + 1]!;
+  }
+
+  #frame(statement: number, shape: ResultShape): Frame {
+    const { memory, start } = this.#bytes;
+    this.#frames[statement] ??= new Frame(memory.buffer, shape.columns, start + this.#frameStart(statement));
+    return this.#frames[statement];
+  }
+
+  #word(index: number): number {
+    if (!(Number.isInteger(index) && index >= 0 && index < this.length)) {
+      throw new BoundaryError('BB_INVALID_ARGUMENT', `there is no request ${index} of ${this.length}`);
+    }
+    return this.#head + HEAD_WORDS + STATEMENT_WORDS * this.#statements + REQUEST_WORDS * index;
+  }
+}
+
+/** What one request did. */
+export class SqlResult {
+  readonly #results: SqlResults;
+  readonly #index: number;
+
+  /** @internal */
+  constructor(results: SqlResults, index: number) {
+    this.#results = results;
+    this.#index = index;
+  }
+
+  /** Rows that it changed; of an update, those that it found. */
+  get affectedRows(): number {
+    return this.#results.affectedRowsOf(this.#index);
+  }
+
+  /** The first key that the server made up, 0 where it made none; a bigint where it is no safe integer. */
+  get lastInsertId(): number | bigint {
+    return this.#results.lastInsertIdOf(this.#index);
+  }
+
+  /** How many rows it returned. */
+  get rowCount(): number {
+    return this.#results.rowCountOf(this.#index);
+  }
+
+  /** The columns of its rows. */
+  get columns(): readonly Column[] {
+    return this.#results.columnsOf(this.#index);
+  }
+
+  /** Its rows as objects, made anew by each call. */
+  rows(): Row[] {
+    return this.#results.rowsOf(this.#index);
+  }
+}
