@@ -76,7 +76,7 @@ run(
   'node',
   ['node_modules/vitest/vitest.mjs', 'run', '--pool=forks', '--maxWorkers=2', '--testTimeout=300000', ...tests],
   {
-    NAPI_RS_NATIVE_LIBRARY_PATH: addon,
+    BOUNDARY_BENCH_ADDON: addon,
     LD_PRELOAD: preloaded,
     // Node gives back little of its memory when it ends. A report ends the process, so that the test fails.
     ASAN_OPTIONS: ['detect_leaks=0', 'abort_on_error=0', 'exitcode=99', process.env.ASAN_OPTIONS ?? ''].join(':'),

@@ -39,13 +39,17 @@ pub struct IpcReader {
     schema: SchemaRef,
     decoder: StreamDecoder,
     rows: u64,
+    /// The first bytes of the stream, or of the message behind a batch, as far as they are there.
+    marker: [u8; 4],
+    /// How many bytes of `marker` are there.
+    marked: usize,
 }
 
 impl IpcReader {
     /// A reader of batches that must have this schema.
     #[must_use]
     pub fn new(schema: SchemaRef) -> Self {
-        Self { schema, decoder: StreamDecoder::new(), rows: 0 }
+        Self { schema, decoder: StreamDecoder::new(), rows: 0, marker: [0; 4], marked: 0 }
     }
 
     /// Copies `bytes` once and returns the batches that end within them. All or nothing: after an error none of these
@@ -83,19 +87,24 @@ impl IpcReader {
 
     fn restart(&mut self) {
         self.decoder = StreamDecoder::new();
+        self.marked = 0;
     }
 
     fn decode(&mut self, mut buffer: Buffer) -> Result<Vec<RecordBatch>> {
         let mut batches = Vec::new();
         while !buffer.is_empty() {
-            // Between messages. Without this look, any four bytes would count as the length of a message of the
-            // format's first version, and be waited for.
-            if self.decoder.finish().is_ok() && !begins_message(&buffer) {
+            // Without this look, any four bytes would count as the length of a message of the format's first version, and be
+            // waited for.
+            let part = buffer.len().min(self.marker.len() - self.marked);
+            self.marker[self.marked..self.marked + part].copy_from_slice(&buffer[..part]);
+            self.marked += part;
+            if !begins_message(&self.marker[..self.marked]) {
                 return Err(Error::InvalidIpc("bytes that begin no message".to_owned()));
             }
             match self.decoder.decode(&mut buffer) {
                 Ok(None) => {}
                 Ok(Some(batch)) => {
+                    self.marked = 0;
                     let batch = self.adapt(&batch)?;
                     self.rows += batch.num_rows() as u64;
                     if batch.num_rows() > 0 {
@@ -142,9 +151,8 @@ impl IpcReader {
     }
 }
 
-/// Whether the bytes, as far as they are there, are a message's continuation marker or the end of a stream.
-fn begins_message(bytes: &[u8]) -> bool {
-    let start = &bytes[..bytes.len().min(4)];
+/// Whether the first bytes of a message, as far as they are there, are a continuation marker or the end of a stream.
+fn begins_message(start: &[u8]) -> bool {
     start.iter().all(|byte| *byte == 0xFF) || start.iter().all(|byte| *byte == 0)
 }
 
