@@ -1,6 +1,6 @@
 /**
  * How a test asks for what a machine may lack: a server, a program, something of the kernel. `needs.json` has a word for each
- * such need and the command that gets it; `native/core/src/testing/need.rs` is this rule for tests in Rust. Tests whose need is
+ * such need and the command that gets it; `native/kernel/src/testing/need.rs` is this rule for tests in Rust. Tests whose need is
  * not there are left out, which is said on the standard error stream and in the file that `BOUNDARY_BENCH_SKIPPED` names. They
  * fail instead where `BOUNDARY_BENCH_REQUIRE` has the word.
  */

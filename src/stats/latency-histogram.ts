@@ -3,7 +3,7 @@ import { type Histogram, build, decodeFromCompressedBase64, encodeIntoCompressed
 import { BoundaryError } from '../errors.js';
 import type { Latency } from '../records/record.js';
 
-/** The bounds in microseconds, 1 µs to 1 h, and the significant digits: `native/core` records with the same. */
+/** The bounds in microseconds, 1 µs to 1 h, and the significant digits: `native/kernel` records with the same. */
 const LOWEST = 1;
 const HIGHEST = 3_600_000_000;
 const DIGITS = 3;

@@ -7,7 +7,7 @@ use std::os::fd::RawFd;
 use std::ptr;
 use std::rc::Rc;
 
-use boundary_bench_core::{Error, Result};
+use boundary_bench_kernel::{Error, Result};
 use napi::bindgen_prelude::{Function, JsValue, Unknown};
 use napi::{Env, sys};
 use napi_derive::napi;

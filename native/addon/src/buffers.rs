@@ -2,8 +2,8 @@
 
 use std::ptr;
 
-use boundary_bench_core::Error;
-use boundary_bench_core::slab::{GrowingBytes, Slab};
+use boundary_bench_engine::slab::{GrowingBytes, Slab};
+use boundary_bench_kernel::Error;
 use napi::bindgen_prelude::{JsObjectValue, Object, ToNapiValue, Unknown};
 use napi::{Env, JsValue, sys};
 

@@ -4,8 +4,8 @@ use std::future::poll_fn;
 use std::pin::pin;
 use std::task::Poll;
 
-use boundary_bench_core::error::catch_panic;
-use boundary_bench_core::{Error, Result};
+use boundary_bench_kernel::error::catch_panic;
+use boundary_bench_kernel::{Error, Result};
 use napi::Env;
 use napi::bindgen_prelude::{AsyncBlock, AsyncBlockBuilder, ToNapiValue, spawn_blocking};
 

@@ -3,7 +3,7 @@
 
 use std::ptr;
 
-use boundary_bench_core::error::catch_panic;
+use boundary_bench_kernel::error::catch_panic;
 use napi::bindgen_prelude::{FromNapiValue, Unknown};
 use napi::{Env, JsError, sys};
 

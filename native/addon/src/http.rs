@@ -1,12 +1,12 @@
-//! Clients of HTTP as JavaScript sees them. How requests and responses cross is told in `native/http/src/submission.rs`.
+//! Clients of HTTP as JavaScript sees them. How requests and responses cross is told in `native/clients/http/src/submission.rs`.
 
 use std::net::TcpStream;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use boundary_bench_core::tls::TlsWords;
-use boundary_bench_core::{Error, Result};
 use boundary_bench_http::{HttpOptions, Place, SharedClient, StreamedResponse, Submission, Url, Version};
+use boundary_bench_kernel::tls::TlsWords;
+use boundary_bench_kernel::{Error, Result};
 use napi::Env;
 use napi::bindgen_prelude::{AsyncBlock, Unknown};
 use napi::tokio;

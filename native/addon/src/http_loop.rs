@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use boundary_bench_core::{Error, Result};
 use boundary_bench_http::{Dispatch, DrivenSession, Sessions, Submission, has_news};
+use boundary_bench_kernel::{Error, Result};
 use napi::Env;
 use napi::bindgen_prelude::{Either, Function, Undefined, Unknown};
 use napi_derive::napi;

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use boundary_bench_core::engine::CancelToken;
-use boundary_bench_core::{Error, Result};
+use boundary_bench_kernel::cancel::CancelToken;
+use boundary_bench_kernel::{Error, Result};
 use napi::tokio::{self, sync::Notify};
 
 type Tokens = Arc<Mutex<(u64, HashMap<u64, CancelToken>)>>;

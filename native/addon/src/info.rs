@@ -1,6 +1,6 @@
 //! What this build is.
 
-use boundary_bench_core::resources;
+use boundary_bench_kernel::resources;
 use napi_derive::napi;
 
 /// How the addon was built.

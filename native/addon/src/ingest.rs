@@ -6,11 +6,11 @@
 use std::borrow::Cow;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use boundary_bench_core::Error;
 use boundary_bench_ingest::line::{LineHead as WrittenHead, LineOptions, parse_lines_into, put_columns, write_columns};
 use boundary_bench_ingest::msgpack::{ColumnSink, ColumnsHead, ColumnsWriter, RowsWriter, decode_columns_into};
 use boundary_bench_ingest::points::{SeriesKey, Shape};
 use boundary_bench_ingest::{MOST_POINTS, Points, Precision};
+use boundary_bench_kernel::Error;
 use napi::bindgen_prelude::Unknown;
 use napi::{Env, JsValue, sys};
 use napi_derive::napi;

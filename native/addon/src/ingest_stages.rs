@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use boundary_bench_core::Error;
+use boundary_bench_kernel::Error;
 use boundary_bench_suite::ingest::soak::{self, SoakSpec};
 use boundary_bench_suite::ingest::{NativeStage, StageCell, StageSpec};
 use napi::bindgen_prelude::{AsyncBlock, Unknown};
@@ -26,7 +26,7 @@ pub struct IngestStage {
 }
 
 impl IngestStage {
-    fn with<T>(&self, work: impl FnOnce(&mut StageCell) -> boundary_bench_core::Result<T>) -> napi::Result<T> {
+    fn with<T>(&self, work: impl FnOnce(&mut StageCell) -> boundary_bench_kernel::Result<T>) -> napi::Result<T> {
         let mut cell = lock(&self.cell);
         let cell = cell.as_mut().ok_or(Error::Closed("the stage")).map_err(js)?;
         work(cell).map_err(js)

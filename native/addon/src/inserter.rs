@@ -3,11 +3,11 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow_schema::SchemaRef;
-use boundary_bench_core::engine::Engine;
-use boundary_bench_core::lanes::columns::{ColumnParts, batch_from_columns};
-use boundary_bench_core::lanes::inserter::Inserter;
-use boundary_bench_core::lanes::ipc::IpcReader;
-use boundary_bench_core::table::TableDefinition;
+use boundary_bench_engine::Engine;
+use boundary_bench_engine::lanes::columns::{ColumnParts, batch_from_columns};
+use boundary_bench_engine::lanes::inserter::Inserter;
+use boundary_bench_engine::lanes::ipc::IpcReader;
+use boundary_bench_engine::table::TableDefinition;
 use napi::Env;
 use napi::bindgen_prelude::{AsyncBlock, Object, Unknown};
 use napi_derive::napi;

@@ -1,9 +1,9 @@
-//! Values picked out of JSON, as JavaScript sees them. How they cross is told in `native/http/src/json/columns.rs`.
+//! Values picked out of JSON, as JavaScript sees them. How they cross is told in `native/clients/http/src/json/columns.rs`.
 
 use std::sync::{Mutex, PoisonError};
 
-use boundary_bench_core::Result;
 use boundary_bench_http::{Kind, Paths, Picked, Rows};
+use boundary_bench_kernel::Result;
 use napi::Env;
 use napi::bindgen_prelude::Unknown;
 use napi_derive::napi;

@@ -1,10 +1,10 @@
 //! Clients of the Redis wire as JavaScript sees them. How requests and results cross is told in
-//! `native/redis/src/submission.rs`.
+//! `native/clients/redis/src/submission.rs`.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use boundary_bench_core::{Error, Result};
+use boundary_bench_kernel::{Error, Result};
 use boundary_bench_redis::{Connection, KvClient, KvOptions, Url, run_submission};
 use napi::Env;
 use napi::bindgen_prelude::{AsyncBlock, Unknown};

@@ -2,7 +2,7 @@
 
 use std::net::TcpStream;
 
-use boundary_bench_core::{Error, Result};
+use boundary_bench_kernel::{Error, Result};
 use boundary_bench_redis::{Frame, Session, Submission};
 use napi::Env;
 use napi::bindgen_prelude::{Either, Function, Undefined, Unknown};

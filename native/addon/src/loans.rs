@@ -27,7 +27,7 @@ use std::collections::{HashMap, VecDeque};
 use std::ffi::c_void;
 use std::ptr;
 
-use boundary_bench_core::Error;
+use boundary_bench_kernel::Error;
 use napi::{Env, sys};
 
 use crate::buffers::{FixedMemory, copy_of};

@@ -18,8 +18,8 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, ThreadId};
 
-use boundary_bench_core::error::catch_panic;
-use boundary_bench_core::{Error, Result};
+use boundary_bench_kernel::error::catch_panic;
+use boundary_bench_kernel::{Error, Result};
 use napi::bindgen_prelude::{ToNapiValue, Unknown, within_runtime_if_available};
 use napi::tokio::task::LocalSet;
 use napi::{Env, JsError, sys};

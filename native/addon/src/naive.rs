@@ -12,8 +12,9 @@ use arrow_array::types::{
 };
 use arrow_array::{Array, RecordBatch};
 use arrow_schema::SchemaRef;
-use boundary_bench_core::table::{Column, SqlType};
-use boundary_bench_core::{Error, decimal};
+use boundary_bench_engine::decimal;
+use boundary_bench_engine::table::{Column, SqlType};
+use boundary_bench_kernel::Error;
 use napi::bindgen_prelude::{
     Array as JsArray, BigInt, FromNapiValue, JsObjectValue, Null, Object, ToNapiValue, Uint8Array, Unknown,
 };

@@ -1,8 +1,8 @@
 //! Parameters of statements as JavaScript gives them.
 
-use boundary_bench_core::decimal;
-use boundary_bench_core::engine::{Value, unusable_parameter};
-use boundary_bench_core::table::MAX_DECIMAL_PRECISION;
+use boundary_bench_engine::decimal;
+use boundary_bench_engine::table::MAX_DECIMAL_PRECISION;
+use boundary_bench_engine::{Value, unusable_parameter};
 use napi::bindgen_prelude::{FromNapiValue, JsObjectValue, Object, Unknown};
 use napi::{Env, JsValue, ValueType, sys};
 

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
-use boundary_bench_core::engine::{CancelToken, DEFAULT_BATCH_ROWS, Engine, QueryOptions};
-use boundary_bench_core::frame;
-use boundary_bench_core::lanes::reader::{QueryReader, Ready};
-use boundary_bench_core::lanes::statement::BoundStatement;
-use boundary_bench_core::slab::Slab;
+use boundary_bench_engine::frame;
+use boundary_bench_engine::lanes::reader::{QueryReader, Ready};
+use boundary_bench_engine::lanes::statement::BoundStatement;
+use boundary_bench_engine::slab::Slab;
+use boundary_bench_engine::{DEFAULT_BATCH_ROWS, Engine, QueryOptions};
+use boundary_bench_kernel::cancel::CancelToken;
 use napi::Env;
 use napi::bindgen_prelude::{AsyncBlock, Either3, Null, Undefined};
 use napi_derive::napi;

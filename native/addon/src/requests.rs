@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use boundary_bench_core::Error;
+use boundary_bench_kernel::Error;
 use boundary_bench_suite::requests::{RequestCell, RequestSpec, open_request_cell};
 use boundary_bench_suite::{PrivateTarget, TargetKind};
 use napi::Env;
@@ -168,6 +168,6 @@ impl PrivateServer {
     }
 }
 
-fn json(value: &impl Serialize) -> boundary_bench_core::Result<String> {
+fn json(value: &impl Serialize) -> boundary_bench_kernel::Result<String> {
     serde_json::to_string(value).map_err(|error| Error::Internal(error.to_string()))
 }

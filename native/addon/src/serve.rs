@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use boundary_bench_core::Error;
+use boundary_bench_kernel::Error;
 use boundary_bench_server::{HELP, Parsed, Running, parse};
 use napi::Env;
 use napi::bindgen_prelude::AsyncBlock;

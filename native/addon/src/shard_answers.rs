@@ -4,8 +4,9 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
-use boundary_bench_core::slab::Slab;
-use boundary_bench_core::{Result, frame};
+use boundary_bench_engine::frame;
+use boundary_bench_engine::slab::Slab;
+use boundary_bench_kernel::Result;
 use boundary_bench_shards::{
     Aggregate, Aggregation, Column, Comparison, Filter, MultiGet, Number, ShardClient, ShardFailure, Sum,
     with_binary_payloads,

@@ -3,7 +3,7 @@
 
 use std::sync::PoisonError;
 
-use boundary_bench_core::{Error, Result};
+use boundary_bench_kernel::{Error, Result};
 use boundary_bench_shards::{Columns, ROW_BYTES, Row, Store};
 use napi::{Env, sys};
 

@@ -3,7 +3,7 @@
 use std::io;
 use std::sync::{Arc, Mutex};
 
-use boundary_bench_core::{Error, Result, socket};
+use boundary_bench_kernel::{Error, Result, socket};
 use boundary_bench_shards::{ClientOptions, Connection, Place, ShardClient, Transport};
 use napi::tokio::sync::watch;
 use napi::tokio::task::spawn_local;

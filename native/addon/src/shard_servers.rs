@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use boundary_bench_core::{Error, Result};
+use boundary_bench_kernel::{Error, Result};
 use boundary_bench_server::{DelayProcess, NetworkOptions, ShardNetwork, ShardProcess, ShardProcesses};
 use napi::Env;
 use napi::bindgen_prelude::AsyncBlock;

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use boundary_bench_core::{Error, Result};
+use boundary_bench_kernel::{Error, Result};
 use boundary_bench_shards::{
     ClientOptions, MemoryStore, PersistentStore, ROW_BYTES, Row, ShardClient, Store, Transport, check_rows,
 };

@@ -10,8 +10,8 @@ use std::os::fd::AsRawFd;
 use std::ptr;
 use std::rc::Rc;
 
-use boundary_bench_core::error::catch_panic;
-use boundary_bench_core::{Error, Result};
+use boundary_bench_kernel::error::catch_panic;
+use boundary_bench_kernel::{Error, Result};
 use napi::bindgen_prelude::{Either, Function, ToNapiValue, Undefined, Unknown};
 use napi::{Env, sys};
 

@@ -1,10 +1,10 @@
 //! Clients of the MySQL wire as JavaScript sees them. How requests and results cross is told in
-//! `native/mysql/src/submission.rs`.
+//! `native/clients/mysql/src/submission.rs`.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use boundary_bench_core::engine::CancelToken;
-use boundary_bench_core::{Error, Result};
+use boundary_bench_kernel::cancel::CancelToken;
+use boundary_bench_kernel::{Error, Result};
 use boundary_bench_mysql::{ClientOptions, DrivenSession, Shapes, SqlClient as CoreClient, Submission, Url};
 use napi::Env;
 use napi::bindgen_prelude::{AsyncBlock, Unknown};

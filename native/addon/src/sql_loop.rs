@@ -7,8 +7,8 @@ use std::ptr;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use boundary_bench_core::error::catch_panic;
-use boundary_bench_core::{Error, Result};
+use boundary_bench_kernel::error::catch_panic;
+use boundary_bench_kernel::{Error, Result};
 use boundary_bench_mysql::{DrivenSession, Shapes};
 use napi::bindgen_prelude::{Either, Function, ToNapiValue, Unknown};
 use napi::{Env, sys};

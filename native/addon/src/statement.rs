@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use boundary_bench_core::lanes::ipc;
-use boundary_bench_core::lanes::statement::{BoundStatement, PreparedStatement};
-use boundary_bench_core::slab::GrowingBytes;
-use boundary_bench_core::table::Column;
+use boundary_bench_engine::lanes::ipc;
+use boundary_bench_engine::lanes::statement::{BoundStatement, PreparedStatement};
+use boundary_bench_engine::slab::GrowingBytes;
+use boundary_bench_engine::table::Column;
 use napi::Env;
 use napi::bindgen_prelude::AsyncBlock;
 use napi_derive::napi;

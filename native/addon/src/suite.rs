@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use boundary_bench_core::engine::Engine as CoreEngine;
-use boundary_bench_core::error::catch_panic;
-use boundary_bench_core::{Error, Result};
+use boundary_bench_engine::Engine as CoreEngine;
+use boundary_bench_kernel::error::catch_panic;
+use boundary_bench_kernel::{Error, Result};
 use boundary_bench_suite::CellSpec;
 use napi::Env;
 use napi::bindgen_prelude::{AsyncBlock, ToNapiValue};

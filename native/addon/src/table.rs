@@ -1,6 +1,6 @@
 //! Table definitions as JavaScript objects.
 
-use boundary_bench_core::table::{Column, SqlType, TableDefinition};
+use boundary_bench_engine::table::{Column, SqlType, TableDefinition};
 use napi::bindgen_prelude::{FromNapiValue, JsObjectValue, Object, ToNapiValue};
 use napi::{JsValue, sys};
 use napi_derive::napi;

@@ -5,10 +5,10 @@ use std::sync::{Arc, LazyLock};
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, RecordBatch};
 use arrow_schema::DataType;
-use boundary_bench_core::frame;
-use boundary_bench_core::lanes::columns::{ColumnParts, batch_from_columns};
-use boundary_bench_core::lanes::ipc::IpcReader;
-use boundary_bench_core::table::{Column, SqlType, arrow_schema_of};
+use boundary_bench_engine::frame;
+use boundary_bench_engine::lanes::columns::{ColumnParts, batch_from_columns};
+use boundary_bench_engine::lanes::ipc::IpcReader;
+use boundary_bench_engine::table::{Column, SqlType, arrow_schema_of};
 use boundary_bench_flight::fuzzing::{batches, in_our_types, parameters, stream_of};
 use bytes::Bytes;
 

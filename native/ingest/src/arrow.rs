@@ -7,7 +7,7 @@ use arrow_array::{
     ArrayRef, DictionaryArray, Float64Array, Int32Array, RecordBatch, StringArray, TimestampNanosecondArray,
 };
 use arrow_schema::{DataType, Field, Schema, TimeUnit};
-use boundary_bench_core as core;
+use boundary_bench_kernel as kernel;
 
 use crate::msgpack::ColumnarBatch;
 use crate::{Precision, Result};
@@ -38,10 +38,10 @@ pub fn columns_to_arrow(batch: ColumnarBatch<'_>, precision: Precision, now: i64
         fields.push(Field::new(*name, data_type, true));
         let value = Arc::new(StringArray::from(vec![*value]));
         let tag = DictionaryArray::<Int32Type>::try_new(keys.clone(), value);
-        columns.push(Arc::new(tag.map_err(|error| core::Error::Internal(error.to_string()))?));
+        columns.push(Arc::new(tag.map_err(|error| kernel::Error::Internal(error.to_string()))?));
     }
     fields.push(Field::new(head.field, DataType::Float64, true));
     columns.push(Arc::new(Float64Array::from(values)));
     let batch = RecordBatch::try_new(Arc::new(Schema::new(fields)), columns);
-    Ok(batch.map_err(|error| core::Error::Internal(error.to_string()))?)
+    Ok(batch.map_err(|error| kernel::Error::Internal(error.to_string()))?)
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use boundary_bench_core as core;
+use boundary_bench_kernel as kernel;
 use thiserror::Error;
 
 /// The result of every fallible function of this crate.
@@ -70,7 +70,7 @@ pub enum Error {
     },
     /// Anything else.
     #[error(transparent)]
-    Core(#[from] core::Error),
+    Core(#[from] kernel::Error),
 }
 
 impl Error {
@@ -81,11 +81,11 @@ impl Error {
         if matches!(source.kind(), std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded) {
             return Self::DiskFull { path, source };
         }
-        Self::Core(core::Error::Io { path, source })
+        Self::Core(kernel::Error::Io { path, source })
     }
 }
 
-impl From<Error> for core::Error {
+impl From<Error> for kernel::Error {
     fn from(error: Error) -> Self {
         match error {
             Error::Core(error) => error,

@@ -15,10 +15,10 @@ use std::time::{Duration, Instant};
 
 use arrow_ipc::writer::StreamWriter;
 use arrow_schema::ArrowError;
-use boundary_bench_core::engine::Engine;
-use boundary_bench_core::measurements::{self, Measurement, RowRange};
-use boundary_bench_core::{Error, Result};
+use boundary_bench_engine::Engine;
+use boundary_bench_engine::measurements::{self, Measurement, RowRange};
 use boundary_bench_hyper::direct::{self, Endpoint, ROWS_OF_A_SEND, RowShape, Session};
+use boundary_bench_kernel::{Error, Result};
 use tokio::task::spawn_blocking;
 
 use crate::insert::{Encoded, into_new_tables};

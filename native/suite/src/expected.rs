@@ -1,8 +1,8 @@
 //! What every execution of a cell must return, in closed form.
 
-use boundary_bench_core::Result;
-use boundary_bench_core::checksum::Checksum;
-use boundary_bench_core::measurements::{expected_aggregation, expected_all, expected_filtered};
+use boundary_bench_engine::checksum::Checksum;
+use boundary_bench_engine::measurements::{expected_aggregation, expected_all, expected_filtered};
+use boundary_bench_kernel::Result;
 
 use crate::spec::{CellSpec, Workload};
 use crate::tables::worker_ranges;
@@ -10,7 +10,7 @@ use crate::tables::worker_ranges;
 /// The checksum of a cell: the sum of its workers'.
 ///
 /// # Errors
-/// [`boundary_bench_core::Error::InvalidArgument`] for too many rows or workers.
+/// [`boundary_bench_kernel::Error::InvalidArgument`] for too many rows or workers.
 pub fn expected(spec: &CellSpec) -> Result<Checksum> {
     let of_range = match spec.workload {
         Workload::InsertBulk | Workload::QueryFullScan => expected_all,

@@ -15,11 +15,11 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use boundary_bench_core::checksum::{Checksum, ChecksumSum};
-use boundary_bench_core::engine::CancelToken;
-use boundary_bench_core::{Error, Result};
+use boundary_bench_engine::checksum::{Checksum, ChecksumSum};
 use boundary_bench_ingest::line::{LineHead, write_columns};
 use boundary_bench_ingest::msgpack::ColumnsWriter;
+use boundary_bench_kernel::cancel::CancelToken;
+use boundary_bench_kernel::{Error, Result};
 use serde::{Deserialize, Serialize};
 
 pub(crate) use self::soak_cell::open;
@@ -290,7 +290,7 @@ fn clock_cost() -> Duration {
 
 #[cfg(test)]
 mod tests {
-    use boundary_bench_core::checksum::FLOAT_TOLERANCE;
+    use boundary_bench_engine::checksum::FLOAT_TOLERANCE;
 
     use super::*;
 

@@ -6,10 +6,10 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use boundary_bench_core::checksum::{Checksum, ChecksumSum};
-use boundary_bench_core::engine::CancelToken;
-use boundary_bench_core::load::{Requester, run_load};
-use boundary_bench_core::{Error, Result};
+use boundary_bench_engine::checksum::{Checksum, ChecksumSum};
+use boundary_bench_kernel::cancel::CancelToken;
+use boundary_bench_kernel::load::{Requester, run_load};
+use boundary_bench_kernel::{Error, Result};
 use boundary_bench_redis::{Commands, KvClient, KvOptions, Url};
 
 use crate::requests::{RequestCell, RequestLane, RequestSpec, runtime};

@@ -28,8 +28,9 @@ mod workers;
 use std::path::Path;
 use std::sync::Arc;
 
-use boundary_bench_core::Result;
-use boundary_bench_core::engine::{CancelToken, Engine};
+use boundary_bench_engine::Engine;
+use boundary_bench_kernel::Result;
+use boundary_bench_kernel::cancel::CancelToken;
 
 pub use expected::expected;
 pub use matrix::{EngineEntry, Family, LaneEntry, WorkerCount, WorkloadEntry, matrix};
@@ -38,9 +39,7 @@ pub use spec::{CellSpec, Flavor, Lane, Target, Workload};
 pub use tables::{load, table_names, unload, worker_ranges};
 pub use target::{PrivateTarget, TargetInfo, TargetKind};
 
-/// Opens the engine that `uri` names: those of [`boundary_bench_core::engine::open`], `hyper:`
-/// ([`boundary_bench_hyper::open`]), `mysql:` ([`boundary_bench_mysql::open`]) and `flight:` (a private server of its own, or one
-/// that runs, [`boundary_bench_flight::open`]).
+/// Opens the engine that `uri` names, as [`boundary_bench_engines::open`] does; `flight:` is a private server of its own.
 ///
 /// # Errors
 /// As those.
@@ -56,10 +55,7 @@ pub fn open(uri: &str) -> Result<Arc<dyn Engine>> {
 pub fn open_with(uri: &str, server: Option<&[String]>) -> Result<Arc<dyn Engine>> {
     match uri.split_once(':') {
         Some(("flight", "")) => own_flight(server),
-        Some(("flight" | "flight+tls", _)) => boundary_bench_flight::open(uri),
-        Some(("hyper", _)) => boundary_bench_hyper::open(uri),
-        Some(("mysql", _)) => boundary_bench_mysql::open(uri),
-        _ => boundary_bench_core::engine::open(uri),
+        _ => boundary_bench_engines::open(uri),
     }
 }
 
@@ -78,7 +74,7 @@ fn own_flight(server: Option<&[String]>) -> Result<Arc<dyn Engine>> {
 /// The transport of the engine that `uri` names, as the matrix writes it; `None` where there is nothing to choose.
 ///
 /// # Errors
-/// [`boundary_bench_core::Error::InvalidArgument`].
+/// [`boundary_bench_kernel::Error::InvalidArgument`].
 pub fn transport(uri: &str) -> Result<Option<&'static str>> {
     if !uri.starts_with("hyper:") {
         return Ok(None);
@@ -93,7 +89,7 @@ pub fn transport(uri: &str) -> Result<Option<&'static str>> {
 /// the last one's end.
 ///
 /// # Errors
-/// [`boundary_bench_core::Error::InvalidArgument`] for a cell that the matrix does not have, else whatever the engine
+/// [`boundary_bench_kernel::Error::InvalidArgument`] for a cell that the matrix does not have, else whatever the engine
 /// returns.
 pub fn run_cell(engine: &Arc<dyn Engine>, spec: &CellSpec) -> Result<CellSample> {
     spec.validate()?;

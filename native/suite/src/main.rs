@@ -7,10 +7,10 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use arguments::{Arguments, HELP, Parsed, parse};
-use boundary_bench_core::checksum::FLOAT_TOLERANCE;
-use boundary_bench_core::engine::Engine;
-use boundary_bench_core::resources::{peak_rss, reset_peak_rss};
-use boundary_bench_core::{Error, Result};
+use boundary_bench_engine::Engine;
+use boundary_bench_engine::checksum::FLOAT_TOLERANCE;
+use boundary_bench_kernel::resources::{peak_rss, reset_peak_rss};
+use boundary_bench_kernel::{Error, Result};
 use boundary_bench_suite::{
     CellSample, CellSpec, LaneEntry, Workload, expected, load, matrix, open, run_cell, transport, unload,
 };

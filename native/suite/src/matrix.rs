@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
-use boundary_bench_core::{Error, Result};
+use boundary_bench_kernel::{Error, Result};
 use serde::Deserialize;
 
 use crate::spec::{Flavor, Lane, Target, Workload};
@@ -29,13 +29,13 @@ pub struct Family {
     pub default_rows: u64,
     /// The size of a row by the widths of its columns.
     pub bytes_per_row: u64,
-    /// See [`boundary_bench_core::measurements::SENSORS`].
+    /// See [`boundary_bench_engine::measurements::SENSORS`].
     pub sensors: u32,
-    /// See [`boundary_bench_core::measurements::VALUE_STEP`].
+    /// See [`boundary_bench_engine::measurements::VALUE_STEP`].
     pub value_step: f64,
-    /// See [`boundary_bench_core::measurements::TIMESTAMP_START`].
+    /// See [`boundary_bench_engine::measurements::TIMESTAMP_START`].
     pub timestamp_start: i64,
-    /// See [`boundary_bench_core::measurements::TIMESTAMP_STEP`].
+    /// See [`boundary_bench_engine::measurements::TIMESTAMP_STEP`].
     pub timestamp_step: i64,
     /// The rows of a batch.
     pub batch_rows: usize,
@@ -55,7 +55,7 @@ pub struct Family {
 /// An engine of the matrix.
 #[derive(Debug, Deserialize)]
 pub struct EngineEntry {
-    /// See [`boundary_bench_core::engine::Capabilities::sql`].
+    /// See [`boundary_bench_engine::Capabilities::sql`].
     pub sql: bool,
     /// The ways to talk to its server; absent where there is nothing to choose.
     pub transports: Option<Vec<String>>,
@@ -69,7 +69,7 @@ pub struct WorkloadEntry {
     pub sql: Option<String>,
     /// The columns of the rows that cross.
     pub columns: Vec<String>,
-    /// See [`boundary_bench_core::measurements::FILTERED_SENSOR`].
+    /// See [`boundary_bench_engine::measurements::FILTERED_SENSOR`].
     pub filtered_sensor: Option<u32>,
 }
 
@@ -170,7 +170,7 @@ pub fn matrix() -> Result<&'static Family> {
 
 #[cfg(test)]
 mod tests {
-    use boundary_bench_core::{checksum, engine, measurements};
+    use boundary_bench_engine::{self, checksum, measurements};
 
     use super::*;
 
@@ -182,7 +182,7 @@ mod tests {
         assert_eq!(family.timestamp_start, measurements::TIMESTAMP_START);
         assert_eq!(family.timestamp_step, measurements::TIMESTAMP_STEP);
         assert_eq!(family.bytes_per_row, measurements::BYTES_PER_ROW);
-        assert_eq!(family.batch_rows, engine::DEFAULT_BATCH_ROWS);
+        assert_eq!(family.batch_rows, boundary_bench_engine::DEFAULT_BATCH_ROWS);
         assert_eq!(family.float_tolerance.to_bits(), checksum::FLOAT_TOLERANCE.to_bits());
         assert_eq!(family.workloads["query.filtered"].filtered_sensor, Some(measurements::FILTERED_SENSOR));
         let columns = measurements::table("").columns;

@@ -2,17 +2,17 @@
 //!
 //! A cell is opened once ([`open_request_cell`]): that connects, loads what is read and prepares statements, untimed. Each
 //! [`RequestCell::sample`] then runs the load once, over the same connections. The timed part is
-//! [`boundary_bench_core::load::run_load`]'s: from the common start to the last answer consumed.
+//! [`boundary_bench_kernel::load::run_load`]'s: from the common start to the last answer consumed.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::OnceLock;
 
-use boundary_bench_core::checksum::Checksum;
-use boundary_bench_core::engine::CancelToken;
-use boundary_bench_core::latency::LatencyHistogram;
-use boundary_bench_core::load::{Load, LoadOutcome};
-use boundary_bench_core::{Error, Result};
+use boundary_bench_engine::checksum::Checksum;
+use boundary_bench_kernel::cancel::CancelToken;
+use boundary_bench_kernel::latency::LatencyHistogram;
+use boundary_bench_kernel::load::{Load, LoadOutcome};
+use boundary_bench_kernel::{Error, Result};
 use serde::{Deserialize, Serialize};
 use tokio::runtime::Runtime;
 

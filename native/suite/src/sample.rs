@@ -1,8 +1,8 @@
 //! What one execution of a cell returns.
 
-use boundary_bench_core::checksum::Checksum;
-use boundary_bench_core::resources::CpuTime;
-use boundary_bench_core::{Error, Result};
+use boundary_bench_engine::checksum::Checksum;
+use boundary_bench_kernel::resources::CpuTime;
+use boundary_bench_kernel::{Error, Result};
 use serde::{Deserialize, Serialize};
 
 /// One timed execution of a cell. What the platform does not tell is absent.

@@ -2,8 +2,8 @@
 
 use std::num::NonZeroUsize;
 
-use boundary_bench_core::measurements::RowRange;
-use boundary_bench_core::{Error, Result};
+use boundary_bench_engine::measurements::RowRange;
+use boundary_bench_kernel::{Error, Result};
 use serde::{Deserialize, Serialize};
 
 use crate::matrix::matrix;
@@ -96,7 +96,7 @@ pub struct CellSpec {
     /// The client library; absent where the lane goes through the engine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target: Option<Target>,
-    /// Of a query: the most rows of a batch, 1 or more; [`boundary_bench_core::engine::DEFAULT_BATCH_ROWS`] where it is absent.
+    /// Of a query: the most rows of a batch, 1 or more; [`boundary_bench_engine::DEFAULT_BATCH_ROWS`] where it is absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub batch_rows: Option<NonZeroUsize>,
 }

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use boundary_bench_core::Result;
-use boundary_bench_core::checksum::{Checksum, ChecksumSum};
-use boundary_bench_core::engine::{CreateMode, Engine, QueryOptions};
-use boundary_bench_core::lanes::row_writer::RowWriter;
-use boundary_bench_core::measurements::{self, RowRange};
+use boundary_bench_engine::checksum::{Checksum, ChecksumSum};
+use boundary_bench_engine::lanes::row_writer::RowWriter;
+use boundary_bench_engine::measurements::{self, RowRange};
+use boundary_bench_engine::{CreateMode, Engine, QueryOptions};
+use boundary_bench_kernel::Result;
 
 use crate::matrix::quoted;
 use crate::sample::merge;
@@ -24,7 +24,7 @@ pub fn table_names(table: &str, workers: u32) -> Vec<String> {
 /// The rows of each worker: consecutive ranges of `rows / workers`, the last with the rest.
 ///
 /// # Errors
-/// [`boundary_bench_core::Error::InvalidArgument`] for too many rows or workers.
+/// [`boundary_bench_kernel::Error::InvalidArgument`] for too many rows or workers.
 pub fn worker_ranges(start: u64, rows: u64, workers: u32) -> Result<Vec<RowRange>> {
     check_workers(workers)?;
     // Checked as a whole first, so that no sum below overflows.
@@ -106,9 +106,10 @@ fn read_all(engine: &dyn Engine, sql: &str) -> Result<Checksum> {
 
 #[cfg(test)]
 mod tests {
-    use boundary_bench_core::checksum::FLOAT_TOLERANCE;
-    use boundary_bench_core::engine::{CancelToken, open};
-    use boundary_bench_core::measurements::expected_all;
+    use boundary_bench_engine::checksum::FLOAT_TOLERANCE;
+    use boundary_bench_engine::measurements::expected_all;
+    use boundary_bench_engines::open;
+    use boundary_bench_kernel::cancel::CancelToken;
 
     use super::*;
 

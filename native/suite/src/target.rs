@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use boundary_bench_core::engine::CancelToken;
-use boundary_bench_core::resources::cpu_of_process;
-use boundary_bench_core::{Error, Result};
 use boundary_bench_http::{Address, HttpClient, HttpOptions, Place, Request};
+use boundary_bench_kernel::cancel::CancelToken;
+use boundary_bench_kernel::resources::cpu_of_process;
+use boundary_bench_kernel::{Error, Result};
 use serde::Serialize;
 
 use crate::requests::runtime;
@@ -217,7 +217,7 @@ fn is_server_here(process_id: u32) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use boundary_bench_core::needs;
+    use boundary_bench_kernel::needs;
 
     use super::*;
 

@@ -3,8 +3,8 @@
 use std::sync::{Barrier, OnceLock};
 use std::time::{Duration, Instant};
 
-use boundary_bench_core::resources::{CpuTime, Stopwatch, process_cpu};
-use boundary_bench_core::{Error, Result};
+use boundary_bench_kernel::resources::{CpuTime, Stopwatch, process_cpu};
+use boundary_bench_kernel::{Error, Result};
 use tokio::runtime::Runtime;
 
 /// The clock of one worker.

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use boundary_bench_core::checksum::FLOAT_TOLERANCE;
-use boundary_bench_core::engine::Engine;
-use boundary_bench_core::needs;
+use boundary_bench_engine::Engine;
+use boundary_bench_engine::checksum::FLOAT_TOLERANCE;
+use boundary_bench_kernel::needs;
 use boundary_bench_suite::{
     CellSpec, Flavor, Lane, LaneEntry, Target, Workload, expected, load, matrix, open, run_cell, transport,
 };

@@ -1,7 +1,7 @@
 //! The closed forms against sums that were made row by row; the TypeScript side checks the same file.
 
-use boundary_bench_core::checksum::{Checksum, FLOAT_TOLERANCE};
-use boundary_bench_core::measurements::{expected_aggregation, expected_all, expected_filtered};
+use boundary_bench_engine::checksum::{Checksum, FLOAT_TOLERANCE};
+use boundary_bench_engine::measurements::{expected_aggregation, expected_all, expected_filtered};
 use boundary_bench_suite::{CellSpec, Flavor, Lane, Workload, expected, worker_ranges};
 use serde::Deserialize;
 

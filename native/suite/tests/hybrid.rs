@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use boundary_bench_core::Result;
-use boundary_bench_core::checksum::FLOAT_TOLERANCE;
-use boundary_bench_core::engine::CancelToken;
+use boundary_bench_engine::checksum::FLOAT_TOLERANCE;
+use boundary_bench_kernel::Result;
+use boundary_bench_kernel::cancel::CancelToken;
 use boundary_bench_shards::{
     Aggregate, Aggregation, Blocks, ClientOptions, Columns, MemoryStore, NextBatch, Place, Population, Row,
     ShardClient, ShardOptions, ShardServer, Store,

@@ -2,9 +2,9 @@
 
 use std::time::Instant;
 
-use boundary_bench_core::checksum::FLOAT_TOLERANCE;
-use boundary_bench_core::engine::CancelToken;
-use boundary_bench_core::latency::LatencyHistogram;
+use boundary_bench_engine::checksum::FLOAT_TOLERANCE;
+use boundary_bench_kernel::cancel::CancelToken;
+use boundary_bench_kernel::latency::LatencyHistogram;
 use boundary_bench_server::{Options, Server};
 use boundary_bench_suite::ingest::soak::{SoakEncoding, SoakReport, SoakSpec, run_soak};
 use boundary_bench_suite::requests::{RequestSpec, open_request_cell};

@@ -1,9 +1,9 @@
 //! The cells of the family `sql`, on a private server.
 
 mod on_mysql {
-    use boundary_bench_core::checksum::FLOAT_TOLERANCE;
-    use boundary_bench_core::engine::CancelToken;
-    use boundary_bench_core::needs;
+    use boundary_bench_engine::checksum::FLOAT_TOLERANCE;
+    use boundary_bench_kernel::cancel::CancelToken;
+    use boundary_bench_kernel::needs;
     use boundary_bench_mysql::server;
     use boundary_bench_suite::requests::{RequestSpec, open_request_cell};
     use serde_json::{Value, json};

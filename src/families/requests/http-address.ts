@@ -10,7 +10,7 @@ export interface HttpAddress {
   readonly tlsCa?: string;
 }
 
-/** Reads `http[s]://[:key@]host[:port][/path][?tls-ca=/file.pem]`, as `native/http/src/address.rs` does. */
+/** Reads `http[s]://[:key@]host[:port][/path][?tls-ca=/file.pem]`, as `native/clients/http/src/address.rs` does. */
 export function httpAddress(serverUrl: string): HttpAddress {
   let url: URL;
   try {

@@ -1,6 +1,6 @@
 /**
  * The load of many small requests. A *thread* is one connection with one request in flight. Thread `t` of `T` sends the
- * requests `t`, `t + T`, `t + 2T`, ..., as `native/core` does it.
+ * requests `t`, `t + T`, `t + 2T`, ..., as `native/kernel` does it.
  */
 import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises';
 

@@ -1,6 +1,6 @@
 /**
  * TPC-H's first query over `lineitem`: the rows pulled by a scan and added up here, or pushed down to the server by RonSQL. What
- * it must return comes from the formulas that the reference server makes its rows with, as `native/server/src/lineitem.rs`
+ * it must return comes from the formulas that the reference server makes its rows with, as `native/fixtures/server/src/lineitem.rs`
  * and `native/suite/src/rest/aggregation.rs` have them.
  */
 import type { Checksum } from '../../records/record.js';

@@ -4,7 +4,7 @@ import { BoundaryError, toBoundaryError } from '../../errors.js';
 /** The words before a path's values. */
 const HEAD_WORDS = 4;
 
-/** What values are, as `native/http/src/json/columns.rs` numbers it. */
+/** What values are, as `native/clients/http/src/json/columns.rs` numbers it. */
 const ASCII = 1;
 const NUMBERS = 2;
 

@@ -5,7 +5,7 @@ import { describeValue } from '../crossing/describe-value.js';
 import { type ParameterInput, toRawParameters } from './parameters.js';
 import { byteLengthOf, isGone } from '../crossing/typed-memory.js';
 
-/** The kinds of values, by the byte before each; `native/mysql/src/cells.rs` describes them. */
+/** The kinds of values, by the byte before each; `native/clients/mysql/src/cells.rs` describes them. */
 const NULL = 0;
 const FALSE = 1;
 const TRUE = 2;

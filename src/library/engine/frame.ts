@@ -79,7 +79,7 @@ export interface FrameColumn {
 }
 
 /**
- * A batch of rows in one piece of memory, laid out as `native/core/src/frame.rs` describes. The views of a column are
+ * A batch of rows in one piece of memory, laid out as `native/engine/src/frame.rs` describes. The views of a column are
  * made when it is asked for.
  */
 export class Frame {

@@ -7,7 +7,7 @@ const RESPONSE_WORDS = 4;
 /** The flag of a result whose bytes are all ASCII. */
 const ASCII = 1;
 
-/** The results that crossed at once, laid out as `native/http/src/submission.rs` describes. */
+/** The results that crossed at once, laid out as `native/clients/http/src/submission.rs` describes. */
 export class HttpFrame {
   readonly words: Uint32Array;
   readonly bytes: Buffer;

@@ -45,7 +45,7 @@ const NO_BODY = 0xffffffff;
 const GROUP_WORDS = 3;
 const REQUEST_WORDS = 4;
 
-/** Groups of requests on their way to the addon, laid out as `native/http/src/submission.rs` describes. */
+/** Groups of requests on their way to the addon, laid out as `native/clients/http/src/submission.rs` describes. */
 export class HttpSubmissionWriter extends SubmissionMemory {
   constructor() {
     super('requests');

@@ -26,7 +26,7 @@ const SHORT_TEXT = 64;
 /** So many texts are written together. */
 const MANY = 8;
 
-/** Requests on their way to the addon, laid out as `native/redis/src/submission.rs` describes. */
+/** Requests on their way to the addon, laid out as `native/clients/redis/src/submission.rs` describes. */
 export class SubmissionWriter extends SubmissionMemory {
   constructor() {
     super('a request');

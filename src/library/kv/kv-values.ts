@@ -16,7 +16,7 @@ const ARRAY = 5;
 /** What a command answered, as values of JavaScript. Integers that are not safe are bigints. */
 export type KvReply = string | number | bigint | null | BoundaryError | readonly KvReply[];
 
-/** The results that crossed at once, laid out as `native/redis/src/submission.rs` describes. */
+/** The results that crossed at once, laid out as `native/clients/redis/src/submission.rs` describes. */
 export class KvFrame {
   readonly words: Uint32Array;
   readonly bytes: Buffer;

@@ -19,7 +19,7 @@ const DEFAULT_CONNECTIONS = 10;
 /** Shapes of results that a client keeps, as many as the addon does: those of statements that differ each time are many. */
 const MOST_SHAPES = 4096;
 
-/** What a submission asks for, by its first word; `native/mysql/src/submission.rs` describes them. */
+/** What a submission asks for, by its first word; `native/clients/mysql/src/submission.rs` describes them. */
 const RUN = 0;
 const PING = 1;
 const PREPARE = 2;

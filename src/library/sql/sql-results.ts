@@ -6,7 +6,7 @@ import { Frame, type FrameMemory } from '../engine/frame.js';
 import { type Row, RowReader } from '../engine/row-reader.js';
 import type { Column } from '../engine/table-definition.js';
 
-/** Words for each statement, and for each request; `native/mysql/src/submission.rs` describes them. */
+/** Words for each statement, and for each request; `native/clients/mysql/src/submission.rs` describes them. */
 const HEAD_WORDS = 2;
 const STATEMENT_WORDS = 2;
 const REQUEST_WORDS = 8;

@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use boundary_bench_core as core;
+use boundary_bench_kernel as kernel;
 use fjall::{Keyspace, KeyspaceCreateOptions, PersistMode};
 
 use super::entry::{put_number, put_text, take_number, take_text};
@@ -63,7 +63,7 @@ fn failed(error: fjall::Error) -> Error {
         fjall::Error::Locked => {
             Error::InvalidArgument("another process has this store open; stop it, or take another folder".to_owned())
         }
-        other => core::Error::Engine { engine: "fjall", message: other.to_string() }.into(),
+        other => kernel::Error::Engine { engine: "fjall", message: other.to_string() }.into(),
     }
 }
 
@@ -90,7 +90,7 @@ impl Catalog {
             Ok((key, _)) if *key == *FIRST_SEGMENT => None,
             Ok((key, value)) => Some(
                 read_record(&key, &value)
-                    .ok_or_else(|| core::Error::Internal("a record of the metadata can't be read".to_owned()).into()),
+                    .ok_or_else(|| kernel::Error::Internal("a record of the metadata can't be read".to_owned()).into()),
             ),
             Err(error) => Some(Err(failed(error))),
         })

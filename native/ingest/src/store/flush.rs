@@ -3,9 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use boundary_bench_core as core;
-use boundary_bench_core::engine::{CancelToken, CreateMode, Engine};
-use boundary_bench_core::table::SqlType;
+use boundary_bench_engine::table::SqlType;
+use boundary_bench_engine::{CreateMode, Engine};
+use boundary_bench_kernel as kernel;
+use boundary_bench_kernel::cancel::CancelToken;
 
 use super::block::{Block, TablePoints, Unstorable, divide, runs_of};
 use super::catalog::{DataColumn, DataFile};
@@ -55,9 +56,9 @@ impl EngineSlot {
     pub fn run<T>(&mut self, work: impl FnOnce(&Arc<dyn Engine>) -> Result<T>) -> Result<T> {
         let engine = match self.0.take() {
             Some(engine) => engine,
-            None => core::engine::open("embedded:")?,
+            None => boundary_bench_duckdb::EmbeddedEngine::open("")?,
         };
-        let done = core::error::catch_panic(|| Ok(work(&engine))).unwrap_or_else(|panic| Err(panic.into()));
+        let done = kernel::error::catch_panic(|| Ok(work(&engine))).unwrap_or_else(|panic| Err(panic.into()));
         if done.is_ok() || engine.check().is_ok() {
             self.0 = Some(engine);
         }
@@ -209,8 +210,8 @@ impl<'a, 'b, F: Files> FileWriter<'a, 'b, F> {
 /// Whether an error is one of the disk, which says nothing about the points that were to be written.
 fn is_of_disk(error: &Error) -> bool {
     match error {
-        Error::DiskFull { .. } | Error::Core(core::Error::Io { .. } | core::Error::NotEnoughMemory(_)) => true,
-        Error::Core(core::Error::Engine { message, .. }) => message.contains("IO Error"),
+        Error::DiskFull { .. } | Error::Core(kernel::Error::Io { .. } | kernel::Error::NotEnoughMemory(_)) => true,
+        Error::Core(kernel::Error::Engine { message, .. }) => message.contains("IO Error"),
         _ => false,
     }
 }

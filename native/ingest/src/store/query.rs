@@ -7,7 +7,7 @@ use std::sync::Arc;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Decimal128Type, Float64Type, Int64Type};
 use arrow_array::{Array, RecordBatch};
-use boundary_bench_core::engine::{Engine, QueryOptions};
+use boundary_bench_engine::{Engine, QueryOptions};
 
 use super::block::{Block, divide, runs_of};
 use super::catalog::DataFile;

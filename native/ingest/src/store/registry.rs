@@ -216,7 +216,7 @@ impl Registry {
         }
         names
             .known(series, shapes)
-            .ok_or_else(|| boundary_bench_core::Error::Internal("what was registered is not there".to_owned()).into())
+            .ok_or_else(|| boundary_bench_kernel::Error::Internal("what was registered is not there".to_owned()).into())
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 use std::time::Duration;
 
-use boundary_bench_core as core;
+use boundary_bench_kernel as kernel;
 
 use super::block::{Block, Run, Unstorable};
 use super::catalog::DataFile;
@@ -149,7 +149,7 @@ impl<F: Files> Storing<F> {
     /// Flushes, and keeps in mind whether that failed.
     pub fn flush(&self) -> Result<()> {
         let mut next_number = lock(&self.flushing);
-        let flushed = core::error::catch_panic(|| Ok(self.flush_files(&mut next_number)));
+        let flushed = kernel::error::catch_panic(|| Ok(self.flush_files(&mut next_number)));
         let flushed = flushed.unwrap_or_else(|panic| Err(panic.into()));
         let error = flushed.as_ref().err().map(ToString::to_string);
         if error.is_some() {
@@ -273,7 +273,7 @@ pub(super) fn block_of(database: &Arc<Database>, resolved: Resolved, points: Poi
 /// Takes an entry of the log into memory.
 fn recover(registry: &Registry, bytes: &[u8], blocks: &mut Vec<Arc<Block>>) -> Result<Visited> {
     let Some((name, points)) = read_entry(bytes) else {
-        let unreadable = core::Error::Internal("an entry of the log is whole and can't be read".to_owned());
+        let unreadable = kernel::Error::Internal("an entry of the log is whole and can't be read".to_owned());
         return Ok(Visited::Refused(unreadable.into()));
     };
     // A database whose metadata is gone is made anew: the log knows that it was there.

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use arrow_array::builder::{BooleanBuilder, Decimal128Builder, Float64Builder, Int64Builder, StringBuilder};
 use arrow_array::{ArrayRef, RecordBatch};
-use boundary_bench_core as core;
-use boundary_bench_core::table::{Column, SqlType, TableDefinition};
+use boundary_bench_engine::table::{Column, SqlType, TableDefinition};
+use boundary_bench_kernel as kernel;
 
 use super::block::{Run, TablePoints};
 use crate::Result;
@@ -210,7 +210,7 @@ impl ColumnBuilder {
             Values::Integer(values) => Arc::new(values.finish()),
             Values::UInteger(values) => {
                 let typed = values.finish().with_precision_and_scale(UNSIGNED_DIGITS, 0);
-                Arc::new(typed.map_err(|error| core::Error::Internal(error.to_string()))?)
+                Arc::new(typed.map_err(|error| kernel::Error::Internal(error.to_string()))?)
             }
             Values::Text(values) => Arc::new(values.finish()),
             Values::Boolean(values) => Arc::new(values.finish()),
@@ -240,6 +240,6 @@ impl Builder {
             columns.push(column.finish()?);
         }
         let batch = RecordBatch::try_new(definition.to_arrow(), columns);
-        Ok(batch.map_err(|error| core::Error::Internal(error.to_string()))?)
+        Ok(batch.map_err(|error| kernel::Error::Internal(error.to_string()))?)
     }
 }

@@ -1,7 +1,7 @@
 //! What the cells of the family ask for and what that must return, all of it by formula.
 
-use boundary_bench_core::Result;
-use boundary_bench_core::checksum::{Checksum, ChecksumSum};
+use boundary_bench_engine::checksum::{Checksum, ChecksumSum};
+use boundary_bench_kernel::Result;
 use boundary_bench_shards::{
     Aggregate, Aggregation, Column, Columns, Comparison, Filter, MultiGet, Number, Row, Sum, key_hash, made_checksum,
     made_hash,

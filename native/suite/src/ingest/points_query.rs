@@ -4,8 +4,8 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use boundary_bench_core::{Result, percent};
 use boundary_bench_http::{Address, HttpClient, HttpOptions, Place, Request};
+use boundary_bench_kernel::{Result, percent};
 use serde::Deserialize;
 use serde_json::Value;
 

@@ -7,10 +7,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use boundary_bench_core::engine::CancelToken;
-use boundary_bench_core::latency::LatencyHistogram;
-use boundary_bench_core::resources::sleep_precisely;
-use boundary_bench_core::{Error, Result};
+use boundary_bench_kernel::cancel::CancelToken;
+use boundary_bench_kernel::latency::LatencyHistogram;
+use boundary_bench_kernel::resources::sleep_precisely;
+use boundary_bench_kernel::{Error, Result};
 use serde::{Deserialize, Serialize};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;

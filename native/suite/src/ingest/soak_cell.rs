@@ -6,11 +6,11 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use boundary_bench_core::checksum::Checksum;
-use boundary_bench_core::engine::CancelToken;
-use boundary_bench_core::load::{Requester, run_load};
-use boundary_bench_core::resources::cpu_of_process;
-use boundary_bench_core::{Error, Result};
+use boundary_bench_engine::checksum::Checksum;
+use boundary_bench_kernel::cancel::CancelToken;
+use boundary_bench_kernel::load::{Requester, run_load};
+use boundary_bench_kernel::resources::cpu_of_process;
+use boundary_bench_kernel::{Error, Result};
 
 use super::FIRST_TIME;
 use super::points_query::PointsQuery;

@@ -4,9 +4,9 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use boundary_bench_core::Result;
-use boundary_bench_core::checksum::{Checksum, ChecksumSum};
+use boundary_bench_engine::checksum::{Checksum, ChecksumSum};
 use boundary_bench_http::{Kind, Paths, Picked, Rows};
+use boundary_bench_kernel::Result;
 use serde::Deserialize;
 use serde_json::json;
 
@@ -77,7 +77,7 @@ pub(super) fn count_of(json: &[u8]) -> Result<u64> {
     Ok(counts.data.first().map_or(0, |count| count.count_order))
 }
 
-fn malformed(error: &impl fmt::Display) -> boundary_bench_core::Error {
+fn malformed(error: &impl fmt::Display) -> boundary_bench_kernel::Error {
     super::rest_error(format!("the server's answer is not as RonDB's: {error}"))
 }
 

@@ -8,8 +8,8 @@ use std::sync::OnceLock;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use boundary_bench_core::checksum::{Checksum, ChecksumSum};
-use boundary_bench_core::{Error, Result};
+use boundary_bench_engine::checksum::{Checksum, ChecksumSum};
+use boundary_bench_kernel::{Error, Result};
 use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 

@@ -1,6 +1,6 @@
 //! The rows of the family's tables, and what requests ask for: pure functions of a number, the same on every side.
 
-use boundary_bench_core::checksum::{Checksum, ChecksumSum};
+use boundary_bench_engine::checksum::{Checksum, ChecksumSum};
 use boundary_bench_mysql::{Cell, Rows};
 
 /// Spreads consecutive numbers over a table: a prime, so that every row has its turn.
@@ -64,8 +64,8 @@ impl Rows for Users<'_> {
     fn visit(
         &self,
         row: usize,
-        visit: &mut dyn FnMut(Cell<'_>) -> boundary_bench_core::Result<()>,
-    ) -> boundary_bench_core::Result<()> {
+        visit: &mut dyn FnMut(Cell<'_>) -> boundary_bench_kernel::Result<()>,
+    ) -> boundary_bench_kernel::Result<()> {
         self.0[row].cells().into_iter().try_for_each(visit)
     }
 }
@@ -121,8 +121,8 @@ impl Rows for SbtestRows<'_> {
     fn visit(
         &self,
         row: usize,
-        visit: &mut dyn FnMut(Cell<'_>) -> boundary_bench_core::Result<()>,
-    ) -> boundary_bench_core::Result<()> {
+        visit: &mut dyn FnMut(Cell<'_>) -> boundary_bench_kernel::Result<()>,
+    ) -> boundary_bench_kernel::Result<()> {
         self.0[row].cells().into_iter().try_for_each(visit)
     }
 }

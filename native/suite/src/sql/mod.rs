@@ -9,10 +9,10 @@ mod plan;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use boundary_bench_core::checksum::Checksum;
-use boundary_bench_core::engine::CancelToken;
-use boundary_bench_core::load::{Requester, run_load};
-use boundary_bench_core::{Error, Result};
+use boundary_bench_engine::checksum::Checksum;
+use boundary_bench_kernel::cancel::CancelToken;
+use boundary_bench_kernel::load::{Requester, run_load};
+use boundary_bench_kernel::{Error, Result};
 use boundary_bench_mysql::{Failure, Prepared, RowView, SqlSession, Url};
 
 use self::data::{Sbtest, SbtestRows, Sums, User, Users};

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, HashSet};
 use std::sync::OnceLock;
 
-use boundary_bench_core::{Error, Result};
+use boundary_bench_kernel::{Error, Result};
 use boundary_bench_mysql::Cell;
 use serde::Deserialize;
 

@@ -1,0 +1,110 @@
+//! One connection of HTTP/1.1 on the async runtime.
+
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
+
+use boundary_bench_kernel::{Error, Result};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+use crate::client::Place;
+use crate::response::Response;
+use crate::session::{Session, lost};
+use crate::stream::Stream;
+
+/// A connection that answered so lately is not asked whether it still is there.
+const FRESH: Duration = Duration::from_millis(1);
+
+/// A connection, and the requests under way on it, by their positions among those of a call.
+#[derive(Debug)]
+pub(crate) struct Connection {
+    stream: Stream,
+    session: Session<usize>,
+    answered: Instant,
+}
+
+impl Connection {
+    pub(crate) async fn open(place: &Place) -> Result<Self> {
+        let stream = Stream::open(&place.url, place.tls.as_ref()).await?;
+        Ok(Self { stream, session: Session::new(place.options.most_bytes), answered: Instant::now() })
+    }
+
+    /// The socket and nothing else, where the protocol goes over it as it is.
+    pub(crate) fn into_socket(self) -> Option<tokio::net::TcpStream> {
+        match self.stream {
+            Stream::Tcp(stream) => Some(stream),
+            Stream::Tls(_) => None,
+        }
+    }
+
+    /// Whether a request can be sent: a server may close an idle connection at any time.
+    pub(crate) async fn is_usable(&mut self) -> bool {
+        !self.session.is_over()
+            && self.session.in_flight() == 0
+            && (self.answered.elapsed() < FRESH || self.stream.is_quiet().await)
+    }
+
+    pub(crate) fn session(&mut self) -> &mut Session<usize> {
+        &mut self.session
+    }
+
+    /// Sends and receives until all requests are answered, and gives `take` the responses. The error ends the connection.
+    pub(crate) fn poll(
+        &mut self,
+        context: &mut Context<'_>,
+        place: &Place,
+        mut take: impl FnMut(usize, Response<'_>),
+    ) -> Poll<Result<()>> {
+        loop {
+            while !self.session.unsent().is_empty() {
+                match Pin::new(&mut self.stream).poll_write(context, self.session.unsent()) {
+                    Poll::Ready(Ok(0)) => return Poll::Ready(Err(lost_at(place, &io::ErrorKind::WriteZero.into()))),
+                    Poll::Ready(Ok(bytes)) => self.session.sent(bytes),
+                    // What the server said before it closed is still to be read: it may be the reason.
+                    Poll::Ready(Err(error)) if is_closed(&error) => break,
+                    Poll::Ready(Err(error)) => return Poll::Ready(Err(lost_at(place, &error))),
+                    Poll::Pending => break,
+                }
+            }
+            if let Poll::Ready(Err(error)) = Pin::new(&mut self.stream).poll_flush(context) {
+                return Poll::Ready(Err(lost_at(place, &error)));
+            }
+            if self.session.in_flight() == 0 {
+                return Poll::Ready(Ok(()));
+            }
+            let mut room = ReadBuf::new(self.session.room());
+            match Pin::new(&mut self.stream).poll_read(context, &mut room) {
+                Poll::Pending => return Poll::Pending,
+                Poll::Ready(Ok(())) if room.filled().is_empty() => {
+                    if let Some(arrived) = self.session.at_end() {
+                        take(arrived.ticket, self.session.response(&arrived));
+                    }
+                    if self.session.in_flight() == 0 {
+                        return Poll::Ready(Ok(()));
+                    }
+                    return Poll::Ready(Err(lost_at(place, &io::ErrorKind::UnexpectedEof.into())));
+                }
+                Poll::Ready(Ok(())) => {
+                    let bytes = room.filled().len();
+                    self.session.received(bytes);
+                    while let Some(arrived) = self.session.next_response()? {
+                        take(arrived.ticket, self.session.response(&arrived));
+                    }
+                    if self.session.in_flight() == 0 {
+                        self.answered = Instant::now();
+                    }
+                }
+                Poll::Ready(Err(error)) => return Poll::Ready(Err(lost_at(place, &error))),
+            }
+        }
+    }
+}
+
+fn is_closed(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset)
+}
+
+fn lost_at(place: &Place, error: &io::Error) -> Error {
+    lost(&place.url.to_string(), error)
+}

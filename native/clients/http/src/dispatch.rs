@@ -1,0 +1,323 @@
+//! Groups of requests over connections that an event loop drives. A request goes to a connection that has room for it, and
+//! waits for one otherwise; a result is there once all of a group's requests have their responses. Nothing here waits.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use boundary_bench_kernel::{Error, Result};
+
+use crate::client::Place;
+use crate::request::Method;
+use crate::response::Response;
+use crate::session::{Session, lost};
+use crate::submission::{Frame, Group, Responses};
+
+/// Of which group a request is, and which of its requests. The serial tells a group from an earlier one of its id.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Ticket {
+    group: u32,
+    serial: u64,
+    index: u32,
+}
+
+/// A connection that answered so lately is not asked whether it still is there.
+const FRESH: Duration = Duration::from_millis(1);
+
+/// A connection on the loop.
+#[derive(Debug)]
+pub struct DrivenSession {
+    session: Session<Ticket>,
+    pool: usize,
+    answered: Instant,
+}
+
+/// The sessions of a loop by their numbers.
+pub trait Sessions {
+    /// The session, if it is still there. One that has rested is first looked at, whether its server has closed it.
+    fn session(&mut self, number: usize) -> Option<&mut DrivenSession>;
+}
+
+impl DrivenSession {
+    /// The session of a pool's new connection.
+    #[must_use]
+    pub fn new(pool: u32, place: &Place) -> Self {
+        Self { session: Session::new(place.options().most_bytes), pool: pool as usize, answered: Instant::now() }
+    }
+
+    /// Whether nothing is under way, and nothing was for a while: its server may have closed it.
+    #[must_use]
+    pub fn has_rested(&self) -> bool {
+        self.session.in_flight() == 0 && self.answered.elapsed() >= FRESH
+    }
+
+    /// Takes no more requests.
+    pub fn retire(&mut self) {
+        self.session.retire();
+    }
+
+    /// The requests without a response.
+    #[must_use]
+    pub fn in_flight(&self) -> usize {
+        self.session.in_flight()
+    }
+
+    /// Whether it is to be closed: it takes no more requests, and owes no response.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        self.session.is_over() && self.session.in_flight() == 0
+    }
+
+    /// What is to be sent.
+    #[must_use]
+    pub fn unsent(&self) -> &[u8] {
+        self.session.unsent()
+    }
+
+    /// So many bytes of it were sent.
+    pub fn sent(&mut self, bytes: usize) {
+        self.session.sent(bytes);
+    }
+
+    /// Room to receive into.
+    pub fn room(&mut self) -> &mut [u8] {
+        self.session.room()
+    }
+}
+
+/// The requests to one server, and those of them that wait for a connection.
+#[derive(Debug)]
+struct Pool {
+    place: Arc<Place>,
+    queue: VecDeque<Queued>,
+    /// The numbers of its sessions.
+    members: Vec<usize>,
+}
+
+#[derive(Debug)]
+struct Queued {
+    ticket: Ticket,
+    is_head: bool,
+    /// Where it is written among what its group has written.
+    message: Range<usize>,
+}
+
+#[derive(Debug)]
+struct OpenGroup {
+    serial: u64,
+    pool: usize,
+    /// Of several requests.
+    responses: Option<Responses>,
+    /// The requests that had to wait, as they are sent.
+    written: Vec<u8>,
+}
+
+/// The groups under way, and the results that were not taken yet.
+#[derive(Debug, Default)]
+pub struct Dispatch {
+    pools: Vec<Option<Pool>>,
+    groups: Vec<Option<OpenGroup>>,
+    serial: u64,
+    frame: Frame,
+}
+
+impl Dispatch {
+    /// The results.
+    pub fn frame(&mut self) -> &mut Frame {
+        &mut self.frame
+    }
+
+    /// The bytes of the results.
+    #[must_use]
+    pub fn results(&self) -> &[u8] {
+        self.frame.bytes()
+    }
+
+    /// A pool of connections to a server; returns its number.
+    pub fn add_pool(&mut self, place: Arc<Place>) -> usize {
+        let number = self.pools.iter().position(Option::is_none).unwrap_or_else(|| {
+            self.pools.push(None);
+            self.pools.len() - 1
+        });
+        self.pools[number] = Some(Pool { place, queue: VecDeque::new(), members: Vec::new() });
+        number
+    }
+
+    /// Forgets a pool; what waits in it gets the error. Returns the numbers of its sessions, which are to be closed.
+    pub fn remove_pool(&mut self, pool: usize, error: &Error) -> Vec<usize> {
+        self.fail_queue(pool, error);
+        self.pools.get_mut(pool).and_then(Option::take).map(|pool| pool.members).unwrap_or_default()
+    }
+
+    /// Gives all requests of a pool that wait for a connection an error.
+    pub fn fail_queue(&mut self, pool: usize, error: &Error) {
+        let queue = self.pools.get_mut(pool).and_then(Option::as_mut).map(|pool| std::mem::take(&mut pool.queue));
+        for queued in queue.into_iter().flatten() {
+            self.give(queued.ticket, Err(error));
+        }
+    }
+
+    /// A new session; it gets what waits for one.
+    pub fn add_session(&mut self, number: usize, driven: &mut DrivenSession) {
+        if let Some(Some(pool)) = self.pools.get_mut(driven.pool) {
+            pool.members.push(number);
+        }
+        self.feed(driven);
+    }
+
+    /// Takes a group: each request goes to the next session of its pool that has room; the others wait. Adds to `touched`
+    /// the sessions that have something to send.
+    pub fn submit(&mut self, group: &Group<'_>, sessions: &mut impl Sessions, touched: &mut Vec<usize>) {
+        let (number, count) = (group.pool as usize, group.count());
+        self.serial += 1;
+        let serial = self.serial;
+        let slot = group.id as usize;
+        if self.groups.len() <= slot {
+            self.groups.resize_with(slot + 1, || None);
+        }
+        let responses = (count > 1).then(|| Responses::new(count));
+        self.groups[slot] = Some(OpenGroup { serial, pool: number, responses, written: Vec::new() });
+        let Some(mut pool) = self.pools.get_mut(number).and_then(Option::take) else {
+            for index in 0..count {
+                let index = u32::try_from(index).unwrap_or(u32::MAX);
+                self.give(Ticket { group: group.id, serial, index }, Err(&Error::Closed("the client")));
+            }
+            return;
+        };
+        let pipelining = pool.place.options().pipelining;
+        let share = count.div_ceil(pool.members.len().max(1)).min(pipelining);
+        let mut members = pool.members.iter();
+        // The session that the next request goes to, and how many of the group it has.
+        let (mut member, mut taken) = (members.next(), 0);
+        for (index, request) in group.requests().enumerate() {
+            let ticket = Ticket { group: group.id, serial, index: u32::try_from(index).unwrap_or(u32::MAX) };
+            let request = match request {
+                Ok(request) => request,
+                Err(error) => {
+                    self.give(ticket, Err(&error));
+                    continue;
+                }
+            };
+            let session = loop {
+                let Some(number) = member else { break None };
+                if taken < share
+                    && let Some(driven) = sessions.session(*number)
+                    && !driven.session.is_over()
+                    && driven.session.in_flight() < pipelining
+                {
+                    break Some(*number);
+                }
+                (member, taken) = (members.next(), 0);
+            };
+            if let Some(number) = session
+                && let Some(driven) = sessions.session(number)
+            {
+                driven.session.submit(ticket, pool.place.head(), &request);
+                taken += 1;
+                if touched.last() != Some(&number) {
+                    touched.push(number);
+                }
+            } else if let Some(Some(open)) = self.groups.get_mut(slot) {
+                let start = open.written.len();
+                pool.place.head().write(&mut open.written, &request);
+                let message = start..open.written.len();
+                pool.queue.push_back(Queued { ticket, is_head: request.method == Method::Head, message });
+            }
+        }
+        self.pools[number] = Some(pool);
+    }
+
+    /// Gives a session what waits for one.
+    pub fn feed(&mut self, driven: &mut DrivenSession) {
+        let Some(Some(pool)) = self.pools.get_mut(driven.pool) else { return };
+        while !driven.session.is_over() && driven.session.in_flight() < pool.place.options().pipelining {
+            let Some(queued) = pool.queue.pop_front() else { return };
+            // A group that was cancelled is not there any more.
+            if let Some(open) = open_group(&self.groups, queued.ticket) {
+                driven.session.submit_written(queued.ticket, queued.is_head, &open.written[queued.message]);
+            }
+        }
+    }
+
+    /// So many bytes were received into a session's room: its responses that are whole are taken, and it gets the next
+    /// requests.
+    ///
+    /// # Errors
+    /// [`Error::Engine`] where the server does not speak the protocol; there is no going on then.
+    pub fn received(&mut self, driven: &mut DrivenSession, bytes: usize) -> Result<()> {
+        driven.session.received(bytes);
+        while let Some(arrived) = driven.session.next_response()? {
+            self.give(arrived.ticket, Ok(driven.session.response(&arrived)));
+        }
+        if driven.session.in_flight() == 0 {
+            driven.answered = Instant::now();
+        }
+        self.feed(driven);
+        Ok(())
+    }
+
+    /// The error for a session whose connection has ended or failed. A response that ends with the connection is taken.
+    pub fn lost(&mut self, driven: &mut DrivenSession, error: &std::io::Error) -> Error {
+        if error.kind() == std::io::ErrorKind::UnexpectedEof
+            && let Some(arrived) = driven.session.at_end()
+        {
+            self.give(arrived.ticket, Ok(driven.session.response(&arrived)));
+        }
+        let place = self.pools.get(driven.pool).and_then(Option::as_ref).map(|pool| pool.place.url().to_string());
+        lost(&place.unwrap_or_default(), error)
+    }
+
+    /// A session's connection is gone: what was under way on it gets the error.
+    pub fn ended(&mut self, number: usize, driven: &mut DrivenSession, error: &Error) {
+        for ticket in driven.session.abandon().collect::<Vec<_>>() {
+            self.give(ticket, Err(error));
+        }
+        if let Some(Some(pool)) = self.pools.get_mut(driven.pool) {
+            pool.members.retain(|member| *member != number);
+        }
+        self.frame.gone(u32::try_from(number).unwrap_or(u32::MAX));
+    }
+
+    /// Forgets a group, which gets no result. Returns the sessions that are to be closed, since nobody else waits for what
+    /// they owe; others with requests of its take no more, and close when they owe nothing.
+    pub fn cancel(&mut self, id: u32, sessions: &mut impl Sessions) -> Vec<usize> {
+        let Some(open) = self.groups.get_mut(id as usize).and_then(Option::take) else { return Vec::new() };
+        let is_its = |ticket: &Ticket| ticket.group == id && ticket.serial == open.serial;
+        let Some(Some(pool)) = self.pools.get_mut(open.pool) else { return Vec::new() };
+        pool.queue.retain(|queued| !is_its(&queued.ticket));
+        let mut closing = Vec::new();
+        for number in &pool.members {
+            let Some(driven) = sessions.session(*number) else { continue };
+            if driven.session.tickets().any(is_its) {
+                driven.session.retire();
+                if driven.session.tickets().all(is_its) {
+                    closing.push(*number);
+                }
+            }
+        }
+        closing
+    }
+
+    fn give(&mut self, ticket: Ticket, answer: std::result::Result<Response<'_>, &Error>) {
+        let Some(slot) = self.groups.get_mut(ticket.group as usize) else { return };
+        let Some(open) = slot.as_mut().filter(|open| open.serial == ticket.serial) else { return };
+        match &mut open.responses {
+            None => self.frame.one(ticket.group, answer),
+            Some(responses) => {
+                if !responses.add(ticket.index as usize, answer) {
+                    return;
+                }
+                self.frame.finish(ticket.group, responses);
+            }
+        }
+        *slot = None;
+    }
+}
+
+fn open_group(groups: &[Option<OpenGroup>], ticket: Ticket) -> Option<&OpenGroup> {
+    groups.get(ticket.group as usize)?.as_ref().filter(|open| open.serial == ticket.serial)
+}
+
+#[cfg(test)]
+mod tests;

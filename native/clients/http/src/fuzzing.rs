@@ -1,0 +1,79 @@
+//! Doors for the harnesses of `native/fuzz`: what this crate's readers make of any bytes. No part of the interface.
+
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+
+use boundary_bench_kernel::{Error, Result};
+use tokio::net::TcpStream;
+
+use crate::client::{HttpOptions, Place};
+use crate::request::{Method, Request};
+use crate::response::{ResponseReader, Whole};
+use crate::stream::Stream;
+use crate::streamed::StreamedResponse;
+
+/// A response that was read to its end.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Found {
+    /// Its status.
+    pub status: u16,
+    /// Its header lines.
+    pub head: Vec<u8>,
+    /// Its body, without the framing.
+    pub body: Vec<u8>,
+    /// Whether the connection may be used for another request.
+    pub is_reusable: bool,
+}
+
+/// The responses in bytes that come in pieces, with the end of the connection behind them, and how the reading ended.
+pub fn responses(pieces: &[&[u8]], is_head: bool, most_bytes: usize) -> (Vec<Found>, Result<()>) {
+    let mut reader = ResponseReader::new(most_bytes);
+    let mut found = Vec::new();
+    let outcome = read(&mut reader, pieces, is_head, &mut found);
+    (found, outcome)
+}
+
+fn read(reader: &mut ResponseReader, pieces: &[&[u8]], is_head: bool, found: &mut Vec<Found>) -> Result<()> {
+    let mut take = |reader: &ResponseReader, whole: &Whole| {
+        let response = reader.response(whole);
+        let (head, body) = (response.head.to_vec(), response.body.to_vec());
+        found.push(Found { status: response.status, head, body, is_reusable: whole.is_reusable });
+    };
+    for piece in pieces {
+        let mut piece = *piece;
+        while !piece.is_empty() {
+            let room = reader.room();
+            let bytes = room.len().min(piece.len());
+            room[..bytes].copy_from_slice(&piece[..bytes]);
+            reader.received(bytes);
+            piece = &piece[bytes..];
+            while let Some(whole) = reader.next_whole(is_head)? {
+                take(reader, &whole);
+            }
+        }
+    }
+    if let Some(whole) = reader.at_end() {
+        take(reader, &whole);
+    }
+    Ok(())
+}
+
+/// The status, the header lines and the body of the response that a socket gives, read as it comes.
+///
+/// # Errors
+/// As [`StreamedResponse::open`] and [`StreamedResponse::next_piece`].
+pub async fn streamed(socket: UnixStream, is_head: bool) -> Result<(u16, Vec<u8>, Vec<u8>)> {
+    let place = Place::new("http://127.0.0.1:1".parse()?, HttpOptions::default())?;
+    let failed = |error: std::io::Error| Error::Internal(error.to_string());
+    socket.set_nonblocking(true).map_err(failed)?;
+    // It is only read from and written to, as a socket of TCP would be.
+    let socket = std::net::TcpStream::from(OwnedFd::from(socket));
+    let stream = Stream::Tcp(TcpStream::from_std(socket).map_err(failed)?);
+    let method = if is_head { Method::Head } else { Method::Get };
+    let mut response = StreamedResponse::over(stream, &place, &Request { method, ..Request::get("/") }).await?;
+    let mut body = Vec::new();
+    while let Some(piece) = response.next_piece().await? {
+        body.extend_from_slice(piece);
+    }
+    Ok((response.status(), response.head().to_vec(), body))
+}

@@ -1,0 +1,141 @@
+//! The heads of responses, and what they say of the body that follows.
+
+use std::mem::MaybeUninit;
+use std::ops::Range;
+
+use boundary_bench_kernel::{Error, Result};
+
+use crate::chunks::Chunk;
+use crate::http_error;
+
+/// The most bytes of a response's head, and of its trailers.
+pub(crate) const MOST_HEAD: usize = 64 << 10;
+
+/// The most headers of a response.
+pub(crate) const MOST_HEADERS: usize = 100;
+
+/// Where the bytes of a body end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Framing {
+    Length(usize),
+    Chunked(Chunk),
+    UntilClose,
+}
+
+/// The head of the response whose body comes.
+#[derive(Debug)]
+pub(crate) struct Begun {
+    pub(crate) status: u16,
+    /// From the first header to the end of the last one, from the response's first byte.
+    pub(crate) head: Range<usize>,
+    /// The bytes of the head with all its lines.
+    pub(crate) head_length: usize,
+    pub(crate) framing: Framing,
+    pub(crate) is_reusable: bool,
+}
+
+/// The length of a head, if its end is there. What was searched is not searched again.
+pub(crate) fn head_end(bytes: &[u8], searched: &mut usize) -> Option<usize> {
+    loop {
+        let line = *searched + memchr::memchr(b'\n', bytes.get(*searched..)?)?;
+        match &bytes[line + 1..] {
+            [b'\n', ..] => return Some(line + 2),
+            [b'\r', b'\n', ..] => return Some(line + 3),
+            [] | [b'\r'] => {
+                *searched = line;
+                return None;
+            }
+            _ => *searched = line + 1,
+        }
+    }
+}
+
+/// The error for a head that takes more bytes than it may.
+pub(crate) fn too_long() -> Error {
+    http_error(format!("the head of a response has more than {MOST_HEAD} bytes"))
+}
+
+/// Reads a head that is whole. `is_head`: it answers a HEAD, and no body follows whatever it says.
+pub(crate) fn parse_head(bytes: &[u8], is_head: bool) -> Result<Begun> {
+    // However it was cut on its way: one that comes at once is not waited for.
+    if bytes.len() > MOST_HEAD {
+        return Err(too_long());
+    }
+    let malformed = |problem: &str| http_error(format!("what the server sent is no response of HTTP/1.1: {problem}"));
+    let mut space = [MaybeUninit::uninit(); MOST_HEADERS];
+    let mut parsed = httparse::Response::new(&mut []);
+    let length = httparse::ParserConfig::default()
+        .parse_response_with_uninit_headers(&mut parsed, bytes, &mut space)
+        .map_err(|error| malformed(&error.to_string()))?;
+    if length != httparse::Status::Complete(bytes.len()) {
+        return Err(malformed("its head ends early"));
+    }
+    let status = parsed.code.unwrap_or_default();
+    if status < 100 {
+        return Err(malformed(&format!("its status is {status}")));
+    }
+    let mut is_reusable = parsed.version == Some(1);
+    let (mut content_length, mut is_chunked) = (None, false);
+    for header in &*parsed.headers {
+        // The names that matter, told apart by their lengths first.
+        match header.name.len() {
+            10 if header.name.eq_ignore_ascii_case("connection") => {
+                let has =
+                    |wanted: &str| tokens(header.value).any(|token| token.eq_ignore_ascii_case(wanted.as_bytes()));
+                if has("close") {
+                    is_reusable = false;
+                } else if has("keep-alive") {
+                    is_reusable = true;
+                }
+            }
+            14 if header.name.eq_ignore_ascii_case("content-length") => {
+                let value = decimal(header.value).ok_or_else(|| malformed("its content-length is no number"))?;
+                if content_length.is_some_and(|known| known != value) {
+                    return Err(malformed("it has several lengths"));
+                }
+                content_length = Some(value);
+            }
+            17 if header.name.eq_ignore_ascii_case("transfer-encoding") => {
+                for token in tokens(header.value) {
+                    if is_chunked || !token.eq_ignore_ascii_case(b"chunked") {
+                        let name = String::from_utf8_lossy(header.value);
+                        return Err(malformed(&format!("its transfer-encoding is {name}")));
+                    }
+                    is_chunked = true;
+                }
+            }
+            _ => {}
+        }
+    }
+    let framing = if is_head || matches!(status, 100..200 | 204 | 304) {
+        Framing::Length(0)
+    } else {
+        match (is_chunked, content_length) {
+            (true, Some(_)) => return Err(malformed("it has a length, and chunks")),
+            (true, None) => Framing::Chunked(Chunk::Size),
+            (false, Some(length)) => Framing::Length(length),
+            (false, None) => Framing::UntilClose,
+        }
+    };
+    is_reusable &= framing != Framing::UntilClose;
+    // The first line ends where the first header begins.
+    let first = memchr::memchr(b'\n', bytes.trim_ascii_start()).map_or(0, |line| line + 1);
+    let first = (bytes.len() - bytes.trim_ascii_start().len() + first).min(bytes.len());
+    let lines = bytes[first..].trim_ascii_end().len();
+    Ok(Begun { status, head: first..first + lines, head_length: bytes.len(), framing, is_reusable })
+}
+
+fn tokens(value: &[u8]) -> impl Iterator<Item = &[u8]> {
+    value.split(|byte| *byte == b',').map(<[u8]>::trim_ascii).filter(|token| !token.is_empty())
+}
+
+/// A number of digits alone.
+fn decimal(text: &[u8]) -> Option<usize> {
+    if text.is_empty() || text.len() > 19 {
+        return None;
+    }
+    text.iter().try_fold(0_usize, |number, byte| {
+        let digit = byte.is_ascii_digit().then(|| usize::from(byte - b'0'))?;
+        number.checked_mul(10)?.checked_add(digit)
+    })
+}

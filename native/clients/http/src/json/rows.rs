@@ -1,0 +1,224 @@
+//! Rows that come in pieces: `{..., "data": [row, row, ...]}` is read while it arrives, however it is cut.
+
+use boundary_bench_kernel::{Error, Result};
+
+use super::scanner::{Problem, Scanned, Scanner};
+use super::{Paths, Picked, malformed};
+
+/// The bytes of one row, at most.
+const MOST_ROW: usize = 64 << 20;
+
+/// The elements of an array that is an entry of the outermost object.
+#[derive(Debug)]
+pub struct Rows {
+    array: String,
+    /// From an element on.
+    paths: Paths,
+    place: Place,
+    /// What came last and is not whole.
+    pending: Vec<u8>,
+    /// The lines before that.
+    lines: usize,
+}
+
+/// Where the next bytes are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Before,
+    /// In the array; at its first element or behind a comma.
+    In {
+        is_first: bool,
+    },
+    After,
+    Over,
+}
+
+impl Rows {
+    /// The rows of the entry `array`, and the paths to pick out of each.
+    #[must_use]
+    pub fn new(array: &str, paths: Paths) -> Self {
+        Self { array: array.to_owned(), paths, place: Place::Before, pending: Vec::new(), lines: 0 }
+    }
+
+    /// Takes the next bytes; returns the values of the rows that are whole now.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] where they are no JSON of this form; there is no going on then.
+    pub fn feed(&mut self, bytes: &[u8]) -> Result<Vec<Picked>> {
+        let before = std::mem::take(&mut self.pending);
+        let joined = (!before.is_empty()).then(|| [&before, bytes].concat());
+        let bytes = joined.as_deref().unwrap_or(bytes);
+        let mut columns = self.paths.columns();
+        let mut scanner = Scanner::new(bytes);
+        let mut done = 0;
+        match self.read(&mut scanner, &mut columns, &mut done) {
+            Ok(()) => {}
+            Err(Problem::Ends) if bytes.len() - done <= MOST_ROW => {}
+            Err(Problem::Ends) => return Err(Error::InvalidArgument(format!("a row has more than {MOST_ROW} bytes"))),
+            Err(problem) => return Err(malformed(problem, &bytes[..scanner.at.min(bytes.len())], self.lines)),
+        }
+        self.lines += memchr::memchr_iter(b'\n', &bytes[..done]).count();
+        self.pending.extend_from_slice(&bytes[done..]);
+        Ok(columns)
+    }
+
+    /// There are no more bytes.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] where there should be some.
+    pub fn finish(&self) -> Result<()> {
+        if self.place == Place::Over { Ok(()) } else { Err(malformed(Problem::Ends, &self.pending, self.lines)) }
+    }
+
+    /// Reads for as long as there is something whole; `done` is where that ends.
+    fn read(&mut self, scanner: &mut Scanner<'_>, columns: &mut [Picked], done: &mut usize) -> Scanned<()> {
+        let mut lengths = vec![0; columns.len()];
+        loop {
+            lengths.iter_mut().zip(&*columns).for_each(|(length, column)| *length = column.len());
+            let next = match self.place {
+                Place::Before => self.head(scanner),
+                Place::In { is_first } => self.row(scanner, is_first, columns),
+                Place::After => Self::tail(scanner),
+                Place::Over if scanner.is_at_end() => return Ok(()),
+                Place::Over => Err(Problem::Wrong("there is more behind its end")),
+            };
+            match next {
+                Ok(place) => (self.place, *done) = (place, scanner.at),
+                Err(problem) => {
+                    columns.iter_mut().zip(lengths).for_each(|(column, length)| column.truncate(length));
+                    return Err(problem);
+                }
+            }
+        }
+    }
+
+    /// Reads up to the array.
+    fn head(&self, scanner: &mut Scanner<'_>) -> Scanned<Place> {
+        scanner.expect(b'{', "it is no object")?;
+        loop {
+            scanner.expect(b'"', "the array is not there")?;
+            if *scanner.name()? == *self.array.as_bytes() {
+                scanner.expect(b'[', "what should be an array is none")?;
+                return Ok(Place::In { is_first: true });
+            }
+            scanner.value(None, &mut [])?;
+            scanner.expect(b',', "the array is not there")?;
+        }
+    }
+
+    /// Reads a row and what is behind it, or the end of an array without rows.
+    fn row(&self, scanner: &mut Scanner<'_>, is_first: bool, columns: &mut [Picked]) -> Scanned<Place> {
+        if is_first {
+            if scanner.next()? == b']' {
+                return Ok(Place::After);
+            }
+            scanner.at -= 1;
+        }
+        scanner.value(Some(&self.paths.root), columns)?;
+        match scanner.next()? {
+            b',' => Ok(Place::In { is_first: false }),
+            b']' => Ok(Place::After),
+            _ => Err(Problem::Wrong("there is no comma between two elements")),
+        }
+    }
+
+    /// Reads what follows the array.
+    fn tail(scanner: &mut Scanner<'_>) -> Scanned<Place> {
+        loop {
+            match scanner.next()? {
+                b'}' => return Ok(Place::Over),
+                b',' => {
+                    scanner.expect(b'"', "an entry has no name")?;
+                    scanner.name()?;
+                    scanner.value(None, &mut [])?;
+                }
+                _ => return Err(Problem::Wrong("there is no comma between two entries")),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::super::Kind;
+    use super::*;
+
+    fn rows() -> Rows {
+        Rows::new("data", Paths::new([("n", Kind::Number), ("t", Kind::Text)]).unwrap())
+    }
+
+    /// What is picked of bytes that come in these pieces.
+    fn read(pieces: &[&[u8]]) -> Result<[Vec<Option<String>>; 2]> {
+        let mut rows = rows();
+        let mut found = [Vec::new(), Vec::new()];
+        for piece in pieces {
+            for (column, picked) in found.iter_mut().zip(rows.feed(piece)?) {
+                column.extend(picked.texts());
+            }
+        }
+        rows.finish().map(|()| found)
+    }
+
+    #[test]
+    fn rows_are_read_wherever_the_array_is() {
+        for (json, count) in [
+            (r#"{"data":[]}"#, 0),
+            (r#"{"data":[{"n":1,"t":"a"}]}"#, 1),
+            (
+                "{\"code\":200,\"operationId\":\"a]b\",\"data\":\n[{\"t\":\"}],[{\",\"n\":2}\n,{\"n\":null,\"t\":null}\n]\n,\"rows\":2}\n",
+                2,
+            ),
+        ] {
+            assert_eq!(read(&[json.as_bytes()]).unwrap()[0].len(), count, "{json}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_such_json_is_refused() {
+        for (json, said) in [
+            ("", "ends early"),
+            ("[]", "no object"),
+            ("{}", "not there"),
+            (r#"{"data":{}}"#, "none"),
+            (r#"{"data":[{"n":1},]}"#, "no value"),
+            (r#"{"data":[{"n":1} {}]}"#, "no comma"),
+            (r#"{"data":[{"n":1}"#, "ends early"),
+            (r#"{"data":[]} x"#, "more behind"),
+            ("{\"data\":[\n{\"n\":1},\n{\"n\":\"x\"}]}", "line 3"),
+        ] {
+            let error = read(&[json.as_bytes()]).unwrap_err();
+            assert_eq!(error.code(), "BB_INVALID_ARGUMENT");
+            assert!(error.to_string().contains(said), "{json}: {error}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn rows_are_the_same_however_they_are_cut(
+            texts in proptest::collection::vec(any::<String>(), 0..20), cuts in proptest::collection::vec(1_usize..30, 0..60),
+        ) {
+            let rows = texts.iter().enumerate().map(|(index, text)| serde_json::json!({"t": text, "n": index, "x": [text]}));
+            let json = serde_json::json!({"code": 200, "data": rows.collect::<Vec<_>>()}).to_string();
+            let (mut pieces, mut rest) = (Vec::new(), json.as_bytes());
+            for cut in cuts {
+                let (piece, after) = rest.split_at(cut.min(rest.len()));
+                pieces.push(piece);
+                rest = after;
+            }
+            pieces.push(rest);
+            let [numbers, found] = read(&pieces).unwrap();
+            prop_assert_eq!(found, texts.iter().cloned().map(Some).collect::<Vec<_>>());
+            prop_assert_eq!(numbers, (0..texts.len()).map(|index| Some(index.to_string())).collect::<Vec<_>>());
+        }
+
+        #[test]
+        fn no_bytes_make_it_panic(bytes in proptest::collection::vec(any::<u8>(), 0..60), cut in 0_usize..60) {
+            let start = b"{\"data\":[{\"n\":".as_slice();
+            let bytes = [start, &bytes].concat();
+            let (first, second) = bytes.split_at(cut.min(bytes.len()));
+            let _ = read(&[first, second]);
+        }
+    }
+}

@@ -1,0 +1,44 @@
+//! A client of HTTP/1.1 and HTTP/2 for small requests, of Boundary Bench.
+//!
+//! HTTP/1.1 is written and read here, over a socket that the async runtime or an event loop drives; HTTP/2 is hyper's.
+
+mod address;
+mod chunks;
+mod client;
+mod connection;
+mod dispatch;
+#[doc(hidden)]
+pub mod fuzzing;
+mod head;
+mod http2;
+mod json;
+mod request;
+mod response;
+mod session;
+mod shared;
+mod stream;
+mod streamed;
+mod submission;
+mod url;
+
+use boundary_bench_kernel::Error;
+
+pub use address::Address;
+pub use client::{Answer, HttpClient, HttpOptions, MOST_BYTES, Place};
+pub use dispatch::{Dispatch, DrivenSession, Sessions};
+pub use json::{Kind, Paths, Picked, Rows};
+pub use request::{Head, Method, Request};
+pub use response::Response;
+pub use session::{Arrived, Session, lost};
+pub use shared::SharedClient;
+pub use stream::{Stream, Version, has_news, tls_connector};
+pub use streamed::StreamedResponse;
+pub use submission::{Frame, Group, NO_BODY, Responses, Submission};
+pub use url::Url;
+
+/// The name of the client in errors.
+pub const NAME: &str = "http";
+
+pub(crate) fn http_error(message: String) -> Error {
+    Error::Engine { engine: NAME, message }
+}

@@ -1,0 +1,261 @@
+//! Requests, and how HTTP/1.1 writes them.
+
+use boundary_bench_kernel::{Error, Result};
+
+use crate::url::Url;
+
+/// What a request does. These are all that a server of data needs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Method {
+    /// Reads.
+    Get,
+    /// Sends a body.
+    Post,
+    /// Replaces.
+    Put,
+    /// Deletes.
+    Delete,
+    /// Changes.
+    Patch,
+    /// Reads the headers alone.
+    Head,
+    /// Asks what can be done.
+    Options,
+}
+
+impl Method {
+    /// All of them, by their numbers in a submission.
+    pub const ALL: [Self; 7] = [Self::Get, Self::Post, Self::Put, Self::Delete, Self::Patch, Self::Head, Self::Options];
+
+    /// Its name on the wire.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Get => "GET",
+            Self::Post => "POST",
+            Self::Put => "PUT",
+            Self::Delete => "DELETE",
+            Self::Patch => "PATCH",
+            Self::Head => "HEAD",
+            Self::Options => "OPTIONS",
+        }
+    }
+
+    /// Whether a request without a body says so.
+    fn expects_body(self) -> bool {
+        matches!(self, Self::Post | Self::Put | Self::Patch)
+    }
+}
+
+/// A request.
+#[derive(Debug, Clone, Copy)]
+pub struct Request<'a> {
+    /// What it does.
+    pub method: Method,
+    /// The path, with the query; it goes behind that of the client's URL.
+    pub path: &'a str,
+    /// Headers beside the client's, each as `name: value` and a line break.
+    pub headers: &'a str,
+    /// The body.
+    pub body: Option<&'a [u8]>,
+}
+
+impl<'a> Request<'a> {
+    /// A GET.
+    #[must_use]
+    pub fn get(path: &'a str) -> Self {
+        Self { method: Method::Get, path, headers: "", body: None }
+    }
+
+    /// A POST of a body.
+    #[must_use]
+    pub fn post(path: &'a str, body: &'a [u8]) -> Self {
+        Self { method: Method::Post, path, headers: "", body: Some(body) }
+    }
+
+    /// Checks what becomes part of the request's head: nothing in it may end a line.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`].
+    pub fn check(&self) -> Result<()> {
+        if !self.path.starts_with('/') || !self.path.bytes().all(|byte| byte.is_ascii_graphic()) {
+            return Err(Error::InvalidArgument(
+                "the path of a request must begin with / and be percent-encoded".to_owned(),
+            ));
+        }
+        check_headers(self.headers)
+    }
+}
+
+/// Headers that say how a message is framed and how a connection is used are ours.
+const OURS: [&str; 9] =
+    ["connection", "content-length", "expect", "host", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade"];
+
+/// The headers of a block of lines.
+pub(crate) fn header_lines(block: &str) -> impl Iterator<Item = (&str, &str)> {
+    block.split_terminator("\r\n").map(|line| {
+        let (name, value) = line.split_once(':').unwrap_or((line, ""));
+        (name, value.trim_matches([' ', '\t']))
+    })
+}
+
+fn check_headers(block: &str) -> Result<()> {
+    let refused = |problem: &str| Err(Error::InvalidArgument(format!("a header of a request: {problem}")));
+    if !block.is_empty() && !block.ends_with("\r\n") {
+        return refused("its line does not end");
+    }
+    if block.split_terminator("\r\n").any(|line| !line.contains(':')) {
+        return refused("it has no colon");
+    }
+    for (name, value) in header_lines(block) {
+        if name.is_empty() || !name.bytes().all(is_token) {
+            return refused("its name has characters that names can't have");
+        }
+        if !value.bytes().all(|byte| byte == b'\t' || (b' '..=b'~').contains(&byte)) {
+            return refused(&format!("the value of {name} has characters that are no printable ASCII"));
+        }
+        if OURS.iter().any(|ours| name.eq_ignore_ascii_case(ours)) {
+            return refused(&format!("{name} is set by the client itself"));
+        }
+    }
+    Ok(())
+}
+
+fn is_token(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
+}
+
+/// What all requests of a client have in common, as it is written.
+#[derive(Clone)]
+pub struct Head {
+    prefix: String,
+    /// From the version to the client's headers.
+    common: String,
+    headers: String,
+}
+
+impl Head {
+    /// The part that comes from a URL and from a block of headers.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`].
+    pub fn new(url: &Url, headers: &str) -> Result<Self> {
+        check_headers(headers)?;
+        let common = format!(" HTTP/1.1\r\nhost: {}\r\n{headers}", url.authority());
+        Ok(Self { prefix: url.path.clone(), common, headers: headers.to_owned() })
+    }
+
+    /// The client's headers.
+    pub(crate) fn headers(&self) -> &str {
+        &self.headers
+    }
+
+    /// What every path begins with.
+    pub(crate) fn prefix(&self) -> &str {
+        &self.prefix
+    }
+
+    /// Adds a request that was checked.
+    pub fn write(&self, out: &mut Vec<u8>, request: &Request<'_>) {
+        let length = request.body.map_or(0, <[u8]>::len);
+        out.reserve(self.prefix.len() + self.common.len() + request.path.len() + request.headers.len() + length + 64);
+        for part in [request.method.name(), " ", &self.prefix, request.path, &self.common, request.headers] {
+            out.extend_from_slice(part.as_bytes());
+        }
+        if request.body.is_some() || request.method.expects_body() {
+            out.extend_from_slice(b"content-length: ");
+            write_decimal(out, length);
+            out.extend_from_slice(b"\r\n");
+        }
+        out.extend_from_slice(b"\r\n");
+        out.extend_from_slice(request.body.unwrap_or_default());
+    }
+}
+
+fn write_decimal(out: &mut Vec<u8>, mut number: usize) {
+    let mut digits = [0; 20];
+    let mut start = digits.len();
+    loop {
+        start -= 1;
+        digits[start] = b"0123456789"[number % 10];
+        number /= 10;
+        if number == 0 {
+            break;
+        }
+    }
+    out.extend_from_slice(&digits[start..]);
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn written(request: &Request<'_>) -> String {
+        let head = Head::new(&"http://h:4406/api/".parse().unwrap(), "x-api-key: k\r\n").unwrap();
+        let mut out = Vec::new();
+        head.write(&mut out, request);
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn requests_are_written_with_what_frames_them() {
+        assert_eq!(written(&Request::get("/p?q=1")), "GET /api/p?q=1 HTTP/1.1\r\nhost: h:4406\r\nx-api-key: k\r\n\r\n");
+        let request = Request { headers: "a: b\r\n", ..Request::post("/p", b"{}") };
+        assert_eq!(
+            written(&request),
+            "POST /api/p HTTP/1.1\r\nhost: h:4406\r\nx-api-key: k\r\na: b\r\ncontent-length: 2\r\n\r\n{}"
+        );
+        let request = Request { method: Method::Put, body: None, ..request };
+        assert!(written(&request).ends_with("content-length: 0\r\n\r\n"));
+    }
+
+    #[test]
+    fn what_would_end_a_line_or_change_the_framing_is_refused() {
+        let get = Request::get("/");
+        for request in [
+            Request { path: "p", ..get },
+            Request { path: "/a b", ..get },
+            Request { path: "/a\r\nx: y", ..get },
+            Request { path: "/\u{e9}", ..get },
+            Request { headers: "a: b", ..get },
+            Request { headers: "a b: c\r\n", ..get },
+            Request { headers: "a: b\r\nc\r\n", ..get },
+            Request { headers: "a: b\nc: d\r\n", ..get },
+            Request { headers: ": b\r\n", ..get },
+            Request { headers: "Content-Length: 5\r\n", ..get },
+            Request { headers: "\r\n", ..get },
+            Request { headers: "a: \u{e9}\r\n", ..get },
+        ] {
+            assert_eq!(request.check().unwrap_err().code(), "BB_INVALID_ARGUMENT", "{request:?}");
+        }
+        assert!(Request { headers: "a: b\r\nc:\r\n", ..get }.check().is_ok());
+    }
+
+    proptest! {
+        #[test]
+        fn what_passes_the_check_is_one_request_to_a_parser(
+            path in "/[ -~]{0,20}", headers in "([a-zA-Z:\r\n\t-]{0,6}: ?[ -~\r\n]{0,10}\r\n){0,3}", body in "[ -~\r\n]{0,30}",
+        ) {
+            let request = Request { method: Method::Post, path: &path, headers: &headers, body: Some(body.as_bytes()) };
+            if request.check().is_ok() {
+                let text = written(&request);
+                let mut space = [httparse::EMPTY_HEADER; 32];
+                let mut parsed = httparse::Request::new(&mut space);
+                let head = parsed.parse(text.as_bytes()).unwrap().unwrap();
+                let expected = format!("/api{path}");
+                prop_assert_eq!(parsed.path, Some(expected.as_str()));
+                prop_assert_eq!(parsed.headers.len(), header_lines(&headers).count() + 3);
+                prop_assert_eq!(&text[head..], &body);
+            }
+        }
+
+        #[test]
+        fn numbers_are_written_in_full(number: usize) {
+            let mut out = Vec::new();
+            write_decimal(&mut out, number);
+            prop_assert_eq!(String::from_utf8(out).unwrap(), number.to_string());
+        }
+    }
+}

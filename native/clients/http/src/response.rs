@@ -1,0 +1,381 @@
+//! Responses, read whole. Bytes come in as the network cuts them; nothing here waits.
+
+use std::ops::Range;
+
+use boundary_bench_kernel::{Error, Result, response_limit};
+
+use crate::chunks::Step;
+use crate::head::{Begun, Framing, MOST_HEAD, head_end, parse_head, too_long};
+use crate::http_error;
+
+/// The room that is offered to the network at least.
+const ROOM: usize = 16 << 10;
+
+/// Memory up to this size is kept from one response to the next.
+const KEPT: usize = 1 << 20;
+
+/// A whole response.
+#[derive(Debug, Clone, Copy)]
+pub struct Response<'a> {
+    /// Its status.
+    pub status: u16,
+    /// Its header lines as they came, without the line of the status and the empty one.
+    pub head: &'a [u8],
+    /// Its body, without the framing.
+    pub body: &'a [u8],
+}
+
+impl<'a> Response<'a> {
+    /// The headers, in their order.
+    pub fn headers(&self) -> impl Iterator<Item = (&'a [u8], &'a [u8])> {
+        self.head.split(|byte| *byte == b'\n').filter(|line| !line.trim_ascii().is_empty()).map(|line| {
+            let colon = memchr::memchr(b':', line).unwrap_or(line.len());
+            (&line[..colon], line.get(colon + 1..).unwrap_or_default().trim_ascii())
+        })
+    }
+
+    /// The first header of a name.
+    #[must_use]
+    pub fn header(&self, name: &str) -> Option<&'a [u8]> {
+        self.headers().find(|(found, _)| found.eq_ignore_ascii_case(name.as_bytes())).map(|(_, value)| value)
+    }
+}
+
+/// A response that is whole, as places in the reader's memory: valid until it is given room again.
+#[derive(Debug)]
+pub(crate) struct Whole {
+    status: u16,
+    is_kept: bool,
+    head: Range<usize>,
+    body: Range<usize>,
+    /// Whether the connection may be used for another request.
+    pub(crate) is_reusable: bool,
+}
+
+/// Reads responses from what was received.
+#[derive(Debug)]
+pub(crate) struct ResponseReader {
+    bytes: Vec<u8>,
+    start: usize,
+    end: usize,
+    /// What of the next head was searched for its end.
+    searched: usize,
+    begun: Option<Begun>,
+    /// Of a body whose length is not known beforehand: the head and what has come of the body.
+    kept: Vec<u8>,
+    most_bytes: usize,
+}
+
+impl ResponseReader {
+    /// A reader that refuses bodies of more bytes.
+    pub(crate) fn new(most_bytes: usize) -> Self {
+        Self { bytes: Vec::new(), start: 0, end: 0, searched: 0, begun: None, kept: Vec::new(), most_bytes }
+    }
+
+    /// Whether nothing of a response has come yet.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.start == self.end && self.begun.is_none()
+    }
+
+    /// Room to receive into.
+    pub(crate) fn room(&mut self) -> &mut [u8] {
+        if self.start == self.end {
+            (self.start, self.end) = (0, 0);
+            if self.begun.is_none() && self.bytes.len() > KEPT {
+                self.bytes = Vec::new();
+            }
+        }
+        // So much is known to come.
+        let wanted = match &self.begun {
+            Some(Begun { framing: Framing::Length(length), head_length, .. }) => head_length + length,
+            _ => 0,
+        };
+        let missing = wanted.saturating_sub(self.end - self.start).max(ROOM);
+        if self.bytes.len() - self.end < missing {
+            self.bytes.copy_within(self.start..self.end, 0);
+            self.end -= self.start;
+            self.start = 0;
+            if self.bytes.len() - self.end < missing {
+                // Not all of what a server announces: its bytes must come first.
+                let grown = (self.end + missing).min((self.bytes.len() * 2).max(4 * ROOM));
+                self.bytes.resize(grown.max(self.end + ROOM), 0);
+            }
+        }
+        &mut self.bytes[self.end..]
+    }
+
+    /// So many bytes were received into the room.
+    pub(crate) fn received(&mut self, bytes: usize) {
+        self.end = self.bytes.len().min(self.end + bytes);
+    }
+
+    /// The next response, once it is whole. `is_head`: it answers a HEAD, and has no body whatever it says.
+    pub(crate) fn next_whole(&mut self, is_head: bool) -> Result<Option<Whole>> {
+        if self.begun.is_none() && !self.begin(is_head)? {
+            return Ok(None);
+        }
+        let Some(begun) = &mut self.begun else { return Ok(None) };
+        match begun.framing {
+            Framing::Length(length) => {
+                let total = begun.head_length + length;
+                if self.end - self.start < total {
+                    return Ok(None);
+                }
+                let (start, head) = (self.start, begun.head.clone());
+                let whole = Whole {
+                    status: begun.status,
+                    is_kept: false,
+                    head: start + head.start..start + head.end,
+                    body: start + begun.head_length..start + total,
+                    is_reusable: begun.is_reusable,
+                };
+                self.start += total;
+                self.begun = None;
+                Ok(Some(whole))
+            }
+            Framing::Chunked(_) => Ok(self.read_chunks()?.then(|| self.finish_kept())),
+            Framing::UntilClose => {
+                self.keep(self.end - self.start)?;
+                Ok(None)
+            }
+        }
+    }
+
+    /// The response that ends with the connection, if one does.
+    pub(crate) fn at_end(&mut self) -> Option<Whole> {
+        let ends = self.begun.as_ref().is_some_and(|begun| begun.framing == Framing::UntilClose);
+        ends.then(|| self.finish_kept())
+    }
+
+    /// What [`ResponseReader::next_whole`] has found.
+    pub(crate) fn response(&self, whole: &Whole) -> Response<'_> {
+        let bytes = if whole.is_kept { &self.kept } else { &self.bytes };
+        Response { status: whole.status, head: &bytes[whole.head.clone()], body: &bytes[whole.body.clone()] }
+    }
+
+    fn finish_kept(&mut self) -> Whole {
+        let begun = self.begun.take();
+        let (status, head, is_reusable) =
+            begun.map_or((0, 0..0, false), |begun| (begun.status, begun.head, begun.is_reusable));
+        // The head was kept first, without the line of the status.
+        let length = head.len();
+        Whole { status, is_kept: true, head: 0..length, body: length..self.kept.len(), is_reusable }
+    }
+
+    /// Moves bytes to those that are kept.
+    fn keep(&mut self, bytes: usize) -> Result<()> {
+        let head = self.begun.as_ref().map_or(0, |begun| begun.head.len());
+        if self.kept.len() - head + bytes > self.most_bytes {
+            return Err(self.too_large());
+        }
+        self.kept.extend_from_slice(&self.bytes[self.start..self.start + bytes]);
+        self.start += bytes;
+        Ok(())
+    }
+
+    fn too_large(&self) -> Error {
+        response_limit::exceeded("the body of a response", self.most_bytes)
+    }
+
+    /// Reads a head, once it is there; heads that only say that another one follows are skipped.
+    fn begin(&mut self, is_head: bool) -> Result<bool> {
+        loop {
+            let available = &self.bytes[self.start..self.end];
+            let Some(length) = head_end(available, &mut self.searched) else {
+                if available.len() > MOST_HEAD {
+                    return Err(too_long());
+                }
+                return Ok(false);
+            };
+            self.searched = 0;
+            let begun = parse_head(&available[..length], is_head)?;
+            if (100..200).contains(&begun.status) {
+                if begun.status == 101 {
+                    return Err(http_error(
+                        "the server switched to another protocol, which nobody asked for".to_owned(),
+                    ));
+                }
+                self.start += length;
+                continue;
+            }
+            if let Framing::Length(length) = begun.framing
+                && length > self.most_bytes
+            {
+                return Err(self.too_large());
+            }
+            if !matches!(begun.framing, Framing::Length(_)) {
+                self.kept.clear();
+                self.kept.shrink_to(KEPT);
+                self.kept.extend_from_slice(&available[begun.head.clone()]);
+                self.start += length;
+            }
+            self.begun = Some(begun);
+            return Ok(true);
+        }
+    }
+
+    /// Takes what has come of a chunked body; true once it is whole.
+    fn read_chunks(&mut self) -> Result<bool> {
+        loop {
+            let Some(Begun { framing: Framing::Chunked(chunk), .. }) = &self.begun else { return Ok(false) };
+            let next = match chunk.step(&self.bytes[self.start..self.end])? {
+                Step::Wait => return Ok(false),
+                Step::Framing(bytes, next) => {
+                    self.start += bytes;
+                    next
+                }
+                Step::Body(bytes, next) => {
+                    self.keep(bytes)?;
+                    next
+                }
+                Step::End(bytes) => {
+                    self.start += bytes;
+                    return Ok(true);
+                }
+            };
+            if let Some(begun) = &mut self.begun {
+                begun.framing = Framing::Chunked(next);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fmt::Write;
+
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::fuzzing::responses;
+    use crate::head::MOST_HEADERS;
+
+    /// What a reader finds in bytes that come in pieces, with the end of the connection behind them.
+    fn read(pieces: &[&[u8]], is_head: bool) -> Result<Vec<(u16, String, bool)>> {
+        let (found, outcome) = responses(pieces, is_head, 1 << 20);
+        let shown = found
+            .into_iter()
+            .map(|found| (found.status, String::from_utf8_lossy(&found.body).into_owned(), found.is_reusable));
+        outcome.map(|()| shown.collect())
+    }
+
+    const OK: &str = "HTTP/1.1 200 OK\r\n";
+
+    fn one(text: &str) -> (u16, String, bool) {
+        let found = read(&[text.as_bytes()], false).unwrap();
+        assert_eq!(found.len(), 1, "{text}");
+        found[0].clone()
+    }
+
+    #[test]
+    fn bodies_end_where_their_framing_says() {
+        for (text, body, is_reusable) in [
+            ("Content-Length: 3\r\n\r\nabc", "abc", true),
+            ("content-length: 3\r\ncontent-length: 3\r\nconnection: Close\r\n\r\nabc", "abc", false),
+            (
+                "Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\nA;x=y\r\n0123456789\r\n0\r\nt: v\r\n\r\n",
+                "abc0123456789",
+                true,
+            ),
+            ("\r\nabc", "abc", false),
+            ("content-length: 0\r\n\r\n", "", true),
+        ] {
+            assert_eq!(one(&format!("{OK}{text}")), (200, body.to_owned(), is_reusable), "{text}");
+        }
+        assert_eq!(one("HTTP/1.0 200 OK\r\ncontent-length: 1\r\n\r\nx"), (200, "x".to_owned(), false));
+        assert_eq!(
+            one("HTTP/1.0 200\r\nconnection: keep-alive\r\ncontent-length: 1\r\n\r\nx"),
+            (200, "x".to_owned(), true)
+        );
+        assert_eq!(one("HTTP/1.1 204 No Content\r\n\r\n"), (204, String::new(), true));
+        assert_eq!(one("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 304 Not\r\ncontent-length: 9\r\n\r\n").0, 304);
+        assert_eq!(read(&[format!("{OK}content-length: 9\r\n\r\n").as_bytes()], true).unwrap()[0].1, "");
+    }
+
+    #[test]
+    fn headers_are_read_when_they_are_asked_for() {
+        let mut reader = ResponseReader::new(10);
+        let text = b"HTTP/1.1 200 OK\r\nContent-Type:  text/plain \r\nX: a:b\r\nempty:\r\ncontent-length: 0\r\n\r\n";
+        reader.room()[..text.len()].copy_from_slice(text);
+        reader.received(text.len());
+        let whole = reader.next_whole(false).unwrap().unwrap();
+        let response = reader.response(&whole);
+        assert_eq!(response.header("content-type"), Some(b"text/plain".as_slice()));
+        assert_eq!(response.header("x"), Some(b"a:b".as_slice()));
+        assert_eq!(response.header("empty"), Some(b"".as_slice()));
+        assert_eq!((response.header("y"), response.headers().count()), (None, 4));
+        assert!(reader.is_idle());
+    }
+
+    #[test]
+    fn what_is_no_response_is_refused() {
+        let long = "a".repeat(MOST_HEAD);
+        let many = "a: b\r\n".repeat(MOST_HEADERS + 1);
+        for text in [
+            "SSH-2.0-OpenSSH\r\n\r\n",
+            "HTTP/2 200\r\n\r\n",
+            "HTTP/1.1 99999 x\r\n\r\n",
+            "HTTP/1.1 101 x\r\n\r\n",
+            "HTTP/1.1 099 x\r\ncontent-length: 0\r\n\r\n",
+            &format!("{OK}{long}"),
+            &format!("{OK}x: {long}\r\ncontent-length: 0\r\n\r\n"),
+            &format!("{OK}{many}\r\n"),
+            &format!("{OK}content-length: -1\r\n\r\n"),
+            &format!("{OK}content-length: 1\r\ncontent-length: 2\r\n\r\n"),
+            &format!("{OK}content-length: 99999999999999999999\r\n\r\n"),
+            &format!("{OK}content-length: 1\r\ntransfer-encoding: chunked\r\n\r\n"),
+            &format!("{OK}transfer-encoding: gzip, chunked\r\n\r\n"),
+            &format!("{OK}transfer-encoding: chunked\r\n\r\nx\r\n"),
+            &format!("{OK}transfer-encoding: chunked\r\n\r\n1\r\nabc"),
+            &format!("{OK}transfer-encoding: chunked\r\n\r\nFFFFFFFFFFFFFFFFF\r\n"),
+            &format!("{OK}transfer-encoding: chunked\r\n\r\n0\r\n{long}{long}"),
+        ] {
+            let error = read(&[text.as_bytes()], false).unwrap_err();
+            assert_eq!(error.code(), "BB_ENGINE", "{}", &text[..text.len().min(80)]);
+        }
+        for text in [
+            &format!("{OK}content-length: 1048577\r\n\r\n"),
+            &format!("{OK}transfer-encoding: chunked\r\n\r\n200000\r\n{}", "x".repeat(1 << 21)),
+            &format!("{OK}\r\n{}", "x".repeat(1 << 21)),
+        ] {
+            let error = read(&[text.as_bytes()], false).unwrap_err();
+            assert_eq!(error.code(), "BB_TOO_LARGE", "{}", &text[..text.len().min(80)]);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn responses_are_the_same_however_they_are_cut(
+            bodies in proptest::collection::vec("[a-z\r\n0]{0,40}", 1..5), cuts in proptest::collection::vec(1_usize..30, 0..40), chunked: bool,
+        ) {
+            let mut text = String::new();
+            for body in &bodies {
+                text += OK;
+                if chunked {
+                    text += "transfer-encoding: chunked\r\n\r\n";
+                    for piece in body.as_bytes().chunks(7) {
+                        write!(text, "{:x}\r\n{}\r\n", piece.len(), std::str::from_utf8(piece).unwrap()).unwrap();
+                    }
+                    text += "0\r\n\r\n";
+                } else {
+                    write!(text, "content-length: {}\r\n\r\n{body}", body.len()).unwrap();
+                }
+            }
+            let (mut pieces, mut rest) = (Vec::new(), text.as_bytes());
+            for cut in cuts {
+                let (piece, after) = rest.split_at(cut.min(rest.len()));
+                pieces.push(piece);
+                rest = after;
+            }
+            pieces.push(rest);
+            let found = read(&pieces, false).unwrap();
+            prop_assert_eq!(found.into_iter().map(|(_, body, _)| body).collect::<Vec<_>>(), bodies);
+        }
+
+        #[test]
+        fn no_bytes_make_the_reader_panic(start in 0_usize..4, bytes in proptest::collection::vec(any::<u8>(), 0..200), is_head: bool) {
+            let starts = ["", OK, "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n", "HTTP/1.1 200 OK\r\ncontent-length: "];
+            let _ = read(&[starts[start].as_bytes(), &bytes], is_head);
+        }
+    }
+}

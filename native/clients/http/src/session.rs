@@ -1,0 +1,203 @@
+//! A connection of HTTP/1.1 without its socket, for whoever drives it: requests go in, bytes go out and come in, responses
+//! come out in the requests' order. Nothing here waits.
+
+use std::collections::VecDeque;
+
+use boundary_bench_kernel::outbox::Outbox;
+use boundary_bench_kernel::{Error, Result};
+
+use crate::request::{Head, Method, Request};
+use crate::response::{Response, ResponseReader, Whole};
+
+/// One connection's requests under way, each with a ticket of its sender's.
+#[derive(Debug)]
+pub struct Session<T> {
+    output: Outbox,
+    reader: ResponseReader,
+    waiting: VecDeque<Waiting<T>>,
+    is_over: bool,
+}
+
+#[derive(Debug)]
+struct Waiting<T> {
+    ticket: T,
+    is_head: bool,
+}
+
+/// A response that has come whole; [`Session::response`] gives it until the session is given room again.
+#[derive(Debug)]
+pub struct Arrived<T> {
+    /// That of its request.
+    pub ticket: T,
+    whole: Whole,
+}
+
+impl<T> Session<T> {
+    /// A session that refuses bodies of more bytes.
+    #[must_use]
+    pub fn new(most_bytes: usize) -> Self {
+        let reader = ResponseReader::new(most_bytes);
+        Self { output: Outbox::default(), reader, waiting: VecDeque::new(), is_over: false }
+    }
+
+    /// The requests without a response.
+    #[must_use]
+    pub fn in_flight(&self) -> usize {
+        self.waiting.len()
+    }
+
+    /// Whether it takes no more requests: the server closes the connection, or said something that nobody asked for.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        self.is_over
+    }
+
+    /// Takes no more requests.
+    pub fn retire(&mut self) {
+        self.is_over = true;
+    }
+
+    /// Takes a request that was checked.
+    pub fn submit(&mut self, ticket: T, head: &Head, request: &Request<'_>) {
+        head.write(self.output.end(), request);
+        self.waiting.push_back(Waiting { ticket, is_head: request.method == Method::Head });
+    }
+
+    /// Takes a request that was written before.
+    pub(crate) fn submit_written(&mut self, ticket: T, is_head: bool, message: &[u8]) {
+        self.output.end().extend_from_slice(message);
+        self.waiting.push_back(Waiting { ticket, is_head });
+    }
+
+    /// What is to be sent.
+    #[must_use]
+    pub fn unsent(&self) -> &[u8] {
+        self.output.unsent()
+    }
+
+    /// So many bytes of it were sent.
+    pub fn sent(&mut self, bytes: usize) {
+        self.output.sent(bytes);
+    }
+
+    /// Room to receive into.
+    pub fn room(&mut self) -> &mut [u8] {
+        self.reader.room()
+    }
+
+    /// So many bytes were received into the room.
+    pub fn received(&mut self, bytes: usize) {
+        self.reader.received(bytes);
+    }
+
+    /// The next response that is whole. Ask until there is none.
+    ///
+    /// # Errors
+    /// [`Error::Engine`] where the server does not speak the protocol, or says too much; there is no going on then.
+    pub fn next_response(&mut self) -> Result<Option<Arrived<T>>> {
+        let Some(waiting) = self.waiting.front() else {
+            // Before it closes an idle connection, a server may say why; nobody waits for that.
+            self.is_over |= !self.reader.is_idle();
+            return Ok(None);
+        };
+        let Some(whole) = self.reader.next_whole(waiting.is_head)? else { return Ok(None) };
+        // An answer to half a request is the server's last word: the other half would be taken for the next one.
+        self.is_over |= !whole.is_reusable || (self.waiting.len() == 1 && !self.unsent().is_empty());
+        Ok(self.waiting.pop_front().map(|waiting| Arrived { ticket: waiting.ticket, whole }))
+    }
+
+    /// The connection has ended: the response that ends with it, if one does.
+    pub fn at_end(&mut self) -> Option<Arrived<T>> {
+        self.is_over = true;
+        let whole = self.reader.at_end()?;
+        self.waiting.pop_front().map(|waiting| Arrived { ticket: waiting.ticket, whole })
+    }
+
+    /// A response that has arrived.
+    #[must_use]
+    pub fn response(&self, arrived: &Arrived<T>) -> Response<'_> {
+        self.reader.response(&arrived.whole)
+    }
+
+    /// The tickets of the requests that get no response any more.
+    pub fn abandon(&mut self) -> impl Iterator<Item = T> {
+        self.is_over = true;
+        self.waiting.drain(..).map(|waiting| waiting.ticket)
+    }
+
+    /// The tickets of the requests without a response.
+    pub fn tickets(&self) -> impl Iterator<Item = &T> {
+        self.waiting.iter().map(|waiting| &waiting.ticket)
+    }
+}
+
+/// The error for all that was in flight on a connection that is gone.
+#[must_use]
+pub fn lost(place: &str, error: &std::io::Error) -> Error {
+    let how = if error.kind() == std::io::ErrorKind::UnexpectedEof {
+        "the server closed it".to_owned()
+    } else {
+        error.to_string()
+    };
+    Error::Connection(format!(
+        "the connection to {place} was lost: {how}; what was in flight may have been executed or not, and is not sent again"
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn receive(session: &mut Session<u32>, text: &str) -> Result<Vec<(u32, u16, String)>> {
+        session.room()[..text.len()].copy_from_slice(text.as_bytes());
+        session.received(text.len());
+        let mut found = Vec::new();
+        while let Some(arrived) = session.next_response()? {
+            let response = session.response(&arrived);
+            found.push((arrived.ticket, response.status, String::from_utf8_lossy(response.body).into_owned()));
+        }
+        Ok(found)
+    }
+
+    fn session() -> (Session<u32>, Head) {
+        (Session::new(1000), Head::new(&"http://h".parse().unwrap(), "").unwrap())
+    }
+
+    #[test]
+    fn responses_answer_the_requests_in_their_order() {
+        let (mut session, head) = session();
+        session.submit(7, &head, &Request { method: Method::Head, ..Request::get("/a") });
+        session.submit(8, &head, &Request::get("/b"));
+        assert!(session.unsent().starts_with(b"HEAD /a HTTP/1.1\r\nhost: h\r\n\r\nGET /b"));
+        session.sent(1000);
+        let text = "HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nHTTP/1.1 404 No\r\ncontent-length: 2\r\n\r\n";
+        assert_eq!(receive(&mut session, text).unwrap(), [(7, 200, String::new())]);
+        assert_eq!(receive(&mut session, "no").unwrap(), [(8, 404, "no".to_owned())]);
+        assert_eq!((session.in_flight(), session.is_over()), (0, false));
+        // Said to nobody.
+        assert_eq!(receive(&mut session, "HTTP/1.1 408 Timeout\r\n").unwrap(), []);
+        assert!(session.is_over());
+    }
+
+    #[test]
+    fn the_end_of_a_connection_ends_a_body_without_a_length_and_no_other() {
+        let (mut session, head) = session();
+        session.submit(1, &head, &Request::get("/"));
+        session.submit(2, &head, &Request::get("/"));
+        session.sent(1000);
+        assert_eq!(receive(&mut session, "HTTP/1.1 200 OK\r\n\r\nabc").unwrap(), []);
+        let arrived = session.at_end().unwrap();
+        assert_eq!((arrived.ticket, session.response(&arrived).body), (1, b"abc".as_slice()));
+        assert!(session.at_end().is_none());
+        assert_eq!(session.abandon().collect::<Vec<_>>(), [2]);
+    }
+
+    #[test]
+    fn an_answer_to_half_a_request_is_the_last_one() {
+        let (mut session, head) = session();
+        session.submit(1, &head, &Request::post("/", &[0; 100]));
+        session.sent(50);
+        let answered = receive(&mut session, "HTTP/1.1 413 Too\r\ncontent-length: 0\r\n\r\n").unwrap();
+        assert_eq!((answered[0].1, session.is_over()), (413, true));
+    }
+}

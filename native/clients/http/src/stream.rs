@@ -1,0 +1,118 @@
+//! The bytes between us and a server: TCP, or TLS over it.
+
+use std::io;
+use std::mem::MaybeUninit;
+use std::pin::Pin;
+use std::task::{Context, Poll, Waker};
+
+use boundary_bench_kernel::tls::Trust;
+use boundary_bench_kernel::{Result, socket, tls};
+use socket2::SockRef;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
+
+use crate::http_error;
+use crate::url::Url;
+
+/// The version of the protocol.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Version {
+    /// HTTP/1.1.
+    #[default]
+    Http1,
+    /// HTTP/2: agreed on in TLS, and known beforehand without it.
+    Http2,
+}
+
+/// A stream to a server.
+#[derive(Debug)]
+pub enum Stream {
+    /// Over TCP.
+    Tcp(TcpStream),
+    /// Over TLS.
+    Tls(Box<TlsStream<TcpStream>>),
+}
+
+impl Stream {
+    /// Connects, by TLS where there are settings for it.
+    ///
+    /// # Errors
+    /// [`boundary_bench_kernel::Error::Engine`] where the server can't be reached, [`boundary_bench_kernel::Error::InvalidArgument`] for a host that TLS can't check.
+    pub async fn open(url: &Url, tls: Option<&TlsConnector>) -> Result<Self> {
+        let failed = |error: io::Error| http_error(socket::unreachable_server(url, &error));
+        let stream = socket::connect(&url.host, url.port).await.map_err(failed)?;
+        let Some(connector) = tls else { return Ok(Self::Tcp(stream)) };
+        let name = tls::server_name(&url.host)?;
+        Ok(Self::Tls(Box::new(connector.connect(name, stream).await.map_err(failed)?)))
+    }
+
+    /// Whether an idle stream is still open, and nothing was said on it.
+    pub(crate) async fn is_quiet(&mut self) -> bool {
+        match self {
+            Self::Tcp(stream) => !has_news(&SockRef::from(&*stream)),
+            Self::Tls(stream) => {
+                if !has_news(&SockRef::from(stream.get_ref().0)) {
+                    return true;
+                }
+                // What came may concern TLS alone.
+                if stream.get_ref().0.readable().await.is_err() {
+                    return false;
+                }
+                let mut byte = [0];
+                let read = Pin::new(&mut **stream)
+                    .poll_read(&mut Context::from_waker(Waker::noop()), &mut ReadBuf::new(&mut byte));
+                read.is_pending()
+            }
+        }
+    }
+}
+
+/// Whether something waits to be read from an idle socket: bytes, its end, or an error.
+#[must_use]
+pub fn has_news(socket: &SockRef<'_>) -> bool {
+    let seen = socket.peek(&mut [MaybeUninit::uninit()]);
+    !seen.is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock)
+}
+
+/// What connections to a URL are made with; `None` where it wants no TLS.
+///
+/// # Errors
+/// [`boundary_bench_kernel::Error::InvalidArgument`] for an unusable file of certificates.
+pub fn tls_connector(url: &Url, trust: &Trust, version: Version) -> Result<Option<TlsConnector>> {
+    let protocol: &[u8] = if version == Version::Http2 { b"h2" } else { b"http/1.1" };
+    url.tls.then(|| trust.connector(Some(protocol))).transpose()
+}
+
+impl AsyncRead for Stream {
+    fn poll_read(self: Pin<&mut Self>, context: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            Self::Tcp(stream) => Pin::new(stream).poll_read(context, buffer),
+            Self::Tls(stream) => Pin::new(stream).poll_read(context, buffer),
+        }
+    }
+}
+
+impl AsyncWrite for Stream {
+    fn poll_write(self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        match self.get_mut() {
+            Self::Tcp(stream) => Pin::new(stream).poll_write(context, bytes),
+            Self::Tls(stream) => Pin::new(stream).poll_write(context, bytes),
+        }
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            Self::Tcp(_) => Poll::Ready(Ok(())),
+            Self::Tls(stream) => Pin::new(stream).poll_flush(context),
+        }
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            Self::Tcp(stream) => Pin::new(stream).poll_shutdown(context),
+            Self::Tls(stream) => Pin::new(stream).poll_shutdown(context),
+        }
+    }
+}

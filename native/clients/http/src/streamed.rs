@@ -1,0 +1,208 @@
+//! A response whose body is read while it comes, for those that are larger than anyone wants to hold.
+
+use std::io;
+
+use boundary_bench_kernel::socket::CONNECT_TIMEOUT;
+use boundary_bench_kernel::{Error, Result};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+use crate::chunks::Step;
+use crate::client::{Place, within};
+use crate::head::{Begun, Framing, MOST_HEAD, head_end, parse_head, too_long};
+use crate::http_error;
+use crate::request::{Method, Request};
+use crate::session::lost;
+use crate::stream::{Stream, Version};
+
+/// What is read from the network at once, at most.
+const ROOM: usize = 128 << 10;
+
+/// The bytes of a piece, about: large enough that a crossing for each does not show.
+const PIECE: usize = 256 << 10;
+
+/// A response on a connection of its own, which ends with it.
+pub struct StreamedResponse {
+    place: Place,
+    stream: Stream,
+    status: u16,
+    head: Vec<u8>,
+    /// What of the body is still to come; `None` once it is whole.
+    framing: Option<Framing>,
+    bytes: Box<[u8]>,
+    start: usize,
+    end: usize,
+    piece: Vec<u8>,
+}
+
+impl StreamedResponse {
+    /// Connects, sends a request, and reads the head of its response.
+    ///
+    /// # Errors
+    /// As [`crate::HttpClient::call`], and [`Error::Unsupported`] over HTTP/2.
+    pub async fn open(place: &Place, request: &Request<'_>) -> Result<Self> {
+        request.check()?;
+        if place.options.version == Version::Http2 {
+            return Err(Error::Unsupported("bodies are streamed over HTTP/1.1 alone".to_owned()));
+        }
+        let timeout = place.options.timeout;
+        let stream = within(Some(timeout.unwrap_or(CONNECT_TIMEOUT)), Stream::open(&place.url, place.tls.as_ref()));
+        Self::over(stream.await?, place, request).await
+    }
+
+    /// Sends a request over a stream that is open, and reads the head of its response.
+    ///
+    /// # Errors
+    /// As [`StreamedResponse::open`].
+    pub(crate) async fn over(stream: Stream, place: &Place, request: &Request<'_>) -> Result<Self> {
+        let mut response = Self {
+            place: place.clone(),
+            stream,
+            status: 0,
+            head: Vec::new(),
+            framing: None,
+            bytes: vec![0; ROOM].into_boxed_slice(),
+            start: 0,
+            end: 0,
+            piece: Vec::new(),
+        };
+        within(place.options.timeout, response.begin(request)).await?;
+        Ok(response)
+    }
+
+    /// Its status.
+    #[must_use]
+    pub fn status(&self) -> u16 {
+        self.status
+    }
+
+    /// Its header lines as they came, without the line of the status and the empty one.
+    #[must_use]
+    pub fn head(&self) -> &[u8] {
+        &self.head
+    }
+
+    /// The next piece of its body; `None` at its end.
+    ///
+    /// # Errors
+    /// [`Error::Connection`] where the body ends early, [`Error::Timeout`] where it does not go on,
+    /// [`Error::Engine`] where it is not framed as HTTP/1.1 says.
+    pub async fn next_piece(&mut self) -> Result<Option<&[u8]>> {
+        self.piece.clear();
+        let timeout = self.place.options.timeout;
+        within(timeout, self.fill()).await?;
+        Ok((!self.piece.is_empty()).then_some(&self.piece))
+    }
+
+    /// The same piece as memory of the caller's.
+    ///
+    /// # Errors
+    /// As [`StreamedResponse::next_piece`].
+    pub async fn take_piece(&mut self) -> Result<Option<Vec<u8>>> {
+        let is_there = self.next_piece().await?.is_some();
+        Ok(is_there.then(|| std::mem::replace(&mut self.piece, Vec::with_capacity(PIECE + ROOM))))
+    }
+
+    async fn fill(&mut self) -> Result<()> {
+        loop {
+            self.take_body()?;
+            if self.framing.is_none() || self.piece.len() >= PIECE {
+                return Ok(());
+            }
+            if !self.receive().await? {
+                match self.framing {
+                    Some(Framing::UntilClose) => self.framing = None,
+                    _ => return Err(self.lost(&io::ErrorKind::UnexpectedEof.into())),
+                }
+            }
+        }
+    }
+
+    async fn begin(&mut self, request: &Request<'_>) -> Result<()> {
+        let mut message = Vec::new();
+        self.place.head.write(&mut message, request);
+        let sent = async {
+            self.stream.write_all(&message).await?;
+            self.stream.flush().await
+        };
+        let sent = sent.await;
+        sent.map_err(|error| self.lost(&error))?;
+        let mut searched = 0;
+        loop {
+            let Some(length) = head_end(&self.bytes[self.start..self.end], &mut searched) else {
+                if self.end - self.start > MOST_HEAD {
+                    return Err(too_long());
+                }
+                if !self.receive().await? {
+                    return Err(self.lost(&io::ErrorKind::UnexpectedEof.into()));
+                }
+                continue;
+            };
+            searched = 0;
+            let lines = &self.bytes[self.start..self.start + length];
+            let Begun { status, head, framing, .. } = parse_head(lines, request.method == Method::Head)?;
+            if status == 101 {
+                return Err(http_error("the server switched to another protocol, which nobody asked for".to_owned()));
+            }
+            self.status = status;
+            self.head = lines[head].to_vec();
+            self.start += length;
+            // Others only say that this one follows.
+            if status >= 200 {
+                self.framing = Some(framing);
+                return Ok(());
+            }
+        }
+    }
+
+    /// Moves what has come of the body to the piece.
+    fn take_body(&mut self) -> Result<()> {
+        while let Some(framing) = self.framing {
+            let available = &self.bytes[self.start..self.end];
+            let (bytes, next) = match framing {
+                Framing::Length(0) => {
+                    self.framing = None;
+                    return Ok(());
+                }
+                _ if available.is_empty() => return Ok(()),
+                Framing::Length(left) => {
+                    let bytes = left.min(available.len());
+                    (bytes, Framing::Length(left - bytes))
+                }
+                Framing::UntilClose => (available.len(), framing),
+                Framing::Chunked(chunk) => match chunk.step(available)? {
+                    Step::Wait => return Ok(()),
+                    Step::Body(bytes, next) => (bytes, Framing::Chunked(next)),
+                    Step::Framing(bytes, next) => {
+                        self.start += bytes;
+                        self.framing = Some(Framing::Chunked(next));
+                        continue;
+                    }
+                    Step::End(bytes) => {
+                        self.start += bytes;
+                        self.framing = None;
+                        return Ok(());
+                    }
+                },
+            };
+            self.piece.extend_from_slice(&available[..bytes]);
+            self.start += bytes;
+            self.framing = Some(next);
+        }
+        Ok(())
+    }
+
+    /// Whether anything was received before the end of the connection.
+    async fn receive(&mut self) -> Result<bool> {
+        self.bytes.copy_within(self.start..self.end, 0);
+        self.end -= self.start;
+        self.start = 0;
+        let received = self.stream.read(&mut self.bytes[self.end..]).await;
+        let received = received.map_err(|error| self.lost(&error))?;
+        self.end += received;
+        Ok(received > 0)
+    }
+
+    fn lost(&self, error: &io::Error) -> Error {
+        lost(&self.place.url.to_string(), error)
+    }
+}

@@ -1,0 +1,308 @@
+//! How requests and their responses cross between languages: many in one piece of memory each way.
+//!
+//! A *submission* is a sequence of groups of requests, in 32-bit words of the machine's order: `pool, id, count`, then for
+//! each request `method, path, headers, body`, the method by its number in [`Method::ALL`], the others by their lengths, where
+//! a body of [`NO_BODY`] is none; then the bytes of all paths, headers and bodies, filled up to a whole word.
+//!
+//! A *frame* is a sequence of results, one a group: `id, status, count, bytes, flags`, then for each request the words
+//! `status, start, head, body`: where among the bytes its header lines start, and how long they and the body behind them are;
+//! then the bytes, filled up to a whole word. The status 0 of a response means that there is none: the body is an error's text,
+//! with its code in brackets. With the status 2 of a result the id is that of a connection, which is gone.
+
+use boundary_bench_kernel::{Error, Result};
+
+use crate::request::{Method, Request};
+use crate::response::Response;
+
+/// The length of a body that is not there.
+pub const NO_BODY: u32 = u32::MAX;
+
+const GROUP_WORDS: usize = 3;
+const REQUEST_WORDS: usize = 4;
+
+/// The status of a result that names a connection which is gone.
+const GONE: u32 = 2;
+
+/// The flag of a result whose bytes are all ASCII.
+const ASCII: u32 = 1;
+
+/// A group of requests in a submission.
+#[derive(Debug, Clone, Copy)]
+pub struct Group<'a> {
+    /// The connections that it is for.
+    pub pool: u32,
+    /// By which its result is known.
+    pub id: u32,
+    heads: &'a [u8],
+    bytes: &'a [u8],
+}
+
+impl<'a> Group<'a> {
+    /// The number of its requests.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.heads.len() / (REQUEST_WORDS * 4)
+    }
+
+    /// Its requests, each checked: one that can't be sent is an error in its place.
+    pub fn requests(&self) -> impl Iterator<Item = Result<Request<'a>>> + use<'a> {
+        let mut bytes = self.bytes;
+        self.heads.chunks_exact(REQUEST_WORDS * 4).map(move |head| {
+            let head = words(head).collect::<Vec<_>>();
+            let mut next = |length: u32| {
+                let (part, rest) = bytes.split_at_checked(length as usize)?;
+                bytes = rest;
+                Some(part)
+            };
+            let parts =
+                (next(head[1]), next(head[2]), if head[3] == NO_BODY { Some([].as_slice()) } else { next(head[3]) });
+            let (Some(path), Some(headers), Some(body)) = parts else { return Err(malformed()) };
+            let text = |bytes| std::str::from_utf8(bytes).map_err(|_| malformed());
+            let request = Request {
+                method: *Method::ALL.get(head[0] as usize).ok_or_else(malformed)?,
+                path: text(path)?,
+                headers: text(headers)?,
+                body: (head[3] != NO_BODY).then_some(body),
+            };
+            request.check().map(|()| request)
+        })
+    }
+}
+
+fn malformed() -> Error {
+    Error::InvalidArgument("not a submission of requests".to_owned())
+}
+
+/// The 32-bit words of bytes.
+fn words(bytes: &[u8]) -> impl Iterator<Item = u32> {
+    bytes.as_chunks::<4>().0.iter().map(|word| u32::from_ne_bytes(*word))
+}
+
+/// The groups of a submission.
+#[derive(Debug, Clone)]
+pub struct Submission<'a>(&'a [u8]);
+
+impl<'a> Submission<'a> {
+    /// The submission in these bytes.
+    #[must_use]
+    pub fn new(bytes: &'a [u8]) -> Self {
+        Self(bytes)
+    }
+
+    fn read(&mut self) -> Option<Group<'a>> {
+        let (head, rest) = self.0.split_at_checked(GROUP_WORDS * 4)?;
+        let head = words(head).collect::<Vec<_>>();
+        let count = head[2] as usize;
+        let (heads, rest) = rest.split_at_checked(count.checked_mul(REQUEST_WORDS * 4)?)?;
+        let length = |word: u32| if word == NO_BODY { 0 } else { u64::from(word) };
+        let lengths = heads.chunks_exact(REQUEST_WORDS * 4).map(|head| words(head).skip(1).map(length).sum::<u64>());
+        let total = usize::try_from(lengths.sum::<u64>()).ok()?;
+        let (bytes, _) = rest.split_at_checked(total)?;
+        self.0 = rest.get(total.next_multiple_of(4)..).unwrap_or_default();
+        (count > 0).then_some(Group { pool: head[0], id: head[1], heads, bytes })
+    }
+}
+
+impl<'a> Iterator for Submission<'a> {
+    type Item = Result<Group<'a>>;
+
+    fn next(&mut self) -> Option<Result<Group<'a>>> {
+        if self.0.is_empty() {
+            return None;
+        }
+        let group = self.read().ok_or_else(malformed);
+        if group.is_err() {
+            self.0 = &[];
+        }
+        Some(group)
+    }
+}
+
+/// The result of a group that comes, response by response.
+#[derive(Debug)]
+pub struct Responses {
+    entries: Vec<[u32; REQUEST_WORDS]>,
+    bytes: Vec<u8>,
+    left: usize,
+}
+
+impl Responses {
+    /// Of so many requests.
+    #[must_use]
+    pub fn new(count: usize) -> Self {
+        Self { entries: vec![[0; REQUEST_WORDS]; count], bytes: Vec::new(), left: count }
+    }
+
+    /// Adds what the request `index` got, once; true when that was the last one.
+    pub fn add(&mut self, index: usize, answer: std::result::Result<Response<'_>, &Error>) -> bool {
+        let text;
+        let (status, head, body) = match answer {
+            Ok(Response { status, head, body }) if self.fits(head.len() + body.len()) => (status.into(), head, body),
+            Ok(_) => {
+                text = Error::Unsupported("results of more than 4 GiB; ask for less at once".to_owned()).coded();
+                (0, [].as_slice(), text.as_bytes())
+            }
+            Err(error) => {
+                text = error.coded();
+                (0, [].as_slice(), text.as_bytes())
+            }
+        };
+        let start = self.bytes.len();
+        self.bytes.extend_from_slice(head);
+        self.bytes.extend_from_slice(body);
+        self.entries[index] = [status, count(start), count(head.len()), count(body.len())];
+        self.left -= 1;
+        self.left == 0
+    }
+
+    /// Whether there is room for so many bytes, and for errors beyond them.
+    fn fits(&self, bytes: usize) -> bool {
+        self.bytes.len() + bytes < u32::MAX as usize - (64 << 20)
+    }
+}
+
+fn count(number: usize) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
+}
+
+/// Results on their way.
+#[derive(Debug, Default)]
+pub struct Frame {
+    bytes: Vec<u8>,
+}
+
+impl Frame {
+    /// The bytes of all results so far; there are none then.
+    pub fn take(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.bytes)
+    }
+
+    /// The bytes of all results so far.
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// Forgets the results, and keeps the memory unless it is much.
+    pub fn clear(&mut self) {
+        self.bytes.clear();
+        self.bytes.shrink_to(1 << 20);
+    }
+
+    /// Adds the result of a group.
+    pub fn finish(&mut self, id: u32, responses: &Responses) {
+        self.add(id, &responses.entries, &[&responses.bytes]);
+    }
+
+    /// Adds the result of a group of one request.
+    pub fn one(&mut self, id: u32, answer: std::result::Result<Response<'_>, &Error>) {
+        match answer {
+            Ok(Response { status, head, body }) => {
+                self.add(id, &[[status.into(), 0, count(head.len()), count(body.len())]], &[head, body]);
+            }
+            Err(error) => {
+                let text = error.coded();
+                self.add(id, &[[0, 0, 0, count(text.len())]], &[text.as_bytes()]);
+            }
+        }
+    }
+
+    /// Says that a connection is gone.
+    pub fn gone(&mut self, connection: u32) {
+        self.words(&[connection, GONE, 0, 0, 0]);
+    }
+
+    fn add(&mut self, id: u32, entries: &[[u32; REQUEST_WORDS]], parts: &[&[u8]]) {
+        let bytes = parts.iter().map(|part| part.len()).sum::<usize>();
+        self.bytes.reserve(20 + entries.len() * REQUEST_WORDS * 4 + bytes + 4);
+        let flags = if parts.iter().all(|part| part.is_ascii()) { ASCII } else { 0 };
+        self.words(&[id, 0, count(entries.len()), count(bytes), flags]);
+        entries.iter().for_each(|entry| self.words(entry));
+        parts.iter().for_each(|part| self.bytes.extend_from_slice(part));
+        self.bytes.resize(self.bytes.len().next_multiple_of(4), 0);
+    }
+
+    fn words(&mut self, words: &[u32]) {
+        words.iter().for_each(|word| self.bytes.extend_from_slice(&word.to_ne_bytes()));
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// A submission of one group.
+    pub(crate) fn submission(pool: u32, id: u32, requests: &[Request<'_>]) -> Vec<u8> {
+        let length = |text: &[u8]| u32::try_from(text.len()).unwrap();
+        let mut words = vec![pool, id, u32::try_from(requests.len()).unwrap()];
+        let mut bytes = Vec::new();
+        for request in requests {
+            let method = Method::ALL.iter().position(|method| *method == request.method).unwrap();
+            let (path, headers) = (request.path.as_bytes(), request.headers.as_bytes());
+            words.extend([u32::try_from(method).unwrap(), length(path), length(headers)]);
+            words.push(request.body.map_or(NO_BODY, length));
+            [path, headers, request.body.unwrap_or_default()].iter().for_each(|part| bytes.extend_from_slice(part));
+        }
+        bytes.resize(bytes.len().next_multiple_of(4), 0);
+        words.iter().flat_map(|word| word.to_ne_bytes()).chain(bytes).collect()
+    }
+
+    #[test]
+    fn groups_are_read_one_after_the_other() {
+        let mut bytes = submission(1, 2, &[Request::get("/a"), Request::post("/b", b"{}")]);
+        bytes.extend(submission(3, 4, &[Request { headers: "a: b\r\n", ..Request::get("/c") }]));
+        let groups = Submission::new(&bytes).collect::<Result<Vec<_>>>().unwrap();
+        assert_eq!((groups[0].pool, groups[0].id, groups[0].count()), (1, 2, 2));
+        let requests = groups[0].requests().collect::<Result<Vec<_>>>().unwrap();
+        assert_eq!((requests[0].path, requests[0].body), ("/a", None));
+        assert_eq!((requests[1].method, requests[1].body), (Method::Post, Some(b"{}".as_slice())));
+        let request = groups[1].requests().next().unwrap().unwrap();
+        assert_eq!((request.path, request.headers), ("/c", "a: b\r\n"));
+    }
+
+    #[test]
+    fn what_is_no_submission_is_refused_and_a_bad_request_in_its_place() {
+        for bytes in
+            [vec![1, 2, 3], submission(0, 0, &[]), submission(0, 0, &[Request::get("/abcdefgh")])[..32].to_vec()]
+        {
+            let error = Submission::new(&bytes).collect::<Result<Vec<_>>>().unwrap_err();
+            assert_eq!(error.code(), "BB_INVALID_ARGUMENT");
+        }
+        let bytes = submission(0, 0, &[Request::get("no"), Request::get("/yes")]);
+        let group = Submission::new(&bytes).next().unwrap().unwrap();
+        let requests = group.requests().map(|request| request.is_ok()).collect::<Vec<_>>();
+        assert_eq!(requests, [false, true]);
+    }
+
+    #[test]
+    fn frames_are_laid_out_as_described() {
+        let mut frame = Frame::default();
+        let mut responses = Responses::new(2);
+        let response = Response { status: 200, head: b"a: b", body: b"xyz" };
+        assert!(!responses.add(1, Ok(response)));
+        assert!(responses.add(0, Err(&Error::Cancelled)));
+        frame.finish(7, &responses);
+        let bytes = frame.take();
+        let read = words(&bytes).collect::<Vec<_>>();
+        let text = u32::try_from(Error::Cancelled.coded().len()).unwrap();
+        assert_eq!(read[..5], [7, 0, 2, 7 + text, 1]);
+        assert_eq!(read[5..13], [0, 7, 0, text, 200, 0, 4, 3]);
+        assert!(bytes[13 * 4..].starts_with(b"a: bxyz[BB_ABORTED] "));
+        frame.one(8, Ok(response));
+        frame.gone(9);
+        let read = words(frame.bytes()).collect::<Vec<_>>();
+        assert_eq!((read[..9].to_vec(), read[11..13].to_vec()), (vec![8, 0, 1, 7, 1, 200, 0, 4, 3], vec![9, 2]));
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_make_the_reader_panic(bytes in proptest::collection::vec(any::<u8>(), 0..80), few in proptest::collection::vec(0_u32..9, 0..12)) {
+            let all = few.iter().flat_map(|word| word.to_ne_bytes()).chain(bytes).collect::<Vec<_>>();
+            for group in Submission::new(&all).flatten() {
+                let _ = group.requests().count();
+            }
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! HTTP/2, and both versions behind TLS, against hyper's server.
+
+use std::convert::Infallible;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use boundary_bench_http::{HttpClient, HttpOptions, Place, Request, SharedClient, Version};
+use boundary_bench_kernel::testing::{Certificate, certificate};
+use boundary_bench_kernel::tls::Trust;
+use bytes::Bytes;
+use http_body_util::{BodyExt, Full};
+use hyper::body::Incoming;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use tokio::net::TcpListener;
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls::ServerConfig;
+use tokio_rustls::rustls::crypto::ring::default_provider;
+use tokio_rustls::rustls::pki_types::pem::PemObject;
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
+
+/// A server's side of TLS with a certificate that vouches for itself.
+fn acceptor(files: &Certificate) -> TlsAcceptor {
+    let certificate = CertificateDer::from_pem_file(&files.certificate).unwrap();
+    let key = PrivateKeyDer::from_pem_file(&files.key).unwrap();
+    let mut config = ServerConfig::builder_with_provider(Arc::new(default_provider()))
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(vec![certificate], key)
+        .unwrap();
+    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    TlsAcceptor::from(Arc::new(config))
+}
+
+/// Answers with the version, the path, a header and the body's length.
+async fn answer(request: hyper::Request<Incoming>) -> Result<hyper::Response<Full<Bytes>>, Infallible> {
+    let (parts, body) = request.into_parts();
+    let length = body.collect().await.map(|body| body.to_bytes().len()).unwrap_or_default();
+    let key = parts.headers.get("x-key").map(|value| value.to_str().unwrap().to_owned()).unwrap_or_default();
+    let text = format!("{:?} {} {key} {length}", parts.version, parts.uri.path());
+    Ok(hyper::Response::builder().header("x-a", "b").body(Full::new(Bytes::from(text))).unwrap())
+}
+
+/// A server of either version.
+async fn serve(tls: Option<TlsAcceptor>, version: Version) -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    tokio::spawn(async move {
+        loop {
+            let (stream, _) = listener.accept().await.unwrap();
+            let tls = tls.clone();
+            tokio::spawn(async move {
+                let service = service_fn(answer);
+                match (tls, version) {
+                    (None, _) => {
+                        let server = hyper::server::conn::http2::Builder::new(TokioExecutor::new());
+                        let _ = server.serve_connection(TokioIo::new(stream), service).await;
+                    }
+                    (Some(tls), Version::Http2) => {
+                        let Ok(stream) = tls.accept(stream).await else { return };
+                        let server = hyper::server::conn::http2::Builder::new(TokioExecutor::new());
+                        let _ = server.serve_connection(TokioIo::new(stream), service).await;
+                    }
+                    (Some(tls), Version::Http1) => {
+                        let Ok(stream) = tls.accept(stream).await else { return };
+                        let server = hyper::server::conn::http1::Builder::new();
+                        let _ = server.serve_connection(TokioIo::new(stream), service).await;
+                    }
+                }
+            });
+        }
+    });
+    port
+}
+
+fn place(url: &str, version: Version, file: Option<PathBuf>) -> Arc<Place> {
+    let headers = "x-key: k\r\n".to_owned();
+    let trust = file.map_or(Trust::System, Trust::Authorities);
+    let options = HttpOptions { version, trust, headers, connections: 3, ..HttpOptions::default() };
+    Arc::new(Place::new(url.parse().unwrap(), options).unwrap())
+}
+
+/// Sends some requests, one by one and together, and checks the answers.
+async fn check(place: Arc<Place>, version: &str) {
+    assert!(!place.is_drivable());
+    let mut client = HttpClient::new(Arc::clone(&place));
+    let body = vec![0; 200_000];
+    let requests = [Request::get("/a"), Request::post("/b", &body), Request::get("no"), Request::get("/c")];
+    for _ in 0..2 {
+        let mut answers = vec![String::new(); requests.len()];
+        client
+            .batch(&requests, |index, answer| {
+                answers[index] = match answer {
+                    Ok(response) => {
+                        assert_eq!(response.header("X-A"), Some(b"b".as_slice()));
+                        String::from_utf8_lossy(response.body).into_owned()
+                    }
+                    Err(error) => error.code().to_owned(),
+                };
+            })
+            .await;
+        let expected =
+            [format!("{version} /a k 0"), format!("{version} /b k 200000"), "BB_INVALID_ARGUMENT".to_owned()];
+        assert_eq!(answers[..3], expected);
+        assert_eq!(answers[3], format!("{version} /c k 0"));
+    }
+    // As the addon has it: `pool, id, count`, then a GET of `/abc` without headers and a body.
+    let shared = Arc::new(SharedClient::new(place));
+    let words = [0, 7, 1, 0, 4, 0, boundary_bench_http::NO_BODY];
+    let submission: Vec<u8> = words.iter().flat_map(|word: &u32| word.to_ne_bytes()).chain(*b"/abc").collect();
+    let calls = (0..10).map(|_| {
+        let (shared, submission) = (Arc::clone(&shared), submission.clone());
+        tokio::spawn(async move { shared.run(&submission).await })
+    });
+    for call in calls.collect::<Vec<_>>() {
+        let frame = call.await.unwrap().unwrap();
+        assert_eq!((frame[0], frame[20]), (7, 200));
+        assert!(String::from_utf8_lossy(&frame).contains("/abc k 0"));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn http2_is_spoken_by_those_who_know_it_beforehand() {
+    let port = serve(None, Version::Http2).await;
+    check(place(&format!("http://localhost:{port}"), Version::Http2, None), "HTTP/2.0").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn both_versions_are_spoken_over_tls() {
+    let (own, other) = (certificate("localhost"), certificate("loopback"));
+    for (version, name) in [(Version::Http1, "HTTP/1.1"), (Version::Http2, "HTTP/2.0")] {
+        let port = serve(Some(acceptor(&own)), version).await;
+        let url = format!("https://localhost:{port}");
+        check(place(&url, version, Some(own.certificate.clone())), name).await;
+        for file in [None, Some(other.certificate.clone())] {
+            let mut client = HttpClient::new(place(&url, version, file));
+            let error = client.call(&Request::get("/"), |_| Ok(())).await.unwrap_err();
+            assert!(error.to_string().contains("certificate"), "{error}");
+        }
+    }
+    let missing = Place::new(
+        "https://h".parse().unwrap(),
+        HttpOptions { trust: Trust::Authorities(own.certificate.with_extension("no")), ..HttpOptions::default() },
+    );
+    assert_eq!(missing.err().unwrap().code(), "BB_INVALID_ARGUMENT");
+}

@@ -1,0 +1,109 @@
+//! What tables there are, and what columns they have.
+
+use boundary_bench_engine::table::{Column, SqlType, TableDefinition};
+use boundary_bench_kernel::{Error, Result};
+
+use crate::sql;
+
+/// A row of text, as the queries below return it.
+pub(crate) type Row = Vec<Option<String>>;
+
+/// Asks for the names of all tables.
+pub(crate) const TABLES: &str =
+    "SELECT table_name FROM information_schema.tables WHERE table_schema = DATABASE() AND table_type = 'BASE TABLE'";
+
+/// The sorted names of all tables in the rows of [`TABLES`].
+pub(crate) fn table_names(rows: Vec<Row>) -> Vec<String> {
+    let mut names: Vec<String> = rows.into_iter().filter_map(|row| row.into_iter().next().flatten()).collect();
+    names.sort();
+    names
+}
+
+/// Asks for the columns of a table.
+pub(crate) fn columns_query(table: &str) -> String {
+    format!(
+        "SELECT table_name, column_name, column_type, is_nullable FROM information_schema.columns \
+         WHERE table_schema = DATABASE() AND table_name = {} ORDER BY ordinal_position",
+        sql::literal(table)
+    )
+}
+
+/// The table in the rows of [`columns_query`].
+pub(crate) fn definition(table: &str, rows: Vec<Row>) -> Result<TableDefinition> {
+    // Names are compared there without regard to case.
+    let rows = rows.into_iter().filter(|row| row.first().is_some_and(|name| name.as_deref() == Some(table)));
+    let columns = rows.map(|row| column(table, row)).collect::<Result<Vec<_>>>()?;
+    if columns.is_empty() {
+        return Err(Error::TableNotFound(table.to_owned()));
+    }
+    Ok(TableDefinition { name: table.to_owned(), columns })
+}
+
+fn column(table: &str, row: Row) -> Result<Column> {
+    let [_, Some(name), Some(type_name), Some(nullable)] = <[Option<String>; 4]>::try_from(row).unwrap_or_default()
+    else {
+        return Err(Error::Internal(format!("the catalog's row of a column of \"{table}\" is not understood")));
+    };
+    let sql_type = sql_type(&type_name).ok_or_else(|| {
+        Error::Unsupported(format!(
+            "column \"{name}\" of table \"{table}\" has the type {type_name}, which has no counterpart here"
+        ))
+    })?;
+    Ok(Column { name, sql_type, nullable: nullable == "YES" })
+}
+
+/// The type behind its name in the catalog, as a query would return it: `int(10) unsigned`, `decimal(38,10)`.
+fn sql_type(text: &str) -> Option<SqlType> {
+    let text = text.to_ascii_lowercase();
+    let unsigned = text.contains("unsigned");
+    let name = text.split(['(', ' ']).next()?;
+    let digits = || text.split_once('(').and_then(|(_, rest)| rest.split_once(')')).map(|(digits, _)| digits);
+    Some(match name {
+        "tinyint" if digits() == Some("1") && !unsigned => SqlType::Bool,
+        "bit" if digits() == Some("1") => SqlType::Bool,
+        "bit" if digits() == Some("64") => SqlType::Decimal { precision: 20, scale: 0 },
+        "bigint" if unsigned => SqlType::Decimal { precision: 20, scale: 0 },
+        "tinyint" | "year" => SqlType::SmallInt,
+        "smallint" if !unsigned => SqlType::SmallInt,
+        "smallint" | "mediumint" => SqlType::Int,
+        "int" if !unsigned => SqlType::Int,
+        "int" | "bigint" | "bit" => SqlType::BigInt,
+        "float" => SqlType::Real,
+        "double" => SqlType::Double,
+        "decimal" => {
+            let (precision, scale) = digits()?.split_once(',')?;
+            SqlType::Decimal { precision: precision.parse::<u8>().ok()?.min(38), scale: scale.parse().ok()? }
+        }
+        "char" | "varchar" | "tinytext" | "text" | "mediumtext" | "longtext" | "enum" | "set" | "json" | "time" => {
+            SqlType::Text
+        }
+        "binary" | "varbinary" | "tinyblob" | "blob" | "mediumblob" | "longblob" => SqlType::Bytes,
+        "date" => SqlType::Date,
+        "datetime" | "timestamp" => SqlType::Timestamp,
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn types_are_those_that_queries_return() {
+        for (text, expected) in [
+            ("tinyint(1)", SqlType::Bool),
+            ("tinyint(4)", SqlType::SmallInt),
+            ("tinyint", SqlType::SmallInt),
+            ("smallint(5) unsigned", SqlType::Int),
+            ("int(10) unsigned zerofill", SqlType::BigInt),
+            ("bigint unsigned", SqlType::Decimal { precision: 20, scale: 0 }),
+            ("decimal(10,2)", SqlType::Decimal { precision: 10, scale: 2 }),
+            ("enum('unsigned','a(1)')", SqlType::Text),
+            ("varbinary(8)", SqlType::Bytes),
+            ("timestamp(6)", SqlType::Timestamp),
+        ] {
+            assert_eq!(sql_type(text), Some(expected), "{text}");
+        }
+        assert_eq!(sql_type("geometry"), None);
+    }
+}

@@ -1,0 +1,524 @@
+//! One connection: commands and their answers, one after the other or many at once.
+
+use std::collections::HashMap;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use boundary_bench_kernel::socket::CONNECT_TIMEOUT;
+use boundary_bench_kernel::{Error, Result, response_limit};
+
+use crate::codec::{Done, Failure, Field, ServerError, capability, command, garbled};
+use crate::engine_error;
+use crate::login::{Server, log_in};
+use crate::transport::{Drive, Transport, too_large};
+use crate::url::Url;
+
+type Answer<T> = std::result::Result<T, Failure>;
+
+/// Bytes that a value of a row takes in memory, at least, where rows are gathered.
+pub(crate) const CELL_BYTES: usize = 8;
+
+/// A connection to a server. One that has an answer outstanding, or has failed, is not to be used again
+/// ([`Connection::is_idle`]).
+pub struct Connection {
+    transport: Transport,
+    server: Server,
+    /// The columns of prepared statements as the server sent them last, by the statements' numbers: it sends them again only
+    /// where they change, as the columns of `SELECT ?` do with the type of the value.
+    known: HashMap<u32, Arc<[Field]>>,
+    /// The columns that the server described last.
+    described: Description,
+    /// Answers that were not read to their end.
+    outstanding: usize,
+    in_transaction: bool,
+    is_lost: bool,
+}
+
+/// What a command is answered with.
+#[derive(Debug, Clone)]
+pub enum Started {
+    /// No rows.
+    Done(Done),
+    /// Rows with these columns follow.
+    Rows(Arc<[Field]>),
+    /// The server asks for the file of `LOAD DATA LOCAL INFILE`.
+    WantsFile,
+}
+
+/// A statement that the server has prepared, for this connection alone.
+#[derive(Debug, Clone)]
+pub struct Prepared {
+    /// Its number on the connection.
+    pub id: u32,
+    /// How many parameters it takes.
+    pub parameters: u16,
+    /// The columns of its result, as far as they are known without values; none where it returns no rows.
+    pub fields: Arc<[Field]>,
+}
+
+impl std::fmt::Debug for Connection {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "Connection({}, {})", self.server.connection, self.server.version)
+    }
+}
+
+/// What a server says of a result's columns. Results of statements given as text often say the same as those before them,
+/// and then are not read again.
+#[derive(Default)]
+struct Description {
+    /// The packets of the last columns, each behind its length, and of these.
+    last: Vec<u8>,
+    next: Vec<u8>,
+    /// The last columns.
+    fields: Arc<[Field]>,
+}
+
+impl Description {
+    fn begin(&mut self) {
+        self.next.clear();
+    }
+
+    fn add(&mut self, packet: &[u8]) {
+        self.next.extend_from_slice(&packet.len().to_le_bytes());
+        self.next.extend_from_slice(packet);
+    }
+
+    /// The columns; `None` where the packets are none.
+    fn fields(&mut self) -> Option<Arc<[Field]>> {
+        if self.next != self.last {
+            let mut rest = self.next.as_slice();
+            let mut fields = Vec::new();
+            while let Some((length, packets)) = rest.split_first_chunk() {
+                let (packet, packets) = packets.split_at_checked(usize::from_le_bytes(*length))?;
+                fields.push(Field::parse(packet)?);
+                rest = packets;
+            }
+            self.fields = fields.into();
+            std::mem::swap(&mut self.last, &mut self.next);
+        }
+        Some(Arc::clone(&self.fields))
+    }
+}
+
+impl Connection {
+    /// Opens a connection and logs in, within the usual time.
+    ///
+    /// # Errors
+    /// [`Failure::Refused`] for a wrong password or database, [`Failure::Lost`] where there is no such server.
+    pub async fn open(url: &Url) -> Answer<Self> {
+        let opened = tokio::time::timeout(CONNECT_TIMEOUT, Self::open_untimed(url)).await;
+        opened.unwrap_or_else(|_| {
+            let seconds = CONNECT_TIMEOUT.as_secs();
+            Err(Error::Timeout(format!("{url} did not answer for {seconds} s")).into())
+        })
+    }
+
+    async fn open_untimed(url: &Url) -> Answer<Self> {
+        Self::on(Transport::connect(url).await?, url).await
+    }
+
+    /// Logs in on a connection that was just opened.
+    pub(crate) async fn on(mut transport: Transport, url: &Url) -> Answer<Self> {
+        let server = log_in(&mut transport, url).await?;
+        transport.set_most_bytes(url.most_bytes);
+        Ok(Self {
+            transport,
+            server,
+            known: HashMap::new(),
+            described: Description::default(),
+            outstanding: 0,
+            in_transaction: false,
+            is_lost: false,
+        })
+    }
+
+    /// The server's name and version, as it gives them itself.
+    #[must_use]
+    pub fn version(&self) -> &str {
+        &self.server.version
+    }
+
+    /// The number that `KILL` knows the connection by.
+    #[must_use]
+    pub fn id(&self) -> u32 {
+        self.server.connection
+    }
+
+    /// The most bytes of a packet, and of rows that are gathered.
+    pub(crate) fn most_bytes(&self) -> usize {
+        self.transport.most_bytes()
+    }
+
+    /// Whether one packet can run a statement for many rows.
+    #[must_use]
+    pub fn has_bulk(&self) -> bool {
+        self.can(capability::BULK_OPERATIONS)
+    }
+
+    fn can(&self, capability: u64) -> bool {
+        self.server.capabilities & capability != 0
+    }
+
+    /// Whether all answers were read, so that the next command can be sent.
+    #[must_use]
+    pub fn is_idle(&self) -> bool {
+        self.outstanding == 0 && !self.is_lost
+    }
+
+    /// Whether the last answer left a transaction open.
+    #[must_use]
+    pub fn in_transaction(&self) -> bool {
+        self.in_transaction
+    }
+
+    /// Whether the server has closed it, as far as is known without asking.
+    pub(crate) fn has_ended(&mut self) -> bool {
+        self.transport.has_ended()
+    }
+
+    /// Lets someone else watch its socket; `None` over TLS.
+    pub(crate) fn into_driven(self) -> Result<Option<(Self, Drive)>> {
+        let failed = |error: std::io::Error| engine_error(format!("the connection was lost: {error}"));
+        let Some((transport, drive)) = self.transport.into_driven().map_err(failed)? else { return Ok(None) };
+        Ok(Some((Self { transport, ..self }, drive)))
+    }
+
+    /// Makes sure that it is not used again.
+    pub fn condemn(&mut self) {
+        self.is_lost = true;
+    }
+
+    /// Appends a command to what is to be sent, without waiting for anything.
+    pub(crate) fn send(&mut self, code: u8, write: impl FnOnce(&mut Vec<u8>)) {
+        self.outstanding += 1;
+        self.transport.restart();
+        self.transport.send(|target| {
+            target.push(code);
+            write(target);
+        });
+    }
+
+    /// Bytes of commands that wait to go out.
+    pub(crate) fn unsent(&self) -> usize {
+        self.transport.unsent()
+    }
+
+    /// Appends `COM_STMT_EXECUTE`, whose parameters `write` appends: the bitmap of nulls, 1, types and values.
+    pub(crate) fn send_execute(&mut self, id: u32, write: impl FnOnce(&mut Vec<u8>)) {
+        self.send(command::STMT_EXECUTE, |target| {
+            target.extend_from_slice(&id.to_le_bytes());
+            // No cursor, once.
+            target.extend_from_slice(&[0, 1, 0, 0, 0]);
+            write(target);
+        });
+    }
+
+    /// Appends `COM_STMT_CLOSE`, which is not answered.
+    pub(crate) fn send_close(&mut self, id: u32) {
+        self.known.remove(&id);
+        self.send(command::STMT_CLOSE, |target| target.extend_from_slice(&id.to_le_bytes()));
+        self.outstanding -= 1;
+    }
+
+    /// Asks whether the server is there.
+    ///
+    /// # Errors
+    /// [`Failure::Lost`].
+    pub async fn ping(&mut self) -> Answer<()> {
+        self.send(command::PING, |_| {});
+        self.started(None).await.map(drop)
+    }
+
+    /// Runs a statement given as text, and skips the rows it may return.
+    ///
+    /// # Errors
+    /// [`Failure`].
+    pub async fn run(&mut self, sql: &str) -> Answer<Done> {
+        self.send(command::QUERY, |target| target.extend_from_slice(sql.as_bytes()));
+        match self.started(None).await? {
+            Started::Done(done) => Ok(done),
+            Started::Rows(_) => self.skip_rows().await,
+            Started::WantsFile => self.refuse_file().await,
+        }
+    }
+
+    /// The rows of a statement given as text, as texts.
+    ///
+    /// # Errors
+    /// [`Failure`].
+    pub async fn texts(&mut self, sql: &str) -> Answer<Vec<Vec<Option<String>>>> {
+        self.send(command::QUERY, |target| target.extend_from_slice(sql.as_bytes()));
+        let fields = match self.started(None).await? {
+            Started::Done(_) => return Ok(Vec::new()),
+            Started::Rows(fields) => fields,
+            Started::WantsFile => return self.refuse_file().await.map(|_| Vec::new()),
+        };
+        let (mut rows, mut gathered, most) = (Vec::new(), 0, self.most_bytes());
+        self.rows(|packet| {
+            gathered += packet.len().max(fields.len() * CELL_BYTES);
+            if gathered > most {
+                return Err(response_limit::exceeded("a result", most));
+            }
+            let mut bytes = crate::codec::Bytes(packet);
+            let row = fields.iter().map(|_| {
+                let text = bytes.nullable_text().ok_or_else(|| garbled("row"))?;
+                Ok(text.map(|text| String::from_utf8_lossy(text).into_owned()))
+            });
+            rows.push(row.collect::<Result<_>>()?);
+            Ok(ControlFlow::Continue(()))
+        })
+        .await?;
+        Ok(rows)
+    }
+
+    /// Prepares a statement.
+    ///
+    /// # Errors
+    /// [`Failure`].
+    pub async fn prepare(&mut self, sql: &str) -> Answer<Prepared> {
+        self.send(command::STMT_PREPARE, |target| target.extend_from_slice(sql.as_bytes()));
+        self.prepared().await
+    }
+
+    async fn prepared(&mut self) -> Answer<Prepared> {
+        let packet = self.first_packet().await?;
+        let mut bytes = crate::codec::Bytes(self.transport.bytes(packet));
+        let mut parse = || Some((bytes.u8()?, bytes.u32()?, bytes.u16()?, bytes.u16()?));
+        let Some((0, id, columns, parameters)) = parse() else { return Err(self.lost(garbled("prepared statement"))) };
+        if parameters > 0 {
+            self.fields(parameters.into()).await?;
+        }
+        let fields = if columns > 0 { self.fields(columns.into()).await? } else { Arc::default() };
+        self.outstanding -= 1;
+        self.known.insert(id, Arc::clone(&fields));
+        Ok(Prepared { id, parameters, fields })
+    }
+
+    /// Reads the beginning of the next answer, to a prepared statement where its number is given: all of it, where there are
+    /// no rows.
+    pub(crate) async fn started(&mut self, prepared: Option<u32>) -> Answer<Started> {
+        let packet = self.first_packet().await?;
+        let packet = self.transport.bytes(packet);
+        match packet.first() {
+            Some(0x00) => {
+                let Some(done) = Done::parse(packet) else { return Err(self.lost(garbled("answer"))) };
+                if done.has_more {
+                    // The results of a procedure; the last one says how it ended.
+                    return self.skip_results().await.map(Started::Done);
+                }
+                self.done(done);
+                Ok(Started::Done(done))
+            }
+            Some(0xfb) => Ok(Started::WantsFile),
+            _ => {
+                let mut bytes = crate::codec::Bytes(packet);
+                let count = bytes.length().and_then(|count| usize::try_from(count).ok()).filter(|count| *count > 0);
+                let follows = if self.can(capability::CACHE_METADATA) { bytes.u8() } else { Some(1) };
+                let (Some(count), Some(follows)) = (count, follows) else {
+                    return Err(self.lost(garbled("answer")));
+                };
+                if follows == 0 {
+                    let known = prepared.and_then(|id| self.known.get(&id)).filter(|known| known.len() == count);
+                    let Some(known) = known.map(Arc::clone) else {
+                        return Err(self.lost(garbled("result without columns")));
+                    };
+                    if !self.can(capability::DEPRECATE_EOF) {
+                        self.next_packet().await?;
+                    }
+                    return Ok(Started::Rows(known));
+                }
+                let fields = self.fields(count).await?;
+                if let Some(id) = prepared {
+                    self.known.insert(id, Arc::clone(&fields));
+                }
+                Ok(Started::Rows(fields))
+            }
+        }
+    }
+
+    /// Reads rows until `row` breaks off, `false` then, or to their end.
+    pub(crate) async fn rows(&mut self, mut row: impl FnMut(&[u8]) -> Result<ControlFlow<()>>) -> Answer<Option<Done>> {
+        loop {
+            while let Some(range) = self.transport.try_packet() {
+                let packet = self.transport.bytes(range);
+                match packet.first() {
+                    Some(0xff) => {
+                        self.outstanding -= 1;
+                        return Err(Failure::Refused(ServerError::parse(packet)));
+                    }
+                    Some(0xfe) if packet.len() < 0xff_ffff && self.is_end(packet) => {
+                        return self.rows_done(packet.to_vec()).await.map(Some);
+                    }
+                    _ => match row(packet) {
+                        Ok(ControlFlow::Continue(())) => {}
+                        Ok(ControlFlow::Break(())) => return Ok(None),
+                        Err(error) => return Err(self.lost(error)),
+                    },
+                }
+            }
+            self.receive().await?;
+        }
+    }
+
+    /// Whether a packet that begins with 0xfe ends the rows; a row may begin so where its first text is very long.
+    fn is_end(&self, packet: &[u8]) -> bool {
+        self.can(capability::DEPRECATE_EOF) || packet.len() < 9
+    }
+
+    async fn rows_done(&mut self, packet: Vec<u8>) -> Answer<Done> {
+        let done = if self.can(capability::DEPRECATE_EOF) { Done::parse(&packet) } else { Done::parse_eof(&packet) };
+        let Some(done) = done else { return Err(self.lost(garbled("end of rows"))) };
+        if done.has_more {
+            return self.skip_results().await;
+        }
+        self.done(done);
+        Ok(done)
+    }
+
+    /// An answer has come to its end.
+    fn done(&mut self, done: Done) {
+        self.outstanding -= 1;
+        self.in_transaction = done.in_transaction;
+    }
+
+    async fn skip_rows(&mut self) -> Answer<Done> {
+        let done = self.rows(|_| Ok(ControlFlow::Continue(()))).await?;
+        Ok(done.unwrap_or_default())
+    }
+
+    /// Skips the results that follow one, to the last.
+    async fn skip_results(&mut self) -> Answer<Done> {
+        loop {
+            let packet = self.first_packet().await?;
+            let packet = self.transport.bytes(packet);
+            let done = if packet.first() == Some(&0) {
+                Done::parse(packet)
+            } else {
+                let count = crate::codec::Bytes(packet).length().and_then(|count| usize::try_from(count).ok());
+                let Some(count) = count else { return Err(self.lost(garbled("result"))) };
+                self.fields(count).await?;
+                let end = loop {
+                    let packet = self.next_packet().await?;
+                    let packet = self.transport.bytes(packet);
+                    match packet.first() {
+                        Some(0xff) => {
+                            let error = ServerError::parse(packet);
+                            self.outstanding -= 1;
+                            return Err(Failure::Refused(error));
+                        }
+                        Some(0xfe) if packet.len() < 0xff_ffff && self.is_end(packet) => break packet,
+                        _ => {}
+                    }
+                };
+                if self.can(capability::DEPRECATE_EOF) { Done::parse(end) } else { Done::parse_eof(end) }
+            };
+            let Some(done) = done else { return Err(self.lost(garbled("result"))) };
+            if !done.has_more {
+                self.done(done);
+                return Ok(done);
+            }
+        }
+    }
+
+    /// Refuses a file that nobody offered.
+    pub(crate) async fn refuse_file(&mut self) -> Answer<Done> {
+        self.transport.send(|_| {});
+        match self.started(None).await {
+            Ok(Started::Done(_)) | Err(Failure::Refused(_)) => Err(Failure::Refused(ServerError {
+                code: 0,
+                state: String::new(),
+                message: "the statement asks for a file of this machine, which is not given".to_owned(),
+            })),
+            Ok(_) => Err(self.lost(garbled("answer"))),
+            Err(failure) => Err(failure),
+        }
+    }
+
+    /// Sends a piece of the file that the server asked for, and hands out what waits to go out when it is much.
+    pub(crate) async fn send_file(&mut self, piece: &[u8]) -> Answer<()> {
+        self.transport.send(|target| target.extend_from_slice(piece));
+        let sent = self.transport.flush().await;
+        sent.map_err(|error| self.broken(&error))
+    }
+
+    /// Sends what waits to go out, as far as that needs no waiting for the server.
+    pub(crate) async fn push(&mut self) -> Answer<()> {
+        let pushed = self.transport.push().await;
+        pushed.map_err(|error| self.broken(&error))
+    }
+
+    /// Ends the file; the answer is to be read next.
+    pub(crate) fn end_file(&mut self) {
+        self.transport.send(|_| {});
+    }
+
+    /// Waits until more of the answers has come, and sends meanwhile.
+    async fn receive(&mut self) -> Answer<()> {
+        let received = self.transport.receive().await;
+        received.map_err(|error| self.broken(&error))
+    }
+
+    /// The columns of a result.
+    async fn fields(&mut self, count: usize) -> Answer<Arc<[Field]>> {
+        self.described.begin();
+        for _ in 0..count {
+            let packet = self.next_packet().await?;
+            self.described.add(self.transport.bytes(packet));
+            if self.described.next.len() > self.most_bytes() {
+                return Err(self.lost(response_limit::exceeded("what a result's columns are", self.most_bytes())));
+            }
+        }
+        if !self.can(capability::DEPRECATE_EOF) {
+            self.next_packet().await?;
+        }
+        self.described.fields().ok_or_else(|| self.lost(garbled("column")))
+    }
+
+    /// The first packet of an answer; an error where it holds one.
+    async fn first_packet(&mut self) -> Answer<std::ops::Range<usize>> {
+        let range = self.next_packet().await?;
+        let packet = self.transport.bytes(range.clone());
+        if packet.first() == Some(&0xff) {
+            let error = ServerError::parse(packet);
+            self.outstanding -= 1;
+            return Err(Failure::Refused(error));
+        }
+        Ok(range)
+    }
+
+    async fn next_packet(&mut self) -> Answer<std::ops::Range<usize>> {
+        if let Some(packet) = self.transport.try_packet() {
+            return Ok(packet);
+        }
+        let packet = self.transport.packet().await;
+        packet.map_err(|error| self.broken(&error))
+    }
+
+    fn lost(&mut self, error: Error) -> Failure {
+        self.is_lost = true;
+        Failure::Lost(error)
+    }
+
+    fn broken(&mut self, error: &std::io::Error) -> Failure {
+        if let Some(error) = too_large(error) {
+            return self.lost(error);
+        }
+        let problem = if error.kind() == std::io::ErrorKind::UnexpectedEof {
+            "the server closed it".to_owned()
+        } else {
+            error.to_string()
+        };
+        self.lost(Error::Connection(format!(
+            "mysql: the connection was lost ({problem}); what was under way may or may not be done"
+        )))
+    }
+
+    /// Says goodbye, so that the server does not count a client that broke off.
+    pub(crate) async fn quit(&mut self) {
+        if self.is_idle() {
+            self.send(command::QUIT, |_| {});
+            // The server may be gone already.
+            let _ = self.transport.flush().await;
+        }
+    }
+}

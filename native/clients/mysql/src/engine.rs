@@ -1,0 +1,315 @@
+//! A database of a server as an engine.
+
+use std::any::Any;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::Duration;
+
+use boundary_bench_engine::sql_text::Statement;
+use boundary_bench_engine::table::TableDefinition;
+use boundary_bench_engine::{
+    BatchStream, Capabilities, CreateMode, Engine, Ingest, QueryOptions, Statement as Prepared, check_parameter_count,
+};
+use boundary_bench_kernel::cancel::CancelToken;
+use boundary_bench_kernel::{Error, Result};
+
+use crate::catalog;
+use crate::codec::Failure;
+use crate::ingest::MysqlIngest;
+use crate::pool::{Lease, Pool};
+use crate::prepared::{PreparedStatement, Running, start_query};
+use crate::server::{self, Server};
+use crate::sql::{self, Meaning, Numbered};
+use crate::url::Url;
+use crate::{NAME, engine_error, runtime};
+
+/// How long an idle session may take to answer that it is there.
+const PING_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// The sessions that may be open at a time.
+const MAX_SESSIONS: usize = 256;
+
+/// What each session begins with: SQL as the other engines have it, times in UTC, and no end to a result or an insert
+/// whose reader or writer pauses.
+const SETUP: &str = "SET SESSION sql_mode = 'ANSI_QUOTES,PIPES_AS_CONCAT,STRICT_ALL_TABLES', time_zone = '+00:00', \
+                     net_read_timeout = 86400, net_write_timeout = 86400, wait_timeout = 86400, autocommit = 1";
+
+/// The beginning of the names of databases that the engine makes.
+const DATABASE_PREFIX: &str = "boundary_bench";
+
+/// Errors of the server.
+const TABLE_EXISTS: u16 = 1050;
+const UNKNOWN_TABLE: u16 = 1051;
+
+/// The one server of this process, while someone uses it.
+static SHARED: Mutex<Weak<Server>> = Mutex::new(Weak::new());
+
+/// Numbers the databases of this process.
+static NEXT_DATABASE: AtomicU64 = AtomicU64::new(0);
+
+/// Opens the engine of `mysql:` (a new database of the private server of this process) or `mysql://...` ([`Url`]; without
+/// a database, one named `boundary_bench` is made and used).
+///
+/// # Errors
+/// [`Error::InvalidArgument`] for an unusable URL, [`Error::NotInstalled`] where no server is found, [`Error::Engine`]
+/// when it does not start or refuses.
+pub fn open(uri: &str) -> Result<Arc<dyn Engine>> {
+    Ok(Arc::new(MysqlEngine::open(uri)?))
+}
+
+/// A database of a server. All methods may run at once; each takes a session of its own.
+pub struct MysqlEngine {
+    pool: Arc<Pool>,
+    url: Url,
+    version: String,
+    ordered: bool,
+    /// The database to drop at the end.
+    temporary: Option<String>,
+    /// The server of our own, which must outlive the sessions.
+    server: Option<Arc<Server>>,
+}
+
+impl MysqlEngine {
+    /// As [`open`].
+    ///
+    /// # Errors
+    /// As [`open`].
+    pub fn open(uri: &str) -> Result<Self> {
+        if uri == "mysql:" {
+            let server = shared_server()?;
+            let number = NEXT_DATABASE.fetch_add(1, Ordering::Relaxed);
+            let name = format!("{DATABASE_PREFIX}_{}_{number}", std::process::id());
+            return Self::attach(server.url().clone(), Some(&name), Some(server));
+        }
+        let url: Url = uri.parse()?;
+        let new = url.database.is_none().then_some(DATABASE_PREFIX);
+        Self::attach(url, new, None)
+    }
+
+    /// Connects; the database `new` is made if it is not there, and dropped in the end if the server is our own.
+    fn attach(mut url: Url, new: Option<&str>, server: Option<Arc<Server>>) -> Result<Self> {
+        if let Some(name) = new {
+            let create = format!("CREATE DATABASE IF NOT EXISTS {} CHARACTER SET utf8mb4", sql::identifier(name));
+            let pool = Pool::new(url.clone(), Vec::new(), 1);
+            runtime().block_on(async { pool.lease().await?.connection.run(&create).await })?;
+            url.database = Some(name.to_owned());
+        }
+        let pool = Pool::new(url.clone(), vec![SETUP.to_owned()], MAX_SESSIONS);
+        let (version, ordered) = runtime().block_on(async {
+            let mut session = pool.lease().await?;
+            let engine = session.connection.texts("SELECT @@default_storage_engine").await.unwrap_or_default();
+            // Rows of a table without a key lie there in the order in which they came.
+            let ordered = engine.into_iter().flatten().flatten().any(|name| name.eq_ignore_ascii_case("InnoDB"));
+            Ok::<_, Failure>((session.connection.version().to_owned(), ordered))
+        })?;
+        let temporary = server.is_some().then(|| url.database.clone()).flatten();
+        Ok(Self { pool, url, version, ordered, temporary, server })
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn url(&self) -> &Url {
+        &self.url
+    }
+
+    fn session(&self) -> Result<Lease> {
+        Ok(runtime().block_on(self.pool.lease())?)
+    }
+
+    /// The rows of one of our own queries.
+    fn rows(&self, sql: &str) -> Result<Vec<catalog::Row>> {
+        let mut session = self.session()?;
+        Ok(runtime().block_on(session.connection.texts(sql))?)
+    }
+
+    fn run(&self, sql: &str) -> std::result::Result<(), Failure> {
+        let mut session = self.session()?;
+        runtime().block_on(session.connection.run(sql)).map(drop)
+    }
+}
+
+impl Drop for MysqlEngine {
+    fn drop(&mut self) {
+        let pool = Arc::clone(&self.pool);
+        let temporary = self.temporary.take();
+        let server = self.server.take();
+        // Not waited for: a drop may come from anywhere.
+        runtime().spawn(async move {
+            if let Some(name) = temporary
+                && let Ok(mut session) = pool.lease().await
+            {
+                // It goes with its server at the latest.
+                let _ = session.connection.run(&format!("DROP DATABASE IF EXISTS {}", sql::identifier(&name))).await;
+            }
+            pool.close().await;
+            // Stopping a server waits for its end.
+            tokio::task::spawn_blocking(move || drop(server));
+        });
+    }
+}
+
+/// The server of this process, started if none runs.
+fn shared_server() -> Result<Arc<Server>> {
+    // Held during the start, so that two callers do not start two servers.
+    let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(server) = shared.upgrade()
+        && server.is_running()
+    {
+        return Ok(server);
+    }
+    let server = Arc::new(server::start(None)?);
+    *shared = Arc::downgrade(&server);
+    Ok(server)
+}
+
+impl Engine for MysqlEngine {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn version(&self) -> String {
+        self.version.clone()
+    }
+
+    fn client_endpoint(&self) -> Option<&dyn Any> {
+        Some(&self.url)
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities { sql: true, ordered: self.ordered, all_floats: false }
+    }
+
+    /// The server's commands about tables are no transactions: a table to be replaced is gone for a moment, and stays
+    /// gone if the new one can't be created.
+    fn create_table(&self, table: &TableDefinition, mode: CreateMode) -> Result<()> {
+        table.validate()?;
+        let name = sql::identifier(&table.name);
+        let columns = table.columns.iter().map(sql::column).collect::<Vec<_>>().join(", ");
+        let condition = if mode == CreateMode::IfNotExists { "IF NOT EXISTS " } else { "" };
+        if mode == CreateMode::Replace {
+            self.run(&format!("DROP TABLE IF EXISTS {name}"))?;
+        }
+        let create = format!("CREATE TABLE {condition}{name} ({columns}) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin");
+        self.run(&create).map_err(|failure| match failure.code() {
+            Some(TABLE_EXISTS) => Error::TableExists(table.name.clone()),
+            _ => failure.into(),
+        })
+    }
+
+    fn describe_table(&self, name: &str) -> Result<TableDefinition> {
+        catalog::definition(name, self.rows(&catalog::columns_query(name))?)
+    }
+
+    fn list_tables(&self) -> Result<Vec<String>> {
+        Ok(catalog::table_names(self.rows(catalog::TABLES)?))
+    }
+
+    fn drop_table(&self, name: &str) -> Result<bool> {
+        match self.run(&format!("DROP TABLE {}", sql::identifier(name))) {
+            Ok(()) => Ok(true),
+            Err(failure) if failure.code() == Some(UNKNOWN_TABLE) => Ok(false),
+            Err(failure) => Err(failure.into()),
+        }
+    }
+
+    fn ingest(&self, table: &TableDefinition) -> Result<Box<dyn Ingest>> {
+        self.describe_table(&table.name)?.check_columns(table, sql::column)?;
+        Ok(Box::new(MysqlIngest::begin(self.session()?, table)?))
+    }
+
+    /// Takes one statement that reads: `SELECT`, `WITH`, `VALUES`, `TABLE`, and `SHOW`, `DESCRIBE` or `EXPLAIN`.
+    fn query(&self, sql: &str, options: &QueryOptions) -> Result<Box<dyn BatchStream>> {
+        let statement = the_only_statement(sql)?;
+        check_parameter_count(0, Numbered::parse(statement.text)?.count)?;
+        if !statement.is_query() {
+            return Err(not_a_query());
+        }
+        options.cancel.check()?;
+        start_query(self.session()?, statement.text, options)
+    }
+
+    /// Several statements are one transaction, so `BEGIN`, `COMMIT` and `ROLLBACK` are refused, and so are those that
+    /// the server can't undo, such as `CREATE TABLE`, unless they come alone. `SET` lasts for this call only.
+    fn execute(&self, sql: &str, cancel: &CancelToken) -> Result<u64> {
+        let statements = sql::statements(sql);
+        for statement in &statements {
+            check_parameter_count(0, Numbered::parse(statement.text)?.count)?;
+        }
+        if statements.iter().any(Statement::is_transaction) {
+            return Err(Error::Unsupported(
+                "a transaction can't span calls; give all its statements in one call, which runs them as one"
+                    .to_owned(),
+            ));
+        }
+        let together = statements.len() > 1;
+        if together && let Some(statement) = statements.iter().find(|statement| !statement.is_undoable()) {
+            return Err(Error::Unsupported(format!(
+                "the server can't undo {}, so it can't be one of several statements; run it alone",
+                statement.keyword
+            )));
+        }
+        let mut session = self.session()?;
+        let running = Running::new(&session, cancel);
+        let ran: Result<u64> = runtime().block_on(async {
+            let mut changed = 0;
+            if together {
+                session.connection.run("BEGIN").await?;
+            }
+            for statement in &statements {
+                cancel.check()?;
+                changed += session.connection.run(statement.text).await?.affected_rows;
+            }
+            Ok(changed)
+        });
+        // What is done is now either published as a whole or not at all; a cancellation could only spoil that.
+        let was_cancelled = running.end(cancel);
+        let ended = match (&ran, together) {
+            (Ok(_), true) => runtime().block_on(session.connection.run("COMMIT")).map(drop),
+            _ => Ok(()),
+        };
+        if ran.is_err() || was_cancelled || !statements.iter().all(Statement::keeps_session) {
+            // Without its session there is no transaction.
+            session.close();
+        }
+        match ran {
+            Ok(changed) => ended.map(|()| changed).map_err(Error::from),
+            Err(_) if was_cancelled => Err(Error::Cancelled),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The types of parameters are open until there are values: the server does not tell them.
+    fn prepare(&self, sql: &str, cancel: &CancelToken) -> Result<Box<dyn Prepared>> {
+        let statement = the_only_statement(sql)?;
+        if !statement.keeps_session() || statement.is_transaction() {
+            return Err(Error::Unsupported(format!(
+                "{} can't be prepared; run it by execute, without parameters",
+                statement.keyword
+            )));
+        }
+        cancel.check()?;
+        Ok(Box::new(PreparedStatement::prepare(self.session()?, &statement)?))
+    }
+
+    fn check(&self) -> Result<()> {
+        runtime().block_on(async {
+            let ping = async { self.pool.lease().await?.connection.ping().await };
+            match tokio::time::timeout(PING_TIMEOUT, ping).await {
+                Ok(answer) => answer.map_err(Error::from),
+                Err(_) => Err(engine_error(format!("the server did not answer for {} s", PING_TIMEOUT.as_secs()))),
+            }
+        })
+    }
+}
+
+pub(crate) fn not_a_query() -> Error {
+    Error::Unsupported("a query only reads; run statements that change something by execute".to_owned())
+}
+
+fn the_only_statement(sql: &str) -> Result<Statement<'_>> {
+    let mut statements = sql::statements(sql);
+    match (statements.len(), statements.pop()) {
+        (1, Some(statement)) => Ok(statement),
+        (count, _) => Err(Error::InvalidArgument(format!("a query is exactly one statement, here are {count}"))),
+    }
+}

@@ -1,0 +1,350 @@
+//! Many rows into one table: as the file of `LOAD DATA LOCAL INFILE`, in packets of many rows where the server takes such
+//! (`MariaDB`), else by statements of many rows.
+
+use std::ops::Range;
+
+use boundary_bench_kernel::{Error, Result};
+
+use crate::calendar::{self, Clock, Date};
+use crate::cells::{Cell, CellLists, NO_SUCH_DATE, NO_SUCH_DOUBLE, NO_SUCH_TIMESTAMP, Parameters};
+use crate::codec::{Failure, command, garbled, put_text, type_id};
+use crate::connection::Started;
+use crate::pool::Session;
+use crate::sql;
+
+type Answer<T> = std::result::Result<T, Failure>;
+
+/// Bytes of one packet at most, also where the server takes more: the next one is made while the server stores it.
+const PACKET_BYTES: usize = 1 << 20;
+
+/// Bytes of a packet that are not its rows'.
+const PACKET_HEAD: usize = 1 << 10;
+
+/// Rows of one statement at most, where each takes placeholders of its own. More gain nothing.
+const STATEMENT_ROWS: usize = 1000;
+
+/// Parameters of one statement at most: the protocol counts them with 16 bits.
+const MOST_PARAMETERS: usize = 65_535;
+
+/// A flag of `COM_STMT_BULK_EXECUTE`: types come before the rows.
+const SEND_TYPES: u16 = 128;
+
+/// Rows to insert.
+pub trait Rows: Sync {
+    /// How many there are.
+    fn count(&self) -> usize;
+
+    /// The values of each.
+    fn width(&self) -> usize;
+
+    /// About the bytes that a row takes, or more.
+    fn size(&self, row: usize) -> usize;
+
+    /// Hands over the values of a row, one by one.
+    ///
+    /// # Errors
+    /// Whatever `visit` returns.
+    fn visit(&self, row: usize, visit: &mut dyn FnMut(Cell<'_>) -> Result<()>) -> Result<()>;
+}
+
+impl Rows for CellLists {
+    fn count(&self) -> usize {
+        self.len()
+    }
+
+    fn width(&self) -> usize {
+        CellLists::width(self)
+    }
+
+    fn size(&self, row: usize) -> usize {
+        // A length takes up to nine bytes.
+        CellLists::size(self, row) + 5 * CellLists::width(self)
+    }
+
+    fn visit(&self, row: usize, visit: &mut dyn FnMut(Cell<'_>) -> Result<()>) -> Result<()> {
+        self.cells(row).try_for_each(visit)
+    }
+}
+
+/// The table and the columns that rows go into.
+pub(crate) struct Target<'a> {
+    /// The table, as SQL writes it.
+    pub(crate) table: &'a str,
+    /// The names of the columns.
+    pub(crate) columns: &'a [String],
+    /// The greatest packet that the server takes.
+    pub(crate) max_packet: usize,
+}
+
+impl Target<'_> {
+    fn statement(&self, rows: usize) -> String {
+        let names: Vec<_> = self.columns.iter().map(|name| sql::identifier(name)).collect();
+        let row = format!("({})", vec!["?"; names.len()].join(","));
+        format!("INSERT INTO {} ({}) VALUES {}", self.table, names.join(", "), vec![row; rows].join(","))
+    }
+
+    fn packet_bytes(&self) -> usize {
+        self.max_packet.min(PACKET_BYTES).saturating_sub(PACKET_HEAD).max(PACKET_HEAD)
+    }
+
+    /// The first row from `start` on that no longer goes into the packet with `start`.
+    fn packet_end(&self, rows: &dyn Rows, start: usize, most: usize) -> Result<usize> {
+        let first = rows.size(start);
+        if first + PACKET_HEAD > self.max_packet {
+            return Err(Error::InvalidArgument(format!(
+                "row {start} takes {first} bytes, more than the server's max_allowed_packet of {} leaves room for; raise \
+                 that, or insert less at a time",
+                self.max_packet
+            )));
+        }
+        let (mut end, mut room) = (start + 1, self.packet_bytes().saturating_sub(first));
+        while end < rows.count() && end - start < most && rows.size(end) <= room {
+            room -= rows.size(end);
+            end += 1;
+        }
+        Ok(end)
+    }
+}
+
+/// Inserts rows, all or none of them where the session is in no transaction, and returns how many the server took.
+pub(crate) async fn insert(session: &mut Session, target: &Target<'_>, rows: &dyn Rows) -> Answer<u64> {
+    if rows.count() == 0 {
+        return Ok(0);
+    }
+    // Before anything is sent: a packet that can't be finished costs the connection, and with it the caller's transaction.
+    let types = column_types(rows)?;
+    let is_bulk = session.connection.has_bulk();
+    let types = is_bulk.then_some(types.as_slice());
+    let most = if is_bulk { usize::MAX } else { STATEMENT_ROWS.min(MOST_PARAMETERS / rows.width().max(1)).max(1) };
+    let mut ranges = Vec::new();
+    let mut start = 0;
+    while start < rows.count() {
+        let end = target.packet_end(rows, start, most)?;
+        ranges.push(start..end);
+        start = end;
+    }
+    if ranges.len() == 1 {
+        return send_all(session, target, rows, &ranges, types).await;
+    }
+    // A transaction of the caller's own goes on afterwards.
+    let (begin, commit, undo) = if session.connection.in_transaction() {
+        ("SAVEPOINT boundary_bench", "RELEASE SAVEPOINT boundary_bench", "ROLLBACK TO SAVEPOINT boundary_bench")
+    } else {
+        ("BEGIN", "COMMIT", "ROLLBACK")
+    };
+    session.connection.run(begin).await?;
+    match send_all(session, target, rows, &ranges, types).await {
+        Ok(inserted) => session.connection.run(commit).await.map(|_| inserted),
+        Err(Failure::Lost(error)) => Err(Failure::Lost(error)),
+        Err(failure) => {
+            if session.connection.run(undo).await.is_err() {
+                // Without its session there is no transaction.
+                session.connection.condemn();
+            }
+            Err(failure)
+        }
+    }
+}
+
+/// Sends the packets of all ranges, with the columns' types where they are of many rows. Each is made while the server
+/// stores the one before.
+async fn send_all(
+    session: &mut Session,
+    target: &Target<'_>,
+    rows: &dyn Rows,
+    ranges: &[Range<usize>],
+    types: Option<&[u8]>,
+) -> Answer<u64> {
+    let (mut inserted, mut failure, mut in_flight) = (0, None, 0);
+    for range in ranges {
+        // Preparing waits for its own answer, so those before must have been read.
+        let sql = target.statement(if types.is_some() { 1 } else { range.len() });
+        if session.known(&sql).is_none() {
+            while in_flight > 0 {
+                answer(session, &mut inserted, &mut failure).await?;
+                in_flight -= 1;
+            }
+        }
+        let id = session.prepared(&sql).await?.id;
+        let mut problem = None;
+        if let Some(types) = types {
+            session.connection.send(command::STMT_BULK_EXECUTE, |packet| {
+                problem = put_bulk(packet, id, types, rows, range.clone()).err();
+            });
+        } else {
+            session.connection.send_execute(id, |packet| {
+                problem = put_rows(packet, rows, range.clone()).err();
+            });
+        }
+        if let Some(error) = problem {
+            // The packet is cut short: it must not go out.
+            session.connection.condemn();
+            return Err(Failure::Lost(error));
+        }
+        in_flight += 1;
+        session.connection.push().await?;
+        if in_flight > 1 {
+            answer(session, &mut inserted, &mut failure).await?;
+            in_flight -= 1;
+        }
+        if failure.is_some() {
+            break;
+        }
+    }
+    while in_flight > 0 {
+        answer(session, &mut inserted, &mut failure).await?;
+        in_flight -= 1;
+    }
+    failure.map_or(Ok(inserted), Err)
+}
+
+/// Reads the answer to one packet; the first refusal is kept.
+async fn answer(session: &mut Session, inserted: &mut u64, failure: &mut Option<Failure>) -> Answer<()> {
+    match session.connection.started(None).await {
+        Ok(Started::Done(done)) => *inserted += done.affected_rows,
+        Ok(_) => {
+            session.connection.condemn();
+            return Err(garbled("answer to an insert").into());
+        }
+        Err(Failure::Lost(error)) => return Err(Failure::Lost(error)),
+        Err(refused) => _ = failure.get_or_insert(refused),
+    }
+    Ok(())
+}
+
+/// The type of each column on the wire: that of its values where they are of one type, else text or bytes.
+///
+/// # Errors
+/// [`Error::InvalidArgument`] naming the first value that the server has not.
+fn column_types(rows: &dyn Rows) -> Result<Vec<u8>> {
+    let mut types = vec![type_id::NULL; rows.width()];
+    for row in 0..rows.count() {
+        let mut column = 0;
+        rows.visit(row, &mut |cell| {
+            cell.check().map_err(|problem| unusable_value(row, column + 1, problem))?;
+            let found = cell.type_id();
+            let known = &mut types[column];
+            if *known != found && found != type_id::NULL {
+                *known = match (*known, found) {
+                    (type_id::NULL, found) => found,
+                    (type_id::BLOB, _) | (_, type_id::BLOB) => type_id::BLOB,
+                    _ => type_id::VAR_STRING,
+                };
+            }
+            column += 1;
+            Ok(())
+        })?;
+    }
+    Ok(types)
+}
+
+/// Appends `COM_STMT_BULK_EXECUTE` behind its first byte.
+fn put_bulk(packet: &mut Vec<u8>, id: u32, types: &[u8], rows: &dyn Rows, range: Range<usize>) -> Result<()> {
+    packet.extend_from_slice(&id.to_le_bytes());
+    packet.extend_from_slice(&SEND_TYPES.to_le_bytes());
+    for type_id in types {
+        packet.extend_from_slice(&[*type_id, 0]);
+    }
+    let mut text = Vec::new();
+    for row in range {
+        let mut column = 0;
+        rows.visit(row, &mut |cell| {
+            let wanted = types[column];
+            column += 1;
+            if cell == Cell::Null {
+                packet.push(1);
+                return Ok(());
+            }
+            packet.push(0);
+            if cell.type_id() == wanted {
+                return cell.write(packet).map_err(|problem| unusable_value(row, column, problem));
+            }
+            text.clear();
+            put_plain(&mut text, cell).map_err(|problem| unusable_value(row, column, problem))?;
+            put_text(packet, &text);
+            Ok(())
+        })?;
+    }
+    Ok(())
+}
+
+/// Appends all values of the rows as the parameters of one statement.
+fn put_rows(packet: &mut Vec<u8>, rows: &dyn Rows, range: Range<usize>) -> Result<()> {
+    let count = range.len() * rows.width();
+    let mut parameters = Parameters::begin(packet, count);
+    for row in range {
+        let mut column = 0;
+        rows.visit(row, &mut |cell| {
+            column += 1;
+            parameters.push(cell).map_err(|problem| unusable_value(row, column, problem))
+        })?;
+    }
+    Ok(())
+}
+
+fn unusable_value(row: usize, column: usize, problem: &str) -> Error {
+    Error::InvalidArgument(format!("row {row}, value {column}: {problem}"))
+}
+
+/// Appends a value as text without quotes.
+pub(crate) fn put_plain(target: &mut Vec<u8>, cell: Cell<'_>) -> std::result::Result<(), &'static str> {
+    use std::io::Write;
+    // Writing into memory does not fail.
+    let _ = match cell {
+        Cell::Null => Ok(()),
+        Cell::Bool(value) => write!(target, "{}", u8::from(value)),
+        Cell::Int(value) => write!(target, "{value}"),
+        Cell::Double(value) if value.is_finite() => write!(target, "{value:?}"),
+        Cell::Double(_) => return Err(NO_SUCH_DOUBLE),
+        Cell::Text(text) | Cell::Decimal(text) => target.write_all(text.as_bytes()),
+        Cell::Bytes(bytes) => target.write_all(bytes),
+        Cell::Date(days) => {
+            let Date { year, month, day } = Date::of_days(days).ok_or(NO_SUCH_DATE)?;
+            write!(target, "{year:04}-{month:02}-{day:02}")
+        }
+        Cell::Timestamp(microseconds) => {
+            let (date, clock) = calendar::split(microseconds).ok_or(NO_SUCH_TIMESTAMP)?;
+            let (Date { year, month, day }, Clock { hour, minute, second, microsecond }) = (date, clock);
+            write!(target, "{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02}.{microsecond:06}")
+        }
+    };
+    Ok(())
+}
+
+/// Appends a row as `LOAD DATA` reads it: values between tabs, with what has a meaning there behind a backslash.
+pub(crate) fn put_line(
+    target: &mut Vec<u8>,
+    rows: &dyn Rows,
+    row: usize,
+) -> std::result::Result<(), (usize, &'static str)> {
+    let (mut column, mut problem) = (0, None);
+    let _ = rows.visit(row, &mut |cell| {
+        if column > 0 {
+            target.push(b'\t');
+        }
+        match cell {
+            Cell::Null => target.extend_from_slice(b"\\N"),
+            Cell::Text(text) => put_escaped(target, text.as_bytes()),
+            Cell::Bytes(bytes) => put_escaped(target, bytes),
+            other => {
+                if let Err(found) = put_plain(target, other) {
+                    problem.get_or_insert((column, found));
+                }
+            }
+        }
+        column += 1;
+        Ok(())
+    });
+    target.push(b'\n');
+    problem.map_or(Ok(()), Err)
+}
+
+fn put_escaped(target: &mut Vec<u8>, mut bytes: &[u8]) {
+    while let Some(position) = bytes.iter().position(|byte| matches!(byte, b'\\' | b'\t' | b'\n' | b'\r' | 0)) {
+        target.extend_from_slice(&bytes[..position]);
+        target.push(b'\\');
+        target.push(if bytes[position] == 0 { b'0' } else { bytes[position] });
+        bytes = &bytes[position + 1..];
+    }
+    target.extend_from_slice(bytes);
+}

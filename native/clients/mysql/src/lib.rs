@@ -1,0 +1,50 @@
+//! Servers that speak the MySQL wire, as targets of small requests and as an engine of Boundary Bench.
+//!
+//! [`open`] takes an engine's URI, [`SqlClient`] sends requests, one by one or many in one go, [`server::start`] starts a
+//! private server.
+
+mod calendar;
+mod catalog;
+mod cells;
+mod client;
+mod codec;
+mod connection;
+mod driven;
+mod engine;
+#[doc(hidden)]
+pub mod fuzzing;
+mod ingest;
+mod insert;
+mod login;
+mod pool;
+mod prepared;
+mod rows;
+pub mod server;
+mod session;
+mod sql;
+mod submission;
+mod transport;
+mod url;
+
+use std::fmt::Display;
+
+use boundary_bench_kernel::Error;
+pub(crate) use boundary_bench_kernel::runtime::runtime;
+
+pub use cells::{Cell, CellLists, put_cell};
+pub use client::{Batch, ClientOptions, Outcome, Results, SqlClient, StatementLists};
+pub use codec::{Done, Failure, Field, ServerError};
+pub use connection::{Connection, Prepared, Started};
+pub use driven::DrivenSession;
+pub use engine::{MysqlEngine, open};
+pub use insert::Rows;
+pub use rows::{Form, RowBuilder, RowShape};
+pub use session::{RowView, SqlSession};
+pub use submission::{Shapes, Submission};
+pub use url::Url;
+
+const NAME: &str = "mysql";
+
+fn engine_error(message: impl Display) -> Error {
+    Error::Engine { engine: NAME, message: message.to_string() }
+}

@@ -1,0 +1,229 @@
+//! The beginning of a connection: the server's greeting, TLS, the password.
+
+use boundary_bench_kernel::error::catch_panic;
+use boundary_bench_kernel::{Error, Result};
+use mysql_common::crypto;
+use mysql_common::scramble::{scramble_native, scramble_sha256};
+
+use crate::codec::{Bytes, Failure, ServerError, capability, garbled, put_text};
+use crate::engine_error;
+use crate::transport::{Transport, too_large};
+use crate::url::Url;
+
+/// `utf8mb4_general_ci`, which every server knows.
+const UTF8: u8 = 45;
+
+/// The longest packet that the server is told of, which is the longest of the protocol.
+const MAX_PACKET: u32 = 1 << 30;
+
+/// The plugin by which a server may want the password itself.
+const CACHING_SHA2: &str = "caching_sha2_password";
+
+/// What is known of the server after the login.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Server {
+    pub(crate) version: String,
+    /// The number of the connection, for `KILL`.
+    pub(crate) connection: u32,
+    /// What both sides can do.
+    pub(crate) capabilities: u64,
+}
+
+struct Greeting {
+    version: String,
+    connection: u32,
+    capabilities: u64,
+    nonce: Vec<u8>,
+    plugin: String,
+}
+
+impl Greeting {
+    fn parse(packet: &[u8]) -> Option<Self> {
+        let mut bytes = Bytes(packet);
+        if bytes.u8()? != 10 {
+            return None;
+        }
+        let version = String::from_utf8_lossy(bytes.until_nul()?).into_owned();
+        let connection = bytes.u32()?;
+        let mut nonce = bytes.take(8)?.to_vec();
+        bytes.u8()?;
+        let mut capabilities = u64::from(bytes.u16()?);
+        bytes.u8()?;
+        bytes.u16()?;
+        capabilities |= u64::from(bytes.u16()?) << 16;
+        let nonce_length = usize::from(bytes.u8()?);
+        bytes.take(6)?;
+        let extended = u64::from(bytes.u32()?);
+        // A server of MariaDB says that it is one by leaving out the first bit, and uses bytes that MySQL reserves.
+        if capabilities & capability::LONG_PASSWORD == 0 {
+            capabilities |= extended << 32;
+        }
+        nonce.extend_from_slice(bytes.take(nonce_length.saturating_sub(8).max(13))?);
+        nonce.truncate(20);
+        let plugin = bytes.until_nul().unwrap_or(bytes.0);
+        Some(Self { version, connection, capabilities, nonce, plugin: String::from_utf8_lossy(plugin).into_owned() })
+    }
+}
+
+/// Logs in on a connection that was just opened.
+pub(crate) async fn log_in(transport: &mut Transport, url: &Url) -> std::result::Result<Server, Failure> {
+    let packet = next(transport, url).await?;
+    let greeting = Greeting::parse(&packet).ok_or_else(|| garbled("greeting"))?;
+    let mut wanted = capability::FOUND_ROWS
+        | capability::LONG_FLAG
+        | capability::LOCAL_FILES
+        | capability::PROTOCOL_41
+        | capability::TRANSACTIONS
+        | capability::SECURE_CONNECTION
+        | capability::MULTI_RESULTS
+        | capability::PS_MULTI_RESULTS
+        | capability::PLUGIN_AUTH
+        | capability::PLUGIN_AUTH_LENENC_DATA
+        | capability::LONG_PASSWORD;
+    if url.extensions {
+        wanted |= capability::DEPRECATE_EOF | capability::BULK_OPERATIONS | capability::CACHE_METADATA;
+    }
+    if url.database.is_some() {
+        wanted |= capability::CONNECT_WITH_DB;
+    }
+    if url.tls.is_some() {
+        if greeting.capabilities & capability::SSL == 0 {
+            return Err(engine_error(format!("{url} offers no TLS; leave tls out of the URL")).into());
+        }
+        wanted |= capability::SSL;
+    }
+    let capabilities = wanted & greeting.capabilities;
+    let head = |target: &mut Vec<u8>| {
+        let [a, b, c, d, upper @ ..] = capabilities.to_le_bytes();
+        target.extend_from_slice(&[a, b, c, d]);
+        target.extend_from_slice(&MAX_PACKET.to_le_bytes());
+        target.push(UTF8);
+        target.extend_from_slice(&[0; 19]);
+        target.extend_from_slice(&upper);
+    };
+    if let Some(trust) = &url.tls {
+        transport.send(head);
+        transport.encrypt(url, trust).await?;
+    }
+    let password = url.password.as_deref().unwrap_or_default();
+    let mut plugin = greeting.plugin;
+    let mut nonce = greeting.nonce;
+    // A plugin that is not known here may yet be changed for one that is.
+    let answer = response(&plugin, &nonce, password, transport).unwrap_or_default();
+    transport.send(|target| {
+        head(target);
+        target.extend_from_slice(url.user.as_bytes());
+        target.push(0);
+        if capabilities & capability::PLUGIN_AUTH_LENENC_DATA != 0 {
+            put_text(target, &answer);
+        } else {
+            #[expect(clippy::cast_possible_truncation, reason = "answers have 0, 20 or 32 bytes")]
+            target.push(answer.len() as u8);
+            target.extend_from_slice(&answer);
+        }
+        if let Some(database) = &url.database {
+            target.extend_from_slice(database.as_bytes());
+            target.push(0);
+        }
+        if capabilities & capability::PLUGIN_AUTH != 0 {
+            target.extend_from_slice(plugin.as_bytes());
+            target.push(0);
+        }
+    });
+    loop {
+        let packet = next(transport, url).await?;
+        match packet.first() {
+            Some(0x00) => break,
+            Some(0xfe) => {
+                let mut bytes = Bytes(&packet[1..]);
+                let name = bytes.until_nul().ok_or_else(|| garbled("request of a password"))?;
+                plugin = String::from_utf8_lossy(name).into_owned();
+                nonce = bytes.0.strip_suffix(&[0]).unwrap_or(bytes.0).to_vec();
+                let answer = response(&plugin, &nonce, password, transport)?;
+                transport.send(|target| target.extend_from_slice(&answer));
+            }
+            // The server knows the password's hash already; its OK follows.
+            Some(0x01) if plugin == CACHING_SHA2 && packet.get(1) == Some(&3) => {}
+            Some(0x01) if plugin == CACHING_SHA2 && packet.get(1) == Some(&4) => {
+                let secret = whole_password(transport, url, password, &nonce).await?;
+                transport.send(|target| target.extend_from_slice(&secret));
+            }
+            _ => return Err(garbled("answer to the login").into()),
+        }
+    }
+    Ok(Server { version: greeting.version, connection: greeting.connection, capabilities })
+}
+
+/// The next packet; an error where it holds one.
+async fn next(transport: &mut Transport, url: &Url) -> std::result::Result<Vec<u8>, Failure> {
+    let packet = transport.packet().await.map_err(|error| {
+        too_large(&error).unwrap_or_else(|| engine_error(format!("{url} broke off the login: {error}")))
+    })?;
+    let packet = transport.bytes(packet);
+    if packet.first() == Some(&0xff) {
+        let mut error = ServerError::parse(packet);
+        // The server names the user and says whether there was a password, never which.
+        error.message = format!("{url} refuses the login: {}", error.message);
+        return Err(Failure::Refused(error));
+    }
+    Ok(packet.to_vec())
+}
+
+/// What a plugin proves the password with.
+fn response(plugin: &str, nonce: &[u8], password: &str, transport: &Transport) -> Result<Vec<u8>> {
+    let password = password.as_bytes();
+    match plugin {
+        "mysql_native_password" | "" => Ok(scramble_native(nonce, password).map(Vec::from).unwrap_or_default()),
+        CACHING_SHA2 => Ok(scramble_sha256(nonce, password).map(Vec::from).unwrap_or_default()),
+        "mysql_clear_password" if transport.is_private() => Ok([password, &[0]].concat()),
+        "mysql_clear_password" => Err(Error::Insecure(
+            "the server wants the password as it is, which is sent over verified TLS (tls=verify in the URL) or a Unix socket only"
+                .to_owned(),
+        )),
+        other => Err(Error::Unsupported(format!(
+            "the server wants the password by the plugin {other}, which is not known here; use \
+             mysql_native_password or caching_sha2_password for this user"
+        ))),
+    }
+}
+
+/// The password itself: as it is where only the server can read it, else encrypted with the server's key.
+async fn whole_password(
+    transport: &mut Transport,
+    url: &Url,
+    password: &str,
+    nonce: &[u8],
+) -> std::result::Result<Vec<u8>, Failure> {
+    let mut secret = [password.as_bytes(), &[0]].concat();
+    if transport.is_private() {
+        return Ok(secret);
+    }
+    let key = public_key(transport, url).await?;
+    for (index, byte) in secret.iter_mut().enumerate() {
+        *byte ^= nonce.get(index % nonce.len().max(1)).copied().unwrap_or_default();
+    }
+    // Panics on what is no key.
+    catch_panic(|| Ok(crypto::encrypt(&secret, &key))).map_err(|_| match &url.server_public_key {
+        Some(file) => Error::InvalidArgument(format!("{} holds no RSA key in PEM", file.display())).into(),
+        None => garbled("public key").into(),
+    })
+}
+
+/// The key that the password is encrypted with. One that the server gives itself may be that of anybody who answers in its
+/// place, so it is asked for only where the user has said so.
+async fn public_key(transport: &mut Transport, url: &Url) -> std::result::Result<Vec<u8>, Failure> {
+    if let Some(file) = &url.server_public_key {
+        let unreadable = |error| Error::Io { path: file.display().to_string(), source: std::sync::Arc::new(error) };
+        return Ok(std::fs::read(file).map_err(unreadable)?);
+    }
+    if !url.allow_public_key_retrieval {
+        return Err(Error::Insecure(format!(
+            "{url} wants the password over a connection on which nothing shows who it is; use tls=verify, or give the server's key \
+             (server-public-key=/file.pem in the URL), or let any server give its own (allow-public-key-retrieval=on)"
+        ))
+        .into());
+    }
+    transport.send(|target| target.push(2));
+    let packet = next(transport, url).await?;
+    Ok(packet.strip_prefix(&[1]).ok_or_else(|| garbled("public key"))?.to_vec())
+}

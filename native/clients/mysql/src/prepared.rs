@@ -1,0 +1,277 @@
+//! Statements that the engine runs, prepared by the server: their rows come in binary, which costs both sides less than
+//! text. What the server can't prepare runs as text.
+
+use std::borrow::BorrowMut;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
+use boundary_bench_engine::sql_text;
+use boundary_bench_engine::table::{Column, SqlType};
+use boundary_bench_engine::{BatchStream, QueryOptions, Statement, Value, check_parameter_count};
+use boundary_bench_kernel::cancel::{CancelGuard, CancelToken};
+use boundary_bench_kernel::{Error, Result};
+
+use crate::cells::{Values, put_parameters};
+use crate::codec::{Failure, command};
+use crate::connection::{Prepared, Started};
+use crate::engine::not_a_query;
+use crate::pool::Lease;
+use crate::rows::{Form, RowBuilder, RowShape};
+use crate::sql::{Meaning, Numbered};
+use crate::{engine_error, runtime};
+
+/// The server's refusal to prepare a statement of this kind.
+const NOT_PREPARABLE: u16 = 1295;
+
+/// Bytes of rows that are gathered for one batch at most: the offsets of its texts must not overflow.
+const MAX_BYTES: usize = 64 << 20;
+
+/// Rows that there is room for from the start.
+const DEFAULT_CAPACITY: usize = 1024;
+
+/// Ends what a session runs once it is cancelled.
+pub(crate) struct Running {
+    /// What the request to end it looks at.
+    alive: Arc<AtomicBool>,
+    guard: Option<CancelGuard>,
+}
+
+impl Running {
+    pub(crate) fn new(session: &Lease, cancel: &CancelToken) -> Self {
+        let alive = Arc::new(AtomicBool::new(true));
+        let (pool, id, theirs) = (Arc::clone(session.pool()), session.connection.id(), Arc::clone(&alive));
+        let guard = cancel.on_cancel(move || pool.cancel(id, Arc::clone(&theirs)));
+        Self { alive, guard: Some(guard) }
+    }
+
+    /// No cancellation hits the session any more, unless one was on its way already: then `true`, and the session is not
+    /// to be used again.
+    pub(crate) fn end(mut self, cancel: &CancelToken) -> bool {
+        self.guard = None;
+        cancel.is_cancelled()
+    }
+
+    /// Asks the server to end what runs, which nobody waits for.
+    fn leave(session: &mut Lease) {
+        session.connection.condemn();
+        session.pool().end(session.connection.id());
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.guard = None;
+        self.alive.store(false, Ordering::Release);
+    }
+}
+
+/// Starts a query.
+pub(crate) fn start_query(mut session: Lease, text: &str, options: &QueryOptions) -> Result<Box<dyn BatchStream>> {
+    let running = Running::new(&session, &options.cancel);
+    let started = runtime().block_on(async {
+        match session.prepared(text).await {
+            Ok(prepared) if prepared.fields.is_empty() => Err(not_a_query().into()),
+            Ok(prepared) => {
+                session.connection.send_execute(prepared.id, |_| {});
+                Ok((session.connection.started(Some(prepared.id)).await?, Form::Binary))
+            }
+            Err(failure) if failure.code() == Some(NOT_PREPARABLE) => {
+                session.connection.send(command::QUERY, |target| target.extend_from_slice(text.as_bytes()));
+                Ok((session.connection.started(None).await?, Form::Text))
+            }
+            Err(failure) => Err(failure),
+        }
+    });
+    match started {
+        Ok((started, form)) => Ok(Box::new(QueryRows::new(session, running, &started, form, options)?)),
+        Err(failure) => Err(failed(session, running, failure, &options.cancel)),
+    }
+}
+
+/// The error for what did not start; the session may be hit by its cancellation yet.
+fn failed(mut session: impl BorrowMut<Lease>, running: Running, failure: Failure, cancel: &CancelToken) -> Error {
+    if running.end(cancel) {
+        session.borrow_mut().connection.condemn();
+        return Error::Cancelled;
+    }
+    failure.into()
+}
+
+/// The rows of a query under way.
+struct QueryRows<S: BorrowMut<Lease>> {
+    session: S,
+    /// `None` once all rows have come, or none will.
+    running: Option<Running>,
+    rows: RowBuilder,
+    batch_rows: usize,
+    cancel: CancelToken,
+}
+
+impl<S: BorrowMut<Lease>> QueryRows<S> {
+    fn new(mut session: S, running: Running, started: &Started, form: Form, options: &QueryOptions) -> Result<Self> {
+        let rows = match started {
+            Started::Rows(fields) => RowShape::new(fields, form).map(|shape| RowBuilder::new(&shape, DEFAULT_CAPACITY)),
+            _ => Err(engine_error("the server sent no rows")),
+        };
+        // Nobody reads what follows.
+        let rows = rows.inspect_err(|_| session.borrow_mut().connection.condemn())?;
+        Ok(Self {
+            session,
+            running: Some(running),
+            rows,
+            batch_rows: options.batch_rows.max(1),
+            cancel: options.cancel.clone(),
+        })
+    }
+
+    fn gather(&mut self) -> Result<Option<RecordBatch>> {
+        self.cancel.check()?;
+        if self.running.is_none() {
+            return Ok(None);
+        }
+        let (rows, most) = (&mut self.rows, self.batch_rows);
+        let connection = &mut self.session.borrow_mut().connection;
+        let ended = runtime().block_on(connection.rows(|row| {
+            rows.push(row)?;
+            Ok(if rows.rows() >= most || rows.bytes() >= MAX_BYTES {
+                ControlFlow::Break(())
+            } else {
+                ControlFlow::Continue(())
+            })
+        }))?;
+        if ended.is_some()
+            && let Some(running) = self.running.take()
+            && running.end(&self.cancel)
+        {
+            self.session.borrow_mut().connection.condemn();
+        }
+        if rows.rows() == 0 { Ok(None) } else { rows.finish().map(Some) }
+    }
+}
+
+impl<S: BorrowMut<Lease> + Send> BatchStream for QueryRows<S> {
+    fn columns(&self) -> &[Column] {
+        self.rows.columns()
+    }
+
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(self.rows.schema())
+    }
+
+    fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
+        self.gather().map_err(|error| {
+            self.leave();
+            if self.cancel.is_cancelled() { Error::Cancelled } else { error }
+        })
+    }
+}
+
+impl<S: BorrowMut<Lease>> QueryRows<S> {
+    /// Ends what still runs. The session is closed, so that nothing is locked.
+    fn leave(&mut self) {
+        if let Some(running) = self.running.take() {
+            Running::leave(self.session.borrow_mut());
+            drop(running);
+        }
+    }
+}
+
+impl<S: BorrowMut<Lease>> Drop for QueryRows<S> {
+    fn drop(&mut self) {
+        self.leave();
+    }
+}
+
+/// A statement and the session that it was prepared on.
+pub(crate) struct PreparedStatement {
+    session: Lease,
+    prepared: Prepared,
+    numbered: Numbered,
+    /// Types are open until there are values.
+    parameters: Vec<Option<SqlType>>,
+    only_reads: bool,
+}
+
+impl PreparedStatement {
+    pub(crate) fn prepare(mut session: Lease, statement: &sql_text::Statement<'_>) -> Result<Self> {
+        let numbered = Numbered::parse(statement.text)?;
+        let prepared = runtime().block_on(session.prepared(&numbered.text))?;
+        if usize::from(prepared.parameters) != numbered.order.len() {
+            return Err(Error::InvalidArgument(
+                "the statement has parameters written ?; write them $1, $2, ...".to_owned(),
+            ));
+        }
+        let only_reads = statement.is_query() && !prepared.fields.is_empty();
+        Ok(Self { session, prepared, parameters: vec![None; numbered.count], numbered, only_reads })
+    }
+
+    /// Sends the statement with these values.
+    fn send(&mut self, parameters: &[Value]) -> Result<()> {
+        check_parameter_count(parameters.len(), self.parameters.len())?;
+        if !self.session.connection.is_idle() {
+            return Err(Error::Closed("the statement, whose last run did not end"));
+        }
+        let values = Values::new(parameters);
+        let mut encoded = Vec::new();
+        let cells = self.numbered.order.iter().map(|index| values.cell(*index));
+        put_parameters(&mut encoded, self.numbered.order.len(), cells)?;
+        self.session.connection.send_execute(self.prepared.id, |target| target.extend_from_slice(&encoded));
+        Ok(())
+    }
+}
+
+impl Statement for PreparedStatement {
+    fn parameters(&self) -> &[Option<SqlType>] {
+        &self.parameters
+    }
+
+    fn query<'statement>(
+        &'statement mut self,
+        parameters: &[Value],
+        options: &QueryOptions,
+    ) -> Result<Box<dyn BatchStream + 'statement>> {
+        check_parameter_count(parameters.len(), self.parameters.len())?;
+        if !self.only_reads {
+            return Err(not_a_query());
+        }
+        options.cancel.check()?;
+        let running = Running::new(&self.session, &options.cancel);
+        self.send(parameters)?;
+        let started = runtime().block_on(self.session.connection.started(Some(self.prepared.id)));
+        match started {
+            Ok(started) => Ok(Box::new(QueryRows::new(&mut self.session, running, &started, Form::Binary, options)?)),
+            Err(failure) => Err(failed(&mut self.session, running, failure, &options.cancel)),
+        }
+    }
+
+    fn execute(&mut self, parameters: &[Value], cancel: &CancelToken) -> Result<u64> {
+        check_parameter_count(parameters.len(), self.parameters.len())?;
+        cancel.check()?;
+        let running = Running::new(&self.session, cancel);
+        self.send(parameters)?;
+        let connection = &mut self.session.connection;
+        let id = self.prepared.id;
+        let done = runtime().block_on(async {
+            match connection.started(Some(id)).await? {
+                Started::Done(done) => Ok(done.affected_rows),
+                Started::Rows(_) => {
+                    connection.rows(|_| Ok(ControlFlow::Continue(()))).await?;
+                    Ok(0)
+                }
+                Started::WantsFile => connection.refuse_file().await.map(|done| done.affected_rows),
+            }
+        });
+        match done {
+            Ok(changed) => {
+                if running.end(cancel) {
+                    self.session.connection.condemn();
+                }
+                Ok(changed)
+            }
+            Err(failure) => Err(failed(&mut self.session, running, failure, cancel)),
+        }
+    }
+}

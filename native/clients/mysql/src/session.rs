@@ -1,0 +1,215 @@
+//! One connection for those who want nothing between them and the wire: requests are queued, answers are read in their
+//! order, and rows are looked at where they lie.
+
+use std::ops::ControlFlow;
+
+use boundary_bench_kernel::Result;
+
+use crate::calendar;
+use crate::cells::{Cell, put_parameters};
+use crate::codec::{BINARY_CHARSET, Bytes, Done, Failure, Field, command, garbled, type_id};
+use crate::connection::{Connection, Prepared, Started};
+use crate::insert::{self, Rows, Target};
+use crate::pool::Lease;
+use crate::pool::Pool;
+use crate::rows::{binary_date, binary_time};
+use crate::sql;
+use crate::url::Url;
+
+type Answer<T> = std::result::Result<T, Failure>;
+
+/// A connection with one caller.
+pub struct SqlSession {
+    lease: Lease,
+}
+
+impl SqlSession {
+    /// Connects to a server.
+    ///
+    /// # Errors
+    /// [`Failure`].
+    pub async fn open(url: &Url) -> Answer<Self> {
+        let pool = Pool::new(url.clone(), Vec::new(), 1);
+        Ok(Self { lease: pool.lease().await? })
+    }
+
+    fn connection(&mut self) -> &mut Connection {
+        &mut self.lease.connection
+    }
+
+    /// The server's name and version.
+    #[must_use]
+    pub fn version(&self) -> &str {
+        self.lease.connection.version()
+    }
+
+    /// Whether the server takes one packet of many rows.
+    #[must_use]
+    pub fn has_bulk(&self) -> bool {
+        self.lease.connection.has_bulk()
+    }
+
+    /// Asks whether the server is there.
+    ///
+    /// # Errors
+    /// [`Failure`].
+    pub async fn ping(&mut self) -> Answer<()> {
+        self.connection().ping().await
+    }
+
+    /// Prepares a statement.
+    ///
+    /// # Errors
+    /// [`Failure`].
+    pub async fn prepare(&mut self, sql: &str) -> Answer<Prepared> {
+        self.connection().prepare(sql).await
+    }
+
+    /// Appends a statement, given as text, to what is to be sent.
+    pub fn queue_text(&mut self, sql: &str) {
+        self.connection().send(command::QUERY, |target| target.extend_from_slice(sql.as_bytes()));
+    }
+
+    /// Appends a ping to what is to be sent.
+    pub fn queue_ping(&mut self) {
+        self.connection().send(command::PING, |_| {});
+    }
+
+    /// Appends a run of a statement to what is to be sent.
+    ///
+    /// # Errors
+    /// [`boundary_bench_kernel::Error::InvalidArgument`] for a value that the server has none for; then the session is not
+    /// to be used again.
+    pub fn queue<'a>(&mut self, prepared: &Prepared, cells: impl Iterator<Item = Cell<'a>>) -> Result<()> {
+        let mut put = Ok(());
+        let count = usize::from(prepared.parameters);
+        self.connection().send_execute(prepared.id, |target| put = put_parameters(target, count, cells));
+        put.inspect_err(|_| self.connection().condemn())
+    }
+
+    /// Reads the answer to what was queued first, a prepared statement where one is given.
+    ///
+    /// # Errors
+    /// [`Failure`].
+    pub async fn answer(&mut self, prepared: Option<&Prepared>, mut row: impl FnMut(RowView<'_>)) -> Answer<Done> {
+        let connection = self.connection();
+        match connection.started(prepared.map(|prepared| prepared.id)).await? {
+            Started::Done(done) => Ok(done),
+            Started::WantsFile => connection.refuse_file().await,
+            Started::Rows(fields) => {
+                let is_binary = prepared.is_some();
+                let done = connection
+                    .rows(|packet| {
+                        row(RowView { fields: &fields, packet, is_binary });
+                        Ok(ControlFlow::Continue(()))
+                    })
+                    .await?;
+                Ok(done.unwrap_or_default())
+            }
+        }
+    }
+
+    /// Inserts rows, as [`crate::SqlClient::insert_rows`] does.
+    ///
+    /// # Errors
+    /// [`Failure`].
+    pub async fn insert_rows(&mut self, table: &str, columns: &[String], rows: &dyn Rows) -> Answer<u64> {
+        let max_packet = self.lease.pool().max_packet();
+        let table = sql::identifier(table);
+        insert::insert(&mut self.lease, &Target { table: &table, columns, max_packet }, rows).await
+    }
+}
+
+/// A row as it came.
+#[derive(Clone, Copy)]
+pub struct RowView<'a> {
+    fields: &'a [Field],
+    packet: &'a [u8],
+    is_binary: bool,
+}
+
+impl RowView<'_> {
+    /// Hands over the values one by one, with the index of the column. Of a result that came as text, dates and times are
+    /// texts.
+    ///
+    /// # Errors
+    /// [`boundary_bench_kernel::Error::Engine`] for bytes that are no row.
+    pub fn visit(&self, mut value: impl FnMut(usize, Cell<'_>)) -> Result<()> {
+        let read = if self.is_binary { self.visit_binary(&mut value) } else { self.visit_text(&mut value) };
+        read.ok_or_else(|| garbled("row"))
+    }
+
+    fn visit_text(&self, value: &mut impl FnMut(usize, Cell<'_>)) -> Option<()> {
+        let mut bytes = Bytes(self.packet);
+        for (index, field) in self.fields.iter().enumerate() {
+            let Some(text) = bytes.nullable_text()? else {
+                value(index, Cell::Null);
+                continue;
+            };
+            let Ok(text) = std::str::from_utf8(text) else {
+                value(index, Cell::Bytes(text));
+                continue;
+            };
+            match field.type_id {
+                type_id::TINY | type_id::SHORT | type_id::YEAR | type_id::INT24 | type_id::LONG | type_id::LONGLONG => {
+                    value(index, text.parse().map_or(Cell::Decimal(text), Cell::Int));
+                }
+                type_id::FLOAT | type_id::DOUBLE => value(index, Cell::Double(text.parse().ok()?)),
+                type_id::DECIMAL | type_id::NEWDECIMAL => value(index, Cell::Decimal(text)),
+                _ => value(index, Cell::Text(text)),
+            }
+        }
+        Some(())
+    }
+
+    fn visit_binary(&self, value: &mut impl FnMut(usize, Cell<'_>)) -> Option<()> {
+        let bitmap = (self.fields.len() + 9) / 8;
+        let (nulls, values) = self.packet.get(1..)?.split_at_checked(bitmap)?;
+        let mut bytes = Bytes(values);
+        for (index, field) in self.fields.iter().enumerate() {
+            let bit = index + 2;
+            if nulls[bit / 8] >> (bit % 8) & 1 == 1 {
+                value(index, Cell::Null);
+                continue;
+            }
+            let unsigned = field.is_unsigned();
+            match field.type_id {
+                type_id::TINY if unsigned => value(index, Cell::Int(bytes.u8()?.into())),
+                type_id::TINY => value(index, Cell::Int(bytes.u8()?.cast_signed().into())),
+                type_id::SHORT if unsigned => value(index, Cell::Int(bytes.u16()?.into())),
+                type_id::SHORT | type_id::YEAR => value(index, Cell::Int(bytes.u16()?.cast_signed().into())),
+                type_id::LONG if unsigned => value(index, Cell::Int(bytes.u32()?.into())),
+                type_id::LONG | type_id::INT24 => value(index, Cell::Int(bytes.u32()?.cast_signed().into())),
+                type_id::LONGLONG => {
+                    let number = bytes.u64()?;
+                    match i64::try_from(number) {
+                        Err(_) if unsigned => value(index, Cell::Decimal(&number.to_string())),
+                        _ => value(index, Cell::Int(number.cast_signed())),
+                    }
+                }
+                type_id::FLOAT => value(index, Cell::Double(f32::from_bits(bytes.u32()?).into())),
+                type_id::DOUBLE => value(index, Cell::Double(f64::from_bits(bytes.u64()?))),
+                type_id::DATE | type_id::DATETIME | type_id::TIMESTAMP => {
+                    let (date, clock) = binary_date(&mut bytes)?;
+                    match (field.type_id, calendar::join(date, clock)) {
+                        (_, None) => value(index, Cell::Text("0000-00-00")),
+                        (type_id::DATE, Some(_)) => value(index, Cell::Date(date.days()?)),
+                        (_, Some(microseconds)) => value(index, Cell::Timestamp(microseconds)),
+                    }
+                }
+                type_id::TIME => value(index, Cell::Text(&binary_time(&mut bytes, field.decimals)?)),
+                type_id::DECIMAL | type_id::NEWDECIMAL => {
+                    value(index, Cell::Decimal(std::str::from_utf8(bytes.text()?).ok()?));
+                }
+                _ => {
+                    let text = bytes.text()?;
+                    match std::str::from_utf8(text) {
+                        Ok(text) if field.charset != BINARY_CHARSET => value(index, Cell::Text(text)),
+                        _ => value(index, Cell::Bytes(text)),
+                    }
+                }
+            }
+        }
+        Some(())
+    }
+}

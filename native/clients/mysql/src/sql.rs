@@ -1,0 +1,202 @@
+//! SQL text as the engine takes it, in the mode `ANSI_QUOTES`: names and values in it, and the statements of a script.
+
+use boundary_bench_engine::sql_text::{self, Statement, Token, TokenKind, is_word, line, quoted, word};
+use boundary_bench_engine::table::{Column, SqlType};
+use boundary_bench_engine::unusable_parameter;
+use boundary_bench_kernel::{Error, Result};
+
+/// `name` as SQL writes an identifier, in any mode of the server.
+pub(crate) fn identifier(name: &str) -> String {
+    format!("`{}`", name.replace('`', "``"))
+}
+
+/// `text` as SQL writes a value, in the modes of an engine's sessions.
+pub(crate) fn literal(text: &str) -> String {
+    format!("'{}'", text.replace('\\', "\\\\").replace('\'', "''"))
+}
+
+/// A type under the server's name.
+pub(crate) fn type_name(sql_type: SqlType) -> String {
+    match sql_type {
+        SqlType::Real => "FLOAT".to_owned(),
+        SqlType::Text => "LONGTEXT".to_owned(),
+        SqlType::Bytes => "LONGBLOB".to_owned(),
+        // TIMESTAMP ends in 2038 on many servers.
+        SqlType::Timestamp => "DATETIME(6)".to_owned(),
+        other => other.to_sql(),
+    }
+}
+
+/// A column as `CREATE TABLE` writes it.
+pub(crate) fn column(column: &Column) -> String {
+    let constraint = if column.nullable { "" } else { " NOT NULL" };
+    format!("{} {}{constraint}", identifier(&column.name), type_name(column.sql_type))
+}
+
+/// What the server does with a statement.
+pub(crate) trait Meaning {
+    /// Whether it may return rows and changes nothing. What a `WITH` is about is told by the server.
+    fn is_query(&self) -> bool;
+
+    /// Whether it begins or ends a transaction.
+    fn is_transaction(&self) -> bool;
+
+    /// Whether a transaction can undo it; what changes tables themselves can't be undone.
+    fn is_undoable(&self) -> bool;
+
+    /// Whether the session is as before it: without another setting, a lock or a temporary table.
+    fn keeps_session(&self) -> bool;
+}
+
+impl Meaning for Statement<'_> {
+    fn is_query(&self) -> bool {
+        matches!(
+            self.keyword.as_str(),
+            "SELECT" | "WITH" | "VALUES" | "TABLE" | "SHOW" | "EXPLAIN" | "DESCRIBE" | "DESC"
+        )
+    }
+
+    fn is_transaction(&self) -> bool {
+        matches!(self.keyword.as_str(), "BEGIN" | "COMMIT" | "ROLLBACK" | "SAVEPOINT" | "RELEASE" | "XA")
+            || (self.keyword == "START" && self.second == "TRANSACTION")
+    }
+
+    fn is_undoable(&self) -> bool {
+        self.is_query() || matches!(self.keyword.as_str(), "INSERT" | "UPDATE" | "DELETE" | "REPLACE" | "DO")
+    }
+
+    fn keeps_session(&self) -> bool {
+        self.is_undoable()
+            || (matches!(self.keyword.as_str(), "CREATE" | "DROP" | "ALTER" | "TRUNCATE" | "RENAME" | "ANALYZE")
+                && self.second != "TEMPORARY")
+    }
+}
+
+/// A statement whose parameters are written `?`, and which of `$1`, `$2`, ... each of them was, from 0.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Numbered {
+    pub(crate) text: String,
+    pub(crate) order: Vec<usize>,
+    pub(crate) count: usize,
+}
+
+impl Numbered {
+    /// Reads the parameters of a statement, which must be all of `$1`, `$2`, ...
+    pub(crate) fn parse(statement: &str) -> Result<Self> {
+        let (mut text, mut order, mut copied) = (String::with_capacity(statement.len()), Vec::new(), 0);
+        for placeholder in sql_text::placeholders(statement, token) {
+            let (place, name) = (placeholder.place, placeholder.name);
+            let number = name.parse::<usize>().ok().filter(|number| *number > 0).ok_or_else(|| {
+                Error::InvalidArgument(format!(
+                    "the parameter ${name} has a name; parameters are matched by position: $1, $2, ..."
+                ))
+            })?;
+            text.push_str(&statement[copied..place.start]);
+            text.push('?');
+            copied = place.end;
+            order.push(number - 1);
+        }
+        text.push_str(&statement[copied..]);
+        let mut numbers = order.clone();
+        numbers.sort_unstable();
+        numbers.dedup();
+        match numbers.iter().enumerate().find(|(index, number)| index != *number) {
+            None => Ok(Self { text, order, count: numbers.len() }),
+            Some((index, _)) => Err(unusable_parameter(index + 1, "the statement leaves out this number")),
+        }
+    }
+}
+
+/// The statements of a script; those of nothing but comments are left out.
+pub(crate) fn statements(script: &str) -> Vec<Statement<'_>> {
+    sql_text::statements(script, token)
+}
+
+/// The token that `text`, which is not empty, begins with.
+fn token(text: &str) -> Token {
+    let first = text.chars().next().unwrap_or_default();
+    match first {
+        ';' => Token::new(TokenKind::Separator, 1),
+        '\'' => Token::new(TokenKind::Other, quoted(text, '\'', true)),
+        '"' => Token::new(TokenKind::Other, quoted(text, '"', false)),
+        '`' => Token::new(TokenKind::Other, quoted(text, '`', false)),
+        '#' => Token::new(TokenKind::Space, line(text)),
+        // Without the space behind them, two minuses are two minuses.
+        '-' if text.starts_with("--")
+            && text[2..].chars().next().is_none_or(|c| c.is_whitespace() || c.is_control()) =>
+        {
+            Token::new(TokenKind::Space, line(text))
+        }
+        // What the server runs although it looks like a comment must not hide anything.
+        '/' if text.starts_with("/*!") || text.starts_with("/*M!") => Token::new(TokenKind::Other, 2),
+        '/' if text.starts_with("/*") => {
+            Token::new(TokenKind::Space, text[2..].find("*/").map_or(text.len(), |end| end + 4))
+        }
+        _ if first.is_whitespace() => Token::new(TokenKind::Space, first.len_utf8()),
+        _ if is_word(first) => Token::new(TokenKind::Word, word(text)),
+        _ => Token::new(TokenKind::Other, first.len_utf8()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn texts(script: &str) -> Vec<&str> {
+        statements(script).into_iter().map(|statement| statement.text).collect()
+    }
+
+    #[test]
+    fn a_script_is_split_at_the_semicolons_that_separate() {
+        assert_eq!(texts("a; b ;;  ; c"), ["a", "b", "c"]);
+        for script in [
+            "SELECT ';'",
+            "SELECT 'it''s;'",
+            "SELECT 'it\\';'",
+            "SELECT \"a;\"\"b;\"",
+            "SELECT `a;``b;`",
+            "SELECT 1 -- ;",
+            "SELECT 1 # ;",
+            "SELECT /* ; */ 1",
+            "SELECT 'not closed;",
+        ] {
+            assert_eq!(texts(script), [script]);
+        }
+        assert_eq!(texts("SELECT 1--1; SELECT 2"), ["SELECT 1--1", "SELECT 2"]);
+        assert_eq!(texts("SELECT \"a\\\"; SELECT 2"), ["SELECT \"a\\\"", "SELECT 2"]);
+        assert!(texts(" -- nothing\n/* at all */ # ;").is_empty());
+    }
+
+    #[test]
+    fn parameters_are_found_outside_of_what_is_quoted() {
+        let parsed = Numbered::parse("SELECT $2+$1, '$3', \"$4\", `$5`, a$1 -- $6\n, $2").unwrap();
+        assert_eq!(parsed.text, "SELECT ?+?, '$3', \"$4\", `$5`, a$1 -- $6\n, ?");
+        assert_eq!((parsed.order, parsed.count), (vec![1, 0, 1], 2));
+        assert!(Numbered::parse("SELECT $1, $3").unwrap_err().to_string().starts_with("parameter 2"));
+        assert!(Numbered::parse("SELECT $0").is_err());
+        assert!(Numbered::parse("SELECT $x").unwrap_err().to_string().contains("$x has a name"));
+    }
+
+    #[test]
+    fn statements_are_told_by_their_first_words() {
+        let first = |script| statements(script).remove(0);
+        assert!(first("/* x */ ( (select 1))").is_query());
+        assert!(first("start transaction").is_transaction());
+        assert!(!first("start slave").is_transaction());
+        assert!(!first("/*! insert into t values (1) */").is_query());
+        assert!(first("insert into t values (1)").is_undoable());
+        assert!(!first("create table t (x int)").is_undoable());
+        assert!(first("create table t (x int)").keeps_session());
+        assert!(!first("create temporary table t (x int)").keeps_session());
+        assert!(!first("SET x = 1").keeps_session());
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_makes_it_panic(text in "[-;'\"`$#/*! a1\\\\\n漢]*") {
+            let _ = (statements(&text), Numbered::parse(&text));
+        }
+    }
+}

@@ -1,0 +1,317 @@
+//! Requests and results as they cross into JavaScript: one piece of memory each way. All numbers are little-endian.
+//!
+//! A submission is 32-bit words, then bytes. The first word is what to do:
+//!
+//! - 0, requests. More words: the number of statements, the number of requests; for each statement its flags (bit 0: sent
+//!   as text), the values of each list, the number of lists, the bytes of its SQL, the bytes of its lists; then, of more
+//!   than one statement, the statement of each request. Then for each statement the bytes of its SQL and of its lists
+//!   ([`CellLists`]). Results follow.
+//! - 1, a ping. No results.
+//! - 2, preparing a statement, which is the rest. The result is the number of its parameters, a word.
+//! - 3, inserting rows. More words: the number of columns, the number of rows, the bytes of the table's name, those of each
+//!   column's, those of the lists; then all of these. The result is the number of rows, a word.
+//!
+//! Results are words, then sections that begin at multiples of 64. The words: the number of statements and of requests;
+//! for each statement the number of its shape, 0 where it returned no rows, and where its frame begins
+//! ([`boundary_bench_engine::frame`]); for each request its first row and the number of its rows, the rows that it changed and
+//! the first key made for it, both of 64 bits, and where its error begins, 0 without one, and ends. The last sections are
+//! the errors: `[BB_CODE] text`.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use boundary_bench_engine::frame;
+use boundary_bench_kernel::{Error, Result};
+
+use crate::cells::CellLists;
+use crate::client::{Batch, Results, StatementLists, insert_lists, run_batch};
+use crate::codec::Bytes;
+use crate::pool::Session;
+use crate::rows::RowShape;
+
+/// Words for each statement of the results, and for each request.
+const STATEMENT_WORDS: usize = 2;
+const REQUEST_WORDS: usize = 8;
+
+/// Results end below this many bytes: offsets are 32-bit words, and JavaScript's are signed in places.
+const MOST_BYTES: usize = 1 << 31;
+
+/// What crossed from JavaScript.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Submission {
+    /// Requests to run.
+    Run(Batch),
+    /// Is the server there?
+    Ping,
+    /// A statement to prepare.
+    Prepare(String),
+    /// Rows to insert.
+    Insert {
+        /// `table` or `database.table`.
+        table: String,
+        /// The names of its columns.
+        columns: Vec<String>,
+        /// The values of each row.
+        rows: CellLists,
+    },
+}
+
+impl Submission {
+    /// Reads a submission.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] for bytes that are none.
+    pub fn read(bytes: &[u8]) -> Result<Self> {
+        let mut rest = Bytes(bytes);
+        let parsed = match rest.u32() {
+            Some(0) => parse_batch(rest).map(|batch| batch.map(Self::Run)),
+            Some(1) if rest.0.is_empty() => Some(Ok(Self::Ping)),
+            Some(2) => std::str::from_utf8(rest.0).ok().map(|sql| Ok(Self::Prepare(sql.to_owned()))),
+            Some(3) => parse_insert(rest),
+            _ => None,
+        };
+        parsed.unwrap_or_else(|| Err(Error::InvalidArgument("the requests are not encoded as they must be".to_owned())))
+    }
+
+    /// Does it on a session, and returns the bytes of its results.
+    pub(crate) async fn perform(&self, session: &mut Session, max_packet: usize, shapes: &Shapes) -> Result<Vec<u8>> {
+        let number = |number: u64| u32::try_from(number).unwrap_or(u32::MAX).to_le_bytes().to_vec();
+        match self {
+            Self::Run(batch) => write_results(&run_batch(session, batch, max_packet).await?, shapes),
+            Self::Ping => {
+                session.connection.ping().await?;
+                Ok(Vec::new())
+            }
+            Self::Prepare(sql) => Ok(number(session.prepared(sql).await?.parameters.into())),
+            Self::Insert { table, columns, rows } => {
+                insert_lists(session, table, columns, rows, max_packet).await.map(number)
+            }
+        }
+    }
+}
+
+fn size(bytes: &mut Bytes<'_>) -> Option<usize> {
+    usize::try_from(bytes.u32()?).ok()
+}
+
+fn text(bytes: &mut Bytes<'_>, length: usize) -> Option<String> {
+    std::str::from_utf8(bytes.take(length)?).ok().map(str::to_owned)
+}
+
+fn parse_batch(mut rest: Bytes<'_>) -> Option<Result<Batch>> {
+    struct Head {
+        flags: u32,
+        width: usize,
+        lists: usize,
+        sql: usize,
+        cells: usize,
+    }
+    let (statements, requests) = (size(&mut rest)?, size(&mut rest)?);
+    // None may make us reserve memory for what is not there.
+    if statements > rest.0.len() || (statements != 1 && requests > rest.0.len()) {
+        return None;
+    }
+    let mut heads = Vec::with_capacity(statements);
+    for _ in 0..statements {
+        heads.push(Head {
+            flags: rest.u32()?,
+            width: size(&mut rest)?,
+            lists: size(&mut rest)?,
+            sql: size(&mut rest)?,
+            cells: size(&mut rest)?,
+        });
+    }
+    let order = if statements == 1 { None } else { Some((0..requests).map(|_| rest.u32()).collect::<Option<_>>()?) };
+    let mut statements = Vec::with_capacity(heads.len());
+    for head in heads {
+        let sql = text(&mut rest, head.sql)?;
+        let lists = match CellLists::new(rest.take(head.cells)?.to_vec(), head.lists, head.width) {
+            Ok(lists) => lists,
+            Err(error) => return Some(Err(error)),
+        };
+        statements.push(StatementLists { sql, lists, is_text: head.flags & 1 != 0 });
+    }
+    // Of one statement each list is a request.
+    let is_whole = rest.0.is_empty() && (order.is_some() || statements.first()?.lists.len() == requests);
+    is_whole.then(|| Ok(Batch { order: order.unwrap_or_else(|| vec![0; requests]), statements }))
+}
+
+fn parse_insert(mut rest: Bytes<'_>) -> Option<Result<Submission>> {
+    let (columns, rows) = (size(&mut rest)?, size(&mut rest)?);
+    let table = size(&mut rest)?;
+    if columns > rest.0.len() {
+        return None;
+    }
+    let names: Vec<usize> = (0..columns).map(|_| size(&mut rest)).collect::<Option<_>>()?;
+    let cells = size(&mut rest)?;
+    let table = text(&mut rest, table)?;
+    let names: Vec<String> = names.into_iter().map(|length| text(&mut rest, length)).collect::<Option<_>>()?;
+    let lists = CellLists::new(rest.take(cells)?.to_vec(), rows, columns);
+    rest.0.is_empty().then(|| lists.map(|rows| Submission::Insert { table, columns: names, rows }))
+}
+
+/// The shapes of results that JavaScript was told of, by number, from 1.
+#[derive(Default)]
+pub struct Shapes(Mutex<Known>);
+
+#[derive(Default)]
+struct Known {
+    /// By their numbers, from `forgotten` + 1.
+    shapes: VecDeque<Arc<RowShape>>,
+    /// The numbers of these and of others like them, by their addresses. Shapes are kept, so that no other gets an address.
+    numbers: HashMap<usize, (Arc<RowShape>, u32)>,
+    /// The shapes that came before them.
+    forgotten: u32,
+}
+
+/// Shapes that are kept, at most: then the oldest is forgotten. No other gets its number, which JavaScript may still know it by.
+const MOST_SHAPES: usize = 4096;
+
+/// Addresses that are kept, at most: each connection has its own shape of a statement.
+const MOST_ADDRESSES: usize = 4 * MOST_SHAPES;
+
+impl Shapes {
+    /// The shape of a number.
+    #[must_use]
+    pub fn get(&self, number: u32) -> Option<Arc<RowShape>> {
+        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let place = number.checked_sub(known.forgotten)?.checked_sub(1)?;
+        known.shapes.get(usize::try_from(place).ok()?).cloned()
+    }
+
+    fn number(&self, shape: &Arc<RowShape>) -> u32 {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let address = Arc::as_ptr(shape).addr();
+        if let Some((_, number)) = known.numbers.get(&address) {
+            return *number;
+        }
+        // One connection's shape of a statement is another's.
+        let same = known.shapes.iter().position(|known| known.columns() == shape.columns());
+        let place = same.unwrap_or_else(|| {
+            if known.shapes.len() >= MOST_SHAPES {
+                known.shapes.pop_front();
+                known.forgotten = known.forgotten.wrapping_add(1);
+                let forgotten = known.forgotten;
+                known.numbers.retain(|_, (_, number)| *number != forgotten);
+            }
+            known.shapes.push_back(Arc::clone(shape));
+            known.shapes.len() - 1
+        });
+        let number = known.forgotten.wrapping_add(u32::try_from(place + 1).unwrap_or(u32::MAX));
+        if known.numbers.len() >= MOST_ADDRESSES {
+            known.numbers.clear();
+        }
+        known.numbers.insert(address, (Arc::clone(shape), number));
+        number
+    }
+}
+
+/// Writes results.
+///
+/// # Errors
+/// [`Error::Unsupported`] where they would take 2 GiB: ask for less in one call then.
+pub fn write_results(results: &Results, shapes: &Shapes) -> Result<Vec<u8>> {
+    let words = 2 + STATEMENT_WORDS * results.rows.len() + REQUEST_WORDS * results.requests.len();
+    let mut bytes = vec![0; words * 4];
+    put(&mut bytes, 0, &[results.rows.len(), results.requests.len()])?;
+    for (index, rows) in results.rows.iter().enumerate() {
+        if let Some(rows) = rows {
+            let start = frame::encode_into(&rows.batch, &mut bytes)?;
+            let number = usize::try_from(shapes.number(&rows.shape)).unwrap_or(usize::MAX);
+            put(&mut bytes, 2 + STATEMENT_WORDS * index, &[number, start])?;
+        }
+    }
+    for (index, request) in results.requests.iter().enumerate() {
+        let word = 2 + STATEMENT_WORDS * results.rows.len() + REQUEST_WORDS * index;
+        put(&mut bytes, word, &[request.first_row, request.rows])?;
+        bytes[(word + 2) * 4..][..8].copy_from_slice(&request.affected_rows.to_le_bytes());
+        bytes[(word + 4) * 4..][..8].copy_from_slice(&request.last_insert_id.to_le_bytes());
+        if let Some(error) = &request.error {
+            let start = bytes.len();
+            bytes.extend_from_slice(error.coded().as_bytes());
+            let end = bytes.len();
+            put(&mut bytes, word + 6, &[start, end])?;
+        }
+    }
+    if bytes.len() >= MOST_BYTES {
+        return Err(Error::Unsupported(format!(
+            "the results take {} bytes, more than one call can return (2 GiB); ask for less at a time",
+            bytes.len()
+        )));
+    }
+    Ok(bytes)
+}
+
+fn put(bytes: &mut [u8], first_word: usize, words: &[usize]) -> Result<()> {
+    for (index, word) in words.iter().enumerate() {
+        let word =
+            u32::try_from(*word).map_err(|_| Error::Unsupported("the results take more than 4 GiB".to_owned()))?;
+        bytes[(first_word + index) * 4..][..4].copy_from_slice(&word.to_le_bytes());
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::codec::{BINARY_CHARSET, Field, type_id};
+    use crate::rows::Form;
+
+    fn words(words: &[u32]) -> Vec<u8> {
+        words.iter().flat_map(|word| word.to_le_bytes()).collect()
+    }
+
+    #[test]
+    fn submissions_are_read() {
+        let mut bytes = words(&[0, 2, 3, 0, 1, 2, 3, 2, 1, 0, 1, 5, 0, 0, 1, 0]);
+        bytes.extend_from_slice(b"A ?\x00\x02BEGIN");
+        let Submission::Run(batch) = Submission::read(&bytes).unwrap() else { panic!() };
+        assert_eq!(batch.order, [0, 1, 0]);
+        assert_eq!((batch.statements[0].sql.as_str(), batch.statements[0].lists.len()), ("A ?", 2));
+        assert!(batch.statements[1].is_text && !batch.statements[0].is_text);
+        bytes.push(0);
+        assert_eq!(Submission::read(&bytes).unwrap_err().code(), "BB_INVALID_ARGUMENT");
+        let mut bytes = words(&[3, 1, 2, 1, 2, 2]);
+        bytes.extend_from_slice(b"tid\x00\x01");
+        let Submission::Insert { table, columns, rows } = Submission::read(&bytes).unwrap() else { panic!() };
+        assert_eq!((table.as_str(), columns.as_slice(), rows.len()), ("t", &["id".to_owned()][..], 2));
+        assert_eq!(Submission::read(&words(&[1])).unwrap(), Submission::Ping);
+    }
+
+    #[test]
+    fn a_shape_that_was_forgotten_leaves_its_number_to_no_other() {
+        let shapes = Shapes::default();
+        let shape = |name: usize| {
+            let field = Field {
+                name: name.to_string(),
+                type_id: type_id::LONG,
+                charset: BINARY_CHARSET,
+                length: 11,
+                flags: 0,
+                decimals: 0,
+            };
+            RowShape::new(&[field].into(), Form::Text).unwrap()
+        };
+        let name_of = |number: u32| shapes.get(number).map(|shape| shape.columns()[0].name.clone());
+        let numbers: Vec<_> = (0..MOST_SHAPES + 3).map(|name| shapes.number(&shape(name))).collect();
+        assert_eq!((numbers[0], name_of(numbers[2]), shapes.get(0).is_none()), (1, None, true));
+        for (name, number) in numbers.iter().enumerate().skip(3) {
+            assert_eq!(name_of(*number), Some(name.to_string()));
+        }
+        assert_eq!(shapes.number(&shape(5)), numbers[5]);
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_make_it_panic(
+            numbers in prop::collection::vec(prop_oneof![0_u32..6, Just(u32::MAX), Just(1 << 23)], 0..30),
+            tail in prop::collection::vec(0_u8..100, 0..30),
+        ) {
+            let mut bytes = words(&numbers);
+            bytes.extend_from_slice(&tail);
+            let _ = Submission::read(&bytes);
+        }
+    }
+}

@@ -1,0 +1,169 @@
+//! Servers that send without end, announce what never comes, say nothing at all, or do not end what they are asked to.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use boundary_bench_engine::Engine;
+use boundary_bench_kernel::cancel::CancelToken;
+use boundary_bench_kernel::resources::{peak_rss, reset_peak_rss};
+use boundary_bench_kernel::{Error, Result};
+use boundary_bench_mysql::{
+    Batch, ClientOptions, Connection, DrivenSession, MysqlEngine, Results, Shapes, SqlClient, Submission, Url,
+};
+use tokio::io::AsyncWriteExt;
+
+use crate::scripted::{OK, PLAIN, Say, Scripted, greeting, hear, listen, one_column, packet};
+
+/// What a server may make this process take beside what the tests take.
+const LITTLE: u64 = 300 << 20;
+
+const LIMIT: usize = 1 << 20;
+
+async fn client(url: &Url, timeout: Option<Duration>) -> SqlClient {
+    SqlClient::connect(url, ClientOptions { connections: 1, timeout }, None).await.unwrap()
+}
+
+async fn ask(client: &SqlClient, sql: &str) -> Result<Results> {
+    let results = client.run(&Batch::text(sql)?, None).await?;
+    results.requests[0].error.clone().map_or(Ok(results), Err)
+}
+
+/// A row of one text of so many bytes, at most 64 KiB.
+fn row(bytes: u16) -> Vec<u8> {
+    let text = vec![b'x'; bytes.into()];
+    packet(3, &[&[0xfc], &bytes.to_le_bytes()[..], &text].concat())
+}
+
+/// The header of a packet of the greatest length, and as much of it.
+fn part(bytes: usize) -> Vec<u8> {
+    [&[0xff, 0xff, 0xff, 3][..], &vec![b'x'; bytes]].concat()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_beyond_the_limit_is_refused_and_its_connection_closed() {
+    for (first, others) in [
+        // Rows without end, of some bytes and of none.
+        (one_column(), row(60_000)),
+        (one_column(), packet(3, &[0xfb])),
+        // One packet of many parts.
+        (one_column(), part(0xff_ffff)),
+        // Columns without end.
+        (packet(1, &[0xfe, 0, 0, 0, 0, 0, 0, 0, 1]), one_column()[5..].to_vec()),
+    ] {
+        let server = Scripted::start(move |sql| match sql {
+            "ENDLESS" => Say::Endless(first.clone(), others.clone()),
+            _ => Say::Ok,
+        });
+        let server = server.await;
+        let client = client(&Url { most_bytes: LIMIT, ..server.url.clone() }, None).await;
+        let error = ask(&client, "ENDLESS").await.unwrap_err();
+        assert_eq!(error.code(), "BB_TOO_LARGE", "{error}");
+        assert!(error.to_string().contains("max-response-bytes"), "{error}");
+        // By another connection, since more comes over that one.
+        ask(&client, "SHORT").await.unwrap();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_limit_that_is_raised_lets_more_through() {
+    let rows: Vec<u8> = (0..40).flat_map(|_| row(60_000)).collect();
+    let said = [one_column(), rows, packet(4, &[0xfe, 0, 0, 2, 0, 0, 0])].concat();
+    let server = Scripted::start(move |sql| if sql == "LONG" { Say::Bytes(said.clone()) } else { Say::Ok }).await;
+    for (most_bytes, expected) in [(LIMIT, Err("BB_TOO_LARGE")), (4 * LIMIT, Ok(40))] {
+        let client = client(&Url { most_bytes, ..server.url.clone() }, None).await;
+        let answer = ask(&client, "LONG").await;
+        assert_eq!(answer.map(|results| results.requests[0].rows).map_err(|error| error.code()), expected);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_announced_takes_no_memory_before_it_comes() {
+    for said in [
+        // 2^62 columns, a packet of 16 MiB.
+        packet(1, &[0xfe, 0, 0, 0, 0, 0, 0, 0, 0x40]),
+        [one_column(), part(1000)].concat(),
+    ] {
+        let server = Scripted::start(move |sql| if sql == "HALF" { Say::Bytes(said.clone()) } else { Say::Ok }).await;
+        let client = client(&server.url, Some(Duration::from_millis(500))).await;
+        assert!(reset_peak_rss());
+        let before = peak_rss().unwrap();
+        assert_eq!(ask(&client, "HALF").await.unwrap_err().code(), "BB_TIMEOUT");
+        assert!(peak_rss().unwrap() < before + LITTLE);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_accepts_and_says_nothing_is_given_up() {
+    let (listener, url) = listen().await;
+    let silent = tokio::spawn(async move {
+        let mut streams = Vec::new();
+        loop {
+            streams.push(listener.accept().await.unwrap());
+        }
+    });
+    let opened = Connection::open(&url).await.map(drop).map_err(Error::from);
+    assert_eq!(opened.unwrap_err().code(), "BB_TIMEOUT");
+    silent.abort();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_that_comes_byte_by_byte_is_read() {
+    let (listener, url) = listen().await;
+    tokio::spawn(async move {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        stream.set_nodelay(true).unwrap();
+        let mut said = vec![greeting(1, PLAIN, "mysql_native_password"), packet(2, OK)];
+        said.push([one_column(), row(300), packet(4, &[0xfe, 0, 0, 2, 0, 0, 0])].concat());
+        for (turn, bytes) in said.into_iter().enumerate() {
+            if turn > 0 {
+                hear(&mut stream).await.unwrap();
+            }
+            for byte in bytes {
+                stream.write_all(&[byte]).await.unwrap();
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+        }
+    });
+    let mut connection = Connection::open(&url).await.unwrap();
+    connection.run("SLOW").await.unwrap();
+    assert!(connection.is_idle());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_given_up_is_ended_by_one_request() {
+    let say = |sql: &str| if sql == "SLOW" { Say::UntilKilled } else { Say::Ok };
+    let server = Scripted::start(say).await;
+    let client = client(&server.url, Some(Duration::from_millis(200))).await;
+    assert_eq!(ask(&client, "SLOW").await.unwrap_err().code(), "BB_TIMEOUT");
+    assert_eq!(server.settled_kills().await, ["KILL 1"]);
+
+    let server = Scripted::start(say).await;
+    let mut driven = DrivenSession::open(&server.url).await.unwrap();
+    let submission = Submission::Run(Batch::text("SLOW").unwrap());
+    assert!(driven.submit(submission, Arc::new(Shapes::default())).is_none());
+    driven.give_up();
+    assert_eq!(server.settled_kills().await, ["KILL 1"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_cancelled_is_ended_by_one_request_and_its_connection_by_another_if_that_has_no_effect() {
+    for (stubborn, expected) in [(false, &["KILL QUERY 1"][..]), (true, &["KILL QUERY 1", "KILL 1"])] {
+        let server = Scripted::start(move |sql| match sql {
+            "DO SLEEP(99)" if stubborn => Say::UntilKilled,
+            "DO SLEEP(99)" => Say::UntilInterrupted,
+            _ => Say::Ok,
+        });
+        let server = server.await;
+        let uri = server.url.secret_text();
+        let cancel = CancelToken::default();
+        let theirs = cancel.clone();
+        let ran = tokio::task::spawn_blocking(move || {
+            let engine = MysqlEngine::open(&uri).unwrap();
+            engine.execute("DO SLEEP(99)", &theirs)
+        });
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        cancel.cancel();
+        assert_eq!(ran.await.unwrap().unwrap_err().code(), "BB_ABORTED");
+        assert_eq!(server.settled_kills().await, expected);
+    }
+}

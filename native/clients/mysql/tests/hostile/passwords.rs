@@ -1,0 +1,189 @@
+//! What a server gets of a password that does not prove that it is the server.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+
+use boundary_bench_kernel::testing::{Certificate, certificate};
+use boundary_bench_kernel::tls::Trust;
+use boundary_bench_kernel::{Error, needs};
+use boundary_bench_mysql::{Connection, Url};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
+use tokio::task::JoinHandle;
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls::ServerConfig;
+use tokio_rustls::rustls::crypto::ring::default_provider;
+use tokio_rustls::rustls::pki_types::pem::PemObject;
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
+
+use crate::scripted::{NONCE, OK, PASSWORD, PLAIN, WITH_TLS, greeting, hear, listen, packet};
+
+const NATIVE: &str = "mysql_native_password";
+const CACHING: &str = "caching_sha2_password";
+
+/// The server wants the password itself.
+const WHOLE: &[u8] = &[1, 4];
+
+/// The server wants the password by another plugin.
+fn switch_to(plugin: &str) -> Vec<u8> {
+    [b"\xfe", plugin.as_bytes(), b"\0", NONCE, b"\0"].concat()
+}
+
+/// Says one thing after the other, each after the client's last word; returns all that the client said after the first of them.
+async fn say(stream: &mut (impl AsyncRead + AsyncWrite + Unpin), said: Vec<Vec<u8>>) -> Vec<Vec<u8>> {
+    let mut heard = Vec::new();
+    for body in said {
+        let _ = stream.write_all(&packet(2, &body)).await;
+        match hear(stream).await {
+            Some(packet) => heard.push(packet),
+            None => break,
+        }
+    }
+    heard
+}
+
+/// A server that wants the password by `plugin` and then says these things; what it hears beside the login.
+async fn server(plugin: &'static str, said: Vec<Vec<u8>>) -> (Url, JoinHandle<Vec<Vec<u8>>>) {
+    let (listener, url) = listen().await;
+    let hearing = tokio::spawn(async move {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        stream.write_all(&greeting(1, PLAIN, plugin)).await.unwrap();
+        hear(&mut stream).await.unwrap();
+        say(&mut stream, said).await
+    });
+    (url, hearing)
+}
+
+async fn refusal(url: &Url) -> Error {
+    Connection::open(url).await.map(drop).expect_err("it let us in").into()
+}
+
+#[tokio::test]
+async fn a_server_that_proves_nothing_gets_nothing_of_the_password() {
+    let cases: [(&str, Vec<Vec<u8>>, &str, usize); 6] = [
+        // No plugin but one may want the password itself.
+        (NATIVE, vec![WHOLE.to_vec()], "BB_ENGINE", 0),
+        ("", vec![WHOLE.to_vec()], "BB_ENGINE", 0),
+        (CACHING, vec![WHOLE.to_vec()], "BB_INSECURE", 0),
+        // The answer to the first is a scramble.
+        (NATIVE, vec![switch_to(CACHING), WHOLE.to_vec()], "BB_INSECURE", 1),
+        (CACHING, vec![switch_to("mysql_clear_password")], "BB_INSECURE", 0),
+        (NATIVE, vec![switch_to("sha256_password")], "BB_UNSUPPORTED", 0),
+    ];
+    for (plugin, said, code, answers) in cases {
+        let (url, hearing) = server(plugin, said.clone()).await;
+        let error = refusal(&url).await;
+        assert_eq!(error.code(), code, "{plugin} {said:?}: {error}");
+        if code == "BB_INSECURE" {
+            assert!(error.to_string().contains("tls=verify"), "{error}");
+        }
+        let heard = hearing.await.unwrap();
+        assert_eq!(heard.len(), answers, "{heard:?}");
+        assert!(heard.iter().all(|packet| packet.len() == 32), "{heard:?}");
+    }
+    let (url, _hearing) = server(CACHING, vec![WHOLE.to_vec()]).await;
+    let told = refusal(&url).await.to_string();
+    for option in ["tls=verify", "server-public-key=", "allow-public-key-retrieval=on"] {
+        assert!(told.contains(option) && !told.contains(PASSWORD), "{told}");
+    }
+}
+
+/// A folder of its own for one test, removed at its end.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("bb-mysql-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+
+    fn file(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        std::fs::remove_dir_all(&self.0).unwrap();
+    }
+}
+
+fn openssl(arguments: &[&str], files: &[(&str, &Path)]) {
+    let mut command = Command::new("openssl");
+    command.args(arguments);
+    for (option, file) in files {
+        command.arg(option).arg(file);
+    }
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+#[tokio::test]
+async fn the_password_is_encrypted_with_a_key_that_was_given_or_may_be_asked_for() {
+    needs!("openssl", Command::new("openssl").arg("version").output());
+    let folder = Folder::new("key");
+    let (key, public) = (folder.file("key.pem"), folder.file("public.pem"));
+    openssl(&["genpkey", "-algorithm", "RSA", "-pkeyopt", "rsa_keygen_bits:2048"], &[("-out", &key)]);
+    openssl(&["pkey", "-pubout"], &[("-in", &key), ("-out", &public)]);
+    let pem = std::fs::read(&public).unwrap();
+    let given = vec![WHOLE.to_vec(), OK.to_vec()];
+    let asked = vec![WHOLE.to_vec(), [&[1], &pem[..]].concat(), OK.to_vec()];
+    for (said, may_ask, file) in [(given, false, Some(public)), (asked, true, None)] {
+        let (url, hearing) = server(CACHING, said).await;
+        let url = Url { allow_public_key_retrieval: may_ask, server_public_key: file, ..url };
+        drop(Connection::open(&url).await.unwrap());
+        let heard = hearing.await.unwrap();
+        assert_eq!((heard.len(), heard[0] == [2]), (1 + usize::from(may_ask), may_ask));
+        let (secret, plain) = (folder.file("secret"), folder.file("plain"));
+        std::fs::write(&secret, heard.last().unwrap()).unwrap();
+        let files = [("-inkey", key.as_path()), ("-in", &secret), ("-out", &plain)];
+        openssl(&["pkeyutl", "-decrypt", "-pkeyopt", "rsa_padding_mode:oaep"], &files);
+        let mut plain = std::fs::read(plain).unwrap();
+        plain.iter_mut().zip(NONCE).for_each(|(byte, nonce)| *byte ^= nonce);
+        assert_eq!(plain, format!("{PASSWORD}\0").as_bytes());
+    }
+    // A file that holds no key, and one that is not there.
+    for (file, code) in [(folder.file("secret"), "BB_INVALID_ARGUMENT"), (folder.file("none"), "BB_IO")] {
+        let (url, hearing) = server(CACHING, vec![WHOLE.to_vec()]).await;
+        let error = refusal(&Url { server_public_key: Some(file), ..url }).await;
+        assert_eq!(error.code(), code, "{error}");
+        assert!(hearing.await.unwrap().is_empty());
+    }
+}
+
+#[tokio::test]
+async fn encryption_alone_does_not_make_a_server_the_one_that_was_meant() {
+    let Certificate { certificate, key } = certificate("loopback");
+    let chain = CertificateDer::pem_file_iter(&certificate).unwrap().map(Result::unwrap).collect();
+    let config = ServerConfig::builder_with_provider(Arc::new(default_provider()))
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(chain, PrivateKeyDer::from_pem_file(&key).unwrap())
+        .unwrap();
+    let acceptor = TlsAcceptor::from(Arc::new(config));
+    let clear = || vec![switch_to("mysql_clear_password"), OK.to_vec()];
+    for (trust, said, expected) in [
+        (Trust::Anyone, vec![WHOLE.to_vec()], Err("BB_INSECURE")),
+        (Trust::Anyone, clear(), Err("BB_INSECURE")),
+        (Trust::Authorities(certificate.clone()), vec![WHOLE.to_vec(), OK.to_vec()], Ok(())),
+        (Trust::Authorities(certificate.clone()), clear(), Ok(())),
+    ] {
+        let (listener, url) = listen().await;
+        let acceptor = acceptor.clone();
+        let hearing = tokio::spawn(async move {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            stream.write_all(&greeting(1, WITH_TLS, CACHING)).await.unwrap();
+            hear(&mut stream).await.unwrap();
+            let mut stream = acceptor.accept(stream).await.unwrap();
+            hear(&mut stream).await.unwrap();
+            say(&mut stream, said).await
+        });
+        let opened = Connection::open(&Url { tls: Some(trust), ..url }).await.map(drop).map_err(Error::from);
+        assert_eq!(opened.as_ref().map_err(Error::code), expected.as_ref().map_err(|code| *code), "{opened:?}");
+        let secret = format!("{PASSWORD}\0").into_bytes();
+        let heard = hearing.await.unwrap();
+        assert_eq!(heard, if expected.is_ok() { vec![secret] } else { Vec::new() });
+    }
+}

@@ -1,0 +1,402 @@
+//! A cluster: every key has a slot, every slot a server.
+
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::sync::LazyLock;
+use std::task::Poll;
+use std::time::Duration;
+
+use boundary_bench_kernel::{Error, Result};
+
+use crate::client::Answer;
+use crate::connection::Connection;
+use crate::engine_error;
+use crate::resp::{Commands, Reply, arguments_of};
+use crate::url::{Place, Url};
+
+/// The slots of a cluster.
+const SLOTS: u16 = 16_384;
+
+/// How often a command is directed to another server before that is an error.
+const MOST_ROUNDS: u32 = 8;
+
+/// How long a command waits that a server can't execute while a slot moves; longer each time.
+const TRY_AGAIN: Duration = Duration::from_millis(10);
+
+/// The remainders of CRC-16/XMODEM of every byte.
+static CRC: LazyLock<[u16; 256]> = LazyLock::new(|| {
+    std::array::from_fn(|byte| {
+        let start = u16::try_from(byte).unwrap_or_default() << 8;
+        (0..8).fold(start, |crc, _| if crc & 0x8000 == 0 { crc << 1 } else { (crc << 1) ^ 0x1021 })
+    })
+});
+
+/// The slot of a key: of what stands in its first braces, where something does.
+#[must_use]
+pub(crate) fn slot_of(key: &[u8]) -> u16 {
+    let tag = key.iter().position(|byte| *byte == b'{').and_then(|open| {
+        let rest = &key[open + 1..];
+        rest.iter().position(|byte| *byte == b'}').filter(|close| *close > 0).map(|close| &rest[..close])
+    });
+    let table = &*CRC;
+    let crc =
+        tag.unwrap_or(key).iter().fold(0_u16, |crc, byte| (crc << 8) ^ table[usize::from((crc >> 8) as u8 ^ byte)]);
+    crc % SLOTS
+}
+
+/// The key that decides where a command goes; `None`: any server.
+fn key_of(command: &[u8]) -> Option<&[u8]> {
+    let mut arguments = arguments_of(command);
+    let name = arguments.next()?.to_ascii_uppercase();
+    match name.as_slice() {
+        b"PING" | b"ECHO" | b"TIME" | b"INFO" | b"DBSIZE" | b"CONFIG" | b"CLIENT" | b"COMMAND" | b"CLUSTER"
+        | b"DEBUG" | b"FLUSHALL" | b"FLUSHDB" | b"SCRIPT" | b"FUNCTION" | b"ACL" | b"WAIT" | b"LASTSAVE" | b"SCAN"
+        | b"KEYS" => None,
+        b"EVAL" | b"EVALSHA" | b"EVAL_RO" | b"EVALSHA_RO" | b"FCALL" | b"FCALL_RO" => arguments.nth(2),
+        b"OBJECT" | b"MEMORY" | b"XGROUP" | b"XINFO" | b"BITOP" => arguments.nth(1),
+        b"XREAD" | b"XREADGROUP" => {
+            arguments.find(|argument| argument.eq_ignore_ascii_case(b"STREAMS"))?;
+            arguments.next()
+        }
+        _ => arguments.next(),
+    }
+}
+
+/// The servers of a cluster, each with a connection that is made when it is needed.
+#[derive(Debug)]
+pub(crate) struct Cluster {
+    url: Url,
+    nodes: Vec<Node>,
+    /// The position of every slot's server among the nodes.
+    slots: Vec<u16>,
+    /// Whether a server said that the slots have changed, or is gone.
+    is_stale: bool,
+}
+
+#[derive(Debug)]
+struct Node {
+    place: Place,
+    connection: Option<Connection>,
+}
+
+/// A slot that no server has.
+const NOWHERE: u16 = u16::MAX;
+
+/// Where a command goes next.
+#[derive(Debug, Clone, Copy)]
+struct Errand {
+    command: usize,
+    node: u16,
+    /// Whether the server must be told that the slot is about to be its own.
+    asking: bool,
+}
+
+/// What came back from one server.
+struct Return {
+    node: u16,
+    connection: Option<Connection>,
+    errands: Vec<Errand>,
+    /// The replies as they came, one after the other, and where each ends.
+    bytes: Vec<u8>,
+    ends: Vec<usize>,
+    /// Why the rest has no replies, and whether it was sent.
+    failure: Option<(Error, bool)>,
+}
+
+impl Cluster {
+    /// The cluster of a server; `None` where the server is of none.
+    pub(crate) async fn ask(connection: &mut Connection, url: &Url) -> Result<Option<Self>> {
+        let mut cluster =
+            Self { url: url.clone(), nodes: Vec::new(), slots: vec![NOWHERE; SLOTS.into()], is_stale: false };
+        Ok(cluster.read_slots(connection).await?.then_some(cluster))
+    }
+
+    /// Asks a server for the slots of all; `false` where it knows of no cluster.
+    async fn read_slots(&mut self, connection: &mut Connection) -> Result<bool> {
+        let mut commands = Commands::new();
+        commands.push([b"CLUSTER".as_slice(), b"SLOTS"].into_iter());
+        let mut ranges = Vec::new();
+        let from = connection.place().clone();
+        let take = |_, reply: Reply<'_>| {
+            let Reply::Array(entries) = reply else { return };
+            ranges.extend(entries.filter_map(|entry| range_of(&entry, &from)));
+        };
+        connection.round_trip(commands.bytes(), 1, take).await?;
+        if ranges.is_empty() {
+            return Ok(false);
+        }
+        self.slots.fill(NOWHERE);
+        for (start, end, place) in ranges {
+            let node = self.node_at(place);
+            self.slots[start..=end].fill(node);
+        }
+        self.is_stale = false;
+        Ok(true)
+    }
+
+    /// The position of the node at a place, added where it is new.
+    fn node_at(&mut self, place: Place) -> u16 {
+        let known = self.nodes.iter().position(|node| node.place == place).unwrap_or_else(|| {
+            self.nodes.push(Node { place, connection: None });
+            self.nodes.len() - 1
+        });
+        u16::try_from(known).unwrap_or(NOWHERE)
+    }
+
+    /// Asks one server after the other for the slots until one answers.
+    async fn refresh(&mut self) {
+        let mut places = self.nodes.iter().map(|node| node.place.clone()).collect::<Vec<_>>();
+        places.push(self.url.place.clone());
+        for place in places {
+            if let Ok(mut connection) = Connection::open_at(&place, &self.url).await
+                && matches!(self.read_slots(&mut connection).await, Ok(true))
+            {
+                return;
+            }
+        }
+    }
+
+    fn node_of(&self, command: &[u8]) -> u16 {
+        match key_of(command) {
+            Some(key) => self.slots[usize::from(slot_of(key))],
+            None => self.slots.iter().copied().find(|node| *node != NOWHERE).unwrap_or(NOWHERE),
+        }
+    }
+
+    /// As [`crate::KvClient::execute`].
+    pub(crate) async fn execute(&mut self, commands: &Commands, mut each: impl FnMut(usize, Answer<'_, '_>)) {
+        if self.is_stale {
+            self.refresh().await;
+        }
+        let errand = |command| Errand { command, node: NOWHERE, asking: false };
+        let mut errands = (0..commands.len()).map(errand).collect::<Vec<_>>();
+        for errand in &mut errands {
+            errand.node = self.node_of(commands.command(errand.command));
+        }
+        for round in 1.. {
+            let mut again = Vec::new();
+            for came in self.send(commands, &mut errands, &mut each).await {
+                let mut wait = false;
+                let mut start = 0;
+                for (errand, end) in came.errands.iter().zip(&came.ends) {
+                    let bytes = &came.bytes[start..*end];
+                    start = *end;
+                    let Some(reply) = Reply::read_whole(bytes) else { continue };
+                    match self.directed(&reply, *errand) {
+                        Some((next, later)) if round < MOST_ROUNDS => {
+                            wait |= later;
+                            again.push(next);
+                        }
+                        _ => each(errand.command, Ok(reply)),
+                    }
+                }
+                if wait {
+                    tokio::time::sleep(TRY_AGAIN * round).await;
+                }
+                let Some((error, was_sent)) = came.failure else { continue };
+                self.is_stale = true;
+                let unanswered = &came.errands[came.ends.len()..];
+                if was_sent || round == MOST_ROUNDS {
+                    for errand in unanswered {
+                        each(errand.command, Err(&error));
+                    }
+                    continue;
+                }
+                // Nothing of it was executed: another server may have the slots by now.
+                self.refresh().await;
+                tokio::time::sleep(TRY_AGAIN * round).await;
+                let place = self.nodes[usize::from(came.node)].place.clone();
+                for errand in unanswered {
+                    let node = self.node_of(commands.command(errand.command));
+                    if self.nodes.get(usize::from(node)).is_none_or(|node| node.place == place) {
+                        each(errand.command, Err(&error));
+                    } else {
+                        again.push(Errand { node, asking: false, ..*errand });
+                    }
+                }
+            }
+            if again.is_empty() {
+                return;
+            }
+            // The replies to one server's commands come in the order of the commands.
+            again.sort_unstable_by_key(|errand| errand.command);
+            errands = again;
+        }
+    }
+
+    /// Where a server directs a command to that it did not execute, and whether that needs time; `None` for any other reply.
+    fn directed(&mut self, reply: &Reply<'_>, errand: Errand) -> Option<(Errand, bool)> {
+        let Reply::Error(text) = reply else { return None };
+        let text = std::str::from_utf8(text).ok()?;
+        let mut words = text.split(' ');
+        let kind = words.next()?;
+        match kind {
+            "TRYAGAIN" => Some((errand, true)),
+            "MOVED" | "ASK" => {
+                let slot: usize = words.next()?.parse().ok()?;
+                let (host, port) = words.next()?.rsplit_once(':')?;
+                let place =
+                    place_of(host, port.parse().ok()?, &self.nodes.get(usize::from(errand.node))?.place.clone());
+                let node = self.node_at(place);
+                if kind == "MOVED" {
+                    *self.slots.get_mut(slot)? = node;
+                    self.is_stale = true;
+                }
+                Some((Errand { node, asking: kind == "ASK", ..errand }, false))
+            }
+            _ => None,
+        }
+    }
+
+    /// Sends every command to its server, to all servers at once.
+    async fn send(
+        &mut self,
+        commands: &Commands,
+        errands: &mut Vec<Errand>,
+        each: &mut impl FnMut(usize, Answer<'_, '_>),
+    ) -> Vec<Return> {
+        let mut by_node: Vec<Vec<Errand>> = vec![Vec::new(); self.nodes.len()];
+        for errand in errands.drain(..) {
+            if let Some(list) = by_node.get_mut(usize::from(errand.node)) {
+                list.push(errand);
+            } else {
+                self.is_stale = true;
+                each(errand.command, Err(&engine_error("no server of the cluster has the slot of the key".to_owned())));
+            }
+        }
+        let url = &self.url;
+        let mut trips = Vec::new();
+        for ((position, node), errands) in self.nodes.iter_mut().enumerate().zip(by_node) {
+            if errands.is_empty() {
+                continue;
+            }
+            let position = u16::try_from(position).unwrap_or(NOWHERE);
+            // Taken along: if this call is dropped, so are connections to which replies are owed.
+            let connection = node.connection.take();
+            let trip = trip(position, &node.place, connection, errands, url, commands);
+            trips.push(Some(Box::pin(trip)));
+        }
+        let mut returns: Vec<Return> = join(&mut trips).await;
+        drop(trips);
+        for came in &mut returns {
+            self.nodes[usize::from(came.node)].connection = came.connection.take();
+        }
+        returns
+    }
+}
+
+/// The commands of one server, there and back.
+async fn trip(
+    node: u16,
+    place: &Place,
+    connection: Option<Connection>,
+    errands: Vec<Errand>,
+    url: &Url,
+    commands: &Commands,
+) -> Return {
+    let mut came = Return { node, connection: None, errands, bytes: Vec::new(), ends: Vec::new(), failure: None };
+    let mut connection = match connection.filter(Connection::is_usable) {
+        Some(connection) => connection,
+        None => match Connection::open_at(place, url).await {
+            Ok(connection) => connection,
+            Err(error) => {
+                came.failure = Some((error, false));
+                return came;
+            }
+        },
+    };
+    let mut bytes = Vec::new();
+    // Which replies are those of the commands, and not of an ASKING.
+    let mut is_command = Vec::with_capacity(came.errands.len());
+    for errand in &came.errands {
+        if errand.asking {
+            bytes.extend_from_slice(b"*1\r\n$6\r\nASKING\r\n");
+            is_command.push(false);
+        }
+        bytes.extend_from_slice(commands.command(errand.command));
+        is_command.push(true);
+    }
+    let take = |index: usize, reply: &[u8]| {
+        if is_command[index] {
+            came.bytes.extend_from_slice(reply);
+            came.ends.push(came.bytes.len());
+        }
+    };
+    match connection.round_trip_bytes(&bytes, is_command.len(), take).await {
+        Ok(()) => came.connection = Some(connection),
+        Err(error) => came.failure = Some((error, true)),
+    }
+    came
+}
+
+/// Waits for all of them.
+async fn join<F: Future>(futures: &mut [Option<Pin<Box<F>>>]) -> Vec<F::Output> {
+    let mut outputs = Vec::with_capacity(futures.len());
+    poll_fn(|context| {
+        for slot in futures.iter_mut() {
+            if let Some(future) = slot
+                && let Poll::Ready(output) = future.as_mut().poll(context)
+            {
+                outputs.push(output);
+                *slot = None;
+            }
+        }
+        if futures.iter().all(Option::is_none) { Poll::Ready(()) } else { Poll::Pending }
+    })
+    .await;
+    outputs
+}
+
+/// A range of slots and the place of its first server, as `CLUSTER SLOTS` tells them.
+fn range_of(entry: &Reply<'_>, from: &Place) -> Option<(usize, usize, Place)> {
+    let Reply::Array(entry) = entry else { return None };
+    let mut entry = entry.clone();
+    let (Reply::Int(start), Reply::Int(end)) = (entry.next()?, entry.next()?) else { return None };
+    let Reply::Array(mut server) = entry.next()? else { return None };
+    let host = match server.next()? {
+        Reply::Bulk(host) => std::str::from_utf8(host).ok()?.to_owned(),
+        _ => String::new(),
+    };
+    let Reply::Int(port) = server.next()? else { return None };
+    let (start, end) = (usize::try_from(start).ok()?, usize::try_from(end).ok()?);
+    let place = place_of(&host, u16::try_from(port).ok()?, from);
+    (start <= end && end < usize::from(SLOTS)).then_some((start, end, place))
+}
+
+/// The place of a server that another one names: one that does not know its own host has that of the other.
+fn place_of(host: &str, port: u16, from: &Place) -> Place {
+    match from {
+        Place::Tcp { host: known, tls, .. } => {
+            let host = if host.is_empty() || host == "?" { known } else { host };
+            Place::Tcp { host: host.to_owned(), port, tls: *tls }
+        }
+        Place::Unix(_) => Place::Tcp { host: host.to_owned(), port, tls: false },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slots_are_those_of_the_servers() {
+        // As CLUSTER KEYSLOT answers.
+        assert_eq!([slot_of(b"123456789"), slot_of(b"foo"), slot_of(b"")], [12_739, 12_182, 0]);
+        assert_eq!(slot_of(b"{user1000}.following"), slot_of(b"user1000"));
+        assert_eq!(slot_of(b"foo{{bar}}zap"), slot_of(b"{bar"));
+        assert_ne!(slot_of(b"foo{}{bar}"), slot_of(b"bar"));
+    }
+
+    #[test]
+    fn the_key_of_a_command_is_where_the_command_has_it() {
+        let key = |words: &[&str]| {
+            let mut commands = Commands::new();
+            commands.push(words.iter().map(|word| word.as_bytes()));
+            key_of(commands.command(0)).map(|key| String::from_utf8(key.to_vec()).unwrap())
+        };
+        assert_eq!(key(&["get", "a"]).as_deref(), Some("a"));
+        assert_eq!(key(&["EVAL", "return 1", "1", "a"]).as_deref(), Some("a"));
+        assert_eq!(key(&["XREAD", "COUNT", "2", "streams", "a", "0"]).as_deref(), Some("a"));
+        assert_eq!(key(&["PING", "a"]), None);
+    }
+}

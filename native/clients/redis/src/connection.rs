@@ -1,0 +1,224 @@
+//! One connection to one server: commands go out, their replies come back in order.
+
+use std::future::poll_fn;
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use boundary_bench_kernel::socket::CONNECT_TIMEOUT;
+use boundary_bench_kernel::{Error, Result};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+use crate::client::within;
+use crate::resp::{Commands, Reply, ReplyBuffer};
+use crate::session::Session;
+use crate::stream::Stream;
+use crate::url::{Place, Url};
+use crate::{engine_error, lost, server_error};
+
+/// A connection that one caller at a time uses.
+#[derive(Debug)]
+pub struct Connection {
+    stream: Stream,
+    replies: ReplyBuffer,
+    place: Place,
+    /// Of a reply.
+    most_bytes: usize,
+    /// Whether replies are owed: a caller that went away in the middle leaves the connection unusable.
+    busy: bool,
+}
+
+impl Connection {
+    /// Connects and logs in, within the usual time.
+    ///
+    /// # Errors
+    /// [`Error::Engine`] where the server can't be reached or refuses the login, [`Error::Timeout`].
+    pub async fn open(url: &Url) -> Result<Self> {
+        Self::open_at(&url.place, url).await
+    }
+
+    /// As [`Connection::open`], at another place than the URL's: another server of its cluster.
+    pub(crate) async fn open_at(place: &Place, url: &Url) -> Result<Self> {
+        within(Some(CONNECT_TIMEOUT), Self::open_untimed(place, url)).await
+    }
+
+    /// As [`Connection::open_at`], for a caller who sets the time.
+    pub(crate) async fn open_untimed(place: &Place, url: &Url) -> Result<Self> {
+        let stream = Stream::open(place, url).await?;
+        let replies = ReplyBuffer::new(url.most_bytes);
+        let mut connection = Self { stream, replies, place: place.clone(), most_bytes: url.most_bytes, busy: false };
+        let mut commands = Commands::new();
+        if let Some(password) = &url.password {
+            let user = url.user.iter().map(String::as_bytes);
+            let arguments = std::iter::once(b"AUTH".as_slice()).chain(user).chain([password.as_bytes()]);
+            commands.push(arguments.collect::<Vec<_>>().into_iter());
+        }
+        if url.database != 0 {
+            commands.push([b"SELECT".as_slice(), url.database.to_string().as_bytes()].into_iter());
+        }
+        // Some server must answer before the connection counts as made; one that wants a password says so here.
+        commands.push([b"PING".as_slice()].into_iter());
+        let mut refused = None;
+        connection
+            .round_trip(commands.bytes(), commands.len(), |_, reply| {
+                if let (Reply::Error(text), None) = (reply, &refused) {
+                    refused = Some(server_error(&without_secret(text, url.password.as_deref())));
+                }
+            })
+            .await?;
+        match refused {
+            None => Ok(connection),
+            Some(error) => Err(engine_error(format!("{place} refuses the connection: {error}"))),
+        }
+    }
+
+    /// Where the server is.
+    #[must_use]
+    pub fn place(&self) -> &Place {
+        &self.place
+    }
+
+    /// Whether no reply is owed. Otherwise the connection is to be dropped.
+    #[must_use]
+    pub fn is_usable(&self) -> bool {
+        !self.busy
+    }
+
+    /// Whether what goes over the socket is the protocol itself, and not TLS.
+    #[must_use]
+    pub fn has_plain_socket(&self) -> bool {
+        !matches!(self.stream, Stream::Tls(_))
+    }
+
+    /// What follows the requests of one who drives the socket himself.
+    #[must_use]
+    pub fn session(&self) -> Session {
+        Session::new(self.place.to_string(), self.most_bytes)
+    }
+
+    /// The socket, for one who drives it himself; `None` over TLS, and where replies are owed.
+    ///
+    /// # Errors
+    /// [`Error::Engine`].
+    pub fn into_socket(self) -> Result<Option<std::os::fd::OwnedFd>> {
+        if self.busy {
+            return Ok(None);
+        }
+        let failed = |error: io::Error| engine_error(error.to_string());
+        match self.stream {
+            Stream::Tcp(stream) => stream.into_std().map(|stream| Some(stream.into())).map_err(failed),
+            Stream::Unix(stream) => stream.into_std().map(|stream| Some(stream.into())).map_err(failed),
+            Stream::Tls(_) => Ok(None),
+        }
+    }
+
+    /// Sends commands, and calls `each` with the position of every reply and the reply, while they arrive.
+    ///
+    /// # Errors
+    /// [`Error::Connection`] when the connection is lost: the commands that got no reply may have been executed or not.
+    pub async fn round_trip(
+        &mut self,
+        commands: &[u8],
+        replies: usize,
+        mut each: impl FnMut(usize, Reply<'_>),
+    ) -> Result<()> {
+        // What was found to be a whole reply can be read.
+        let read = |index, bytes: &[u8]| Reply::read_whole(bytes).into_iter().for_each(|reply| each(index, reply));
+        self.round_trip_bytes(commands, replies, read).await
+    }
+
+    /// As [`Connection::round_trip`], with the replies as they came. Sends and receives at once, since a server may stop to read while nobody takes its replies.
+    ///
+    /// # Errors
+    /// [`Error::Connection`] when the connection is lost: the commands that got no reply may have been executed or not.
+    pub(crate) async fn round_trip_bytes(
+        &mut self,
+        commands: &[u8],
+        replies: usize,
+        mut each: impl FnMut(usize, &[u8]),
+    ) -> Result<()> {
+        if self.busy {
+            return Err(Error::Closed("the connection"));
+        }
+        self.busy = true;
+        let (mut sent, mut seen) = (0, 0);
+        poll_fn(|context| self.poll_round_trip(context, commands, &mut sent, replies, &mut seen, &mut each)).await?;
+        self.busy = false;
+        Ok(())
+    }
+
+    fn poll_round_trip(
+        &mut self,
+        context: &mut Context<'_>,
+        commands: &[u8],
+        sent: &mut usize,
+        replies: usize,
+        seen: &mut usize,
+        each: &mut impl FnMut(usize, &[u8]),
+    ) -> Poll<Result<()>> {
+        while *sent < commands.len() {
+            match Pin::new(&mut self.stream).poll_write(context, &commands[*sent..]) {
+                Poll::Ready(Ok(0)) => return Poll::Ready(Err(self.lost(&io::ErrorKind::WriteZero.into()))),
+                Poll::Ready(Ok(bytes)) => *sent += bytes,
+                // What the server said before it closed is still to be read: it may be the reason.
+                Poll::Ready(Err(error)) if error.kind() == io::ErrorKind::BrokenPipe => break,
+                Poll::Ready(Err(error)) => return Poll::Ready(Err(self.lost(&error))),
+                Poll::Pending => break,
+            }
+        }
+        if let Poll::Ready(Err(error)) = Pin::new(&mut self.stream).poll_flush(context) {
+            return Poll::Ready(Err(self.lost(&error)));
+        }
+        loop {
+            while *seen < replies {
+                let Some(reply) = self.replies.next_bytes()? else { break };
+                each(*seen, reply);
+                *seen += 1;
+            }
+            if *seen == replies {
+                return Poll::Ready(Ok(()));
+            }
+            let mut room = ReadBuf::new(self.replies.room());
+            match ready!(Pin::new(&mut self.stream).poll_read(context, &mut room)) {
+                Ok(()) if room.filled().is_empty() => {
+                    return Poll::Ready(Err(self.lost(&io::ErrorKind::UnexpectedEof.into())));
+                }
+                Ok(()) => {
+                    let bytes = room.filled().len();
+                    self.replies.received(bytes);
+                }
+                Err(error) => return Poll::Ready(Err(self.lost(&error))),
+            }
+        }
+    }
+
+    fn lost(&self, error: &io::Error) -> Error {
+        lost(&self.place.to_string(), error)
+    }
+}
+
+/// What a server says to a login, without the password: one that does not know a command repeats its arguments, or as much
+/// of them as it has room for.
+fn without_secret(text: &[u8], password: Option<&str>) -> Vec<u8> {
+    let text = String::from_utf8_lossy(text);
+    let text = text.split_once(", with args").map_or(&*text, |(said, _)| said);
+    match password {
+        Some(password) if !password.is_empty() => text.replace(password, "***").into_bytes(),
+        _ => text.as_bytes().to_vec(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_password_that_the_server_repeats_is_not_shown() {
+        let shown = |text: &str, password| String::from_utf8(without_secret(text.as_bytes(), password)).unwrap();
+        let unknown = "ERR unknown command `AUTH`, with args beginning with: `me` `a very lo";
+        assert_eq!(shown(unknown, Some("a very long password")), "ERR unknown command `AUTH`");
+        assert_eq!(shown("ERR what is AUTH me p`w?", Some("p`w")), "ERR what is AUTH me ***?");
+        assert_eq!(shown("WRONGPASS", Some("")), "WRONGPASS");
+        assert_eq!(shown("WRONGPASS", None), "WRONGPASS");
+    }
+}

@@ -1,0 +1,48 @@
+//! Servers that speak the Redis wire, as targets of small requests of Boundary Bench.
+
+mod client;
+mod cluster;
+mod connection;
+mod remote;
+mod resp;
+mod server;
+mod session;
+mod stream;
+mod submission;
+mod url;
+
+use boundary_bench_kernel::Error;
+
+pub use client::{KvClient, KvOptions};
+pub use connection::Connection;
+pub use remote::run_submission;
+pub use resp::{Commands, Items, Reply, ReplyBuffer};
+pub use server::{Server, executable};
+pub use session::Session;
+pub use submission::{Frame, Request, Submission};
+pub use url::{Place, Url};
+
+/// The name of the target in the matrix, the results and the errors.
+pub const NAME: &str = "redis";
+
+fn engine_error(message: String) -> Error {
+    Error::Engine { engine: NAME, message }
+}
+
+/// An error that the server answered with.
+#[must_use]
+pub fn server_error(text: &[u8]) -> Error {
+    engine_error(String::from_utf8_lossy(text).into_owned())
+}
+
+/// The error for all that was in flight on a connection that is gone.
+fn lost(place: &str, error: &std::io::Error) -> Error {
+    let how = if error.kind() == std::io::ErrorKind::UnexpectedEof {
+        "the server closed it".to_owned()
+    } else {
+        error.to_string()
+    };
+    Error::Connection(format!(
+        "the connection to {place} was lost: {how}; what was in flight may have been executed or not, and is not sent again"
+    ))
+}

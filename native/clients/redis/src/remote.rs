@@ -1,0 +1,81 @@
+//! Submissions run by a client: for servers whose connections no event loop can drive by itself, those behind TLS and
+//! those of a cluster.
+
+use boundary_bench_kernel::Result;
+
+use crate::client::KvClient;
+use crate::resp::Commands;
+use crate::submission::{Entered, Entries, Frame, RequestKind, Submission};
+
+/// Runs the requests of a submission in their order and returns the frame of their results. Requests of single commands
+/// and pipelines that follow one another go as one pipeline.
+///
+/// # Errors
+/// [`boundary_bench_kernel::Error::InvalidArgument`] for bytes that are no submission; nothing was sent then. All other
+/// errors are in the frame.
+pub async fn run_submission(client: &mut KvClient, submission: &[u8]) -> Result<Vec<u8>> {
+    let requests = Submission::new(submission).collect::<Result<Vec<_>>>()?;
+    let (mut frame, mut entered, mut commands) = (Frame::default(), Entered::default(), Commands::new());
+    let mut at = 0;
+    while let Some(request) = requests.get(at) {
+        match request.kind {
+            RequestKind::Mget => {
+                let mut values = vec![None; request.arguments().len()];
+                client
+                    .mget(request.arguments(), |index, value| {
+                        values[index] = Some(value.map(|value| value.map(<[u8]>::to_vec)).map_err(Clone::clone));
+                    })
+                    .await;
+                for value in values.into_iter().flatten() {
+                    match value {
+                        Ok(value) => entered.value(value.as_deref()),
+                        Err(error) => entered.error(&error),
+                    }
+                }
+                frame.finish(request.id, &mut entered);
+                at += 1;
+            }
+            RequestKind::Mset => {
+                match client.mset(Entries(request.arguments())).await {
+                    Ok(()) => entered.reply(&crate::Reply::Status(b"OK")),
+                    Err(error) => entered.error(&error),
+                }
+                frame.finish(request.id, &mut entered);
+                at += 1;
+            }
+            RequestKind::Get | RequestKind::Set | RequestKind::Pipeline => {
+                commands.clear();
+                // Where the commands of each request end.
+                let mut ends = Vec::new();
+                let run = requests[at..].iter().take_while(|request| {
+                    matches!(request.kind, RequestKind::Get | RequestKind::Set | RequestKind::Pipeline)
+                });
+                for request in run {
+                    request.write(&mut commands);
+                    ends.push(commands.len());
+                }
+                let mut results: Vec<Option<Entered>> = Vec::new();
+                results.resize_with(commands.len(), || None);
+                client
+                    .execute(&commands, |index, answer| {
+                        let mut result = Entered::default();
+                        match answer {
+                            Ok(reply) => result.reply(&reply),
+                            Err(error) => result.error(error),
+                        }
+                        results[index] = Some(result);
+                    })
+                    .await;
+                let mut results = results.into_iter();
+                let mut start = 0;
+                for (request, end) in requests[at..].iter().zip(&ends) {
+                    results.by_ref().take(end - start).flatten().for_each(|result| entered.append(&result));
+                    start = *end;
+                    frame.finish(request.id, &mut entered);
+                }
+                at += ends.len();
+            }
+        }
+    }
+    Ok(frame.take())
+}

@@ -1,0 +1,137 @@
+//! A Redis or Valkey server of our own.
+
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, TcpStream};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use boundary_bench_kernel::cancel::CancelToken;
+use boundary_bench_kernel::private_server::{PrivateServer, ServerFolder, find_program, free_port};
+use boundary_bench_kernel::{Error, Result};
+
+/// The names of its program.
+const PROGRAMS: [&str; 2] = ["valkey-server", "redis-server"];
+
+/// Where it is beside the folders of `PATH`.
+const ELSEWHERE: [&str; 3] = ["/usr/sbin", "/usr/local/sbin", "/opt/homebrew/bin"];
+
+/// How long a server may take until it answers: 50 ms where nothing else runs.
+const START_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// How long one question whether it answers may take.
+const PROBE_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// The name of its Unix socket in its folder.
+const SOCKET: &str = "socket";
+
+/// A running server that keeps nothing on disk. It listens on the loopback and on a Unix socket. Dropping it stops it and
+/// removes its folder.
+#[derive(Debug)]
+pub struct Server {
+    process: PrivateServer,
+    port: u16,
+    socket: PathBuf,
+}
+
+/// The server's program: the one given, or the first of `valkey-server` and `redis-server` that is found.
+///
+/// # Errors
+/// [`Error::NotInstalled`] saying what to do.
+pub fn executable(given: Option<&Path>) -> Result<PathBuf> {
+    if let Some(program) = given {
+        return Ok(program.to_owned());
+    }
+    find_program(&PROGRAMS, &ELSEWHERE).ok_or_else(|| {
+        Error::NotInstalled(
+            "neither valkey-server nor redis-server is installed; install redis-server (Debian; Homebrew: valkey or redis), or \
+             give the URL of a server that runs by --redis-url or REDIS_URL"
+                .to_owned(),
+        )
+    })
+}
+
+impl Server {
+    /// Starts a server: the program, or the first of `valkey-server` and `redis-server` that is found.
+    ///
+    /// # Errors
+    /// [`Error::NotInstalled`] where none is found, [`Error::Engine`] with its own words when it does not start.
+    pub fn start(program: Option<&Path>, cancel: &CancelToken) -> Result<Self> {
+        Self::start_with(program, &[], cancel)
+    }
+
+    /// As [`Server::start`], with settings beside ours (`--name value`).
+    ///
+    /// # Errors
+    /// As [`Server::start`].
+    pub fn start_with(program: Option<&Path>, settings: &[&str], cancel: &CancelToken) -> Result<Self> {
+        let program = executable(program)?;
+        let folder = ServerFolder::new(crate::NAME)?;
+        let port = free_port()?;
+        let socket = folder.path().join(SOCKET);
+        let mut command = Command::new(program);
+        command
+            .args(["--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--daemonize", "no", "--port"])
+            .arg(port.to_string())
+            .arg("--unixsocket")
+            .arg(&socket)
+            .args(["--unixsocketperm", "700", "--dir"])
+            .arg(folder.path())
+            .args(settings);
+        let needs_port = !settings.windows(2).any(|pair| pair == ["--port", "0"]);
+        let process = folder.serve(&command, START_TIMEOUT, cancel, |_| {
+            answers(UnixStream::connect(&socket), |stream| stream.set_read_timeout(Some(PROBE_TIMEOUT)))
+                && (!needs_port
+                    || answers(TcpStream::connect((Ipv4Addr::LOCALHOST, port)), |stream| {
+                        stream.set_read_timeout(Some(PROBE_TIMEOUT))
+                    }))
+        })?;
+        Ok(Self { process, port, socket })
+    }
+
+    /// Its URL over TCP.
+    #[must_use]
+    pub fn url(&self) -> String {
+        format!("redis://127.0.0.1:{}", self.port)
+    }
+
+    /// Its URL over its Unix socket.
+    #[must_use]
+    pub fn unix_url(&self) -> String {
+        format!("redis+unix://{}", self.socket.display())
+    }
+
+    /// Its port on the loopback.
+    #[must_use]
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// Its process.
+    #[must_use]
+    pub fn process_id(&self) -> u32 {
+        self.process.process_id()
+    }
+
+    /// How it ended by itself; `None` while it runs and once it was stopped.
+    #[must_use]
+    pub fn ending(&self) -> Option<String> {
+        self.process.ending()
+    }
+
+    /// Kills it and removes its folder; does nothing the second time.
+    pub fn stop(&self) {
+        self.process.stop();
+    }
+}
+
+/// Whether a server says anything to a PING: also that it wants a password.
+fn answers<S: Read + Write>(stream: std::io::Result<S>, prepare: impl FnOnce(&S) -> std::io::Result<()>) -> bool {
+    let ask = |mut stream: S| {
+        prepare(&stream)?;
+        stream.write_all(b"*1\r\n$4\r\nPING\r\n")?;
+        stream.read(&mut [0; 16])
+    };
+    stream.and_then(ask).is_ok_and(|bytes| bytes > 0)
+}

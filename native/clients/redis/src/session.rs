@@ -1,0 +1,233 @@
+//! A connection without its socket, for an event loop that drives many: requests go in as submissions, bytes go out and
+//! come in, results come out as frames. Nothing here waits.
+
+use std::collections::VecDeque;
+
+use boundary_bench_kernel::outbox::Outbox;
+use boundary_bench_kernel::{Error, Result};
+
+use crate::client::Groups;
+use crate::resp::{Commands, Reply, ReplyBuffer};
+use crate::submission::{Entered, Entries, Frame, Request, RequestKind};
+use crate::{lost, server_error};
+
+/// One connection's requests under way.
+#[derive(Debug)]
+pub struct Session {
+    place: String,
+    commands: Commands,
+    output: Outbox,
+    replies: ReplyBuffer,
+    waiting: VecDeque<Waiting>,
+    /// The entries of the request whose replies come now.
+    entered: Entered,
+    /// The replies to it that have come.
+    seen: usize,
+    /// Of an MSET: the first refusal, with the position of its first entry.
+    refusal: Option<(usize, Error)>,
+}
+
+/// A request that was taken and has no result yet.
+#[derive(Debug)]
+struct Waiting {
+    id: u32,
+    kind: RequestKind,
+    replies: usize,
+    /// Of MGET and MSET: how the keys are divided.
+    groups: Groups,
+}
+
+impl Session {
+    /// A session with the server at a place, which errors name. Replies of more bytes are refused.
+    #[must_use]
+    pub fn new(place: String, most_bytes: usize) -> Self {
+        Self {
+            place,
+            commands: Commands::new(),
+            output: Outbox::default(),
+            replies: ReplyBuffer::new(most_bytes),
+            waiting: VecDeque::new(),
+            entered: Entered::default(),
+            seen: 0,
+            refusal: None,
+        }
+    }
+
+    /// The requests without a result.
+    #[must_use]
+    pub fn in_flight(&self) -> usize {
+        self.waiting.len()
+    }
+
+    /// Takes a request.
+    pub fn submit(&mut self, request: &Request<'_>) {
+        self.commands.clear();
+        let (id, kind) = (request.id, request.kind);
+        let mut groups = Groups::default();
+        let replies = match kind {
+            RequestKind::Mget => {
+                groups = Groups::of_keys(request.arguments());
+                groups.write_mget(&mut self.commands, request.arguments());
+                groups.len()
+            }
+            RequestKind::Mset => {
+                groups = Groups::of_entries(Entries(request.arguments()));
+                groups.write_mset(&mut self.commands, Entries(request.arguments()));
+                groups.len()
+            }
+            RequestKind::Get | RequestKind::Set | RequestKind::Pipeline => request.write(&mut self.commands),
+        };
+        self.output.end().extend_from_slice(self.commands.bytes());
+        self.waiting.push_back(Waiting { id, kind, replies, groups });
+    }
+
+    /// What is to be sent.
+    #[must_use]
+    pub fn unsent(&self) -> &[u8] {
+        self.output.unsent()
+    }
+
+    /// So many bytes of it were sent.
+    pub fn sent(&mut self, bytes: usize) {
+        self.output.sent(bytes);
+    }
+
+    /// Room to receive into.
+    pub fn room(&mut self) -> &mut [u8] {
+        self.replies.room()
+    }
+
+    /// So many bytes were received into the room: the results that are whole now are added to the frame.
+    ///
+    /// # Errors
+    /// [`Error::Engine`] where the server does not speak the protocol, [`Error::TooLarge`] beyond the limit; there is no going on then.
+    pub fn received(&mut self, bytes: usize, frame: &mut Frame) -> Result<()> {
+        self.replies.received(bytes);
+        while let Some(reply) = self.replies.next_reply()? {
+            let Some(waiting) = self.waiting.front() else {
+                return Err(crate::engine_error("the server sent a reply that nothing was asked for".to_owned()));
+            };
+            match waiting.kind {
+                RequestKind::Mget => enter_values(&mut self.entered, waiting.groups.range(self.seen).len(), reply),
+                RequestKind::Mset => {
+                    if let (Reply::Error(text), None) = (&reply, &self.refusal) {
+                        self.refusal = Some((waiting.groups.range(self.seen).start, server_error(text)));
+                    }
+                }
+                RequestKind::Get | RequestKind::Set | RequestKind::Pipeline => self.entered.reply(&reply),
+            }
+            self.seen += 1;
+            if self.seen < waiting.replies {
+                continue;
+            }
+            if waiting.kind == RequestKind::Mset {
+                match self.refusal.take() {
+                    None => self.entered.reply(&Reply::Status(b"OK")),
+                    Some((position, error)) => self.entered.error(&waiting.groups.at_entry(position, error)),
+                }
+            }
+            frame.finish(waiting.id, &mut self.entered);
+            self.waiting.pop_front();
+            self.seen = 0;
+        }
+        Ok(())
+    }
+
+    /// Gives every request without a result this error: the connection is gone. Of a pipeline that was answered in part,
+    /// the replies that came are kept.
+    pub fn fail(&mut self, error: &Error, frame: &mut Frame) {
+        for waiting in self.waiting.drain(..) {
+            if self.entered.is_empty() || waiting.kind == RequestKind::Mset {
+                frame.fail(waiting.id, error);
+                continue;
+            }
+            let missing = match waiting.kind {
+                RequestKind::Mget => (self.seen..waiting.groups.len()).map(|at| waiting.groups.range(at).len()).sum(),
+                _ => waiting.replies - self.seen,
+            };
+            (0..missing).for_each(|_| self.entered.error(error));
+            frame.finish(waiting.id, &mut self.entered);
+        }
+        self.seen = 0;
+    }
+
+    /// The error for a connection that was lost.
+    #[must_use]
+    pub fn lost(&self, error: &std::io::Error) -> Error {
+        lost(&self.place, error)
+    }
+}
+
+/// The values of one MGET of so many keys.
+fn enter_values(entered: &mut Entered, keys: usize, reply: Reply<'_>) {
+    match reply {
+        Reply::Array(items) if items.count_left() == keys => items.for_each(|item| entered.reply(&item)),
+        Reply::Error(text) => (0..keys).for_each(|_| entered.server_error(text)),
+        _ => {
+            let error = crate::engine_error("MGET was not answered with one value for each key".to_owned());
+            (0..keys).for_each(|_| entered.error(&error));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::submission::Submission;
+
+    fn submit(session: &mut Session, id: u32, kind: u32, counts: &[u32], arguments: &[&[u8]]) {
+        let mut words = vec![0, id, kind, u32::try_from(counts.len()).unwrap()];
+        words.push(u32::try_from(arguments.len()).unwrap());
+        words.extend(counts);
+        words.extend(arguments.iter().map(|argument| u32::try_from(argument.len()).unwrap()));
+        let mut bytes = words.iter().flat_map(|word| word.to_ne_bytes()).collect::<Vec<_>>();
+        for argument in arguments {
+            bytes.extend_from_slice(argument);
+        }
+        for request in Submission::new(&bytes) {
+            session.submit(&request.unwrap());
+        }
+    }
+
+    fn receive(session: &mut Session, bytes: &[u8]) -> Result<Vec<u8>> {
+        let mut frame = Frame::default();
+        session.room()[..bytes.len()].copy_from_slice(bytes);
+        session.received(bytes.len(), &mut frame)?;
+        Ok(frame.take())
+    }
+
+    #[test]
+    fn results_come_in_order_once_they_are_whole() {
+        let mut session = Session::new("here".to_owned(), crate::url::MOST_BYTES);
+        submit(&mut session, 1, 0, &[], &[b"a"]);
+        submit(&mut session, 2, 2, &[], &[b"a", b"b"]);
+        assert_eq!(session.unsent(), b"*2\r\n$3\r\nGET\r\n$1\r\na\r\n*3\r\n$4\r\nMGET\r\n$1\r\na\r\n$1\r\nb\r\n");
+        session.sent(5);
+        assert!(session.unsent().starts_with(b"3\r\nGET"));
+        session.sent(1000);
+        assert!(session.unsent().is_empty());
+        assert!(receive(&mut session, b"$1\r\n").unwrap().is_empty());
+        assert_eq!(receive(&mut session, b"x\r\n*2\r\n$1\r\ny\r\n").unwrap()[0], 1);
+        let frame = receive(&mut session, b"$-1\r\n").unwrap();
+        assert_eq!((frame[0], frame[8], &frame[28..30]), (2, 2, [1, 0].as_slice()));
+        assert_eq!(session.in_flight(), 0);
+        assert_eq!(receive(&mut session, b"+OK\r\n").unwrap_err().code(), "BB_ENGINE");
+    }
+
+    #[test]
+    fn a_lost_connection_fails_what_has_no_reply_and_keeps_what_has() {
+        let mut session = Session::new("here".to_owned(), crate::url::MOST_BYTES);
+        submit(&mut session, 1, 4, &[1, 1], &[b"PING", b"PING"]);
+        submit(&mut session, 2, 1, &[], &[b"a", b"b"]);
+        receive(&mut session, b"+PONG\r\n").unwrap();
+        let mut frame = Frame::default();
+        let error = session.lost(&std::io::ErrorKind::UnexpectedEof.into());
+        session.fail(&error, &mut frame);
+        let bytes = frame.take();
+        // A whole result of a status and an error, then a failure.
+        assert_eq!((bytes[0], bytes[4], bytes[8]), (1, 0, 2));
+        let text = String::from_utf8_lossy(&bytes);
+        assert_eq!(text.matches("[BB_CONNECTION] the connection to here was lost").count(), 2);
+        assert_eq!(session.in_flight(), 0);
+    }
+}

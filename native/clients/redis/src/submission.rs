@@ -1,0 +1,424 @@
+//! How requests and their results cross between languages: many in one piece of memory each way.
+//!
+//! A *submission* is a sequence of requests, in 32-bit words of the machine's order:
+//! `connection, id, kind, commands, arguments`, then for a pipeline the number of arguments of each of its commands, then
+//! the length of each argument, then the bytes of all arguments, filled up to a whole word.
+//!
+//! A *frame* is a sequence of results: `id, status, entries, bytes, flags`, then where each entry's bytes end, then a byte
+//! for each entry's kind, filled up to a whole word, then the bytes of all entries, filled up as well. A status other than 0
+//! means that the request failed as a whole: the bytes are the error's text, with its code in brackets. With the status 2
+//! the id is that of a connection, which is gone.
+
+use boundary_bench_kernel::{Error, Result};
+
+use crate::resp::{Commands, Reply};
+
+/// The words before a request's lengths.
+const REQUEST_WORDS: usize = 5;
+
+/// The flag of a result whose bytes are all ASCII.
+const ASCII: u32 = 1;
+
+/// What a request asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RequestKind {
+    /// The value of one key.
+    Get,
+    /// One key set to one value.
+    Set,
+    /// The values of keys.
+    Mget,
+    /// Keys and values, one after the other.
+    Mset,
+    /// Any commands.
+    Pipeline,
+}
+
+/// A request in a submission.
+#[derive(Debug, Clone, Copy)]
+pub struct Request<'a> {
+    /// The connection that it is for.
+    pub connection: u32,
+    /// By which its result is known.
+    pub id: u32,
+    /// What it asks for.
+    pub kind: RequestKind,
+    /// Of a pipeline: the numbers of arguments of its commands.
+    counts: &'a [u8],
+    lengths: &'a [u8],
+    bytes: &'a [u8],
+}
+
+impl<'a> Request<'a> {
+    /// All arguments.
+    #[must_use]
+    pub fn arguments(&self) -> Arguments<'a> {
+        Arguments { lengths: self.lengths, bytes: self.bytes }
+    }
+
+    /// Adds the commands of a request of another kind than MGET and MSET; returns how many they are.
+    pub fn write(&self, commands: &mut Commands) -> usize {
+        let mut arguments = self.arguments();
+        let mut next = || arguments.next().unwrap_or_default();
+        match self.kind {
+            RequestKind::Get => commands.get(next()),
+            RequestKind::Set => {
+                let key = next();
+                commands.set(key, next());
+            }
+            RequestKind::Pipeline | RequestKind::Mget | RequestKind::Mset => {
+                for count in words(self.counts) {
+                    commands.push(arguments.by_ref().take(count as usize));
+                }
+                return self.counts.len() / 4;
+            }
+        }
+        1
+    }
+}
+
+/// The arguments of a request.
+#[derive(Debug, Clone)]
+pub struct Arguments<'a> {
+    lengths: &'a [u8],
+    bytes: &'a [u8],
+}
+
+impl<'a> Iterator for Arguments<'a> {
+    type Item = &'a [u8];
+
+    fn next(&mut self) -> Option<&'a [u8]> {
+        let (length, rest) = self.lengths.split_first_chunk::<4>()?;
+        let (argument, bytes) = self.bytes.split_at_checked(u32::from_ne_bytes(*length) as usize)?;
+        (self.lengths, self.bytes) = (rest, bytes);
+        Some(argument)
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (self.lengths.len() / 4, Some(self.lengths.len() / 4))
+    }
+}
+
+impl ExactSizeIterator for Arguments<'_> {}
+
+/// Keys and values, from arguments that alternate.
+#[derive(Debug, Clone)]
+pub struct Entries<'a>(pub Arguments<'a>);
+
+impl<'a> Iterator for Entries<'a> {
+    type Item = (&'a [u8], &'a [u8]);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        Some((self.0.next()?, self.0.next()?))
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (self.0.len() / 2, Some(self.0.len() / 2))
+    }
+}
+
+impl ExactSizeIterator for Entries<'_> {}
+
+/// The 32-bit words of bytes.
+fn words(bytes: &[u8]) -> impl Iterator<Item = u32> {
+    bytes.as_chunks::<4>().0.iter().map(|word| u32::from_ne_bytes(*word))
+}
+
+/// The requests of a submission.
+#[derive(Debug, Clone)]
+pub struct Submission<'a>(&'a [u8]);
+
+impl<'a> Submission<'a> {
+    /// The submission in these bytes.
+    #[must_use]
+    pub fn new(bytes: &'a [u8]) -> Self {
+        Self(bytes)
+    }
+
+    fn read(&mut self) -> Result<Request<'a>> {
+        let malformed = || Error::InvalidArgument("not a submission of requests".to_owned());
+        let (head, rest) = self.0.split_at_checked(REQUEST_WORDS * 4).ok_or_else(malformed)?;
+        let mut head = words(head);
+        let mut next = || head.next().unwrap_or_default();
+        let (connection, id, kind, commands, arguments) = (next(), next(), next(), next() as usize, next() as usize);
+        let (kind, fits) = match kind {
+            0 => (RequestKind::Get, commands == 0 && arguments == 1),
+            1 => (RequestKind::Set, commands == 0 && arguments == 2),
+            2 => (RequestKind::Mget, commands == 0 && arguments > 0),
+            3 => (RequestKind::Mset, commands == 0 && arguments > 0 && arguments.is_multiple_of(2)),
+            4 => (RequestKind::Pipeline, commands > 0),
+            _ => return Err(malformed()),
+        };
+        if !fits || commands > rest.len() || arguments > rest.len() {
+            return Err(malformed());
+        }
+        let (counts, rest) = rest.split_at_checked(commands * 4).ok_or_else(malformed)?;
+        let (lengths, rest) = rest.split_at_checked(arguments * 4).ok_or_else(malformed)?;
+        let total = words(lengths).map(|length| length as usize).sum::<usize>();
+        let (bytes, _) = rest.split_at_checked(total).ok_or_else(malformed)?;
+        if kind == RequestKind::Pipeline {
+            // A command without a name would get no reply.
+            let sum = words(counts).map(|count| count as usize).sum::<usize>();
+            if sum != arguments || words(counts).any(|count| count == 0) {
+                return Err(malformed());
+            }
+        }
+        self.0 = rest.get(total.next_multiple_of(4)..).unwrap_or_default();
+        Ok(Request { connection, id, kind, counts, lengths, bytes })
+    }
+}
+
+impl<'a> Iterator for Submission<'a> {
+    type Item = Result<Request<'a>>;
+
+    fn next(&mut self) -> Option<Result<Request<'a>>> {
+        if self.0.is_empty() {
+            return None;
+        }
+        let request = self.read();
+        if request.is_err() {
+            self.0 = &[];
+        }
+        Some(request)
+    }
+}
+
+/// What an entry of a result is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum EntryKind {
+    Nil,
+    Value,
+    Status,
+    Int,
+    Error,
+    /// An array as it came over the wire.
+    Array,
+}
+
+/// The entries of a result that is being made.
+#[derive(Debug, Default)]
+pub struct Entered {
+    ends: Vec<u32>,
+    kinds: Vec<u8>,
+    bytes: Vec<u8>,
+}
+
+impl Entered {
+    fn push(&mut self, kind: EntryKind, bytes: &[u8]) {
+        self.bytes.extend_from_slice(bytes);
+        // A frame that would be longer is refused when it is finished.
+        self.ends.push(u32::try_from(self.bytes.len()).unwrap_or(u32::MAX));
+        self.kinds.push(kind as u8);
+    }
+
+    /// Adds a value, or none.
+    pub fn value(&mut self, value: Option<&[u8]>) {
+        match value {
+            Some(value) => self.push(EntryKind::Value, value),
+            None => self.push(EntryKind::Nil, &[]),
+        }
+    }
+
+    /// Adds a reply; an array as it came.
+    pub fn reply(&mut self, reply: &Reply<'_>) {
+        match reply {
+            Reply::Nil => self.push(EntryKind::Nil, &[]),
+            Reply::Bulk(value) => self.push(EntryKind::Value, value),
+            Reply::Status(text) => self.push(EntryKind::Status, text),
+            Reply::Error(text) => self.server_error(text),
+            Reply::Int(number) => self.push(EntryKind::Int, number.to_string().as_bytes()),
+            Reply::Array(items) => {
+                let mut bytes = format!("*{}\r\n", items.count_left()).into_bytes();
+                bytes.extend_from_slice(items.bytes_left());
+                self.push(EntryKind::Array, &bytes);
+            }
+        }
+    }
+
+    /// Adds the entries of another.
+    pub fn append(&mut self, other: &Self) {
+        let start = self.bytes.len();
+        self.bytes.extend_from_slice(&other.bytes);
+        self.kinds.extend_from_slice(&other.kinds);
+        self.ends.extend(other.ends.iter().map(|end| u32::try_from(start + *end as usize).unwrap_or(u32::MAX)));
+    }
+
+    /// Adds what the server said.
+    pub fn server_error(&mut self, text: &[u8]) {
+        self.error(&crate::server_error(text));
+    }
+
+    /// Adds an error.
+    pub fn error(&mut self, error: &Error) {
+        self.push(EntryKind::Error, error.coded().as_bytes());
+    }
+
+    /// Whether there are no entries.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.kinds.is_empty()
+    }
+}
+
+/// Results on their way.
+#[derive(Debug, Default)]
+pub struct Frame {
+    bytes: Vec<u8>,
+}
+
+impl Frame {
+    /// The bytes of all results so far; there are none then.
+    pub fn take(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.bytes)
+    }
+
+    /// The bytes of all results so far.
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// Forgets the results, and keeps the memory unless it is much.
+    pub fn clear(&mut self) {
+        self.bytes.clear();
+        self.bytes.shrink_to(1 << 20);
+    }
+
+    /// Whether there are no results.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.bytes.is_empty()
+    }
+
+    /// Adds a result of the entries, which are forgotten.
+    pub fn finish(&mut self, id: u32, entered: &mut Entered) {
+        if entered.bytes.len() >= u32::MAX as usize {
+            let error = Error::Unsupported("a result of more than 4 GiB; ask for fewer keys at once".to_owned());
+            self.fail(id, &error);
+        } else {
+            let flags = if entered.bytes.is_ascii() { ASCII } else { 0 };
+            self.head(id, 0, entered.kinds.len(), entered.bytes.len(), flags);
+            for end in &entered.ends {
+                self.bytes.extend_from_slice(&end.to_ne_bytes());
+            }
+            self.bytes.extend_from_slice(&entered.kinds);
+            self.fill();
+            self.bytes.extend_from_slice(&entered.bytes);
+            self.fill();
+        }
+        entered.ends.clear();
+        entered.kinds.clear();
+        entered.bytes.clear();
+        entered.bytes.shrink_to(1 << 20);
+    }
+
+    /// Adds the failure of a request.
+    pub fn fail(&mut self, id: u32, error: &Error) {
+        let text = error.coded();
+        self.head(id, 1, 0, text.len(), 0);
+        self.bytes.extend_from_slice(text.as_bytes());
+        self.fill();
+    }
+
+    /// Says that a connection is gone.
+    pub fn gone(&mut self, connection: u32) {
+        self.head(connection, 2, 0, 0, 0);
+    }
+
+    fn head(&mut self, id: u32, status: u32, entries: usize, bytes: usize, flags: u32) {
+        self.bytes.reserve(REQUEST_WORDS * 4 + entries * 5 + bytes + 8);
+        let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
+        for word in [id, status, count(entries), count(bytes), flags] {
+            self.bytes.extend_from_slice(&word.to_ne_bytes());
+        }
+    }
+
+    fn fill(&mut self) {
+        self.bytes.resize(self.bytes.len().next_multiple_of(4), 0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// A submission of one request.
+    fn submission(kind: u32, commands: &[u32], arguments: &[&[u8]]) -> Vec<u8> {
+        let mut words = vec![7, 9, kind, u32::try_from(commands.len()).unwrap()];
+        words.push(u32::try_from(arguments.len()).unwrap());
+        words.extend(commands);
+        words.extend(arguments.iter().map(|argument| u32::try_from(argument.len()).unwrap()));
+        let mut bytes = words.iter().flat_map(|word| word.to_ne_bytes()).collect::<Vec<_>>();
+        for argument in arguments {
+            bytes.extend_from_slice(argument);
+        }
+        bytes.resize(bytes.len().next_multiple_of(4), 0);
+        bytes
+    }
+
+    #[test]
+    fn requests_are_read_one_after_the_other() {
+        let mut bytes = submission(0, &[], &[b"key"]);
+        bytes.extend(submission(3, &[], &[b"a", b"", b"bc", b"d"]));
+        bytes.extend(submission(4, &[1, 2], &[b"PING", b"GET", b"a"]));
+        let requests = Submission::new(&bytes).collect::<Result<Vec<_>>>().unwrap();
+        assert_eq!((requests[0].connection, requests[0].id, requests[0].kind), (7, 9, RequestKind::Get));
+        let entries = Entries(requests[1].arguments()).collect::<Vec<_>>();
+        assert_eq!(entries, [(b"a".as_slice(), b"".as_slice()), (b"bc", b"d")]);
+        let mut commands = Commands::new();
+        assert_eq!(requests[2].write(&mut commands), 2);
+        assert_eq!(commands.bytes(), b"*1\r\n$4\r\nPING\r\n*2\r\n$3\r\nGET\r\n$1\r\na\r\n");
+    }
+
+    #[test]
+    fn what_is_no_submission_is_refused() {
+        for bytes in [
+            submission(0, &[], &[]),
+            submission(1, &[], &[b"a"]),
+            submission(3, &[], &[b"a"]),
+            submission(4, &[2], &[b"a"]),
+            submission(4, &[0, 1], &[b"a"]),
+            submission(9, &[], &[b"a"]),
+            vec![1, 2, 3],
+            submission(2, &[], &[b"abcdefgh"])[..28].to_vec(),
+        ] {
+            let error = Submission::new(&bytes).collect::<Result<Vec<_>>>().unwrap_err();
+            assert_eq!(error.code(), "BB_INVALID_ARGUMENT");
+        }
+    }
+
+    #[test]
+    fn frames_are_laid_out_as_described() {
+        let (mut frame, mut entered) = (Frame::default(), Entered::default());
+        entered.value(Some(b"abcde"));
+        entered.reply(&Reply::Nil);
+        entered.reply(&Reply::Int(-5));
+        frame.finish(3, &mut entered);
+        assert!(entered.is_empty());
+        let bytes = frame.take();
+        assert_eq!(words(&bytes[..32]).collect::<Vec<_>>(), [3, 0, 3, 7, 1, 5, 5, 7]);
+        assert_eq!(&bytes[32..], b"\x01\x00\x03\x00abcde-5\x00");
+        frame.fail(4, &Error::Cancelled);
+        let bytes = frame.take();
+        assert_eq!(words(&bytes[..20]).collect::<Vec<_>>()[..3], [4, 1, 0]);
+        assert!(bytes[20..].starts_with(b"[BB_ABORTED] "));
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_make_the_reader_panic(bytes in proptest::collection::vec(any::<u8>(), 0..80), kind in 0_u32..5) {
+            let _ = Submission::new(&bytes).count();
+            // With a head that is nearly right.
+            let mut words = vec![0, 0, kind, u32::from(kind == 4), 1];
+            words.push(u32::try_from(bytes.len()).unwrap() * 2 / 3);
+            let mut all = words.iter().flat_map(|word| word.to_ne_bytes()).collect::<Vec<_>>();
+            all.extend(&bytes);
+            for request in Submission::new(&all).flatten() {
+                request.write(&mut Commands::new());
+                let _ = request.arguments().count();
+            }
+        }
+    }
+}

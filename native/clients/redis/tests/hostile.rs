@@ -1,0 +1,156 @@
+//! Servers that send without end, announce what never comes, say nothing at all, or take their time.
+
+mod common;
+
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::time::Duration;
+
+use boundary_bench_kernel::Error;
+use boundary_bench_kernel::resources::{peak_rss, reset_peak_rss};
+use boundary_bench_kernel::socket::{KEEP_ALIVE_IDLE, UNACKNOWLEDGED_TIMEOUT};
+use boundary_bench_redis::{Commands, Connection, KvClient, KvOptions, Url};
+use socket2::SockRef;
+
+/// What a server may make this process take beside what the tests take.
+const LITTLE: u64 = 300 << 20;
+
+/// A server that gives each connection to `talk` on a thread of its own. Lives as long as the test.
+fn serve(talk: impl Fn(TcpStream) + Send + Sync + Clone + 'static) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("redis://{}?cluster=false", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            let talk = talk.clone();
+            stream.set_nodelay(true).unwrap();
+            std::thread::spawn(move || talk(stream));
+        }
+    });
+    url
+}
+
+/// Takes what has come of the client's commands.
+fn hear(stream: &mut TcpStream) -> bool {
+    stream.read(&mut vec![0; 1 << 16]).is_ok_and(|bytes| bytes > 0)
+}
+
+/// Lets the client in, and then says the first bytes to its command, and the others for ever.
+fn answering(first: &[u8], others: &[u8]) -> String {
+    let (first, others) = (first.to_vec(), others.to_vec());
+    serve(move |mut stream| {
+        if !hear(&mut stream) || stream.write_all(b"+PONG\r\n").is_err() || !hear(&mut stream) {
+            return;
+        }
+        let _ = stream.write_all(&first);
+        while !others.is_empty() && stream.write_all(&others).is_ok() {}
+        while hear(&mut stream) {}
+    })
+}
+
+async fn ask(url: &str, timeout: Option<Duration>) -> Result<usize, Error> {
+    let mut client = KvClient::connect(url.parse::<Url>().unwrap(), KvOptions { timeout }).await.unwrap();
+    client.call(&[b"KEYS", b"*"], |reply| Ok(format!("{reply:?}").len())).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_reply_beyond_the_limit_is_refused_and_its_connection_closed() {
+    let cases: [(&[u8], &[u8], &str); 4] = [
+        // More than the usual limit, more than the one given, elements without end, elements of nothing without end.
+        (b"$4294967296\r\nabc", b"", ""),
+        (b"$1000001\r\nabc", b"", "&max-response-bytes=1000000"),
+        (b"*200000000\r\n", b"$10\r\n0123456789\r\n", "&max-response-bytes=1000000"),
+        (b"*200000000\r\n", b"*0\r\n", "&max-response-bytes=1000000"),
+    ];
+    for (first, others, option) in cases {
+        let url = answering(first, others) + option;
+        let mut client = common::client(&url).await;
+        let error = client.call(&[b"KEYS", b"*"], |_| Ok(())).await.unwrap_err();
+        assert_eq!(error.code(), "BB_TOO_LARGE", "{error}");
+        assert!(error.to_string().contains("max-response-bytes"), "{error}");
+        // By another connection: were it the same, what is still on its way would be taken for this answer.
+        let error = client.call(&[b"PING"], |_| Ok(())).await.unwrap_err();
+        assert_eq!(error.code(), "BB_TOO_LARGE", "{error}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_limit_that_is_raised_lets_more_through() {
+    let reply = [b"$2000000\r\n", vec![b'x'; 2_000_000].as_slice(), b"\r\n"].concat();
+    let url = answering(&reply, b"");
+    for (bytes, expected) in [(1_000_000, Err("BB_TOO_LARGE")), (3_000_000, Ok(()))] {
+        let answer = ask(&format!("{url}&max-response-bytes={bytes}"), None).await;
+        assert_eq!(answer.map(|length| assert!(length > 2_000_000)).map_err(|error| error.code()), expected);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_announced_takes_no_memory_before_it_comes() {
+    let announced: [&[u8]; 2] = [b"$4294967296\r\nabc", b"*200000000\r\n$400000000\r\nabc"];
+    for said in announced {
+        let url = answering(said, b"") + "&max-response-bytes=8589934592";
+        assert!(reset_peak_rss());
+        let before = peak_rss().unwrap();
+        let error = ask(&url, Some(Duration::from_millis(500))).await.unwrap_err();
+        assert_eq!(error.code(), "BB_TIMEOUT", "{error}");
+        assert!(peak_rss().unwrap() < before + LITTLE);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_accepts_and_says_nothing_is_given_up() {
+    let url = serve(|mut stream| while hear(&mut stream) {});
+    let silent = tokio::join!(
+        async { KvClient::connect(url.parse().unwrap(), KvOptions::default()).await.err() },
+        async { Connection::open(&url.parse().unwrap()).await.err() },
+        // Before the handshake is done.
+        async { Connection::open(&url.replace("redis:", "rediss:").parse().unwrap()).await.err() },
+    );
+    for error in [silent.0, silent.1, silent.2] {
+        assert_eq!(error.unwrap().code(), "BB_TIMEOUT");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_connection_is_asked_whether_its_server_is_there() {
+    let url = answering(b"", b"");
+    let connection = Connection::open(&url.parse().unwrap()).await.unwrap();
+    let socket = connection.into_socket().unwrap().unwrap();
+    let socket = SockRef::from(&socket);
+    assert!(socket.keepalive().unwrap());
+    assert_eq!(socket.tcp_keepalive_time().unwrap(), KEEP_ALIVE_IDLE);
+    #[cfg(target_os = "linux")]
+    assert_eq!(socket.tcp_user_timeout().unwrap(), Some(UNACKNOWLEDGED_TIMEOUT));
+    #[cfg(not(target_os = "linux"))]
+    let _ = UNACKNOWLEDGED_TIMEOUT;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn servers_that_read_or_write_slowly_are_waited_for() {
+    let url = serve(|mut stream| {
+        assert!(hear(&mut stream));
+        for byte in b"+PONG\r\n" {
+            stream.write_all(&[*byte]).unwrap();
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        // Nothing is read while the client sends more than all buffers hold.
+        std::thread::sleep(Duration::from_millis(500));
+        let mut heard = Vec::new();
+        while !heard.ends_with(b"last\r\n") {
+            let mut part = vec![0; 1 << 16];
+            let bytes = stream.read(&mut part).unwrap();
+            heard.extend_from_slice(&part[..bytes]);
+        }
+        for byte in [b"+OK\r\n".repeat(50), b"+last\r\n".to_vec()].concat() {
+            stream.write_all(&[byte]).unwrap();
+        }
+        hear(&mut stream);
+    });
+    let mut client = common::client(&url).await;
+    let value = vec![b'x'; 1 << 20];
+    let mut commands = Commands::new();
+    (0..50).for_each(|_| commands.set(b"k", &value));
+    commands.push([b"ECHO".as_slice(), b"last"].into_iter());
+    let mut answers = Vec::new();
+    client.execute(&commands, |_, answer| answers.push(format!("{:?}", answer.unwrap()))).await;
+    assert_eq!((answers.len(), answers[50].as_str()), (51, "Status([108, 97, 115, 116])"));
+}

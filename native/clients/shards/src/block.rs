@@ -1,0 +1,366 @@
+//! Rows by columns, in one piece of memory that is laid out as the body of an Arrow IPC message: so that a scan hands it to
+//! Arrow, or sends it, as it lies.
+
+use std::sync::{Arc, LazyLock};
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Float64Type, Int32Type, Int64Type};
+use arrow_array::{Array, FixedSizeBinaryArray, PrimitiveArray, RecordBatch};
+use arrow_buffer::{Buffer, MutableBuffer, ScalarBuffer};
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use boundary_bench_kernel::{Error, Result};
+
+use crate::placing::mix;
+use crate::prefetch::prefetch;
+use crate::row::{HEAD_WORDS, MadeValues, PAYLOAD_BYTES, PAYLOAD_WORDS, ROW_BYTES, Row, head_sum};
+
+/// The rows of a full block: 800 KiB.
+pub const BLOCK_ROWS: usize = 4096;
+
+/// A block has room for a multiple of these, so that each column begins at an address that Arrow recommends.
+const ROW_STEP: usize = 64;
+
+/// The bytes of a row before each column's values.
+pub(crate) const OFFSETS: [usize; 5] = [0, 8, 12, 20, 28];
+
+/// The bytes of a value of each column.
+pub(crate) const WIDTHS: [usize; 5] = [8, 4, 8, 8, PAYLOAD_BYTES];
+
+/// The columns of rows.
+pub static SCHEMA: LazyLock<SchemaRef> = LazyLock::new(|| schema(false));
+
+/// The same for rows of which some may be missing.
+pub static NULLABLE_SCHEMA: LazyLock<SchemaRef> = LazyLock::new(|| schema(true));
+
+fn schema(nullable: bool) -> SchemaRef {
+    Arc::new(Schema::new(vec![
+        Field::new("key", DataType::Int64, false),
+        Field::new("quantity", DataType::Int32, nullable),
+        Field::new("price", DataType::Float64, nullable),
+        Field::new("updated_at", DataType::Int64, nullable),
+        // 172 as the type has it.
+        Field::new("payload", DataType::FixedSizeBinary(172), nullable),
+    ]))
+}
+
+/// Rows by columns, borrowed.
+#[derive(Debug, Clone, Copy)]
+pub struct Columns<'a> {
+    /// The keys.
+    pub keys: &'a [i64],
+    /// The quantities.
+    pub quantities: &'a [i32],
+    /// The prices.
+    pub prices: &'a [f64],
+    /// The times of the last updates.
+    pub updated_at: &'a [i64],
+    /// The payloads, one after the other.
+    pub payloads: &'a [u8],
+}
+
+impl<'a> Columns<'a> {
+    /// One row.
+    #[must_use]
+    pub fn of_row(row: &'a Row) -> Self {
+        Self {
+            keys: std::slice::from_ref(&row.key),
+            quantities: std::slice::from_ref(&row.quantity),
+            prices: std::slice::from_ref(&row.price),
+            updated_at: std::slice::from_ref(&row.updated_at),
+            payloads: &row.payload,
+        }
+    }
+
+    /// The rows of a batch.
+    ///
+    /// # Errors
+    /// [`Error::SchemaMismatch`] for other columns, or a null.
+    pub fn of_batch(batch: &'a RecordBatch) -> Result<Self> {
+        let same =
+            batch.schema_ref().fields().len() == SCHEMA.fields().len()
+                && batch.schema_ref().fields().iter().zip(SCHEMA.fields()).all(|(given, expected)| {
+                    given.name() == expected.name() && given.data_type() == expected.data_type()
+                });
+        if !same {
+            let names = SCHEMA.fields().iter().map(|field| format!("{} {}", field.name(), field.data_type()));
+            return Err(Error::SchemaMismatch(format!(
+                "the rows must have the columns {}",
+                names.collect::<Vec<_>>().join(", ")
+            )));
+        }
+        if let Some(column) = batch.columns().iter().position(|column| column.null_count() > 0) {
+            return Err(Error::SchemaMismatch(format!("a null in the column {}", SCHEMA.field(column).name())));
+        }
+        let payloads = batch.column(4).as_fixed_size_binary();
+        Ok(Self {
+            keys: batch.column(0).as_primitive::<Int64Type>().values(),
+            quantities: batch.column(1).as_primitive::<Int32Type>().values(),
+            prices: batch.column(2).as_primitive::<Float64Type>().values(),
+            updated_at: batch.column(3).as_primitive::<Int64Type>().values(),
+            payloads: &payloads.value_data()[..batch.num_rows() * PAYLOAD_BYTES],
+        })
+    }
+
+    /// The number of rows.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.keys.len()
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.keys.is_empty()
+    }
+
+    /// A part of the rows.
+    #[must_use]
+    pub fn slice(&self, start: usize, end: usize) -> Self {
+        Self {
+            keys: &self.keys[start..end],
+            quantities: &self.quantities[start..end],
+            prices: &self.prices[start..end],
+            updated_at: &self.updated_at[start..end],
+            payloads: &self.payloads[start * PAYLOAD_BYTES..end * PAYLOAD_BYTES],
+        }
+    }
+
+    /// One row.
+    #[must_use]
+    pub fn row(&self, index: usize) -> Row {
+        let payload = &self.payloads[index * PAYLOAD_BYTES..];
+        Row {
+            key: self.keys[index],
+            quantity: self.quantities[index],
+            price: self.prices[index],
+            updated_at: self.updated_at[index],
+            payload: payload.first_chunk().copied().unwrap_or([0; PAYLOAD_BYTES]),
+        }
+    }
+
+    /// Adds the first row as packed bytes.
+    pub(crate) fn pack_first(&self, packed: &mut Vec<u8>) {
+        packed.extend_from_slice(&self.keys[0].to_le_bytes());
+        packed.extend_from_slice(&self.quantities[0].to_le_bytes());
+        packed.extend_from_slice(&self.prices[0].to_le_bytes());
+        packed.extend_from_slice(&self.updated_at[0].to_le_bytes());
+        packed.extend_from_slice(&self.payloads[..PAYLOAD_BYTES]);
+    }
+
+    /// The sum of the hashes of all rows: every value is read.
+    #[must_use]
+    pub fn checksum(&self) -> u32 {
+        let payloads = self.payloads.as_chunks::<PAYLOAD_BYTES>().0;
+        let rows = self.keys.iter().zip(self.quantities).zip(self.prices).zip(self.updated_at).zip(payloads);
+        rows.fold(0, |sum, ((((key, quantity), price), updated_at), payload)| {
+            let head = head_sum(*key, *quantity, *price, *updated_at);
+            sum.wrapping_add(mix(head.wrapping_add(payload_sum(payload))))
+        })
+    }
+}
+
+/// The weighted sum of a payload's words.
+fn payload_sum(payload: &[u8; PAYLOAD_BYTES]) -> u32 {
+    const WEIGHTS: [u32; PAYLOAD_WORDS] = {
+        let mut weights = [0; PAYLOAD_WORDS];
+        let (mut word, mut weight) = (0, 2 * HEAD_WORDS + 1);
+        while word < PAYLOAD_WORDS {
+            weights[word] = weight;
+            weight += 2;
+            word += 1;
+        }
+        weights
+    };
+    let words = payload.as_chunks::<4>().0.iter().map(|word| u32::from_le_bytes(*word));
+    words.zip(WEIGHTS).fold(0, |sum, (word, weight)| sum.wrapping_add(word.wrapping_mul(weight)))
+}
+
+/// The rows of packed bytes by columns.
+///
+/// # Errors
+/// [`Error::InvalidArgument`] for bytes that are no whole rows.
+pub fn unpack(packed: &[u8]) -> Result<Block> {
+    let (rows, []) = packed.as_chunks::<ROW_BYTES>() else {
+        return Err(Error::InvalidArgument(format!(
+            "{} bytes are no whole rows: a packed row has {ROW_BYTES}",
+            packed.len()
+        )));
+    };
+    let mut block = Block::with_capacity(rows.len());
+    rows.iter().for_each(|row| block.push(&Row::from_bytes(row)));
+    Ok(block)
+}
+
+/// Rows by columns, owned.
+#[derive(Debug)]
+pub struct Block {
+    memory: MutableBuffer,
+    capacity: usize,
+    len: usize,
+}
+
+impl Clone for Block {
+    fn clone(&self) -> Self {
+        let mut clone = Self::with_capacity(self.capacity);
+        clone.extend(self.columns());
+        clone
+    }
+}
+
+impl Block {
+    /// An empty block with room for so many rows. Its memory is not touched before it is filled.
+    #[must_use]
+    pub fn with_capacity(rows: usize) -> Self {
+        let capacity = rows.next_multiple_of(ROW_STEP).max(ROW_STEP);
+        Self { memory: MutableBuffer::from_len_zeroed(capacity * ROW_BYTES), capacity, len: 0 }
+    }
+
+    /// The number of rows.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Whether no further row fits.
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        self.len == self.capacity
+    }
+
+    /// The rows for which there is room.
+    pub(crate) fn capacity(&self) -> usize {
+        self.capacity
+    }
+
+    /// Its memory: the columns, each with room for the block's capacity.
+    pub(crate) fn memory(&self) -> &[u8] {
+        &self.memory
+    }
+
+    /// The rows.
+    #[must_use]
+    pub fn columns(&self) -> Columns<'_> {
+        let (capacity, len) = (self.capacity, self.len);
+        let (long, short) = (self.memory.typed_data::<i64>(), self.memory.typed_data::<i32>());
+        let prices = self.memory.typed_data::<f64>();
+        let at = |column: usize, width: usize| OFFSETS[column] * capacity / width;
+        Columns {
+            keys: &long[..len],
+            quantities: &short[at(1, 4)..][..len],
+            prices: &prices[at(2, 8)..][..len],
+            updated_at: &long[at(3, 8)..][..len],
+            payloads: &self.memory[at(4, 1)..][..len * PAYLOAD_BYTES],
+        }
+    }
+
+    /// One row.
+    #[must_use]
+    pub fn row(&self, index: usize) -> Row {
+        self.columns().row(index)
+    }
+
+    /// Asks the memory for a row, where there is room for one.
+    pub(crate) fn prefetch(&self, index: usize) {
+        if index < self.capacity {
+            for (offset, width) in OFFSETS.iter().zip(WIDTHS) {
+                prefetch(&self.memory[offset * self.capacity + width * index..][..width]);
+            }
+        }
+    }
+
+    /// Adds a row. There must be room.
+    pub fn push(&mut self, row: &Row) {
+        self.extend(Columns::of_row(row));
+    }
+
+    /// Adds rows. There must be room.
+    pub fn extend(&mut self, rows: Columns<'_>) {
+        let start = self.len;
+        self.len += rows.len();
+        self.write(start, rows);
+    }
+
+    /// Writes rows in place of others.
+    pub(crate) fn write(&mut self, start: usize, rows: Columns<'_>) {
+        assert!(start + rows.len() <= self.len && self.len <= self.capacity, "there is no room for these rows");
+        let (capacity, count) = (self.capacity, rows.len());
+        let at = |column: usize, width: usize| OFFSETS[column] * capacity / width + start;
+        self.memory.typed_data_mut::<i64>()[at(0, 8)..][..count].copy_from_slice(rows.keys);
+        self.memory.typed_data_mut::<i32>()[at(1, 4)..][..count].copy_from_slice(rows.quantities);
+        self.memory.typed_data_mut::<f64>()[at(2, 8)..][..count].copy_from_slice(rows.prices);
+        self.memory.typed_data_mut::<i64>()[at(3, 8)..][..count].copy_from_slice(rows.updated_at);
+        let payloads = OFFSETS[4] * capacity + start * PAYLOAD_BYTES;
+        self.memory[payloads..][..count * PAYLOAD_BYTES].copy_from_slice(rows.payloads);
+    }
+
+    /// Adds the rows that benchmarks give to keys, each with its hash. There must be room.
+    pub(crate) fn push_made(&mut self, keys: &[(i64, u32)]) {
+        let (capacity, start) = (self.capacity, self.len);
+        assert!(start + keys.len() <= capacity, "there is no room for these rows");
+        self.len += keys.len();
+        let at = |column: usize, width: usize| OFFSETS[column] * capacity / width + start;
+        let values = || keys.iter().map(|(key, hash)| (*key, MadeValues::of(*key, *hash)));
+        let fill = |column: &mut [i64], value: fn(i64, MadeValues) -> i64| {
+            column.iter_mut().zip(values()).for_each(|(place, (key, made))| *place = value(key, made));
+        };
+        let long = self.memory.typed_data_mut::<i64>();
+        fill(&mut long[at(0, 8)..][..keys.len()], |key, _| key);
+        fill(&mut long[at(3, 8)..][..keys.len()], |_, made| made.updated_at);
+        let quantities = &mut self.memory.typed_data_mut::<i32>()[at(1, 4)..][..keys.len()];
+        quantities.iter_mut().zip(values()).for_each(|(place, (_, made))| *place = made.quantity);
+        let prices = &mut self.memory.typed_data_mut::<f64>()[at(2, 8)..][..keys.len()];
+        prices.iter_mut().zip(values()).for_each(|(place, (_, made))| *place = made.price);
+        let words = OFFSETS[4] * capacity / 4 + start * PAYLOAD_WORDS;
+        let payloads = &mut self.memory.typed_data_mut::<u32>()[words..][..keys.len() * PAYLOAD_WORDS];
+        let payloads = payloads.as_chunks_mut::<PAYLOAD_WORDS>().0;
+        payloads.iter_mut().zip(values()).for_each(|(payload, (_, made))| made.write_payload(payload));
+    }
+
+    /// The same rows, with as little room as they need.
+    #[must_use]
+    pub(crate) fn fitting(self: &Arc<Self>) -> Arc<Self> {
+        if self.len.next_multiple_of(ROW_STEP) >= self.capacity {
+            return Arc::clone(self);
+        }
+        let mut fitting = Self::with_capacity(self.len);
+        fitting.extend(self.columns());
+        Arc::new(fitting)
+    }
+
+    /// The rows as Arrow has them, in the same memory.
+    ///
+    /// # Errors
+    /// [`Error::Internal`], which is a defect.
+    pub fn to_batch(self: &Arc<Self>) -> Result<RecordBatch> {
+        let memory = Buffer::from(self.to_shared());
+        let (len, capacity) = (self.len, self.capacity);
+        let column = |column: usize| memory.slice_with_length(OFFSETS[column] * capacity, WIDTHS[column] * len);
+        let long = |index| PrimitiveArray::<Int64Type>::new(ScalarBuffer::new(column(index), 0, len), None);
+        let quantities = PrimitiveArray::<Int32Type>::new(ScalarBuffer::new(column(1), 0, len), None);
+        let prices = PrimitiveArray::<Float64Type>::new(ScalarBuffer::new(column(2), 0, len), None);
+        let payloads = FixedSizeBinaryArray::try_new(172, column(4), None);
+        let payloads = payloads.map_err(|error| Error::Internal(error.to_string()))?;
+        let columns: Vec<Arc<dyn Array>> =
+            vec![Arc::new(long(0)), Arc::new(quantities), Arc::new(prices), Arc::new(long(3)), Arc::new(payloads)];
+        RecordBatch::try_new(Arc::clone(&SCHEMA), columns).map_err(|error| Error::Internal(error.to_string()))
+    }
+
+    /// Its memory, shared.
+    pub(crate) fn to_shared(self: &Arc<Self>) -> bytes::Bytes {
+        struct Shared(Arc<Block>);
+
+        impl AsRef<[u8]> for Shared {
+            fn as_ref(&self) -> &[u8] {
+                self.0.memory()
+            }
+        }
+
+        bytes::Bytes::from_owner(Shared(Arc::clone(self)))
+    }
+}

@@ -1,0 +1,115 @@
+//! The rows of keys, while they come and when all have come.
+
+use std::sync::Arc;
+
+use arrow_array::types::{Float64Type, Int32Type, Int64Type};
+use arrow_array::{Array, FixedSizeBinaryArray, PrimitiveArray, RecordBatch};
+use arrow_buffer::ScalarBuffer;
+use boundary_bench_engine::frame::{FixedColumn, FrameInPlace};
+use boundary_bench_engine::slab::Slab;
+use boundary_bench_kernel::{Error, Result};
+
+use crate::block::{Columns, NULLABLE_SCHEMA, WIDTHS};
+use crate::row::{PAYLOAD_BYTES, ROW_BYTES, take};
+
+/// The number of the column of payloads.
+const PAYLOAD: usize = 4;
+
+/// The rows of keys, one for each in their order. Where there is none, only the key is not null. They lie in one piece of memory,
+/// which is given on as it is.
+pub struct FoundRows(FrameInPlace);
+
+impl FoundRows {
+    /// The rows of these keys, of which all are missing yet.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] for more keys than one piece of memory holds the rows of.
+    pub(super) fn missing(keys: &[i64]) -> Result<Self> {
+        let column =
+            |column| FixedColumn { width: WIDTHS[column], has_offsets: column == PAYLOAD, is_nullable: column > 0 };
+        let mut frame = FrameInPlace::new(keys.len(), &[0, 1, 2, 3, PAYLOAD].map(column))?;
+        keys.iter().enumerate().for_each(|(place, key)| frame.write(0, place, &key.to_le_bytes()));
+        Ok(Self(frame))
+    }
+
+    /// Sets the row of a key: there is one in `row`.
+    pub(super) fn set(&mut self, place: usize, row: Columns<'_>) {
+        let (quantity, price, updated_at) = (row.quantities[0], row.prices[0], row.updated_at[0]);
+        let payload = &row.payloads.as_chunks().0[0];
+        self.write(place, quantity.to_le_bytes(), price.to_le_bytes(), updated_at.to_le_bytes(), payload);
+    }
+
+    /// Sets packed rows, those of the keys at these places of which the bit is set.
+    pub(super) fn set_packed(&mut self, places: &[usize], found: &[u8], rows: &[u8]) {
+        let found = places.iter().enumerate().filter(|(index, _)| found[index / 8] & (1 << (index % 8)) != 0);
+        for ((_, place), row) in found.zip(rows.as_chunks::<ROW_BYTES>().0) {
+            let (_, rest): ([u8; 8], _) = take(row);
+            let (quantity, rest) = take(rest);
+            let (price, rest) = take(rest);
+            let (updated_at, payload) = take(rest);
+            self.write(*place, quantity, price, updated_at, &payload.as_chunks().0[0]);
+        }
+    }
+
+    fn write(
+        &mut self,
+        place: usize,
+        quantity: [u8; 4],
+        price: [u8; 8],
+        updated_at: [u8; 8],
+        payload: &[u8; PAYLOAD_BYTES],
+    ) {
+        let Self(frame) = self;
+        frame.write(1, place, &quantity);
+        frame.write(2, place, &price);
+        frame.write(3, place, &updated_at);
+        frame.write(PAYLOAD, place, payload);
+        frame.set_found(place);
+    }
+
+    /// The number of keys.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.0.rows()
+    }
+
+    /// Whether there was no key.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The rows that were found.
+    #[must_use]
+    pub fn found(&self) -> usize {
+        self.0.found()
+    }
+
+    /// As a frame, in which payloads have the type `Binary`.
+    #[must_use]
+    pub fn into_frame(self) -> Slab {
+        self.0.finish()
+    }
+
+    /// As a batch of Arrow of the columns [`NULLABLE_SCHEMA`].
+    ///
+    /// # Errors
+    /// [`Error::Internal`], which is a defect.
+    pub fn into_batch(self) -> Result<RecordBatch> {
+        let rows = self.len();
+        let (values, found) = self.0.into_buffers();
+        let nulls = (found.null_count() > 0).then_some(found);
+        let [keys, quantities, prices, updated_at, payloads] = <[_; 5]>::try_from(values)
+            .map_err(|values| Error::Internal(format!("{} columns of rows", values.len())))?;
+        let failed = |error: arrow_schema::ArrowError| Error::Internal(error.to_string());
+        let payloads = FixedSizeBinaryArray::try_new(172, payloads, nulls.clone()).map_err(failed)?;
+        let columns: Vec<Arc<dyn Array>> = vec![
+            Arc::new(PrimitiveArray::<Int64Type>::new(ScalarBuffer::new(keys, 0, rows), None)),
+            Arc::new(PrimitiveArray::<Int32Type>::new(ScalarBuffer::new(quantities, 0, rows), nulls.clone())),
+            Arc::new(PrimitiveArray::<Float64Type>::new(ScalarBuffer::new(prices, 0, rows), nulls.clone())),
+            Arc::new(PrimitiveArray::<Int64Type>::new(ScalarBuffer::new(updated_at, 0, rows), nulls)),
+            Arc::new(payloads),
+        ];
+        RecordBatch::try_new(Arc::clone(&NULLABLE_SCHEMA), columns).map_err(failed)
+    }
+}

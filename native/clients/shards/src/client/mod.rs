@@ -1,0 +1,398 @@
+//! A client of all shards: some in this process, the others behind gRPC. It chooses the shard of each key, asks several shards
+//! at once, and puts their answers together.
+
+mod found_rows;
+mod frames;
+mod populate;
+mod remote;
+mod scan;
+mod transport;
+
+use std::future::poll_fn;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::Duration;
+
+use boundary_bench_kernel::cancel::{CancelOnDrop, CancelToken};
+use boundary_bench_kernel::error::catch_panic;
+use boundary_bench_kernel::{Error, Result};
+use futures_util::StreamExt;
+use futures_util::future::{join, join_all};
+use futures_util::stream::FuturesUnordered;
+use tokio::task::spawn_blocking;
+
+use crate::aggregate::{Aggregate, Aggregation};
+use crate::block::{Columns, unpack};
+use crate::memory_plan::check_rows;
+use crate::placing::shard_of;
+use crate::row::{ROW_BYTES, Row};
+use crate::store::Store;
+pub use found_rows::FoundRows;
+use remote::Remote;
+pub use scan::Scan;
+pub use transport::{Connection, Transport};
+
+/// For the rows of more keys the machine is asked first whether it has memory, which takes longer than the rows of few.
+const MANY_KEYS: usize = 100_000;
+
+/// The most bytes of a message, where the options do not say: 64 times what servers send by default.
+const MOST_BYTES: usize = 256 << 20;
+
+/// Where a shard is.
+#[derive(Clone)]
+pub enum Place {
+    /// In this process.
+    Direct(Arc<dyn Store>),
+    /// Behind gRPC, at `http[s]://[:key@]host:port[?tls-ca=/file.pem]`.
+    Remote(String),
+}
+
+/// How a client works.
+#[derive(Clone)]
+pub struct ClientOptions {
+    /// How long a call may take; a scan and a population as a whole.
+    pub deadline: Option<Duration>,
+    /// Connections to each shard, of which calls take turns.
+    pub connections: usize,
+    /// The most bytes of a message that a server may want to send.
+    pub most_bytes: usize,
+    /// What makes the connections and drives them; tokio without it.
+    pub transport: Option<Arc<dyn Transport>>,
+    /// The key that shards ask for, where their addresses hold none.
+    pub api_key: Option<String>,
+    /// A file of certificates to trust in place of the system's, where their addresses name none; of `https` alone.
+    pub tls_ca: Option<PathBuf>,
+}
+
+impl Default for ClientOptions {
+    fn default() -> Self {
+        Self { deadline: None, connections: 1, most_bytes: MOST_BYTES, transport: None, api_key: None, tls_ca: None }
+    }
+}
+
+/// What a shard failed with.
+#[derive(Debug, Clone)]
+pub struct ShardFailure {
+    /// Its number.
+    pub shard: u32,
+    /// Why; the text names the shard.
+    pub error: Error,
+}
+
+/// The rows of keys.
+pub struct MultiGet {
+    /// A row for each key, in their order. Where there is none, only the key is not null.
+    pub rows: FoundRows,
+    /// The shards that could not be asked; their rows are missing.
+    pub failures: Vec<ShardFailure>,
+}
+
+/// A client of all shards. Its calls may be made from many tasks at once; they want a runtime of tokio with its timer and
+/// network.
+#[derive(Clone)]
+pub struct ShardClient {
+    shards: Arc<[Shard]>,
+    deadline: Option<Duration>,
+    transport: Option<Arc<dyn Transport>>,
+}
+
+/// A shard as a client has it.
+enum Shard {
+    Direct(Arc<dyn Store>),
+    Remote(Box<Remote>),
+}
+
+impl Shard {
+    fn store(&self) -> Option<&Arc<dyn Store>> {
+        match self {
+            Self::Direct(store) => Some(store),
+            Self::Remote(_) => None,
+        }
+    }
+}
+
+impl ShardClient {
+    /// Connects to all shards, in the order of their numbers, and checks that each is what it is taken for.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] without shards, for unusable addresses, and for a server of another shard;
+    /// [`Error::Connection`] and [`Error::Timeout`], which name the shard.
+    pub async fn connect(places: Vec<Place>, options: &ClientOptions) -> Result<Self> {
+        if places.is_empty() {
+            return Err(Error::InvalidArgument("a client needs the place of one shard at least".to_owned()));
+        }
+        let count = shard_number(places.len());
+        let connecting = (0..count).zip(places).map(|(index, place)| async move {
+            Ok(match place {
+                Place::Direct(store) => Shard::Direct(store),
+                Place::Remote(url) => Shard::Remote(Box::new(Remote::connect(index, count, &url, options).await?)),
+            })
+        });
+        let shards: Result<Arc<[Shard]>> = join_all(connecting).await.into_iter().collect();
+        Ok(Self { shards: shards?, deadline: options.deadline, transport: options.transport.clone() })
+    }
+
+    /// A client of the same shards over connections of its own, which tokio makes and drives when they are needed. It is made
+    /// within a runtime of tokio.
+    #[must_use]
+    pub fn apart(&self) -> Self {
+        let apart = self.shards.iter().map(|shard| match shard {
+            Shard::Direct(store) => Shard::Direct(Arc::clone(store)),
+            Shard::Remote(remote) => Shard::Remote(Box::new(remote.apart())),
+        });
+        Self { shards: apart.collect(), deadline: self.deadline, transport: None }
+    }
+
+    /// The number of shards.
+    #[must_use]
+    pub fn shards(&self) -> u32 {
+        shard_number(self.shards.len())
+    }
+
+    /// The store of a key's shard, where that is in this process: to be asked without a task.
+    #[must_use]
+    pub fn direct(&self, key: i64) -> Option<&Arc<dyn Store>> {
+        self.shard(key).store()
+    }
+
+    /// Whether all shards are in the memory of this process: then no call waits for anything.
+    #[must_use]
+    pub fn is_in_memory(&self) -> bool {
+        self.shards.iter().all(|shard| shard.store().is_some_and(|store| !store.is_persistent()))
+    }
+
+    fn index(&self, key: i64) -> usize {
+        shard_of(key, self.shards()) as usize
+    }
+
+    fn shard(&self, key: i64) -> &Shard {
+        &self.shards[self.index(key)]
+    }
+
+    /// What each shard holds, and whether it was populated: with how many rows over all.
+    ///
+    /// # Errors
+    /// That of a shard, which it names.
+    pub async fn describe(&self) -> Result<Vec<(u64, Option<u64>)>> {
+        let described = self.shards.iter().map(|shard| async {
+            match shard {
+                Shard::Direct(store) => Ok((store.rows(), store.populated())),
+                Shard::Remote(remote) => {
+                    let answer = remote.describe(self.deadline).await?;
+                    Ok((answer.rows, answer.populated.then_some(answer.total_rows)))
+                }
+            }
+        });
+        join_all(described).await.into_iter().collect()
+    }
+
+    /// The row of a key.
+    ///
+    /// # Errors
+    /// That of its shard, which it names.
+    pub async fn get(&self, key: i64) -> Result<Option<Row>> {
+        match self.shard(key) {
+            Shard::Direct(store) => store.get(key),
+            Shard::Remote(remote) => remote.get(key, self.deadline).await,
+        }
+    }
+
+    /// The rows of keys: all shards that have some are asked at the same time. Those of the others come also where a shard
+    /// fails.
+    ///
+    /// # Errors
+    /// [`Error::NotEnoughMemory`] for the rows of very many keys, and [`Error::Unsupported`] for those of more than ten million.
+    pub async fn multi_get(&self, keys: &[i64]) -> Result<MultiGet> {
+        if keys.len() > MANY_KEYS {
+            check_rows(keys.len() as u64)?;
+        }
+        let groups = self.groups(keys.iter().copied());
+        let mut asked = FuturesUnordered::new();
+        for (index, remote, group) in self.remote(&groups) {
+            for part in group.chunks(remote.most_keys()) {
+                let keys = part.iter().map(|place| keys[*place]).collect();
+                asked.push(async move { (index, part, remote.multi_get(keys, self.deadline).await) });
+            }
+        }
+        let mut next = self.begin(&mut asked).await;
+        let mut rows = FoundRows::missing(keys)?;
+        let mut failures = Vec::new();
+        for (index, store, group) in self.direct_shards(&groups) {
+            let keys: Vec<i64> = group.iter().map(|place| keys[*place]).collect();
+            if let Err(error) = store.multi_get(&keys, &mut |index, row| rows.set(group[index], row)) {
+                failures.push(self.failure(index, error));
+            }
+        }
+        // Each as it comes, while the others are waited for.
+        while let Some((index, part, answer)) = match next.take() {
+            Some(answer) => Some(answer),
+            None => asked.next().await,
+        } {
+            match answer {
+                Ok(answer) => rows.set_packed(part, &answer.found, &answer.rows),
+                Err(error) => failures.push(self.failure(index, error)),
+            }
+        }
+        failures.sort_by_key(|failure| failure.shard);
+        Ok(MultiGet { rows, failures })
+    }
+
+    /// Has requests sent, so that the shards work while something else is done here. Returns an answer that is there already.
+    async fn begin<F: Future>(&self, asked: &mut FuturesUnordered<F>) -> Option<F::Output> {
+        let answer = poll_fn(|context| match asked.poll_next_unpin(context) {
+            Poll::Ready(answer) => Poll::Ready(answer),
+            Poll::Pending => Poll::Ready(None),
+        });
+        let answer = answer.await;
+        if !asked.is_empty() {
+            self.sent().await;
+        }
+        answer
+    }
+
+    /// Waits until requests that were begun are on their way.
+    async fn sent(&self) {
+        if let Some(transport) = &self.transport {
+            transport.sent().await;
+        }
+    }
+
+    /// Writes a row, in place of the one with its key if there is any.
+    ///
+    /// # Errors
+    /// That of its shard, which it names.
+    pub async fn put(&self, row: &Row) -> Result<()> {
+        match self.shard(row.key) {
+            Shard::Direct(store) => store.put(Columns::of_row(row)),
+            Shard::Remote(remote) => remote.put(row, self.deadline).await,
+        }
+    }
+
+    /// Writes packed rows, each of [`ROW_BYTES`]: all shards at the same time.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] for bytes that are no whole rows; else that of the first shard that failed, which it names.
+    /// The rows of the others are written then.
+    pub async fn put_many(&self, packed: &[u8]) -> Result<()> {
+        let (rows, []) = packed.as_chunks::<ROW_BYTES>() else {
+            return Err(Error::InvalidArgument(format!(
+                "{} bytes are no whole rows: a packed row has {ROW_BYTES}",
+                packed.len()
+            )));
+        };
+        let groups = self.groups(rows.iter().map(|row| i64::from_le_bytes(*row.first_chunk().unwrap_or(&[0; 8]))));
+        let mut asked = Vec::new();
+        for (_, remote, group) in self.remote(&groups) {
+            for part in group.chunks(remote.most_keys()) {
+                asked.push(remote.put_many(gathered(rows, part), self.deadline));
+            }
+        }
+        let is_remote = !asked.is_empty();
+        let direct = async {
+            if is_remote {
+                self.sent().await;
+            }
+            let stores = self.direct_shards(&groups).map(|(index, store, group)| {
+                let rows = unpack(&gathered(rows, group))?;
+                store.put(rows.columns()).map_err(|error| self.failure(index, error).error)
+            });
+            // Each gets its rows, also after one that failed.
+            stores.collect::<Vec<Result<()>>>()
+        };
+        let (written, direct) = join(join_all(asked), direct).await;
+        written.into_iter().chain(direct).collect()
+    }
+
+    /// Sums over a column, in all shards at the same time: only the sums come from there.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`]; else that of a shard, which it names.
+    pub async fn aggregate(&self, aggregation: &Aggregation) -> Result<Aggregate> {
+        aggregation.validate()?;
+        let asked = self.shards.iter().filter_map(|shard| match shard {
+            Shard::Remote(remote) => Some(remote.aggregate(aggregation, self.deadline)),
+            Shard::Direct(_) => None,
+        });
+        // Nobody waits for the sums any more where this future is dropped.
+        let cancel = CancelToken::default();
+        let _ends = CancelOnDrop(cancel.clone());
+        let direct = self.shards.iter().enumerate().filter_map(|(index, shard)| {
+            let (store, aggregation, cancel) = (Arc::clone(shard.store()?), *aggregation, cancel.clone());
+            let sum = spawn_blocking(move || catch_panic(|| store.aggregate(&aggregation, &cancel)));
+            Some(async move {
+                let sum = sum.await.map_err(|error| Error::Internal(error.to_string())).flatten();
+                sum.map_err(|error| self.failure(index, error).error)
+            })
+        });
+        let (answers, direct) = join(join_all(asked), join_all(direct)).await;
+        let mut all = Aggregate::none(aggregation.column);
+        direct.into_iter().chain(answers).try_for_each(|part| part.map(|part| all.merge(&part)))?;
+        Ok(all)
+    }
+
+    /// The same sums, made here of all rows: what push-down saves.
+    ///
+    /// # Errors
+    /// As [`ShardClient::aggregate`].
+    pub async fn aggregate_here(&self, aggregation: &Aggregation) -> Result<Aggregate> {
+        aggregation.validate()?;
+        let mut all = Aggregate::none(aggregation.column);
+        let mut scan = self.scan();
+        while let Some(batch) = scan.next().await {
+            let batch = batch.map_err(|failure| failure.error)?;
+            all.add(aggregation, Columns::of_batch(&batch)?);
+        }
+        Ok(all)
+    }
+
+    /// The places of the keys of each shard.
+    fn groups(&self, keys: impl ExactSizeIterator<Item = i64>) -> Vec<Vec<usize>> {
+        let expected = keys.len() / self.shards.len() + 1;
+        let mut groups: Vec<Vec<usize>> = self.shards.iter().map(|_| Vec::with_capacity(expected)).collect();
+        keys.enumerate().for_each(|(place, key)| groups[self.index(key)].push(place));
+        groups
+    }
+
+    /// The shards behind gRPC that have keys.
+    fn remote<'a>(&'a self, groups: &'a [Vec<usize>]) -> impl Iterator<Item = (usize, &'a Remote, &'a Vec<usize>)> {
+        let shards = self.shards.iter().zip(groups).enumerate().filter(|(_, (_, group))| !group.is_empty());
+        shards.filter_map(|(index, (shard, group))| match shard {
+            Shard::Remote(remote) => Some((index, &**remote, group)),
+            Shard::Direct(_) => None,
+        })
+    }
+
+    /// The shards in this process that have keys.
+    fn direct_shards<'a>(
+        &'a self,
+        groups: &'a [Vec<usize>],
+    ) -> impl Iterator<Item = (usize, &'a Arc<dyn Store>, &'a Vec<usize>)> {
+        let shards = self.shards.iter().zip(groups).enumerate().filter(|(_, (_, group))| !group.is_empty());
+        shards.filter_map(|(index, (shard, group))| shard.store().map(|store| (index, store, group)))
+    }
+
+    /// What a shard failed with, with its name.
+    fn failure(&self, index: usize, error: Error) -> ShardFailure {
+        let error = match (&self.shards[index], error) {
+            (Shard::Direct(_), Error::Engine { engine, message }) => {
+                let message = format!("shard {index} of {} in this process: {message}", self.shards.len());
+                Error::Engine { engine, message }
+            }
+            (_, error) => error,
+        };
+        ShardFailure { shard: shard_number(index), error }
+    }
+}
+
+/// The number of shards is small.
+fn shard_number(index: usize) -> u32 {
+    u32::try_from(index).unwrap_or(u32::MAX)
+}
+
+/// The packed rows of these places.
+fn gathered(rows: &[[u8; ROW_BYTES]], places: &[usize]) -> Vec<u8> {
+    let mut packed = Vec::with_capacity(places.len() * ROW_BYTES);
+    places.iter().for_each(|place| packed.extend_from_slice(&rows[*place]));
+    packed
+}

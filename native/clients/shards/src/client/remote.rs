@@ -1,0 +1,322 @@
+//! One shard behind gRPC.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use base64::Engine;
+use boundary_bench_http::Address;
+use boundary_bench_kernel::socket::{CONNECT_TIMEOUT, KEEP_ALIVE_IDLE, KEEP_ALIVE_INTERVAL, KEEP_ALIVE_PROBES};
+use boundary_bench_kernel::tls::Trust;
+use boundary_bench_kernel::{Error, Result, api_key, response_limit};
+use futures_util::Stream;
+use prost::Message;
+use tonic::metadata::AsciiMetadataValue as Key;
+use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint};
+use tonic::{Request, Response, Status};
+
+use super::ClientOptions;
+use super::frames::{self, Frames};
+use super::transport::Through;
+use crate::aggregate::{Aggregate, Aggregation};
+use crate::proto::shard_service_client::ShardServiceClient;
+use crate::proto::{
+    DescribeRequest, DescribeResponse, GetRequest, MultiGetRequest, MultiGetResponse, PopulateRequest, PutManyRequest,
+    PutRequest, ScanRequest,
+};
+use crate::row::{ROW_BYTES, Row};
+use crate::scan_body::PATH as SCAN;
+use crate::server::{CONNECTION_WINDOW, FRAME_BYTES, STREAM_WINDOW};
+use crate::{convert, status};
+
+/// The rows of one message, at most: more are asked for in several.
+const MOST_ROWS: usize = 16_384;
+
+/// The path of the call for the rows of keys.
+const MULTI_GET: &str = "/boundary_bench.shards.v1.ShardService/MultiGet";
+
+/// Bytes of a message beside its rows.
+const OVERHEAD: usize = 4096;
+
+/// One shard behind gRPC.
+pub(super) struct Remote {
+    name: Name,
+    /// The key that the shard asks for.
+    key: Option<Key>,
+    endpoint: Endpoint,
+    channels: Box<[Channel]>,
+    next: AtomicUsize,
+    most_keys: usize,
+    /// Of a message.
+    most_bytes: usize,
+}
+
+/// How errors name it.
+#[derive(Clone)]
+pub(super) struct Name {
+    index: u32,
+    count: u32,
+    url: String,
+}
+
+impl fmt::Display for Name {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "shard {} of {} at {}", self.index, self.count, self.url)
+    }
+}
+
+impl Name {
+    /// The number of the shard.
+    pub(super) fn index(&self) -> u32 {
+        self.index
+    }
+
+    /// What a call that failed says.
+    pub(super) fn error(&self, status: &Status) -> Error {
+        status::error_of(status, self)
+    }
+
+    /// Waits for an answer, no longer than allowed.
+    async fn answer<T>(
+        &self,
+        deadline: Option<Duration>,
+        call: impl Future<Output = std::result::Result<Response<T>, Status>>,
+    ) -> Result<T> {
+        let answer = match deadline {
+            None => call.await,
+            Some(time) => {
+                let answer = tokio::time::timeout(time, call).await;
+                answer.map_err(|_| Error::Timeout(status::timed_out(self)))?
+            }
+        };
+        answer.map(Response::into_inner).map_err(|status| self.error(&status))
+    }
+}
+
+/// A key as metadata, which no log shows.
+fn key_of(key: &str) -> Result<Key> {
+    let mut key = key.parse::<Key>().map_err(|_| Error::InvalidArgument(api_key::form()))?;
+    key.set_sensitive(true);
+    Ok(key)
+}
+
+/// The certificates that the system trusts. Some may be unreadable; without any the handshake says so.
+fn system_certificates() -> Vec<Certificate> {
+    let certificates = rustls_native_certs::load_native_certs().certs;
+    let pem = |certificate: &[u8]| {
+        let text = base64::engine::general_purpose::STANDARD.encode(certificate);
+        Certificate::from_pem(format!("-----BEGIN CERTIFICATE-----\n{text}\n-----END CERTIFICATE-----\n"))
+    };
+    certificates.iter().map(|certificate| pem(certificate)).collect()
+}
+
+/// Where calls go, and what protects them.
+fn endpoint_of(address: &Address, tls_ca: Option<&PathBuf>) -> std::result::Result<Endpoint, String> {
+    let text = |error: &dyn std::error::Error| match error.source() {
+        Some(source) => format!("{error}: {source}"),
+        None => error.to_string(),
+    };
+    let endpoint = Endpoint::from_shared(address.url.to_string()).map_err(|error| text(&error))?;
+    if !address.url.tls {
+        return Ok(endpoint);
+    }
+    let trust = match (&address.trust, tls_ca) {
+        (Trust::System, Some(path)) => &Trust::Authorities(path.clone()),
+        (trust, _) => trust,
+    };
+    let tls = match trust {
+        Trust::System => ClientTlsConfig::new().ca_certificates(system_certificates()),
+        Trust::Anyone => return Err("the certificate of a shard is always checked; name it by tls-ca".to_owned()),
+        Trust::Authorities(path) => {
+            let certificates = std::fs::read(path).map_err(|error| format!("{}: {error}", path.display()))?;
+            ClientTlsConfig::new().ca_certificate(Certificate::from_pem(certificates))
+        }
+    };
+    endpoint.tls_config(tls).map_err(|error| text(&error))
+}
+
+impl Remote {
+    /// Connects, and checks that the server is of this shard.
+    pub(super) async fn connect(index: u32, count: u32, url: &str, options: &ClientOptions) -> Result<Self> {
+        let address = url.parse::<Address>().map_err(|error| {
+            Error::InvalidArgument(format!(
+                "shard {index} of {count}: {error}; the address must look like http://127.0.0.1:4410"
+            ))
+        })?;
+        let name = Name { index, count, url: address.url.to_string() };
+        let key = address.secret.as_ref().or(options.api_key.as_ref()).map(|key| key_of(key)).transpose()?;
+        let endpoint = endpoint_of(&address, options.tls_ca.as_ref()).map_err(|error| {
+            Error::InvalidArgument(format!("{name}: {error}; the address must look like http://127.0.0.1:4410"))
+        })?;
+        let endpoint = endpoint
+            .connect_timeout(CONNECT_TIMEOUT)
+            .tcp_nodelay(true)
+            .tcp_keepalive(Some(KEEP_ALIVE_IDLE))
+            .tcp_keepalive_interval(Some(KEEP_ALIVE_INTERVAL))
+            .tcp_keepalive_retries(Some(KEEP_ALIVE_PROBES))
+            .initial_stream_window_size(STREAM_WINDOW)
+            .initial_connection_window_size(CONNECTION_WINDOW)
+            .max_frame_size(FRAME_BYTES);
+        // Asks a server that is silent while a call waits: its kernel may answer for a process that hangs, and packets that it
+        // never acknowledges are noticed so, too.
+        let endpoint = endpoint.http2_keep_alive_interval(KEEP_ALIVE_IDLE);
+        let mut channels = Vec::new();
+        for _ in 0..options.connections.max(1) {
+            let connected = match &options.transport {
+                None => endpoint.connect().await,
+                Some(transport) => {
+                    let through = Through(Arc::clone(transport));
+                    endpoint.clone().executor(through.clone()).connect_with_connector(through).await
+                }
+            };
+            let channel = connected.map_err(|error| {
+                let cause = std::error::Error::source(&error).map(|source| format!(" ({source})")).unwrap_or_default();
+                Error::Connection(format!("{name}: {error}{cause}; check that it runs"))
+            })?;
+            channels.push(channel);
+        }
+        let mut remote = Self {
+            name,
+            key,
+            endpoint,
+            channels: channels.into(),
+            next: AtomicUsize::new(0),
+            most_keys: MOST_ROWS,
+            most_bytes: OVERHEAD,
+        };
+        let described = remote.describe(options.deadline.or(Some(CONNECT_TIMEOUT))).await?;
+        if (described.shard, described.shards) != (index, count) {
+            return Err(Error::InvalidArgument(format!(
+                "{}: it is shard {} of {}; give the addresses in the order of the shards",
+                remote.name, described.shard, described.shards
+            )));
+        }
+        let most_bytes = usize::try_from(described.max_message_bytes).unwrap_or(usize::MAX);
+        // The server says how much it sends at once; how much is believed, its client says.
+        if most_bytes > options.most_bytes {
+            return Err(response_limit::exceeded(&format!("a message of {}", remote.name), options.most_bytes));
+        }
+        remote.most_bytes = most_bytes;
+        remote.most_keys = (remote.most_bytes.saturating_sub(OVERHEAD) / (ROW_BYTES + 1)).clamp(1, MOST_ROWS);
+        Ok(remote)
+    }
+
+    /// The same shard over as many other connections of tokio's, which are made when they are needed.
+    pub(super) fn apart(&self) -> Self {
+        Self {
+            name: self.name.clone(),
+            key: self.key.clone(),
+            endpoint: self.endpoint.clone(),
+            channels: self.channels.iter().map(|_| self.endpoint.connect_lazy()).collect(),
+            next: AtomicUsize::new(0),
+            most_keys: self.most_keys,
+            most_bytes: self.most_bytes,
+        }
+    }
+
+    pub(super) fn name(&self) -> &Name {
+        &self.name
+    }
+
+    /// The keys that one call may ask for.
+    pub(super) fn most_keys(&self) -> usize {
+        self.most_keys
+    }
+
+    /// The number of the connection whose turn it is.
+    fn turn(&self) -> usize {
+        let turn = if self.channels.len() == 1 { 0 } else { self.next.fetch_add(1, Ordering::Relaxed) };
+        turn % self.channels.len()
+    }
+
+    /// A request with the key, that tells the shard how long it is waited for.
+    fn request<T>(&self, message: T, deadline: Option<Duration>) -> Request<T> {
+        let mut request = Request::new(message);
+        if let Some(time) = deadline {
+            request.set_timeout(time);
+        }
+        if let Some(key) = &self.key {
+            request.metadata_mut().insert(api_key::HEADER, key.clone());
+        }
+        request
+    }
+
+    fn client(&self) -> ShardServiceClient<Channel> {
+        let client = ShardServiceClient::new(self.channels[self.turn()].clone());
+        client.max_decoding_message_size(self.most_bytes).max_encoding_message_size(self.most_bytes)
+    }
+
+    pub(super) async fn describe(&self, deadline: Option<Duration>) -> Result<DescribeResponse> {
+        let mut client = self.client();
+        self.name.answer(deadline, client.describe(self.request(DescribeRequest {}, deadline))).await
+    }
+
+    pub(super) async fn get(&self, key: i64, deadline: Option<Duration>) -> Result<Option<Row>> {
+        let mut client = self.client();
+        let answer = self.name.answer(deadline, client.get(self.request(GetRequest { key }, deadline))).await?;
+        answer.row.map(|row| convert::row(Some(&row)).map_err(|error| self.unusable(&error))).transpose()
+    }
+
+    pub(super) async fn multi_get(&self, keys: Vec<i64>, deadline: Option<Duration>) -> Result<MultiGetResponse> {
+        let asked = keys.len();
+        let request = MultiGetRequest { keys };
+        let answer = async { self.call(MULTI_GET, &request, deadline).await?.only_message().await.map(Response::new) };
+        let answer: MultiGetResponse = self.name.answer(deadline, answer).await?;
+        let found = answer.found.iter().map(|byte| byte.count_ones() as usize).sum::<usize>();
+        if answer.found.len() != asked.div_ceil(8) || answer.rows.len() != found * ROW_BYTES {
+            return Err(self.unusable(&"the rows found are not as many as it says"));
+        }
+        Ok(answer)
+    }
+
+    pub(super) async fn put(&self, row: &Row, deadline: Option<Duration>) -> Result<()> {
+        let mut client = self.client();
+        self.name.answer(deadline, client.put(self.request(PutRequest { row: Some(row.into()) }, deadline))).await?;
+        Ok(())
+    }
+
+    pub(super) async fn put_many(&self, packed: Vec<u8>, deadline: Option<Duration>) -> Result<()> {
+        let mut client = self.client();
+        self.name
+            .answer(deadline, client.put_many(self.request(PutManyRequest { rows: packed.into() }, deadline)))
+            .await?;
+        Ok(())
+    }
+
+    pub(super) async fn aggregate(&self, aggregation: &Aggregation, deadline: Option<Duration>) -> Result<Aggregate> {
+        let mut client = self.client();
+        let answer = self.name.answer(deadline, client.aggregate(self.request(aggregation.into(), deadline))).await?;
+        Ok(convert::aggregate(aggregation.column, &answer))
+    }
+
+    pub(super) async fn scan(&self, deadline: Option<Duration>) -> Result<Frames> {
+        let started = async { self.call(SCAN, &ScanRequest {}, deadline).await.map(Response::new) };
+        self.name.answer(deadline, started).await
+    }
+
+    /// Calls a method whose answers are large.
+    async fn call<M: Message>(
+        &self,
+        path: &'static str,
+        message: &M,
+        deadline: Option<Duration>,
+    ) -> std::result::Result<Frames, Status> {
+        let headers = self.request((), deadline).into_parts().0.into_headers();
+        frames::call(self.channels[self.turn()].clone(), path, headers, message, self.most_bytes).await
+    }
+
+    pub(super) async fn populate(
+        &self,
+        messages: impl Stream<Item = PopulateRequest> + Send + 'static,
+        deadline: Option<Duration>,
+    ) -> Result<u64> {
+        let mut client = self.client();
+        Ok(self.name.answer(deadline, client.populate(self.request(messages, deadline))).await?.rows)
+    }
+
+    fn unusable(&self, problem: &dyn fmt::Display) -> Error {
+        Error::Engine { engine: status::NAME, message: format!("{}: an unusable answer: {problem}", self.name) }
+    }
+}

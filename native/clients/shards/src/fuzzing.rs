@@ -1,0 +1,37 @@
+//! Doors for the harnesses of `native/fuzz`: what this crate's readers make of any bytes. No part of the interface.
+
+use std::sync::Arc;
+
+use arrow_array::RecordBatch;
+use boundary_bench_kernel::Result;
+use bytes::Bytes;
+
+use crate::block::{Block, unpack};
+use crate::ipc::{MessageReader, block_header, end_message, schema_message};
+
+/// The batches of the messages of a scan, each a header and a body, behind the message of the columns, and how the reading ended.
+pub fn batches(messages: Vec<(Bytes, Bytes)>) -> (Vec<RecordBatch>, Result<()>) {
+    let mut reader = MessageReader::default();
+    let mut batches = Vec::new();
+    let read = std::iter::once((schema_message(), Bytes::new())).chain(messages).try_for_each(|(header, body)| {
+        batches.extend(reader.read(header, body)?);
+        Ok(())
+    });
+    let outcome = read.and_then(|()| reader.finish());
+    (batches, outcome)
+}
+
+/// The messages of a scan of these blocks.
+#[must_use]
+pub fn messages(blocks: &[Arc<Block>]) -> Vec<(Bytes, Bytes)> {
+    let messages = blocks.iter().map(|block| (block_header(block), block.to_shared()));
+    messages.chain([(end_message(), Bytes::new())]).collect()
+}
+
+/// The rows of packed bytes.
+///
+/// # Errors
+/// [`boundary_bench_kernel::Error::InvalidArgument`] for bytes that are no whole rows.
+pub fn unpacked(packed: &[u8]) -> Result<Block> {
+    unpack(packed)
+}

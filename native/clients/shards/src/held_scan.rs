@@ -1,0 +1,68 @@
+//! The rest of a scan in memory, which holds the rows as they were when it began. Its reader asks for blocks whenever it has sent the
+//! last one: nobody asks where the client does not read, so another task looks whether it still does.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use boundary_bench_kernel::Result;
+use boundary_bench_kernel::workers::{Place, stalled_reader};
+use tokio::task::JoinHandle;
+
+use crate::block::Block;
+use crate::store::Blocks;
+
+/// The blocks of a scan, let go when nobody takes one for too long.
+pub(crate) struct HeldScan {
+    rest: Arc<Mutex<Rest>>,
+    patience: Duration,
+    looking: JoinHandle<()>,
+}
+
+struct Rest {
+    /// `None` once they were let go.
+    blocks: Option<(Blocks, Place)>,
+    /// The blocks that were taken.
+    taken: u64,
+}
+
+impl HeldScan {
+    pub(crate) fn new(blocks: Blocks, place: Place, patience: Duration) -> Self {
+        let rest = Arc::new(Mutex::new(Rest { blocks: Some((blocks, place)), taken: 0 }));
+        let looking = tokio::spawn(look(Arc::clone(&rest), patience));
+        Self { rest, patience, looking }
+    }
+
+    /// The next block; `None` at the end.
+    pub(crate) fn next(&mut self) -> Option<Result<Arc<Block>>> {
+        let mut rest = self.rest.lock().unwrap_or_else(PoisonError::into_inner);
+        rest.taken += 1;
+        match &mut rest.blocks {
+            Some((blocks, _)) => blocks.next(),
+            None => Some(Err(stalled_reader(self.patience))),
+        }
+    }
+}
+
+impl Drop for HeldScan {
+    fn drop(&mut self) {
+        self.looking.abort();
+    }
+}
+
+/// Lets the blocks go when none was taken for too long.
+async fn look(rest: Arc<Mutex<Rest>>, patience: Duration) {
+    let mut before = 0;
+    loop {
+        tokio::time::sleep(patience).await;
+        let let_go = {
+            let mut rest = rest.lock().unwrap_or_else(PoisonError::into_inner);
+            let is_read = std::mem::replace(&mut before, rest.taken) != rest.taken;
+            if is_read { None } else { rest.blocks.take() }
+        };
+        if let Some((blocks, place)) = let_go {
+            place.note_stalled();
+            drop(blocks);
+            return;
+        }
+    }
+}

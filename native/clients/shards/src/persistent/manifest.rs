@@ -1,0 +1,131 @@
+//! What a directory of rows says of itself, so that it is not taken for another.
+
+use std::fs::File;
+use std::io::Write;
+use std::path::Path;
+use std::sync::Arc;
+
+use boundary_bench_kernel::{Error, Result};
+use serde::{Deserialize, Serialize};
+
+use crate::row::SEED;
+
+/// Its name in the directory.
+const NAME: &str = "manifest.json";
+
+/// The way in which rows are kept; another one is not read.
+const SCHEMA_VERSION: u32 = 1;
+
+/// What a directory of rows says of itself. It is written when the directory is made, and again when a population has come
+/// to its end.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct Manifest {
+    schema_version: u32,
+    pub(super) shard: u32,
+    pub(super) shards: u32,
+    seed: u32,
+    /// The rows that the population gave to this shard.
+    pub(super) rows: u64,
+    /// The rows that it gave to all.
+    pub(super) total_rows: u64,
+    /// Whether it came to its end.
+    pub(super) complete: bool,
+    /// The number of the keyspace with the rows; each population has a new one. Older versions had only the first.
+    #[serde(default, skip_serializing_if = "is_first")]
+    pub(super) keyspace: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+fn is_first(keyspace: &u64) -> bool {
+    *keyspace == 0
+}
+
+impl Manifest {
+    /// That of a directory without rows.
+    pub(super) fn empty(shard: u32, shards: u32) -> Self {
+        Self {
+            schema_version: SCHEMA_VERSION,
+            shard,
+            shards,
+            seed: SEED,
+            rows: 0,
+            total_rows: 0,
+            complete: false,
+            keyspace: 0,
+        }
+    }
+
+    /// That of the directory when a population has come to its end, with its rows in this keyspace.
+    pub(super) fn filled(self, keyspace: u64, rows: u64, total_rows: u64) -> Self {
+        Self { keyspace, rows, total_rows, complete: true, ..self }
+    }
+
+    /// Reads that of a directory; `None` where there is none.
+    ///
+    /// # Errors
+    /// [`Error::Io`], and [`Error::InvalidArgument`] where it is not readable.
+    pub(super) fn read(folder: &Path) -> Result<Option<Self>> {
+        let path = folder.join(NAME);
+        let text = match std::fs::read_to_string(&path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(io_error(&path, error)),
+        };
+        let manifest = serde_json::from_str(&text);
+        manifest.map(Some).map_err(|error| {
+            Error::InvalidArgument(format!(
+                "{}: it is no manifest of a shard ({error}); use another directory",
+                path.display()
+            ))
+        })
+    }
+
+    /// Checks that the rows are those of this shard, made and kept as this program does it.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`].
+    pub(super) fn check(&self, folder: &Path, shard: u32, shards: u32) -> Result<()> {
+        let expected = Self {
+            rows: self.rows,
+            total_rows: self.total_rows,
+            complete: self.complete,
+            keyspace: self.keyspace,
+            ..Self::empty(shard, shards)
+        };
+        if *self == expected {
+            return Ok(());
+        }
+        Err(Error::InvalidArgument(format!(
+            "{}: it holds shard {} of {} (schema {}, seed {:#x}), not shard {shard} of {shards} (schema {SCHEMA_VERSION}, seed \
+             {SEED:#x}); use another directory, or remove it",
+            folder.display(),
+            self.shard,
+            self.shards,
+            self.schema_version,
+            self.seed
+        )))
+    }
+
+    /// Writes it in place of the one that there is: after a crash there is the one or the other.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub(super) fn write(&self, folder: &Path) -> Result<()> {
+        let path = folder.join(NAME);
+        let temporary = folder.join("manifest.json.new");
+        let text = serde_json::to_vec_pretty(self).map_err(|error| Error::Internal(error.to_string()))?;
+        let write = || {
+            let mut file = File::create(&temporary)?;
+            file.write_all(&text)?;
+            file.sync_all()?;
+            std::fs::rename(&temporary, &path)?;
+            File::open(folder)?.sync_all()
+        };
+        write().map_err(|error| io_error(&path, error))
+    }
+}
+
+pub(super) fn io_error(path: &Path, source: std::io::Error) -> Error {
+    Error::Io { path: path.display().to_string(), source: Arc::new(source) }
+}

@@ -1,0 +1,383 @@
+//! Rows on disk, in fjall: the store that was chosen for the tables of the reference server too.
+//!
+//! A population of ascending keys is written straight into the files of a keyspace of its own, and is there as a whole or not at
+//! all: the manifest names the keyspace whose rows count. A write is on the disk when it is acknowledged; those that wait while the
+//! disk works are made durable together.
+
+mod manifest;
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use arc_swap::ArcSwap;
+use boundary_bench_kernel::cancel::CancelToken;
+use boundary_bench_kernel::{Error, Result};
+use fjall::{Database, Keyspace, KeyspaceCreateOptions, PersistMode};
+
+use crate::aggregate::{Aggregate, Aggregation};
+use crate::block::{BLOCK_ROWS, Block, Columns};
+use crate::placing::shard_of;
+use crate::row::{ROW_BYTES, Row};
+use crate::store::{Blocks, NextBatch, Population, Store};
+use manifest::{Manifest, io_error};
+
+/// The bytes of a key.
+const KEY_BYTES: usize = 8;
+
+/// The bytes kept in memory, at least: the part of the rows that are read again and again.
+const CACHE_BYTES: u64 = 64 << 20;
+
+/// Made rows that are looked for when a directory is used again.
+const SAMPLES: u64 = 64;
+
+/// Rows on disk.
+pub struct PersistentStore {
+    folder: PathBuf,
+    database: Database,
+    /// Another one after each population.
+    rows: ArcSwap<Keyspace>,
+    count: AtomicU64,
+    /// Held only for a moment.
+    manifest: Mutex<Manifest>,
+    /// Writers take turns between looking whether a key is there and writing it.
+    turn: Mutex<()>,
+    syncs: Syncs,
+    /// The number of the keyspace of the next population.
+    next_keyspace: AtomicU64,
+}
+
+/// Which writes are on the disk.
+#[derive(Default)]
+struct Syncs {
+    written: AtomicU64,
+    synced: Mutex<u64>,
+}
+
+fn failed(error: &fjall::Error) -> Error {
+    let message = match error {
+        fjall::Error::Poisoned => {
+            "the disk has failed under an earlier write, and no more are taken; see to the disk and start the shard again".to_owned()
+        }
+        other => format!("the store on disk failed: {other}"),
+    };
+    Error::Engine { engine: crate::status::NAME, message }
+}
+
+impl PersistentStore {
+    /// Opens the directory of a shard, or makes it.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] for a directory of something else, [`Error::Io`], and [`Error::Engine`] with the store's
+    /// own words, also where another process has it open.
+    pub fn open(folder: &Path, shard: u32, shards: u32) -> Result<Self> {
+        std::fs::create_dir_all(folder).map_err(|error| io_error(folder, error))?;
+        let manifest = if let Some(manifest) = Manifest::read(folder)? {
+            manifest.check(folder, shard, shards)?;
+            manifest
+        } else {
+            let used = folder.read_dir().map_err(|error| io_error(folder, error))?.next().is_some();
+            if used {
+                let problem = "it is not empty and has no manifest of a shard; use another directory";
+                return Err(Error::InvalidArgument(format!("{}: {problem}", folder.display())));
+            }
+            let manifest = Manifest::empty(shard, shards);
+            manifest.write(folder)?;
+            manifest
+        };
+        // Rows are told to the system at once, and to the disk when a write is acknowledged.
+        let database = Database::builder(folder.join("rows")).cache_size(cache_bytes(&manifest)).open();
+        let database = database.map_err(|error| failed(&error))?;
+        let rows = keyspace(&database, manifest.keyspace)?;
+        let count = rows.len().map_err(|error| failed(&error))? as u64;
+        let store = Self {
+            folder: folder.to_owned(),
+            database,
+            rows: ArcSwap::from_pointee(rows),
+            count: AtomicU64::new(count),
+            next_keyspace: AtomicU64::new(unused_number(manifest.keyspace)),
+            manifest: Mutex::new(manifest),
+            turn: Mutex::default(),
+            syncs: Syncs::default(),
+        };
+        store.verify()?;
+        Ok(store)
+    }
+
+    /// Checks that the rows which the manifest promises are there.
+    fn verify(&self) -> Result<()> {
+        let manifest = self.manifest().clone();
+        if !manifest.complete {
+            return Ok(());
+        }
+        let missing = |what: &str| {
+            Error::InvalidArgument(format!(
+                "{}: {what}; remove the directory and populate it again",
+                self.folder.display()
+            ))
+        };
+        if self.rows() < manifest.rows {
+            return Err(missing(&format!("{} rows were populated, and {} are there", manifest.rows, self.rows())));
+        }
+        let step = (manifest.total_rows / SAMPLES).max(1);
+        let keys = (0..manifest.total_rows).step_by(usize::try_from(step).unwrap_or(usize::MAX));
+        for key in keys.map(u64::cast_signed).filter(|key| shard_of(*key, manifest.shards) == manifest.shard) {
+            if self.get(key)?.is_none() {
+                return Err(missing(&format!("the row {key} is gone")));
+            }
+        }
+        Ok(())
+    }
+
+    fn manifest(&self) -> MutexGuard<'_, Manifest> {
+        self.manifest.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn turn(&self) -> MutexGuard<'_, ()> {
+        self.turn.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns when all is on the disk that was written before the call.
+    fn sync(&self) -> Result<()> {
+        let ours = self.syncs.written.fetch_add(1, Ordering::AcqRel) + 1;
+        let mut synced = self.syncs.synced.lock().unwrap_or_else(PoisonError::into_inner);
+        if *synced >= ours {
+            // Another writer waited for the disk in our place.
+            return Ok(());
+        }
+        let all = self.syncs.written.load(Ordering::Acquire);
+        self.database.persist(PersistMode::SyncData).map_err(|error| failed(&error))?;
+        *synced = all;
+        Ok(())
+    }
+}
+
+/// The keyspace of a population that has not come to its end. One that breaks off stays, without rows that anybody sees, until a
+/// later population has come to its end: fjall gives the number of a removed keyspace that was the last one to another after the next
+/// start, and takes that one for removed, too.
+struct Coming {
+    number: u64,
+    keyspace: Keyspace,
+}
+
+impl Coming {
+    /// Writes batches straight into the keyspace's files. Returns the number of rows.
+    fn ingest(&self, population: &Population, next: &mut NextBatch<'_>) -> Result<u64> {
+        let mut ingestion = self.keyspace.start_ingestion().map_err(|error| failed(&error))?;
+        let (mut count, mut last) = (0, None);
+        while let Some(batch) = next()? {
+            let rows = Columns::of_batch(&batch)?;
+            count += rows.len() as u64;
+            population.check_not_more(count)?;
+            for index in 0..rows.len() {
+                let row = rows.row(index);
+                if last.is_some_and(|last| last >= row.key) {
+                    return Err(Error::InvalidArgument(format!(
+                        "the key {} comes after {}: rows that are kept on disk must come with ascending keys",
+                        row.key,
+                        last.unwrap_or_default()
+                    )));
+                }
+                last = Some(row.key);
+                ingestion.write(stored_key(row.key), stored_values(&row)).map_err(|error| failed(&error))?;
+            }
+        }
+        if count > 0 {
+            ingestion.finish().map_err(|error| failed(&error))?;
+        }
+        Ok(count)
+    }
+}
+
+/// A number above those of all keyspaces of the directory.
+fn unused_number(last: u64) -> u64 {
+    let now = std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default().as_micros();
+    (last + 1).max(u64::try_from(now).unwrap_or(0))
+}
+
+/// The name of a keyspace of rows.
+fn keyspace_name(number: u64) -> String {
+    if number == 0 { "rows".to_owned() } else { format!("rows_{number}") }
+}
+
+fn keyspace(database: &Database, number: u64) -> Result<Keyspace> {
+    database.keyspace(&keyspace_name(number), KeyspaceCreateOptions::default).map_err(|error| failed(&error))
+}
+
+/// Removes the keyspaces that were made before this one: of rows that were replaced, and of populations that broke off, or will.
+fn remove_earlier(database: &Database, number: u64) -> Result<()> {
+    let number_of = |name: &str| if name == "rows" { Some(0) } else { name.strip_prefix("rows_")?.parse::<u64>().ok() };
+    for name in database.list_keyspace_names() {
+        if number_of(&name).is_some_and(|other| other < number) {
+            let other = database.keyspace(&name, KeyspaceCreateOptions::default);
+            other.and_then(|other| database.delete_keyspace(other)).map_err(|error| failed(&error))?;
+        }
+    }
+    Ok(())
+}
+
+fn cache_bytes(manifest: &Manifest) -> u64 {
+    // A tenth of the data, as the seed's store takes.
+    CACHE_BYTES.max(manifest.rows * ROW_BYTES as u64 / 10)
+}
+
+/// A key of which the order of bytes is that of the numbers.
+fn stored_key(key: i64) -> [u8; KEY_BYTES] {
+    (key.cast_unsigned() ^ (1 << 63)).to_be_bytes()
+}
+
+fn stored_values(row: &Row) -> [u8; ROW_BYTES - KEY_BYTES] {
+    let bytes = row.to_bytes();
+    let mut values = [0; ROW_BYTES - KEY_BYTES];
+    values.copy_from_slice(&bytes[KEY_BYTES..]);
+    values
+}
+
+fn row_of(key: i64, values: &[u8]) -> Result<Row> {
+    let mut bytes = [0; ROW_BYTES];
+    if values.len() != ROW_BYTES - KEY_BYTES {
+        let problem =
+            format!("the row {key} has {} bytes on disk; remove the directory and populate it again", values.len());
+        return Err(Error::Engine { engine: crate::status::NAME, message: problem });
+    }
+    bytes[..KEY_BYTES].copy_from_slice(&key.to_le_bytes());
+    bytes[KEY_BYTES..].copy_from_slice(values);
+    Ok(Row::from_bytes(&bytes))
+}
+
+fn key_of(stored: &[u8]) -> Result<i64> {
+    let bytes = <[u8; KEY_BYTES]>::try_from(stored);
+    let bytes = bytes.map_err(|_| Error::Internal(format!("a key of {} bytes on disk", stored.len())))?;
+    Ok((u64::from_be_bytes(bytes) ^ (1 << 63)).cast_signed())
+}
+
+/// The blocks of a scan, filled from the store's order.
+struct StoredBlocks {
+    rows: fjall::Iter,
+    failed: bool,
+}
+
+impl StoredBlocks {
+    fn fill(&mut self) -> Result<Block> {
+        let mut block = Block::with_capacity(BLOCK_ROWS);
+        while !block.is_full()
+            && let Some(row) = self.rows.next()
+        {
+            let (key, values) = row.into_inner().map_err(|error| failed(&error))?;
+            block.push(&row_of(key_of(&key)?, &values)?);
+        }
+        Ok(block)
+    }
+}
+
+impl Iterator for StoredBlocks {
+    type Item = Result<Arc<Block>>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.failed {
+            return None;
+        }
+        let block = self.fill();
+        self.failed = block.is_err();
+        match block {
+            Ok(block) => (!block.is_empty()).then(|| Ok(Arc::new(block))),
+            Err(error) => Some(Err(error)),
+        }
+    }
+}
+
+impl Store for PersistentStore {
+    fn rows(&self) -> u64 {
+        self.count.load(Ordering::Acquire)
+    }
+
+    fn get(&self, key: i64) -> Result<Option<Row>> {
+        let values = self.rows.load().get(stored_key(key)).map_err(|error| failed(&error))?;
+        values.map(|values| row_of(key, &values)).transpose()
+    }
+
+    fn put(&self, rows: Columns<'_>) -> Result<()> {
+        {
+            let _turn = self.turn();
+            let keyspace = self.rows.load();
+            let mut batch = self.database.batch();
+            let mut keys: Vec<i64> = rows.keys.to_vec();
+            keys.sort_unstable();
+            keys.dedup();
+            let mut added = 0;
+            for key in keys {
+                added += u64::from(!keyspace.contains_key(stored_key(key)).map_err(|error| failed(&error))?);
+            }
+            for index in 0..rows.len() {
+                let row = rows.row(index);
+                batch.insert(&keyspace, stored_key(row.key), stored_values(&row));
+            }
+            batch.commit().map_err(|error| failed(&error))?;
+            self.count.fetch_add(added, Ordering::AcqRel);
+        }
+        self.sync()
+    }
+
+    fn scan(&self) -> Blocks {
+        Box::new(StoredBlocks { rows: self.rows.load().iter(), failed: false })
+    }
+
+    fn aggregate(&self, aggregation: &Aggregation, cancel: &CancelToken) -> Result<Aggregate> {
+        aggregation.validate()?;
+        let mut all = Aggregate::none(aggregation.column);
+        for block in self.scan() {
+            cancel.check()?;
+            all.add(aggregation, block?.columns());
+        }
+        Ok(all)
+    }
+
+    fn populate(&self, population: &Population, next: &mut NextBatch<'_>) -> Result<()> {
+        population.check_empty(self.rows())?;
+        let coming = {
+            // In their turn, so that of two keyspaces the later one has the greater number.
+            let _turn = self.turn();
+            let number = self.next_keyspace.fetch_add(1, Ordering::Relaxed);
+            Coming { number, keyspace: keyspace(&self.database, number)? }
+        };
+        let received = coming.ingest(population, next)?;
+        population.check_received(received)?;
+        self.database.persist(PersistMode::SyncAll).map_err(|error| failed(&error))?;
+        let _turn = self.turn();
+        // Others may have written meanwhile.
+        population.check_empty(self.rows())?;
+        let current = self.manifest().clone();
+        if current.keyspace > coming.number {
+            let problem = "another population, which began later, has come to its end meanwhile; populate again to replace its rows";
+            return Err(Error::InvalidArgument(problem.to_owned()));
+        }
+        let filled = current.filled(coming.number, received, population.total_rows);
+        // From here on these rows are found at the next start.
+        filled.write(&self.folder)?;
+        *self.manifest() = filled;
+        self.rows.store(Arc::new(coming.keyspace));
+        self.count.store(received, Ordering::Release);
+        // What fails here the next population does.
+        let _ = remove_earlier(&self.database, coming.number);
+        Ok(())
+    }
+
+    fn populated(&self) -> Option<u64> {
+        let manifest = self.manifest();
+        manifest.complete.then_some(manifest.total_rows)
+    }
+
+    fn is_persistent(&self) -> bool {
+        true
+    }
+}
+
+impl Drop for PersistentStore {
+    fn drop(&mut self) {
+        // What is acknowledged is on the disk already.
+        let _ = self.database.persist(PersistMode::SyncAll);
+    }
+}
+
+#[cfg(test)]
+mod tests;

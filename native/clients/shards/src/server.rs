@@ -1,0 +1,307 @@
+//! The server of one shard, with threads of its own.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use boundary_bench_kernel::api_key::{self, ApiKey};
+use boundary_bench_kernel::bind::{Protection, check_bind};
+use boundary_bench_kernel::{Error, Result};
+use tokio::net::TcpListener;
+use tokio::runtime::{Builder, Runtime};
+use tokio::sync::watch;
+use tonic::transport::server::TcpIncoming;
+use tonic::transport::{Identity, Server, ServerTlsConfig};
+
+use crate::memory::MemoryStore;
+use crate::persistent::PersistentStore;
+use crate::proto::FILE_DESCRIPTOR_SET;
+use crate::proto::shard_service_server::ShardServiceServer;
+use crate::scan_body::WithScan;
+use crate::service::Service;
+use crate::store::Store;
+
+/// The bytes that may be on the way to a client that does not read.
+pub(crate) const STREAM_WINDOW: u32 = 4 << 20;
+
+/// The same for all calls of a connection.
+pub(crate) const CONNECTION_WINDOW: u32 = 16 << 20;
+
+/// The largest frame of HTTP/2: messages of a scan take few of them.
+pub(crate) const FRAME_BYTES: u32 = 1 << 20;
+
+/// How long a client may take to agree on TLS.
+const HANDSHAKE_TIME: Duration = Duration::from_secs(10);
+
+/// How long calls in flight may take when the server is stopped.
+const STOP_TIME: Duration = Duration::from_secs(10);
+
+/// What a client may ask for.
+#[derive(Debug, Clone)]
+pub struct Limits {
+    /// The largest message, either way.
+    pub message_bytes: usize,
+    /// Calls of one connection at a time; the next ones wait.
+    pub streams: u32,
+    /// Scans that are open at a time; further ones are refused.
+    pub open: usize,
+    /// How long a client may take nothing of a scan, or send nothing of a population.
+    pub stall_time: Duration,
+    /// How often a connection is asked for a sign of life, and how long it may take to give one.
+    pub keep_alive: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        // That of every client of gRPC that was not told otherwise.
+        Self {
+            message_bytes: 4 << 20,
+            streams: 1024,
+            open: 1024,
+            stall_time: Duration::from_secs(30),
+            keep_alive: Duration::from_secs(30),
+        }
+    }
+}
+
+/// How a shard is to be served.
+#[derive(Debug, Clone)]
+pub struct ShardOptions {
+    /// Where it listens; port 0 takes a free one.
+    pub listen: SocketAddr,
+    /// Its number, from 0.
+    pub shard: u32,
+    /// The number of shards.
+    pub shards: u32,
+    /// Where rows are kept, in a folder for each shard; in memory without.
+    pub data_dir: Option<PathBuf>,
+    /// Threads of the network. `None`: one for two cores, since the client has the others.
+    pub threads: Option<usize>,
+    /// The key that calls must carry in their metadata.
+    pub api_key: Option<String>,
+    /// The files of TLS; without them calls come in clear text.
+    pub tls: Option<TlsFiles>,
+    /// Whether it may listen where other machines reach it without a key, or without TLS.
+    pub allow_insecure_bind: bool,
+    /// What a client may ask for.
+    pub limits: Limits,
+}
+
+/// The files of TLS, in PEM.
+#[derive(Debug, Clone)]
+pub struct TlsFiles {
+    /// The certificate, then those that signed it.
+    pub certificate: PathBuf,
+    /// Its private key.
+    pub key: PathBuf,
+}
+
+impl TlsFiles {
+    fn identity(&self) -> Result<Identity> {
+        let read = |path: &PathBuf| {
+            let unreadable = |error: std::io::Error| {
+                Error::InvalidArgument(format!("{}: not usable for TLS: {error}", path.display()))
+            };
+            std::fs::read(path).map_err(unreadable)
+        };
+        Ok(Identity::from_pem(read(&self.certificate)?, read(&self.key)?))
+    }
+}
+
+impl Default for ShardOptions {
+    fn default() -> Self {
+        Self {
+            listen: SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0),
+            shard: 0,
+            shards: 1,
+            data_dir: None,
+            threads: None,
+            api_key: None,
+            tls: None,
+            allow_insecure_bind: false,
+            limits: Limits::default(),
+        }
+    }
+}
+
+impl ShardOptions {
+    /// Checks what can be checked without starting.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`].
+    pub fn validate(&self) -> Result<()> {
+        let problem = if self.shard >= self.shards {
+            format!("there is no shard {} of {}: the first is 0", self.shard, self.shards)
+        } else if self.threads == Some(0) {
+            "a server needs a thread".to_owned()
+        } else if self.limits.open == 0 || self.limits.streams == 0 {
+            "a limit of 0 would refuse everything".to_owned()
+        } else if self.limits.message_bytes < 1 << 20 {
+            // A batch of a scan has 800 KiB.
+            "messages must be allowed 1 MiB at least".to_owned()
+        } else if self.api_key.as_deref().is_some_and(|key| !api_key::is_api_key(key)) {
+            api_key::form()
+        } else {
+            let login = self.api_key.is_none().then_some("--api-key");
+            let tls = self.tls.is_none().then_some("--tls-cert and --tls-key");
+            return check_bind(
+                self.listen,
+                Protection { without_login: login, without_tls: tls },
+                self.allow_insecure_bind,
+            );
+        };
+        Err(Error::InvalidArgument(problem))
+    }
+
+    /// Opens the rows of the shard.
+    ///
+    /// # Errors
+    /// As [`PersistentStore::open`].
+    pub fn open(&self) -> Result<Arc<dyn Store>> {
+        self.validate()?;
+        Ok(match &self.data_dir {
+            None => Arc::new(MemoryStore::new()),
+            Some(folder) => {
+                let folder = folder.join(format!("shard_{}", self.shard));
+                Arc::new(PersistentStore::open(&folder, self.shard, self.shards)?)
+            }
+        })
+    }
+}
+
+/// A running server of one shard. Dropping it stops it as [`ShardServer::stop`] does.
+#[derive(Debug)]
+pub struct ShardServer {
+    address: SocketAddr,
+    scheme: &'static str,
+    stop: watch::Sender<bool>,
+    serving: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl ShardServer {
+    /// Starts a server; it answers when this returns.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] for unusable options, [`Error::Io`] where the address can't be bound, and as
+    /// [`ShardOptions::open`].
+    pub fn start(options: &ShardOptions) -> Result<Self> {
+        Self::serve(options, options.open()?)
+    }
+
+    /// Starts a server of rows that this process may use too.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] for unusable options, [`Error::Io`] where the address can't be bound.
+    pub fn serve(options: &ShardOptions, store: Arc<dyn Store>) -> Result<Self> {
+        options.validate()?;
+        let io_error = |source| Error::Io { path: options.listen.to_string(), source: Arc::new(source) };
+        let listener = std::net::TcpListener::bind(options.listen).map_err(io_error)?;
+        listener.set_nonblocking(true).map_err(io_error)?;
+        let address = listener.local_addr().map_err(io_error)?;
+        let runtime = runtime(options)?;
+        let server = builder(options)?;
+        let (stop, stopped) = watch::channel(false);
+        let service = WithScan::new(Service::new(options, store), ApiKey(options.api_key.clone()));
+        let serve = move || {
+            runtime.block_on(serve(server, service, listener, stopped));
+            runtime.shutdown_timeout(STOP_TIME);
+        };
+        let thread = std::thread::Builder::new().name("bb-shard".to_owned()).spawn(serve);
+        let thread = thread.map_err(|error| Error::Internal(format!("the shard's thread does not start: {error}")))?;
+        let scheme = if options.tls.is_some() { "https" } else { "http" };
+        Ok(Self { address, scheme, stop, serving: Mutex::new(Some(thread)) })
+    }
+
+    /// Where it listens.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The beginning of its URLs.
+    #[must_use]
+    pub fn url(&self) -> String {
+        format!("{}://{}", self.scheme, self.address)
+    }
+
+    /// Takes no more calls, answers what is in flight, and returns when all is written; does nothing the second time.
+    pub fn stop(&self) {
+        self.stop.send_replace(true);
+        let serving = self.serving.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(thread) = serving {
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Drop for ShardServer {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+/// What serves the connections.
+fn builder(options: &ShardOptions) -> Result<Server> {
+    let server = Server::builder()
+        .initial_stream_window_size(STREAM_WINDOW)
+        .initial_connection_window_size(CONNECTION_WINDOW)
+        .max_frame_size(FRAME_BYTES)
+        .max_concurrent_streams(options.limits.streams)
+        // A client whose side of the connection is gone without a word would hold its calls for ever.
+        .http2_keepalive_interval(Some(options.limits.keep_alive))
+        .http2_keepalive_timeout(Some(options.limits.keep_alive));
+    let Some(files) = &options.tls else { return Ok(server) };
+    let tls = ServerTlsConfig::new().identity(files.identity()?).timeout(HANDSHAKE_TIME);
+    server.tls_config(tls).map_err(|error| {
+        let cause = std::error::Error::source(&error).map_or_else(|| error.to_string(), ToString::to_string);
+        let (certificate, key) = (files.certificate.display(), files.key.display());
+        Error::InvalidArgument(format!("{certificate} and {key}: not usable for TLS: {cause}"))
+    })
+}
+
+async fn serve(
+    mut server: Server,
+    service: WithScan,
+    listener: std::net::TcpListener,
+    mut stopped: watch::Receiver<bool>,
+) {
+    // It fails only without a runtime, which is there.
+    let Ok(listener) = TcpListener::from_std(listener) else { return };
+    let (health, health_service) = tonic_health::server::health_reporter();
+    health.set_serving::<ShardServiceServer<Service>>().await;
+    let reflection = || {
+        tonic_reflection::server::Builder::configure()
+            .register_encoded_file_descriptor_set(FILE_DESCRIPTOR_SET)
+            .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
+    };
+    let mut until = stopped.clone();
+    let until = async move {
+        // It fails where the sender is gone, which is as good.
+        let _ = until.wait_for(|stopped| *stopped).await;
+        health.set_not_serving::<ShardServiceServer<Service>>().await;
+    };
+    let server = server
+        .add_service(service)
+        .add_service(health_service)
+        // The older version is what some clients ask for.
+        .add_optional_service(reflection().build_v1().ok())
+        .add_optional_service(reflection().build_v1alpha().ok());
+    let incoming = TcpIncoming::from(listener).with_nodelay(Some(true));
+    tokio::select! {
+        // It fails where the listener does.
+        _ = server.serve_with_incoming_shutdown(incoming, until) => {}
+        () = async {
+            let _ = stopped.wait_for(|stopped| *stopped).await;
+            tokio::time::sleep(STOP_TIME).await;
+        } => {}
+    }
+}
+
+fn runtime(options: &ShardOptions) -> Result<Runtime> {
+    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZeroUsize::get);
+    let threads = options.threads.unwrap_or_else(|| cores.div_ceil(2));
+    let built = Builder::new_multi_thread().worker_threads(threads).thread_name("bb-shard").enable_all().build();
+    built.map_err(|error| Error::Internal(format!("no async runtime: {error}")))
+}

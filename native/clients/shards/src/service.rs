@@ -1,0 +1,358 @@
+//! The service of one shard.
+
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use arrow_array::RecordBatch;
+use boundary_bench_kernel::cancel::{CancelOnDrop, CancelToken};
+use boundary_bench_kernel::error::catch_panic;
+use boundary_bench_kernel::workers::{Place, Workers, stalled_sender};
+use boundary_bench_kernel::{Error, Result};
+use bytes::Bytes;
+use futures_util::Stream;
+use tokio::sync::mpsc;
+use tokio::time::Sleep;
+use tonic::metadata::MetadataMap;
+use tonic::{Code, Request, Response, Status, Streaming};
+
+use crate::block::{self, Block, Columns};
+use crate::held_scan::HeldScan;
+use crate::ipc::{MessageReader, block_header, end_message, schema_message};
+use crate::proto::{
+    AggregateRequest, AggregateResponse, DescribeRequest, DescribeResponse, GetRequest, GetResponse, MultiGetRequest,
+    MultiGetResponse, PopulateRequest, PopulateResponse, PutManyRequest, PutManyResponse, PutRequest, PutResponse,
+    ScanRequest, ScanResponse,
+};
+use crate::row::ROW_BYTES;
+use crate::server::{Limits, ShardOptions};
+use crate::status::{deadline, status_of};
+use crate::store::{Population, Store};
+use crate::{convert, proto};
+
+/// What a call comes to.
+type Answer<T> = std::result::Result<T, Status>;
+
+/// Batches of a scan or a population between the thread of the disk and that of the network.
+const AHEAD: usize = 2;
+
+/// Keys that are looked up without leaving the thread of the network.
+const FEW_KEYS: usize = 512;
+
+/// Bytes of an answer of many rows beside the rows and their bits.
+const ANSWER_OVERHEAD: usize = 64;
+
+/// Threads of reads that take long, and of writes to the disk: those that wait for it at the same time are made durable together.
+/// All kinds of work together have fewer threads than the runtime has (512).
+const READ_THREADS: usize = 128;
+const WRITE_THREADS: usize = 256;
+
+/// Reads, or writes, that wait for a thread; further ones are refused.
+const WAITING: usize = 8192;
+
+/// Threads of scans of the disk, which hold one only while they read.
+const SCAN_THREADS: usize = 64;
+
+/// Populations at a time, each with a thread, and those that wait for one; further ones are refused.
+const POPULATIONS: usize = 8;
+const WAITING_POPULATIONS: usize = 64;
+
+/// The service of one shard.
+#[derive(Clone)]
+pub(crate) struct Service {
+    pub(crate) shard: u32,
+    shards: u32,
+    store: Arc<dyn Store>,
+    pub(crate) max_message_bytes: usize,
+    stall_time: Duration,
+    reads: Workers,
+    writes: Workers,
+    scans: Workers,
+    populations: Workers,
+}
+
+/// A place for a call.
+fn admit(workers: &Workers) -> Answer<Place> {
+    workers.admit().map_err(|full| Status::resource_exhausted(full.to_string()))
+}
+
+impl Service {
+    /// The service of a shard with these options, over its store.
+    pub(crate) fn new(options: &ShardOptions, store: Arc<dyn Store>) -> Self {
+        let Limits { message_bytes, open, stall_time, .. } = options.limits;
+        Self {
+            shard: options.shard,
+            shards: options.shards,
+            store,
+            max_message_bytes: message_bytes,
+            stall_time,
+            reads: Workers::new("reads", READ_THREADS, READ_THREADS + WAITING),
+            writes: Workers::new("writes", WRITE_THREADS, WRITE_THREADS + WAITING),
+            scans: Workers::new("scans", SCAN_THREADS, open),
+            populations: Workers::new("populations", POPULATIONS, POPULATIONS + WAITING_POPULATIONS),
+        }
+    }
+
+    fn status(&self, error: &Error) -> Status {
+        status_of(error, self.shard)
+    }
+
+    /// Works on this thread: for what takes microseconds.
+    fn now<T>(&self, work: impl FnOnce(&dyn Store) -> Result<T>) -> Answer<T> {
+        catch_panic(|| work(&*self.store)).map_err(|error| self.status(&error))
+    }
+
+    /// Works on a thread that may wait.
+    async fn elsewhere<T: Send + 'static>(
+        &self,
+        workers: &Workers,
+        work: impl FnOnce(&dyn Store) -> Result<T> + Send + 'static,
+    ) -> Answer<T> {
+        let (place, store) = (admit(workers)?, Arc::clone(&self.store));
+        place.run(move || work(&*store)).await.map_err(|error| self.status(&error))
+    }
+
+    async fn write(&self, rows: Block) -> Answer<()> {
+        if self.store.is_persistent() {
+            self.elsewhere(&self.writes, move |store| store.put(rows.columns())).await
+        } else {
+            self.now(|store| store.put(rows.columns()))
+        }
+    }
+
+    /// The messages of a scan, for a request with this metadata.
+    pub(crate) fn scan_messages(&self, metadata: &MetadataMap) -> Answer<ScanMessages> {
+        let place = admit(&self.scans)?;
+        let mut blocks = self.store.scan();
+        let source = if self.store.is_persistent() {
+            Source::Elsewhere(place.produce(AHEAD, self.stall_time, move || blocks.next()))
+        } else {
+            Source::Now(HeldScan::new(blocks, place, self.stall_time))
+        };
+        let ends = deadline(metadata).map(|time| Box::pin(tokio::time::sleep(time)));
+        Ok(ScanMessages { shard: self.shard, source, stage: Stage::Schema, ends })
+    }
+
+    fn check_keys(&self, keys: &[i64]) -> Result<()> {
+        let most = self.max_message_bytes.saturating_sub(ANSWER_OVERHEAD) / (ROW_BYTES + 1);
+        if keys.len() <= most {
+            return Ok(());
+        }
+        Err(Error::InvalidArgument(format!(
+            "{} keys: the rows of at most {most} fit into an answer; ask for the others in further calls",
+            keys.len()
+        )))
+    }
+}
+
+fn found_rows(store: &dyn Store, keys: &[i64]) -> Result<MultiGetResponse> {
+    let mut found = vec![0_u8; keys.len().div_ceil(8)];
+    let mut rows = Vec::with_capacity(keys.len() * ROW_BYTES);
+    store.multi_get(keys, &mut |index, row| {
+        found[index / 8] |= 1 << (index % 8);
+        row.pack_first(&mut rows);
+    })?;
+    Ok(MultiGetResponse { found: found.into(), rows: rows.into() })
+}
+
+#[tonic::async_trait]
+impl proto::shard_service_server::ShardService for Service {
+    async fn describe(&self, _: Request<DescribeRequest>) -> Answer<Response<DescribeResponse>> {
+        let populated = self.store.populated();
+        Ok(Response::new(DescribeResponse {
+            shard: self.shard,
+            shards: self.shards,
+            rows: self.store.rows(),
+            populated: populated.is_some(),
+            persistent: self.store.is_persistent(),
+            total_rows: populated.unwrap_or(0),
+            max_message_bytes: u32::try_from(self.max_message_bytes).unwrap_or(u32::MAX),
+        }))
+    }
+
+    async fn get(&self, request: Request<GetRequest>) -> Answer<Response<GetResponse>> {
+        // From the disk too: what is asked for again is in memory there.
+        let row = self.now(|store| store.get(request.get_ref().key))?;
+        Ok(Response::new(GetResponse { row: row.as_ref().map(Into::into) }))
+    }
+
+    async fn multi_get(&self, request: Request<MultiGetRequest>) -> Answer<Response<MultiGetResponse>> {
+        let keys = request.into_inner().keys;
+        self.check_keys(&keys).map_err(|error| self.status(&error))?;
+        let found = if keys.len() <= FEW_KEYS {
+            self.now(|store| found_rows(store, &keys))?
+        } else {
+            self.elsewhere(&self.reads, move |store| found_rows(store, &keys)).await?
+        };
+        Ok(Response::new(found))
+    }
+
+    async fn put(&self, request: Request<PutRequest>) -> Answer<Response<PutResponse>> {
+        let row = convert::row(request.get_ref().row.as_ref()).map_err(|error| self.status(&error))?;
+        if self.store.is_persistent() {
+            self.elsewhere(&self.writes, move |store| store.put(Columns::of_row(&row))).await?;
+        } else {
+            self.now(|store| store.put(Columns::of_row(&row)))?;
+        }
+        Ok(Response::new(PutResponse {}))
+    }
+
+    async fn put_many(&self, request: Request<PutManyRequest>) -> Answer<Response<PutManyResponse>> {
+        let rows = block::unpack(&request.get_ref().rows).map_err(|error| self.status(&error))?;
+        self.write(rows).await?;
+        Ok(Response::new(PutManyResponse {}))
+    }
+
+    type ScanStream = ScanMessages;
+
+    async fn scan(&self, request: Request<ScanRequest>) -> Answer<Response<ScanMessages>> {
+        Ok(Response::new(self.scan_messages(request.metadata())?))
+    }
+
+    async fn aggregate(&self, request: Request<AggregateRequest>) -> Answer<Response<AggregateResponse>> {
+        let aggregation = convert::aggregation(request.get_ref()).map_err(|error| self.status(&error))?;
+        let cancel = CancelToken::default();
+        // A caller that does not wait any more drops this future.
+        let _guard = CancelOnDrop(cancel.clone());
+        let aggregate = self.elsewhere(&self.reads, move |store| store.aggregate(&aggregation, &cancel)).await?;
+        Ok(Response::new((&aggregate).into()))
+    }
+
+    async fn populate(&self, request: Request<Streaming<PopulateRequest>>) -> Answer<Response<PopulateResponse>> {
+        let mut messages = request.into_inner();
+        let first = tokio::time::timeout(self.stall_time, messages.message()).await;
+        let first = first.map_err(|_| self.status(&stalled_sender(self.stall_time)))??.unwrap_or_default();
+        let begin = first.begin.ok_or_else(|| {
+            self.status(&Error::InvalidArgument("the first message of a population must say how to begin".to_owned()))
+        })?;
+        let population = Population { rows: begin.rows, total_rows: begin.total_rows, replace: begin.replace };
+        let (sender, receiver) = mpsc::channel(AHEAD);
+        let mut filled = pin!(self.elsewhere(&self.populations, move |store| fill(store, &population, receiver)));
+        tokio::select! {
+            // The store may refuse at once what the client would send for long.
+            filled = &mut filled => filled?,
+            sent = send_batches(first, messages, sender, self.stall_time) => {
+                match (filled.await, sent) {
+                    // The store ended because the rows did.
+                    (Err(status), Err(error)) if status.code() == Code::Cancelled => return Err(self.status(&error)),
+                    (filled, sent) => {
+                        filled?;
+                        sent.map_err(|error| self.status(&error))?;
+                    }
+                }
+            }
+        }
+        Ok(Response::new(PopulateResponse { rows: begin.rows }))
+    }
+}
+
+/// What the thread of the network has for that of a population. The end of the channel alone is no end of the rows: the
+/// client may be gone.
+enum Piece {
+    Batch(RecordBatch),
+    End,
+}
+
+fn fill(store: &dyn Store, population: &Population, mut pieces: mpsc::Receiver<Piece>) -> Result<()> {
+    store.populate(population, &mut || match pieces.blocking_recv() {
+        Some(Piece::Batch(batch)) => Ok(Some(batch)),
+        Some(Piece::End) => Ok(None),
+        None => Err(Error::Cancelled),
+    })
+}
+
+async fn send_batches(
+    first: PopulateRequest,
+    mut messages: Streaming<PopulateRequest>,
+    sender: mpsc::Sender<Piece>,
+    patience: Duration,
+) -> Result<()> {
+    let mut reader = MessageReader::default();
+    let broken = |status: Status| Error::Connection(format!("the stream of rows broke: {}", status.message()));
+    let mut next = Some(first);
+    while let Some(message) = next {
+        if let Some(batch) = reader.read(message.ipc_header, message.ipc_body)?
+            && sender.send(Piece::Batch(batch)).await.is_err()
+        {
+            // The store says why.
+            return Ok(());
+        }
+        let waited = tokio::time::timeout(patience, messages.message()).await;
+        next = waited.map_err(|_| stalled_sender(patience))?.map_err(broken)?;
+    }
+    reader.finish()?;
+    let _ = sender.send(Piece::End).await;
+    Ok(())
+}
+
+/// Where the blocks of a scan come from. It ends when it is dropped.
+enum Source {
+    /// Taken as they are asked for, which takes no time in memory.
+    Now(HeldScan),
+    /// Read ahead by threads that may wait.
+    Elsewhere(mpsc::Receiver<Result<Arc<Block>>>),
+}
+
+impl Source {
+    fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Arc<Block>>>> {
+        match self {
+            Self::Now(scan) => Poll::Ready(catch_panic(|| scan.next().transpose()).transpose()),
+            Self::Elsewhere(blocks) => blocks.poll_recv(context),
+        }
+    }
+}
+
+#[derive(Clone, Copy)]
+enum Stage {
+    Schema,
+    Blocks,
+    Ended,
+}
+
+/// The messages of a scan, made as the client takes them.
+pub(crate) struct ScanMessages {
+    shard: u32,
+    source: Source,
+    stage: Stage,
+    /// When the client has waited long enough.
+    ends: Option<Pin<Box<Sleep>>>,
+}
+
+impl Stream for ScanMessages {
+    type Item = Answer<ScanResponse>;
+
+    fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let this = self.get_mut();
+        let shard = this.shard;
+        let failed = |error: &Error| Poll::Ready(Some(Err(status_of(error, shard))));
+        if let (Stage::Schema | Stage::Blocks, Some(ends)) = (this.stage, &mut this.ends)
+            && ends.as_mut().poll(context).is_ready()
+        {
+            this.stage = Stage::Ended;
+            return failed(&Error::Timeout("the scan took longer than it was given".to_owned()));
+        }
+        let message = match this.stage {
+            Stage::Schema => {
+                this.stage = Stage::Blocks;
+                ScanResponse { ipc_header: schema_message(), ipc_body: Bytes::new() }
+            }
+            Stage::Blocks => match ready!(this.source.poll_next(context)) {
+                Some(Ok(block)) => {
+                    let block = block.fitting();
+                    ScanResponse { ipc_header: block_header(&block), ipc_body: block.to_shared() }
+                }
+                Some(Err(error)) => {
+                    this.stage = Stage::Ended;
+                    return failed(&error);
+                }
+                None => {
+                    this.stage = Stage::Ended;
+                    ScanResponse { ipc_header: end_message(), ipc_body: Bytes::new() }
+                }
+            },
+            Stage::Ended => return Poll::Ready(None),
+        };
+        Poll::Ready(Some(Ok(message)))
+    }
+}

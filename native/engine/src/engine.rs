@@ -1,0 +1,235 @@
+//! Engines: where the rows live. An engine is one implementation of [`Engine`]; every lane is written over it.
+
+use std::any::Any;
+
+use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
+
+use crate::table::{Column, SqlType, TableDefinition};
+use crate::value::Value;
+use boundary_bench_kernel::cancel::CancelToken;
+use boundary_bench_kernel::{Error, Result};
+
+/// Rows of a batch where nobody asks for another size: big enough that the cost of one crossing does not show.
+pub const DEFAULT_BATCH_ROWS: usize = 65_536;
+
+/// What to do when the table to create exists.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CreateMode {
+    /// Fail with [`Error::TableExists`].
+    Create,
+    /// Drop it with its rows, then create it.
+    Replace,
+    /// Leave it alone if it exists, whatever its columns.
+    IfNotExists,
+}
+
+/// How a query is to run.
+#[derive(Debug, Clone)]
+pub struct QueryOptions {
+    /// At most so many rows a batch; every batch but the last is filled as far as the engine can.
+    pub batch_rows: usize,
+    /// Cancels the query from any thread.
+    pub cancel: CancelToken,
+}
+
+impl Default for QueryOptions {
+    fn default() -> Self {
+        Self { batch_rows: DEFAULT_BATCH_ROWS, cancel: CancelToken::default() }
+    }
+}
+
+/// What an engine can do beyond ingesting and scanning whole tables. Differences between engines are told by these
+/// flags, never by an engine's name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Capabilities {
+    /// Runs SQL: filters, aggregations, commands. Without it only `SELECT <columns> FROM <table>` works.
+    pub sql: bool,
+    /// Without an `ORDER BY`, a scan returns the rows in the order in which they went in.
+    pub ordered: bool,
+    /// Holds every floating-point value as it is: NaN, the infinities, and the sign of zero.
+    pub all_floats: bool,
+}
+
+/// A place where rows live. All methods may be called from several threads at once; each call is a transaction of its
+/// own.
+pub trait Engine: Send + Sync {
+    /// The engine's name, as the result files write it.
+    fn name(&self) -> &'static str;
+
+    /// The version of the software that holds the rows.
+    fn version(&self) -> String;
+
+    /// What this engine can do.
+    fn capabilities(&self) -> Capabilities;
+
+    /// Where the server of the engine is, for lanes that use its client library in place of this engine; the type is that
+    /// of the engine's crate. `None` where there is no server.
+    fn client_endpoint(&self) -> Option<&dyn Any> {
+        None
+    }
+
+    /// Creates a table.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] for an unusable definition, [`Error::TableExists`] in [`CreateMode::Create`].
+    fn create_table(&self, table: &TableDefinition, mode: CreateMode) -> Result<()>;
+
+    /// The definition of a table.
+    ///
+    /// # Errors
+    /// [`Error::TableNotFound`].
+    fn describe_table(&self, name: &str) -> Result<TableDefinition>;
+
+    /// The names of all tables, sorted.
+    ///
+    /// # Errors
+    /// [`Error::Engine`].
+    fn list_tables(&self) -> Result<Vec<String>>;
+
+    /// Drops a table; `false` if there was none.
+    ///
+    /// # Errors
+    /// [`Error::Engine`].
+    fn drop_table(&self, name: &str) -> Result<bool>;
+
+    /// Begins to append batches to the table `table.name`, which must have the columns of `table`.
+    ///
+    /// # Errors
+    /// [`Error::TableNotFound`], [`Error::SchemaMismatch`].
+    fn ingest(&self, table: &TableDefinition) -> Result<Box<dyn Ingest>>;
+
+    /// Runs one query; the batches are produced as they are asked for, so a large result need not fit in memory.
+    /// Columns that share a name get a suffix (`_1`, `_2`, ...), so that names are unique.
+    ///
+    /// # Errors
+    /// [`Error::Engine`] with the engine's own words, [`Error::Unsupported`], [`Error::Cancelled`].
+    fn query(&self, sql: &str, options: &QueryOptions) -> Result<Box<dyn BatchStream>>;
+
+    /// Runs commands that return no rows and commits them together; returns the number of rows changed.
+    ///
+    /// # Errors
+    /// As [`Engine::query`]; then nothing of it is done.
+    fn execute(&self, sql: &str, cancel: &CancelToken) -> Result<u64>;
+
+    /// Prepares one statement, whose parameters are written `$1`, `$2`, ...
+    ///
+    /// # Errors
+    /// As [`Engine::query`]; [`Error::Unsupported`] where the engine has no parameters, [`Error::InvalidArgument`] for
+    /// several statements, and for parameters that have names or leave out a number.
+    fn prepare(&self, sql: &str, cancel: &CancelToken) -> Result<Box<dyn Statement>> {
+        let _ = (sql, cancel);
+        Err(Error::Unsupported(format!("the engine {} takes no parameters and prepares no statements", self.name())))
+    }
+
+    /// Makes sure that the engine still answers.
+    ///
+    /// # Errors
+    /// [`Error::Engine`] when it never will again, such as one whose server is gone.
+    fn check(&self) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// A statement prepared once and run often, by one caller at a time: a stream of its rows borrows it. Parameters are
+/// matched by position. After an error other than [`Error::InvalidArgument`], and after a stream that was dropped before
+/// its end, it is not used again.
+pub trait Statement: Send {
+    /// The types of its parameters, `None` where a type is open until there is a value.
+    fn parameters(&self) -> &[Option<SqlType>];
+
+    /// The columns of its rows, none for a command; `None` where they are not known before it runs.
+    fn columns(&self) -> Option<&[Column]> {
+        None
+    }
+
+    /// Runs it as a query; see [`Engine::query`].
+    ///
+    /// # Errors
+    /// As [`Engine::query`]; [`Error::InvalidArgument`] naming a parameter that is missing, too many or of a wrong type.
+    fn query<'statement>(
+        &'statement mut self,
+        parameters: &[Value],
+        options: &QueryOptions,
+    ) -> Result<Box<dyn BatchStream + 'statement>>;
+
+    /// Runs it as a command, in a transaction of its own; returns the number of rows changed.
+    ///
+    /// # Errors
+    /// As [`Statement::query`]; then nothing of it is done.
+    fn execute(&mut self, parameters: &[Value], cancel: &CancelToken) -> Result<u64>;
+}
+
+/// An insert under way. Nothing of it can be seen before [`Ingest::commit`]; dropped without that, it leaves nothing.
+pub trait Ingest: Send {
+    /// Appends a batch, whose schema must be the table's ([`TableDefinition::to_arrow`], nullability apart).
+    ///
+    /// # Errors
+    /// [`Error::SchemaMismatch`], [`Error::InvalidValue`] for a null in a NOT NULL column, [`Error::Engine`]. After
+    /// an error the insert can only be aborted.
+    fn write(&mut self, batch: &RecordBatch) -> Result<()>;
+
+    /// Publishes all rows at once and returns their number.
+    ///
+    /// # Errors
+    /// [`Error::Engine`]; then nothing is published.
+    fn commit(self: Box<Self>) -> Result<u64>;
+
+    /// Drops all rows.
+    ///
+    /// # Errors
+    /// [`Error::Engine`].
+    fn abort(self: Box<Self>) -> Result<()>;
+}
+
+/// The result of a query, batch by batch. Dropping it ends the query.
+pub trait BatchStream: Send {
+    /// The result's columns.
+    fn columns(&self) -> &[Column];
+
+    /// The Arrow schema of the batches.
+    fn schema(&self) -> SchemaRef;
+
+    /// The next batch; `None` at the end. Batches are never empty.
+    ///
+    /// # Errors
+    /// [`Error::Engine`], [`Error::Cancelled`]. After an error the stream is at its end.
+    fn next_batch(&mut self) -> Result<Option<RecordBatch>>;
+}
+
+/// Checks that `batch` has the columns of `schema` and no null where none may be.
+///
+/// # Errors
+/// [`Error::SchemaMismatch`]; [`Error::InvalidValue`] naming the first null's row, counted from `first_row`.
+pub fn check_batch(schema: &SchemaRef, batch: &RecordBatch, first_row: u64) -> Result<()> {
+    let given = batch.schema_ref();
+    if given.fields().len() != schema.fields().len() {
+        return Err(Error::SchemaMismatch(format!(
+            "the table has {} columns, the batch has {}",
+            schema.fields().len(),
+            given.fields().len()
+        )));
+    }
+    for ((expected, field), array) in schema.fields().iter().zip(given.fields()).zip(batch.columns()) {
+        if expected.name() != field.name() || expected.data_type() != field.data_type() {
+            return Err(Error::SchemaMismatch(format!(
+                "the table has column \"{}\" of type {} where the batch has \"{}\" of type {}",
+                expected.name(),
+                expected.data_type(),
+                field.name(),
+                field.data_type()
+            )));
+        }
+        if !expected.is_nullable()
+            && let Some(nulls) = array.nulls()
+            && let Some(row) = (0..nulls.len()).find(|row| nulls.is_null(*row))
+        {
+            return Err(Error::InvalidValue {
+                row: first_row + row as u64,
+                column: expected.name().clone(),
+                problem: "null in a NOT NULL column".to_owned(),
+            });
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,276 @@
+//! The pipelined insert behind every lane in: batches queue to a thread of their own that gives them to the engine, so
+//! that making the next batch and storing the last one overlap.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+
+use arrow_array::{Array, RecordBatch};
+use tokio::sync::Notify;
+
+use crate::Engine;
+use crate::table::TableDefinition;
+use boundary_bench_kernel::error::catch_panic;
+use boundary_bench_kernel::{Error, Result};
+
+/// Above so many queued bytes, [`Inserter::write`] asks its caller to wait.
+pub const HIGH_WATER_BYTES: usize = 16 << 20;
+
+/// Above so many queued bytes, [`Inserter::write`] itself waits, so that memory stays bounded whatever the caller does.
+pub const LIMIT_BYTES: usize = 64 << 20;
+
+/// An insert into one table. Dropped without [`Inserter::execute`], it leaves nothing.
+pub struct Inserter {
+    shared: Arc<Shared>,
+    worker: Mutex<Option<JoinHandle<()>>>,
+}
+
+#[derive(Default)]
+struct Shared {
+    state: Mutex<State>,
+    changed: Condvar,
+    /// Told whenever the queue shrinks or the insert ends, for callers that wait without a thread.
+    progressed: Notify,
+}
+
+#[derive(Default)]
+struct State {
+    queue: VecDeque<RecordBatch>,
+    queued_bytes: usize,
+    rows: u64,
+    order: Option<Order>,
+    outcome: Option<Result<u64>>,
+}
+
+impl State {
+    /// Whether the engine has taken all that was queued; `None` while it has not.
+    fn drained(&self) -> Option<Result<()>> {
+        match &self.outcome {
+            Some(Err(error)) => Some(Err(error.clone())),
+            Some(Ok(_)) => Some(Ok(())),
+            None => (self.queued_bytes == 0).then_some(Ok(())),
+        }
+    }
+}
+
+/// How the insert is to end.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Order {
+    Execute,
+    Abort,
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn wait<'a>(&self, state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
+        self.changed.wait(state).unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn announce(&self) {
+        self.changed.notify_all();
+        self.progressed.notify_waiters();
+    }
+
+    async fn wait_until<T>(&self, ready: impl Fn(&State) -> Option<T>) -> T {
+        loop {
+            let progressed = self.progressed.notified();
+            tokio::pin!(progressed);
+            // Registered before the state is read, so that no announcement in between is lost.
+            progressed.as_mut().enable();
+            if let Some(result) = ready(&self.lock()) {
+                return result;
+            }
+            progressed.await;
+        }
+    }
+}
+
+impl Inserter {
+    /// Begins an insert. The engine is asked in the background: that the table is missing or has other columns is
+    /// told by the first call that follows the discovery.
+    ///
+    /// # Errors
+    /// [`Error::Internal`] when no thread can be started.
+    pub fn begin(engine: Arc<dyn Engine>, table: TableDefinition) -> Result<Self> {
+        let shared = Arc::new(Shared::default());
+        let theirs = Arc::clone(&shared);
+        let worker = std::thread::Builder::new()
+            .name("bb-insert".to_owned())
+            .spawn(move || {
+                let outcome = catch_panic(|| ingest(&*engine, &table, &theirs));
+                let mut state = theirs.lock();
+                state.queue.clear();
+                state.queued_bytes = 0;
+                state.outcome = Some(outcome);
+                drop(state);
+                theirs.announce();
+            })
+            .map_err(|error| Error::Internal(format!("no thread for the insert: {error}")))?;
+        Ok(Self { shared, worker: Mutex::new(Some(worker)) })
+    }
+
+    /// Queues a batch. `false` asks the caller to wait ([`Inserter::drained`]) before it adds more; a caller who does
+    /// not is held up here once [`LIMIT_BYTES`] are queued.
+    ///
+    /// # Errors
+    /// What stopped the insert; [`Error::Closed`] after [`Inserter::execute`] or [`Inserter::abort`].
+    pub fn write(&self, batch: RecordBatch) -> Result<bool> {
+        let bytes = bytes_of(&batch);
+        let mut state = self.shared.lock();
+        while state.queued_bytes > LIMIT_BYTES && state.outcome.is_none() {
+            state = self.shared.wait(state);
+        }
+        if let Some(Err(error)) = &state.outcome {
+            return Err(error.clone());
+        }
+        if state.order.is_some() || state.outcome.is_some() {
+            return Err(Error::Closed("the inserter"));
+        }
+        state.rows += batch.num_rows() as u64;
+        state.queued_bytes += bytes;
+        state.queue.push_back(batch);
+        let below = state.queued_bytes <= HIGH_WATER_BYTES;
+        drop(state);
+        self.shared.changed.notify_all();
+        Ok(below)
+    }
+
+    /// The rows queued so far.
+    #[must_use]
+    pub fn rows(&self) -> u64 {
+        self.shared.lock().rows
+    }
+
+    /// Waits until the engine has taken all that was queued.
+    ///
+    /// # Errors
+    /// What stopped the insert.
+    pub fn drained(&self) -> impl Future<Output = Result<()>> + Send + use<> {
+        let shared = Arc::clone(&self.shared);
+        async move { shared.wait_until(State::drained).await }
+    }
+
+    /// As [`Inserter::drained`], holding this thread.
+    ///
+    /// # Errors
+    /// As [`Inserter::drained`].
+    pub fn drain(&self) -> Result<()> {
+        let mut state = self.shared.lock();
+        loop {
+            if let Some(result) = state.drained() {
+                return result;
+            }
+            state = self.shared.wait(state);
+        }
+    }
+
+    /// Publishes every row at once and returns their number.
+    ///
+    /// # Errors
+    /// What stopped the insert; then nothing is published. [`Error::Closed`] the second time.
+    pub fn execute(&self) -> Result<u64> {
+        self.close(Order::Execute)?;
+        self.join();
+        self.shared.lock().outcome.clone().unwrap_or(Err(Error::Closed("the inserter")))
+    }
+
+    /// As [`Inserter::execute`], without holding a thread meanwhile. The insert is closed by the call, not by the first
+    /// poll: no row that is written after it can slip in.
+    ///
+    /// # Errors
+    /// As [`Inserter::execute`].
+    pub fn execute_async(&self) -> impl Future<Output = Result<u64>> + Send + use<> {
+        let closed = self.close(Order::Execute);
+        let shared = Arc::clone(&self.shared);
+        async move {
+            closed?;
+            shared.wait_until(|state| state.outcome.clone()).await
+        }
+    }
+
+    /// Drops every row. Does nothing after the end of the insert.
+    pub fn abort(&self) {
+        if self.close(Order::Abort).is_ok() {
+            self.join();
+        }
+    }
+
+    /// As [`Inserter::abort`], without holding a thread meanwhile. The insert is closed by the call.
+    pub fn abort_async(&self) -> impl Future<Output = ()> + Send + use<> {
+        let closed = self.close(Order::Abort);
+        let shared = Arc::clone(&self.shared);
+        async move {
+            if closed.is_ok() {
+                shared.wait_until(|state| state.outcome.as_ref().map(|_| ())).await;
+            }
+        }
+    }
+
+    fn close(&self, order: Order) -> Result<()> {
+        let mut state = self.shared.lock();
+        if state.order.is_some() {
+            return Err(Error::Closed("the inserter"));
+        }
+        state.order = Some(order);
+        drop(state);
+        self.shared.changed.notify_all();
+        Ok(())
+    }
+
+    fn join(&self) {
+        let worker = self.worker.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(worker) = worker {
+            // The thread catches panics, so there is nothing to learn from its result.
+            let _ = worker.join();
+        }
+    }
+}
+
+impl Drop for Inserter {
+    /// Does not wait: the thread sees the order and ends by itself.
+    fn drop(&mut self) {
+        let _ = self.close(Order::Abort);
+    }
+}
+
+/// The thread's work: gives the queued batches to the engine until told how to end.
+fn ingest(engine: &dyn Engine, table: &TableDefinition, shared: &Shared) -> Result<u64> {
+    let mut ingest = engine.ingest(table)?;
+    loop {
+        let mut state = shared.lock();
+        let batch = loop {
+            if state.order == Some(Order::Abort) {
+                break None;
+            }
+            if let Some(batch) = state.queue.pop_front() {
+                break Some(batch);
+            }
+            if state.order == Some(Order::Execute) {
+                drop(state);
+                return ingest.commit();
+            }
+            state = shared.wait(state);
+        };
+        drop(state);
+        let Some(batch) = batch else {
+            ingest.abort()?;
+            return Err(Error::Closed("the inserter"));
+        };
+        ingest.write(&batch)?;
+        let bytes = bytes_of(&batch);
+        // Freed before the queue is said to have shrunk, so that the bound holds for memory too.
+        drop(batch);
+        shared.lock().queued_bytes -= bytes;
+        shared.announce();
+    }
+}
+
+/// The size of a batch's values. The arrays of one IPC stream share a buffer, which must not count for each of them.
+fn bytes_of(batch: &RecordBatch) -> usize {
+    let sizes = batch.columns().iter().map(|column| column.to_data().get_slice_memory_size());
+    // A size that can't be told counts as the buffers' own, which is at least as much.
+    sizes.sum::<std::result::Result<usize, _>>().unwrap_or_else(|_| batch.get_array_memory_size())
+}

@@ -1,0 +1,135 @@
+//! A query that runs ahead of its reader, on a thread of its own: the lanes out read from it without a thread.
+
+use std::sync::Arc;
+
+use arrow_array::RecordBatch;
+use tokio::sync::{Mutex, mpsc};
+
+use crate::lanes::statement::BoundStatement;
+use crate::table::Column;
+use crate::{Engine, QueryOptions};
+use boundary_bench_kernel::error::catch_panic;
+use boundary_bench_kernel::{Error, Result};
+
+/// How many results wait for the reader at most.
+const AHEAD: usize = 2;
+
+/// What [`QueryReader::try_next`] found.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Ready<T> {
+    /// The next result.
+    Result(T),
+    /// The end of the results.
+    End,
+    /// Nothing yet.
+    Pending,
+}
+
+/// The results of a query, each made by a function of the lane from one batch. Dropping it ends the query.
+pub struct QueryReader<T> {
+    options: QueryOptions,
+    receiver: Mutex<mpsc::Receiver<Result<T>>>,
+    columns: Vec<Column>,
+}
+
+impl<T: Send + 'static> QueryReader<T> {
+    /// Starts a query without parameters; see [`QueryReader::start_bound`].
+    ///
+    /// # Errors
+    /// As [`Engine::query`].
+    pub async fn start(
+        engine: Arc<dyn Engine>,
+        sql: String,
+        options: QueryOptions,
+        transform: impl FnMut(RecordBatch) -> Result<T> + Send + 'static,
+    ) -> Result<Self> {
+        let query = BoundStatement::Text { engine, sql, parameters: Vec::new() };
+        Self::start_bound(query, options, transform).await
+    }
+
+    /// Starts a query and waits until its columns are known. `transform` runs on the query's thread.
+    ///
+    /// # Errors
+    /// As [`BoundStatement::query`].
+    pub async fn start_bound(
+        query: BoundStatement,
+        options: QueryOptions,
+        mut transform: impl FnMut(RecordBatch) -> Result<T> + Send + 'static,
+    ) -> Result<Self> {
+        let (sender, receiver) = mpsc::channel(AHEAD);
+        // Made before the wait, so that a caller who gives it up ends the query.
+        let mut reader = Self { options, receiver: Mutex::new(receiver), columns: Vec::new() };
+        let (columns_sender, columns_receiver) = tokio::sync::oneshot::channel();
+        let theirs = reader.options.clone();
+        std::thread::Builder::new()
+            .name("bb-query".to_owned())
+            .spawn(move || {
+                let mut columns_sender = Some(columns_sender);
+                let ended = catch_panic(|| {
+                    query.query(&theirs, |stream| {
+                        if let Some(sender) = columns_sender.take() {
+                            let _ = sender.send(Ok(stream.columns().to_vec()));
+                        }
+                        while let Some(batch) = stream.next_batch()? {
+                            if sender.blocking_send(Ok(transform(batch)?)).is_err() {
+                                break;
+                            }
+                        }
+                        Ok(())
+                    })
+                });
+                if let Err(error) = ended {
+                    // Whoever waits for the columns is told there, all others at the next result.
+                    match columns_sender.take() {
+                        Some(sender) => drop(sender.send(Err(error))),
+                        None => drop(sender.blocking_send(Err(error))),
+                    }
+                }
+            })
+            .map_err(|error| Error::Internal(format!("no thread for the query: {error}")))?;
+        reader.columns =
+            columns_receiver.await.map_err(|_| Error::Internal("the query's thread ended early".to_owned()))??;
+        Ok(reader)
+    }
+
+    /// The result's columns.
+    #[must_use]
+    pub fn columns(&self) -> &[Column] {
+        &self.columns
+    }
+
+    /// The next result, in the query's order; `None` at the end. Calls under way at once take turns.
+    ///
+    /// # Errors
+    /// [`Error::Cancelled`], [`Error::Engine`], and what the transform returns.
+    pub async fn next(&self) -> Result<Option<T>> {
+        self.options.cancel.check()?;
+        self.receiver.lock().await.recv().await.transpose()
+    }
+
+    /// The next result if it is there already, without waiting. [`Ready::Pending`] when it is not, or when another call
+    /// waits for it.
+    ///
+    /// # Errors
+    /// As [`QueryReader::next`].
+    pub fn try_next(&self) -> Result<Ready<T>> {
+        self.options.cancel.check()?;
+        let Ok(mut receiver) = self.receiver.try_lock() else { return Ok(Ready::Pending) };
+        match receiver.try_recv() {
+            Ok(result) => result.map(Ready::Result),
+            Err(mpsc::error::TryRecvError::Empty) => Ok(Ready::Pending),
+            Err(mpsc::error::TryRecvError::Disconnected) => Ok(Ready::End),
+        }
+    }
+
+    /// Ends the query from any thread; whoever waits for a result gets [`Error::Cancelled`].
+    pub fn cancel(&self) {
+        self.options.cancel.cancel();
+    }
+}
+
+impl<T> Drop for QueryReader<T> {
+    fn drop(&mut self) {
+        self.options.cancel.cancel();
+    }
+}

@@ -1,0 +1,26 @@
+//! Tables, engines and lanes, without JavaScript.
+//!
+//! Rows live in an [`Engine`]. A *lane* ([`lanes`]) is a way for rows to go in or to come out; every lane is written once, over the
+//! engine trait, so an engine gets all lanes and a lane works on all engines.
+
+pub mod arriving;
+pub mod checksum;
+#[cfg(any(test, feature = "testing"))]
+#[doc(hidden)]
+pub mod contract;
+pub mod decimal;
+mod engine;
+pub mod frame;
+pub mod lanes;
+pub mod measurements;
+mod memory;
+pub mod slab;
+pub mod sql_text;
+pub mod table;
+mod value;
+
+pub use engine::{
+    BatchStream, Capabilities, CreateMode, DEFAULT_BATCH_ROWS, Engine, Ingest, QueryOptions, Statement, check_batch,
+};
+pub use memory::MemoryEngine;
+pub use value::{Value, check_parameter_count, unusable_parameter};

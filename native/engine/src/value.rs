@@ -1,0 +1,83 @@
+//! Parameters of statements.
+
+use crate::table::SqlType;
+use boundary_bench_kernel::{Error, Result};
+
+/// A value for a statement's parameter.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Value {
+    /// `NULL`, of any type.
+    Null,
+    /// A `BOOLEAN`.
+    Bool(bool),
+    /// An integer; `BIGINT` where the statement leaves the type open.
+    Int(i64),
+    /// A floating-point number; `DOUBLE` where the statement leaves the type open.
+    Double(f64),
+    /// An exact decimal.
+    Decimal {
+        /// Its units of 10^-scale, less than 10^precision of them.
+        value: i128,
+        /// All digits, 1 to 38.
+        precision: u8,
+        /// Digits behind the point, 0 to `precision`.
+        scale: u8,
+    },
+    /// A `VARCHAR`.
+    Text(String),
+    /// A `BLOB`.
+    Bytes(Vec<u8>),
+    /// A `DATE`: days since 1970-01-01.
+    Date(i32),
+    /// A `TIMESTAMP`: microseconds since 1970-01-01T00:00:00.
+    Timestamp(i64),
+}
+
+impl Value {
+    /// The type that the value has by itself; `None` for null.
+    #[must_use]
+    pub fn sql_type(&self) -> Option<SqlType> {
+        Some(match self {
+            Self::Null => return None,
+            Self::Bool(_) => SqlType::Bool,
+            Self::Int(_) => SqlType::BigInt,
+            Self::Double(_) => SqlType::Double,
+            Self::Decimal { precision, scale, .. } => SqlType::Decimal { precision: *precision, scale: *scale },
+            Self::Text(_) => SqlType::Text,
+            Self::Bytes(_) => SqlType::Bytes,
+            Self::Date(_) => SqlType::Date,
+            Self::Timestamp(_) => SqlType::Timestamp,
+        })
+    }
+}
+
+/// The error for an unusable parameter; `position` counts from 1, as `$1` does.
+#[must_use]
+pub fn unusable_parameter(position: usize, problem: impl std::fmt::Display) -> Error {
+    Error::InvalidArgument(format!("parameter {position}: {problem}"))
+}
+
+/// Checks that there are as many parameters as the statement takes.
+///
+/// # Errors
+/// [`Error::InvalidArgument`] naming the first parameter that is missing or too many.
+pub fn check_parameter_count(given: usize, expected: usize) -> Result<()> {
+    if given == expected {
+        return Ok(());
+    }
+    let problem = if given < expected { "is missing" } else { "is one too many" };
+    Err(unusable_parameter(given.min(expected) + 1, format!("{problem}; the statement takes {expected}, not {given}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_parameter_missing_or_too_many_is_named() {
+        assert!(check_parameter_count(2, 2).is_ok());
+        let text = |given, expected| check_parameter_count(given, expected).unwrap_err().to_string();
+        assert_eq!(text(1, 3), "parameter 2: is missing; the statement takes 3, not 1");
+        assert_eq!(text(3, 0), "parameter 1: is one too many; the statement takes 0, not 3");
+    }
+}

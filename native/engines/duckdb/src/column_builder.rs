@@ -1,0 +1,223 @@
+//! Gathers the vectors of one column into one Arrow array; each value is copied once.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow_array::types::{
+    ArrowPrimitiveType, Date32Type, Decimal128Type, Float32Type, Float64Type, Int16Type, Int32Type, Int64Type,
+    TimestampMicrosecondType,
+};
+use arrow_array::{ArrayRef, BinaryArray, BooleanArray, PrimitiveArray, StringArray};
+use arrow_buffer::{
+    ArrowNativeType, BooleanBuffer, BooleanBufferBuilder, Buffer, NullBuffer, NullBufferBuilder, OffsetBuffer,
+    ScalarBuffer,
+};
+
+use super::engine_error;
+use super::vector::{Layout, Mapping, StringValue, Vector};
+use boundary_bench_engine::slab::SlabBuffer;
+use boundary_bench_engine::table::SqlType;
+use boundary_bench_kernel::{Error, Result};
+
+/// A batch is closed before a column of text or bytes grows past this, in bytes. Arrow's offsets end at 2 GiB.
+const MAX_DATA_BYTES: usize = 64 << 20;
+
+/// The first value that is no valid `DECIMAL(38, 0)`.
+const DECIMAL_38_END: i128 = 10_i128.pow(38);
+
+/// A value that does not fit: its row in the vector, and what is wrong.
+pub(super) type Misfit = (usize, &'static str);
+
+enum Store {
+    Fixed(SlabBuffer),
+    Bits(BooleanBufferBuilder),
+    Bytes { offsets: Vec<i32>, data: Vec<u8> },
+}
+
+/// One column of the batch being filled.
+pub(super) struct ColumnBuilder {
+    mapping: Mapping,
+    store: Store,
+    nulls: NullBufferBuilder,
+}
+
+impl ColumnBuilder {
+    /// An empty column with room for `rows` rows.
+    pub(super) fn new(mapping: Mapping, rows: usize) -> Self {
+        let store = match mapping.sql_type.fixed_width() {
+            _ if mapping.sql_type == SqlType::Bool => Store::Bits(BooleanBufferBuilder::new(rows)),
+            Some(width) => Store::Fixed(SlabBuffer::with_capacity(rows * width)),
+            None => {
+                let mut offsets = Vec::with_capacity(rows + 1);
+                offsets.push(0);
+                Store::Bytes { offsets, data: Vec::new() }
+            }
+        };
+        Self { mapping, store, nulls: NullBufferBuilder::new(rows) }
+    }
+
+    /// How many of `rows` can be appended to a batch that has some rows already, or not (`empty`).
+    pub(super) fn rows_that_fit(&self, vector: Vector<'_>, rows: Range<usize>, empty: bool) -> usize {
+        let Store::Bytes { data, .. } = &self.store else { return rows.len() };
+        // SAFETY: this store is for columns of strings.
+        let values = unsafe { vector.values::<StringValue>() };
+        let validity = vector.validity();
+        let mut bytes = data.len();
+        for row in rows.clone() {
+            if validity.is_none_or(|bits| bits.is_valid(row)) {
+                bytes += values[row].len();
+            }
+            if bytes > MAX_DATA_BYTES {
+                // A value that is too big alone gets a batch of its own.
+                return if empty { (row - rows.start).max(1) } else { row - rows.start };
+            }
+        }
+        rows.len()
+    }
+
+    /// Appends rows of a vector.
+    pub(super) fn append(&mut self, vector: Vector<'_>, rows: Range<usize>) -> std::result::Result<(), Misfit> {
+        match vector.validity() {
+            None => self.nulls.append_n_non_nulls(rows.len()),
+            Some(validity) => {
+                let words = Buffer::from_slice_ref(validity.words());
+                self.nulls.append_buffer(&NullBuffer::new(BooleanBuffer::new(words, rows.start, rows.len())));
+            }
+        }
+        match &mut self.store {
+            Store::Bits(bits) => {
+                // SAFETY: booleans are bytes, 0 or 1.
+                let values = &unsafe { vector.values::<u8>() }[rows];
+                bits.append_buffer(&BooleanBuffer::collect_bool(values.len(), |row| values[row] != 0));
+                Ok(())
+            }
+            Store::Bytes { offsets, data } => append_strings(offsets, data, vector, rows),
+            Store::Fixed(buffer) => append_fixed(buffer, self.mapping, vector, rows),
+        }
+    }
+
+    /// The array of all that was appended.
+    pub(super) fn finish(mut self) -> Result<ArrayRef> {
+        let nulls = self.nulls.finish().filter(|nulls| nulls.null_count() > 0);
+        let buffer = match self.store {
+            Store::Bits(mut bits) => return Ok(Arc::new(BooleanArray::new(bits.finish(), nulls))),
+            Store::Bytes { offsets, data } => {
+                let offsets = OffsetBuffer::new(ScalarBuffer::from(offsets));
+                let data = Buffer::from_vec(data);
+                return Ok(if self.mapping.sql_type == SqlType::Text {
+                    Arc::new(StringArray::try_new(offsets, data, nulls).map_err(engine_error)?)
+                } else {
+                    Arc::new(BinaryArray::try_new(offsets, data, nulls).map_err(engine_error)?)
+                });
+            }
+            Store::Fixed(buffer) => buffer.finish(),
+        };
+        Ok(match self.mapping.sql_type {
+            SqlType::SmallInt => Arc::new(primitive::<Int16Type>(buffer, nulls)?),
+            SqlType::Int => Arc::new(primitive::<Int32Type>(buffer, nulls)?),
+            SqlType::BigInt => Arc::new(primitive::<Int64Type>(buffer, nulls)?),
+            SqlType::Real => Arc::new(primitive::<Float32Type>(buffer, nulls)?),
+            SqlType::Double => Arc::new(primitive::<Float64Type>(buffer, nulls)?),
+            SqlType::Date => Arc::new(primitive::<Date32Type>(buffer, nulls)?),
+            SqlType::Timestamp => Arc::new(primitive::<TimestampMicrosecondType>(buffer, nulls)?),
+            decimal @ SqlType::Decimal { .. } => {
+                Arc::new(primitive::<Decimal128Type>(buffer, nulls)?.with_data_type(decimal.to_arrow()))
+            }
+            SqlType::Bool | SqlType::Text | SqlType::Bytes => {
+                return Err(Error::Internal("a column of varying width in a fixed buffer".to_owned()));
+            }
+        })
+    }
+}
+
+fn primitive<T: ArrowPrimitiveType>(buffer: Buffer, nulls: Option<NullBuffer>) -> Result<PrimitiveArray<T>> {
+    PrimitiveArray::try_new(ScalarBuffer::from(buffer), nulls).map_err(engine_error)
+}
+
+fn append_fixed(
+    buffer: &mut SlabBuffer,
+    mapping: Mapping,
+    vector: Vector<'_>,
+    rows: Range<usize>,
+) -> std::result::Result<(), Misfit> {
+    // SAFETY: each layout names the form of its vector's values; all are integers.
+    unsafe {
+        match mapping.layout {
+            Layout::Same => match mapping.sql_type.fixed_width() {
+                Some(2) => buffer.extend_from_slice(&vector.values::<i16>()[rows]),
+                Some(4) => buffer.extend_from_slice(&vector.values::<i32>()[rows]),
+                Some(8) => buffer.extend_from_slice(&vector.values::<i64>()[rows]),
+                _ => buffer.extend_from_slice(&vector.values::<i128>()[rows]),
+            },
+            Layout::Int8 => widen(buffer, &vector.values::<i8>()[rows], i16::from),
+            Layout::UInt8 => widen(buffer, &vector.values::<u8>()[rows], i16::from),
+            Layout::UInt16 => widen(buffer, &vector.values::<u16>()[rows], i32::from),
+            Layout::UInt32 => widen(buffer, &vector.values::<u32>()[rows], i64::from),
+            Layout::UInt64 => widen(buffer, &vector.values::<u64>()[rows], i128::from),
+            Layout::Decimal16 => widen(buffer, &vector.values::<i16>()[rows], i128::from),
+            Layout::Decimal32 => widen(buffer, &vector.values::<i32>()[rows], i128::from),
+            Layout::Decimal64 => widen(buffer, &vector.values::<i64>()[rows], i128::from),
+            Layout::HugeInt => {
+                let fits = |value: i128| (-DECIMAL_38_END < value && value < DECIMAL_38_END).then_some(value);
+                return convert(buffer, vector, rows, fits, "the HUGEINT has more than 38 digits");
+            }
+            Layout::Seconds => return convert(buffer, vector, rows, |value| micros(value, 1_000_000), TOO_FAR),
+            Layout::Millis => return convert(buffer, vector, rows, |value| micros(value, 1_000), TOO_FAR),
+            Layout::Bool | Layout::Strings => {}
+        }
+    }
+    Ok(())
+}
+
+const TOO_FAR: &str = "the timestamp does not fit 64 bits of microseconds";
+
+/// Microseconds; the two values that mean infinity stay as they are.
+fn micros(value: i64, factor: i64) -> Option<i64> {
+    if value == i64::MAX || value == -i64::MAX { Some(value) } else { value.checked_mul(factor) }
+}
+
+fn widen<S: Copy, T: ArrowNativeType>(buffer: &mut SlabBuffer, values: &[S], convert: impl Fn(S) -> T) {
+    for value in values {
+        buffer.push(convert(*value));
+    }
+}
+
+/// Appends values that may not fit; behind a null is zero.
+///
+/// # Safety
+/// As [`Vector::values`].
+unsafe fn convert<T: ArrowNativeType>(
+    buffer: &mut SlabBuffer,
+    vector: Vector<'_>,
+    rows: Range<usize>,
+    convert: impl Fn(T) -> Option<T>,
+    problem: &'static str,
+) -> std::result::Result<(), Misfit> {
+    // SAFETY: the caller's promise.
+    let values = unsafe { vector.values::<T>() };
+    let validity = vector.validity();
+    for row in rows {
+        let valid = validity.is_none_or(|bits| bits.is_valid(row));
+        buffer.push(if valid { convert(values[row]).ok_or((row, problem))? } else { T::default() });
+    }
+    Ok(())
+}
+
+fn append_strings(
+    offsets: &mut Vec<i32>,
+    data: &mut Vec<u8>,
+    vector: Vector<'_>,
+    rows: Range<usize>,
+) -> std::result::Result<(), Misfit> {
+    // SAFETY: strings have this form; the pointers behind nulls are not followed.
+    let values = unsafe { vector.values::<StringValue>() };
+    let validity = vector.validity();
+    for row in rows {
+        if validity.is_none_or(|bits| bits.is_valid(row)) {
+            // SAFETY: not null, and the vector lives.
+            data.extend_from_slice(unsafe { values[row].bytes() });
+        }
+        offsets.push(i32::try_from(data.len()).map_err(|_| (row, "the value is longer than 2 GiB"))?);
+    }
+    Ok(())
+}

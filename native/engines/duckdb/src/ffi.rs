@@ -1,0 +1,274 @@
+//! Owners of DuckDB's C objects, but for those of a statement (`statement.rs`). Every object is destroyed once, after those made from it; every failure becomes an
+//! [`Error`] with DuckDB's own words.
+
+use std::ffi::{CStr, CString, c_char};
+use std::ptr;
+use std::sync::{Arc, OnceLock};
+
+use libduckdb_sys as duckdb;
+
+use super::engine_error;
+use boundary_bench_kernel::{Error, Result};
+
+/// Text for DuckDB, which ends strings with NUL.
+pub(super) fn c_string(text: &str, what: &str) -> Result<CString> {
+    CString::new(text).map_err(|_| Error::InvalidArgument(format!("{what} contains a NUL character")))
+}
+
+/// Copies a string that DuckDB owns; null gives `fallback`.
+pub(super) fn borrowed_text(text: *const c_char, fallback: &str) -> String {
+    if text.is_null() {
+        return fallback.to_owned();
+    }
+    // SAFETY: a non-null string of DuckDB's C API ends with NUL and outlives this call.
+    unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
+}
+
+/// The version of the libduckdb that is loaded, such as `v1.5.6`.
+pub(super) fn library_version() -> String {
+    // SAFETY: takes nothing and returns a static string.
+    borrowed_text(unsafe { duckdb::duckdb_library_version() }, "unknown")
+}
+
+/// DuckDB's own registry of open files, which lets two opens of one file in a process share one database.
+struct InstanceCache(duckdb::duckdb_instance_cache);
+
+// SAFETY: DuckDB guards the cache by a mutex; the pointer itself never changes.
+unsafe impl Send for InstanceCache {}
+// SAFETY: as above.
+unsafe impl Sync for InstanceCache {}
+
+fn instance_cache() -> &'static InstanceCache {
+    static CACHE: OnceLock<InstanceCache> = OnceLock::new();
+    // SAFETY: takes nothing. The cache lives as long as the process.
+    CACHE.get_or_init(|| InstanceCache(unsafe { duckdb::duckdb_create_instance_cache() }))
+}
+
+struct Config(duckdb::duckdb_config);
+
+impl Config {
+    fn new(settings: &[(&CStr, &CStr)]) -> Result<Self> {
+        let mut raw = ptr::null_mut();
+        // SAFETY: `raw` receives the new object, which `Config` owns from here on.
+        let created = unsafe { duckdb::duckdb_create_config(&raw mut raw) };
+        let config = Self(raw);
+        if created != duckdb::DuckDBSuccess {
+            return Err(engine_error("no memory for the configuration"));
+        }
+        for (name, value) in settings {
+            // SAFETY: the configuration lives, and both strings end with NUL.
+            if unsafe { duckdb::duckdb_set_config(config.0, name.as_ptr(), value.as_ptr()) } != duckdb::DuckDBSuccess {
+                return Err(engine_error(format!("unknown setting {}", name.to_string_lossy())));
+            }
+        }
+        Ok(config)
+    }
+}
+
+impl Drop for Config {
+    fn drop(&mut self) {
+        // SAFETY: owned by us and destroyed once.
+        unsafe { duckdb::duckdb_destroy_config(&raw mut self.0) }
+    }
+}
+
+/// An open database.
+pub(super) struct Database(duckdb::duckdb_database);
+
+// SAFETY: DuckDB's database object may be used from any thread, by several at once.
+unsafe impl Send for Database {}
+// SAFETY: as above.
+unsafe impl Sync for Database {}
+
+impl Database {
+    /// Opens `path`, an absolute path, or a new database in memory for an empty one.
+    pub(super) fn open(path: &CStr, settings: &[(&CStr, &CStr)]) -> Result<Self> {
+        let config = Config::new(settings)?;
+        let mut raw = ptr::null_mut();
+        let mut problem = ptr::null_mut();
+        // SAFETY: all arguments live during the call; `raw` and `problem` receive what is ours to free.
+        let state = unsafe {
+            duckdb::duckdb_get_or_create_from_cache(
+                instance_cache().0,
+                path.as_ptr(),
+                &raw mut raw,
+                config.0,
+                &raw mut problem,
+            )
+        };
+        if state == duckdb::DuckDBSuccess {
+            return Ok(Self(raw));
+        }
+        let message = borrowed_text(problem, "the database can't be opened");
+        // SAFETY: the message was allocated for us; null is allowed.
+        unsafe { duckdb::duckdb_free(problem.cast()) };
+        Err(engine_error(message))
+    }
+
+    /// A new connection. It keeps the database alive.
+    pub(super) fn connect(self: &Arc<Self>) -> Result<Connection> {
+        let mut raw = ptr::null_mut();
+        // SAFETY: the database lives; `raw` receives a connection that we own.
+        if unsafe { duckdb::duckdb_connect(self.0, &raw mut raw) } != duckdb::DuckDBSuccess {
+            return Err(engine_error("no connection to the database"));
+        }
+        Ok(Connection(Arc::new(RawConnection { raw, _database: Arc::clone(self) })))
+    }
+}
+
+impl Drop for Database {
+    fn drop(&mut self) {
+        // SAFETY: owned by us and closed once, after its connections, which hold it.
+        unsafe { duckdb::duckdb_close(&raw mut self.0) }
+    }
+}
+
+struct RawConnection {
+    raw: duckdb::duckdb_connection,
+    _database: Arc<Database>,
+}
+
+// SAFETY: a connection has no thread of its own; DuckDB locks its context in each call.
+unsafe impl Send for RawConnection {}
+// SAFETY: as above; `duckdb_interrupt` is made to be called from another thread.
+unsafe impl Sync for RawConnection {}
+
+impl Drop for RawConnection {
+    fn drop(&mut self) {
+        // SAFETY: owned by us; all that was made from it holds it, so is gone.
+        unsafe { duckdb::duckdb_disconnect(&raw mut self.raw) }
+    }
+}
+
+/// A connection; its clones are the same connection. A transaction left open is rolled back with the last of them.
+#[derive(Clone)]
+pub(super) struct Connection(Arc<RawConnection>);
+
+impl Connection {
+    pub(super) fn raw(&self) -> duckdb::duckdb_connection {
+        self.0.raw
+    }
+
+    /// Stops the statement that runs on this connection; does nothing if there is none.
+    pub(super) fn interrupt(&self) {
+        // SAFETY: the connection lives, and this call is allowed from any thread.
+        unsafe { duckdb::duckdb_interrupt(self.raw()) }
+    }
+}
+
+/// A type of DuckDB.
+pub(super) struct LogicalType(pub(super) duckdb::duckdb_logical_type);
+
+impl Drop for LogicalType {
+    fn drop(&mut self) {
+        // SAFETY: owned by us and destroyed once.
+        unsafe { duckdb::duckdb_destroy_logical_type(&raw mut self.0) }
+    }
+}
+
+/// At most [`super::vector::VECTOR_ROWS`] rows in columns.
+pub(super) struct DataChunk(duckdb::duckdb_data_chunk);
+
+// SAFETY: plain memory, used by one thread at a time.
+unsafe impl Send for DataChunk {}
+
+impl DataChunk {
+    /// Takes over a chunk that DuckDB made for us.
+    pub(super) fn from_raw(raw: duckdb::duckdb_data_chunk) -> Self {
+        Self(raw)
+    }
+
+    pub(super) fn new(types: &[LogicalType]) -> Self {
+        let mut raw_types: Vec<_> = types.iter().map(|logical| logical.0).collect();
+        // SAFETY: the types live during the call, which copies them.
+        Self(unsafe { duckdb::duckdb_create_data_chunk(raw_types.as_mut_ptr(), raw_types.len() as u64) })
+    }
+
+    pub(super) fn rows(&self) -> usize {
+        // SAFETY: the chunk lives. Its size is at most that of a vector.
+        usize::try_from(unsafe { duckdb::duckdb_data_chunk_get_size(self.0) }).unwrap_or(0)
+    }
+
+    /// Empties the chunk and gives it `rows` rows to be filled.
+    pub(super) fn restart(&mut self, rows: usize) {
+        // SAFETY: the chunk lives, and callers ask for no more rows than a vector holds.
+        unsafe {
+            duckdb::duckdb_data_chunk_reset(self.0);
+            duckdb::duckdb_data_chunk_set_size(self.0, rows as u64);
+        }
+    }
+
+    /// The column `index`, which must be one of the chunk's.
+    pub(super) fn vector(&self, index: usize) -> duckdb::duckdb_vector {
+        // SAFETY: the chunk lives; it owns the vector.
+        unsafe { duckdb::duckdb_data_chunk_get_vector(self.0, index as u64) }
+    }
+}
+
+impl Drop for DataChunk {
+    fn drop(&mut self) {
+        // SAFETY: owned by us and destroyed once.
+        unsafe { duckdb::duckdb_destroy_data_chunk(&raw mut self.0) }
+    }
+}
+
+/// Appends chunks to a table, within the connection's transaction.
+pub(super) struct Appender {
+    raw: duckdb::duckdb_appender,
+    _connection: Connection,
+}
+
+// SAFETY: an appender has no thread of its own; it is used by one thread at a time.
+unsafe impl Send for Appender {}
+
+impl Appender {
+    pub(super) fn new(connection: &Connection, table: &CStr) -> Result<Self> {
+        let mut raw = ptr::null_mut();
+        // SAFETY: connection and name live; `raw` receives an object that we own, also after a failure.
+        let state = unsafe {
+            duckdb::duckdb_appender_create_ext(connection.raw(), ptr::null(), ptr::null(), table.as_ptr(), &raw mut raw)
+        };
+        let appender = Self { raw, _connection: connection.clone() };
+        appender.check(state)?;
+        Ok(appender)
+    }
+
+    fn check(&self, state: duckdb::duckdb_state) -> Result<()> {
+        if state == duckdb::DuckDBSuccess {
+            return Ok(());
+        }
+        // SAFETY: the appender lives; the error data is ours to destroy, after its message was copied.
+        let message = unsafe {
+            let mut data = duckdb::duckdb_appender_error_data(self.raw);
+            let message = borrowed_text(duckdb::duckdb_error_data_message(data), "the rows can't be appended");
+            duckdb::duckdb_destroy_error_data(&raw mut data);
+            message
+        };
+        Err(engine_error(message))
+    }
+
+    /// Appends a copy of the chunk's rows.
+    pub(super) fn append(&mut self, chunk: &DataChunk) -> Result<()> {
+        // SAFETY: both live; the chunk's vectors were filled for its number of rows.
+        self.check(unsafe { duckdb::duckdb_append_data_chunk(self.raw, chunk.0) })
+    }
+
+    /// Moves what is held back into the table.
+    pub(super) fn flush(&mut self) -> Result<()> {
+        // SAFETY: the appender lives.
+        self.check(unsafe { duckdb::duckdb_appender_flush(self.raw) })
+    }
+
+    /// Forgets what is held back, so that destroying the appender does not write it.
+    pub(super) fn clear(&mut self) {
+        // SAFETY: the appender lives. A failure means that there is nothing to forget.
+        unsafe { duckdb::duckdb_appender_clear(self.raw) };
+    }
+}
+
+impl Drop for Appender {
+    fn drop(&mut self) {
+        // SAFETY: owned by us and destroyed once.
+        unsafe { duckdb::duckdb_appender_destroy(&raw mut self.raw) };
+    }
+}

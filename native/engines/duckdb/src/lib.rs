@@ -1,0 +1,211 @@
+//! The embedded engine: DuckDB in this process, through the C API of the libduckdb that an npm package brings.
+//!
+//! Each call has its own connection, so its own transaction; queries and inserts run in parallel. A connection costs
+//! some 6 us, so there is no pool of them: what a call leaves behind ends with its connection.
+
+mod catalog;
+mod column_builder;
+mod ffi;
+mod ingest;
+mod prepared;
+mod statement;
+mod stream;
+mod vector;
+mod vector_writer;
+
+use std::ffi::CStr;
+use std::fmt::Display;
+use std::path::Path;
+use std::sync::Arc;
+
+use libduckdb_sys as duckdb;
+
+use self::ffi::{Database, c_string};
+use self::ingest::EmbeddedIngest;
+use self::prepared::EmbeddedStatement;
+use self::statement::{Prepared, Statements};
+use self::stream::EmbeddedStream;
+use boundary_bench_engine::sql_text::identifier;
+use boundary_bench_engine::table::{Column, TableDefinition};
+use boundary_bench_engine::{
+    BatchStream, Capabilities, CreateMode, Engine, Ingest, QueryOptions, Statement, check_parameter_count,
+};
+use boundary_bench_kernel::cancel::CancelToken;
+use boundary_bench_kernel::{Error, Result};
+
+const NAME: &str = "embedded";
+
+/// What we set of DuckDB's configuration; the rest is as DuckDB has it.
+const SETTINGS: [(&CStr, &CStr); 1] = [
+    // Nothing is fetched from the network because of a query.
+    (c"autoinstall_known_extensions", c"false"),
+];
+
+fn engine_error(message: impl Display) -> Error {
+    Error::Engine { engine: NAME, message: message.to_string() }
+}
+
+/// Runs `work`; whatever fails after a cancellation failed because of it.
+fn interruptible<T>(cancel: &CancelToken, work: impl FnOnce() -> Result<T>) -> Result<T> {
+    cancel.check()?;
+    work().map_err(|error| if cancel.is_cancelled() { Error::Cancelled } else { error })
+}
+
+/// DuckDB, in memory or in a file. ACID; all methods may run at once.
+pub struct EmbeddedEngine {
+    database: Arc<Database>,
+}
+
+impl EmbeddedEngine {
+    /// Opens the database file `path`, which is created if there is none; "" is a new database in memory. Opening a
+    /// file that is open in this process gives the same database. It is closed with the last engine, query or insert.
+    ///
+    /// # Errors
+    /// [`Error::Engine`] when the file can't be opened or is no database, [`Error::InvalidArgument`] for a NUL in
+    /// the path.
+    pub fn open(path: &str) -> Result<Arc<dyn Engine>> {
+        let path = if path.is_empty() { String::new() } else { absolute(path)? };
+        let database = Arc::new(Database::open(&c_string(&path, "the path")?, &SETTINGS)?);
+        Ok(Arc::new(Self { database }))
+    }
+
+    /// Runs one of our own commands about a table in a transaction of its own.
+    fn command(&self, sql: &str) -> Result<()> {
+        self.database.connect()?.run(&c_string(sql, "the definition")?)
+    }
+}
+
+/// The one absolute name of a file, so that two ways to write it open one database. The file need not exist.
+fn absolute(path: &str) -> Result<String> {
+    let cannot = |problem: &dyn std::fmt::Display| engine_error(format!("can't open \"{path}\": {problem}"));
+    let given = Path::new(path);
+    let canonical = if given.exists() {
+        given.canonicalize()
+    } else {
+        let name = given.file_name().ok_or_else(|| cannot(&"it names no file"))?;
+        let folder = given.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        folder.canonicalize().map(|folder| folder.join(name))
+    };
+    let canonical = canonical.map_err(|error| cannot(&error))?;
+    if canonical.is_dir() {
+        return Err(cannot(&"it is a directory"));
+    }
+    canonical.into_os_string().into_string().map_err(|_| cannot(&"the path is not UTF-8"))
+}
+
+impl Engine for EmbeddedEngine {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn version(&self) -> String {
+        ffi::library_version()
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities { sql: true, ordered: true, all_floats: true }
+    }
+
+    fn create_table(&self, table: &TableDefinition, mode: CreateMode) -> Result<()> {
+        table.validate()?;
+        let create = match mode {
+            CreateMode::Create => "CREATE TABLE",
+            CreateMode::Replace => "CREATE OR REPLACE TABLE",
+            CreateMode::IfNotExists => "CREATE TABLE IF NOT EXISTS",
+        };
+        let columns = table.columns.iter().map(Column::to_sql).collect::<Vec<_>>().join(", ");
+        self.command(&format!("{create} {} ({columns})", identifier(&table.name))).map_err(|error| {
+            let exists = mode == CreateMode::Create
+                && self
+                    .database
+                    .connect()
+                    .and_then(|connection| catalog::exists(&connection, &table.name))
+                    .unwrap_or(false);
+            if exists { Error::TableExists(table.name.clone()) } else { error }
+        })
+    }
+
+    fn describe_table(&self, name: &str) -> Result<TableDefinition> {
+        catalog::describe(&self.database.connect()?, name)
+    }
+
+    fn list_tables(&self) -> Result<Vec<String>> {
+        catalog::table_names(&self.database.connect()?)
+    }
+
+    fn drop_table(&self, name: &str) -> Result<bool> {
+        let exists = catalog::exists(&self.database.connect()?, name)?;
+        if exists {
+            self.command(&format!("DROP TABLE IF EXISTS {}", identifier(name)))?;
+        }
+        Ok(exists)
+    }
+
+    fn ingest(&self, table: &TableDefinition) -> Result<Box<dyn Ingest>> {
+        Ok(Box::new(EmbeddedIngest::begin(self.database.connect()?, table)?))
+    }
+
+    /// Takes one statement that reads: `SELECT`, `EXPLAIN`, `PRAGMA` or `CALL`. Its snapshot lives as long as the
+    /// stream.
+    fn query(&self, sql: &str, options: &QueryOptions) -> Result<Box<dyn BatchStream>> {
+        Ok(Box::new(EmbeddedStream::start(self.database.connect()?, sql, options)?))
+    }
+
+    /// Several statements are one transaction, so `BEGIN`, `COMMIT` and `ROLLBACK` are refused. A single statement runs
+    /// outside of one where DuckDB wants that (`CHECKPOINT`). `SET SESSION` lasts for this call only.
+    fn execute(&self, sql: &str, cancel: &CancelToken) -> Result<u64> {
+        let connection = self.database.connect()?;
+        let interrupted = connection.clone();
+        let guard = cancel.on_cancel(move || interrupted.interrupt());
+        let statements = Statements::parse(&connection, &c_string(sql, "the command")?)?;
+        let together = statements.count() > 1;
+        if together {
+            connection.run(c"BEGIN TRANSACTION")?;
+        }
+        // On an error the transaction ends with the connection, which rolls it back.
+        let mut changed = 0;
+        for index in 0..statements.count() {
+            changed += interruptible(cancel, || {
+                let statement = statements.prepare(index)?;
+                check_parameter_count(0, statement.parameter_count())?;
+                run_command(&statement, cancel)
+            })?;
+        }
+        // What is done is now either published as a whole or not at all; an interrupt could only spoil that.
+        drop(guard);
+        if together {
+            connection.run(c"COMMIT")?;
+        }
+        Ok(changed)
+    }
+
+    fn prepare(&self, sql: &str, cancel: &CancelToken) -> Result<Box<dyn Statement>> {
+        cancel.check()?;
+        Ok(Box::new(EmbeddedStatement::prepare(self.database.connect()?, sql)?))
+    }
+
+    /// A database that met a fatal error refuses every statement from then on.
+    fn check(&self) -> Result<()> {
+        self.command("SELECT 1")
+    }
+}
+
+/// Runs a statement to its end; rows that it returns are dropped as they come.
+fn run_command(statement: &Prepared, cancel: &CancelToken) -> Result<u64> {
+    let kind = statement.kind();
+    if kind == duckdb::duckdb_statement_type_DUCKDB_STATEMENT_TYPE_TRANSACTION {
+        return Err(Error::Unsupported(
+            "a transaction can't span calls; give all its statements in one call, which runs them as one".to_owned(),
+        ));
+    }
+    let reads = kind == duckdb::duckdb_statement_type_DUCKDB_STATEMENT_TYPE_SELECT;
+    let pending = statement.start(reads)?;
+    // A cancellation before the start interrupted nothing.
+    cancel.check()?;
+    let mut result = pending.finish()?;
+    if reads {
+        while result.fetch()?.is_some() {}
+        return Ok(0);
+    }
+    Ok(result.rows_changed())
+}

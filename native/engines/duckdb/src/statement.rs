@@ -1,0 +1,280 @@
+//! Owners of a statement's C objects, from its text to its rows.
+
+use std::ffi::CStr;
+use std::ptr;
+
+use libduckdb_sys as duckdb;
+
+use super::engine_error;
+use super::ffi::{Connection, DataChunk, LogicalType, borrowed_text};
+use boundary_bench_engine::{Value, unusable_parameter};
+use boundary_bench_kernel::{Error, Result};
+
+impl Connection {
+    /// Runs a command of our own, such as `BEGIN`.
+    pub(super) fn run(&self, sql: &CStr) -> Result<()> {
+        let mut result = QueryResult::empty(self);
+        // SAFETY: connection and text live; the result is destroyed by its owner, also after a failure.
+        let state = unsafe { duckdb::duckdb_query(self.raw(), sql.as_ptr(), &raw mut result.raw) };
+        if state == duckdb::DuckDBSuccess { Ok(()) } else { Err(result.error()) }
+    }
+}
+
+/// The statements of a text, parsed.
+pub(super) struct Statements {
+    raw: duckdb::duckdb_extracted_statements,
+    count: u64,
+    connection: Connection,
+}
+
+impl Statements {
+    pub(super) fn parse(connection: &Connection, sql: &CStr) -> Result<Self> {
+        let mut raw = ptr::null_mut();
+        // SAFETY: connection and text live; `raw` receives an object that we own, also after a failure.
+        let count = unsafe { duckdb::duckdb_extract_statements(connection.raw(), sql.as_ptr(), &raw mut raw) };
+        let statements = Self { raw, count, connection: connection.clone() };
+        if count == 0 {
+            // SAFETY: the object lives; the message is null when the text merely holds no statement.
+            let problem = unsafe { duckdb::duckdb_extract_statements_error(raw) };
+            if !problem.is_null() {
+                return Err(engine_error(borrowed_text(problem, "")));
+            }
+        }
+        Ok(statements)
+    }
+
+    pub(super) fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// Prepares the statement `index`, which must be less than the count.
+    pub(super) fn prepare(&self, index: u64) -> Result<Prepared> {
+        let mut raw = ptr::null_mut();
+        // SAFETY: connection and statements live; `raw` receives an object that we own, also after a failure.
+        let state =
+            unsafe { duckdb::duckdb_prepare_extracted_statement(self.connection.raw(), self.raw, index, &raw mut raw) };
+        let prepared = Prepared { raw, connection: self.connection.clone() };
+        if state == duckdb::DuckDBSuccess {
+            return Ok(prepared);
+        }
+        // SAFETY: the object lives and owns the message.
+        let problem = unsafe { duckdb::duckdb_prepare_error(raw) };
+        Err(engine_error(borrowed_text(problem, "the statement can't be prepared")))
+    }
+}
+
+impl Drop for Statements {
+    fn drop(&mut self) {
+        // SAFETY: owned by us and destroyed once.
+        unsafe { duckdb::duckdb_destroy_extracted(&raw mut self.raw) }
+    }
+}
+
+/// A statement ready to run.
+pub(super) struct Prepared {
+    raw: duckdb::duckdb_prepared_statement,
+    connection: Connection,
+}
+
+// SAFETY: a statement has no thread of its own; it is used by one thread at a time.
+unsafe impl Send for Prepared {}
+
+impl Prepared {
+    pub(super) fn kind(&self) -> duckdb::duckdb_statement_type {
+        // SAFETY: the statement lives.
+        unsafe { duckdb::duckdb_prepared_statement_type(self.raw) }
+    }
+
+    /// The parameters of the statement, the highest number where numbers are left out.
+    pub(super) fn parameter_count(&self) -> usize {
+        // SAFETY: the statement lives. There are fewer parameters than bytes in its text.
+        usize::try_from(unsafe { duckdb::duckdb_nparams(self.raw) }).unwrap_or(usize::MAX)
+    }
+
+    /// How the text names the parameter `position`, from 1: by its number, or by a name; `None` where it leaves it out.
+    pub(super) fn parameter_name(&self, position: usize) -> Option<String> {
+        // SAFETY: the statement lives; a name, if there is one, was allocated for us.
+        unsafe {
+            let name = duckdb::duckdb_parameter_name(self.raw, position as u64);
+            let copy = (!name.is_null()).then(|| borrowed_text(name, ""));
+            duckdb::duckdb_free(name.cast_mut().cast());
+            copy
+        }
+    }
+
+    /// The type of the parameter `position`, from 1, where it is known.
+    pub(super) fn parameter_type(&self, position: usize) -> Option<LogicalType> {
+        // SAFETY: the statement lives; a type, if there is one, is ours.
+        let raw = unsafe { duckdb::duckdb_param_logical_type(self.raw, position as u64) };
+        (!raw.is_null()).then_some(LogicalType(raw))
+    }
+
+    /// Name and type of each column of its rows, as far as they are known: those of a command tell of the rows changed.
+    pub(super) fn columns(&self) -> Vec<(String, LogicalType)> {
+        // SAFETY: the statement lives. The names were allocated for us, and the types are ours.
+        unsafe {
+            (0..duckdb::duckdb_prepared_statement_column_count(self.raw))
+                .map(|index| {
+                    let name = duckdb::duckdb_prepared_statement_column_name(self.raw, index);
+                    let copy = borrowed_text(name, "");
+                    duckdb::duckdb_free(name.cast_mut().cast());
+                    (copy, LogicalType(duckdb::duckdb_prepared_statement_column_logical_type(self.raw, index)))
+                })
+                .collect()
+        }
+    }
+
+    /// Sets the parameter `position`, from 1, to a copy of the value.
+    pub(super) fn bind(&self, position: usize, value: &Value) -> Result<()> {
+        let index = position as u64;
+        // SAFETY: the statement lives, and DuckDB copies the text or bytes during the call.
+        let state = unsafe {
+            match value {
+                Value::Null => duckdb::duckdb_bind_null(self.raw, index),
+                Value::Bool(value) => duckdb::duckdb_bind_boolean(self.raw, index, *value),
+                Value::Int(value) => duckdb::duckdb_bind_int64(self.raw, index, *value),
+                Value::Double(value) => duckdb::duckdb_bind_double(self.raw, index, *value),
+                Value::Decimal { value, precision, scale } => {
+                    duckdb::duckdb_bind_decimal(self.raw, index, decimal(*value, *precision, *scale))
+                }
+                Value::Text(text) => {
+                    duckdb::duckdb_bind_varchar_length(self.raw, index, text.as_ptr().cast(), text.len() as u64)
+                }
+                Value::Bytes(bytes) => {
+                    duckdb::duckdb_bind_blob(self.raw, index, bytes.as_ptr().cast(), bytes.len() as u64)
+                }
+                Value::Date(days) => duckdb::duckdb_bind_date(self.raw, index, duckdb::duckdb_date { days: *days }),
+                Value::Timestamp(micros) => {
+                    duckdb::duckdb_bind_timestamp(self.raw, index, duckdb::duckdb_timestamp { micros: *micros })
+                }
+            }
+        };
+        if state == duckdb::DuckDBSuccess {
+            return Ok(());
+        }
+        // SAFETY: the object lives and owns the message.
+        let problem = unsafe { duckdb::duckdb_prepare_error(self.raw) };
+        Err(unusable_parameter(position, borrowed_text(problem, "the value can't be used")))
+    }
+
+    /// Starts the statement. An interrupt from here on is not lost, while one before is.
+    pub(super) fn start(&self, streaming: bool) -> Result<Pending> {
+        let mut raw = ptr::null_mut();
+        // SAFETY: the statement lives; `raw` receives an object that we own, also after a failure.
+        let state = unsafe {
+            if streaming {
+                duckdb::duckdb_pending_prepared_streaming(self.raw, &raw mut raw)
+            } else {
+                duckdb::duckdb_pending_prepared(self.raw, &raw mut raw)
+            }
+        };
+        let pending = Pending { raw, connection: self.connection.clone() };
+        if state == duckdb::DuckDBSuccess { Ok(pending) } else { Err(pending.error()) }
+    }
+}
+
+fn decimal(value: i128, width: u8, scale: u8) -> duckdb::duckdb_decimal {
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the two halves of 128 bits")]
+    let value = duckdb::duckdb_hugeint { lower: value as u64, upper: (value >> 64) as i64 };
+    duckdb::duckdb_decimal { width, scale, value }
+}
+
+impl Drop for Prepared {
+    fn drop(&mut self) {
+        // SAFETY: owned by us and destroyed once; a result made from it doesn't need it any more.
+        unsafe { duckdb::duckdb_destroy_prepare(&raw mut self.raw) }
+    }
+}
+
+/// A statement that was started.
+pub(super) struct Pending {
+    raw: duckdb::duckdb_pending_result,
+    connection: Connection,
+}
+
+impl Pending {
+    /// Runs the statement to its end or, when it streams, to its first rows.
+    pub(super) fn finish(self) -> Result<QueryResult> {
+        let mut result = QueryResult::empty(&self.connection);
+        // SAFETY: the pending result lives; the result is destroyed by its owner, also after a failure.
+        let state = unsafe { duckdb::duckdb_execute_pending(self.raw, &raw mut result.raw) };
+        if state == duckdb::DuckDBSuccess { Ok(result) } else { Err(result.error()) }
+    }
+
+    fn error(&self) -> Error {
+        // SAFETY: the pending result lives and owns the message.
+        let problem = unsafe { duckdb::duckdb_pending_error(self.raw) };
+        engine_error(borrowed_text(problem, "the statement can't be started"))
+    }
+}
+
+impl Drop for Pending {
+    fn drop(&mut self) {
+        // SAFETY: owned by us and destroyed once.
+        unsafe { duckdb::duckdb_destroy_pending(&raw mut self.raw) }
+    }
+}
+
+/// The result of a statement, perhaps still running.
+pub(super) struct QueryResult {
+    raw: duckdb::duckdb_result,
+    _connection: Connection,
+}
+
+// SAFETY: a result has no thread of its own; it is used by one thread at a time.
+unsafe impl Send for QueryResult {}
+
+impl QueryResult {
+    fn empty(connection: &Connection) -> Self {
+        // SAFETY: a plain C structure, for which all zeros is the empty state.
+        Self { raw: unsafe { std::mem::zeroed() }, _connection: connection.clone() }
+    }
+
+    fn error_text(&mut self) -> Option<String> {
+        // SAFETY: the result lives and owns the message.
+        let problem = unsafe { duckdb::duckdb_result_error(&raw mut self.raw) };
+        (!problem.is_null()).then(|| borrowed_text(problem, ""))
+    }
+
+    fn error(&mut self) -> Error {
+        engine_error(self.error_text().unwrap_or_else(|| "the statement failed".to_owned()))
+    }
+
+    pub(super) fn column_count(&mut self) -> u64 {
+        // SAFETY: the result lives.
+        unsafe { duckdb::duckdb_column_count(&raw mut self.raw) }
+    }
+
+    /// Name and type of the column `index`, which must be less than the count.
+    pub(super) fn column(&mut self, index: u64) -> (String, LogicalType) {
+        // SAFETY: the result lives and owns the name; the type is ours.
+        unsafe {
+            (
+                borrowed_text(duckdb::duckdb_column_name(&raw mut self.raw, index), ""),
+                LogicalType(duckdb::duckdb_column_logical_type(&raw mut self.raw, index)),
+            )
+        }
+    }
+
+    pub(super) fn rows_changed(&mut self) -> u64 {
+        // SAFETY: the result lives.
+        unsafe { duckdb::duckdb_rows_changed(&raw mut self.raw) }
+    }
+
+    /// The next rows; `None` at the end.
+    pub(super) fn fetch(&mut self) -> Result<Option<DataChunk>> {
+        // SAFETY: the result lives; the structure is passed by value, as the C API wants it. The chunk is ours.
+        let raw = unsafe { duckdb::duckdb_fetch_chunk(self.raw) };
+        if !raw.is_null() {
+            return Ok(Some(DataChunk::from_raw(raw)));
+        }
+        self.error_text().map_or(Ok(None), |message| Err(engine_error(message)))
+    }
+}
+
+impl Drop for QueryResult {
+    fn drop(&mut self) {
+        // SAFETY: owned by us and destroyed once; zeros are allowed.
+        unsafe { duckdb::duckdb_destroy_result(&raw mut self.raw) }
+    }
+}

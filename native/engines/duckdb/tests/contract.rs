@@ -1,0 +1,13 @@
+//! DuckDB keeps the contract of engines.
+
+use boundary_bench_engine::engine_contract;
+
+engine_contract!(embedded, boundary_bench_duckdb::EmbeddedEngine::open("").unwrap());
+engine_contract!(
+    embedded_statements,
+    boundary_bench_duckdb::EmbeddedEngine::open("").unwrap(),
+    a_statement_is_run_with_one_set_of_parameters_after_the_other,
+    parameters_of_every_type_arrive,
+    parameters_missing_or_too_many_are_named,
+    a_statement_that_is_cancelled_says_so,
+);

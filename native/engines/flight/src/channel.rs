@@ -1,0 +1,287 @@
+//! Connections to a service, and calls over them.
+
+use std::any::Any;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use arrow_flight::BasicAuth;
+use arrow_flight::{HandshakeRequest, HandshakeResponse};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use boundary_bench_http::{Stream, Version, tls_connector};
+use boundary_bench_kernel::cancel::{CancelGuard, CancelToken};
+use boundary_bench_kernel::socket::CONNECT_TIMEOUT;
+use boundary_bench_kernel::{Error, Result};
+use hyper::Request;
+use hyper::body::Incoming;
+use hyper::client::conn::http2;
+use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue, TE, USER_AGENT};
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use prost::Message;
+use tokio::sync::Notify;
+use tonic::{Code, Status};
+
+use crate::data::Data;
+use crate::grpc::{GRPC, MessageBody, Messages, ONLY_READS, Parts, SERVICE, framed, status_of};
+use crate::status::to_error;
+use crate::url::FlightUrl;
+use crate::{CONNECTION_WINDOW, FRAME_SIZE, STREAM_WINDOW, engine_error, runtime};
+
+/// Connections to one server, at most: each is one stream of bytes that one thread reads, so calls at once have their own.
+const MAX_CONNECTIONS: usize = 8;
+
+/// How long a server may be silent while a call waits for it, before it is asked whether it still is there. Servers of gRPC take
+/// such questions every five minutes, and close the connection of who asks more often.
+const PING_INTERVAL: Duration = Duration::from_secs(330);
+
+/// Bytes that wait to be sent.
+const SEND_BUFFER: usize = 4 << 20;
+
+const NAME_AND_VERSION: HeaderValue = HeaderValue::from_static(concat!("boundary-bench/", env!("CARGO_PKG_VERSION")));
+
+/// A server and the connections to it.
+pub(crate) struct Channel {
+    url: FlightUrl,
+    /// The header that lets calls in.
+    token: Mutex<Option<HeaderValue>>,
+    connections: Mutex<Vec<Connection>>,
+    /// A server of our own, which must outlive the connections.
+    server: Option<Arc<dyn Any + Send + Sync>>,
+}
+
+impl Drop for Channel {
+    fn drop(&mut self) {
+        if let Some(server) = self.server.take() {
+            // Stopping it waits for its end, and a drop may come from anywhere.
+            runtime().spawn_blocking(move || drop(server));
+        }
+    }
+}
+
+struct Connection {
+    sender: http2::SendRequest<MessageBody>,
+    /// Held by the calls under way.
+    calls: Arc<()>,
+}
+
+impl Channel {
+    /// Connects and logs in.
+    pub(crate) async fn connect(url: FlightUrl, server: Option<Arc<dyn Any + Send + Sync>>) -> Result<Arc<Self>> {
+        let channel = Self { url, token: Mutex::default(), connections: Mutex::default(), server };
+        channel.lease().await?;
+        if let Some((user, password)) = channel.url.login.clone() {
+            let token = channel.log_in(user, password).await?;
+            *channel.token.lock().unwrap_or_else(PoisonError::into_inner) = Some(token);
+        }
+        Ok(Arc::new(channel))
+    }
+
+    /// The same service at another place, which one of its endpoints names.
+    pub(crate) async fn elsewhere(&self, location: &str) -> Result<Arc<Self>> {
+        let (scheme, rest) = location.split_once("://").unwrap_or((location, ""));
+        let scheme = match scheme {
+            "grpc" | "grpc+tcp" => "flight",
+            "grpc+tls" => "flight+tls",
+            _ => return Err(Error::Unsupported(format!("a result at {location} can't be fetched from here"))),
+        };
+        let mut url: FlightUrl = format!("{scheme}://{rest}").parse()?;
+        url.trust.clone_from(&self.url.trust);
+        url.most_bytes = self.url.most_bytes;
+        url.timeout = self.url.timeout;
+        url.login.clone_from(&self.url.login);
+        Self::connect(url, None).await
+    }
+
+    pub(crate) fn url(&self) -> &FlightUrl {
+        &self.url
+    }
+
+    async fn log_in(&self, user: String, password: String) -> Result<HeaderValue> {
+        let basic = format!("Basic {}", STANDARD.encode(format!("{user}:{password}")));
+        let mut basic = HeaderValue::try_from(basic).map_err(|error| Error::Internal(error.to_string()))?;
+        basic.set_sensitive(true);
+        *self.token.lock().unwrap_or_else(PoisonError::into_inner) = Some(basic.clone());
+        let payload = BasicAuth { username: user, password }.encode_to_vec().into();
+        let request = HandshakeRequest { protocol_version: 0, payload };
+        let body = MessageBody::request(Parts::from([framed(&request)]));
+        let mut reply = match self.call("Handshake", body).await {
+            Ok(reply) => reply,
+            // It has none, and may take the password with each call.
+            Err(Error::Unsupported(_)) => return Ok(basic),
+            Err(error) => return Err(error),
+        };
+        if let Some(token) = reply.headers.get(AUTHORIZATION) {
+            return Ok(token.clone());
+        }
+        let response: Option<HandshakeResponse> = reply.next().await?;
+        let token = response.map(|response| response.payload).filter(|payload| !payload.is_empty());
+        match token {
+            Some(token) => [b"Bearer ", &token[..]].concat().try_into().map_err(|_| engine_error("its token is none")),
+            None => Ok(basic),
+        }
+    }
+
+    /// A connection that no other call uses, if there may be another one.
+    async fn lease(&self) -> Result<(http2::SendRequest<MessageBody>, Arc<()>)> {
+        {
+            let mut connections = self.connections.lock().unwrap_or_else(PoisonError::into_inner);
+            connections.retain(|connection| !connection.sender.is_closed());
+            let free = connections.iter().min_by_key(|connection| Arc::strong_count(&connection.calls));
+            if let Some(free) = free
+                && (Arc::strong_count(&free.calls) == 1 || connections.len() >= MAX_CONNECTIONS)
+            {
+                return Ok((free.sender.clone(), Arc::clone(&free.calls)));
+            }
+        }
+        let connected = tokio::time::timeout(self.url.timeout.unwrap_or(CONNECT_TIMEOUT), self.open()).await;
+        let sender = connected.map_err(|_| Error::Timeout(format!("{} does not answer", self.url)))??;
+        let calls = Arc::new(());
+        let connection = Connection { sender: sender.clone(), calls: Arc::clone(&calls) };
+        self.connections.lock().unwrap_or_else(PoisonError::into_inner).push(connection);
+        Ok((sender, calls))
+    }
+
+    async fn open(&self) -> Result<http2::SendRequest<MessageBody>> {
+        let place = &self.url.place;
+        let tls = tls_connector(place, &self.url.trust, Version::Http2)?;
+        let stream = Stream::open(place, tls.as_ref()).await.map_err(named)?;
+        let mut builder = http2::Builder::new(TokioExecutor::new());
+        builder
+            .initial_stream_window_size(STREAM_WINDOW)
+            .initial_connection_window_size(CONNECTION_WINDOW)
+            .max_frame_size(FRAME_SIZE)
+            .max_send_buf_size(SEND_BUFFER)
+            .timer(TokioTimer::new())
+            .keep_alive_interval(PING_INTERVAL);
+        let shaken = builder.handshake(TokioIo::new(stream)).await;
+        let (sender, connection) = shaken.map_err(|error| self.lost(&error))?;
+        // It ends with the last sender; what goes wrong on it, its calls are told.
+        tokio::spawn(async move { drop(connection.await) });
+        Ok(sender)
+    }
+
+    /// Makes a call; what it answers is read as it comes.
+    pub(crate) async fn call(&self, method: &str, body: MessageBody) -> Result<Reply> {
+        let (mut sender, calls) = self.lease().await?;
+        let uri = format!(
+            "{}://{}{SERVICE}{method}",
+            if self.url.place.tls { "https" } else { "http" },
+            self.url.place.authority()
+        );
+        let mut request = Request::post(uri)
+            .header(CONTENT_TYPE, GRPC)
+            .header(TE, HeaderValue::from_static("trailers"))
+            .header(USER_AGENT, NAME_AND_VERSION)
+            .header(ONLY_READS, HeaderValue::from_static("1"));
+        if let Some(token) = &*self.token.lock().unwrap_or_else(PoisonError::into_inner) {
+            request = request.header(AUTHORIZATION, token);
+        }
+        let request = request.body(body).map_err(|error| Error::Internal(error.to_string()))?;
+        let sent = async {
+            sender.ready().await?;
+            sender.send_request(request).await
+        };
+        let response = self.timed(async { sent.await.map_err(|error| self.lost(&error)) }).await?;
+        let (head, body) = response.into_parts();
+        if let Some(status) = status_of(&head) {
+            return Err(to_error(&status));
+        }
+        let ended = Status::from_header_map(&head.headers).is_some();
+        Ok(Reply { headers: head.headers, messages: Messages::new(body, self.url.most_bytes), ended, _calls: calls })
+    }
+
+    /// Waits for the server, as long as the URL allows.
+    pub(crate) async fn timed<T>(&self, work: impl Future<Output = Result<T>>) -> Result<T> {
+        let Some(timeout) = self.url.timeout else { return work.await };
+        let waited = tokio::time::timeout(timeout, work).await;
+        waited.unwrap_or_else(|_| {
+            Err(Error::Timeout(format!("{} did not answer for {} s", self.url, timeout.as_secs_f64())))
+        })
+    }
+
+    fn lost(&self, error: &hyper::Error) -> Error {
+        let cause = std::error::Error::source(error).map(|cause| format!(": {cause}")).unwrap_or_default();
+        Error::Connection(format!("the connection to {} was lost: {error}{cause}", self.url))
+    }
+}
+
+/// The error of a connection as one of this engine.
+fn named(error: Error) -> Error {
+    match error {
+        Error::Engine { message, .. } => engine_error(message),
+        other => other,
+    }
+}
+
+/// What a call answers.
+pub(crate) struct Reply {
+    headers: HeaderMap,
+    messages: Messages<Incoming>,
+    /// Whether its status came already.
+    ended: bool,
+    _calls: Arc<()>,
+}
+
+impl Reply {
+    /// The next message; `None` at the end of a call that went well.
+    pub(crate) async fn next<M: Message + Default>(&mut self) -> Result<Option<M>> {
+        let next = self.messages.next().await.map_err(|status| to_error(&status))?;
+        if next.is_none() {
+            self.finish()?;
+        }
+        Ok(next)
+    }
+
+    /// As [`Reply::next`], of the messages that carry Arrow's.
+    pub(crate) async fn next_data(&mut self) -> Result<Option<Data>> {
+        let next = Data::next(&mut self.messages).await.map_err(|status| to_error(&status))?;
+        if next.is_none() {
+            self.finish()?;
+        }
+        Ok(next)
+    }
+
+    /// Looks at the status behind the last message.
+    fn finish(&self) -> Result<()> {
+        let status = self.messages.trailers().and_then(Status::from_header_map);
+        match status {
+            Some(status) if status.code() == Code::Ok => Ok(()),
+            Some(status) => Err(to_error(&status)),
+            None if self.ended => Ok(()),
+            None => Err(Error::Connection("the answer broke off: no status came at its end".to_owned())),
+        }
+    }
+}
+
+/// What a caller waits for, until it is cancelled.
+pub(crate) struct Waiter {
+    cancel: CancelToken,
+    cancelled: Arc<Notify>,
+    _guard: CancelGuard,
+}
+
+impl Waiter {
+    pub(crate) fn new(cancel: &CancelToken) -> Self {
+        let cancelled = Arc::new(Notify::new());
+        let theirs = Arc::clone(&cancelled);
+        let guard = cancel.on_cancel(move || theirs.notify_one());
+        Self { cancel: cancel.clone(), cancelled, _guard: guard }
+    }
+
+    /// An error once cancelled.
+    pub(crate) fn check(&self) -> Result<()> {
+        self.cancel.check()
+    }
+
+    /// Waits on this thread. A cancellation drops the work, which ends the call at the server, too.
+    pub(crate) fn wait<T>(&self, work: impl Future<Output = Result<T>>) -> Result<T> {
+        self.cancel.check()?;
+        runtime().block_on(async {
+            tokio::select! {
+                biased;
+                () = self.cancelled.notified() => Err(Error::Cancelled),
+                result = work => result,
+            }
+        })
+    }
+}

@@ -1,0 +1,92 @@
+//! The calls of Flight SQL that the engine makes.
+
+use arrow_array::RecordBatch;
+use arrow_flight::sql::{Any, DoPutUpdateResult, ProstMessageExt};
+use arrow_flight::{Action, FlightDescriptor, FlightInfo, IpcMessage, PutResult, Result as Outcome};
+use arrow_schema::Schema;
+use boundary_bench_kernel::{Error, Result};
+use bytes::Bytes;
+use prost::Message;
+
+use crate::channel::{Channel, Reply};
+use crate::data::{BatchWriter, command_message, schema_message};
+use crate::engine_error;
+use crate::grpc::{MessageBody, Parts, framed};
+
+impl Channel {
+    /// Where the result of a command is.
+    pub(crate) async fn flight_info(&self, command: &impl ProstMessageExt) -> Result<FlightInfo> {
+        let request = MessageBody::request(Parts::from([framed(&descriptor(command))]));
+        let mut reply = self.call("GetFlightInfo", request).await?;
+        only(&mut reply).await
+    }
+
+    /// Sends a command and perhaps a batch; the answer.
+    pub(crate) async fn put(
+        &self,
+        command: &impl ProstMessageExt,
+        batch: Option<&RecordBatch>,
+    ) -> Result<Option<PutResult>> {
+        let descriptor = descriptor(command);
+        let parts = match batch {
+            None => command_message(&descriptor),
+            Some(batch) => {
+                let mut parts = schema_message(batch.schema_ref(), Some(&descriptor));
+                parts.extend(BatchWriter::new(batch.schema_ref())?.write(batch)?);
+                parts
+            }
+        };
+        let mut reply = self.call("DoPut", MessageBody::request(parts)).await?;
+        self.timed(last(&mut reply)).await
+    }
+
+    /// Takes an action; the message that it answers with.
+    pub(crate) async fn act<M: ProstMessageExt>(
+        &self,
+        name: &str,
+        request: &impl ProstMessageExt,
+    ) -> Result<Option<M>> {
+        let action = Action::new(name, request.as_any().encode_to_vec());
+        let mut reply = self.call("DoAction", MessageBody::request(Parts::from([framed(&action)]))).await?;
+        let outcome: Option<Outcome> = self.timed(last(&mut reply)).await?;
+        let Some(outcome) = outcome else { return Ok(None) };
+        let any = Any::decode(outcome.body).map_err(|error| not_understood(&error))?;
+        any.unpack().map_err(|error| not_understood(&error))
+    }
+}
+
+pub(crate) fn descriptor(command: &impl ProstMessageExt) -> FlightDescriptor {
+    FlightDescriptor::new_cmd(command.as_any().encode_to_vec())
+}
+
+/// The last message of an answer, read to its end.
+pub(crate) async fn last<M: Message + Default>(reply: &mut Reply) -> Result<Option<M>> {
+    let mut last = None;
+    while let Some(message) = reply.next().await? {
+        last = Some(message);
+    }
+    Ok(last)
+}
+
+async fn only<M: Message + Default>(reply: &mut Reply) -> Result<M> {
+    last(reply).await?.ok_or_else(|| engine_error("the server's answer is empty"))
+}
+
+/// The number of rows in the answer to an update; 0 where the server does not know it.
+pub(crate) fn rows_changed(result: Option<PutResult>) -> Result<u64> {
+    let Some(result) = result else { return Ok(0) };
+    let result = DoPutUpdateResult::decode(result.app_metadata).map_err(|error| not_understood(&error))?;
+    Ok(u64::try_from(result.record_count).unwrap_or(0))
+}
+
+/// A schema as the server sends it outside of streams; `None` where it sends none.
+pub(crate) fn schema_of(bytes: Bytes) -> Result<Option<Schema>> {
+    if bytes.is_empty() {
+        return Ok(None);
+    }
+    Schema::try_from(IpcMessage(bytes)).map(Some).map_err(|error| not_understood(&error))
+}
+
+pub(crate) fn not_understood(error: &dyn std::fmt::Display) -> Error {
+    engine_error(format!("the server's answer is not understood: {error}"))
+}

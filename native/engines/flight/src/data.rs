@@ -1,0 +1,316 @@
+//! `FlightData`, the message that carries Arrow's: read from the frames as they come, written without touching the arrays.
+
+use std::collections::HashMap;
+use std::fmt::Display;
+use std::sync::Arc;
+
+use arrow_array::{Array, ArrayRef, RecordBatch};
+use arrow_buffer::Buffer;
+use arrow_flight::{FlightDescriptor, SchemaAsIpc};
+use arrow_ipc::reader::{RecordBatchDecoder, read_dictionary};
+use arrow_ipc::writer::{IpcWriteOptions, StreamEncoder};
+use arrow_ipc::{MessageHeader, root_as_message};
+use arrow_schema::{Schema, SchemaRef};
+use boundary_bench_kernel::error::catch_panic;
+use boundary_bench_kernel::{Error, Result};
+use bytes::{BufMut, Bytes, BytesMut};
+use hyper::body::Body;
+use prost::Message;
+use prost::encoding::{encode_varint, encoded_len_varint};
+use tonic::Status;
+
+use crate::engine_error;
+use crate::grpc::{Messages, PREFIX, Parts, malformed, put_prefix};
+
+/// The fields of the message, each a length and bytes.
+const DESCRIPTOR: u64 = field(1);
+const HEADER: u64 = field(2);
+const METADATA: u64 = field(3);
+const BODY: u64 = field(1000);
+
+/// The bytes of a batch in one message, at most, unless one row has more: the clients of gRPC take 4 MiB by default.
+const MAX_BODY: usize = 3 << 20;
+
+/// Parts smaller than this are joined with their neighbours: each is a frame of its own.
+const SMALL_PART: usize = 4 << 10;
+
+/// The most rows of a batch whose body has less than a bit for each of them.
+const MOST_ROWS_OF_NO_BYTES: usize = 1 << 20;
+
+/// What stands before the parts of an encapsulated message of Arrow's: a marker and the length of its header.
+const ENCAPSULATION: usize = 8;
+
+const fn field(number: u64) -> u64 {
+    number << 3 | 2
+}
+
+/// A message.
+#[derive(Debug, Default)]
+pub(crate) struct Data {
+    pub(crate) descriptor: Option<FlightDescriptor>,
+    /// The header of Arrow's message.
+    header: Bytes,
+    /// Of the application.
+    pub(crate) metadata: Bytes,
+    body: Buffer,
+}
+
+impl Data {
+    /// The next message; `None` at the end. The body lies where Arrow wants its arrays, whatever was before it.
+    pub(crate) async fn next<B>(messages: &mut Messages<B>) -> std::result::Result<Option<Self>, Status>
+    where
+        B: Body<Data = Bytes> + Unpin,
+        B::Error: Display,
+    {
+        if messages.begin().await?.is_none() {
+            return Ok(None);
+        }
+        let mut data = Self::default();
+        while messages.left() > 0 {
+            let tag = messages.varint().await?;
+            if tag & 7 != 2 {
+                skip_other(messages, tag).await?;
+                continue;
+            }
+            let length = messages.varint().await?;
+            let length = usize::try_from(length).ok().filter(|length| *length <= messages.left());
+            let length = length.ok_or_else(|| malformed(&"a field is longer than its message"))?;
+            match tag {
+                DESCRIPTOR => {
+                    let bytes = messages.bytes(length).await?;
+                    data.descriptor = Some(FlightDescriptor::decode(bytes).map_err(|error| malformed(&error))?);
+                }
+                HEADER => data.header = messages.bytes(length).await?,
+                METADATA => data.metadata = messages.bytes(length).await?,
+                BODY => data.body = messages.buffer(length).await?,
+                _ => messages.skip(length).await?,
+            }
+        }
+        Ok(Some(data))
+    }
+}
+
+/// Leaves out a field that has no length before it, such as one of a later version.
+async fn skip_other<B>(messages: &mut Messages<B>, tag: u64) -> std::result::Result<(), Status>
+where
+    B: Body<Data = Bytes> + Unpin,
+    B::Error: Display,
+{
+    match tag & 7 {
+        0 => messages.varint().await.map(drop),
+        1 => messages.skip(8).await,
+        5 => messages.skip(4).await,
+        other => Err(malformed(&format_args!("a field of the unknown form {other}"))),
+    }
+}
+
+/// What a message held.
+#[derive(Debug)]
+pub(crate) enum Decoded {
+    /// Nothing of Arrow's.
+    Nothing,
+    Schema(SchemaRef),
+    Batch(RecordBatch),
+}
+
+/// Decodes the messages of one stream.
+#[derive(Debug, Default)]
+pub(crate) struct BatchReader {
+    schema: Option<SchemaRef>,
+    dictionaries: HashMap<i64, ArrayRef>,
+}
+
+impl BatchReader {
+    /// Decodes a message; its arrays stay in the memory of the body.
+    ///
+    /// # Errors
+    /// [`Error::InvalidIpc`].
+    pub(crate) fn read(&mut self, data: &Data) -> Result<Decoded> {
+        if data.header.is_empty() {
+            return Ok(Decoded::Nothing);
+        }
+        // The decoder has checks of its own, but a panic on hostile bytes must not get further than this.
+        catch_panic(|| self.decode(data)).map_err(|error| match error {
+            Error::Internal(message) => Error::InvalidIpc(message),
+            other => other,
+        })
+    }
+
+    fn decode(&mut self, data: &Data) -> Result<Decoded> {
+        let invalid = |problem: &dyn Display| Error::InvalidIpc(problem.to_string());
+        let message = root_as_message(&data.header).map_err(|error| invalid(&error))?;
+        let version = message.version();
+        let schema = || self.schema.as_ref().ok_or_else(|| invalid(&"values before their schema"));
+        match message.header_type() {
+            MessageHeader::NONE => Ok(Decoded::Nothing),
+            MessageHeader::Schema => {
+                let schema = message.header_as_schema().ok_or_else(|| invalid(&"a schema without content"))?;
+                let schema = Arc::new(arrow_ipc::convert::fb_to_schema(schema));
+                self.schema = Some(Arc::clone(&schema));
+                self.dictionaries.clear();
+                Ok(Decoded::Schema(schema))
+            }
+            MessageHeader::DictionaryBatch => {
+                let batch = message.header_as_dictionary_batch();
+                let batch = batch.ok_or_else(|| invalid(&"a dictionary without content"))?;
+                let schema = Arc::clone(schema()?);
+                read_dictionary(&data.body, batch, &schema, &mut self.dictionaries, &version)
+                    .map_err(|error| invalid(&error))?;
+                Ok(Decoded::Nothing)
+            }
+            MessageHeader::RecordBatch => {
+                let batch = message.header_as_record_batch().ok_or_else(|| invalid(&"a batch without content"))?;
+                let schema = Arc::clone(schema()?);
+                let decoder = RecordBatchDecoder::try_new(&data.body, batch, schema, &self.dictionaries, &version);
+                let batch = decoder.and_then(RecordBatchDecoder::read_record_batch);
+                let batch = batch.map_err(|error| invalid(&error))?;
+                // Columns of nothing but nulls take no bytes, and as text or as values they would take some for each row.
+                if batch.num_rows() > MOST_ROWS_OF_NO_BYTES.max(data.body.len().saturating_mul(8)) {
+                    return Err(invalid(&format_args!("{} rows, which its bytes can't hold", batch.num_rows())));
+                }
+                Ok(Decoded::Batch(batch))
+            }
+            other => Err(invalid(&format_args!("a message of the unknown kind {other:?}"))),
+        }
+    }
+}
+
+/// Encodes batches of one schema, whose arrays are sent from where they are.
+pub(crate) struct BatchWriter {
+    encoder: StreamEncoder,
+    /// Whether the encoder has given its own message of the schema.
+    began: bool,
+}
+
+impl BatchWriter {
+    /// # Errors
+    /// [`Error::Engine`] for a schema that can't be sent.
+    pub(crate) fn new(schema: &Schema) -> Result<Self> {
+        Ok(Self { encoder: StreamEncoder::try_new(schema).map_err(engine_error)?, began: false })
+    }
+
+    /// The messages of a batch.
+    ///
+    /// # Errors
+    /// [`Error::Engine`] for what can't be sent.
+    pub(crate) fn write(&mut self, batch: &RecordBatch) -> Result<Parts> {
+        let mut parts = Parts::new();
+        self.split(batch, &mut parts)?;
+        Ok(parts)
+    }
+
+    fn split(&mut self, batch: &RecordBatch, parts: &mut Parts) -> Result<()> {
+        let sizes = batch.columns().iter().map(|array| array.to_data().get_slice_memory_size());
+        let size = sizes.sum::<std::result::Result<usize, _>>().map_err(engine_error)?;
+        let rows = batch.num_rows();
+        if size <= MAX_BODY || rows <= 1 {
+            return self.encode(batch, parts);
+        }
+        self.split(&batch.slice(0, rows / 2), parts)?;
+        self.split(&batch.slice(rows / 2, rows - rows / 2), parts)
+    }
+
+    fn encode(&mut self, batch: &RecordBatch, parts: &mut Parts) -> Result<()> {
+        let mut buffers = self.encoder.encode(batch).map_err(engine_error)?.into_iter();
+        if !std::mem::replace(&mut self.began, true) {
+            next_message(&mut buffers)?;
+        }
+        while let Some((header, body)) = next_message(&mut buffers)? {
+            put_message(parts, None, &header, body);
+        }
+        Ok(())
+    }
+}
+
+/// The message of a schema, which begins a stream.
+pub(crate) fn schema_message(schema: &Schema, descriptor: Option<&FlightDescriptor>) -> Parts {
+    let data = arrow_flight::FlightData::from(SchemaAsIpc::new(schema, &IpcWriteOptions::default()));
+    let mut parts = Parts::new();
+    put_message(&mut parts, descriptor, &data.data_header, Vec::new());
+    parts
+}
+
+/// A message of nothing but a command.
+pub(crate) fn command_message(descriptor: &FlightDescriptor) -> Parts {
+    let mut parts = Parts::new();
+    put_message(&mut parts, Some(descriptor), &[], Vec::new());
+    parts
+}
+
+/// Takes the buffers of one encapsulated message: its header and those of its body.
+fn next_message(buffers: &mut impl Iterator<Item = Buffer>) -> Result<Option<(Vec<u8>, Vec<Buffer>)>> {
+    // Behind the last bytes of a body there may be buffers of none.
+    let Some(first) = buffers.find(|buffer| !buffer.is_empty()) else { return Ok(None) };
+    let length = first.get(ENCAPSULATION - 4..ENCAPSULATION).and_then(|bytes| bytes.try_into().ok());
+    let length = length.map_or(0, |bytes| u32::from_le_bytes(bytes) as usize);
+    let mut header = Vec::with_capacity(length);
+    while header.len() < length {
+        let Some(buffer) = buffers.next() else { return Err(cut_short()) };
+        header.extend_from_slice(&buffer);
+    }
+    let message = root_as_message(&header).map_err(|error| Error::Internal(error.to_string()))?;
+    let mut left = usize::try_from(message.bodyLength()).unwrap_or(0);
+    let mut body = Vec::new();
+    while left > 0 {
+        let Some(buffer) = buffers.next() else { return Err(cut_short()) };
+        left = left.checked_sub(buffer.len()).ok_or_else(cut_short)?;
+        body.push(buffer);
+    }
+    Ok(Some((header, body)))
+}
+
+fn cut_short() -> Error {
+    Error::Internal("Arrow's encoder gave a message that does not fit its header".to_owned())
+}
+
+/// Appends a message, its small parts joined.
+fn put_message(parts: &mut Parts, descriptor: Option<&FlightDescriptor>, header: &[u8], body: Vec<Buffer>) {
+    let body_length: usize = body.iter().map(Buffer::len).sum();
+    let descriptor_length = descriptor.map(Message::encoded_len);
+    let length = descriptor_length.map_or(0, |length| field_length(DESCRIPTOR, length))
+        + field_length(HEADER, header.len())
+        + field_length(BODY, body_length);
+    let mut small = BytesMut::with_capacity(PREFIX + length - body_length);
+    put_prefix(&mut small, length);
+    if let (Some(descriptor), Some(length)) = (descriptor, descriptor_length) {
+        put_field(&mut small, DESCRIPTOR, length);
+        descriptor.encode_raw(&mut small);
+    }
+    put_field(&mut small, HEADER, header.len());
+    small.put_slice(header);
+    put_field(&mut small, BODY, body_length);
+    for buffer in body {
+        if buffer.len() < SMALL_PART {
+            small.put_slice(&buffer);
+            continue;
+        }
+        if !small.is_empty() {
+            parts.push_back(small.split().freeze());
+        }
+        parts.push_back(Bytes::from_owner(Owned(buffer)));
+    }
+    if !small.is_empty() {
+        parts.push_back(small.freeze());
+    }
+}
+
+/// A buffer as the owner of bytes to send.
+struct Owned(Buffer);
+
+impl AsRef<[u8]> for Owned {
+    fn as_ref(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+fn field_length(tag: u64, length: usize) -> usize {
+    encoded_len_varint(tag) + encoded_len_varint(length as u64) + length
+}
+
+fn put_field(target: &mut BytesMut, tag: u64, length: usize) {
+    encode_varint(tag, target);
+    encode_varint(length as u64, target);
+}
+
+#[cfg(test)]
+mod tests;

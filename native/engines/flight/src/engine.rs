@@ -1,0 +1,238 @@
+//! The engine itself: tables by SQL and by what the service tells of itself, queries and inserts as Arrow.
+
+use std::any::Any;
+use std::sync::Arc;
+use std::time::Duration;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::UInt32Type;
+use arrow_array::{Array, RecordBatch, UnionArray};
+use arrow_flight::sql::{
+    CommandGetSqlInfo, CommandGetTables, CommandStatementQuery, CommandStatementUpdate, ProstMessageExt, SqlInfo,
+};
+use boundary_bench_engine::sql_text::identifier;
+use boundary_bench_engine::table::{Column, TableDefinition};
+use boundary_bench_engine::{BatchStream, Capabilities, CreateMode, Engine, Ingest, QueryOptions, Statement};
+use boundary_bench_kernel::cancel::CancelToken;
+use boundary_bench_kernel::{Error, Result};
+use bytes::Bytes;
+
+use crate::channel::{Channel, Waiter};
+use crate::client::{not_understood, rows_changed, schema_of};
+use crate::ingest::FlightIngest;
+use crate::prepared::PreparedStatement;
+use crate::stream::{Endpoints, FlightStream};
+use crate::url::FlightUrl;
+use crate::values::columns_of;
+use crate::{NAME, engine_error, runtime};
+
+/// How long a server may take to answer that it is there.
+const PING_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// The kinds of tables that rows go to, as servers name them.
+const TABLE_KINDS: [&str; 3] = ["TABLE", "BASE TABLE", "table"];
+
+/// Opens the engine of a service that runs.
+///
+/// # Errors
+/// [`Error::InvalidArgument`] for an unusable URL, [`Error::Engine`] where the service is not there or refuses.
+pub fn open(uri: &str) -> Result<Arc<dyn Engine>> {
+    Ok(Arc::new(FlightEngine::open(uri.parse()?, None)?))
+}
+
+/// A service of Flight SQL. All methods may run at once.
+pub struct FlightEngine {
+    channel: Arc<Channel>,
+    version: String,
+    ordered: bool,
+}
+
+impl FlightEngine {
+    /// Connects; a server of our own is kept for as long as something of the engine lives.
+    ///
+    /// # Errors
+    /// As [`open`].
+    pub fn open(url: FlightUrl, server: Option<Arc<dyn Any + Send + Sync>>) -> Result<Self> {
+        runtime().block_on(async {
+            let channel = Channel::connect(url, server).await?;
+            let version = match about(&channel).await {
+                Ok(version) => version,
+                // It need not tell anything of itself.
+                Err(Error::Unsupported(_)) => "unknown".to_owned(),
+                Err(error) => return Err(error),
+            };
+            let probe = CommandStatementQuery { query: "SELECT 1".to_owned(), transaction_id: None };
+            // Of a server that says nothing, any order is to be expected.
+            let ordered = channel.flight_info(&probe).await.is_ok_and(|info| info.ordered);
+            Ok(Self { channel, version, ordered })
+        })
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn url(&self) -> &FlightUrl {
+        self.channel.url()
+    }
+
+    fn update(&self, sql: &str, cancel: &CancelToken) -> Result<u64> {
+        let update = CommandStatementUpdate { query: sql.to_owned(), transaction_id: None };
+        rows_changed(Waiter::new(cancel).wait(self.channel.put(&update, None))?)
+    }
+
+    /// Runs one of our own commands.
+    fn command(&self, sql: &str) -> Result<()> {
+        self.update(sql, &CancelToken::default()).map(drop)
+    }
+
+    /// The tables that the server tells of, with their columns where they are wanted: those of a name, or all.
+    fn tables(&self, name: Option<&str>, with_columns: bool) -> Result<Vec<(String, Bytes)>> {
+        let command = CommandGetTables {
+            // As a pattern, a name matches itself, and perhaps others; but for what escapes in some servers.
+            table_name_filter_pattern: name.filter(|name| !name.contains('\\')).map(ToOwned::to_owned),
+            include_schema: with_columns,
+            ..CommandGetTables::default()
+        };
+        let batches = runtime().block_on(fetch(&self.channel, &command))?;
+        let mut tables = Vec::new();
+        for batch in batches {
+            let (Some(names), Some(kinds)) = (texts(&batch, "table_name"), texts(&batch, "table_type")) else {
+                return Err(not_understood(&"its tables have neither names nor types"));
+            };
+            let schemas = batch.column_by_name("table_schema").and_then(|column| column.as_binary_opt::<i32>());
+            for row in 0..batch.num_rows() {
+                if TABLE_KINDS.contains(&kinds.value(row)) && name.is_none_or(|name| name == names.value(row)) {
+                    let schema = schemas.map(|schemas| Bytes::copy_from_slice(schemas.value(row)));
+                    tables.push((names.value(row).to_owned(), schema.unwrap_or_default()));
+                }
+            }
+        }
+        Ok(tables)
+    }
+}
+
+/// All batches of the answer to a command.
+async fn fetch(channel: &Arc<Channel>, command: &impl ProstMessageExt) -> Result<Vec<RecordBatch>> {
+    let info = channel.flight_info(command).await?;
+    let mut endpoints = Endpoints::new(Arc::clone(channel), info);
+    let mut batches = Vec::new();
+    while let Some(batch) = endpoints.next().await? {
+        batches.push(batch);
+    }
+    Ok(batches)
+}
+
+fn texts<'a>(batch: &'a RecordBatch, name: &str) -> Option<&'a arrow_array::StringArray> {
+    batch.column_by_name(name)?.as_string_opt::<i32>()
+}
+
+/// The name and the version of a server.
+async fn about(channel: &Arc<Channel>) -> Result<String> {
+    let wanted = [SqlInfo::FlightSqlServerName, SqlInfo::FlightSqlServerVersion];
+    let command = CommandGetSqlInfo { info: wanted.iter().map(|info| *info as u32).collect() };
+    let batches = fetch(channel, &command).await?;
+    let said = wanted.map(|wanted| {
+        batches.iter().find_map(|batch| {
+            let names = batch.column(0).as_primitive_opt::<UInt32Type>()?;
+            let row = names.values().iter().position(|name| *name == wanted as u32)?;
+            let value = batch.column(1).as_any().downcast_ref::<UnionArray>()?.value(row);
+            Some(value.as_string_opt::<i32>()?.value(0).to_owned())
+        })
+    });
+    let said = said.into_iter().flatten().filter(|text| !text.is_empty()).collect::<Vec<_>>().join(" ");
+    Ok(if said.is_empty() { "unknown".to_owned() } else { said })
+}
+
+impl Engine for FlightEngine {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn version(&self) -> String {
+        self.version.clone()
+    }
+
+    fn client_endpoint(&self) -> Option<&dyn Any> {
+        Some(self.url())
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities { sql: true, ordered: self.ordered, all_floats: true }
+    }
+
+    /// A table to be replaced is gone for a moment, and stays gone if the new one can't be created.
+    fn create_table(&self, table: &TableDefinition, mode: CreateMode) -> Result<()> {
+        table.validate()?;
+        let name = identifier(&table.name);
+        let columns = table.columns.iter().map(Column::to_sql).collect::<Vec<_>>().join(", ");
+        let condition = if mode == CreateMode::IfNotExists { "IF NOT EXISTS " } else { "" };
+        if mode == CreateMode::Replace {
+            self.command(&format!("DROP TABLE IF EXISTS {name}"))?;
+        }
+        self.command(&format!("CREATE TABLE {condition}{name} ({columns})")).map_err(|error| {
+            let exists = mode == CreateMode::Create
+                && self.tables(Some(&table.name), false).is_ok_and(|tables| !tables.is_empty());
+            if exists { Error::TableExists(table.name.clone()) } else { error }
+        })
+    }
+
+    fn describe_table(&self, name: &str) -> Result<TableDefinition> {
+        let mut tables = self.tables(Some(name), true)?;
+        match (tables.len(), tables.pop()) {
+            (1, Some((_, schema))) => {
+                let schema = schema_of(schema)?.unwrap_or_else(arrow_schema::Schema::empty);
+                let columns = columns_of(&schema)?;
+                if columns.is_empty() {
+                    return Err(Error::Unsupported(format!("the server does not tell the columns of \"{name}\"")));
+                }
+                Ok(TableDefinition { name: name.to_owned(), columns })
+            }
+            (0, _) => Err(Error::TableNotFound(name.to_owned())),
+            (count, _) => Err(engine_error(format!("there are {count} tables \"{name}\", in several schemas"))),
+        }
+    }
+
+    fn list_tables(&self) -> Result<Vec<String>> {
+        let mut names: Vec<String> = self.tables(None, false)?.into_iter().map(|(name, _)| name).collect();
+        names.sort();
+        Ok(names)
+    }
+
+    fn drop_table(&self, name: &str) -> Result<bool> {
+        let exists = !self.tables(Some(name), false)?.is_empty();
+        if exists {
+            self.command(&format!("DROP TABLE IF EXISTS {}", identifier(name)))?;
+        }
+        Ok(exists)
+    }
+
+    fn ingest(&self, table: &TableDefinition) -> Result<Box<dyn Ingest>> {
+        table.validate()?;
+        self.describe_table(&table.name)?.check_columns(table, Column::to_sql)?;
+        Ok(Box::new(FlightIngest::begin(&self.channel, table)?))
+    }
+
+    /// Takes one statement that reads.
+    fn query(&self, sql: &str, options: &QueryOptions) -> Result<Box<dyn BatchStream>> {
+        let query = CommandStatementQuery { query: sql.to_owned(), transaction_id: None };
+        FlightStream::start(&self.channel, Waiter::new(&options.cancel), options, self.channel.flight_info(&query))
+    }
+
+    /// Several statements are one command of the server's: whether they are one transaction is its own affair.
+    fn execute(&self, sql: &str, cancel: &CancelToken) -> Result<u64> {
+        self.update(sql, cancel)
+    }
+
+    fn prepare(&self, sql: &str, cancel: &CancelToken) -> Result<Box<dyn Statement>> {
+        Ok(Box::new(PreparedStatement::prepare(&self.channel, sql, cancel)?))
+    }
+
+    fn check(&self) -> Result<()> {
+        runtime().block_on(async {
+            match tokio::time::timeout(PING_TIMEOUT, about(&self.channel)).await {
+                Ok(Err(error)) if !matches!(error, Error::Unsupported(_)) => Err(error),
+                Ok(_) => Ok(()),
+                Err(_) => Err(engine_error(format!("the server did not answer for {} s", PING_TIMEOUT.as_secs()))),
+            }
+        })
+    }
+}

@@ -1,0 +1,381 @@
+//! The messages of gRPC in the bodies of HTTP/2, in and out, on both sides of a call.
+//!
+//! tonic would gather each message in memory of its own before it is decoded, and once more before it is sent: two copies of
+//! every byte of a result. Here the bytes of a batch go from the frames that came straight to where they stay, and are sent
+//! from where they are.
+
+use std::collections::VecDeque;
+use std::convert::Infallible;
+use std::fmt::Display;
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use arrow_buffer::Buffer;
+use boundary_bench_engine::arriving::{ArrivingBytes, BELIEVED};
+use boundary_bench_kernel::Error;
+use boundary_bench_kernel::response_limit::OPTION;
+use bytes::{BufMut, Bytes, BytesMut};
+use hyper::body::{Body, Frame};
+use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
+use hyper::{Response, StatusCode};
+use prost::Message;
+use tokio::sync::mpsc;
+use tonic::{Code, Status};
+
+use crate::status::of_error;
+
+/// The bytes before each message: whether it is compressed, and its length.
+pub(crate) const PREFIX: usize = 5;
+
+/// The service of Flight, before the names of its methods in paths.
+pub(crate) const SERVICE: &str = "/arrow.flight.protocol.FlightService/";
+
+/// The header of who wants to read: a server of ours then refuses commands that are sent as queries.
+pub(crate) const ONLY_READS: &str = "boundary-bench-only-reads";
+
+pub(crate) const GRPC: HeaderValue = HeaderValue::from_static("application/grpc");
+
+/// A message in parts to be sent one after another.
+pub(crate) type Parts = VecDeque<Bytes>;
+
+/// A message with what stands before it.
+pub(crate) fn framed(message: &impl Message) -> Bytes {
+    let length = message.encoded_len();
+    let mut bytes = BytesMut::with_capacity(PREFIX + length);
+    put_prefix(&mut bytes, length);
+    message.encode_raw(&mut bytes);
+    bytes.freeze()
+}
+
+/// What stands before a message of this length. A message is far shorter than the four gibibytes that fit.
+pub(crate) fn put_prefix(target: &mut BytesMut, length: usize) {
+    target.put_u8(0);
+    target.put_u32(u32::try_from(length).unwrap_or(u32::MAX));
+}
+
+/// The messages in a body.
+#[derive(Debug)]
+pub(crate) struct Messages<B> {
+    body: B,
+    /// What came and was not read yet.
+    current: Bytes,
+    /// Bytes of the message that is being read.
+    left: usize,
+    limit: usize,
+    trailers: Option<HeaderMap>,
+}
+
+impl<B> Messages<B>
+where
+    B: Body<Data = Bytes> + Unpin,
+    B::Error: Display,
+{
+    /// Messages of at most so many bytes.
+    pub(crate) fn new(body: B, limit: usize) -> Self {
+        Self { body, current: Bytes::new(), left: 0, limit, trailers: None }
+    }
+
+    /// What came behind the last message.
+    pub(crate) fn trailers(&self) -> Option<&HeaderMap> {
+        self.trailers.as_ref()
+    }
+
+    /// Begins the next message; its length, or `None` at the end.
+    pub(crate) async fn begin(&mut self) -> Result<Option<usize>, Status> {
+        self.skip(self.left).await?;
+        if !self.fill().await? {
+            return Ok(None);
+        }
+        self.left = PREFIX;
+        let mut prefix = [0; PREFIX];
+        self.copy_to(&mut prefix).await?;
+        let [compressed, length @ ..] = prefix;
+        if compressed != 0 {
+            return Err(Status::unimplemented("compressed messages are not understood here"));
+        }
+        let length = usize::try_from(u32::from_be_bytes(length)).unwrap_or(usize::MAX);
+        if length > self.limit {
+            return Err(too_large(length, self.limit));
+        }
+        self.left = length;
+        Ok(Some(length))
+    }
+
+    /// The next message; `None` at the end.
+    pub(crate) async fn next<M: Message + Default>(&mut self) -> Result<Option<M>, Status> {
+        let Some(length) = self.begin().await? else { return Ok(None) };
+        let bytes = self.bytes(length).await?;
+        M::decode(bytes).map(Some).map_err(|error| malformed(&error))
+    }
+
+    /// The only message of a call.
+    pub(crate) async fn only<M: Message + Default>(&mut self) -> Result<M, Status> {
+        self.next().await?.ok_or_else(|| Status::invalid_argument("the call has no message"))
+    }
+
+    /// Bytes of the message that are not read yet.
+    pub(crate) fn left(&self) -> usize {
+        self.left
+    }
+
+    /// A number of the message, in base 128.
+    pub(crate) async fn varint(&mut self) -> Result<u64, Status> {
+        let mut value = 0;
+        for shift in (0..64).step_by(7) {
+            let mut byte = [0];
+            self.copy_to(&mut byte).await?;
+            value |= u64::from(byte[0] & 0x7f) << shift;
+            if byte[0] < 0x80 {
+                return Ok(value);
+            }
+        }
+        Err(malformed(&"a number has more than ten bytes"))
+    }
+
+    /// The next bytes of the message.
+    pub(crate) async fn bytes(&mut self, length: usize) -> Result<Bytes, Status> {
+        if length <= self.left && length <= self.current.len() {
+            self.left -= length;
+            return Ok(self.current.split_to(length));
+        }
+        self.check(length)?;
+        let mut bytes = Vec::with_capacity(length.min(BELIEVED));
+        self.left -= length;
+        while bytes.len() < length {
+            let part = self.part(length - bytes.len()).await?;
+            bytes.extend_from_slice(&part);
+        }
+        Ok(bytes.into())
+    }
+
+    /// The next bytes of the message, where Arrow wants its arrays.
+    pub(crate) async fn buffer(&mut self, length: usize) -> Result<Buffer, Status> {
+        self.check(length)?;
+        self.left -= length;
+        let mut arriving = ArrivingBytes::new(length);
+        while arriving.left() > 0 {
+            let room = arriving.room();
+            let part = self.part(room.len()).await?;
+            room[..part.len()].copy_from_slice(&part);
+            arriving.filled(part.len());
+        }
+        Ok(arriving.finish())
+    }
+
+    /// Some of what comes next, at most so many bytes.
+    async fn part(&mut self, most: usize) -> Result<Bytes, Status> {
+        if !self.fill().await? {
+            return Err(self.broken(&"it ends within a message"));
+        }
+        Ok(self.current.split_to(most.min(self.current.len())))
+    }
+
+    /// Copies the next bytes of the message.
+    pub(crate) async fn copy_to(&mut self, mut target: &mut [u8]) -> Result<(), Status> {
+        self.check(target.len())?;
+        self.left -= target.len();
+        while !target.is_empty() {
+            let came = self.part(target.len()).await?;
+            let (part, rest) = target.split_at_mut(came.len());
+            part.copy_from_slice(&came);
+            target = rest;
+        }
+        Ok(())
+    }
+
+    /// Leaves out the next bytes of the message.
+    pub(crate) async fn skip(&mut self, mut length: usize) -> Result<(), Status> {
+        self.check(length)?;
+        self.left -= length;
+        while length > 0 {
+            length -= self.part(length).await?.len();
+        }
+        Ok(())
+    }
+
+    fn check(&self, length: usize) -> Result<(), Status> {
+        if length > self.left { Err(malformed(&"a field is longer than its message")) } else { Ok(()) }
+    }
+
+    /// Waits until there are bytes; `false` at the end.
+    async fn fill(&mut self) -> Result<bool, Status> {
+        while self.current.is_empty() {
+            match poll_fn(|context| Pin::new(&mut self.body).poll_frame(context)).await {
+                None => return Ok(false),
+                Some(Err(error)) => return Err(self.broken(&error)),
+                Some(Ok(frame)) => match frame.into_data() {
+                    Ok(data) => self.current = data,
+                    Err(frame) => self.trailers = frame.into_trailers().ok(),
+                },
+            }
+        }
+        Ok(true)
+    }
+
+    /// The status that came behind an end which is none, or that the stream broke.
+    fn broken(&self, problem: &dyn Display) -> Status {
+        let told = self.trailers.as_ref().and_then(Status::from_header_map).filter(|status| status.code() != Code::Ok);
+        told.unwrap_or_else(|| Status::unavailable(format!("the stream broke: {problem}")))
+    }
+}
+
+/// The status for a message beyond the limit, which either side may have.
+fn too_large(length: usize, limit: usize) -> Status {
+    of_error(&Error::TooLarge(format!(
+        "a message of {length} bytes is longer than the {limit} that are taken; send smaller batches, or raise the limit \
+         ({OPTION} in a client's URL)"
+    )))
+}
+
+/// The status for bytes that are no message.
+pub(crate) fn malformed(problem: &dyn Display) -> Status {
+    Status::invalid_argument(format!("not a readable message: {problem}"))
+}
+
+/// The body of an answer or of a request: messages, and in an answer the status behind them.
+#[derive(Debug)]
+pub struct MessageBody {
+    parts: Parts,
+    /// Messages that are still made; an error is the end.
+    more: Option<mpsc::Receiver<Result<Parts, Status>>>,
+    /// The status of an answer, until it was sent.
+    status: Option<Status>,
+    /// A request that ends with an error is cut off, so that nobody takes it for the whole.
+    is_request: bool,
+    /// The parts that were taken, where somebody counts them.
+    taken: Option<Arc<AtomicU64>>,
+}
+
+impl MessageBody {
+    /// An answer of these parts.
+    pub(crate) fn whole(parts: Parts) -> Self {
+        Self { parts, more: None, status: Some(Status::new(Code::Ok, "")), is_request: false, taken: None }
+    }
+
+    /// An answer that is made while it is sent.
+    pub(crate) fn answer(parts: Parts, more: mpsc::Receiver<Result<Parts, Status>>) -> Self {
+        Self { more: Some(more), ..Self::whole(parts) }
+    }
+
+    /// The same body, and the number of its parts that were taken so far.
+    pub(crate) fn counted(mut self) -> (Self, Arc<AtomicU64>) {
+        let taken = Arc::clone(self.taken.get_or_insert_default());
+        (self, taken)
+    }
+
+    /// A request of these parts.
+    pub(crate) fn request(parts: Parts) -> Self {
+        Self { parts, more: None, status: None, is_request: true, taken: None }
+    }
+
+    /// A request that is made while it is sent.
+    pub(crate) fn requests(more: mpsc::Receiver<Result<Parts, Status>>) -> Self {
+        Self { more: Some(more), ..Self::request(Parts::new()) }
+    }
+}
+
+/// Why a request is cut off.
+#[derive(Debug)]
+pub struct CutOff;
+
+impl Display for CutOff {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("the request was given up")
+    }
+}
+
+impl std::error::Error for CutOff {}
+
+impl From<Infallible> for CutOff {
+    fn from(never: Infallible) -> Self {
+        match never {}
+    }
+}
+
+impl Body for MessageBody {
+    type Data = Bytes;
+    type Error = CutOff;
+
+    fn poll_frame(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, CutOff>>> {
+        let this = self.get_mut();
+        loop {
+            if let Some(part) = this.parts.pop_front() {
+                if let Some(taken) = &this.taken {
+                    taken.fetch_add(1, Ordering::Relaxed);
+                }
+                return Poll::Ready(Some(Ok(Frame::data(part))));
+            }
+            let Some(more) = &mut this.more else { break };
+            match more.poll_recv(context) {
+                Poll::Pending => return Poll::Pending,
+                Poll::Ready(Some(Ok(parts))) => this.parts = parts,
+                Poll::Ready(Some(Err(_))) if this.is_request => return Poll::Ready(Some(Err(CutOff))),
+                Poll::Ready(Some(Err(status))) => {
+                    this.status = Some(status);
+                    this.more = None;
+                }
+                Poll::Ready(None) => this.more = None,
+            }
+        }
+        Poll::Ready(this.status.take().map(|status| Ok(Frame::trailers(trailers(&status)))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.parts.is_empty() && self.more.is_none() && self.status.is_none()
+    }
+}
+
+fn trailers(status: &Status) -> HeaderMap {
+    let mut trailers = HeaderMap::new();
+    if status.add_header(&mut trailers).is_err() {
+        // Its message can't be a header's value.
+        trailers.insert(Status::GRPC_STATUS, HeaderValue::from(status.code() as i32));
+    }
+    trailers
+}
+
+/// An answer with this body.
+pub(crate) fn answer(body: MessageBody) -> Response<MessageBody> {
+    let mut response = Response::new(body);
+    response.headers_mut().insert(CONTENT_TYPE, GRPC);
+    response
+}
+
+/// An answer of nothing but a status.
+pub(crate) fn refusal(status: &Status) -> Response<MessageBody> {
+    let body = MessageBody { status: None, ..MessageBody::whole(Parts::new()) };
+    let mut response = answer(body);
+    response.headers_mut().extend(trailers(status));
+    response
+}
+
+/// The status of an answer that has nothing else, where it is none of gRPC's: such as that of a server of another kind.
+pub(crate) fn status_of(head: &hyper::http::response::Parts) -> Option<Status> {
+    match Status::from_header_map(&head.headers) {
+        Some(status) if status.code() != Code::Ok => Some(status),
+        None if head.status != StatusCode::OK => {
+            Some(Status::unavailable(format!("it answers with the status {} of HTTP, not as gRPC does", head.status)))
+        }
+        _ => None,
+    }
+}
+
+/// The time that a call may take, as its header says it.
+pub(crate) fn timeout(headers: &HeaderMap) -> Option<Duration> {
+    let text = headers.get("grpc-timeout")?.to_str().ok()?;
+    let (number, unit) = text.split_at_checked(text.len().checked_sub(1)?)?;
+    let number: u64 = number.parse().ok().filter(|_| number.len() <= 8)?;
+    Some(match unit {
+        "H" => Duration::from_secs(number * 3600),
+        "M" => Duration::from_secs(number * 60),
+        "S" => Duration::from_secs(number),
+        "m" => Duration::from_millis(number),
+        "u" => Duration::from_micros(number),
+        "n" => Duration::from_nanos(number),
+        _ => return None,
+    })
+}

@@ -1,0 +1,118 @@
+//! Inserts: one call of bulk ingestion, whose rows the server takes while the next ones are made.
+
+use std::sync::Arc;
+
+use arrow_array::RecordBatch;
+use arrow_flight::PutResult;
+use arrow_flight::sql::{CommandStatementIngest, TableDefinitionOptions, TableExistsOption, TableNotExistOption};
+use arrow_schema::SchemaRef;
+use boundary_bench_engine::table::TableDefinition;
+use boundary_bench_engine::{Ingest, check_batch};
+use boundary_bench_kernel::{Error, Result};
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+use tonic::Status;
+
+use crate::channel::Channel;
+use crate::client::{descriptor, last, rows_changed};
+use crate::data::{BatchWriter, schema_message};
+use crate::grpc::{MessageBody, Parts};
+use crate::{engine_error, runtime};
+
+/// Batches that wait to be sent.
+const AHEAD: usize = 2;
+
+/// An insert under way.
+pub(crate) struct FlightIngest {
+    /// `None` once the insert has ended or failed.
+    call: Option<Call>,
+    schema: SchemaRef,
+    writer: BatchWriter,
+    rows: u64,
+}
+
+/// The call that the rows go to.
+struct Call {
+    sender: mpsc::Sender<std::result::Result<Parts, Status>>,
+    answer: JoinHandle<Result<Option<PutResult>>>,
+}
+
+impl FlightIngest {
+    /// Begins to insert into a table that has these columns.
+    pub(crate) fn begin(channel: &Arc<Channel>, table: &TableDefinition) -> Result<Self> {
+        let schema = table.to_arrow();
+        let command = CommandStatementIngest {
+            table_definition_options: Some(TableDefinitionOptions {
+                if_not_exist: TableNotExistOption::Fail.into(),
+                if_exists: TableExistsOption::Append.into(),
+            }),
+            table: table.name.clone(),
+            ..CommandStatementIngest::default()
+        };
+        let (sender, receiver) = mpsc::channel(AHEAD);
+        let _ = sender.try_send(Ok(schema_message(&schema, Some(&descriptor(&command)))));
+        let channel = Arc::clone(channel);
+        let answer = runtime().spawn(async move {
+            let mut reply = channel.call("DoPut", MessageBody::requests(receiver)).await?;
+            last(&mut reply).await
+        });
+        Ok(Self { call: Some(Call { sender, answer }), writer: BatchWriter::new(&schema)?, schema, rows: 0 })
+    }
+
+    fn put(&mut self, batch: &RecordBatch) -> Result<()> {
+        check_batch(&self.schema, batch, self.rows)?;
+        let Some(call) = &mut self.call else { return Err(Error::Closed("the insert that failed")) };
+        let parts = self.writer.write(batch)?;
+        if runtime().block_on(call.sender.send(Ok(parts))).is_err() {
+            // The server has answered before the end: it refuses.
+            let answer = runtime().block_on(&mut call.answer);
+            self.call = None;
+            let error = engine_error("the server ended the insert before its end");
+            return Err(answer.map_err(|error| Error::Internal(error.to_string()))?.err().unwrap_or(error));
+        }
+        self.rows += batch.num_rows() as u64;
+        Ok(())
+    }
+
+    /// Cuts the call off, so that the server throws away what it has.
+    fn give_up(&mut self) {
+        if let Some(Call { sender, answer }) = self.call.take() {
+            // Not waited for: a drop may come from anywhere.
+            runtime().spawn(async move {
+                let _ = sender.send(Err(Status::cancelled(""))).await;
+                drop(answer.await);
+            });
+        }
+    }
+}
+
+impl Ingest for FlightIngest {
+    fn write(&mut self, batch: &RecordBatch) -> Result<()> {
+        self.put(batch).inspect_err(|_| self.give_up())
+    }
+
+    fn commit(mut self: Box<Self>) -> Result<u64> {
+        let Some(Call { sender, answer }) = self.call.take() else {
+            return Err(Error::Closed("the insert that failed"));
+        };
+        // The end of the rows is what the server publishes them at.
+        drop(sender);
+        let answer = runtime().block_on(answer).map_err(|error| Error::Internal(error.to_string()))??;
+        let taken = rows_changed(answer)?;
+        if taken != self.rows {
+            return Err(engine_error(format!("the server took {taken} rows of {}", self.rows)));
+        }
+        Ok(taken)
+    }
+
+    fn abort(mut self: Box<Self>) -> Result<()> {
+        self.give_up();
+        Ok(())
+    }
+}
+
+impl Drop for FlightIngest {
+    fn drop(&mut self) {
+        self.give_up();
+    }
+}

@@ -1,0 +1,97 @@
+//! Who is let in: everybody, or who gives the name and the password, once for a token or with each call.
+
+use std::fmt::Display;
+use std::fs::File;
+use std::io::Read;
+
+use arrow_flight::{BasicAuth, HandshakeRequest, HandshakeResponse};
+use base64::Engine as _;
+use base64::alphabet;
+use base64::engine::DecodePaddingMode;
+use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig, STANDARD};
+use boundary_bench_kernel::{Error, Result};
+use bytes::Bytes;
+use hyper::Response;
+use hyper::body::Body;
+use hyper::header::{AUTHORIZATION, HeaderMap, HeaderValue};
+use hyper::http::request;
+use prost::Message;
+use tonic::Status;
+
+use super::{Login, one};
+use crate::grpc::{self, MessageBody, Messages};
+
+/// Clients written in Go leave out the padding.
+const LENIENT: GeneralPurpose = GeneralPurpose::new(
+    &alphabet::STANDARD,
+    GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
+);
+
+/// What checks the logins.
+pub(super) struct Door {
+    login: Option<Login>,
+    /// `Bearer ...`, made for this service: good for as long as it lives.
+    token: String,
+}
+
+impl Door {
+    pub(super) fn new(login: Option<Login>) -> Result<Self> {
+        let mut random = [0; 32];
+        let read = File::open("/dev/urandom").and_then(|mut file| file.read_exact(&mut random));
+        read.map_err(|error| Error::Internal(format!("no random bytes for a token: {error}")))?;
+        Ok(Self { login, token: format!("Bearer {}", STANDARD.encode(random)) })
+    }
+
+    /// Whether the headers of a call let it in.
+    pub(super) fn check(&self, head: &request::Parts) -> std::result::Result<(), Status> {
+        if self.login.is_none() || self.knows(&head.headers) { Ok(()) } else { Err(unknown()) }
+    }
+
+    fn knows(&self, headers: &HeaderMap) -> bool {
+        let Some(given) = headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok()) else { return false };
+        if same(given.as_bytes(), self.token.as_bytes()) {
+            return true;
+        }
+        let decoded = given.strip_prefix("Basic ").and_then(|text| LENIENT.decode(text).ok());
+        decoded.is_some_and(|text| self.is_login(&text))
+    }
+
+    /// Whether this is `user:password`.
+    fn is_login(&self, given: &[u8]) -> bool {
+        let login = self.login.as_ref().map(|login| format!("{}:{}", login.user, login.password));
+        login.is_some_and(|login| same(given, login.as_bytes()))
+    }
+
+    /// Gives a token for a login, in the header or in the first message.
+    pub(super) async fn shake_hands<B>(&self, head: &request::Parts, mut messages: Messages<B>) -> Response<MessageBody>
+    where
+        B: Body<Data = Bytes> + Unpin,
+        B::Error: Display,
+    {
+        let mut known = self.login.is_none() || self.knows(&head.headers);
+        if !known {
+            let request: std::result::Result<Option<HandshakeRequest>, Status> = messages.next().await;
+            let payload = request.ok().flatten().map(|request| request.payload).unwrap_or_default();
+            known = BasicAuth::decode(payload)
+                .is_ok_and(|auth| self.is_login(format!("{}:{}", auth.username, auth.password).as_bytes()));
+        }
+        if !known {
+            return grpc::refusal(&unknown());
+        }
+        let payload = Bytes::copy_from_slice(self.token.as_bytes());
+        let mut response = grpc::answer(one(&HandshakeResponse { protocol_version: 0, payload }));
+        if let Ok(token) = HeaderValue::from_str(&self.token) {
+            response.headers_mut().insert(AUTHORIZATION, token);
+        }
+        response
+    }
+}
+
+fn unknown() -> Status {
+    Status::unauthenticated("the user or the password is wrong, or missing")
+}
+
+/// Compares in a time that tells nothing of where they differ.
+fn same(left: &[u8], right: &[u8]) -> bool {
+    left.len() == right.len() && left.iter().zip(right).fold(0, |all, (left, right)| all | (left ^ right)) == 0
+}

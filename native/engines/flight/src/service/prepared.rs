@@ -1,0 +1,104 @@
+//! The prepared statements of all clients, by their handles.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use boundary_bench_engine::Value;
+use boundary_bench_engine::lanes::statement::{BoundStatement, PreparedStatement};
+use bytes::Bytes;
+use tonic::Status;
+
+use super::ServiceLimits;
+
+/// A statement and the parameters that were given for its next run.
+pub(super) struct Open {
+    pub(super) statement: Arc<PreparedStatement>,
+    rows: Mutex<Vec<Vec<Value>>>,
+    last_used: Mutex<Instant>,
+}
+
+impl Open {
+    /// Takes the parameters of the next run: a set of them for each row.
+    pub(super) fn bind(&self, rows: Vec<Vec<Value>>) {
+        *self.rows.lock().unwrap_or_else(PoisonError::into_inner) = rows;
+    }
+
+    /// The runs that the parameters given ask for; without parameters, one.
+    pub(super) fn runs(&self) -> Vec<BoundStatement> {
+        self.runs_of(self.rows.lock().unwrap_or_else(PoisonError::into_inner).clone())
+    }
+
+    /// One run for each of these sets of parameters; without any, one.
+    pub(super) fn runs_of(&self, mut rows: Vec<Vec<Value>>) -> Vec<BoundStatement> {
+        if rows.is_empty() {
+            rows.push(Vec::new());
+        }
+        rows.into_iter()
+            .map(|parameters| BoundStatement::Prepared { statement: Arc::clone(&self.statement), parameters })
+            .collect()
+    }
+}
+
+/// The open statements.
+pub(super) struct Statements {
+    open: Mutex<HashMap<u64, Arc<Open>>>,
+    next: AtomicU64,
+    most: usize,
+    idle_time: Duration,
+}
+
+impl Statements {
+    pub(super) fn new(limits: &ServiceLimits) -> Self {
+        Self {
+            open: Mutex::default(),
+            next: AtomicU64::new(1),
+            most: limits.statements,
+            idle_time: limits.statement_time,
+        }
+    }
+
+    /// Keeps a statement; its handle. Those that nobody used for long are closed for it.
+    pub(super) fn insert(&self, statement: PreparedStatement) -> Result<Bytes, Status> {
+        let now = Instant::now();
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        if open.len() >= self.most {
+            open.retain(|_, entry| {
+                let last = *entry.last_used.lock().unwrap_or_else(PoisonError::into_inner);
+                now.duration_since(last) < self.idle_time
+            });
+        }
+        if open.len() >= self.most {
+            return Err(Status::resource_exhausted(format!(
+                "{} prepared statements are open, which is the limit; close some",
+                self.most
+            )));
+        }
+        let handle = self.next.fetch_add(1, Ordering::Relaxed);
+        let entry = Open { statement: Arc::new(statement), rows: Mutex::default(), last_used: Mutex::new(now) };
+        open.insert(handle, Arc::new(entry));
+        Ok(Bytes::copy_from_slice(&handle.to_be_bytes()))
+    }
+
+    pub(super) fn get(&self, handle: &[u8]) -> Result<Arc<Open>, Status> {
+        let open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let entry = number(handle).and_then(|handle| open.get(&handle));
+        let entry = entry.ok_or_else(|| Status::not_found("there is no such prepared statement; was it closed?"))?;
+        *entry.last_used.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+        Ok(Arc::clone(entry))
+    }
+
+    /// Closes a statement; does nothing the second time.
+    pub(super) fn close(&self, handle: &[u8]) {
+        let closed =
+            number(handle).and_then(|handle| self.open.lock().unwrap_or_else(PoisonError::into_inner).remove(&handle));
+        if let Some(closed) = closed {
+            closed.statement.close();
+        }
+    }
+}
+
+fn number(handle: &[u8]) -> Option<u64> {
+    handle.try_into().ok().map(u64::from_be_bytes)
+}

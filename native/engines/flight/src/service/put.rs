@@ -1,0 +1,269 @@
+//! What clients send: commands, parameters, and rows to insert.
+
+use std::fmt::Display;
+use std::sync::Arc;
+
+use arrow_array::RecordBatch;
+use arrow_flight::PutResult;
+use arrow_flight::sql::{
+    Command, CommandStatementIngest, DoPutPreparedStatementResult, DoPutUpdateResult, TableExistsOption,
+    TableNotExistOption,
+};
+use arrow_schema::{Schema, SchemaRef};
+use boundary_bench_engine::lanes::statement::BoundStatement;
+use boundary_bench_engine::table::TableDefinition;
+use boundary_bench_engine::{CreateMode, Engine, Ingest, Value};
+use boundary_bench_kernel::cancel::CancelToken;
+use boundary_bench_kernel::workers::Place;
+use boundary_bench_kernel::{Error, Result};
+use bytes::Bytes;
+use hyper::body::Body;
+use prost::Message;
+use tokio::sync::mpsc;
+use tonic::Status;
+
+use super::query::no_transaction;
+use super::{Answered, Call, FlightService, command, not_offered, one, refused};
+use crate::data::{BatchReader, Data, Decoded};
+use crate::grpc::Messages;
+use crate::status::of_error;
+use crate::values::{by_name, columns_of, rows};
+
+/// Batches that wait for the engine.
+const AHEAD: usize = 2;
+
+/// Rows of parameters of one run, at most: each is a run of its own.
+const MAX_PARAMETER_ROWS: usize = 1 << 20;
+
+impl FlightService {
+    pub(super) async fn put<B>(self: &Arc<Self>, mut messages: Messages<B>, call: &Call) -> Answered
+    where
+        B: Body<Data = Bytes> + Unpin,
+        B::Error: Display,
+    {
+        let first = Data::next(&mut messages).await?;
+        let first = first.ok_or_else(|| Status::invalid_argument("the call has no message"))?;
+        let descriptor = first.descriptor.as_ref();
+        let descriptor = descriptor.ok_or_else(|| Status::invalid_argument("the first message has no descriptor"))?;
+        let given = command(&descriptor.cmd)?;
+        let mut stream = Batches { messages, reader: BatchReader::default(), first: Some(first) };
+        let changed = match given {
+            Command::CommandStatementUpdate(update) => {
+                no_transaction(update.transaction_id.as_ref())?;
+                self.run(call, move |this, cancel| this.engine.execute(&update.query, cancel)).await?
+            }
+            Command::CommandStatementIngest(target) => {
+                no_transaction(target.transaction_id.as_ref())?;
+                self.ingest(target, stream, call).await?
+            }
+            Command::CommandPreparedStatementQuery(query) => {
+                let open = self.statements.get(&query.prepared_statement_handle)?;
+                open.bind(stream.parameters(self.limits.message).await?);
+                // The handle stays as it is.
+                let result = DoPutPreparedStatementResult { prepared_statement_handle: None };
+                return Ok(one(&PutResult { app_metadata: result.encode_to_vec().into() }));
+            }
+            Command::CommandPreparedStatementUpdate(update) => {
+                let open = self.statements.get(&update.prepared_statement_handle)?;
+                let runs = open.runs_of(stream.parameters(self.limits.message).await?);
+                self.run(call, move |_, cancel| execute(&runs, cancel)).await?
+            }
+            other => return Err(not_offered(&other)),
+        };
+        let record_count = i64::try_from(changed).unwrap_or(i64::MAX);
+        Ok(one(&PutResult { app_metadata: DoPutUpdateResult { record_count }.encode_to_vec().into() }))
+    }
+
+    /// Inserts the rows of a stream, all of them or none.
+    async fn ingest<B>(
+        self: &Arc<Self>,
+        target: CommandStatementIngest,
+        mut stream: Batches<B>,
+        call: &Call,
+    ) -> std::result::Result<u64, Status>
+    where
+        B: Body<Data = Bytes> + Unpin,
+        B::Error: Display,
+    {
+        let schema = stream.schema().await?;
+        let here =
+            |given: &Option<String>, own: &str| given.as_deref().is_none_or(|name| name.is_empty() || name == own);
+        if target.temporary || !here(&target.catalog, &self.catalog) || !here(&target.schema, &self.schema) {
+            return Err(Status::unimplemented(format!(
+                "rows go to tables of {}.{} that stay; leave out catalog, schema and temporary",
+                self.catalog, self.schema
+            )));
+        }
+        let place = self.inserts.admit().map_err(|full| refused(&full))?;
+        let (sender, receiver) = mpsc::channel(AHEAD);
+        // A task of its own, which removes what it began where this call is given up.
+        let inserting = Arc::clone(self).insert(place, target, schema, receiver, call.cancel.clone());
+        let inserting = tokio::spawn(inserting);
+        // Where the engine has given up, it says why.
+        let sent = stream.send(&sender).await;
+        if sent.is_ok() {
+            let _ = sender.send(Step::Commit).await;
+        }
+        drop(sender);
+        let inserted = match inserting.await {
+            Ok(result) => result,
+            Err(error) => Err(Error::Internal(error.to_string())),
+        };
+        sent?;
+        inserted.map_err(|error| of_error(&error))
+    }
+
+    /// Takes the rows as they come. It holds a thread for each batch, not while it waits for the next one.
+    async fn insert(
+        self: Arc<Self>,
+        place: Place,
+        target: CommandStatementIngest,
+        schema: SchemaRef,
+        steps: mpsc::Receiver<Step>,
+        cancel: CancelToken,
+    ) -> Result<u64> {
+        let this = Arc::clone(&self);
+        let (table, is_new) = place.run(move || this.target(&target, &schema)).await?;
+        let inserted = take(&place, Arc::clone(&self.engine), table.clone(), steps, &cancel).await;
+        if inserted.is_err() && is_new {
+            // It came into being for these rows.
+            let _ = place.run(move || self.engine.drop_table(&table.name)).await;
+        }
+        inserted
+    }
+
+    /// The table that the rows go to, and whether it was made for them.
+    fn target(&self, target: &CommandStatementIngest, schema: &Schema) -> Result<(TableDefinition, bool)> {
+        let options = target.table_definition_options.unwrap_or_default();
+        let missing = TableNotExistOption::try_from(options.if_not_exist).unwrap_or(TableNotExistOption::Unspecified);
+        let exists = TableExistsOption::try_from(options.if_exists).unwrap_or(TableExistsOption::Unspecified);
+        let new = || -> Result<TableDefinition> {
+            Ok(TableDefinition { name: target.table.clone(), columns: columns_of(schema)? })
+        };
+        match (self.engine.describe_table(&target.table), exists, missing) {
+            (Ok(_), TableExistsOption::Replace, _) => {
+                let table = new()?;
+                self.engine.create_table(&table, CreateMode::Replace)?;
+                Ok((table, true))
+            }
+            (Ok(_), TableExistsOption::Fail, _) => Err(Error::TableExists(target.table.clone())),
+            (Ok(table), ..) => Ok((table, false)),
+            (Err(Error::TableNotFound(_)), _, TableNotExistOption::Create) => {
+                let table = new()?;
+                self.engine.create_table(&table, CreateMode::Create)?;
+                Ok((table, true))
+            }
+            (Err(error), ..) => Err(error),
+        }
+    }
+}
+
+async fn take(
+    place: &Place,
+    engine: Arc<dyn Engine>,
+    table: TableDefinition,
+    mut steps: mpsc::Receiver<Step>,
+    cancel: &CancelToken,
+) -> Result<u64> {
+    let schema = table.to_arrow();
+    let mut ingest: Box<dyn Ingest> = place.run(move || engine.ingest(&table)).await?;
+    while let Some(step) = steps.recv().await
+        && !cancel.is_cancelled()
+    {
+        match step {
+            Step::Batch(batch) => {
+                let schema = Arc::clone(&schema);
+                let write = move || {
+                    ingest.write(&by_name(&batch, &schema)?)?;
+                    Ok(ingest)
+                };
+                ingest = place.run(write).await?;
+            }
+            Step::Commit => return place.run(move || ingest.commit()).await,
+        }
+    }
+    // The stream broke off.
+    place.run(move || ingest.abort()).await?;
+    Err(Error::Cancelled)
+}
+
+/// What happens to an insert next.
+enum Step {
+    Batch(RecordBatch),
+    Commit,
+}
+
+fn execute(runs: &[BoundStatement], cancel: &CancelToken) -> Result<u64> {
+    runs.iter().try_fold(0, |changed, run| Ok(changed + run.execute(cancel)?))
+}
+
+/// The batches that a client sends.
+struct Batches<B> {
+    messages: Messages<B>,
+    reader: BatchReader,
+    /// The message that had the command, which may have a schema, too.
+    first: Option<Data>,
+}
+
+impl<B> Batches<B>
+where
+    B: Body<Data = Bytes> + Unpin,
+    B::Error: Display,
+{
+    async fn next(&mut self) -> std::result::Result<Option<Decoded>, Status> {
+        let data = match self.first.take() {
+            Some(first) => Some(first),
+            None => Data::next(&mut self.messages).await?,
+        };
+        let decoded = data.map(|data| self.reader.read(&data)).transpose();
+        decoded.map_err(|error| of_error(&error))
+    }
+
+    /// The schema, which comes before all rows.
+    async fn schema(&mut self) -> std::result::Result<SchemaRef, Status> {
+        loop {
+            match self.next().await? {
+                Some(Decoded::Schema(schema)) => return Ok(schema),
+                Some(Decoded::Nothing) => {}
+                Some(Decoded::Batch(_)) | None => return Err(Status::invalid_argument("the rows have no schema")),
+            }
+        }
+    }
+
+    /// Hands all rows on; also ends where nobody takes them any more.
+    async fn send(&mut self, sender: &mpsc::Sender<Step>) -> std::result::Result<(), Status> {
+        while let Some(decoded) = self.next().await? {
+            if let Decoded::Batch(batch) = decoded
+                && batch.num_rows() > 0
+                && sender.send(Step::Batch(batch)).await.is_err()
+            {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// All rows as sets of parameters, which have so many bytes at most.
+    async fn parameters(&mut self, most_bytes: usize) -> std::result::Result<Vec<Vec<Value>>, Status> {
+        let mut parameters = Vec::new();
+        let mut bytes = 0;
+        while let Some(decoded) = self.next().await? {
+            if let Decoded::Batch(batch) = decoded {
+                let sizes = batch.columns().iter().map(|array| array.to_data().get_slice_memory_size().unwrap_or(0));
+                bytes += sizes.sum::<usize>();
+                if bytes > most_bytes {
+                    return Err(Status::resource_exhausted(format!(
+                        "more than {most_bytes} bytes of parameters; insert so many in bulk, or raise the limit (--max-message)"
+                    )));
+                }
+                if parameters.len() + batch.num_rows() > MAX_PARAMETER_ROWS {
+                    return Err(Status::resource_exhausted(format!(
+                        "more than {MAX_PARAMETER_ROWS} rows of parameters; insert so many in bulk"
+                    )));
+                }
+                parameters.extend(rows(&batch).map_err(|error| of_error(&error))?);
+            }
+        }
+        Ok(parameters)
+    }
+}

@@ -1,0 +1,233 @@
+//! The batches of a result as everyone here expects them: our types, names that differ, as many rows as were asked for.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{
+    ArrowPrimitiveType, Date32Type, Date64Type, Float64Type, Int32Type, Int64Type, TimestampMicrosecondType,
+};
+use arrow_array::{Array, ArrayRef, PrimitiveArray, RecordBatch};
+use arrow_buffer::{NullBufferBuilder, ScalarBuffer};
+use arrow_schema::{DataType, SchemaRef, TimeUnit};
+use arrow_select::concat::concat;
+use boundary_bench_engine::slab::SlabBuffer;
+use boundary_bench_engine::table::{Column, SqlType, arrow_schema_of, unique_names};
+use boundary_bench_engine::{BatchStream, QueryOptions};
+use boundary_bench_kernel::cancel::CancelToken;
+use boundary_bench_kernel::{Error, Result};
+
+use crate::arrow_stream::{ArrowStream, Pieces};
+use crate::engine_error;
+
+/// Bytes that are gathered for one batch at most: the offsets of its texts must not overflow.
+const MAX_GATHERED_BYTES: usize = 256 << 20;
+
+const MILLISECONDS_A_DAY: i64 = 86_400_000;
+
+/// Where batches come from, as the server sends them. Dropping it ends the query.
+pub(crate) trait Source: Send {
+    /// The next batch, possibly empty; `None` at the end.
+    fn next_batch(&mut self) -> Result<Option<RecordBatch>>;
+}
+
+/// The result of a query.
+pub(crate) struct Batches<S> {
+    /// `None` once it has ended.
+    source: Option<S>,
+    columns: Vec<Column>,
+    schema: SchemaRef,
+    batch_rows: usize,
+    gathered: VecDeque<RecordBatch>,
+    gathered_rows: usize,
+    gathered_bytes: usize,
+    cancel: CancelToken,
+}
+
+impl<P: Pieces> Source for ArrowStream<P> {
+    fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
+        ArrowStream::next_batch(self)
+    }
+}
+
+impl<P: Pieces + 'static> Batches<ArrowStream<P>> {
+    /// The result that comes in these pieces.
+    pub(crate) fn start(pieces: P, options: &QueryOptions) -> Result<Box<dyn BatchStream>> {
+        let stream = ArrowStream::start(pieces)
+            .map_err(|error| if options.cancel.is_cancelled() { Error::Cancelled } else { error })?;
+        let schema = Arc::clone(stream.schema());
+        Ok(Box::new(Self::new(stream, &schema, options)?))
+    }
+}
+
+impl<S: Source> Batches<S> {
+    /// The batches of `source`, whose own schema is `sent`.
+    pub(crate) fn new(source: S, sent: &SchemaRef, options: &QueryOptions) -> Result<Self> {
+        let columns = columns_of(sent)?;
+        Ok(Self {
+            source: Some(source),
+            schema: arrow_schema_of(&columns),
+            columns,
+            batch_rows: options.batch_rows.max(1),
+            gathered: VecDeque::new(),
+            gathered_rows: 0,
+            gathered_bytes: 0,
+            cancel: options.cancel.clone(),
+        })
+    }
+
+    fn gather(&mut self) -> Result<()> {
+        self.cancel.check()?;
+        while self.gathered_rows < self.batch_rows
+            && self.gathered_bytes < MAX_GATHERED_BYTES
+            && let Some(source) = &mut self.source
+        {
+            match source.next_batch()? {
+                None => self.source = None,
+                Some(batch) if batch.num_rows() == 0 => {}
+                Some(batch) => {
+                    let arrays = batch.columns().iter().map(converted).collect();
+                    let batch = RecordBatch::try_new(Arc::clone(&self.schema), arrays).map_err(engine_error)?;
+                    self.gathered_rows += batch.num_rows();
+                    self.gathered_bytes += batch.get_array_memory_size();
+                    self.gathered.push_back(batch);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes at most the rows of one batch from those gathered.
+    fn take(&mut self) -> Result<Option<RecordBatch>> {
+        let mut parts = Vec::new();
+        let mut wanted = self.batch_rows;
+        while wanted > 0
+            && let Some(batch) = self.gathered.pop_front()
+        {
+            let taken = batch.num_rows().min(wanted);
+            if taken < batch.num_rows() {
+                self.gathered.push_front(batch.slice(taken, batch.num_rows() - taken));
+            } else {
+                self.gathered_bytes -= batch.get_array_memory_size().min(self.gathered_bytes);
+            }
+            parts.push(batch.slice(0, taken));
+            wanted -= taken;
+        }
+        self.gathered_rows -= self.batch_rows - wanted;
+        match parts.len() {
+            0 | 1 => Ok(parts.pop()),
+            _ => joined(&self.schema, &parts).map(Some),
+        }
+    }
+}
+
+impl<S: Source> BatchStream for Batches<S> {
+    fn columns(&self) -> &[Column] {
+        &self.columns
+    }
+
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
+    }
+
+    fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
+        let batch = self.gather().and_then(|()| self.take());
+        batch.map_err(|error| {
+            self.source = None;
+            self.gathered.clear();
+            self.gathered_rows = 0;
+            if self.cancel.is_cancelled() { Error::Cancelled } else { error }
+        })
+    }
+}
+
+/// The columns of a result, in our types and with names that differ.
+fn columns_of(sent: &SchemaRef) -> Result<Vec<Column>> {
+    let names = unique_names(sent.fields().iter().map(|field| field.name().as_str()));
+    let columns = names.into_iter().zip(sent.fields()).map(|(name, field)| {
+        let sql_type = match field.data_type() {
+            DataType::Date64 => Some(SqlType::Date),
+            DataType::Timestamp(TimeUnit::Microsecond, Some(_)) => Some(SqlType::Timestamp),
+            data_type => SqlType::from_arrow(data_type),
+        };
+        match sql_type {
+            Some(sql_type) => Ok(Column { name, sql_type, nullable: true }),
+            None => Err(Error::Unsupported(format!(
+                "column \"{name}\" has the type {}, which has no counterpart here; CAST it to TEXT in the query",
+                field.data_type()
+            ))),
+        }
+    });
+    columns.collect()
+}
+
+/// An array in the type of [`columns_of`].
+fn converted(array: &ArrayRef) -> ArrayRef {
+    match array.data_type() {
+        // hyperd's dates are whole days.
+        DataType::Date64 => Arc::new(array.as_primitive::<Date64Type>().unary::<_, Date32Type>(
+            #[expect(clippy::cast_possible_truncation, reason = "the days of every Date64 in hyperd's range fit")]
+            |milliseconds| milliseconds.div_euclid(MILLISECONDS_A_DAY) as i32,
+        )),
+        DataType::Timestamp(TimeUnit::Microsecond, Some(_)) => {
+            Arc::new(array.as_primitive::<TimestampMicrosecondType>().clone().with_timezone_opt::<Arc<str>>(None))
+        }
+        _ => Arc::clone(array),
+    }
+}
+
+/// The rows of all parts in one batch. Numbers go into recycled memory: what is allocated and freed batch by batch costs
+/// its page faults each time.
+fn joined(schema: &SchemaRef, parts: &[RecordBatch]) -> Result<RecordBatch> {
+    let arrays = (0..schema.fields().len()).map(|column| {
+        let arrays = parts.iter().map(|part| part.column(column).as_ref()).collect::<Vec<_>>();
+        match schema.field(column).data_type() {
+            DataType::Int32 => Ok(joined_numbers::<Int32Type>(&arrays)),
+            DataType::Int64 => Ok(joined_numbers::<Int64Type>(&arrays)),
+            DataType::Float64 => Ok(joined_numbers::<Float64Type>(&arrays)),
+            _ => concat(&arrays).map_err(engine_error),
+        }
+    });
+    RecordBatch::try_new(Arc::clone(schema), arrays.collect::<Result<_>>()?).map_err(engine_error)
+}
+
+fn joined_numbers<T: ArrowPrimitiveType>(arrays: &[&dyn Array]) -> ArrayRef {
+    let rows = arrays.iter().map(|array| array.len()).sum::<usize>();
+    let mut values = SlabBuffer::with_capacity(rows * size_of::<T::Native>());
+    for array in arrays {
+        values.extend_from_slice::<T::Native>(array.as_primitive::<T>().values());
+    }
+    let nulls = arrays.iter().any(|array| array.null_count() > 0).then(|| {
+        let mut valid = NullBufferBuilder::new(rows);
+        for array in arrays {
+            match array.nulls() {
+                Some(nulls) => valid.append_buffer(nulls),
+                None => valid.append_n_non_nulls(array.len()),
+            }
+        }
+        valid.finish()
+    });
+    Arc::new(PrimitiveArray::<T>::new(ScalarBuffer::new(values.finish(), 0, rows), nulls.flatten()))
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow_array::{Int64Array, StringArray};
+    use arrow_schema::{Field, Schema};
+
+    use super::*;
+
+    #[test]
+    fn parts_are_joined_with_their_nulls() {
+        let schema = Arc::new(Schema::new(vec![
+            Field::new("number", DataType::Int64, true),
+            Field::new("text", DataType::Utf8, true),
+        ]));
+        let numbers = Int64Array::from(vec![Some(1), None, Some(3), Some(4), Some(5), None, Some(7)]);
+        let texts = StringArray::from(vec![None, Some("b"), Some(""), Some("d"), None, Some("f"), Some("g")]);
+        let whole = RecordBatch::try_new(Arc::clone(&schema), vec![Arc::new(numbers), Arc::new(texts)]).unwrap();
+        let parts = [whole.slice(0, 2), whole.slice(2, 2), whole.slice(4, 0), whole.slice(4, 3)];
+        assert_eq!(joined(&schema, &parts).unwrap(), whole);
+        assert_eq!(joined(&schema, &parts[1..2]).unwrap().column(0).nulls(), None);
+    }
+}

@@ -1,0 +1,75 @@
+//! What tables there are, and what columns they have: queries on the server's catalog and how to read their rows.
+
+use boundary_bench_engine::table::{Column, SqlType, TableDefinition};
+use boundary_bench_kernel::{Error, Result};
+
+use crate::sql;
+
+/// A row of text, as the queries below return it.
+pub(crate) type Row = Vec<Option<String>>;
+
+/// Asks for the names of all tables.
+pub(crate) const TABLES: &str = "SELECT tablename FROM pg_catalog.pg_tables WHERE schemaname = 'public'";
+
+/// The sorted names of all tables in the rows of [`TABLES`].
+pub(crate) fn table_names(rows: Vec<Row>) -> Vec<String> {
+    let mut names: Vec<String> = rows.into_iter().filter_map(|row| row.into_iter().next().flatten()).collect();
+    names.sort();
+    names
+}
+
+/// Asks for the columns of a table.
+pub(crate) fn columns_query(table: &str) -> String {
+    format!(
+        "SELECT a.attname, a.atttypid, a.atttypmod, a.attnotnull FROM pg_catalog.pg_attribute a \
+         JOIN pg_catalog.pg_class c ON a.attrelid = c.oid JOIN pg_catalog.pg_namespace n ON c.relnamespace = n.oid \
+         WHERE n.nspname = 'public' AND c.relname = {} AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum",
+        sql::literal(table)
+    )
+}
+
+/// The table in the rows of [`columns_query`].
+pub(crate) fn definition(table: &str, rows: Vec<Row>) -> Result<TableDefinition> {
+    if rows.is_empty() {
+        return Err(Error::TableNotFound(table.to_owned()));
+    }
+    let columns = rows.into_iter().map(|row| column(table, row)).collect::<Result<_>>()?;
+    Ok(TableDefinition { name: table.to_owned(), columns })
+}
+
+fn column(table: &str, row: Row) -> Result<Column> {
+    let [Some(name), Some(type_id), Some(modifier), Some(not_null)] =
+        <[Option<String>; 4]>::try_from(row).unwrap_or_default()
+    else {
+        return Err(Error::Internal(format!("the catalog's row of a column of \"{table}\" is not understood")));
+    };
+    let sql_type = sql_type(type_id.parse().unwrap_or(0), modifier.parse().unwrap_or(-1)).ok_or_else(|| {
+        Error::Unsupported(format!(
+            "column \"{name}\" of table \"{table}\" has a type (number {type_id} of the catalog) with no counterpart here"
+        ))
+    })?;
+    Ok(Column { name, sql_type, nullable: !not_null.starts_with('t') })
+}
+
+/// The type behind a number of the catalog.
+pub(crate) fn sql_type(id: u32, modifier: i32) -> Option<SqlType> {
+    Some(match id {
+        16 => SqlType::Bool,
+        21 => SqlType::SmallInt,
+        23 => SqlType::Int,
+        20 => SqlType::BigInt,
+        700 => SqlType::Real,
+        701 => SqlType::Double,
+        17 => SqlType::Bytes,
+        25 | 1043 => SqlType::Text,
+        1082 => SqlType::Date,
+        1114 => SqlType::Timestamp,
+        1700 => {
+            // Precision and scale in 16 bits each, and 4 more.
+            let packed = modifier.checked_sub(4).filter(|packed| *packed >= 0)?;
+            let precision = u8::try_from(packed >> 16).ok()?;
+            SqlType::Decimal { precision, scale: u8::try_from(packed & 0xffff).ok()? }
+        }
+        _ => return None,
+    })
+}

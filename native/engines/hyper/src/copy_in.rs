@@ -1,0 +1,308 @@
+//! Inserts: a transaction of its own, filled by `COPY ... FROM STDIN` of Arrow streams.
+//!
+//! An open COPY keeps every reader of its table waiting, one that has ended does not. So a COPY ends when it has taken
+//! enough, and a watchman ends one whose caller has paused. Until then the batches are sent as they come, so that the
+//! server stores them while the next ones are made: in pieces that are held back and sent in one go, an insert takes a
+//! third longer. Each COPY is one whole Arrow stream: of several in one, the server takes the first and drops the rest
+//! without a word.
+
+use std::io::Write;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use arrow_array::{Array, RecordBatch};
+use arrow_ipc::writer::StreamWriter;
+use arrow_schema::SchemaRef;
+use boundary_bench_engine::table::TableDefinition;
+use boundary_bench_engine::{Ingest, check_batch};
+use boundary_bench_kernel::{Error, Result};
+
+use crate::pool::Lease;
+use crate::wire::{CopyWriter, Failure};
+use crate::{catalog, engine_error, sql};
+
+/// Bytes that one COPY takes, where `BOUNDARY_BENCH_FLUSH_BYTES` does not say otherwise: about a second's work of the
+/// server, which readers of the table may have to wait for. Smaller ones cost more: with 16 MiB, a third of the speed.
+const COPY_BYTES: usize = 256 << 20;
+
+/// Rows of fewer bytes are held back, so that a small insert is one COPY, opened by its commit.
+const HELD_BYTES: usize = 1 << 20;
+
+/// A COPY that nothing was written to for so long is ended, so that readers of its table need not wait for its caller.
+const LONGEST_PAUSE: Duration = Duration::from_millis(20);
+
+/// An insert under way.
+pub(crate) struct CopyIn {
+    shared: Arc<Shared>,
+}
+
+/// What the insert shares with its watchman.
+struct Shared {
+    insert: Mutex<Insert>,
+    /// Told when a COPY was opened, and when the insert has ended.
+    changed: Condvar,
+}
+
+struct Insert {
+    /// `None` once the insert has ended or failed.
+    session: Option<Lease>,
+    copy: String,
+    schema: SchemaRef,
+    copy_bytes: usize,
+    held: Vec<RecordBatch>,
+    held_bytes: usize,
+    open: Option<OpenCopy>,
+    rows: u64,
+    written_at: Instant,
+    /// What the watchman met; the next call tells of it.
+    failure: Option<Error>,
+    is_watched: bool,
+}
+
+/// A COPY under way: the stream, encoded batch by batch into memory that is used again, and what went into it.
+struct OpenCopy {
+    stream: StreamWriter<Vec<u8>>,
+    bytes: usize,
+    rows: u64,
+}
+
+impl CopyIn {
+    /// Begins to insert into a table, which must have these columns.
+    pub(crate) fn begin(mut session: Lease, table: &TableDefinition) -> Result<Self> {
+        let rows = session.rows(&catalog::columns_query(&table.name))?;
+        catalog::definition(&table.name, rows)?.check_columns(table, sql::column)?;
+        session.command("BEGIN")?;
+        let columns: Vec<_> = table.columns.iter().map(|column| sql::identifier(&column.name)).collect();
+        let insert = Insert {
+            copy: format!(
+                "COPY {} ({}) FROM STDIN WITH (FORMAT ARROWSTREAM)",
+                sql::identifier(&table.name),
+                columns.join(", ")
+            ),
+            session: Some(session),
+            schema: table.to_arrow(),
+            copy_bytes: crate::setting("BOUNDARY_BENCH_FLUSH_BYTES")?.unwrap_or(COPY_BYTES),
+            held: Vec::new(),
+            held_bytes: 0,
+            open: None,
+            rows: 0,
+            written_at: Instant::now(),
+            failure: None,
+            is_watched: false,
+        };
+        Ok(Self { shared: Arc::new(Shared { insert: Mutex::new(insert), changed: Condvar::new() }) })
+    }
+
+    /// Runs a step of the insert; an error ends it.
+    fn step<T>(&self, work: impl FnOnce(&mut Insert) -> Result<T>) -> Result<T> {
+        let mut insert = self.shared.lock();
+        let result = match insert.failure.take() {
+            Some(error) => Err(error),
+            None if insert.session.is_none() => Err(Error::Closed("the insert that failed")),
+            None => work(&mut insert),
+        };
+        if result.is_err() {
+            insert.end();
+        }
+        if insert.open.is_some() && !insert.is_watched {
+            insert.is_watched = true;
+            watch(&self.shared)?;
+        }
+        self.shared.changed.notify_all();
+        result
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, Insert> {
+        self.insert.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Starts the thread that ends a COPY whose caller has paused. It goes with the insert.
+fn watch(shared: &Arc<Shared>) -> Result<()> {
+    let theirs = Arc::clone(shared);
+    let watchman = move || {
+        let mut insert = theirs.lock();
+        while insert.session.is_some() {
+            let paused = insert.written_at.elapsed();
+            let waited = if insert.open.is_none() {
+                theirs.changed.wait(insert)
+            } else if let Some(rest) = LONGEST_PAUSE.checked_sub(paused).filter(|rest| !rest.is_zero()) {
+                theirs
+                    .changed
+                    .wait_timeout(insert, rest)
+                    .map(|(insert, _)| insert)
+                    .map_err(|error| PoisonError::new(error.into_inner().0))
+            } else {
+                if let Err(error) = insert.close_copy() {
+                    insert.end();
+                    insert.failure = Some(error);
+                }
+                Ok(insert)
+            };
+            insert = waited.unwrap_or_else(PoisonError::into_inner);
+        }
+    };
+    let spawned = std::thread::Builder::new().name("bb-copy".to_owned()).spawn(watchman);
+    spawned.map(drop).map_err(|error| Error::Internal(format!("no thread for the insert: {error}")))
+}
+
+impl Insert {
+    fn write(&mut self, batch: &RecordBatch) -> Result<()> {
+        check_batch(&self.schema, batch, self.rows)?;
+        if batch.num_rows() == 0 {
+            return Ok(());
+        }
+        let bytes = bytes_of(batch)?;
+        // Only where COPYs smaller than a batch are asked for.
+        let rows = (self.copy_bytes.saturating_mul(batch.num_rows()) / bytes.max(1)).max(1);
+        for start in (0..batch.num_rows()).step_by(rows) {
+            self.hold(&batch.slice(start, rows.min(batch.num_rows() - start)))?;
+        }
+        self.written_at = Instant::now();
+        Ok(())
+    }
+
+    fn hold(&mut self, batch: &RecordBatch) -> Result<()> {
+        // Under the table's own schema: the server compares what the stream says of nulls with the table.
+        let batch =
+            RecordBatch::try_new(SchemaRef::clone(&self.schema), batch.columns().to_vec()).map_err(engine_error)?;
+        self.held_bytes += bytes_of(&batch)?;
+        self.rows += batch.num_rows() as u64;
+        self.held.push(batch);
+        if self.held_bytes >= HELD_BYTES.min(self.copy_bytes) {
+            self.send()?;
+        }
+        Ok(())
+    }
+
+    /// Sends what is held, and ends the COPY when it has taken enough.
+    fn send(&mut self) -> Result<()> {
+        let Some(session) = &mut self.session else { return Err(Error::Closed("the insert that failed")) };
+        if self.open.is_none() {
+            session.begin_copy(&self.copy)?;
+            let stream = StreamWriter::try_new(Vec::new(), &self.schema).map_err(engine_error)?;
+            self.open = Some(OpenCopy { stream, bytes: 0, rows: 0 });
+        }
+        let Some(open) = &mut self.open else { return Ok(()) };
+        for batch in self.held.drain(..) {
+            open.stream.write(&batch).map_err(engine_error)?;
+            open.rows += batch.num_rows() as u64;
+            open.bytes += open.transmit(session)?;
+        }
+        self.held_bytes = 0;
+        if open.bytes >= self.copy_bytes { self.close_copy() } else { Ok(()) }
+    }
+
+    /// Ends the COPY, if one is open, and compares what the server took.
+    fn close_copy(&mut self) -> Result<()> {
+        let Some(session) = &mut self.session else { return Err(Error::Closed("the insert that failed")) };
+        let Some(open) = &mut self.open else { return Ok(()) };
+        open.stream.finish().map_err(engine_error)?;
+        open.transmit(session)?;
+        let (sent, taken) = (open.rows, session.finish_copy()?);
+        self.open = None;
+        if taken == sent { Ok(()) } else { Err(engine_error(format!("the server took {taken} rows of {sent}"))) }
+    }
+
+    fn publish(&mut self) -> Result<u64> {
+        if !self.held.is_empty() {
+            self.send()?;
+        }
+        self.close_copy()?;
+        let Some(mut session) = self.session.take() else { return Err(Error::Closed("the insert that failed")) };
+        match session.command("COMMIT") {
+            // A COMMIT of a transaction that failed is answered with another tag, not refused.
+            Ok(tag) if tag == "COMMIT" => Ok(self.rows),
+            Ok(tag) => Err(engine_error(format!("the insert was undone ({tag})"))),
+            Err(failure) => {
+                end(session, false);
+                Err(failure.into())
+            }
+        }
+    }
+
+    fn undo(&mut self) -> Result<()> {
+        self.held.clear();
+        let Some(mut session) = self.session.take() else { return Ok(()) };
+        if self.open.take().is_some() {
+            session.end_copy("the insert was aborted")?;
+            session.settle();
+        }
+        match session.command("ROLLBACK") {
+            Ok(_) => Ok(()),
+            Err(failure) => {
+                // Without its session there is no transaction.
+                session.close();
+                match failure {
+                    Failure::Refused(error) => Err(error.into()),
+                    Failure::Lost(_) => Ok(()),
+                }
+            }
+        }
+    }
+
+    /// Ends the transaction, and a COPY with it, whatever state they are in.
+    fn end(&mut self) {
+        self.held.clear();
+        let is_open = self.open.take().is_some();
+        if let Some(session) = self.session.take() {
+            end(session, is_open);
+        }
+    }
+}
+
+fn bytes_of(batch: &RecordBatch) -> Result<usize> {
+    batch.columns().iter().map(|array| array.to_data().get_slice_memory_size().map_err(engine_error)).sum()
+}
+
+impl OpenCopy {
+    /// Sends what the stream has encoded; returns its bytes.
+    fn transmit(&mut self, session: &mut Lease) -> Result<usize> {
+        let encoded = self.stream.get_mut();
+        let mut writer = CopyWriter::new(session);
+        let written = writer.write_all(encoded);
+        // A socket's own error says more than that of the writer above it.
+        writer.finish()?;
+        written.map_err(engine_error)?;
+        let bytes = encoded.len();
+        encoded.clear();
+        Ok(bytes)
+    }
+}
+
+/// Ends the transaction of an insert that failed. A session is closed where the server did not answer that the COPY has
+/// failed: closing it frees the table.
+fn end(mut session: Lease, in_copy: bool) {
+    if in_copy && session.status().is_none() && session.end_copy("the insert failed").is_ok() {
+        session.settle();
+    }
+    if session.status().is_none() || session.command("ROLLBACK").is_err() {
+        session.close();
+    }
+}
+
+impl Ingest for CopyIn {
+    fn write(&mut self, batch: &RecordBatch) -> Result<()> {
+        self.step(|insert| insert.write(batch))
+    }
+
+    fn commit(self: Box<Self>) -> Result<u64> {
+        self.step(Insert::publish)
+    }
+
+    fn abort(self: Box<Self>) -> Result<()> {
+        let mut insert = self.shared.lock();
+        let undone = insert.undo();
+        self.shared.changed.notify_all();
+        undone
+    }
+}
+
+impl Drop for CopyIn {
+    fn drop(&mut self) {
+        self.shared.lock().end();
+        self.shared.changed.notify_all();
+    }
+}

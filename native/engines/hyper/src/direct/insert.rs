@@ -1,0 +1,162 @@
+//! Inserts by the classes of `hyperdb-api`.
+
+use std::sync::mpsc;
+
+use boundary_bench_engine::measurements::Measurement;
+use boundary_bench_kernel::error::catch_panic;
+use boundary_bench_kernel::{Error, Result};
+use hyperdb_api::{AsyncArrowInserter, AsyncConnection, ChunkSender, InsertChunk, Inserter, SqlType, TableDefinition};
+
+use super::{Session, refused};
+
+/// The rows that the guide sends at once as Arrow: one batch of the IPC stream.
+pub const ROWS_OF_A_SEND: u32 = 100_000;
+
+/// What the guide gives the Arrow inserter.
+const FLUSH_THRESHOLD: usize = 16 << 20;
+
+/// The table of measurements as `hyperdb-api` defines it.
+fn definition(table: &str) -> TableDefinition {
+    TableDefinition::new(table)
+        .add_required_column("id", SqlType::int())
+        .add_nullable_column("sensor_id", SqlType::int())
+        .add_nullable_column("value", SqlType::double())
+        .add_nullable_column("timestamp", SqlType::big_int())
+}
+
+/// `Inserter (HyperBinary)`: rows value by value into one COPY. Returns the number of rows that the server stored.
+///
+/// `next_piece` fills the next piece of input, and returns whether there is one. It is called when the client has
+/// handed what the last piece filled of its chunks to the system; whether the server has stored them nobody can ask it
+/// before the end of the COPY.
+///
+/// # Errors
+/// [`Error::Engine`]; then nothing is stored once the connection is dropped.
+pub fn insert_rows(
+    connection: &Session,
+    table: &str,
+    mut next_piece: impl FnMut(&mut Vec<Measurement>) -> bool,
+) -> Result<u64> {
+    let mut inserter = Inserter::new(connection.get()?, &definition(table)).map_err(refused)?;
+    // A panic that went past the inserter would leave the connection's lock poisoned, and the COPY open.
+    catch_panic(|| {
+        let mut rows = Vec::new();
+        while next_piece(&mut rows) {
+            for row in &rows {
+                inserter.add_i32(row.id).map_err(refused)?;
+                inserter.add_i32(row.sensor_id).map_err(refused)?;
+                inserter.add_f64(row.value).map_err(refused)?;
+                inserter.add_i64(row.timestamp).map_err(refused)?;
+                inserter.end_row().map_err(refused)?;
+            }
+        }
+        Ok(())
+    })?;
+    inserter.execute().map_err(refused)
+}
+
+/// `ChunkSender` by one thread: rows are encoded into chunks, each sent when it is full. See [`insert_rows`].
+///
+/// # Errors
+/// As [`insert_rows`].
+pub fn insert_chunks(
+    connection: &Session,
+    table: &str,
+    mut next_piece: impl FnMut(&mut Vec<Measurement>) -> bool,
+) -> Result<u64> {
+    let table = definition(table);
+    let sender = ChunkSender::new(connection.get()?, &table).map_err(refused)?;
+    // As in `insert_rows`.
+    catch_panic(|| {
+        let mut chunk = InsertChunk::from_table_definition(&table);
+        let mut rows = Vec::new();
+        while next_piece(&mut rows) {
+            for row in &rows {
+                if let Some(full) = add_row(&mut chunk, row, &table)? {
+                    sender.send_chunk(full).map_err(refused)?;
+                }
+            }
+        }
+        sender.send_chunk(chunk).map_err(refused)
+    })?;
+    sender.finish().map_err(refused)
+}
+
+/// `ChunkSender` by several threads over one connection: a thread for each part encodes its rows into chunks, and this
+/// one sends them. (The sender can't be shared, for all that its documentation says: it holds a lock of this thread.)
+/// Returns the number of rows that the server stored.
+///
+/// # Errors
+/// As [`insert_rows`].
+pub fn insert_chunks_of_threads<I>(connection: &Session, table: &str, parts: Vec<I>) -> Result<u64>
+where
+    I: Iterator<Item = Measurement> + Send,
+{
+    let table = &definition(table);
+    let sender = ChunkSender::new(connection.get()?, table).map_err(refused)?;
+    // Threads that are ahead wait, rather than hold the whole input as chunks.
+    let (chunks, encoded) = mpsc::sync_channel(parts.len());
+    std::thread::scope(|scope| {
+        let threads = parts.into_iter().map(|part| {
+            let chunks = chunks.clone();
+            scope.spawn(move || encode(part, table, &chunks))
+        });
+        let threads = threads.collect::<Vec<_>>();
+        // Now the chunks end with the threads.
+        drop(chunks);
+        let sent = encoded.iter().try_for_each(|chunk| sender.send_chunk(chunk).map_err(refused));
+        // Nobody takes the chunks of those that are still at it after an error.
+        drop(encoded);
+        let panicked = |_| Err(Error::Internal("a thread that encodes panicked".to_owned()));
+        let ended = threads.into_iter().try_for_each(|thread| thread.join().unwrap_or_else(panicked));
+        sent.and(ended)
+    })?;
+    sender.finish().map_err(refused)
+}
+
+/// The work of one thread. It ends early, without an error of its own, where nobody takes its chunks.
+fn encode(
+    rows: impl Iterator<Item = Measurement>,
+    table: &TableDefinition,
+    chunks: &mpsc::SyncSender<InsertChunk>,
+) -> Result<()> {
+    let mut chunk = InsertChunk::from_table_definition(table);
+    for row in rows {
+        if let Some(full) = add_row(&mut chunk, &row, table)?
+            && chunks.send(full).is_err()
+        {
+            return Ok(());
+        }
+    }
+    drop(chunks.send(chunk));
+    Ok(())
+}
+
+/// Adds a row to a chunk. A chunk that is full is taken out, and a new one put in its place, as the guide has it:
+/// sending takes a chunk's buffer away.
+#[inline]
+fn add_row(chunk: &mut InsertChunk, row: &Measurement, table: &TableDefinition) -> Result<Option<InsertChunk>> {
+    chunk.add_i32(row.id).map_err(refused)?;
+    chunk.add_i32(row.sensor_id).map_err(refused)?;
+    chunk.add_f64(row.value).map_err(refused)?;
+    chunk.add_i64(row.timestamp).map_err(refused)?;
+    chunk.end_row().map_err(refused)?;
+    Ok(chunk.should_flush().then(|| std::mem::replace(chunk, InsertChunk::from_table_definition(table))))
+}
+
+/// `AsyncArrowInserter`: the bytes of one Arrow IPC stream, a send for each piece of it. The pieces must be of one
+/// stream: the server stops at its end marker, and would lose whatever came after it without a word.
+///
+/// # Errors
+/// [`Error::Engine`]; then nothing is stored.
+pub async fn insert_ipc(connection: &AsyncConnection, table: &str, pieces: &[Vec<u8>]) -> Result<u64> {
+    let inserter = AsyncArrowInserter::new(connection, &definition(table)).map_err(refused)?;
+    let mut inserter = inserter.with_flush_threshold(FLUSH_THRESHOLD);
+    for piece in pieces {
+        if let Err(error) = inserter.insert_raw(piece).await {
+            inserter.cancel().await;
+            return Err(refused(error));
+        }
+    }
+    inserter.execute().await.map_err(refused)
+}

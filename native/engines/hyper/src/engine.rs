@@ -1,0 +1,333 @@
+//! The engine itself: which server, which session, which statement.
+
+use std::any::Any;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use boundary_bench_engine::sql_text::Statement;
+use boundary_bench_engine::table::TableDefinition;
+use boundary_bench_engine::{
+    BatchStream, Capabilities, CreateMode, Engine, Ingest, QueryOptions, Statement as Prepared, check_parameter_count,
+};
+use boundary_bench_kernel::cancel::CancelToken;
+use boundary_bench_kernel::{Error, Result};
+
+use crate::copy_in::CopyIn;
+use crate::direct::Endpoint;
+use crate::grpc::Grpc;
+use crate::pool::{Lease, Pool};
+use crate::prepared::{PreparedStatement, parameter_count};
+use crate::server::Server;
+use crate::sql::Meaning;
+use crate::uri::{Place, Transport, Uri};
+use crate::wire::{Address, Answer, DEFAULT_USER, Login, rows_changed};
+use crate::{NAME, catalog, copy_out, engine_error, sql};
+
+/// How long an idle session may take to answer that it is there.
+const PING_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Where a server of our own listens.
+const LOOPBACK: &str = "127.0.0.1";
+
+/// How often a command is repeated that met another one at work on the same table.
+const ATTEMPTS: u32 = 5;
+
+/// What a second command on the same table is refused with.
+const CONFLICT: &str = "40001";
+
+/// What `CREATE TABLE` says of a table that is there.
+const TABLE_EXISTS: &str = "42P07";
+
+/// What `DROP TABLE` says of a table that is not there.
+const NO_SUCH_TABLE: &str = "42P01";
+
+/// A database of a `hyperd`. All methods may run at once; each takes a session of its own.
+pub struct HyperEngine {
+    transport: Transport,
+    /// Where its client library would connect.
+    endpoint: Endpoint,
+    database: String,
+    // Dropped before the sessions, with which a new database goes.
+    grpc: Option<Arc<Grpc>>,
+    /// `None` where a server is known by its gRPC endpoint only.
+    pool: Option<Arc<Pool>>,
+}
+
+impl HyperEngine {
+    /// Opens a database; the server of this process is started where the place needs one.
+    ///
+    /// # Errors
+    /// As [`crate::open`].
+    pub fn open(uri: Uri) -> Result<Self> {
+        match uri.place {
+            Place::Fresh => Self::own(uri.transport, None, uri.most_bytes),
+            Place::File(path) => Self::own(uri.transport, Some(absolute(&path)?), uri.most_bytes),
+            Place::Server { host, port, user, password, database } => {
+                let user = user.unwrap_or_else(|| DEFAULT_USER.to_owned());
+                let login = Login { user, password, most_bytes: uri.most_bytes };
+                Self::attached(uri.transport, (host, port), login, database)
+            }
+        }
+    }
+
+    /// A database of the server of this process.
+    fn own(transport: Transport, file: Option<PathBuf>, most_bytes: usize) -> Result<Self> {
+        let server = Server::shared()?;
+        let address = match transport {
+            Transport::Ipc => Address::Unix(server.socket()),
+            _ => Address::Tcp(LOOPBACK.to_owned(), server.tcp_port()),
+        };
+        let pool = Pool::own(Arc::clone(&server), address, file, most_bytes)?;
+        let database = pool.database().to_owned();
+        let (endpoint, grpc) = if transport.is_grpc() {
+            let address = format!("{LOOPBACK}:{}", server.grpc_port());
+            let grpc = Grpc::connect(&address, &database, transport, most_bytes, Some(server))?;
+            (format!("http://{address}"), Some(grpc))
+        } else if transport == Transport::Ipc {
+            (server.socket_descriptor(), None)
+        } else {
+            (format!("{LOOPBACK}:{}", server.tcp_port()), None)
+        };
+        let endpoint = Endpoint::new(endpoint, &database, transport, None);
+        Ok(Self { transport, endpoint, database, grpc, pool: Some(Arc::new(pool)) })
+    }
+
+    /// A database of a server that runs.
+    fn attached(transport: Transport, (host, port): (String, u16), login: Login, database: String) -> Result<Self> {
+        let address = if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") };
+        if !transport.is_grpc() {
+            let credentials = login.password.clone().map(|password| (login.user.clone(), password));
+            let pool = Pool::attached(Address::Tcp(host, port), login, database.clone())?;
+            let endpoint = Endpoint::new(address, &database, transport, credentials);
+            return Ok(Self { transport, endpoint, database, grpc: None, pool: Some(Arc::new(pool)) });
+        }
+        if login.password.is_some() {
+            return Err(Error::Unsupported("no password can be given over gRPC; use the transport tcp".to_owned()));
+        }
+        let grpc = Grpc::connect(&address, &database, transport, login.most_bytes, None)?;
+        let endpoint = Endpoint::new(format!("http://{address}"), &database, transport, None);
+        Ok(Self { transport, endpoint, database, grpc: Some(grpc), pool: None })
+    }
+
+    /// How queries travel.
+    #[must_use]
+    pub fn transport(&self) -> Transport {
+        self.transport
+    }
+
+    /// Where the server listens, as its own clients write it: `host:port`, `tab.domain://...` or `http://host:port`.
+    #[must_use]
+    pub fn endpoint(&self) -> &str {
+        &self.endpoint.endpoint
+    }
+
+    /// The path of the database on its server.
+    #[must_use]
+    pub fn database(&self) -> &str {
+        &self.database
+    }
+
+    fn session(&self) -> Result<Lease> {
+        match &self.pool {
+            Some(pool) => pool.lease(),
+            None => Err(Error::Unsupported(
+                "gRPC is for queries only; open the server by the transport tcp to change something".to_owned(),
+            )),
+        }
+    }
+
+    /// The rows of one of our own queries.
+    fn rows(&self, sql: &str) -> Result<Vec<catalog::Row>> {
+        match (&self.pool, &self.grpc) {
+            (None, Some(grpc)) => grpc.rows(sql),
+            _ => Ok(self.session()?.rows(sql)?),
+        }
+    }
+
+    /// Runs a command about a table, again where another one was in its way.
+    fn define(&self, sql: &str) -> Answer<()> {
+        let mut session = self.session()?;
+        let mut attempt = 1;
+        loop {
+            match session.command(sql) {
+                Err(failure) if failure.code() == Some(CONFLICT) && attempt < ATTEMPTS => attempt += 1,
+                result => return result.map(drop),
+            }
+        }
+    }
+}
+
+/// The one absolute name of a file, so that two ways to write it open one database. The file need not exist.
+fn absolute(path: &Path) -> Result<PathBuf> {
+    let cannot =
+        |problem: &dyn std::fmt::Display| engine_error(format!("can't open \"{}\": {problem}", path.display()));
+    if path.is_dir() {
+        return Err(cannot(&"it is a directory"));
+    }
+    if path.exists() {
+        return path.canonicalize().map_err(|error| cannot(&error));
+    }
+    let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else { return Err(cannot(&"it names no file")) };
+    folder.canonicalize().map(|folder| folder.join(name)).map_err(|error| cannot(&error))
+}
+
+impl Engine for HyperEngine {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn version(&self) -> String {
+        self.pool.as_ref().map_or("unknown", |pool| pool.version()).to_owned()
+    }
+
+    fn client_endpoint(&self) -> Option<&dyn Any> {
+        Some(&self.endpoint)
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        // The server stores the batches of one insert in parallel.
+        Capabilities { sql: true, ordered: false, all_floats: true }
+    }
+
+    /// The server's commands about tables are no transactions: a table to be replaced is gone for a moment, and stays
+    /// gone if the new one can't be created.
+    fn create_table(&self, table: &TableDefinition, mode: CreateMode) -> Result<()> {
+        table.validate()?;
+        let name = sql::identifier(&table.name);
+        let columns = table.columns.iter().map(sql::column).collect::<Vec<_>>().join(", ");
+        let condition = if mode == CreateMode::IfNotExists { "IF NOT EXISTS " } else { "" };
+        if mode == CreateMode::Replace {
+            self.define(&format!("DROP TABLE IF EXISTS {name}"))?;
+        }
+        self.define(&format!("CREATE TABLE {condition}{name} ({columns})")).map_err(|failure| match failure.code() {
+            Some(TABLE_EXISTS) => Error::TableExists(table.name.clone()),
+            _ => failure.into(),
+        })
+    }
+
+    fn describe_table(&self, name: &str) -> Result<TableDefinition> {
+        catalog::definition(name, self.rows(&catalog::columns_query(name))?)
+    }
+
+    fn list_tables(&self) -> Result<Vec<String>> {
+        Ok(catalog::table_names(self.rows(catalog::TABLES)?))
+    }
+
+    fn drop_table(&self, name: &str) -> Result<bool> {
+        match self.define(&format!("DROP TABLE {}", sql::identifier(name))) {
+            Ok(()) => Ok(true),
+            Err(failure) if failure.code() == Some(NO_SUCH_TABLE) => Ok(false),
+            Err(failure) => Err(failure.into()),
+        }
+    }
+
+    fn ingest(&self, table: &TableDefinition) -> Result<Box<dyn Ingest>> {
+        Ok(Box::new(CopyIn::begin(self.session()?, table)?))
+    }
+
+    /// Takes one statement that reads: `SELECT`, `WITH`, `VALUES`, `TABLE`, and `EXPLAIN` or `SHOW`, whose results are
+    /// text. While it is read, writers of its tables wait, but not over gRPC.
+    fn query(&self, sql: &str, options: &QueryOptions) -> Result<Box<dyn BatchStream>> {
+        let statement = the_only_statement(sql)?;
+        check_parameter_count(0, parameter_count(statement.text)?)?;
+        if let Some(grpc) = &self.grpc
+            && statement.is_query()
+        {
+            grpc.query(&statement, options)
+        } else if statement.is_query() {
+            copy_out::start(self.session()?, &statement, options)
+        } else if statement.is_display() {
+            copy_out::display(self.session()?, &statement, options)
+        } else {
+            Err(Error::Unsupported("a query only reads; run statements that change something by execute".to_owned()))
+        }
+    }
+
+    /// Several statements are one transaction, so `BEGIN`, `COMMIT` and `ROLLBACK` are refused, and so are those that
+    /// the server can't undo, such as `CREATE TABLE`, unless they come alone. `SET` lasts for this call only.
+    fn execute(&self, sql: &str, cancel: &CancelToken) -> Result<u64> {
+        without_nul(sql)?;
+        let statements = sql::statements(sql);
+        for statement in &statements {
+            check_parameter_count(0, parameter_count(statement.text)?)?;
+        }
+        if statements.iter().any(Statement::is_transaction) {
+            return Err(Error::Unsupported(
+                "a transaction can't span calls; give all its statements in one call, which runs them as one"
+                    .to_owned(),
+            ));
+        }
+        let together = statements.len() > 1;
+        if together && let Some(statement) = statements.iter().find(|statement| !statement.is_undoable()) {
+            return Err(Error::Unsupported(format!(
+                "hyperd can't undo {}, so it can't be one of several statements; run it alone",
+                statement.keyword
+            )));
+        }
+        let mut session = self.session()?;
+        let guard = copy_out::guard(&session, cancel);
+        let mut run = || {
+            let mut changed = 0;
+            if together {
+                session.command("BEGIN")?;
+            }
+            for statement in &statements {
+                cancel.check()?;
+                changed += rows_changed(&session.command(statement.text)?);
+            }
+            Ok(changed)
+        };
+        let result: Result<u64> = run();
+        // What is done is now either published as a whole or not at all; a cancellation could only spoil that.
+        drop(guard);
+        let settled = session.canceller().settle();
+        let ended = match (&result, together && session.status().is_some()) {
+            (_, false) => Ok(()),
+            (Ok(_), true) => session.command("COMMIT").map(drop),
+            (Err(_), true) => session.command("ROLLBACK").map(drop),
+        };
+        if !settled || !statements.iter().all(Statement::keeps_session) {
+            session.close();
+        }
+        match result {
+            Ok(changed) => ended.map(|()| changed).map_err(Error::from),
+            Err(_) if cancel.is_cancelled() => Err(Error::Cancelled),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The types of parameters are open until there are values: hyperd does not tell them.
+    fn prepare(&self, sql: &str, cancel: &CancelToken) -> Result<Box<dyn Prepared>> {
+        let statement = the_only_statement(sql)?;
+        if self.transport.is_grpc() {
+            return Err(Error::Unsupported(
+                "parameters and prepared statements don't go over gRPC; use the transport tcp or ipc".to_owned(),
+            ));
+        }
+        Ok(Box::new(PreparedStatement::prepare(self.session()?, &statement, cancel)?))
+    }
+
+    fn check(&self) -> Result<()> {
+        match (&self.pool, &self.grpc) {
+            (None, Some(grpc)) => grpc.rows("SELECT 1").map(drop),
+            _ => self.session()?.ping(PING_TIMEOUT),
+        }
+    }
+}
+
+fn without_nul(sql: &str) -> Result<()> {
+    if sql.contains('\0') {
+        return Err(Error::InvalidArgument("SQL text can't hold a NUL character".to_owned()));
+    }
+    Ok(())
+}
+
+fn the_only_statement(sql: &str) -> Result<Statement<'_>> {
+    without_nul(sql)?;
+    let mut statements = sql::statements(sql);
+    match (statements.len(), statements.pop()) {
+        (1, Some(statement)) => Ok(statement),
+        (count, _) => Err(Error::InvalidArgument(format!("a query is exactly one statement, here are {count}"))),
+    }
+}

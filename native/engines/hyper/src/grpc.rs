@@ -1,0 +1,290 @@
+//! Queries over gRPC, in the three ways of handing a result over that the server has.
+//!
+//! A query is a task of the engine's own threads, which sends what arrives to the thread that reads: so the engine can be
+//! used from any thread, also from one that runs tasks itself.
+
+use std::pin::pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::Thread;
+use std::time::Duration;
+
+use arrow_array::ArrayRef;
+use arrow_buffer::Buffer;
+use arrow_cast::display::array_value_to_string;
+use boundary_bench_engine::sql_text::Statement;
+use boundary_bench_engine::{BatchStream, QueryOptions};
+use boundary_bench_kernel::cancel::CancelGuard;
+use boundary_bench_kernel::socket::CONNECT_TIMEOUT;
+use boundary_bench_kernel::{Error, Result};
+use hyperdb_api_core::client::Error as ClientError;
+use hyperdb_api_core::client::grpc::{GrpcClient, GrpcConfig, OutputFormat, TransferMode};
+use tokio::runtime::Runtime;
+use tokio::sync::{Notify, mpsc};
+use tokio::task::JoinHandle;
+
+use crate::arrow_stream::{ArrowStream, Pieces};
+use crate::batches::Batches;
+use crate::server::Server;
+use crate::uri::Transport;
+use crate::{catalog, engine_error};
+
+/// The longest that one answer may take: queries are ended by their users, not by a clock.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// Pieces that are fetched ahead of the reader.
+const PIECES_AHEAD: usize = 2;
+
+/// What the server says to one who asks for a part that a result does not have.
+const NO_SUCH_PART: &str = "22023";
+
+/// How long the end of a query may take that nobody wants any more.
+const CANCEL_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// Connections that are kept for later use, at most.
+const MAX_IDLE: usize = 16;
+
+/// The gRPC endpoint of a server and a database of it.
+pub(crate) struct Grpc {
+    clients: Arc<Clients>,
+    /// `None` only while it is dropped.
+    runtime: Option<Runtime>,
+    /// The server of our own, which must outlive the connections.
+    _server: Option<Arc<Server>>,
+}
+
+/// The connections, which the tasks share.
+struct Clients {
+    config: GrpcConfig,
+    mode: TransferMode,
+    /// A query takes one until it has started, so that queries start at the same time.
+    idle: Mutex<Vec<GrpcClient>>,
+}
+
+impl Grpc {
+    /// Connects to check that the endpoint is one.
+    pub(crate) fn connect(
+        address: &str,
+        database: &str,
+        transport: Transport,
+        most_bytes: usize,
+        server: Option<Arc<Server>>,
+    ) -> Result<Arc<Self>> {
+        let mode = match transport {
+            Transport::GrpcAdaptive => TransferMode::Adaptive,
+            Transport::GrpcAsync => TransferMode::Async,
+            _ => TransferMode::Sync,
+        };
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(2)
+            .thread_name("hyper grpc")
+            .enable_all()
+            .build()
+            .map_err(|error| engine_error(format!("can't start threads for gRPC: {error}")))?;
+        let config = GrpcConfig::new(format!("http://{address}"))
+            .database(database)
+            .connect_timeout(CONNECT_TIMEOUT)
+            .request_timeout(REQUEST_TIMEOUT)
+            .max_message_size(most_bytes);
+        let clients = Arc::new(Clients { config, mode, idle: Mutex::default() });
+        let connecting = Arc::clone(&clients);
+        let connected =
+            runtime.spawn(async move { connecting.take().await.map(|client| connecting.give_back(client)) });
+        let grpc = Arc::new(Self { clients, runtime: Some(runtime), _server: server });
+        wait(connected).map_err(|error| Error::Internal(error.to_string()))??;
+        Ok(grpc)
+    }
+
+    /// Starts a query.
+    pub(crate) fn query(
+        self: &Arc<Self>,
+        statement: &Statement<'_>,
+        options: &QueryOptions,
+    ) -> Result<Box<dyn BatchStream>> {
+        options.cancel.check()?;
+        let mut call = self.start(statement.text);
+        let stop = Arc::clone(&call.stop);
+        call.guard = Some(options.cancel.on_cancel(move || stop.notify_one()));
+        Batches::start(call, options)
+    }
+
+    /// Runs one of our own queries and returns its rows as text.
+    pub(crate) fn rows(self: &Arc<Self>, sql: &str) -> Result<Vec<catalog::Row>> {
+        let mut stream = ArrowStream::start(self.start(sql))?;
+        let mut rows = Vec::new();
+        while let Some(batch) = stream.next_batch()? {
+            for row in 0..batch.num_rows() {
+                let text = |column: &ArrayRef| array_value_to_string(column, row).map(Some).map_err(engine_error);
+                rows.push(batch.columns().iter().map(text).collect::<Result<_>>()?);
+            }
+        }
+        Ok(rows)
+    }
+
+    fn start(self: &Arc<Self>, sql: &str) -> Call {
+        let (sender, pieces) = mpsc::channel(PIECES_AHEAD);
+        let stop = Arc::new(Notify::new());
+        let task = run(Arc::clone(&self.clients), sql.to_owned(), sender, Arc::clone(&stop));
+        let task = self.runtime.as_ref().map(|runtime| runtime.spawn(task));
+        Call { pieces, stop, guard: None, task, _grpc: Arc::clone(self) }
+    }
+}
+
+impl Drop for Grpc {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.runtime.take() {
+            // Not waiting: the last user may be one of its own threads.
+            runtime.shutdown_background();
+        }
+    }
+}
+
+impl Clients {
+    async fn take(&self) -> Result<GrpcClient> {
+        let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        match idle {
+            Some(client) => Ok(client),
+            None => GrpcClient::connect(self.config.clone()).await.map_err(|error| refused(&error)),
+        }
+    }
+
+    fn give_back(&self, client: GrpcClient) {
+        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        if idle.len() < MAX_IDLE {
+            idle.push(client);
+        }
+    }
+}
+
+/// Runs a query until its end, its cancellation, or until nobody reads it.
+async fn run(clients: Arc<Clients>, sql: String, sender: mpsc::Sender<Result<Buffer>>, stop: Arc<Notify>) {
+    let mut query_id = None;
+    let fetched = tokio::select! {
+        fetched = fetch(&clients, &sql, &sender, &mut query_id) => fetched,
+        () = stop.notified() => Err(Error::Cancelled),
+        () = sender.closed() => Err(Error::Cancelled),
+    };
+    let Err(error) = fetched else { return };
+    let cancelled = matches!(error, Error::Cancelled);
+    if cancelled && let Some(query_id) = query_id {
+        // Done or not, nobody waits for it longer.
+        let _ = tokio::time::timeout(CANCEL_TIMEOUT, cancel(&clients, &query_id)).await;
+    }
+    // Nobody may be there to hear it.
+    let _ = sender.send(Err(error)).await;
+}
+
+async fn fetch(
+    clients: &Clients,
+    sql: &str,
+    sender: &mpsc::Sender<Result<Buffer>>,
+    query_id: &mut Option<String>,
+) -> Result<()> {
+    let mut sent = false;
+    let mut mode = clients.mode;
+    loop {
+        let mut client = clients.take().await?;
+        let started = client.execute_query_stream_with_options(sql, OutputFormat::ArrowIpc, mode).await;
+        clients.give_back(client);
+        let mut stream = started.map_err(|error| refused(&error))?;
+        let failure = loop {
+            match stream.next_chunk().await {
+                Ok(Some(piece)) => {
+                    if query_id.is_none() {
+                        *query_id = stream.query_id().map(ToOwned::to_owned);
+                    }
+                    sent = true;
+                    if sender.send(Ok(piece.into())).await.is_err() {
+                        return Err(Error::Cancelled);
+                    }
+                }
+                Ok(None) => return Ok(()),
+                Err(error) => break error,
+            }
+        };
+        if failure.sqlstate() != Some(NO_SUCH_PART) || !failure.message().contains("result is empty") {
+            return Err(refused(&failure));
+        }
+        // The client asks for a part of the result although an empty one has none.
+        if sent {
+            return Ok(());
+        }
+        // This one tells the columns of an empty result.
+        mode = TransferMode::Sync;
+    }
+}
+
+/// Ends a query that the server would else bring to its end for nobody: one whose result is fetched apart from its call.
+async fn cancel(clients: &Clients, query_id: &str) {
+    if let Ok(mut client) = clients.take().await
+        && client.cancel_query(query_id).await.is_ok()
+    {
+        clients.give_back(client);
+    }
+}
+
+/// A query under way, seen from the thread that reads it. Dropping it ends the query.
+struct Call {
+    pieces: mpsc::Receiver<Result<Buffer>>,
+    stop: Arc<Notify>,
+    guard: Option<CancelGuard>,
+    /// `None` once it was waited for.
+    task: Option<JoinHandle<()>>,
+    _grpc: Arc<Grpc>,
+}
+
+impl Drop for Call {
+    fn drop(&mut self) {
+        self.guard = None;
+        // The task ends with this, soon: it is waited for, so that nothing runs on when the call is gone.
+        self.pieces.close();
+        if let Some(task) = self.task.take() {
+            // It fails only by a panic of the client, which the reader was told of by the end of the pieces.
+            let _ = wait(task);
+        }
+    }
+}
+
+impl Pieces for Call {
+    fn next_piece(&mut self) -> Result<Option<Buffer>> {
+        let piece = wait(self.pieces.recv());
+        if piece.is_none()
+            && let Some(task) = self.task.take()
+        {
+            // The end of the pieces is the end of the result only if the task came to its own.
+            wait(task).map_err(|error| Error::Internal(error.to_string()))?;
+        }
+        piece.transpose()
+    }
+}
+
+fn refused(error: &ClientError) -> Error {
+    let message = match error.sqlstate() {
+        Some(code) => format!("{error} ({code})"),
+        None => error.to_string(),
+    };
+    match error {
+        ClientError::Timeout(_) => Error::Timeout(message),
+        _ => engine_error(message),
+    }
+}
+
+/// Waits for a future on this thread, which may be any.
+fn wait<F: Future>(future: F) -> F::Output {
+    struct Unpark(Thread);
+
+    impl Wake for Unpark {
+        fn wake(self: Arc<Self>) {
+            self.0.unpark();
+        }
+    }
+
+    let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
+    let mut future = pin!(future);
+    loop {
+        match future.as_mut().poll(&mut Context::from_waker(&waker)) {
+            Poll::Ready(output) => return output,
+            Poll::Pending => std::thread::park(),
+        }
+    }
+}

@@ -1,0 +1,54 @@
+//! Tableau's `hyperd`, a real database server, as an engine: behind every lane, over every transport it has.
+//!
+//! [`open`] takes an engine's URI ([`Uri`]). A private server is started once a process and stopped with its last user.
+
+mod arrow_stream;
+mod batches;
+mod catalog;
+mod copy_in;
+mod copy_out;
+pub mod direct;
+mod engine;
+mod grpc;
+mod pool;
+mod prepared;
+mod rows;
+mod server;
+mod sql;
+mod uri;
+mod wire;
+
+use std::fmt::Display;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use boundary_bench_engine::Engine;
+use boundary_bench_kernel::{Error, Result};
+
+pub use engine::HyperEngine;
+pub use server::{Server, executable};
+pub use uri::{Place, Transport, Uri};
+#[doc(hidden)]
+pub use wire::fuzzing;
+
+const NAME: &str = "hyper";
+
+/// Opens the engine of a `hyper:` URI.
+///
+/// # Errors
+/// [`Error::InvalidArgument`] for an unusable URI, [`Error::NotInstalled`] where `hyperd` is not found,
+/// [`Error::Engine`] when the server does not start or refuses.
+pub fn open(uri: &str) -> Result<Arc<dyn Engine>> {
+    Ok(Arc::new(HyperEngine::open(uri.parse()?)?))
+}
+
+fn engine_error(message: impl Display) -> Error {
+    Error::Engine { engine: NAME, message: message.to_string() }
+}
+
+/// The number in a variable of the environment, where a sweep sets one.
+fn setting<T: FromStr>(name: &str) -> Result<Option<T>> {
+    let Some(text) = std::env::var_os(name) else { return Ok(None) };
+    let number = text.to_str().and_then(|text| text.parse().ok());
+    number.map(Some).ok_or_else(|| Error::InvalidArgument(format!("{name} must be a number of bytes")))
+}

@@ -1,0 +1,161 @@
+//! The sessions with one database: opened as they are needed, used again when they are idle and well.
+
+use std::ops::{Deref, DerefMut};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use boundary_bench_kernel::{Error, Result};
+
+use crate::server::Server;
+use crate::sql;
+use crate::wire::{Address, Connection, DEFAULT_USER, Failure, Login, Status};
+
+/// Sessions that are kept for later use, at most.
+const MAX_IDLE: usize = 16;
+
+/// How long a database may take to be written after its last session.
+const UNLOAD_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// How often that is looked at.
+const UNLOAD_PAUSE: Duration = Duration::from_millis(5);
+
+/// A database and the sessions with it.
+#[derive(Debug)]
+pub(crate) struct Pool {
+    address: Address,
+    login: Login,
+    database: String,
+    idle: Mutex<Vec<Connection>>,
+    /// One session is always open, since the server unloads a database with its last one.
+    keeper: Option<Connection>,
+    /// Whether the database goes with the pool.
+    temporary: bool,
+    /// The server of our own, which must outlive the sessions.
+    _server: Option<Arc<Server>>,
+}
+
+impl Pool {
+    /// The sessions with a database of the server of our own, made if it is not there.
+    pub(crate) fn own(server: Arc<Server>, address: Address, file: Option<PathBuf>, most_bytes: usize) -> Result<Self> {
+        let login = Login { user: DEFAULT_USER.to_owned(), password: None, most_bytes };
+        let temporary = file.is_none();
+        if !temporary {
+            server.opens_file();
+        }
+        let path = file.unwrap_or_else(|| server.new_database());
+        let database = path
+            .into_os_string()
+            .into_string()
+            .map_err(|path| Error::InvalidArgument(format!("the path {} is not UTF-8", path.display())))?;
+        let keeper = open_or_create(&address, &login, &database)?;
+        let idle = Mutex::default();
+        Ok(Self { address, login, database, idle, keeper: Some(keeper), temporary, _server: Some(server) })
+    }
+
+    /// The sessions with a database of a server that runs.
+    pub(crate) fn attached(address: Address, login: Login, database: String) -> Result<Self> {
+        let keeper = Connection::open(&address, &login, Some(&database))?;
+        let idle = Mutex::default();
+        Ok(Self { address, login, database, idle, keeper: Some(keeper), temporary: false, _server: None })
+    }
+
+    /// The database's path.
+    pub(crate) fn database(&self) -> &str {
+        &self.database
+    }
+
+    /// The version of the server.
+    pub(crate) fn version(&self) -> &str {
+        self.keeper.as_ref().map_or("unknown", Connection::version)
+    }
+
+    /// A session that nobody else uses.
+    pub(crate) fn lease(self: &Arc<Self>) -> Result<Lease> {
+        let idle = || self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        while let Some(mut connection) = idle() {
+            if connection.is_reusable() {
+                return Ok(Lease { connection: Some(connection), pool: Arc::clone(self) });
+            }
+        }
+        let connection = Connection::open(&self.address, &self.login, Some(&self.database))?;
+        Ok(Lease { connection: Some(connection), pool: Arc::clone(self) })
+    }
+
+    fn give_back(&self, mut connection: Connection) {
+        if connection.status() == Some(Status::Idle) && connection.canceller().settle() && connection.is_reusable() {
+            let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+            if idle.len() < MAX_IDLE {
+                idle.push(connection);
+            }
+        }
+    }
+}
+
+impl Drop for Pool {
+    fn drop(&mut self) {
+        self.idle.get_mut().unwrap_or_else(PoisonError::into_inner).clear();
+        self.keeper = None;
+        if self.temporary {
+            // Not DROP DATABASE: beside the work of other sessions it makes hyperd crash. What the server still writes
+            // goes with its folder.
+            let _ = std::fs::remove_file(&self.database);
+        }
+    }
+}
+
+/// Opens a session in a database, which is made if it is not there.
+fn open_or_create(address: &Address, login: &Login, database: &str) -> Result<Connection> {
+    let deadline = Instant::now() + UNLOAD_TIMEOUT;
+    loop {
+        let opened = Connection::open(address, login, None).and_then(|mut connection| {
+            connection.command(&format!("CREATE DATABASE IF NOT EXISTS {}", sql::identifier(database)))?;
+            Connection::open(address, login, Some(database))
+        });
+        match opened {
+            // Its last user has just left, and the server still writes the file.
+            Err(Failure::Refused(error)) if error.is_unloading() && Instant::now() < deadline => {
+                std::thread::sleep(UNLOAD_PAUSE);
+            }
+            opened => return Ok(opened?),
+        }
+    }
+}
+
+/// A session on loan. It goes back when it is dropped, if it is idle then; else it is closed.
+#[derive(Debug)]
+pub(crate) struct Lease {
+    /// Absent only while the lease is dropped.
+    connection: Option<Connection>,
+    // After the connection, so that the last session is gone when the pool goes.
+    pool: Arc<Pool>,
+}
+
+impl Lease {
+    /// Closes the session, which no one else may use.
+    pub(crate) fn close(mut self) {
+        self.connection = None;
+    }
+}
+
+impl Deref for Lease {
+    type Target = Connection;
+
+    fn deref(&self) -> &Connection {
+        self.connection.as_ref().expect("a lease has its session until it is dropped")
+    }
+}
+
+impl DerefMut for Lease {
+    fn deref_mut(&mut self) -> &mut Connection {
+        self.connection.as_mut().expect("a lease has its session until it is dropped")
+    }
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        if let Some(connection) = self.connection.take() {
+            self.pool.give_back(connection);
+        }
+    }
+}

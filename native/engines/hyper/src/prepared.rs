@@ -1,0 +1,380 @@
+//! Prepared statements, over `PostgreSQL`'s extended protocol.
+//!
+//! The server says nothing about the types of parameters: it is told them with the values, by having the statement
+//! parsed anew, in the same round trip, where they are others than before.
+
+use arrow_array::RecordBatch;
+use boundary_bench_engine::sql_text;
+use boundary_bench_engine::table::SqlType;
+use boundary_bench_engine::{BatchStream, QueryOptions, Statement, Value, check_parameter_count, unusable_parameter};
+use boundary_bench_kernel::cancel::{CancelGuard, CancelToken};
+use boundary_bench_kernel::{Error, Result};
+
+use crate::batches::{Batches, Source};
+use crate::pool::Lease;
+use crate::rows::RowBuilder;
+use crate::sql::Meaning;
+use crate::wire::{Bound, Failure, Message, Parameter, Rows, ServerError, Status, rows_changed};
+use crate::{copy_out, engine_error, sql};
+
+/// The type of a parameter that the server finds out by itself. Its value comes as text, and is read as if it were
+/// written into the statement in quotes.
+const OPEN: u32 = 0;
+
+/// What the server says where it can't find out the type of a parameter without a value.
+const UNDECIDED: &str = "could not deduce parameter type";
+
+/// The errors that a value of the wrong type or size is answered with: overflow, date, text, binary format, types.
+const MISFITS: [&str; 7] = ["22003", "22007", "22008", "22P02", "22P03", "42601", "42804"];
+
+/// The days and microseconds from 1970-01-01 to 2000-01-01, where the protocol counts from.
+const POSTGRES_EPOCH_DAYS: i32 = 10_957;
+const POSTGRES_EPOCH_MICROSECONDS: i64 = POSTGRES_EPOCH_DAYS as i64 * 86_400_000_000;
+
+/// Rows that are read at once, and bytes of them, at most.
+const MAX_ROWS: usize = 65_536;
+const MAX_BYTES: usize = 16 << 20;
+
+/// A statement and the session that it was prepared on.
+pub(crate) struct PreparedStatement {
+    session: Lease,
+    sql: String,
+    returns_rows: bool,
+    /// Types are open until there are values.
+    parameters: Vec<Option<SqlType>>,
+    /// What the server has parsed the statement for; `None` where it may have forgotten it.
+    parsed: Option<Vec<Option<SqlType>>>,
+}
+
+impl PreparedStatement {
+    pub(crate) fn prepare(
+        mut session: Lease,
+        statement: &sql_text::Statement<'_>,
+        cancel: &CancelToken,
+    ) -> Result<Self> {
+        // A COPY waits for data that nobody sends.
+        if !statement.keeps_session() || statement.is_transaction() || statement.keyword == "COPY" {
+            return Err(Error::Unsupported(format!(
+                "{} can't be prepared; run it by execute, without parameters",
+                statement.keyword
+            )));
+        }
+        let count = parameter_count(statement.text)?;
+        let guard = copy_out::guard(&session, cancel);
+        cancel.check()?;
+        let parsed = session.parse(statement.text, &vec![OPEN; count]);
+        drop(guard);
+        match parsed {
+            Err(_) if cancel.is_cancelled() => return Err(Error::Cancelled),
+            Err(Failure::Refused(error)) if error.text().starts_with(UNDECIDED) => {}
+            parsed => parsed?,
+        }
+        Ok(Self {
+            session,
+            sql: statement.text.to_owned(),
+            returns_rows: statement.is_query() || statement.is_display(),
+            parameters: vec![None; count],
+            parsed: None,
+        })
+    }
+
+    /// Sends the statement with these values.
+    fn start(&mut self, parameters: &[Value]) -> Result<()> {
+        // What cancelled the run before must not hit this one.
+        if self.session.status() != Some(Status::Idle) || !self.session.canceller().settle() {
+            return Err(Error::Closed("the statement, whose last run did not end"));
+        }
+        let values: Vec<_> = parameters.iter().map(encoded).collect();
+        let parsed = self.parsed.take().filter(|parsed| {
+            // After a change of its tables the server describes a query as it was parsed, but returns what they hold now:
+            // values would be read as of another type. So queries are parsed anew. NULL is of any type.
+            !self.returns_rows
+                && parsed
+                    .iter()
+                    .zip(parameters)
+                    .all(|(parsed, value)| *value == Value::Null || *parsed == value.sql_type())
+        });
+        if let Some(parsed) = parsed {
+            self.session.send_bound(&Bound { parse: None, values: &values, run: true })?;
+            self.parsed = Some(parsed);
+        } else {
+            let types: Vec<_> = parameters.iter().map(type_of).collect();
+            let sql = self.with_casts(parameters);
+            self.session.send_bound(&Bound { parse: Some((&sql, &types)), values: &values, run: true })?;
+            self.parsed = Some(parameters.iter().map(Value::sql_type).collect());
+        }
+        Ok(())
+    }
+
+    /// The statement with the precision and scale of its decimals, for which the protocol has no room.
+    fn with_casts(&self, parameters: &[Value]) -> String {
+        let (mut sql, mut copied) = (String::with_capacity(self.sql.len()), 0);
+        for placeholder in sql::placeholders(&self.sql) {
+            let value =
+                placeholder.name.parse::<usize>().ok().and_then(|number| parameters.get(number.wrapping_sub(1)));
+            if let Some(value @ Value::Decimal { .. }) = value
+                && let Some(sql_type) = value.sql_type()
+            {
+                sql.push_str(&self.sql[copied..placeholder.place.start]);
+                sql.extend(["CAST($", placeholder.name, " AS ", &sql::type_name(sql_type), ")"]);
+                copied = placeholder.place.end;
+            }
+        }
+        sql.push_str(&self.sql[copied..]);
+        sql
+    }
+
+    /// The error for a run that failed: the parameter that has no value of the statement's type is to blame, if there
+    /// is one.
+    fn failure(&mut self, failure: Failure, parameters: &[Value], cancel: &CancelToken) -> Error {
+        self.parsed = None;
+        if cancel.is_cancelled() {
+            return Error::Cancelled;
+        }
+        let misfit = match failure.code() {
+            Some(code) if MISFITS.contains(&code) => self.misfit(parameters, cancel),
+            _ => None,
+        };
+        misfit.unwrap_or_else(|| failure.into())
+    }
+
+    /// The error for the first parameter that the server can't convert. Nothing is run.
+    fn misfit(&mut self, parameters: &[Value], cancel: &CancelToken) -> Option<Error> {
+        // Of the first `fitting` parameters all fit; of the first `refused` one does not.
+        let (mut fitting, mut refused) = (0, parameters.len());
+        let mut problem = self.refusal_of(&parameters[..refused], parameters.len())?;
+        while fitting + 1 < refused && !cancel.is_cancelled() {
+            let middle = fitting.midpoint(refused);
+            match self.refusal_of(&parameters[..middle], parameters.len()) {
+                Some(text) => (refused, problem) = (middle, text),
+                None => fitting = middle,
+            }
+        }
+        (fitting + 1 == refused).then(|| unusable_parameter(refused, &problem))
+    }
+
+    /// What the server says against these first of `count` parameters, while the others are NULL.
+    fn refusal_of(&mut self, first: &[Value], count: usize) -> Option<String> {
+        let mut types = vec![OPEN; count];
+        let mut values: Vec<_> = (0..count).map(|_| None).collect();
+        for (index, value) in first.iter().enumerate() {
+            // Open, a number is compared with the range of the type wanted.
+            values[index] = match value {
+                Value::Int(number) => Some(Parameter::Text(number.to_string())),
+                Value::Double(number) if number.is_finite() => Some(Parameter::Text(number.round().to_string())),
+                Value::Null => None,
+                _ => {
+                    types[index] = type_of(value);
+                    encoded(value)
+                }
+            };
+        }
+        let bound = Bound { parse: Some((&self.sql, &types)), values: &values, run: false };
+        self.session.send_bound(&bound).ok()?;
+        match self.session.finish() {
+            Err(Failure::Refused(error)) if !error.text().starts_with(UNDECIDED) => Some(error.text().to_owned()),
+            _ => None,
+        }
+    }
+}
+
+impl Statement for PreparedStatement {
+    fn parameters(&self) -> &[Option<SqlType>] {
+        &self.parameters
+    }
+
+    fn query<'statement>(
+        &'statement mut self,
+        parameters: &[Value],
+        options: &QueryOptions,
+    ) -> Result<Box<dyn BatchStream + 'statement>> {
+        check_parameter_count(parameters.len(), self.parameters.len())?;
+        if !self.returns_rows {
+            return Err(Error::Unsupported(
+                "a query only reads; run statements that change something by execute".to_owned(),
+            ));
+        }
+        let guard = copy_out::guard(&self.session, &options.cancel);
+        options.cancel.check()?;
+        self.start(parameters)?;
+        let mut refusal = None;
+        let fields = loop {
+            let message = match self.session.receive() {
+                Ok(message) => message,
+                Err(error) => return Err(self.failure(Failure::Lost(error), parameters, &options.cancel)),
+            };
+            match message {
+                Message::RowDescription(fields) => break fields,
+                Message::Failed(error) => refusal = Some(error),
+                Message::Ready => {
+                    drop(guard);
+                    return Err(match refusal {
+                        Some(error) => self.failure(Failure::Refused(error), parameters, &options.cancel),
+                        None => engine_error("the server sent no result"),
+                    });
+                }
+                _ => {}
+            }
+        };
+        // From here on the result is given up when it is dropped.
+        let mut source =
+            BoundRows { session: &mut self.session, guard: Some(guard), rows: None, refusal, most: options.batch_rows };
+        let rows = RowBuilder::new(&fields)?;
+        let schema = rows.schema().clone();
+        source.rows = Some(rows);
+        Ok(Box::new(Batches::new(source, &schema, options)?))
+    }
+
+    fn execute(&mut self, parameters: &[Value], cancel: &CancelToken) -> Result<u64> {
+        check_parameter_count(parameters.len(), self.parameters.len())?;
+        let guard = copy_out::guard(&self.session, cancel);
+        cancel.check()?;
+        self.start(parameters)?;
+        let (mut refusal, mut tag) = (None, String::new());
+        let mut run = || loop {
+            match self.session.receive_rows(|_| Ok(Rows::More))? {
+                Some(Message::Complete(text)) => tag = text,
+                Some(Message::Failed(error)) => refusal = Some(error),
+                Some(Message::Ready) => return Ok(()),
+                _ => {}
+            }
+        };
+        let ended: Result<()> = run();
+        drop(guard);
+        match (ended, refusal) {
+            (Err(error), _) => Err(self.failure(Failure::Lost(error), parameters, cancel)),
+            (Ok(()), Some(error)) => Err(self.failure(Failure::Refused(error), parameters, cancel)),
+            (Ok(()), None) => Ok(rows_changed(&tag)),
+        }
+    }
+}
+
+/// The rows of a statement that runs.
+struct BoundRows<'statement> {
+    session: &'statement mut Lease,
+    guard: Option<CancelGuard>,
+    /// `None` where the result is of no use.
+    rows: Option<RowBuilder>,
+    refusal: Option<ServerError>,
+    /// Rows of a batch at most.
+    most: usize,
+}
+
+impl Source for BoundRows<'_> {
+    fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
+        let Some(rows) = &mut self.rows else { return Ok(None) };
+        let most = self.most.clamp(1, MAX_ROWS);
+        while self.session.status().is_none() {
+            let message = self.session.receive_rows(|row| {
+                rows.push(row)?;
+                Ok(if rows.rows() >= most || rows.bytes() >= MAX_BYTES { Rows::Enough } else { Rows::More })
+            })?;
+            match message {
+                None => return rows.finish().map(Some),
+                Some(Message::Failed(error)) => self.refusal = Some(error),
+                // No cancellation may hit the session's next statement.
+                Some(Message::Ready) => self.guard = None,
+                Some(_) => {}
+            }
+        }
+        match self.refusal.take() {
+            Some(error) => Err(error.into()),
+            None if rows.rows() > 0 => rows.finish().map(Some),
+            None => Ok(None),
+        }
+    }
+}
+
+impl Drop for BoundRows<'_> {
+    fn drop(&mut self) {
+        // As for a query without parameters: what still runs is ended, and the session emptied of it.
+        if self.session.status().is_none() {
+            self.session.canceller().cancel();
+            self.session.settle();
+        }
+    }
+}
+
+/// The number of parameters in a statement, which are all of `$1`, `$2`, ...
+pub(crate) fn parameter_count(statement: &str) -> Result<usize> {
+    let mut numbers = sql::placeholders(statement)
+        .into_iter()
+        .map(|placeholder| match placeholder.name.parse::<usize>() {
+            Ok(number) if number > 0 => Ok(number),
+            _ => Err(Error::InvalidArgument(format!(
+                "the parameter ${} has a name; parameters are matched by position: $1, $2, ...",
+                placeholder.name
+            ))),
+        })
+        .collect::<Result<Vec<_>>>()?;
+    numbers.sort_unstable();
+    numbers.dedup();
+    match numbers.iter().enumerate().find(|(index, number)| **number != index + 1) {
+        None => Ok(numbers.len()),
+        Some((index, _)) => Err(unusable_parameter(index + 1, "the statement leaves out this number")),
+    }
+}
+
+/// The type that the server is told for a value. Text may become what the statement wants, and so may a decimal, which
+/// is cast to its own type in the statement.
+fn type_of(value: &Value) -> u32 {
+    match value {
+        Value::Null | Value::Text(_) | Value::Decimal { .. } => OPEN,
+        Value::Bool(_) => 16,
+        Value::Int(_) => 20,
+        Value::Double(_) => 701,
+        Value::Bytes(_) => 17,
+        Value::Date(_) => 1082,
+        Value::Timestamp(_) => 1114,
+    }
+}
+
+/// A value for the type of [`type_of`].
+fn encoded(value: &Value) -> Option<Parameter> {
+    Some(match value {
+        Value::Null => return None,
+        Value::Bool(value) => Parameter::Binary(vec![u8::from(*value)]),
+        Value::Int(value) => Parameter::Binary(value.to_be_bytes().to_vec()),
+        Value::Double(value) => Parameter::Binary(value.to_be_bytes().to_vec()),
+        Value::Decimal { value, scale, .. } => Parameter::Text(decimal_text(*value, *scale)),
+        Value::Text(text) => Parameter::Text(text.clone()),
+        Value::Bytes(bytes) => Parameter::Binary(bytes.clone()),
+        // What saturates here lies outside of what the server takes.
+        Value::Date(days) => Parameter::Binary(days.saturating_sub(POSTGRES_EPOCH_DAYS).to_be_bytes().to_vec()),
+        Value::Timestamp(microseconds) => {
+            Parameter::Binary(microseconds.saturating_sub(POSTGRES_EPOCH_MICROSECONDS).to_be_bytes().to_vec())
+        }
+    })
+}
+
+/// A decimal as SQL writes it.
+fn decimal_text(value: i128, scale: u8) -> String {
+    let sign = if value < 0 { "-" } else { "" };
+    let scale = usize::from(scale);
+    let digits = format!("{:0>width$}", value.unsigned_abs(), width = scale + 1);
+    let (whole, fraction) = digits.split_at(digits.len() - scale);
+    let point = if scale == 0 { "" } else { "." };
+    format!("{sign}{whole}{point}{fraction}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn decimals_are_written_with_all_their_digits() {
+        assert_eq!(decimal_text(-1_234_567_890, 2), "-12345678.90");
+        assert_eq!(decimal_text(5, 3), "0.005");
+        assert_eq!(decimal_text(-7, 0), "-7");
+        assert_eq!(decimal_text(0, 2), "0.00");
+    }
+
+    #[test]
+    fn parameters_are_counted_and_named_where_one_is_left_out() {
+        assert_eq!(parameter_count("SELECT $2, $1, $1, '$9'").unwrap(), 2);
+        assert_eq!(parameter_count("SELECT 1").unwrap(), 0);
+        assert!(parameter_count("SELECT $1, $3").unwrap_err().to_string().starts_with("parameter 2"));
+        assert!(parameter_count("SELECT $0").is_err());
+        assert!(parameter_count("SELECT $x").unwrap_err().to_string().contains("$x has a name"));
+    }
+}

@@ -1,0 +1,452 @@
+//! A `hyperd` of our own: found, started on every transport at once, and stopped with its last user.
+
+use std::ffi::OsString;
+use std::io::{BufRead, BufReader, ErrorKind, Read};
+use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
+use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::{Duration, Instant};
+
+use boundary_bench_kernel::{Error, Result};
+
+use crate::engine_error;
+
+/// How long a server may take until it listens: 0.1 s where nothing else runs.
+const START_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// How long a server may take to end by itself before it is killed.
+const STOP_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// The same for one that has databases in files of their own: it writes what was committed as it ends.
+const WRITE_TIMEOUT: Duration = Duration::from_secs(300);
+
+/// How often a start or a stop is looked at.
+const POLL: Duration = Duration::from_millis(5);
+
+/// Lines of a server's output that the error of a failed start repeats, at most.
+const MAX_LINES: usize = 20;
+
+/// The beginning of the names of the servers' folders; the id of the process that started the server follows.
+const FOLDER_PREFIX: &str = "boundary-bench-hyperd-";
+
+/// The name of the Unix socket in a server's folder.
+const SOCKET_NAME: &str = "socket";
+
+/// The longest path of a server's folder: the socket in it must fit the 104 bytes that the systems' addresses have.
+const MAX_FOLDER_PATH: usize = 80;
+
+/// The one server of this process, while someone uses it.
+static SHARED: Mutex<Weak<Server>> = Mutex::new(Weak::new());
+
+/// Numbers the folders of this process.
+static NEXT_FOLDER: AtomicU64 = AtomicU64::new(0);
+
+/// A running `hyperd`. It listens on TCP, on a Unix socket and for gRPC, so that all are measured on the same server.
+/// Dropping it stops it and removes its folder.
+#[derive(Debug)]
+pub struct Server {
+    process: Mutex<Child>,
+    /// The server ends when this connection does, also when this process is killed.
+    switch: TcpStream,
+    tcp_port: u16,
+    grpc_port: u16,
+    folder: PathBuf,
+    next_database: AtomicU64,
+    /// Whether a database in a file of its own was opened.
+    has_files: AtomicBool,
+}
+
+impl Server {
+    /// The server of this process, started if none runs.
+    ///
+    /// # Errors
+    /// [`Error::NotInstalled`] where `hyperd` is not found, [`Error::Engine`] with its own words when it does not start.
+    pub fn shared() -> Result<Arc<Self>> {
+        // Held during the start, so that two callers do not start two servers.
+        let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(server) = shared.upgrade()
+            && server.is_running()
+        {
+            return Ok(server);
+        }
+        let server = Arc::new(Self::start(&executable()?, &[])?);
+        *shared = Arc::downgrade(&server);
+        Ok(server)
+    }
+
+    /// Starts a server of its own, with settings (`--name=value`) beside ours.
+    ///
+    /// # Errors
+    /// As [`Server::shared`].
+    pub fn start(executable: &Path, settings: &[&str]) -> Result<Self> {
+        let parent = folder_of_folders();
+        sweep(&parent);
+        let folder = new_folder(&parent)?;
+        Self::start_in(executable, settings, &folder).inspect_err(|_| remove(&folder))
+    }
+
+    fn start_in(executable: &Path, settings: &[&str], folder: &Path) -> Result<Self> {
+        let failed = |problem: &dyn std::fmt::Display| engine_error(format!("hyperd does not start: {problem}"));
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(|error| failed(&error))?;
+        listener.set_nonblocking(true).map_err(|error| failed(&error))?;
+        let callback = listener.local_addr().map_err(|error| failed(&error))?;
+        let mut process = Command::new(executable)
+            .arg("run")
+            .args(arguments(folder, callback.port()))
+            .args(settings)
+            .current_dir(folder)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            // A group of its own: Ctrl-C is for us, who then stop it in order.
+            .process_group(0)
+            .spawn()
+            .map_err(|error| engine_error(format!("can't run {}: {error}", executable.display())))?;
+        let started = listen_to(&mut process).and_then(|lines| await_start(&mut process, &listener, &lines, folder));
+        match started {
+            Ok((switch, ports)) => Ok(Self {
+                process: Mutex::new(process),
+                switch,
+                tcp_port: ports.tcp,
+                grpc_port: ports.grpc,
+                folder: folder.to_owned(),
+                next_database: AtomicU64::new(0),
+                has_files: AtomicBool::new(false),
+            }),
+            Err(problem) => {
+                // It may have ended already.
+                let _ = process.kill();
+                let _ = process.wait();
+                Err(failed(&problem))
+            }
+        }
+    }
+
+    /// The port of `PostgreSQL`'s protocol on the loopback.
+    #[must_use]
+    pub fn tcp_port(&self) -> u16 {
+        self.tcp_port
+    }
+
+    /// The port of gRPC on the loopback.
+    #[must_use]
+    pub fn grpc_port(&self) -> u16 {
+        self.grpc_port
+    }
+
+    /// The Unix socket of `PostgreSQL`'s protocol.
+    #[must_use]
+    pub fn socket(&self) -> PathBuf {
+        self.folder.join(SOCKET_NAME)
+    }
+
+    /// The Unix socket as the server's own clients write it.
+    pub(crate) fn socket_descriptor(&self) -> String {
+        socket_descriptor(&self.folder)
+    }
+
+    /// The folder that goes with the server: its socket, its log, databases without a file of their own.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// The id of its process.
+    #[must_use]
+    pub fn process_id(&self) -> u32 {
+        self.process.lock().unwrap_or_else(PoisonError::into_inner).id()
+    }
+
+    /// A path for a new database that goes with the server.
+    pub(crate) fn new_database(&self) -> PathBuf {
+        self.folder.join(format!("{}.hyper", self.next_database.fetch_add(1, Ordering::Relaxed)))
+    }
+
+    /// Tells that a database in a file of its own is opened.
+    pub(crate) fn opens_file(&self) {
+        self.has_files.store(true, Ordering::Relaxed);
+    }
+
+    fn is_running(&self) -> bool {
+        matches!(self.process.lock().unwrap_or_else(PoisonError::into_inner).try_wait(), Ok(None))
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // Fails only where the server has ended.
+        let _ = self.switch.shutdown(Shutdown::Both);
+        let process = self.process.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let deadline = Instant::now() + if *self.has_files.get_mut() { WRITE_TIMEOUT } else { STOP_TIMEOUT };
+        while Instant::now() < deadline && matches!(process.try_wait(), Ok(None)) {
+            std::thread::sleep(POLL);
+        }
+        let _ = process.kill();
+        let _ = process.wait();
+        remove(&self.folder);
+    }
+}
+
+/// Where `hyperd` is: what `HYPERD_PATH` names (the file, or the folder that holds it), else the copy that
+/// `boundary-bench setup hyperd` has put into the cache folder.
+///
+/// # Errors
+/// [`Error::NotInstalled`] saying what to do.
+pub fn executable() -> Result<PathBuf> {
+    let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+    let advice = "set HYPERD_PATH, or run `boundary-bench setup hyperd`";
+    if let Some(given) = set("HYPERD_PATH") {
+        let given = PathBuf::from(given);
+        let path = if given.is_dir() { given.join("hyperd") } else { given };
+        return if path.is_file() {
+            Ok(path)
+        } else {
+            Err(Error::NotInstalled(format!("HYPERD_PATH names {}, which is no file; {advice}", path.display())))
+        };
+    }
+    let cache: Option<PathBuf> = set("BOUNDARY_BENCH_CACHE").map(PathBuf::from).or_else(|| {
+        let base: Option<OsString> = set("XDG_CACHE_HOME");
+        let base = base.map(PathBuf::from).or_else(|| set("HOME").map(|home| Path::new(&home).join(".cache")));
+        base.map(|base| base.join("boundary-bench"))
+    });
+    let path = cache.map(|cache| cache.join("hyperd/hyperd"));
+    path.filter(|path| path.is_file()).ok_or_else(|| Error::NotInstalled(format!("hyperd is not installed; {advice}")))
+}
+
+/// What `hyperd run` is told.
+fn arguments(folder: &Path, callback_port: u16) -> Vec<OsString> {
+    let socket = socket_descriptor(folder);
+    let folder = folder.display();
+    [
+        format!("--callback-connection=tab.tcp://127.0.0.1:{callback_port}"),
+        format!("--listen-connection={socket},tab.tcp://127.0.0.1:0,tcp.grpc://127.0.0.1:0"),
+        format!("--log-dir={folder}"),
+        format!("--hyper-temp-directory-override={folder}"),
+        "--log-config=file,json,error,hyperd,0".to_owned(),
+        // A line a second otherwise.
+        "--log-resource-usage-interval=0s".to_owned(),
+        "--init-user=tableau_internal_user".to_owned(),
+        "--no-password".to_owned(),
+        "--skip-license".to_owned(),
+        "--language=en_US".to_owned(),
+        "--date-style=MDY".to_owned(),
+        "--date-style-lenient=false".to_owned(),
+        // The first version that has both REAL and decimals of 38 digits.
+        "--default-database-version=4".to_owned(),
+        // Every open result and insert holds a thread; with the default of 150 % a few of them make all others wait for
+        // five seconds. The threads of one query stay as many as there are cores.
+        "--hard-concurrent-query-thread-limit=1000%".to_owned(),
+        "--grpc-threads=4".to_owned(),
+        "--grpc-persist-results=true".to_owned(),
+        // Queries are ended by their users, not by a clock.
+        "--grpc-request-timeout=1440min".to_owned(),
+        // Without a user no database can be opened over gRPC.
+        r#"--grpc-service-roles={"default":{"user":"tableau_internal_user","authorizations":[]}}"#.to_owned(),
+    ]
+    .map(OsString::from)
+    .into()
+}
+
+/// The path of the socket itself leaves out the `domain`.
+fn socket_descriptor(folder: &Path) -> String {
+    format!("tab.domain://{}/domain/{SOCKET_NAME}", folder.display())
+}
+
+struct Ports {
+    tcp: u16,
+    grpc: u16,
+}
+
+/// Reads all that the process writes, to its end: a full pipe would stop it.
+fn listen_to(process: &mut Child) -> std::result::Result<Receiver<String>, String> {
+    let (sender, lines) = channel();
+    let outputs: [Option<Box<dyn Read + Send>>; 2] =
+        [process.stdout.take().map(|pipe| Box::new(pipe) as _), process.stderr.take().map(|pipe| Box::new(pipe) as _)];
+    for pipe in outputs.into_iter().flatten() {
+        let sender: Sender<String> = sender.clone();
+        std::thread::Builder::new()
+            .name("hyperd output".to_owned())
+            .spawn(move || {
+                for line in BufReader::new(pipe).split(b'\n').map_while(std::io::Result::ok) {
+                    // Once the server has started, nobody listens.
+                    let _ = sender.send(String::from_utf8_lossy(&line).into_owned());
+                }
+            })
+            .map_err(|error| error.to_string())?;
+    }
+    Ok(lines)
+}
+
+/// Waits until the server has called back and said where it listens.
+fn await_start(
+    process: &mut Child,
+    listener: &TcpListener,
+    lines: &Receiver<String>,
+    folder: &Path,
+) -> std::result::Result<(TcpStream, Ports), String> {
+    let deadline = Instant::now() + START_TIMEOUT;
+    let mut said = Vec::new();
+    let (mut switch, mut tcp, mut grpc) = (None, None, None);
+    loop {
+        let mut ended = false;
+        match lines.recv_timeout(POLL) {
+            Ok(line) => {
+                if let Some(port) = line.strip_prefix("gRPC listening on ").and_then(port_of) {
+                    grpc = Some(port);
+                } else if let Some(port) = line.strip_prefix("listening to 127.0.0.1").and_then(port_of) {
+                    tcp = Some(port);
+                }
+                said.push(line);
+            }
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => {
+                std::thread::sleep(POLL);
+                ended = true;
+            }
+        }
+        if switch.is_none()
+            && let Ok((stream, _)) = listener.accept()
+        {
+            switch = Some(stream);
+        }
+        if let (Some(tcp), Some(grpc), true) = (tcp, grpc, switch.is_some() && folder.join(SOCKET_NAME).exists())
+            && let Some(switch) = switch.take()
+        {
+            return Ok((switch, Ports { tcp, grpc }));
+        }
+        if let (true, Ok(Some(status))) = (ended, process.try_wait()) {
+            return Err(format!("{status}: {}", last_words(&said)));
+        }
+        if Instant::now() > deadline {
+            return Err(format!("it does not listen after {} s: {}", START_TIMEOUT.as_secs(), last_words(&said)));
+        }
+    }
+}
+
+/// The port in an address that a line begins with: `:37673 using ipv4`, `127.0.0.1:43639`.
+fn port_of(line: &str) -> Option<u16> {
+    let digits = line.split_once(':')?.1;
+    digits.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
+}
+
+fn last_words(lines: &[String]) -> String {
+    let lines = &lines[lines.len().saturating_sub(MAX_LINES)..];
+    if lines.is_empty() { "it said nothing".to_owned() } else { lines.join("\n") }
+}
+
+/// The folder for temporary files, or a shorter one.
+fn folder_of_folders() -> PathBuf {
+    let usual = std::env::temp_dir();
+    let length = usual.as_os_str().len() + 1 + FOLDER_PREFIX.len() + "4294967295-99".len();
+    if length <= MAX_FOLDER_PATH { usual } else { PathBuf::from("/tmp") }
+}
+
+/// Removes the folders of processes that ended without their destructors.
+fn sweep(parent: &Path) {
+    let Ok(entries) = std::fs::read_dir(parent) else { return };
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        let process_id = name
+            .to_str()
+            .and_then(|name| name.strip_prefix(FOLDER_PREFIX))
+            .and_then(|rest| rest.split_once('-'))
+            .and_then(|(process_id, _)| process_id.parse::<i32>().ok());
+        // The folder may be that of a process of another container, which has ids of its own: its server answers.
+        if let Some(process_id) = process_id
+            && !exists(process_id)
+            && UnixStream::connect(entry.path().join(SOCKET_NAME)).is_err()
+        {
+            remove(&entry.path());
+        }
+    }
+}
+
+fn exists(process_id: i32) -> bool {
+    // SAFETY: signal 0 is not sent, only its permission checked.
+    let answer = unsafe { libc::kill(process_id, 0) };
+    answer == 0 || std::io::Error::last_os_error().raw_os_error() != Some(libc::ESRCH)
+}
+
+/// Makes a folder that only this user can look into.
+fn new_folder(parent: &Path) -> Result<PathBuf> {
+    loop {
+        let number = NEXT_FOLDER.fetch_add(1, Ordering::Relaxed);
+        let folder = parent.join(format!("{FOLDER_PREFIX}{}-{number}", std::process::id()));
+        match std::fs::DirBuilder::new().mode(0o700).create(&folder) {
+            Ok(()) => return Ok(folder),
+            // Left by a process that had the same id, as those of containers often have.
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+            Err(source) => return Err(io_error(&folder, source)),
+        }
+    }
+}
+
+/// Removes a folder; what can't be removed now is swept by a later start.
+fn remove(folder: &Path) {
+    let _ = std::fs::remove_dir_all(folder);
+}
+
+fn io_error(path: &Path, source: std::io::Error) -> Error {
+    Error::Io { path: path.display().to_string(), source: Arc::new(source) }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use boundary_bench_kernel::needs;
+
+    use super::*;
+
+    #[test]
+    fn ports_are_read_from_what_the_server_says() {
+        assert_eq!(port_of(":37673 using ipv4 on the loopback"), Some(37_673));
+        assert_eq!(port_of("127.0.0.1:43639"), Some(43_639));
+        assert_eq!(port_of("nothing"), None);
+    }
+
+    #[test]
+    fn folders_of_dead_processes_are_swept_and_no_others() {
+        let parent = std::env::temp_dir().join(format!("boundary-bench-sweep-{}", std::process::id()));
+        let mut ended = Command::new("true").spawn().unwrap();
+        ended.wait().unwrap();
+        let stale = parent.join(format!("{FOLDER_PREFIX}{}-0", ended.id()));
+        let kept = [parent.join(format!("{FOLDER_PREFIX}{}-0", std::process::id())), parent.join("other-1-0")];
+        for folder in kept.iter().chain([&stale]) {
+            std::fs::create_dir_all(folder.join("log")).unwrap();
+        }
+        sweep(&parent);
+        assert!(!stale.exists());
+        assert!(kept.iter().all(|folder| folder.exists()));
+        std::fs::remove_dir_all(parent).unwrap();
+    }
+
+    #[test]
+    fn folders_left_by_a_process_of_the_same_id_are_passed_over() {
+        let parent = std::env::temp_dir().join(format!("boundary-bench-folders-{}", std::process::id()));
+        std::fs::create_dir(&parent).unwrap();
+        let next = NEXT_FOLDER.load(Ordering::Relaxed);
+        for number in next..next + 20 {
+            std::fs::create_dir(parent.join(format!("{FOLDER_PREFIX}{}-{number}", std::process::id()))).unwrap();
+        }
+        let made = new_folder(&parent).unwrap();
+        assert_eq!(made.metadata().unwrap().permissions().mode() & 0o777, 0o700);
+        std::fs::remove_dir_all(parent).unwrap();
+    }
+
+    #[test]
+    fn a_server_that_ends_at_once_is_reported_with_its_words() {
+        needs!("hyperd", executable());
+        let begun = Instant::now();
+        let error = Server::start(&executable().unwrap(), &["--no-such-setting=1"]).unwrap_err();
+        assert_eq!(error.code(), "BB_ENGINE");
+        assert!(error.to_string().contains("no_such_setting"), "{error}");
+        assert!(begun.elapsed() < START_TIMEOUT, "the end was not noticed");
+    }
+}

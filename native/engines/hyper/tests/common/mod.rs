@@ -1,0 +1,55 @@
+//! What the tests of the engine share.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int64Type;
+use arrow_array::{ArrayRef, Int32Array, RecordBatch};
+use boundary_bench_engine::table::{Column, SqlType, TableDefinition};
+use boundary_bench_engine::{Engine, QueryOptions};
+
+/// A folder of its own for one test, removed at its end.
+pub struct Folder(pub PathBuf);
+
+impl Folder {
+    pub fn new(test: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("boundary-bench-{test}-{}", std::process::id()));
+        std::fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+
+    /// The URI of a database file in it.
+    pub fn uri(&self, file: &str) -> String {
+        format!("hyper:{}", self.0.join(file).display())
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        std::fs::remove_dir_all(&self.0).unwrap();
+    }
+}
+
+/// The table `t` of one column of numbers.
+pub fn table() -> TableDefinition {
+    let columns = vec![Column { name: "x".to_owned(), sql_type: SqlType::Int, nullable: false }];
+    TableDefinition { name: "t".to_owned(), columns }
+}
+
+pub fn batch(values: std::ops::Range<i32>) -> RecordBatch {
+    let array: ArrayRef = Arc::new(Int32Array::from_iter_values(values));
+    RecordBatch::try_new(table().to_arrow(), vec![array]).unwrap()
+}
+
+pub fn insert(engine: &Arc<dyn Engine>, values: std::ops::Range<i32>) {
+    let mut ingest = engine.ingest(&table()).unwrap();
+    ingest.write(&batch(values)).unwrap();
+    ingest.commit().unwrap();
+}
+
+/// The only number of a result.
+pub fn number(engine: &Arc<dyn Engine>, sql: &str) -> i64 {
+    let mut stream = engine.query(sql, &QueryOptions::default()).unwrap();
+    stream.next_batch().unwrap().unwrap().column(0).as_primitive::<Int64Type>().value(0)
+}

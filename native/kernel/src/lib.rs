@@ -1,0 +1,22 @@
+//! What every other crate of Boundary Bench stands on: errors, cancellation, clocks, loads of requests, sockets, TLS and private
+//! processes. It knows no database and nothing of JavaScript.
+
+pub mod api_key;
+pub mod bind;
+pub mod cancel;
+pub mod error;
+pub mod latency;
+pub mod load;
+pub mod outbox;
+pub mod percent;
+pub mod private_server;
+pub mod resources;
+pub mod response_limit;
+pub mod runtime;
+pub mod socket;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
+pub mod tls;
+pub mod workers;
+
+pub use error::{Error, Result};

@@ -1,0 +1,363 @@
+//! Servers of our own: a program in a folder made for it, both gone when this process ends, however it ends.
+//!
+//! A [`ServerFolder`] comes with a watchdog, a small shell script that waits for the end of a pipe that only this process
+//! (and a server about to start) holds open. When the pipe ends, because this process closed it or is gone, the watchdog
+//! kills the server's process group and removes the folder. It works alike on Linux and macOS.
+
+use std::ffi::OsString;
+use std::fs::{DirBuilder, File};
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::net::{Ipv4Addr, TcpListener};
+use std::os::fd::AsFd;
+use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use crate::cancel::CancelToken;
+use crate::{Error, Result};
+
+/// The variable by which no program is looked for outside of `PATH`.
+const PATH_ONLY: &str = "BOUNDARY_BENCH_PATH_ONLY";
+
+/// How often a start is looked at.
+const POLL: Duration = Duration::from_millis(5);
+
+/// Lines of a program's output that the error of a failed start repeats, at most.
+const MAX_LINES: usize = 60;
+
+/// The bytes of the output in which those lines are looked for.
+const MAX_OUTPUT: u64 = 16 << 10;
+
+/// The longest path of a folder: a socket in it must fit the 104 bytes that the systems' addresses have.
+const MAX_FOLDER_PATH: usize = 80;
+
+/// The file in the folder that receives what the programs print.
+const OUTPUT: &str = "output.log";
+
+/// Reads the ids of process groups, the last one counts; at the end of the input kills that group and removes the folder.
+/// The folder is tried again, since a process that is being killed may still finish making a file.
+const WATCHDOG: &str = r#"
+trap '' HUP INT QUIT TERM
+group=
+while read -r line; do group=$line; done
+[ -z "$group" ] || kill -s KILL -- "-$group" 2>/dev/null
+rm -rf -- "$1" && exit
+sleep 1
+rm -rf -- "$1"
+"#;
+
+/// Tells the watchdog its group before it becomes the program, so that there is no moment in which nobody would kill it.
+const LAUNCHER: &str = r#"echo "$$" >&0; exec "$@" </dev/null"#;
+
+/// Numbers the folders of this process.
+static NEXT_FOLDER: AtomicU64 = AtomicU64::new(0);
+
+/// A free port of the loopback, for a server that can't choose one itself. Another program may take it meanwhile.
+///
+/// # Errors
+/// [`Error::Io`] where none is free.
+pub fn free_port() -> Result<u16> {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0));
+    let address = listener.and_then(|listener| listener.local_addr());
+    address.map(|address| address.port()).map_err(|source| io_error(&"127.0.0.1:0", source))
+}
+
+/// What follows `beginning` in the first line with it that the programs of a server's folder have printed; `None` until then.
+#[must_use]
+pub fn printed(folder: &Path, beginning: &str) -> Option<String> {
+    let output = std::fs::read(folder.join(OUTPUT)).ok()?;
+    let output = String::from_utf8_lossy(&output);
+    let mut lines = output.split_inclusive('\n').filter_map(|line| line.strip_suffix('\n'));
+    lines.find_map(|line| line.strip_prefix(beginning)).map(str::to_owned)
+}
+
+/// The folders where programs are looked for: those of `PATH`, then `elsewhere`, which the variable
+/// `BOUNDARY_BENCH_PATH_ONLY` leaves out where it is set.
+#[must_use]
+pub fn program_folders(elsewhere: &[&str]) -> Vec<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let path_only = std::env::var_os(PATH_ONLY).is_some_and(|value| !value.is_empty());
+    let elsewhere = elsewhere.iter().filter(|_| !path_only).map(PathBuf::from);
+    std::env::split_paths(&path).filter(|folder| !folder.as_os_str().is_empty()).chain(elsewhere).collect()
+}
+
+/// The first of these programs that is in one of the [`program_folders`].
+#[must_use]
+pub fn find_program(names: &[&str], elsewhere: &[&str]) -> Option<PathBuf> {
+    let folders = program_folders(elsewhere);
+    let places = names.iter().flat_map(|name| folders.iter().map(move |folder| folder.join(name)));
+    places.into_iter().find(|path| path.is_file())
+}
+
+/// A folder for a server, private to this user, that is removed when it is dropped or this process ends.
+#[derive(Debug)]
+pub struct ServerFolder {
+    name: &'static str,
+    path: PathBuf,
+    watchdog: Child,
+    /// Its end is what the watchdog waits for; `None` once it was let go.
+    pipe: Option<ChildStdin>,
+}
+
+impl ServerFolder {
+    /// Makes a folder for the server `name` in the folder for temporary files, with its watchdog.
+    ///
+    /// # Errors
+    /// [`Error::Io`] where it can't be made, [`Error::Engine`] without a shell.
+    pub fn new(name: &'static str) -> Result<Self> {
+        let path = new_path(name);
+        let made = DirBuilder::new().mode(0o700).create(&path);
+        made.map_err(|source| io_error(&path.display(), source))?;
+        let started = Command::new("/bin/sh")
+            .arg("-c")
+            .arg(WATCHDOG)
+            .arg("boundary-bench-watchdog")
+            .arg(&path)
+            .current_dir("/")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            // Ctrl-C is for us, who then end in order.
+            .process_group(0)
+            .spawn();
+        let mut watchdog = started.map_err(|error| {
+            let _ = std::fs::remove_dir_all(&path);
+            failed(name, &format_args!("no watchdog can be started for it: {error}"))
+        })?;
+        let pipe = watchdog.stdin.take();
+        Ok(Self { name, path, watchdog, pipe })
+    }
+
+    /// Where it is. The path is short enough for a socket of a dozen letters in it.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Runs a program that prepares the folder, to its end.
+    ///
+    /// # Errors
+    /// [`Error::Engine`] with the end of its output where it fails, [`Error::Timeout`] where it takes longer than
+    /// `timeout` (it is then killed), [`Error::Cancelled`].
+    pub fn run(&mut self, command: &Command, timeout: Duration, cancel: &CancelToken) -> Result<()> {
+        let mut program = self.launch(command)?;
+        let ended = self.await_ready(&mut program, timeout, cancel, |_| false);
+        if ended.is_err() {
+            end_group(&mut program);
+        }
+        // The group is empty: its id may become another's.
+        self.tell(b"\n");
+        match ended? {
+            Some(status) if !status.success() => {
+                Err(failed(self.name, &format_args!("{}: {status}: {}", shown(command), self.last_output())))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Starts the server and waits until `is_ready` says so; it is asked every few milliseconds.
+    ///
+    /// # Errors
+    /// [`Error::Engine`] with the end of its output where it ends instead, [`Error::Timeout`] where it is not ready
+    /// after `timeout`, [`Error::Cancelled`]. It is gone then, with its folder.
+    pub fn serve(
+        mut self,
+        command: &Command,
+        timeout: Duration,
+        cancel: &CancelToken,
+        is_ready: impl FnMut(&Path) -> bool,
+    ) -> Result<PrivateServer> {
+        let mut process = self.launch(command)?;
+        let ready = self.await_ready(&mut process, timeout, cancel, is_ready);
+        let id = process.id();
+        let failure = match ready {
+            Ok(None) => return Ok(PrivateServer { id, running: Mutex::new(Some((process, self))) }),
+            Ok(Some(status)) => {
+                failed(self.name, &format_args!("{}: {status}: {}", shown(command), self.last_output()))
+            }
+            Err(error) => error,
+        };
+        end_group(&mut process);
+        self.tell(b"\n");
+        Err(failure)
+    }
+
+    /// Starts a program in a process group of its own, of which the watchdog knows.
+    fn launch(&mut self, command: &Command) -> Result<Child> {
+        let unusable = |error: &dyn std::fmt::Display| failed(self.name, &format_args!("{}: {error}", shown(command)));
+        let output = File::options().create(true).append(true).open(self.path.join(OUTPUT));
+        let output = output.map_err(|error| unusable(&error))?;
+        let errors = output.try_clone().map_err(|error| unusable(&error))?;
+        let pipe = self.pipe.as_ref().ok_or(Error::Closed("the server's folder"))?;
+        let pipe = pipe.as_fd().try_clone_to_owned().map_err(|error| unusable(&error))?;
+        let mut launcher = Command::new("/bin/sh");
+        launcher.arg("-c").arg(LAUNCHER).arg("boundary-bench-launcher").arg(command.get_program());
+        launcher.args(command.get_args()).current_dir(command.get_current_dir().unwrap_or(&self.path));
+        for (name, value) in command.get_envs() {
+            match value {
+                Some(value) => launcher.env(name, value),
+                None => launcher.env_remove(name),
+            };
+        }
+        launcher.stdin(Stdio::from(pipe)).stdout(output).stderr(errors).process_group(0);
+        launcher.spawn().map_err(|error| unusable(&error))
+    }
+
+    /// Waits until the program is ready, or has ended: then with its status.
+    fn await_ready(
+        &self,
+        program: &mut Child,
+        timeout: Duration,
+        cancel: &CancelToken,
+        mut is_ready: impl FnMut(&Path) -> bool,
+    ) -> Result<Option<std::process::ExitStatus>> {
+        let deadline = Instant::now() + timeout;
+        loop {
+            cancel.check()?;
+            if let Some(status) = program.try_wait().map_err(|error| failed(self.name, &error))? {
+                return Ok(Some(status));
+            }
+            if is_ready(&self.path) {
+                return Ok(None);
+            }
+            if Instant::now() > deadline {
+                let seconds = timeout.as_secs();
+                let output = self.last_output();
+                return Err(Error::Timeout(format!("{} is not ready after {seconds} s: {output}", self.name)));
+            }
+            std::thread::sleep(POLL);
+        }
+    }
+
+    /// The last lines that the programs printed.
+    fn last_output(&self) -> String {
+        let read = || {
+            let mut file = File::open(self.path.join(OUTPUT))?;
+            let length = file.metadata()?.len();
+            file.seek(SeekFrom::Start(length.saturating_sub(MAX_OUTPUT)))?;
+            let mut bytes = Vec::new();
+            file.read_to_end(&mut bytes)?;
+            std::io::Result::Ok(String::from_utf8_lossy(&bytes).trim_end().to_owned())
+        };
+        let output = read().unwrap_or_default();
+        let lines: Vec<&str> = output.lines().collect();
+        let last = &lines[lines.len().saturating_sub(MAX_LINES)..];
+        if last.is_empty() { "it printed nothing".to_owned() } else { last.join("\n") }
+    }
+
+    /// Tells the watchdog which group to kill, none by an empty line.
+    fn tell(&mut self, line: &[u8]) {
+        if let Some(pipe) = &mut self.pipe {
+            // Without a watchdog, nobody is to be told.
+            let _ = pipe.write_all(line);
+        }
+    }
+}
+
+impl Drop for ServerFolder {
+    fn drop(&mut self) {
+        // The end of the pipe: the watchdog removes the folder and ends.
+        self.pipe = None;
+        let _ = self.watchdog.wait();
+        // Where somebody killed the watchdog.
+        let _ = std::fs::remove_dir_all(&self.path);
+    }
+}
+
+/// A running server. Dropping it stops it and removes its folder.
+#[derive(Debug)]
+pub struct PrivateServer {
+    id: u32,
+    running: Mutex<Option<(Child, ServerFolder)>>,
+}
+
+impl PrivateServer {
+    /// The id of its process.
+    #[must_use]
+    pub fn process_id(&self) -> u32 {
+        self.id
+    }
+
+    /// Its folder, as long as it has not been stopped.
+    #[must_use]
+    pub fn folder(&self) -> Option<PathBuf> {
+        let running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        running.as_ref().map(|(_, folder)| folder.path.clone())
+    }
+
+    /// Whether it still runs.
+    #[must_use]
+    pub fn is_running(&self) -> bool {
+        let running = self.running.lock().unwrap_or_else(PoisonError::into_inner).is_some();
+        running && self.ending().is_none()
+    }
+
+    /// How it ended by itself, with the last lines that it printed; `None` while it runs and after [`PrivateServer::stop`].
+    #[must_use]
+    pub fn ending(&self) -> Option<String> {
+        let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        let (process, folder) = running.as_mut()?;
+        let status = match process.try_wait() {
+            Ok(None) => return None,
+            Ok(Some(status)) => status.to_string(),
+            Err(error) => error.to_string(),
+        };
+        // Its id is free for another process now.
+        folder.tell(b"\n");
+        Some(format!("the private server {} has ended, {status}: {}", folder.name, folder.last_output()))
+    }
+
+    /// Kills the server and removes its folder; does nothing the second time. What it holds is nobody's but ours, so it is
+    /// given no time to save it.
+    pub fn stop(&self) {
+        let running = self.running.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some((mut process, mut folder)) = running {
+            end_group(&mut process);
+            folder.tell(b"\n");
+        }
+    }
+}
+
+impl Drop for PrivateServer {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+/// Kills a program with all it started, and waits for its end.
+fn end_group(process: &mut Child) {
+    // Once its end was seen, its id may be another's.
+    if matches!(process.try_wait(), Ok(None))
+        && let Ok(id) = i32::try_from(process.id())
+    {
+        // SAFETY: it sends a signal to the group of a child whose end nobody has waited for yet, so the id is still its.
+        unsafe { libc::kill(-id, libc::SIGKILL) };
+        let _ = process.wait();
+    }
+}
+
+/// A path of which no other folder of ours is: by the id of this process, a number, and the clock.
+fn new_path(name: &str) -> PathBuf {
+    let number = NEXT_FOLDER.fetch_add(1, Ordering::Relaxed);
+    let nanoseconds = std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default().subsec_nanos();
+    let folder = format!("bb-{name}-{}-{number}-{nanoseconds:x}", std::process::id());
+    let usual = std::env::temp_dir().join(&folder);
+    if usual.as_os_str().len() <= MAX_FOLDER_PATH { usual } else { Path::new("/tmp").join(folder) }
+}
+
+/// A command without its arguments, which may hold a password.
+fn shown(command: &Command) -> String {
+    OsString::from(command.get_program()).to_string_lossy().into_owned()
+}
+
+fn failed(name: &'static str, problem: &dyn std::fmt::Display) -> Error {
+    Error::Engine { engine: name, message: format!("the private server does not start: {problem}") }
+}
+
+fn io_error(path: &dyn std::fmt::Display, source: std::io::Error) -> Error {
+    Error::Io { path: path.to_string(), source: Arc::new(source) }
+}
