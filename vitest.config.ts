@@ -8,6 +8,8 @@ export default defineConfig({
     hookTimeout: 120_000,
     pool: 'forks',
     // Another build of the addon than the one that is there; for the tests alone, since vitest's own addons read the same variable.
-    env: process.env['BOUNDARY_BENCH_ADDON'] ? { NAPI_RS_NATIVE_LIBRARY_PATH: process.env['BOUNDARY_BENCH_ADDON'] } : {},
+    env: process.env['BOUNDARY_BENCH_ADDON']
+      ? { NAPI_RS_NATIVE_LIBRARY_PATH: process.env['BOUNDARY_BENCH_ADDON'] }
+      : {},
   },
 });

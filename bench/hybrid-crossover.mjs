@@ -3,7 +3,7 @@
  * Direct, batching or scatter-gather? `node bench/hybrid-crossover.mjs [--net-by auto|kernel|proxy] [--out FILE]` gets rows of
  * three shards one by one, with ten in flight, and by multiGet of 10, 100 and 1000, all behind gRPC and partly in this process, from
  * Rust, by the addon and by grpc-js, at delays of 0, 100, 500 and 2000 µs each way. It prints the time of a row in each way,
- * and from which delay on which way wins. With `--out` the figures become a file, of which `bench/readme.mjs` makes the table.
+ * and from which delay on which way wins. With `--out` the figures become a file, of which `bench/docs.mjs` makes the table.
  */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,0 +1,67 @@
+#!/usr/bin/env node
+/**
+ * Writes what README.md and docs/*.md have from the newest committed runs of `results/linux-x64`: `node bench/docs.mjs`. With
+ * `--check` it changes nothing and fails where something is stale.
+ *
+ * - A table, or another block: `<!-- table: NAME -->` ... `<!-- /table -->`; bench/docs/tables.mjs has the names.
+ * - A figure in a sentence: `<!-- figure: KIND | RUN | CELL -->0.98× (0.97–0.99)<!-- /figure -->`. RUN is the name of a file in
+ *   results/linux-x64 without its date, or `main` of the file without a name. CELL is the id of a cell. KIND is
+ *   - `rate`, rows or operations a second; `time`, of a sample; `row`, of one row; `p50` and `p99`, of the latency;
+ *   - `lane`, the cell over its Rust lane as the run compares them: `lane | RUN | CELL | VERDICT`;
+ *   - `ratio`, the rate of a cell over the rate of another: `ratio | RUN | CELL | CELL | VERDICT`.
+ *   VERDICT is what the sentence says, `faster`, `slower` or `no difference`; the script fails where the run says otherwise. A
+ *   marker may run over several lines, but no line begins with one, since Markdown then takes the line for HTML.
+ *
+ * It always fails where a figure stands in prose without a marker, README.md is too long, or a relative link of a page leads
+ * nowhere.
+ */
+import { readFileSync, readdirSync, writeFileSync } from 'node:fs';
+import { join, relative } from 'node:path';
+
+import { figureText, figuresByHand } from './docs/figures.mjs';
+import { brokenLinks } from './docs/links.mjs';
+import { tableText } from './docs/tables.mjs';
+
+const ROOT = join(import.meta.dirname, '..');
+const README = join(ROOT, 'README.md');
+const DOCS = join(ROOT, 'docs');
+const MOST_LINES_OF_README = 200;
+
+const docs = readdirSync(DOCS).map((name) => join(DOCS, name));
+const pages = [README, ...docs.filter((path) => path.endsWith('.md'))];
+const linking = [...pages, join(ROOT, 'CONTRIBUTING.md'), join(ROOT, 'CHANGELOG.md')];
+const isCheck = process.argv.includes('--check');
+
+const complaints = [
+  ...pages.flatMap((path) => writtenAnew(path).map((complaint) => `${relative(ROOT, path)}: ${complaint}`)),
+  ...linking.flatMap((path) => brokenLinks(path).map((complaint) => `${relative(ROOT, path)}: ${complaint}`)),
+];
+for (const complaint of complaints) process.stderr.write(`${complaint}\n`);
+if (complaints.length > 0) process.exitCode = 1;
+
+/** Writes the page where it is stale, and says what else is wrong with it. */
+function writtenAnew(path) {
+  const before = readFileSync(path, 'utf8');
+  const wrong = [];
+  const after = before
+    .replaceAll(/(<!-- table: (\S+) -->\n)[^]*?(<!-- \/table -->)/g, (_, begin, name, end) => {
+      return `${begin}\n${tableText(name)}\n${end}`;
+    })
+    .replaceAll(/(<!-- figure: ([^]*?) -->)[^]*?(<!-- \/figure -->)/g, (whole, begin, marker, end) => {
+      try {
+        return `${begin}${figureText(marker)}${end}`;
+      } catch (error) {
+        wrong.push(error.message);
+        return whole;
+      }
+    });
+  if (after !== before && !isCheck) writeFileSync(path, after);
+  const lines = after.trimEnd().split('\n').length;
+  return [
+    ...wrong,
+    ...(after !== before && isCheck ? ['stale: run node bench/docs.mjs'] : []),
+    ...(path === README && lines > MOST_LINES_OF_README ? [`${lines} lines, over ${MOST_LINES_OF_README}`] : []),
+    ...figuresByHand(after).map((line) => `a figure without a marker: ${line.trim()}`),
+    ...[...after.matchAll(/^\s*(?:[-*] )?<!-- figure: .*/gm)].map(([line]) => `a line begins with a marker: ${line}`),
+  ];
+}

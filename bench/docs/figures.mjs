@@ -1,0 +1,59 @@
+/** The figures that sentences quote from a run, and the figures that stand in a sentence by hand. */
+import { rateRatio } from '../../dist/compare/rate-ratio.js';
+import { formatDuration, formatFactorInterval, formatMicroseconds, formatShortRate } from '../../dist/report/format.js';
+import { verdictOf } from '../../dist/stats/ratio-interval.js';
+import { newestRun, recordsById } from './runs.mjs';
+
+/** What a figure may be, of one cell. */
+const OF_A_CELL = {
+  rate: ({ summary }) => formatShortRate(summary.rowsPerSecond),
+  time: ({ summary }) => formatDuration(summary.medianSeconds),
+  row: ({ summary }) => formatDuration(1 / summary.rowsPerSecond),
+  p50: ({ latency }) => formatMicroseconds(latency.p50),
+  p99: ({ latency }) => formatMicroseconds(latency.p99),
+};
+
+/** A speed, a factor or a short time, which a sentence has from a run and not by hand. */
+const FIGURE_BY_HAND = /\d\s?(?:×|x\b|[KMG]?\/s\b|[KMG] \w+\/s\b|ns\b|[uµ]s\b)/u;
+
+/**
+ * The text of `KIND | RUN | CELL`, of `lane | RUN | CELL | VERDICT` or of `ratio | RUN | CELL | CELL | VERDICT`. Throws where
+ * the run has no such cell or another verdict.
+ */
+export function figureText(marker) {
+  const [kind, runKind, ...rest] = marker.split('|').map((part) => part.trim());
+  const run = newestRun(runKind);
+  const find = recordsById(run);
+  const cell = (id) => {
+    const record = find(id);
+    if (record === undefined) throw new Error(`the run "${runKind}" has no completed cell ${id}`);
+    return record;
+  };
+  if (kind === 'lane') return compared(laneRatio(run, cell(rest[0]).id), rest[1], marker);
+  if (kind === 'ratio') return compared(rateRatio(cell(rest[0]), cell(rest[1])), rest[2], marker);
+  const format = OF_A_CELL[kind];
+  if (format === undefined) throw new Error(`no figure is a "${kind}"`);
+  return format(cell(rest[0]));
+}
+
+/** The figures by hand in the prose of a page: what is neither generated nor code. */
+export function figuresByHand(page) {
+  const prose = page
+    .replaceAll(/<!-- (table|figure): [^]*?<!-- \/\1 -->/g, '')
+    .replaceAll(/^```[^]*?^```$/gm, '')
+    .replaceAll(/`[^`\n]*`/g, '');
+  return prose.split('\n').filter((line) => FIGURE_BY_HAND.test(line));
+}
+
+/** How a Node cell compares with its Rust lane, as the run has it. */
+function laneRatio(run, id) {
+  const lane = run.comparisons.find(({ kind, numerator }) => kind === 'lane' && numerator === id);
+  if (lane === undefined) throw new Error(`the run compares ${id} with no lane of Rust`);
+  return lane;
+}
+
+function compared(ratio, expected, marker) {
+  const verdict = verdictOf(ratio);
+  if (verdict !== expected) throw new Error(`the run says "${verdict}", the sentence "${expected}": ${marker}`);
+  return formatFactorInterval(ratio);
+}

@@ -1,0 +1,44 @@
+/** The committed runs, by their kinds. */
+import { readFileSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+
+import { parseRun } from '../../dist/records/run-file.js';
+
+const RESULTS = join(import.meta.dirname, '..', '..', 'results', 'linux-x64');
+
+/** The kind of the file that has no kind in its name: the run of `node bench/benchmark.mjs 10000000`. */
+export const MAIN = 'main';
+
+const loaded = new Map();
+
+/** The newest run of a kind: `2026-11-21-hyper-insert.json` is one of `hyper-insert`, `2026-11-21.json` one of `main`. */
+export function newestRun(kind) {
+  if (!loaded.has(kind)) loaded.set(kind, parseRun(newestText(kind), kind));
+  return loaded.get(kind);
+}
+
+/** The text of the newest file of a kind, also where it is no run. */
+export function newestText(kind) {
+  const pattern = new RegExp(`^\\d{4}-\\d\\d-\\d\\d${kind === MAIN ? '' : `-${kind}`}\\.json$`);
+  const name = readdirSync(RESULTS)
+    .filter((file) => pattern.test(file))
+    .toSorted()
+    .at(-1);
+  if (name === undefined) throw new Error(`there is no run of the kind "${kind}" in ${RESULTS}`);
+  return readFileSync(join(RESULTS, name), 'utf8');
+}
+
+/** A lookup of the completed records of a run by their ids. */
+export function recordsById(run) {
+  const byId = new Map(
+    run.records.filter(({ outcome }) => outcome === 'completed').map((record) => [record.id, record]),
+  );
+  return (id) => byId.get(id);
+}
+
+/** The comparisons of a run on one engine, with any number of workers or with the given one. */
+export function comparisonsOn(run, engine, workers) {
+  return run.comparisons.filter(
+    (comparison) => comparison.engine === engine && (workers === undefined || comparison.workers === workers),
+  );
+}

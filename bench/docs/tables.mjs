@@ -1,0 +1,88 @@
+/** The tables that pages have between `<!-- table: NAME -->` and `<!-- /table -->`, by their names. */
+import { adviceFor } from '../../dist/report/advice.js';
+import { armTable } from '../../dist/report/arm-table.js';
+import { crossoverFindings, crossoverTable } from '../../dist/report/crossover.js';
+import { list, paragraph, renderMarkdown, tableBlock } from '../../dist/report/document.js';
+import { formatRows } from '../../dist/report/format.js';
+import { bestTable, laneTable } from '../../dist/report/head-to-head.js';
+import { hostLines } from '../../dist/report/host-block.js';
+import { networkText } from '../../dist/report/network-text.js';
+import { requestAdviceFor } from '../../dist/report/request-advice.js';
+import { requestBestTable } from '../../dist/report/request-tables.js';
+import { MAIN, comparisonsOn, newestRun, newestText, recordsById } from './runs.mjs';
+
+/** What the one line about the machine takes from the lines about the host. */
+const MACHINE = /^(CPU|Memory|OS|Node\.js|Rust): /;
+
+const TABLES = {
+  machine: () => {
+    const { context } = newestRun(MAIN);
+    const lines = hostLines(context).filter((line) => MACHINE.test(line));
+    const rows = formatRows(context.config.rows.measurements);
+    return [paragraph(`Measured with ${rows} rows. ${lines.join('; ')}.`)];
+  },
+  host: () => list(hostLines(newestRun(MAIN).context)),
+  embedded: () => [...best(MAIN, 'embedded'), ...list(adviceFor(newestRun(MAIN), 'embedded'))],
+  'embedded-lanes': () => lanes(MAIN, 'embedded', 1),
+  memory: () => best(MAIN, 'memory'),
+  'memory-lanes': () => lanes(MAIN, 'memory', 1),
+  hyper: () => marked(['hyper-insert', 'hyper-full-scan', 'hyper-queries'].map(hyperTable).reduce(joined)),
+  flight: () => best('flight', 'flight', 1),
+  kv: () => requests('kv', 'redis'),
+  sql: () => requests('sql', 'mysql'),
+  rest: () => requests('rest', 'rest'),
+  ingest: () => lanes('ingest', 'in-process'),
+  soak: () => requests('ingest', 'ingest'),
+  hybrid: () => {
+    const run = newestRun('hybrid');
+    const completed = run.records.filter(({ outcome }) => outcome === 'completed');
+    return marked(armTable(completed, run.context.networks?.shards));
+  },
+  crossover: () => {
+    const { runs } = JSON.parse(newestText('hybrid-crossover'));
+    const networks = runs.flatMap(({ network }) => (network === undefined ? [] : [`${networkText(network)}.`]));
+    return [...marked(crossoverTable(runs)), ...list(crossoverFindings(runs)), ...list(networks)];
+  },
+};
+
+/** The Markdown of a table. */
+export function tableText(name) {
+  const table = TABLES[name];
+  if (table === undefined) throw new Error(`no table is named "${name}"`);
+  return renderMarkdown(table());
+}
+
+function best(kind, engine, workers) {
+  const run = newestRun(kind);
+  return marked(bestTable(comparisonsOn(run, engine, workers), recordsById(run)));
+}
+
+function lanes(kind, engine, workers) {
+  const run = newestRun(kind);
+  return marked(laneTable(comparisonsOn(run, engine, workers), recordsById(run)));
+}
+
+function requests(kind, engine) {
+  const run = newestRun(kind);
+  return [
+    ...marked(requestBestTable(comparisonsOn(run, engine), recordsById(run))),
+    ...list(requestAdviceFor(run, engine)),
+  ];
+}
+
+function hyperTable(kind) {
+  const run = newestRun(kind);
+  return bestTable(comparisonsOn(run, 'hyper'), recordsById(run));
+}
+
+/** Two tables of the same columns as one. */
+function joined(a, b) {
+  return {
+    table: { columns: a.table.columns, rows: [...a.table.rows, ...b.table.rows] },
+    notes: [...new Set([...a.notes, ...b.notes])],
+  };
+}
+
+function marked({ table, notes }) {
+  return [...tableBlock(table), ...notes.map(paragraph)];
+}

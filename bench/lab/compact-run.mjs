@@ -1,0 +1,104 @@
+#!/usr/bin/env node
+/**
+ * Makes the small file of a run that `results/` keeps from the whole `run.json`. `--help` says what it keeps.
+ */
+import { readFileSync, writeFileSync } from 'node:fs';
+import { parseArgs } from 'node:util';
+import { build, decodeFromCompressedBase64, encodeIntoCompressedBase64 } from 'hdr-histogram-js';
+
+import { parseJson, parseRun } from '../../dist/records/run-file.js';
+
+const USAGE = `Usage: node bench/lab/compact-run.mjs RUN.json [--out FILE]
+
+Writes RUN.json in the compact form of the committed results to FILE, or to standard output.
+
+It keeps the context, every record with its summary, its percentiles and its checksum, and the comparisons.
+It makes smaller:
+  samples      only their seconds stay; run.md has the medians of CPU time, memory and garbage collection
+  numbers      6 significant digits, 5 of a sample, all of a checksum
+  histograms   one a cell, with 2 significant digits in place of 3; the percentiles stay as they were measured
+  comparisons  those of the kind noise-floor are left out: the seconds of the samples give them again
+  layout       one record or comparison a line, without indentation
+
+The result follows schema/run.schema.json, and \`boundary-bench compare\` reads it. A compact file stays as it is when it is
+compacted again. The file of bench/hybrid-crossover.mjs is taken as well.
+`;
+
+/** What the tables print of a rate in mebibytes takes six. */
+const DIGITS = 6;
+const SAMPLE_DIGITS = 5;
+const HISTOGRAM_DIGITS = 2;
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: { out: { type: 'string' }, help: { type: 'boolean', short: 'h' } },
+});
+if (values.help) {
+  process.stdout.write(USAGE);
+} else if (positionals.length !== 1) {
+  process.stderr.write(USAGE);
+  process.exitCode = 2;
+} else {
+  const [path] = positionals;
+  const text = `${layOut(compact(parseJson(readFileSync(path, 'utf8'), path)))}\n`;
+  if (JSON.parse(text).schemaVersion !== undefined) parseRun(text, path);
+  if (values.out === undefined) process.stdout.write(text);
+  else writeFileSync(values.out, text);
+}
+
+function compact(file) {
+  return rounded({
+    ...file,
+    ...(file.records && { records: file.records.map(compactRecord) }),
+    ...(file.comparisons && { comparisons: file.comparisons.filter(({ kind }) => kind !== 'noise-floor') }),
+    ...(file.runs && { runs: file.runs.map((run) => ({ ...run, records: run.records.map(compactRecord) })) }),
+  });
+}
+
+function compactRecord(record) {
+  if (record.outcome !== 'completed') return record;
+  const { samples, latency, behind } = record;
+  return {
+    ...record,
+    samples: samples.map(({ seconds }) => ({ seconds })),
+    ...(latency && { latency: compactLatency(latency) }),
+    ...(behind && { behind: compactLatency(behind) }),
+  };
+}
+
+function compactLatency({ histogram, ...percentiles }) {
+  const whole = decodeFromCompressedBase64(histogram);
+  if (whole.numberOfSignificantValueDigits <= HISTOGRAM_DIGITS) return { ...percentiles, histogram };
+  const small = build({
+    lowestDiscernibleValue: whole.lowestDiscernibleValue,
+    highestTrackableValue: whole.highestTrackableValue,
+    numberOfSignificantValueDigits: HISTOGRAM_DIGITS,
+    bitBucketSize: 64,
+  });
+  small.add(whole);
+  return { ...percentiles, histogram: encodeIntoCompressedBase64(small) };
+}
+
+/** The value with its fractions rounded; the numbers of a checksum stay exact. */
+function rounded(value, digits = DIGITS) {
+  if (typeof value === 'number') return Number.isInteger(value) ? value : Number(value.toPrecision(digits));
+  if (Array.isArray(value)) return value.map((element) => rounded(element, digits));
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([name, part]) => {
+      if (name === 'checksum') return [name, part];
+      return [name, rounded(part, name === 'samples' ? SAMPLE_DIGITS : digits)];
+    }),
+  );
+}
+
+/** JSON with a line for each field of the file, and for each element where the field is a list. */
+function layOut(file) {
+  const fields = Object.entries(file).map(([name, value]) => `${JSON.stringify(name)}:${layOutField(value)}`);
+  return `{\n${fields.join(',\n')}\n}`;
+}
+
+function layOutField(value) {
+  if (!Array.isArray(value) || value.length === 0) return JSON.stringify(value);
+  return `[\n${value.map((element) => JSON.stringify(element)).join(',\n')}\n]`;
+}
