@@ -1,4 +1,4 @@
-//! Makes the messages and the service of the proto, and lets this crate's tests find libduckdb when they run.
+//! Generates the messages and the service from the proto, and lets this crate's tests find libduckdb when they run.
 
 use std::path::Path;
 

@@ -11,16 +11,16 @@ use crate::delay::{self, DelayOptions};
 use crate::options::{DEFAULT_FLIGHT_PORT, FlightOptions, Options, TLS_OPTIONS};
 use crate::shard;
 
-/// What the arguments ask for.
+/// What the arguments tell the program to do.
 #[derive(Debug)]
 pub enum Parsed {
-    /// To print [`HELP`].
+    /// Print [`HELP`].
     Help,
-    /// To serve.
+    /// Run the server.
     Serve(Box<Options>),
-    /// To serve one shard.
+    /// Run the server of one shard.
     Shard(Box<ShardOptions>),
-    /// To pass on what is sent to another server, later.
+    /// Run the proxy that delays what it passes on.
     Delay(Box<DelayOptions>),
 }
 
@@ -100,24 +100,24 @@ Examples:
   curl -d 'bench,host=a v=1.5' 'http://127.0.0.1:4406/write?db=server'
 "#;
 
-/// The variable of the key, which arguments would show to everybody on the machine.
+/// The environment variable of the API key; an argument would show the key to everybody on the machine.
 const API_KEY_VARIABLE: &str = "BOUNDARY_BENCH_API_KEY";
 
-/// The key of that variable.
+/// The API key of the environment; `None` where the variable is unset or empty.
 pub(crate) fn api_key_of_environment() -> Option<String> {
     std::env::var(API_KEY_VARIABLE).ok().filter(|key| !key.is_empty())
 }
 
-/// The same of the password.
+/// The environment variable of Flight SQL's password; an argument would show the password to everybody on the machine.
 const PASSWORD_VARIABLE: &str = "BOUNDARY_BENCH_PASSWORD";
 
-/// The word before the options of Flight SQL.
+/// The first argument that selects the Flight SQL server.
 const FLIGHT: &str = "flight";
 
 /// Reads the arguments after the program's name.
 ///
 /// # Errors
-/// What is wrong with them.
+/// The text of the first argument that is unknown, lacks its value or has an unusable one.
 pub fn parse(arguments: impl IntoIterator<Item = String>) -> Result<Parsed, String> {
     let mut options = Options { api_key: api_key_of_environment(), ..Options::default() };
     let (mut certificate, mut key, mut user) = (None, None, None);
@@ -190,7 +190,7 @@ pub fn parse(arguments: impl IntoIterator<Item = String>) -> Result<Parsed, Stri
     Ok(Parsed::Serve(Box::new(options)))
 }
 
-/// The files of TLS, which come together.
+/// The files of the certificate and its key: both or neither.
 pub(crate) fn tls_files(certificate: Option<PathBuf>, key: Option<PathBuf>) -> Result<Option<TlsFiles>, String> {
     match (certificate, key) {
         (None, None) => Ok(None),
@@ -207,7 +207,7 @@ pub(crate) fn seconds(name: &str, text: &str) -> Result<Duration, String> {
     let duration = number(name, text).and_then(|seconds: f64| {
         Duration::try_from_secs_f64(seconds).map_err(|_| format!("{name}: {text} is not usable"))
     })?;
-    // A connection would end before its first byte.
+    // With a time-out of zero every connection would end before its first byte.
     if duration.is_zero() { Err(format!("{name}: it must be more than 0")) } else { Ok(duration) }
 }
 

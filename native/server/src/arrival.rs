@@ -1,23 +1,23 @@
-//! Reading from a socket with when the bytes came: the kernel saw them before the thread that waits for them runs.
+//! Socket reads that tell when the bytes arrived at the kernel, which is before the waiting thread runs.
 
 use std::net::TcpStream;
 use std::time::Instant;
 
-/// Bytes read.
+/// The result of one read.
 #[derive(Debug)]
 pub(crate) struct Arrival {
-    /// How many; 0 at the end.
+    /// The number of bytes; 0 at the end of the stream.
     pub(crate) count: usize,
-    /// When the last of them came.
+    /// When the last byte arrived at the kernel.
     pub(crate) at: Instant,
 }
 
-/// Asks the kernel to remember when bytes come. Where it can't, they come when they are read.
+/// Asks the kernel to record when bytes arrive. On systems other than Linux, a byte counts as arrived when it is read.
 pub(crate) fn remember_arrivals(stream: &TcpStream) {
     platform::remember_arrivals(stream);
 }
 
-/// Reads what is there, as `Read::read` does.
+/// Reads the available bytes into the buffer, as `Read::read` does.
 pub(crate) fn read(stream: &TcpStream, buffer: &mut [u8]) -> std::io::Result<Arrival> {
     platform::read(stream, buffer)
 }
@@ -30,10 +30,10 @@ mod platform {
 
     use super::Arrival;
 
-    /// Older times of arrival are not believed: somebody may have set the clock meanwhile.
+    /// The age beyond which a kernel timestamp is ignored: the clock may have been set since.
     const OLDEST: Duration = Duration::from_secs(1);
 
-    /// Room for a few times as many bytes as a time of arrival takes, with the alignment of its head.
+    /// The words of the control buffer: several times what one timestamp and its aligned header take.
     const CONTROL_WORDS: usize = 16;
 
     #[expect(clippy::cast_possible_truncation, reason = "it is 4")]
@@ -71,7 +71,7 @@ mod platform {
         Ok(Arrival { count, at })
     }
 
-    /// The time since 1970 that came with a message.
+    /// The message's kernel timestamp, as the time since 1970.
     fn stamp(message: &libc::msghdr) -> Option<Duration> {
         // SAFETY: the kernel has filled the message's control words and told their size.
         let head = unsafe { libc::CMSG_FIRSTHDR(message) };
@@ -132,7 +132,7 @@ mod tests {
             all.extend_from_slice(&buffer[..count]);
         }
         assert_eq!(all, b"no more than fits");
-        // Nothing fits: that is no end, and no error.
+        // An empty buffer reads 0 bytes: neither the end nor an error.
         assert_eq!(read(&reader, &mut []).unwrap().count, 0);
     }
 
@@ -146,10 +146,10 @@ mod tests {
             std::thread::sleep(Duration::from_millis(30));
             let arrival = read(&reader, &mut [0; 8]).unwrap();
             assert!(arrival.at <= Instant::now());
-            // The one clock may be corrected meanwhile, the other not.
+            // The wall clock may be corrected meanwhile, the monotonic clock is not.
             arrival.at <= written + Duration::from_millis(15)
         };
-        // The kernel begins to remember a little after the first socket of the machine has asked for it.
+        // The kernel begins to record timestamps a little after the first socket of the machine has asked for them.
         let is_remembered = (0..100).any(|_| came_before());
         assert_eq!(is_remembered, cfg!(target_os = "linux"));
     }

@@ -1,4 +1,4 @@
-//! The calendar.
+//! Calendar dates.
 
 /// The date of a number of days since 1970-01-01, by the calendar's 400-year cycle.
 pub(crate) fn of_days(days: i32) -> (i32, i32, i32) {

@@ -1,8 +1,9 @@
-//! A proxy that makes the loopback as slow as a network: what is sent through it arrives later, and no faster than a bandwidth
-//! allows. Each connection has two threads for each direction, so that the time of many of them does not add up.
+//! A proxy that makes the loopback as slow as a network: bytes sent through it arrive after a delay, and no faster than a
+//! bandwidth allows. Each connection has two threads for each direction, so that the delays of several pieces overlap instead
+//! of adding up.
 //!
-//! A delay counts from when the kernel got the bytes, and its thread wakes as much earlier as it woke late before, and spins
-//! for what is left: what the proxy itself takes is within the delay, not on top of it, as long as the delay is longer.
+//! A delay counts from when the kernel received the bytes. The sending thread sets its timer earlier by its average lateness,
+//! and spins for the rest: the proxy's own time is part of the delay, not added to it, as long as the delay is longer.
 
 use std::io::Write;
 use std::net::{IpAddr, Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -24,34 +25,34 @@ use crate::arrival::{self, Arrival};
 use crate::namespace::NetworkOptions;
 use crate::private::command;
 
-/// The word before the options of a proxy.
+/// The first argument that selects the proxy.
 pub(crate) const KIND: &str = "delay";
 
-/// The bytes that are read at once.
+/// Bytes of the buffer of one read.
 const PIECE_BYTES: usize = 64 << 10;
 
-/// The pieces on the way in one direction, at most: more are left to the sender's own window.
+/// Pieces queued in one direction, at most; the sender's TCP window holds back the rest.
 const MOST_PIECES: usize = 1024;
 
 const START_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// What a proxy does.
+/// The options of a proxy.
 #[derive(Debug, Clone)]
 pub struct DelayOptions {
-    /// Where it listens; port 0 takes a free one.
+    /// The address that the proxy listens on; port 0 takes a free one.
     pub listen: SocketAddr,
-    /// The server behind it.
+    /// The address of the server behind the proxy.
     pub to: SocketAddr,
-    /// How much later everything arrives, in each direction.
+    /// How much later each byte arrives, in each direction.
     pub delay: Duration,
-    /// The bytes a second of each direction of a connection; `None`: as many as there are.
+    /// The bandwidth of each direction of a connection, in bytes a second; `None`: unlimited.
     pub bytes_per_second: Option<f64>,
 }
 
 /// Reads the arguments after `delay`.
 ///
 /// # Errors
-/// What is wrong with them.
+/// The text of the first argument that is unknown, lacks its value or has an unusable one.
 pub(crate) fn parse(arguments: impl IntoIterator<Item = String>) -> std::result::Result<Parsed, String> {
     let loopback = |port| SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port);
     let (mut listen, mut to, mut allows_insecure) = (loopback(0), None, false);
@@ -86,7 +87,7 @@ pub(crate) fn parse(arguments: impl IntoIterator<Item = String>) -> std::result:
         }
     }
     let to = to.ok_or("a delay needs --to, the address of the server behind it")?;
-    // Whoever reaches it reaches the server behind it as from this machine.
+    // A client of the proxy reaches the server behind it as if from this machine.
     let open = Protection { without_login: Some("it has none"), without_tls: Some("it has none") };
     check_bind(listen, open, allows_insecure).map_err(|error| error.to_string())?;
     Ok(Parsed::Delay(Box::new(DelayOptions { listen, to, delay, bytes_per_second })))
@@ -116,7 +117,7 @@ impl Delay {
                 if stopped.load(Ordering::Relaxed) {
                     return;
                 }
-                // One that can't be served is closed.
+                // A connection that can't be passed on is closed.
                 let _ = client.and_then(|client| connect(client, &options));
             }
         };
@@ -124,18 +125,18 @@ impl Delay {
         Ok(Self { address, is_stopped, accepting: Mutex::new(Some(thread)) })
     }
 
-    /// Where it listens.
+    /// The URL of the proxy's address.
     #[must_use]
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// Takes no more connections; those that there are go on until either end closes them. Does nothing the second time.
+    /// Stops accepting connections; open ones go on until either end closes them. A second call does nothing.
     pub fn stop(&self) {
         self.is_stopped.store(true, Ordering::Relaxed);
         let accepting = self.accepting.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(thread) = accepting {
-            // Which wakes it.
+            // A connection wakes the thread that accepts.
             drop(TcpStream::connect(self.address));
             let _ = thread.join();
         }
@@ -166,19 +167,19 @@ fn connect(client: TcpStream, options: &DelayOptions) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Bytes, and when they arrive.
+/// The bytes of one read, and when they are due at the other end.
 type Piece = (Instant, Vec<u8>);
 
 fn receive(from: &TcpStream, sender: &SyncSender<Piece>, delay: Duration, bytes_per_second: Option<f64>) {
     arrival::remember_arrivals(from);
-    // When the last byte before has left.
+    // When the last byte before leaves the link.
     let mut free = Instant::now();
     let mut buffer = vec![0; PIECE_BYTES];
     while let Ok(Arrival { count: count @ 1.., at }) = arrival::read(from, &mut buffer) {
         let takes = bytes_per_second.map_or(0.0, |rate| count as f64 / rate);
         free = free.max(at) + Duration::from_secs_f64(takes);
         if sender.send((free + delay, buffer[..count].to_vec())).is_err() {
-            // The other side takes no more.
+            // The sending thread has ended: the other end reads no more.
             let _ = from.shutdown(Shutdown::Read);
             return;
         }
@@ -193,21 +194,21 @@ fn send_on(mut into: TcpStream, receiver: &Receiver<Piece>) {
             return;
         }
     }
-    // It may be closed already.
+    // The other end may have closed the connection already.
     let _ = into.shutdown(Shutdown::Write);
 }
 
-/// A thread's sleep that ends when it should: some ten microseconds pass between a timer's end and the thread that it wakes.
+/// A sleep that ends on time: a thread wakes some ten microseconds after its timer ends.
 struct Alarm {
-    /// How late this thread has woken, on average of the last times.
+    /// How late this thread wakes after its timer: a moving average.
     late: Duration,
 }
 
 impl Alarm {
-    /// The last times that the average is of.
+    /// The number of wake-ups that the average is over.
     const TIMES: u32 = 16;
 
-    /// Later than this it woke because others had the processor, which says nothing of the next time.
+    /// A longer lateness is capped: the processor was busy with others, which says nothing of the next wake-up.
     const MOST_LATE: Duration = Duration::from_micros(100);
 
     fn new() -> Self {
@@ -215,7 +216,7 @@ impl Alarm {
         Self { late: Duration::ZERO }
     }
 
-    /// Returns when it is due, never before.
+    /// Returns when `due` is reached, never before.
     fn wait_until(&mut self, due: Instant) {
         let aim = due.checked_sub(self.late).unwrap_or(due);
         let left = aim.saturating_duration_since(Instant::now());
@@ -230,7 +231,7 @@ impl Alarm {
     }
 }
 
-/// A proxy that runs as a process: its time is not that of the client. Dropping it kills it.
+/// A proxy in its own process, so that its CPU time is not counted as the client's. Dropping it kills the process.
 #[derive(Debug)]
 pub struct DelayProcess {
     process: PrivateServer,
@@ -238,10 +239,10 @@ pub struct DelayProcess {
 }
 
 impl DelayProcess {
-    /// Starts a proxy before a server; the program and its arguments as for [`crate::PrivateServer::start`].
+    /// Starts a proxy in front of the server at `to`; `program` and `arguments` are as for [`crate::PrivateServer::start`].
     ///
     /// # Errors
-    /// As there.
+    /// The errors of [`crate::PrivateServer::start`].
     pub fn start(
         program: Option<&Path>,
         arguments: &[&str],
@@ -261,13 +262,13 @@ impl DelayProcess {
         Ok(Self { process, port })
     }
 
-    /// The beginning of its URLs.
+    /// The base of the URLs of the server through the proxy.
     #[must_use]
     pub fn url(&self) -> String {
         format!("http://127.0.0.1:{}", self.port)
     }
 
-    /// Kills it; does nothing the second time.
+    /// Kills the process; a second call does nothing.
     pub fn stop(&self) {
         self.process.stop();
     }
@@ -288,13 +289,13 @@ mod tests {
             assert!(Instant::now() >= due);
             assert!(alarm.late <= Alarm::MOST_LATE);
         }
-        // What is due already is not waited for, and teaches nothing.
+        // A time that has passed already is not waited for, and leaves the average unchanged.
         let late = alarm.late;
         alarm.wait_until(Instant::now().checked_sub(Duration::from_secs(1)).unwrap());
         assert_eq!(alarm.late, late);
     }
 
-    /// A server that sends back what it gets.
+    /// A server that sends back the bytes it receives.
     fn echo() -> SocketAddr {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
@@ -331,7 +332,7 @@ mod tests {
         });
         let mut received = Vec::new();
         stream.read_to_end(&mut received).unwrap();
-        // There and back; how much longer it takes is the machine's affair.
+        // 20 ms in each direction; how much longer it takes depends on the machine.
         assert!(started.elapsed() >= Duration::from_millis(40));
         assert!(received == sent);
         writing.join().unwrap();

@@ -12,7 +12,7 @@ use crate::front::answer::{Answer, AnswerBody, named};
 use crate::front::listen::Service;
 use crate::options::{FlightOptions, Options};
 
-/// All that such a server answers.
+/// The service that answers all requests of a Flight SQL server.
 pub(crate) struct Flight(Arc<FlightService>);
 
 impl Flight {
@@ -35,7 +35,7 @@ impl Flight {
     }
 }
 
-/// Statements come from anybody who reaches the port.
+/// Closes external access and locks the settings: statements come from anybody who reaches the port.
 fn lock(engine: &Arc<dyn Engine>) -> Result<()> {
     let sql = "SET enable_external_access = false; SET lock_configuration = true";
     engine.execute(sql, &CancelToken::default()).map(drop)

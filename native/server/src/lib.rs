@@ -1,5 +1,5 @@
-//! The reference server: for those who run neither `RonDB` nor `HyperbyteDB`, so that the client side can be measured
-//! anywhere. It knows nothing of JavaScript.
+//! The reference server: stands in for `RonDB` and `HyperbyteDB`, so that the client side can be measured on any machine. It
+//! knows nothing of JavaScript.
 //!
 //! One port answers the REST contract of `RonDB` over point tables and TPC-H's `lineitem`, the ingest contract of `HyperbyteDB`
 //! over databases of points, and `/metrics`; another kind of server answers Flight SQL over a database of `DuckDB`, and another

@@ -1,14 +1,15 @@
-//! TPC-H's `lineitem`, the same rows each time, in the embedded engine: what SQL aggregates and a scan pulls.
+//! TPC-H's `lineitem` in the embedded engine, the same rows each time: the table of the SQL aggregates and of the engine's
+//! scans.
 //!
-//! The rows come from their number by a multiplicative hash, with TPC-H's ranges and rules, not its generator: one row in
-//! fifty has each quantity, ships on any of 2526 days, and is flagged by its dates. The columns of free text are left out.
+//! A row's values come from its number by a multiplicative hash, with TPC-H's ranges and rules, but not its generator: one row
+//! in fifty has each quantity, ships on any of 2526 days, and is flagged by its dates. The columns of free text are left out.
 
 use std::sync::Arc;
 
 use boundary_bench_core::Result;
 use boundary_bench_core::engine::{CancelToken, Engine, open};
 
-/// The database of the table in requests.
+/// The name of the table's database in requests.
 pub(crate) const DATABASE: &str = "tpch";
 
 /// The name of the table.
@@ -17,28 +18,28 @@ pub(crate) const TABLE: &str = "lineitem";
 /// Rows at the scale factor 1.
 const ROWS: f64 = 6_000_000.0;
 
-/// The rows of a scale factor.
+/// The number of rows of a scale factor.
 pub(crate) fn rows(scale_factor: f64) -> u64 {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a scale factor is 0 to 1")]
     let rows = (ROWS * scale_factor).round() as u64;
     rows
 }
 
-/// A new engine with so many rows of the table. It reads and writes no files.
+/// A new engine with the table of that scale factor. It reads and writes no files.
 ///
 /// # Errors
-/// [`boundary_bench_core::Error::Engine`].
+/// [`boundary_bench_core::Error::Engine`] where the engine does not open or does not make the table.
 pub(crate) fn load(scale_factor: f64) -> Result<Arc<dyn Engine>> {
     let engine = open("embedded:")?;
     let cancel = CancelToken::default();
     engine.execute(&create(rows(scale_factor)), &cancel)?;
-    // Queries come from anybody who reaches the port.
+    // The lock guards the files of this machine: queries come from anybody who reaches the port.
     engine.execute("SET enable_external_access = false; SET lock_configuration = true", &cancel)?;
     Ok(engine)
 }
 
 fn create(rows: u64) -> String {
-    // Knuth's factor spreads the numbers; each column takes other bits, from another beginning.
+    // Knuth's factor spreads the numbers; each column takes other bits, and begins elsewhere.
     let hash = |column: u64, bits: u32| format!("(((i + {column} * 7919) * 2654435761) % 4294967296 >> {bits})");
     let (quantity, price, discount, tax) = (hash(1, 7), hash(2, 5), hash(3, 9), hash(4, 11));
     let (ship, receipt, commit, flag) = (hash(5, 8), hash(6, 6), hash(7, 4), hash(8, 10));

@@ -1,4 +1,4 @@
-//! What the server counts, in the text format of Prometheus.
+//! The server's counters, in the text format of Prometheus.
 
 use std::fmt::Write;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,7 +9,7 @@ use boundary_bench_core::workers::Workers;
 use boundary_bench_ingest::store::StoreStatus;
 use hyper::StatusCode;
 
-/// What a request was for.
+/// The endpoint that a request is counted under.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     PkRead,
@@ -35,10 +35,10 @@ const KINDS: [(Kind, &str); 9] = [
     (Kind::Other, "other"),
 ];
 
-/// What all names begin with.
+/// The prefix of all metrics' names.
 const PREFIX: &str = "boundary_bench_";
 
-/// 2xx, 3xx, 4xx, 5xx.
+/// The classes of status: 2xx, 3xx, 4xx, 5xx.
 const CLASSES: usize = 4;
 
 /// The counters of a server.
@@ -54,7 +54,7 @@ impl Metrics {
         Self { started: Instant::now(), requests: Default::default(), points: AtomicU64::new(0) }
     }
 
-    /// Counts an answer.
+    /// Counts a response.
     pub(crate) fn count(&self, kind: Kind, status: StatusCode) {
         let class = usize::from(status.as_u16() / 100).saturating_sub(2).min(CLASSES - 1);
         self.requests[kind as usize][class].fetch_add(1, Ordering::Relaxed);
@@ -65,7 +65,7 @@ impl Metrics {
         self.points.fetch_add(points, Ordering::Relaxed);
     }
 
-    /// All of it as text.
+    /// All metrics in the text format.
     pub(crate) fn text(&self, connections: usize, scans: &Workers, points: &StoreStatus) -> String {
         let mut text = String::new();
         begin(&mut text, "requests_total", "counter", "Requests answered, by endpoint and class of status.");

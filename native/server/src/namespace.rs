@@ -1,8 +1,8 @@
-//! A network that the kernel simulates: a server in a network namespace of its own, joined to ours by a pair of virtual cards
-//! (veth), each of which delays what it sends (netem). It needs Linux, root, `ip`, `tc`, `unshare` and `nsenter`.
+//! A network that the kernel simulates: a server in its own network namespace, joined to ours by a pair of virtual network
+//! interfaces (veth), each of which delays what it sends (netem). It needs Linux, root, `ip`, `tc`, `unshare` and `nsenter`.
 //!
-//! A namespace without a name ends with the last process in it, and takes its card with it, and so the pair: nothing is left
-//! however that process or ours ends.
+//! A namespace without a name ends with its last process, and takes its interface and so the pair with it: nothing is left,
+//! however the server or this process ends.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -12,14 +12,15 @@ use std::time::Duration;
 use boundary_bench_core::private_server::{printed, program_folders};
 use boundary_bench_core::{Error, Result};
 
-/// What is said before the name of our end of a pair.
+/// The text that [`JOIN`] prints before the name of our interface.
 const JOINED: &str = "joined by ";
 
-/// The nets of four addresses in 198.18.0.0/15, which is set aside for benchmarks of networks.
+/// The number of /30 networks in 198.18.0.0/15, the range that is reserved for network benchmarks.
 const NETS: u32 = 32_768;
 
-/// Makes the pair of cards with addresses in the first net that nobody has, then becomes the server. The arguments: our process,
-/// the number of the net to begin with, the server and its own arguments. A net belongs to whose card has its number.
+/// The script that makes the pair of interfaces with addresses in the first free network, then becomes the server. Its
+/// arguments: our process id, the number of the network to try first, the server and its arguments. An interface named
+/// `bb-netN` takes network N.
 const JOIN: &str = r#"
 set -e
 ours=$1 net=$2 tries=0
@@ -40,7 +41,7 @@ echo "joined by bb-net$net"
 exec "$@" --listen "$there:0" --allow-insecure-bind
 "#;
 
-/// All that is needed, in a namespace that ends with it.
+/// The script that tries all commands that a simulated network needs, in a namespace that ends with the script.
 const TRY: &str = r#"
 set -e
 nsenter --net="/proc/$1/ns/net" true
@@ -48,26 +49,26 @@ ip link add name bb-one type veth peer name bb-two
 tc qdisc add dev bb-one root netem delay 1ms
 "#;
 
-/// The card of a namespace.
+/// The name of the interface inside the namespace.
 const INSIDE: &str = "inside";
 
-/// Packets that are on their way at a time, at most: more than any window of a connection has.
+/// The packets that netem holds at a time, at most: more than the window of any connection has.
 const MOST_PACKETS: &str = "100000";
 
-/// Where the next search for a net begins, beside the id of this process.
+/// Servers started in namespaces so far; with the process id, the number of the network to try first.
 static NEXT_NET: AtomicU32 = AtomicU32::new(0);
 
-/// How slow a network is.
+/// The delay and bandwidth of a network.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct NetworkOptions {
-    /// How much later everything arrives, in each direction.
+    /// How much later each byte arrives, in each direction.
     pub delay: Duration,
-    /// The megabits a second in each direction: of a connection by a proxy, of a server's network by the kernel. `None`: as
-    /// many as there are.
+    /// The bandwidth in megabits a second in each direction: of a connection where a proxy delays, of the server's network
+    /// where the kernel does. `None`: unlimited.
     pub megabits: Option<f64>,
 }
 
-/// Why the kernel can't delay for us; `None`: it can.
+/// Why the kernel can't simulate a network on this machine; `None`: it can.
 #[must_use]
 pub fn why_no_kernel_delay() -> Option<String> {
     if cfg!(not(target_os = "linux")) {
@@ -78,7 +79,7 @@ pub fn why_no_kernel_delay() -> Option<String> {
     run(&mut command).err().map(|reason| reason.lines().last().unwrap_or("unshare failed").to_owned())
 }
 
-/// A server's command as one that runs it in a namespace of its own, with `--listen` and an address there at its end.
+/// The command that runs a server in its own namespace, with `--listen` and an address there as last arguments.
 pub(crate) fn in_namespace(server: &Command) -> Command {
     let net = (std::process::id().wrapping_mul(64)).wrapping_add(NEXT_NET.fetch_add(1, Ordering::Relaxed)) % NETS;
     let mut command = tool("unshare");
@@ -88,12 +89,12 @@ pub(crate) fn in_namespace(server: &Command) -> Command {
     command
 }
 
-/// Our end of the pair of cards of a server that was started so; `folder`: where its output is.
+/// The name of our interface to a server that [`in_namespace`] started; `folder` holds the server's output.
 pub(crate) fn our_card(folder: &Path) -> Result<String> {
     printed(folder, JOINED).ok_or_else(|| Error::Internal("a server in a namespace has not said its card".to_owned()))
 }
 
-/// Delays what goes to and comes from a server; done again, it replaces what was.
+/// Delays the packets to and from a server. A second call replaces the first one's settings.
 pub(crate) fn slow_down(card: &str, process_id: u32, network: &NetworkOptions) -> Result<()> {
     let namespace = format!("--net=/proc/{process_id}/ns/net");
     let mut inside = tool("nsenter");
@@ -107,7 +108,7 @@ pub(crate) fn slow_down(card: &str, process_id: u32, network: &NetworkOptions) -
     Ok(())
 }
 
-/// The arguments of `tc`.
+/// The arguments of `tc` that delay an interface.
 fn netem(card: &str, network: &NetworkOptions) -> Vec<String> {
     let delay = format!("{}us", network.delay.as_micros());
     let words = ["qdisc", "replace", "dev", card, "root", "netem", "limit", MOST_PACKETS, "delay", &delay];
@@ -115,13 +116,13 @@ fn netem(card: &str, network: &NetworkOptions) -> Vec<String> {
     words.map(str::to_owned).into_iter().chain(rate.into_iter().flatten()).collect()
 }
 
-/// Where programs of the system are beside the folders of `PATH`, some of which only root has there.
+/// The folders where system programs are looked for besides those of `PATH`; a user's `PATH` often lacks the last two.
 const ELSEWHERE: [&str; 4] = ["/usr/bin", "/bin", "/usr/sbin", "/sbin"];
 
-/// A program of the system.
+/// The command of a system program.
 fn tool(name: &str) -> Command {
     let mut command = Command::new(name);
-    // What came from `PATH` can be joined again: no folder in it has a colon.
+    // The folders came from `PATH`, so none has a colon and joining them succeeds.
     command.env("PATH", std::env::join_paths(program_folders(&ELSEWHERE)).unwrap_or_default());
     command
 }
@@ -132,7 +133,7 @@ fn tool_with(name: &str, arguments: Vec<String>) -> Command {
     command
 }
 
-/// Runs a program to its end; what it says where it fails.
+/// Runs a program to its end. Its error output is the error where the program fails.
 fn run(command: &mut Command) -> std::result::Result<(), String> {
     let name = command.get_program().to_string_lossy().into_owned();
     let output = command.stdin(Stdio::null()).output().map_err(|error| format!("{name}: {error}"))?;

@@ -1,4 +1,4 @@
-//! How a server is to run.
+//! The options of a server.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
@@ -9,81 +9,81 @@ use boundary_bench_core::{Error, Result, api_key};
 use boundary_bench_flight::Login;
 use boundary_bench_shards::TlsFiles;
 
-/// The port of `RonDB`'s REST server.
+/// The default port, that of `RonDB`'s REST server.
 pub const DEFAULT_PORT: u16 = 4406;
 
-/// The options that make a server speak TLS.
+/// The names of the options that turn on TLS.
 pub(crate) const TLS_OPTIONS: &str = "--tls-cert and --tls-key";
 
-/// The port that Flight SQL is most often found at.
+/// The default port of Flight SQL, the one most servers use.
 pub const DEFAULT_FLIGHT_PORT: u16 = 31_337;
 
-/// How a server is to run.
+/// The options of a server.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// Serves Flight SQL, and nothing else.
+    /// The options of Flight SQL; with them, the server serves nothing else.
     pub flight: Option<FlightOptions>,
-    /// Where it listens; port 0 takes a free one.
+    /// The address that the server listens on; port 0 takes a free one.
     pub listen: SocketAddr,
-    /// Where the tables and the points are kept. `None`: in a new folder, removed at the end.
+    /// The folder of the tables and points. `None`: a new folder, removed at the end.
     pub folder: Option<PathBuf>,
     /// Whether a write is on the disk before it is acknowledged.
     pub durable: bool,
-    /// The key that a request must carry, in `X-API-KEY` or as `Authorization: Token`.
+    /// The API key that a request must carry, in `X-API-KEY` or as `Authorization: Token`.
     pub api_key: Option<String>,
-    /// The files of TLS; without them the server speaks plain HTTP.
+    /// The certificate and key files of TLS; without them the server speaks plain HTTP.
     pub tls: Option<TlsFiles>,
-    /// Whether it may listen where other machines reach it without a key or login, or without TLS.
+    /// Whether the server may listen where other machines reach it without a key or login, or without TLS.
     pub allow_insecure_bind: bool,
-    /// What a client may ask for.
+    /// The limits on what a client may ask for.
     pub limits: Limits,
-    /// Threads that serve connections. `None`: one for two cores, since the client has the others.
+    /// The number of threads that serve connections. `None`: one for two cores, since the client has the others.
     pub threads: Option<usize>,
-    /// The size of TPC-H's `lineitem`: 1 is six million rows. 0: there is no such table.
+    /// The scale factor of TPC-H's `lineitem`: 1 is six million rows, 0 no table.
     pub scale_factor: f64,
 }
 
-/// What Flight SQL is served over, and to whom.
+/// The database of Flight SQL and the login it asks for.
 #[derive(Debug, Clone, Default)]
 pub struct FlightOptions {
-    /// The file of the database. `None`: one in memory.
+    /// The file of the database. `None`: a database in memory.
     pub database: Option<PathBuf>,
-    /// The name and password that are asked for.
+    /// The user and password that a client must give. `None`: no login.
     pub login: Option<Login>,
 }
 
-/// What a client may ask for.
+/// The limits on what a client may ask for.
 #[derive(Debug, Clone)]
 pub struct Limits {
-    /// Open connections; the next ones wait to be accepted.
+    /// Open connections, at most; further ones wait to be accepted.
     pub connections: usize,
-    /// The bytes of a body of the REST requests.
+    /// Bytes of the body of a REST request, at most.
     pub rest_body: usize,
-    /// The bytes of a body of `/write`, as sent and once more when it is decompressed.
+    /// Bytes of the body of a `/write`, at most; the same limit holds for the sent and for the decompressed bytes.
     pub ingest_body: usize,
-    /// The points of one `/write`.
+    /// Points of one `/write`, at most.
     pub points: usize,
-    /// The bytes of one message of Flight SQL, such as a batch of rows to insert.
+    /// Bytes of one Flight SQL message, such as a batch of rows to insert, at most.
     pub message: usize,
-    /// The operations of a batch. `None`: as many as the body holds.
+    /// Operations of a REST batch, at most. `None`: as many as the body holds.
     pub batch: Option<usize>,
-    /// The REST requests a second; more are answered 429. `None`: as many as come.
+    /// REST requests a second; more are answered 429. `None`: unlimited.
     pub rate: Option<u32>,
-    /// From the first byte of a request to the end of its header.
+    /// Time-out of a request's header, from its first byte to its end.
     pub header_time: Duration,
-    /// From there to the end of its body.
+    /// Time-out of a request's body, from the end of the header to the end of the body.
     pub body_time: Duration,
-    /// Without a request, and of a client that does not read its answer.
+    /// Time-out of a connection without a request, and of a client that does not read its response.
     pub idle_time: Duration,
-    /// For one SQL query.
+    /// Time-out of one SQL query.
     pub query_time: Duration,
-    /// Of a client that takes nothing of an answer which is made while it is read, or sends nothing of a call.
+    /// Time-out of a client that takes nothing of a streamed response, or sends nothing of a call.
     pub stall_time: Duration,
-    /// How often a connection of HTTP/2 is asked for a sign of life, and how long it may take to give one.
+    /// The interval of HTTP/2 pings, and the time-out of their replies.
     pub keep_alive: Duration,
-    /// Scans that are open at a time, and of Flight SQL results and inserts, of each; further ones are refused.
+    /// Open scans, at most; for Flight SQL, open results and open inserts, each. Further ones are refused.
     pub open: usize,
-    /// For the requests in flight when the server is stopped.
+    /// How long the requests in flight may take to finish when the server is stopped.
     pub stop_time: Duration,
 }
 
@@ -109,7 +109,7 @@ impl Default for Limits {
         Self {
             connections: 20_000,
             rest_body: 4 << 20,
-            // HyperbyteDB's own two.
+            // HyperbyteDB's defaults for the next two.
             ingest_body: 26_214_400,
             points: 500_000,
             message: 64 << 20,
@@ -128,10 +128,10 @@ impl Default for Limits {
 }
 
 impl Options {
-    /// Checks what can be checked without starting.
+    /// Checks the options as far as possible without starting a server.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`].
+    /// [`Error::InvalidArgument`] naming the option that is not usable.
     pub fn validate(&self) -> Result<()> {
         let Limits { connections, rest_body, ingest_body, points, message, open, .. } = self.limits;
         let problem = if self.threads == Some(0) {

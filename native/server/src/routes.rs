@@ -1,4 +1,4 @@
-//! Which contract a request is of, by its path.
+//! Selects the contract of a request by its path.
 
 use std::borrow::Cow;
 use std::sync::{Arc, OnceLock, Weak};
@@ -16,21 +16,21 @@ use crate::metrics::{Kind, Metrics};
 use crate::options::Limits;
 use crate::rest::{Endpoint, Rest, RestError, body_error};
 
-/// The versions of the REST contract; from the second on, errors are wrapped.
+/// The versions of the REST contract, and whether errors are wrapped in an object.
 const VERSIONS: [(&str, bool); 2] = [("/0.1.0/", false), ("/0.2.0/", true)];
 
-/// What a path is told that takes another method.
+/// The body of a 405: the path takes another method.
 pub(crate) const NOT_ALLOWED: &str = "Method Not Allowed";
 
-/// All that a server answers.
+/// The service of the reference server: both contracts and the metrics.
 pub(crate) struct Routes {
     pub(crate) rest: Rest,
     pub(crate) ingest: Ingest,
     pub(crate) metrics: Metrics,
-    /// Asked for by all paths but those that tell whether the server is there.
+    /// The API key that all paths but pings and healths require.
     pub(crate) api_key: ApiKey,
     pub(crate) limits: Limits,
-    /// Whose connections the metrics count.
+    /// The front whose connections the metrics count.
     pub(crate) front: OnceLock<Weak<Front<Routes>>>,
 }
 
@@ -64,12 +64,12 @@ impl Routes {
         }
     }
 
-    /// Whether a request has the key, where one is asked for.
+    /// Checks the API key of a request, where the server requires one.
     fn check_key(&self, request: &Request<Incoming>) -> Result<(), &'static str> {
         self.api_key.check(|name| request.headers().get(name).map(HeaderValue::as_bytes))
     }
 
-    /// What is answered to those that have the key alone.
+    /// Answers the paths that require the API key, after its check.
     async fn guarded(&self, request: Request<Incoming>) -> (Kind, Answer) {
         let path = request.uri().path();
         let kind = kind_of_path(path);
@@ -152,7 +152,7 @@ fn kind_of(endpoint: Endpoint<'_>) -> Kind {
     }
 }
 
-/// A path without its percent signs. What they stand for may be no text: then they stay.
+/// The path with its percent escapes decoded; unchanged where the decoded bytes are not UTF-8.
 pub(crate) fn decoded(path: &str) -> Cow<'_, str> {
     if !path.contains('%') {
         return Cow::Borrowed(path);

@@ -22,7 +22,7 @@ impl Running {
     /// Starts the reference server.
     ///
     /// # Errors
-    /// As [`Server::start`].
+    /// The errors of [`Server::start`].
     pub fn reference(options: &Options) -> Result<Self> {
         Server::start(options).map(Kind::Reference).map(Self)
     }
@@ -30,20 +30,20 @@ impl Running {
     /// Starts the server of one shard.
     ///
     /// # Errors
-    /// As [`ShardServer::start`].
+    /// The errors of [`ShardServer::start`].
     pub fn shard(options: &ShardOptions) -> Result<Self> {
         ShardServer::start(options).map(Kind::Shard).map(Self)
     }
 
-    /// Starts a proxy that delays.
+    /// Starts a proxy that delays what it passes on.
     ///
     /// # Errors
-    /// As [`Delay::start`].
+    /// The errors of [`Delay::start`].
     pub fn delay(options: &DelayOptions) -> Result<Self> {
         Delay::start(options).map(Kind::Delay).map(Self)
     }
 
-    /// The beginning of its URLs.
+    /// The base of the server's URLs.
     #[must_use]
     pub fn url(&self) -> String {
         match &self.0 {
@@ -53,7 +53,7 @@ impl Running {
         }
     }
 
-    /// Takes no more requests, answers those in flight, and returns when all is written; does nothing the second time.
+    /// Stops accepting requests and returns once those in flight are answered; a second call does nothing.
     pub fn stop(&self) {
         match &self.0 {
             Kind::Reference(server) => server.stop(),

@@ -1,4 +1,4 @@
-//! A server of this process: its threads, its files, its end.
+//! A server in this process: its threads, its folder, its shutdown.
 
 use std::io::Write;
 use std::net::SocketAddr;
@@ -26,22 +26,22 @@ use crate::rest::{RateLimit, Rest};
 use crate::routes::Routes;
 use crate::tables::Tables;
 
-/// The name of the server, in folders and errors.
+/// The name of the server in folders and errors.
 pub(crate) const NAME: &str = "server";
 
-/// Threads of the queries of one kind. All kinds of work together have fewer threads than the runtime has (512).
+/// Threads for each kind of query. The threads of all kinds of work together are fewer than the runtime has (512).
 const QUERY_THREADS: usize = 64;
 
-/// Threads of scans, which hold one only while they make parts of their answers.
+/// Threads of scans; a scan holds one only while it makes parts of its response.
 const SCAN_THREADS: usize = 64;
 
-/// Threads of writes of points: those that wait for the disk at the same time are made durable together.
+/// Threads of writes of points: writes that wait for the disk at the same time are made durable together.
 const WRITE_THREADS: usize = 256;
 
-/// Queries of one kind, or writes, that wait for a thread; further ones are refused.
+/// Queries of one kind, or writes, that may wait for a thread; further ones are refused.
 const WAITING: usize = 2048;
 
-/// A running server. Dropping it stops it as [`Server::stop`] does.
+/// A running server. Dropping it calls [`Server::stop`].
 #[derive(Debug)]
 pub struct Server {
     address: SocketAddr,
@@ -51,15 +51,15 @@ pub struct Server {
 }
 
 impl Server {
-    /// Starts a server; it answers when this returns.
+    /// Starts a server; it accepts requests when this returns.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] for unusable options, [`Error::Io`] where the address can't be bound, [`Error::Engine`]
-    /// where the rows can't be had.
+    /// [`Error::InvalidArgument`] for unusable options, [`Error::Io`] where the address can't be bound, [`Error::Engine`] where
+    /// the tables can't be opened or made.
     pub fn start(options: &Options) -> Result<Self> {
         options.validate()?;
         let runtime = runtime(options)?;
-        // Before the port answers.
+        // The database is opened before the port accepts connections.
         let flight = options.flight.as_ref().map(|flight| Flight::open(options, flight)).transpose()?;
         let listener = runtime.block_on(bind(options))?;
         let address = listener
@@ -77,7 +77,7 @@ impl Server {
             Box::new(move || {
                 serve(runtime, front, listener, stopped);
                 routes.rest.tables.close();
-                // What it could not write is in its log.
+                // Points that `close` could not write to files are in the log.
                 let _ = routes.ingest.store.close();
                 drop(routes);
                 drop(folder);
@@ -94,19 +94,19 @@ impl Server {
         Ok(Self { address, scheme, stop, serving: Mutex::new(Some(thread)) })
     }
 
-    /// Where it listens.
+    /// The address that the server listens on.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// The beginning of its URLs.
+    /// The base of the server's URLs.
     #[must_use]
     pub fn url(&self) -> String {
         format!("{}://{}", self.scheme, self.address)
     }
 
-    /// Takes no more connections, answers what is in flight, and returns when all is written; does nothing the second time.
+    /// Stops accepting connections and returns once the requests in flight are answered; a second call does nothing.
     pub fn stop(&self) {
         self.stop.send_replace(true);
         let serving = self.serving.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -122,10 +122,10 @@ impl Drop for Server {
     }
 }
 
-/// Where the rows are.
+/// The folder of the tables and points.
 enum Folder {
     Given(PathBuf),
-    /// Removed at the end, also where this process does not come to it.
+    /// A folder removed at the end, even if this process is killed.
     Own(ServerFolder),
 }
 
@@ -145,7 +145,7 @@ impl Folder {
     }
 }
 
-/// Serves until it is stopped; what runs on the runtime then is ended with it.
+/// Serves until it is told to stop; then drops the runtime, which ends its remaining tasks.
 fn serve<S: Service>(
     runtime: Runtime,
     front: Arc<Front<S>>,
@@ -153,7 +153,7 @@ fn serve<S: Service>(
     mut stopped: watch::Receiver<bool>,
 ) {
     runtime.block_on(front.serve(listener, async move {
-        // It fails where the sender is gone, which is as good.
+        // The wait fails where the sender was dropped, which also means stop.
         let _ = stopped.wait_for(|stopped| *stopped).await;
     }));
     drop(runtime);
@@ -164,7 +164,7 @@ fn routes(options: &Options, folder: &Path) -> Result<Routes> {
     let durability = if options.durable { Durability::Durable } else { Durability::Fast };
     let store = StoreOptions { durability, report, ..StoreOptions::new(folder.join("points")) };
     let store = Arc::new(IngestStore::open(&store).map_err(Error::from)?);
-    // The embedded store of the tables made its folder itself.
+    // fjall made the folder of the tables itself; the sync makes its entry durable.
     let synced = Disk.sync_folder(folder);
     synced.map_err(|source| Error::Io { path: folder.display().to_string(), source: Arc::new(source) })?;
     let sql = if options.scale_factor > 0.0 { Some(lineitem::load(options.scale_factor)?) } else { None };
@@ -193,9 +193,9 @@ fn routes(options: &Options, folder: &Path) -> Result<Routes> {
     })
 }
 
-/// Says what went wrong with points that were acknowledged.
+/// Prints a problem with acknowledged points to the error output.
 fn report(text: &str) {
-    // Without an error output, `/health` and `/metrics` tell it.
+    // Without an error output, `/health` and `/metrics` still tell the problem.
     let _ = writeln!(std::io::stderr(), "boundary-bench-server: {text}");
 }
 

@@ -1,4 +1,4 @@
-//! One shard of a sharded store as a server: its arguments, and shards as processes of their own.
+//! The server of one shard of a sharded store: its arguments, and shards as processes.
 
 use std::path::Path;
 use std::time::Duration;
@@ -13,19 +13,19 @@ use crate::arguments::{Parsed, api_key_of_environment, number, seconds, tls_file
 use crate::namespace::in_namespace;
 use crate::private::{LISTEN, PrivateServer, command};
 
-/// The word before the options of a shard.
+/// The first argument that selects the server of a shard.
 pub(crate) const KIND: &str = "shard";
 
-/// The port of shard 0; those of the others follow.
+/// The port of shard 0; shard n takes the n-th port above it.
 const DEFAULT_PORT: u16 = 4410;
 
-/// How long a shard may take until it answers: one on disk counts its rows first.
+/// The time-out of a shard's start: a persistent shard counts its rows first.
 const START_TIMEOUT: Duration = Duration::from_secs(600);
 
 /// Reads the arguments after `shard`.
 ///
 /// # Errors
-/// What is wrong with them.
+/// The text of the first argument that is unknown, lacks its value or has an unusable one.
 pub(crate) fn parse(arguments: impl IntoIterator<Item = String>) -> std::result::Result<Parsed, String> {
     let mut options = ShardOptions { shards: 3, ..ShardOptions::default() };
     options.api_key = api_key_of_environment();
@@ -73,21 +73,20 @@ pub(crate) fn parse(arguments: impl IntoIterator<Item = String>) -> std::result:
     Ok(Parsed::Shard(Box::new(options)))
 }
 
-/// A shard that runs as a process: a private server started in another way.
+/// A shard in its own process: a [`PrivateServer`] started with other arguments.
 pub type ShardProcess = PrivateServer;
 
-/// Where the processes of shards listen.
+/// The network in which the processes of shards listen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ShardNetwork {
-    /// On the loopback.
+    /// The loopback.
     Loopback,
-    /// Each in a network namespace of its own, whose network can be slowed down by the kernel
-    /// ([`crate::why_no_kernel_delay`]).
+    /// A network namespace for each shard, which the kernel can slow down ([`crate::why_no_kernel_delay`]).
     OwnNamespace,
 }
 
-/// Starts a shard: the program, or the one of [`crate::executable`], with arguments before ours. Without `data_dir` its rows are
-/// in memory.
+/// Starts a shard: `program`, or [`crate::executable`] where there is none, with `arguments` before the shard's own. Without
+/// `data_dir` its rows are in memory.
 fn start(
     network: ShardNetwork,
     program: Option<&Path>,
@@ -110,16 +109,16 @@ fn start(
     }
 }
 
-/// All shards, each as a process.
+/// All shards of a store, each in its own process.
 #[derive(Debug)]
 pub struct ShardProcesses(Vec<ShardProcess>);
 
 impl ShardProcesses {
-    /// Starts so many shards at the same time: the program, or the one of [`crate::executable`], with arguments before ours.
-    /// Without `data_dir` their rows are in memory.
+    /// Starts `shards` processes at the same time: `program`, or [`crate::executable`] where there is none, with `arguments`
+    /// before the shards' own. Without `data_dir` their rows are in memory.
     ///
     /// # Errors
-    /// As [`PrivateServer::start`].
+    /// The errors of [`PrivateServer::start`].
     pub fn start(
         program: Option<&Path>,
         arguments: &[&str],
@@ -130,10 +129,10 @@ impl ShardProcesses {
         Self::start_in(ShardNetwork::Loopback, program, arguments, shards, data_dir, cancel)
     }
 
-    /// The same in a network.
+    /// Starts the shards as [`Self::start`] does, in a given network.
     ///
     /// # Errors
-    /// As there; what `ip` and its like say where there can be no such network.
+    /// The errors of [`PrivateServer::start`]; where the network can't be made, the message of `ip` or another tool is in them.
     pub fn start_in(
         network: ShardNetwork,
         program: Option<&Path>,
@@ -154,7 +153,7 @@ impl ShardProcesses {
         started.map(Self)
     }
 
-    /// The processes, by the numbers of their shards.
+    /// The processes in the order of their shards' numbers.
     #[must_use]
     pub fn processes(&self) -> &[ShardProcess] {
         &self.0

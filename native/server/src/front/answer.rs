@@ -1,4 +1,4 @@
-//! Answers.
+//! Answers: HTTP responses and their bodies.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -12,39 +12,40 @@ use tokio::sync::mpsc;
 
 use super::watch::InFlight;
 
-/// JSON.
+/// The content type of JSON.
 pub(crate) const JSON: HeaderValue = HeaderValue::from_static("application/json");
-/// JSON in ASCII alone.
+/// The content type of JSON that is ASCII only.
 pub(crate) const JSON_ASCII: HeaderValue = HeaderValue::from_static("application/json; charset=US-ASCII");
-/// Values with tabs between them, below a line of their names.
+/// The content type of tab-separated values below a line of column names.
 pub(crate) const TABLE: HeaderValue =
     HeaderValue::from_static("text/tab-separated-values; charset=utf-8; header=present");
-/// The same without that line.
+/// The content type of tab-separated values without the line of column names.
 pub(crate) const BARE_TABLE: HeaderValue =
     HeaderValue::from_static("text/tab-separated-values; charset=utf-8; header=absent");
-/// Plain text.
+/// The content type of plain text.
 pub(crate) const TEXT: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
-/// The text format of Prometheus.
+/// The content type of Prometheus' text format.
 pub(crate) const PROMETHEUS: HeaderValue = HeaderValue::from_static("text/plain; version=0.0.4");
 
-/// What the server calls itself.
+/// The value of the `server` header.
 const NAME_AND_VERSION: &str = concat!("boundary-bench/", env!("CARGO_PKG_VERSION"));
 
-/// An answer.
+/// The response to a request.
 pub(crate) type Answer = Response<AnswerBody>;
 
-/// The body of an answer.
+/// The body of a response.
 pub(crate) enum AnswerBody {
-    /// All of it; `None` once it was taken.
+    /// The whole body; `None` once it was taken.
     Whole(Option<Bytes>),
-    /// Made while it is sent. A part that is an error cuts the connection, so that nobody takes it for the whole.
+    /// Parts of a body that is made while it is sent. A part that is an error cuts the connection, so that the client does not
+    /// take the parts before it for the whole.
     Parts(mpsc::Receiver<boundary_bench_core::Result<Bytes>>),
-    /// Messages of gRPC, whose request is in flight until the last of them was taken.
+    /// gRPC messages; the request stays in flight until the last message was taken.
     Messages(MessageBody, Option<InFlight>),
 }
 
 impl AnswerBody {
-    /// Keeps the request in flight where the body is still made: such a connection is not idle, however long it takes.
+    /// Keeps the request in flight while its body is still being made: such a connection is not idle, however long it takes.
     pub(crate) fn hold(&mut self, in_flight: InFlight) {
         if let Self::Messages(_, held) = self {
             *held = Some(in_flight);
@@ -52,7 +53,7 @@ impl AnswerBody {
     }
 }
 
-/// Why an answer has no end.
+/// The reason why a body was cut off.
 #[derive(Debug)]
 pub(crate) struct Cut(pub(crate) String);
 
@@ -96,7 +97,7 @@ impl Body for AnswerBody {
     }
 }
 
-/// An answer with a body.
+/// A response with a body.
 pub(crate) fn with_body(status: StatusCode, content_type: HeaderValue, body: impl Into<Bytes>) -> Answer {
     let body = body.into();
     let mut answer = Response::new(AnswerBody::Whole((!body.is_empty()).then_some(body)));
@@ -105,30 +106,30 @@ pub(crate) fn with_body(status: StatusCode, content_type: HeaderValue, body: imp
     answer
 }
 
-/// An answer of JSON.
+/// A response whose body is JSON.
 pub(crate) fn json(body: impl Into<Bytes>) -> Answer {
     with_body(StatusCode::OK, JSON, body)
 }
 
-/// An answer of plain text.
+/// A response whose body is plain text.
 pub(crate) fn text(status: StatusCode, body: impl Into<Bytes>) -> Answer {
     with_body(status, TEXT, body)
 }
 
-/// An answer without a body.
+/// A response without a body.
 pub(crate) fn empty(status: StatusCode) -> Answer {
     let mut answer = Response::new(AnswerBody::Whole(None));
     *answer.status_mut() = status;
     answer
 }
 
-/// The same answer, saying who gives it. Others need not carry the bytes.
+/// The same response with a `server` header. Responses of the other services do without its bytes.
 pub(crate) fn named(mut answer: Answer) -> Answer {
     answer.headers_mut().insert(SERVER, HeaderValue::from_static(NAME_AND_VERSION));
     answer
 }
 
-/// An answer whose body is made while it is sent.
+/// A response whose body is made while it is sent.
 pub(crate) fn parts(content_type: HeaderValue, parts: mpsc::Receiver<boundary_bench_core::Result<Bytes>>) -> Answer {
     let mut answer = Response::new(AnswerBody::Parts(parts));
     answer.headers_mut().insert(CONTENT_TYPE, content_type);

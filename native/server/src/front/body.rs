@@ -1,4 +1,4 @@
-//! Bodies of requests, within their limits of size and time.
+//! Request bodies, limited in size and time.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -8,24 +8,24 @@ use std::time::Duration;
 use bytes::{Bytes, BytesMut};
 use hyper::body::{Body, Incoming};
 
-/// Why there is no body.
+/// Why a request's body could not be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum BodyError {
-    /// It has more bytes than it may.
+    /// The body has more bytes than the limit.
     TooLarge,
-    /// It did not come in its time.
+    /// The body did not arrive within its time-out.
     TooSlow,
-    /// The client went away, or what it sent is no body.
+    /// The connection broke, or its bytes are no valid body.
     Broken,
 }
 
 /// How long a client may go on sending a body that is refused.
 const LINGER: Duration = Duration::from_millis(500);
 
-/// How many bytes of it are read, as a multiple of those that it might have had.
+/// How many bytes of a refused body are read and dropped, as a multiple of the limit.
 const LINGER_BODIES: usize = 4;
 
-/// The whole body of a request.
+/// Reads the whole body of a request, of at most `limit` bytes, within `time`.
 pub(crate) async fn collect(mut body: Incoming, limit: usize, time: Duration) -> Result<Bytes, BodyError> {
     if body.size_hint().lower() > limit as u64 {
         return Err(refused(body, limit).await);
@@ -33,7 +33,7 @@ pub(crate) async fn collect(mut body: Incoming, limit: usize, time: Duration) ->
     if body.is_end_stream() {
         return Ok(Bytes::new());
     }
-    // Most bodies come with their header, in one part: no timer, no copy.
+    // Most bodies arrive with their header, in one part: no timer, no copy.
     let first = poll_fn(|context| Poll::Ready(Pin::new(&mut body).poll_frame(context))).await;
     let mut collected = BytesMut::new();
     if let Poll::Ready(part) = first {
@@ -54,8 +54,8 @@ pub(crate) async fn collect(mut body: Incoming, limit: usize, time: Duration) ->
     }
 }
 
-/// Lets go of a body that is too large. Were the connection closed while the client still sends, the system would throw away
-/// the answer before the client reads it.
+/// Reads and drops the rest of a body that is too large, within bounds. If the connection were closed while the client still
+/// sends, the kernel would discard the response before the client reads it.
 async fn refused(mut body: Incoming, limit: usize) -> BodyError {
     let let_go = async {
         let mut left = limit.saturating_mul(LINGER_BODIES);

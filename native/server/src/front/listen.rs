@@ -23,22 +23,22 @@ use super::tls;
 use super::watch::{ROUND, Signal, Watch};
 use crate::options::{Limits, Options};
 
-/// Requests of one HTTP/2 connection at a time.
+/// Concurrent requests (streams) of one HTTP/2 connection, at most.
 const MAX_STREAMS: u32 = 256;
 
-/// The header of a request, at most.
+/// Bytes of a request's header, at most.
 const MAX_HEADER_BYTES: usize = 64 << 10;
 
-/// How long to wait when the system has no more files.
+/// How long to wait before the next accept when no file descriptor is left.
 const OUT_OF_FILES: Duration = Duration::from_millis(50);
 
-/// What answers requests.
+/// A service that answers requests.
 pub(crate) trait Service: Send + Sync + 'static {
-    /// The answer to a request.
+    /// Answers a request.
     fn answer(&self, request: Request<Incoming>) -> impl Future<Output = Answer> + Send;
 }
 
-/// The front of a server: its connections.
+/// The HTTP front of a server: accepts connections and hands their requests to the service.
 pub(crate) struct Front<S> {
     service: Arc<S>,
     watch: Arc<Watch>,
@@ -50,18 +50,18 @@ pub(crate) struct Front<S> {
 
 impl<S: Service> Front<S> {
     /// # Errors
-    /// [`Error::InvalidArgument`] for unusable files of TLS.
+    /// [`Error::InvalidArgument`] for an unusable certificate or key file.
     pub(crate) fn new(service: Arc<S>, options: &Options) -> Result<Self> {
         let limits = options.limits.clone();
         let mut http = auto::Builder::new(TokioExecutor::new());
-        // The watch has the deadlines; hyper's own timer is one for each request.
-        // Nor does it gather the answers to requests that came together (`pipeline_flush`): it would gather them without a bound,
-        // and all of a long answer, where the client does not read.
+        // The watch keeps the deadlines: hyper's own time-out starts a timer for each request. `pipeline_flush` stays off: it
+        // gathers the responses to pipelined requests without a bound, and all of a long response where the client does not
+        // read.
         http.http1().header_read_timeout(None).max_buf_size(MAX_HEADER_BYTES).half_close(true);
         http.http2()
             .timer(TokioTimer::new())
             .max_concurrent_streams(MAX_STREAMS)
-            // A client whose side of the connection is gone without a word would hold its streams for ever.
+            // A client that vanished without closing its connection would hold its streams for ever.
             .keep_alive_interval(limits.keep_alive)
             .keep_alive_timeout(limits.keep_alive)
             .max_header_list_size(u32::try_from(MAX_HEADER_BYTES).unwrap_or(u32::MAX));
@@ -75,7 +75,7 @@ impl<S: Service> Front<S> {
         })
     }
 
-    /// The same front, for bodies that are long streams.
+    /// The same front with HTTP/2 windows and frames sized for bodies that are long streams.
     #[must_use]
     pub(crate) fn for_streams(mut self) -> Self {
         let mut http2 = self.http.http2();
@@ -87,12 +87,12 @@ impl<S: Service> Front<S> {
         self
     }
 
-    /// The number of connections.
+    /// The number of open connections.
     pub(crate) fn connections(&self) -> usize {
         self.watch.count()
     }
 
-    /// Serves until `stop` resolves; then answers what is in flight, for as long as the limits allow.
+    /// Serves until `stop` resolves; then finishes the requests in flight, for at most `limits.stop_time`.
     pub(crate) async fn serve(self: Arc<Self>, listener: TcpListener, stop: impl Future<Output = ()>) {
         let rounds = {
             let watch = Arc::clone(&self.watch);
@@ -118,7 +118,7 @@ impl<S: Service> Front<S> {
 
     async fn accept(self: Arc<Self>, listener: &TcpListener) {
         loop {
-            // Beyond the limit, connections wait in the system's queue.
+            // Beyond the limit, connections wait in the kernel's queue.
             let Ok(place) = Arc::clone(&self.places).acquire_owned().await else { return };
             match listener.accept().await {
                 Ok((stream, _)) => {
@@ -128,7 +128,7 @@ impl<S: Service> Front<S> {
                         front.connection(stream).await;
                     });
                 }
-                // The client went away again.
+                // The client closed the connection before it was accepted.
                 Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
                 Err(_) => tokio::time::sleep(OUT_OF_FILES).await,
             }

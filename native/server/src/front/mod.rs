@@ -1,4 +1,4 @@
-//! HTTP: connections, their limits and their end, bodies in, answers out. It knows nothing of what is asked.
+//! HTTP: connections, their limits and their end, request bodies in, responses out. It does not know what the requests mean.
 //!
 //! hyper is used directly: over eight connections on two cores, one thread of it answers 137 thousand small requests a
 //! second, as many as a loop over `httparse` does (the client, `wrk`, is the limit of both), and axum over it 118 thousand.

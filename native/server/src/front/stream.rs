@@ -1,4 +1,4 @@
-//! A connection's bytes, with TLS or without, watched.
+//! The byte stream of a connection, with TLS or without, which reports its reads and writes to the watch.
 
 use std::io;
 use std::pin::Pin;
@@ -17,7 +17,7 @@ pub(crate) enum Bytes {
     Tls(Box<TokioIo<TlsStream<TcpStream>>>),
 }
 
-/// Calls a method of whichever stream it is.
+/// Calls a method of the plain or the TLS stream.
 macro_rules! stream {
     ($self:ident, $stream:ident => $call:expr) => {
         match &mut $self.bytes {
@@ -33,16 +33,16 @@ macro_rules! stream {
     };
 }
 
-/// What a connection of HTTP/2 begins with, and no request of HTTP/1.1.
+/// The first bytes of an HTTP/2 connection, with which no HTTP/1.1 request begins.
 const HTTP2: &[u8; 4] = b"PRI ";
 
-/// The bytes of a connection, which tell the watch when they move.
+/// The byte stream of a connection, which reports its reads and writes to the watch.
 pub(crate) struct Watched {
     bytes: Bytes,
     marks: Marks,
-    /// The beginning of the connection, by which its protocol is known.
+    /// The first bytes read, which tell HTTP/2 from HTTP/1.1.
     first: [u8; HTTP2.len()],
-    /// How much of it has come.
+    /// How many bytes of `first` have been read.
     known: usize,
 }
 
@@ -51,7 +51,7 @@ impl Watched {
         Self { bytes, marks, first: [0; HTTP2.len()], known: 0 }
     }
 
-    /// Reads what is not known yet of the beginning.
+    /// Reads no further than the bytes that tell the protocol.
     fn poll_first(&mut self, context: &mut Context<'_>, mut buffer: ReadBufCursor<'_>) -> Poll<io::Result<()>> {
         let most = buffer.remaining().min(HTTP2.len() - self.known);
         let mut room = ReadBuf::new(&mut self.first[self.known..][..most]);

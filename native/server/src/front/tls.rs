@@ -11,7 +11,7 @@ use tokio_rustls::rustls::crypto::ring::default_provider;
 use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
-/// What accepts TLS connections, for both versions of HTTP.
+/// The acceptor of TLS connections, for HTTP/2 and HTTP/1.1.
 pub(super) fn acceptor(files: &TlsFiles) -> Result<TlsAcceptor> {
     let unusable = |path: &Path, problem: &dyn std::fmt::Display| {
         Error::InvalidArgument(format!("{}: not usable for TLS: {problem}", path.display()))

@@ -1,4 +1,4 @@
-//! Watches over connections: one task looks at all of them a few times a second and ends those that take too long.
+//! Watches over connections: one task checks all of them ten times a second and ends those past their deadline.
 //!
 //! A timer for each request costs a fifth of the small requests a second (measured with hyper's own header timeout); a
 //! deadline kept in an atomic costs nothing that can be measured, and need not be exact.
@@ -10,54 +10,54 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::Notify;
 
-/// How often the connections are looked at.
+/// The time between two checks of all connections.
 pub(crate) const ROUND: Duration = Duration::from_millis(100);
 
-/// No request has been answered or begun.
+/// The phase before the first request.
 const FRESH: u8 = 0;
-/// Bytes of a header have come.
+/// The phase after the first bytes of a request's header.
 const HEADER: u8 = 1;
-/// Between two requests.
+/// The phase between two requests.
 const IDLE: u8 = 2;
 
-/// Fewer bytes than this of HTTP/2 are no part of an answer, but what keeps a connection up, such as the reply to a ping.
+/// An HTTP/2 write of fewer bytes is no part of a response, only a control frame such as the reply to a ping.
 const CONTROL_BYTES: usize = 256;
 
-/// All connections of a server.
+/// All open connections of a server.
 #[derive(Debug)]
 pub(crate) struct Watch {
     started: Instant,
-    /// Milliseconds since the start, as of the last round.
+    /// Milliseconds since the start, as of the last check.
     now: AtomicU64,
     header_time: u64,
     idle_time: u64,
     next: AtomicU64,
     connections: Mutex<HashMap<u64, Arc<Connection>>>,
-    /// Of connections that came to an end.
+    /// Notified whenever a connection has ended.
     ended: Notify,
     stopping: AtomicBool,
 }
 
-/// What the watch knows of one connection.
+/// The watch's state of one connection.
 #[derive(Debug)]
 pub(crate) struct Connection {
     phase: AtomicU8,
-    /// Requests whose answer is not made yet.
+    /// Requests whose response is not complete yet.
     in_flight: AtomicU32,
-    /// In milliseconds since the start of the server; counts while nothing is in flight.
+    /// When the connection is ended, in milliseconds since the start of the server; counts while no request is in flight.
     deadline: AtomicU64,
     ends: AtomicBool,
     stops: AtomicBool,
-    /// Whether it speaks HTTP/2, whose bytes may belong to no request.
+    /// Whether the connection speaks HTTP/2, whose bytes may belong to no request.
     is_http2: AtomicBool,
     signal: Notify,
 }
 
-/// What a connection is told.
+/// What a connection is told to do.
 pub(crate) enum Signal {
-    /// To end now.
+    /// End now.
     End,
-    /// To answer what is in flight, and then end.
+    /// Finish the requests in flight, and then end.
     Stop,
 }
 
@@ -75,7 +75,7 @@ impl Watch {
         }
     }
 
-    /// Takes a connection under watch, until the entry is dropped.
+    /// Puts a connection under watch, until the entry is dropped.
     pub(crate) fn enter(self: &Arc<Self>) -> Entry {
         let connection = Arc::new(Connection {
             phase: AtomicU8::new(FRESH),
@@ -88,19 +88,19 @@ impl Watch {
         });
         let id = self.next.fetch_add(1, Ordering::Relaxed);
         self.lock().insert(id, Arc::clone(&connection));
-        // One that came while the others were told.
+        // The connection may have come after `stop` went through the others.
         if self.stopping.load(Ordering::SeqCst) {
             connection.stop();
         }
         Entry { id, watch: Arc::clone(self), connection }
     }
 
-    /// The number of connections.
+    /// The number of open connections.
     pub(crate) fn count(&self) -> usize {
         self.lock().len()
     }
 
-    /// Looks at all connections once.
+    /// Checks all connections once, and ends those past their deadline.
     pub(crate) fn round(&self) {
         let now = milliseconds(self.started.elapsed());
         self.now.store(now, Ordering::Relaxed);
@@ -112,7 +112,7 @@ impl Watch {
         }
     }
 
-    /// Tells all connections to answer what is in flight and then end; ends those without a request.
+    /// Tells all connections to finish their requests in flight and then end; ends those that never had a request.
     pub(crate) fn stop(&self) {
         self.stopping.store(true, Ordering::SeqCst);
         self.lock().values().for_each(|connection| connection.stop());
@@ -139,7 +139,7 @@ impl Watch {
     }
 }
 
-/// A connection under watch.
+/// A connection under watch; dropping the entry ends the watch.
 #[derive(Debug)]
 pub(crate) struct Entry {
     id: u64,
@@ -148,12 +148,12 @@ pub(crate) struct Entry {
 }
 
 impl Entry {
-    /// Another hold on the same connection; the watch ends with the first that is dropped of its own.
+    /// A handle that marks what happens on the connection; dropping it does not end the watch.
     pub(crate) fn marks(&self) -> Marks {
         Marks { watch: Arc::clone(&self.watch), connection: Arc::clone(&self.connection) }
     }
 
-    /// Waits until the connection is told something.
+    /// Waits until the connection is told to stop or end.
     pub(crate) async fn signal(&self) -> Signal {
         loop {
             let signalled = self.connection.signal.notified();
@@ -175,7 +175,7 @@ impl Drop for Entry {
     }
 }
 
-/// Marks what happens on a connection.
+/// A handle of a connection, to mark what happens on it.
 #[derive(Debug, Clone)]
 pub(crate) struct Marks {
     watch: Arc<Watch>,
@@ -183,14 +183,15 @@ pub(crate) struct Marks {
 }
 
 impl Marks {
-    /// The client speaks HTTP/2. Between two requests it answers pings and settings, and gives room for more: none of it begins
-    /// a header, so the time of idle connections is that of its connection until a request is there.
+    /// The client speaks HTTP/2. Between requests it sends pings, settings and window updates, none of which begins a header:
+    /// the idle time-out holds until the first request.
     pub(crate) fn http2(&self) {
         self.connection.is_http2.store(true, Ordering::Relaxed);
         self.set(FRESH, self.watch.idle_time);
     }
 
-    /// Bytes came from the client. The first ones of a request begin its header's time, later ones do not prolong it.
+    /// Bytes arrived from the client. The first bytes of a request start the time-out of its header; later ones do not prolong
+    /// it.
     pub(crate) fn read(&self) {
         let connection = &self.connection;
         if connection.is_http2.load(Ordering::Relaxed) {
@@ -201,7 +202,7 @@ impl Marks {
         }
     }
 
-    /// The client took bytes of an answer.
+    /// The client took bytes of a response.
     pub(crate) fn written(&self, bytes: usize) {
         let connection = &self.connection;
         if connection.phase.load(Ordering::Relaxed) == IDLE
@@ -211,7 +212,7 @@ impl Marks {
         }
     }
 
-    /// A request came with its whole header; the answer is made when the guard is dropped.
+    /// A request arrived with its whole header; its response is complete when the guard is dropped.
     pub(crate) fn request(&self) -> InFlight {
         self.connection.in_flight.fetch_add(1, Ordering::AcqRel);
         InFlight { marks: self.clone() }
@@ -223,7 +224,7 @@ impl Marks {
     }
 }
 
-/// A request in flight.
+/// A guard that counts its request as in flight.
 #[derive(Debug)]
 pub(crate) struct InFlight {
     marks: Marks,
@@ -242,7 +243,7 @@ impl Connection {
         self.signal.notify_one();
     }
 
-    /// A connection that waits for its first request, or its next one, has nothing to finish.
+    /// Ends a connection that never had a request, since it has nothing to finish; others are told to stop.
     fn stop(&self) {
         if self.in_flight.load(Ordering::Acquire) == 0 && self.phase.load(Ordering::Relaxed) == FRESH {
             self.end();

@@ -19,20 +19,20 @@ use crate::front::answer::{Answer, JSON, TEXT, empty, with_body};
 use crate::front::body::BodyError;
 use crate::routes::{NOT_ALLOWED, decoded};
 
-/// The header by which servers of this contract tell their name and version.
+/// The header that carries the server's name and version in this contract.
 const VERSION: HeaderName = HeaderName::from_static("x-influxdb-version");
 
-/// What this server calls itself there.
+/// The value of the [`VERSION`] header.
 const NAME_AND_VERSION: HeaderValue = HeaderValue::from_static(concat!("boundary-bench-", env!("CARGO_PKG_VERSION")));
 
-/// Answers the requests of the contract.
+/// The service that answers the requests of the ingest contract.
 pub(crate) struct Ingest {
     pub(crate) store: Arc<IngestStore>,
     pub(crate) max_points: usize,
     pub(crate) max_body: usize,
-    /// The writes that run or wait.
+    /// Admits and runs the writes.
     pub(crate) writes: Workers,
-    /// The queries that run or wait.
+    /// Admits and runs the queries.
     pub(crate) queries: Workers,
 }
 
@@ -41,7 +41,7 @@ pub(crate) struct Ingest {
 pub(crate) struct IngestError {
     status: StatusCode,
     message: String,
-    /// Whether it is told as plain text, and not as JSON.
+    /// Whether the message is sent as plain text, not as JSON.
     is_plain: bool,
 }
 
@@ -54,17 +54,17 @@ impl IngestError {
         Self { is_plain: true, ..Self::new(status, message) }
     }
 
-    /// For a request without the key.
+    /// The refusal of a request without the key.
     pub(crate) fn unauthorized(problem: &str) -> Self {
         Self::plain(StatusCode::UNAUTHORIZED, format!("authorization failed: {problem}"))
     }
 
-    /// For a path that takes another method.
+    /// The refusal of a method that the path does not take.
     pub(crate) fn not_allowed() -> Self {
         Self::new(StatusCode::METHOD_NOT_ALLOWED, NOT_ALLOWED)
     }
 
-    /// The answer: the text, or an object with it.
+    /// The response: the message as plain text, or as JSON `{"error": message}`.
     pub(crate) fn answer(&self) -> Answer {
         if self.is_plain {
             return versioned(with_body(self.status, TEXT, self.message.clone()));
@@ -98,7 +98,7 @@ impl From<Full> for IngestError {
 impl From<BodyError> for IngestError {
     fn from(error: BodyError) -> Self {
         match error {
-            // In HyperbyteDB's words: it is refused before its handlers of JSON see it.
+            // HyperbyteDB's text: there, such a body is refused before the handlers that answer in JSON see it.
             BodyError::TooLarge => {
                 Self::plain(StatusCode::PAYLOAD_TOO_LARGE, "Failed to buffer the request body: length limit exceeded")
             }
@@ -108,19 +108,19 @@ impl From<BodyError> for IngestError {
     }
 }
 
-/// An answer that says who gives it.
+/// The same response with a [`VERSION`] header.
 pub(crate) fn versioned(mut answer: Answer) -> Answer {
     answer.headers_mut().insert(VERSION, NAME_AND_VERSION);
     answer
 }
 
-/// The answer to `/ping`.
+/// The response to `/ping`.
 pub(crate) fn ping() -> Answer {
     versioned(empty(StatusCode::NO_CONTENT))
 }
 
-/// The answer to `/health`: 503 while points can't be written to files. What was set aside is told, and is no reason to send
-/// nothing more.
+/// The response to `/health`: 503 while points can't be written to files. Files that were set aside are told in the message;
+/// the status stays 200, since writes still succeed.
 pub(crate) fn health(points: &StoreStatus) -> Answer {
     let (status, word, message) = match (&points.flush_error, points.set_aside.len()) {
         (Some(error), _) => (
@@ -146,7 +146,7 @@ impl Ingest {
     /// Writes the points of a body; returns how many.
     ///
     /// # Errors
-    /// Those of the contract.
+    /// The contract's error for an unusable body, and for each error of the store.
     pub(crate) async fn write(&self, request: Parts, body: Bytes) -> Result<usize, IngestError> {
         let (store, max_points, max_body) = (Arc::clone(&self.store), self.max_points, self.max_body);
         off_the_threads(&self.writes, move || write::write(&store, &request, &body, max_points, max_body)).await
@@ -155,7 +155,7 @@ impl Ingest {
     /// Checks what a write needs before its body is read.
     ///
     /// # Errors
-    /// 400 without a database, 404 for one that is not there.
+    /// 400 without a database's name, 404 for an unknown database.
     pub(crate) fn check_write(&self, request: &Parts) -> Result<(), IngestError> {
         let query = request.uri.query().unwrap_or_default();
         let database = parameter(query, "db").filter(|name| !name.is_empty());
@@ -167,7 +167,7 @@ impl Ingest {
     /// Runs the statements of a query.
     ///
     /// # Errors
-    /// 400 where there are none or one is not understood, 404 without their database, 500 for an unknown field.
+    /// 400 without a statement or for one that can't be parsed, 404 for an unknown database, 500 for an unknown field.
     pub(crate) async fn query(&self, request: &Parts, body: &[u8]) -> Result<Answer, IngestError> {
         let form = String::from_utf8_lossy(body);
         let find = |name| parameter(&form, name).or_else(|| parameter(request.uri.query().unwrap_or_default(), name));
@@ -183,7 +183,7 @@ impl Ingest {
     }
 }
 
-/// Runs work that waits for the disk; a panic becomes a 500.
+/// Runs work that waits for the disk on the pool of workers; a panic becomes a 500.
 async fn off_the_threads<T: Send + 'static>(
     workers: &Workers,
     work: impl FnOnce() -> Result<T, IngestError> + Send + 'static,
@@ -192,7 +192,7 @@ async fn off_the_threads<T: Send + 'static>(
     workers.admit()?.run(|| Ok(work())).await.map_err(internal)?
 }
 
-/// A parameter of a query string or a form.
+/// The decoded value of a parameter of a query string or a form.
 fn parameter(query: &str, name: &str) -> Option<String> {
     let pair = query.split('&').map(|pair| pair.split_once('=').unwrap_or((pair, "")));
     let value = pair.into_iter().find(|(key, _)| decoded(key) == name).map(|(_, value)| value)?;

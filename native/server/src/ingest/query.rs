@@ -1,4 +1,4 @@
-//! Runs the statements of `/query` and writes their answer.
+//! Runs the statements of `/query` and writes the response.
 
 use std::io::Write;
 
@@ -10,27 +10,27 @@ use super::IngestError;
 use super::statement::{Statement, parse};
 use crate::tables::escaped;
 
-/// One series of an answer.
+/// One series of a response.
 struct Series {
     name: String,
     columns: Vec<String>,
     rows: Vec<Vec<Value>>,
 }
 
-/// What a statement is answered with.
+/// The result of a statement.
 enum Outcome {
     Series(Vec<Series>),
-    /// Told in the place of the statement; all else that is wrong is the answer to the whole request.
+    /// The error in the place of one statement's result; every other error is the response to the whole request.
     DatabaseRequired,
 }
 
-/// How times are written: as numbers of a unit, or as text.
+/// How times are written: as numbers of a unit, or as RFC 3339 text (`None`).
 type Epoch = Option<Precision>;
 
-/// The answer to a text of statements. Without a database or an epoch, those are empty.
+/// The response body for the statements in `text`. An absent database or epoch is the empty string.
 ///
 /// # Errors
-/// Those of the contract.
+/// The contract's error for a statement that can't be parsed, and for each error of the store.
 pub(super) fn answer(store: &IngestStore, text: &str, database: &str, epoch: &str) -> Result<Vec<u8>, IngestError> {
     let unreadable =
         |problem: String| IngestError::new(StatusCode::BAD_REQUEST, format!("error parsing query: {problem}"));
@@ -52,7 +52,7 @@ pub(super) fn answer(store: &IngestStore, text: &str, database: &str, epoch: &st
     Ok(out)
 }
 
-/// Any other name means text.
+/// The unit of an `epoch` parameter; any other name means text.
 fn epoch_of(name: &str) -> Epoch {
     match name {
         "n" => Some(Precision::Nanoseconds),
@@ -81,7 +81,7 @@ fn run(store: &IngestStore, statement: Statement, database: &str) -> Result<Outc
     Ok(Outcome::Series(series))
 }
 
-/// The count of a field's values, or of all points. Its column has the field's name in it, and there is no time.
+/// The count of a field's values, or of all points. The column's name holds the field's, and there is no column of times.
 fn counted(
     store: &IngestStore,
     database: &str,
@@ -89,7 +89,7 @@ fn counted(
     field: Option<&str>,
 ) -> Result<Vec<Series>, IngestError> {
     let fields = store.database(database)?.fields(&measurement);
-    // As where nothing was written.
+    // An unknown measurement gives no series, as one without points does.
     if fields.is_empty() {
         return Ok(Vec::new());
     }
@@ -125,7 +125,7 @@ fn selected(store: &IngestStore, database: &str, mut select: Select) -> Result<V
     Ok(vec![Series { name: select.measurement, columns, rows }])
 }
 
-/// The name of a field or a tag that is asked for as it was written, or as it is read back.
+/// The stored name of a field or tag, which may be asked for as it was written or as HyperbyteDB reads it back.
 fn known<'names>(
     mut names: impl Iterator<Item = &'names str> + Clone,
     asked: &str,
@@ -138,7 +138,8 @@ fn known<'names>(
     })
 }
 
-/// A name as `HyperbyteDB` reads it back, whose columns have names of letters, digits and underscores, and begin with no digit.
+/// A name as `HyperbyteDB` reads it back: its columns' names consist of letters, digits and underscores, and begin with no
+/// digit.
 fn name_read_back(name: &str) -> String {
     let digit = name.starts_with(|first: char| first.is_ascii_digit()).then_some('_');
     let plain = name.chars().map(|character| if character.is_ascii_alphanumeric() { character } else { '_' });
@@ -195,7 +196,7 @@ fn write_value(value: &Value, is_time: bool, epoch: Epoch, out: &mut Vec<u8>) {
     };
 }
 
-/// In quotes, as RFC 3339 has it, without the zeros at the end of the fraction.
+/// Writes a time in quotes as RFC 3339 text, without the zeros at the end of the fraction.
 fn write_time(nanoseconds: i64, out: &mut Vec<u8>) {
     const SECOND: i64 = 1_000_000_000;
     let (seconds, fraction) = (nanoseconds.div_euclid(SECOND), nanoseconds.rem_euclid(SECOND));

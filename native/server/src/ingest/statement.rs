@@ -9,7 +9,7 @@ pub(super) enum Statement {
     CreateDatabase(String),
     ShowDatabases,
     ShowMeasurements,
-    /// The values of a field, or of each.
+    /// The number of a field's values; without a field, of points.
     Count {
         measurement: String,
         field: Option<String>,
@@ -17,7 +17,7 @@ pub(super) enum Statement {
     Select(Select),
 }
 
-/// A part of a statement.
+/// A token of a statement.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Token {
     /// A bare word, or a number with its unit.
@@ -28,13 +28,13 @@ enum Token {
     Sign(&'static str),
 }
 
-/// What may stand alone, the longer first.
+/// The tokens of punctuation, the longer first.
 const SIGNS: [&str; 10] = ["<=", ">=", "(", ")", ",", "*", ";", "<", ">", "="];
 
-/// Reads the statements of a text.
+/// Parses the statements of a text.
 ///
 /// # Errors
-/// What is wrong with the first that can't be read.
+/// The problem of the first statement that can't be parsed.
 pub(super) fn parse(text: &str) -> Result<Vec<Statement>, String> {
     let tokens = tokens(text)?;
     let statements = tokens.split(|token| *token == Token::Sign(";")).filter(|tokens| !tokens.is_empty());
@@ -53,7 +53,7 @@ fn tokens(text: &str) -> Result<Vec<Token>, String> {
             let mut characters = rest.char_indices().skip(1);
             let end = loop {
                 match characters.next() {
-                    // Two quotes are one of the name.
+                    // Two quotes stand for one quote in the name.
                     Some((at, '"')) if rest[at + 1..].starts_with('"') => {
                         name.push('"');
                         characters.next();
@@ -115,7 +115,7 @@ impl Parser<'_> {
             while self.sign(",") {
                 select.columns.push(self.name()?);
             }
-            // The time comes without being asked for.
+            // The time is always part of the result.
             select.columns.retain(|name| name != "time");
         }
         self.expect("FROM")?;
@@ -162,7 +162,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// Nanoseconds, or a number with its unit.
+    /// A time in nanoseconds, written as a number of nanoseconds or with a unit.
     fn instant(&mut self) -> Result<i64, String> {
         let Some((Token::Word(word), rest)) = self.tokens.split_first() else {
             return Err(self.unexpected("a time"));

@@ -1,4 +1,4 @@
-//! Writes: what a body is, by its headers, and how it gets into the store.
+//! Writes: the format of a body, from its headers, and the way into the store.
 
 use std::borrow::Cow;
 use std::io::Read;
@@ -14,7 +14,7 @@ use hyper::http::request::Parts;
 
 use super::{IngestError, parameter};
 
-/// What a body is.
+/// The format of a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Format {
     Lines,
@@ -23,7 +23,7 @@ enum Format {
 }
 
 impl Format {
-    /// By the content type, whose parameters do not count.
+    /// The format of a content type, whose parameters are ignored.
     fn of(content_type: &str) -> Self {
         let kind = content_type.split(';').next().unwrap_or_default().trim();
         if kind.eq_ignore_ascii_case("application/msgpack") {
@@ -36,7 +36,7 @@ impl Format {
     }
 }
 
-/// Writes the points of a body into the database that the request names; returns how many.
+/// Writes the points of a body into the database that the request names; returns the number of points.
 pub(super) fn write(
     store: &IngestStore,
     request: &Parts,
@@ -65,8 +65,7 @@ fn header<'request>(request: &'request Parts, name: &HeaderName) -> &'request st
     request.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
 }
 
-/// The body without its compression, within the limit that holds for the body itself: a few bytes of gzip can stand for any
-/// number.
+/// The body without its compression. `limit` holds for the decompressed bytes: a few bytes of gzip can stand for any number.
 fn decompressed<'body>(encoding: &str, body: &'body [u8], limit: usize) -> Result<Cow<'body, [u8]>, IngestError> {
     match encoding.trim() {
         "" => return Ok(Cow::Borrowed(body)),

@@ -1,4 +1,4 @@
-//! Batches: operations in one request, whose answers stand in their order, each with its own code.
+//! Batches: several operations in one request, whose results keep the operations' order, each with its own status code.
 
 use hyper::StatusCode;
 
@@ -7,7 +7,7 @@ use super::json::{Batch, Operation, RowRequest, text};
 use super::{row, validate};
 use crate::tables::{Change, ChangeKind, ChangeOutcome, Tables, escaped};
 
-/// An operation that is validated: where it goes and what it asks.
+/// A validated operation: its table and its request.
 struct Checked<'body> {
     database: &'body str,
     table: &'body str,
@@ -15,7 +15,7 @@ struct Checked<'body> {
     request: &'body RowRequest<'body>,
 }
 
-/// The answer to a `batch` of reads.
+/// The response body of a `batch` of reads.
 pub(super) fn read(tables: &Tables, body: &[u8], limit: Option<usize>) -> Result<Vec<u8>, RestError> {
     let batch = parse(body, limit)?;
     let operations = checked(&batch, |name| (name == "pk-read").then_some(None))?;
@@ -35,7 +35,7 @@ pub(super) fn read(tables: &Tables, body: &[u8], limit: Option<usize>) -> Result
     Ok(end(answer))
 }
 
-/// The answer to a `batchwrite`, or to a `batchdelete`.
+/// The response body of a `batchwrite` or a `batchdelete`.
 pub(super) async fn write(
     tables: &Tables,
     body: &[u8],
@@ -50,7 +50,7 @@ pub(super) async fn write(
         (false, "pk-update") => Some(Some(ChangeKind::Update)),
         _ => None,
     })?;
-    // What can be seen before anything is written refuses the whole batch.
+    // An error that shows before anything is written refuses the whole batch.
     let change = |operation: &Checked<'_>| {
         let kind = operation.kind.unwrap_or(ChangeKind::Write);
         row::change(tables, kind, (operation.database, operation.table), operation.request)
@@ -84,7 +84,7 @@ fn parse(body: &[u8], limit: Option<usize>) -> Result<Batch<'_>, RestError> {
     }
 }
 
-/// Validates the operations, of which `kind` knows the names.
+/// Validates the operations; `kind` maps an operation's name to its change, and `None` refuses the name.
 fn checked<'body>(
     batch: &'body Batch<'body>,
     kind: impl Fn(&str) -> Option<Option<ChangeKind>>,

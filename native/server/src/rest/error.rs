@@ -1,4 +1,4 @@
-//! The errors of the REST contract: plain text in version 0.1.0, an object in 0.2.0.
+//! The errors of the REST contract: plain text in version 0.1.0, a JSON object in 0.2.0.
 
 use std::fmt::Write;
 
@@ -8,30 +8,30 @@ use hyper::StatusCode;
 
 use crate::front::answer::{Answer, JSON, text, with_body};
 
-/// The code of an error that the contract gives no number.
+/// The code of an error to which the contract assigns no number.
 const NO_CODE: i32 = -1;
 
-/// Why a request is refused, or an operation of a batch.
+/// Why a request, or an operation of a batch, is refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct RestError {
     pub(crate) status: StatusCode,
-    /// Its number in the contract; `ndbCode` in version 0.2.0.
+    /// The error's number in the contract; `ndbCode` in version 0.2.0.
     pub(crate) code: i32,
     pub(crate) message: String,
 }
 
 impl RestError {
-    /// The client's error with a number of the contract.
+    /// A 400 with a number of the contract.
     pub(crate) fn coded(code: i32, message: impl Into<String>) -> Self {
         Self { status: StatusCode::BAD_REQUEST, code, message: message.into() }
     }
 
-    /// An error without a number.
+    /// An error without a number of the contract.
     pub(crate) fn new(status: StatusCode, message: impl Into<String>) -> Self {
         Self { status, code: NO_CODE, message: message.into() }
     }
 
-    /// What is no readable JSON, or JSON of another shape.
+    /// The error of a body that is not JSON, or is JSON of another shape.
     pub(crate) fn parse(error: &serde_json::Error) -> Self {
         Self::new(StatusCode::BAD_REQUEST, format!("the body is not readable: {error}"))
     }
@@ -46,11 +46,11 @@ impl RestError {
     }
 
     pub(crate) fn no_row() -> Self {
-        // 626 is the number that the data nodes give it.
+        // 626 is the number that RonDB's data nodes give this error.
         Self { status: StatusCode::NOT_FOUND, code: 626, message: "Not Found".to_owned() }
     }
 
-    /// The answer, in the shape of a version.
+    /// The response, as a JSON object where `wrapped`, else as plain text.
     pub(crate) fn answer(&self, wrapped: bool) -> Answer {
         if !wrapped {
             return text(self.status, self.message.clone());

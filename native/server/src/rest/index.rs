@@ -1,4 +1,4 @@
-//! Scans by the primary key: ranges of it, in either order.
+//! Scans by the primary key: ranges of keys, in either order.
 
 use std::ops::Bound;
 
@@ -7,24 +7,24 @@ use super::json::{Index, KeyBound, text};
 use super::row::wrong_value;
 use crate::tables::{KeyRange, Table};
 
-/// The one index of a point table.
+/// The name of a point table's only index.
 const PRIMARY: &str = "PRIMARY";
 
-/// Which keys are read, and in which order.
+/// The keys that a scan reads, and their order.
 #[derive(Debug)]
 pub(super) struct Keys {
-    /// One behind the other, without a key in common.
+    /// Disjoint ranges in ascending order.
     pub(super) ranges: Vec<KeyRange>,
     pub(super) is_descending: bool,
 }
 
 impl Keys {
-    /// All of them.
+    /// All keys, in ascending order.
     pub(super) fn all() -> Self {
         Self { ranges: vec![(Bound::Unbounded, Bound::Unbounded)], is_descending: false }
     }
 
-    /// Those that a request names.
+    /// The keys that a request names.
     pub(super) fn of(table: &Table, index: &Index<'_>) -> Result<Self, RestError> {
         let refused = |problem: String| Err(RestError::coded(41, problem));
         let name = text(index.name.as_ref());
@@ -68,9 +68,9 @@ fn bound(table: &Table, bound: Option<&KeyBound<'_>>) -> Result<Bound<Vec<u8>>, 
     Ok(if is_inclusive { Bound::Included(key) } else { Bound::Excluded(key) })
 }
 
-/// The same keys in ranges one behind the other, without the empty ones.
+/// The same keys as disjoint ranges in ascending order, without the empty ranges.
 fn merged(mut ranges: Vec<KeyRange>) -> Vec<KeyRange> {
-    // Where a range begins and ends among all keys: an end behind a key is above one before it.
+    // A range's begin and end as positions among all keys: the position behind a key sorts after the one before it.
     fn begin(bound: &Bound<Vec<u8>>) -> (&[u8], bool) {
         match bound {
             Bound::Unbounded => (&[], false),
@@ -131,7 +131,7 @@ mod tests {
                 let holds = |ranges: &[KeyRange]| ranges.iter().filter(|range| range.contains(&key)).count();
                 prop_assert_eq!(holds(&merged), usize::from(holds(&ranges) > 0), "{:?} {:?}", ranges, merged);
             }
-            // None of them makes a store refuse it.
+            // No merged range is one that the store refuses.
             let is_range = |(lower, upper): &KeyRange| match (lower, upper) {
                 (Bound::Included(lower) | Bound::Excluded(lower), Bound::Included(upper) | Bound::Excluded(upper)) => lower <= upper,
                 _ => true,

@@ -1,5 +1,5 @@
-//! The bodies of the REST requests. Each is an object of known keys; texts are borrowed from the body where they hold no
-//! escape. `null` stands for what is absent.
+//! The bodies of the REST requests, as objects of known keys. Text without an escape is borrowed from the body. `null` counts
+//! as absent.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde::de::{Deserializer, Visitor};
 use serde_json::value::RawValue;
 
-/// Text, borrowed where it can be.
+/// A JSON string, borrowed from the body where it has no escape.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Text<'body>(pub(crate) Cow<'body, str>);
 
@@ -34,7 +34,7 @@ impl<'de> Deserialize<'de> for Text<'de> {
     }
 }
 
-/// Defines an object. serde's derive also takes an array of the fields for one, which the contract does not.
+/// Defines an object. serde's derive would also accept an array of the fields, which the contract does not.
 macro_rules! object {
     ($(#[$doc:meta])* $name:ident, $unknown:ident { $($(#[$field_doc:meta])* $field:ident: $type:ty = $key:literal,)* }) => {
         $(#[$doc])*
@@ -99,7 +99,7 @@ object! {
 }
 
 object! {
-    /// What one row is read or written by: the body of `pk-read` and of the operations of every batch.
+    /// The key and columns of one row: the body of `pk-read` and of each operation of a batch.
     RowRequest, ignored {
         filters: Vec<Filter<'body>> = "filters",
         read_columns: Vec<ReadColumn<'body>> = "readColumns",
@@ -118,7 +118,7 @@ object! {
 }
 
 object! {
-    /// A batch.
+    /// The body of a batch.
     Batch, ignored {
         operations: Vec<Operation<'body>> = "operations",
     }
@@ -141,7 +141,7 @@ object! {
 }
 
 object! {
-    /// The index of a scan, and which of its keys to read.
+    /// The index of a scan, and the ranges of keys to read.
     Index, ignored {
         name: Text<'body> = "name",
         key_columns: Vec<Text<'body>> = "key_columns",
@@ -151,7 +151,7 @@ object! {
 }
 
 object! {
-    /// A scan.
+    /// The body of a scan.
     Scan, ignored {
         read_columns: Vec<ReadColumn<'body>> = "readColumns",
         limit: u64 = "limit",
@@ -162,7 +162,7 @@ object! {
 }
 
 object! {
-    /// A query of `RonSQL`.
+    /// The body of a `RonSQL` query.
     Query, refused {
         sql: Text<'body> = "query",
         database: Text<'body> = "database",
@@ -172,7 +172,7 @@ object! {
     }
 }
 
-/// The text of an absent one.
+/// The text, empty where it is absent.
 pub(crate) fn text<'text>(text: Option<&'text Text<'_>>) -> &'text str {
     text.map_or("", |Text(text)| text)
 }

@@ -27,7 +27,7 @@ use crate::tables::Tables;
 pub(crate) use error::RestError;
 pub(crate) use rate::RateLimit;
 
-/// What a path of the contract asks for.
+/// The endpoint that a path of the contract names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Endpoint<'path> {
     Ping,
@@ -41,7 +41,7 @@ pub(crate) enum Endpoint<'path> {
 }
 
 impl<'path> Endpoint<'path> {
-    /// The endpoint of a path below the version.
+    /// The endpoint of a path, which begins behind the version.
     pub(crate) fn of(path: &'path str) -> Option<Self> {
         Some(match path {
             "ping" => Self::Ping,
@@ -62,33 +62,33 @@ impl<'path> Endpoint<'path> {
         })
     }
 
-    /// Whether it is asked with GET; the others with POST.
+    /// Whether the endpoint takes GET; the others take POST.
     pub(crate) fn is_get(self) -> bool {
         matches!(self, Self::Ping | Self::Health)
     }
 }
 
-/// Answers the requests of the contract.
+/// The service that answers the requests of the REST contract.
 pub(crate) struct Rest {
     pub(crate) tables: Arc<Tables>,
     pub(crate) batch_limit: Option<usize>,
     pub(crate) rate_limit: Option<RateLimit>,
-    /// Where SQL runs, if it does.
+    /// The engine that runs SQL; `None` without `lineitem`.
     pub(crate) sql: Option<Arc<dyn Engine>>,
     pub(crate) query_time: Duration,
-    /// The queries that run or wait.
+    /// Admits and runs the queries.
     pub(crate) queries: Workers,
-    /// The scans that are open.
+    /// Admits and runs the scans.
     pub(crate) scans: Workers,
-    /// How long a reader of a scan may take nothing.
+    /// How long the client of a scan may take nothing before the scan is cut.
     pub(crate) stall_time: Duration,
 }
 
 impl Rest {
-    /// Whether a request may be answered now.
+    /// Checks the rate limit, and counts the request.
     ///
     /// # Errors
-    /// The 429 of the contract.
+    /// 429 above the rate limit.
     pub(crate) fn admit(&self) -> Result<(), RestError> {
         match &self.rate_limit {
             Some(limit) if !limit.admits() => {
@@ -98,10 +98,10 @@ impl Rest {
         }
     }
 
-    /// The answer to an endpoint with its body.
+    /// The response of an endpoint to a body.
     ///
     /// # Errors
-    /// Those of the contract.
+    /// The contract's error for an unusable body or a failed operation.
     pub(crate) async fn answer(&self, endpoint: Endpoint<'_>, body: Bytes) -> Result<Answer, RestError> {
         let tables = &self.tables;
         match endpoint {
@@ -109,7 +109,7 @@ impl Rest {
                 Err(RestError::new(StatusCode::BAD_REQUEST, "this request takes no body"))
             }
             Endpoint::Ping => Ok(named(empty(StatusCode::OK))),
-            // RonDB's 1 would stand for data nodes out of reach.
+            // RonDB's health is 1 where its data nodes are out of reach; this server has none.
             Endpoint::Health => Ok(named(text(StatusCode::OK, "0"))),
             Endpoint::PkRead { database, table } => {
                 caught(|| row::read(tables, database, table, &body)).map(json_answer)
@@ -129,7 +129,7 @@ impl Rest {
     }
 }
 
-/// The error of a body that can't be had.
+/// The error for a body that could not be read.
 pub(crate) fn body_error(error: BodyError) -> RestError {
     match error {
         BodyError::TooLarge => RestError::new(StatusCode::BAD_REQUEST, "Request too large"),
@@ -138,7 +138,7 @@ pub(crate) fn body_error(error: BodyError) -> RestError {
     }
 }
 
-/// Runs work whose panic becomes a 500.
+/// Runs work; a panic becomes a 500.
 fn caught<T>(work: impl FnOnce() -> Result<T, RestError>) -> Result<T, RestError> {
     match catch_panic(|| Ok(work())) {
         Ok(done) => done,

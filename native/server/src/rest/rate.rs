@@ -1,17 +1,17 @@
-//! How often the REST requests may be asked: so many a second, and as many at once after a rest.
+//! The rate limit of the REST requests: a number a second, of which a second's worth may come at once after a pause.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 const SECOND: u64 = 1_000_000_000;
 
-/// A limit that all requests share.
+/// A rate limit that all requests share.
 #[derive(Debug)]
 pub(crate) struct RateLimit {
     started: Instant,
     /// Nanoseconds between two requests.
     interval: u64,
-    /// When the next request would be in time if all had kept the interval, in nanoseconds since the start.
+    /// When the next request is due if every request keeps the interval, in nanoseconds since the start.
     next: AtomicU64,
 }
 
@@ -21,7 +21,7 @@ impl RateLimit {
         Self { started: Instant::now(), interval, next: AtomicU64::new(0) }
     }
 
-    /// Whether a request may be answered now.
+    /// Whether a request is within the limit now; counts it if so.
     pub(crate) fn admits(&self) -> bool {
         self.admits_at(u64::try_from(self.started.elapsed().as_nanos()).unwrap_or(u64::MAX))
     }

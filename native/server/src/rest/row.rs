@@ -5,7 +5,7 @@ use super::json::{Filter, RowRequest, text};
 use super::validate;
 use crate::tables::{Change, ChangeKind, Invalid, Row, Table, Tables, escaped};
 
-/// The answer to a `pk-read`.
+/// The response body of a `pk-read`.
 pub(super) fn read(tables: &Tables, database: &str, table: &str, body: &[u8]) -> Result<Vec<u8>, RestError> {
     let request: RowRequest<'_> = serde_json::from_slice(body).map_err(|error| RestError::parse(&error))?;
     validate::path(database, table)?;
@@ -17,7 +17,7 @@ pub(super) fn read(tables: &Tables, database: &str, table: &str, body: &[u8]) ->
     Ok(answer)
 }
 
-/// Appends `"operationId":"...","data":{...}` of a request that is validated. After an error, what was appended is no use.
+/// Appends `"operationId":"...","data":{...}` for a validated request. After an error, the caller must truncate `answer`.
 pub(super) fn read_into(
     tables: &Tables,
     database: &str,
@@ -49,14 +49,14 @@ pub(super) fn read_into(
     Ok(())
 }
 
-/// The columns asked for, counted from the first outside the key; `None`: all of them.
+/// The requested columns, counted from the first outside the key; `None`: all of them.
 fn columns(table: &Table, request: &RowRequest<'_>) -> Result<Option<Vec<usize>>, RestError> {
     let asked = request.read_columns.as_deref().unwrap_or_default();
     if asked.is_empty() {
         return Ok(None);
     }
     let mut columns = Vec::with_capacity(asked.len());
-    // Columns mostly come in the table's order.
+    // Requests mostly name the columns in the table's order.
     let mut expected = 0;
     for column in asked {
         let name = text(column.column.as_ref());
@@ -70,7 +70,7 @@ fn columns(table: &Table, request: &RowRequest<'_>) -> Result<Option<Vec<usize>>
     Ok(Some(columns))
 }
 
-/// The key that the filters name.
+/// The encoded key that the filters name.
 fn key(table: &Table, filters: &[Filter<'_>]) -> Result<Vec<u8>, RestError> {
     let columns = table.key();
     if filters.len() != columns.len() {
@@ -90,7 +90,7 @@ fn key(table: &Table, filters: &[Filter<'_>]) -> Result<Vec<u8>, RestError> {
     Ok(key)
 }
 
-/// The change that an operation of a batch asks for.
+/// The change that an operation of a batch requests.
 pub(super) fn change(
     tables: &Tables,
     kind: ChangeKind,

@@ -1,7 +1,7 @@
-//! Scans: rows of a table as an answer that is made while it is sent. So a client can pull rows in place of having them
-//! aggregated. `RonDB`'s endpoint of this name takes filters beside, and needs a limit; this one has no filters.
+//! Scans: the rows of a table as a streamed response, so that a client can pull rows instead of having them aggregated.
+//! `RonDB`'s endpoint of this name also takes filters, and requires a limit; this one has no filters.
 //!
-//! A scan holds a thread only while it makes parts of its answer, never while it waits for its reader.
+//! A scan holds a thread only while it makes parts of its response, never while it waits for the client to read.
 
 use std::sync::Arc;
 
@@ -20,19 +20,19 @@ use crate::front::answer::{Answer, JSON, parts};
 use crate::lineitem;
 use crate::tables::{Row, Tables, escaped};
 
-/// Bytes of a part of the answer, about.
+/// The approximate bytes of one part of the response.
 const PART_BYTES: usize = 64 << 10;
 
-/// Parts that wait for a slow client; then the scan waits, without a thread.
+/// Parts queued for a slow client, at most; then the scan waits, without a thread.
 const PARTS: usize = 4;
 
-/// Rows of a batch of the engine.
+/// Rows of one batch of the engine.
 const BATCH_ROWS: usize = 4096;
 
-/// Writes the next row; `false` at the end of the rows.
+/// A function that appends the next row; it returns `false` at the end of the rows.
 type NextRow = Box<dyn FnMut(&mut Vec<u8>) -> Result<bool> + Send>;
 
-/// The answer, part by part.
+/// The parts of a response body.
 struct Output {
     bytes: Vec<u8>,
     rows: NextRow,
@@ -41,7 +41,7 @@ struct Output {
 }
 
 impl Output {
-    /// The next part; `None` behind the last one.
+    /// The next part; `None` after the last one.
     fn next_part(&mut self) -> Result<Option<Bytes>> {
         while !self.is_ended && self.bytes.len() < PART_BYTES {
             let end = self.bytes.len();
@@ -62,7 +62,7 @@ impl Output {
     }
 }
 
-/// The answer to a scan.
+/// The response to a scan.
 pub(super) fn answer(
     rest: &Rest,
     (database, table): (&str, &str),
@@ -77,7 +77,7 @@ pub(super) fn answer(
     validate::unique(asked.iter().map(|column| text(column.column.as_ref())))?;
     let asked: Vec<&str> = asked.iter().map(|column| text(column.column.as_ref())).collect();
     let limit = scan.limit.unwrap_or(u64::MAX);
-    // Without them there would be more rows than were asked for.
+    // Ignoring the filters would send more rows than the client asked for.
     if scan.filters.is_some() {
         return Err(RestError::coded(41, "this server scans without filters: name a range of an index, or use RonSQL"));
     }
@@ -112,7 +112,7 @@ pub(super) fn answer(
     Ok(parts(JSON, place.produce(PARTS, rest.stall_time, move || output.next_part().transpose())))
 }
 
-/// What stands before each value.
+/// The JSON before each value: a bracket or comma, the column's name, a colon.
 fn labels(names: &[&str]) -> Vec<Vec<u8>> {
     let label = |(index, name): (usize, &&str)| {
         let mut label = vec![if index == 0 { b'{' } else { b',' }];
@@ -131,7 +131,7 @@ fn of_engine(engine: Arc<dyn Engine>, sql: String, labels: Vec<Vec<u8>>) -> Next
     Box::new(move |out| {
         let stream = match &mut stream {
             Some(stream) => stream,
-            // Here, since this is a thread that may wait.
+            // The query begins on the first row's thread, which may block.
             None => stream.insert(engine.query(&sql, &options)?),
         };
         if batch.as_ref().is_none_or(|batch: &RecordBatch| row == batch.num_rows()) {

@@ -1,5 +1,5 @@
-//! SQL: `RonSQL`'s endpoint over the embedded engine. Where `RonSQL` takes aggregations of one table alone, this takes any
-//! `SELECT`; its answers have the same forms.
+//! SQL: `RonSQL`'s endpoint over the embedded engine. Where `RonSQL` takes only aggregations of one table, this takes any
+//! `SELECT`; its responses have the same formats.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,10 +17,10 @@ use crate::front::answer::{Answer, BARE_TABLE, JSON, JSON_ASCII, TABLE, TEXT, wi
 use crate::lineitem;
 use crate::tables::escaped;
 
-/// The bytes of an answer, at most: it is whole before it is sent. A scan has no such limit.
+/// Bytes of a response, at most: it is complete before it is sent. A scan has no such limit.
 const MAX_ANSWER: usize = 256 << 20;
 
-/// What a query is answered with.
+/// The output format of a query.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Format {
     Json,
@@ -28,16 +28,16 @@ enum Format {
     Text { header: bool },
 }
 
-/// A query that is validated.
+/// A validated query.
 struct Checked {
     sql: String,
-    /// Whether its plan is asked for in place of its rows.
+    /// Whether the query's plan is requested instead of its rows.
     explains: bool,
     format: Format,
     operation_id: Option<String>,
 }
 
-/// The answer to a query.
+/// The response to a query.
 pub(super) async fn answer(
     engine: &Arc<dyn Engine>,
     body: &[u8],
@@ -49,7 +49,7 @@ pub(super) async fn answer(
     let (engine, token) = (Arc::clone(engine), cancel.clone());
     let place = queries.admit()?;
     let work = place.run(move || Ok(run(&engine, &sql, format, operation_id.as_deref(), token)));
-    // A client that goes away drops this future: the query ends with it.
+    // A client that disconnects drops this future, which cancels the query.
     let _ends = CancelOnDrop(cancel.clone());
     let done = tokio::time::timeout(time, work).await.map_err(|_| {
         cancel.cancel();
@@ -100,7 +100,7 @@ fn checked(body: &[u8]) -> Result<Checked, RestError> {
     Ok(Checked { sql, explains, format, operation_id })
 }
 
-/// A query without its EXPLAIN, and whether its plan is asked for: by the query, as far as the mode lets it.
+/// A query without its EXPLAIN, and whether it explains: as the query says, as far as the mode allows.
 fn explained<'sql>(sql: &'sql str, mode: &str) -> Result<(&'sql str, bool), RestError> {
     let is_asked = begins_with(sql, "EXPLAIN");
     let select = if is_asked { sql["EXPLAIN".len()..].trim_start() } else { sql };
@@ -115,7 +115,7 @@ fn explained<'sql>(sql: &'sql str, mode: &str) -> Result<(&'sql str, bool), Rest
     Ok((select, explains))
 }
 
-/// Whether a query begins with a word, in any case.
+/// Whether a query begins with a word, ignoring case.
 fn begins_with(sql: &str, word: &str) -> bool {
     let (begin, rest) = sql.split_at_checked(word.len()).unwrap_or_default();
     begin.eq_ignore_ascii_case(word) && !rest.starts_with(|next: char| next.is_alphanumeric() || next == '_')
@@ -137,7 +137,7 @@ fn run(
         Format::JsonAscii => Form::JsonAscii,
         Format::Text { .. } => Form::Text,
     };
-    // What stands before the value of each column.
+    // The text before the value of each column.
     let labels: Vec<Vec<u8>> = names.iter().enumerate().map(|(index, name)| label(index, name, form)).collect();
     if form == Form::Text {
         if format == (Format::Text { header: true }) {

@@ -1,23 +1,23 @@
-//! What the contract asks of a request before its table is looked at, in its order and with its numbers.
+//! The checks of a request before its table is looked up, in the contract's order and with its error numbers.
 
 use super::error::RestError;
 use super::json::{Filter, ReadColumn, RowRequest, text};
 
-/// The bytes of the name of a database, a table or a column, at most.
+/// Bytes of the name of a database, a table or a column, at most.
 const MAX_IDENTIFIER: usize = 64;
 
-/// The bytes of an operation's id, at most.
+/// Bytes of an operation's id, at most.
 const MAX_OPERATION_ID: usize = 256;
 
-/// What is wrong with a name.
+/// Why a name is refused.
 enum NameProblem {
     Empty,
     TooLong,
-    /// It holds this character.
+    /// The name holds this code point.
     Character(u32),
 }
 
-/// Names hold U+0001 to U+FFFF.
+/// The problem of a name, which must hold 1 to [`MAX_IDENTIFIER`] bytes of U+0001 to U+FFFF; `None` for a valid one.
 fn name_problem(name: &str) -> Option<NameProblem> {
     if name.is_empty() {
         return Some(NameProblem::Empty);
@@ -29,7 +29,7 @@ fn name_problem(name: &str) -> Option<NameProblem> {
     wrong.map(NameProblem::Character)
 }
 
-/// The names in the path of a request.
+/// Checks the names in the path of a request.
 pub(super) fn path(database: &str, table: &str) -> Result<(), RestError> {
     match name_problem(database) {
         None => {}
@@ -57,7 +57,7 @@ pub(super) fn path(database: &str, table: &str) -> Result<(), RestError> {
     }
 }
 
-/// The id that the client gave an operation.
+/// Checks the id that the client gave an operation.
 pub(super) fn operation_id(id: &str) -> Result<(), RestError> {
     if id.len() <= MAX_OPERATION_ID {
         return Ok(());
@@ -66,7 +66,7 @@ pub(super) fn operation_id(id: &str) -> Result<(), RestError> {
     Err(RestError::coded(55, message))
 }
 
-/// A request of one row: the columns of its key, and those to read or to write.
+/// Checks a request of one row: its key's columns, and the columns to read or write.
 pub(super) fn row(request: &RowRequest<'_>) -> Result<(), RestError> {
     operation_id(text(request.operation_id.as_ref()))?;
     let filters = request.filters.as_deref().unwrap_or_default();
@@ -94,7 +94,7 @@ pub(super) fn row(request: &RowRequest<'_>) -> Result<(), RestError> {
     unique(named())
 }
 
-/// Columns to read: their names, what they are to be returned as.
+/// Checks the columns to read: their names and return types.
 pub(super) fn read_columns(columns: &[ReadColumn<'_>]) -> Result<(), RestError> {
     columns.iter().try_for_each(|column| {
         named(text(column.column.as_ref()), "read column")?;
@@ -105,7 +105,7 @@ pub(super) fn read_columns(columns: &[ReadColumn<'_>]) -> Result<(), RestError> 
     })
 }
 
-/// That no column is named twice.
+/// Checks that no column is named twice.
 pub(super) fn unique<'name>(columns: impl Iterator<Item = &'name str>) -> Result<(), RestError> {
     let twice = repeated(columns);
     twice.map_or(Ok(()), |twice| {
@@ -114,7 +114,7 @@ pub(super) fn unique<'name>(columns: impl Iterator<Item = &'name str>) -> Result
     })
 }
 
-/// A column with a value, of a key.
+/// Checks a column of the key: its name, and that it has a value.
 fn valued(filter: &Filter<'_>) -> Result<(), RestError> {
     let column = text(filter.column.as_ref());
     match name_problem(column) {
@@ -148,7 +148,7 @@ fn named(column: &str, what: &str) -> Result<(), RestError> {
     }
 }
 
-/// A name that comes twice. A few names are compared with each other, many sorted.
+/// A name that occurs twice. A few names are compared with each other, many are sorted.
 fn repeated<'name>(names: impl Iterator<Item = &'name str>) -> Option<&'name str> {
     const FEW: usize = 8;
     let mut names: Vec<&str> = names.collect();

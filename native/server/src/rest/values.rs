@@ -14,18 +14,18 @@ use base64::engine::general_purpose::STANDARD;
 use crate::date::of_days;
 use crate::tables::escaped;
 
-/// How texts are written.
+/// How values are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Form {
     /// JSON in UTF-8.
     Json,
-    /// JSON in ASCII alone.
+    /// JSON that is ASCII only.
     JsonAscii,
-    /// Bare, with tabs and line ends escaped.
+    /// Text without quotes, with tabs and line ends escaped.
     Text,
 }
 
-/// Appends the value of a column in a row.
+/// Appends the value of one column in one row.
 pub(super) fn write(batch: &RecordBatch, column: usize, row: usize, form: Form, out: &mut Vec<u8>) {
     let array = batch.column(column);
     if array.is_null(row) {
@@ -76,14 +76,14 @@ pub(super) fn write(batch: &RecordBatch, column: usize, row: usize, form: Form, 
             write_text(&STANDARD.encode(array.as_binary::<i32>().value(row)), form, out);
             Ok(())
         }
-        // The engine gives no other type.
+        // The embedded engine returns no other type.
         other => write!(out, "\"{other}\""),
     };
 }
 
 const DAY_MICROS: i64 = 86_400_000_000;
 
-/// Appends a text.
+/// Appends a text in the form.
 pub(super) fn write_text(text: &str, form: Form, out: &mut Vec<u8>) {
     match form {
         Form::Json => escaped(text, out),
@@ -121,7 +121,7 @@ fn quoted(
     Ok(())
 }
 
-/// JSON has no infinities.
+/// Appends a float; infinities and NaN are `null`, since JSON has none.
 fn write_float(value: f64, form: Form, out: &mut Vec<u8>) {
     if value.is_finite() || form == Form::Text {
         let _ = write!(out, "{value:?}");

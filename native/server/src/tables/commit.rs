@@ -1,4 +1,4 @@
-//! Writes, one after another, on a thread of their own; those that wait while the disk works are made durable together.
+//! The commit thread: writes run one after another, and those that queue up while the disk works are made durable together.
 
 use std::sync::mpsc;
 use std::thread::JoinHandle;
@@ -9,16 +9,16 @@ use tokio::sync::oneshot;
 
 use super::store::{Change, ChangeOutcome, Tables};
 
-/// A request to write.
+/// A queued write.
 pub(super) struct Write {
     pub(super) changes: Vec<Change>,
     pub(super) done: oneshot::Sender<Result<Vec<ChangeOutcome>>>,
 }
 
-/// Writes that are made durable by one sync, at most.
+/// Writes that one sync makes durable, at most.
 const MAX_GROUP: usize = 256;
 
-/// Starts the thread; it ends when the sender of the writes is gone.
+/// Starts the commit thread; it ends when the sender of the writes is dropped.
 pub(super) fn start(
     tables: std::sync::Weak<Tables>,
     database: Database,
@@ -33,7 +33,7 @@ pub(super) fn start(
             let synced =
                 if durable { database.persist(PersistMode::SyncData).map_err(|error| failed(&error)) } else { Ok(()) };
             for (outcome, done) in written {
-                // A client that is gone need not know.
+                // Sending fails where the client has disconnected.
                 let _ = done.send(synced.clone().and(outcome));
             }
         }
@@ -41,7 +41,7 @@ pub(super) fn start(
     started.map_err(|error| Error::Internal(format!("the thread that writes does not start: {error}")))
 }
 
-/// The error of the store.
+/// A fjall error as an engine error.
 pub(super) fn failed(error: &fjall::Error) -> Error {
     let message = match error {
         fjall::Error::Poisoned => {

@@ -1,10 +1,10 @@
-//! A row as the store keeps it: the JSON of each value outside the key, with an index before. A read copies these parts
-//! into its answer and need not know the types.
+//! A stored row: an index, then the JSON of each value outside the key. A read copies the JSON into its response and need not
+//! know the types.
 
-/// Bytes of one entry of the index: where a value ends.
+/// Bytes of one index entry: the end of a value, counted from the first value.
 const ENTRY: usize = 4;
 
-/// Makes a row.
+/// Encodes a row.
 #[derive(Debug)]
 pub(crate) struct RowWriter {
     ends: Vec<u8>,
@@ -16,7 +16,7 @@ impl RowWriter {
         Self { ends: Vec::with_capacity(columns * ENTRY), values: Vec::new() }
     }
 
-    /// Where the JSON of the next value goes; then [`RowWriter::end_value`].
+    /// The buffer to append the JSON of the next value to; call [`RowWriter::end_value`] after each.
     pub(crate) fn value(&mut self) -> &mut Vec<u8> {
         &mut self.values
     }
@@ -32,7 +32,7 @@ impl RowWriter {
     }
 }
 
-/// A row of so many values.
+/// An encoded row of a known number of values.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Row<'row> {
     ends: &'row [u8],
@@ -40,13 +40,13 @@ pub(crate) struct Row<'row> {
 }
 
 impl<'row> Row<'row> {
-    /// `None` for bytes that are no such row.
+    /// Splits an encoded row; `None` for bytes shorter than the index.
     pub(crate) fn new(bytes: &'row [u8], columns: usize) -> Option<Self> {
         let (ends, values) = bytes.split_at_checked(columns * ENTRY)?;
         Some(Self { ends, values })
     }
 
-    /// The JSON of the value `index`.
+    /// The JSON of the value `index`; `None` for broken bytes.
     pub(crate) fn value(&self, index: usize) -> Option<&'row [u8]> {
         let start = if index == 0 { 0 } else { self.end(index - 1)? };
         self.values.get(start..self.end(index)?)
@@ -58,7 +58,7 @@ impl<'row> Row<'row> {
     }
 }
 
-/// Appends a text as JSON, with its quotes.
+/// Appends a text as a JSON string, with its quotes.
 pub(crate) fn escaped(text: &str, json: &mut Vec<u8>) {
     json.push(b'"');
     if text.bytes().all(|byte| byte >= 0x20 && byte != b'"' && byte != b'\\') {

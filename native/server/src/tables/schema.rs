@@ -1,4 +1,4 @@
-//! What a point table is: its columns, and how their values are read from JSON and written as keys.
+//! The schema of a point table: its columns, and how their values are read from JSON and written as keys.
 
 use std::fmt::Write;
 
@@ -11,11 +11,11 @@ use super::row::escaped;
 /// The type of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ColumnType {
-    /// 32 bits.
+    /// An integer of 32 bits.
     Int,
-    /// Text of at most so many characters.
+    /// Text of at most this many characters.
     Varchar(u32),
-    /// At most so many bytes; base64 in JSON.
+    /// At most this many bytes; base64 in JSON.
     Varbinary(u32),
 }
 
@@ -28,7 +28,7 @@ pub(crate) struct Column {
     pub(crate) label: Vec<u8>,
 }
 
-/// A table. Its key's columns come first.
+/// A table. The key's columns come first.
 #[derive(Debug, Clone)]
 pub(crate) struct Table {
     pub(crate) database: String,
@@ -38,12 +38,12 @@ pub(crate) struct Table {
     pub(crate) key_columns: usize,
 }
 
-/// Why a value is not one of its column.
+/// Why a value does not fit its column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Invalid {
-    /// It is of another type.
+    /// The value is of another type.
     Type,
-    /// It is too long, or too large a number.
+    /// The value is too long, or too large a number.
     TooBig,
 }
 
@@ -57,7 +57,7 @@ impl Column {
 }
 
 impl ColumnType {
-    /// The name of the type, as SQL has it.
+    /// The name of the type in SQL.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Int => "INT",
@@ -66,7 +66,8 @@ impl ColumnType {
         }
     }
 
-    /// Appends a value of JSON to a key: so that keys sort as their values do, and no key begins another of its table.
+    /// Appends a JSON value to a key, encoded so that keys sort as their values do and no key is a prefix of another of its
+    /// table.
     pub(crate) fn write_key(self, value: &RawValue, key: &mut Vec<u8>) -> Result<(), Invalid> {
         match self {
             Self::Int => {
@@ -86,7 +87,7 @@ impl ColumnType {
         Ok(())
     }
 
-    /// Reads a value of a key back, appends it as JSON, and returns the rest of the key.
+    /// Reads one value of a key, appends it as JSON, and returns the rest of the key.
     pub(crate) fn read_key<'key>(self, key: &'key [u8], json: &mut Vec<u8>) -> Option<&'key [u8]> {
         match self {
             Self::Int => {
@@ -108,7 +109,7 @@ impl ColumnType {
         }
     }
 
-    /// Appends a value as an answer holds it: the JSON that a row keeps.
+    /// Appends a value in the JSON that a row stores and a response contains.
     pub(crate) fn write_json(self, value: &RawValue, json: &mut Vec<u8>) -> Result<(), Invalid> {
         if value.get() == "null" {
             json.extend_from_slice(b"null");
@@ -128,11 +129,11 @@ impl ColumnType {
 }
 
 impl Table {
-    /// The name of its keyspace in the store.
+    /// The name of the table's keyspace in the store.
     pub(crate) fn keyspace(&self) -> String {
         let mut name = String::new();
         for part in [&self.database, &self.name] {
-            // Names may hold any character, keyspaces only some.
+            // A table's name may hold any character, a keyspace's only some.
             for byte in part.bytes() {
                 if byte.is_ascii_alphanumeric() || byte == b'_' {
                     name.push(char::from(byte));
@@ -145,7 +146,7 @@ impl Table {
         name
     }
 
-    /// The index of a column.
+    /// The index of the column with that name.
     pub(crate) fn column(&self, name: &str) -> Option<usize> {
         self.columns.iter().position(|column| column.name == name)
     }
@@ -161,7 +162,7 @@ impl Table {
     }
 }
 
-/// An integer of JSON that fits.
+/// A JSON integer of 32 bits.
 fn integer(value: &RawValue) -> Result<i32, Invalid> {
     let text = value.get();
     let digits = text.strip_prefix('-').unwrap_or(text);
@@ -179,11 +180,11 @@ fn check_characters(text: &str, most: u32) -> Result<(), Invalid> {
     if text.chars().count() > most as usize { Err(Invalid::TooBig) } else { Ok(()) }
 }
 
-/// The bytes of a base64 text.
+/// The bytes of a base64 JSON string.
 fn binary(value: &RawValue, most: u32) -> Result<Vec<u8>, Invalid> {
     let text = value.get();
     let inner = text.strip_prefix('"').and_then(|text| text.strip_suffix('"')).ok_or(Invalid::Type)?;
-    // Slashes may be escaped.
+    // JSON may escape the slashes of base64.
     let decoded = if inner.contains('\\') {
         STANDARD.decode(serde_json::from_str::<String>(text).map_err(|_| Invalid::Type)?)
     } else {
@@ -193,7 +194,7 @@ fn binary(value: &RawValue, most: u32) -> Result<Vec<u8>, Invalid> {
     if bytes.len() > most as usize { Err(Invalid::TooBig) } else { Ok(bytes) }
 }
 
-/// Appends bytes in base64 with quotes.
+/// Appends bytes as a base64 JSON string.
 pub(super) fn quoted_base64(bytes: &[u8], json: &mut Vec<u8>) {
     json.push(b'"');
     let start = json.len();
@@ -205,7 +206,7 @@ pub(super) fn quoted_base64(bytes: &[u8], json: &mut Vec<u8>) {
 }
 
 fn write_sized(bytes: &[u8], key: &mut Vec<u8>) {
-    // Columns are far shorter than 64 KiB; the check of their length came before.
+    // A column holds far fewer than 64 KiB; its length was checked before.
     let length = u16::try_from(bytes.len()).unwrap_or(u16::MAX);
     key.extend_from_slice(&length.to_be_bytes());
     key.extend_from_slice(bytes);
@@ -244,7 +245,7 @@ mod tests {
             assert_eq!(kind.write_key(&raw(json), &mut Vec::new()), Err(expected), "{kind:?} {json}");
             assert_eq!(kind.write_json(&raw(json), &mut Vec::new()), Err(expected), "{kind:?} {json}");
         }
-        // The length of text is in characters, not in bytes.
+        // The length of text counts characters, not bytes.
         assert!(ColumnType::Varchar(2).write_key(&raw("\"äß\""), &mut Vec::new()).is_ok());
         assert!(ColumnType::Varbinary(3).write_key(&raw(r#""\/\/\/\/""#), &mut Vec::new()).is_ok());
     }

@@ -1,20 +1,20 @@
-//! The tables of `RonDB`'s benchmarks, and the rows that they begin with.
+//! The tables of `RonDB`'s benchmarks and their first rows.
 
 use super::row::{RowWriter, escaped};
 use super::schema::{Column, ColumnType, Table, quoted_base64};
 
-/// Rows of each table.
+/// First rows of each table.
 pub(crate) const ROWS: u32 = 1000;
 
-/// The bytes of a key of `table_2`: zeros, then the row's number, little-endian.
+/// Bytes of a key of `table_2`: zeros, then the row's number as 8 bytes, little-endian.
 const BINARY_KEY: usize = 3000;
 
-/// The columns of `table_3` outside its key.
+/// The number of columns of `table_3` outside its key.
 const MANY_COLUMNS: usize = 100;
 
 const DATABASE: &str = "rdrs_bench";
 
-/// The three tables.
+/// The three tables of the benchmarks.
 pub(super) fn tables() -> [Table; 3] {
     let column = Column::new;
     let table =
@@ -28,7 +28,7 @@ pub(super) fn tables() -> [Table; 3] {
     ]
 }
 
-/// The rows that a table begins with.
+/// The keys and rows that a new table gets.
 pub(super) fn rows(table: &Table) -> impl Iterator<Item = (Vec<u8>, Vec<u8>)> {
     (0..ROWS).map(move |number| (key(table, number), row(table)))
 }

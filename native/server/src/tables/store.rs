@@ -16,41 +16,41 @@ use super::seed;
 /// How a row is changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ChangeKind {
-    /// Put in place of what there is, if anything.
+    /// Writes the row, whether or not it exists.
     Write,
-    /// Put where there is none.
+    /// Writes the row, which must not exist.
     Insert,
-    /// Put in place of one that there is; values not given stay.
+    /// Changes the row, which must exist; values not given stay.
     Update,
-    /// Taken away.
+    /// Removes the row, which must exist.
     Delete,
 }
 
-/// The keys between two.
+/// The lower and upper bound of encoded keys.
 pub(crate) type KeyRange = (Bound<Vec<u8>>, Bound<Vec<u8>>);
 
-/// One change of a row.
+/// A change of one row.
 #[derive(Debug)]
 pub(crate) struct Change {
     pub(crate) kind: ChangeKind,
-    /// Its table's index.
+    /// The index of the row's table.
     pub(crate) table: usize,
     pub(crate) key: Vec<u8>,
-    /// The JSON of the values outside the key, where they are given.
+    /// The JSON of each value outside the key; `None` where it is not given.
     pub(crate) values: Vec<Option<Vec<u8>>>,
 }
 
-/// What became of a change.
+/// The outcome of a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ChangeOutcome {
     Done,
-    /// There is no such row.
+    /// The row of an update or delete does not exist.
     NotFound,
-    /// There is such a row already.
+    /// The row of an insert exists already.
     Exists,
 }
 
-/// The part of the store that says which tables got their first rows: a table that was emptied stays empty.
+/// The keyspace that marks the tables that got their first rows, so that an emptied table stays empty.
 const SEEDED: &str = "seeded";
 
 /// The tables of a server.
@@ -58,15 +58,15 @@ pub(crate) struct Tables {
     database: Database,
     all: Vec<(Table, Keyspace)>,
     by_name: HashMap<String, HashMap<String, usize>>,
-    /// `None` once it is closed.
+    /// The queue of the commit thread; `None` once closed.
     writes: Mutex<Option<mpsc::Sender<Write>>>,
 }
 
 impl Tables {
-    /// Opens the tables of a folder, filled with the rows of the benchmarks where it is new.
+    /// Opens the tables in a folder; new tables get the first rows of the benchmarks.
     ///
     /// # Errors
-    /// [`Error::Engine`] with the store's own words.
+    /// [`Error::Engine`] with fjall's own message.
     pub(crate) fn open(folder: &Path, durable: bool) -> Result<Arc<Self>> {
         let database = Database::builder(folder).open().map_err(|error| failed(&error))?;
         let mut tables = Vec::new();
@@ -79,7 +79,7 @@ impl Tables {
             let keyspace = keyspace(&name)?;
             if !seeded.contains_key(&name).map_err(|error| failed(&error))? {
                 let mut batch = database.batch();
-                // The folders of earlier versions have rows, and no mark.
+                // Folders of earlier versions have rows, but no mark.
                 if keyspace.is_empty().map_err(|error| failed(&error))? {
                     seed::rows(&table).for_each(|(key, row)| batch.insert(&keyspace, key, row));
                 }
@@ -96,7 +96,7 @@ impl Tables {
         Ok(opened)
     }
 
-    /// The index of a table.
+    /// The index of the table with that name.
     pub(crate) fn find(&self, database: &str, table: &str) -> Option<usize> {
         self.by_name.get(database)?.get(table).copied()
     }
@@ -105,18 +105,18 @@ impl Tables {
         &self.all[index].0
     }
 
-    /// The row of a key.
+    /// The row with that key.
     ///
     /// # Errors
-    /// [`Error::Engine`].
+    /// [`Error::Engine`] with fjall's own message.
     pub(crate) fn read(&self, table: usize, key: &[u8]) -> Result<Option<fjall::Slice>> {
         self.all[table].1.get(key).map_err(|error| failed(&error))
     }
 
-    /// The rows of a table in a range of keys, by their keys, as they are now.
+    /// A snapshot of the rows in a range of keys, in the order of their keys.
     ///
     /// # Errors
-    /// [`Error::Engine`], of each row.
+    /// [`Error::Engine`] for each row that can't be read.
     pub(crate) fn scan(
         &self,
         table: usize,
@@ -125,11 +125,10 @@ impl Tables {
         self.all[table].1.range(range).map(|row| row.into_inner().map_err(|error| failed(&error)))
     }
 
-    /// Makes the changes, all of them or, after an error, none; returns what became of each. In the durable mode they are
-    /// on the disk then.
+    /// Makes all changes, or none after an error; returns the outcome of each. In the durable mode they are on the disk then.
     ///
     /// # Errors
-    /// [`Error::Engine`], and [`Error::Closed`].
+    /// [`Error::Engine`] where the store fails, [`Error::Closed`] after [`Self::close`].
     pub(crate) async fn write(&self, changes: Vec<Change>) -> Result<Vec<ChangeOutcome>> {
         let (done, outcome) = oneshot::channel();
         {
@@ -140,16 +139,16 @@ impl Tables {
         outcome.await.map_err(|_| Error::Closed("the server"))?
     }
 
-    /// Takes no more writes and makes the earlier ones durable.
+    /// Refuses further writes and makes the earlier ones durable.
     pub(crate) fn close(&self) {
         self.writes.lock().unwrap_or_else(PoisonError::into_inner).take();
         let _ = self.database.persist(PersistMode::SyncAll);
     }
 
-    /// Only the thread that writes calls it, so nothing changes between its reads and its commit.
+    /// Commits changes as one batch. Only the commit thread calls it, so nothing changes between its reads and its commit.
     pub(super) fn apply(&self, changes: &[Change]) -> Result<Vec<ChangeOutcome>> {
         let mut batch = self.database.batch();
-        // What this batch did to a key, which the store does not show before the commit.
+        // The rows this batch has changed, which the store does not show before the commit; `None`: removed.
         let mut pending: HashMap<(usize, &[u8]), Option<Vec<u8>>> = HashMap::new();
         let mut outcomes = Vec::with_capacity(changes.len());
         for change in changes {
@@ -181,7 +180,7 @@ impl Tables {
     }
 }
 
-/// The row with the values given; the others as before, or NULL.
+/// The row with the given values; other values stay as before, or are NULL.
 fn changed(table: &Table, before: Option<&[u8]>, values: &[Option<Vec<u8>>]) -> Vec<u8> {
     let count = table.values().len();
     let before = before.and_then(|row| super::Row::new(row, count));
