@@ -1,5 +1,5 @@
-//! What the proxy of a simulated network really adds to a round trip: `cargo run --release -p boundary-bench-server --example
-//! delay_accuracy`, after a build of the server.
+//! Measures the delay that the proxy of a simulated network really adds to a round trip, after a build of the server:
+//! `cargo run --release -p boundary-bench-server --example delay_accuracy`
 #![expect(clippy::print_stdout, reason = "it is a program for a terminal")]
 
 use std::io::{Read, Write};
@@ -14,10 +14,10 @@ use boundary_bench_server::{DelayProcess, NetworkOptions};
 const DELAYS_US: [u64; 5] = [0, 50, 100, 500, 2000];
 const TRIPS: usize = 1000;
 
-/// The first ones, which take longer.
+/// Round trips before the measured ones, which are slower.
 const WARM_UP: usize = 50;
 
-/// Of what an exchange of one row has about.
+/// Bytes of a message, about as many as an exchange of one row has.
 const MESSAGE_BYTES: usize = 256;
 
 fn main() -> Result<()> {
@@ -28,7 +28,7 @@ fn main() -> Result<()> {
         let network = NetworkOptions { delay: Duration::from_micros(delay), megabits: None };
         let proxy = DelayProcess::start(None, &[], &echo.to_string(), &network, &CancelToken::default())?;
         let address = proxy.url().trim_start_matches("http://").to_owned();
-        // Both at the same time of the machine.
+        // Both are measured at nearly the same time, under the same load of the machine.
         let plain = round_trips(&echo.to_string()).map_err(io_error)?;
         let delayed = round_trips(&address).map_err(io_error)?;
         let asked = 2 * delay;
@@ -43,7 +43,7 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// A server that sends back what it gets.
+/// A server that sends back the bytes it receives.
 fn echo() -> std::io::Result<SocketAddr> {
     let listener = TcpListener::bind("127.0.0.1:0")?;
     let address = listener.local_addr()?;
@@ -63,7 +63,7 @@ fn echo() -> std::io::Result<SocketAddr> {
     Ok(address)
 }
 
-/// Microseconds, in ascending order.
+/// The times of round trips in microseconds, in ascending order.
 fn round_trips(address: &str) -> std::io::Result<Vec<f64>> {
     let mut stream = TcpStream::connect(address)?;
     stream.set_nodelay(true)?;

@@ -1,4 +1,4 @@
-//! How fast a scan and an insert of measurements are over Flight SQL, beside the same on the embedded engine in process.
+//! Measures scans and inserts of measurements over Flight SQL, compared with the embedded engine in process.
 //! `cargo run --release -p boundary-bench-server --example flight_speed -- 10000000`
 
 use std::io::Write;
@@ -10,7 +10,7 @@ use boundary_bench_core::measurements::{RowRange, table};
 use boundary_bench_flight::FlightEngine;
 use boundary_bench_server::PrivateServer;
 
-/// Rows of a batch that is inserted.
+/// Rows of an inserted batch.
 const INPUT_ROWS: u64 = 262_144;
 
 const SAMPLES: usize = 7;

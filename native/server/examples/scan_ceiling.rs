@@ -1,6 +1,6 @@
-//! What the network of one machine leaves of a scan: the rows of three shards read where they lie, after a copy in memory, over bare
-//! sockets of the loopback from three processes, and over gRPC from three shards; each sums up every value. Prints millions of
-//! rows a second, the median of the rounds: `node bench/hybrid-ceiling.mjs` builds and runs it.
+//! Measures what the network of one machine leaves of a scan: the rows of three shards read in place, read after a copy in
+//! memory, read over bare loopback sockets from three processes, and read over gRPC from three shards. Each way sums every
+//! value. Prints millions of rows a second, the median of the rounds. `node bench/hybrid-ceiling.mjs` builds and runs it.
 //!
 //!   `scan_ceiling [ROWS] [ROUNDS]`
 #![expect(clippy::print_stdout, reason = "it is a program for a terminal")]
@@ -22,10 +22,10 @@ use tokio::runtime::Builder;
 
 const SHARDS: u32 = 3;
 
-/// The bytes of a full block.
+/// Bytes of a full block.
 const BLOCK_BYTES: usize = BLOCK_ROWS * ROW_BYTES;
 
-/// The first argument of a process that sends.
+/// The first argument of a sender process.
 const SEND: &str = "send";
 
 fn main() -> Result<()> {
@@ -35,7 +35,7 @@ fn main() -> Result<()> {
         return send(u16::try_from(port?).unwrap_or(0), first?, blocks?);
     }
     let (rows, rounds) = (number(arguments.next(), 750_000)?, number(arguments.next(), 9)?);
-    // Whole blocks for each shard: bare sockets have no messages that would say how long they are.
+    // Each shard has whole blocks, since the bare sockets send no lengths.
     let blocks = (rows / u64::from(SHARDS)).div_ceil(BLOCK_ROWS as u64).max(1);
     let rows = blocks * BLOCK_ROWS as u64 * u64::from(SHARDS);
     let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build().map_err(failed)?;
@@ -76,13 +76,13 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// Sums up the blocks of all shards where they lie.
+/// Sums the blocks of all shards in place.
 fn read(stores: &[Arc<dyn Store>], mut sum: impl FnMut(Columns<'_>) -> u32) -> Result<u32> {
     let mut blocks = stores.iter().flat_map(|store| store.scan());
     blocks.try_fold(0_u32, |all, block| Ok(all.wrapping_add(sum(block?.columns()))))
 }
 
-/// The same after each block was copied: what is left where not even a network is between.
+/// Sums the blocks after copying each: the ceiling without a network.
 fn read_copies(stores: &[Arc<dyn Store>]) -> Result<u32> {
     let (mut keys, mut quantities, mut prices) = (Vec::new(), Vec::new(), Vec::new());
     let (mut updated_at, mut payloads) = (Vec::new(), Vec::new());
@@ -118,7 +118,7 @@ async fn scan(client: &ShardClient) -> Result<u32> {
     Ok(sum)
 }
 
-/// The columns of a full block as they are sent: one after the other.
+/// The columns of a full block as they are sent, one after another.
 fn columns_of(block: &MutableBuffer) -> Columns<'_> {
     let (long, short) = (block.typed_data::<i64>(), block.typed_data::<i32>());
     Columns {
@@ -130,7 +130,7 @@ fn columns_of(block: &MutableBuffer) -> Columns<'_> {
     }
 }
 
-/// Processes that send rows over bare sockets.
+/// The processes that send rows over bare sockets.
 struct Senders {
     processes: Vec<Child>,
     connections: Vec<TcpStream>,
@@ -152,7 +152,7 @@ impl Senders {
         Ok(senders)
     }
 
-    /// All rows of all senders, each with a thread of its own.
+    /// Receives and sums all rows of all senders, with a thread for each.
     fn receive(&mut self, blocks: u64) -> Result<u32> {
         std::thread::scope(|scope| {
             let receive = |connection: &mut TcpStream| -> Result<u32> {
@@ -177,7 +177,7 @@ impl Senders {
 
 impl Drop for Senders {
     fn drop(&mut self) {
-        // They end with their connections.
+        // The senders end when their connections close.
         self.connections.clear();
         for process in &mut self.processes {
             let _ = process.wait();
@@ -185,7 +185,7 @@ impl Drop for Senders {
     }
 }
 
-/// Sends blocks of rows with keys from `first` on, as often as a byte asks for them.
+/// Sends blocks of rows with keys from `first` on, once for each byte received.
 fn send(port: u16, first: u64, blocks: u64) -> Result<()> {
     let mut connection = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).map_err(failed)?;
     let mut memory = MutableBuffer::new(0);

@@ -1,4 +1,4 @@
-//! What a call to a sharded store costs in this process, behind gRPC, and partly each:
+//! Measures the cost of calls to a sharded store whose shards are in this process, behind gRPC, or mixed:
 //! `cargo run --release -p boundary-bench-server --example shards -- [ROWS] [DATA_DIR]`, after a build of the server.
 #![expect(clippy::print_stdout, reason = "it is a program for a terminal")]
 
@@ -16,7 +16,7 @@ use tokio::runtime::{Builder, Runtime};
 
 const SHARDS: u32 = 3;
 
-/// Of the loops of small calls.
+/// Rounds of the loops of small calls.
 const ROUNDS: usize = 5;
 
 fn main() -> Result<()> {
@@ -122,7 +122,7 @@ fn measure(runtime: &Runtime, rows: u64, processes: &ShardProcesses, stores: &[A
 
 fn scans(runtime: &Runtime, rows: u64, direct: &ShardClient, grpc: &ShardClient) -> Result<()> {
     let expected = (rows, made_checksum(rows));
-    // Also row by row, as a caller reads that wants rows and not columns.
+    // Rows are also read one by one, as a caller does who needs rows and not columns.
     for (name, reader) in
         [("columns read", Some(read_columns as Reader)), ("rows read", Some(read_rows)), ("delivered", None)]
     {
@@ -193,12 +193,12 @@ fn fastest(rounds: usize, mut work: impl FnMut() -> Result<()>) -> Result<Durati
     Ok(fastest)
 }
 
-/// Millions of rows a second.
+/// The rate in millions of rows a second.
 fn rate(rows: u64, time: Duration) -> f64 {
     rows as f64 / time.as_secs_f64() / 1e6
 }
 
-/// A thousand keys, the same ones every time.
+/// A thousand keys, the same in every run.
 fn random_keys(rows: u64) -> Vec<i64> {
     let mut state = 0x2545_f491_4f6c_dd1d_u64;
     let mut next = || {

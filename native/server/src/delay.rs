@@ -1,6 +1,5 @@
 //! A proxy that makes the loopback as slow as a network: bytes sent through it arrive after a delay, and no faster than a
-//! bandwidth allows. Each connection has two threads for each direction, so that the delays of several pieces overlap instead
-//! of adding up.
+//! bandwidth allows. Each connection has two threads for each direction, so that the times of many connections do not add up.
 //!
 //! A delay counts from when the kernel received the bytes. The sending thread sets its timer earlier by its average lateness,
 //! and spins for the rest: the proxy's own time is part of the delay, not added to it, as long as the delay is longer.

@@ -14,7 +14,7 @@ use crate::server::NAME;
 /// The name of the server's program.
 const PROGRAM: &str = "boundary-bench-server";
 
-/// The time-out of a server's start; making `lineitem` is not part of it.
+/// The time-out of a server's start, which includes making `lineitem`.
 const START_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// The arguments that let a server choose its port.

@@ -50,7 +50,7 @@ impl Drop for Killed {
     }
 }
 
-/// The answer to one request; `None` where none came whole.
+/// The response to one request; `None` where it is missing or incomplete.
 fn ask(port: u16, method: &str, path: &str, body: &str) -> Option<Answer> {
     let mut stream = TcpStream::connect(("127.0.0.1", port)).ok()?;
     let length = body.len();
@@ -99,7 +99,7 @@ fn twenty_kills_lose_no_acknowledged_write() {
                     }
                 });
             }
-            // Another moment each time.
+            // Each round kills at another moment.
             std::thread::sleep(Duration::from_millis(60 + kill * 7));
             server.process.kill().unwrap();
             server.process.wait().unwrap();
@@ -143,7 +143,7 @@ fn tables_that_were_emptied_stay_empty() {
     drop(target);
     let target = Target::new(options());
     assert_eq!(read(&target), 404, "the row is back");
-    // The others have theirs.
+    // The rows of the other tables are still there.
     let other = target.post("/0.1.0/rdrs_bench/table_3/pk-read", r#"{"filters":[{"column":"id0","value":7}]}"#);
     assert_eq!(other.status, 200, "{}", other.text());
 }
@@ -153,7 +153,7 @@ fn what_an_older_version_accepted_and_can_t_be_stored_is_set_aside_and_told() {
     let folder = Folder(std::env::temp_dir().join(format!("bb-server-poison-{}", std::process::id())));
     let options = || Options { folder: Some(folder.0.clone()), ..Options::default() };
     let log = folder.0.join("points").join("wal");
-    // As the log of a server that took any name.
+    // A log as written by a server that accepted any name.
     let lines = ["m,h\0=a v=1 1", "m,h=a v=2 2\nm,h=a v=3 9223372036854775807"];
     let wal = Wal::open(&log, true).unwrap();
     for lines in lines {
@@ -173,7 +173,7 @@ fn what_an_older_version_accepted_and_can_t_be_stored_is_set_aside_and_told() {
     };
     let target = Target::new(options());
     assert_eq!(check(&target, 0), "[[2,2],[5,5]]");
-    // The end flushes: one point has a time that no file can hold.
+    // The end flushes: one point has a time that can't be stored in a file.
     drop(target);
     let target = Target::new(options());
     assert_eq!(check(&target, 0), "[[2,2],[5,5],[5,5]]");
@@ -193,7 +193,7 @@ fn what_an_older_version_accepted_and_can_t_be_stored_is_set_aside_and_told() {
     assert_eq!(kept, ["old m,h\0=a [1]", "old m,h=a [9223372036854775807]"]);
 }
 
-/// A folder that is removed.
+/// A temporary folder, removed when dropped.
 struct Folder(PathBuf);
 
 impl Drop for Folder {

@@ -1,4 +1,4 @@
-//! Flight SQL as clients meet it: what is refused, what ends when it shall, and what is left when the server dies.
+//! Flight SQL as clients see it: which requests are refused, when calls end, and what is kept when the server dies.
 
 mod common;
 
@@ -28,7 +28,7 @@ fn a_server_that_is_killed_ends_what_runs_with_an_error() {
     assert!(stream.next_batch().unwrap().is_some());
     server.kill();
     let error = loop {
-        // What had come is still read.
+        // The batches that had arrived are still read.
         match stream.next_batch() {
             Ok(Some(_)) => {}
             Ok(None) => panic!("a result cut short is no result"),
@@ -70,7 +70,7 @@ fn kills_lose_no_insert_that_was_acknowledged_and_leave_no_half_of_one() {
             while acknowledged.load(Ordering::Relaxed) < before + 2 {
                 std::thread::sleep(Duration::from_millis(1));
             }
-            // Another moment each time.
+            // Each round kills at another moment.
             std::thread::sleep(Duration::from_millis(kill * 7));
             server.kill();
         });
@@ -79,7 +79,7 @@ fn kills_lose_no_insert_that_was_acknowledged_and_leave_no_half_of_one() {
     let server = Process::start(&arguments);
     let held = number(&connect(&server.url), "SELECT count(*) FROM t");
     assert_eq!(held % OF_AN_INSERT, 0, "half of an insert");
-    // Of each kill, one may have been done and not acknowledged.
+    // In each round, one insert may have been committed without being acknowledged.
     let whole = held / OF_AN_INSERT;
     assert!((acknowledged..=acknowledged + 5).contains(&whole), "{whole} inserts of {acknowledged}");
     drop(server);
@@ -101,7 +101,7 @@ fn a_result_that_is_not_read_is_not_made() {
     let held = resident(server.id());
     assert!(held < 700_000, "the server holds {held} kB");
     drop(stream);
-    // Nothing of it is left to be waited for.
+    // Nothing of the dropped stream delays the next query.
     assert_eq!(number(&engine, "SELECT 1::BIGINT"), 1);
 }
 
@@ -125,7 +125,7 @@ fn a_cancelled_statement_ends_on_the_server() {
     }
     assert_eq!(engine.list_tables().unwrap(), Vec::<String>::new());
     drop(engine);
-    // It waits for what runs; a query of hours would keep it.
+    // The server waits for calls in flight; a query of hours would keep it.
     server.stop();
 }
 
@@ -198,7 +198,7 @@ fn what_is_no_call_of_flight_is_refused() {
     stream.write_all(b"GET /ping HTTP/1.1\r\nhost: here\r\nconnection: close\r\n\r\n").unwrap();
     let mut answer = String::new();
     stream.read_to_string(&mut answer).unwrap();
-    // A status of gRPC comes with that of success.
+    // A gRPC status comes with the HTTP status 200.
     let server_name = format!("server: boundary-bench/{}", env!("CARGO_PKG_VERSION"));
     assert!(answer.starts_with("HTTP/1.1 200") && answer.contains(&server_name), "{answer}");
     let rest = Server::start(&Options { listen: "127.0.0.1:0".parse().unwrap(), ..Options::default() }).unwrap();
@@ -217,7 +217,7 @@ fn tls_protects_and_is_checked() {
     assert!(url.starts_with("flight+tls://"), "{url}");
     let engine = connect(&format!("{url}?tls-ca={authority}"));
     assert_eq!(number(&engine, "SELECT sum(range)::BIGINT FROM range(1000000)"), 499_999_500_000);
-    // Of an authority that nobody trusts, and without TLS.
+    // Connections are refused with an untrusted authority, and without TLS.
     assert!(FlightEngine::open(url.parse().unwrap(), None).is_err());
     assert!(FlightEngine::open(url.replace("+tls", "").parse().unwrap(), None).is_err());
 }

@@ -1,4 +1,4 @@
-//! Clients of Flight SQL that do not send, or do not read, keep nobody else waiting, and are let go in the end.
+//! Flight SQL clients that do not send or do not read delay no other clients, and are disconnected in the end.
 
 mod common;
 
@@ -8,10 +8,10 @@ use boundary_bench_core::engine::{CancelToken, CreateMode, Engine, QueryOptions}
 use boundary_bench_server::{FlightOptions, Limits, Options};
 use common::flight::{ENDLESS, Process, connect, number, rows, serve, table};
 
-/// More than the threads that a runtime has for work that blocks.
+/// More than the blocking threads of a runtime.
 const MANY: usize = 560;
 
-/// Calls of one connection, fewer than it may have at a time.
+/// Calls of one connection, fewer than its limit of streams.
 const OF_A_CONNECTION: usize = 140;
 
 fn limited(limits: Limits) -> boundary_bench_server::Server {
@@ -28,7 +28,7 @@ fn inserts_that_send_nothing_keep_nobody_waiting() {
     for client in &clients {
         silent.extend((0..OF_A_CONNECTION).map(|_| client.ingest(&table()).unwrap()));
     }
-    // Each of them has begun.
+    // Each insert has begun.
     for ingest in &mut silent {
         ingest.write(&rows(1)).unwrap();
     }
@@ -38,7 +38,7 @@ fn inserts_that_send_nothing_keep_nobody_waiting() {
     ordinary.write(&rows(10)).unwrap();
     assert_eq!(ordinary.commit().unwrap(), 10);
     assert_eq!(number(&engine, "SELECT count(*) FROM t"), 11);
-    // They go on as if nothing was.
+    // The silent inserts can still be continued.
     let last = silent.pop().unwrap();
     assert_eq!(last.commit().unwrap(), 1);
 }
@@ -63,7 +63,7 @@ fn a_slow_insert_that_goes_on_is_whole() {
     let engine = connect(&server.url());
     engine.create_table(&table(), CreateMode::Create).unwrap();
     let mut slow = engine.ingest(&table()).unwrap();
-    // Longer in all than it may send nothing.
+    // The whole insert takes longer than the stall time-out.
     for _ in 0..10 {
         slow.write(&rows(3)).unwrap();
         std::thread::sleep(Duration::from_millis(500));
@@ -78,7 +78,7 @@ fn a_result_that_nobody_reads_ends_and_another_takes_its_place() {
     let engine = connect(&server.url());
     let mut unread = engine.query(ENDLESS, &QueryOptions::default()).unwrap();
     assert!(unread.next_batch().unwrap().is_some());
-    // What is on the way is far less than all.
+    // Far less than the whole result is in flight.
     let other = connect(&server.url());
     loop {
         match other.query("SELECT 7::BIGINT", &QueryOptions::default()) {

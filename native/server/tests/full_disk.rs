@@ -1,5 +1,5 @@
-//! Servers whose disk is full: what was acknowledged stays, what can't be stored is refused, and reads go on. A disk without room is
-//! a limit of the kernel's on the size of files, which can be set while a server runs.
+//! Servers whose disk is full: acknowledged writes stay, writes that can't be stored are refused, and reads go on. A full disk
+//! is simulated by the kernel's limit on the size of files, which can be set while a server runs.
 #![cfg(target_os = "linux")]
 
 mod common;
@@ -14,7 +14,7 @@ use boundary_bench_shards::{ClientOptions, Place, Row, ShardClient};
 use common::flight::{connect, number, rows, table};
 use common::{Answer, ask_at};
 
-/// A server whose disk can be filled.
+/// A server whose disk a test can fill.
 struct Server {
     child: Child,
     url: String,
@@ -22,7 +22,7 @@ struct Server {
 
 impl Server {
     fn start(arguments: &[&str]) -> Self {
-        // The kernel would end a process that does not ignore the signal of the limit.
+        // The limit's signal would end a process that does not ignore it.
         let mut child = Command::new("/bin/sh")
             .args(["-c", "trap '' XFSZ; exec \"$@\"", "sh", env!("CARGO_BIN_EXE_boundary-bench-server")])
             .args(arguments)
@@ -36,7 +36,7 @@ impl Server {
         Self { child, url }
     }
 
-    /// Whether files may have bytes from now on.
+    /// Sets whether files may grow from now on.
     fn set_room(&self, is_there: bool) {
         let soft = if is_there { libc::RLIM_INFINITY } else { 0 };
         let limit = libc::rlimit { rlim_cur: soft, rlim_max: libc::RLIM_INFINITY };
@@ -54,7 +54,7 @@ impl Drop for Server {
     }
 }
 
-/// A folder that is removed.
+/// A temporary folder, removed when dropped.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -103,7 +103,7 @@ fn rows_of_tables_stay_when_the_disk_is_full() {
     assert!(refused.text().contains("tables"), "{}", refused.text());
     let read = read_row(&server.url, acknowledged[7]);
     assert_eq!((read.status, read.json()["data"]["col0"].as_str().unwrap()), (200, "row 10007"));
-    // With room again it takes writes, or says that it must be started again; what it takes stays.
+    // With room again the server accepts writes, or reports that it must be restarted; acknowledged writes stay.
     server.set_room(true);
     let later = write_row(&server.url, 30_000);
     assert!(later.status == 200 || later.text().contains("start"), "{}", later.text());

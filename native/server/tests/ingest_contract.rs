@@ -1,6 +1,6 @@
-//! The ingest contract of `HyperbyteDB`, request by request and error by error. With `INGEST_URL` it runs against another
-//! server, in a database of its own; where that makes rows readable by a flush alone, `INGEST_FLUSH_SECONDS` says how long
-//! to wait.
+//! The ingest contract of `HyperbyteDB`, request by request and error by error. With `INGEST_URL` the tests run against another
+//! server, in a new database; where that server makes points readable only by a flush, `INGEST_FLUSH_SECONDS` is how long to
+//! wait.
 
 mod common;
 
@@ -17,7 +17,7 @@ const LINES: &str = "text/plain";
 const ROWS: &str = "application/msgpack";
 const COLUMNS: &str = "application/vnd.hyperbytedb.columnar-msgpack.v1";
 
-/// A server with a database of this name.
+/// A server, with a database of this name.
 fn target(database: &str) -> Target {
     let target = Target::of("INGEST_URL", Options::default());
     let created = query(&target, &format!("CREATE DATABASE \"{database}\""), "");
@@ -92,7 +92,7 @@ fn every_format_is_written_and_counted() {
         (LINES, "", lines.clone().into_bytes()),
         ("text/plain; charset=utf-8", "gzip", gzip(lines.replace("lines", "zipped").as_bytes())),
         (ROWS, "", rows()),
-        // Of another tag, so that no point replaces another.
+        // The rows have another tag, so that no point replaces another.
         ("Application/MsgPack; v=1", "", rows_of_another_host()),
         (COLUMNS, "", columns(1000)),
         (COLUMNS, "gzip", gzip(&columns(1000))),
@@ -108,7 +108,7 @@ fn every_format_is_written_and_counted() {
     let counted = query(&target, "SELECT count(v) FROM bench", &format!("&db={database}"));
     let series = &counted["results"][0]["series"][0];
     assert_eq!((&series["name"], &series["columns"]), (&json!("bench"), &json!(["count_v"])));
-    // A server may take equal points of two writes for one.
+    // A server may merge equal points of two writes.
     let count = series["values"][0][0].as_u64().unwrap();
     assert!(count == 2022 || (count == 1022 && !target.is_own()), "{count}");
     let selected = query(&target, "SELECT v FROM bench ORDER BY time LIMIT 1", &format!("&db={database}&epoch=ms"));
@@ -161,13 +161,13 @@ fn what_is_wrong_is_refused_with_its_code() {
     let bomb = gzip(&vec![b'#'; 26_214_401]);
     let bomb = target.ask("POST", &own, &[("Content-Encoding", "gzip")], &bomb);
     assert_eq!(bomb.status, 413, "{}", bomb.text());
-    // Nothing of a refused write is kept.
+    // No point of a refused write is kept.
     await_flush();
     let counted = query(&target, "SELECT count(v) FROM typed", &format!("&db={database}"));
     assert_eq!(counted["results"][0]["series"][0]["values"][0][0], 1, "{counted}");
 }
 
-/// Of a field that holds text.
+/// Columns for a field that holds text.
 fn typed_columns() -> Vec<u8> {
     let mut body = Vec::new();
     ColumnsWriter::new("typed", &[], "s").unwrap().encode_vec(&[1.5], None, &mut body).unwrap();
@@ -235,7 +235,7 @@ fn the_key_guards_all_that_has_data() {
     {
         assert_eq!(bare.ask(method, path, &[], b"").status, status, "{path}");
     }
-    // Nothing of what was refused is kept.
+    // No point of the refused writes is kept.
     let counted = bare.ask("GET", "/query?db=db&q=SELECT%20count(v)%20FROM%20m", &[("X-API-KEY", &key)], b"");
     assert_eq!(counted.json()["results"][0]["series"][0]["values"], json!([[3]]));
 }

@@ -1,5 +1,4 @@
-//! What a client may do to the server, and what it may not: slow and huge requests, half-closed and idle connections, TLS,
-//! a stop under load.
+//! The limits of a client: slow and huge requests, half-closed and idle connections, TLS, a stop under load.
 
 mod common;
 
@@ -24,7 +23,7 @@ fn limited(limits: Limits) -> Target {
     Target::new(Options { limits, ..Options::default() })
 }
 
-/// A request with the whole header, and so much of its body.
+/// A request with its whole header, and the first `sent` bytes of its body.
 fn request(body: &str, sent: usize) -> Vec<u8> {
     let head = format!(
         "POST /0.1.0/rdrs_bench/table_1/pk-read HTTP/1.1\r\nHost: test\r\nContent-Length: {}\r\n\r\n",
@@ -33,7 +32,7 @@ fn request(body: &str, sent: usize) -> Vec<u8> {
     [head.as_bytes(), &body.as_bytes()[..sent]].concat()
 }
 
-/// Reads one answer of a connection that stays open.
+/// Reads one response of a connection that stays open.
 fn read_one(stream: &mut TcpStream) -> Answer {
     let mut bytes = Vec::new();
     let mut part = [0; 4096];
@@ -49,11 +48,11 @@ fn read_one(stream: &mut TcpStream) -> Answer {
     }
 }
 
-/// Whether the server ends the connection, answering or not.
+/// Whether the server ends the connection, with or without a response.
 fn is_ended(stream: &mut TcpStream) -> bool {
     stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
     let mut bytes = Vec::new();
-    // A reset is an end too; a time-out is none.
+    // A reset also counts as an end; a time-out does not.
     match stream.read_to_end(&mut bytes) {
         Ok(_) => true,
         Err(error) => error.kind() == std::io::ErrorKind::ConnectionReset,
@@ -71,7 +70,7 @@ fn slow_requests_are_ended_and_others_are_not_kept_waiting() {
             stream
         })
         .collect();
-    // A byte now and then does not prolong a header's time.
+    // Single bytes do not prolong the time-out of a header.
     let mut drip = target.connect();
     let dripped = Instant::now();
     let mut is_cut = false;
@@ -103,10 +102,10 @@ fn idle_connections_end_and_busy_ones_stay() {
     assert!(is_ended(&mut busy));
 }
 
-/// What a client of HTTP/2 begins with: the words and its settings.
+/// The first bytes of an HTTP/2 client: the preface and its settings.
 const HTTP2: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
 
-/// Asks a server of HTTP/2 whether it is there; `false` where the connection has ended.
+/// Sends an HTTP/2 ping; `false` where the connection has ended.
 fn is_answered(stream: &mut TcpStream) -> bool {
     if stream.write_all(b"\0\0\x08\x06\0\0\0\0\0boundary").is_err() {
         return false;
@@ -129,7 +128,7 @@ fn is_answered(stream: &mut TcpStream) -> bool {
 fn what_http2_says_between_requests_is_not_taken_for_a_slow_header() {
     let target = limited(Limits { header_time: Duration::from_millis(300), ..Limits::default() });
     let mut stream = target.connect();
-    // In parts, as the network may cut them.
+    // The bytes are sent in parts, as the network may split them.
     for part in [&HTTP2[..2], &HTTP2[2..30], &HTTP2[30..]] {
         stream.write_all(part).unwrap();
         std::thread::sleep(Duration::from_millis(50));
@@ -138,7 +137,7 @@ fn what_http2_says_between_requests_is_not_taken_for_a_slow_header() {
         std::thread::sleep(Duration::from_millis(900));
         assert!(is_answered(&mut stream));
     }
-    // A method with the same first letter is still one of HTTP/1.1, and its header may not take so long.
+    // A method with the same first letter is still HTTP/1.1, and the time-out of its header applies.
     let mut slow = target.connect();
     slow.write_all(b"PR").unwrap();
     assert!(is_ended(&mut slow));
@@ -153,12 +152,12 @@ fn huge_bodies_are_refused_before_they_are_read() {
     let target = limited(Limits { rest_body: 1000, ..Limits::default() });
     let path = "/0.1.0/rdrs_bench/table_1/pk-read";
     assert_eq!(target.post(path, vec![b' '; 1001]).status, 400);
-    // Announced as an exabyte, and never sent.
+    // The body is announced as an exabyte, and never sent.
     let mut stream = target.connect();
     let head = format!("POST {path} HTTP/1.1\r\nHost: test\r\nContent-Length: 1000000000000000000\r\n\r\n");
     stream.write_all(head.as_bytes()).unwrap();
     assert_eq!(read_one(&mut stream).status, 400);
-    // In chunks, nobody knows before.
+    // The length of a chunked body is unknown beforehand.
     let mut stream = target.connect();
     let head = format!("POST {path} HTTP/1.1\r\nHost: test\r\nTransfer-Encoding: chunked\r\n\r\n");
     stream.write_all(head.as_bytes()).unwrap();
@@ -167,7 +166,7 @@ fn huge_bodies_are_refused_before_they_are_read() {
         let _ = stream.write_all(chunk.as_bytes());
     }
     assert_eq!(read_one(&mut stream).status, 400);
-    // A header without end.
+    // The header has no end.
     let mut stream = target.connect();
     let line = format!("X-Long: {}\r\n", "x".repeat(1000));
     let _ = stream.write_all(format!("GET {path} HTTP/1.1\r\n").as_bytes());
@@ -185,7 +184,7 @@ fn a_half_closed_connection_is_answered() {
     stream.write_all(&request(READ, READ.len())).unwrap();
     stream.shutdown(Shutdown::Write).unwrap();
     assert_eq!(read_one(&mut stream).status, 200);
-    // One that closes in the middle is let go.
+    // A connection that closes within a body is ended.
     let mut stream = target.connect();
     stream.write_all(&request(READ, 5)).unwrap();
     stream.shutdown(Shutdown::Write).unwrap();
@@ -230,7 +229,7 @@ fn nonsense_is_no_harm() {
     assert_eq!(target.get("/0.1.0/ping").status, 200);
 }
 
-/// Raises the number of files that this process may open; whether there are enough then.
+/// Raises this process's limit of open files; returns whether it is sufficient then.
 fn raise_files(needed: u64) -> bool {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: both calls read or write that one structure.
@@ -246,7 +245,7 @@ fn raise_files(needed: u64) -> bool {
 #[test]
 fn ten_thousand_idle_connections_keep_nobody_waiting() {
     const CONNECTIONS: usize = 10_000;
-    // The server is a process of its own, with as many files.
+    // The server runs in its own process, with the same limit.
     let enough = raise_files(CONNECTIONS as u64 + 500);
     needs!("open-files", enough.then_some(()).ok_or("the system allows this user fewer open files"));
     let server = std::path::Path::new(env!("CARGO_BIN_EXE_boundary-bench-server"));
@@ -317,7 +316,7 @@ fn a_stop_waits_no_longer_than_it_may() {
     assert!(is_ended(&mut half));
 }
 
-/// Asks for the health of a server whose certificate is its own authority.
+/// Requests the health of a server whose certificate is its own authority.
 fn ask_over_tls(address: SocketAddr, authority: &Path) -> Vec<u8> {
     let mut roots = RootCertStore::empty();
     roots.add(CertificateDer::from_pem_file(authority).unwrap()).unwrap();
@@ -330,7 +329,7 @@ fn ask_over_tls(address: SocketAddr, authority: &Path) -> Vec<u8> {
     let mut stream = StreamOwned::new(connection, TcpStream::connect(address).unwrap());
     stream.write_all(b"GET /0.1.0/health HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").unwrap();
     let mut answer = Vec::new();
-    // A connection may end without the word that TLS has for it.
+    // A connection may end without TLS's closing alert.
     let _ = stream.read_to_end(&mut answer);
     answer
 }
@@ -342,7 +341,7 @@ fn tls_is_spoken_with_a_certificate() {
     let target = Target::new(Options { tls: Some(files.clone()), ..Options::default() });
     let answer = Answer::parse(&ask_over_tls(target.address, &files.certificate)).unwrap();
     assert_eq!((answer.status, answer.text().as_str()), (200, "0"));
-    // Who does not speak it is let go, as is who says nothing.
+    // A client that does not speak TLS, and one that sends nothing, are disconnected.
     let mut plain = target.connect();
     plain.write_all(b"GET /0.1.0/ping HTTP/1.1\r\n\r\n").unwrap();
     assert!(is_ended(&mut plain));

@@ -1,4 +1,4 @@
-//! Shards whose network the kernel slows down, where it can: that takes root, `ip`, `tc` and a kernel with netem.
+//! Shards whose network the kernel slows down, where it can: root, `ip`, `tc` and a kernel with netem are required.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -15,7 +15,7 @@ fn start(network: ShardNetwork) -> boundary_bench_core::Result<ShardProcesses> {
     ShardProcesses::start_in(network, Some(program), &[], SHARDS, None, &CancelToken::default())
 }
 
-/// The cards of this namespace that are ours.
+/// Our network interfaces in this namespace.
 fn cards() -> Vec<String> {
     let names = std::fs::read_dir("/sys/class/net").into_iter().flatten().flatten();
     let names = names.map(|entry| entry.file_name().to_string_lossy().into_owned());
@@ -38,7 +38,7 @@ async fn the_kernel_delays_shards_in_namespaces_that_end_with_them() {
     assert_eq!(cards().len(), before + SHARDS as usize);
     let client = ShardClient::connect(shards.places(), &ClientOptions::default()).await.unwrap();
     client.populate(1000, true).await.unwrap();
-    // Replaced, not added.
+    // The second delay replaces the first one, and does not add to it.
     for delay in [Duration::from_millis(1), Duration::from_millis(20)] {
         let network = NetworkOptions { delay, megabits: Some(100.0) };
         shards.processes().iter().try_for_each(|shard| shard.slow_down(&network)).unwrap();
@@ -46,7 +46,7 @@ async fn the_kernel_delays_shards_in_namespaces_that_end_with_them() {
         assert_eq!(client.get(7).await.unwrap(), Some(Row::made(7)));
         assert!(started.elapsed() >= delay * 2);
     }
-    // 12.5 MB a second of each shard, 200 bytes a row: all of them take 16 ms for each thousand.
+    // Each shard sends 12.5 MB a second, at 200 bytes a row: all of them take 16 ms for each thousand.
     let keys: Vec<i64> = (0..30_000).map(|key| key % 1000).collect();
     let started = Instant::now();
     assert_eq!(client.multi_get(&keys).await.unwrap().rows.found(), keys.len());
@@ -54,7 +54,7 @@ async fn the_kernel_delays_shards_in_namespaces_that_end_with_them() {
 
     shards.processes().iter().for_each(ShardProcess::stop);
     let deadline = Instant::now() + Duration::from_secs(10);
-    // The kernel removes them behind the end of the process.
+    // The kernel removes the interfaces after the end of the process.
     while cards().len() > before {
         assert!(Instant::now() < deadline, "{:?} are left", cards());
         tokio::time::sleep(Duration::from_millis(20)).await;

@@ -1,4 +1,4 @@
-//! Peers of HTTP/2 that are half gone: they do not answer, and their side of the connection is not closed. And peers that live.
+//! HTTP/2 peers that are half gone, which do not answer and whose connection is not closed; and peers that are alive.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -7,29 +7,29 @@ use std::time::{Duration, Instant};
 use boundary_bench_server::{FlightOptions, Limits, Options, Server};
 use boundary_bench_shards::{ShardOptions, ShardServer};
 
-/// What a client begins with: its preface, and settings that change nothing.
+/// The first bytes of a client: its preface, and settings that change nothing.
 const BEGIN: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
 
-/// A ping.
+/// A ping frame.
 const PING: &[u8] = b"\0\0\x08\x06\0\0\0\0\0ping-pon";
 
-/// The bytes of a frame before its content, and where its kind and its flags are.
+/// Bytes of a frame's head, and the places of its type and its flags.
 const HEAD: usize = 9;
 const KIND: usize = 3;
 const FLAGS: usize = 4;
 
-/// The flag of the answer to a ping.
+/// The flag of the reply to a ping.
 const ACKNOWLEDGED: u8 = 1;
 
-/// The methods of requests, as HPACK numbers them.
+/// The methods of requests, by their numbers in HPACK.
 const GET: u8 = 0x82;
 const POST: u8 = 0x83;
 
-/// The flags of a header: that it is whole, and that there is no body.
+/// The flags of a HEADERS frame: the header is complete, and the request has no body.
 const WHOLE: u8 = 4;
 const NO_BODY: u8 = 1;
 
-/// The header of a request on the stream 1, as HPACK has it without compression.
+/// A HEADERS frame of a request on stream 1, in HPACK without compression.
 fn request(method: u8, path: &str, flags: u8) -> Vec<u8> {
     let mut header = vec![method, 0x86];
     let mut literal = |name: &[u8], value: &str| {
@@ -39,19 +39,19 @@ fn request(method: u8, path: &str, flags: u8) -> Vec<u8> {
     };
     literal(&[0x04], path);
     literal(&[0x01], "test");
-    // The name is the 31st of the table.
+    // The name is entry 31 of HPACK's static table.
     literal(&[0x0f, 0x10], "application/grpc");
     literal(b"\0\x02te", "trailers");
     let length = u32::try_from(header.len()).unwrap().to_be_bytes();
     [&length[1..], &[1, flags, 0, 0, 0, 1], &header[..]].concat()
 }
 
-/// The beginning of a call, without its message.
+/// The header of a gRPC call, without a message.
 fn call(path: &str) -> Vec<u8> {
     request(POST, path, WHOLE)
 }
 
-/// A server of Flight SQL, and one of a shard, which ask for a sign of life often and wait for nothing else.
+/// A Flight SQL server and a shard, which send pings often and have no other time-out.
 fn servers(keep_alive: Duration) -> (Server, ShardServer) {
     let long = Duration::from_secs(3600);
     let limits = Limits { keep_alive, idle_time: long, stall_time: long, ..Limits::default() };
@@ -71,7 +71,7 @@ fn connect(address: SocketAddr) -> TcpStream {
     stream
 }
 
-/// Reads frames until the next ping with these flags; the frame.
+/// Reads frames until a ping with these flags; returns the ping.
 fn read_ping(stream: &mut TcpStream, flags: u8) -> std::io::Result<Vec<u8>> {
     loop {
         let mut frame = vec![0; HEAD];
@@ -101,7 +101,7 @@ fn half_open_peers_are_let_go_with_their_calls() {
     ] {
         let mut stream = connect(address);
         stream.write_all(&call(path)).unwrap();
-        // It never answers the server's own ping.
+        // The client never replies to the server's ping.
         assert!(is_ended(&mut stream), "{path} is held for ever");
     }
 }
@@ -117,7 +117,7 @@ fn peers_that_answer_keep_their_calls() {
         let mut stream = connect(address);
         stream.write_all(&call(path)).unwrap();
         let began = Instant::now();
-        // Longer than one that does not answer has.
+        // The connection lives longer than that of a client that does not reply.
         while began.elapsed() < keep_alive * 3 {
             let mut ping = read_ping(&mut stream, 0).unwrap();
             ping[FLAGS] = ACKNOWLEDGED;

@@ -1,5 +1,6 @@
-//! The reference server answers as `HyperbyteDB` does: the fixture holds what that answered. With `INGEST_URL` the fixture is checked
-//! against another server, in a database of its own; `INGEST_FLUSH_SECONDS` says how long that takes to make rows readable.
+//! The reference server responds as `HyperbyteDB` does: the fixture holds the recorded responses of `HyperbyteDB`. With
+//! `INGEST_URL` the fixture is checked against another server, in a new database; `INGEST_FLUSH_SECONDS` is how long that takes
+//! to make points readable.
 
 mod common;
 
@@ -44,14 +45,14 @@ struct Exchange {
     body: String,
     base64: Option<String>,
     status: u16,
-    /// The whole body.
+    /// The whole body, as text.
     text: Option<String>,
     json: Option<Value>,
-    /// A part of an object.
+    /// A part of the response's object.
     has: Option<Map<String, Value>>,
-    /// What the error says, in part.
+    /// A part of the error's text.
     error: Option<String>,
-    /// The rows of the only series, each with some of its columns.
+    /// Some columns of each row of the only series.
     rows: Option<Vec<Map<String, Value>>>,
 }
 
@@ -129,7 +130,7 @@ fn the_answers_are_those_of_hyperbytedb() {
         );
         assert_eq!(answer.header(&version.absent), None, "{}", exchange.what);
         if target.is_own() {
-            // It does not pass itself off as another.
+            // The server does not pose as `HyperbyteDB`.
             assert_eq!(told, format!("boundary-bench-{}", env!("CARGO_PKG_VERSION")));
         }
     }

@@ -1,6 +1,6 @@
-//! The REST contract of `RonDB`, request by request and error by error. With `REST_URL` (and `REST_API_KEY`) it runs against
-//! another server: one that holds the tables of `RonDB`'s benchmarks, and `lineitem` in `tpch` for SQL. What only newer
-//! builds have, or only ours, is asked of ours alone.
+//! The REST contract of `RonDB`, request by request and error by error. With `REST_URL` (and `REST_API_KEY`) the tests run
+//! against another server, which holds the tables of `RonDB`'s benchmarks, and `lineitem` in `tpch` for SQL. Features of newer
+//! builds, or of ours, are tested on ours only.
 
 mod common;
 
@@ -42,7 +42,7 @@ fn rows_are_read_by_their_key() {
     let read = answer.json();
     assert_eq!(read["operationId"], "x");
     assert_eq!(read["data"], json!({"col0": "a".repeat(100)}));
-    // Without columns: all of them outside the key. An absent id is an empty one.
+    // Without columns, all of them outside the key are read. An absent id is an empty one.
     let all = target.post(TABLE_1, json!({"filters": filters(json!(999))}).to_string()).json();
     assert_eq!(all["data"], json!({"col0": "a".repeat(100)}));
 
@@ -61,7 +61,7 @@ fn rows_are_read_by_their_key() {
     assert_eq!(two["data"], json!({"col99": "abcd", "col3": "abcd"}));
 }
 
-/// A request, the status that it must have, and a part of what is said.
+/// A request, the status that it must have, and a part of the response's text.
 type Case = (&'static str, &'static str, Value, u16, &'static str);
 
 #[expect(clippy::too_many_lines, reason = "it is a table")]
@@ -330,7 +330,7 @@ fn rows_are_written_and_deleted_in_batches() {
     assert_eq!(codes("/0.1.0/batchwrite", json!([operation("rdrs_bench/table_3/pk-update", &null)])), [200]);
     let read = target.post("/0.1.0/rdrs_bench/table_3/pk-read", json!({"filters": id(9)}).to_string()).json();
     assert_eq!((&read["data"]["col0"], &read["data"]["col1"]), (&json!("abcd"), &Value::Null));
-    // What is wrong with one operation refuses all of them.
+    // An error in one operation refuses all of them.
     let long = write("pk-write", 8, &"x".repeat(101));
     let wrong = json!({"operations": [write("pk-write", 8, "kept out"), long]}).to_string();
     assert_eq!(target.post("/0.1.0/batchwrite", wrong).status, 400);
@@ -348,7 +348,7 @@ fn more_requests_than_the_limit_are_told_so() {
     let limited: Vec<_> = answers.iter().filter(|answer| answer.status == 429).collect();
     assert!(answers[0].status == 200 && !limited.is_empty());
     assert!(limited[0].text().contains("rate limit"));
-    // Another look at whether it lives costs nothing.
+    // Pings are not counted by the rate limit.
     assert_eq!(target.get("/0.1.0/ping").status, 200);
     let wrapped =
         (0..20).map(|_| target.post(&TABLE_1.replace("0.1.0", "0.2.0"), &body)).find(|answer| answer.status == 429);

@@ -1,5 +1,5 @@
-//! The REST contract of `RonDB`: scans, and `RonSQL`. With `REST_URL` (and `REST_API_KEY`) what every build has runs against
-//! another server: one that holds `lineitem` in `tpch`.
+//! The REST contract of `RonDB`: scans, and `RonSQL`. With `REST_URL` (and `REST_API_KEY`) the tests of features that every
+//! build has run against another server, which holds `lineitem` in `tpch`.
 
 mod common;
 
@@ -84,7 +84,7 @@ fn tables_are_scanned_too() {
     assert_eq!(rows.len(), 1000);
     assert_eq!((&rows[0]["id0"], &rows[999]["id0"]), (&json!(0), &json!(999)));
     let few = scan("table_2", json!({"limit": 3, "readColumns": [{"column": "id0"}]})).json();
-    // In the order of their bytes, of which the lowest come first.
+    // Keys sort by their bytes, of which the lowest come first.
     assert_eq!(few["data"][2], json!({"id0": binary_key(512)}));
     assert_eq!(scan("table_3", json!({})).json()["data"][0].as_object().unwrap().len(), 101);
     assert_eq!(scan("table_1", json!({"limit": 0})).json()["data"], json!([]));
@@ -127,7 +127,7 @@ fn a_plan_is_told_where_the_mode_lets_it() {
         }
         target.post("/0.1.0/ronsql", body.to_string())
     };
-    // The query, its mode, whether it is refused, and whether its plan is told.
+    // The prefix of the query, its mode, whether it is refused, and whether the plan is returned.
     for (explain, mode, is_refused, is_plan) in [
         ("", "", false, false),
         ("EXPLAIN ", "", false, true),
@@ -186,7 +186,7 @@ fn tables_are_scanned_by_their_key() {
     assert_eq!(ask(range.clone(), "desc", 2), [7, 6]);
     let open = json!([{"lower": bound(996, false), "upper": {"values": [], "inclusive": true}}]);
     assert_eq!(ask(open, "asc", 10), [997, 998, 999]);
-    // Each row once, in one order, however the ranges lie.
+    // Each row comes once, in one order, even if ranges overlap or are out of order.
     let several = json!([range[0], {"lower": bound(7, true), "upper": bound(9, true)}, {"lower": bound(1, true), "upper": bound(1, true)},
         {"lower": bound(9, true), "upper": bound(2, true)}]);
     assert_eq!(ask(several.clone(), "asc", 10), [1, 5, 6, 7, 8, 9]);

@@ -1,4 +1,4 @@
-//! The sharded store over real processes: the arms agree, and what fails is told by the name of its shard.
+//! The sharded store over real processes: direct and remote shards agree, and failures name the shard.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -23,7 +23,7 @@ fn start(data_dir: Option<&Path>) -> ShardProcesses {
     ShardProcesses::start(Some(program), &[], SHARDS, data_dir, &CancelToken::default()).unwrap()
 }
 
-/// No call may hang, whatever happens to a shard.
+/// Awaits a call, which must not hang whatever happens to a shard.
 async fn soon<T>(work: impl Future<Output = T>) -> T {
     tokio::time::timeout(Duration::from_secs(60), work).await.expect("it hangs")
 }
@@ -67,7 +67,7 @@ async fn contract(client: &ShardClient) {
     client.put_many(&packed).await.unwrap();
     assert_eq!(client.put_many(&packed[1..]).await.unwrap_err().code(), "BB_INVALID_ARGUMENT");
 
-    // In any order, twice, and missing ones.
+    // Keys in any order, twice, and missing ones.
     let keys = [990, 5, -17, 99_999_999, 5, 11, -1];
     let got = client.multi_get(&keys).await.unwrap();
     assert!(got.failures.is_empty());
@@ -79,7 +79,7 @@ async fn contract(client: &ShardClient) {
     assert_eq!(quantities, [Some(7), made, Some(-1), None, made, Some(7), None]);
     assert!(rows.column(4).is_null(3));
     assert_eq!(client.multi_get(&[]).await.unwrap().rows.len(), 0);
-    // More than fit into one message.
+    // More rows than fit into one message.
     let many: Vec<i64> = (0..ROWS.cast_signed()).chain(0..20_000).collect();
     assert_eq!(client.multi_get(&many).await.unwrap().rows.found(), many.len());
 
@@ -131,7 +131,7 @@ async fn a_shard_that_is_gone_is_named_and_the_others_answer() {
     let before = client.multi_get(&keys).await.unwrap();
     assert_eq!(before.rows.found(), keys.len());
 
-    // Under calls: each has all rows, or tells of the shard and has those of the others.
+    // While calls run: each gets all rows, or names the failed shard and gets the rows of the others.
     let running = {
         let (client, keys) = (client.clone(), keys.clone());
         tokio::spawn(async move {
@@ -206,7 +206,7 @@ async fn a_shard_that_ends_under_a_population_is_named() {
         let client = client.clone();
         tokio::spawn(async move { client.populate(6_000_000, false).await })
     };
-    // Once it has some rows, which nobody sees yet.
+    // The shard is stopped once it has received some rows, which no reader sees yet.
     tokio::time::sleep(Duration::from_millis(200)).await;
     assert_eq!(soon(client.describe()).await.unwrap()[0], (0, None));
     processes.processes()[0].stop();
@@ -226,7 +226,7 @@ async fn a_shard_that_hangs_is_named_when_the_deadline_is_over() {
         assert_eq!(unsafe { libc::kill(id, signal) }, 0);
     };
     signal(libc::SIGSTOP);
-    // A signal takes its time.
+    // The signal takes effect after a while.
     let error = soon(async {
         loop {
             if let Err(error) = client.get(key).await {
@@ -252,7 +252,7 @@ async fn a_shard_that_hangs_is_named_when_the_deadline_is_over() {
         [(1, "BB_TIMEOUT")]
     );
     signal(libc::SIGCONT);
-    // What it missed meanwhile may still keep it busy.
+    // The shard may still be busy with calls from the time when it was stopped.
     soon(async {
         while client.get(key).await.is_err() {
             tokio::time::sleep(Duration::from_millis(10)).await;
@@ -294,7 +294,7 @@ async fn ten_kills_lose_no_acknowledged_write() {
                 })
             })
             .collect();
-        // Another moment each time.
+        // Each round kills at another moment.
         tokio::time::sleep(Duration::from_millis(50 + kill.unsigned_abs() * 9)).await;
         processes.processes().iter().for_each(boundary_bench_server::ShardProcess::stop);
         for writer in writers {
@@ -304,7 +304,7 @@ async fn ten_kills_lose_no_acknowledged_write() {
     }
     assert!(acknowledged.len() > 20, "{} writes", acknowledged.len());
     let client = connect(processes.places(), None).await;
-    // The population is found again, and needs not be repeated.
+    // The population is found again, and need not be repeated.
     assert!(client.describe().await.unwrap().iter().all(|(_, populated)| *populated == Some(ROWS)));
     for keys in acknowledged.chunks(1000) {
         let got = soon(client.multi_get(keys)).await.unwrap();
@@ -331,7 +331,7 @@ async fn kills_under_populations_leave_the_rows_before_or_the_rows_after() {
         let client = connect(processes.places(), None).await;
         let next = ROWS + 1 + kill;
         let filling = tokio::spawn(async move { client.populate(next, true).await });
-        // Another moment each time.
+        // Each round kills at another moment.
         tokio::time::sleep(Duration::from_millis(kill * 20)).await;
         processes.processes()[0].stop();
         let is_filled = soon(filling).await.unwrap().is_ok();
@@ -348,7 +348,7 @@ async fn kills_under_populations_leave_the_rows_before_or_the_rows_after() {
     assert!(survived > 0, "no kill came in time");
 }
 
-/// A folder that is removed.
+/// A temporary folder, removed when dropped.
 struct Folder(PathBuf);
 
 impl Folder {

@@ -1,4 +1,4 @@
-//! Clients that do not read, or do not send, keep nobody else waiting, and are let go in the end.
+//! Clients that do not read or do not send delay no other clients, and are disconnected in the end.
 
 mod common;
 
@@ -10,15 +10,15 @@ use std::time::Duration;
 use boundary_bench_server::{Limits, Options};
 use common::{Answer, Target};
 
-/// More than the threads that a runtime has for work that blocks.
+/// More than the blocking threads of a runtime.
 const MANY: usize = 560;
 
 const SCAN: &str = "/0.1.0/rdrs_bench/table_3/scan";
 
-/// So many rows of eleven kilobytes: a scan of them does not fit into what lies between a server and its client.
+/// Rows of eleven kilobytes each: a scan of this many does not fit into the buffers between a server and its client.
 const WIDE_ROWS: usize = 900;
 
-/// Fills `table_3` with them.
+/// Fills `table_3` with wide rows.
 fn fill(target: &Target) {
     let columns: Vec<String> =
         (0..100).map(|index| format!(r#"{{"column":"col{index}","value":"{}"}}"#, "x".repeat(100))).collect();
@@ -36,7 +36,7 @@ fn fill(target: &Target) {
     }
 }
 
-/// Asks for a scan and takes no more of the answer than fits into a buffer.
+/// Requests a scan over a socket with a receive buffer of `bytes`.
 fn scan(target: &Target, bytes: libc::c_int) -> TcpStream {
     let mut stream = target.connect();
     let size = libc::socklen_t::try_from(size_of_val(&bytes)).unwrap();
@@ -50,12 +50,12 @@ fn scan(target: &Target, bytes: libc::c_int) -> TcpStream {
     stream
 }
 
-/// A scan of which nearly nothing is taken.
+/// A scan of which the client reads nearly nothing.
 fn unread_scan(target: &Target) -> TcpStream {
     scan(target, 4096)
 }
 
-/// A number among the metrics.
+/// The value of a metric.
 fn metric(target: &Target, name: &str) -> u64 {
     let metrics = target.get("/metrics").text();
     let line = metrics.lines().find_map(|line| line.strip_prefix(&format!("boundary_bench_{name} ")));
@@ -74,7 +74,7 @@ fn scans_that_nobody_reads_keep_nobody_waiting() {
     fill(&target);
     let unread: Vec<TcpStream> = (0..MANY).map(|_| unread_scan(&target)).collect();
     wait_until(|| metric(&target, "open_scans") == MANY as u64);
-    // Each of them needs a thread that may block.
+    // Each of these requests needs a thread that may block.
     assert_eq!(target.post("/query?q=CREATE+DATABASE+ordinary", "").status, 200);
     assert_eq!(target.post("/write?db=ordinary", "m v=1 1").status, 204);
     let scanned = target.post(SCAN, r#"{"limit":3}"#);
@@ -92,7 +92,7 @@ fn a_scan_that_nobody_reads_is_cut_and_another_takes_its_place() {
     fill(&target);
     let mut unread = scan(&target, 256 << 10);
     wait_until(|| metric(&target, "open_scans") == 1);
-    // They are refused while the unread one is open.
+    // Scans are refused while the unread one is open.
     loop {
         let answer = target.post(SCAN, r#"{"limit":1}"#);
         match answer.status {
@@ -103,7 +103,7 @@ fn a_scan_that_nobody_reads_is_cut_and_another_takes_its_place() {
         std::thread::sleep(Duration::from_millis(20));
     }
     assert_eq!(metric(&target, "stalled_scans_total"), 1);
-    // What there is of the answer can't be taken for the whole.
+    // The received part of the response can't be taken for the whole.
     let mut bytes = Vec::new();
     let _ = unread.read_to_end(&mut bytes);
     assert!(bytes.starts_with(b"HTTP/1.1 200"));
@@ -117,7 +117,7 @@ fn a_slow_reader_gets_all_rows() {
     fill(&target);
     let mut slow = scan(&target, 256 << 10);
     let mut bytes = Vec::new();
-    // Longer in all than a reader may take nothing.
+    // The whole read takes longer than the stall time-out.
     for _ in 0..10 {
         std::thread::sleep(Duration::from_millis(500));
         (&mut slow).take(500_000).read_to_end(&mut bytes).unwrap();
@@ -130,7 +130,7 @@ fn a_slow_reader_gets_all_rows() {
 
 #[test]
 fn answers_that_nobody_reads_are_not_gathered() {
-    /// More bytes of requests than lie between a client and a server, of which each answer has more.
+    /// Bytes of requests, more than fit into the buffers between a client and a server; the responses are larger still.
     const MOST: usize = 48 << 20;
     let target = Target::new(Options::default());
     let body = r#"{"filters":[{"column":"id0","value":1}]}"#;

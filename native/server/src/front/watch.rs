@@ -1,4 +1,4 @@
-//! Watches over connections: one task checks all of them ten times a second and ends those past their deadline.
+//! Watches over connections: one task checks all of them several times a second and ends those past their deadline.
 //!
 //! A timer for each request costs a fifth of the small requests a second (measured with hyper's own header timeout); a
 //! deadline kept in an atomic costs nothing that can be measured, and need not be exact.

@@ -125,7 +125,7 @@ fn selected(store: &IngestStore, database: &str, mut select: Select) -> Result<V
     Ok(vec![Series { name: select.measurement, columns, rows }])
 }
 
-/// The stored name of a field or tag, which may be asked for as it was written or as HyperbyteDB reads it back.
+/// The stored name of a field or tag, which may be asked for as it was written or as `HyperbyteDB` reads it back.
 fn known<'names>(
     mut names: impl Iterator<Item = &'names str> + Clone,
     asked: &str,

@@ -112,7 +112,7 @@ pub(super) fn answer(
     Ok(parts(JSON, place.produce(PARTS, rest.stall_time, move || output.next_part().transpose())))
 }
 
-/// The JSON before each value: a bracket or comma, the column's name, a colon.
+/// The JSON before each value: a brace or comma, the column's name, a colon.
 fn labels(names: &[&str]) -> Vec<Vec<u8>> {
     let label = |(index, name): (usize, &&str)| {
         let mut label = vec![if index == 0 { b'{' } else { b',' }];

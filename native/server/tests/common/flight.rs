@@ -10,7 +10,7 @@ use boundary_bench_core::table::{Column, SqlType, TableDefinition};
 use boundary_bench_flight::FlightEngine;
 use boundary_bench_server::{FlightOptions, Options, Server};
 
-/// More rows than anybody waits for.
+/// A query of more rows than any test reads.
 pub const ENDLESS: &str = "SELECT range AS n, repeat('x', 100) AS text FROM range(10000000000)";
 
 pub fn serve(flight: FlightOptions, options: Options) -> Server {
@@ -39,7 +39,7 @@ pub fn rows(count: i64) -> RecordBatch {
     RecordBatch::try_new(table().to_arrow(), columns).unwrap()
 }
 
-/// A server as a process, to be killed.
+/// A server in its own process, which a test can kill.
 pub struct Process {
     child: Child,
     pub url: String,

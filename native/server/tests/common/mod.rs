@@ -1,4 +1,4 @@
-//! What the tests share: a server, or the one of a URL, and a client that sends exactly what it is told.
+//! Common parts of the tests: a server of ours or at a URL, and a client that sends exactly the given bytes.
 #![expect(dead_code, reason = "each test uses a part of it")]
 
 pub mod flight;
@@ -28,7 +28,7 @@ impl Target {
         Self { address: server.address(), api_key, server: Some(server), process: None }
     }
 
-    /// A new process with these arguments, which has its own files and threads.
+    /// A new server process with these arguments, which has its own files and threads.
     pub fn process(arguments: &[&str]) -> Self {
         let program = std::path::Path::new(env!("CARGO_BIN_EXE_boundary-bench-server"));
         let process = PrivateServer::start(Some(program), arguments, &CancelToken::default()).unwrap();
@@ -36,7 +36,7 @@ impl Target {
         Self { address, api_key: None, server: None, process: Some(process) }
     }
 
-    /// The server of the URL in a variable, or a new one.
+    /// The server at the URL in an environment variable, or a new one.
     pub fn of(variable: &str, options: Options) -> Self {
         let Ok(url) = std::env::var(variable) else { return Self::new(options) };
         let place = url.strip_prefix("http://").unwrap_or_else(|| panic!("{variable} must begin with http://"));
@@ -45,7 +45,7 @@ impl Target {
         Self { address, api_key: std::env::var("REST_API_KEY").ok(), server: None, process: None }
     }
 
-    /// Whether it is ours.
+    /// Whether the server is ours, not one at a URL.
     pub fn is_own(&self) -> bool {
         self.server.is_some()
     }
@@ -60,7 +60,7 @@ impl Target {
         stream
     }
 
-    /// Sends one request over a connection of its own.
+    /// Sends one request over a new connection, and reads the response.
     pub fn ask(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Answer {
         let mut stream = self.connect();
         let mut head = format!("{method} {path} HTTP/1.1\r\nHost: test\r\nConnection: close\r\n");
@@ -75,7 +75,7 @@ impl Target {
         if !body.is_empty() || method == "POST" {
             write!(head, "Content-Length: {}\r\n", body.len()).unwrap();
         }
-        // The server may answer before it has read all.
+        // The server may respond before it has read the whole request.
         let _ = stream.write_all(format!("{head}\r\n").as_bytes()).and_then(|()| stream.write_all(body));
         Answer::read(&mut stream)
     }
@@ -89,7 +89,7 @@ impl Target {
     }
 }
 
-/// An answer.
+/// The response to a request.
 #[derive(Debug)]
 pub struct Answer {
     pub status: u16,
@@ -98,10 +98,10 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// Reads one to the end of the connection.
+    /// Reads a response up to the end of the connection.
     pub fn read(stream: &mut TcpStream) -> Self {
         let mut bytes = Vec::new();
-        // A server that refuses a body may reset the connection after its answer.
+        // A server that refuses a body may reset the connection after its response.
         let _ = stream.read_to_end(&mut bytes);
         Self::parse(&bytes).unwrap_or_else(|| panic!("no answer: {:?}", String::from_utf8_lossy(&bytes)))
     }
@@ -131,7 +131,7 @@ impl Answer {
     }
 }
 
-/// `None` where the last chunk is missing.
+/// Decodes a chunked body; `None` where the last chunk is missing.
 fn unchunked(mut rest: &[u8]) -> Option<Vec<u8>> {
     let mut body = Vec::new();
     loop {
@@ -145,7 +145,7 @@ fn unchunked(mut rest: &[u8]) -> Option<Vec<u8>> {
     }
 }
 
-/// Reads of points may see a write after a flush alone.
+/// Waits until written points can be read; some servers need a flush for that.
 pub fn await_flush() {
     if let Ok(seconds) = std::env::var("INGEST_FLUSH_SECONDS") {
         std::thread::sleep(Duration::from_secs_f64(seconds.parse().unwrap()));
@@ -157,7 +157,7 @@ pub fn api_key() -> String {
     format!("{}.{}", "p".repeat(16), "s".repeat(64))
 }
 
-/// The key of the row of `table_2`.
+/// The key of row `number` of `table_2`.
 pub fn binary_key(number: u64) -> String {
     use base64::Engine;
     let mut key = vec![0; 2992];
@@ -165,7 +165,7 @@ pub fn binary_key(number: u64) -> String {
     base64::engine::general_purpose::STANDARD.encode(key)
 }
 
-/// The answer to one request to a server of this URL.
+/// The response to one request to a server at this URL.
 pub fn ask_at(url: &str, method: &str, path: &str, body: &str) -> Answer {
     let address = url.strip_prefix("http://").unwrap().parse().unwrap();
     let target = Target { address, api_key: None, server: None, process: None };
