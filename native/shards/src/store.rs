@@ -22,9 +22,9 @@ pub type EachRow<'a> = dyn FnMut(usize, Columns<'_>) + 'a;
 /// The announced size of a population, and whether it replaces rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Population {
-    /// The rows that this shard gets.
+    /// The number of rows that this shard gets.
     pub rows: u64,
-    /// The rows that all shards get together.
+    /// The number of rows that all shards get together.
     pub total_rows: u64,
     /// Whether existing rows are replaced when the new ones are complete; if not, existing rows are an error.
     pub replace: bool,

@@ -7,7 +7,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{Result, Write};
 use std::path::{Path, PathBuf};
 
-/// Makes, lists and removes files.
+/// Creates, opens, reads, renames and removes files.
 pub trait Files: Clone + Send + Sync + 'static {
     /// A file that is open for writing.
     type File: LogFile;

@@ -19,7 +19,7 @@ use crate::points::{FieldKind, Points, Shape};
 use crate::rules::check_times;
 use crate::{Error, Precision, Result};
 
-/// When a write is acknowledged.
+/// The point at which a write is acknowledged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Durability {
     /// A write is acknowledged when it is on the disk.
@@ -34,7 +34,7 @@ pub enum Durability {
 pub struct StoreOptions {
     /// The folder of the store; created if missing.
     pub directory: PathBuf,
-    /// When a write is acknowledged.
+    /// The point at which a write is acknowledged.
     pub durability: Durability,
     /// The interval of flushes; `None`: flush only on request or when `memory_bytes` is reached.
     pub flush_interval: Option<Duration>,

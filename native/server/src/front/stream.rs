@@ -11,7 +11,7 @@ use tokio_rustls::server::TlsStream;
 
 use super::watch::Marks;
 
-/// The bytes of a connection.
+/// The byte stream of a connection, with TLS or without.
 pub(crate) enum Bytes {
     Plain(TokioIo<TcpStream>),
     Tls(Box<TokioIo<TlsStream<TcpStream>>>),

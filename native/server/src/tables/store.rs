@@ -13,7 +13,7 @@ use super::commit::{self, Write, failed};
 use super::schema::Table;
 use super::seed;
 
-/// How a row is changed.
+/// The kind of a row's change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ChangeKind {
     /// Writes the row, whether or not it exists.
