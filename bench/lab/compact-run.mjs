@@ -21,7 +21,7 @@ It makes smaller:
   layout       one record or comparison a line, without indentation
 
 The result follows schema/run.schema.json, and \`boundary-bench compare\` reads it. A compact file stays as it is when it is
-compacted again. The file of bench/hybrid-crossover.mjs is taken as well.
+compacted again. The file of bench/lab/hybrid-crossover.mjs is taken as well.
 `;
 
 /** What the tables print of a rate in mebibytes takes six. */

@@ -1,4 +1,4 @@
-//! Makes the messages and the service of the proto.
+//! Generates the messages and the service from the proto.
 
 use std::path::Path;
 

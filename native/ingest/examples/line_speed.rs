@@ -1,6 +1,6 @@
-//! How fast line protocol is read, beside the crate `influxdb-line-protocol`: lines a second of both and the ratio, in the
-//! median of rounds that take turns. Our side makes points, with their series and fields found again; the other only
-//! iterates, and what it finds is added up.
+//! Measures how fast line protocol is read, compared with the crate `influxdb-line-protocol`: lines a second of both and the
+//! ratio, as the median of rounds that take turns. Our side makes points and looks up their series and fields; the other side
+//! only iterates, and sums the values.
 //!
 //! `cargo run --release -p boundary-bench-ingest --features peers --example line_speed [ROUNDS]`
 
@@ -13,17 +13,17 @@ use boundary_bench_ingest::line::{LineOptions, parse_lines_into};
 use boundary_bench_ingest::{Points, Precision};
 use influxdb_line_protocol::FieldValue;
 
-/// The lines of a batch, and the batches that differ.
+/// The lines of a batch, and the number of different batches.
 const LINES: u64 = 1000;
 const BATCHES: u64 = 64;
 
-/// Adds the line of an index.
+/// Appends the line of an index.
 type Line = fn(u64, &mut String);
 
 /// How often a round reads each batch.
 const TIMES: u32 = 20;
 
-/// The stage's own input: one series, one field.
+/// The benchmark's own input: one series, one field.
 fn plain(index: u64, body: &mut String) {
     let _ = writeln!(body, "bench,host=bench v={} {}", index as f64 / 1000.0, 1_700_000_000_000 + index);
 }
@@ -61,7 +61,7 @@ fn bodies(line: Line) -> Vec<String> {
     (0..BATCHES).map(body).collect()
 }
 
-/// Reads all bodies and adds up values and times.
+/// Reads all bodies, and sums the values and times.
 fn ours(bodies: &[String], options: &LineOptions) -> (f64, i64) {
     let (mut values, mut times) = (0.0, 0_i64);
     let mut memory = Points::default();

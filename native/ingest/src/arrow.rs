@@ -1,4 +1,4 @@
-//! Columns as an Arrow batch: what a file of Parquet holds.
+//! Columns as an Arrow batch, the contents of a Parquet file.
 
 use std::sync::Arc;
 
@@ -12,14 +12,14 @@ use boundary_bench_kernel as kernel;
 use crate::msgpack::ColumnarBatch;
 use crate::{Precision, Result};
 
-/// The column of the timestamps.
+/// The name of the column of timestamps.
 pub const TIME: &str = "time";
 
-/// The columns of a batch as Arrow has them: `time` in nanoseconds, one column of text for each tag, as a dictionary of one
-/// value, and the field. The numbers are not copied.
+/// A batch of columns as an Arrow batch: `time` in nanoseconds, a text column for each tag as a dictionary of one value, and
+/// the field. The numbers are not copied.
 ///
 /// # Errors
-/// [`crate::Error::InvalidArgument`] for a timestamp that no 64-bit number of nanoseconds can say.
+/// [`crate::Error::InvalidArgument`] for a timestamp outside the 64-bit range of nanoseconds.
 pub fn columns_to_arrow(batch: ColumnarBatch<'_>, precision: Precision, now: i64) -> Result<RecordBatch> {
     let ColumnarBatch { head, values, mut timestamps } = batch;
     if head.has_timestamps {
@@ -31,7 +31,7 @@ pub fn columns_to_arrow(batch: ColumnarBatch<'_>, precision: Precision, now: i64
     let mut columns: Vec<ArrayRef> = Vec::with_capacity(head.tags.len() + 2);
     fields.push(Field::new(TIME, DataType::Timestamp(TimeUnit::Nanosecond, None), false));
     columns.push(Arc::new(TimestampNanosecondArray::from(timestamps)));
-    // All tags have the same keys: each is the first of its one value.
+    // All tags share one array of keys: every row is the only value of its dictionary.
     let keys = Int32Array::from(vec![0; head.len]);
     for (name, value) in &head.tags {
         let data_type = DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8));

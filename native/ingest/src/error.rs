@@ -1,4 +1,4 @@
-//! What can go wrong with a write or a query. Each kind is another answer of a server.
+//! The errors of writes and queries. Each kind is another response of a server.
 
 use std::sync::Arc;
 
@@ -8,73 +8,73 @@ use thiserror::Error;
 /// The result of every fallible function of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// What can go wrong.
+/// An error of a write or a query.
 #[derive(Debug, Clone, Error)]
 pub enum Error {
-    /// The bytes are not what they should be.
+    /// The bytes of a body do not have their format.
     #[error("{format}, {place}: {problem}")]
     Parse {
-        /// `line protocol`, `MessagePack`, ...
+        /// The name of the format: `line protocol`, `MessagePack`, ...
         format: &'static str,
-        /// Where: `line 3, column 12`, or `byte 17`.
+        /// The place of the problem: `line 3, column 12`, or `byte 17`.
         place: String,
-        /// What is wrong there.
+        /// The problem at that place.
         problem: String,
     },
-    /// What the caller gave is not usable.
+    /// An unusable argument, name or time.
     #[error("{0}")]
     InvalidArgument(String),
-    /// More points than one write may have.
+    /// A write has more points than the limit.
     #[error("a write may have {most} points at most; send several smaller ones")]
     TooManyPoints {
-        /// The limit.
+        /// The limit of points in one write.
         most: usize,
     },
-    /// There is no such database.
+    /// No database has this name.
     #[error("database not found: {0:?}")]
     DatabaseNotFound(String),
-    /// A field holds values of another type already.
+    /// A field already has values of another type.
     #[error(
         "field type conflict: the field {field:?} of {measurement:?} is of the type {registered}, not {written}; nothing of this write was kept"
     )]
     TypeConflict {
-        /// Where the field is.
+        /// The measurement of the field.
         measurement: String,
-        /// Its name.
+        /// The name of the field.
         field: String,
-        /// The type it has.
+        /// The registered type of the field.
         registered: &'static str,
-        /// The type that was to be written.
+        /// The type of the refused values.
         written: &'static str,
     },
-    /// More of something than a database or a measurement may have.
+    /// A database or a measurement would exceed a limit of its names.
     #[error("{of} would have more than {most} {what}; write to those it has")]
     Cardinality {
-        /// The database or the measurement.
+        /// The database or the measurement, in words.
         of: String,
-        /// Series, measurements, ...
+        /// The names that are limited: series, measurements, ...
         what: &'static str,
-        /// The limit.
+        /// The limit of names.
         most: usize,
     },
-    /// Writes come faster than they can be flushed.
+    /// Writes arrive faster than they can be flushed.
     #[error("{0}; try again later")]
     Busy(String),
     /// The disk is full.
     #[error("{path}: {source}; free some space")]
     DiskFull {
-        /// The file.
+        /// The path of the file.
         path: String,
-        /// What the system said.
+        /// The I/O error of the system.
         source: Arc<std::io::Error>,
     },
-    /// Anything else.
+    /// Any other error.
     #[error(transparent)]
     Core(#[from] kernel::Error),
 }
 
 impl Error {
-    /// The error of a file.
+    /// The error for an I/O error of a file.
     pub(crate) fn io(path: &std::path::Path, source: std::io::Error) -> Self {
         let path = path.display().to_string();
         let source = Arc::new(source);

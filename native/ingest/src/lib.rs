@@ -1,9 +1,9 @@
-//! Time-series ingest: the codecs of `HyperbyteDB`'s write formats, and what a server does with what they carry.
+//! Time-series ingest: the codecs of `HyperbyteDB`'s write formats, and the store of a server for the points they carry.
 //!
 //! - [`line`]: line protocol, read and written.
 //! - [`msgpack`]: columns and rows in `MessagePack`, read and written.
-//! - [`points`]: what every format is decoded to, and its Arrow batch.
-//! - [`rules`]: what names and times can be stored, whatever format they came in.
+//! - [`points`]: the points that every format is decoded to, and their Arrow batch.
+//! - [`rules`]: which names and times can be stored, whatever their format was.
 //! - [`store`]: databases of points: registered series and fields, a write-ahead log, points in memory, and files of
 //!   Parquet.
 //!
@@ -23,5 +23,5 @@ pub use points::{FieldKind, Points};
 pub use precision::Precision;
 pub use store::{Durability, IngestStore, StoreOptions};
 
-/// The most points of one write where nobody says otherwise.
+/// The default limit of points in one write.
 pub const MOST_POINTS: usize = 500_000;

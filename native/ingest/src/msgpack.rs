@@ -13,8 +13,8 @@ pub use columns::{
 };
 pub use rows::{RowOptions, RowsWriter, decode_rows, encode_rows};
 
-/// The `Content-Type` of columns.
+/// The `Content-Type` of a body of columns.
 pub const COLUMNS_CONTENT_TYPE: &str = "application/vnd.hyperbytedb.columnar-msgpack.v1";
 
-/// The `Content-Type` of rows.
+/// The `Content-Type` of a body of rows.
 pub const ROWS_CONTENT_TYPE: &str = "application/msgpack";

@@ -1,8 +1,8 @@
-//! Points: what every format is decoded to.
+//! Points: the representation that every format is decoded to.
 //!
-//! A point has a series, a time, and values of some fields. The points of a write share few series and few sets of fields,
-//! so each of those is kept once, and a point is a row in four arrays: its series, its shape, its time, and its values one
-//! after another. Nothing is allocated for a point, and a write-ahead log or a store takes the arrays as they are.
+//! A point has a series, a time, and values of some fields. The points of a write share few series and few sets of fields, so
+//! each of those is stored once, and a point is a row in four arrays: its series, its shape, its time, and its values one after
+//! another. Nothing is allocated for a single point, and a write-ahead log or a store takes the arrays as they are.
 
 mod key;
 mod kind;
@@ -14,7 +14,7 @@ pub use key::{SeriesKey, parse_key, push_measurement, push_tag};
 pub use kind::FieldKind;
 pub(crate) use shapes::{FieldList, ShapeIndex};
 
-/// One value, as it is read out of [`Points`].
+/// A value read from [`Points`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum FieldValue<'a> {
     /// A 64-bit float.
@@ -30,7 +30,7 @@ pub enum FieldValue<'a> {
 }
 
 impl<'a> FieldValue<'a> {
-    /// The value that these bits are. Text is a place in `text`.
+    /// Decodes a value from its bits; the bits of text are a place in `text`.
     pub(crate) fn from_bits(kind: FieldKind, bits: u64, text: &'a str) -> Self {
         match kind {
             FieldKind::Float => Self::Float(f64::from_bits(bits)),
@@ -42,64 +42,64 @@ impl<'a> FieldValue<'a> {
     }
 }
 
-/// The text that the bits of a value are a place of: its start in the upper half, its length in the lower.
+/// The text at the place that a value's bits encode: the start in the upper half, the length in the lower.
 pub(crate) fn text_of(text: &str, bits: u64) -> &str {
     let half = |half: u64| usize::try_from(half).unwrap_or(usize::MAX);
     let (start, length) = (half(bits >> 32), half(bits & u64::from(u32::MAX)));
     text.get(start..start.saturating_add(length)).unwrap_or_default()
 }
 
-/// The fields that points of one measurement have, in the order of their values.
+/// The fields of some points of one measurement, in the order of their values.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Shape<'a> {
     /// The measurement.
     pub measurement: Cow<'a, str>,
-    /// The fields: their names, each once, and their types.
+    /// The names of the fields, each once, and their types.
     pub fields: Vec<(Cow<'a, str>, FieldKind)>,
 }
 
-/// Points of one write.
+/// The points of one write.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Points<'a> {
     /// The series of the points, each once.
     pub(crate) series: Vec<SeriesKey<'a>>,
-    /// The sets of fields of the points.
+    /// The shapes of the points.
     pub(crate) shapes: Vec<Shape<'a>>,
-    /// The series of each point.
+    /// For each point, the index of its series.
     pub(crate) series_of: Vec<u32>,
-    /// The shape of each point.
+    /// For each point, the index of its shape.
     pub(crate) shape_of: Vec<u32>,
     /// The time of each point, in nanoseconds.
     pub(crate) times: Vec<i64>,
     /// The values of the points, one point after another, as bits.
     pub(crate) values: Vec<u64>,
-    /// The text of all values that are text.
+    /// The concatenated text of all text values.
     pub(crate) text: String,
 }
 
-/// One point, as it is read out of [`Points`].
+/// One point of [`Points`].
 #[derive(Debug, Clone, Copy)]
 pub struct Point<'p, 'a> {
     points: &'p Points<'a>,
-    /// Its place among the points.
+    /// The point's index.
     pub index: usize,
     first_value: usize,
 }
 
 impl<'p, 'a> Point<'p, 'a> {
-    /// Its time, in nanoseconds.
+    /// The point's time, in nanoseconds.
     #[must_use]
     pub fn time(&self) -> i64 {
         self.points.times[self.index]
     }
 
-    /// Its measurement and tags.
+    /// The point's measurement and tags.
     #[must_use]
     pub fn series(&self) -> &'p SeriesKey<'a> {
         &self.points.series[self.points.series_of[self.index] as usize]
     }
 
-    /// Its fields.
+    /// The point's fields and their values.
     pub fn fields(&self) -> impl Iterator<Item = (&'p str, FieldValue<'p>)> + use<'p, 'a> {
         let points = self.points;
         let shape = &points.shapes[points.shape_of[self.index] as usize];
@@ -118,7 +118,7 @@ impl<'a> Points<'a> {
         self.times.len()
     }
 
-    /// Whether there are none.
+    /// Whether there are no points.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.times.is_empty()
@@ -130,7 +130,7 @@ impl<'a> Points<'a> {
         &self.series
     }
 
-    /// The sets of fields of the points.
+    /// The shapes of the points.
     #[must_use]
     pub fn shapes(&self) -> &[Shape<'a>] {
         &self.shapes
@@ -142,13 +142,13 @@ impl<'a> Points<'a> {
         &self.times
     }
 
-    /// Of each point, its place among the series.
+    /// For each point, the index of its series.
     #[must_use]
     pub fn series_of(&self) -> &[u32] {
         &self.series_of
     }
 
-    /// Of each point, its place among the sets of fields.
+    /// For each point, the index of its shape.
     #[must_use]
     pub fn shape_of(&self) -> &[u32] {
         &self.shape_of
@@ -164,7 +164,7 @@ impl<'a> Points<'a> {
         })
     }
 
-    /// Forgets the points and keeps their memory for those of another text.
+    /// Removes all points and names, and keeps the memory for points that borrow another text.
     #[must_use]
     pub fn recycle<'b>(mut self) -> Points<'b> {
         self.series_of.clear();
@@ -175,21 +175,20 @@ impl<'a> Points<'a> {
         self.without_names()
     }
 
-    /// The values of all points, one point after another, as bits: of floats those of the float, of integers the integer, of
-    /// text its place.
+    /// The values of all points, one point after another, as bits: a float's bits, an integer, or the place of a text.
     #[must_use]
     pub fn values(&self) -> &[u64] {
         &self.values
     }
 
-    /// The text of all values that are text.
+    /// The concatenated text of all text values.
     #[must_use]
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// Leaves out the values of fields, told by the places of their shape and of the field in it. The points stay, also those
-    /// that have no other values.
+    /// Removes the values of the fields for which `is_out` returns true, given the index of a shape and of a field in it. The
+    /// points stay, even those without other values.
     pub(crate) fn leave_out(&mut self, is_out: impl Fn(usize, usize) -> bool) {
         let place =
             |(shape, fields): (usize, &Shape<'a>)| (0..fields.fields.len()).map(|f| !is_out(shape, f)).collect();
@@ -203,7 +202,7 @@ impl<'a> Points<'a> {
         }
     }
 
-    /// Forgets the names, which borrow what was read, and keeps the times and values.
+    /// Drops the names, which borrow the body, and keeps the times and values.
     #[must_use]
     pub fn without_names<'b>(self) -> Points<'b> {
         Points {
@@ -217,7 +216,8 @@ impl<'a> Points<'a> {
         }
     }
 
-    /// The place of a shape that may be new: of the measurement of this series, with these fields, which it takes.
+    /// Finds or adds the shape of these fields, in the measurement of this series; returns its index. A new shape takes the
+    /// fields.
     pub(crate) fn intern_shape(&mut self, series: usize, fields: &mut FieldList<'a>, index: &mut ShapeIndex) -> usize {
         let measurement = self.series[series].measurement();
         let is_it = |shape: &Shape<'_>| shape.measurement == measurement && shape.fields == fields.fields;
@@ -230,7 +230,7 @@ impl<'a> Points<'a> {
         })
     }
 
-    /// Keeps a text and returns the bits of its place.
+    /// Stores a text, and returns the bits of its place.
     pub(crate) fn keep_text(&mut self, text: &str) -> u64 {
         let start = self.text.len() as u64;
         self.text.push_str(text);
@@ -238,7 +238,7 @@ impl<'a> Points<'a> {
     }
 }
 
-/// A place among series or shapes. There are fewer than points, which are limited to less than this.
+/// The index of a series or shape as 32 bits. There are fewer of them than points, whose limit is lower.
 pub(crate) fn place_of(index: usize) -> u32 {
     u32::try_from(index).unwrap_or(u32::MAX)
 }

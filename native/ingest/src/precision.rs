@@ -3,7 +3,7 @@
 use crate::rules::check_times;
 use crate::{Error, Result};
 
-/// The unit of the timestamps of a write; they are kept in nanoseconds.
+/// The unit of the timestamps of a write; the store keeps nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Precision {
     /// Nanoseconds.
@@ -18,7 +18,7 @@ pub enum Precision {
 }
 
 impl Precision {
-    /// The unit of this name: `ns`, `us` or `u`, `ms`, `s`. Any other name means nanoseconds, as the wire has it.
+    /// The unit of this name: `ns`, `us` or `u`, `ms`, `s`. Any other name means nanoseconds, as on the wire.
     #[must_use]
     pub fn of(name: &str) -> Self {
         match name {
@@ -29,7 +29,7 @@ impl Precision {
         }
     }
 
-    /// Its name on the wire.
+    /// The name of the unit on the wire.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -40,7 +40,7 @@ impl Precision {
         }
     }
 
-    /// Its length in nanoseconds.
+    /// The unit in nanoseconds.
     #[must_use]
     pub fn nanoseconds(self) -> i64 {
         match self {
@@ -51,18 +51,18 @@ impl Precision {
         }
     }
 
-    /// Checks that timestamps of this unit can be said in nanoseconds, and stored.
+    /// Checks that timestamps of this unit fit into nanoseconds, and can be stored.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] naming the first that can't.
+    /// [`Error::InvalidArgument`] naming the first that does not fit or can't be stored.
     pub fn check(self, timestamps: &[i64]) -> Result<()> {
         let unit = self.nanoseconds();
         if unit == 1 {
             return check_times(timestamps);
         }
-        // What is scaled ends before the times that can't be stored.
+        // Scaled times never reach the few values at the ends of the range that can't be stored.
         let range = i64::MIN / unit..=i64::MAX / unit;
-        // Without an early end the compiler compares several at once.
+        // Without an early exit the compiler vectorizes the comparison.
         let (least, most) = timestamps.iter().fold((&0, &0), |(least, most), time| (time.min(least), time.max(most)));
         if range.contains(least) && range.contains(most) {
             return Ok(());
@@ -75,10 +75,10 @@ impl Precision {
         )))
     }
 
-    /// Turns timestamps of this unit into nanoseconds, in place.
+    /// Converts timestamps of this unit to nanoseconds, in place.
     ///
     /// # Errors
-    /// As [`Precision::check`]; then they are as they were.
+    /// The errors of [`Precision::check`]; then the timestamps are unchanged.
     pub fn to_nanoseconds(self, timestamps: &mut [i64]) -> Result<()> {
         let unit = self.nanoseconds();
         if unit != 1 {

@@ -1,7 +1,7 @@
-//! What can be stored: the rules that a write must keep before it is acknowledged, and by which a flush goes.
+//! The rules that names and times must keep: a write is checked before it is acknowledged, and again by a flush.
 //!
-//! Names are checked where they are registered, once each; times are checked a write at a time. A flush checks names again,
-//! since a log may hold what an older version accepted.
+//! Names are checked once, when they are registered; times are checked for each write. A flush checks names again, since a log
+//! may hold names that an older version accepted.
 
 use std::ops::RangeInclusive;
 
@@ -9,20 +9,20 @@ use crate::arrow::TIME;
 use crate::points::{SeriesKey, Shape};
 use crate::{Error, Result};
 
-/// The most bytes of the name of a database, a measurement, a tag or a field.
+/// Bytes of the name of a database, a measurement, a tag or a field, at most.
 pub const MOST_NAME_BYTES: usize = 1024;
 
-/// The most bytes of a measurement with all its tags, names and values. The key of the metadata that holds them has 64 KiB
-/// at most, with the name of the database.
+/// Bytes of a measurement with all its tags, names and values, at most. The metadata's keys, which hold them and the database's
+/// name, have at most 64 KiB.
 pub const MOST_SERIES_BYTES: usize = 32 << 10;
 
-/// The times that can be stored, in nanoseconds. The numbers outside stand for no time and for both infinities in the files.
+/// The times that can be stored, in nanoseconds. In the files, the values outside mean no time and the two infinities.
 pub const TIMES: RangeInclusive<i64> = i64::MIN + 2..=i64::MAX - 1;
 
 /// Checks a name of the kind `what`: `field`, `tag`, ...
 ///
 /// # Errors
-/// [`Error::InvalidArgument`] that names it.
+/// [`Error::InvalidArgument`] naming the name.
 pub fn check_name(what: &str, name: &str) -> Result<()> {
     let problem = if name.is_empty() {
         format!("a {what} needs a name")
@@ -38,7 +38,7 @@ pub fn check_name(what: &str, name: &str) -> Result<()> {
     Err(Error::InvalidArgument(problem))
 }
 
-/// Checks the name of a tag or a field, which is a column beside the time.
+/// Checks the name of a tag or a field, which becomes a column besides the time.
 fn check_column(what: &str, measurement: &str, name: &str) -> Result<()> {
     check_name(what, name)?;
     if name == TIME {
@@ -51,7 +51,7 @@ fn check_column(what: &str, measurement: &str, name: &str) -> Result<()> {
 /// Checks the names of a series.
 ///
 /// # Errors
-/// [`Error::InvalidArgument`] that names what can't be stored.
+/// [`Error::InvalidArgument`] naming the part that can't be stored.
 pub fn check_series(series: &SeriesKey<'_>) -> Result<()> {
     let measurement = series.measurement();
     check_name("measurement", &measurement)?;
@@ -70,13 +70,13 @@ pub fn check_series(series: &SeriesKey<'_>) -> Result<()> {
 /// Checks the names of a set of fields.
 ///
 /// # Errors
-/// [`Error::InvalidArgument`] that names what can't be stored.
+/// [`Error::InvalidArgument`] naming the part that can't be stored.
 pub fn check_shape(shape: &Shape<'_>) -> Result<()> {
     check_name("measurement", &shape.measurement)?;
     shape.fields.iter().try_for_each(|(name, _)| check_column("field", &shape.measurement, name))
 }
 
-/// Whether a time is outside of [`TIMES`]: counted from the highest number on and over to the lowest, these are the first.
+/// Whether a time is outside [`TIMES`]: wrapping around from the highest number, the three excluded ones are adjacent.
 const fn is_no_time(time: i64) -> bool {
     time.wrapping_sub(i64::MAX).cast_unsigned() < 3
 }
@@ -84,9 +84,9 @@ const fn is_no_time(time: i64) -> bool {
 /// Checks times in nanoseconds.
 ///
 /// # Errors
-/// [`Error::InvalidArgument`] with the first that can't be stored.
+/// [`Error::InvalidArgument`] naming the first time that can't be stored.
 pub fn check_times(times: &[i64]) -> Result<()> {
-    // Without an early end the compiler checks several at once.
+    // Without an early exit the compiler vectorizes the check.
     if !times.iter().fold(false, |found, time| found | is_no_time(*time)) {
         return Ok(());
     }

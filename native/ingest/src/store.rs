@@ -1,17 +1,17 @@
 //! Databases of points on disk.
 //!
-//! A write goes through three steps. Its series and fields are registered ([`Registry`]): a cache in memory over an
-//! embedded key-value store (fjall). It is appended to a write-ahead log ([`Wal`]), one entry a write. Then it is kept in
-//! memory, as the arrays it was decoded to. From time to time what is in memory is written to files of Parquet, and the
-//! log begins anew.
+//! A write takes three steps. Its series and fields are registered ([`Registry`]): a cache in memory over an embedded key-value
+//! store (fjall). It is appended to a write-ahead log ([`Wal`]) as one entry. Then it is kept in memory, as the arrays it was
+//! decoded to. From time to time the points in memory are flushed to Parquet files, and the log begins anew.
 //!
-//! What can't be stored is refused before it is logged ([`crate::rules`], [`Limits`]). What can't be stored all the same, since an
-//! older version accepted it or the disk damaged it, is set aside in a file beside the log, and told.
+//! Names and times that can't be stored are refused before they are logged ([`crate::rules`], [`Limits`]). Points that turn out
+//! later to be unstorable, since an older version accepted them or the disk damaged them, are set aside in a file beside the
+//! log, and reported.
 //!
-//! The log is a file of our own, length and checksums before each entry: the embedded store takes 64 µs for an entry of
-//! 18 kB where a plain append takes 14.5, and syncing costs both what the disk takes. An entry holds the names of its
-//! series and fields, so that what it says needs no other file. The files of Parquet are written by the embedded DuckDB
-//! that is here already; the crate `parquet` would cost a minute of building.
+//! The log is our own file format, with a length and checksums before each entry: the embedded store takes 64 µs for an entry
+//! of 18 kB where a plain append takes 14.5, and syncing costs both what the disk takes. An entry holds the names of its series
+//! and fields, so that reading it needs no other file. The Parquet files are written by the embedded DuckDB that is a
+//! dependency already; the crate `parquet` would add a minute to the build.
 
 mod block;
 mod catalog;

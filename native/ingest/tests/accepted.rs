@@ -1,4 +1,4 @@
-//! What is accepted can be stored: whatever a body holds, if it is acknowledged, then it is flushed, and read back equal.
+//! Acknowledged points can be stored: whatever a body holds, if it is acknowledged, it is flushed and read back equal.
 
 mod common;
 
@@ -32,7 +32,7 @@ enum Kept {
     Boolean(bool),
 }
 
-/// Names as a careless or hostile client chooses them. Few, so that several points share some.
+/// Names as a careless or hostile client chooses them; few, so that several points share one.
 fn name() -> impl Strategy<Value = String> {
     let hostile = [
         "",
@@ -81,7 +81,7 @@ fn kept() -> impl Strategy<Value = Kept> {
 
 fn time() -> impl Strategy<Value = i64> {
     let edges = [i64::MIN, i64::MIN + 1, i64::MIN + 2, -1, 0, 1, i64::MAX - 1, i64::MAX];
-    // 1700-01-01 to 2262 by seconds, and both ends of what a second, and a microsecond, can say.
+    // 1700-01-01 to 2262 in seconds, and both ends of the range that seconds and microseconds can express.
     prop_oneof![
         4 => -8_520_336_000_000_000_000_i64..9_214_646_400_000_000_000,
         2 => prop::sample::select(edges.to_vec()),
@@ -106,7 +106,7 @@ fn escaped(name: &str, special: &[char]) -> String {
         .collect()
 }
 
-/// A body of line protocol. What the format can't say makes it refused, which is as good.
+/// A body of line protocol. Points that the format can't express make it refused, which is also correct.
 fn lines_of(points: &[Given]) -> Vec<u8> {
     let all = [',', ' ', '='];
     let mut body = String::new();
@@ -137,7 +137,7 @@ fn push_text(out: &mut Vec<u8>, text: &str) {
     out.extend(text.as_bytes());
 }
 
-/// A body of rows in `MessagePack`, written here, since our own encoder takes only what was read.
+/// A body of rows in `MessagePack`, encoded here, since our encoder takes only decoded points.
 fn rows_of(points: &[Given]) -> Vec<u8> {
     let mut out = vec![0xdc];
     out.extend(u16::try_from(points.len()).unwrap().to_be_bytes());
@@ -177,12 +177,12 @@ fn rows_of(points: &[Given]) -> Vec<u8> {
     out
 }
 
-/// The points of all measurements as text: `measurement,tags fields time`, sorted.
+/// The points of all measurements as text, `measurement,tags fields time`, with their counts.
 type Stored = BTreeMap<String, usize>;
 
 fn shown(value: &FieldValue<'_>) -> String {
     match value {
-        // One not-a-number is as good as another.
+        // All NaNs are equal here.
         FieldValue::Float(value) if value.is_nan() => "NaN".to_owned(),
         FieldValue::Float(value) => format!("{:016x}", value.to_bits()),
         other => format!("{other:?}"),
@@ -194,7 +194,7 @@ fn add(stored: &mut Stored, measurement: &str, mut columns: Vec<(bool, String, S
     *stored.entry(format!("{measurement:?} {columns:?} {time}")).or_default() += 1;
 }
 
-/// The points that were acknowledged: the measurement, tags (`true`) and fields with their names and values, and the time.
+/// The acknowledged points: measurement, tags (`true`) and fields with their names and values, and the time.
 type Written = Vec<(String, Vec<(bool, String, Kept)>, i64)>;
 
 fn add_points(written: &mut Written, points: &Points<'_>) {
@@ -216,7 +216,7 @@ fn owned(value: &FieldValue<'_>) -> Kept {
     }
 }
 
-/// A value as a field is read whose type became wider with later writes; no unsigned integer is negative.
+/// A value as it is read from a field whose type later writes widened; negative integers are absent from an unsigned field.
 #[expect(clippy::cast_precision_loss, reason = "integers become floats where the field did, as HyperbyteDB has it")]
 fn widened(value: &Kept, kind: FieldKind) -> Option<Kept> {
     Some(match (value, kind) {
@@ -227,7 +227,7 @@ fn widened(value: &Kept, kind: FieldKind) -> Option<Kept> {
     })
 }
 
-/// What a store must have after these writes.
+/// The points that a store must have after these writes.
 fn expected(store: &IngestStore, written: &Written) -> Stored {
     let mut stored = Stored::new();
     let database = store.database("db").unwrap();
@@ -249,7 +249,7 @@ fn expected(store: &IngestStore, written: &Written) -> Stored {
     stored
 }
 
-/// All that a store has. The columns of a select are the tags, then the fields, each sorted by name.
+/// All points of a store. The columns of a select are the tags, then the fields, each sorted by name.
 fn select_all(store: &IngestStore) -> Stored {
     let mut stored = Stored::new();
     let database = store.database("db").unwrap();
@@ -277,7 +277,7 @@ fn select_all(store: &IngestStore) -> Stored {
     stored
 }
 
-/// Writes points that a format read; what is acknowledged is added to what must be there.
+/// Writes decoded points; acknowledged ones are added to `written`.
 fn write(store: &IngestStore, points: Points<'_>, written: &mut Written) -> bool {
     let mut all = Written::new();
     add_points(&mut all, &points);
@@ -297,7 +297,7 @@ fn units() -> impl Strategy<Value = Precision> {
 }
 
 fn cases() -> ProptestConfig {
-    // Each opens a store twice; `PROPTEST_CASES` asks for more.
+    // Each case opens a store twice; `PROPTEST_CASES` sets their number.
     let cases = std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(60);
     ProptestConfig { cases, max_shrink_iters: 200, ..ProptestConfig::default() }
 }
@@ -321,7 +321,7 @@ proptest! {
             }
             let rows = rows_of(body);
             if let Ok(points) = decode_rows(&rows, &RowOptions { precision, ..RowOptions::default() }, Points::default()) {
-                // Both formats say the same of what both can say.
+                // Points that both formats can express are decoded alike.
                 let mut again = Vec::new();
                 let said = points.iter().try_for_each(|point| push_point(&mut again, &point));
                 if said.is_ok() && let Ok(read) = parse_lines(&again, &LineOptions::default()) {
@@ -420,7 +420,7 @@ fn too_many_names_are_refused_before_they_are_logged() {
     common::write(&store, &many(19)).unwrap();
     check("wide f10=1 1", "10 tags and fields");
     check("m19 v=1 1", "20 measurements");
-    // What is known is written all the same, also in other combinations.
+    // Known names are still accepted, also in other combinations.
     common::write(&store, "wide f0=1,f9=2 1\nm0 v=3 3").unwrap();
     store.flush().unwrap();
     assert_eq!(store.count("db", "wide", None).unwrap(), 11);
@@ -432,7 +432,7 @@ fn points_whose_fields_differ_are_stored_in_several_tables() {
     let limits = Limits { columns: 100_000, ..Limits::default() };
     let store = IngestStore::open(&StoreOptions { limits, ..folder.options() }).unwrap();
     store.create_database("db").unwrap();
-    // As one table these were five million cells for five thousand values.
+    // As one table this would be five million cells for five thousand values.
     let lines: Vec<_> = (0..2500).map(|index| format!("wide,t{}=x f{index}=1 {index}\n", index % 7)).collect();
     common::write(&store, &lines.concat()).unwrap();
     let select = Select {

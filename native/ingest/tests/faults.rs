@@ -1,5 +1,5 @@
-//! Each operation on files fails once, or all from one on, and then the machine crashes: nothing that was acknowledged is lost,
-//! and nothing that is damaged is taken for whole.
+//! Each operation on files fails once, or all from one on, and then the machine crashes: no acknowledged write is lost, and no
+//! damaged data is taken for valid.
 
 mod common;
 #[path = "common/faulty.rs"]
@@ -28,7 +28,7 @@ fn entry(number: usize) -> Vec<u8> {
     text.bytes().cycle().take(40 + number * 37).collect()
 }
 
-/// Writes to a log and takes some away; returns the entries that must be there, and all that may be.
+/// Appends to a log and removes some entries; returns the entries that must be there, and all that may be.
 fn log(folder: &Folder, files: &Faulty) -> (BTreeSet<usize>, BTreeSet<usize>) {
     let (mut kept, mut tried) = (BTreeSet::new(), BTreeSet::new());
     let Ok(wal) = Wal::open_with(files.clone(), &folder.0, true, 0) else { return (kept, tried) };
@@ -41,7 +41,7 @@ fn log(folder: &Folder, files: &Faulty) -> (BTreeSet<usize>, BTreeSet<usize>) {
             let _ = wal.rotate();
         }
         if number == 6 {
-            // As after a flush: what was appended before the rotation is in files.
+            // As after a flush: the entries before the rotation are in data files.
             if let Ok(first) = wal.rotate() {
                 let _ = wal.remove_before(first);
                 kept.clear();
@@ -61,7 +61,7 @@ fn a_log_keeps_what_was_acknowledged_whatever_operation_fails() {
                 let files = Faulty::new(fails_at, fault);
                 let (kept, tried) = log(&folder, &files);
                 files.crash(tail);
-                // The folder itself may be what could not be made.
+                // The folder itself may not have been created.
                 let mut found = BTreeSet::new();
                 replay(&folder.0, 0, |bytes| {
                     let number = tried.iter().copied().find(|number| entry(*number) == bytes);
@@ -104,7 +104,7 @@ fn store(folder: &Folder, files: &Faulty) -> (BTreeSet<i64>, BTreeSet<i64>) {
             let _ = store.flush();
         }
     }
-    // Only points that can't be stored are set aside, and none for a fault of the disk.
+    // Points are set aside only because they can't be stored, never for a fault of the disk.
     assert_eq!(store.status().set_aside_points, 0);
     (kept, tried)
 }
@@ -172,6 +172,6 @@ fn a_file_is_not_written_to_after_a_failed_sync() {
         .unwrap();
         assert_eq!(found, [entry(2)]);
     }
-    // After a failed write the file goes on, after a failed sync the next one does.
+    // After a failed write the file is used further, after a failed sync the next file.
     assert_eq!(names.into_iter().collect::<Vec<_>>(), ["000000000001.wal", "000000000002.wal"]);
 }

@@ -1,4 +1,4 @@
-//! What the formats read and write, and that no bytes make them panic.
+//! Encoding and decoding of all formats, and that no bytes make a decoder panic.
 
 use boundary_bench_ingest::line::{LineHead, LineOptions, parse_lines, push_point, write_columns};
 use boundary_bench_ingest::msgpack::{
@@ -15,7 +15,7 @@ fn parsed(text: &str) -> Points<'_> {
     parse_lines(text.as_bytes(), &MS).unwrap()
 }
 
-/// Points as text, one a line, to compare them whatever their arrays are.
+/// Points as text, one a line, for a comparison that does not depend on their arrays.
 fn shown(points: &Points<'_>) -> Vec<String> {
     let show = |point: boundary_bench_ingest::points::Point<'_, '_>| {
         let fields: Vec<_> = point.fields().map(|(name, value)| format!("{name}={value:?}")).collect();
@@ -112,7 +112,7 @@ fn columns_go_both_ways() {
     ));
 }
 
-/// Columns as another encoder may write them.
+/// Columns as other encoders may write them.
 fn columns_of(parts: &[&[u8]]) -> Vec<u8> {
     parts.concat()
 }
@@ -131,13 +131,13 @@ fn columns_of_other_encoders_are_read() {
         let batch = decode_columns(&bytes, ColumnBuffers::default(), 10).unwrap();
         assert_eq!((batch.values, batch.timestamps), (vec![1.0, 2.5], vec![1, -1]), "{times:?}");
     }
-    // Of numbers of any type, with a byte behind them.
+    // The values are numbers of any type, with a byte behind them.
     let head = b"\x84\xabmeasurement\xa1m\xa5field\xa1v\xa4tags\x80\xa6values\x95".as_slice();
     let numbers = b"\x07\xff\xca\x3f\x00\x00\x00\xcf\xff\xff\xff\xff\xff\xff\xff\xff\xd1\xff\x00\xc1".as_slice();
     let bytes = columns_of(&[head, numbers]);
     let batch = decode_columns(&bytes, ColumnBuffers::default(), 10).unwrap();
     assert_eq!(batch.values, [7.0, -1.0, 0.5, 18_446_744_073_709_551_615.0, -256.0]);
-    // Without timestamps, and with a key that nobody knows.
+    // Without timestamps, and with an unknown key.
     let bytes =
         columns_of(&[b"\x85\xabmeasurement\xa1m\xa5field\xa1v\xa4tags\xc0\xa1x\x92\x80\xc7\x01\x05\x00", &values]);
     assert!(!decode_columns(&bytes, ColumnBuffers::default(), 10).unwrap().head.has_timestamps);
@@ -215,7 +215,7 @@ prop_compose! {
     }
 }
 
-/// What takes a reader quadratic time would take it hours here.
+/// A decoder of quadratic time would take hours here.
 #[test]
 fn many_different_names_are_read_in_time() {
     let names = |separator: &str| (0..100_000).map(|name| format!("f{name}=1")).collect::<Vec<_>>().join(separator);
@@ -236,7 +236,7 @@ fn many_different_names_are_read_in_time() {
 proptest! {
     #[test]
     fn lines_that_are_written_again_say_the_same(lines in prop::collection::vec(line(), 0..20)) {
-        // Each line twice, so that the ways for what was seen before are taken.
+        // Each line is repeated, so that the fast paths for known series and shapes are taken.
         let body: String = lines.iter().map(|line| line.repeat(2)).collect();
         let points = parse_lines(body.as_bytes(), &MS).unwrap();
         prop_assert_eq!(points.len(), 2 * lines.len());
@@ -248,7 +248,7 @@ proptest! {
         prop_assert_eq!(shown(&parse_lines(&again, &nanoseconds).unwrap()), shown(&points));
         let rows = encode_rows(&points);
         prop_assert_eq!(shown(&decode_rows(&rows, &RowOptions::default(), Points::default()).unwrap()), shown(&points));
-        // Each line by itself is read as it is among others.
+        // A line is decoded alone as it is among others.
         let alone: Vec<_> = lines.iter().flat_map(|line| shown(&parsed(line))).collect();
         let every_second: Vec<_> = shown(&points).into_iter().step_by(2).collect();
         prop_assert_eq!(alone, every_second);

@@ -1,4 +1,4 @@
-//! The store: what it keeps, what it refuses, and what is there after a crash.
+//! The store: which points it keeps and refuses, and what it holds after a crash.
 
 mod common;
 
@@ -33,7 +33,7 @@ const LINES: &str =
 
 fn expected() -> Vec<Vec<Value>> {
     use Value::{Boolean, Float, Integer, Null, Text, UInteger};
-    // time, host, V, n, ok, s, u, v
+    // Columns: time, host, V, n, ok, s, u, v.
     let text = |text: &str| Text(text.to_owned());
     vec![
         vec![Integer(10), text("a"), Null, Integer(2), Null, Null, Null, Float(1.5)],
@@ -124,7 +124,7 @@ fn what_does_not_fit_is_refused_whole() {
     write(&store, "m v=1 1").unwrap();
     let error = write(&store, "m,a=1 x=1i 1\nm v=t 2").unwrap_err();
     assert!(error.to_string().contains("\"v\" of \"m\" is of the type float, not boolean"), "{error}");
-    // In one write, too.
+    // A conflict within one write is refused, too.
     assert!(matches!(write(&store, "n v=1 1\nn,a=2 v=t 2"), Err(Error::TypeConflict { .. })));
     assert_eq!(store.database("db").unwrap().series_count(), 1);
     assert!(matches!(write(&store, "m,a=1 v=1\nm,a=2 v=1\nm,a=3 v=1"), Err(Error::Cardinality { .. })));
@@ -133,7 +133,7 @@ fn what_does_not_fit_is_refused_whole() {
     // A second process, or a second store of this one, would write to the same files.
     assert!(matches!(IngestStore::open(&folder.options()), Err(Error::InvalidArgument(_))));
     drop(store);
-    // The types are known after a restart.
+    // The registered types survive a restart.
     assert!(matches!(write(&folder.open(), "m v=t"), Err(Error::TypeConflict { .. })));
 }
 
@@ -146,13 +146,13 @@ fn numbers_widen_and_what_contradicts_is_read_as_null() {
     let fitting = |lines: &str| {
         store.write_fitting_points("db", parse_lines(lines.as_bytes(), &LineOptions::default()).unwrap()).unwrap()
     };
-    // time, f, n, t, u
+    // Columns: time, f, n, t, u.
     let mut expected = Vec::new();
     assert_eq!(fitting("m n=1i,u=2i,f=1.5,t=\"a\" 1\nm n=2i,u=-3i 2\n"), 2);
     expected.push(vec![Integer(1), Float(1.5), Float(1.0), Text("a".to_owned()), UInteger(2)]);
     expected.push(vec![Integer(2), Null, Float(2.0), Null, Null]);
     assert_eq!(select(&store, "m")[0][2], Integer(1));
-    // Both types in one file, and each in a file of its own.
+    // Both types are in one file, then each in a separate file.
     for flushes in [false, true] {
         let first = if flushes { 10 } else { 3 };
         assert_eq!(
@@ -166,19 +166,19 @@ fn numbers_widen_and_what_contradicts_is_read_as_null() {
         store.flush().unwrap();
         assert_eq!(select(&store, "m"), expected);
     }
-    // A point without values, which is in the log alone.
+    // A point without values, which exists only in the log.
     fitting("m t=1.5 20\n");
     expected.push(vec![Integer(20), Null, Null, Null, Null]);
     assert_eq!(store.count("db", "m", None).unwrap(), 9);
     assert_eq!(store.count("db", "m", Some("n")).unwrap(), 4);
     assert_eq!(store.count("db", "m", Some("t")).unwrap(), 1);
-    // In one write, the first type holds.
+    // Within one write, the first type counts.
     assert_eq!(fitting("fresh v=t 1\nfresh,a=1 v=1,w=2 2\n"), 2);
     assert_eq!(
         select(&store, "fresh"),
         [[Integer(1), Null, Boolean(true), Null], [Integer(2), Text("1".to_owned()), Null, Float(2.0)]]
     );
-    // Columns are refused, and floats widen what were integers.
+    // Columns with another type are refused; a float widens a field of integers.
     let of_field = |field| ColumnarBatch { head: ColumnsHead { field, ..columns(0, 1).head }, ..columns(0, 1) };
     fitting("bench b=t,n=1i 5\n");
     assert!(matches!(
@@ -190,7 +190,7 @@ fn numbers_widen_and_what_contradicts_is_read_as_null() {
     let bench = [[Integer(0), host(), Null, Float(0.0)], [Integer(5), Null, Boolean(true), Float(1.0)]];
     assert_eq!(select(&store, "bench"), bench);
     drop(store);
-    // The log says the same once more, and so does the catalogue.
+    // The log restores the same, and so does the catalogue.
     let store = folder.open();
     assert_eq!((select(&store, "m"), select(&store, "bench")), (expected, bench.map(|row| row.to_vec()).to_vec()));
 }
@@ -210,7 +210,7 @@ fn too_much_in_memory_is_refused() {
         }
     }
     assert!(refused > 0);
-    // It flushes by itself when there is too much.
+    // The store flushes by itself once the limit of memory is reached.
     while store.unflushed_bytes() > 0 {
         std::thread::sleep(std::time::Duration::from_millis(5));
     }
@@ -233,7 +233,7 @@ fn what_a_crash_cut_off_is_left_out_and_damage_is_told() {
     write(&store, "m v=3 3").unwrap();
     drop(store);
     assert_eq!(folder.open().count("db", "m", None).unwrap(), 2);
-    // In a file that others follow, nothing is cut off: what is damaged is set aside, and the rest is there.
+    // A log file that others follow is not cut off: the damaged part is set aside, and the rest is read.
     let mut damaged = std::fs::read(&log).unwrap();
     let last = damaged.len() - 1;
     damaged[last] ^= 1;
@@ -254,11 +254,11 @@ fn damage_in_the_last_file_of_the_log_takes_no_other_entry_with_it() {
     drop(store);
     let log = folder.logs().pop().unwrap();
     let mut bytes = std::fs::read(&log).unwrap();
-    // All entries are as long as the first one: its length is behind the sixteen bytes that the file begins with.
+    // All entries are as long as the first; its length is stored behind the file's first sixteen bytes.
     let length = 12 + usize::from(bytes[16]);
     let times = |store: &IngestStore| select(store, "m").into_iter().map(|row| row[0].clone()).collect::<Vec<_>>();
     let expected = [1, 4, 5].map(Value::Integer);
-    // The length of the second one, and the end of the third one.
+    // The length of the second entry is damaged, and the end of the third.
     bytes[16 + length] ^= 0x7f;
     bytes[16 + 3 * length - 1] ^= 1;
     std::fs::write(&log, bytes).unwrap();
@@ -304,7 +304,7 @@ fn what_was_set_aside_is_stored_when_it_is_a_file_of_the_log_again() {
     store.create_database("db").unwrap();
     write(&store, "m v=1 1").unwrap();
     drop(store);
-    // Where the metadata is gone, the log says which databases there were.
+    // Without the metadata, the log still tells which databases there were.
     std::fs::remove_dir_all(folder.0.join("metadata")).unwrap();
     let store = folder.open();
     assert_eq!((store.databases(), store.count("db", "m", None).unwrap()), (vec!["db".to_owned()], 1));
@@ -360,10 +360,10 @@ fn writers_flushes_and_readers_at_once_lose_nothing() {
     }
 }
 
-/// Set in a process that this file's test starts: it writes until it is killed.
+/// The environment variable of a process that this file's test starts: it writes until it is killed.
 const VICTIM: &str = "BOUNDARY_BENCH_INGEST_VICTIM";
 
-/// Writes to the store in a folder, and says after each write how many are acknowledged.
+/// Writes to the store in a folder, and prints the number of acknowledged points after each write.
 fn write_until_killed(folder: &Path) {
     use std::io::Write;
     let options =
@@ -375,7 +375,7 @@ fn write_until_killed(folder: &Path) {
     loop {
         store.write_columns("db", columns(next, 10), Precision::Milliseconds, 0).unwrap();
         next += 10;
-        // Of a pipe that nobody reads any more, the process ends like that, too.
+        // A closed pipe ends the process, too.
         if writeln!(out, "acknowledged {next}").and_then(|()| out.flush()).is_err() {
             return;
         }

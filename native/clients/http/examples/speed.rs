@@ -1,4 +1,4 @@
-//! Requests a second of the client, to compare with other programs: `bench/rest-ceiling.mjs` runs it.
+//! Requests a second of the client, to compare with other programs: `bench/lab/rest-ceiling.mjs` runs it.
 //!
 //!     speed URL CONNECTIONS SECONDS [PATH [BODY]]
 

@@ -1,5 +1,5 @@
 //! The speed of this client, and of the crate `redis`, as `redis-benchmark -c CONNECTIONS -P BATCH -t get,set` measures
-//! it. `bench/kv-ceiling.mjs` runs it next to that program:
+//! it. `bench/lab/kv-ceiling.mjs` runs it next to that program:
 //!
 //! `cargo run --release -p boundary-bench-redis --example speed -- URL ours|redis-crate get|set|mget|mset CONNECTIONS BATCH
 //! OPERATIONS [WORKER_THREADS]`

@@ -1,14 +1,14 @@
-//! Sums over a column of the rows that pass a filter. Each block is worked on column by column, so that the compiler makes
-//! vector code of every loop.
+//! Sums over a column of the rows that pass a filter. Each block is processed column by column, so that the compiler vectorizes
+//! every loop.
 
 use boundary_bench_kernel::{Error, Result};
 
 use crate::block::Columns;
 
-/// Rows that are worked on at a time: their masks stay in the nearest cache.
+/// Rows processed at a time: their masks stay in the first-level cache.
 const PART_ROWS: usize = 1024;
 
-/// A column of numbers.
+/// A column of numbers, to sum or to filter by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Column {
     /// The key.
@@ -21,7 +21,7 @@ pub enum Column {
     UpdatedAt,
 }
 
-/// How a value is compared with that of a filter.
+/// How a filter compares a column with its value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the names say it")]
 pub enum Comparison {
@@ -33,54 +33,54 @@ pub enum Comparison {
     GreaterOrEqual,
 }
 
-/// A number as its column has it.
+/// A number of the type of its column.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Number {
-    /// Of a column of integers.
+    /// A value of a column of integers.
     Integer(i64),
-    /// Of the column price.
+    /// A value of the column price.
     Real(f64),
 }
 
-/// Lets pass the rows of which a column compares so with a value.
+/// A filter, which a row passes where its column compares with the value as `comparison` says.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Filter {
-    /// The column.
+    /// The column that is compared.
     pub column: Column,
-    /// How it is compared.
+    /// The comparison, with the column on its left side.
     pub comparison: Comparison,
-    /// With what.
+    /// The value on the right side of the comparison.
     pub value: Number,
 }
 
-/// What to sum up.
+/// An aggregation: the column to sum, and a filter.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Aggregation {
-    /// The column.
+    /// The column to sum.
     pub column: Column,
-    /// The rows that count; all without it.
+    /// The filter that rows must pass; `None`: all rows count.
     pub filter: Option<Filter>,
 }
 
-/// A sum.
+/// The sum of a column's values.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Sum {
-    /// Of integers; it can't overflow.
+    /// A sum of integers; it can't overflow.
     Integer(i128),
-    /// Of prices.
+    /// A sum of prices.
     Real(f64),
 }
 
-/// The sums over a column.
+/// The count, sum, minimum and maximum of a column.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Aggregate {
-    /// The rows that passed the filter.
+    /// The number of rows that passed the filter.
     pub count: u64,
-    /// The sum of their values.
+    /// The sum of the values.
     pub sum: Sum,
-    /// The smallest of them; `None` without any. A price that is not a number is neither smallest nor largest.
+    /// The smallest value; `None` without rows. A NaN is neither smallest nor largest.
     pub min: Option<Number>,
-    /// The largest of them.
+    /// The largest value; `None` without rows.
     pub max: Option<Number>,
 }
 
@@ -101,7 +101,7 @@ impl Aggregation {
 }
 
 impl Aggregate {
-    /// That of no rows.
+    /// The aggregate of no rows.
     #[must_use]
     pub fn none(column: Column) -> Self {
         let sum = if column == Column::Price { Sum::Real(0.0) } else { Sum::Integer(0) };
@@ -118,7 +118,7 @@ impl Aggregate {
         (self.count > 0).then(|| sum / self.count as f64)
     }
 
-    /// Adds that of other rows.
+    /// Merges the aggregate of other rows into this one.
     pub fn merge(&mut self, other: &Self) {
         self.count += other.count;
         self.sum = match (self.sum, other.sum) {
@@ -129,7 +129,7 @@ impl Aggregate {
         self.max = chosen(self.max, other.max, |left, right| right > left);
     }
 
-    /// Adds rows; `aggregation` must be valid.
+    /// Adds the rows that pass the filter; `aggregation` must be valid.
     pub fn add(&mut self, aggregation: &Aggregation, rows: Columns<'_>) {
         let mut start = 0;
         while start < rows.len() {
@@ -150,7 +150,7 @@ impl Aggregate {
                 }
                 (Column::Quantity, Number::Integer(value)) => quantities(rows, filter.comparison, value, passes),
                 (Column::Price, Number::Real(value)) => compare(rows.prices, filter.comparison, value, passes),
-                // Validation refuses the others.
+                // Validation refuses a value of the other type.
                 _ => passes.fill(FAILS),
             }
         }
@@ -188,8 +188,8 @@ impl PartialOrd for Number {
     }
 }
 
-/// The masks of a row that passes a filter, and of one that does not. They are as wide as the smallest values, so that vectors of
-/// them are made and widened in few instructions.
+/// The masks of a row that passes a filter, and of one that does not. They are as wide as the narrowest values (32 bits), so
+/// that vectors of them are made and widened in few instructions.
 const PASSES: i32 = -1;
 const FAILS: i32 = 0;
 
@@ -207,7 +207,7 @@ fn compare<T: PartialOrd + Copy>(values: &[T], comparison: Comparison, with: T, 
     }
 }
 
-/// Quantities compared with a value that may be none of theirs.
+/// Compares quantities with a value that may lie outside their range.
 fn quantities(rows: Columns<'_>, comparison: Comparison, with: i64, passes: &mut [i32]) {
     if let Ok(with) = i32::try_from(with) {
         return compare(rows.quantities, comparison, with, passes);
@@ -223,11 +223,11 @@ fn quantities(rows: Columns<'_>, comparison: Comparison, with: i64, passes: &mut
 }
 
 fn count(passes: &[i32]) -> u64 {
-    // As many as a part has rows, at most.
+    // The count is at most the rows of a part.
     u64::from(passes.iter().fold(0_i32, |sum, pass| sum - pass).unsigned_abs())
 }
 
-/// The sums of one part, whose halves of 32 bits can't overflow.
+/// The aggregate of one part. High and low halves of 32 bits are summed apart, so that neither sum can overflow.
 fn integers(values: &[i64], passes: &[i32]) -> Aggregate {
     let (mut high, mut low) = (0_i64, 0_i64);
     let (mut min, mut max) = (i64::MAX, i64::MIN);
@@ -259,7 +259,7 @@ fn small_integers(values: &[i32], passes: &[i32]) -> Aggregate {
     Aggregate { count, sum: Sum::Integer(i128::from(sum)), min: number(min), max: number(max) }
 }
 
-/// Several sums side by side, since the compiler must not change the order of additions.
+/// Sums kept side by side, since the compiler must not change the order of additions.
 const LANES: usize = 4;
 
 fn reals(values: &[f64], passes: &[i32]) -> Aggregate {
@@ -267,7 +267,7 @@ fn reals(values: &[f64], passes: &[i32]) -> Aggregate {
     let (whole, rest) = values.as_chunks::<LANES>();
     let (whole_passes, rest_passes) = passes.as_chunks::<LANES>();
     whole.iter().zip(whole_passes).for_each(|(values, passes)| add_reals(&mut lanes, values, passes));
-    // What fills the last lanes does not pass.
+    // The padding of the last lanes does not pass.
     let (mut last, mut last_passes) = ([0.0; LANES], [FAILS; LANES]);
     last[..rest.len()].copy_from_slice(rest);
     last_passes[..rest.len()].copy_from_slice(rest_passes);
@@ -276,12 +276,12 @@ fn reals(values: &[f64], passes: &[i32]) -> Aggregate {
     let min = mins.into_iter().fold(f64::INFINITY, f64::min);
     let max = maxs.into_iter().fold(f64::NEG_INFINITY, f64::max);
     let count = count(passes);
-    // Where none is a number, min is still above max.
+    // Where every value is NaN, min is still above max.
     let number = |value| (count > 0 && min <= max).then_some(Number::Real(value));
     Aggregate { count, sum: Sum::Real(sums.into_iter().sum()), min: number(min), max: number(max) }
 }
 
-/// Adds values, side by side, to sums, minima and maxima.
+/// Adds values to sums, minima and maxima, lane by lane.
 fn add_reals(lanes: &mut ([f64; LANES], [f64; LANES], [f64; LANES]), values: &[f64; LANES], passes: &[i32; LANES]) {
     let (sums, mins, maxs) = lanes;
     for lane in 0..LANES {
@@ -324,7 +324,7 @@ mod tests {
         }
     }
 
-    /// Row by row, as simply as it can be said.
+    /// The aggregate computed row by row, as simply as possible.
     fn slow(aggregation: &Aggregation, rows: &[Row]) -> Aggregate {
         let mut all = Aggregate::none(aggregation.column);
         for row in rows {
@@ -351,7 +351,7 @@ mod tests {
     proptest! {
         #[test]
         fn the_sums_are_those_of_the_rows(
-            // Prices whose sums are exact in any order.
+            // The prices are such that their sums are exact in any order.
             values in prop::collection::vec((any::<i64>(), any::<i32>(), -1000_i32..1000, any::<i64>(), 0..9), 0..300),
             column in columns(),
             by in columns(),

@@ -1,5 +1,5 @@
-//! Rows by columns, in one piece of memory that is laid out as the body of an Arrow IPC message: so that a scan hands it to
-//! Arrow, or sends it, as it lies.
+//! Rows stored by columns, in one allocation that is laid out as the body of an Arrow IPC message, so that a scan passes it to
+//! Arrow or sends it without a copy.
 
 use std::sync::{Arc, LazyLock};
 
@@ -14,22 +14,22 @@ use crate::placing::mix;
 use crate::prefetch::prefetch;
 use crate::row::{HEAD_WORDS, MadeValues, PAYLOAD_BYTES, PAYLOAD_WORDS, ROW_BYTES, Row, head_sum};
 
-/// The rows of a full block: 800 KiB.
+/// The rows of a full block, which takes 800 KiB.
 pub const BLOCK_ROWS: usize = 4096;
 
-/// A block has room for a multiple of these, so that each column begins at an address that Arrow recommends.
+/// A block's capacity is a multiple of this number of rows, so that each column begins at an address that Arrow recommends.
 const ROW_STEP: usize = 64;
 
-/// The bytes of a row before each column's values.
+/// The bytes of a row before each column's value.
 pub(crate) const OFFSETS: [usize; 5] = [0, 8, 12, 20, 28];
 
-/// The bytes of a value of each column.
+/// The bytes of each column's value.
 pub(crate) const WIDTHS: [usize; 5] = [8, 4, 8, 8, PAYLOAD_BYTES];
 
-/// The columns of rows.
+/// The Arrow schema of rows.
 pub static SCHEMA: LazyLock<SchemaRef> = LazyLock::new(|| schema(false));
 
-/// The same for rows of which some may be missing.
+/// The Arrow schema of rows of which some may be missing: all columns but the key are nullable.
 pub static NULLABLE_SCHEMA: LazyLock<SchemaRef> = LazyLock::new(|| schema(true));
 
 fn schema(nullable: bool) -> SchemaRef {
@@ -38,12 +38,12 @@ fn schema(nullable: bool) -> SchemaRef {
         Field::new("quantity", DataType::Int32, nullable),
         Field::new("price", DataType::Float64, nullable),
         Field::new("updated_at", DataType::Int64, nullable),
-        // 172 as the type has it.
+        // 172 is `PAYLOAD_BYTES`, in the type that Arrow takes.
         Field::new("payload", DataType::FixedSizeBinary(172), nullable),
     ]))
 }
 
-/// Rows by columns, borrowed.
+/// Borrowed rows, stored by columns.
 #[derive(Debug, Clone, Copy)]
 pub struct Columns<'a> {
     /// The keys.
@@ -54,12 +54,12 @@ pub struct Columns<'a> {
     pub prices: &'a [f64],
     /// The times of the last updates.
     pub updated_at: &'a [i64],
-    /// The payloads, one after the other.
+    /// The payloads, one after another.
     pub payloads: &'a [u8],
 }
 
 impl<'a> Columns<'a> {
-    /// One row.
+    /// One row as columns.
     #[must_use]
     pub fn of_row(row: &'a Row) -> Self {
         Self {
@@ -107,13 +107,13 @@ impl<'a> Columns<'a> {
         self.keys.len()
     }
 
-    /// Whether there is none.
+    /// Whether there are no rows.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.keys.is_empty()
     }
 
-    /// A part of the rows.
+    /// The rows from `start` to before `end`.
     #[must_use]
     pub fn slice(&self, start: usize, end: usize) -> Self {
         Self {
@@ -125,7 +125,7 @@ impl<'a> Columns<'a> {
         }
     }
 
-    /// One row.
+    /// The row at `index`.
     #[must_use]
     pub fn row(&self, index: usize) -> Row {
         let payload = &self.payloads[index * PAYLOAD_BYTES..];
@@ -138,7 +138,7 @@ impl<'a> Columns<'a> {
         }
     }
 
-    /// Adds the first row as packed bytes.
+    /// Appends the first row as packed bytes.
     pub(crate) fn pack_first(&self, packed: &mut Vec<u8>) {
         packed.extend_from_slice(&self.keys[0].to_le_bytes());
         packed.extend_from_slice(&self.quantities[0].to_le_bytes());
@@ -147,7 +147,7 @@ impl<'a> Columns<'a> {
         packed.extend_from_slice(&self.payloads[..PAYLOAD_BYTES]);
     }
 
-    /// The sum of the hashes of all rows: every value is read.
+    /// The wrapping sum of the hashes of all rows; it reads every value.
     #[must_use]
     pub fn checksum(&self) -> u32 {
         let payloads = self.payloads.as_chunks::<PAYLOAD_BYTES>().0;
@@ -175,10 +175,10 @@ fn payload_sum(payload: &[u8; PAYLOAD_BYTES]) -> u32 {
     words.zip(WEIGHTS).fold(0, |sum, (word, weight)| sum.wrapping_add(word.wrapping_mul(weight)))
 }
 
-/// The rows of packed bytes by columns.
+/// Converts packed rows to a block.
 ///
 /// # Errors
-/// [`Error::InvalidArgument`] for bytes that are no whole rows.
+/// [`Error::InvalidArgument`] where the bytes are not a multiple of [`ROW_BYTES`].
 pub fn unpack(packed: &[u8]) -> Result<Block> {
     let (rows, []) = packed.as_chunks::<ROW_BYTES>() else {
         return Err(Error::InvalidArgument(format!(
@@ -191,7 +191,7 @@ pub fn unpack(packed: &[u8]) -> Result<Block> {
     Ok(block)
 }
 
-/// Rows by columns, owned.
+/// Owned rows, stored by columns.
 #[derive(Debug)]
 pub struct Block {
     memory: MutableBuffer,
@@ -208,7 +208,7 @@ impl Clone for Block {
 }
 
 impl Block {
-    /// An empty block with room for so many rows. Its memory is not touched before it is filled.
+    /// An empty block with room for at least `rows` rows. Its memory is not touched before it is filled.
     #[must_use]
     pub fn with_capacity(rows: usize) -> Self {
         let capacity = rows.next_multiple_of(ROW_STEP).max(ROW_STEP);
@@ -221,7 +221,7 @@ impl Block {
         self.len
     }
 
-    /// Whether there is none.
+    /// Whether there are no rows.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len == 0
@@ -233,17 +233,17 @@ impl Block {
         self.len == self.capacity
     }
 
-    /// The rows for which there is room.
+    /// The number of rows that fit.
     pub(crate) fn capacity(&self) -> usize {
         self.capacity
     }
 
-    /// Its memory: the columns, each with room for the block's capacity.
+    /// The memory of the block: the columns, each with room for the block's capacity.
     pub(crate) fn memory(&self) -> &[u8] {
         &self.memory
     }
 
-    /// The rows.
+    /// The rows, borrowed.
     #[must_use]
     pub fn columns(&self) -> Columns<'_> {
         let (capacity, len) = (self.capacity, self.len);
@@ -259,13 +259,13 @@ impl Block {
         }
     }
 
-    /// One row.
+    /// The row at `index`.
     #[must_use]
     pub fn row(&self, index: usize) -> Row {
         self.columns().row(index)
     }
 
-    /// Asks the memory for a row, where there is room for one.
+    /// Prefetches the memory of the row at `index`, where the block has room for it.
     pub(crate) fn prefetch(&self, index: usize) {
         if index < self.capacity {
             for (offset, width) in OFFSETS.iter().zip(WIDTHS) {
@@ -274,19 +274,19 @@ impl Block {
         }
     }
 
-    /// Adds a row. There must be room.
+    /// Appends a row. Panics without room.
     pub fn push(&mut self, row: &Row) {
         self.extend(Columns::of_row(row));
     }
 
-    /// Adds rows. There must be room.
+    /// Appends rows. Panics without room.
     pub fn extend(&mut self, rows: Columns<'_>) {
         let start = self.len;
         self.len += rows.len();
         self.write(start, rows);
     }
 
-    /// Writes rows in place of others.
+    /// Overwrites rows, beginning at `start`.
     pub(crate) fn write(&mut self, start: usize, rows: Columns<'_>) {
         assert!(start + rows.len() <= self.len && self.len <= self.capacity, "there is no room for these rows");
         let (capacity, count) = (self.capacity, rows.len());
@@ -299,7 +299,7 @@ impl Block {
         self.memory[payloads..][..count * PAYLOAD_BYTES].copy_from_slice(rows.payloads);
     }
 
-    /// Adds the rows that benchmarks give to keys, each with its hash. There must be room.
+    /// Appends the benchmarks' rows of these keys, each given with its hash. Panics without room.
     pub(crate) fn push_made(&mut self, keys: &[(i64, u32)]) {
         let (capacity, start) = (self.capacity, self.len);
         assert!(start + keys.len() <= capacity, "there is no room for these rows");
@@ -322,7 +322,7 @@ impl Block {
         payloads.iter_mut().zip(values()).for_each(|(payload, (_, made))| made.write_payload(payload));
     }
 
-    /// The same rows, with as little room as they need.
+    /// The same rows in a block of the smallest capacity.
     #[must_use]
     pub(crate) fn fitting(self: &Arc<Self>) -> Arc<Self> {
         if self.len.next_multiple_of(ROW_STEP) >= self.capacity {
@@ -333,10 +333,10 @@ impl Block {
         Arc::new(fitting)
     }
 
-    /// The rows as Arrow has them, in the same memory.
+    /// The rows as an Arrow batch over the same memory.
     ///
     /// # Errors
-    /// [`Error::Internal`], which is a defect.
+    /// [`Error::Internal`] where Arrow refuses the columns, which is a defect.
     pub fn to_batch(self: &Arc<Self>) -> Result<RecordBatch> {
         let memory = Buffer::from(self.to_shared());
         let (len, capacity) = (self.len, self.capacity);
@@ -351,7 +351,7 @@ impl Block {
         RecordBatch::try_new(Arc::clone(&SCHEMA), columns).map_err(|error| Error::Internal(error.to_string()))
     }
 
-    /// Its memory, shared.
+    /// The memory of the block as shared bytes.
     pub(crate) fn to_shared(self: &Arc<Self>) -> bytes::Bytes {
         struct Shared(Arc<Block>);
 

@@ -1,4 +1,4 @@
-//! The messages of the proto from our types, and back.
+//! Conversions between our types and the messages of the proto.
 
 use boundary_bench_kernel::{Error, Result};
 use bytes::Bytes;
@@ -19,7 +19,7 @@ impl From<&Row> for proto::Row {
     }
 }
 
-/// A row that came.
+/// Converts a received row.
 pub(crate) fn row(row: Option<&proto::Row>) -> Result<Row> {
     let row = row.ok_or_else(|| Error::InvalidArgument("there is no row in the request".to_owned()))?;
     let payload = <[u8; PAYLOAD_BYTES]>::try_from(row.payload.as_ref()).map_err(|_| {
@@ -102,7 +102,7 @@ impl From<&Aggregation> for proto::AggregateRequest {
     }
 }
 
-/// What to sum up, as it was asked for.
+/// Converts a received aggregation, and validates it.
 pub(crate) fn aggregation(request: &proto::AggregateRequest) -> Result<Aggregation> {
     let filter = request.filter.as_ref().map(|filter| {
         let value = number(filter.value.as_ref());
@@ -135,7 +135,7 @@ impl From<&Aggregate> for proto::AggregateResponse {
     }
 }
 
-/// The sums over a column, as they came.
+/// Converts the received sums over a column.
 pub(crate) fn aggregate(column: Column, response: &proto::AggregateResponse) -> Aggregate {
     let sum = if column == Column::Price {
         Sum::Real(response.real_sum)

@@ -1,4 +1,4 @@
-//! Rows in types that SQL has: so that a batch of them crosses to JavaScript as the results of queries do.
+//! Rows in types that SQL has, so that batches of them cross to JavaScript as query results do.
 
 use std::sync::{Arc, LazyLock};
 
@@ -11,10 +11,10 @@ use boundary_bench_kernel::{Error, Result};
 use crate::block::SCHEMA;
 use crate::row::PAYLOAD_BYTES;
 
-/// The place of the payload among the columns.
+/// The index of the payload's column.
 const PAYLOAD: usize = 4;
 
-/// The offsets of payloads have 31 bits.
+/// Rows of a batch, at most: `Binary` offsets have 31 bits.
 const MOST_ROWS: usize = i32::MAX as usize / PAYLOAD_BYTES;
 
 static FRAMED: LazyLock<SchemaRef> = LazyLock::new(|| {
@@ -28,7 +28,7 @@ static FRAMED: LazyLock<SchemaRef> = LazyLock::new(|| {
 /// The same rows, in the same memory, with payloads of the type `Binary`.
 ///
 /// # Errors
-/// [`Error::SchemaMismatch`] for other columns, [`Error::Unsupported`] for more rows than fit.
+/// [`Error::SchemaMismatch`] for other columns, [`Error::Unsupported`] for more rows than the 31-bit offsets of payloads allow.
 pub fn with_binary_payloads(rows: &RecordBatch) -> Result<RecordBatch> {
     if rows.num_rows() > MOST_ROWS {
         return Err(Error::Unsupported(format!(

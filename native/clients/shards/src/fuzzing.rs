@@ -1,4 +1,4 @@
-//! Doors for the harnesses of `native/fuzz`: what this crate's readers make of any bytes. No part of the interface.
+//! Entry points for the fuzzers of `native/fuzz`, which feed arbitrary bytes to this crate's readers. Not part of the API.
 
 use std::sync::Arc;
 
@@ -9,7 +9,8 @@ use bytes::Bytes;
 use crate::block::{Block, unpack};
 use crate::ipc::{MessageReader, block_header, end_message, schema_message};
 
-/// The batches of the messages of a scan, each a header and a body, behind the message of the columns, and how the reading ended.
+/// Reads the messages of a scan, each a header and a body, behind a schema message. Returns the batches and how the reading
+/// ended.
 pub fn batches(messages: Vec<(Bytes, Bytes)>) -> (Vec<RecordBatch>, Result<()>) {
     let mut reader = MessageReader::default();
     let mut batches = Vec::new();
@@ -28,10 +29,10 @@ pub fn messages(blocks: &[Arc<Block>]) -> Vec<(Bytes, Bytes)> {
     messages.chain([(end_message(), Bytes::new())]).collect()
 }
 
-/// The rows of packed bytes.
+/// Converts packed rows to a block.
 ///
 /// # Errors
-/// [`boundary_bench_kernel::Error::InvalidArgument`] for bytes that are no whole rows.
+/// [`boundary_bench_kernel::Error::InvalidArgument`] where the bytes are not a multiple of a row's.
 pub fn unpacked(packed: &[u8]) -> Result<Block> {
     unpack(packed)
 }

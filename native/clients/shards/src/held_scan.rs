@@ -1,5 +1,5 @@
-//! The rest of a scan in memory, which holds the rows as they were when it began. Its reader asks for blocks whenever it has sent the
-//! last one: nobody asks where the client does not read, so another task looks whether it still does.
+//! The rest of a scan in memory, which keeps the rows as they were when it began. gRPC requests a block only after sending the
+//! last one, so a client that stops reading is never noticed here: a second task watches for that.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -11,7 +11,7 @@ use tokio::task::JoinHandle;
 use crate::block::Block;
 use crate::store::Blocks;
 
-/// The blocks of a scan, let go when nobody takes one for too long.
+/// The blocks of a scan, released when the client takes none for `patience`.
 pub(crate) struct HeldScan {
     rest: Arc<Mutex<Rest>>,
     patience: Duration,
@@ -19,9 +19,9 @@ pub(crate) struct HeldScan {
 }
 
 struct Rest {
-    /// `None` once they were let go.
+    /// The blocks and the scan's place among the open scans; `None` once released.
     blocks: Option<(Blocks, Place)>,
-    /// The blocks that were taken.
+    /// The number of calls that took a block.
     taken: u64,
 }
 
@@ -49,7 +49,7 @@ impl Drop for HeldScan {
     }
 }
 
-/// Lets the blocks go when none was taken for too long.
+/// Releases the blocks when none was taken for `patience`.
 async fn look(rest: Arc<Mutex<Rest>>, patience: Duration) {
     let mut before = 0;
     loop {

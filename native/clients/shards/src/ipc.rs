@@ -1,6 +1,6 @@
 //! Blocks as messages of an Arrow IPC stream, <https://arrow.apache.org/docs/format/Columnar.html#ipc-streaming-format>.
 //!
-//! The body of a message is a block's memory as it lies, so only the header is made here.
+//! The body of a message is a block's memory without a copy, so only the header is made here.
 
 use std::sync::LazyLock;
 
@@ -16,16 +16,16 @@ use flatbuffers::FlatBufferBuilder;
 
 use crate::block::{Block, OFFSETS, SCHEMA, WIDTHS};
 
-/// Messages begin with it.
+/// The first bytes of each message.
 const CONTINUATION: [u8; 4] = [0xff; 4];
 
-/// A stream ends with it.
+/// The last bytes of a stream.
 const END: [u8; 8] = [0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0];
 
-/// A header ends at a multiple of this.
+/// A header's length is a multiple of this number of bytes.
 const ALIGNMENT: usize = 8;
 
-/// The message that says which columns there are: the first of a stream.
+/// The schema message, the first of a stream.
 pub(crate) fn schema_message() -> Bytes {
     static MESSAGE: LazyLock<Bytes> = LazyLock::new(|| {
         let (generator, options) = (IpcDataGenerator::default(), IpcWriteOptions::default());
@@ -36,16 +36,16 @@ pub(crate) fn schema_message() -> Bytes {
     MESSAGE.clone()
 }
 
-/// The end of a stream.
+/// The end of a stream, as a message.
 pub(crate) fn end_message() -> Bytes {
     Bytes::from_static(&END)
 }
 
-/// The header of the message whose body is the memory of a block.
+/// The header of the message whose body is a block's memory.
 pub(crate) fn block_header(block: &Block) -> Bytes {
     let (rows, capacity) = (signed(block.len()), block.capacity());
     let mut builder = FlatBufferBuilder::with_capacity(512);
-    // No column has a bitmap of nulls, which is said by one of no bytes.
+    // No column has a null bitmap, which the format expresses as a buffer of zero bytes.
     let places = OFFSETS.iter().zip(WIDTHS).flat_map(|(offset, width)| {
         let start = signed(offset * capacity);
         [Place::new(start, 0), Place::new(start, signed(width * block.len()))]
@@ -67,17 +67,17 @@ pub(crate) fn block_header(block: &Block) -> Bytes {
     encapsulated(builder.finished_data())
 }
 
-/// Sizes of blocks are far below the largest.
+/// A size as a signed integer; blocks are far smaller than `i64::MAX`.
 fn signed(size: usize) -> i64 {
     i64::try_from(size).unwrap_or(i64::MAX)
 }
 
-/// A message without its body, as it stands in a stream.
+/// A message's metadata with the prefix and padding of the stream format, without its body.
 fn encapsulated(message: &[u8]) -> Bytes {
     let padded = message.len().next_multiple_of(ALIGNMENT);
     let mut bytes = Vec::with_capacity(ALIGNMENT + padded);
     bytes.extend_from_slice(&CONTINUATION);
-    // A header has some hundred bytes.
+    // A header has a few hundred bytes.
     bytes.extend_from_slice(&u32::try_from(padded).unwrap_or(u32::MAX).to_le_bytes());
     bytes.extend_from_slice(message);
     bytes.resize(ALIGNMENT + padded, 0);
@@ -92,14 +92,13 @@ pub(crate) struct MessageReader {
 }
 
 impl MessageReader {
-    /// The batch of a message; `None` for one that holds none. The batch lies in the memory of the body where that is
-    /// aligned.
+    /// The batch of a message; `None` for a message without one. The batch borrows the body's memory where that is aligned.
     ///
     /// # Errors
-    /// [`Error::InvalidIpc`].
+    /// [`Error::InvalidIpc`] for an unusable message, or one with several batches.
     pub(crate) fn read(&mut self, header: Bytes, body: Bytes) -> Result<Option<RecordBatch>> {
         self.ended = *header == END && body.is_empty();
-        // The decoder has checks of its own, but a panic on hostile bytes must not get further than this.
+        // The decoder checks its input, but a panic on hostile bytes must not escape this function.
         let decoded = catch_panic(|| {
             let mut batch = None;
             for bytes in [header, body] {
@@ -121,12 +120,12 @@ impl MessageReader {
         })
     }
 
-    /// Checks that the stream came to its end.
+    /// Checks that the stream has been read to its end.
     ///
     /// # Errors
-    /// [`Error::InvalidIpc`].
+    /// [`Error::InvalidIpc`] where the end has not been read.
     pub(crate) fn finish(&self) -> Result<()> {
-        // A stream that breaks between two messages looks like one that ends.
+        // A stream cut between two messages can't be told from one that ends, except by its end message.
         if self.ended { Ok(()) } else { Err(Error::InvalidIpc("it broke off before its end".to_owned())) }
     }
 }
@@ -162,7 +161,7 @@ mod tests {
         }
     }
 
-    /// As a program that knows nothing of blocks reads it.
+    /// Reads the messages with Arrow's own stream reader, which knows nothing of blocks.
     #[test]
     fn the_messages_are_one_stream() {
         let blocks = [block(BLOCK_ROWS, BLOCK_ROWS), block(10, 10)];

@@ -1,7 +1,7 @@
-//! A sharded store: rows of 200 bytes, spread over shards by a hash of their key. A shard is in this process, or behind gRPC;
-//! a client has all of either kind, or some of each. It knows nothing of JavaScript.
+//! A sharded store: rows of 200 bytes, spread over shards by a hash of their key. Each shard is in this process or behind gRPC;
+//! a client may mix both kinds. It knows nothing of JavaScript.
 //!
-//! `proto/boundary_bench/shards/v1/shards.proto` describes the rows, their placing, and the service.
+//! `proto/boundary_bench/shards/v1/shards.proto` describes the rows, their placement, and the service.
 
 mod aggregate;
 mod block;
@@ -38,12 +38,12 @@ pub use row::{PAYLOAD_BYTES, ROW_BYTES, Row, SEED, made_hash};
 pub use server::{Limits, ShardOptions, ShardServer, TlsFiles};
 pub use store::{Blocks, EachRow, NextBatch, Population, Store, checksum};
 
-/// The messages and the service, made of the proto.
+/// The messages and the service, generated from the proto.
 pub mod proto {
     #![expect(clippy::allow_attributes, clippy::pedantic, reason = "it is made by a program that knows no other way")]
 
     tonic::include_proto!("boundary_bench.shards.v1");
 
-    /// The descriptions of the messages, as reflection gives them.
+    /// The encoded descriptors of the messages, for gRPC reflection.
     pub const FILE_DESCRIPTOR_SET: &[u8] = tonic::include_file_descriptor_set!("shards");
 }

@@ -1,4 +1,4 @@
-//! The rows that benchmarks give to a shard, block by block, and what their sums must be.
+//! The rows with which benchmarks populate a shard, block by block, and their expected checksum.
 
 use crate::block::{BLOCK_ROWS, Block};
 use crate::placing::{key_hash, shard_of_hash};
@@ -15,13 +15,13 @@ pub struct MadeRows {
 }
 
 impl MadeRows {
-    /// The rows of a shard, of so many.
+    /// The rows of shard `shard` of `shards`, out of `total_rows` rows over all shards.
     #[must_use]
     pub fn new(shard: u32, shards: u32, total_rows: u64) -> Self {
         Self { shard, shards, next: 0, end: total_rows.cast_signed().max(0), keys: Vec::new() }
     }
 
-    /// How many they are.
+    /// The number of rows that are left.
     #[must_use]
     pub fn count_rows(&self) -> u64 {
         (self.next..self.end).filter(|key| shard_of_hash(key_hash(*key), self.shards) == self.shard).count() as u64

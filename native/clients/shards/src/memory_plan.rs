@@ -1,27 +1,27 @@
-//! The memory that rows will take, and whether it is there: asked before the first row, and as rows come.
+//! Whether there is memory for rows: checked before the first row, and while rows are added.
 
 use boundary_bench_kernel::{Error, Result};
 
 use crate::memory::BYTES_PER_ROW;
 
-/// What is left to everything else.
+/// Bytes that are left free for everything else.
 const RESERVE: u64 = 64 << 20;
 
-/// The bytes that so many rows take in memory, with their index.
+/// The bytes that this many rows take in memory, including their index.
 #[must_use]
 pub fn memory_of(rows: u64) -> u64 {
     rows.saturating_mul(BYTES_PER_ROW)
 }
 
-/// Checks that rows fit into the memory that is left: of the machine, and within the limit of the control group.
+/// Checks that rows fit into the available memory of the machine and of the control group.
 ///
 /// # Errors
-/// [`Error::NotEnoughMemory`]. Where the platform does not tell, everything fits.
+/// [`Error::NotEnoughMemory`] where they do not fit; never where the platform does not tell its memory.
 pub fn check_rows(rows: u64) -> Result<()> {
     check(memory_of(rows), available(), &format_args!("{rows} rows"))
 }
 
-/// Checks that so many more bytes fit.
+/// Checks that this many more bytes fit.
 pub(crate) fn check_bytes(bytes: u64) -> Result<()> {
     check(bytes, available(), &"further rows")
 }
@@ -41,7 +41,7 @@ fn check(bytes: u64, available: Option<u64>, what: &dyn std::fmt::Display) -> Re
     )))
 }
 
-/// The memory that this process can still get; `None` where the platform does not tell.
+/// The bytes that this process can still allocate; `None` where the platform does not tell.
 #[must_use]
 pub fn available() -> Option<u64> {
     let machine =
@@ -49,7 +49,7 @@ pub fn available() -> Option<u64> {
     [machine, of_group()].into_iter().flatten().min()
 }
 
-/// What the limits of the control group and those above it leave; `None` without limits.
+/// The bytes that the limits of the control group and its parents leave; `None` without limits.
 fn of_group() -> Option<u64> {
     let groups = std::fs::read_to_string("/proc/self/cgroup").ok()?;
     let path = groups.lines().find_map(|line| line.strip_prefix("0::"))?;
@@ -58,7 +58,7 @@ fn of_group() -> Option<u64> {
     group.ancestors().take_while(|folder| folder.starts_with(root)).filter_map(of_folder).min()
 }
 
-/// What the limit of one control group leaves. The files that the kernel keeps in memory can be given up.
+/// The bytes that the limit of one control group leaves. Inactive page cache counts as free, since the kernel can drop it.
 fn of_folder(folder: &std::path::Path) -> Option<u64> {
     let read = |name: &str| std::fs::read_to_string(folder.join(name)).ok();
     let limit: u64 = read("memory.max")?.trim().parse().ok()?;

@@ -1,6 +1,6 @@
-//! The shard of a key: arithmetic on 32 bits, so that a client in any language does the same. The proto describes it.
+//! The shard of a key, in 32-bit arithmetic, so that a client in any language computes the same. The proto describes it.
 
-/// Spreads the bits of an integer, the finaliser of `MurmurHash3` for 32 bits.
+/// Spreads the bits of an integer with the 32-bit finaliser of `MurmurHash3`.
 #[must_use]
 pub(crate) const fn mix(mut bits: u32) -> u32 {
     bits ^= bits >> 16;
@@ -10,7 +10,7 @@ pub(crate) const fn mix(mut bits: u32) -> u32 {
     bits ^ (bits >> 16)
 }
 
-/// The hash of a key.
+/// The hash that places a key.
 #[must_use]
 #[expect(clippy::cast_possible_truncation, reason = "the halves are taken on purpose")]
 pub const fn key_hash(key: i64) -> u32 {
@@ -18,13 +18,13 @@ pub const fn key_hash(key: i64) -> u32 {
     mix(key as u32 ^ mix((key >> 32) as u32 ^ 0x9e37_79b9))
 }
 
-/// The shard of a key, of so many.
+/// The shard of a key, out of `shards`.
 #[must_use]
 pub const fn shard_of(key: i64, shards: u32) -> u32 {
     shard_of_hash(key_hash(key), shards)
 }
 
-/// The shard of the hash of a key.
+/// The shard of a key's hash, out of `shards`.
 pub(crate) const fn shard_of_hash(hash: u32, shards: u32) -> u32 {
     ((hash as u64 * shards as u64) >> 32) as u32
 }
@@ -40,7 +40,7 @@ mod tests {
         assert!((0..1000).all(|key| shard_of(key, 7) < 7));
     }
 
-    /// Computed by the formula of the proto in JavaScript, with `Math.imul`.
+    /// Hashes computed by the formula of the proto in JavaScript, with `Math.imul`.
     const EXPECTED: [u32; 7] =
         [2_856_213_345, 1_863_002_342, 577_680_360, 3_888_307_089, 478_346_618, 3_842_498_966, 2_571_226_413];
 

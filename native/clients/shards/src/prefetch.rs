@@ -1,9 +1,9 @@
-//! Asking the memory for what will be read: several reads wait for it at the same time then.
+//! Prefetching of memory that will be read, so that several cache misses overlap.
 
-/// The bytes that memory gives at once.
+/// Bytes of a cache line.
 const LINE: usize = 64;
 
-/// Asks for the memory of a value, where the processor can be asked.
+/// Prefetches the memory of a value; does nothing on processors other than x86-64.
 #[inline]
 pub(crate) fn prefetch<T: ?Sized>(value: &T) {
     #[cfg(target_arch = "x86_64")]

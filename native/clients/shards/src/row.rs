@@ -1,23 +1,23 @@
-//! A row: its values, its 200 packed bytes, and the values that benchmarks give it. The proto describes all of it.
+//! A row: its values, its 200 packed bytes, and the values that benchmarks give it. The proto describes all of them.
 
 use crate::placing::{key_hash, mix};
 
-/// The bytes of a row's values.
+/// Bytes of a packed row.
 pub const ROW_BYTES: usize = 200;
 
-/// The bytes of a payload.
+/// Bytes of a payload.
 pub const PAYLOAD_BYTES: usize = 172;
 
-/// The words of 32 bits of a payload.
+/// 32-bit words of a payload.
 pub(crate) const PAYLOAD_WORDS: usize = PAYLOAD_BYTES / 4;
 
-/// The words of a row before its payload.
+/// 32-bit words of a packed row before its payload.
 pub(crate) const HEAD_WORDS: u32 = 7;
 
-/// Makes other rows than other seeds would.
+/// The seed of the benchmarks' rows.
 pub const SEED: u32 = 0x5eed_5eed;
 
-/// What the words of a made payload differ by.
+/// The difference between successive words of a made payload.
 const WORD_STEP: u32 = 0x9e37_79b1;
 
 /// `updated_at` of the row with the key 0: 14 November 2023, in microseconds.
@@ -26,15 +26,15 @@ const EPOCH: i64 = 1_700_000_000_000_000;
 /// A row.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Row {
-    /// Identifies the row.
+    /// The key, which identifies the row.
     pub key: i64,
-    /// Any integer.
+    /// The quantity: any integer.
     pub quantity: i32,
-    /// Any number.
+    /// The price: any number.
     pub price: f64,
-    /// Microseconds since 1970 began, UTC.
+    /// The time of the last update, in microseconds since 1970 began, UTC.
     pub updated_at: i64,
-    /// Any bytes.
+    /// The payload: any bytes.
     pub payload: [u8; PAYLOAD_BYTES],
 }
 
@@ -58,7 +58,7 @@ impl MadeValues {
         }
     }
 
-    /// The payload's words.
+    /// Writes the payload as 32-bit little-endian words.
     pub(crate) fn write_payload(&self, payload: &mut [u32]) {
         let mut word = self.base;
         for place in payload {
@@ -69,7 +69,7 @@ impl MadeValues {
 }
 
 impl Row {
-    /// The row that benchmarks give to a key.
+    /// The benchmarks' row of a key.
     #[must_use]
     pub fn made(key: i64) -> Self {
         let made = MadeValues::of(key, key_hash(key));
@@ -94,7 +94,7 @@ impl Row {
         bytes
     }
 
-    /// The row of packed bytes.
+    /// Decodes a packed row.
     #[must_use]
     pub fn from_bytes(bytes: &[u8; ROW_BYTES]) -> Self {
         let (key, rest) = take(bytes);
@@ -111,7 +111,7 @@ impl Row {
         }
     }
 
-    /// Its part of a checksum.
+    /// The hash of the row, a summand of checksums.
     #[must_use]
     pub fn hash(&self) -> u32 {
         let bytes = self.to_bytes();
@@ -120,15 +120,15 @@ impl Row {
     }
 }
 
-/// The first bytes of a row's; there are always enough.
+/// Splits off the first bytes of a packed row, which must hold enough; otherwise zeros.
 pub(crate) fn take<const N: usize>(bytes: &[u8]) -> ([u8; N], &[u8]) {
     bytes.split_first_chunk().map_or(([0; N], &[]), |(first, rest)| (*first, rest))
 }
 
-/// The hash of the row that benchmarks give to a key, without making it.
+/// The hash of the benchmarks' row of a key, computed without making the row.
 #[must_use]
 pub fn made_hash(key: i64) -> u32 {
-    // Sums of the weights 15, 17, ... 99 of the payload's words, and of each times the word's number.
+    // The sum of the weights 15, 17, ... 99 of the payload's words, and the sum of each weight times its word's number.
     const WEIGHTS: u32 = weights().0;
     const STEPS: u32 = weights().1;
     let made = MadeValues::of(key, key_hash(key));
@@ -168,7 +168,7 @@ mod tests {
 
     #[test]
     fn a_made_row_is_as_the_proto_says() {
-        // Computed by the formulas of the proto in JavaScript, with `Math.imul`.
+        // The values are computed by the formulas of the proto in JavaScript, with `Math.imul`.
         let row = Row::made(12_345);
         let base = u32::from_le_bytes(*row.payload.first_chunk().unwrap());
         assert_eq!(base, 2_852_882_247);

@@ -1,5 +1,5 @@
-//! The answer to a scan, as bytes of gRPC: tonic would copy every message into a buffer of its own, while here the memory of
-//! a block goes to the socket as it lies.
+//! The response to a scan, as gRPC bytes: tonic would copy each message into another buffer; here the memory of a block is
+//! passed to the socket without a copy.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -26,20 +26,20 @@ use crate::proto::shard_service_server::ShardServiceServer;
 use crate::service::{ScanMessages, Service};
 use crate::status::{TIMEOUT, status_of, time_of};
 
-/// The path of the call.
+/// The path of the Scan method.
 pub(crate) const PATH: &str = "/boundary_bench.shards.v1.ShardService/Scan";
 
-/// The precision of timers: so much earlier than another one, a timer is the first.
+/// The precision of timers: a timer that must fire before another is set this much earlier.
 const TICK: Duration = Duration::from_millis(1);
 
-/// The numbers of the fields of a message.
+/// The numbers of the fields of `ScanResponse`.
 const HEADER_FIELD: u32 = 1;
 const BODY_FIELD: u32 = 2;
 
-/// Bytes of a message before its header and its body, at most.
+/// Bytes of a message besides its header and its body, at most.
 const MOST_OVERHEAD: usize = 5 + 2 * 11;
 
-/// The service of a shard, of which scans are answered here, and calls without the key.
+/// The service of a shard: checks the API key, answers scans itself and passes other calls on to tonic.
 #[derive(Clone)]
 pub(crate) struct WithScan {
     service: Service,
@@ -95,7 +95,7 @@ impl tonic::codegen::Service<Request<Body>> for WithScan {
     }
 }
 
-/// An answer within the time that its caller waits. tonic has a timer too, but tells of it as if the caller had given up.
+/// Awaits a response within the caller's time-out. tonic has a timer too, but reports it as if the caller had cancelled.
 async fn in_time(
     answer: impl Future<Output = Result<Response<Body>, Infallible>>,
     time: Duration,
@@ -110,10 +110,10 @@ async fn in_time(
 
 struct ScanBody {
     messages: ScanMessages,
-    /// The body of the message whose beginning was given.
+    /// The body of the message whose prefix and header were sent.
     rest: Bytes,
     ended: bool,
-    /// Of no bytes; a client whose request is dropped before the answer would be told to stop.
+    /// The empty request body; if it were dropped before the response ends, the client would be told to stop.
     _request: Body,
 }
 
@@ -145,11 +145,11 @@ impl HttpBody for ScanBody {
     }
 }
 
-/// The bytes of a message up to its body, as gRPC and the proto want them.
+/// The bytes of a message before its body: the gRPC prefix, the header's field, and the key of the body's field.
 fn message_start(message: &ScanResponse) -> Bytes {
     let (header, body) = (&message.ipc_header, &message.ipc_body);
     let mut fields = BytesMut::with_capacity(MOST_OVERHEAD + header.len());
-    // Not compressed, then the length.
+    // The prefix: 0 for uncompressed, then the length, filled in below.
     fields.put_slice(&[0; 5]);
     for (field, bytes) in
         [(HEADER_FIELD, header), (BODY_FIELD, body)].into_iter().filter(|(_, bytes)| !bytes.is_empty())
@@ -160,7 +160,7 @@ fn message_start(message: &ScanResponse) -> Bytes {
             fields.put_slice(bytes);
         }
     }
-    // A block has 800 KiB.
+    // The length fits, since a block has at most 800 KiB.
     let length = u32::try_from(fields.len() - 5 + body.len()).unwrap_or(u32::MAX);
     fields[1..5].copy_from_slice(&length.to_be_bytes());
     fields.freeze()

@@ -1,4 +1,4 @@
-//! The server of one shard, with threads of its own.
+//! The server of one shard, with its own threads.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
@@ -23,39 +23,39 @@ use crate::scan_body::WithScan;
 use crate::service::Service;
 use crate::store::Store;
 
-/// The bytes that may be on the way to a client that does not read.
+/// The HTTP/2 window of a stream, in bytes: what may be sent before the receiver reads it.
 pub(crate) const STREAM_WINDOW: u32 = 4 << 20;
 
-/// The same for all calls of a connection.
+/// The HTTP/2 window of a connection, in bytes, for all its streams together.
 pub(crate) const CONNECTION_WINDOW: u32 = 16 << 20;
 
-/// The largest frame of HTTP/2: messages of a scan take few of them.
+/// Bytes of an HTTP/2 frame, at most; large enough for a message of a scan to fit into few.
 pub(crate) const FRAME_BYTES: u32 = 1 << 20;
 
-/// How long a client may take to agree on TLS.
+/// The time-out of a TLS handshake.
 const HANDSHAKE_TIME: Duration = Duration::from_secs(10);
 
-/// How long calls in flight may take when the server is stopped.
+/// How long the calls in flight may take to finish when the server is stopped.
 const STOP_TIME: Duration = Duration::from_secs(10);
 
-/// What a client may ask for.
+/// The limits on what a client may ask for.
 #[derive(Debug, Clone)]
 pub struct Limits {
-    /// The largest message, either way.
+    /// Bytes of a message in either direction, at most.
     pub message_bytes: usize,
-    /// Calls of one connection at a time; the next ones wait.
+    /// Concurrent calls of one connection, at most; further ones wait.
     pub streams: u32,
-    /// Scans that are open at a time; further ones are refused.
+    /// Open scans, at most; further ones are refused.
     pub open: usize,
-    /// How long a client may take nothing of a scan, or send nothing of a population.
+    /// Time-out of a client that reads nothing of a scan, or sends nothing of a population.
     pub stall_time: Duration,
-    /// How often a connection is asked for a sign of life, and how long it may take to give one.
+    /// The interval of HTTP/2 pings, and the time-out of their replies.
     pub keep_alive: Duration,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        // That of every client of gRPC that was not told otherwise.
+        // The default limit of messages in every gRPC client.
         Self {
             message_bytes: 4 << 20,
             streams: 1024,
@@ -66,35 +66,35 @@ impl Default for Limits {
     }
 }
 
-/// How a shard is to be served.
+/// The options of a shard's server.
 #[derive(Debug, Clone)]
 pub struct ShardOptions {
-    /// Where it listens; port 0 takes a free one.
+    /// The address that the server listens on; port 0 takes a free one.
     pub listen: SocketAddr,
-    /// Its number, from 0.
+    /// The number of the shard, from 0.
     pub shard: u32,
     /// The number of shards.
     pub shards: u32,
-    /// Where rows are kept, in a folder for each shard; in memory without.
+    /// The directory of the rows, with a folder for each shard. `None`: the rows are in memory.
     pub data_dir: Option<PathBuf>,
-    /// Threads of the network. `None`: one for two cores, since the client has the others.
+    /// The number of network threads. `None`: one for two cores, since the client has the others.
     pub threads: Option<usize>,
-    /// The key that calls must carry in their metadata.
+    /// The API key that calls must carry in their metadata.
     pub api_key: Option<String>,
-    /// The files of TLS; without them calls come in clear text.
+    /// The certificate and key files of TLS; without them the server speaks plain HTTP/2.
     pub tls: Option<TlsFiles>,
-    /// Whether it may listen where other machines reach it without a key, or without TLS.
+    /// Whether the server may listen where other machines reach it without a key, or without TLS.
     pub allow_insecure_bind: bool,
-    /// What a client may ask for.
+    /// The limits on what a client may ask for.
     pub limits: Limits,
 }
 
-/// The files of TLS, in PEM.
+/// The certificate and key files of TLS, in PEM.
 #[derive(Debug, Clone)]
 pub struct TlsFiles {
-    /// The certificate, then those that signed it.
+    /// The file of the certificate and its chain.
     pub certificate: PathBuf,
-    /// Its private key.
+    /// The file of the certificate's private key.
     pub key: PathBuf,
 }
 
@@ -127,10 +127,10 @@ impl Default for ShardOptions {
 }
 
 impl ShardOptions {
-    /// Checks what can be checked without starting.
+    /// Checks the options as far as possible without starting a server.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`].
+    /// [`Error::InvalidArgument`] naming the option that is not usable.
     pub fn validate(&self) -> Result<()> {
         let problem = if self.shard >= self.shards {
             format!("there is no shard {} of {}: the first is 0", self.shard, self.shards)
@@ -139,7 +139,7 @@ impl ShardOptions {
         } else if self.limits.open == 0 || self.limits.streams == 0 {
             "a limit of 0 would refuse everything".to_owned()
         } else if self.limits.message_bytes < 1 << 20 {
-            // A batch of a scan has 800 KiB.
+            // A batch of a scan has 800 KiB, and must fit into a message.
             "messages must be allowed 1 MiB at least".to_owned()
         } else if self.api_key.as_deref().is_some_and(|key| !api_key::is_api_key(key)) {
             api_key::form()
@@ -155,10 +155,10 @@ impl ShardOptions {
         Err(Error::InvalidArgument(problem))
     }
 
-    /// Opens the rows of the shard.
+    /// Opens the store of the shard.
     ///
     /// # Errors
-    /// As [`PersistentStore::open`].
+    /// The errors of [`PersistentStore::open`], and of [`Self::validate`].
     pub fn open(&self) -> Result<Arc<dyn Store>> {
         self.validate()?;
         Ok(match &self.data_dir {
@@ -181,16 +181,16 @@ pub struct ShardServer {
 }
 
 impl ShardServer {
-    /// Starts a server; it answers when this returns.
+    /// Starts a server; it accepts calls when this returns.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] for unusable options, [`Error::Io`] where the address can't be bound, and as
+    /// [`Error::InvalidArgument`] for unusable options, [`Error::Io`] where the address can't be bound, and the errors of
     /// [`ShardOptions::open`].
     pub fn start(options: &ShardOptions) -> Result<Self> {
         Self::serve(options, options.open()?)
     }
 
-    /// Starts a server of rows that this process may use too.
+    /// Starts a server over a store that this process may use too.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] for unusable options, [`Error::Io`] where the address can't be bound.
@@ -214,19 +214,19 @@ impl ShardServer {
         Ok(Self { address, scheme, stop, serving: Mutex::new(Some(thread)) })
     }
 
-    /// Where it listens.
+    /// The address that the server listens on.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// The beginning of its URLs.
+    /// The base of the server's URLs.
     #[must_use]
     pub fn url(&self) -> String {
         format!("{}://{}", self.scheme, self.address)
     }
 
-    /// Takes no more calls, answers what is in flight, and returns when all is written; does nothing the second time.
+    /// Stops accepting calls and returns once those in flight are answered; a second call does nothing.
     pub fn stop(&self) {
         self.stop.send_replace(true);
         let serving = self.serving.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -242,14 +242,14 @@ impl Drop for ShardServer {
     }
 }
 
-/// What serves the connections.
+/// Configures the HTTP/2 server.
 fn builder(options: &ShardOptions) -> Result<Server> {
     let server = Server::builder()
         .initial_stream_window_size(STREAM_WINDOW)
         .initial_connection_window_size(CONNECTION_WINDOW)
         .max_frame_size(FRAME_BYTES)
         .max_concurrent_streams(options.limits.streams)
-        // A client whose side of the connection is gone without a word would hold its calls for ever.
+        // A client that vanished without closing its connection would hold its calls for ever.
         .http2_keepalive_interval(Some(options.limits.keep_alive))
         .http2_keepalive_timeout(Some(options.limits.keep_alive));
     let Some(files) = &options.tls else { return Ok(server) };
@@ -267,7 +267,7 @@ async fn serve(
     listener: std::net::TcpListener,
     mut stopped: watch::Receiver<bool>,
 ) {
-    // It fails only without a runtime, which is there.
+    // The conversion fails only outside a runtime, and this task runs in one.
     let Ok(listener) = TcpListener::from_std(listener) else { return };
     let (health, health_service) = tonic_health::server::health_reporter();
     health.set_serving::<ShardServiceServer<Service>>().await;
@@ -278,19 +278,19 @@ async fn serve(
     };
     let mut until = stopped.clone();
     let until = async move {
-        // It fails where the sender is gone, which is as good.
+        // The wait fails where the sender was dropped, which also means stop.
         let _ = until.wait_for(|stopped| *stopped).await;
         health.set_not_serving::<ShardServiceServer<Service>>().await;
     };
     let server = server
         .add_service(service)
         .add_service(health_service)
-        // The older version is what some clients ask for.
+        // Some clients ask for the older version of reflection.
         .add_optional_service(reflection().build_v1().ok())
         .add_optional_service(reflection().build_v1alpha().ok());
     let incoming = TcpIncoming::from(listener).with_nodelay(Some(true));
     tokio::select! {
-        // It fails where the listener does.
+        // Serving fails where the listener does.
         _ = server.serve_with_incoming_shutdown(incoming, until) => {}
         () = async {
             let _ = stopped.wait_for(|stopped| *stopped).await;

@@ -1,4 +1,4 @@
-//! The service of one shard.
+//! The gRPC service of one shard.
 
 use std::pin::{Pin, pin};
 use std::sync::Arc;
@@ -31,30 +31,30 @@ use crate::status::{deadline, status_of};
 use crate::store::{Population, Store};
 use crate::{convert, proto};
 
-/// What a call comes to.
+/// The result of a call.
 type Answer<T> = std::result::Result<T, Status>;
 
-/// Batches of a scan or a population between the thread of the disk and that of the network.
+/// Batches queued between the disk's thread and the network's, of a scan or a population.
 const AHEAD: usize = 2;
 
-/// Keys that are looked up without leaving the thread of the network.
+/// Keys of a multi-get that is answered on the network's thread, at most.
 const FEW_KEYS: usize = 512;
 
-/// Bytes of an answer of many rows beside the rows and their bits.
+/// Bytes of a multi-get's response besides the rows and their bits, at most.
 const ANSWER_OVERHEAD: usize = 64;
 
-/// Threads of reads that take long, and of writes to the disk: those that wait for it at the same time are made durable together.
-/// All kinds of work together have fewer threads than the runtime has (512).
+/// Threads of long reads, and of writes to the disk: writes that wait at the same time are made durable together. The threads
+/// of all kinds of work together are fewer than the runtime has (512).
 const READ_THREADS: usize = 128;
 const WRITE_THREADS: usize = 256;
 
-/// Reads, or writes, that wait for a thread; further ones are refused.
+/// Reads, or writes, that may wait for a thread; further ones are refused.
 const WAITING: usize = 8192;
 
 /// Threads of scans of the disk, which hold one only while they read.
 const SCAN_THREADS: usize = 64;
 
-/// Populations at a time, each with a thread, and those that wait for one; further ones are refused.
+/// Concurrent populations, each with a thread, and those that may wait for one; further ones are refused.
 const POPULATIONS: usize = 8;
 const WAITING_POPULATIONS: usize = 64;
 
@@ -72,7 +72,7 @@ pub(crate) struct Service {
     populations: Workers,
 }
 
-/// A place for a call.
+/// Takes a place for a call, or refuses the call.
 fn admit(workers: &Workers) -> Answer<Place> {
     workers.admit().map_err(|full| Status::resource_exhausted(full.to_string()))
 }
@@ -98,12 +98,12 @@ impl Service {
         status_of(error, self.shard)
     }
 
-    /// Works on this thread: for what takes microseconds.
+    /// Runs work on the network's thread: for work of microseconds.
     fn now<T>(&self, work: impl FnOnce(&dyn Store) -> Result<T>) -> Answer<T> {
         catch_panic(|| work(&*self.store)).map_err(|error| self.status(&error))
     }
 
-    /// Works on a thread that may wait.
+    /// Runs work on a worker thread, which may block.
     async fn elsewhere<T: Send + 'static>(
         &self,
         workers: &Workers,
@@ -172,7 +172,7 @@ impl proto::shard_service_server::ShardService for Service {
     }
 
     async fn get(&self, request: Request<GetRequest>) -> Answer<Response<GetResponse>> {
-        // From the disk too: what is asked for again is in memory there.
+        // Reads from disk run on the network's thread too: repeated keys are in the cache there.
         let row = self.now(|store| store.get(request.get_ref().key))?;
         Ok(Response::new(GetResponse { row: row.as_ref().map(Into::into) }))
     }
@@ -213,7 +213,7 @@ impl proto::shard_service_server::ShardService for Service {
     async fn aggregate(&self, request: Request<AggregateRequest>) -> Answer<Response<AggregateResponse>> {
         let aggregation = convert::aggregation(request.get_ref()).map_err(|error| self.status(&error))?;
         let cancel = CancelToken::default();
-        // A caller that does not wait any more drops this future.
+        // This future is dropped when the caller cancels, which cancels the work.
         let _guard = CancelOnDrop(cancel.clone());
         let aggregate = self.elsewhere(&self.reads, move |store| store.aggregate(&aggregation, &cancel)).await?;
         Ok(Response::new((&aggregate).into()))
@@ -230,11 +230,11 @@ impl proto::shard_service_server::ShardService for Service {
         let (sender, receiver) = mpsc::channel(AHEAD);
         let mut filled = pin!(self.elsewhere(&self.populations, move |store| fill(store, &population, receiver)));
         tokio::select! {
-            // The store may refuse at once what the client would send for long.
+            // The store may refuse at once a population that the client would send for long.
             filled = &mut filled => filled?,
             sent = send_batches(first, messages, sender, self.stall_time) => {
                 match (filled.await, sent) {
-                    // The store ended because the rows did.
+                    // The store was cancelled because the client's rows broke off.
                     (Err(status), Err(error)) if status.code() == Code::Cancelled => return Err(self.status(&error)),
                     (filled, sent) => {
                         filled?;
@@ -247,8 +247,8 @@ impl proto::shard_service_server::ShardService for Service {
     }
 }
 
-/// What the thread of the network has for that of a population. The end of the channel alone is no end of the rows: the
-/// client may be gone.
+/// An item from the network's thread to the population's thread. A closed channel does not end the rows: the client may have
+/// disconnected.
 enum Piece {
     Batch(RecordBatch),
     End,
@@ -275,7 +275,7 @@ async fn send_batches(
         if let Some(batch) = reader.read(message.ipc_header, message.ipc_body)?
             && sender.send(Piece::Batch(batch)).await.is_err()
         {
-            // The store says why.
+            // The store has failed, and its error is reported.
             return Ok(());
         }
         let waited = tokio::time::timeout(patience, messages.message()).await;
@@ -286,11 +286,11 @@ async fn send_batches(
     Ok(())
 }
 
-/// Where the blocks of a scan come from. It ends when it is dropped.
+/// The source of a scan's blocks; dropping it ends the scan.
 enum Source {
-    /// Taken as they are asked for, which takes no time in memory.
+    /// Blocks taken as they are requested, which takes no time in memory.
     Now(HeldScan),
-    /// Read ahead by threads that may wait.
+    /// Blocks read ahead by worker threads, which may block.
     Elsewhere(mpsc::Receiver<Result<Arc<Block>>>),
 }
 
@@ -315,7 +315,7 @@ pub(crate) struct ScanMessages {
     shard: u32,
     source: Source,
     stage: Stage,
-    /// When the client has waited long enough.
+    /// The timer of the client's time-out.
     ends: Option<Pin<Box<Sleep>>>,
 }
 

@@ -1,4 +1,4 @@
-//! Errors as statuses of gRPC, and back.
+//! Conversions between errors and gRPC statuses.
 
 use std::time::Duration;
 
@@ -6,19 +6,19 @@ use boundary_bench_kernel::Error;
 use tonic::metadata::MetadataValue;
 use tonic::{Code, Status};
 
-/// The metadata with the stable code of an error.
+/// The metadata key of an error's stable code.
 const CODE: &str = "bb-code";
 
-/// The metadata with the number of the shard.
+/// The metadata key of the shard's number.
 const SHARD: &str = "bb-shard";
 
-/// The metadata with the time that a caller waits.
+/// The metadata key of the caller's time-out.
 pub(crate) const TIMEOUT: &str = "grpc-timeout";
 
 /// The name of the engine in errors.
 pub(crate) const NAME: &str = "shards";
 
-/// The status of an error of a shard.
+/// The gRPC status of a shard's error.
 pub(crate) fn status_of(error: &Error, shard: u32) -> Status {
     let code = match error {
         Error::InvalidArgument(_) | Error::InvalidValue { .. } | Error::SchemaMismatch(_) | Error::InvalidIpc(_) => {
@@ -37,7 +37,7 @@ pub(crate) fn status_of(error: &Error, shard: u32) -> Status {
     status
 }
 
-/// What a status says, with the name of the shard before it.
+/// The error of a gRPC status, with the shard's name before its message.
 pub(crate) fn error_of(status: &Status, place: &dyn std::fmt::Display) -> Error {
     let message = format!("{place}: {}", status.message());
     match status.metadata().get(CODE).and_then(|code| code.to_str().ok()) {
@@ -50,14 +50,14 @@ pub(crate) fn error_of(status: &Status, place: &dyn std::fmt::Display) -> Error 
         Code::InvalidArgument => Error::InvalidArgument(message),
         Code::OutOfRange => Error::InvalidArgument(format!("{message}; send or ask for less in one message")),
         Code::Unimplemented => Error::Unsupported(message),
-        // An expired deadline is told so by tonic's own timer, on either side.
+        // tonic's own timer, on either side, reports an expired deadline as cancelled.
         Code::Cancelled if status.message().contains("Timeout") => Error::Timeout(timed_out(place)),
         Code::DeadlineExceeded => Error::Timeout(timed_out(place)),
         Code::Unauthenticated => Error::Connection(format!(
             "{message}; give its key by the option apiKey, or in its address: http://:key@host:4410"
         )),
         Code::Unavailable => Error::Connection(format!("{message}; check that it runs")),
-        // A connection that ends under a call.
+        // The connection ended during the call.
         Code::Unknown | Code::Cancelled | Code::Internal if is_of_transport(status) => Error::Connection(message),
         code => Error::Engine { engine: NAME, message: format!("{message} ({code:?})") },
     }
@@ -68,19 +68,19 @@ pub(crate) fn timed_out(place: &dyn std::fmt::Display) -> String {
     format!("{place}: it did not answer in the time given")
 }
 
-/// Whether a status was made on this side, of an error of the connection.
+/// Whether the status was made on this side, from an error of the connection.
 fn is_of_transport(status: &Status) -> bool {
     std::error::Error::source(status).is_some()
         || status.message().contains("h2 protocol error")
         || status.message().contains("transport error")
 }
 
-/// How long a caller waits, by its own words (`grpc-timeout`): eight digits and a unit at most.
+/// The caller's time-out in the metadata (`grpc-timeout`).
 pub(crate) fn deadline(metadata: &tonic::metadata::MetadataMap) -> Option<Duration> {
     metadata.get(TIMEOUT)?.to_str().ok().and_then(time_of)
 }
 
-/// The time that those words say.
+/// Parses a `grpc-timeout`: at most eight digits and a unit.
 pub(crate) fn time_of(text: &str) -> Option<Duration> {
     let (digits, unit) = text.split_at_checked(text.len().checked_sub(1)?)?;
     let count: u64 = digits.parse().ok().filter(|_| digits.len() <= 8)?;

@@ -1,4 +1,4 @@
-//! What holds the rows of one shard.
+//! The interface of a store of one shard's rows.
 
 use std::sync::Arc;
 
@@ -10,41 +10,41 @@ use crate::aggregate::{Aggregate, Aggregation};
 use crate::block::{Block, Columns};
 use crate::row::Row;
 
-/// The blocks of a scan, one after the other.
+/// The blocks of a scan, one after another.
 pub type Blocks = Box<dyn Iterator<Item = Result<Arc<Block>>> + Send>;
 
-/// Returns the next rows of a population.
+/// Returns the next batch of a population's rows; `None` at their end.
 pub type NextBatch<'a> = dyn FnMut() -> Result<Option<RecordBatch>> + 'a;
 
-/// Takes one row of those found.
+/// Takes the index of a requested key and its row.
 pub type EachRow<'a> = dyn FnMut(usize, Columns<'_>) + 'a;
 
-/// How a shard is filled.
+/// The announced size of a population, and whether it replaces rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Population {
-    /// The rows that this shard gets.
+    /// The number of rows that this shard gets.
     pub rows: u64,
-    /// The rows that all shards get together.
+    /// The number of rows that all shards get together.
     pub total_rows: u64,
-    /// Whether the rows that there are may be removed when the new ones are whole; else they are an error.
+    /// Whether existing rows are replaced when the new ones are complete; if not, existing rows are an error.
     pub replace: bool,
 }
 
-/// What holds the rows of one shard. All of it may be called from many threads at once.
+/// A store of one shard's rows. All methods may be called from many threads at once.
 pub trait Store: Send + Sync {
-    /// The rows that it holds.
+    /// The number of rows in the store.
     fn rows(&self) -> u64;
 
-    /// The row of a key.
+    /// The row of a key; `None` where there is none.
     ///
     /// # Errors
-    /// What the store of the disk says.
+    /// [`Error::Engine`] where the store on disk fails.
     fn get(&self, key: i64) -> Result<Option<Row>>;
 
-    /// Gives `each` the rows found for keys, one at a time, with the number of the key.
+    /// Calls `each` with the index of each key that has a row, and with the row.
     ///
     /// # Errors
-    /// As [`Store::get`].
+    /// The errors of [`Store::get`].
     fn multi_get(&self, keys: &[i64], each: &mut EachRow<'_>) -> Result<()> {
         for (index, key) in keys.iter().enumerate() {
             if let Some(row) = self.get(*key)? {
@@ -54,43 +54,44 @@ pub trait Store: Send + Sync {
         Ok(())
     }
 
-    /// Writes rows, in place of those with their keys; of several with one key the last one counts. They are on the disk
-    /// when this returns, where they are kept there.
+    /// Writes rows, replacing those with their keys; of several rows with one key the last one counts. A persistent store has
+    /// them on the disk when this returns.
     ///
     /// # Errors
-    /// [`Error::NotEnoughMemory`], and what the store of the disk says.
+    /// [`Error::NotEnoughMemory`] in memory, [`Error::Engine`] where the store on disk fails.
     fn put(&self, rows: Columns<'_>) -> Result<()>;
 
-    /// All rows, in no order. Each block is consistent in itself.
+    /// All rows as blocks, in no particular order. Each block is consistent in itself.
     fn scan(&self) -> Blocks;
 
-    /// Sums over a column.
+    /// Sums over a column of the rows that pass a filter.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`], [`Error::Cancelled`], and what the store of the disk says.
+    /// [`Error::InvalidArgument`] for an invalid aggregation, [`Error::Cancelled`], [`Error::Engine`] where the store on disk
+    /// fails.
     fn aggregate(&self, aggregation: &Aggregation, cancel: &CancelToken) -> Result<Aggregate>;
 
-    /// Fills the store with the batches that `next` returns until there is none. They hold as many rows as were announced, of
-    /// ascending keys where rows are kept on disk. They can be seen when all of them came, in place of all that were there until
-    /// then; after an error nothing has changed. While `next` waits, others may do anything, also fill the store.
+    /// Replaces all rows by the batches that `next` returns until `None`. They must hold as many rows as announced, with
+    /// ascending keys in a persistent store. The new rows take effect all at once, after the last; after an error nothing has
+    /// changed. While `next` waits, other threads may call any method, also this one.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] where there are rows that may not be removed, and for other rows than announced;
-    /// [`Error::NotEnoughMemory`] before the first row; the errors of `next`, and what the store of the disk says.
+    /// [`Error::InvalidArgument`] where there are rows and `replace` is false, and for other rows than announced;
+    /// [`Error::NotEnoughMemory`] before the first row; the errors of `next`; [`Error::Engine`] where the store on disk fails.
     fn populate(&self, population: &Population, next: &mut NextBatch<'_>) -> Result<()>;
 
-    /// The rows that all shards together got from the last population, where it came to its end.
+    /// The rows of all shards together in the last completed population; `None` before one.
     fn populated(&self) -> Option<u64>;
 
-    /// Whether rows survive the end of the process. Then calls may wait for the disk.
+    /// Whether rows survive the end of the process; calls may wait for the disk then.
     fn is_persistent(&self) -> bool;
 }
 
 impl Population {
-    /// Checks that the rows that there are may be removed.
+    /// Checks that the store is empty or may be replaced.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`].
+    /// [`Error::InvalidArgument`] where it has rows and `replace` is false.
     pub(crate) fn check_empty(&self, rows: u64) -> Result<()> {
         if rows == 0 || self.replace {
             return Ok(());
@@ -98,18 +99,18 @@ impl Population {
         Err(Error::InvalidArgument(format!("it has {rows} rows already; use them, or ask to replace them")))
     }
 
-    /// Checks that no more rows came than were announced.
+    /// Checks that no more rows were received than announced.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`].
+    /// [`Error::InvalidArgument`] for more rows.
     pub(crate) fn check_not_more(&self, received: u64) -> Result<()> {
         if received <= self.rows { Ok(()) } else { self.check_received(received) }
     }
 
-    /// Checks that as many rows came as were announced.
+    /// Checks that as many rows were received as announced.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`].
+    /// [`Error::InvalidArgument`] for another number of rows.
     pub(crate) fn check_received(&self, received: u64) -> Result<()> {
         if received == self.rows {
             return Ok(());
@@ -118,10 +119,10 @@ impl Population {
     }
 }
 
-/// The number of all rows and the sum of their hashes.
+/// The number of all rows and the wrapping sum of their hashes.
 ///
 /// # Errors
-/// As [`Store::scan`].
+/// The errors of the blocks of [`Store::scan`].
 pub fn checksum(store: &dyn Store) -> Result<(u64, u32)> {
     store.scan().try_fold((0, 0), |(rows, sum): (u64, u32), block| {
         let block = block?;

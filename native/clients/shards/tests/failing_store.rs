@@ -1,4 +1,4 @@
-//! What a client says and does where a shard in this process fails.
+//! The behaviour of a client when a shard in this process fails.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
@@ -11,7 +11,7 @@ use boundary_bench_shards::{
     ShardClient, Store, shard_of,
 };
 
-/// A store whose disk is gone. It makes sums until it is cancelled, and tells of that.
+/// A store whose disk is gone. Its sums run until they are cancelled, and it reports that.
 struct Failing(Sender<()>);
 
 fn failed() -> Error {
@@ -86,7 +86,7 @@ async fn the_others_get_and_give_their_rows() {
     assert_eq!((rows, failures.len(), failures[0].shard), (written, 1, 1));
     is_named(&failures[0].error);
 
-    // Sums that nobody waits for any more are given up.
+    // Sums are cancelled when their caller no longer waits.
     let aggregation = Aggregation { column: Column::Key, filter: None };
     tokio::time::timeout(Duration::from_millis(10), client.aggregate(&aggregation)).await.unwrap_err();
     ended.recv_timeout(Duration::from_secs(10)).unwrap();

@@ -1,4 +1,4 @@
-//! Shards that ask for a key, and speak TLS.
+//! Shards that require an API key, and speak TLS.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ fn guarded(options: ShardOptions) -> ShardServer {
     ShardServer::start(&ShardOptions { api_key: Some(key()), ..options }).unwrap()
 }
 
-/// Each kind of call, over the network's own connection.
+/// Makes each kind of call, over the client's connections.
 async fn use_all_calls(client: &ShardClient) {
     client.populate(ROWS, true).await.unwrap();
     assert_eq!(client.get(1).await.unwrap(), Some(Row::made(1)));
@@ -50,7 +50,7 @@ async fn a_key_is_asked_for_by_every_call() {
     let with_key = server.url().replace("://", &format!("://:{}@", key()));
     use_all_calls(&connect(server.url(), options(Some(key().as_str()))).await.unwrap()).await;
     use_all_calls(&connect(with_key.clone(), options(None)).await.unwrap()).await;
-    // The address's own key counts, and a client of its own connections has it too.
+    // The key in the URL takes precedence, and a client with its own connections sends it too.
     use_all_calls(&connect(with_key, options(Some("other"))).await.unwrap().apart()).await;
     for (wrong, said) in [(None, "X-API-KEY is missing"), (Some("short"), "bad API key")] {
         let error = connect(server.url(), options(wrong)).await.err().unwrap();
@@ -63,7 +63,7 @@ async fn a_key_is_asked_for_by_every_call() {
     let unusable = connect(server.url(), options(Some("two\nlines"))).await.err().unwrap();
     assert_eq!(unusable.code(), "BB_INVALID_ARGUMENT");
 
-    // Any client of gRPC, without it.
+    // A plain gRPC client without the key.
     let mut bare = ShardServiceClient::connect(server.url()).await.unwrap();
     let row = PutRequest { row: Some((&Row::made(-1)).into()) };
     let rows = PutManyRequest { rows: Row::made(-2).to_bytes().to_vec().into() };

@@ -1,4 +1,4 @@
-//! The service as any client of gRPC sees it, and what a client may do to it.
+//! The service as any gRPC client sees it, and the limits of a client.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -20,7 +20,7 @@ use tonic::{Code, Request};
 use tonic_reflection::pb::v1::server_reflection_request::MessageRequest;
 use tonic_reflection::pb::v1::server_reflection_response::MessageResponse;
 
-/// Rows that never end, of which it is counted how many blocks were taken.
+/// A store of endless rows, which counts the blocks that were taken.
 #[derive(Default)]
 struct Endless {
     taken: Arc<AtomicUsize>,
@@ -80,7 +80,7 @@ impl Store for Endless {
     }
 }
 
-/// A server and a client that knows only the proto.
+/// A server, and a client that knows only the proto.
 struct Served {
     server: ShardServer,
     client: ShardServiceClient<Channel>,
@@ -99,7 +99,7 @@ impl Served {
     }
 }
 
-/// Waits until a count stands still, and returns it.
+/// Waits until a count stops changing, and returns it.
 async fn settled(count: &AtomicUsize) -> usize {
     let mut last = usize::MAX;
     loop {
@@ -140,7 +140,7 @@ async fn a_population_waits_for_the_store() {
     let taken = Arc::clone(&store.taken);
     let served = Served::new(Arc::new(store)).await;
     let client = served.sharded(None).await;
-    // Far more than fits into what is on the way.
+    // Far more rows than fit into the buffers between client and server.
     let filling = tokio::spawn(async move { client.populate(10_000_000, true).await });
     while taken.load(Ordering::Relaxed) < 5 {
         tokio::time::sleep(Duration::from_millis(5)).await;
@@ -187,7 +187,7 @@ async fn a_scan_ends_at_its_deadline() {
     };
     assert_eq!(error.code(), "BB_TIMEOUT");
     assert!(scan.next().await.is_none());
-    // The server's own clock too, for a client that has none.
+    // The server's time-out also works, for a client that has none.
     let mut raw = ShardServiceClient::connect(served.server.url()).await.unwrap();
     let mut request = Request::new(ScanRequest {});
     request.metadata_mut().insert("grpc-timeout", "100m".parse().unwrap());
@@ -201,7 +201,7 @@ async fn a_scan_ends_at_its_deadline() {
                 }
             }
         }
-        // A busy machine may take all that time for the first answer.
+        // A busy machine may take the whole time-out for the first message.
         Err(status) => status,
     };
     assert_eq!(status.code(), Code::DeadlineExceeded);
@@ -229,7 +229,7 @@ async fn messages_that_are_too_large_or_wrong_are_refused() {
     let status = client.put(PutRequest { row: Some(row) }).await.unwrap_err();
     assert!(status.message().contains("171 bytes"), "{status:?}");
     assert_eq!(client.aggregate(AggregateRequest::default()).await.unwrap_err().code(), Code::InvalidArgument);
-    // It goes on.
+    // The server still answers.
     assert!(client.get(GetRequest { key: 1 }).await.unwrap().into_inner().row.is_none());
 }
 
@@ -264,7 +264,7 @@ async fn what_is_refused_for_its_size_leaves_the_rows_that_there_are() {
     let status = served.client.populate(tokio_stream::iter([begin])).await.unwrap_err();
     assert_eq!(status.code(), Code::ResourceExhausted);
     let found = served.client.get(GetRequest { key: 1 }).await.unwrap().into_inner().row.unwrap();
-    // A zero keeps its sign.
+    // A negative zero keeps its sign.
     assert_eq!(found.price.unwrap().to_bits(), row.price.to_bits());
     assert_eq!(found, (&row).into());
 }

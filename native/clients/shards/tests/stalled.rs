@@ -1,5 +1,5 @@
-//! Clients of a shard that do not send, or do not read, keep nobody else waiting, and are let go in the end. A population is there as
-//! a whole, or what was there before it.
+//! Clients of a shard that do not send or do not read delay no other clients, and are disconnected in the end. A population
+//! takes effect as a whole, or not at all.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -22,12 +22,12 @@ use tonic::{Code, Status};
 
 const ROWS: u64 = 20_000;
 
-/// No call may hang, whatever other clients do.
+/// Awaits a call, which must not hang whatever other clients do.
 async fn soon<T>(work: impl Future<Output = T>) -> T {
     tokio::time::timeout(Duration::from_secs(120), work).await.expect("it hangs")
 }
 
-/// A shard and a client that knows only the proto.
+/// A shard, and a client that knows only the proto.
 struct Served {
     server: ShardServer,
     raw: ShardServiceClient<Channel>,
@@ -48,7 +48,7 @@ impl Served {
         ShardClient::connect(vec![Place::Remote(self.server.url())], &ClientOptions::default()).await.unwrap()
     }
 
-    /// A population of which only the beginning was sent; it ends when the sender is dropped, or sends its error.
+    /// A population of which only the beginning is sent; it ends when the sender is dropped, or sends an error.
     async fn silent(&self, rows: u64) -> (mpsc::Sender<PopulateRequest>, JoinHandle<std::result::Result<(), Status>>) {
         let (sender, receiver) = mpsc::channel(4);
         let begin = Some(PopulateBegin { rows, total_rows: rows, replace: true });
@@ -70,7 +70,7 @@ async fn checksum(client: &ShardClient) -> Result<(u64, u32)> {
     Ok((rows, sum))
 }
 
-/// A folder that is removed.
+/// A temporary folder, removed when dropped.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -87,7 +87,7 @@ impl Drop for Folder {
     }
 }
 
-/// A shard in memory, and one on disk.
+/// The options of a shard in memory, and of one on disk.
 fn kinds(folder: &Path) -> [ShardOptions; 2] {
     [ShardOptions::default(), ShardOptions { data_dir: Some(folder.to_owned()), ..ShardOptions::default() }]
 }
@@ -101,7 +101,7 @@ async fn a_silent_population_keeps_nobody_waiting() {
         soon(client.populate(ROWS, false)).await.unwrap();
         let (sender, call) = served.silent(5).await;
         tokio::time::sleep(Duration::from_millis(200)).await;
-        // The rows are still there, can be changed, and can be replaced by others.
+        // The rows are still there, can be changed, and can be replaced by another population.
         assert_eq!(soon(client.get(17)).await.unwrap(), Some(Row::made(17)));
         soon(served.raw.put(PutRequest { row: Some((&Row::made(-1)).into()) })).await.unwrap();
         assert!(soon(served.raw.get(GetRequest { key: -1 })).await.unwrap().into_inner().row.is_some());
@@ -121,7 +121,7 @@ async fn a_population_that_breaks_off_leaves_the_rows_that_were_there() {
         let served = Served::of(ShardServer::start(&options).unwrap()).await;
         let client = served.client().await;
         soon(client.populate(ROWS, false)).await.unwrap();
-        // Under way when its client gives up.
+        // The population is under way when its client cancels it.
         for moment in [1, 10, 50] {
             let theirs = served.client().await;
             let filling = tokio::spawn(async move { theirs.populate(5_000_000, true).await });
@@ -129,7 +129,7 @@ async fn a_population_that_breaks_off_leaves_the_rows_that_were_there() {
             filling.abort();
             let _ = filling.await;
         }
-        // Without all the rows that were announced.
+        // The population ends before all announced rows were sent.
         let (sender, call) = served.silent(5).await;
         drop(sender);
         soon(call).await.unwrap().unwrap_err();
@@ -155,14 +155,14 @@ async fn a_population_that_sends_nothing_ends() {
         assert_eq!(status.code(), Code::DeadlineExceeded, "{status:?}");
         assert_eq!(status.metadata().get("bb-code").unwrap(), "BB_TIMEOUT");
         assert!(status.message().contains("--stall-timeout"), "{status:?}");
-        // One that does not even begin.
+        // The client sends no message at all.
         let (_sender, receiver) = mpsc::channel::<PopulateRequest>(1);
         let status = soon(served.raw.clone().populate(ReceiverStream::new(receiver))).await.unwrap_err();
         assert_eq!(status.code(), Code::DeadlineExceeded);
     }
 }
 
-/// Rows that never end and have to be waited for, of which it is counted how many blocks are held.
+/// A store of endless rows, which counts the open scans; on disk, its calls may block.
 struct Slow {
     block: Arc<Block>,
     is_on_disk: bool,
@@ -177,7 +177,7 @@ impl Slow {
     }
 }
 
-/// Counts a scan until it is dropped.
+/// Counts a scan as open until it is dropped.
 struct Counted(Arc<AtomicUsize>);
 
 impl Drop for Counted {
@@ -229,7 +229,7 @@ impl Store for Slow {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn scans_that_nobody_reads_keep_nobody_waiting() {
-    /// More than the threads that a runtime has for work that blocks.
+    /// More than the blocking threads of a runtime.
     const MANY: usize = 560;
     let store = Slow::new(true);
     let open = Arc::clone(&store.scans);
@@ -241,7 +241,7 @@ async fn scans_that_nobody_reads_keep_nobody_waiting() {
         unread.push(soon(served.raw.scan(ScanRequest {})).await.unwrap());
     }
     assert_eq!(open.load(Ordering::Relaxed), MANY);
-    // Each of them needs a thread that may block. They have connections of their own: what nobody reads fills that of the scans.
+    // Each of these calls needs a thread that may block. They have their own connections, since unread scans fill theirs.
     let client = served.client().await;
     let mut other = ShardServiceClient::connect(served.server.url()).await.unwrap();
     let aggregation = Aggregation { column: Column::Key, filter: None };

@@ -2,13 +2,13 @@
 
 use std::borrow::Cow;
 
-/// The first of these bytes with no backslash before it.
+/// The place of the first of these two bytes without a backslash before it.
 pub(super) fn find_unescaped(bytes: &[u8], first: u8, second: u8) -> Option<usize> {
     let mut places = memchr::memchr2_iter(first, second, bytes);
     places.find(|place| place.checked_sub(1).is_none_or(|before| bytes[before] != b'\\'))
 }
 
-/// Takes what is before the separator off the front, and the separator.
+/// Splits off the text before the separator, and drops the separator.
 pub(super) fn split_unescaped<'a>(rest: &mut &'a str, separator: u8) -> &'a str {
     let text = *rest;
     let end = find_unescaped(text.as_bytes(), separator, separator).unwrap_or(text.len());
@@ -16,12 +16,12 @@ pub(super) fn split_unescaped<'a>(rest: &mut &'a str, separator: u8) -> &'a str 
     &text[..end]
 }
 
-/// Takes the backslashes off that are before a comma, a space or an equals sign.
+/// Removes the backslashes before commas, spaces and equals signs.
 pub(super) fn unescape(text: &str) -> Cow<'_, str> {
     unescape_as(text, &[',', ' ', '='])
 }
 
-/// Takes the backslashes off that are before one of these; of a measurement, an equals sign is none of them.
+/// Removes the backslashes before these characters. In a measurement the equals sign is not escaped.
 pub(super) fn unescape_as<'a>(text: &'a str, special: &[char]) -> Cow<'a, str> {
     if !text.contains('\\') {
         return Cow::Borrowed(text);

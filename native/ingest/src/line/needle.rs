@@ -1,13 +1,13 @@
-//! Names that are looked for at the start of bytes again and again.
+//! Prefixes that are compared with the start of bytes again and again.
 
-/// The bytes of a chunk.
+/// Bytes of a chunk.
 const CHUNK: usize = 8;
 
-/// Bytes that others may begin with. Most are short, and a call of `memcmp` takes longer than all of this.
+/// A prefix to compare with. Most prefixes are short, and a call of `memcmp` takes longer than the whole comparison here.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Needle<'a> {
     text: &'a str,
-    /// The first bytes, and ones where there are any.
+    /// The first chunk of the prefix, zero-padded, and the mask of its bytes.
     first: u64,
     mask: u64,
 }
@@ -30,14 +30,14 @@ impl<'a> Needle<'a> {
         self.text.len()
     }
 
-    /// Whether the bytes begin with it.
+    /// Whether the bytes begin with the prefix.
     #[inline]
     pub fn begins(&self, bytes: &[u8]) -> bool {
         let Some(chunk) = bytes.first_chunk() else { return bytes.starts_with(self.text.as_bytes()) };
         (u64::from_le_bytes(*chunk) ^ self.first) & self.mask == 0 && (self.len() <= CHUNK || self.continues(bytes))
     }
 
-    /// Whether what is behind the first chunk is the same, too.
+    /// Whether the bytes behind the first chunk match, too.
     #[inline]
     fn continues(&self, bytes: &[u8]) -> bool {
         let text = self.text.as_bytes();

@@ -1,17 +1,17 @@
-//! Writes numbers.
+//! Writes numbers in line protocol.
 
-/// The integers up to here are floats exactly.
+/// Floats hold every integer up to this one exactly.
 const EXACT_INTEGERS: u64 = 1 << 53;
 
-/// The most bytes of a float and of an integer.
+/// Bytes of a float and of an integer as text, at most.
 pub(super) const MOST_FLOAT: usize = 25;
 pub(super) const MOST_INTEGER: usize = 20;
 
-/// The decimals of a float that is written digit by digit, and ten to that power.
+/// The decimals of a float that is written digit by digit, and ten to their power.
 const DECIMALS: usize = 3;
 const SCALE: u64 = 1000;
 
-/// Below this, a float times the scale is found exactly.
+/// Below this scaled value, a float of that many decimals is recognised exactly.
 const MOST_SCALED: u64 = 1 << 50;
 
 /// The digits of all numbers below a thousand.
@@ -26,11 +26,11 @@ const DIGITS: [[u8; DECIMALS]; 1000] = {
     digits
 };
 
-/// Puts a finite float at the start of `place`, which has room for the longest, and returns its length.
+/// Writes a finite float at the start of `place`, which has room for the longest, and returns its length.
 #[inline]
 pub(super) fn put_float(place: &mut [u8], value: f64) -> usize {
-    // What has three decimals at most is most of what there is. A text of fifteen digits or fewer that reads back as the
-    // float is the shortest that does.
+    // Most floats have at most three decimals. A text of at most fifteen digits that reads back as the float is the shortest
+    // such text.
     let magnitude = value.abs();
     let scaled = magnitude * SCALE as f64 + 0.5;
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it saturates, and is checked below")]
@@ -40,7 +40,7 @@ pub(super) fn put_float(place: &mut [u8], value: f64) -> usize {
     if !is_exact {
         return put_any_float(place, value);
     }
-    // Zero has no sign here, as in JavaScript's text.
+    // Zero is written without a sign, as in JavaScript.
     let sign = usize::from(value < 0.0);
     place[0] = b'-';
     let whole = sign + put_unsigned(&mut place[sign..], scaled / SCALE);
@@ -63,7 +63,7 @@ fn put_unsigned(place: &mut [u8], value: u64) -> usize {
     put_text(place, buffer.format(value).as_bytes())
 }
 
-/// Puts an integer at the start of `place`, which has room for the longest, and returns its length.
+/// Writes an integer at the start of `place`, which has room for the longest, and returns its length.
 #[inline]
 pub(super) fn put_integer(place: &mut [u8], value: i64) -> usize {
     let mut buffer = itoa::Buffer::new();
@@ -83,7 +83,7 @@ fn put_any_float(place: &mut [u8], value: f64) -> usize {
     put_text(place, &text)
 }
 
-/// Adds a finite float in the shortest text that reads back as the same, as JavaScript writes it.
+/// Appends a finite float as the shortest text that reads back as the same float, in JavaScript's notation.
 pub fn push_float(out: &mut Vec<u8>, value: f64) {
     let mut place = [0; MOST_FLOAT];
     let length = put_float(&mut place, value);
@@ -91,13 +91,13 @@ pub fn push_float(out: &mut Vec<u8>, value: f64) {
 }
 
 fn push_any_float(out: &mut Vec<u8>, value: f64) {
-    // Integers are most of what ends in `.0` below, and cheaper this way. The bound keeps the conversion exact.
+    // Integers are most of the texts that end in `.0` below, and this way is cheaper. The bound keeps the conversion exact.
     #[expect(clippy::cast_possible_truncation, reason = "checked by the conversion back")]
     let whole = value as i64;
     #[expect(clippy::float_cmp, reason = "the same bits, or not a whole number")]
     let is_whole = whole as f64 == value;
     if is_whole && whole.unsigned_abs() <= EXACT_INTEGERS {
-        // Zero has no sign here, as in JavaScript's text.
+        // Zero is written without a sign, as in JavaScript.
         push_integer(out, whole);
         return;
     }
@@ -109,7 +109,7 @@ fn push_any_float(out: &mut Vec<u8>, value: f64) {
     }
 }
 
-/// Adds digits times a power of ten where JavaScript has them: as they are below 1e21 and from 1e-6 on, else with `e`.
+/// Appends digits times a power of ten in JavaScript's notation: without exponent from 1e-6 to below 1e21, else with `e`.
 fn push_exponential(out: &mut Vec<u8>, mantissa: &str, power: i32) {
     let (sign, mantissa) = mantissa.strip_prefix('-').map_or(("", mantissa), |rest| ("-", rest));
     let (first, rest) = mantissa.split_once('.').unwrap_or((mantissa, ""));
@@ -145,7 +145,7 @@ fn push_exponential(out: &mut Vec<u8>, mantissa: &str, power: i32) {
     }
 }
 
-/// Adds an integer.
+/// Appends an integer.
 pub fn push_integer(out: &mut Vec<u8>, value: i64) {
     out.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
 }
@@ -210,7 +210,7 @@ mod tests {
 
         #[test]
         fn decimals_are_written_as_they_are(number in -(1_i64 << 52)..1 << 52, places in 0_u32..8) {
-            // Rust's own text of a float is the shortest, too, and never has an exponent.
+            // Rust's own text of a float is also the shortest, and never has an exponent.
             let value = number as f64 / 10_f64.powi(places.cast_signed());
             prop_assume!(value == 0.0 || value.abs() >= 1e-6);
             prop_assert_eq!(text_of(value), format!("{}", value + 0.0));

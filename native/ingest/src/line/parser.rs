@@ -1,8 +1,8 @@
 //! Reads line protocol.
 //!
-//! Most lines of a body have a series and fields that were there before, so a line is first compared with what is expected,
-//! as bytes, and taken apart only where it differs. Expected is the series that came after the same one before, or the same
-//! again; of a series, the fields that it had last.
+//! Most lines of a body repeat a series and its fields, so a line is first compared with the expected bytes, and parsed only
+//! where it differs. Expected is the series that followed the same series before, or the same series again; within a series,
+//! the fields of its last line.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -12,14 +12,14 @@ use super::needle::Needle;
 use crate::points::{FieldKind, FieldList, Points, SeriesKey, ShapeIndex, place_of};
 use crate::{Error, MOST_POINTS, Precision, Result};
 
-/// How lines are read.
+/// The options of the parser.
 #[derive(Debug, Clone, Copy)]
 pub struct LineOptions {
     /// The unit of the timestamps.
     pub precision: Precision,
-    /// The time of a line that has none, in nanoseconds.
+    /// The time of a line without a timestamp, in nanoseconds.
     pub now: i64,
-    /// The most points.
+    /// Points of one body, at most.
     pub most_points: usize,
 }
 
@@ -32,15 +32,15 @@ impl Default for LineOptions {
 /// Reads the points of a body.
 ///
 /// # Errors
-/// [`Error::Parse`] with the line and the column in bytes, [`Error::TooManyPoints`].
+/// [`Error::Parse`] with the line and the column in bytes, [`Error::TooManyPoints`] above the limit.
 pub fn parse_lines<'a>(body: &'a [u8], options: &LineOptions) -> Result<Points<'a>> {
     parse_lines_into(body, options, Points::default())
 }
 
-/// As [`parse_lines`], into the memory of points that are not needed any more.
+/// Reads the points of a body as [`parse_lines`] does, and reuses the memory of other points.
 ///
 /// # Errors
-/// As [`parse_lines`].
+/// The errors of [`parse_lines`].
 pub fn parse_lines_into<'a>(body: &'a [u8], options: &LineOptions, memory: Points<'a>) -> Result<Points<'a>> {
     let text = std::str::from_utf8(body).map_err(|error| failure(body, error.valid_up_to(), "this is not UTF-8"))?;
     let parser = Parser {
@@ -68,13 +68,13 @@ fn failure(body: &[u8], at: usize, problem: impl Into<String>) -> Error {
     Error::Parse { format: "line protocol", place: format!("line {line}, column {column}"), problem: problem.into() }
 }
 
-/// What is known of a series.
+/// The state of a series.
 pub(super) struct Known<'a> {
-    /// Its key as it was written, with the space behind it.
+    /// The series' key as it was written, with the space behind it.
     pub(super) key: Needle<'a>,
-    /// The series of the line after its last one.
+    /// The index of the series that followed this one.
     pub(super) next: usize,
-    /// The shape of its last line.
+    /// The index of the shape of the series' last line.
     pub(super) shape: Option<usize>,
 }
 
@@ -86,17 +86,17 @@ pub(super) struct Parser<'a> {
     pub(super) bytes: &'a [u8],
     pub(super) at: usize,
     pub(super) points: Points<'a>,
-    /// The place of this line's series.
+    /// The index of this line's series.
     pub(super) series: usize,
-    /// Of each series.
+    /// The state of each series.
     pub(super) known: Vec<Known<'a>>,
     series_of_key: HashMap<&'a str, usize>,
-    /// The place of this line's shape.
+    /// The index of this line's shape.
     pub(super) shape: usize,
     /// The fields of each shape.
     pub(super) names: Vec<Vec<Written<'a>>>,
     shapes: ShapeIndex,
-    /// The fields of this line, where they are not those of a line before.
+    /// The fields of this line, where they differ from the expected ones.
     fields: FieldList<'a>,
 }
 
@@ -138,7 +138,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Goes to the next line that has a point; false at the end.
+    /// Goes to the next line that has a point; false at the end of the body.
     #[inline]
     fn find_line(&mut self) -> bool {
         loop {
@@ -154,13 +154,13 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Says of the points so far that they are of this series, before there is another.
+    /// Records the current series for the points read since the last change of series.
     #[inline]
     fn place_series(&mut self) {
         self.points.series_of.resize(self.points.times.len(), place_of(self.series));
     }
 
-    /// The same of their shape.
+    /// Records the current shape for the points read since the last change of shape.
     #[inline]
     pub(super) fn place_shape(&mut self) {
         self.points.shape_of.resize(self.points.times.len(), place_of(self.shape));
@@ -190,13 +190,13 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    /// Makes a series that of this line.
+    /// Makes `series` the series of this line.
     pub(super) fn turn_to(&mut self, series: usize) {
         self.place_series();
         self.series = series;
     }
 
-    /// The series of a line whose key is not the expected one.
+    /// Finds or adds the series of a line whose key is not an expected one.
     fn find_series(&mut self) -> Result<usize> {
         let start = self.at;
         let end = find_unescaped(&self.bytes[start..], b' ', b'\n').map_or(self.bytes.len(), |length| start + length);
@@ -208,7 +208,7 @@ impl<'a> Parser<'a> {
             return Ok(*series);
         }
         let parsed = self.parse_key(key, start)?;
-        // Keys that differ in writing may be of one series; the store finds them equal.
+        // Keys that are written differently may name one series; the store resolves them to one.
         let series = self.known.len();
         self.points.series.push(parsed);
         self.known.push(Known { key: Needle::new(&self.text[start..=end]), next: series, shape: None });
@@ -246,7 +246,7 @@ impl<'a> Parser<'a> {
         Ok(SeriesKey::of(&unescape_as(measurement, &[',', ' ']), &mut tags))
     }
 
-    /// Reads the fields into the values of the points.
+    /// Reads the fields, and appends their values to the points.
     #[inline]
     fn read_fields(&mut self) -> Result<()> {
         let Some(shape) = self.known[self.series].shape else { return self.read_other_fields(0, None) };
@@ -268,7 +268,7 @@ impl<'a> Parser<'a> {
             }
             let is_last = self.peek() != Some(b',');
             if is_last != (index + 1 == fields) {
-                // There are fewer of them than expected, or more.
+                // The line has fewer or more fields than expected.
                 self.at += usize::from(!is_last);
                 if !is_last {
                     return self.read_other_fields(index + 1, None);
@@ -281,8 +281,8 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    /// Reads the fields from this one on, which are not those of the shape; those before it are. `read` is the field that
-    /// was read already: its name, where it was, and its type.
+    /// Reads the fields from `index` on, which differ from the expected shape; those before it match. `read` is a field that
+    /// was read already: its name, where it starts, and its type.
     #[cold]
     fn read_other_fields(&mut self, index: usize, read: Option<(&'a str, usize, FieldKind)>) -> Result<()> {
         let mut names = self.keep_fields(index);
@@ -308,14 +308,14 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    /// A line ended after so many fields of the shape.
+    /// Records the shape of a line that ended after the first `fields` fields of the expected shape.
     #[cold]
     fn end_other_fields(&mut self, fields: usize) {
         let names = self.keep_fields(fields);
         self.intern_fields(names);
     }
 
-    /// Begins the fields of this line with the first ones of the shape of its series.
+    /// Begins the fields of this line with the first `count` of the expected shape.
     fn keep_fields(&mut self, count: usize) -> Vec<Written<'a>> {
         self.fields.clear();
         let Some(shape) = self.known[self.series].shape.filter(|_| count > 0) else { return Vec::new() };
@@ -323,7 +323,7 @@ impl<'a> Parser<'a> {
         self.names[shape][..count].to_vec()
     }
 
-    /// Makes the fields of this line its shape, and that of its series.
+    /// Finds or adds the shape of this line's fields, and makes it the shape of the line and of its series.
     fn intern_fields(&mut self, names: Vec<Written<'a>>) {
         self.place_shape();
         self.shape = self.points.intern_shape(self.series, &mut self.fields, &mut self.shapes);

@@ -1,4 +1,4 @@
-//! Lines that are written like those before: most of a body, and all of some.
+//! A fast path for lines written like those before: most lines of a body, and in some bodies all.
 
 use super::parser::Parser;
 use super::scan::{plain_digits, plain_float};
@@ -6,10 +6,10 @@ use super::values::{keep_text, text_end};
 use crate::points::FieldKind;
 
 impl Parser<'_> {
-    /// Reads a line with a known series and the fields that it had last, without a blank too many. False where it is
-    /// another, and then nothing of it is read: it is read again, with an eye on what may be wrong.
+    /// Reads a line with an expected series, the fields of that series' last line, and no extra blanks. Returns false for any
+    /// other line and consumes nothing of it: the slow path then reads it and reports its problems.
     ///
-    /// The place is in a variable here, since each step waits for the one before to say where it is.
+    /// The position is kept in a local variable, since each step waits for the position of the one before.
     #[inline]
     pub(super) fn read_plain_line(&mut self, unit: i64) -> bool {
         let rest = &self.bytes[self.at..];
@@ -42,7 +42,7 @@ impl Parser<'_> {
         true
     }
 
-    /// Reads fields of this shape and a time; returns where the next line begins, and the time.
+    /// Reads the fields of this shape and a time; returns where the next line begins, and the time.
     #[inline]
     fn read_plain_fields(&mut self, start: usize, shape: usize, unit: i64) -> Option<(usize, i64)> {
         let bytes = self.bytes;

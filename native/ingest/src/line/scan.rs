@@ -1,4 +1,4 @@
-//! Reads numbers.
+//! Parses numbers.
 
 /// The powers of ten that a float holds exactly.
 const EXACT_POWERS: [f64; 23] = [
@@ -6,42 +6,42 @@ const EXACT_POWERS: [f64; 23] = [
     1e21, 1e22,
 ];
 
-/// The integers up to here are floats exactly.
+/// Floats hold every integer up to this one exactly.
 const EXACT_INTEGERS: u64 = 1 << 53;
 
-/// More digits than this may not fit 64 bits.
+/// The number of digits that always fits 64 bits.
 const SURE_DIGITS: usize = 19;
 
 /// A number at the start of some bytes.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Scanned {
-    /// Its length in bytes.
+    /// The length of the number in bytes.
     pub length: usize,
     negative: bool,
-    /// Its digits without the point, where all of them fit.
+    /// The digits without the point, where all of them fit 64 bits.
     digits: Option<u64>,
-    /// By which power of ten they are to be multiplied.
+    /// The power of ten to multiply the digits by.
     exponent: i32,
-    /// Whether it has a point or an exponent.
+    /// Whether the number has a point or an exponent.
     pub is_fraction: bool,
 }
 
-/// `0` in each byte.
+/// The byte `0`, eight times.
 const ZEROS: u64 = 0x3030_3030_3030_3030;
 
-/// The powers of ten below those of a whole chunk of digits.
+/// The powers of ten below that of a whole chunk of digits.
 const CHUNK_POWERS: [u64; 8] = [1, 10, 100, 1_000, 10_000, 100_000, 1_000_000, 10_000_000];
 
-/// The value of the digits that eight bytes begin with, and how many they are. Without a branch on how many: lengths of
+/// The value and the number of the digits that eight bytes begin with. There is no branch on their number, since the lengths of
 /// numbers change from line to line.
 #[inline]
 fn digits_of(chunk: [u8; 8]) -> (u64, usize) {
     let word = u64::from_le_bytes(chunk) ^ ZEROS;
-    // A byte that is no digit has a bit of the upper half set, itself or after adding six. What it carries into the bytes
-    // behind it does not matter: they are behind the last digit.
+    // A byte that is no digit has a bit of its upper half set, itself or after adding six. Carries into later bytes do not
+    // matter, since those lie behind the last digit.
     let others = (word | word.wrapping_add(0x0606_0606_0606_0606)) & 0xf0f0_f0f0_f0f0_f0f0;
     let count = others.trailing_zeros() / 8;
-    // Zeros in front, and nothing behind the last digit.
+    // Shifts the digits behind leading zeros, and drops the bytes behind the last digit.
     let word = if count == 8 { word } else { word << 8 << (56 - 8 * count) };
     let pairs = word.wrapping_mul(10).wrapping_add(word >> 8);
     let low = (pairs & 0x0000_00ff_0000_00ff).wrapping_mul(0x000f_4240_0000_0064);
@@ -49,7 +49,7 @@ fn digits_of(chunk: [u8; 8]) -> (u64, usize) {
     (low.wrapping_add(high) >> 32, count as usize)
 }
 
-/// The value of so many digits behind those of `value`, and how many there are.
+/// Appends the digits at the start of the bytes to `value`; returns the new value, and the number of digits.
 #[inline]
 fn scan_digits(bytes: &[u8], mut value: u64) -> (u64, usize) {
     let mut length = 0;
@@ -68,8 +68,8 @@ fn scan_digits(bytes: &[u8], mut value: u64) -> (u64, usize) {
     (value, length)
 }
 
-/// The number of up to nineteen digits that bytes begin with, and how many they are; `None` where there are none, or more, or
-/// the bytes end soon.
+/// The value and the number of the digits that bytes begin with; `None` for no digits, for more than nineteen, and where the
+/// bytes end soon after.
 #[inline]
 pub(super) fn plain_digits(bytes: &[u8]) -> Option<(u64, usize)> {
     let (first, count) = digits_of(*bytes.first_chunk()?);
@@ -77,28 +77,28 @@ pub(super) fn plain_digits(bytes: &[u8]) -> Option<(u64, usize)> {
     (count > 0).then_some((first, count))
 }
 
-/// The same after eight digits.
+/// The value and the number of the digits after a first chunk of eight.
 #[inline]
 fn more_digits(bytes: &[u8], first: u64) -> Option<(u64, usize)> {
     let (second, count) = digits_of(*bytes.get(8..)?.first_chunk()?);
     if let Some(power) = CHUNK_POWERS.get(count) {
         return Some((first * power + second, 8 + count));
     }
-    // Nineteen digits are times in nanoseconds, and may be more than a signed integer holds, but not an unsigned one.
+    // Times in nanoseconds have nineteen digits, which always fit an unsigned integer, but not a signed one.
     let (third, count) = digits_of(*bytes.get(16..)?.first_chunk()?);
     let power = CHUNK_POWERS.get(count).filter(|_| count <= 3)?;
     Some(((first * 100_000_000 + second) * power + third, 16 + count))
 }
 
-/// The float that bytes begin with, and its length; `None` where there is none, or one that is too large. A field or the end
-/// of the line must follow.
+/// The float that bytes begin with, and its length; `None` for no float or one that is too large. A comma or a space must
+/// follow.
 #[inline]
 pub(super) fn plain_float(bytes: &[u8]) -> Option<(f64, usize)> {
     let (value, length) = short_float(bytes).or_else(|| long_float(bytes))?;
     matches!(bytes.get(length), Some(b',' | b' ')).then_some((value, length))
 }
 
-/// A float with up to seven digits on either side of the point, both together exact.
+/// A float of up to seven digits on either side of the point, computed with one rounding.
 #[inline]
 fn short_float(bytes: &[u8]) -> Option<(f64, usize)> {
     let negative = bytes.first() == Some(&b'-');
@@ -115,7 +115,7 @@ fn short_float(bytes: &[u8]) -> Option<(f64, usize)> {
     } else {
         (whole as f64, end)
     };
-    // What follows may belong to it.
+    // Other bytes than a comma or a space may be part of the number.
     let is_whole = matches!(bytes.get(length), Some(b',' | b' '));
     is_whole.then_some((if negative { -magnitude } else { magnitude }, length))
 }
@@ -127,8 +127,7 @@ fn long_float(bytes: &[u8]) -> Option<(f64, usize)> {
 }
 
 impl Scanned {
-    /// Scans a number: a sign, digits with at most one point, an exponent. `None` where there is no digit, and for half an
-    /// exponent.
+    /// Scans a sign, digits with at most one point, and an exponent. `None` without digits, and for an exponent without digits.
     #[inline]
     pub fn of(bytes: &[u8]) -> Option<Self> {
         let negative = bytes.first() == Some(&b'-');
@@ -153,25 +152,24 @@ impl Scanned {
             if count == 0 {
                 return None;
             }
-            // A power that does not fit makes the number zero or infinite either way; the slow way finds out.
+            // A larger exponent makes the number zero or infinite either way; the standard library decides which.
             let power = if count > 6 { i32::MAX / 2 } else { i32::try_from(power).unwrap_or(i32::MAX / 2) };
             exponent = exponent.saturating_add(if negative { -power } else { power });
             length = start + count;
         }
-        // Zeros at the front count as digits here; the slow way is right for them, too.
+        // Leading zeros count as digits here; such numbers take the slow path, which is right for them, too.
         let digits = (whole + fraction <= SURE_DIGITS).then_some(value);
         Some(Self { length, negative, digits, exponent, is_fraction })
     }
 
-    /// The float, rounded as the standard library rounds; infinite where it is too large. `bytes` are those that were
-    /// scanned, and what follows.
+    /// The float, rounded as the standard library does; infinite where it is too large. `bytes` begin with the scanned number.
     #[inline]
     pub fn to_float(self, bytes: &[u8]) -> f64 {
         if let Some(digits) = self.digits
             && digits <= EXACT_INTEGERS
             && let Some(power) = EXACT_POWERS.get(self.exponent.unsigned_abs() as usize)
         {
-            // Both are exact, so that one rounding is all there is.
+            // Both operands are exact, so that only one rounding happens.
             let magnitude = if self.exponent < 0 { digits as f64 / power } else { digits as f64 * power };
             return if self.negative { -magnitude } else { magnitude };
         }
@@ -184,7 +182,7 @@ impl Scanned {
         if self.is_fraction {
             return None;
         }
-        // Nineteen digits may be more than a signed integer holds.
+        // Nineteen digits may exceed a signed integer.
         match self.digits.map(i64::try_from) {
             Some(Ok(magnitude)) => Some(if self.negative { -magnitude } else { magnitude }),
             _ => self.parsed(bytes),
@@ -196,7 +194,7 @@ impl Scanned {
         (!self.is_fraction && !self.negative).then(|| self.parsed(bytes)).flatten()
     }
 
-    /// What was scanned, read by the standard library.
+    /// The scanned number, parsed by the standard library.
     #[cold]
     fn parsed<T: std::str::FromStr>(self, bytes: &[u8]) -> Option<T> {
         std::str::from_utf8(bytes.get(..self.length)?).ok()?.parse().ok()

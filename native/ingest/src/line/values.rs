@@ -1,4 +1,4 @@
-//! The values and times of lines.
+//! Reads the values and times of lines.
 
 use super::parser::{LineOptions, Parser};
 use super::scan::Scanned;
@@ -6,7 +6,7 @@ use crate::points::FieldKind;
 use crate::{Points, Precision, Result};
 
 impl Parser<'_> {
-    /// Reads a value and keeps its bits.
+    /// Reads a value, and appends its bits to the points.
     #[inline]
     pub(super) fn read_value(&mut self) -> Result<FieldKind> {
         let start = self.at;
@@ -64,7 +64,7 @@ impl Parser<'_> {
         Ok(value)
     }
 
-    /// Reads text in quotes; it may go over several lines.
+    /// Reads text in quotes, which may span several lines.
     fn read_text(&mut self) -> Result<u64> {
         let start = self.at + 1;
         let Some((length, has_escapes)) = text_end(&self.bytes[start..]) else {
@@ -106,7 +106,7 @@ impl Parser<'_> {
     }
 }
 
-/// How long text is whose first quote was read, and whether it has escapes; `None` where there is no other quote.
+/// The length of text behind its opening quote, and whether it has escapes; `None` without a closing quote.
 pub(super) fn text_end(bytes: &[u8]) -> Option<(usize, bool)> {
     let mut end = 0;
     let mut has_escapes = false;
@@ -121,7 +121,7 @@ pub(super) fn text_end(bytes: &[u8]) -> Option<(usize, bool)> {
     }
 }
 
-/// Keeps text without its escapes, and returns the bits of its place.
+/// Stores text without its escapes, and returns the bits of its place.
 pub(super) fn keep_text(points: &mut Points<'_>, text: &str, has_escapes: bool) -> u64 {
     if !has_escapes {
         return points.keep_text(text);

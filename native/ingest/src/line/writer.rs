@@ -4,23 +4,23 @@ use super::number::{MOST_FLOAT, MOST_INTEGER, push_float, push_integer, put_floa
 use crate::points::{FieldValue, Point};
 use crate::{Error, Result};
 
-/// Bytes of a head that are copied at once.
+/// Bytes of a head that are copied at a time.
 const HEAD_CHUNK: usize = 32;
 
-/// The part of a line before its value, the same for all lines of one series and one field.
+/// The part of a line before its value, which all lines of one series and field share.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LineHead {
-    /// Its bytes, and zeros up to a whole chunk: chunks of a fixed size are copied without a call.
+    /// The head's bytes, zero-padded to whole chunks: chunks of a fixed size are copied without a call.
     chunks: Vec<[u8; HEAD_CHUNK]>,
     length: usize,
 }
 
 impl LineHead {
-    /// The head of lines of this series and field.
+    /// The head of the lines of a series and field.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] for a name that line protocol can't say: an empty one, one with a line break, or one
-    /// that ends with a backslash.
+    /// [`Error::InvalidArgument`] for a name that line protocol can't express: an empty one, one with a line break, or one that
+    /// ends with a backslash.
     pub fn new(measurement: &str, tags: &[(&str, &str)], field: &str) -> Result<Self> {
         let mut head = Vec::new();
         push_name(&mut head, measurement, "measurement", b", ")?;
@@ -38,7 +38,7 @@ impl LineHead {
         Ok(Self { chunks: head.as_chunks().0.to_vec(), length })
     }
 
-    /// The most bytes that so many lines take while they are written.
+    /// The room that writing this many lines needs, in bytes.
     #[must_use]
     pub fn most_bytes(&self, lines: usize) -> usize {
         lines * self.most_line_bytes() + HEAD_CHUNK
@@ -48,7 +48,7 @@ impl LineHead {
         self.length + MOST_FLOAT + 1 + MOST_INTEGER + 1
     }
 
-    /// Puts the head at the start of `line`, and perhaps some zeros behind it.
+    /// Writes the head at the start of `line`, perhaps with zeros behind it, and returns its length.
     #[inline]
     fn put(&self, line: &mut [u8]) -> usize {
         for (place, chunk) in line.as_chunks_mut::<HEAD_CHUNK>().0.iter_mut().zip(&self.chunks) {
@@ -58,11 +58,11 @@ impl LineHead {
     }
 }
 
-/// Adds a line for each value.
+/// Appends a line for each value.
 ///
 /// # Errors
-/// [`Error::InvalidArgument`] for another number of timestamps than of values, and for a value that is not finite; then
-/// nothing is added.
+/// [`Error::InvalidArgument`] where the numbers of timestamps and values differ, and for a value that is not finite; then
+/// nothing is appended.
 pub fn write_columns(out: &mut Vec<u8>, head: &LineHead, values: &[f64], timestamps: Option<&[i64]>) -> Result<()> {
     let start = out.len();
     out.resize(start + head.most_bytes(values.len()), 0);
@@ -71,10 +71,10 @@ pub fn write_columns(out: &mut Vec<u8>, head: &LineHead, values: &[f64], timesta
     written.map(|_| ())
 }
 
-/// Puts a line for each value at the start of `out`, which has room for [`LineHead::most_bytes`], and returns their length.
+/// Writes a line for each value at the start of `out`, which has room for [`LineHead::most_bytes`]; returns their length.
 ///
 /// # Errors
-/// As [`write_columns`], and [`Error::InvalidArgument`] where there is no room.
+/// The errors of [`write_columns`], and [`Error::InvalidArgument`] where `out` is too short.
 pub fn put_columns(out: &mut [u8], head: &LineHead, values: &[f64], timestamps: Option<&[i64]>) -> Result<usize> {
     check_lengths(values.len(), timestamps.map(<[i64]>::len))?;
     let needed = head.most_bytes(values.len());
@@ -109,10 +109,11 @@ pub(crate) fn check_lengths(values: usize, timestamps: Option<usize>) -> Result<
     }
 }
 
-/// Adds the line of a point, its time in nanoseconds.
+/// Appends the line of a point, with its time in nanoseconds.
 ///
 /// # Errors
-/// As [`LineHead::new`] and [`write_columns`].
+/// [`Error::InvalidArgument`] for a name or value that line protocol can't express, as in [`LineHead::new`] and
+/// [`write_columns`].
 pub fn push_point(out: &mut Vec<u8>, point: &Point<'_, '_>) -> Result<()> {
     let series = point.series();
     push_name(out, &series.measurement(), "measurement", b", ")?;

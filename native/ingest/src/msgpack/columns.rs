@@ -1,7 +1,7 @@
 //! Columns: the values of one field of one series, and their timestamps.
 //!
-//! The numbers are arrays of nine bytes each, a tag and eight bytes with the highest first, so that both ways are loops
-//! over chunks of nine without a branch: whether all tags are right is found out at the end.
+//! Each number takes nine bytes: a tag, and eight bytes in big-endian order. Encoding and decoding are loops over chunks of
+//! nine without a branch; decoding checks all tags at once at the end.
 
 use std::borrow::Cow;
 
@@ -14,7 +14,7 @@ pub(super) const FLOAT: u8 = 0xcb;
 pub(super) const INT64: u8 = 0xd3;
 const UINT64: u8 = 0xcf;
 
-/// What a batch of columns says beside its numbers.
+/// A batch of columns without its numbers.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ColumnsHead<'a> {
     /// The measurement of all points.
@@ -25,7 +25,7 @@ pub struct ColumnsHead<'a> {
     pub field: &'a str,
     /// The number of points.
     pub len: usize,
-    /// Whether there are timestamps.
+    /// Whether the batch has timestamps.
     pub has_timestamps: bool,
 }
 
@@ -39,18 +39,18 @@ impl ColumnsHead<'_> {
     }
 }
 
-/// Columns in memory of their own.
+/// Decoded columns, in their own memory.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ColumnarBatch<'a> {
-    /// What they are.
+    /// The names and the number of the points.
     pub head: ColumnsHead<'a>,
-    /// One value a point.
+    /// The value of each point.
     pub values: Vec<f64>,
-    /// One timestamp a point, in the unit of the sender; empty where there are none.
+    /// The timestamp of each point, in the sender's unit; empty without timestamps.
     pub timestamps: Vec<i64>,
 }
 
-/// Memory for the numbers of a batch, to be used again.
+/// Reusable memory for the numbers of a batch.
 #[derive(Debug, Clone, Default)]
 pub struct ColumnBuffers {
     values: Vec<f64>,
@@ -72,29 +72,29 @@ impl ColumnBuffers {
 }
 
 impl ColumnarBatch<'_> {
-    /// Gives the memory back.
+    /// Releases the memory for reuse.
     #[must_use]
     pub fn recycle(self) -> ColumnBuffers {
         ColumnBuffers { values: self.values, timestamps: self.timestamps }
     }
 }
 
-/// Where the numbers go that are decoded.
+/// Provides the memory that numbers are decoded into.
 pub trait ColumnSink {
-    /// Room for so many values.
+    /// The memory for this many values.
     ///
     /// # Errors
-    /// Where there is none.
+    /// An error where there is no memory for them.
     fn values(&mut self, count: usize) -> Result<&mut [f64]>;
 
-    /// Room for so many timestamps.
+    /// The memory for this many timestamps.
     ///
     /// # Errors
-    /// Where there is none.
+    /// An error where there is no memory for them.
     fn timestamps(&mut self, count: usize) -> Result<&mut [i64]>;
 }
 
-/// As long as it was, memory that is used again needs no zeros.
+/// Resizes reused memory; only its growth is zeroed.
 fn resized<T: Default + Copy>(memory: &mut Vec<T>, count: usize) -> &mut [T] {
     memory.truncate(count);
     memory.resize(count, T::default());
@@ -111,10 +111,10 @@ impl ColumnSink for ColumnBuffers {
     }
 }
 
-/// Decodes columns into memory that is used again. Bytes that follow them are not read.
+/// Decodes columns into reused memory. Bytes behind them are not read.
 ///
 /// # Errors
-/// [`Error::Parse`] with the byte, [`Error::TooManyPoints`].
+/// [`Error::Parse`] with the byte, [`Error::TooManyPoints`] above the limit.
 pub fn decode_columns(bytes: &[u8], mut buffers: ColumnBuffers, most_points: usize) -> Result<ColumnarBatch<'_>> {
     let head = decode_columns_into(bytes, &mut buffers, most_points)?;
     let ColumnBuffers { mut values, mut timestamps } = buffers;
@@ -126,7 +126,7 @@ pub fn decode_columns(bytes: &[u8], mut buffers: ColumnBuffers, most_points: usi
 /// Decodes columns into the caller's memory.
 ///
 /// # Errors
-/// As [`decode_columns`], and those of the sink.
+/// The errors of [`decode_columns`], and those of the sink.
 pub fn decode_columns_into<'a>(
     bytes: &'a [u8],
     sink: &mut impl ColumnSink,
@@ -174,7 +174,7 @@ fn check_points(points: usize, most: usize) -> Result<()> {
     if points > most { Err(Error::TooManyPoints { most }) } else { Ok(()) }
 }
 
-/// The chunks of numbers with tags that are next, where there are bytes for so many.
+/// The next `count` chunks of nine bytes; `None` where fewer bytes are left.
 fn wide_chunks<'a>(reader: &Reader<'a>, count: usize) -> Option<&'a [[u8; WIDE]]> {
     Some(reader.rest().get(..count.checked_mul(WIDE)?)?.as_chunks::<WIDE>().0)
 }
@@ -197,7 +197,7 @@ fn read_values(reader: &mut Reader<'_>, sink: &mut impl ColumnSink, most: usize)
             return Ok(count);
         }
     }
-    // Some are no floats of 64 bits, or the bytes end early.
+    // A value is not a 64-bit float, or the bytes end early.
     for (index, value) in sink.values(count)?.iter_mut().enumerate() {
         *value = reader.float(|| format_index("values", index))?;
     }
@@ -210,7 +210,7 @@ fn read_timestamps(reader: &mut Reader<'_>, sink: &mut impl ColumnSink, most: us
     let into = sink.timestamps(count)?;
     if let Some(chunks) = wide_chunks(reader, count) {
         let first = chunks.first().map_or(INT64, |chunk| chunk[0]);
-        // Of an unsigned one, the highest bit must be clear.
+        // The highest bit of an unsigned timestamp must be clear.
         let (mut wrong, mut bits) = (first != INT64 && first != UINT64, 0_i64);
         let mut tags = 0;
         for (time, chunk) in into.iter_mut().zip(chunks) {
@@ -224,10 +224,10 @@ fn read_timestamps(reader: &mut Reader<'_>, sink: &mut impl ColumnSink, most: us
             return Ok(count);
         }
     }
-    // Any integer is one, in any of its encodings; most encoders take the shortest.
+    // Timestamps may be integers in any encoding; most encoders use the shortest.
     for (index, time) in into.iter_mut().enumerate() {
         *time = match reader.rest() {
-            // What most of them are is read without a name for the case that it is not.
+            // The most frequent encoding is read without formatting a name for an error.
             [INT64, ..] if reader.rest().len() >= WIDE => {
                 let chunk = reader.rest().first_chunk::<WIDE>().map_or([0; 8], number_of);
                 reader.advance(WIDE);
@@ -243,10 +243,10 @@ fn format_index(name: &str, index: usize) -> String {
     format!("{name}[{index}]")
 }
 
-/// Columns as points.
+/// Converts columns to points.
 ///
 /// # Errors
-/// [`Error::InvalidArgument`] for a timestamp that no 64-bit number of nanoseconds can say.
+/// [`Error::InvalidArgument`] for a timestamp outside the 64-bit range of nanoseconds.
 pub fn columns_to_points<'a>(
     batch: &ColumnarBatch<'a>,
     precision: Precision,
@@ -275,17 +275,17 @@ pub fn columns_to_points<'a>(
 /// Encodes columns of one series and field, whose names are written once.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ColumnsWriter {
-    /// All before the values, without the first byte.
+    /// The encoded names that precede the values, without the first byte of the map.
     head: Vec<u8>,
 }
 
-/// The entries of the map beside the timestamps.
+/// The entries of the map without timestamps.
 const ENTRIES: u8 = 4;
 
-/// `timestamps` as a key.
+/// The encoded key `timestamps`.
 const TIMESTAMPS: &[u8; 11] = b"\xaatimestamps";
 
-/// What all encodings begin with: the measurement and the tags.
+/// The encoded measurement and tags, with which all encodings begin.
 pub(super) fn names_of(measurement: &str, tags: &[(&str, &str)], field: &str) -> Result<Vec<u8>> {
     if measurement.is_empty() || field.is_empty() {
         return Err(Error::InvalidArgument("measurement and field must not be empty".to_owned()));
@@ -302,7 +302,7 @@ pub(super) fn names_of(measurement: &str, tags: &[(&str, &str)], field: &str) ->
     Ok(head)
 }
 
-/// The start of an array of any length.
+/// Bytes of an array's header, at most.
 pub(super) const ARRAY_HEADER: usize = 5;
 
 impl ColumnsWriter {
@@ -318,17 +318,17 @@ impl ColumnsWriter {
         Ok(Self { head })
     }
 
-    /// The most bytes that so many points take.
+    /// The most bytes that this many points take.
     #[must_use]
     pub fn most_bytes(&self, points: usize, has_timestamps: bool) -> usize {
         let columns = if has_timestamps { 2 } else { 1 };
         1 + self.head.len() + TIMESTAMPS.len() + columns * (ARRAY_HEADER + WIDE * points)
     }
 
-    /// Encodes into `out`, and returns how many of its bytes that took.
+    /// Encodes into `out`, and returns the number of bytes written.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] for another number of timestamps than of values, and where `out` has no room.
+    /// [`Error::InvalidArgument`] where the numbers of timestamps and values differ, and where `out` is too short.
     pub fn encode(&self, values: &[f64], timestamps: Option<&[i64]>, out: &mut [u8]) -> Result<usize> {
         check_lengths(values.len(), timestamps.map(<[i64]>::len))?;
         let (whole, needed) = (out.len(), self.most_bytes(values.len(), timestamps.is_some()));
@@ -348,10 +348,10 @@ impl ColumnsWriter {
         Ok(whole - rest.len())
     }
 
-    /// Encodes into a vector, in place of what was in it.
+    /// Encodes into a vector, replacing its contents.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] for another number of timestamps than of values.
+    /// [`Error::InvalidArgument`] where the numbers of timestamps and values differ.
     pub fn encode_vec(&self, values: &[f64], timestamps: Option<&[i64]>, out: &mut Vec<u8>) -> Result<()> {
         let needed = self.most_bytes(values.len(), timestamps.is_some());
         if out.len() < needed {

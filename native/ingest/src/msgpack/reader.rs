@@ -1,14 +1,14 @@
-//! Reads `MessagePack`, one value after another, and says where what is wrong is.
+//! Reads `MessagePack`, one value after another; errors tell the byte.
 
 use crate::{Error, Result};
 
-/// The deepest nesting of what is skipped.
+/// The deepest nesting of a skipped value.
 const MOST_DEPTH: u32 = 64;
 
-/// The bytes of a value with its tag, of the widest numbers.
+/// Bytes of the widest numbers, including their tag.
 pub(super) const WIDE: usize = 9;
 
-/// The error for what is wrong at a byte.
+/// The error for a problem at a byte.
 pub(super) fn fail<T>(at: usize, problem: impl Into<String>) -> Result<T> {
     Err(Error::Parse { format: "MessagePack", place: format!("byte {at}"), problem: problem.into() })
 }
@@ -19,11 +19,11 @@ pub(super) struct Reader<'a> {
     at: usize,
 }
 
-/// A number of a timestamp or an integer field.
+/// An integer of a timestamp or a field.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Integer {
     Signed(i64),
-    /// Above what a signed one holds.
+    /// An unsigned integer above the signed range.
     Large(u64),
 }
 
@@ -36,7 +36,7 @@ impl<'a> Reader<'a> {
         self.at
     }
 
-    /// The bytes from a position up to here.
+    /// The bytes from `start` to the current position.
     pub fn since(&self, start: usize) -> &'a [u8] {
         &self.bytes[start..self.at]
     }
@@ -45,7 +45,7 @@ impl<'a> Reader<'a> {
         &self.bytes[self.at..]
     }
 
-    /// Goes over so many bytes that the caller has seen.
+    /// Skips bytes that the caller has read from [`Self::rest`].
     pub fn advance(&mut self, bytes: usize) {
         self.at += bytes;
     }
@@ -59,7 +59,7 @@ impl<'a> Reader<'a> {
     }
 
     fn take_array<const N: usize>(&mut self) -> Result<[u8; N]> {
-        // `take` returned as many.
+        // `take` returned exactly N bytes.
         Ok(self.take(N)?.try_into().unwrap_or([0; N]))
     }
 
@@ -75,14 +75,14 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// Whether a nil is next; it is taken then.
+    /// Consumes the next value if it is nil; returns whether it was.
     pub fn nil(&mut self) -> bool {
         let is_nil = self.rest().first() == Some(&0xc0);
         self.at += usize::from(is_nil);
         is_nil
     }
 
-    /// The number of entries of the map that is next. Each takes two bytes at least, so it is never absurd.
+    /// The number of entries of the next map, which is checked against the bytes left: an entry takes at least two.
     pub fn map(&mut self, what: &str) -> Result<usize> {
         let at = self.at;
         let entries = match self.tag()? {
@@ -94,7 +94,7 @@ impl<'a> Reader<'a> {
         self.plausible(at, entries, 2)
     }
 
-    /// The number of elements of the array that is next.
+    /// The number of elements of the next array, which is checked against the bytes left.
     pub fn array(&mut self, what: &str) -> Result<usize> {
         let at = self.at;
         let elements = match self.tag()? {
@@ -159,7 +159,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A number of any type as a float; `what` names it for an error.
+    /// The next number of any type, as a float; `what` names it in an error.
     pub fn float(&mut self, what: impl FnOnce() -> String) -> Result<f64> {
         let at = self.at;
         Ok(match self.tag()? {
@@ -185,7 +185,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Goes over a value of any type.
+    /// Skips the next value, of any type.
     pub fn skip(&mut self) -> Result<()> {
         self.skip_within(MOST_DEPTH)
     }
@@ -238,17 +238,17 @@ fn kind_of(tag: u8) -> &'static str {
     }
 }
 
-/// Adds the start of a map.
+/// Appends the header of a map.
 pub(super) fn push_map(out: &mut Vec<u8>, entries: usize) {
     push_header(out, entries, 0x80, 0x0f, [0xde, 0xdf]);
 }
 
-/// Adds the start of an array.
+/// Appends the header of an array.
 pub(super) fn push_array(out: &mut Vec<u8>, elements: usize) {
     push_header(out, elements, 0x90, 0x0f, [0xdc, 0xdd]);
 }
 
-/// Adds text.
+/// Appends text.
 pub(super) fn push_text(out: &mut Vec<u8>, text: &str) {
     match (u8::try_from(text.len()), text.len()) {
         (Ok(length), 32..) => out.extend_from_slice(&[0xd9, length]),
@@ -265,7 +265,7 @@ fn push_header(out: &mut Vec<u8>, count: usize, fixed: u8, most: usize, tags: [u
         out.extend_from_slice(&count.to_be_bytes());
     } else {
         out.push(tags[1]);
-        // Nothing that is written here has four billion elements.
+        // No collection written here has four billion elements.
         out.extend_from_slice(&u32::try_from(count).unwrap_or(u32::MAX).to_be_bytes());
     }
 }

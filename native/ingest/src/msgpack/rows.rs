@@ -1,4 +1,4 @@
-//! Rows: each point with all its names.
+//! Rows: each point carries all its names.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -9,14 +9,14 @@ use crate::line::check_lengths;
 use crate::points::{FieldKind, FieldList, FieldValue, Points, SeriesKey, ShapeIndex, place_of};
 use crate::{Error, MOST_POINTS, Precision, Result};
 
-/// How rows are read.
+/// The options of the decoder.
 #[derive(Debug, Clone, Copy)]
 pub struct RowOptions {
     /// The unit of the timestamps.
     pub precision: Precision,
-    /// The time of a row that has none, in nanoseconds.
+    /// The time of a row without a timestamp, in nanoseconds.
     pub now: i64,
-    /// The most rows.
+    /// Rows of one body, at most.
     pub most_points: usize,
 }
 
@@ -26,10 +26,10 @@ impl Default for RowOptions {
     }
 }
 
-/// Decodes rows. Bytes that follow them are not read.
+/// Decodes rows, reusing the memory of other points. Bytes behind the rows are not read.
 ///
 /// # Errors
-/// [`Error::Parse`] with the byte, [`Error::TooManyPoints`].
+/// [`Error::Parse`] with the byte, [`Error::TooManyPoints`] above the limit.
 pub fn decode_rows<'a>(bytes: &'a [u8], options: &RowOptions, memory: Points<'a>) -> Result<Points<'a>> {
     let mut decoder = Decoder {
         reader: Reader::new(bytes),
@@ -53,7 +53,7 @@ struct Decoder<'a> {
     points: Points<'a>,
     fields: FieldList<'a>,
     shapes: ShapeIndex,
-    /// By the measurement and the bytes of the tags.
+    /// The index of a series, by its measurement and the encoded bytes of its tags.
     series_of: HashMap<(&'a str, &'a [u8]), u32>,
 }
 
@@ -205,13 +205,13 @@ fn push_wide(out: &mut Vec<u8>, tag: u8, bytes: [u8; 8]) {
     out.extend_from_slice(&bytes);
 }
 
-/// `timestamp` as a key.
+/// The encoded key `timestamp`.
 const TIMESTAMP: &[u8; 10] = b"\xa9timestamp";
 
 /// Encodes columns of one series and field as rows, each with all its names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RowsWriter {
-    /// All of a row before its value, without the first byte.
+    /// The encoded part of a row before its value, without the first byte of the map.
     head: Vec<u8>,
 }
 
@@ -230,17 +230,17 @@ impl RowsWriter {
         Ok(Self { head })
     }
 
-    /// The most bytes that so many points take.
+    /// The most bytes that this many points take.
     #[must_use]
     pub fn most_bytes(&self, points: usize, has_timestamps: bool) -> usize {
         let time = if has_timestamps { TIMESTAMP.len() + WIDE } else { 0 };
         ARRAY_HEADER + points * (1 + self.head.len() + WIDE + time)
     }
 
-    /// Encodes into `out`, and returns how many of its bytes that took.
+    /// Encodes into `out`, and returns the number of bytes written.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] for another number of timestamps than of values, and where `out` has no room.
+    /// [`Error::InvalidArgument`] where the numbers of timestamps and values differ, and where `out` is too short.
     pub fn encode(&self, values: &[f64], timestamps: Option<&[i64]>, out: &mut [u8]) -> Result<usize> {
         check_lengths(values.len(), timestamps.map(<[i64]>::len))?;
         let (whole, needed) = (out.len(), self.most_bytes(values.len(), timestamps.is_some()));

@@ -1,24 +1,24 @@
-//! The key of a series: its measurement and its tags as one text, the same however they were written.
+//! The key of a series: its measurement and tags as one text, in a canonical form.
 //!
-//! `measurement,tag=value,...`, sorted by tag, with a backslash before each comma, space, equals sign and backslash of a
-//! name. A key of a line of line protocol that has no backslash and sorted tags is its own series key.
+//! The form is `measurement,tag=value,...`, sorted by tag, with a backslash before each comma, space, equals sign and backslash
+//! of a name. A key in line protocol without backslashes and with sorted tags is already canonical.
 
 use std::borrow::Cow;
 
-/// A series: its measurement and tags.
+/// The key of a series: its measurement and tags.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct SeriesKey<'a> {
-    /// The whole key.
+    /// The whole key, in canonical form.
     pub text: Cow<'a, str>,
-    /// Where the measurement ends in it.
+    /// Where the measurement ends in the key, in bytes.
     pub measurement_end: usize,
 }
 
 impl SeriesKey<'_> {
-    /// The key of these parts; of a tag that is given twice, the last one counts.
+    /// The key of a measurement and tags; of a tag that is given twice, the last one counts.
     #[must_use]
     pub fn of(measurement: &str, tags: &mut Vec<(Cow<'_, str>, Cow<'_, str>)>) -> SeriesKey<'static> {
-        // The sort is stable, so that the last of equal names is the last one given.
+        // The sort is stable, so that the last of equal names is the one given last.
         tags.sort_by(|(left, _), (right, _)| left.cmp(right));
         let mut text = String::new();
         push_measurement(&mut text, measurement);
@@ -37,26 +37,26 @@ impl SeriesKey<'_> {
         unescape(&self.text[..self.measurement_end])
     }
 
-    /// Its tags, sorted by name.
+    /// The tags, sorted by name.
     #[must_use]
     pub fn tags(&self) -> Vec<(Cow<'_, str>, Cow<'_, str>)> {
         parse_tags(&self.text[self.measurement_end..])
     }
 }
 
-/// Takes a key apart that was written by this module.
+/// Parses a key in canonical form.
 #[must_use]
 pub fn parse_key(text: &str) -> SeriesKey<'_> {
     let measurement_end = find_unescaped(text, b',').unwrap_or(text.len());
     SeriesKey { text: Cow::Borrowed(text), measurement_end }
 }
 
-/// Begins a key.
+/// Appends the measurement, with which a key begins.
 pub fn push_measurement(text: &mut String, measurement: &str) {
     push_escaped(text, measurement);
 }
 
-/// Adds a tag to a key.
+/// Appends a tag to a key.
 pub fn push_tag(text: &mut String, name: &str, value: &str) {
     text.push(',');
     push_escaped(text, name);

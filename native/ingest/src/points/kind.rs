@@ -1,4 +1,4 @@
-//! The types of fields, and which of them go together.
+//! The types of fields, and how they are widened.
 
 /// The type of a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -17,10 +17,10 @@ pub enum FieldKind {
 }
 
 impl FieldKind {
-    /// All of them, by their numbers.
+    /// All types, in the order of their numbers.
     pub const ALL: [Self; 5] = [Self::Float, Self::Integer, Self::UInteger, Self::String, Self::Boolean];
 
-    /// Its name, for messages and the catalogue.
+    /// The name of the type, in messages and the catalogue.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {

@@ -1,4 +1,4 @@
-//! Shapes and fields that are found again, however many there are: a body may have hundreds of thousands of either.
+//! Look-up of shapes and fields in time that does not grow with their number: a body may have hundreds of thousands of either.
 
 use std::borrow::Cow;
 use std::collections::hash_map::RandomState;
@@ -7,7 +7,7 @@ use std::hash::BuildHasher;
 
 use super::{FieldKind, Shape};
 
-/// So many are found faster by looking at all of them.
+/// The number up to which a linear search is faster than hashing.
 const FEW: usize = 16;
 
 type Field<'a> = (Cow<'a, str>, FieldKind);
@@ -16,7 +16,7 @@ type Field<'a> = (Cow<'a, str>, FieldKind);
 #[derive(Debug, Default)]
 pub(crate) struct FieldList<'a> {
     pub(super) fields: Vec<Field<'a>>,
-    /// The names, where they are more than a few.
+    /// The names, once there are more than [`FEW`].
     names: HashSet<Cow<'a, str>>,
 }
 
@@ -24,7 +24,7 @@ impl<'a> FieldList<'a> {
     /// Adds a field.
     ///
     /// # Errors
-    /// The name, where it is there already.
+    /// The name, where the list has it already.
     pub fn push(&mut self, name: Cow<'a, str>, kind: FieldKind) -> Result<(), Cow<'a, str>> {
         let is_new = if self.fields.len() < FEW {
             self.fields.iter().all(|(other, _)| *other != name)
@@ -62,16 +62,16 @@ impl<'a> FieldList<'a> {
     }
 }
 
-/// Finds the places of shapes.
+/// Finds the indexes of shapes.
 #[derive(Debug, Default)]
 pub(crate) struct ShapeIndex {
     hasher: RandomState,
-    /// By the hash of measurement and fields.
+    /// The indexes of shapes, by the hash of measurement and fields.
     places: HashMap<u64, Vec<usize>>,
 }
 
 impl ShapeIndex {
-    /// The place of the shape with this measurement and these fields.
+    /// The index of the shape with this measurement and these fields.
     pub(super) fn find(
         &self,
         shapes: &[Shape<'_>],
@@ -85,7 +85,7 @@ impl ShapeIndex {
         places.iter().copied().find(|place| is_it(&shapes[*place]))
     }
 
-    /// Adds the shape that gets this place.
+    /// Adds a shape at the index `place`.
     pub(super) fn add(&mut self, shape: &Shape<'_>, place: usize) {
         let hash = self.hasher.hash_one((&*shape.measurement, &shape.fields[..]));
         self.places.entry(hash).or_default().push(place);

@@ -1,7 +1,7 @@
 //! Points in memory, and how they are divided into tables.
 //!
-//! A table has a cell for each of its rows and columns, whether there is a value or not. So points whose fields differ much go to
-//! different tables, and a table has no more bytes than a flush may take.
+//! A table has a cell for each of its rows and columns, with or without a value. Therefore points whose fields differ much go
+//! to different tables, and the bytes of a table are limited for the flush.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Range;
@@ -12,25 +12,25 @@ use crate::points::{FieldKind, FieldValue, Points, Shape, parse_key, place_of, t
 use crate::rules::{check_series, check_shape, check_times};
 use crate::{Error, Result};
 
-/// The cells that a table may have for each value that is in them.
+/// The cells that a table may have for each of its values.
 const CELLS_PER_VALUE: usize = 4;
 
-/// So many cells a table may have in any case: a file for each of a few points costs more.
+/// The cells that a table may always have: a separate file for each few points costs more.
 const SMALL_TABLE: usize = 1 << 20;
 
-/// The bytes of a cell without its text.
+/// Bytes of a cell without its text.
 const CELL_BYTES: usize = 8;
 
-/// The most bytes of a table: some five times as many are taken while it is written.
+/// Bytes of a table, at most: while it is written, some five times as many are used.
 pub(super) const MOST_TABLE_BYTES: usize = 64 << 20;
 
-/// What a block takes beside its arrays: what the allocator keeps for eight of them.
+/// Bytes of a block besides the contents of its arrays; 16 for the allocator's header of each of eight arrays.
 const BLOCK_BYTES: usize = size_of::<Block>() + 8 * 16;
 
 /// The points of one write.
 pub(super) struct Block {
     pub database: Arc<Database>,
-    /// Of each series of the write, its number in the database.
+    /// For each series of the write, its number in the database.
     pub series: Vec<u32>,
     pub shapes: Vec<Arc<Shape<'static>>>,
     pub series_of: Vec<u32>,
@@ -41,7 +41,7 @@ pub(super) struct Block {
 }
 
 impl Block {
-    /// Its size in memory.
+    /// The block's size in memory, in bytes.
     pub fn bytes(&self) -> usize {
         let names = self.series.len() * size_of::<u32>() + self.shapes.len() * size_of::<usize>();
         BLOCK_BYTES + names + self.times.len() * 16 + self.values.len() * 8 + self.text.len()
@@ -51,7 +51,7 @@ impl Block {
         self.database.name == database && self.shapes.iter().any(|shape| shape.measurement == measurement)
     }
 
-    /// How many points of a measurement there are, and how many of them have a field.
+    /// The number of points of a measurement, or of those that have the field.
     pub fn count(&self, database: &str, measurement: &str, field: Option<&str>) -> usize {
         if !self.has(database, measurement) {
             return 0;
@@ -64,7 +64,7 @@ impl Block {
         self.shape_of.iter().filter(|shape| counted[**shape as usize]).count()
     }
 
-    /// Its points by their shapes.
+    /// The points of the block, grouped by shape.
     fn runs(&self) -> Vec<Run<'_>> {
         if let [shape] = &self.shapes[..] {
             return vec![Run { block: self, shape, rows: Rows::All(0..self.times.len()) }];
@@ -80,7 +80,7 @@ impl Block {
     }
 }
 
-/// Points of one write and one shape.
+/// Points of one write that share a shape.
 #[derive(Clone)]
 pub(super) struct Run<'b> {
     pub block: &'b Block,
@@ -90,9 +90,9 @@ pub(super) struct Run<'b> {
 
 #[derive(Clone)]
 enum Rows {
-    /// The points of a block that has no other shape.
+    /// A range of the points of a block with a single shape.
     All(Range<usize>),
-    /// The place of each point, and the place of its first value; those from one to another.
+    /// For each point, its index and the index of its first value; a range of this list.
     List(Arc<[(u32, u32)]>, Range<usize>),
 }
 
@@ -113,7 +113,7 @@ impl<'b> Run<'b> {
         self.rows.range().len()
     }
 
-    /// The points: the place of each, and the place of its first value.
+    /// The index of each point, and the index of its first value.
     pub fn points(&self) -> impl Iterator<Item = (usize, usize)> {
         let fields = self.shape.fields.len();
         self.rows.range().clone().map(move |row| match &self.rows {
@@ -122,7 +122,7 @@ impl<'b> Run<'b> {
         })
     }
 
-    /// The values of a point, by its first value.
+    /// The values of a point, given the index of its first value.
     pub fn values(&self, first_value: usize) -> impl Iterator<Item = FieldValue<'b>> {
         let block = self.block;
         let fields = self.shape.fields.iter().zip(&block.values[first_value..]);
@@ -139,7 +139,7 @@ impl<'b> Run<'b> {
         (Self { rows: left, ..self }, Self { rows: right, ..self })
     }
 
-    /// The points whose times can be stored, and the others with the reason.
+    /// Splits off the points whose times can't be stored, with the reason.
     fn split_by_time(self) -> (Self, Option<(Self, Error)>) {
         let check = |index: usize| check_times(&self.block.times[index..=index]);
         let Some(reason) = self.points().find_map(|(index, _)| check(index).err()) else { return (self, None) };
@@ -149,7 +149,7 @@ impl<'b> Run<'b> {
         (run(good), Some((run(bad), reason)))
     }
 
-    /// The places of the series of its points among those of the block, with the bytes of each one's names and values.
+    /// The indexes of the series of the points in the block, each with the bytes of its key.
     fn series(&self) -> HashMap<u32, usize> {
         let mut series = HashMap::new();
         let mut last = None;
@@ -163,12 +163,12 @@ impl<'b> Run<'b> {
         series
     }
 
-    /// The key of the series at this place of the block.
+    /// The key of the series at this index of the block.
     pub fn series_key(&self, series: u32) -> Arc<str> {
         self.block.database.series_key(self.block.series[series as usize])
     }
 
-    /// The points by themselves, such as an entry of the log holds.
+    /// A copy of the points, in the form of a log entry.
     pub fn to_points(&self) -> Points<'static> {
         let mut points = Points { shapes: vec![self.shape.as_ref().clone()], ..Points::default() };
         let mut places = HashMap::new();
@@ -197,7 +197,7 @@ impl<'b> Run<'b> {
     }
 }
 
-/// The points of blocks by database and measurement, of those that are `wanted`.
+/// The points of the blocks, by database and measurement, as far as these are `wanted`.
 pub(super) fn runs_of(
     blocks: &[Arc<Block>],
     wanted: impl Fn(&str, &str) -> bool,
@@ -219,21 +219,21 @@ pub(super) fn runs_of(
 pub(super) struct TablePoints<'b> {
     pub runs: Vec<Run<'b>>,
     pub tags: BTreeSet<String>,
-    /// The fields, with the numbers of their types.
+    /// The names of the fields, with the numbers of their types.
     pub fields: BTreeSet<(String, u8)>,
     rows: usize,
     values: usize,
     text_bytes: usize,
 }
 
-/// Points that can't be stored.
+/// Points that can't be stored, and the reason.
 pub(super) struct Unstorable<'b> {
     pub runs: Vec<Run<'b>>,
     pub reason: Error,
 }
 
 impl<'b> TablePoints<'b> {
-    /// The points of one run, which must keep the rules of names.
+    /// An empty table with the columns of a run, whose names must keep the rules; and the run's series.
     fn of_run(run: &Run<'_>) -> Result<(Self, HashMap<u32, usize>)> {
         check_shape(run.shape)?;
         let series = run.series();
@@ -260,7 +260,7 @@ impl<'b> TablePoints<'b> {
         rows * (self.columns() + 1) * CELL_BYTES + self.text_bytes
     }
 
-    /// Adds the columns of points to come, unless too many cells would then be empty.
+    /// Adds the columns of `other`, unless too many cells would then be empty.
     fn take_columns(&mut self, other: &Self, rows: usize) -> bool {
         let tags = other.tags.iter().filter(|name| !self.tags.contains(*name)).count();
         let fields = other.fields.iter().filter(|field| !self.fields.contains(*field)).count();
@@ -276,7 +276,7 @@ impl<'b> TablePoints<'b> {
         true
     }
 
-    /// Adds points while there is room, one at least; returns those left over.
+    /// Adds points while there is room, but at least one; returns the rest of the run.
     fn push(&mut self, run: Run<'b>, series: &HashMap<u32, usize>) -> Option<Run<'b>> {
         let has_text = run.shape.fields.iter().any(|(_, kind)| *kind == FieldKind::String);
         let mut taken = 0;
@@ -306,7 +306,7 @@ impl<'b> TablePoints<'b> {
         rest
     }
 
-    /// Two tables of half of the points each.
+    /// Splits the table into two of half of the points each.
     pub fn halves(self) -> [Self; 2] {
         let mut halves = [Self::default(), Self::default()];
         let mut left = self.rows / 2;
@@ -325,9 +325,9 @@ impl<'b> TablePoints<'b> {
     }
 }
 
-/// Divides the points of a measurement into tables; those that do not keep the rules come back by themselves.
+/// Divides the points of a measurement into tables. Points that can't be stored are returned apart.
 pub(super) fn divide(mut runs: Vec<Run<'_>>) -> (Vec<TablePoints<'_>>, Vec<Unstorable<'_>>) {
-    // Points of one shape come together, those of the first write first.
+    // Points of one shape are put together, in the order of their first writes.
     let mut order = HashMap::new();
     for run in &runs {
         let next = order.len();

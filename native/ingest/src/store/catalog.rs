@@ -1,7 +1,7 @@
-//! What is known of databases, on disk: in an embedded key-value store.
+//! The catalogue of databases on disk, in an embedded key-value store.
 //!
-//! Databases, series, fields and files, each under a key of its kind and names. What a write registers is synced only when
-//! points go to files, since until then the write-ahead log says it, too.
+//! It holds databases, series, fields and files, each under a key of its kind and names. The names that a write registers are
+//! synced only by a flush, since until then the write-ahead log has them, too.
 
 use std::path::Path;
 
@@ -18,31 +18,31 @@ const FIELD: u8 = b'f';
 const FILE: u8 = b'p';
 const FIRST_SEGMENT: &[u8] = b"w";
 
-/// A file of Parquet with points of one measurement.
+/// A Parquet file with points of one measurement.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct DataFile {
     pub number: u64,
     pub database: String,
     pub measurement: String,
     pub rows: usize,
-    /// Its columns beside the time.
+    /// The columns of the file besides the time.
     pub columns: Vec<DataColumn>,
 }
 
-/// A column of a file.
+/// A column of a Parquet file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct DataColumn {
-    /// The tag or field.
+    /// The name of the tag or field.
     pub name: String,
-    /// Of a field, its type; a tag has none.
+    /// The type of a field; `None` for a tag.
     pub kind: Option<FieldKind>,
-    /// What the file calls it.
+    /// The name of the column in the file.
     pub column: String,
-    /// How many of the rows have a value.
+    /// The number of rows that have a value.
     pub values: usize,
 }
 
-/// One thing that the catalogue holds.
+/// A record of the catalogue.
 #[derive(Debug)]
 pub(super) enum Record {
     Database(String),
@@ -77,7 +77,7 @@ impl Catalog {
     /// Opens the catalogue in a folder.
     ///
     /// # Errors
-    /// Those of the embedded store.
+    /// The errors of the embedded store.
     pub fn open(directory: &Path) -> Result<Self> {
         let store = fjall::Database::builder(directory).worker_threads(1).open().map_err(failed)?;
         let records = store.keyspace("catalog", KeyspaceCreateOptions::default).map_err(failed)?;
@@ -96,19 +96,19 @@ impl Catalog {
         })
     }
 
-    /// The number of the first file of the log that is still needed.
+    /// The number of the first log file that is still needed.
     pub(super) fn first_segment(&self) -> Result<u64> {
         let value = self.records.get(FIRST_SEGMENT).map_err(failed)?;
         Ok(value.and_then(|value| value.as_ref().try_into().ok()).map_or(0, u64::from_be_bytes))
     }
 
-    /// Keeps a database, durably.
+    /// Adds a database, durably.
     pub(super) fn add_database(&self, name: &str) -> Result<()> {
         self.records.insert(key(DATABASE, &[name]), []).map_err(failed)?;
         self.sync()
     }
 
-    /// Keeps what a write registers.
+    /// Adds the series and fields that a write registers.
     pub(super) fn add_names(&self, database: &str, series: &[&str], fields: &[(&str, &str, FieldKind)]) -> Result<()> {
         let mut batch = self.store.batch();
         for name in series {
@@ -120,7 +120,7 @@ impl Catalog {
         batch.commit().map_err(failed)
     }
 
-    /// Keeps files, and from where on the log is needed, durably and at once.
+    /// Adds files, and sets the first log file that is still needed, durably and atomically.
     pub(super) fn add_files(&self, files: &[DataFile], first_segment: u64) -> Result<()> {
         let mut batch = self.store.batch().durability(Some(PersistMode::SyncAll));
         for file in files {

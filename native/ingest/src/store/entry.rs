@@ -1,4 +1,4 @@
-//! Entries of the write-ahead log: a write with all its names, its arrays as they are in memory, little-endian.
+//! Entries of the write-ahead log. An entry holds a write with all its names, and its arrays as in memory, little-endian.
 
 use std::borrow::Cow;
 
@@ -12,36 +12,36 @@ const POINTS: u8 = 1;
 /// The values of an entry.
 #[derive(Debug, Clone, Copy)]
 pub enum EntryValues<'a> {
-    /// Of any kinds, as bits.
+    /// Values of any types, as bits.
     Bits(&'a [u64]),
-    /// Floats only.
+    /// Values that are all floats.
     Floats(&'a [f64]),
 }
 
-/// What is written of one write.
+/// The parts of a log entry for one write.
 #[derive(Debug, Clone, Copy)]
 pub struct Entry<'a> {
-    /// The database.
+    /// The name of the database.
     pub database: &'a str,
     /// The series of the points.
     pub series: &'a [SeriesKey<'a>],
-    /// Their sets of fields.
+    /// The shapes of the points.
     pub shapes: &'a [Shape<'a>],
-    /// The series of each point; not written where there is one.
+    /// For each point, the index of its series; not written for a single series.
     pub series_of: &'a [u32],
-    /// The shape of each point; not written where there is one.
+    /// For each point, the index of its shape; not written for a single shape.
     pub shape_of: &'a [u32],
     /// The unit of the times.
     pub precision: Precision,
-    /// The time of each point; where there is none, `now` is that of all.
+    /// The time of each point; if empty, all points have the time `now`.
     pub times: &'a [i64],
-    /// In nanoseconds.
+    /// The time of points without one, in nanoseconds.
     pub now: i64,
     /// The number of points.
     pub len: usize,
-    /// Their values.
+    /// The values of the points.
     pub values: EntryValues<'a>,
-    /// The text of their values.
+    /// The concatenated text of all text values.
     pub text: &'a str,
 }
 
@@ -64,7 +64,7 @@ impl<'a> Entry<'a> {
         }
     }
 
-    /// The entry of columns, whose names were made before.
+    /// The entry of columns, whose series and shape the caller has made.
     #[must_use]
     pub fn of_columns(
         database: &'a str,
@@ -88,7 +88,7 @@ impl<'a> Entry<'a> {
         }
     }
 
-    /// Adds the bytes of the entry.
+    /// Appends the encoded entry.
     pub fn write(&self, out: &mut Vec<u8>) {
         out.push(POINTS);
         put_text(out, self.database);
@@ -128,7 +128,7 @@ impl<'a> Entry<'a> {
     }
 }
 
-/// The points of an entry, with their database. `None` for bytes that no entry has.
+/// Decodes the database and the points of an entry. `None` for bytes that are no entry.
 #[must_use]
 pub fn read_entry(bytes: &[u8]) -> Option<(&str, Points<'_>)> {
     let mut rest = bytes;
@@ -151,7 +151,7 @@ pub fn read_entry(bytes: &[u8]) -> Option<(&str, Points<'_>)> {
     }
     let precision = Precision::of(take_text(&mut rest)?);
     let now = i64::from_le_bytes(take_chunk(&mut rest)?);
-    // Each point has a value, of eight bytes: so a few bytes never ask for the memory of many points.
+    // A point has at least one value of eight bytes, so few bytes never allocate memory for many points.
     let len = take_number(&mut rest).filter(|len| *len <= rest.len() / size_of::<u64>())?;
     let has_times = take(&mut rest, 1)? == [1];
     points.times = if has_times { take_array(&mut rest, len, i64::from_le_bytes)? } else { vec![now; len] };
@@ -172,7 +172,7 @@ pub fn read_entry(bytes: &[u8]) -> Option<(&str, Points<'_>)> {
 }
 
 pub(super) fn put_number(out: &mut Vec<u8>, number: usize) {
-    // Nothing here has four billion of anything: a write is limited to less.
+    // No count here reaches four billion: a write is limited to less.
     out.extend_from_slice(&u32::try_from(number).unwrap_or(u32::MAX).to_le_bytes());
 }
 

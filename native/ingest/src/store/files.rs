@@ -1,36 +1,36 @@
-//! The files that a store writes itself: its log, and what was set aside.
+//! The files that a store writes itself: its log, and the files beside it for data that is set aside.
 //!
-//! All that must be on the disk goes through [`Files`], so that tests can let each operation fail, and a crash lose what was
-//! not synced. It is a type parameter: the files of the disk cost what the calls of the standard library cost.
+//! Every durable write goes through [`Files`], so that tests can fail each operation, and simulate a crash that loses unsynced
+//! bytes. It is a type parameter: for files on disk, the calls cost no more than those of the standard library.
 
 use std::fs::{File, OpenOptions};
 use std::io::{Result, Write};
 use std::path::{Path, PathBuf};
 
-/// Makes, lists and removes files.
+/// Creates, opens, reads, renames and removes files.
 pub trait Files: Clone + Send + Sync + 'static {
-    /// A file that is written.
+    /// A file that is open for writing.
     type File: LogFile;
 
-    /// Makes a file that was not there.
+    /// Creates a file, which must not exist.
     ///
     /// # Errors
-    /// I/O errors of the file; [`std::io::ErrorKind::AlreadyExists`].
+    /// I/O errors of the file; [`std::io::ErrorKind::AlreadyExists`] where it exists.
     fn create(&self, path: &Path) -> Result<Self::File>;
 
-    /// Opens a file to write to it.
+    /// Opens a file for appending.
     ///
     /// # Errors
     /// I/O errors of the file.
     fn open(&self, path: &Path) -> Result<Self::File>;
 
-    /// All bytes of a file.
+    /// Reads all bytes of a file.
     ///
     /// # Errors
     /// I/O errors of the file.
     fn read(&self, path: &Path) -> Result<Vec<u8>>;
 
-    /// Gives a file another name.
+    /// Renames a file.
     ///
     /// # Errors
     /// I/O errors of the file.
@@ -42,41 +42,41 @@ pub trait Files: Clone + Send + Sync + 'static {
     /// I/O errors of the file.
     fn remove(&self, path: &Path) -> Result<()>;
 
-    /// Makes one folder, whose parent is there.
+    /// Creates one folder, whose parent must exist.
     ///
     /// # Errors
-    /// I/O errors of the folder; [`std::io::ErrorKind::AlreadyExists`].
+    /// I/O errors of the folder; [`std::io::ErrorKind::AlreadyExists`] where it exists.
     fn create_folder(&self, path: &Path) -> Result<()>;
 
-    /// Makes durable which files a folder has.
+    /// Makes the entries of a folder durable.
     ///
     /// # Errors
     /// I/O errors of the folder.
     fn sync_folder(&self, path: &Path) -> Result<()>;
 }
 
-/// A file that is written.
+/// A file that is open for writing.
 pub trait LogFile: Send {
-    /// Writes at the end.
+    /// Appends bytes to the file.
     ///
     /// # Errors
-    /// I/O errors of the file; then a part may be written.
+    /// I/O errors of the file; then some of the bytes may be written.
     fn write_all(&mut self, bytes: &[u8]) -> Result<()>;
 
-    /// Makes what was written durable. After an error, nobody knows what of it is.
+    /// Makes all written bytes durable. After an error it is unknown which of them are on the disk.
     ///
     /// # Errors
     /// I/O errors of the file.
     fn sync(&self) -> Result<()>;
 
-    /// Cuts off what is behind the first `length` bytes.
+    /// Truncates the file to `length` bytes.
     ///
     /// # Errors
     /// I/O errors of the file.
     fn truncate(&mut self, length: u64) -> Result<()>;
 }
 
-/// The files of the disk.
+/// Files on disk.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Disk;
 
@@ -126,7 +126,7 @@ impl Files for Disk {
     }
 }
 
-/// Makes a folder and those above it that are missing, durably: each is known to the one above it when this returns.
+/// Creates a folder and its missing parents, durably: each folder's entry is synced when this returns.
 ///
 /// # Errors
 /// I/O errors of the folders.
@@ -134,7 +134,7 @@ pub fn create_folders(files: &impl Files, path: &Path) -> Result<()> {
     if path.is_dir() {
         return Ok(());
     }
-    // The parent of a name alone is the empty path.
+    // The parent of a single name is the empty path.
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     if parent != path && path.file_name().is_some() {
         create_folders(files, parent)?;
@@ -146,8 +146,8 @@ pub fn create_folders(files: &impl Files, path: &Path) -> Result<()> {
     files.sync_folder(parent)
 }
 
-/// Writes a file whole, durably, in place of an earlier one of its name: under another name first, so that there is never a
-/// part of it.
+/// Writes a whole file, durably, replacing one of that name. It is written under a temporary name first, so that no part of it
+/// is ever seen.
 pub(super) fn write_whole(
     files: &impl Files,
     path: &Path,
@@ -157,7 +157,7 @@ pub(super) fn write_whole(
     part.push(".part");
     let part = PathBuf::from(part);
     let written = (|| {
-        // A crash may have left an earlier one behind.
+        // A crash may have left a temporary file behind.
         match files.remove(&part) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
             _ => {}

@@ -1,4 +1,4 @@
-//! Writes of points of which some values do not fit their field.
+//! Writes that leave out values whose type contradicts that of their field.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -9,15 +9,15 @@ use crate::points::{FieldKind, Points};
 use crate::{Error, Result};
 
 impl IngestStore {
-    /// As [`IngestStore::write_points`], but values of a type that contradicts that of their field are left out, and are read
-    /// back as null: `HyperbyteDB` acknowledges them in lines and rows, and refuses them in columns.
+    /// Writes points as [`IngestStore::write_points`] does, but leaves out values whose type contradicts that of their field;
+    /// they are read back as null. `HyperbyteDB` acknowledges such values in lines and rows, and refuses them in columns.
     ///
     /// # Errors
-    /// As [`IngestStore::write_points`], without [`Error::TypeConflict`].
+    /// The errors of [`IngestStore::write_points`], except [`Error::TypeConflict`].
     pub fn write_fitting_points(&self, database: &str, mut points: Points<'_>) -> Result<usize> {
         loop {
             match self.take_points(database, &mut points) {
-                // Another write may register a field meanwhile; its type contradicts once more at most.
+                // Another write may register a field in the meantime, so that its type contradicts once more at most.
                 Err(Error::TypeConflict { .. }) => {
                     let out = contradicting(self.database(database)?.as_ref(), &points);
                     points.leave_out(|shape, field| out.contains(&(shape, field)));
@@ -28,7 +28,7 @@ impl IngestStore {
     }
 }
 
-/// The fields of shapes, by their places, whose type contradicts the registered one or that of a shape before.
+/// The fields, by the indexes of their shape and in it, whose type contradicts the registered one or that of an earlier shape.
 fn contradicting(database: &Database, points: &Points<'_>) -> HashSet<(usize, usize)> {
     let mut kinds: HashMap<&str, HashMap<Cow<'_, str>, FieldKind>> = HashMap::new();
     let mut out = HashSet::new();

@@ -1,4 +1,4 @@
-//! Writes points in memory to files of Parquet.
+//! Flushes points in memory to Parquet files.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use super::table::{MeasurementTable, Name};
 use crate::arrow::TIME;
 use crate::{Error, Result};
 
-/// The table that points go through on their way to a file.
+/// The name of the temporary table that points pass through on their way to a file.
 const TABLE: &str = "flush";
 
 pub(super) fn file_path(directory: &Path, number: u64) -> PathBuf {
@@ -30,7 +30,7 @@ pub(super) fn literal(text: &str) -> String {
     format!("'{}'", text.replace('\'', "''"))
 }
 
-/// A path as SQL's text.
+/// A path as a SQL string literal.
 pub(super) fn path_literal(path: &Path) -> Result<String> {
     let text = path.to_str().ok_or_else(|| {
         Error::InvalidArgument(format!("the path {} is not UTF-8; take another folder", path.display()))
@@ -38,7 +38,7 @@ pub(super) fn path_literal(path: &Path) -> Result<String> {
     Ok(literal(text))
 }
 
-/// Puts a table of points into the engine, in place of one of this name; returns how many values each column has.
+/// Copies a table of points into the engine, replacing a table of that name; returns the number of values in each column.
 pub(super) fn ingest(engine: &Arc<dyn Engine>, table: &MeasurementTable<'_>) -> Result<Vec<usize>> {
     engine.create_table(&table.definition, CreateMode::Replace)?;
     let mut ingest = engine.ingest(&table.definition)?;
@@ -47,8 +47,8 @@ pub(super) fn ingest(engine: &Arc<dyn Engine>, table: &MeasurementTable<'_>) -> 
     Ok(values)
 }
 
-/// The engine that writes and reads files, opened at its first use. One that met a fatal error refuses all that comes later,
-/// so it is closed after any.
+/// The engine that writes and reads files, opened at its first use. An engine that met a fatal error refuses all later work, so
+/// it is dropped and the next use opens another.
 #[derive(Default)]
 pub(super) struct EngineSlot(Option<Arc<dyn Engine>>);
 
@@ -66,18 +66,18 @@ impl EngineSlot {
     }
 }
 
-/// So often a flush divides points that it can't write, to find those that are in the way of the others.
+/// How often one flush may halve a table that it can't write, to find the points that are at fault.
 const MOST_DIVISIONS: usize = 64;
 
-/// The measurement of the file that shows whether any can be written.
+/// The column of the file that shows whether any file can be written.
 const PROBE: &str = "probe";
 
-/// Writes points to files, tables of one measurement each.
+/// Writes points to files; each file holds one table of one measurement.
 pub(super) struct FileWriter<'a, 'b, F> {
     engine: &'a mut EngineSlot,
     files: &'a F,
     directory: &'a Path,
-    /// The number of the next file.
+    /// The number of the next file; numbers are never reused.
     next_number: &'a mut u64,
     divisions: usize,
     has_probed: bool,
@@ -95,7 +95,7 @@ impl<'a, 'b, F: Files> FileWriter<'a, 'b, F> {
     /// Writes the points of blocks, durably; returns the files, and the points that can't be stored.
     ///
     /// # Errors
-    /// Errors of the disk and of an engine that can write nothing; then no file is there.
+    /// Errors of the disk, and of an engine that can't write any file; then no file is left.
     pub fn write(mut self, blocks: &'b [Arc<Block>]) -> Result<(Vec<DataFile>, Vec<Unstorable<'b>>)> {
         let written = self.write_all(blocks).and_then(|()| {
             let synced = self.files.sync_folder(self.directory);
@@ -123,9 +123,9 @@ impl<'a, 'b, F: Files> FileWriter<'a, 'b, F> {
         Ok(())
     }
 
-    /// Writes a table; where that fails because of what is in it, the halves of it, and so on.
+    /// Writes a table to a file. Where that fails because of its points, writes its halves, and so on.
     fn write_table(&mut self, database: &str, measurement: &str, points: TablePoints<'b>) -> Result<()> {
-        // What can't be written is needed once more.
+        // The points are cloned, since they are needed again if the file can't be written.
         let error = match self.write_file(database, measurement, points.clone()) {
             Ok(file) => {
                 self.written.push(file);
@@ -145,7 +145,7 @@ impl<'a, 'b, F: Files> FileWriter<'a, 'b, F> {
         points.halves().into_iter().try_for_each(|half| self.write_table(database, measurement, half))
     }
 
-    /// Whether a file of one point can be written: if not, what failed before says nothing of its points.
+    /// Checks that a file of one point can be written: if not, the failure before says nothing about its points.
     fn probe(&mut self) -> Result<()> {
         if !self.has_probed {
             let number = *self.next_number;
@@ -161,12 +161,12 @@ impl<'a, 'b, F: Files> FileWriter<'a, 'b, F> {
     }
 
     fn remove(&self, number: u64) {
-        // One that stays is removed when the store is opened: no catalogue knows it.
+        // A file that can't be removed now is removed when the store is opened, since no catalogue names it.
         let _ = self.files.remove(&file_path(self.directory, number));
     }
 
     fn write_file(&mut self, database: &str, measurement: &str, points: TablePoints<'b>) -> Result<DataFile> {
-        // A number is never taken twice: of a file whose sync failed, nobody knows what is on the disk.
+        // A number is never reused: after a failed sync it is unknown which bytes of the file are on the disk.
         let number = *self.next_number;
         *self.next_number += 1;
         let path = file_path(self.directory, number);
@@ -207,7 +207,7 @@ impl<'a, 'b, F: Files> FileWriter<'a, 'b, F> {
     }
 }
 
-/// Whether an error is one of the disk, which says nothing about the points that were to be written.
+/// Whether an error is one of the disk or of memory, which says nothing about the points to be written.
 fn is_of_disk(error: &Error) -> bool {
     match error {
         Error::DiskFull { .. } | Error::Core(kernel::Error::Io { .. } | kernel::Error::NotEnoughMemory(_)) => true,
@@ -216,9 +216,10 @@ fn is_of_disk(error: &Error) -> bool {
     }
 }
 
-/// The command that writes a table to a file.
+/// The SQL statement that writes a table to a file.
 fn copy_to(table: &MeasurementTable<'_>, path: &Path) -> Result<String> {
-    // Without a row group's sort, a file holds the points as they came; their time is sorted for its statistics.
+    // Rows are sorted by time for the statistics of the row groups; unsorted, a file would hold the points in the order they
+    // came.
     let columns = table.definition.columns.iter().map(|column| match column.sql_type {
         _ if column.name == TIME => format!("make_timestamp_ns({TIME}) AS {TIME}"),
         SqlType::Decimal { .. } => format!("CAST({0} AS UBIGINT) AS {0}", quoted(&column.name)),
@@ -229,7 +230,7 @@ fn copy_to(table: &MeasurementTable<'_>, path: &Path) -> Result<String> {
     Ok(format!("COPY (SELECT {columns} FROM {TABLE} ORDER BY {TIME}) TO {path} (FORMAT parquet)"))
 }
 
-/// Removes the files that no catalogue knows: those of a flush that was cut off.
+/// Removes the files that the catalogue does not name, left by an interrupted flush; returns the number of the next file.
 pub(super) fn remove_unknown(directory: &Path, known: &[DataFile]) -> Result<u64> {
     let remove = || {
         for file in std::fs::read_dir(directory)? {
@@ -269,7 +270,7 @@ mod tests {
         let line = |time: i64| format!("m,host=a v=1,n=2 {time}\n");
         let lines = |range: std::ops::Range<i64>| range.map(line).collect::<Vec<_>>().concat();
         let mut broken = block(lines(0..100));
-        // The values of the last two points are missing, which is found out when they are read.
+        // The values of the last two points are missing, which fails when they are read.
         broken.values.truncate(195);
         broken.shape_of.truncate(99);
         broken.times.truncate(99);
@@ -288,10 +289,10 @@ mod tests {
             "{reasons:?}"
         );
         assert!(reasons[0].contains("9223372036854775807 ns") && reasons[1].contains("out of range"), "{reasons:?}");
-        // What was tried in vain is not there, and no number was taken twice.
+        // The files of failed attempts are removed, and no number was used twice.
         assert_eq!(std::fs::read_dir(&data).unwrap().count(), files.len());
         assert!(files.windows(2).all(|pair| pair[0].number < pair[1].number) && files.len() > 2);
-        // Where no file can be written, nothing is set aside.
+        // Where no file can be written, no points are set aside.
         let nowhere = folder.join("nowhere");
         let writer = FileWriter::new(&mut engine, &Disk, &nowhere, &mut next);
         assert!(writer.write(&blocks).is_err());

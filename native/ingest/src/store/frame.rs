@@ -1,41 +1,41 @@
-//! The layout of a file of the log.
+//! The layout of a log file.
 //!
-//! It begins with a magic number and a salt, twice. An entry has a head before it: its length, a checksum of the length, and a
-//! checksum of both. The length has one of its own so that a damaged entry is skipped exactly, and so that after a damaged
-//! head the next one is found without reading an entry for each byte. Checksums begin with the salt, which no client knows:
-//! bytes of a value that look like an entry are none.
+//! A file begins with a magic number and two copies of a salt. Each entry has a head: its length, a checksum of the length, and
+//! a checksum of length and entry. The length has its own checksum so that a damaged entry is skipped exactly, and so that the
+//! entry after a damaged head is found without checksumming an entry at every byte. All checksums begin with the salt, which no
+//! client knows, so bytes of a value can't pose as an entry.
 
 use std::hash::{BuildHasher, Hasher};
 use std::ops::Range;
 
 use crate::{Error, Result};
 
-/// The first bytes of a file: what it is, and the version of its layout.
+/// The magic number of a log file: its kind, and the version of its layout.
 const MAGIC: &[u8; 8] = b"BBWAL\0\0\x02";
 
-/// The same of the layout before, whose heads have no checksum of the length, and which has no salt.
+/// The magic number of layout 1, whose heads have no checksum of the length, and which has no salt.
 const MAGIC_WITHOUT_SALT: &[u8; 8] = b"BBWAL\0\0\x01";
 
-/// The bytes before the first entry.
+/// Bytes of a file before the first entry.
 pub(super) const START: usize = 16;
 
-/// The bytes before an entry.
+/// Bytes of an entry's head.
 pub(super) const HEAD: usize = 12;
 
 const HEAD_WITHOUT_SALT: usize = 8;
 
-/// What the checksums of a file begin with.
+/// The initial state of a file's checksums.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Salt(u32);
 
 impl Salt {
-    /// One that nobody can guess.
+    /// A random salt, which clients can't guess.
     pub fn random() -> Self {
         let number = std::hash::RandomState::new().build_hasher().finish();
         Self(u32::try_from(number & u64::from(u32::MAX)).unwrap_or_default())
     }
 
-    /// The first bytes of a file.
+    /// The first bytes of a file with this salt.
     pub fn start(self) -> [u8; START] {
         let mut start = [0; START];
         start[..8].copy_from_slice(MAGIC);
@@ -48,10 +48,10 @@ impl Salt {
         checksum(self.0, length, &[])
     }
 
-    /// Fills in the head of an entry.
+    /// Fills in the head of an entry, for which `framed` begins with room.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] for an entry whose length is no 32-bit number.
+    /// [`Error::InvalidArgument`] for an entry of 4 GiB or more.
     pub fn fill(self, framed: &mut [u8]) -> Result<()> {
         let (head, entry) = framed.split_at_mut(HEAD);
         let Ok(length) = u32::try_from(entry.len()) else {
@@ -66,24 +66,24 @@ impl Salt {
 
 fn checksum(salt: u32, length: u32, entry: &[u8]) -> u32 {
     let mut hasher = crc32fast::Hasher::new_with_initial(salt);
-    // An entry of zeros is then not its own checksum.
+    // The length is part of the checksum, so that zeros are not a valid entry.
     hasher.update(&length.to_le_bytes());
     hasher.update(entry);
     hasher.finalize()
 }
 
-/// A part of a file.
+/// A part of a log file, as a range of its bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Piece {
-    /// A whole entry.
+    /// The bytes of a valid entry, without its head.
     Entry(Range<usize>),
-    /// Bytes that are none.
+    /// Bytes that are no valid entry.
     Damage(Range<usize>),
-    /// The rest of the file, which is as a crash in the middle of a write leaves it: an entry that is not complete, or zeros.
+    /// The end of the file after a crash during a write: an incomplete entry, or zeros.
     Torn(Range<usize>),
 }
 
-/// The parts of a file, in order.
+/// The parts of a log file, in order.
 pub(super) fn pieces(bytes: &[u8]) -> Vec<Piece> {
     let salt = |at: usize| number(bytes, at).map(Salt);
     if bytes.starts_with(MAGIC_WITHOUT_SALT) {
@@ -98,14 +98,14 @@ pub(super) fn pieces(bytes: &[u8]) -> Vec<Piece> {
         if first != second && !found(&pieces) {
             pieces = read(second);
         }
-        // The entries prove a damaged start right.
+        // Valid entries prove the salt, even if the start of the file is damaged.
         if (has_magic && first == second) || found(&pieces) {
             return pieces;
         }
     }
     match bytes.len() {
         0 => Vec::new(),
-        // Of a file that was just made, not even this is there.
+        // A file that was just created may not even have a whole start.
         length if length <= START && (MAGIC.starts_with(&bytes[..length.min(8)]) || is_zeros(bytes)) => {
             vec![Piece::Torn(0..length)]
         }
@@ -123,7 +123,7 @@ fn is_zeros(bytes: &[u8]) -> bool {
 
 struct Reader<'a> {
     bytes: &'a [u8],
-    /// `None` in the layout before.
+    /// The file's salt; `None` in layout 1.
     salt: Option<Salt>,
 }
 
@@ -132,7 +132,7 @@ impl Reader<'_> {
         if self.salt.is_some() { HEAD } else { HEAD_WITHOUT_SALT }
     }
 
-    /// The length of the entry whose head is at this byte. In the layout before, any number is one.
+    /// The length in the head at this byte. In layout 1, any number passes.
     fn length(&self, at: usize) -> Option<usize> {
         let length = number(self.bytes, at)?;
         if let Some(salt) = self.salt
@@ -143,7 +143,7 @@ impl Reader<'_> {
         usize::try_from(length).ok()
     }
 
-    /// Where the entry ends whose head is at this byte, and whether it is whole.
+    /// The end of the entry whose head is at this byte, and whether the entry is valid.
     fn entry(&self, at: usize) -> Option<(usize, bool)> {
         let length = self.length(at)?;
         let end = at.checked_add(self.head())?.checked_add(length)?;
@@ -153,7 +153,7 @@ impl Reader<'_> {
         Some((end, stored == checksum(salt, u32::try_from(length).unwrap_or(u32::MAX), entry)))
     }
 
-    /// The first byte from here on that an entry may begin at. An entry of the layout before must be whole for that.
+    /// The first byte from `from` on where an entry may begin. In layout 1, only a valid entry counts.
     fn next_entry(&self, from: usize) -> Option<usize> {
         (from..self.bytes.len()).find(|at| {
             let found = self.entry(*at);
@@ -181,10 +181,10 @@ impl Reader<'_> {
         pieces
     }
 
-    /// What is behind the last entry that can be found.
+    /// The part behind the last entry found.
     fn rest(&self, at: usize) -> Piece {
         let rest = &self.bytes[at..];
-        // Without a checksum of its own, any length is taken for that of an entry that is not complete.
+        // In layout 1 a length has no checksum, so any length passes for that of an incomplete entry.
         let is_cut = rest.len() < self.head() || self.length(at).is_some() || is_zeros(rest);
         if is_cut { Piece::Torn(at..self.bytes.len()) } else { Piece::Damage(at..self.bytes.len()) }
     }
@@ -227,7 +227,7 @@ mod tests {
             expected[damaged] = format!("damage {}..{}", entries[damaged].0, entries[damaged].1);
             assert_eq!(shown(&bytes), expected, "byte {at}");
         }
-        // A start that is damaged anywhere is told by the entries behind it.
+        // A damaged start is recovered from the entries behind it.
         for at in 0..START {
             let mut bytes = whole.clone();
             bytes[at] ^= 0x40;
@@ -259,7 +259,7 @@ mod tests {
     fn an_entry_inside_of_a_value_is_none() {
         let inner = file(Salt(1), &[b"forged"]);
         let mut bytes = file(Salt(2), &[&inner[START..], b"true"]);
-        // Even where the head of the entry around it is gone.
+        // The inner entry is rejected even where the head of the entry around it is damaged.
         bytes[START] ^= 1;
         assert_eq!(shown(&bytes), ["damage 16..46", "true"]);
     }

@@ -1,4 +1,4 @@
-//! The store as a server uses it.
+//! The ingest store as a server uses it.
 
 use std::borrow::Cow;
 use std::path::PathBuf;
@@ -19,36 +19,36 @@ use crate::points::{FieldKind, Points, Shape};
 use crate::rules::check_times;
 use crate::{Error, Precision, Result};
 
-/// When a write is acknowledged.
+/// The point at which a write is acknowledged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Durability {
-    /// When it is on the disk.
+    /// A write is acknowledged when it is on the disk.
     #[default]
     Durable,
-    /// When the kernel has it: it outlives the process, and not the machine.
+    /// A write is acknowledged when the kernel has it: it survives the end of the process, but not of the machine.
     Fast,
 }
 
-/// How a store is opened.
+/// The options of a store.
 #[derive(Debug, Clone)]
 pub struct StoreOptions {
-    /// Its folder; made where it is missing.
+    /// The folder of the store; created if missing.
     pub directory: PathBuf,
-    /// When a write is acknowledged.
+    /// The point at which a write is acknowledged.
     pub durability: Durability,
-    /// How often points in memory go to files; `None` for only when asked.
+    /// The interval of flushes; `None`: flush only on request or when `memory_bytes` is reached.
     pub flush_interval: Option<Duration>,
-    /// Points in memory go to files early when they take so many bytes, and writes are refused at twice as many.
+    /// Bytes of points in memory that start an early flush; at twice as many, writes are refused.
     pub memory_bytes: usize,
-    /// How many names a database may have.
+    /// The limits on the number of names.
     pub limits: Limits,
-    /// Is told, in a sentence, what went wrong with points that were acknowledged: a flush that failed, damage in the log,
-    /// points that were set aside.
+    /// Called with a sentence about each problem with acknowledged points: a failed flush, damage in the log, points that were
+    /// set aside.
     pub report: fn(&str),
 }
 
 impl StoreOptions {
-    /// The defaults, in a folder.
+    /// The default options, for this folder.
     #[must_use]
     pub fn new(directory: impl Into<PathBuf>) -> Self {
         Self {
@@ -62,31 +62,31 @@ impl StoreOptions {
     }
 }
 
-/// What became of points that were acknowledged.
+/// The state of acknowledged points: unflushed, damaged, set aside.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct StoreStatus {
-    /// The bytes of the points that are in no file yet.
+    /// Bytes of the points that are in no file yet.
     pub unflushed_bytes: usize,
-    /// The flushes that failed since the store was opened.
+    /// The number of failed flushes since the store was opened.
     pub failed_flushes: u64,
-    /// Why the last flush failed; `None` where it did not.
+    /// The error of the last flush; `None` if it succeeded.
     pub flush_error: Option<String>,
-    /// The files of what was set aside; somebody has to look at them, and take them away.
+    /// The files of points and log bytes that were set aside; an operator has to inspect and remove them.
     pub set_aside: Vec<PathBuf>,
-    /// The points that were set aside since the store was opened: a flush could not store them.
+    /// The number of points that flushes could not store and set aside since the store was opened.
     pub set_aside_points: u64,
-    /// The bytes of the log that were damaged when the store was opened.
+    /// The bytes of the log that were found damaged when the store was opened.
     pub damaged_bytes: u64,
 }
 
-/// Databases of points in a folder.
+/// A store of databases of points in a folder.
 pub struct IngestStore<F: Files = Disk> {
     inner: Arc<Storing<F>>,
     flusher: Mutex<Option<JoinHandle<()>>>,
 }
 
 impl IngestStore {
-    /// Opens a store: reads what is registered and what the log holds, and begins a new log file.
+    /// Opens a store: loads the registered names, replays the log, and begins a new log file.
     ///
     /// # Errors
     /// I/O errors of the folder, and [`Error::InvalidArgument`] where another process has it open.
@@ -96,10 +96,10 @@ impl IngestStore {
 }
 
 impl<F: Files> IngestStore<F> {
-    /// As [`IngestStore::open`], with files of any kind.
+    /// Opens a store as [`IngestStore::open`] does, over any implementation of [`Files`].
     ///
     /// # Errors
-    /// As [`IngestStore::open`].
+    /// The errors of [`IngestStore::open`].
     pub fn open_with(options: &StoreOptions, files: F) -> Result<Self> {
         let inner = Arc::new(Storing::open(options, files)?);
         let flusher = Arc::clone(&inner);
@@ -114,7 +114,7 @@ impl<F: Files> IngestStore<F> {
     /// Creates a database, durably; does nothing where it exists.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] for an empty name, and those of files.
+    /// [`Error::InvalidArgument`] for a name that can't be stored, and the errors of the embedded store.
     pub fn create_database(&self, name: &str) -> Result<()> {
         self.inner.registry.create_database(name)
     }
@@ -125,15 +125,15 @@ impl<F: Files> IngestStore<F> {
         self.inner.registry.databases()
     }
 
-    /// A database, to ask for its measurements and fields.
+    /// The database of this name, which tells its measurements and fields.
     ///
     /// # Errors
-    /// [`Error::DatabaseNotFound`].
+    /// [`Error::DatabaseNotFound`] for an unknown name.
     pub fn database(&self, name: &str) -> Result<Arc<Database>> {
         self.inner.registry.database(name)
     }
 
-    /// Writes points, all or none; returns how many.
+    /// Writes points, all or none; returns their number.
     ///
     /// # Errors
     /// [`Error::DatabaseNotFound`], [`Error::InvalidArgument`] for a name or a time that can't be stored,
@@ -142,7 +142,7 @@ impl<F: Files> IngestStore<F> {
         self.take_points(database, &mut points)
     }
 
-    /// As [`IngestStore::write_points`]; of points that are refused, all is left.
+    /// Writes points as [`IngestStore::write_points`] does; points that are refused are left unchanged.
     pub(super) fn take_points(&self, database: &str, points: &mut Points<'_>) -> Result<usize> {
         let inner = &self.inner;
         let database = inner.registry.database(database)?;
@@ -157,10 +157,10 @@ impl<F: Files> IngestStore<F> {
         Ok(inner.keep(&guard, block_of(&database, resolved, std::mem::take(points))))
     }
 
-    /// Writes columns, all or none; returns how many points. `now` is the time of points without one, in nanoseconds.
+    /// Writes columns, all or none; returns the number of points. `now` is the time of points without one, in nanoseconds.
     ///
     /// # Errors
-    /// As [`IngestStore::write_points`].
+    /// The errors of [`IngestStore::write_points`].
     pub fn write_columns(
         &self,
         database: &str,
@@ -201,10 +201,10 @@ impl<F: Files> IngestStore<F> {
         Ok(inner.keep(&guard, block))
     }
 
-    /// How many points of a measurement there are; with a field, how many have a value of it.
+    /// The number of points of a measurement, or of those that have a value of the field.
     ///
     /// # Errors
-    /// [`Error::DatabaseNotFound`].
+    /// [`Error::DatabaseNotFound`] for an unknown database.
     pub fn count(&self, database: &str, measurement: &str, field: Option<&str>) -> Result<u64> {
         self.database(database)?;
         let (blocks, files) = self.inner.snapshot();
@@ -213,7 +213,7 @@ impl<F: Files> IngestStore<F> {
             None => file.rows,
             Some(field) => {
                 let columns = file.columns.iter().filter(|column| column.kind.is_some() && column.name == field);
-                // Where values of two types were written there is a column of each.
+                // A field whose values have two types has a column of each.
                 columns.map(|column| column.values).sum()
             }
         };
@@ -221,10 +221,10 @@ impl<F: Files> IngestStore<F> {
         Ok(in_memory + files.iter().map(|file| of_file(file) as u64).sum::<u64>())
     }
 
-    /// Selects points.
+    /// Selects points of a measurement.
     ///
     /// # Errors
-    /// [`Error::DatabaseNotFound`], and those of the engine that reads the files.
+    /// [`Error::DatabaseNotFound`] for an unknown database, and the errors of the engine that reads the files.
     pub fn select(&self, database: &str, select: &Select) -> Result<QueryRows> {
         let known = self.database(database)?;
         let tags = known.tags(&select.measurement).into_iter().map(|name| Name { name, kind: None });
@@ -238,30 +238,30 @@ impl<F: Files> IngestStore<F> {
         })
     }
 
-    /// Writes what is in memory to files, and begins the log anew. Points that can't be stored are set aside.
+    /// Flushes the points in memory to files, and begins a new log file. Points that can't be stored are set aside.
     ///
     /// # Errors
-    /// Errors of the disk and of the engine that writes the files; then all is as it was.
+    /// Errors of the disk and of the engine that writes the files; then nothing has changed.
     pub fn flush(&self) -> Result<()> {
         self.inner.flush()
     }
 
-    /// The size of the points in memory, in bytes.
+    /// Bytes of the points that are in no file yet.
     #[must_use]
     pub fn unflushed_bytes(&self) -> usize {
         self.inner.unflushed_bytes()
     }
 
-    /// What became of points that were acknowledged.
+    /// The state of acknowledged points.
     #[must_use]
     pub fn status(&self) -> StoreStatus {
         self.inner.status()
     }
 
-    /// Flushes and stops the thread that does it; writes after this are only in the log.
+    /// Stops the flushing thread, and flushes once more; later writes are only in the log.
     ///
     /// # Errors
-    /// As [`IngestStore::flush`].
+    /// The errors of [`IngestStore::flush`].
     pub fn close(&self) -> Result<()> {
         self.stop();
         self.flush()
@@ -270,7 +270,7 @@ impl<F: Files> IngestStore<F> {
     fn stop(&self) {
         self.inner.end_flushing();
         if let Some(thread) = lock(&self.flusher).take() {
-            // It catches its own panics.
+            // The thread catches its panics.
             let _ = thread.join();
         }
     }

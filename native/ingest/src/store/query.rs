@@ -1,4 +1,4 @@
-//! Reads points back: those in memory and those in files.
+//! Reads points back, from memory and from files.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -17,32 +17,32 @@ use crate::Result;
 use crate::arrow::TIME;
 use crate::points::FieldKind;
 
-/// What the names of the tables of the points in memory begin with.
+/// The prefix of the names of the tables that hold points in memory.
 const TABLE: &str = "unflushed";
 
-/// What to select.
+/// The parameters of a select.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Select {
-    /// The measurement.
+    /// The name of the measurement.
     pub measurement: String,
-    /// The tags and fields, by name; all where there is none.
+    /// The names of the tags and fields to read; if empty, all of them.
     pub columns: Vec<String>,
-    /// Not before this time, in nanoseconds.
+    /// The first time that is included, in nanoseconds.
     pub from: Option<i64>,
-    /// Before this time, in nanoseconds.
+    /// The first time that is excluded again, in nanoseconds.
     pub until: Option<i64>,
-    /// At most so many rows.
+    /// The number of rows, at most.
     pub limit: Option<usize>,
-    /// Not the first so many rows.
+    /// The number of rows to skip first.
     pub offset: usize,
-    /// The latest first.
+    /// Whether the latest rows come first.
     pub descending: bool,
 }
 
-/// A value that was selected.
+/// A value of a selected row.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Value {
-    /// The point has none.
+    /// The point has no value of this column.
     Null,
     /// A 64-bit float.
     Float(f64),
@@ -50,29 +50,29 @@ pub enum Value {
     Integer(i64),
     /// An unsigned 64-bit integer.
     UInteger(u64),
-    /// Text, also of tags.
+    /// Text, of a field or a tag.
     Text(String),
     /// True or false.
     Boolean(bool),
 }
 
-/// What was selected: the time first, then tags and fields by name.
+/// The result of a select. The first column is the time, the others are tags and fields by name.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct QueryRows {
     /// The names of the columns.
     pub columns: Vec<String>,
-    /// The rows, by their time.
+    /// The rows, in the order of their times.
     pub rows: Vec<Vec<Value>>,
 }
 
-/// Where points are.
+/// The places that hold points: files and memory.
 pub(super) struct Sources<'a> {
     pub directory: &'a Path,
     pub files: &'a [DataFile],
     pub blocks: &'a [Arc<Block>],
 }
 
-/// The type that a column is read as.
+/// The SQL type that a column is read as.
 fn sql_type(kind: Option<FieldKind>) -> String {
     match kind {
         None | Some(FieldKind::String) => "VARCHAR".to_owned(),
@@ -83,7 +83,7 @@ fn sql_type(kind: Option<FieldKind>) -> String {
     }
 }
 
-/// Runs a select over all points of a measurement. `names` are the tags and fields that it has.
+/// Runs a select over all points of a measurement, whose tags and fields are `names`.
 pub(super) fn run(
     engine: &Arc<dyn Engine>,
     sources: &Sources<'_>,
@@ -95,7 +95,7 @@ pub(super) fn run(
     let selected = |name: &Name| select.columns.is_empty() || select.columns.contains(&name.name);
     let names: Vec<Name> = names.into_iter().filter(selected).collect();
     let files = sources.files.iter().filter(|file| file.database == database && file.measurement == measurement);
-    // Files with the same columns are read together: a plan of thousands of them takes longer than they do.
+    // Files with the same columns are read together: planning thousands of single reads takes longer than the reads.
     let mut alike: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for file in files {
         let columns_of = |name: &Name| {
@@ -105,7 +105,7 @@ pub(super) fn run(
         let path = path_literal(&file_path(sources.directory, file.number))?;
         alike.entry(part_of(&names, &format!("epoch_ns({TIME})"), columns_of)).or_default().push(path);
     }
-    // A folder whose name has an equals sign is no column.
+    // With Hive partitioning, an equals sign in a folder's name would make a column.
     let read = |(part, paths): (String, Vec<String>)| {
         format!("{part} FROM read_parquet([{}], hive_partitioning = false)", paths.join(", "))
     };
@@ -131,7 +131,7 @@ pub(super) fn run(
     Ok(QueryRows { columns, rows })
 }
 
-/// The tables of the points in memory, dropped at the end.
+/// The temporary tables of the points in memory, dropped at the end.
 struct Tables<'e, 'b> {
     engine: &'e Arc<dyn Engine>,
     tables: Vec<MeasurementTable<'b>>,
@@ -162,16 +162,16 @@ impl<'e, 'b> Tables<'e, 'b> {
 impl Drop for Tables<'_, '_> {
     fn drop(&mut self) {
         for table in &self.tables {
-            // One that stays is replaced by the next of its name.
+            // A table that can't be dropped is replaced by the next of its name.
             let _ = self.engine.drop_table(&table.definition.name);
         }
     }
 }
 
-/// A column of a place, and the type of a field that it holds.
+/// The name of a stored column, and the type of its field; a tag has none.
 type Stored = (String, Option<FieldKind>);
 
-/// Whether a stored column has values of a tag or a field: of a field whose type was widened, there are columns of both types.
+/// Whether a stored column has values of a tag or field. A field whose type was widened has columns of both types.
 fn is_of(stored: &str, kind: Option<FieldKind>, name: &Name) -> bool {
     let is_kind = match (kind, name.kind) {
         (Some(stored), Some(kind)) => stored.widened(kind) == Some(kind),
@@ -180,7 +180,7 @@ fn is_of(stored: &str, kind: Option<FieldKind>, name: &Name) -> bool {
     is_kind && stored == name.name
 }
 
-/// The value of a stored column in the type that it is read as; no unsigned integer is negative.
+/// The SQL expression of a stored column in the type that it is read as. Negative integers are null in an unsigned column.
 fn widened(column: &str, stored: Option<FieldKind>, kind: Option<FieldKind>) -> String {
     let column = quoted(column);
     let value = match (stored, kind) {
@@ -190,7 +190,7 @@ fn widened(column: &str, stored: Option<FieldKind>, kind: Option<FieldKind>) -> 
     format!("CAST({value} AS {})", sql_type(kind))
 }
 
-/// The columns `t`, `c0`, `c1`, ... of one place.
+/// The SELECT of the columns `t`, `c0`, `c1`, ... from one source.
 fn part_of(names: &[Name], time: &str, columns_of: impl Fn(&Name) -> Vec<Stored>) -> String {
     let columns = names.iter().enumerate().map(|(index, name)| {
         let stored: Vec<_> =

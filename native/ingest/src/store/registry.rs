@@ -1,7 +1,7 @@
-//! The series and fields of databases, with the types of the fields.
+//! The registry of databases, their series and fields, and the fields' types.
 //!
-//! All of them are in memory; the catalogue behind it is read when it is opened and written where something is new. So a
-//! write of what is known takes a lock for reading and a look-up for each series and each set of fields.
+//! All names are in memory. The catalogue behind them is read when the registry is opened, and written where a name is new. A
+//! write of known names therefore takes a read lock, and a look-up for each series and each set of fields.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -13,19 +13,19 @@ use crate::points::{FieldKind, SeriesKey, Shape, parse_key, place_of};
 use crate::rules::{check_name, check_series, check_shape};
 use crate::{Error, Result};
 
-/// How many names a database may have. They are in memory, each measurement is a file of each flush, and each tag and field a
-/// column of it.
+/// The limits on the names of a database. Names are kept in memory, each measurement is a file of each flush, and each tag and
+/// field a column of that file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// The series of a database, and its sets of fields that are written together.
+    /// The series of a database, at most; the same limit holds for its sets of fields.
     pub series: usize,
-    /// The measurements of a database.
+    /// The measurements of a database, at most.
     pub measurements: usize,
-    /// The tags and fields of a measurement, by name.
+    /// The tags and fields of a measurement, at most.
     pub columns: usize,
 }
 
-/// Fields of all sets of fields, for each series that there may be.
+/// For each series that is allowed, the fields that all sets of fields may have together.
 const FIELDS_PER_SERIES: usize = 4;
 
 impl Default for Limits {
@@ -34,48 +34,48 @@ impl Default for Limits {
     }
 }
 
-/// What is registered, by name.
+/// The registered databases, by name.
 pub struct Registry {
     pub(super) catalog: Catalog,
     databases: RwLock<BTreeMap<String, Arc<Database>>>,
     limits: Limits,
 }
 
-/// One database.
+/// The registered names of one database.
 pub struct Database {
-    /// Its name.
+    /// The name of the database.
     pub name: String,
     names: RwLock<Names>,
 }
 
-/// A field: its measurement, its name, its type.
+/// A new field: its measurement, name and type.
 type NewField<'a> = (&'a str, &'a str, FieldKind);
 
 #[derive(Default)]
 struct Names {
     series: HashMap<Arc<str>, u32>,
     keys: Vec<Arc<str>>,
-    /// The sets of fields that were written, whose types are known to fit.
+    /// The numbers of the shapes that were written, whose types are known to fit.
     shapes: HashMap<Shape<'static>, u32>,
     shape_list: Vec<Arc<Shape<'static>>>,
-    /// The fields of all of them, added up.
+    /// The number of fields in all shapes together.
     shape_fields: usize,
     measurements: BTreeMap<Box<str>, Measurement>,
 }
 
-/// The columns of a measurement.
+/// The tags and fields of a measurement.
 #[derive(Default)]
 struct Measurement {
     tags: BTreeSet<Box<str>>,
     fields: BTreeMap<Box<str>, FieldKind>,
 }
 
-/// The numbers of series and sets of fields, in the order in which they were given.
+/// The numbers of the series and shapes of a write, in the order in which they were given.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Resolved {
-    /// Those of the series.
+    /// The numbers of the series.
     pub series: Vec<u32>,
-    /// Those of the sets of fields.
+    /// The numbers of the shapes.
     pub shapes: Vec<u32>,
 }
 
@@ -92,17 +92,17 @@ macro_rules! write {
 }
 
 impl Registry {
-    /// Opens what is registered in a folder. A database may have so many series.
+    /// Opens the registry in a folder. A database may have at most `most_series` series.
     ///
     /// # Errors
-    /// Those of the embedded store.
+    /// The errors of the embedded store.
     pub fn open(directory: &Path, most_series: usize) -> Result<Self> {
         let limits = Limits { series: most_series, ..Limits::default() };
         Self::load(directory, limits).map(|(registry, _)| registry)
     }
 
-    /// As [`Registry::open`], with the files of points. Names that an older version accepted and that can't be stored are left
-    /// out, so that they are refused from now on.
+    /// Opens the registry as [`Registry::open`] does, with the files of points. Names that an older version accepted but that
+    /// can't be stored are left out, so that they are refused from now on.
     pub(super) fn load(directory: &Path, limits: Limits) -> Result<(Self, Vec<DataFile>)> {
         let catalog = Catalog::open(directory)?;
         let mut databases: BTreeMap<String, Names> = BTreeMap::new();
@@ -154,16 +154,16 @@ impl Registry {
         read!(self.databases).keys().cloned().collect()
     }
 
-    /// A database.
+    /// The database of this name.
     ///
     /// # Errors
-    /// [`Error::DatabaseNotFound`].
+    /// [`Error::DatabaseNotFound`] for an unknown name.
     pub fn database(&self, name: &str) -> Result<Arc<Database>> {
         let databases = read!(self.databases);
         databases.get(name).cloned().ok_or_else(|| Error::DatabaseNotFound(name.to_owned()))
     }
 
-    /// Registers the series and sets of fields of a write, all of them or none.
+    /// Registers the series and shapes of a write, all or none.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] for a name that can't be stored, [`Error::TypeConflict`], [`Error::Cardinality`], and the
@@ -176,7 +176,7 @@ impl Registry {
         self.add(database, series, shapes, Some(&self.limits))
     }
 
-    /// As [`Registry::register`], for a write that the log holds: it was acknowledged, however many names there are.
+    /// Registers names as [`Registry::register`] does, but without limits: a write in the log was acknowledged.
     pub(super) fn register_logged(
         &self,
         database: &Database,
@@ -223,14 +223,14 @@ impl Registry {
 impl Names {
     fn known(&self, series: &[SeriesKey<'_>], shapes: &[Shape<'_>]) -> Option<Resolved> {
         let series = series.iter().map(|series| self.series.get(series.text.as_ref()).copied());
-        // The map's keys live longer than these, so that they are compared as if they lived as long.
+        // The map's keys have a longer lifetime; the binding shortens it for the comparison.
         let known: &HashMap<Shape<'_>, u32> = &self.shapes;
         let shapes = shapes.iter().map(|shape| known.get(shape).copied());
         Some(Resolved { series: series.collect::<Option<_>>()?, shapes: shapes.collect::<Option<_>>()? })
     }
 
-    /// The fields that are new or become wider, each once. Their names must be such as can be stored; their types must not
-    /// contradict those that are known, nor each other.
+    /// The fields that are new or become wider, each once. Their names must be storable; their types must not contradict the
+    /// registered ones or each other.
     fn new_fields<'a>(&self, shapes: &'a [Shape<'_>]) -> Result<Vec<NewField<'a>>> {
         let mut added: HashMap<(&str, &str), FieldKind> = HashMap::new();
         let all: &HashMap<Shape<'_>, u32> = &self.shapes;
@@ -258,7 +258,7 @@ impl Names {
         Ok(added.into_iter().map(|((measurement, field), kind)| (measurement, field, kind)).collect())
     }
 
-    /// Checks that there is room for what is new.
+    /// Checks the limits for the new names.
     fn check_limits(
         &self,
         database: &str,
@@ -267,7 +267,7 @@ impl Names {
         fields: &[NewField<'_>],
         limits: &Limits,
     ) -> Result<()> {
-        // What is more already stays writable as it is.
+        // A database that exceeds a limit already stays writable, as long as nothing is added to it.
         let check = |known: usize, new: usize, most: usize, of: &dyn Fn() -> String, what: &'static str| {
             if new == 0 || known + new <= most { Ok(()) } else { Err(Error::Cardinality { of: of(), what, most }) }
         };
@@ -279,7 +279,7 @@ impl Names {
         let shape_fields: usize = new_shapes().map(|shape| shape.fields.len()).sum();
         let most = limits.series.saturating_mul(FIELDS_PER_SERIES).max(limits.columns);
         check(self.shape_fields, shape_fields, most, &whole, "fields in its sets of fields")?;
-        // The new columns of each measurement.
+        // For each measurement, its new tags and the number of its new fields.
         let mut added: HashMap<Cow<'_, str>, (HashSet<Cow<'_, str>>, usize)> = HashMap::new();
         for series in series {
             let measurement = series.measurement();
@@ -335,7 +335,7 @@ impl Names {
 }
 
 impl Database {
-    /// The key of a series that was registered.
+    /// The key of the series of this number; empty for an unknown number.
     #[must_use]
     pub fn series_key(&self, series: u32) -> Arc<str> {
         read!(self.names).keys.get(series as usize).cloned().unwrap_or_else(|| "".into())

@@ -1,7 +1,7 @@
-//! Reads a log back, and sets aside what of it can't be stored.
+//! Replays a log, and sets aside the parts that can't be used.
 //!
-//! What is set aside stays in the log's folder, in files of its own, until somebody takes it away: bytes that are no entries as
-//! they were (`.damaged`), entries that can't be stored as a file of the log (`.aside`).
+//! Data that is set aside stays in the log's folder, in separate files, until somebody removes it: damaged bytes unchanged
+//! (`.damaged`), and entries that can't be stored in a file with the layout of the log (`.aside`).
 
 use std::path::{Path, PathBuf};
 
@@ -13,25 +13,25 @@ use crate::{Error, Result};
 const DAMAGED: &str = "damaged";
 const ASIDE: &str = "aside";
 
-/// What became of an entry.
+/// The outcome of a replayed entry.
 pub(super) enum Visited {
     Kept,
-    /// It can't be stored, for this reason.
+    /// The entry can't be stored, for this reason.
     Refused(Error),
 }
 
-/// What a replay set aside.
+/// The result of a replay.
 #[derive(Debug, Default)]
 pub(super) struct Replayed {
-    /// Sentences about it, for a log.
+    /// A sentence about each part that was set aside, to be reported.
     pub reports: Vec<String>,
-    /// The bytes that are no entries.
+    /// The number of damaged bytes.
     pub damaged_bytes: u64,
 }
 
-/// Reads the entries of the files from a number on, in the order in which they were appended. What a crash left behind the
-/// last whole entry of the last file is cut off: it was never acknowledged. Other bytes that are no entries are set aside, and
-/// what is behind them is read.
+/// Reads the entries of the log files from a number on, in the order in which they were appended. An incomplete end of the last
+/// file is cut off: it was never acknowledged. Other bytes that are no entries are set aside, and the entries behind them are
+/// read.
 ///
 /// # Errors
 /// I/O errors of the files, and the errors of `visit`.
@@ -39,7 +39,7 @@ pub fn replay(directory: &Path, from: u64, mut visit: impl FnMut(&[u8]) -> Resul
     replay_with(&Disk, directory, from, |entry| visit(entry).map(|()| Visited::Kept)).map(drop)
 }
 
-/// As [`replay`], with files of any kind; entries that `visit` refuses are set aside.
+/// Replays as [`replay`] does, over any implementation of [`Files`]; entries that `visit` refuses are set aside.
 ///
 /// # Errors
 /// I/O errors of the files, and the errors of `visit`.
@@ -70,7 +70,7 @@ pub(super) fn replay_with(
                         ));
                     }
                 }
-                // Nothing was appended to a file that was not begun.
+                // A file without a whole start has no entries.
                 Piece::Torn(range) if range.start == 0 && range.end <= START => {
                     files.remove(path).map_err(|source| Error::io(path, source))?;
                 }
@@ -95,7 +95,7 @@ pub(super) fn replay_with(
     Ok(replayed)
 }
 
-/// The file of what is set aside from a place of a log file. It is the same each time the log is read.
+/// The path of the data set aside from a place of a log file. It is the same for every replay.
 fn beside(path: &Path, place: usize, extension: &str) -> PathBuf {
     let stem = path.file_stem().unwrap_or_default().to_string_lossy();
     path.with_file_name(format!("{stem}-{place:09}.{extension}"))
@@ -110,7 +110,7 @@ fn cut(files: &impl Files, path: &Path, length: usize) -> Result<()> {
     cut().map_err(|source| Error::io(path, source))
 }
 
-/// Writes entries to a file that is laid out as one of the log.
+/// Writes entries to a file with the layout of the log.
 pub(super) fn keep_entries<'a>(
     files: &impl Files,
     path: &Path,
@@ -127,13 +127,13 @@ pub(super) fn keep_entries<'a>(
     write_whole(files, path, |file| file.write_all(&bytes)).map_err(|source| Error::io(path, source))
 }
 
-/// A file for entries that a flush could not store, of no number that is taken.
+/// An unused path for entries that a flush could not store.
 pub(super) fn next_aside(directory: &Path, segment: u64) -> PathBuf {
     let path = |number: u32| directory.join(format!("{segment:012}-flush-{number:03}.{ASIDE}"));
     (1..=u32::MAX).map(path).find(|path| !path.exists()).unwrap_or_else(|| path(0))
 }
 
-/// The files of what was set aside, by their names.
+/// The files that were set aside, by name.
 ///
 /// # Errors
 /// I/O errors of the folder.
@@ -153,7 +153,7 @@ pub fn set_aside(directory: &Path) -> Result<Vec<PathBuf>> {
     }
 }
 
-/// Reads the entries of one file, such as one that was set aside.
+/// Reads the entries of one file with the layout of the log, such as one that was set aside.
 ///
 /// # Errors
 /// I/O errors of the file, and the errors of `visit`.

@@ -1,4 +1,4 @@
-//! What a store has in memory, and how it gets there and to files.
+//! The state of a store, and the way of points through memory to files.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -19,7 +19,7 @@ use super::wal::Wal;
 use crate::points::Points;
 use crate::{Error, Result};
 
-/// The points of a store, in memory and in files, and its log.
+/// The state of a store: its points in memory, its files, and its log.
 pub(super) struct Storing<F: Files> {
     pub registry: Registry,
     pub wal: Wal<F>,
@@ -28,13 +28,13 @@ pub(super) struct Storing<F: Files> {
     files: F,
     memory_bytes: usize,
     report: fn(&str),
-    /// Held for reading while a write is logged and kept: a flush takes both or neither.
+    /// Read-locked while a write is logged and added to memory, so that a flush takes both or neither.
     points: RwLock<PointsInMemory>,
-    /// The size of all points in memory.
+    /// Bytes of all points in memory.
     unflushed_bytes: AtomicUsize,
-    /// Held by a flush from beginning to end: the number of the next file.
+    /// The number of the next file; locked for the whole of a flush.
     flushing: Mutex<u64>,
-    /// Runs the SQL of flushes and queries, one after another: their tables have fixed names.
+    /// Runs the SQL of flushes and queries, one at a time, since their tables have fixed names.
     pub engine: Mutex<EngineSlot>,
     wake: Condvar,
     signal: Mutex<Signal>,
@@ -46,9 +46,9 @@ pub(super) struct Storing<F: Files> {
 
 #[derive(Default)]
 pub(super) struct PointsInMemory {
-    /// Not in files yet.
+    /// The points that no flush has taken yet.
     active: Mutex<Vec<Arc<Block>>>,
-    /// On their way to files.
+    /// The points that a flush is writing, or failed to write.
     frozen: Vec<Arc<Block>>,
     files: Vec<DataFile>,
 }
@@ -69,7 +69,7 @@ impl<F: Files> Storing<F> {
         let (data, log) = (directory.join("data"), directory.join("wal"));
         create_folders(&files, &data).map_err(|source| Error::io(&data, source))?;
         let (registry, data_files) = Registry::load(&directory.join("metadata"), options.limits)?;
-        // The embedded store made the folder of the metadata.
+        // The embedded store created the folder of the metadata.
         files.sync_folder(directory).map_err(|source| Error::io(directory, source))?;
         let number = remove_unknown(&data, &data_files)?;
         let first_segment = registry.catalog.first_segment()?;
@@ -111,7 +111,7 @@ impl<F: Files> Storing<F> {
             unflushed_bytes: self.unflushed_bytes(),
             failed_flushes: self.failed_flushes.load(Ordering::Relaxed),
             flush_error: lock(&self.flush_error).clone(),
-            // A folder that can't be listed is told by the next flush.
+            // A folder that can't be listed is reported by the next flush.
             set_aside: set_aside(&self.log).unwrap_or_default(),
             set_aside_points: self.set_aside_points.load(Ordering::Relaxed),
             damaged_bytes: self.damaged_bytes,
@@ -126,7 +126,7 @@ impl<F: Files> Storing<F> {
         Err(Error::Busy(format!("{bytes} bytes of points wait to be written to files")))
     }
 
-    /// Keeps a block that was logged; returns how many points it has.
+    /// Adds a logged block to memory; returns the number of its points.
     pub fn keep(&self, points: &PointsInMemory, block: Block) -> usize {
         let (count, bytes) = (block.times.len(), block.bytes());
         lock(&points.active).push(Arc::new(block));
@@ -138,7 +138,7 @@ impl<F: Files> Storing<F> {
         count
     }
 
-    /// All points: those in memory, and the files.
+    /// All points: the blocks in memory, and the files.
     pub fn snapshot(&self) -> (Vec<Arc<Block>>, Vec<DataFile>) {
         let points = self.read();
         let mut blocks = points.frozen.clone();
@@ -146,7 +146,7 @@ impl<F: Files> Storing<F> {
         (blocks, points.files.clone())
     }
 
-    /// Flushes, and keeps in mind whether that failed.
+    /// Flushes, and records whether that failed.
     pub fn flush(&self) -> Result<()> {
         let mut next_number = lock(&self.flushing);
         let flushed = kernel::error::catch_panic(|| Ok(self.flush_files(&mut next_number)));
@@ -156,7 +156,7 @@ impl<F: Files> Storing<F> {
             self.failed_flushes.fetch_add(1, Ordering::Relaxed);
         }
         let before = std::mem::replace(&mut *lock(&self.flush_error), error.clone());
-        // The same again is said once.
+        // A repeated error is reported once.
         if before != error {
             match error {
                 Some(error) => (self.report)(&format!(
@@ -172,7 +172,7 @@ impl<F: Files> Storing<F> {
         let (blocks, first_segment) = {
             let mut points = self.points.write().unwrap_or_else(PoisonError::into_inner);
             let active = std::mem::take(points.active.get_mut().unwrap_or_else(PoisonError::into_inner));
-            // What an earlier flush could not write is still here.
+            // The points that an earlier flush could not write are still in `frozen`.
             points.frozen.extend(active);
             if points.frozen.is_empty() {
                 return Ok(());
@@ -189,7 +189,7 @@ impl<F: Files> Storing<F> {
             }
             return Err(error);
         }
-        // After an error, nobody knows whether the catalogue has the files: they stay.
+        // After an error it is unknown whether the catalogue names the files, so they stay.
         self.registry.catalog.add_files(&files, first_segment)?;
         {
             let mut points = self.points.write().unwrap_or_else(PoisonError::into_inner);
@@ -201,7 +201,7 @@ impl<F: Files> Storing<F> {
         self.wal.remove_before(first_segment)
     }
 
-    /// Keeps points that can't be stored in a file beside the log.
+    /// Writes points that can't be stored to a file beside the log.
     fn keep_aside(&self, segment: u64, unstorable: &[Unstorable<'_>]) -> Result<()> {
         if unstorable.is_empty() {
             return Ok(());
@@ -250,8 +250,8 @@ impl<F: Files> Storing<F> {
                 }
                 signal.flush_now = false;
             }
-            // A flush that fails is tried again with the next one; what it was to write is in memory and in the log, and
-            // writes are refused when that is too much.
+            // A failed flush is retried with the next one; its points stay in memory and in the log, and writes are refused
+            // once they exceed the limit.
             let _ = self.flush();
         }
     }
@@ -270,13 +270,13 @@ pub(super) fn block_of(database: &Arc<Database>, resolved: Resolved, points: Poi
     }
 }
 
-/// Takes an entry of the log into memory.
+/// Adds a replayed log entry to memory.
 fn recover(registry: &Registry, bytes: &[u8], blocks: &mut Vec<Arc<Block>>) -> Result<Visited> {
     let Some((name, points)) = read_entry(bytes) else {
         let unreadable = kernel::Error::Internal("an entry of the log is whole and can't be read".to_owned());
         return Ok(Visited::Refused(unreadable.into()));
     };
-    // A database whose metadata is gone is made anew: the log knows that it was there.
+    // A database without metadata is created again: the log proves that it existed.
     let registered = registry.create_database(name).and_then(|()| {
         let database = registry.database(name)?;
         let resolved = registry.register_logged(&database, &points.series, &points.shapes)?;

@@ -1,4 +1,4 @@
-//! The points of one measurement as a table.
+//! Points of one measurement as a table.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -14,24 +14,24 @@ use crate::Result;
 use crate::arrow::TIME;
 use crate::points::{FieldKind, FieldValue, Shape, parse_key};
 
-/// The bytes of a batch of a table, some.
+/// The approximate bytes of one batch of a table.
 const BATCH_BYTES: usize = 8 << 20;
 
-/// The bytes of a cell without its text.
+/// Bytes of a cell without its text.
 const CELL_BYTES: usize = 8;
 
-/// The digits of an unsigned integer of 64 bits.
+/// The decimal digits of an unsigned 64-bit integer.
 pub(super) const UNSIGNED_DIGITS: u8 = 20;
 
-/// A tag or a field of a table.
+/// The name of a tag or field of a table.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct Name {
     pub name: String,
-    /// Of a field, its type; a tag has none.
+    /// The type of a field; `None` for a tag.
     pub kind: Option<FieldKind>,
 }
 
-/// The points of one measurement as a table: their time in nanoseconds, their tags and their fields.
+/// Points of one measurement as a table: their times in nanoseconds, their tags and their fields.
 pub(super) struct MeasurementTable<'b> {
     runs: Vec<Run<'b>>,
     pub names: Vec<Name>,
@@ -39,17 +39,17 @@ pub(super) struct MeasurementTable<'b> {
     places: HashMap<Name, usize>,
 }
 
-/// The tags of series, by the places of their columns, as long as there is room.
+/// A bounded cache: for each series, the indexes of its tags' columns and their values.
 struct TagCache<'t, 'b> {
     table: &'t MeasurementTable<'b>,
     tags: HashMap<u32, Vec<(usize, String)>>,
 }
 
-/// So many series are kept.
+/// The number of series in the cache, at most.
 const KEPT_SERIES: usize = 4096;
 
 impl<'b> MeasurementTable<'b> {
-    /// The table of points, with those of their tags and fields that are `wanted`.
+    /// The table of the points, with the tags and fields that are `wanted`.
     pub fn new(points: TablePoints<'b>, table: &str, wanted: impl Fn(&Name) -> bool) -> Self {
         let tags = points.tags.into_iter().map(|name| Name { name, kind: None });
         let fields = points.fields.into_iter();
@@ -60,7 +60,7 @@ impl<'b> MeasurementTable<'b> {
         Self { runs: points.runs, names, definition, places }
     }
 
-    /// Gives its batches to `each`; returns how many values each column has.
+    /// Calls `each` with the batches of the table; returns the number of values in each column.
     pub fn batches(&self, mut each: impl FnMut(&RecordBatch) -> Result<()>) -> Result<Vec<usize>> {
         let mut builder = Builder::new(&self.names);
         for run in &self.runs {
@@ -92,7 +92,7 @@ impl<'b> MeasurementTable<'b> {
         Ok(builder.columns.iter().map(|column| column.count).collect())
     }
 
-    /// Of each field, the place of its column; `None` for those that are not wanted.
+    /// For each field, the index of its column; `None` for fields that are not wanted.
     fn places_of(&self, shape: &Shape<'_>) -> Vec<Option<usize>> {
         let place = |(name, kind): &(Cow<'_, str>, FieldKind)| {
             self.places.get(&Name { name: name.to_string(), kind: Some(*kind) }).copied()
@@ -118,8 +118,8 @@ impl TagCache<'_, '_> {
     }
 }
 
-/// The table of these names. Its columns have names of their own where a tag and a field share one, or two names differ
-/// by case only, which SQL does not tell apart.
+/// The definition of a table with these names. Columns are renamed where a tag and a field share a name, or two names differ
+/// only in case, which SQL ignores.
 fn definition_of(table: &str, names: &[Name]) -> TableDefinition {
     let mut columns = vec![Column { name: TIME.to_owned(), sql_type: SqlType::BigInt, nullable: false }];
     let mut taken: HashSet<String> = HashSet::from([TIME.to_owned()]);
@@ -142,16 +142,16 @@ struct Builder {
     times: Int64Builder,
     columns: Vec<ColumnBuilder>,
     rows: usize,
-    /// The bytes of the text of these rows.
+    /// Bytes of the text of the rows.
     bytes: usize,
 }
 
-/// A column of a batch.
+/// A column of the batch that is being built.
 struct ColumnBuilder {
     values: Values,
-    /// The rows that it has.
+    /// The number of rows, including nulls.
     len: usize,
-    /// The values of all batches that are no nulls.
+    /// The number of values in all batches, without nulls.
     count: usize,
 }
 
@@ -182,14 +182,14 @@ impl ColumnBuilder {
             (Values::UInteger(values), FieldValue::UInteger(value)) => values.append_value(i128::from(value)),
             (Values::Text(values), FieldValue::String(value)) => values.append_value(value),
             (Values::Boolean(values), FieldValue::Boolean(value)) => values.append_value(value),
-            // Its place was found by its type.
+            // Unreachable: the column was chosen by the value's type.
             _ => return,
         }
         self.len += 1;
         self.count += 1;
     }
 
-    /// Adds nulls until there are so many values.
+    /// Appends nulls until the column has `rows` rows.
     fn fill(&mut self, rows: usize) {
         while self.len < rows {
             match &mut self.values {

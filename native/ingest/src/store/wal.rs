@@ -1,10 +1,10 @@
 //! The write-ahead log: files of entries, each with its length and checksums.
 //!
-//! Appends gather while one of them writes and, in the durable mode, syncs; the next write takes all of them at once. An
-//! entry is acknowledged when it is in the kernel's hands, or in the durable mode on the disk.
+//! Appends gather while one of them writes and, in the durable mode, syncs; the next write takes all of them at once. An entry
+//! is acknowledged when the kernel has it, or in the durable mode the disk.
 //!
-//! After a failed sync nobody knows what of the file is on the disk, and a second sync may succeed without writing what the
-//! first one could not. So such a file is left as it is, and the next append begins another.
+//! After a failed sync it is unknown which bytes of the file are on the disk, and a second sync may succeed without writing
+//! what the first one could not. Therefore such a file is not written to again, and the next append begins another.
 
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
@@ -14,38 +14,38 @@ use super::files::{Disk, Files, LogFile, create_folders};
 use super::frame::{HEAD, START, Salt};
 use crate::{Error, Result};
 
-/// Memory kept for the appends to come.
+/// Bytes of a buffer that is kept for later appends, at most.
 const KEPT_BYTES: usize = 8 << 20;
 
-/// A log that is written.
+/// A write-ahead log that is open for appending.
 pub struct Wal<F: Files = Disk> {
     files: F,
     directory: PathBuf,
     durable: bool,
-    /// Of all files that this log begins.
+    /// The salt of all files that this log begins.
     salt: Salt,
     state: Mutex<State<F::File>>,
     written: Condvar,
 }
 
 struct State<File> {
-    /// What waits to be written.
+    /// Encoded entries that wait to be written.
     pending: Vec<u8>,
-    /// Memory of an earlier `pending`.
+    /// The buffer of an earlier `pending`, for reuse.
     spare: Vec<u8>,
-    /// The number of the last append, and of the last one that was written.
+    /// The number of the last append, and of the last one that was written or failed.
     appended: u64,
     written: u64,
-    /// The file, while nobody writes to it.
+    /// The current file; `None` while a thread writes to it.
     segment: Option<Segment<File>>,
-    /// Appends that failed and were not told yet; later ones may succeed.
+    /// Failed appends whose callers have not been told yet; later appends may succeed.
     refused: Vec<Refusal>,
 }
 
-/// Appends that were written together and failed.
+/// The failure of appends that were written together.
 struct Refusal {
     numbers: RangeInclusive<u64>,
-    /// How many of them are still to be told.
+    /// The number of these appends whose callers have not been told yet.
     untold: u64,
     error: Error,
 }
@@ -54,9 +54,9 @@ struct Segment<File> {
     number: u64,
     path: PathBuf,
     file: File,
-    /// The bytes of whole entries, with the start of the file.
+    /// Bytes of the file's start and its complete entries.
     length: u64,
-    /// Whether a sync failed: nothing more is written to it.
+    /// Whether a sync or truncation failed; then nothing more is written to the file.
     is_spent: bool,
 }
 
@@ -69,7 +69,7 @@ fn path_of(directory: &Path, number: u64) -> PathBuf {
 }
 
 impl<File> State<File> {
-    /// What became of an append that was written.
+    /// The outcome of an append that was written.
     fn tell(&mut self, number: u64) -> Result<()> {
         let Some(index) = self.refused.iter().position(|refusal| refusal.numbers.contains(&number)) else {
             return Ok(());
@@ -85,13 +85,13 @@ impl<File> State<File> {
 }
 
 impl<File: LogFile> Segment<File> {
-    /// Begins a file of this number, or of the next one that is free.
+    /// Creates the file of this number, or of the next number that is free.
     fn create<F: Files<File = File>>(files: &F, directory: &Path, mut number: u64, salt: Salt) -> Result<Self> {
         loop {
             let path = path_of(directory, number);
             let file = match files.create(&path) {
                 Ok(file) => file,
-                // One that could be neither begun nor removed.
+                // An earlier attempt could neither complete nor remove this file.
                 Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
                     number += 1;
                     continue;
@@ -110,7 +110,7 @@ impl<File: LogFile> Segment<File> {
         }
     }
 
-    /// Writes whole entries, all of them or none.
+    /// Appends complete entries, all or none.
     fn write(&mut self, bytes: &[u8], durable: bool) -> std::io::Result<()> {
         let mut outcome = self.file.write_all(bytes);
         if outcome.is_ok() && durable {
@@ -120,7 +120,7 @@ impl<File: LogFile> Segment<File> {
         if outcome.is_ok() {
             self.length += bytes.len() as u64;
         } else if self.file.truncate(self.length).is_err() {
-            // A part of an entry must not stand before later ones.
+            // A partial entry must not precede later ones.
             self.is_spent = true;
         }
         outcome
@@ -132,8 +132,8 @@ impl<File: LogFile> Segment<File> {
 }
 
 impl Wal {
-    /// Begins a log in a folder, after the files that are there. In the durable mode, what is appended is on the disk
-    /// when the append returns.
+    /// Begins a log in a folder, after the existing files. In the durable mode, an entry is on the disk when its append
+    /// returns.
     ///
     /// # Errors
     /// I/O errors of the folder and the file.
@@ -143,8 +143,8 @@ impl Wal {
 }
 
 impl<F: Files> Wal<F> {
-    /// As [`Wal::open`], with files of any kind, and with no file of a lower number than `least`: a replay that begins there
-    /// finds all that is appended, also where earlier files were moved away.
+    /// Opens a log as [`Wal::open`] does, over any implementation of [`Files`]. Its files have no lower number than `least`, so
+    /// that a replay from there finds all that is appended, even if earlier files were moved away.
     ///
     /// # Errors
     /// I/O errors of the folder and the file.
@@ -164,11 +164,11 @@ impl<F: Files> Wal<F> {
         Ok(Self { files, directory: directory.to_owned(), durable, salt, state, written })
     }
 
-    /// Appends an entry that `write` adds to the bytes before it, and returns when it is kept.
+    /// Appends an entry, which `write` adds to the buffer, and returns once the entry is kept.
     ///
     /// # Errors
-    /// [`Error::DiskFull`] and other I/O errors of the file; then the entry is not in the log, or is not known to be. A later
-    /// append may succeed.
+    /// [`Error::DiskFull`] and other I/O errors of the file; then it is unknown whether the entry is in the log. A later append
+    /// may succeed.
     pub fn append(&self, write: impl FnOnce(&mut Vec<u8>)) -> Result<()> {
         let mut state = lock(&self.state);
         let start = state.pending.len();
@@ -181,7 +181,7 @@ impl<F: Files> Wal<F> {
         state.appended += 1;
         let number = state.appended;
         while state.written < number {
-            // Whoever finds the file here writes for all; the others wait.
+            // The thread that takes the file writes all pending entries; the others wait.
             state = match state.segment.take() {
                 Some(segment) => self.write_pending(state, segment),
                 None => self.written.wait(state).unwrap_or_else(PoisonError::into_inner),
@@ -217,7 +217,7 @@ impl<F: Files> Wal<F> {
         state
     }
 
-    /// Begins another file in place of one that is spent.
+    /// Begins another file in place of one that takes no more entries.
     fn replace(&self, segment: &mut Segment<F::File>) -> Result<()> {
         let next = Segment::create(&self.files, &self.directory, segment.number + 1, self.salt)?;
         let spent = std::mem::replace(segment, next);
@@ -227,8 +227,8 @@ impl<F: Files> Wal<F> {
         Ok(())
     }
 
-    /// Begins a new file, unless nothing is in this one, and returns its number: what was appended before is in files of
-    /// lower numbers.
+    /// Begins a new file, unless the current one has no entries; returns its number. All earlier appends are in files of lower
+    /// numbers.
     ///
     /// # Errors
     /// I/O errors of the new file; then the old file goes on.
@@ -247,7 +247,7 @@ impl<F: Files> Wal<F> {
         begun.map(|()| number)
     }
 
-    /// Removes the files of lower numbers.
+    /// Removes the files of numbers lower than `number`.
     ///
     /// # Errors
     /// I/O errors of the files.
@@ -259,7 +259,7 @@ impl<F: Files> Wal<F> {
     }
 }
 
-/// The files of a log, by their numbers.
+/// The files of a log, in the order of their numbers.
 pub(super) fn segments(directory: &Path) -> Result<Vec<(u64, PathBuf)>> {
     let listed = || {
         let mut found = Vec::new();

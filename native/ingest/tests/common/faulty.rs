@@ -1,4 +1,4 @@
-//! Files that fail at one operation, or at all from one on, and a crash that loses what was not synced.
+//! Files of which one operation fails, or all from one on, and a simulated crash that loses unsynced bytes.
 
 use std::collections::BTreeMap;
 use std::io::{Error, ErrorKind, Result};
@@ -7,17 +7,17 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use boundary_bench_ingest::store::{Disk, Files, LogFile};
 
-/// What fails.
+/// Which operations fail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
-    /// One operation. A write leaves half of its bytes; after a failed sync the next one succeeds, and has not written what
-    /// the failed one could not: so does Linux.
+    /// One operation fails. A write leaves half of its bytes; after a failed sync the next one succeeds, without having written
+    /// the bytes of the failed one, as on Linux.
     Once(ErrorKind),
-    /// All operations from one on.
+    /// All operations from one on fail.
     From(ErrorKind),
 }
 
-/// What a crash leaves of bytes that were not synced.
+/// The unsynced bytes that a crash leaves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tail {
     Nothing,
@@ -31,21 +31,21 @@ struct World {
     fails_at: usize,
     fault: Option<Fault>,
     files: BTreeMap<PathBuf, Known>,
-    /// Files that were removed, with what they were; a crash brings them back until their folder is synced.
+    /// The removed files and their contents; a crash restores them until their folder is synced.
     removed: Vec<(PathBuf, Known)>,
 }
 
-/// What is on the disk of a file.
+/// The state of a file on disk.
 #[derive(Debug, Clone, Default)]
 struct Known {
     bytes: Vec<u8>,
-    /// From here to there, a failed sync left nothing.
+    /// Ranges of bytes that a failed sync did not write.
     lost: Vec<(usize, usize)>,
-    /// Whether its folder knows it.
+    /// Whether the folder's entry of the file is synced.
     is_named: bool,
 }
 
-/// Files that fail.
+/// An implementation of `Files` that fails.
 #[derive(Debug, Clone, Default)]
 pub struct Faulty(Arc<Mutex<World>>);
 
@@ -83,7 +83,7 @@ impl Faulty {
         }
     }
 
-    /// Leaves of the files what a crash leaves.
+    /// Changes the files to their state after a crash.
     pub fn crash(&self, tail: Tail) {
         let mut world = self.world();
         let removed = std::mem::take(&mut world.removed);
@@ -142,7 +142,7 @@ impl LogFile for FaultyFile {
         let mut world = self.files.world();
         let length = usize::try_from(length).unwrap();
         if let Some(known) = world.files.get_mut(&self.path) {
-            // What is written there from now on is new.
+            // Bytes written there from now on are new.
             known.lost.retain(|(from, _)| *from < length);
         }
         self.file.set_len(length as u64)

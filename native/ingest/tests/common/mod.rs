@@ -1,4 +1,4 @@
-//! What the tests of stores share: a folder, and writes of line protocol.
+//! Common parts of the tests of stores: a folder, and writes of line protocol.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -7,7 +7,7 @@ use boundary_bench_ingest::line::{LineOptions, parse_lines};
 use boundary_bench_ingest::store::Files;
 use boundary_bench_ingest::{Error, IngestStore, StoreOptions};
 
-/// A folder of a test's own, removed at its end.
+/// A temporary folder of one test, removed when dropped.
 pub struct Folder(pub PathBuf);
 
 impl Folder {
@@ -25,7 +25,7 @@ impl Folder {
         IngestStore::open(&self.options()).unwrap()
     }
 
-    /// The files of a folder in it, sorted.
+    /// The files of a subfolder, sorted.
     pub fn files(&self, folder: &str) -> Vec<PathBuf> {
         let files = std::fs::read_dir(self.0.join(folder)).unwrap().map(|file| file.unwrap().path());
         let mut files: Vec<_> = files.collect();
@@ -33,7 +33,7 @@ impl Folder {
         files
     }
 
-    /// The files of the log, without those that were set aside.
+    /// The log files, without those that were set aside.
     pub fn logs(&self) -> Vec<PathBuf> {
         let logs = self.files("wal").into_iter();
         logs.filter(|path| path.extension().is_some_and(|extension| extension == "wal")).collect()

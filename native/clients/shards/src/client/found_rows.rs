@@ -1,4 +1,4 @@
-//! The rows of keys, while they come and when all have come.
+//! The result of a multi-get, while its rows arrive and once they are complete.
 
 use std::sync::Arc;
 
@@ -12,18 +12,18 @@ use boundary_bench_kernel::{Error, Result};
 use crate::block::{Columns, NULLABLE_SCHEMA, WIDTHS};
 use crate::row::{PAYLOAD_BYTES, ROW_BYTES, take};
 
-/// The number of the column of payloads.
+/// The index of the payload's column.
 const PAYLOAD: usize = 4;
 
-/// The rows of keys, one for each in their order. Where there is none, only the key is not null. They lie in one piece of memory,
-/// which is given on as it is.
+/// One row for each requested key, in their order; a missing row has nulls in all columns but the key. The rows lie in one
+/// allocation, which is passed on without a copy.
 pub struct FoundRows(FrameInPlace);
 
 impl FoundRows {
-    /// The rows of these keys, of which all are missing yet.
+    /// A result for these keys in which all rows are still missing.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] for more keys than one piece of memory holds the rows of.
+    /// [`Error::Unsupported`] for more keys than one allocation holds rows.
     pub(super) fn missing(keys: &[i64]) -> Result<Self> {
         let column =
             |column| FixedColumn { width: WIDTHS[column], has_offsets: column == PAYLOAD, is_nullable: column > 0 };
@@ -32,14 +32,14 @@ impl FoundRows {
         Ok(Self(frame))
     }
 
-    /// Sets the row of a key: there is one in `row`.
+    /// Sets the row of the key at `place` to the first of `row`.
     pub(super) fn set(&mut self, place: usize, row: Columns<'_>) {
         let (quantity, price, updated_at) = (row.quantities[0], row.prices[0], row.updated_at[0]);
         let payload = &row.payloads.as_chunks().0[0];
         self.write(place, quantity.to_le_bytes(), price.to_le_bytes(), updated_at.to_le_bytes(), payload);
     }
 
-    /// Sets packed rows, those of the keys at these places of which the bit is set.
+    /// Sets packed rows. Bit i of `found` tells whether the key at `places[i]` has a row; `rows` holds those rows in order.
     pub(super) fn set_packed(&mut self, places: &[usize], found: &[u8], rows: &[u8]) {
         let found = places.iter().enumerate().filter(|(index, _)| found[index / 8] & (1 << (index % 8)) != 0);
         for ((_, place), row) in found.zip(rows.as_chunks::<ROW_BYTES>().0) {
@@ -73,28 +73,28 @@ impl FoundRows {
         self.0.rows()
     }
 
-    /// Whether there was no key.
+    /// Whether no key was requested.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The rows that were found.
+    /// The number of rows that were found.
     #[must_use]
     pub fn found(&self) -> usize {
         self.0.found()
     }
 
-    /// As a frame, in which payloads have the type `Binary`.
+    /// The rows as a frame, in which payloads have the type `Binary`.
     #[must_use]
     pub fn into_frame(self) -> Slab {
         self.0.finish()
     }
 
-    /// As a batch of Arrow of the columns [`NULLABLE_SCHEMA`].
+    /// The rows as an Arrow batch with the schema [`NULLABLE_SCHEMA`].
     ///
     /// # Errors
-    /// [`Error::Internal`], which is a defect.
+    /// [`Error::Internal`] where Arrow refuses the columns, which is a defect.
     pub fn into_batch(self) -> Result<RecordBatch> {
         let rows = self.len();
         let (values, found) = self.0.into_buffers();

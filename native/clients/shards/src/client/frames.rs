@@ -1,5 +1,5 @@
-//! Large messages out of the frames of HTTP/2: tonic would copy each into a buffer of its own, while here bytes that came in one
-//! frame stay where they are, and those that came in several are put together at an address that Arrow can use.
+//! Reads large gRPC messages directly from HTTP/2 frames. tonic would copy each message into another buffer; here a message
+//! that arrived in one frame stays where it is, and one that arrived in several is assembled at an address aligned for Arrow.
 
 use std::collections::VecDeque;
 use std::future::poll_fn;
@@ -15,10 +15,10 @@ use tonic::codegen::Service;
 use tonic::transport::Channel;
 use tonic::{Code, Status};
 
-/// The bytes before each message: whether it is compressed, and its length.
+/// Bytes of the prefix of each message: whether it is compressed, and its length.
 const PREFIX: usize = 5;
 
-/// Calls the method at `path` with one message, with these headers beside those of gRPC.
+/// Calls the method at `path` with one message, and adds `headers` to those of gRPC.
 pub(super) async fn call<M: Message>(
     mut channel: Channel,
     path: &'static str,
@@ -51,7 +51,7 @@ pub(super) async fn call<M: Message>(
     Ok(Frames { body, parts: Parts::default(), has_ended: false, most_bytes })
 }
 
-/// A message as gRPC sends it, not compressed.
+/// An uncompressed message with its prefix.
 fn encoded<M: Message>(message: &M) -> Result<Bytes, Status> {
     let length = message.encoded_len();
     let sent = u32::try_from(length);
@@ -63,17 +63,17 @@ fn encoded<M: Message>(message: &M) -> Result<Bytes, Status> {
     Ok(bytes.freeze())
 }
 
-/// The frames of an answer.
+/// The messages of a response, read from its frames.
 pub(super) struct Frames {
     body: Body,
     parts: Parts,
-    /// Whether the status came.
+    /// Whether the trailers with the status have arrived.
     has_ended: bool,
     most_bytes: usize,
 }
 
 impl Frames {
-    /// The next message; `None` at the end.
+    /// The next message; `None` at the end of the stream.
     pub(super) async fn message<M: Message + Default>(&mut self) -> Result<Option<M>, Status> {
         let broken = || Status::internal("the stream broke off within a message");
         if !self.fill(PREFIX).await? {
@@ -94,7 +94,7 @@ impl Frames {
         message.map(Some).map_err(|error| Status::internal(format!("an unusable message: {error}")))
     }
 
-    /// The message of an answer that has one.
+    /// The message of a response that has exactly one.
     pub(super) async fn only_message<M: Message + Default>(&mut self) -> Result<M, Status> {
         let message = self.message().await?.ok_or_else(|| Status::internal("there is no message in the answer"))?;
         match self.message::<M>().await? {
@@ -103,7 +103,7 @@ impl Frames {
         }
     }
 
-    /// Waits until so many bytes are there; `false` where the stream ends before.
+    /// Waits until this many bytes have arrived; `false` where the stream ends before.
     async fn fill(&mut self, bytes: usize) -> Result<bool, Status> {
         while self.parts.remaining() < bytes {
             let Some(frame) = poll_fn(|context| Pin::new(&mut self.body).poll_frame(context)).await else {
@@ -130,7 +130,7 @@ impl Frames {
     }
 }
 
-/// What has come and was not taken yet. None of the parts is empty.
+/// Bytes that have arrived and were not consumed yet, in frames of which none is empty.
 #[derive(Debug, Default)]
 struct Parts {
     parts: VecDeque<Bytes>,
@@ -170,7 +170,7 @@ impl Buf for Parts {
         }
     }
 
-    /// Without a copy where the bytes came in one frame.
+    /// Returns bytes without a copy where they arrived in one frame.
     fn copy_to_bytes(&mut self, count: usize) -> Bytes {
         assert!(count <= self.bytes, "there are not so many bytes");
         if let Some(part) = self.parts.front()

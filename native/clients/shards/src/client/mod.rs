@@ -1,5 +1,5 @@
-//! A client of all shards: some in this process, the others behind gRPC. It chooses the shard of each key, asks several shards
-//! at once, and puts their answers together.
+//! A client of all shards, each in this process or behind gRPC. It selects the shard of each key, calls several shards at once,
+//! and merges their responses.
 
 mod found_rows;
 mod frames;
@@ -33,35 +33,35 @@ use remote::Remote;
 pub use scan::Scan;
 pub use transport::{Connection, Transport};
 
-/// For the rows of more keys the machine is asked first whether it has memory, which takes longer than the rows of few.
+/// The number of keys above which a multi-get checks the available memory first; the check takes longer than a small multi-get.
 const MANY_KEYS: usize = 100_000;
 
-/// The most bytes of a message, where the options do not say: 64 times what servers send by default.
+/// The default limit of a message's bytes: 64 times what servers send by default.
 const MOST_BYTES: usize = 256 << 20;
 
-/// Where a shard is.
+/// The location of a shard.
 #[derive(Clone)]
 pub enum Place {
-    /// In this process.
+    /// A store in this process.
     Direct(Arc<dyn Store>),
-    /// Behind gRPC, at `http[s]://[:key@]host:port[?tls-ca=/file.pem]`.
+    /// A server behind gRPC, at `http[s]://[:key@]host:port[?tls-ca=/file.pem]`.
     Remote(String),
 }
 
-/// How a client works.
+/// The options of a client.
 #[derive(Clone)]
 pub struct ClientOptions {
-    /// How long a call may take; a scan and a population as a whole.
+    /// The time-out of a call; for a scan and a population, of the whole.
     pub deadline: Option<Duration>,
-    /// Connections to each shard, of which calls take turns.
+    /// The number of connections to each shard; calls take turns on them.
     pub connections: usize,
-    /// The most bytes of a message that a server may want to send.
+    /// The most bytes that a server may announce as its largest message.
     pub most_bytes: usize,
-    /// What makes the connections and drives them; tokio without it.
+    /// The transport that makes the connections and drives them; `None`: tokio.
     pub transport: Option<Arc<dyn Transport>>,
-    /// The key that shards ask for, where their addresses hold none.
+    /// The API key of shards whose URL holds none.
     pub api_key: Option<String>,
-    /// A file of certificates to trust in place of the system's, where their addresses name none; of `https` alone.
+    /// A file of CA certificates to trust instead of the system's, for `https` URLs that name none.
     pub tls_ca: Option<PathBuf>,
 }
 
@@ -71,25 +71,24 @@ impl Default for ClientOptions {
     }
 }
 
-/// What a shard failed with.
+/// The failure of one shard.
 #[derive(Debug, Clone)]
 pub struct ShardFailure {
-    /// Its number.
+    /// The number of the shard.
     pub shard: u32,
-    /// Why; the text names the shard.
+    /// The error; its text names the shard.
     pub error: Error,
 }
 
-/// The rows of keys.
+/// The result of a multi-get.
 pub struct MultiGet {
-    /// A row for each key, in their order. Where there is none, only the key is not null.
+    /// One row for each key, in their order; a missing row has nulls in all columns but the key.
     pub rows: FoundRows,
-    /// The shards that could not be asked; their rows are missing.
+    /// The shards whose call failed; their rows are missing.
     pub failures: Vec<ShardFailure>,
 }
 
-/// A client of all shards. Its calls may be made from many tasks at once; they want a runtime of tokio with its timer and
-/// network.
+/// A client of all shards. Many tasks may call it at once; the calls need a tokio runtime with timer and I/O.
 #[derive(Clone)]
 pub struct ShardClient {
     shards: Arc<[Shard]>,
@@ -97,7 +96,7 @@ pub struct ShardClient {
     transport: Option<Arc<dyn Transport>>,
 }
 
-/// A shard as a client has it.
+/// A shard as the client reaches it.
 enum Shard {
     Direct(Arc<dyn Store>),
     Remote(Box<Remote>),
@@ -113,7 +112,7 @@ impl Shard {
 }
 
 impl ShardClient {
-    /// Connects to all shards, in the order of their numbers, and checks that each is what it is taken for.
+    /// Connects to all shards, given in the order of their numbers, and checks that each server holds the shard expected there.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] without shards, for unusable addresses, and for a server of another shard;
@@ -133,8 +132,8 @@ impl ShardClient {
         Ok(Self { shards: shards?, deadline: options.deadline, transport: options.transport.clone() })
     }
 
-    /// A client of the same shards over connections of its own, which tokio makes and drives when they are needed. It is made
-    /// within a runtime of tokio.
+    /// A client of the same shards over its own connections, which tokio makes at their first use and drives. Call it within a
+    /// tokio runtime.
     #[must_use]
     pub fn apart(&self) -> Self {
         let apart = self.shards.iter().map(|shard| match shard {
@@ -150,13 +149,13 @@ impl ShardClient {
         shard_number(self.shards.len())
     }
 
-    /// The store of a key's shard, where that is in this process: to be asked without a task.
+    /// The store of the key's shard where it is in this process, so that it can be called without a task.
     #[must_use]
     pub fn direct(&self, key: i64) -> Option<&Arc<dyn Store>> {
         self.shard(key).store()
     }
 
-    /// Whether all shards are in the memory of this process: then no call waits for anything.
+    /// Whether all shards are in the memory of this process: then no call waits for the disk or the network.
     #[must_use]
     pub fn is_in_memory(&self) -> bool {
         self.shards.iter().all(|shard| shard.store().is_some_and(|store| !store.is_persistent()))
@@ -170,10 +169,10 @@ impl ShardClient {
         &self.shards[self.index(key)]
     }
 
-    /// What each shard holds, and whether it was populated: with how many rows over all.
+    /// The number of rows of each shard, and the `total_rows` of its population where it was populated.
     ///
     /// # Errors
-    /// That of a shard, which it names.
+    /// The error of a shard, which names it.
     pub async fn describe(&self) -> Result<Vec<(u64, Option<u64>)>> {
         let described = self.shards.iter().map(|shard| async {
             match shard {
@@ -190,7 +189,7 @@ impl ShardClient {
     /// The row of a key.
     ///
     /// # Errors
-    /// That of its shard, which it names.
+    /// The error of the key's shard, which names it.
     pub async fn get(&self, key: i64) -> Result<Option<Row>> {
         match self.shard(key) {
             Shard::Direct(store) => store.get(key),
@@ -198,11 +197,12 @@ impl ShardClient {
         }
     }
 
-    /// The rows of keys: all shards that have some are asked at the same time. Those of the others come also where a shard
-    /// fails.
+    /// The rows of several keys; their shards are called at the same time. Where a shard fails, the rows of the others are
+    /// still returned.
     ///
     /// # Errors
-    /// [`Error::NotEnoughMemory`] for the rows of very many keys, and [`Error::Unsupported`] for those of more than ten million.
+    /// [`Error::NotEnoughMemory`] where the rows of very many keys do not fit; [`Error::Unsupported`] for more than ten million
+    /// keys.
     pub async fn multi_get(&self, keys: &[i64]) -> Result<MultiGet> {
         if keys.len() > MANY_KEYS {
             check_rows(keys.len() as u64)?;
@@ -224,7 +224,7 @@ impl ShardClient {
                 failures.push(self.failure(index, error));
             }
         }
-        // Each as it comes, while the others are waited for.
+        // Each response is merged as it arrives, while the others are still awaited.
         while let Some((index, part, answer)) = match next.take() {
             Some(answer) => Some(answer),
             None => asked.next().await,
@@ -238,7 +238,8 @@ impl ShardClient {
         Ok(MultiGet { rows, failures })
     }
 
-    /// Has requests sent, so that the shards work while something else is done here. Returns an answer that is there already.
+    /// Starts the requests, so that the shards work while this task does something else. Returns a response that is there
+    /// already.
     async fn begin<F: Future>(&self, asked: &mut FuturesUnordered<F>) -> Option<F::Output> {
         let answer = poll_fn(|context| match asked.poll_next_unpin(context) {
             Poll::Ready(answer) => Poll::Ready(answer),
@@ -251,17 +252,17 @@ impl ShardClient {
         answer
     }
 
-    /// Waits until requests that were begun are on their way.
+    /// Waits until the transport has sent the started requests.
     async fn sent(&self) {
         if let Some(transport) = &self.transport {
             transport.sent().await;
         }
     }
 
-    /// Writes a row, in place of the one with its key if there is any.
+    /// Writes a row, replacing the one with its key if there is one.
     ///
     /// # Errors
-    /// That of its shard, which it names.
+    /// The error of the row's shard, which names it.
     pub async fn put(&self, row: &Row) -> Result<()> {
         match self.shard(row.key) {
             Shard::Direct(store) => store.put(Columns::of_row(row)),
@@ -269,11 +270,11 @@ impl ShardClient {
         }
     }
 
-    /// Writes packed rows, each of [`ROW_BYTES`]: all shards at the same time.
+    /// Writes packed rows, each of [`ROW_BYTES`], to all shards at the same time.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] for bytes that are no whole rows; else that of the first shard that failed, which it names.
-    /// The rows of the others are written then.
+    /// [`Error::InvalidArgument`] where the bytes are not a multiple of [`ROW_BYTES`]; else the error of the first shard that
+    /// failed, which names it. The rows of the other shards are written then.
     pub async fn put_many(&self, packed: &[u8]) -> Result<()> {
         let (rows, []) = packed.as_chunks::<ROW_BYTES>() else {
             return Err(Error::InvalidArgument(format!(
@@ -297,24 +298,24 @@ impl ShardClient {
                 let rows = unpack(&gathered(rows, group))?;
                 store.put(rows.columns()).map_err(|error| self.failure(index, error).error)
             });
-            // Each gets its rows, also after one that failed.
+            // Every store gets its rows, also after one that failed.
             stores.collect::<Vec<Result<()>>>()
         };
         let (written, direct) = join(join_all(asked), direct).await;
         written.into_iter().chain(direct).collect()
     }
 
-    /// Sums over a column, in all shards at the same time: only the sums come from there.
+    /// Sums over a column, in all shards at the same time; only the sums are transferred.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`]; else that of a shard, which it names.
+    /// [`Error::InvalidArgument`] for an invalid aggregation; else the error of a shard, which names it.
     pub async fn aggregate(&self, aggregation: &Aggregation) -> Result<Aggregate> {
         aggregation.validate()?;
         let asked = self.shards.iter().filter_map(|shard| match shard {
             Shard::Remote(remote) => Some(remote.aggregate(aggregation, self.deadline)),
             Shard::Direct(_) => None,
         });
-        // Nobody waits for the sums any more where this future is dropped.
+        // Where this future is dropped, nobody waits for the sums, and they are cancelled.
         let cancel = CancelToken::default();
         let _ends = CancelOnDrop(cancel.clone());
         let direct = self.shards.iter().enumerate().filter_map(|(index, shard)| {
@@ -331,10 +332,10 @@ impl ShardClient {
         Ok(all)
     }
 
-    /// The same sums, made here of all rows: what push-down saves.
+    /// The same sums, computed in this process from a scan of all rows: the comparison that shows what push-down saves.
     ///
     /// # Errors
-    /// As [`ShardClient::aggregate`].
+    /// The errors of [`ShardClient::aggregate`].
     pub async fn aggregate_here(&self, aggregation: &Aggregation) -> Result<Aggregate> {
         aggregation.validate()?;
         let mut all = Aggregate::none(aggregation.column);
@@ -346,7 +347,7 @@ impl ShardClient {
         Ok(all)
     }
 
-    /// The places of the keys of each shard.
+    /// For each shard, the indexes of its keys in `keys`.
     fn groups(&self, keys: impl ExactSizeIterator<Item = i64>) -> Vec<Vec<usize>> {
         let expected = keys.len() / self.shards.len() + 1;
         let mut groups: Vec<Vec<usize>> = self.shards.iter().map(|_| Vec::with_capacity(expected)).collect();
@@ -354,7 +355,7 @@ impl ShardClient {
         groups
     }
 
-    /// The shards behind gRPC that have keys.
+    /// The shards behind gRPC that have keys, each with the indexes of its keys.
     fn remote<'a>(&'a self, groups: &'a [Vec<usize>]) -> impl Iterator<Item = (usize, &'a Remote, &'a Vec<usize>)> {
         let shards = self.shards.iter().zip(groups).enumerate().filter(|(_, (_, group))| !group.is_empty());
         shards.filter_map(|(index, (shard, group))| match shard {
@@ -363,7 +364,7 @@ impl ShardClient {
         })
     }
 
-    /// The shards in this process that have keys.
+    /// The shards in this process that have keys, each with the indexes of its keys.
     fn direct_shards<'a>(
         &'a self,
         groups: &'a [Vec<usize>],
@@ -372,7 +373,7 @@ impl ShardClient {
         shards.filter_map(|(index, (shard, group))| shard.store().map(|store| (index, store, group)))
     }
 
-    /// What a shard failed with, with its name.
+    /// The failure of a shard; an engine error in this process gets the shard's name.
     fn failure(&self, index: usize, error: Error) -> ShardFailure {
         let error = match (&self.shards[index], error) {
             (Shard::Direct(_), Error::Engine { engine, message }) => {
@@ -385,12 +386,12 @@ impl ShardClient {
     }
 }
 
-/// The number of shards is small.
+/// The index of a shard as its number; there are never more than `u32::MAX`.
 fn shard_number(index: usize) -> u32 {
     u32::try_from(index).unwrap_or(u32::MAX)
 }
 
-/// The packed rows of these places.
+/// The packed rows at these indexes, one after another.
 fn gathered(rows: &[[u8; ROW_BYTES]], places: &[usize]) -> Vec<u8> {
     let mut packed = Vec::with_capacity(places.len() * ROW_BYTES);
     places.iter().for_each(|place| packed.extend_from_slice(&rows[*place]));

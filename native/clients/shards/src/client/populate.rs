@@ -1,4 +1,4 @@
-//! Filling all shards with the rows that benchmarks make, one stream for each.
+//! Populates all shards with the benchmarks' rows, one stream to each.
 
 use std::sync::Arc;
 
@@ -16,18 +16,18 @@ use crate::proto::{PopulateBegin, PopulateRequest};
 use crate::store::{Population, Store};
 
 impl ShardClient {
-    /// Fills all shards at the same time with the made rows of the keys from 0 to `total_rows`. Making them is part of it. A shard
-    /// holds what it held until all its new rows came.
+    /// Populates all shards at the same time with the made rows of the keys from 0 to `total_rows`; making them is part of the
+    /// call. A shard keeps its old rows until all new ones have arrived.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] where there are rows and `replace` is not given, [`Error::NotEnoughMemory`] before the first
-    /// row; else that of a shard, which it names. The other shards are filled then.
+    /// [`Error::InvalidArgument`] where a shard has rows and `replace` is false, [`Error::NotEnoughMemory`] before the first
+    /// row; else the error of a shard, which names it. The other shards are populated then.
     pub async fn populate(&self, total_rows: u64, replace: bool) -> Result<()> {
         let count = self.shards();
         self.check_memory(total_rows)?;
         let filling = self.shards.iter().enumerate().map(|(index, shard)| async move {
             let rows = MadeRows::new(shard_number(index), count, total_rows);
-            // The hash of each key says it exactly, and takes a hundredth of the time.
+            // Hashing every key gives the exact count, in a hundredth of the time that making the rows takes.
             let population = Population { rows: rows.count_rows(), total_rows, replace };
             match shard {
                 Shard::Remote(remote) => {
@@ -44,11 +44,11 @@ impl ShardClient {
         join_all(filling).await.into_iter().collect()
     }
 
-    /// Shards in this process are looked at together, before one of them takes the memory of another.
+    /// Checks the memory of all shards in this process together, before one takes the memory that another needs.
     fn check_memory(&self, total_rows: u64) -> Result<()> {
         let stores = self.shards.iter().filter_map(Shard::store);
         let in_memory = stores.filter(|store| !store.is_persistent());
-        // What they hold stays until the new rows are whole.
+        // The old rows stay in memory until the new ones are complete.
         memory_plan::check_rows(total_rows / u64::from(self.shards()) * in_memory.count() as u64)
     }
 }
@@ -58,7 +58,7 @@ fn fill(store: &dyn Store, population: &Population, rows: MadeRows) -> Result<()
     store.populate(population, &mut || batches.next().transpose())
 }
 
-/// The messages of a population, made as the shard takes them.
+/// The messages of a population, made as the stream takes them.
 fn messages(population: Population, rows: MadeRows) -> impl Iterator<Item = PopulateRequest> + Send {
     let Population { rows: count, total_rows, replace } = population;
     let begin = PopulateRequest {

@@ -1,4 +1,4 @@
-//! One shard behind gRPC.
+//! A client of one shard behind gRPC.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -31,29 +31,29 @@ use crate::scan_body::PATH as SCAN;
 use crate::server::{CONNECTION_WINDOW, FRAME_BYTES, STREAM_WINDOW};
 use crate::{convert, status};
 
-/// The rows of one message, at most: more are asked for in several.
+/// Rows of one message, at most; larger requests are split.
 const MOST_ROWS: usize = 16_384;
 
-/// The path of the call for the rows of keys.
+/// The path of the multi-get method.
 const MULTI_GET: &str = "/boundary_bench.shards.v1.ShardService/MultiGet";
 
-/// Bytes of a message beside its rows.
+/// Bytes of a message besides its rows, at most.
 const OVERHEAD: usize = 4096;
 
-/// One shard behind gRPC.
+/// A client of one shard behind gRPC.
 pub(super) struct Remote {
     name: Name,
-    /// The key that the shard asks for.
+    /// The API key that is sent with each call.
     key: Option<Key>,
     endpoint: Endpoint,
     channels: Box<[Channel]>,
     next: AtomicUsize,
     most_keys: usize,
-    /// Of a message.
+    /// Bytes of one message, at most.
     most_bytes: usize,
 }
 
-/// How errors name it.
+/// The shard's name in errors.
 #[derive(Clone)]
 pub(super) struct Name {
     index: u32,
@@ -73,12 +73,12 @@ impl Name {
         self.index
     }
 
-    /// What a call that failed says.
+    /// The error of a call that failed with this status.
     pub(super) fn error(&self, status: &Status) -> Error {
         status::error_of(status, self)
     }
 
-    /// Waits for an answer, no longer than allowed.
+    /// Awaits a response, no longer than the deadline.
     async fn answer<T>(
         &self,
         deadline: Option<Duration>,
@@ -95,14 +95,14 @@ impl Name {
     }
 }
 
-/// A key as metadata, which no log shows.
+/// An API key as sensitive metadata, which logs do not show.
 fn key_of(key: &str) -> Result<Key> {
     let mut key = key.parse::<Key>().map_err(|_| Error::InvalidArgument(api_key::form()))?;
     key.set_sensitive(true);
     Ok(key)
 }
 
-/// The certificates that the system trusts. Some may be unreadable; without any the handshake says so.
+/// The CA certificates that the system trusts. Unreadable ones are left out; without any the handshake fails.
 fn system_certificates() -> Vec<Certificate> {
     let certificates = rustls_native_certs::load_native_certs().certs;
     let pem = |certificate: &[u8]| {
@@ -112,7 +112,7 @@ fn system_certificates() -> Vec<Certificate> {
     certificates.iter().map(|certificate| pem(certificate)).collect()
 }
 
-/// Where calls go, and what protects them.
+/// The endpoint of an address, with its TLS settings.
 fn endpoint_of(address: &Address, tls_ca: Option<&PathBuf>) -> std::result::Result<Endpoint, String> {
     let text = |error: &dyn std::error::Error| match error.source() {
         Some(source) => format!("{error}: {source}"),
@@ -138,7 +138,7 @@ fn endpoint_of(address: &Address, tls_ca: Option<&PathBuf>) -> std::result::Resu
 }
 
 impl Remote {
-    /// Connects, and checks that the server is of this shard.
+    /// Connects, and checks that the server holds this shard.
     pub(super) async fn connect(index: u32, count: u32, url: &str, options: &ClientOptions) -> Result<Self> {
         let address = url.parse::<Address>().map_err(|error| {
             Error::InvalidArgument(format!(
@@ -159,8 +159,8 @@ impl Remote {
             .initial_stream_window_size(STREAM_WINDOW)
             .initial_connection_window_size(CONNECTION_WINDOW)
             .max_frame_size(FRAME_BYTES);
-        // Asks a server that is silent while a call waits: its kernel may answer for a process that hangs, and packets that it
-        // never acknowledges are noticed so, too.
+        // The client pings a server that is silent while a call waits: the server's kernel may acknowledge for a process that
+        // hangs, and packets that are never acknowledged are noticed too.
         let endpoint = endpoint.http2_keep_alive_interval(KEEP_ALIVE_IDLE);
         let mut channels = Vec::new();
         for _ in 0..options.connections.max(1) {
@@ -194,7 +194,7 @@ impl Remote {
             )));
         }
         let most_bytes = usize::try_from(described.max_message_bytes).unwrap_or(usize::MAX);
-        // The server says how much it sends at once; how much is believed, its client says.
+        // The server announces its largest message; the client's option limits what is accepted.
         if most_bytes > options.most_bytes {
             return Err(response_limit::exceeded(&format!("a message of {}", remote.name), options.most_bytes));
         }
@@ -203,7 +203,7 @@ impl Remote {
         Ok(remote)
     }
 
-    /// The same shard over as many other connections of tokio's, which are made when they are needed.
+    /// A client of the same shard over as many other connections, which tokio makes at their first use.
     pub(super) fn apart(&self) -> Self {
         Self {
             name: self.name.clone(),
@@ -220,18 +220,18 @@ impl Remote {
         &self.name
     }
 
-    /// The keys that one call may ask for.
+    /// The keys of one call, at most.
     pub(super) fn most_keys(&self) -> usize {
         self.most_keys
     }
 
-    /// The number of the connection whose turn it is.
+    /// The index of the connection for the next call, in turn.
     fn turn(&self) -> usize {
         let turn = if self.channels.len() == 1 { 0 } else { self.next.fetch_add(1, Ordering::Relaxed) };
         turn % self.channels.len()
     }
 
-    /// A request with the key, that tells the shard how long it is waited for.
+    /// A request with the API key and the time-out as metadata.
     fn request<T>(&self, message: T, deadline: Option<Duration>) -> Request<T> {
         let mut request = Request::new(message);
         if let Some(time) = deadline {
@@ -296,7 +296,7 @@ impl Remote {
         self.name.answer(deadline, started).await
     }
 
-    /// Calls a method whose answers are large.
+    /// Calls a method whose responses are large.
     async fn call<M: Message>(
         &self,
         path: &'static str,

@@ -1,4 +1,4 @@
-//! A scan of all shards, whose batches are merged as they come.
+//! A scan of all shards, whose batches are merged as they arrive.
 
 use std::sync::Arc;
 
@@ -16,19 +16,19 @@ use crate::proto::ScanResponse;
 use crate::status;
 use crate::store::Store;
 
-/// A batch, or why there is none.
+/// A batch, or the failure of its shard.
 type Batch = std::result::Result<RecordBatch, ShardFailure>;
 
 type Batches = BoxStream<'static, Batch>;
 
-/// A scan of all shards. Dropping it ends it.
+/// A scan of all shards. Dropping it ends the scan.
 pub struct Scan {
     batches: SelectAll<Batches>,
 }
 
 impl Scan {
-    /// The next batch, of any shard; `None` when all have come. The others go on after the failure of a shard, which comes
-    /// once, after the batches that came before.
+    /// The next batch of any shard; `None` once all have been returned. A shard's failure is returned once, after the batches
+    /// that arrived before it; the other shards go on.
     pub async fn next(&mut self) -> Option<Batch> {
         self.batches.next().await
     }
@@ -45,7 +45,7 @@ impl ShardClient {
         Scan { batches: stream::select_all(shards) }
     }
 
-    /// The batches of a shard in this process, taken as they are asked for.
+    /// The batches of a shard in this process, made as they are requested.
     fn direct_batches(&self, index: usize, store: &Arc<dyn Store>) -> Batches {
         let client = self.clone();
         let batches = store.scan().map(move |block| {

@@ -1,4 +1,4 @@
-//! How connections to shards are made and driven, where tokio's network is not to do it.
+//! The interface of a transport that makes and drives connections to shards in place of tokio's network.
 
 use std::fmt;
 use std::io;
@@ -17,19 +17,19 @@ pub trait Connection: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Connection for T {}
 
-/// Makes connections, and drives what goes over them.
+/// Makes connections, and runs the tasks that drive them.
 pub trait Transport: fmt::Debug + Send + Sync {
     /// Connects to a port of a host.
     fn connect(&self, host: String, port: u16) -> BoxFuture<'static, io::Result<Box<dyn Connection>>>;
 
-    /// Runs a task to its end, beside its caller.
+    /// Runs a task to its end, concurrently with its caller.
     fn spawn(&self, task: BoxFuture<'static, ()>);
 
-    /// Waits until what was written is on its way: what would be done next would delay it where all has one thread.
+    /// Waits until all written bytes have been sent: on a single thread, the caller's next work would delay them.
     fn sent(&self) -> BoxFuture<'static, ()>;
 }
 
-/// A transport in the words of tonic.
+/// Adapts a transport to tonic's connector and executor.
 #[derive(Debug, Clone)]
 pub(super) struct Through(pub(super) Arc<dyn Transport>);
 

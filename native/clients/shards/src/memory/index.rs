@@ -1,20 +1,21 @@
-//! From keys to the positions of their rows: open addressing, entries that are never taken away. Readers need no lock; the
-//! writers take turns.
+//! The index from keys to the positions of their rows: open addressing, without removal. Readers need no lock; writers take
+//! turns.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::prefetch::prefetch;
 
-/// Slots for each row that is expected: two thirds of them are full then.
+/// Slots for each expected row: two thirds of them are full then.
 const SLOTS_PER_ROW: (u64, u64) = (3, 2);
 
-/// The part of the slots that may be full: some rows more than expected need no other index.
+/// The part of the slots that may be full: a few rows more than expected need no new index.
 const MOST_FULL: (u64, u64) = (4, 5);
 
-/// The bytes that a row takes in an index made for the right number of rows.
+/// Bytes of the index for each row, in an index made for the right number of rows.
 pub(super) const BYTES_PER_ROW: u64 = 8 * SLOTS_PER_ROW.0 / SLOTS_PER_ROW.1;
 
-/// Spreads the bits of a key, the finaliser of `MurmurHash3` for 64 bits: the placing must not show in it.
+/// Spreads the bits of a key with the 64-bit finaliser of `MurmurHash3`, which is independent of the hash that places keys on
+/// shards.
 pub(super) const fn spread(key: i64) -> u64 {
     let mut bits = key.cast_unsigned();
     bits ^= bits >> 33;
@@ -24,38 +25,39 @@ pub(super) const fn spread(key: i64) -> u64 {
     bits ^ (bits >> 33)
 }
 
-/// A slot is 0 while it is empty; else the lower half of the key's hash, and the row's position plus one.
+/// The index's slots. An empty slot is 0; a full one holds the lower half of the key's hash, then the row's position plus one.
 #[derive(Debug)]
 pub(super) struct Index {
     slots: Box<[AtomicU64]>,
 }
 
-/// The half of a slot that holds the position.
+/// The bits of a slot that hold the position.
 const POSITION: u64 = 0xffff_ffff;
 
 impl Index {
-    /// An index for so many rows.
+    /// An empty index for this many rows.
     pub(super) fn for_rows(rows: u64) -> Self {
         let slots = (rows.max(1024) * SLOTS_PER_ROW.0).div_ceil(SLOTS_PER_ROW.1);
         Self { slots: (0..slots).map(|_| AtomicU64::new(0)).collect() }
     }
 
-    /// The rows that it takes.
+    /// The number of rows that the index takes.
     pub(super) fn most_rows(&self) -> u64 {
         self.slots.len() as u64 * MOST_FULL.0 / MOST_FULL.1
     }
 
     fn first_slot(&self, hash: u64) -> usize {
-        // The upper half of the product is below the number of slots.
+        // The upper half of the product is less than the number of slots.
         usize::try_from((u128::from(hash) * self.slots.len() as u128) >> 64).unwrap_or(0)
     }
 
-    /// Asks the memory for where a key will be looked up.
+    /// Prefetches the first slot of a key.
     pub(super) fn prefetch(&self, hash: u64) {
         prefetch(&self.slots[self.first_slot(hash)]);
     }
 
-    /// The positions that may be the key's. There is nearly always one where there is a row, and none else.
+    /// The positions that may be the key's, by half of its hash: nearly always exactly one where the key has a row, and none
+    /// otherwise.
     pub(super) fn candidates(&self, hash: u64) -> impl Iterator<Item = u32> + '_ {
         let mut slot = self.first_slot(hash);
         std::iter::from_fn(move || {
@@ -72,8 +74,8 @@ impl Index {
         })
     }
 
-    /// The position of a key, or `position` from now on. Only one thread may do this at a time, for fewer rows than
-    /// [`Index::most_rows`].
+    /// Returns the position of a key, or inserts `position` for it and returns `None`. Only one thread may call this at a time,
+    /// and the index must hold fewer rows than [`Index::most_rows`].
     pub(super) fn find_or_insert(&self, hash: u64, position: u32, is_key: impl Fn(u32) -> bool) -> Option<u32> {
         let mut slot = self.first_slot(hash);
         loop {
@@ -93,7 +95,7 @@ impl Index {
     }
 }
 
-/// The position of an entry for this hash.
+/// The position in an entry whose key has this hash.
 #[expect(clippy::cast_possible_truncation, reason = "the position is the lower half")]
 fn matching(entry: u64, hash: u64) -> Option<u32> {
     (entry >> 32 == hash & POSITION).then_some(((entry & POSITION) - 1) as u32)

@@ -1,7 +1,7 @@
-//! Rows in memory: blocks of columns as Arrow has them, and an index.
+//! Rows in memory: blocks stored by columns in Arrow's layout, and an index.
 //!
-//! A reader takes the current view without a lock, and then only the lock of the block where its row is. Writers take turns.
-//! A block that a scan still holds is copied before a row of it is replaced.
+//! A reader loads the current view without a lock, and then locks only the block of its row. Writers take turns. A block that a
+//! scan still holds is copied before one of its rows is replaced.
 
 mod index;
 
@@ -19,43 +19,44 @@ use crate::row::{ROW_BYTES, Row};
 use crate::store::{Blocks, EachRow, NextBatch, Population, Store};
 use index::{Index, spread};
 
-/// The bytes that a row takes, with its part of the index.
+/// Bytes of a row in memory, including its part of the index.
 pub(crate) const BYTES_PER_ROW: u64 = ROW_BYTES as u64 + index::BYTES_PER_ROW;
 
-/// A position has 32 bits, of which one value says that there is none.
+/// A position has 32 bits, of which one value is reserved for an empty slot.
 const MOST_ROWS: u64 = u32::MAX as u64 - 1;
 
-/// So many keys before a row is read, memory is asked for it: the rows fit into the nearest cache meanwhile.
+/// How many keys ahead of the current one a row is prefetched; the rows prefetched at a time fit into the first-level cache.
 const KEYS_AHEAD: usize = 8;
 
 type Shared = RwLock<Arc<Block>>;
 
-/// What readers see. A row's position is the number of its block times [`BLOCK_ROWS`], and its place there.
+/// The blocks and index that readers use. A row's position is its block's number times [`BLOCK_ROWS`], plus its place in the
+/// block.
 #[derive(Debug)]
 struct View {
     index: Arc<Index>,
     blocks: Vec<Arc<Shared>>,
 }
 
-/// Rows in memory.
+/// A store of rows in memory.
 #[derive(Debug)]
 pub struct MemoryStore {
     view: ArcSwap<View>,
     rows: AtomicU64,
     writing: Mutex<Writing>,
-    /// The rows of populations under way.
+    /// Rows planned for the populations under way.
     coming: AtomicU64,
 }
 
-/// What only a writer knows.
+/// The state that only writers use, under a lock.
 #[derive(Debug, Default)]
 struct Writing {
-    /// The rows for which there is memory by plan: more are looked at as they come.
+    /// Rows for which memory was checked in advance; for further rows it is checked block by block.
     planned: u64,
     populated: Option<u64>,
 }
 
-/// Rows for which there is memory by plan, until it is dropped.
+/// A guard that counts the rows of a population as planned until it is dropped.
 struct Planned<'store> {
     coming: &'store AtomicU64,
     rows: u64,
@@ -80,7 +81,7 @@ impl MemoryStore {
         Self::for_rows(0)
     }
 
-    /// An empty store, of which it was looked whether there is memory for so many rows.
+    /// An empty store for this many rows, whose memory has been checked.
     fn for_rows(planned: u64) -> Self {
         Self {
             view: ArcSwap::from_pointee(View::for_rows(planned)),
@@ -90,7 +91,8 @@ impl MemoryStore {
         }
     }
 
-    /// Plans memory for rows that come, beside those of other populations under way, until the guard is dropped.
+    /// Checks that there is memory for these rows and those of other populations under way, and counts them until the guard is
+    /// dropped.
     fn plan(&self, rows: u64) -> Result<Planned<'_>> {
         memory_plan::check_rows(rows)?;
         let others = self.coming.fetch_add(rows, Ordering::AcqRel);
@@ -115,7 +117,8 @@ impl MemoryStore {
         Ok(())
     }
 
-    /// The view, with a block and an index that have room for `more` rows after the first `count`.
+    /// The current view, extended if necessary: its last block has room, and its index takes `more` rows after the first
+    /// `count`.
     fn view_with_room(&self, planned: u64, count: u64, more: u64) -> Result<Arc<View>> {
         let view = self.view.load_full();
         let has_block = view.blocks.len() as u64 * BLOCK_ROWS as u64 > count;
@@ -147,18 +150,19 @@ impl MemoryStore {
         Ok(view)
     }
 
-    /// Writes rows until the first that replaces another one, with it. Returns how many.
+    /// Appends rows to the last block, up to and including the first one that replaces another. Returns the number of rows
+    /// written.
     fn write_into_last(&self, view: &View, count: u64, rows: Columns<'_>) -> Result<usize> {
         let first = u32::try_from(count).map_err(|_| Error::Internal(format!("{count} rows in memory")))?;
         let last = &view.blocks[view.blocks.len() - 1];
-        // Readers that find a new row in the index wait for this lock, and so for the row.
+        // Readers that find a new row in the index wait for this lock, and thereby for the row.
         let mut block = write(last);
         let block_start = first - u32::try_from(block.len()).unwrap_or(0);
         let mut added = 0;
         let mut replaced = None;
         while added < rows.len() && replaced.is_none() {
             let key = rows.keys[added];
-            // Below a block's rows.
+            // The number fits, since a block has fewer rows.
             let position = first + u32::try_from(added).unwrap_or(0);
             let is_key = |found: u32| {
                 if found >= first {
@@ -201,7 +205,7 @@ impl View {
         let mut position = 0;
         for block in &self.blocks {
             for key in read(block).columns().keys {
-                // No key is there twice.
+                // No key occurs twice.
                 index.find_or_insert(spread(*key), position, |_| false);
                 position += 1;
             }
@@ -209,13 +213,13 @@ impl View {
         index
     }
 
-    /// What `work` makes of the block of a position and the place in it.
+    /// Calls `work` with the block of a position and the place in it.
     fn with_block<T>(&self, position: u32, work: impl FnOnce(&Block, usize) -> T) -> Option<T> {
         let block = self.blocks.get(position as usize / BLOCK_ROWS)?;
         Some(work(&read(block), position as usize % BLOCK_ROWS))
     }
 
-    /// What `work` makes of the row of a key, if there is one.
+    /// Calls `work` with the row of a key; `None` where there is none.
     fn with_row<T>(&self, key: i64, mut work: impl FnMut(Columns<'_>) -> T) -> Option<T> {
         self.index.candidates(spread(key)).find_map(|position| {
             self.with_block(position, |block, place| {
@@ -225,7 +229,7 @@ impl View {
         })
     }
 
-    /// Asks the memory for the row that is likely a key's.
+    /// Prefetches the row that is likely the key's.
     fn prefetch(&self, key: i64) {
         if let Some(position) = self.index.candidates(spread(key)).next() {
             self.with_block(position, Block::prefetch);
@@ -252,7 +256,8 @@ impl Store for MemoryStore {
 
     fn multi_get(&self, keys: &[i64], each: &mut EachRow<'_>) -> Result<()> {
         let view = self.view.load();
-        // What is random in memory takes most of the time: so it is asked for several keys ahead, first the index, then the row.
+        // Random memory accesses take most of the time, so they are prefetched several keys ahead: first the index, then the
+        // row.
         let (in_index, in_rows) = (2 * KEYS_AHEAD, KEYS_AHEAD);
         keys.iter().take(in_index).for_each(|key| view.index.prefetch(spread(*key)));
         keys.iter().take(in_rows).for_each(|key| view.prefetch(*key));
@@ -275,7 +280,7 @@ impl Store for MemoryStore {
 
     fn scan(&self) -> Blocks {
         let blocks = self.view.load().blocks.clone();
-        // The last one may have been made for rows that are yet to come.
+        // The last block may have been made for rows that are not written yet.
         let blocks = blocks.into_iter().map(|block| Arc::clone(&read(&block))).filter(|block| !block.is_empty());
         Box::new(blocks.map(Ok))
     }
@@ -293,7 +298,7 @@ impl Store for MemoryStore {
 
     fn populate(&self, population: &Population, next: &mut NextBatch<'_>) -> Result<()> {
         population.check_empty(self.rows())?;
-        // What there is stays until what comes is whole, so there must be memory for both.
+        // The old rows stay until the new ones are complete, so there must be memory for both.
         let _planned = self.plan(population.rows)?;
         let coming = Self::for_rows(population.rows);
         let mut received = 0;
@@ -304,7 +309,7 @@ impl Store for MemoryStore {
         }
         population.check_received(received)?;
         let mut writing = self.writing();
-        // Others may have written meanwhile.
+        // Another caller may have written meanwhile.
         population.check_empty(self.rows())?;
         let rows = coming.rows();
         *writing = Writing { planned: population.rows, populated: Some(population.total_rows) };

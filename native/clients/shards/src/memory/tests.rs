@@ -20,7 +20,7 @@ fn block(rows: &[(i64, i32)]) -> Block {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
-    /// Few keys, so that rows are replaced: in the same call, in the last block, in earlier ones.
+    /// Few keys, so that rows are replaced: in the same call, in the last block, and in earlier blocks.
     #[test]
     fn it_holds_what_a_map_would(
         calls in prop::collection::vec(prop::collection::vec((-6000_i64..6000, any::<i32>()), 0..5000), 1..8),
@@ -33,7 +33,7 @@ proptest! {
             store.put(block(rows).columns()).unwrap();
             model.extend(rows.iter().copied());
             if number == scanned {
-                // What a scan has got never changes.
+                // The blocks that a scan has returned never change.
                 let blocks: Vec<Arc<Block>> = store.scan().map(Result::unwrap).collect();
                 held.push((blocks.clone(), blocks.iter().map(|block| block.columns().checksum()).collect::<Vec<_>>()));
             }
@@ -80,7 +80,7 @@ fn a_population_is_what_was_made() {
     assert_eq!(store.populate(&wrong, &mut || Ok(None)).unwrap_err().code(), "BB_INVALID_ARGUMENT");
     let huge = Population { rows: u64::MAX, total_rows: u64::MAX, replace: true };
     assert_eq!(store.populate(&huge, &mut || Ok(None)).unwrap_err().code(), "BB_NOT_ENOUGH_MEMORY");
-    // More rows than announced are not taken until there is no memory left.
+    // A population that sends more rows than announced is refused before memory runs out.
     let mut taken = 0;
     let mut endless = || {
         taken += 1;
@@ -88,7 +88,7 @@ fn a_population_is_what_was_made() {
     };
     assert_eq!(store.populate(&wrong, &mut endless).unwrap_err().code(), "BB_INVALID_ARGUMENT");
     assert_eq!(taken, 8);
-    // What was there is there.
+    // The rows from before are still there.
     assert_eq!((store.populated(), store.rows()), (Some(10_000), 10_000));
     assert_eq!(checksum(&store).unwrap(), (10_000, made_checksum(10_000)));
 }
@@ -100,7 +100,7 @@ fn populations_at_the_same_time_do_not_mix() {
     let mut is_first = true;
     let mut next = || {
         if std::mem::take(&mut is_first) {
-            // Another one begins and ends meanwhile.
+            // Another population begins and ends meanwhile.
             made(&store, 500, true)?;
             assert_eq!(checksum(&store)?, (500, made_checksum(500)));
         }
@@ -109,7 +109,7 @@ fn populations_at_the_same_time_do_not_mix() {
     let population = |replace| Population { rows: 10_000, total_rows: 10_000, replace };
     store.populate(&population(true), &mut next).unwrap();
     assert_eq!(checksum(&store).unwrap(), (10_000, made_checksum(10_000)));
-    // Rows that came meanwhile are not removed by who was not allowed to.
+    // Rows written meanwhile are not removed by a population without `replace`.
     let store = MemoryStore::new();
     let mut ours = MadeRows::new(0, 1, 10_000);
     let mut next = || {

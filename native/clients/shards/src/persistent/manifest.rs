@@ -1,4 +1,4 @@
-//! What a directory of rows says of itself, so that it is not taken for another.
+//! The manifest of a directory of rows, which tells whose rows they are, so that no other shard uses them.
 
 use std::fs::File;
 use std::io::Write;
@@ -10,14 +10,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::row::SEED;
 
-/// Its name in the directory.
+/// The manifest's name in the directory.
 const NAME: &str = "manifest.json";
 
-/// The way in which rows are kept; another one is not read.
+/// The version of the storage format; directories of another version are refused.
 const SCHEMA_VERSION: u32 = 1;
 
-/// What a directory of rows says of itself. It is written when the directory is made, and again when a population has come
-/// to its end.
+/// The manifest of a directory of rows. It is written when the directory is made, and again at the end of each population.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct Manifest {
@@ -25,13 +24,14 @@ pub(super) struct Manifest {
     pub(super) shard: u32,
     pub(super) shards: u32,
     seed: u32,
-    /// The rows that the population gave to this shard.
+    /// The rows that the last population gave to this shard.
     pub(super) rows: u64,
-    /// The rows that it gave to all.
+    /// The rows that the last population gave to all shards.
     pub(super) total_rows: u64,
-    /// Whether it came to its end.
+    /// Whether a population has been completed.
     pub(super) complete: bool,
-    /// The number of the keyspace with the rows; each population has a new one. Older versions had only the first.
+    /// The number of the keyspace that holds the rows; each population makes a new one. Manifests of older versions lack it,
+    /// and mean 0.
     #[serde(default, skip_serializing_if = "is_first")]
     pub(super) keyspace: u64,
 }
@@ -42,7 +42,7 @@ fn is_first(keyspace: &u64) -> bool {
 }
 
 impl Manifest {
-    /// That of a directory without rows.
+    /// The manifest of a directory without rows.
     pub(super) fn empty(shard: u32, shards: u32) -> Self {
         Self {
             schema_version: SCHEMA_VERSION,
@@ -56,15 +56,15 @@ impl Manifest {
         }
     }
 
-    /// That of the directory when a population has come to its end, with its rows in this keyspace.
+    /// The manifest after a completed population, whose rows are in the keyspace of this number.
     pub(super) fn filled(self, keyspace: u64, rows: u64, total_rows: u64) -> Self {
         Self { keyspace, rows, total_rows, complete: true, ..self }
     }
 
-    /// Reads that of a directory; `None` where there is none.
+    /// Reads the manifest of a directory; `None` where there is none.
     ///
     /// # Errors
-    /// [`Error::Io`], and [`Error::InvalidArgument`] where it is not readable.
+    /// [`Error::Io`] where the file can't be read, [`Error::InvalidArgument`] where it is not a manifest.
     pub(super) fn read(folder: &Path) -> Result<Option<Self>> {
         let path = folder.join(NAME);
         let text = match std::fs::read_to_string(&path) {
@@ -81,10 +81,10 @@ impl Manifest {
         })
     }
 
-    /// Checks that the rows are those of this shard, made and kept as this program does it.
+    /// Checks that the rows are those of this shard, placed, made and stored as this program does it.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`].
+    /// [`Error::InvalidArgument`] for rows of another shard, seed or version.
     pub(super) fn check(&self, folder: &Path, shard: u32, shards: u32) -> Result<()> {
         let expected = Self {
             rows: self.rows,
@@ -107,10 +107,10 @@ impl Manifest {
         )))
     }
 
-    /// Writes it in place of the one that there is: after a crash there is the one or the other.
+    /// Replaces the manifest atomically: after a crash there is the old or the new one.
     ///
     /// # Errors
-    /// [`Error::Io`].
+    /// [`Error::Io`] where the file can't be written.
     pub(super) fn write(&self, folder: &Path) -> Result<()> {
         let path = folder.join(NAME);
         let temporary = folder.join("manifest.json.new");

@@ -1,7 +1,7 @@
-//! Rows on disk, in fjall: the store that was chosen for the tables of the reference server too.
+//! Rows on disk, in fjall, which the tables of the reference server use too.
 //!
-//! A population of ascending keys is written straight into the files of a keyspace of its own, and is there as a whole or not at
-//! all: the manifest names the keyspace whose rows count. A write is on the disk when it is acknowledged; those that wait while the
+//! A population of ascending keys is written directly into the files of its own keyspace, and takes effect as a whole or not at
+//! all: the manifest names the current keyspace. A write is on the disk when it is acknowledged; writes that wait while the
 //! disk works are made durable together.
 
 mod manifest;
@@ -22,32 +22,32 @@ use crate::row::{ROW_BYTES, Row};
 use crate::store::{Blocks, NextBatch, Population, Store};
 use manifest::{Manifest, io_error};
 
-/// The bytes of a key.
+/// Bytes of a key.
 const KEY_BYTES: usize = 8;
 
-/// The bytes kept in memory, at least: the part of the rows that are read again and again.
+/// Bytes of the block cache, at least.
 const CACHE_BYTES: u64 = 64 << 20;
 
-/// Made rows that are looked for when a directory is used again.
+/// The number of made rows that are looked up when a directory is opened again.
 const SAMPLES: u64 = 64;
 
-/// Rows on disk.
+/// A store of rows on disk.
 pub struct PersistentStore {
     folder: PathBuf,
     database: Database,
-    /// Another one after each population.
+    /// The current keyspace; each population replaces it.
     rows: ArcSwap<Keyspace>,
     count: AtomicU64,
-    /// Held only for a moment.
+    /// The manifest as written to the directory; the lock is held only briefly.
     manifest: Mutex<Manifest>,
-    /// Writers take turns between looking whether a key is there and writing it.
+    /// The lock of writers, held from checking whether a key exists until it is written.
     turn: Mutex<()>,
     syncs: Syncs,
     /// The number of the keyspace of the next population.
     next_keyspace: AtomicU64,
 }
 
-/// Which writes are on the disk.
+/// The numbers of the writes that are made and that are synced.
 #[derive(Default)]
 struct Syncs {
     written: AtomicU64,
@@ -68,8 +68,8 @@ impl PersistentStore {
     /// Opens the directory of a shard, or makes it.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] for a directory of something else, [`Error::Io`], and [`Error::Engine`] with the store's
-    /// own words, also where another process has it open.
+    /// [`Error::InvalidArgument`] for a directory with other contents, [`Error::Io`] where the directory or its manifest can't
+    /// be read or written, and [`Error::Engine`] with fjall's own message, also where another process has the directory open.
     pub fn open(folder: &Path, shard: u32, shards: u32) -> Result<Self> {
         std::fs::create_dir_all(folder).map_err(|error| io_error(folder, error))?;
         let manifest = if let Some(manifest) = Manifest::read(folder)? {
@@ -85,7 +85,7 @@ impl PersistentStore {
             manifest.write(folder)?;
             manifest
         };
-        // Rows are told to the system at once, and to the disk when a write is acknowledged.
+        // Each write reaches the kernel at once, and the disk before it is acknowledged.
         let database = Database::builder(folder.join("rows")).cache_size(cache_bytes(&manifest)).open();
         let database = database.map_err(|error| failed(&error))?;
         let rows = keyspace(&database, manifest.keyspace)?;
@@ -104,7 +104,7 @@ impl PersistentStore {
         Ok(store)
     }
 
-    /// Checks that the rows which the manifest promises are there.
+    /// Checks that the rows which the manifest promises exist.
     fn verify(&self) -> Result<()> {
         let manifest = self.manifest().clone();
         if !manifest.complete {
@@ -137,12 +137,12 @@ impl PersistentStore {
         self.turn.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns when all is on the disk that was written before the call.
+    /// Returns when all rows written before the call are on the disk.
     fn sync(&self) -> Result<()> {
         let ours = self.syncs.written.fetch_add(1, Ordering::AcqRel) + 1;
         let mut synced = self.syncs.synced.lock().unwrap_or_else(PoisonError::into_inner);
         if *synced >= ours {
-            // Another writer waited for the disk in our place.
+            // Another writer's sync included our write.
             return Ok(());
         }
         let all = self.syncs.written.load(Ordering::Acquire);
@@ -152,16 +152,16 @@ impl PersistentStore {
     }
 }
 
-/// The keyspace of a population that has not come to its end. One that breaks off stays, without rows that anybody sees, until a
-/// later population has come to its end: fjall gives the number of a removed keyspace that was the last one to another after the next
-/// start, and takes that one for removed, too.
+/// The keyspace of a population that is not completed. An abandoned one stays, with rows that no reader sees, until a later
+/// population is completed: fjall reuses the number of a removed keyspace that was the last one after the next start, and takes
+/// the new keyspace for removed, too.
 struct Coming {
     number: u64,
     keyspace: Keyspace,
 }
 
 impl Coming {
-    /// Writes batches straight into the keyspace's files. Returns the number of rows.
+    /// Writes batches directly into the keyspace's files. Returns the number of rows.
     fn ingest(&self, population: &Population, next: &mut NextBatch<'_>) -> Result<u64> {
         let mut ingestion = self.keyspace.start_ingestion().map_err(|error| failed(&error))?;
         let (mut count, mut last) = (0, None);
@@ -189,13 +189,13 @@ impl Coming {
     }
 }
 
-/// A number above those of all keyspaces of the directory.
+/// A number above those of all keyspaces in the directory.
 fn unused_number(last: u64) -> u64 {
     let now = std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default().as_micros();
     (last + 1).max(u64::try_from(now).unwrap_or(0))
 }
 
-/// The name of a keyspace of rows.
+/// The name of the keyspace of this number.
 fn keyspace_name(number: u64) -> String {
     if number == 0 { "rows".to_owned() } else { format!("rows_{number}") }
 }
@@ -204,7 +204,7 @@ fn keyspace(database: &Database, number: u64) -> Result<Keyspace> {
     database.keyspace(&keyspace_name(number), KeyspaceCreateOptions::default).map_err(|error| failed(&error))
 }
 
-/// Removes the keyspaces that were made before this one: of rows that were replaced, and of populations that broke off, or will.
+/// Removes the keyspaces made before this one: of replaced rows, and of abandoned or doomed populations.
 fn remove_earlier(database: &Database, number: u64) -> Result<()> {
     let number_of = |name: &str| if name == "rows" { Some(0) } else { name.strip_prefix("rows_")?.parse::<u64>().ok() };
     for name in database.list_keyspace_names() {
@@ -217,11 +217,11 @@ fn remove_earlier(database: &Database, number: u64) -> Result<()> {
 }
 
 fn cache_bytes(manifest: &Manifest) -> u64 {
-    // A tenth of the data, as the seed's store takes.
+    // A tenth of the data, as in the benchmark guide's store.
     CACHE_BYTES.max(manifest.rows * ROW_BYTES as u64 / 10)
 }
 
-/// A key of which the order of bytes is that of the numbers.
+/// A key in bytes that sort as the numbers do.
 fn stored_key(key: i64) -> [u8; KEY_BYTES] {
     (key.cast_unsigned() ^ (1 << 63)).to_be_bytes()
 }
@@ -251,7 +251,7 @@ fn key_of(stored: &[u8]) -> Result<i64> {
     Ok((u64::from_be_bytes(bytes) ^ (1 << 63)).cast_signed())
 }
 
-/// The blocks of a scan, filled from the store's order.
+/// The blocks of a scan, in the order of their keys.
 struct StoredBlocks {
     rows: fjall::Iter,
     failed: bool,
@@ -335,7 +335,7 @@ impl Store for PersistentStore {
     fn populate(&self, population: &Population, next: &mut NextBatch<'_>) -> Result<()> {
         population.check_empty(self.rows())?;
         let coming = {
-            // In their turn, so that of two keyspaces the later one has the greater number.
+            // Under the writers' lock, so that the later of two keyspaces has the greater number.
             let _turn = self.turn();
             let number = self.next_keyspace.fetch_add(1, Ordering::Relaxed);
             Coming { number, keyspace: keyspace(&self.database, number)? }
@@ -344,7 +344,7 @@ impl Store for PersistentStore {
         population.check_received(received)?;
         self.database.persist(PersistMode::SyncAll).map_err(|error| failed(&error))?;
         let _turn = self.turn();
-        // Others may have written meanwhile.
+        // Another caller may have written meanwhile.
         population.check_empty(self.rows())?;
         let current = self.manifest().clone();
         if current.keyspace > coming.number {
@@ -352,12 +352,12 @@ impl Store for PersistentStore {
             return Err(Error::InvalidArgument(problem.to_owned()));
         }
         let filled = current.filled(coming.number, received, population.total_rows);
-        // From here on these rows are found at the next start.
+        // From here on the new rows are found at the next start.
         filled.write(&self.folder)?;
         *self.manifest() = filled;
         self.rows.store(Arc::new(coming.keyspace));
         self.count.store(received, Ordering::Release);
-        // What fails here the next population does.
+        // A keyspace that can't be removed now is removed by the next population.
         let _ = remove_earlier(&self.database, coming.number);
         Ok(())
     }
@@ -374,7 +374,7 @@ impl Store for PersistentStore {
 
 impl Drop for PersistentStore {
     fn drop(&mut self) {
-        // What is acknowledged is on the disk already.
+        // Acknowledged writes are on the disk already.
         let _ = self.database.persist(PersistMode::SyncAll);
     }
 }

@@ -7,7 +7,7 @@ use crate::aggregate::{Column, Sum};
 use crate::made_rows::{MadeRows, made_checksum};
 use crate::store::checksum;
 
-/// A folder that is removed.
+/// A temporary folder, removed when dropped.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -29,7 +29,7 @@ fn row(key: i64, quantity: i32) -> Row {
 }
 
 proptest! {
-    // Each case waits for the disk.
+    // Few cases, since each waits for the disk.
     #![proptest_config(ProptestConfig::with_cases(12))]
 
     #[test]
@@ -39,7 +39,7 @@ proptest! {
         let folder = Folder::new("model");
         let mut model = BTreeMap::new();
         for rows in &calls {
-            // Opened again each time.
+            // The store is opened again for each call.
             let store = PersistentStore::open(&folder.0, 0, 1).unwrap();
             prop_assert_eq!(store.rows(), model.len() as u64);
             let mut block = Block::with_capacity(rows.len());
@@ -101,7 +101,7 @@ fn a_population_that_breaks_off_leaves_nothing() {
     let population = Population { rows: 10_000, total_rows: 10_000, replace: false };
     assert_eq!(store.populate(&population, &mut next).unwrap_err().code(), "BB_ABORTED");
     assert_eq!((store.populated(), store.rows(), store.get(1).unwrap()), (None, 0, None));
-    // The same batch twice.
+    // The same batch twice, so its keys do not ascend.
     let mut again = 0..2;
     let mut next = || {
         again.next().and_then(|_| MadeRows::new(0, 1, 10).next()).map(|block| Arc::new(block).to_batch()).transpose()
@@ -127,13 +127,13 @@ fn a_population_that_breaks_off_leaves_what_was_there() {
         if let Some(block) = blocks.next() {
             return Arc::new(block).to_batch().map(Some);
         }
-        // Seen by others while it is under way, and written to.
+        // The old rows stay visible and writable while the population is under way.
         assert_eq!((store.rows(), store.get(-5)?), (1001, Some(row(-5, 1))));
         store.put(Columns::of_row(&row(-6, 2)))?;
         Err(Error::Cancelled)
     };
     assert_eq!(store.populate(&population, &mut next).unwrap_err().code(), "BB_ABORTED");
-    // More than announced.
+    // More rows than announced.
     let mut next = || MadeRows::new(0, 1, 10).next().map(|block| Arc::new(block).to_batch()).transpose();
     let few = Population { rows: 5, total_rows: 5, replace: true };
     assert_eq!(store.populate(&few, &mut next).unwrap_err().code(), "BB_INVALID_ARGUMENT");
@@ -145,7 +145,7 @@ fn a_population_that_breaks_off_leaves_what_was_there() {
     drop(store);
     let store = PersistentStore::open(&folder.0, 0, 1).unwrap();
     check(&store);
-    // The number of what broke off is not given to what stays.
+    // After a restart, the number of the abandoned keyspace is not given to a new one.
     drop(store);
     let store = PersistentStore::open(&folder.0, 0, 1).unwrap();
     made(&store, 10, true).unwrap();

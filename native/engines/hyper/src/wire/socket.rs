@@ -26,7 +26,7 @@ pub(super) enum Socket {
 }
 
 /// The kernel's buffers of a Unix domain socket, which it cuts to its own limit: never slower than the system's own, and up
-/// to a tenth faster (`bench/hyper-sweep.mjs`). Those of a TCP socket grow by themselves.
+/// to a tenth faster (`bench/lab/hyper-sweep.mjs`). Those of a TCP socket grow by themselves.
 pub(super) const UNIX_BUFFER_BYTES: libc::c_int = 1 << 20;
 
 /// Runs the same call on whichever socket it is.

@@ -2,7 +2,7 @@
 // over bare sockets of the loopback from as many processes, and over gRPC. Prints millions of rows a second, the median of the
 // rounds, and the ratio to bare sockets.
 //
-//   node bench/hybrid-ceiling.mjs [ROWS] [ROUNDS]
+//   node bench/lab/hybrid-ceiling.mjs [ROWS] [ROUNDS]
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 

@@ -2,12 +2,12 @@
 // the same connections, pipelines and payload, on one private server. Prints operations a second, the median of the
 // rounds, and the ratio to redis-benchmark. Needs redis-benchmark (or valkey-benchmark) on the PATH.
 //
-//   node bench/kv-ceiling.mjs [ROUNDS]
+//   node bench/lab/kv-ceiling.mjs [ROUNDS]
 import { spawnSync } from 'node:child_process';
 import { delimiter, join } from 'node:path';
 import { accessSync, constants } from 'node:fs';
 
-import { addon } from '../dist/addon.js';
+import { addon } from '../../dist/addon.js';
 
 const VALUE_BYTES = 16;
 const KEYS = 100_000;

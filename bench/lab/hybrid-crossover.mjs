@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 /**
- * Direct, batching or scatter-gather? `node bench/hybrid-crossover.mjs [--net-by auto|kernel|proxy] [--out FILE]` gets rows of
+ * Direct, batching or scatter-gather? `node bench/lab/hybrid-crossover.mjs [--net-by auto|kernel|proxy] [--out FILE]` gets rows of
  * three shards one by one, with ten in flight, and by multiGet of 10, 100 and 1000, all behind gRPC and partly in this process, from
  * Rust, by the addon and by grpc-js, at delays of 0, 100, 500 and 2000 µs each way. It prints the time of a row in each way,
  * and from which delay on which way wins. With `--out` the figures become a file, of which `bench/docs.mjs` makes the table.
@@ -10,11 +10,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 
-import { run } from '../dist/index.js';
-import { crossoverFindings, crossoverTable } from '../dist/report/crossover.js';
-import { list, paragraph, renderTerminal, tableBlock } from '../dist/report/document.js';
-import { networkText } from '../dist/report/network-text.js';
-import { hybridFamily } from '../dist/families/hybrid/family.js';
+import { run } from '../../dist/index.js';
+import { crossoverFindings, crossoverTable } from '../../dist/report/crossover.js';
+import { list, paragraph, renderTerminal, tableBlock } from '../../dist/report/document.js';
+import { networkText } from '../../dist/report/network-text.js';
+import { hybridFamily } from '../../dist/families/hybrid/family.js';
 
 const DELAYS_US = [0, 100, 500, 2000];
 

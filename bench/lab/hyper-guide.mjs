@@ -1,25 +1,25 @@
 #!/usr/bin/env node
 /**
  * Writes runs on hyperd as a platform's section of the HyperDB benchmark guide, with that guide's tables in its order:
- * `node bench/hyper-guide.mjs --sweep SWEEP.json RUN.json... > SECTION.md`. The runs are `run.json` files of
+ * `node bench/lab/hyper-guide.mjs --sweep SWEEP.json RUN.json... > SECTION.md`. The runs are `run.json` files of
  * `bench/benchmark.mjs 10000000 --engine hyper --transport tcp,ipc`, whole or workload by workload, made on one machine; the
- * sweep is that of `bench/hyper-sweep.mjs`.
+ * sweep is that of `bench/lab/hyper-sweep.mjs`.
  */
 import { parseArgs } from 'node:util';
 
-import { rateRatio } from '../dist/compare/rate-ratio.js';
-import { readRun } from '../dist/records/run-file.js';
-import { columns, heading, list, paragraph, renderMarkdown, tableBlock } from '../dist/report/document.js';
-import { formatFactor, formatInterval, formatRate, formatRows } from '../dist/report/format.js';
-import { bestTable } from '../dist/report/head-to-head.js';
-import { hostLines } from '../dist/report/host-block.js';
-import { nameOf } from '../dist/report/labels.js';
-import { resultsTable } from '../dist/report/results-table.js';
-import { verdictOf } from '../dist/stats/ratio-interval.js';
+import { rateRatio } from '../../dist/compare/rate-ratio.js';
+import { readRun } from '../../dist/records/run-file.js';
+import { columns, heading, list, paragraph, renderMarkdown, tableBlock } from '../../dist/report/document.js';
+import { formatFactor, formatInterval, formatRate, formatRows } from '../../dist/report/format.js';
+import { bestTable } from '../../dist/report/head-to-head.js';
+import { hostLines } from '../../dist/report/host-block.js';
+import { nameOf } from '../../dist/report/labels.js';
+import { resultsTable } from '../../dist/report/results-table.js';
+import { verdictOf } from '../../dist/stats/ratio-interval.js';
 
 const { values, positionals } = parseArgs({ allowPositionals: true, options: { sweep: { type: 'string' } } });
 if (values.sweep === undefined || positionals.length === 0) {
-  process.stderr.write('usage: node bench/hyper-guide.mjs --sweep SWEEP.json RUN.json...\n');
+  process.stderr.write('usage: node bench/lab/hyper-guide.mjs --sweep SWEEP.json RUN.json...\n');
   process.exit(2);
 }
 const runs = await Promise.all(positionals.map((path) => readRun(path)));
@@ -101,7 +101,7 @@ function socketBuffers() {
   return [
     heading(3, 'Are socket buffers of 4 MiB neutral on Linux?'),
     paragraph(
-      `Measured by bench/hyper-sweep.mjs with ${formatRows(settings[0].rows)} rows, on the client's end of the connection, ` +
+      `Measured by bench/lab/hyper-sweep.mjs with ${formatRows(settings[0].rows)} rows, on the client's end of the connection, ` +
         'against the buffers that the system gives. What is asked for is cut to net.core.rmem_max and wmem_max.',
     ),
     ...tableBlock({

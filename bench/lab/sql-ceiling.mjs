@@ -2,10 +2,10 @@
 // name, with the same connections, statement, rows and private server. Prints queries a second, the median of the rounds,
 // and the ratio to sysbench. Needs sysbench on the PATH.
 //
-//   node bench/sql-ceiling.mjs [ROUNDS]
+//   node bench/lab/sql-ceiling.mjs [ROUNDS]
 import { spawnSync } from 'node:child_process';
 
-import { addon } from '../dist/addon.js';
+import { addon } from '../../dist/addon.js';
 
 const ROWS = 10_000;
 

@@ -2,14 +2,14 @@
 // pk-read, on one private server. Prints requests a second, the median of the rounds, and the ratio to wrk. Needs wrk on the
 // PATH, and after --with the paths of other programs that take the arguments of native/clients/http/examples/speed.rs.
 //
-//   node bench/rest-ceiling.mjs [ROUNDS] [SECONDS] [--with PROGRAM...]
+//   node bench/lab/rest-ceiling.mjs [ROUNDS] [SECONDS] [--with PROGRAM...]
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 
-import { openTarget } from '../dist/families/requests/target-server.js';
-import { RestInput } from '../dist/families/rest/data.js';
+import { openTarget } from '../../dist/families/requests/target-server.js';
+import { RestInput } from '../../dist/families/rest/data.js';
 
 const CONNECTIONS = [1, 8, 32];
 

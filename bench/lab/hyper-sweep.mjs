@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 /**
- * How much is to be sent at once? `node bench/hyper-sweep.mjs [ROWS] [--out DIR]` (default 1,000,000 rows) sweeps, on the
+ * How much is to be sent at once? `node bench/lab/hyper-sweep.mjs [ROWS] [--out DIR]` (default 1,000,000 rows) sweeps, on the
  * engine `hyper`, from Rust and from Node:
  *
  * - in: the bytes of one COPY of an Arrow insert, from a batch of 1 Ki rows to 256 MiB;
@@ -14,18 +14,18 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 
-import { connect, defineWorkload, run } from '../dist/index.js';
-import { parseRows } from '../dist/cli/option-values.js';
-import { ColumnSums } from '../dist/families/measurements/checksum.js';
-import { expectedOf } from '../dist/families/measurements/closed-forms.js';
-import { prepareLane } from '../dist/families/measurements/lanes.js';
-import { queryOf, workloadEntry } from '../dist/families/measurements/matrix.js';
-import { loadTables, runNative } from '../dist/families/measurements/native-suite.js';
-import { readBack } from '../dist/families/measurements/read-back.js';
-import { createTables } from '../dist/families/measurements/tables.js';
-import { hostLines } from '../dist/report/host-block.js';
-import { columns, heading, list, paragraph, renderMarkdown, tableBlock } from '../dist/report/document.js';
-import { formatRate, formatRows } from '../dist/report/format.js';
+import { connect, defineWorkload, run } from '../../dist/index.js';
+import { parseRows } from '../../dist/cli/option-values.js';
+import { ColumnSums } from '../../dist/families/measurements/checksum.js';
+import { expectedOf } from '../../dist/families/measurements/closed-forms.js';
+import { prepareLane } from '../../dist/families/measurements/lanes.js';
+import { queryOf, workloadEntry } from '../../dist/families/measurements/matrix.js';
+import { loadTables, runNative } from '../../dist/families/measurements/native-suite.js';
+import { readBack } from '../../dist/families/measurements/read-back.js';
+import { createTables } from '../../dist/families/measurements/tables.js';
+import { hostLines } from '../../dist/report/host-block.js';
+import { columns, heading, list, paragraph, renderMarkdown, tableBlock } from '../../dist/report/document.js';
+import { formatRate, formatRows } from '../../dist/report/format.js';
 
 const KIB = 1024;
 const MIB = 1024 * KIB;
@@ -171,7 +171,7 @@ function report(records, context) {
   const workloads = [...new Set(records.map(({ workload }) => workload))];
   return [
     heading(1, 'How much to send at once'),
-    paragraph(`\`node bench/hyper-sweep.mjs ${rows}\`: ${formatRows(rows)} rows of measurements, medians.`),
+    paragraph(`\`node bench/lab/hyper-sweep.mjs ${rows}\`: ${formatRows(rows)} rows of measurements, medians.`),
     ...list(hostLines(context)),
     ...workloads.flatMap((workload) => {
       const own = records.filter((record) => record.workload === workload && record.outcome === 'completed');
