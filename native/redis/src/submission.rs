@@ -58,7 +58,6 @@ impl<'a> Request<'a> {
 
     /// Appends the commands of a GET, a SET or a pipeline, and returns their number. Not for MGET and MSET, whose keys are
     /// divided among commands.
-    /// [`crate::client::Groups`].
     pub fn write(&self, commands: &mut Commands) -> usize {
         let mut arguments = self.arguments();
         let mut next = || arguments.next().unwrap_or_default();
