@@ -42,7 +42,7 @@ const COLUMN_WORDS: usize = 5;
 /// The element width of JavaScript's widest typed arrays, in bytes; they must begin at multiples of it.
 const WIDEST_VALUE: usize = 8;
 
-/// The limit of a frame in bytes, since offsets are 32-bit words, which JavaScript takes as signed in places.
+/// The limit of a frame in bytes, since offsets are 32-bit words.
 const FRAME_LIMIT: usize = 1 << 31;
 
 /// The null count, offsets and length of one column's parts.

@@ -1,6 +1,6 @@
 //! The core of Boundary Bench: tables, engines, lanes, loads of requests, checksums and clocks. It knows nothing of JavaScript.
 //!
-//! Rows live in an [`engine::Engine`]. A *lane* ([`lanes`]) is a way for rows to go in or to come out; every lane is
+//! Rows live in an [`engine::Engine`]. A *lane* ([`lanes`]) is a way in which rows go in or come out; every lane is
 //! written once, over the engine trait, so an engine gets all lanes and a lane works on all engines.
 
 pub mod api_key;
