@@ -349,7 +349,7 @@ mod tests {
         let load = Load { requests: 20, ..Load::default() };
         let (_, closed) = run(slow(), &load).unwrap();
         assert!(closed.latency.max() >= 60_000 && closed.seconds >= 0.06);
-        // Request i is due after i ms; the first 20 wait behind the first answer, which takes 60 ms.
+        // Request i is due after i ms; each waits for the first answer, for 60 ms less its own due time.
         let (_, open) = run(slow(), &Load { rate: Some(1000.0), ..load.clone() }).unwrap();
         assert!(open.latency.quantile(0.0) >= 40_000, "{}", open.latency.quantile(0.0));
     }

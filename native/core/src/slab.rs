@@ -1,8 +1,7 @@
 //! Slabs: recycled memory for batches that cross the boundary.
 //!
-//! The first touch of fresh memory costs more than copying into memory that is mapped already: a page fault for every
-//! 4 KiB. So the memory of a batch goes back to a pool when its last reader is gone, and large slabs ask the kernel
-//! for huge pages.
+//! The first touch of fresh memory costs more than copying into mapped memory: a page fault for every 4 KiB. So the
+//! memory of a batch returns to a pool when its last reader drops it, and large slabs ask the kernel for huge pages.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::collections::BTreeMap;

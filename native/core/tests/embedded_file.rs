@@ -10,7 +10,7 @@ use boundary_bench_core::Error;
 use boundary_bench_core::engine::{CancelToken, CreateMode, Engine, QueryOptions, open};
 use boundary_bench_core::table::{Column, SqlType, TableDefinition};
 
-/// A folder of its own for one test, removed at its end.
+/// A temporary folder for one test, removed at its end.
 struct Folder(PathBuf);
 
 impl Folder {
