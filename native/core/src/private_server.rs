@@ -188,7 +188,7 @@ impl ServerFolder {
         Err(failure)
     }
 
-    /// Starts a program in a process group of its own, which the watchdog is told.
+    /// Starts a program in a process group of its own, whose id the watchdog gets.
     fn launch(&mut self, command: &Command) -> Result<Child> {
         let unusable = |error: &dyn std::fmt::Display| failed(self.name, &format_args!("{}: {error}", shown(command)));
         let output = File::options().create(true).append(true).open(self.path.join(OUTPUT));

@@ -17,7 +17,7 @@ pub(crate) enum Chunk {
     Trailers(usize),
 }
 
-/// What the next received bytes are.
+/// The meaning of the next received bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Step {
     /// The bytes received so far are too few to tell.

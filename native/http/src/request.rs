@@ -129,7 +129,7 @@ fn is_token(byte: u8) -> bool {
 #[derive(Clone)]
 pub struct Head {
     prefix: String,
-    /// From the version to the client's headers.
+    /// The part of the head from the version to the client's headers.
     common: String,
     headers: String,
 }

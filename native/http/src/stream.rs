@@ -39,7 +39,8 @@ impl Stream {
     /// Connects, over TLS where a connector for it is given.
     ///
     /// # Errors
-    /// [`boundary_bench_core::Error::Engine`] where the server can't be reached, [`boundary_bench_core::Error::InvalidArgument`] for a host that TLS can't check.
+    /// [`boundary_bench_core::Error::Engine`] where the server can't be reached,
+    /// [`boundary_bench_core::Error::InvalidArgument`] for a host that TLS can't check.
     pub async fn open(url: &Url, tls: Option<&TlsConnector>) -> Result<Self> {
         let failed = |error: io::Error| http_error(socket::unreachable_server(url, &error));
         let stream = socket::connect(&url.host, url.port).await.map_err(failed)?;

@@ -9,7 +9,7 @@ pub struct Process {
     pub id: u32,
     /// The id of its parent process.
     pub parent: u32,
-    /// Its program and arguments, separated by spaces.
+    /// The program of the process and its arguments, separated by spaces.
     pub command: String,
 }
 

@@ -21,7 +21,7 @@ pub struct Rows {
     lines: usize,
 }
 
-/// Where in the JSON the next bytes are.
+/// The place in the JSON of the next bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Place {
     Before,

@@ -10,7 +10,7 @@ use super::{Node, Picked};
 /// The deepest nesting of arrays and objects.
 const MOST_DEPTH: u32 = 128;
 
-/// Why a value can't be read.
+/// The reason for which a value can't be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Problem {
     /// The bytes end before the value does.

@@ -1,4 +1,4 @@
-//! What a server that does not prove its identity learns of a password.
+//! Tests of how much of a password a server learns that does not prove its identity.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
