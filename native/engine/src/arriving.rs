@@ -1,4 +1,4 @@
-//! Bytes of which a server has announced how many there are: memory for them is taken as they come, so that a number alone
+//! A buffer for bytes whose number a server has announced: its memory grows as they arrive, so that an announcement alone
 //! costs nothing.
 
 use std::sync::Arc;
@@ -7,10 +7,11 @@ use arrow_buffer::Buffer;
 
 use crate::slab::Slab;
 
-/// Up to so many bytes are believed at once: more than the batches of any server that we know, so that these are not moved.
+/// The announced bytes that are allocated at once, at most: more than the batches of any server that we know, so that these
+/// are never moved.
 pub const BELIEVED: usize = 16 << 20;
 
-/// Bytes on their way, which end up in one piece where Arrow wants them.
+/// A buffer that is being received, in one piece as Arrow wants it.
 pub struct ArrivingBytes {
     slab: Slab,
     filled: usize,
@@ -18,19 +19,19 @@ pub struct ArrivingBytes {
 }
 
 impl ArrivingBytes {
-    /// So many bytes to come.
+    /// A buffer for `length` bytes.
     #[must_use]
     pub fn new(length: usize) -> Self {
         Self { slab: Slab::allocate(length.min(BELIEVED)), filled: 0, length }
     }
 
-    /// Bytes that are still to come.
+    /// The number of bytes still to be received.
     #[must_use]
     pub fn left(&self) -> usize {
         self.length - self.filled
     }
 
-    /// Room for the next of them; empty once all are there.
+    /// The part of the buffer to receive into; empty once all bytes are there.
     pub fn room(&mut self) -> &mut [u8] {
         let capacity = self.slab.as_slice().len();
         if self.filled == capacity && capacity < self.length {
@@ -41,12 +42,12 @@ impl ArrivingBytes {
         &mut self.slab.as_mut_slice()[self.filled..]
     }
 
-    /// So many bytes have come into the room.
+    /// Marks this many bytes of the buffer as received.
     pub fn filled(&mut self, bytes: usize) {
         self.filled = (self.filled + bytes).min(self.slab.as_slice().len());
     }
 
-    /// What has come.
+    /// The bytes received.
     #[must_use]
     pub fn finish(self) -> Buffer {
         Arc::new(self.slab).buffer(0, self.filled)

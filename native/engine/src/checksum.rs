@@ -1,5 +1,5 @@
-//! Checksums: what was read or written, summed column by column, so that lanes and sides prove to have moved the same
-//! values.
+//! Checksums: the sum of each column of the rows read or written, so that lanes and sides prove that they moved the
+//! same values.
 
 mod sum;
 
@@ -15,15 +15,16 @@ use self::sum::sum_array;
 pub use self::sum::{sum_f32, sum_f64, sum_i32, sum_i64};
 use boundary_bench_kernel::{Error, Result};
 
-/// The relative difference that two sums of the same floating values may show: they are added in another order.
+/// The relative difference allowed between two sums of the same floating-point values, which depend on the order of
+/// addition.
 pub const FLOAT_TOLERANCE: f64 = 1e-9;
 
-/// The rows seen and the sum of each column.
+/// The number of rows and the sum of each column.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Checksum {
     /// The number of rows.
     pub rows: u64,
-    /// One sum a column.
+    /// The sums of the columns.
     pub sums: ColumnSums,
 }
 
@@ -31,18 +32,18 @@ pub struct Checksum {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ColumnSums(pub Vec<(String, ChecksumSum)>);
 
-/// The sum of one column. Text and bytes count their lengths in bytes, booleans their trues, decimals their unscaled
-/// integers, dates and timestamps the integers they are stored as; nulls add nothing.
+/// The sum of one column. Text and bytes count their lengths in bytes, booleans their true values, decimals their
+/// unscaled integers, dates and timestamps the integers that they are stored as; nulls add nothing.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum ChecksumSum {
     /// An exact sum; a decimal string in JSON. A sum of decimals beyond 128 bits wraps, the same way in every order.
     Int(i128),
-    /// A sum of floating values, the same only within [`FLOAT_TOLERANCE`].
+    /// A sum of floating-point values, compared within [`FLOAT_TOLERANCE`].
     Float(f64),
 }
 
 impl ColumnSums {
-    /// The sum of a column.
+    /// The sum of a column; `None` for an unknown name.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<ChecksumSum> {
         self.0.iter().find(|(column, _)| column == name).map(|(_, sum)| *sum)
@@ -50,25 +51,25 @@ impl ColumnSums {
 }
 
 impl Checksum {
-    /// A checksum of no rows yet, for batches of this schema.
+    /// A checksum of no rows, for batches of this schema.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] for a column of a type that no SQL type of ours holds.
+    /// [`Error::Unsupported`] for a column whose type no [`crate::table::SqlType`] has.
     pub fn new(schema: &Schema) -> Result<Self> {
         let sums = schema.fields().iter().map(|field| Ok((field.name().clone(), zero(field.data_type())?)));
         Ok(Self { rows: 0, sums: ColumnSums(sums.collect::<Result<_>>()?) })
     }
 
-    /// A checksum of known sums.
+    /// A checksum of known sums, with their columns' names.
     #[must_use]
     pub fn from_sums<const N: usize>(rows: u64, sums: [(&str, ChecksumSum); N]) -> Self {
         Self { rows, sums: ColumnSums(sums.into_iter().map(|(name, sum)| (name.to_owned(), sum)).collect()) }
     }
 
-    /// Adds every value of a batch, whose columns must be those of the schema given to [`Checksum::new`].
+    /// Adds all values of a batch, whose columns must be those of the schema given to [`Checksum::new`].
     ///
     /// # Errors
-    /// [`Error::SchemaMismatch`] for other columns; then nothing is added.
+    /// [`Error::SchemaMismatch`] for other columns; nothing is added then.
     pub fn add_batch(&mut self, batch: &RecordBatch) -> Result<()> {
         let names = batch.schema_ref().fields().iter().map(|field| field.name());
         if !names.eq(self.sums.0.iter().map(|(name, _)| name)) {
@@ -78,10 +79,10 @@ impl Checksum {
         self.add_sums(batch.num_rows() as u64, added.into_iter())
     }
 
-    /// Adds another checksum of the same columns, as of another worker.
+    /// Adds another checksum of the same columns, such as that of another worker.
     ///
     /// # Errors
-    /// [`Error::SchemaMismatch`] for other columns; then nothing is added.
+    /// [`Error::SchemaMismatch`] for other columns; nothing is added then.
     pub fn merge(&mut self, other: &Self) -> Result<()> {
         if !self.sums.0.iter().map(|(name, _)| name).eq(other.sums.0.iter().map(|(name, _)| name)) {
             return Err(Error::SchemaMismatch("the checksums are of different columns".to_owned()));
@@ -89,7 +90,7 @@ impl Checksum {
         self.add_sums(other.rows, other.sums.0.iter().map(|(_, sum)| *sum))
     }
 
-    /// Adds one sum for each column.
+    /// Adds one sum to each column.
     fn add_sums(&mut self, rows: u64, added: impl Iterator<Item = ChecksumSum> + Clone) -> Result<()> {
         let same_kinds = self
             .sums
@@ -113,14 +114,14 @@ impl Checksum {
         Ok(())
     }
 
-    /// Whether this is the checksum of the same values: rows and integers exactly, floats within `tolerance`,
-    /// relative to the expected sum.
+    /// Whether this checksum equals the expected one: rows and integers exactly, floats within `tolerance`, relative to
+    /// the expected sum.
     #[must_use]
     pub fn matches(&self, expected: &Self, tolerance: f64) -> bool {
         self.difference(expected, tolerance).is_none()
     }
 
-    /// The first difference from what was expected, in words for people; `None` if it [`Checksum::matches`].
+    /// A description of the first difference from the expected checksum; `None` if it [`Checksum::matches`].
     #[must_use]
     pub fn difference(&self, expected: &Self, tolerance: f64) -> Option<String> {
         if self.rows != expected.rows {
@@ -144,7 +145,7 @@ impl ChecksumSum {
     fn matches(self, expected: Self, tolerance: f64) -> bool {
         match (self, expected) {
             (Self::Int(sum), Self::Int(expected)) => sum == expected,
-            // The first test lets equal infinities pass, whose difference is NaN.
+            // The first comparison lets equal infinities pass, whose difference is NaN.
             #[expect(clippy::float_cmp, reason = "equal sums need no tolerance")]
             (Self::Float(sum), Self::Float(expected)) => {
                 sum == expected || (sum - expected).abs() <= tolerance * expected.abs()
@@ -163,7 +164,7 @@ impl fmt::Display for ChecksumSum {
     }
 }
 
-/// The sum of no values of a type.
+/// The initial sum of a type.
 fn zero(data_type: &DataType) -> Result<ChecksumSum> {
     match data_type {
         DataType::Float32 | DataType::Float64 => Ok(ChecksumSum::Float(0.0)),

@@ -1,4 +1,5 @@
-//! What every engine must do: one function per behaviour, run on each engine. [`engine_contract!`] makes tests of them.
+//! The behaviours that every engine must have: one function for each, run on each engine. [`engine_contract!`] makes
+//! tests of them.
 
 use std::sync::Arc;
 
@@ -14,7 +15,7 @@ use crate::table::{Column, SqlType, TableDefinition};
 use crate::{CreateMode, Engine, QueryOptions, Statement, Value};
 use boundary_bench_kernel::cancel::CancelToken;
 
-/// Makes a test module of an engine: one test a behaviour, each on an engine of its own.
+/// Makes a test module for an engine: one test per behaviour, each on an engine of its own.
 #[macro_export]
 macro_rules! engine_contract {
     ($engine:ident, $open:expr) => {
@@ -57,7 +58,7 @@ fn numbers(name: &str) -> TableDefinition {
     }
 }
 
-/// Rows `id = i, value = i / 2` for the ids of a range; the value of each seventh is null.
+/// Rows `id = i, value = i / 2` for the ids of a range; every seventh value is null.
 fn number_rows(ids: std::ops::Range<i32>) -> RecordBatch {
     let values: Float64Array = ids.clone().map(|id| (id % 7 != 0).then(|| f64::from(id) / 2.0)).collect();
     let columns: Vec<ArrayRef> = vec![Arc::new(Int32Array::from_iter_values(ids)), Arc::new(values)];
@@ -81,12 +82,12 @@ fn rows(engine: &Arc<dyn Engine>, sql: &str) -> usize {
     rows_by_batch(engine, sql, 65_536).iter().map(RecordBatch::num_rows).sum()
 }
 
-/// What a query needs to return rows in the order of their first column, which is how the tests insert them.
+/// The clause that a query needs to return rows in the order of their first column, which is how the tests insert them.
 fn in_order(engine: &Arc<dyn Engine>) -> &'static str {
     if engine.capabilities().ordered { "" } else { " ORDER BY 1" }
 }
 
-/// The rows of a table in one batch, under the table's own schema.
+/// All rows of a table in one batch, under the table's own schema.
 fn all(engine: &Arc<dyn Engine>, table: &TableDefinition) -> RecordBatch {
     let batches = rows_by_batch(engine, &format!("SELECT * FROM \"{}\"{}", table.name, in_order(engine)), 1000);
     let arrays: Vec<RecordBatch> = batches
@@ -150,7 +151,7 @@ pub fn rows_are_published_at_once_by_commit(engine: &Arc<dyn Engine>) {
     let table = numbers("t");
     engine.create_table(&table, CreateMode::Create).unwrap();
     let mut ingest = engine.ingest(&table).unwrap();
-    // More rows than an engine holds back, so that some have gone to the table before the commit.
+    // More rows than an engine buffers, so that some have reached the table before the commit.
     for start in (0..500_000).step_by(100_000) {
         ingest.write(&number_rows(start..start + 100_000)).unwrap();
     }
@@ -220,7 +221,7 @@ pub fn nothing_is_left_of_an_insert_that_failed(engine: &Arc<dyn Engine>) {
     ingest.write(&number_rows(7..8)).unwrap_err();
     ingest.abort().unwrap();
     assert_eq!(rows(engine, "SELECT id FROM t"), 0);
-    // The table is as good as before.
+    // The table can still be used.
     assert_eq!(insert(engine, &strict, &[number_rows(1..7)]), 6);
     assert_eq!(rows(engine, "SELECT id FROM t"), 6);
 }
@@ -253,7 +254,7 @@ pub fn slices_of_batches_are_inserted_as_they_are_seen(engine: &Arc<dyn Engine>)
     assert_eq!(all(engine, &table), number_rows(3..9000));
 }
 
-/// Each type with the extremes of its values, and nulls; floats as the engine holds them.
+/// Each type with the extremes of its values, and nulls; floats are those that the engine can hold.
 fn every_type(all_floats: bool) -> Vec<(SqlType, ArrayRef)> {
     let (infinity, minus_infinity, nan, zero) = if all_floats {
         (f32::INFINITY, f64::NEG_INFINITY, f64::NAN, -0.0)
@@ -347,7 +348,7 @@ pub fn every_type_comes_back_with_its_nulls(engine: &Arc<dyn Engine>) {
     insert(engine, &table, &[batch.clone(), batch.slice(1, 4)]);
     let expected = concat_batches(&table.to_arrow(), [&batch, &batch.slice(1, 4)]).unwrap();
     let found = all(engine, &table);
-    // Compared as text, because NaN is not equal to itself.
+    // The rows are compared as text, because NaN is not equal to itself.
     let text = |batch: &RecordBatch| {
         let mut rows: Vec<_> = (0..batch.num_rows()).map(|row| format!("{:?}", batch.slice(row, 1))).collect();
         if !engine.capabilities().ordered {

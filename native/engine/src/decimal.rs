@@ -1,7 +1,7 @@
 //! Decimals as text: `-12.30` for the unscaled value -1230 at scale 2.
 
-/// The unscaled value of a decimal written as digits with an optional sign and point, or `None` when the text is no
-/// such number, has more digits behind the point than `scale` (zeros apart), or more in all than `precision`.
+/// The unscaled value of a decimal written as digits with an optional sign and point. `None` where the text is no such
+/// number, has more digits behind the point than `scale`, except zeros, or more digits in all than `precision`.
 #[must_use]
 pub fn parse(text: &str, precision: u8, scale: u8) -> Option<i128> {
     let (negative, digits) = match text.as_bytes().first()? {
@@ -20,7 +20,7 @@ pub fn parse(text: &str, precision: u8, scale: u8) -> Option<i128> {
     let limit = 10_i128.pow(u32::from(precision));
     let mut value: i128 = 0;
     for digit in whole.bytes().chain(fraction.bytes()).chain(std::iter::repeat_n(b'0', missing)) {
-        // Of 38 digits, ten times the value may not fit 128 bits any more.
+        // With 38 digits, ten times the value may not fit into 128 bits.
         value = value.checked_mul(10)?.checked_add(i128::from(digit - b'0'))?;
         if value >= limit {
             return None;
@@ -51,7 +51,7 @@ mod tests {
         for text in ["", "-", ".", "1e3", "1.234", "100000", "1,2", " 1", "--1", "NaN", "١"] {
             assert_eq!(parse(text, 5, 2), None, "{text}");
         }
-        // Longer than 128 bits hold: their lower bits alone could be a number of few enough digits.
+        // Numbers beyond 128 bits, whose lower bits alone could be a number of few enough digits.
         for digits in 39..50 {
             assert_eq!(parse(&"9".repeat(digits), 38, 0), None, "{digits} digits");
         }

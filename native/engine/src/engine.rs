@@ -1,4 +1,4 @@
-//! Engines: where the rows live. An engine is one implementation of [`Engine`]; every lane is written over it.
+//! Engines, which hold the rows. An engine is one implementation of [`Engine`]; every lane is written over it.
 
 use std::any::Any;
 
@@ -10,26 +10,26 @@ use crate::value::Value;
 use boundary_bench_kernel::cancel::CancelToken;
 use boundary_bench_kernel::{Error, Result};
 
-/// Rows of a batch where nobody asks for another size: big enough that the cost of one crossing does not show.
+/// The default number of rows of a batch: large enough that the cost of one crossing does not show.
 pub const DEFAULT_BATCH_ROWS: usize = 65_536;
 
-/// What to do when the table to create exists.
+/// The behaviour of [`Engine::create_table`] where the table exists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CreateMode {
     /// Fail with [`Error::TableExists`].
     Create,
     /// Drop it with its rows, then create it.
     Replace,
-    /// Leave it alone if it exists, whatever its columns.
+    /// Leave the table as it is, whatever its columns.
     IfNotExists,
 }
 
-/// How a query is to run.
+/// The options of a query.
 #[derive(Debug, Clone)]
 pub struct QueryOptions {
-    /// At most so many rows a batch; every batch but the last is filled as far as the engine can.
+    /// The most rows of a batch; every batch but the last is filled as far as the engine can.
     pub batch_rows: usize,
-    /// Cancels the query from any thread.
+    /// The token that cancels the query from any thread.
     pub cancel: CancelToken,
 }
 
@@ -39,32 +39,33 @@ impl Default for QueryOptions {
     }
 }
 
-/// What an engine can do beyond ingesting and scanning whole tables. Differences between engines are told by these
-/// flags, never by an engine's name.
+/// The capabilities of an engine beyond ingesting and scanning whole tables. Differences between engines are expressed
+/// by these flags, never by an engine's name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Capabilities {
-    /// Runs SQL: filters, aggregations, commands. Without it only `SELECT <columns> FROM <table>` works.
+    /// Whether the engine runs SQL: filters, aggregations, commands. Without it only `SELECT <columns> FROM <table>`
+    /// works.
     pub sql: bool,
-    /// Without an `ORDER BY`, a scan returns the rows in the order in which they went in.
+    /// Whether a scan without `ORDER BY` returns the rows in the order of their insertion.
     pub ordered: bool,
-    /// Holds every floating-point value as it is: NaN, the infinities, and the sign of zero.
+    /// Whether every floating-point value is kept exactly: NaN, the infinities, and the sign of zero.
     pub all_floats: bool,
 }
 
-/// A place where rows live. All methods may be called from several threads at once; each call is a transaction of its
+/// An engine that holds rows. All methods may be called from several threads at once; each call is a transaction of its
 /// own.
 pub trait Engine: Send + Sync {
-    /// The engine's name, as the result files write it.
+    /// The name of the engine, as the result files write it.
     fn name(&self) -> &'static str;
 
     /// The version of the software that holds the rows.
     fn version(&self) -> String;
 
-    /// What this engine can do.
+    /// The capabilities of the engine.
     fn capabilities(&self) -> Capabilities;
 
-    /// Where the server of the engine is, for lanes that use its client library in place of this engine; the type is that
-    /// of the engine's crate. `None` where there is no server.
+    /// The endpoint of the engine's server, for lanes that use its client library instead of this engine; its type is
+    /// defined by the engine's crate. `None` where there is no server.
     fn client_endpoint(&self) -> Option<&dyn Any> {
         None
     }
@@ -78,54 +79,54 @@ pub trait Engine: Send + Sync {
     /// The definition of a table.
     ///
     /// # Errors
-    /// [`Error::TableNotFound`].
+    /// [`Error::TableNotFound`] for an unknown table.
     fn describe_table(&self, name: &str) -> Result<TableDefinition>;
 
     /// The names of all tables, sorted.
     ///
     /// # Errors
-    /// [`Error::Engine`].
+    /// [`Error::Engine`] where the engine fails.
     fn list_tables(&self) -> Result<Vec<String>>;
 
     /// Drops a table; `false` if there was none.
     ///
     /// # Errors
-    /// [`Error::Engine`].
+    /// [`Error::Engine`] where the engine fails.
     fn drop_table(&self, name: &str) -> Result<bool>;
 
-    /// Begins to append batches to the table `table.name`, which must have the columns of `table`.
+    /// Begins an insert into the table `table.name`, which must have the columns of `table`.
     ///
     /// # Errors
-    /// [`Error::TableNotFound`], [`Error::SchemaMismatch`].
+    /// [`Error::TableNotFound`] for an unknown table, [`Error::SchemaMismatch`] for other columns.
     fn ingest(&self, table: &TableDefinition) -> Result<Box<dyn Ingest>>;
 
-    /// Runs one query; the batches are produced as they are asked for, so a large result need not fit in memory.
-    /// Columns that share a name get a suffix (`_1`, `_2`, ...), so that names are unique.
+    /// Runs one query; the batches are produced on demand, so a large result need not fit in memory. Columns that share
+    /// a name get a suffix (`_1`, `_2`, ...), so that names are unique.
     ///
     /// # Errors
-    /// [`Error::Engine`] with the engine's own words, [`Error::Unsupported`], [`Error::Cancelled`].
+    /// [`Error::Engine`] with the engine's own message, [`Error::Unsupported`], [`Error::Cancelled`].
     fn query(&self, sql: &str, options: &QueryOptions) -> Result<Box<dyn BatchStream>>;
 
     /// Runs commands that return no rows and commits them together; returns the number of rows changed.
     ///
     /// # Errors
-    /// As [`Engine::query`]; then nothing of it is done.
+    /// The errors of [`Engine::query`]; nothing is done then.
     fn execute(&self, sql: &str, cancel: &CancelToken) -> Result<u64>;
 
     /// Prepares one statement, whose parameters are written `$1`, `$2`, ...
     ///
     /// # Errors
-    /// As [`Engine::query`]; [`Error::Unsupported`] where the engine has no parameters, [`Error::InvalidArgument`] for
-    /// several statements, and for parameters that have names or leave out a number.
+    /// The errors of [`Engine::query`]; [`Error::Unsupported`] where the engine has no parameters,
+    /// [`Error::InvalidArgument`] for several statements, and for parameters that have names or leave out a number.
     fn prepare(&self, sql: &str, cancel: &CancelToken) -> Result<Box<dyn Statement>> {
         let _ = (sql, cancel);
         Err(Error::Unsupported(format!("the engine {} takes no parameters and prepares no statements", self.name())))
     }
 
-    /// Makes sure that the engine still answers.
+    /// Checks that the engine still answers.
     ///
     /// # Errors
-    /// [`Error::Engine`] when it never will again, such as one whose server is gone.
+    /// [`Error::Engine`] when it never will again, such as an engine whose server is gone.
     fn check(&self) -> Result<()> {
         Ok(())
     }
@@ -133,58 +134,59 @@ pub trait Engine: Send + Sync {
 
 /// A statement prepared once and run often, by one caller at a time: a stream of its rows borrows it. Parameters are
 /// matched by position. After an error other than [`Error::InvalidArgument`], and after a stream that was dropped before
-/// its end, it is not used again.
+/// its end, the statement must not be used again.
 pub trait Statement: Send {
-    /// The types of its parameters, `None` where a type is open until there is a value.
+    /// The types of the parameters, `None` where a type is open until there is a value.
     fn parameters(&self) -> &[Option<SqlType>];
 
-    /// The columns of its rows, none for a command; `None` where they are not known before it runs.
+    /// The columns of the rows, none for a command; `None` where they are not known before the statement runs.
     fn columns(&self) -> Option<&[Column]> {
         None
     }
 
-    /// Runs it as a query; see [`Engine::query`].
+    /// Runs the statement as a query; see [`Engine::query`].
     ///
     /// # Errors
-    /// As [`Engine::query`]; [`Error::InvalidArgument`] naming a parameter that is missing, too many or of a wrong type.
+    /// The errors of [`Engine::query`]; [`Error::InvalidArgument`] naming a parameter that is missing, too many or of a
+    /// wrong type.
     fn query<'statement>(
         &'statement mut self,
         parameters: &[Value],
         options: &QueryOptions,
     ) -> Result<Box<dyn BatchStream + 'statement>>;
 
-    /// Runs it as a command, in a transaction of its own; returns the number of rows changed.
+    /// Runs the statement as a command, in a transaction of its own; returns the number of rows changed.
     ///
     /// # Errors
-    /// As [`Statement::query`]; then nothing of it is done.
+    /// The errors of [`Statement::query`]; nothing is done then.
     fn execute(&mut self, parameters: &[Value], cancel: &CancelToken) -> Result<u64>;
 }
 
-/// An insert under way. Nothing of it can be seen before [`Ingest::commit`]; dropped without that, it leaves nothing.
+/// An insert in progress. Its rows can't be seen before [`Ingest::commit`]; dropped without that, it leaves nothing.
 pub trait Ingest: Send {
     /// Appends a batch, whose schema must be the table's ([`TableDefinition::to_arrow`], nullability apart).
     ///
     /// # Errors
-    /// [`Error::SchemaMismatch`], [`Error::InvalidValue`] for a null in a NOT NULL column, [`Error::Engine`]. After
-    /// an error the insert can only be aborted.
+    /// [`Error::SchemaMismatch`], [`Error::InvalidValue`] for a null in a NOT NULL column, [`Error::Engine`]. After an
+    /// error the insert can only be aborted.
     fn write(&mut self, batch: &RecordBatch) -> Result<()>;
 
     /// Publishes all rows at once and returns their number.
     ///
     /// # Errors
-    /// [`Error::Engine`]; then nothing is published.
+    /// [`Error::Engine`] where the engine fails; nothing is published then.
     fn commit(self: Box<Self>) -> Result<u64>;
 
-    /// Drops all rows.
+    /// Discards all rows.
     ///
     /// # Errors
-    /// [`Error::Engine`].
+    /// [`Error::Engine`] where the engine fails.
     fn abort(self: Box<Self>) -> Result<()>;
 }
 
 /// The result of a query, batch by batch. Dropping it ends the query.
 pub trait BatchStream: Send {
-    /// The result's columns.
+    /// The columns of the result.
     fn columns(&self) -> &[Column];
 
     /// The Arrow schema of the batches.
@@ -197,7 +199,7 @@ pub trait BatchStream: Send {
     fn next_batch(&mut self) -> Result<Option<RecordBatch>>;
 }
 
-/// Checks that `batch` has the columns of `schema` and no null where none may be.
+/// Checks that `batch` has the columns of `schema` and no null in a NOT NULL column.
 ///
 /// # Errors
 /// [`Error::SchemaMismatch`]; [`Error::InvalidValue`] naming the first null's row, counted from `first_row`.

@@ -1,5 +1,5 @@
-//! Frames: one batch of rows in one piece of memory, the form in which batches reach JavaScript. One crossing hands
-//! over one buffer, and JavaScript lays typed arrays over it.
+//! Frames: one batch of rows in one buffer, the form in which batches reach JavaScript. One crossing hands over one
+//! buffer, and JavaScript lays typed arrays over it.
 //!
 //! All numbers are little-endian. The frame begins with 32-bit words:
 //!
@@ -13,11 +13,11 @@
 //! | 5 + 5 c | offset of its values |
 //! | 6 + 5 c | length of its values in bytes |
 //!
-//! What lies between the parts is zero, so that nothing of what was in the memory before shows.
+//! The padding between the parts is zero, so that no earlier content of the memory shows.
 //!
-//! Offsets count bytes from the frame's start and are multiples of 64, in frames among others of 8. Values are those of the Arrow columnar format
-//! (<https://arrow.apache.org/docs/format/Columnar.html>), but for booleans, which take a byte each, 0 or 1, since
-//! JavaScript has typed arrays of bytes and none of bits.
+//! Offsets count bytes from the frame's start and are multiples of 64; in frames embedded in a larger buffer, of 8. Values are
+//! those of the Arrow columnar format (<https://arrow.apache.org/docs/format/Columnar.html>), except booleans, which take a byte
+//! each, 0 or 1, since JavaScript has typed arrays of bytes and none of bits.
 
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, BooleanArray, RecordBatch};
@@ -33,19 +33,19 @@ mod in_place;
 
 pub use in_place::{FixedColumn, FrameInPlace};
 
-/// Words of the header before the first column.
+/// The number of header words before the first column.
 const HEADER_WORDS: usize = 2;
 
-/// Words of the header for each column.
+/// The number of header words for each column.
 const COLUMN_WORDS: usize = 5;
 
-/// The width of the elements of JavaScript's widest typed arrays, which begin at its multiples.
+/// The element width of JavaScript's widest typed arrays, in bytes; they must begin at multiples of it.
 const WIDEST_VALUE: usize = 8;
 
-/// Offsets are 32-bit words, so a frame ends below this many bytes.
+/// The limit of a frame in bytes, since offsets are 32-bit words.
 const FRAME_LIMIT: usize = 1 << 31;
 
-/// Where the parts of one column go.
+/// The null count, offsets and length of one column's parts.
 struct Section {
     nulls: usize,
     validity_offset: usize,
@@ -54,11 +54,11 @@ struct Section {
     values_length: usize,
 }
 
-/// Writes a batch into a frame: one copy into recycled memory, which the caller then owns alone.
+/// Encodes a batch as a frame: one copy into recycled memory, which the caller then owns alone.
 ///
 /// # Errors
-/// [`Error::Unsupported`] for a column whose type no [`SqlType`] has, and for a batch whose frame would take 2 GiB:
-/// ask for batches of fewer rows then.
+/// [`Error::Unsupported`] for a column whose type no [`SqlType`] has, and for a batch whose frame would take 2 GiB: ask
+/// for batches of fewer rows then.
 pub fn encode(batch: &RecordBatch) -> Result<Slab> {
     let (sections, end) = layout(batch, BUFFER_ALIGNMENT)?;
     let mut slab = Slab::allocate(end);
@@ -66,11 +66,11 @@ pub fn encode(batch: &RecordBatch) -> Result<Slab> {
     Ok(slab)
 }
 
-/// As [`encode`], behind what `target` holds, at the next multiple of 8; returns where the frame begins. Small frames would
-/// be gaps for the most part with more between their columns.
+/// Encodes a batch as [`encode`] does, behind the contents of `target`, at the next multiple of 8; returns the start of the
+/// frame. With a larger alignment, small frames would consist mostly of padding.
 ///
 /// # Errors
-/// As [`encode`].
+/// The errors of [`encode`].
 pub fn encode_into(batch: &RecordBatch, target: &mut Vec<u8>) -> Result<usize> {
     let (sections, end) = layout(batch, WIDEST_VALUE)?;
     let start = target.len().next_multiple_of(WIDEST_VALUE);
@@ -79,7 +79,7 @@ pub fn encode_into(batch: &RecordBatch, target: &mut Vec<u8>) -> Result<usize> {
     Ok(start)
 }
 
-/// Where the columns go, each at a multiple of `alignment`, and the length of the frame.
+/// The sections of the columns, each part at a multiple of `alignment`, and the length of the frame.
 fn layout(batch: &RecordBatch, alignment: usize) -> Result<(Vec<Section>, usize)> {
     let mut plan = Plan::new(batch.num_columns(), alignment);
     let mut sections = Vec::with_capacity(batch.num_columns());
@@ -104,7 +104,7 @@ fn layout(batch: &RecordBatch, alignment: usize) -> Result<(Vec<Section>, usize)
     Ok((sections, plan.length(batch.num_rows())?))
 }
 
-/// The parts of a frame, one after the other.
+/// An allocator of a frame's parts, one after the other.
 struct Plan {
     end: usize,
     alignment: usize,
@@ -115,7 +115,7 @@ impl Plan {
         Self { end: ((HEADER_WORDS + COLUMN_WORDS * columns) * 4).next_multiple_of(alignment), alignment }
     }
 
-    /// Where a part of so many bytes goes.
+    /// Reserves a part of this many bytes, and returns its offset.
     fn place(&mut self, length: usize) -> usize {
         let offset = self.end;
         let end = self.end.saturating_add(length);
@@ -123,9 +123,9 @@ impl Plan {
         offset
     }
 
-    /// The length of the frame.
+    /// The length of the frame of this many rows; an error beyond the limits.
     fn length(&self, rows: usize) -> Result<usize> {
-        // Rows of no columns take no bytes.
+        // Rows without columns take no bytes, so their number is checked by itself.
         if u32::try_from(rows).is_err() {
             return Err(Error::Unsupported(format!(
                 "a batch of {rows} rows is more than one frame counts; ask for batches of fewer rows"
@@ -149,10 +149,10 @@ fn fill(bytes: &mut [u8], batch: &RecordBatch, sections: &[Section]) {
     }
 }
 
-/// Zeros what lies between the parts of a frame, and behind the last one: the memory may have held another result.
+/// Zeros the padding between the parts of a frame and behind the last one: the memory may have held another result.
 fn clear_padding(bytes: &mut [u8], rows: usize, sections: &[Section]) {
     let mut clear = |from: usize, to: usize| bytes[from.min(to)..to].fill(0);
-    // The parts lie in the order of the plan: what is before a part is behind the last one.
+    // The parts lie in the order of the plan, so each one begins behind the last one.
     let mut end = (HEADER_WORDS + COLUMN_WORDS * sections.len()) * 4;
     for section in sections {
         let parts = [
@@ -211,7 +211,7 @@ fn fixed_values(data: &ArrayData, length: usize) -> &[u8] {
     &data.buffers()[0].as_slice()[data.offset() * width..][..length]
 }
 
-/// Where in its values buffer the text or bytes of this array lie.
+/// The range of this array's text or bytes in its values buffer.
 fn value_range(array: &dyn Array) -> std::ops::Range<usize> {
     let offsets = match array.data_type() {
         DataType::Utf8 => array.as_string::<i32>().value_offsets(),
@@ -224,7 +224,7 @@ fn value_range(array: &dyn Array) -> std::ops::Range<usize> {
 fn write_validity(target: &mut [u8], nulls: &NullBuffer) {
     let bits = nulls.inner().sliced();
     target.copy_from_slice(&bits.as_slice()[..target.len()]);
-    // Behind the last row there may be bits of other rows.
+    // The bits behind the last row may be those of other rows.
     if let (Some(last), used @ 1..) = (target.last_mut(), nulls.len() % 8) {
         *last &= (1 << used) - 1;
     }
@@ -238,7 +238,7 @@ fn write_booleans(target: &mut [u8], booleans: &BooleanArray) {
 
 fn write_words(bytes: &mut [u8], first_word: usize, words: &[usize]) {
     for (slot, word) in bytes[first_word * 4..].as_chunks_mut::<4>().0.iter_mut().zip(words) {
-        // All words are below FRAME_LIMIT, which was checked.
+        // All words are below `FRAME_LIMIT`, which was checked.
         *slot = u32::try_from(*word).unwrap_or(u32::MAX).to_le_bytes();
     }
 }
@@ -258,7 +258,7 @@ mod tests {
             ("integers", Arc::new(Int32Array::from(vec![1, 2, 3]))),
             ("text", Arc::new(StringArray::from(vec!["a", "", "bc"]))),
             ("bytes", Arc::new(BinaryArray::from(vec![Some(&b"xyz"[..]), None, None]))),
-            // A slice of which the bits go on.
+            // A slice whose bitmap continues behind it.
             ("sliced", Arc::new(Int32Array::from(vec![Some(1), None, Some(3), Some(4), Some(5)]).slice(0, 3))),
         ];
         let batch = RecordBatch::try_from_iter(columns).unwrap();

@@ -1,5 +1,5 @@
-//! The rows of the `measurements` family: a pure function of the row's index, so that every side and every run sees
-//! the same bytes, and the checksums of its workloads in closed form.
+//! The rows of the `measurements` family: a pure function of the row's index, so that every side and every run uses the
+//! same bytes, and the checksums of its workloads in closed form.
 //!
 //! Row `i` is `id = i, sensor_id = i % 10, value = i * 0.1, timestamp = 1_700_000_000_000 + i * 1000`.
 
@@ -26,27 +26,27 @@ pub const TIMESTAMP_START: i64 = 1_700_000_000_000;
 /// The difference between the timestamps of one row and the next, in milliseconds.
 pub const TIMESTAMP_STEP: i64 = 1000;
 
-/// The size of a row by the widths of its columns.
+/// The size of a row in bytes, by the widths of its columns.
 pub const BYTES_PER_ROW: u64 = 24;
 
-/// `id` is an INT, so there are no more rows than that.
+/// The limit of the number of rows, since `id` is an INT.
 pub const MAX_ROWS: u64 = 1 << 31;
 
-/// One row.
+/// A row of the `measurements` family.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Measurement {
-    /// The row's index.
+    /// The index of the row.
     pub id: i32,
-    /// The sensor, below [`SENSORS`].
+    /// The number of the sensor, below [`SENSORS`].
     pub sensor_id: i32,
-    /// What it measured.
+    /// The measured value.
     pub value: f64,
-    /// When, in milliseconds since 1970.
+    /// The time of the measurement, in milliseconds since 1970.
     pub timestamp: i64,
 }
 
 impl Measurement {
-    /// The row of an index.
+    /// The row with this index.
     #[must_use]
     pub fn at(index: i32) -> Self {
         Self {
@@ -73,7 +73,7 @@ pub fn table(name: &str) -> TableDefinition {
     }
 }
 
-/// Consecutive rows, by index.
+/// A range of consecutive rows, by index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RowRange {
     start: u32,
@@ -101,7 +101,7 @@ impl RowRange {
         u64::from(self.end - self.start)
     }
 
-    /// The ranges of at most `rows` rows that make up this one, in order.
+    /// Splits the range into ranges of at most `rows` rows, in order.
     pub fn chunks(self, rows: u32) -> impl Iterator<Item = Self> {
         let step = rows.max(1);
         (self.start..self.end)
@@ -109,13 +109,13 @@ impl RowRange {
             .map(move |start| Self { start, end: self.end.min(start.saturating_add(step)) })
     }
 
-    /// The rows one by one.
+    /// The rows, one by one.
     pub fn iter(self) -> impl Iterator<Item = Measurement> + Clone {
-        // Indexes are below 2^31, as `new` checks.
+        // All indices are below 2^31, as `new` checks.
         (self.start..self.end).map(|index| Measurement::at(index.cast_signed()))
     }
 
-    /// The rows column by column.
+    /// The rows as columns.
     #[must_use]
     pub fn columns(self) -> MeasurementColumns {
         let rows = || self.iter();
@@ -127,7 +127,7 @@ impl RowRange {
         }
     }
 
-    /// How many rows of the range a sensor has, and the first and last of them.
+    /// The series of a sensor's rows in the range; `None` if it has none.
     fn of_sensor(self, sensor: u32) -> Option<Series> {
         let first = self.start + (sensor + SENSORS - self.start % SENSORS) % SENSORS;
         (first < self.end).then(|| {
@@ -141,7 +141,7 @@ impl RowRange {
     }
 }
 
-/// The columns of some rows.
+/// The columns of a range of rows.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct MeasurementColumns {
     /// See [`Measurement::id`].
@@ -158,7 +158,7 @@ impl MeasurementColumns {
     /// The rows as an Arrow batch, without copying.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] when the columns are not of one length.
+    /// [`Error::InvalidArgument`] for columns of different lengths.
     pub fn into_batch(self) -> Result<RecordBatch> {
         RecordBatch::try_new(
             table("").to_arrow(),
@@ -173,7 +173,7 @@ impl MeasurementColumns {
     }
 }
 
-/// The sums of measurements that are known by type: the fast path of the lanes that hand over rows.
+/// The sums of the measurements' columns, typed: the fast path of the lanes that hand over rows.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct MeasurementSums {
     rows: u64,
@@ -194,7 +194,8 @@ impl MeasurementSums {
         self.timestamp += i128::from(row.timestamp);
     }
 
-    /// Adds rows, summed apart first: many small sums lose less of the floats than one long one.
+    /// Adds rows, which are summed separately first: many small sums lose less of the floats' precision than one long
+    /// sum.
     #[inline]
     pub fn add_rows(&mut self, rows: impl IntoIterator<Item = Measurement>) {
         let mut sums = Self::default();
@@ -202,7 +203,7 @@ impl MeasurementSums {
         self.merge(&sums);
     }
 
-    /// Adds the rows of slices of one length.
+    /// Adds rows given as columns of equal length.
     pub fn add_columns(&mut self, id: &[i32], sensor_id: &[i32], value: &[f64], timestamp: &[i64]) {
         self.rows += id.len() as u64;
         self.id += sum_i32(id);
@@ -235,22 +236,22 @@ impl From<MeasurementSums> for Checksum {
     }
 }
 
-/// The checksum of all rows of the range, in closed form: of `insert.bulk` and `query.full_scan`.
+/// The checksum of all rows of the range, in closed form, for `insert.bulk` and `query.full_scan`.
 #[must_use]
 pub fn expected_all(range: RowRange) -> Checksum {
-    // Sensors repeat, so their sum is the only one that is not a series of its own.
+    // Sensors repeat, so their sum is the only one that is no arithmetic series.
     let sensors = (0..SENSORS).filter_map(|sensor| Some(range.of_sensor(sensor)?.count * i128::from(sensor))).sum();
     expected_rows(range.series(), sensors)
 }
 
-/// The checksum of the rows of [`FILTERED_SENSOR`], in closed form: of `query.filtered`.
+/// The checksum of the rows of [`FILTERED_SENSOR`], in closed form, for `query.filtered`.
 #[must_use]
 pub fn expected_filtered(range: RowRange) -> Checksum {
     let series = range.of_sensor(FILTERED_SENSOR).unwrap_or(Series { first: 0, count: 0, step: 1 });
     expected_rows(series, series.count * i128::from(FILTERED_SENSOR))
 }
 
-/// The checksum of `query.aggregation` over the range, in closed form: one row a sensor that is present, with
+/// The checksum of `query.aggregation` over the range, in closed form: one row for each sensor that is present, with
 /// `sensor_id, count, avg, min, max`, the last three of `value`.
 #[must_use]
 pub fn expected_aggregation(range: RowRange) -> Checksum {
@@ -277,7 +278,7 @@ pub fn expected_aggregation(range: RowRange) -> Checksum {
     )
 }
 
-/// An arithmetic series of row indexes.
+/// An arithmetic series of row indices.
 #[derive(Debug, Clone, Copy)]
 struct Series {
     first: i128,
@@ -330,7 +331,7 @@ mod tests {
         }
     }
 
-    /// What a range sums to when its rows are added one by one.
+    /// The checksum of the rows of a range, added one by one.
     fn brute_force(range: RowRange, keep: impl Fn(&Measurement) -> bool) -> Checksum {
         let mut sums = MeasurementSums::default();
         sums.add_rows(range.iter().filter(keep));

@@ -1,4 +1,5 @@
-//! `memory:`, a plain list of Arrow batches a table: the floor under which only the boundary is left.
+//! The engine `memory:`, a plain list of Arrow batches for each table: the floor, where only the cost of the boundary
+//! is left.
 
 use std::collections::BTreeMap;
 use std::collections::VecDeque;
@@ -18,8 +19,8 @@ pub struct MemoryEngine {
     tables: Arc<RwLock<BTreeMap<String, Arc<Table>>>>,
 }
 
-/// A table is replaced, never changed, but for its batches: so an insert into a table that was replaced meanwhile
-/// is noticed by comparing pointers.
+/// A table. Apart from its batches it is replaced, never changed, so an insert notices by comparing pointers that its
+/// table was replaced meanwhile.
 struct Table {
     definition: TableDefinition,
     schema: SchemaRef,
@@ -27,7 +28,7 @@ struct Table {
 }
 
 impl MemoryEngine {
-    /// An engine without tables.
+    /// A new engine without tables.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -203,12 +204,13 @@ impl BatchStream for MemoryScan {
 
 #[derive(Debug, PartialEq, Eq)]
 struct Scan {
-    /// `None` for `*`.
+    /// The names of the columns; `None` for `*`.
     columns: Option<Vec<String>>,
     table: String,
 }
 
-/// Parses `SELECT * FROM table` and `SELECT column, ... FROM table`, keywords in any case, names bare or quoted.
+/// Parses `SELECT * FROM table` and `SELECT column, ... FROM table`, with keywords in any case and names bare or
+/// quoted.
 fn parse_scan(sql: &str) -> Result<Scan> {
     let unsupported = || {
         Error::Unsupported(format!(

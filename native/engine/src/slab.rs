@@ -1,8 +1,7 @@
 //! Slabs: recycled memory for batches that cross the boundary.
 //!
-//! The first touch of fresh memory costs more than copying into memory that is mapped already: a page fault for every
-//! 4 KiB. So the memory of a batch goes back to a pool when its last reader is gone, and large slabs ask the kernel
-//! for huge pages.
+//! The first touch of fresh memory costs more than copying into mapped memory: a page fault for every 4 KiB. So the
+//! memory of a batch returns to a pool when its last reader drops it, and large slabs ask the kernel for huge pages.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::collections::BTreeMap;
@@ -14,22 +13,22 @@ use arrow_buffer::{ArrowNativeType, Buffer, ToByteSlice};
 /// The alignment that Arrow recommends for buffers, in bytes.
 pub const BUFFER_ALIGNMENT: usize = 64;
 
-/// The size of a huge page, from which on a slab is aligned to it, in bytes.
+/// The size of a huge page, and the size from which on slabs are aligned to it, in bytes.
 const HUGE_PAGE: usize = 2 << 20;
 
 /// The smallest slab, in bytes.
 const SMALLEST: usize = 4 << 10;
 
-/// The pool keeps at most so much unused memory, in bytes: that of some 15 million rows of four columns. What is above
-/// goes back to the kernel, and costs its page faults anew.
+/// The most unused memory that the pool keeps, in bytes: that of some 15 million rows of four columns. Memory above it
+/// returns to the kernel, and costs its page faults anew.
 const RETAINED_LIMIT: usize = 512 << 20;
 
-/// A piece of initialised memory that goes back to the pool when dropped. What it holds at first is unspecified.
+/// A piece of initialised memory that returns to the pool when dropped. Its initial contents are unspecified.
 pub struct Slab {
     pointer: NonNull<u8>,
-    /// Its size class: what was allocated, in bytes.
+    /// The allocated size, which is its size class, in bytes.
     capacity: usize,
-    /// What was asked for, in bytes.
+    /// The requested size, in bytes.
     length: usize,
 }
 
@@ -48,20 +47,20 @@ impl Slab {
         Self { pointer, capacity, length }
     }
 
-    /// The slab's bytes.
+    /// The bytes of the slab.
     #[must_use]
     pub fn as_slice(&self) -> &[u8] {
         // SAFETY: `pointer` is valid for `capacity >= length` initialised bytes for as long as `self` lives.
         unsafe { std::slice::from_raw_parts(self.pointer.as_ptr(), self.length) }
     }
 
-    /// The slab's bytes, to write.
+    /// The bytes of the slab, for writing.
     pub fn as_mut_slice(&mut self) -> &mut [u8] {
         // SAFETY: as in `as_slice`, and `&mut self` makes this the only access.
         unsafe { std::slice::from_raw_parts_mut(self.pointer.as_ptr(), self.length) }
     }
 
-    /// Where the slab's bytes are.
+    /// The address of the slab's bytes.
     #[must_use]
     pub fn as_ptr(&self) -> *mut u8 {
         self.pointer.as_ptr()
@@ -70,7 +69,7 @@ impl Slab {
     /// An Arrow buffer over the bytes `offset..offset + length`, which keeps the slab alive.
     ///
     /// # Panics
-    /// When the range is not inside the slab.
+    /// Panics when the range is not inside the slab.
     #[must_use]
     pub fn buffer(self: &Arc<Self>, offset: usize, length: usize) -> Buffer {
         assert!(offset <= self.length && length <= self.length - offset, "the range lies outside the slab");
@@ -90,10 +89,10 @@ impl Drop for Slab {
     }
 }
 
-/// A buffer that is filled from its start, and grows.
+/// A buffer that is filled from its start and grows.
 pub struct SlabBuffer {
     slab: Slab,
-    /// The bytes filled so far.
+    /// The number of bytes filled so far.
     filled: usize,
 }
 
@@ -127,14 +126,14 @@ impl SlabBuffer {
         self.slab = larger;
     }
 
-    /// What was filled, as an Arrow buffer.
+    /// The filled bytes as an Arrow buffer.
     #[must_use]
     pub fn finish(self) -> Buffer {
         Arc::new(self.slab).buffer(0, self.filled)
     }
 }
 
-/// Memory without an owner, kept for the next slab of its size.
+/// Memory without an owner, kept for the next slab of its size class.
 struct Recycled(NonNull<u8>);
 
 // SAFETY: the pool owns the memory alone.
@@ -143,7 +142,7 @@ unsafe impl Send for Recycled {}
 struct Pool {
     by_capacity: BTreeMap<usize, Vec<Recycled>>,
     reservations: Vec<GrowingBytes>,
-    /// The bytes of both that the kernel backs by pages.
+    /// The bytes of slabs and reservations in the pool that the kernel backs by pages.
     retained: usize,
 }
 
@@ -156,7 +155,7 @@ impl Pool {
         Some(memory)
     }
 
-    /// Keeps the memory, or gives it back when the pool is full.
+    /// Keeps the memory, or returns it when the pool is full.
     fn put(&mut self, memory: Recycled, capacity: usize) -> Option<Recycled> {
         if self.retained + capacity > RETAINED_LIMIT {
             return Some(memory);
@@ -172,7 +171,7 @@ impl Pool {
         Some(reservation)
     }
 
-    /// Keeps an empty reservation, or gives it back when the pool is full.
+    /// Keeps an empty reservation, or returns it when the pool is full.
     fn put_reservation(&mut self, bytes: Vec<u8>, touched: usize) -> Option<Vec<u8>> {
         if self.retained + touched > RETAINED_LIMIT {
             return Some(bytes);
@@ -183,7 +182,8 @@ impl Pool {
     }
 }
 
-/// Powers of two up to a huge page, then whole huge pages: few classes, so that slabs find their like again.
+/// Rounds up to powers of two up to a huge page, then to whole huge pages: few size classes, so that slabs are reused
+/// often.
 fn size_class(length: usize) -> usize {
     if length <= HUGE_PAGE { length.next_power_of_two().max(SMALLEST) } else { length.next_multiple_of(HUGE_PAGE) }
 }
@@ -203,7 +203,7 @@ fn allocate_fresh(capacity: usize) -> NonNull<u8> {
     NonNull::new(pointer).unwrap_or_else(|| handle_alloc_error(layout))
 }
 
-/// Huge pages must be asked for before the first touch, so the memory is zeroed only after that.
+/// Huge pages must be requested before the first touch, so the memory is zeroed only after that.
 fn allocate_huge(layout: Layout) -> NonNull<u8> {
     // SAFETY: the layout has a size above zero.
     let pointer = unsafe { std::alloc::alloc(layout) };
@@ -214,11 +214,11 @@ fn allocate_huge(layout: Layout) -> NonNull<u8> {
     pointer
 }
 
-/// Asks the kernel to back the memory by huge pages where it is not backed yet. Changes no contents, and may do nothing.
+/// Asks the kernel to back by huge pages the memory that is not backed yet. Changes no contents, and may do nothing.
 fn ask_for_huge_pages(start: *mut u8, length: usize) {
     #[cfg(target_os = "linux")]
     {
-        /// Divides every page size of Linux; the advice must begin at a page.
+        /// The largest page size of Linux, a multiple of all others; the advice must begin at a page.
         const LARGEST_PAGE: usize = 64 << 10;
         let skipped = start.align_offset(LARGEST_PAGE);
         if skipped < length {
@@ -230,36 +230,37 @@ fn ask_for_huge_pages(start: *mut u8, length: usize) {
     let _ = (start, length);
 }
 
-/// Bytes that are appended, few or very many, and end up in one piece. Large ones lie in a reservation of address space
-/// that the kernel fills with huge pages as they come: nothing is moved as they grow. The reservation goes back to the
-/// pool, with what it was filled with, when its last reader is gone.
+/// A growing buffer of few or very many contiguous bytes. Large contents lie in a reservation of address space that the
+/// kernel fills with huge pages as they are written: nothing is moved as they grow. The reservation returns to the
+/// pool, with the pages that back it, when its last reader drops it.
 #[derive(Debug, Default)]
 pub struct GrowingBytes {
     bytes: Vec<u8>,
-    /// So many bytes of a reservation were ever filled, by earlier owners also.
+    /// The number of bytes of the reservation that were ever filled, including by earlier owners.
     touched: usize,
 }
 
 impl GrowingBytes {
-    /// From so many bytes on, they move into a reservation. Less is not worth a huge page, which is zeroed whole.
+    /// The size from which on the bytes move into a reservation. Fewer are not worth a huge page, which is zeroed as a
+    /// whole.
     const SMALL: usize = 1 << 20;
 
-    /// The reservation. Beyond it they grow as any vector does.
+    /// The size of a reservation. Beyond it the bytes grow as any vector does.
     const RESERVED: usize = 1 << 30;
 
-    /// The bytes so far.
+    /// The bytes written so far.
     #[must_use]
     pub fn as_slice(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// Where the bytes are, and how many, for whoever takes them over: nobody else reads or writes them.
+    /// The bytes written so far, as memory for an owner who takes them over: nobody else reads or writes them.
     pub fn as_mut_slice(&mut self) -> &mut [u8] {
         &mut self.bytes
     }
 
-    /// Nothing more is appended: pages that earlier owners have filled beyond the end go back to the kernel, so that
-    /// small bytes do not hold the memory of large ones for as long as they live.
+    /// Ends the writing: pages beyond the end that earlier owners have filled return to the kernel, so that small
+    /// contents do not hold the memory of large ones for as long as they live.
     pub fn finish(&mut self) {
         let end = self.bytes.len().next_multiple_of(HUGE_PAGE);
         if self.touched <= end {
@@ -293,7 +294,7 @@ impl GrowingBytes {
         let pooled = POOL.lock().unwrap_or_else(PoisonError::into_inner).take_reservation();
         let mut larger = pooled.unwrap_or_default();
         if larger.bytes.capacity() == 0 {
-            // Where so much can't be had at once, the bytes grow as any vector does.
+            // Where a whole reservation can't be had, the bytes grow as any vector does.
             if larger.bytes.try_reserve_exact(Self::RESERVED).is_err() {
                 return;
             }
@@ -326,7 +327,7 @@ impl Drop for GrowingBytes {
             let mut bytes = std::mem::take(&mut self.bytes);
             bytes.clear();
             let rejected = POOL.lock().unwrap_or_else(PoisonError::into_inner).put_reservation(bytes, touched);
-            // After the lock: giving memory back takes the kernel a while.
+            // The drop happens outside of the lock, since the kernel takes a while to take memory back.
             drop(rejected);
         }
     }
@@ -353,7 +354,7 @@ mod tests {
     fn small_bytes_give_back_what_larger_ones_filled() {
         let mut bytes = GrowingBytes::default();
         bytes.write_all(&vec![7; 2 << 20]).unwrap();
-        // As if it had been used before.
+        // The state of a reservation that was used before.
         bytes.bytes.resize(64 << 20, 7);
         bytes.bytes.truncate(2 << 20);
         bytes.touched = 64 << 20;
@@ -382,7 +383,7 @@ mod tests {
 
     #[test]
     fn a_dropped_slab_serves_the_next_of_its_size() {
-        // A size that no other test uses, since the pool is shared.
+        // The size is one that no other test uses, since the pool is shared.
         let length = 7 * HUGE_PAGE + 1;
         let first = Slab::allocate(length);
         let address = first.as_ptr();

@@ -1,42 +1,42 @@
-//! The text of SQL, as far as an engine must read it itself: the statements of a script, and the parameters of a statement.
-//! What a token is differs from server to server; each engine brings a function for it.
+//! The parts of SQL that an engine must parse itself: the statements of a script, and the parameters of a statement. Tokens
+//! differ from server to server; each engine brings a function that finds them.
 
 use std::ops::Range;
 
-/// What a token is.
+/// The kind of a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TokenKind {
     /// White space or a comment.
     Space,
-    /// A keyword, a name that is not quoted, or a number.
+    /// A keyword, an unquoted name, or a number.
     Word,
     /// A semicolon.
     Separator,
-    /// What is quoted, and signs.
+    /// A quoted text, or a sign.
     Other,
 }
 
 /// The first token of a text.
 #[derive(Debug, Clone, Copy)]
 pub struct Token {
-    /// What it is.
+    /// The kind of the token.
     pub kind: TokenKind,
-    /// Its bytes, at least one.
+    /// The length of the token in bytes, at least one.
     pub length: usize,
 }
 
 impl Token {
-    /// A token of so many bytes.
+    /// A token of `length` bytes.
     #[must_use]
     pub fn new(kind: TokenKind, length: usize) -> Self {
         Self { kind, length }
     }
 }
 
-/// The token that a text, which is not empty, begins with.
+/// A function that finds the first token of a text, which is not empty.
 pub type FirstToken = fn(&str) -> Token;
 
-/// `name` as standard SQL writes an identifier.
+/// Quotes a name as a standard SQL identifier.
 #[must_use]
 pub fn identifier(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
@@ -48,19 +48,20 @@ pub fn is_word(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
 }
 
-/// The length of the word that `text` begins with.
+/// The length in bytes of the word that `text` begins with.
 #[must_use]
 pub fn word(text: &str) -> usize {
     text.find(|c| !is_word(c) && c != '$').unwrap_or(text.len())
 }
 
-/// The length of the line that `text` begins with, with its end.
+/// The length in bytes of the line that `text` begins with, with its end.
 #[must_use]
 pub fn line(text: &str) -> usize {
     text.find('\n').map_or(text.len(), |end| end + 1)
 }
 
-/// The length of the quoted text that `text` begins with, to the end if it is not closed. A doubled quote stands for one.
+/// The length in bytes of the quoted text that `text` begins with, to the end if it is not closed. A doubled quote stands
+/// for one.
 #[must_use]
 pub fn quoted(text: &str, quote: char, backslashes: bool) -> usize {
     let mut chars = text.char_indices().skip(1).peekable();
@@ -77,11 +78,11 @@ pub fn quoted(text: &str, quote: char, backslashes: bool) -> usize {
 /// One statement of a script.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Statement<'a> {
-    /// Its text, without the semicolon.
+    /// The text of the statement, without the semicolon.
     pub text: &'a str,
-    /// Its first word, in capitals.
+    /// The first word of the statement, in capitals.
     pub keyword: String,
-    /// Its second word, in capitals; "" if it has none.
+    /// The second word of the statement, in capitals; "" if it has none.
     pub second: String,
 }
 
@@ -96,13 +97,13 @@ impl<'a> Statement<'a> {
 /// A parameter in a statement's text: `$1`, `$2`, ...
 #[derive(Debug, PartialEq, Eq)]
 pub struct Placeholder<'a> {
-    /// Where it is, with its dollar.
+    /// The range of the parameter in the text, with its dollar.
     pub place: Range<usize>,
-    /// What follows the dollar.
+    /// The text behind the dollar.
     pub name: &'a str,
 }
 
-/// The tokens of a text, each with its place.
+/// The tokens of a text, each with its range.
 fn tokens(text: &str, first_token: FirstToken) -> impl Iterator<Item = (TokenKind, Range<usize>)> {
     let mut position = 0;
     std::iter::from_fn(move || {
@@ -128,7 +129,7 @@ pub fn placeholders(statement: &str, first_token: FirstToken) -> Vec<Placeholder
     found
 }
 
-/// The statements of a script; those of nothing but comments are left out.
+/// The statements of a script, without those that consist of comments only.
 #[must_use]
 pub fn statements(script: &str, first_token: FirstToken) -> Vec<Statement<'_>> {
     let mut statements = Vec::new();
@@ -141,7 +142,7 @@ pub fn statements(script: &str, first_token: FirstToken) -> Vec<Statement<'_>> {
                 start = place.end;
             }
             TokenKind::Word => words.push(script[place].to_uppercase()),
-            // Parentheses around a query say nothing about it.
+            // Parentheses around a query are skipped.
             TokenKind::Other if &script[place.clone()] == "(" => {}
             TokenKind::Other => words.push(String::new()),
             TokenKind::Space => {}

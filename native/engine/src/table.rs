@@ -30,9 +30,9 @@ pub enum SqlType {
     Double,
     /// `DECIMAL(precision, scale)`, exact.
     Decimal {
-        /// All digits, 1 to 38.
+        /// The number of all digits, 1 to 38.
         precision: u8,
-        /// Digits behind the point, 0 to `precision`.
+        /// The number of digits behind the point, 0 to `precision`.
         scale: u8,
     },
     /// `VARCHAR`, UTF-8.
@@ -65,7 +65,7 @@ impl SqlType {
         }
     }
 
-    /// The SQL type whose values `data_type` holds in the same form, if there is one.
+    /// The SQL type whose Arrow type is `data_type`, if there is one.
     #[must_use]
     pub fn from_arrow(data_type: &DataType) -> Option<Self> {
         Some(match data_type {
@@ -86,7 +86,7 @@ impl SqlType {
         })
     }
 
-    /// The type as SQL writes it.
+    /// The type's name in SQL.
     #[must_use]
     pub fn to_sql(self) -> String {
         match self {
@@ -104,7 +104,7 @@ impl SqlType {
         }
     }
 
-    /// Bytes of one value in a frame, or `None` for the types of varying width.
+    /// The number of bytes of one value in a frame; `None` for types of varying width.
     #[must_use]
     pub fn fixed_width(self) -> Option<usize> {
         match self {
@@ -122,17 +122,17 @@ impl SqlType {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Column {
-    /// The column's name, unique within its table.
+    /// The name of the column, unique within its table.
     pub name: String,
-    /// The type of its values.
+    /// The type of the values.
     #[serde(flatten)]
     pub sql_type: SqlType,
-    /// Whether it may hold NULL.
+    /// Whether the column may hold NULL.
     pub nullable: bool,
 }
 
 impl Column {
-    /// The column as `CREATE TABLE` writes it.
+    /// The definition of the column in `CREATE TABLE`.
     #[must_use]
     pub fn to_sql(&self) -> String {
         let constraint = if self.nullable { "" } else { " NOT NULL" };
@@ -140,21 +140,21 @@ impl Column {
     }
 }
 
-/// A table's name and columns.
+/// The name and columns of a table.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TableDefinition {
-    /// The table's name, unquoted.
+    /// The name of the table, unquoted.
     pub name: String,
-    /// Its columns, in order.
+    /// The columns of the table, in order.
     pub columns: Vec<Column>,
 }
 
 impl TableDefinition {
-    /// Checks the definition itself.
+    /// Checks that the definition is usable.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] for an empty name, no column, a column named twice (names are compared without
-    /// regard to case, as SQL does), or a decimal out of range.
+    /// [`Error::InvalidArgument`] for an empty name, no column, a column named twice (names are compared without regard
+    /// to case, as SQL does), or a decimal out of range.
     pub fn validate(&self) -> Result<()> {
         let problem = |text: String| Err(Error::InvalidArgument(text));
         if self.name.is_empty() || self.name.contains('\0') {
@@ -183,11 +183,11 @@ impl TableDefinition {
         Ok(())
     }
 
-    /// Checks that this table, as it is stored, has exactly the columns of the definition given for it; `to_sql`: a column
-    /// as its engine writes it.
+    /// Checks that this table, as it is stored, has exactly the columns of the given definition; `to_sql` formats a column
+    /// for the error as its engine does.
     ///
     /// # Errors
-    /// [`Error::SchemaMismatch`] with the numbers of the columns or the first that differs.
+    /// [`Error::SchemaMismatch`] with the numbers of columns or the first column that differs.
     pub fn check_columns(&self, given: &Self, to_sql: impl Fn(&Column) -> String) -> Result<()> {
         if self.columns.len() != given.columns.len() {
             return Err(Error::SchemaMismatch(format!(
@@ -226,7 +226,8 @@ pub fn arrow_schema_of(columns: &[Column]) -> SchemaRef {
     ))
 }
 
-/// Gives each name that was there before the first free suffix of `_1`, `_2`, ..., as results of queries need it.
+/// Gives each repeated name the first free suffix of `_1`, `_2`, ..., for results of queries, whose names must be
+/// unique.
 #[must_use]
 pub fn unique_names<'a>(names: impl Iterator<Item = &'a str> + Clone) -> Vec<String> {
     let given: HashSet<&str> = names.clone().collect();
@@ -236,7 +237,7 @@ pub fn unique_names<'a>(names: impl Iterator<Item = &'a str> + Clone) -> Vec<Str
             let mut unique = name.to_owned();
             let mut suffix = 0;
             while !used.insert(unique.clone()) {
-                // A suffixed name must not take the name that a later column has by itself.
+                // A suffixed name must not equal the name of a later column.
                 loop {
                     suffix += 1;
                     unique = format!("{name}_{suffix}");

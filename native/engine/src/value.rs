@@ -3,24 +3,24 @@
 use crate::table::SqlType;
 use boundary_bench_kernel::{Error, Result};
 
-/// A value for a statement's parameter.
+/// The value of a statement's parameter.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Value {
     /// `NULL`, of any type.
     Null,
     /// A `BOOLEAN`.
     Bool(bool),
-    /// An integer; `BIGINT` where the statement leaves the type open.
+    /// An integer; a `BIGINT` where the statement leaves the type open.
     Int(i64),
-    /// A floating-point number; `DOUBLE` where the statement leaves the type open.
+    /// A floating-point number; a `DOUBLE` where the statement leaves the type open.
     Double(f64),
     /// An exact decimal.
     Decimal {
-        /// Its units of 10^-scale, less than 10^precision of them.
+        /// The number of units of 10^-scale, less than 10^precision of them.
         value: i128,
-        /// All digits, 1 to 38.
+        /// The number of all digits, 1 to 38.
         precision: u8,
-        /// Digits behind the point, 0 to `precision`.
+        /// The number of digits behind the point, 0 to `precision`.
         scale: u8,
     },
     /// A `VARCHAR`.
@@ -34,7 +34,7 @@ pub enum Value {
 }
 
 impl Value {
-    /// The type that the value has by itself; `None` for null.
+    /// The natural type of the value; `None` for null.
     #[must_use]
     pub fn sql_type(&self) -> Option<SqlType> {
         Some(match self {
@@ -57,7 +57,7 @@ pub fn unusable_parameter(position: usize, problem: impl std::fmt::Display) -> E
     Error::InvalidArgument(format!("parameter {position}: {problem}"))
 }
 
-/// Checks that there are as many parameters as the statement takes.
+/// Checks that the number of parameters is the one that the statement takes.
 ///
 /// # Errors
 /// [`Error::InvalidArgument`] naming the first parameter that is missing or too many.

@@ -1,4 +1,4 @@
-//! The lanes in and out, over batches of every type.
+//! Tests of the inbound and outbound lanes, over batches of every type.
 
 mod common;
 
@@ -17,7 +17,7 @@ use proptest::prelude::*;
 
 use common::{table, table_and_batch};
 
-/// Reads a frame's header as JavaScript does, and gives the columns' parts.
+/// Reads a frame's header as JavaScript does, and returns the number of rows and the columns' parts.
 fn parts_of(frame: &[u8]) -> (usize, Vec<ColumnParts<'_>>) {
     let word = |index: usize| u32::from_le_bytes(frame[index * 4..][..4].try_into().unwrap()) as usize;
     let rows = word(0);
@@ -41,7 +41,7 @@ fn rebuild(table: &TableDefinition, frame: &[u8]) -> Result<RecordBatch> {
     batch_from_columns(&table.to_arrow(), &table.columns, rows, &parts, 0)
 }
 
-/// Equal values, whatever hides behind nulls.
+/// Asserts equal values, whatever bytes are behind nulls.
 fn assert_same(left: &RecordBatch, right: &RecordBatch) {
     assert_eq!(left.num_rows(), right.num_rows());
     for (left, right) in left.columns().iter().zip(right.columns()) {
@@ -191,7 +191,7 @@ fn ipc_bytes_of_another_table_are_refused_and_the_reader_goes_on() {
     assert_eq!(error.to_string(), "row 3, column \"c\": null in a NOT NULL column");
     assert!(matches!(reader.push(b"no stream at all, by any reading"), Err(Error::InvalidIpc(_))));
     assert_eq!(reader.push(&good).unwrap().len(), 1);
-    // Cut in the middle of a message: told at the end.
+    // A stream cut in the middle of a message is an error at the end.
     assert!(reader.push(&good[..good.len() / 2]).unwrap().is_empty());
     assert!(matches!(reader.finish(), Err(Error::InvalidIpc(_))));
 }

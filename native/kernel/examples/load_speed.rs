@@ -1,4 +1,4 @@
-//! What the load loop costs by itself: requests that do nothing, on one thread and on several.
+//! The cost of the load loop alone: requests that do nothing, on one thread and on several.
 //!
 //! `cargo run --release -p boundary-bench-core --example load_speed`
 

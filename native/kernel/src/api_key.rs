@@ -1,18 +1,18 @@
-//! The key that requests to a server of ours must carry where it was given one.
+//! The API key that requests to a server of ours must carry, if the server was given one.
 
-/// The header with the key alone, as `RonDB`'s REST server takes it; in gRPC, metadata.
+/// The header that holds the key alone, as `RonDB`'s REST server takes it; in gRPC, metadata.
 pub const HEADER: &str = "x-api-key";
 
-/// The header with a key behind a scheme, as clients of `InfluxDB` send it.
+/// The header that holds a key behind a scheme, as clients of `InfluxDB` send it.
 const AUTHORIZATION: &str = "authorization";
 
 /// The schemes of `Authorization` whose credentials are a key.
 const SCHEMES: [&str; 2] = ["Token", "Bearer"];
 
-/// The characters of a key before and after its point.
+/// The number of characters of a key before and after its point.
 const PARTS: (usize, usize) = (16, 64);
 
-/// What an error says of a key that has not this form. The key itself is nobody's to read.
+/// The description of a key's form, for errors, which must not repeat the key itself.
 #[must_use]
 pub fn form() -> String {
     format!("an API key is {} characters, a point, and {} characters", PARTS.0, PARTS.1)
@@ -24,15 +24,15 @@ pub fn is_api_key(text: &str) -> bool {
     text.is_ascii() && text.split_once('.').is_some_and(|(left, right)| (left.len(), right.len()) == PARTS)
 }
 
-/// Who may ask a server: those with its key, or everybody.
+/// The key that a server requires of requests; `None` accepts all of them.
 #[derive(Clone, Default)]
 pub struct ApiKey(pub Option<String>);
 
 impl ApiKey {
-    /// Whether a request may ask, by its headers, which are not looked at where everybody may.
+    /// Checks the key in a request's headers, which are not read where no key is required.
     ///
     /// # Errors
-    /// What is wrong with its key.
+    /// The problem of the key.
     pub fn check<'headers>(&self, header: impl Fn(&'static str) -> Option<&'headers [u8]>) -> Result<(), &'static str> {
         let Some(key) = &self.0 else { return Ok(()) };
         let given = header(HEADER).or_else(|| of_authorization(header(AUTHORIZATION)?));
@@ -42,13 +42,13 @@ impl ApiKey {
     }
 }
 
-/// The key of `Token KEY`.
+/// The key in the value of `Authorization`, such as `Token KEY`.
 fn of_authorization(value: &[u8]) -> Option<&[u8]> {
     let (scheme, key) = value.split_at_checked(value.iter().position(|byte| *byte == b' ')?)?;
     SCHEMES.iter().any(|known| scheme.eq_ignore_ascii_case(known.as_bytes())).then(|| key.trim_ascii())
 }
 
-/// Compares in a time that does not tell where they differ.
+/// Compares in a time that does not depend on the contents.
 fn is_equal(left: &[u8], right: &[u8]) -> bool {
     left.len() == right.len() && left.iter().zip(right).fold(0, |different, (a, b)| different | (a ^ b)) == 0
 }
@@ -79,7 +79,7 @@ mod tests {
             assert_eq!(check(header.map(String::as_str), authorization.map(String::as_str)), Ok(()));
         }
         let wrong = format!("Token {other}");
-        // The header of its own is what counts.
+        // The header `x-api-key` has precedence.
         for (header, authorization) in [
             (Some(other.as_str()), None),
             (Some(""), None),

@@ -1,4 +1,4 @@
-//! Where servers of ours may listen.
+//! The addresses that servers of ours may listen on.
 
 use std::net::SocketAddr;
 
@@ -7,19 +7,19 @@ use crate::{Error, Result};
 /// The option of every server that allows what [`check_bind`] refuses.
 pub const ALLOW_INSECURE_BIND: &str = "--allow-insecure-bind";
 
-/// What keeps others out of a server, and from reading along.
+/// The protections that a server lacks against access and eavesdropping.
 #[derive(Debug, Clone, Copy)]
 pub struct Protection {
-    /// The options that make it ask for a key or a login; `None` where it asks for one.
+    /// The options that make the server require a key or a login; `None` where it requires one.
     pub without_login: Option<&'static str>,
-    /// The options that make it speak TLS; `None` where it does.
+    /// The options that make the server use TLS; `None` where it does.
     pub without_tls: Option<&'static str>,
 }
 
-/// Checks that a server listens on this machine's loopback alone, or asks for a key and speaks TLS.
+/// Checks that a server listens on the loopback only, or requires a key and uses TLS.
 ///
 /// # Errors
-/// [`Error::InvalidArgument`] saying what is missing, unless that is allowed.
+/// [`Error::InvalidArgument`] naming the missing protections, unless `allows_insecure`.
 pub fn check_bind(listen: SocketAddr, protection: Protection, allows_insecure: bool) -> Result<()> {
     if allows_insecure || listen.ip().to_canonical().is_loopback() {
         return Ok(());

@@ -7,7 +7,7 @@ use crate::{Error, Result};
 
 type Hook = Box<dyn Fn() + Send>;
 
-/// Shared between the thread that runs a query and those that may cancel it.
+/// A token shared between the thread that runs a query and the threads that may cancel it.
 #[derive(Clone, Default)]
 pub struct CancelToken(Arc<Inner>);
 
@@ -24,10 +24,11 @@ impl std::fmt::Debug for CancelToken {
 }
 
 impl CancelToken {
-    /// Asks for the end of the query; does nothing the second time.
+    /// Cancels the query; a second call does nothing.
     pub fn cancel(&self) {
         let hook = self.0.hook.lock().unwrap_or_else(PoisonError::into_inner);
-        // Set under the lock, so that a hook that is being installed is either called here or sees the flag.
+        // The flag is set under the lock, so that a hook that is being installed is either called here or sees the
+        // flag.
         if !self.0.cancelled.swap(true, Ordering::AcqRel)
             && let Some(hook) = hook.as_ref()
         {
@@ -41,16 +42,16 @@ impl CancelToken {
         self.0.cancelled.load(Ordering::Acquire)
     }
 
-    /// An error once cancelled.
+    /// Fails if the token is cancelled.
     ///
     /// # Errors
-    /// [`Error::Cancelled`].
+    /// [`Error::Cancelled`] once the token is cancelled.
     pub fn check(&self) -> Result<()> {
         if self.is_cancelled() { Err(Error::Cancelled) } else { Ok(()) }
     }
 
-    /// Installs what interrupts the engine, for as long as the returned guard lives. Called at once if the token is
-    /// cancelled already.
+    /// Installs the hook that interrupts the engine, for as long as the returned guard lives. It is called at once if
+    /// the token is already cancelled.
     #[must_use]
     pub fn on_cancel(&self, hook: impl Fn() + Send + 'static) -> CancelGuard {
         let mut slot = self.0.hook.lock().unwrap_or_else(PoisonError::into_inner);
@@ -62,7 +63,7 @@ impl CancelToken {
     }
 }
 
-/// Keeps a hook of [`CancelToken::on_cancel`] installed; dropping it waits for a hook under way.
+/// Keeps a hook of [`CancelToken::on_cancel`] installed; dropping the guard waits for a hook that runs.
 #[derive(Debug)]
 pub struct CancelGuard(CancelToken);
 
@@ -72,12 +73,12 @@ impl Drop for CancelGuard {
     }
 }
 
-/// Cancels work when it is dropped, as the future is that nobody waits for any more.
+/// Cancels its token on drop, as when a future is dropped before its end.
 #[derive(Debug)]
 pub struct CancelOnDrop(pub CancelToken);
 
 impl CancelOnDrop {
-    /// The work has ended: there is nothing to cancel.
+    /// Drops the guard without cancelling, since the work has ended.
     pub fn forget(self) {
         std::mem::forget(self);
     }
@@ -108,7 +109,7 @@ mod tests {
         drop(token.on_cancel(count(&calls)));
         token.cancel();
         assert_eq!(calls.load(Ordering::Relaxed), 0);
-        // Installed after the cancellation: called at once.
+        // A hook that is installed after the cancellation is called at once.
         let _guard = token.on_cancel(count(&calls));
         token.cancel();
         assert_eq!(calls.load(Ordering::Relaxed), 1);

@@ -1,4 +1,4 @@
-//! One error type with stable codes. Its texts say what happened, to what, and what to do.
+//! The error type, with stable codes. Its texts say what happened, to what, and what to do.
 
 use std::any::Any;
 use std::cell::{Cell, RefCell};
@@ -10,61 +10,61 @@ use thiserror::Error;
 /// The result of every fallible function of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// What can go wrong. [`Error::code`] is stable across releases; the text is for people.
+/// The errors of this library. [`Error::code`] is stable across releases; the text is for people.
 #[derive(Debug, Clone, Error)]
 pub enum Error {
     /// A value that the caller gave is not usable.
     #[error("{0}")]
     InvalidArgument(String),
-    /// A row's value does not fit its column.
+    /// A value of a row does not fit its column.
     #[error("row {row}, column \"{column}\": {problem}")]
     InvalidValue {
-        /// The row's index among all rows given to the inserter, from 0.
+        /// The index of the row among all rows given to the inserter, from 0.
         row: u64,
-        /// The column's name.
+        /// The name of the column.
         column: String,
-        /// What is wrong with the value.
+        /// The problem of the value.
         problem: String,
     },
-    /// The batches given do not have the table's columns.
+    /// The given batches do not have the table's columns.
     #[error("{0}")]
     SchemaMismatch(String),
     /// The bytes are not a readable Arrow IPC stream.
     #[error("not a readable Arrow IPC stream: {0}")]
     InvalidIpc(String),
-    /// The engine holds no such table.
+    /// The engine has no such table.
     #[error("table \"{0}\" does not exist; create it first")]
     TableNotFound(String),
-    /// The engine already holds that table.
+    /// The engine already has that table.
     #[error("table \"{0}\" exists already; drop it first, or create it in the mode that replaces")]
     TableExists(String),
-    /// The engine can't do that.
+    /// The engine does not support the operation.
     #[error("{0}")]
     Unsupported(String),
-    /// The engine refused or failed.
+    /// The engine refused the operation or failed.
     #[error("{engine}: {message}")]
     Engine {
-        /// The engine's name.
+        /// The name of the engine.
         engine: &'static str,
-        /// What the engine said.
+        /// The message of the engine.
         message: String,
     },
-    /// The connection to a server was lost under the work.
+    /// The connection to a server was lost during the work.
     #[error("{0}")]
     Connection(String),
-    /// A program or library that is needed is not there.
+    /// A program or library that is needed is not installed.
     #[error("{0}")]
     NotInstalled(String),
-    /// The memory that the machine, or the limit set for this process, has left is not enough.
+    /// The memory that is left of the machine, or of the limit of this process, is not enough.
     #[error("{0}")]
     NotEnoughMemory(String),
-    /// A server's answer is longer than the limit that the client has for it.
+    /// A response of a server is longer than the client's limit.
     #[error("{0}")]
     TooLarge(String),
-    /// Going on would give a secret away to whoever the other side is.
+    /// The work would reveal a secret to a server that is not authenticated.
     #[error("{0}")]
     Insecure(String),
-    /// The work took longer than it was allowed to.
+    /// The work exceeded its time-out.
     #[error("{0}")]
     Timeout(String),
     /// The caller cancelled the work.
@@ -76,9 +76,9 @@ pub enum Error {
     /// Reading or writing a file failed.
     #[error("{path}: {source}")]
     Io {
-        /// The file.
+        /// The path of the file.
         path: String,
-        /// What the system said.
+        /// The error of the system.
         source: std::sync::Arc<std::io::Error>,
     },
     /// A defect of this library; nothing was written.
@@ -112,7 +112,7 @@ impl Error {
         }
     }
 
-    /// The text as it crosses into JavaScript, where the library takes the code apart again: `[CODE] text`.
+    /// The text that crosses into JavaScript, where the library takes the code apart again: `[CODE] text`.
     #[must_use]
     pub fn coded(&self) -> String {
         format!("[{}] {self}", self.code())
@@ -120,7 +120,7 @@ impl Error {
 }
 
 thread_local! {
-    /// Whether this thread is inside [`catch_panic`], and where the last panic there came from.
+    /// Whether this thread is inside [`catch_panic`], and the place of the last panic there.
     static CATCHING: Cell<bool> = const { Cell::new(false) };
     static PANICKED_AT: RefCell<Option<String>> = const { RefCell::new(None) };
 }
@@ -154,7 +154,7 @@ fn from_panic(payload: &(dyn Any + Send)) -> Error {
 /// Runs `work`, turning a panic into [`Error::Internal`], so that no panic reaches a foreign caller.
 ///
 /// # Errors
-/// Whatever `work` returns, and [`Error::Internal`] for a panic.
+/// The errors of `work`, and [`Error::Internal`] for a panic.
 pub fn catch_panic<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
     install_quiet_hook();
     let outer = CATCHING.replace(true);
@@ -173,7 +173,7 @@ mod tests {
         assert_eq!(error.code(), "BB_INTERNAL");
         let text = error.to_string();
         assert!(text.contains("index 7 out of range") && text.contains("error.rs:"), "{text}");
-        // Only what is caught is kept off stderr.
+        // Only caught panics are kept off stderr.
         assert_eq!(catch_panic(|| catch_panic(|| Ok(CATCHING.get()))).ok(), Some(true));
         assert!(!CATCHING.get());
     }

@@ -1,4 +1,4 @@
-//! Latencies of requests: whole HDR histograms, which merge and travel as text.
+//! Latencies of requests: whole HDR histograms, which can be merged and written as text.
 
 use std::time::Duration;
 
@@ -9,16 +9,16 @@ use hdrhistogram::serialization::{Deserializer, Serializer, V2DeflateSerializer}
 
 use crate::{Error, Result};
 
-/// The shortest latency that is told from others, in microseconds.
+/// The shortest latency that is distinguished, in microseconds.
 const LOWEST: u64 = 1;
 
-/// The longest: an hour, in microseconds. What takes longer counts as this.
+/// The longest latency that is distinguished: an hour, in microseconds. Longer ones count as this.
 const HIGHEST: u64 = 3_600_000_000;
 
-/// The significant digits of a recorded latency: it is off by a thousandth at most.
+/// The significant digits of a recorded latency, whose error is a thousandth at most.
 const DIGITS: u8 = 3;
 
-/// How often each latency was seen, in microseconds, 1 µs to 1 h.
+/// A histogram of latencies in microseconds, 1 µs to 1 h.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LatencyHistogram(Histogram<u64>);
 
@@ -29,7 +29,7 @@ impl Default for LatencyHistogram {
 }
 
 impl LatencyHistogram {
-    /// A histogram without latencies.
+    /// An empty histogram.
     ///
     /// # Panics
     /// Never: the bounds are fixed and valid.
@@ -38,7 +38,7 @@ impl LatencyHistogram {
         Self(Histogram::new_with_bounds(LOWEST, HIGHEST, DIGITS).expect("the bounds are valid"))
     }
 
-    /// Counts one latency, rounded to the microsecond.
+    /// Records one latency, rounded to the microsecond.
     pub fn record(&mut self, latency: Duration) {
         let microseconds = latency.saturating_add(Duration::from_nanos(500)).as_micros();
         self.0.saturating_record(u64::try_from(microseconds).unwrap_or(HIGHEST).clamp(LOWEST, HIGHEST));
@@ -46,17 +46,17 @@ impl LatencyHistogram {
 
     /// Adds the counts of another histogram.
     pub fn merge(&mut self, other: &Self) {
-        // Both have the same bounds, for which adding can't fail.
+        // Both histograms have the same bounds, for which adding can't fail.
         let _ = self.0.add(&other.0);
     }
 
-    /// How many latencies were recorded.
+    /// The number of recorded latencies.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.0.len()
     }
 
-    /// The latency in microseconds that a part of all, from 0 to 1, did not exceed; 0 without latencies.
+    /// The latency in microseconds that this part of all, from 0 to 1, did not exceed; 0 without latencies.
     #[must_use]
     pub fn quantile(&self, part: f64) -> u64 {
         self.0.value_at_quantile(part)
@@ -68,7 +68,7 @@ impl LatencyHistogram {
         self.0.max()
     }
 
-    /// The whole histogram in HDR's compressed encoding (V2), as base64: what the result files hold.
+    /// The whole histogram in HDR's compressed encoding (V2), as base64, which the result files hold.
     ///
     /// # Errors
     /// [`Error::Internal`] when it can't be encoded.
@@ -80,8 +80,8 @@ impl LatencyHistogram {
         Ok(STANDARD.encode(bytes))
     }
 
-    /// The histogram of a text of [`LatencyHistogram::to_base64`], or of another HDR histogram of microseconds, whatever
-    /// its bounds and precision.
+    /// Parses the text of [`LatencyHistogram::to_base64`], or of another HDR histogram of microseconds, whatever its
+    /// bounds and precision.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] for any other text.
@@ -142,7 +142,7 @@ mod tests {
         }
     }
 
-    /// Latencies of a case of the fixture: `count` of them, from `first` in steps of `step`.
+    /// A part of a fixture's case: `count` latencies, from `first` in steps of `step`.
     #[derive(serde::Deserialize)]
     struct Values {
         first: u64,

@@ -1,12 +1,12 @@
-//! The load of many small requests: so many connections, each with one request in flight.
+//! A load of many small requests over several connections, each with one request in flight.
 //!
-//! Thread `t` of `T` sends the requests `t`, `t + T`, `t + 2T`, ..., so that what each connection did is known
+//! Thread `t` of `T` sends the requests `t`, `t + T`, `t + 2T`, ..., so that the requests of each connection are known
 //! beforehand. In a *closed loop* a thread sends its next request when the last one is answered, and a latency counts
-//! from there. In an *open loop* request `i` is meant to be sent `i / rate` seconds after the start, whether the server
-//! keeps up or not, and its latency counts from then: what waits behind a slow answer is not forgotten.
+//! from there. In an *open loop* request `i` is due `i / rate` seconds after the start, whether the server keeps up or
+//! not, and its latency counts from then: requests that wait behind a slow answer are not left out.
 //!
 //! The loop itself costs 33 ns a request (the example `load_speed`). An open loop sends 30 to 40 µs late in the median, which
-//! it reports: a thread of its own says when each request is due, and wakes the one that sends it.
+//! it reports: a thread of its own tells when each request is due, and wakes the one that sends it.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -23,23 +23,23 @@ use crate::latency::LatencyHistogram;
 use crate::resources::{CpuTime, cpu_of_process, process_cpu};
 use crate::{Error, Result};
 
-/// How long before its first request an open loop starts, so that no thread is late for it.
+/// The delay before the first request of an open loop, so that no thread is late for it.
 const OPEN_LOOP_DELAY: Duration = Duration::from_millis(2);
 
 /// A connection that sends one request after the other.
 pub trait Requester: Send + 'static {
-    /// Sends the request of this index and resolves once its answer is consumed.
+    /// Sends the request with this index and resolves once its answer is consumed.
     fn request(&mut self, index: u64) -> impl Future<Output = Result<()>> + Send;
 }
 
-/// How many requests to send, and how fast.
+/// The number of requests of a load, and their rate.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Load {
-    /// The requests of all threads together.
+    /// The number of requests of all threads together.
     pub requests: u64,
-    /// Requests a second of all threads together, for an open loop; `None` for a closed one.
+    /// The requests per second of all threads together, for an open loop; `None` for a closed one.
     pub rate: Option<f64>,
-    /// The servers' processes, where they run on this machine: their CPU time is counted, all together.
+    /// The ids of the servers' processes, if they run on this machine: their CPU time is counted in total.
     pub server_processes: Vec<u32>,
 }
 
@@ -54,39 +54,38 @@ impl Load {
     }
 }
 
-/// What a load took.
+/// The outcome of a load.
 #[derive(Debug, Clone)]
 pub struct LoadOutcome {
-    /// From the common start to the last answer consumed.
+    /// The seconds from the common start to the last answer consumed.
     pub seconds: f64,
     /// The latencies of all requests.
     pub latency: LatencyHistogram,
-    /// Of an open loop: how late requests were sent by this program's own doing, not for want of the answer before: how
-    /// late it noticed that their time had come, and how late it then sent them.
+    /// For an open loop, how late requests were sent for reasons within this program, not because the answer before was
+    /// late: the delay in noticing that they were due, and the delay in sending them then.
     pub behind: Option<LatencyHistogram>,
-    /// CPU time of this process meanwhile.
+    /// The CPU time of this process during the load.
     pub cpu: Option<CpuTime>,
-    /// CPU time of the servers meanwhile, where their processes are known.
+    /// The CPU time of the servers during the load, if their processes are known.
     pub server_cpu: Option<CpuTime>,
 }
 
-/// What one thread measured.
+/// The measurements of one thread.
 struct Thread<R> {
     number: usize,
     requester: R,
-    /// From its start to its last answer; `None` of an open loop's thread without requests.
+    /// The times of the thread's start and of its last answer; `None` for a thread of an open loop without requests.
     span: Option<(Instant, Instant)>,
     latency: LatencyHistogram,
     behind: Option<LatencyHistogram>,
 }
 
-/// Sends all requests, one task a requester on the runtime this is called on, and gives the requesters back in their
-/// order. The first failure ends all.
+/// Sends all requests, with one task for each requester on the current runtime, and returns the requesters in their
+/// order. The first failure ends all tasks.
 ///
 /// # Errors
-/// [`Error::InvalidArgument`] without a requester or for a rate that is none, [`Error::Cancelled`], else whatever a
-/// request returns; a panic becomes [`Error::Internal`]. The requesters are then dropped, and their connections with
-/// them.
+/// [`Error::InvalidArgument`] without a requester or for an unusable rate, [`Error::Cancelled`], else the error of a
+/// request; a panic becomes [`Error::Internal`]. The requesters are dropped then, and their connections with them.
 pub async fn run_load<R: Requester>(
     requesters: Vec<R>,
     load: &Load,
@@ -138,7 +137,7 @@ pub async fn run_load<R: Requester>(
     Ok((finished.into_iter().map(|thread| thread.requester).collect(), outcome))
 }
 
-/// The CPU time of all; `None` where there is none, or one of them is not to be seen.
+/// The CPU time of all processes; `None` for an empty list, or if one of them can't be read.
 fn cpu_of_processes(processes: &[u32]) -> Option<CpuTime> {
     let times = processes.iter().map(|process| cpu_of_process(*process)).collect::<Option<Vec<_>>>()?;
     times.into_iter().reduce(|sum, time| sum + time)
@@ -187,14 +186,14 @@ async fn open_loop<R: Requester>(mut requester: R, share: Share, mut due: Unboun
     Ok(Thread { number: share.number, requester, span: started.zip(answered), latency, behind: Some(behind) })
 }
 
-/// A request whose time has come.
+/// A request that is due: its intended time, and the time at which the pacer noticed it.
 struct Due {
     intended: Instant,
     noticed: Instant,
 }
 
-/// Says when the requests of an open loop are due, from a thread of its own: the timers of the runtime are only good to
-/// the millisecond.
+/// The thread that tells when the requests of an open loop are due: the timers of the runtime are only precise to the
+/// millisecond.
 struct Pacer {
     thread: std::thread::Thread,
     stopped: Arc<AtomicBool>,
@@ -210,7 +209,7 @@ impl Pacer {
             for (index, thread) in (0..requests).zip(threads.iter().cycle()) {
                 let intended = intended(start, index, rate);
                 let Some(noticed) = sleep_until(intended, &ours) else { return };
-                // A thread that has failed takes no more.
+                // A thread that has failed receives no more.
                 let _ = thread.send(Due { intended, noticed });
             }
         };
@@ -220,14 +219,14 @@ impl Pacer {
     }
 }
 
-/// When a request is meant to be sent.
+/// The time at which a request is due.
 fn intended(start: Instant, index: u64, rate: f64) -> Instant {
-    // A time too far for the clock is as good as never.
+    // A time beyond the range of the clock means practically never.
     let after = Duration::try_from_secs_f64(index as f64 / rate).unwrap_or(Duration::MAX);
     start.checked_add(after).unwrap_or(start + Duration::from_secs(u64::from(u32::MAX)))
 }
 
-/// Sleeps until a time has come, and says when that was noticed; `None` where it is to stop.
+/// Sleeps until a time, and returns the time at which that was noticed; `None` once it must stop.
 fn sleep_until(time: Instant, stopped: &AtomicBool) -> Option<Instant> {
     loop {
         if stopped.load(Ordering::Acquire) {
@@ -248,7 +247,7 @@ impl Drop for Pacer {
     }
 }
 
-/// The same future, whose panics are errors.
+/// Wraps a future so that its panics become errors.
 async fn quietly<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
     let mut work = pin!(work);
     std::future::poll_fn(|context| match catch_panic(|| Ok(work.as_mut().poll(context))) {
@@ -290,7 +289,7 @@ mod tests {
         runtime().block_on(run_load(requesters, load, &CancelToken::default()))
     }
 
-    /// Notes the requests it was asked for.
+    /// A requester that records the indices of its requests.
     #[derive(Default)]
     struct Noting(Vec<u64>);
 
@@ -302,7 +301,7 @@ mod tests {
         }
     }
 
-    /// Answers the first request after `first`, the others at once.
+    /// A requester that answers the first request after `first`, the others at once.
     struct SlowFirst {
         first: Duration,
     }
@@ -350,7 +349,7 @@ mod tests {
         let load = Load { requests: 20, ..Load::default() };
         let (_, closed) = run(slow(), &load).unwrap();
         assert!(closed.latency.max() >= 60_000 && closed.seconds >= 0.06);
-        // Request i is due after i ms; those up to 20 wait behind the first, for 60 ms less what they are due later.
+        // Request i is due after i ms; each waits for the first answer, for 60 ms less its own due time.
         let (_, open) = run(slow(), &Load { rate: Some(1000.0), ..load.clone() }).unwrap();
         assert!(open.latency.quantile(0.0) >= 40_000, "{}", open.latency.quantile(0.0));
     }
@@ -359,7 +358,7 @@ mod tests {
     fn an_open_loop_keeps_its_rate() {
         let load = Load { requests: 51, rate: Some(1000.0), ..Load::default() };
         let (_, outcome) = run(vec![Noting::default(), Noting::default()], &load).unwrap();
-        // The last one is due after 50 ms. How late it may be is the machine's.
+        // The last request is due after 50 ms. How late it may be depends on the machine.
         assert!(outcome.seconds >= 0.05, "{}", outcome.seconds);
         for rate in [0.0, -1.0, f64::NAN, f64::INFINITY] {
             let error = run(vec![Noting::default()], &Load { rate: Some(rate), ..load.clone() }).err().unwrap();
@@ -368,7 +367,7 @@ mod tests {
         assert_eq!(run(Vec::<Noting>::new(), &load).err().unwrap().code(), "BB_INVALID_ARGUMENT");
     }
 
-    /// Fails, panics or waits for ever, at its second request.
+    /// A requester that fails, panics or waits for ever at its second request.
     enum Faulty {
         Failing,
         Panicking,
@@ -402,7 +401,7 @@ mod tests {
     #[test]
     fn a_cancelled_load_ends_while_it_waits() {
         let runtime = runtime();
-        // An open loop waits for the time of its requests, too.
+        // An open loop also waits for the due times of its requests.
         for rate in [None, Some(0.001)] {
             let load = Load { requests: 10, rate, ..Load::default() };
             let cancel = CancelToken::default();
@@ -419,7 +418,7 @@ mod tests {
         }
     }
 
-    /// Says when it is gone.
+    /// A requester that counts its drop.
     struct Held(Arc<AtomicU64>);
 
     impl Requester for Held {

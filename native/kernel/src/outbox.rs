@@ -1,9 +1,9 @@
-//! Bytes on their way into a socket, which takes them in pieces.
+//! A buffer of bytes to send through a socket, which takes them piecewise.
 
-/// Memory up to this size is kept when all is sent.
+/// The memory that is kept once all bytes are sent, at most.
 const KEPT: usize = 1 << 20;
 
-/// What is to be sent, and how much of it was.
+/// The bytes to send, and the number of those sent.
 #[derive(Debug, Default)]
 pub struct Outbox {
     bytes: Vec<u8>,
@@ -11,18 +11,18 @@ pub struct Outbox {
 }
 
 impl Outbox {
-    /// Where the next message is written, behind what is there.
+    /// The end of the buffer, where the next message is appended.
     pub fn end(&mut self) -> &mut Vec<u8> {
         &mut self.bytes
     }
 
-    /// What is to be sent.
+    /// The bytes that are still to be sent.
     #[must_use]
     pub fn unsent(&self) -> &[u8] {
         &self.bytes[self.sent..]
     }
 
-    /// So many bytes of it were sent.
+    /// Marks this many of the unsent bytes as sent.
     pub fn sent(&mut self, bytes: usize) {
         self.sent = self.bytes.len().min(self.sent.saturating_add(bytes));
         if self.sent == self.bytes.len() {
@@ -30,7 +30,8 @@ impl Outbox {
             self.bytes.shrink_to(KEPT);
             self.sent = 0;
         } else if self.sent >= KEPT.max(self.bytes.len() - self.sent) {
-            // What a socket that is never empty has taken would pile up; so each byte is moved once at most.
+            // Sent bytes would pile up in a buffer that is never empty, so they are removed; each byte is moved once at
+            // most.
             self.bytes.drain(..self.sent);
             self.sent = 0;
         }

@@ -1,11 +1,11 @@
-//! What URLs write with percent signs.
+//! Percent-encoding of URLs.
 
 use std::fmt::Write;
 
-/// `%XX` read as bytes of UTF-8.
+/// Decodes `%XX` to bytes of UTF-8.
 ///
 /// # Errors
-/// What is wrong with the text: a `%` without two hexadecimal digits, or bytes that are no UTF-8. It repeats nothing of the
+/// The problem of the text: a `%` without two hexadecimal digits, or bytes that are no UTF-8. It repeats nothing of the
 /// text, which may be a secret.
 pub fn decoded(text: &str) -> Result<String, &'static str> {
     let mut parts = text.split('%');
@@ -18,24 +18,24 @@ pub fn decoded(text: &str) -> Result<String, &'static str> {
     String::from_utf8(bytes).map_err(|_| "a %XX in it is no UTF-8")
 }
 
-/// A text as a part of a URL that nothing in it ends: all but letters, digits and `-._~` as `%XX`.
+/// Encodes a text as a part of a URL: all characters but letters, digits and `-._~` as `%XX`.
 #[must_use]
 pub fn encoded(text: &str) -> String {
     text.bytes().fold(String::with_capacity(text.len()), |mut encoded, byte| {
         if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
             encoded.push(char::from(byte));
         } else {
-            // Writing to memory does not fail.
+            // Writing into a `String` does not fail.
             let _ = write!(encoded, "%{byte:02X}");
         }
         encoded
     })
 }
 
-/// The byte that the two digits at the beginning stand for, and what follows them.
+/// The byte of the two hexadecimal digits at the beginning, and the text behind them.
 fn byte_of(text: &str) -> Option<(u8, &str)> {
     let (digits, rest) = text.split_at_checked(2)?;
-    // The standard library takes a sign for a part of a number.
+    // The standard library accepts a sign as part of a number.
     let byte = u8::from_str_radix(digits, 16).ok().filter(|_| !digits.starts_with('+'))?;
     Some((byte, rest))
 }

@@ -1,8 +1,8 @@
-//! Servers of our own: a program in a folder made for it, both gone when this process ends, however it ends.
+//! Private servers: a program in a folder made for it, both removed when this process ends, however it ends.
 //!
-//! A [`ServerFolder`] comes with a watchdog, a small shell script that waits for the end of a pipe that only this process
-//! (and a server about to start) holds open. When the pipe ends, because this process closed it or is gone, the watchdog
-//! kills the server's process group and removes the folder. It works alike on Linux and macOS.
+//! A [`ServerFolder`] has a watchdog, a small shell script that waits for the end of a pipe that only this process (and a
+//! server about to start) holds open. When the pipe ends, because this process closed it or has ended, the watchdog kills
+//! the server's process group and removes the folder. This works alike on Linux and macOS.
 
 use std::ffi::OsString;
 use std::fs::{DirBuilder, File};
@@ -20,26 +20,26 @@ use std::time::{Duration, Instant};
 use crate::cancel::CancelToken;
 use crate::{Error, Result};
 
-/// The variable by which no program is looked for outside of `PATH`.
+/// The environment variable that limits the search for programs to `PATH`.
 const PATH_ONLY: &str = "BOUNDARY_BENCH_PATH_ONLY";
 
-/// How often a start is looked at.
+/// The interval at which a starting program is checked.
 const POLL: Duration = Duration::from_millis(5);
 
-/// Lines of a program's output that the error of a failed start repeats, at most.
+/// The most lines of a program's output that the error of a failed start repeats.
 const MAX_LINES: usize = 60;
 
-/// The bytes of the output in which those lines are looked for.
+/// The bytes at the end of the output in which those lines are searched.
 const MAX_OUTPUT: u64 = 16 << 10;
 
-/// The longest path of a folder: a socket in it must fit the 104 bytes that the systems' addresses have.
+/// The longest path of a folder, in bytes: a socket in it must fit into the 104 bytes of the systems' socket addresses.
 const MAX_FOLDER_PATH: usize = 80;
 
-/// The file in the folder that receives what the programs print.
+/// The name of the file in the folder that receives the programs' output.
 const OUTPUT: &str = "output.log";
 
-/// Reads the ids of process groups, the last one counts; at the end of the input kills that group and removes the folder.
-/// The folder is tried again, since a process that is being killed may still finish making a file.
+/// The watchdog: reads ids of process groups, of which the last one counts; at the end of the input it kills that group
+/// and removes the folder. The removal is retried, since a process that is being killed may still finish creating a file.
 const WATCHDOG: &str = r#"
 trap '' HUP INT QUIT TERM
 group=
@@ -50,23 +50,25 @@ sleep 1
 rm -rf -- "$1"
 "#;
 
-/// Tells the watchdog its group before it becomes the program, so that there is no moment in which nobody would kill it.
+/// The launcher: tells the watchdog its group before it becomes the program, so that the program is never without a
+/// watchdog.
 const LAUNCHER: &str = r#"echo "$$" >&0; exec "$@" </dev/null"#;
 
-/// Numbers the folders of this process.
+/// The number of the next folder of this process.
 static NEXT_FOLDER: AtomicU64 = AtomicU64::new(0);
 
-/// A free port of the loopback, for a server that can't choose one itself. Another program may take it meanwhile.
+/// A free port of the loopback, for a server that can't choose one itself. Another program may take it before the
+/// server does.
 ///
 /// # Errors
-/// [`Error::Io`] where none is free.
+/// [`Error::Io`] where no port is free.
 pub fn free_port() -> Result<u16> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0));
     let address = listener.and_then(|listener| listener.local_addr());
     address.map(|address| address.port()).map_err(|source| io_error(&"127.0.0.1:0", source))
 }
 
-/// What follows `beginning` in the first line with it that the programs of a server's folder have printed; `None` until then.
+/// The rest of the first line with this `beginning` that the programs of a server's folder have printed; `None` until then.
 #[must_use]
 pub fn printed(folder: &Path, beginning: &str) -> Option<String> {
     let output = std::fs::read(folder.join(OUTPUT)).ok()?;
@@ -75,8 +77,8 @@ pub fn printed(folder: &Path, beginning: &str) -> Option<String> {
     lines.find_map(|line| line.strip_prefix(beginning)).map(str::to_owned)
 }
 
-/// The folders where programs are looked for: those of `PATH`, then `elsewhere`, which the variable
-/// `BOUNDARY_BENCH_PATH_ONLY` leaves out where it is set.
+/// The folders that are searched for programs: those of `PATH`, then `elsewhere`, unless the variable
+/// `BOUNDARY_BENCH_PATH_ONLY` is set.
 #[must_use]
 pub fn program_folders(elsewhere: &[&str]) -> Vec<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
@@ -85,7 +87,7 @@ pub fn program_folders(elsewhere: &[&str]) -> Vec<PathBuf> {
     std::env::split_paths(&path).filter(|folder| !folder.as_os_str().is_empty()).chain(elsewhere).collect()
 }
 
-/// The first of these programs that is in one of the [`program_folders`].
+/// The path of the first of these programs that is in one of the [`program_folders`].
 #[must_use]
 pub fn find_program(names: &[&str], elsewhere: &[&str]) -> Option<PathBuf> {
     let folders = program_folders(elsewhere);
@@ -99,15 +101,15 @@ pub struct ServerFolder {
     name: &'static str,
     path: PathBuf,
     watchdog: Child,
-    /// Its end is what the watchdog waits for; `None` once it was let go.
+    /// The pipe whose end the watchdog waits for; `None` once it was closed.
     pipe: Option<ChildStdin>,
 }
 
 impl ServerFolder {
-    /// Makes a folder for the server `name` in the folder for temporary files, with its watchdog.
+    /// Creates a folder for the server `name` in the folder for temporary files, with its watchdog.
     ///
     /// # Errors
-    /// [`Error::Io`] where it can't be made, [`Error::Engine`] without a shell.
+    /// [`Error::Io`] where it can't be created, [`Error::Engine`] without a shell.
     pub fn new(name: &'static str) -> Result<Self> {
         let path = new_path(name);
         let made = DirBuilder::new().mode(0o700).create(&path);
@@ -121,7 +123,7 @@ impl ServerFolder {
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
             .stderr(Stdio::null())
-            // Ctrl-C is for us, who then end in order.
+            // Ctrl-C must reach only this process, which then ends in order.
             .process_group(0)
             .spawn();
         let mut watchdog = started.map_err(|error| {
@@ -132,7 +134,7 @@ impl ServerFolder {
         Ok(Self { name, path, watchdog, pipe })
     }
 
-    /// Where it is. The path is short enough for a socket of a dozen letters in it.
+    /// The path of the folder, short enough for a socket of a dozen letters in it.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
@@ -149,7 +151,7 @@ impl ServerFolder {
         if ended.is_err() {
             end_group(&mut program);
         }
-        // The group is empty: its id may become another's.
+        // The group is empty, and its id may be reused by another process.
         self.tell(b"\n");
         match ended? {
             Some(status) if !status.success() => {
@@ -159,11 +161,11 @@ impl ServerFolder {
         }
     }
 
-    /// Starts the server and waits until `is_ready` says so; it is asked every few milliseconds.
+    /// Starts the server and waits until `is_ready` returns true; it is called every few milliseconds.
     ///
     /// # Errors
     /// [`Error::Engine`] with the end of its output where it ends instead, [`Error::Timeout`] where it is not ready
-    /// after `timeout`, [`Error::Cancelled`]. It is gone then, with its folder.
+    /// after `timeout`, [`Error::Cancelled`]. The server and its folder are removed then.
     pub fn serve(
         mut self,
         command: &Command,
@@ -186,7 +188,7 @@ impl ServerFolder {
         Err(failure)
     }
 
-    /// Starts a program in a process group of its own, of which the watchdog knows.
+    /// Starts a program in a process group of its own, whose id the watchdog gets.
     fn launch(&mut self, command: &Command) -> Result<Child> {
         let unusable = |error: &dyn std::fmt::Display| failed(self.name, &format_args!("{}: {error}", shown(command)));
         let output = File::options().create(true).append(true).open(self.path.join(OUTPUT));
@@ -207,7 +209,7 @@ impl ServerFolder {
         launcher.spawn().map_err(|error| unusable(&error))
     }
 
-    /// Waits until the program is ready, or has ended: then with its status.
+    /// Waits until the program is ready, or has ended; returns its status in the latter case.
     fn await_ready(
         &self,
         program: &mut Child,
@@ -233,7 +235,7 @@ impl ServerFolder {
         }
     }
 
-    /// The last lines that the programs printed.
+    /// The last lines of the programs' output.
     fn last_output(&self) -> String {
         let read = || {
             let mut file = File::open(self.path.join(OUTPUT))?;
@@ -249,10 +251,10 @@ impl ServerFolder {
         if last.is_empty() { "it printed nothing".to_owned() } else { last.join("\n") }
     }
 
-    /// Tells the watchdog which group to kill, none by an empty line.
+    /// Tells the watchdog which group to kill; an empty line means none.
     fn tell(&mut self, line: &[u8]) {
         if let Some(pipe) = &mut self.pipe {
-            // Without a watchdog, nobody is to be told.
+            // Without a watchdog there is nobody to tell.
             let _ = pipe.write_all(line);
         }
     }
@@ -260,10 +262,10 @@ impl ServerFolder {
 
 impl Drop for ServerFolder {
     fn drop(&mut self) {
-        // The end of the pipe: the watchdog removes the folder and ends.
+        // At the end of the pipe the watchdog removes the folder and ends.
         self.pipe = None;
         let _ = self.watchdog.wait();
-        // Where somebody killed the watchdog.
+        // The folder still exists if the watchdog was killed.
         let _ = std::fs::remove_dir_all(&self.path);
     }
 }
@@ -276,27 +278,28 @@ pub struct PrivateServer {
 }
 
 impl PrivateServer {
-    /// The id of its process.
+    /// The id of the server's process.
     #[must_use]
     pub fn process_id(&self) -> u32 {
         self.id
     }
 
-    /// Its folder, as long as it has not been stopped.
+    /// The path of the server's folder; `None` once it was stopped.
     #[must_use]
     pub fn folder(&self) -> Option<PathBuf> {
         let running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         running.as_ref().map(|(_, folder)| folder.path.clone())
     }
 
-    /// Whether it still runs.
+    /// Whether the server still runs.
     #[must_use]
     pub fn is_running(&self) -> bool {
         let running = self.running.lock().unwrap_or_else(PoisonError::into_inner).is_some();
         running && self.ending().is_none()
     }
 
-    /// How it ended by itself, with the last lines that it printed; `None` while it runs and after [`PrivateServer::stop`].
+    /// How the server ended by itself, with the last lines that it printed; `None` while it runs and after
+    /// [`PrivateServer::stop`].
     #[must_use]
     pub fn ending(&self) -> Option<String> {
         let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
@@ -306,13 +309,13 @@ impl PrivateServer {
             Ok(Some(status)) => status.to_string(),
             Err(error) => error.to_string(),
         };
-        // Its id is free for another process now.
+        // The id of the group may be reused by another process now.
         folder.tell(b"\n");
         Some(format!("the private server {} has ended, {status}: {}", folder.name, folder.last_output()))
     }
 
-    /// Kills the server and removes its folder; does nothing the second time. What it holds is nobody's but ours, so it is
-    /// given no time to save it.
+    /// Kills the server and removes its folder; a second call does nothing. Its data belongs to this process alone, so it
+    /// gets no time to save it.
     pub fn stop(&self) {
         let running = self.running.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some((mut process, mut folder)) = running {
@@ -328,9 +331,9 @@ impl Drop for PrivateServer {
     }
 }
 
-/// Kills a program with all it started, and waits for its end.
+/// Kills a program with all processes that it started, and waits for its end.
 fn end_group(process: &mut Child) {
-    // Once its end was seen, its id may be another's.
+    // Once the end was seen, the id may be reused by another process.
     if matches!(process.try_wait(), Ok(None))
         && let Ok(id) = i32::try_from(process.id())
     {
@@ -340,7 +343,7 @@ fn end_group(process: &mut Child) {
     }
 }
 
-/// A path of which no other folder of ours is: by the id of this process, a number, and the clock.
+/// A path that no other folder of ours has: by the id of this process, a number, and the clock.
 fn new_path(name: &str) -> PathBuf {
     let number = NEXT_FOLDER.fetch_add(1, Ordering::Relaxed);
     let nanoseconds = std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default().subsec_nanos();
@@ -349,7 +352,7 @@ fn new_path(name: &str) -> PathBuf {
     if usual.as_os_str().len() <= MAX_FOLDER_PATH { usual } else { Path::new("/tmp").join(folder) }
 }
 
-/// A command without its arguments, which may hold a password.
+/// The program of a command without its arguments, which may hold a password.
 fn shown(command: &Command) -> String {
     OsString::from(command.get_program()).to_string_lossy().into_owned()
 }

@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 /// CPU time in seconds.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct CpuTime {
-    /// Spent in the program itself.
+    /// The seconds spent in the program itself.
     pub user: f64,
-    /// Spent in the kernel on its behalf.
+    /// The seconds spent in the kernel on its behalf.
     pub system: f64,
 }
 
@@ -28,20 +28,20 @@ impl std::ops::Sub for CpuTime {
     }
 }
 
-/// The CPU time of all threads of this process since its start; `None` where the platform does not tell.
+/// The CPU time of all threads of this process since its start; `None` where the platform does not provide it.
 #[must_use]
 pub fn process_cpu() -> Option<CpuTime> {
     platform::process_cpu()
 }
 
-/// The CPU time of the calling thread since its start; `None` where the platform does not tell.
+/// The CPU time of the calling thread since its start; `None` where the platform does not provide it.
 #[must_use]
 pub fn thread_cpu() -> Option<CpuTime> {
     platform::thread_cpu()
 }
 
 /// The CPU time of all threads of another process since its start, to the kernel's tick of 10 ms; `None` where there is no
-/// such process or the platform does not tell.
+/// such process or the platform does not provide it.
 #[must_use]
 pub fn cpu_of_process(process_id: u32) -> Option<CpuTime> {
     let stat = std::fs::read_to_string(format!("/proc/{process_id}/stat")).ok()?;
@@ -52,20 +52,20 @@ pub fn cpu_of_process(process_id: u32) -> Option<CpuTime> {
     Some(CpuTime { user: seconds()?, system: seconds()? })
 }
 
-/// Asks the kernel to end this thread's sleeps when they are due: it is free to be 50 µs late otherwise.
+/// Asks the kernel to end this thread's sleeps on time: by default they may end 50 µs late.
 pub fn sleep_precisely() {
     platform::sleep_precisely();
 }
 
-/// Forgets the largest resident set seen so far, so that [`peak_rss`] tells that of what follows. `false` where the
+/// Resets the peak of the resident set, so that [`peak_rss`] gives that of the time from now on. `false` where the
 /// platform or its permissions do not allow it.
 #[must_use]
 pub fn reset_peak_rss() -> bool {
     cfg!(target_os = "linux") && std::fs::write("/proc/self/clear_refs", "5").is_ok()
 }
 
-/// The largest resident set of this process, in bytes, since its start or the last [`reset_peak_rss`]; `None` where
-/// the platform does not tell.
+/// The largest resident set of this process, in bytes, since its start or the last [`reset_peak_rss`]; `None` where the
+/// platform does not provide it.
 #[must_use]
 pub fn peak_rss() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
@@ -74,12 +74,12 @@ pub fn peak_rss() -> Option<u64> {
     Some(kibibytes * 1024)
 }
 
-/// A clock that can be paused, for work that is not to be timed. It counts the CPU time of its own thread while paused
-/// too, since the CPU time of the rest is measured for the whole process. Call it from one thread between a pause and
-/// its end.
+/// A clock that can be paused for work that must not be timed. While paused it counts the CPU time of its own thread,
+/// since the CPU time of the rest is measured for the whole process. A pause and its end must be called from one
+/// thread.
 #[derive(Debug)]
 pub struct Stopwatch {
-    /// The time of the sections that ended.
+    /// The total time of the running sections that have ended.
     elapsed: Duration,
     state: State,
     paused_cpu: CpuTime,
@@ -98,7 +98,7 @@ impl Stopwatch {
         Self { elapsed: Duration::ZERO, state: State::Running(Instant::now()), paused_cpu: CpuTime::default() }
     }
 
-    /// Stops counting; does nothing on a paused clock.
+    /// Pauses the clock; does nothing if it is paused.
     pub fn pause(&mut self) {
         if let State::Running(since) = self.state {
             self.elapsed += since.elapsed();
@@ -106,7 +106,7 @@ impl Stopwatch {
         }
     }
 
-    /// Goes on counting; does nothing on a running clock.
+    /// Resumes the clock; does nothing if it runs.
     pub fn resume(&mut self) {
         if let State::Paused(cpu) = self.state {
             if let (Some(before), Some(now)) = (cpu, thread_cpu()) {
@@ -125,7 +125,7 @@ impl Stopwatch {
         }
     }
 
-    /// The CPU time of this thread in the pauses that ended; zero where the platform does not tell.
+    /// The CPU time of this thread in the pauses that have ended; zero where the platform does not provide it.
     #[must_use]
     pub fn paused_cpu(&self) -> CpuTime {
         self.paused_cpu
@@ -191,7 +191,7 @@ mod platform {
 mod tests {
     use super::*;
 
-    /// Works until this thread has used so many seconds of CPU time, however slowly the machine runs.
+    /// Computes until this thread has used this many seconds of CPU time, however slow the machine is.
     #[cfg(target_os = "linux")]
     fn burn(seconds: f64) {
         let total = |cpu: CpuTime| cpu.user + cpu.system;
@@ -231,7 +231,7 @@ mod tests {
         let own = cpu_of_process(std::process::id()).unwrap();
         burn(0.05);
         let used = cpu_of_process(std::process::id()).unwrap() - own;
-        // Read in ticks of 10 ms.
+        // The CPU time is read in ticks of 10 ms.
         assert!(used.user + used.system >= 0.03);
         assert_eq!(cpu_of_process(u32::MAX), None);
     }
@@ -246,7 +246,7 @@ mod tests {
         burn(0.02);
         clock.resume();
         let paused = clock.paused_cpu();
-        // What the two parts lose to the kernel's corrections is far below the half.
+        // The kernel's corrections of the two parts are far below half of the total.
         assert!(paused.user + paused.system >= 0.01);
     }
 

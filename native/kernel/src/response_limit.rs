@@ -1,20 +1,20 @@
-//! The most that a client takes from a server for one answer: a server that is broken or hostile must not take all memory.
+//! The limit of one response that a client accepts: a broken or hostile server must not exhaust the memory.
 
 use crate::Error;
 
 /// The name of the option in URLs; `maxResponseBytes` in JavaScript.
 pub const OPTION: &str = "max-response-bytes";
 
-/// What the option's value says.
+/// Parses the option's value, a number of bytes.
 ///
 /// # Errors
-/// What is wrong with it.
+/// The problem of the value.
 pub fn parse(value: &str) -> Result<usize, &'static str> {
     let bytes = value.parse().ok().filter(|bytes| *bytes > 0);
     bytes.ok_or("max-response-bytes is no number of bytes above 0")
 }
 
-/// The error for an answer that is longer.
+/// The error for a response beyond the limit; `what` names it.
 #[must_use]
 pub fn exceeded(what: &str, limit: usize) -> Error {
     Error::TooLarge(format!(

@@ -1,17 +1,17 @@
-//! The threads that the connections of engines live on.
+//! The async runtime of the engines' connections.
 
 use std::sync::LazyLock;
 
 use tokio::runtime::{Builder, Runtime};
 
-/// Threads that the connections of engines are served by; their callers do most of the work.
+/// The number of threads that serve the engines' connections; the callers do most of the work.
 const THREADS: usize = 2;
 
-/// The runtime of the connections of all engines that wait for a server asynchronously. It is never ended, so that a
-/// connection may be dropped anywhere.
+/// The runtime of the connections of all engines that wait for a server asynchronously. It is never shut down, so that
+/// a connection may be dropped on any thread.
 ///
 /// # Panics
-/// Where no thread can be started.
+/// Panics where no thread can be started.
 #[must_use]
 pub fn runtime() -> &'static Runtime {
     static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| {

@@ -1,8 +1,8 @@
-//! Sockets to servers: how they are opened, and how it is noticed that the other side is gone.
+//! Sockets to servers: how they are opened, and how a lost peer is detected.
 //!
-//! A server whose machine is switched off, or whose packets a firewall drops, says nothing, and a client that waits for its answer
-//! would wait for ever. So the kernel asks an idle server now and then whether it is there, and gives up what is sent and never
-//! acknowledged. A server that works long on an answer is not affected: its kernel answers for it.
+//! A server whose machine is switched off, or whose packets a firewall drops, sends nothing, and a client that waits for its
+//! response would wait for ever. So the kernel probes an idle server (TCP keep-alive), and ends a connection on which sent bytes
+//! are never acknowledged. A server that works long on a response is not affected: its kernel answers the probes.
 
 use std::fmt::Display;
 use std::io;
@@ -12,26 +12,26 @@ use std::time::Duration;
 use socket2::{SockRef, TcpKeepalive};
 use tokio::net::TcpStream;
 
-/// How long connecting and logging in may take, where no time is given.
+/// The default time-out of connecting and logging in.
 pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The time without a byte from the server after which it is asked whether it is there.
+/// The idle time without a byte from the server before the first keep-alive probe.
 pub const KEEP_ALIVE_IDLE: Duration = Duration::from_secs(60);
 
-/// The time between two such questions.
+/// The interval of keep-alive probes.
 pub const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(15);
 
-/// The questions without an answer after which the connection is lost.
+/// The number of keep-alive probes without an answer after which the connection is lost.
 pub const KEEP_ALIVE_PROBES: u32 = 4;
 
-/// How long the server's machine may leave unacknowledged what was sent, and how long a server may take no bytes at all, before
-/// the connection is lost. The second may also be a server that is busy, so it is not short.
+/// The time after which a connection is lost if sent bytes are not acknowledged, or if the server takes no bytes at all. The
+/// second may also be due to a busy server, so the time is not short.
 pub const UNACKNOWLEDGED_TIMEOUT: Duration = Duration::from_secs(120);
 
-/// Sets what every connection over TCP has: small requests leave at once, and a server that is gone is noticed.
+/// Sets the options of every TCP connection: small requests are sent at once, and a lost server is detected.
 ///
 /// # Errors
-/// What the system says.
+/// The error of the system.
 pub fn prepare<'socket>(socket: impl Into<SockRef<'socket>>) -> io::Result<()> {
     let socket = socket.into();
     socket.set_tcp_nodelay(true)?;
@@ -45,20 +45,20 @@ pub fn prepare<'socket>(socket: impl Into<SockRef<'socket>>) -> io::Result<()> {
     Ok(())
 }
 
-/// Connects to a port of a host; for as long as the system tries, so the caller sets a time.
+/// Connects to a port of a host, without a time-out of its own: the caller must set one.
 ///
 /// # Errors
-/// What the system says of the last address of the host.
+/// The system's error for the last address of the host.
 pub async fn connect(host: &str, port: u16) -> io::Result<TcpStream> {
     let stream = TcpStream::connect((host, port)).await?;
     prepare(&stream)?;
     Ok(stream)
 }
 
-/// As [`connect`], on this thread; each address of the host has [`CONNECT_TIMEOUT`].
+/// Does as [`connect`], blocking this thread; each address of the host has the time-out [`CONNECT_TIMEOUT`].
 ///
 /// # Errors
-/// As [`connect`].
+/// The errors of [`connect`].
 pub fn connect_blocking(host: &str, port: u16) -> io::Result<BlockingStream> {
     let mut failure = io::Error::new(io::ErrorKind::NotFound, "the host has no address");
     for address in (host, port).to_socket_addrs()? {
@@ -73,7 +73,7 @@ pub fn connect_blocking(host: &str, port: u16) -> io::Result<BlockingStream> {
     Err(failure)
 }
 
-/// What is said of a server that can't be connected to, over TLS or without.
+/// The message for a server that can't be connected to, over TLS or without.
 #[must_use]
 pub fn unreachable_server(place: &dyn Display, error: &io::Error) -> String {
     let advice = match error.kind() {

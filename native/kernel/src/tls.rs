@@ -1,4 +1,4 @@
-//! TLS of all clients: whom they trust, how a URL says it, and what a connection is set up with.
+//! TLS for all clients: the trust in servers, its options in URLs, and the setup of connections.
 
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
@@ -13,27 +13,27 @@ use tokio_rustls::rustls::{self, ClientConfig, DigitallySignedStruct, RootCertSt
 
 use crate::{Error, Result};
 
-/// Whom a connection over TLS trusts.
+/// The servers that a connection over TLS trusts.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Trust {
-    /// A server whose certificate is that of its host name, signed by an authority that this machine trusts.
+    /// A server whose certificate is valid for its host name and signed by an authority that this machine trusts.
     #[default]
     System,
-    /// As [`Trust::System`], signed by one of the authorities in a PEM file in place of the machine's.
+    /// A server as for [`Trust::System`], with the authorities in this PEM file in place of the machine's.
     Authorities(PathBuf),
-    /// Any server: those who only listen read nothing, but one that puts itself between both sides reads all.
+    /// Any server: this protects against eavesdroppers, but not against an attacker who takes the server's place.
     Anyone,
 }
 
 impl Trust {
-    /// Whether it is known whom the connection is with.
+    /// Whether the identity of the server is verified.
     #[must_use]
     pub fn verifies(&self) -> bool {
         *self != Self::Anyone
     }
 
-    /// What connections are made with; `protocol` is that of the application, where both sides agree on one in TLS. Certificates
-    /// are read anew each time, since they change while we run.
+    /// The connector of connections; `protocol` is the application's protocol, where it is negotiated in TLS (ALPN).
+    /// Certificates are read anew each time, since they may change during the run.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] for a file without usable certificates.
@@ -51,14 +51,14 @@ impl Trust {
         Ok(TlsConnector::from(Arc::new(config)))
     }
 
-    /// The authorities; `None` where no one is asked for.
+    /// The trusted authorities; `None` where certificates are not verified.
     fn roots(&self) -> Result<Option<RootCertStore>> {
         let mut roots = RootCertStore::empty();
         match self {
             Self::Anyone => return Ok(None),
             Self::Authorities(file) => add_certificates(&mut roots, file)?,
             Self::System => {
-                // Some of a system's certificates may be unreadable; without any the handshake says so.
+                // Some of a system's certificates may be unreadable; without any, the handshake fails with an error.
                 roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
             }
         }
@@ -76,7 +76,7 @@ fn add_certificates(roots: &mut RootCertStore, file: &Path) -> Result<()> {
     if roots.is_empty() { Err(unusable(&"there are none in it")) } else { Ok(()) }
 }
 
-/// The name that a server's certificate must have.
+/// The name that a server's certificate must be valid for.
 ///
 /// # Errors
 /// [`Error::InvalidArgument`] for a host that is no name and no address.
@@ -85,9 +85,9 @@ pub fn server_name(host: &str) -> Result<ServerName<'static>> {
     name.map_err(|_| Error::InvalidArgument(format!("\"{host}\" is no name that TLS can check")))
 }
 
-/// The options of TLS in a URL's query, gathered as they are met: `tls=verify`, `tls=required` (encrypted, whoever the server is),
-/// `tls=off`, and `tls-ca=/file.pem` with the authorities to trust in place of the machine's. `cacert` is an older spelling of
-/// `tls-ca`.
+/// The options of TLS in a URL's query, collected one by one: `tls=verify`, `tls=required` (encrypted, without verifying the
+/// server), `tls=off`, and `tls-ca=/file.pem` with the authorities to trust in place of the machine's. `cacert` is an older
+/// spelling of `tls-ca`.
 #[derive(Debug, Default)]
 pub struct TlsWords {
     mode: Option<Mode>,
@@ -102,10 +102,10 @@ enum Mode {
 }
 
 impl TlsWords {
-    /// Takes an option; `false` for one that is none of TLS.
+    /// Takes an option; `false` if it is no option of TLS.
     ///
     /// # Errors
-    /// What is wrong with it, without its value.
+    /// The problem of the option, without its value.
     pub fn take(&mut self, name: &str, value: &str) -> std::result::Result<bool, &'static str> {
         match (name, value) {
             ("tls", "off") => self.mode = Some(Mode::Off),
@@ -119,11 +119,11 @@ impl TlsWords {
         Ok(true)
     }
 
-    /// What they say together; `None`: no TLS. `scheme`: whether the URL's scheme stands for TLS, `None` where it says nothing of
-    /// it.
+    /// The trust that the options state; `None` for no TLS. `scheme` says whether the URL's scheme means TLS, `None` that it says
+    /// nothing about it.
     ///
     /// # Errors
-    /// Where they contradict each other.
+    /// The contradiction between options.
     pub fn trust(self, scheme: Option<bool>) -> std::result::Result<Option<Trust>, &'static str> {
         let mode = match (self.mode, scheme) {
             (Some(Mode::Off), Some(true)) => return Err("its scheme is that of TLS, which tls=off refuses"),
@@ -144,7 +144,7 @@ impl TlsWords {
     }
 }
 
-/// Takes any certificate, if only the server has its key.
+/// A verifier that accepts any certificate whose private key the server has.
 #[derive(Debug)]
 struct Anyone(Arc<CryptoProvider>);
 

@@ -1,6 +1,6 @@
-//! Bounds on work that blocks, of which an async runtime has a few hundred threads for all calls together: so much work of a kind
-//! runs at a time, so much more waits for its turn, and what comes then is refused. So one kind of calls can't keep the others
-//! waiting, whatever its clients do.
+//! Bounds on blocking work, for which an async runtime has a few hundred threads in total: of each kind of work, a limited number
+//! of pieces runs at a time, a limited number waits, and further ones are refused. So one kind of calls can't block the others,
+//! whatever its clients do.
 
 use std::fmt::{Display, Formatter};
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use tokio::time::timeout;
 use crate::error::catch_panic;
 use crate::{Error, Result};
 
-/// Items that a thread makes before it gives others their turn, however fast its reader is.
+/// The most items that a thread makes in one turn before it yields to other work, however fast its reader is.
 const MOST_OF_A_TURN: usize = 64;
 
 /// The bounds of one kind of work.
@@ -27,11 +27,11 @@ struct Bounds {
     threads: Arc<Semaphore>,
     places: Arc<Semaphore>,
     most_places: usize,
-    /// Pieces of work that were given up since their readers took nothing.
+    /// The number of pieces of work that were ended because their readers took no items.
     stalled: AtomicU64,
 }
 
-/// There is no place for more work of a kind.
+/// The error for work beyond the bounds of its kind.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Full {
     what: &'static str,
@@ -51,7 +51,8 @@ impl Display for Full {
 impl std::error::Error for Full {}
 
 impl Workers {
-    /// Bounds for work that errors call `what`: it has so many threads, and so many places for work that runs or waits.
+    /// The bounds of work that errors call `what`: it has this many threads, and this many places for work that runs or
+    /// waits.
     #[must_use]
     pub fn new(what: &'static str, threads: usize, places: usize) -> Self {
         let places = places.min(Semaphore::MAX_PERMITS);
@@ -64,23 +65,23 @@ impl Workers {
         }))
     }
 
-    /// A place for a piece of work, held until it is dropped and the work has ended.
+    /// Takes a place for a piece of work, which is held until it is dropped and the work has ended.
     ///
     /// # Errors
-    /// [`Full`].
+    /// [`Full`] where no place is free.
     pub fn admit(&self) -> std::result::Result<Place, Full> {
         let place = Arc::clone(&self.0.places).try_acquire_owned();
         let place = place.map_err(|_| Full { what: self.0.what, most: self.0.most_places })?;
         Ok(Place { bounds: Arc::clone(&self.0), place: Arc::new(place) })
     }
 
-    /// The places that are taken.
+    /// The number of places taken.
     #[must_use]
     pub fn taken(&self) -> usize {
         self.0.most_places - self.0.places.available_permits()
     }
 
-    /// The pieces of work that were given up since their readers took nothing.
+    /// The number of pieces of work that were ended because their readers took no items.
     #[must_use]
     pub fn stalled(&self) -> u64 {
         self.0.stalled.load(Ordering::Relaxed)
@@ -95,29 +96,30 @@ pub struct Place {
 }
 
 impl Place {
-    /// Works on a thread that may block, once it is this place's turn. A panic becomes an error.
+    /// Runs `work` on a thread that may block, once one is free for it. A panic becomes an error.
     ///
     /// # Errors
-    /// Those of the work, and [`Error::Internal`].
+    /// The errors of the work, and [`Error::Internal`].
     pub async fn run<T: Send + 'static>(&self, work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
         let thread = Arc::clone(&self.bounds.threads).acquire_owned().await;
         let thread = thread.map_err(|error| Error::Internal(error.to_string()))?;
         let place = Arc::clone(&self.place);
         let done = tokio::task::spawn_blocking(move || {
-            // The work goes on where its caller gives up waiting, and is counted until it ends.
+            // The work continues if its caller drops this future, and holds its thread and place until it ends.
             let _held = (thread, place);
             catch_panic(work)
         });
         done.await.map_err(|error| Error::Internal(error.to_string())).flatten()
     }
 
-    /// Notes that this work was given up since its reader took nothing.
+    /// Counts this work as ended because its reader took no items.
     pub fn note_stalled(&self) {
         self.bounds.stalled.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// The items that `next` makes on a thread that may block, until it returns `None`. They are made while there is room for them:
-    /// a reader that takes none holds no thread, and one that takes none for `patience` gets an error as the last item.
+    /// Sends the items that `next` makes on a thread that may block, until it returns `None`. Items are made only while there is
+    /// room for them: a reader that takes none holds no thread, and after `patience` without taking one it gets an error as the
+    /// last item.
     #[must_use]
     pub fn produce<T: Send + 'static>(
         self,
@@ -125,7 +127,7 @@ impl Place {
         patience: Duration,
         next: impl FnMut() -> Option<Result<T>> + Send + 'static,
     ) -> mpsc::Receiver<Result<T>> {
-        // One more than there is room for, kept for an error.
+        // The channel has one more slot, which is reserved for an error.
         let (sender, receiver) = mpsc::channel(room + 1);
         tokio::spawn(async move {
             let Ok(last) = sender.clone().reserve_owned().await else { return };
@@ -144,10 +146,10 @@ impl Place {
         mut next: impl FnMut() -> Option<Result<T>> + Send + 'static,
     ) -> Result<()> {
         loop {
-            // No thread is worth taking for a single item.
+            // Half of the room must be free, since a single item is not worth a thread.
             let waited = self.wait_for_room(sender, room.div_ceil(2), patience).await;
             if !matches!(waited, Ok(true)) {
-                // What the items come from may take its time to end.
+                // The drop of `next` may block.
                 return self
                     .run(move || {
                         drop(next);
@@ -173,7 +175,7 @@ impl Place {
         }
     }
 
-    /// Waits for room; `false` where the reader is gone.
+    /// Waits for room; `false` where the reader was dropped.
     async fn wait_for_room<T>(
         &self,
         sender: &mpsc::Sender<Result<T>>,
@@ -195,7 +197,7 @@ impl Place {
     }
 }
 
-/// The error of a reader that takes nothing of an answer for too long.
+/// The error for a reader that takes nothing of a response for too long.
 #[must_use]
 pub fn stalled_reader(patience: Duration) -> Error {
     Error::Timeout(format!(
@@ -204,7 +206,7 @@ pub fn stalled_reader(patience: Duration) -> Error {
     ))
 }
 
-/// The error of a sender of which nothing comes for too long.
+/// The error for a sender that sends nothing for too long.
 #[must_use]
 pub fn stalled_sender(patience: Duration) -> Error {
     Error::Timeout(format!(
@@ -222,7 +224,7 @@ mod tests {
     const LONG: Duration = Duration::from_secs(600);
 
     fn block_on<T>(work: impl Future<Output = T>) -> T {
-        // With fewer threads than pieces of work.
+        // The runtime has fewer threads than there are pieces of work.
         let mut builder = tokio::runtime::Builder::new_multi_thread();
         let runtime = builder.worker_threads(2).max_blocking_threads(2).enable_time().build().unwrap();
         runtime.block_on(work)
@@ -236,7 +238,7 @@ mod tests {
             let full = workers.admit().unwrap_err();
             assert_eq!(full.to_string(), "2 tests are under way, which is the limit; try again when some have ended");
             let (ends, end) = std::sync::mpsc::channel::<()>();
-            // A caller that gives up leaves its work behind, which keeps its place and its thread.
+            // A caller that drops its future leaves its work behind, which keeps its place and its thread.
             let given_up = first.run(move || Ok(end.recv()));
             assert!(timeout(Duration::from_millis(50), given_up).await.is_err());
             drop(first);
@@ -289,7 +291,7 @@ mod tests {
             let mut stalled = workers.admit().unwrap().produce(4, patience, endless);
             let mut slow = workers.admit().unwrap().produce(8, patience, endless);
             let mut failing = workers.admit().unwrap().produce(4, patience, || Some(Err::<u8, _>(Error::Cancelled)));
-            // Far longer in all than its patience, but never in one piece.
+            // The reading takes far longer than `patience` in total, but no single wait does.
             for _ in 0..20 {
                 assert_eq!(slow.recv().await.unwrap().unwrap(), 7);
                 tokio::time::sleep(patience / 5).await;

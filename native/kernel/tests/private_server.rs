@@ -1,5 +1,5 @@
-//! Private servers: started, stopped, failing. What they leave behind when their process is killed is tested with a real one,
-//! in the crate of the Redis wire.
+//! Tests of private servers: started, stopped, failing. The cleanup after their process is killed is tested with a real
+//! server, in the crate of the Redis client.
 
 use std::path::Path;
 use std::process::Command;
@@ -11,21 +11,21 @@ use boundary_bench_kernel::testing::{runs, signal};
 
 const LONG: Duration = Duration::from_secs(60);
 
-/// A shell that runs a script.
+/// A command that runs a script in a shell.
 fn shell(script: &str) -> Command {
     let mut command = Command::new("/bin/sh");
     command.arg("-c").arg(script);
     command
 }
 
-/// Waits for what must come.
+/// Waits until a condition holds.
 fn until(what: impl Fn() -> bool) {
     while !what() {
         std::thread::sleep(Duration::from_millis(5));
     }
 }
 
-/// A server that does nothing, with a child that does nothing: the id of the child is in its folder.
+/// A server that does nothing, with a child that does nothing; the id of the child is in its folder.
 fn idle_server() -> PrivateServer {
     let folder = ServerFolder::new("idle").unwrap();
     let script = "sleep 1000 & echo $! >child.tmp; mv child.tmp child; wait";
@@ -42,7 +42,7 @@ fn a_stopped_server_leaves_no_process_and_no_folder() {
     let folder = server.folder().unwrap();
     let child = child_of(&folder);
     assert!(server.is_running() && runs(server.process_id()) && runs(child));
-    // What is inside is for this user alone.
+    // Only this user may read the folder.
     let mode = std::os::unix::fs::PermissionsExt::mode(&std::fs::metadata(&folder).unwrap().permissions());
     assert_eq!(mode & 0o777, 0o700);
     server.stop();
@@ -112,7 +112,7 @@ fn programs_prepare_the_folder() {
     assert!(!error.to_string().contains("secret"), "{error}");
     let error = folder.run(&shell("exec sleep 1000"), Duration::from_millis(50), &cancel).unwrap_err();
     assert_eq!(error.code(), "BB_TIMEOUT");
-    // The folder is good for another try.
+    // The folder can be used again.
     folder.run(&shell("true"), LONG, &cancel).unwrap();
 }
 

@@ -1,4 +1,4 @@
-//! Requests a second of the client, to compare with other programs: `bench/lab/rest-ceiling.mjs` runs it.
+//! Measures the requests per second of the client, to compare with other programs: `bench/lab/rest-ceiling.mjs` runs it.
 //!
 //!     speed URL CONNECTIONS SECONDS [PATH [BODY]]
 
@@ -19,7 +19,7 @@ fn main() -> Result<()> {
     let headers = "content-type: application/json\r\n".to_owned();
     let place = Arc::new(Place::new(url, HttpOptions { headers, ..HttpOptions::default() })?);
     let (path, body) = (argument(3).unwrap_or("/").to_owned(), argument(4).map(str::to_owned));
-    // As the suite has it: one thread for the client, the others of a small machine are the server's.
+    // One thread serves the client as in the suite; the others of a small machine are left to the server.
     let mut builder = tokio::runtime::Builder::new_multi_thread();
     let runtime = builder.worker_threads(1).enable_all().build();
     let runtime = runtime.map_err(|error| Error::Internal(error.to_string()))?;

@@ -1,4 +1,5 @@
-//! A server as users name it: its URL with a secret in it, and a file of certificates beside it.
+//! The address of a server as users write it: its URL, which may hold a secret, with options such as a file of
+//! certificates.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,22 +10,22 @@ use boundary_bench_kernel::{Error, Result, percent, response_limit};
 use crate::client::{HttpOptions, MOST_BYTES};
 use crate::url::Url;
 
-/// `http[s]://[[user]:secret@]host[:port][/path][?tls-ca=/file.pem&max-response-bytes=N]`. Its parts percent-encode what else
-/// would end them. The words of TLS are those of [`TlsWords`].
+/// `http[s]://[[user]:secret@]host[:port][/path][?tls-ca=/file.pem&max-response-bytes=N]`. Characters that would end a part
+/// are percent-encoded in it. The options of TLS are those of [`TlsWords`].
 #[derive(Clone, PartialEq, Eq)]
 pub struct Address {
-    /// Where requests go.
+    /// The URL that requests are sent to.
     pub url: Url,
-    /// What stands in the place of a password. It goes into a header, never into a message.
+    /// The password of the URL, percent-decoded. It goes into a header, never into a message.
     pub secret: Option<String>,
-    /// Whom to trust over TLS.
+    /// The certificates to trust over TLS.
     pub trust: Trust,
     /// The most bytes of a response's body.
     pub most_bytes: usize,
 }
 
 impl Address {
-    /// The options of a client of it.
+    /// The options of a client of this server.
     #[must_use]
     pub fn options(&self) -> HttpOptions {
         HttpOptions { trust: self.trust.clone(), most_bytes: self.most_bytes, ..HttpOptions::default() }
@@ -32,7 +33,7 @@ impl Address {
 }
 
 impl fmt::Debug for Address {
-    /// Without the secret.
+    /// Shows the address without its secret.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.debug_struct("Address").field("url", &self.url).field("trust", &self.trust).finish_non_exhaustive()
     }

@@ -1,14 +1,14 @@
-//! Bodies in chunks, as HTTP/1.1 frames those whose length is not known beforehand.
+//! Chunked bodies: the framing of HTTP/1.1 for bodies whose length is not known beforehand.
 
 use boundary_bench_kernel::Result;
 
 use crate::head::MOST_HEAD;
 use crate::http_error;
 
-/// The most bytes of the line before a chunk.
+/// The most bytes of the line that gives a chunk's size.
 const MOST_LINE: usize = 4 << 10;
 
-/// What of a chunked body comes next.
+/// The part of a chunked body that is expected next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Chunk {
     Size,
@@ -17,21 +17,21 @@ pub(crate) enum Chunk {
     Trailers(usize),
 }
 
-/// What the next bytes are.
+/// The meaning of the next received bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Step {
-    /// There are too few to tell.
+    /// The bytes received so far are too few to tell.
     Wait,
-    /// So many of framing.
+    /// This many bytes are framing, followed by that part.
     Framing(usize, Chunk),
-    /// So many of the body.
+    /// This many bytes are body, followed by that part.
     Body(usize, Chunk),
-    /// So many of framing, the last ones.
+    /// This many bytes are framing, and end the body.
     End(usize),
 }
 
 impl Chunk {
-    /// Looks at what has come.
+    /// Tells what the received bytes `available` begin with.
     pub(crate) fn step(self, available: &[u8]) -> Result<Step> {
         Ok(match self {
             Self::Size => match httparse::parse_chunk_size(available) {

@@ -1,4 +1,4 @@
-//! The client: single requests, and many at once over its connections.
+//! The HTTP client: single requests, and batches of requests over its connections.
 
 use std::future::poll_fn;
 use std::sync::Arc;
@@ -20,14 +20,14 @@ use crate::url::Url;
 /// The most bytes of a response's body, where no limit is given.
 pub const MOST_BYTES: usize = 256 << 20;
 
-/// What a client is told beside the URL.
+/// The options of a client beside the URL.
 #[derive(Clone)]
 pub struct HttpOptions {
     /// The most connections of HTTP/1.1; they are opened when they are needed.
     pub connections: usize,
-    /// The most requests under way on one connection of HTTP/1.1.
+    /// The most requests in flight on one connection of HTTP/1.1.
     pub pipelining: usize,
-    /// How long a call may take, connecting included. Without it a call waits for as long as its connection lives.
+    /// The time-out of a call, connecting included. Without one, a call waits for as long as its connection lives.
     pub timeout: Option<Duration>,
     /// Headers of all requests, each as `name: value` and a line break.
     pub headers: String,
@@ -35,7 +35,7 @@ pub struct HttpOptions {
     pub most_bytes: usize,
     /// The version of the protocol.
     pub version: Version,
-    /// Whom to trust over TLS.
+    /// The certificates to trust over TLS.
     pub trust: Trust,
 }
 
@@ -53,7 +53,7 @@ impl Default for HttpOptions {
     }
 }
 
-/// Where a client's requests go, and how.
+/// The server of a client, with the options and the request head that its requests share.
 #[derive(Clone)]
 pub struct Place {
     pub(crate) url: Url,
@@ -63,17 +63,17 @@ pub struct Place {
 }
 
 impl std::fmt::Debug for Place {
-    /// Without the headers, which may hold a key.
+    /// Shows the place without its headers, which may hold a key.
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.debug_struct("Place").field("url", &self.url).finish_non_exhaustive()
     }
 }
 
 impl Place {
-    /// Checks a URL and options.
+    /// A place of this URL and these options, both checked.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`].
+    /// [`Error::InvalidArgument`] for zero connections or requests on one, unusable headers or unusable certificates.
     pub fn new(url: Url, options: HttpOptions) -> Result<Self> {
         if options.connections == 0 || options.pipelining == 0 {
             return Err(Error::InvalidArgument("a client needs a connection, and a request on it".to_owned()));
@@ -83,34 +83,34 @@ impl Place {
         Ok(Self { url, options, head, tls })
     }
 
-    /// Whether the protocol goes over sockets as it is, so that an event loop can drive it.
+    /// Whether the protocol goes over bare TCP sockets (HTTP/1.1 without TLS), so that an event loop can drive it.
     #[must_use]
     pub fn is_drivable(&self) -> bool {
         self.tls.is_none() && self.options.version == Version::Http1
     }
 
-    /// The URL.
+    /// The URL of the server.
     #[must_use]
     pub fn url(&self) -> &Url {
         &self.url
     }
 
-    /// What all requests have in common.
+    /// The part of the head that all requests share.
     #[must_use]
     pub fn head(&self) -> &Head {
         &self.head
     }
 
-    /// The options.
+    /// The options of the client.
     #[must_use]
     pub fn options(&self) -> &HttpOptions {
         &self.options
     }
 
-    /// A new socket to the server, for an event loop that drives it.
+    /// A new socket connected to the server, for an event loop that drives it.
     ///
     /// # Errors
-    /// [`Error::Engine`] where the server can't be reached, [`Error::Timeout`].
+    /// [`Error::Engine`] where the server can't be reached, [`Error::Timeout`], [`Error::Unsupported`] over TLS.
     pub async fn open_socket(&self) -> Result<std::net::TcpStream> {
         let connection = self.open().await?;
         let socket = connection.into_socket();
@@ -124,13 +124,14 @@ impl Place {
     }
 }
 
-/// What a call of a batch gives for each request.
+/// The outcome of one request of a batch.
 pub type Answer<'response, 'error> = std::result::Result<Response<'response>, &'error Error>;
 
-/// A client of one server. One call at a time; the requests of a batch share its connections.
+/// A client of one server. It makes one call at a time; the requests of a batch share its connections.
 ///
-/// A connection that was lost is an error of what was under way on it, and nothing is ever sent twice. One that the server
-/// closed while it was idle is opened anew. A call that is dropped before its end closes the connections that it used.
+/// A lost connection is an error of the requests in flight on it, and nothing is ever sent twice. A connection that the
+/// server closed while it was idle is opened anew. A call that is dropped before its end closes the connections that it
+/// used.
 #[derive(Debug)]
 pub struct HttpClient {
     place: Arc<Place>,
@@ -139,7 +140,7 @@ pub struct HttpClient {
 }
 
 impl HttpClient {
-    /// A client; it connects when it has something to send.
+    /// A client that connects at its first request.
     #[must_use]
     pub fn new(place: Arc<Place>) -> Self {
         let connections = match place.options.version {
@@ -150,17 +151,17 @@ impl HttpClient {
         Self { place, connections, http2 }
     }
 
-    /// A client with these connections, or room for them.
+    /// A client with these connections; `None` is a slot for one that is opened when needed.
     pub(crate) fn of_connections(place: Arc<Place>, connections: Vec<Option<Connection>>) -> Self {
         Self { place, connections, http2: None }
     }
 
-    /// A client on a connection that others use, too.
+    /// A client on an HTTP/2 connection that other clients use, too.
     pub(crate) fn of_http2(place: Arc<Place>, http2: Arc<Http2>) -> Self {
         Self { place, connections: Vec::new(), http2: Some(http2) }
     }
 
-    /// The connections that are left.
+    /// The connections that are still open.
     pub(crate) fn into_connections(self) -> impl Iterator<Item = Connection> {
         self.connections.into_iter().flatten()
     }
@@ -180,7 +181,8 @@ impl HttpClient {
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] for a request that can't be sent, [`Error::Engine`] where the server can't be reached or
-    /// does not speak the protocol, [`Error::Connection`] where it is lost, [`Error::Timeout`], and what `read` returns.
+    /// does not speak the protocol, [`Error::Connection`] where the connection is lost, [`Error::Timeout`], and the errors
+    /// of `read`.
     pub async fn call<T>(&mut self, request: &Request<'_>, read: impl FnOnce(Response<'_>) -> Result<T>) -> Result<T> {
         let mut read = Some(read);
         let mut result = Err(Error::Internal("a request without an answer".to_owned()));
@@ -193,8 +195,8 @@ impl HttpClient {
         result
     }
 
-    /// Sends requests over all connections at once, and calls `each` once for every one with its position and its
-    /// response, or the error that kept it from one. They are answered in any order.
+    /// Sends requests over all connections at once, and calls `each` once for every request, with its position and its
+    /// response or its error. The order of these calls is any.
     pub async fn batch(&mut self, requests: &[Request<'_>], each: impl FnMut(usize, Answer<'_, '_>)) {
         let mut answers = Answers { each, is_answered: vec![false; requests.len()], left: requests.len() };
         for (index, request) in requests.iter().enumerate() {
@@ -208,7 +210,7 @@ impl HttpClient {
             None => within(timeout, self.batch_http1(requests, &mut answers)).await,
         };
         if let Err(error) = result {
-            // Answers that nobody waits for any more are still on their way there.
+            // Responses that nobody waits for any more are still on their way there.
             for slot in &mut self.connections {
                 slot.take_if(|connection| connection.session().in_flight() > 0);
             }
@@ -216,7 +218,8 @@ impl HttpClient {
         }
     }
 
-    /// Opens connections until there are so many that are usable; those that are there already come first.
+    /// Opens connections until `wanted` of them are usable; open ones that are still usable count. Returns the number
+    /// usable.
     async fn open_connections(&mut self, wanted: usize) -> Result<usize> {
         let mut usable = 0;
         for slot in &mut self.connections {
@@ -257,7 +260,7 @@ impl HttpClient {
         Ok(())
     }
 
-    /// Sends and receives until all is answered, or no connection is left.
+    /// Sends and receives until all requests are answered, or no connection is left.
     async fn drive(
         &mut self,
         requests: &[Request<'_>],
@@ -266,7 +269,7 @@ impl HttpClient {
     ) {
         let Self { place, connections, .. } = self;
         let open = connections.iter().flatten().count();
-        // Many requests are divided evenly where they may follow each other on a connection.
+        // With pipelining, the requests are divided evenly over the connections.
         let share = answers.left.div_ceil(open.max(1)).min(place.options.pipelining);
         let mut feed = |connection: &mut crate::session::Session<usize>, answers: &[bool]| {
             while *next < requests.len() && connection.in_flight() < share && !connection.is_over() {
@@ -307,7 +310,7 @@ impl HttpClient {
     }
 }
 
-/// The answers that a batch has had.
+/// The answers that a batch has got so far.
 pub(crate) struct Answers<F> {
     each: F,
     is_answered: Vec<bool>,
@@ -331,7 +334,7 @@ impl<F: FnMut(usize, Answer<'_, '_>)> Answers<F> {
     }
 }
 
-/// Runs work for so long at most.
+/// Runs `work` with a time-out, if there is one.
 pub(crate) async fn within<T>(timeout: Option<Duration>, work: impl Future<Output = Result<T>>) -> Result<T> {
     let Some(timeout) = timeout else { return work.await };
     tokio::time::timeout(timeout, work)

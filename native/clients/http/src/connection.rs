@@ -13,10 +13,10 @@ use crate::response::Response;
 use crate::session::{Session, lost};
 use crate::stream::Stream;
 
-/// A connection that answered so lately is not asked whether it still is there.
+/// A connection that was answered this recently is not probed before its next use.
 const FRESH: Duration = Duration::from_millis(1);
 
-/// A connection, and the requests under way on it, by their positions among those of a call.
+/// A connection and the requests in flight on it, named by their positions in the call.
 #[derive(Debug)]
 pub(crate) struct Connection {
     stream: Stream,
@@ -30,7 +30,7 @@ impl Connection {
         Ok(Self { stream, session: Session::new(place.options.most_bytes), answered: Instant::now() })
     }
 
-    /// The socket and nothing else, where the protocol goes over it as it is.
+    /// The bare socket; `None` over TLS.
     pub(crate) fn into_socket(self) -> Option<tokio::net::TcpStream> {
         match self.stream {
             Stream::Tcp(stream) => Some(stream),
@@ -49,7 +49,8 @@ impl Connection {
         &mut self.session
     }
 
-    /// Sends and receives until all requests are answered, and gives `take` the responses. The error ends the connection.
+    /// Sends and receives until all requests are answered, and gives the responses to `take`. An error ends the
+    /// connection.
     pub(crate) fn poll(
         &mut self,
         context: &mut Context<'_>,
@@ -61,7 +62,7 @@ impl Connection {
                 match Pin::new(&mut self.stream).poll_write(context, self.session.unsent()) {
                     Poll::Ready(Ok(0)) => return Poll::Ready(Err(lost_at(place, &io::ErrorKind::WriteZero.into()))),
                     Poll::Ready(Ok(bytes)) => self.session.sent(bytes),
-                    // What the server said before it closed is still to be read: it may be the reason.
+                    // Data that the server sent before it closed is still to be read: it may say why.
                     Poll::Ready(Err(error)) if is_closed(&error) => break,
                     Poll::Ready(Err(error)) => return Poll::Ready(Err(lost_at(place, &error))),
                     Poll::Pending => break,

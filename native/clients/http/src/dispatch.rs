@@ -1,5 +1,5 @@
-//! Groups of requests over connections that an event loop drives. A request goes to a connection that has room for it, and
-//! waits for one otherwise; a result is there once all of a group's requests have their responses. Nothing here waits.
+//! Groups of requests over connections that an event loop drives. A request goes to a connection with room for it, or is
+//! queued until there is one; a group's result is written once all its requests have their responses. Nothing here blocks.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -14,7 +14,8 @@ use crate::response::Response;
 use crate::session::{Session, lost};
 use crate::submission::{Frame, Group, Responses};
 
-/// Of which group a request is, and which of its requests. The serial tells a group from an earlier one of its id.
+/// The group of a request and the request's position in it. The serial tells a group from an earlier one with the same
+/// id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Ticket {
     group: u32,
@@ -22,10 +23,10 @@ struct Ticket {
     index: u32,
 }
 
-/// A connection that answered so lately is not asked whether it still is there.
+/// A connection that was answered this recently is not probed before its next use.
 const FRESH: Duration = Duration::from_millis(1);
 
-/// A connection on the loop.
+/// The session of a connection that the event loop drives.
 #[derive(Debug)]
 pub struct DrivenSession {
     session: Session<Ticket>,
@@ -33,65 +34,66 @@ pub struct DrivenSession {
     answered: Instant,
 }
 
-/// The sessions of a loop by their numbers.
+/// The sessions of an event loop, by their numbers.
 pub trait Sessions {
-    /// The session, if it is still there. One that has rested is first looked at, whether its server has closed it.
+    /// The session of this number, if it is still open. If it was idle for a while, the implementation first probes
+    /// whether the server has closed its connection.
     fn session(&mut self, number: usize) -> Option<&mut DrivenSession>;
 }
 
 impl DrivenSession {
-    /// The session of a pool's new connection.
+    /// The session of a new connection of this pool.
     #[must_use]
     pub fn new(pool: u32, place: &Place) -> Self {
         Self { session: Session::new(place.options().most_bytes), pool: pool as usize, answered: Instant::now() }
     }
 
-    /// Whether nothing is under way, and nothing was for a while: its server may have closed it.
+    /// Whether no request is in flight and none was answered lately: the server may have closed the connection.
     #[must_use]
     pub fn has_rested(&self) -> bool {
         self.session.in_flight() == 0 && self.answered.elapsed() >= FRESH
     }
 
-    /// Takes no more requests.
+    /// Makes the session refuse further requests.
     pub fn retire(&mut self) {
         self.session.retire();
     }
 
-    /// The requests without a response.
+    /// The number of requests without a response.
     #[must_use]
     pub fn in_flight(&self) -> usize {
         self.session.in_flight()
     }
 
-    /// Whether it is to be closed: it takes no more requests, and owes no response.
+    /// Whether the connection is to be closed: it takes no more requests and no response is outstanding.
     #[must_use]
     pub fn is_over(&self) -> bool {
         self.session.is_over() && self.session.in_flight() == 0
     }
 
-    /// What is to be sent.
+    /// The bytes to be sent.
     #[must_use]
     pub fn unsent(&self) -> &[u8] {
         self.session.unsent()
     }
 
-    /// So many bytes of it were sent.
+    /// Marks this many of the unsent bytes as sent.
     pub fn sent(&mut self, bytes: usize) {
         self.session.sent(bytes);
     }
 
-    /// Room to receive into.
+    /// The buffer to receive into.
     pub fn room(&mut self) -> &mut [u8] {
         self.session.room()
     }
 }
 
-/// The requests to one server, and those of them that wait for a connection.
+/// The connections to one server, and the requests that are queued for one of them.
 #[derive(Debug)]
 struct Pool {
     place: Arc<Place>,
     queue: VecDeque<Queued>,
-    /// The numbers of its sessions.
+    /// The numbers of the pool's sessions.
     members: Vec<usize>,
 }
 
@@ -99,7 +101,7 @@ struct Pool {
 struct Queued {
     ticket: Ticket,
     is_head: bool,
-    /// Where it is written among what its group has written.
+    /// The bytes of the request in `written` of its group.
     message: Range<usize>,
 }
 
@@ -107,13 +109,13 @@ struct Queued {
 struct OpenGroup {
     serial: u64,
     pool: usize,
-    /// Of several requests.
+    /// The responses of a group of several requests; `None` for a single one, whose response is its result.
     responses: Option<Responses>,
-    /// The requests that had to wait, as they are sent.
+    /// The requests that were queued, as they are sent.
     written: Vec<u8>,
 }
 
-/// The groups under way, and the results that were not taken yet.
+/// The groups in flight, and the results that were not taken yet.
 #[derive(Debug, Default)]
 pub struct Dispatch {
     pools: Vec<Option<Pool>>,
@@ -123,18 +125,18 @@ pub struct Dispatch {
 }
 
 impl Dispatch {
-    /// The results.
+    /// The frame of the results.
     pub fn frame(&mut self) -> &mut Frame {
         &mut self.frame
     }
 
-    /// The bytes of the results.
+    /// The bytes of the results that were not taken yet.
     #[must_use]
     pub fn results(&self) -> &[u8] {
         self.frame.bytes()
     }
 
-    /// A pool of connections to a server; returns its number.
+    /// Adds a pool of connections to a server, and returns its number.
     pub fn add_pool(&mut self, place: Arc<Place>) -> usize {
         let number = self.pools.iter().position(Option::is_none).unwrap_or_else(|| {
             self.pools.push(None);
@@ -144,13 +146,13 @@ impl Dispatch {
         number
     }
 
-    /// Forgets a pool; what waits in it gets the error. Returns the numbers of its sessions, which are to be closed.
+    /// Removes a pool; its queued requests get the error. Returns the numbers of its sessions, which are to be closed.
     pub fn remove_pool(&mut self, pool: usize, error: &Error) -> Vec<usize> {
         self.fail_queue(pool, error);
         self.pools.get_mut(pool).and_then(Option::take).map(|pool| pool.members).unwrap_or_default()
     }
 
-    /// Gives all requests of a pool that wait for a connection an error.
+    /// Gives all queued requests of a pool an error.
     pub fn fail_queue(&mut self, pool: usize, error: &Error) {
         let queue = self.pools.get_mut(pool).and_then(Option::as_mut).map(|pool| std::mem::take(&mut pool.queue));
         for queued in queue.into_iter().flatten() {
@@ -158,7 +160,7 @@ impl Dispatch {
         }
     }
 
-    /// A new session; it gets what waits for one.
+    /// Adds a new session to its pool, and gives it queued requests.
     pub fn add_session(&mut self, number: usize, driven: &mut DrivenSession) {
         if let Some(Some(pool)) = self.pools.get_mut(driven.pool) {
             pool.members.push(number);
@@ -166,8 +168,8 @@ impl Dispatch {
         self.feed(driven);
     }
 
-    /// Takes a group: each request goes to the next session of its pool that has room; the others wait. Adds to `touched`
-    /// the sessions that have something to send.
+    /// Takes a group: each request goes to the next session of its pool that has room, or is queued. Adds to `touched`
+    /// the sessions that have bytes to send.
     pub fn submit(&mut self, group: &Group<'_>, sessions: &mut impl Sessions, touched: &mut Vec<usize>) {
         let (number, count) = (group.pool as usize, group.count());
         self.serial += 1;
@@ -188,7 +190,7 @@ impl Dispatch {
         let pipelining = pool.place.options().pipelining;
         let share = count.div_ceil(pool.members.len().max(1)).min(pipelining);
         let mut members = pool.members.iter();
-        // The session that the next request goes to, and how many of the group it has.
+        // The session that the next request goes to, and the number of the group's requests that it has.
         let (mut member, mut taken) = (members.next(), 0);
         for (index, request) in group.requests().enumerate() {
             let ticket = Ticket { group: group.id, serial, index: u32::try_from(index).unwrap_or(u32::MAX) };
@@ -228,23 +230,23 @@ impl Dispatch {
         self.pools[number] = Some(pool);
     }
 
-    /// Gives a session what waits for one.
+    /// Gives a session queued requests of its pool, as many as it has room for.
     pub fn feed(&mut self, driven: &mut DrivenSession) {
         let Some(Some(pool)) = self.pools.get_mut(driven.pool) else { return };
         while !driven.session.is_over() && driven.session.in_flight() < pool.place.options().pipelining {
             let Some(queued) = pool.queue.pop_front() else { return };
-            // A group that was cancelled is not there any more.
+            // The group of a queued request may have been cancelled since.
             if let Some(open) = open_group(&self.groups, queued.ticket) {
                 driven.session.submit_written(queued.ticket, queued.is_head, &open.written[queued.message]);
             }
         }
     }
 
-    /// So many bytes were received into a session's room: its responses that are whole are taken, and it gets the next
+    /// Handles this many bytes received into a session's buffer: takes its whole responses, and gives it queued
     /// requests.
     ///
     /// # Errors
-    /// [`Error::Engine`] where the server does not speak the protocol; there is no going on then.
+    /// [`Error::Engine`] where the server does not speak the protocol; the connection is unusable then.
     pub fn received(&mut self, driven: &mut DrivenSession, bytes: usize) -> Result<()> {
         driven.session.received(bytes);
         while let Some(arrived) = driven.session.next_response()? {
@@ -257,7 +259,8 @@ impl Dispatch {
         Ok(())
     }
 
-    /// The error for a session whose connection has ended or failed. A response that ends with the connection is taken.
+    /// The error for a session whose connection has ended or failed. A response whose body ends with the connection is
+    /// taken.
     pub fn lost(&mut self, driven: &mut DrivenSession, error: &std::io::Error) -> Error {
         if error.kind() == std::io::ErrorKind::UnexpectedEof
             && let Some(arrived) = driven.session.at_end()
@@ -268,7 +271,7 @@ impl Dispatch {
         lost(&place.unwrap_or_default(), error)
     }
 
-    /// A session's connection is gone: what was under way on it gets the error.
+    /// Handles the end of a session's connection: its requests in flight get the error.
     pub fn ended(&mut self, number: usize, driven: &mut DrivenSession, error: &Error) {
         for ticket in driven.session.abandon().collect::<Vec<_>>() {
             self.give(ticket, Err(error));
@@ -279,8 +282,9 @@ impl Dispatch {
         self.frame.gone(u32::try_from(number).unwrap_or(u32::MAX));
     }
 
-    /// Forgets a group, which gets no result. Returns the sessions that are to be closed, since nobody else waits for what
-    /// they owe; others with requests of its take no more, and close when they owe nothing.
+    /// Cancels a group, which gets no result. Returns the sessions that are to be closed since all responses they still
+    /// owe are this group's; sessions shared with other groups take no more requests, and close once all responses have
+    /// come.
     pub fn cancel(&mut self, id: u32, sessions: &mut impl Sessions) -> Vec<usize> {
         let Some(open) = self.groups.get_mut(id as usize).and_then(Option::take) else { return Vec::new() };
         let is_its = |ticket: &Ticket| ticket.group == id && ticket.serial == open.serial;

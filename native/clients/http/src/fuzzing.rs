@@ -1,4 +1,4 @@
-//! Doors for the harnesses of `native/fuzz`: what this crate's readers make of any bytes. No part of the interface.
+//! Entry points of this crate's readers for the harnesses of `native/fuzz`, for any bytes. No part of the interface.
 
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
@@ -15,17 +15,18 @@ use crate::streamed::StreamedResponse;
 /// A response that was read to its end.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Found {
-    /// Its status.
+    /// Status code of the response.
     pub status: u16,
-    /// Its header lines.
+    /// Header lines of the response.
     pub head: Vec<u8>,
-    /// Its body, without the framing.
+    /// Body of the response, without the framing.
     pub body: Vec<u8>,
     /// Whether the connection may be used for another request.
     pub is_reusable: bool,
 }
 
-/// The responses in bytes that come in pieces, with the end of the connection behind them, and how the reading ended.
+/// The responses read from bytes that arrive in pieces, after which the connection ends, and the outcome of the
+/// reading.
 pub fn responses(pieces: &[&[u8]], is_head: bool, most_bytes: usize) -> (Vec<Found>, Result<()>) {
     let mut reader = ResponseReader::new(most_bytes);
     let mut found = Vec::new();
@@ -58,15 +59,15 @@ fn read(reader: &mut ResponseReader, pieces: &[&[u8]], is_head: bool, found: &mu
     Ok(())
 }
 
-/// The status, the header lines and the body of the response that a socket gives, read as it comes.
+/// The status, the header lines and the body of the response that a socket gives, read as a stream.
 ///
 /// # Errors
-/// As [`StreamedResponse::open`] and [`StreamedResponse::next_piece`].
+/// The errors of [`StreamedResponse::open`] and [`StreamedResponse::next_piece`].
 pub async fn streamed(socket: UnixStream, is_head: bool) -> Result<(u16, Vec<u8>, Vec<u8>)> {
     let place = Place::new("http://127.0.0.1:1".parse()?, HttpOptions::default())?;
     let failed = |error: std::io::Error| Error::Internal(error.to_string());
     socket.set_nonblocking(true).map_err(failed)?;
-    // It is only read from and written to, as a socket of TCP would be.
+    // The socket is only read from and written to, as one of TCP is.
     let socket = std::net::TcpStream::from(OwnedFd::from(socket));
     let stream = Stream::Tcp(TcpStream::from_std(socket).map_err(failed)?);
     let method = if is_head { Method::Head } else { Method::Get };

@@ -1,4 +1,4 @@
-//! The heads of responses, and what they say of the body that follows.
+//! The heads of responses, and the framing of the body that they announce.
 
 use std::mem::MaybeUninit;
 use std::ops::Range;
@@ -14,7 +14,7 @@ pub(crate) const MOST_HEAD: usize = 64 << 10;
 /// The most headers of a response.
 pub(crate) const MOST_HEADERS: usize = 100;
 
-/// Where the bytes of a body end.
+/// The framing that says where a body ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Framing {
     Length(usize),
@@ -22,19 +22,19 @@ pub(crate) enum Framing {
     UntilClose,
 }
 
-/// The head of the response whose body comes.
+/// The parsed head of a response whose body is being read.
 #[derive(Debug)]
 pub(crate) struct Begun {
     pub(crate) status: u16,
-    /// From the first header to the end of the last one, from the response's first byte.
+    /// The bytes of the headers, first to last, counted from the response's first byte.
     pub(crate) head: Range<usize>,
-    /// The bytes of the head with all its lines.
+    /// The bytes of the whole head, with the status line and the empty line.
     pub(crate) head_length: usize,
     pub(crate) framing: Framing,
     pub(crate) is_reusable: bool,
 }
 
-/// The length of a head, if its end is there. What was searched is not searched again.
+/// The length of a head, if its end was received. Bytes before `searched` are not searched again.
 pub(crate) fn head_end(bytes: &[u8], searched: &mut usize) -> Option<usize> {
     loop {
         let line = *searched + memchr::memchr(b'\n', bytes.get(*searched..)?)?;
@@ -50,14 +50,14 @@ pub(crate) fn head_end(bytes: &[u8], searched: &mut usize) -> Option<usize> {
     }
 }
 
-/// The error for a head that takes more bytes than it may.
+/// The error for a head of more than [`MOST_HEAD`] bytes.
 pub(crate) fn too_long() -> Error {
     http_error(format!("the head of a response has more than {MOST_HEAD} bytes"))
 }
 
-/// Reads a head that is whole. `is_head`: it answers a HEAD, and no body follows whatever it says.
+/// Parses a whole head. With `is_head` it answers a HEAD request, and no body follows whatever the headers say.
 pub(crate) fn parse_head(bytes: &[u8], is_head: bool) -> Result<Begun> {
-    // However it was cut on its way: one that comes at once is not waited for.
+    // A head that arrives whole was not checked by the callers, which check one only while they wait for its end.
     if bytes.len() > MOST_HEAD {
         return Err(too_long());
     }
@@ -77,7 +77,7 @@ pub(crate) fn parse_head(bytes: &[u8], is_head: bool) -> Result<Begun> {
     let mut is_reusable = parsed.version == Some(1);
     let (mut content_length, mut is_chunked) = (None, false);
     for header in &*parsed.headers {
-        // The names that matter, told apart by their lengths first.
+        // The headers that matter, told apart by the lengths of their names first.
         match header.name.len() {
             10 if header.name.eq_ignore_ascii_case("connection") => {
                 let has =
@@ -118,7 +118,7 @@ pub(crate) fn parse_head(bytes: &[u8], is_head: bool) -> Result<Begun> {
         }
     };
     is_reusable &= framing != Framing::UntilClose;
-    // The first line ends where the first header begins.
+    // The status line ends where the first header begins.
     let first = memchr::memchr(b'\n', bytes.trim_ascii_start()).map_or(0, |line| line + 1);
     let first = (bytes.len() - bytes.trim_ascii_start().len() + first).min(bytes.len());
     let lines = bytes[first..].trim_ascii_end().len();
@@ -129,7 +129,7 @@ fn tokens(value: &[u8]) -> impl Iterator<Item = &[u8]> {
     value.split(|byte| *byte == b',').map(<[u8]>::trim_ascii).filter(|token| !token.is_empty())
 }
 
-/// A number of digits alone.
+/// Parses a number that consists of digits only.
 fn decimal(text: &[u8]) -> Option<usize> {
     if text.is_empty() || text.len() > 19 {
         return None;

@@ -1,4 +1,4 @@
-//! A connection of HTTP/2, by hyper: all requests share it.
+//! A connection of HTTP/2, by hyper, that all requests share.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use crate::stream::Stream;
 
 type Sender = http2::SendRequest<Full<Bytes>>;
 
-/// A response with memory of its own.
+/// A response that owns its memory.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct OwnedResponse {
     status: u16,
@@ -34,7 +34,7 @@ impl OwnedResponse {
     }
 }
 
-/// The connection, made when it is needed.
+/// The connection, opened at its first use.
 #[derive(Debug)]
 pub(crate) struct Http2 {
     place: Arc<Place>,
@@ -65,14 +65,14 @@ impl Http2 {
             {
                 return Err(Error::Unsupported(format!("the server at {} does not offer HTTP/2", place.url)));
             }
-            // Asks a server that is silent while a request waits: its kernel may answer for a process that hangs.
+            // Pings a server that is silent while a request waits: its kernel may acknowledge for a process that hangs.
             let mut builder = http2::Builder::new(TokioExecutor::new());
             builder.timer(TokioTimer::new()).keep_alive_interval(KEEP_ALIVE_IDLE);
             let handshake = builder.handshake(TokioIo::new(stream)).await;
             handshake.map_err(|error| http_error(format!("{} does not speak HTTP/2: {error}", place.url)))
         };
         let (sender, connection) = within(Some(place.options.timeout.unwrap_or(CONNECT_TIMEOUT)), connect).await?;
-        // It ends with the last sender; what goes wrong on it, its requests are told.
+        // The task ends with the last sender; errors of the connection are reported to its requests.
         tokio::spawn(async move { drop(connection.await) });
         *slot = Some(sender.clone());
         Ok(sender)

@@ -1,33 +1,33 @@
-//! Requests, and how HTTP/1.1 writes them.
+//! Requests, and their form on the wire in HTTP/1.1.
 
 use boundary_bench_kernel::{Error, Result};
 
 use crate::url::Url;
 
-/// What a request does. These are all that a server of data needs.
+/// The method of a request. These are all that a server of data needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Method {
-    /// Reads.
+    /// Reads a resource.
     Get,
     /// Sends a body.
     Post,
-    /// Replaces.
+    /// Replaces a resource.
     Put,
-    /// Deletes.
+    /// Deletes a resource.
     Delete,
-    /// Changes.
+    /// Changes a resource.
     Patch,
     /// Reads the headers alone.
     Head,
-    /// Asks what can be done.
+    /// Asks which methods are allowed.
     Options,
 }
 
 impl Method {
-    /// All of them, by their numbers in a submission.
+    /// All methods; a submission names one by its index here.
     pub const ALL: [Self; 7] = [Self::Get, Self::Post, Self::Put, Self::Delete, Self::Patch, Self::Head, Self::Options];
 
-    /// Its name on the wire.
+    /// The name of the method on the wire.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -41,7 +41,7 @@ impl Method {
         }
     }
 
-    /// Whether a request without a body says so.
+    /// Whether a request without a body states a content-length of 0.
     fn expects_body(self) -> bool {
         matches!(self, Self::Post | Self::Put | Self::Patch)
     }
@@ -50,33 +50,33 @@ impl Method {
 /// A request.
 #[derive(Debug, Clone, Copy)]
 pub struct Request<'a> {
-    /// What it does.
+    /// The method of the request.
     pub method: Method,
-    /// The path, with the query; it goes behind that of the client's URL.
+    /// The path with the query, appended to the path of the client's URL.
     pub path: &'a str,
     /// Headers beside the client's, each as `name: value` and a line break.
     pub headers: &'a str,
-    /// The body.
+    /// The body; `None` sends no body.
     pub body: Option<&'a [u8]>,
 }
 
 impl<'a> Request<'a> {
-    /// A GET.
+    /// A GET request without a body.
     #[must_use]
     pub fn get(path: &'a str) -> Self {
         Self { method: Method::Get, path, headers: "", body: None }
     }
 
-    /// A POST of a body.
+    /// A POST request with a body.
     #[must_use]
     pub fn post(path: &'a str, body: &'a [u8]) -> Self {
         Self { method: Method::Post, path, headers: "", body: Some(body) }
     }
 
-    /// Checks what becomes part of the request's head: nothing in it may end a line.
+    /// Checks the parts of the request's head, so that none can end a line.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`].
+    /// [`Error::InvalidArgument`] for an unusable path or header.
     pub fn check(&self) -> Result<()> {
         if !self.path.starts_with('/') || !self.path.bytes().all(|byte| byte.is_ascii_graphic()) {
             return Err(Error::InvalidArgument(
@@ -87,11 +87,11 @@ impl<'a> Request<'a> {
     }
 }
 
-/// Headers that say how a message is framed and how a connection is used are ours.
+/// Headers that only the client sets: they say how a message is framed and how a connection is used.
 const OURS: [&str; 9] =
     ["connection", "content-length", "expect", "host", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade"];
 
-/// The headers of a block of lines.
+/// The names and values in a block of header lines.
 pub(crate) fn header_lines(block: &str) -> impl Iterator<Item = (&str, &str)> {
     block.split_terminator("\r\n").map(|line| {
         let (name, value) = line.split_once(':').unwrap_or((line, ""));
@@ -125,37 +125,37 @@ fn is_token(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
 }
 
-/// What all requests of a client have in common, as it is written.
+/// The part of the head that all requests of a client share, in wire format.
 #[derive(Clone)]
 pub struct Head {
     prefix: String,
-    /// From the version to the client's headers.
+    /// The part of the head from the version to the client's headers.
     common: String,
     headers: String,
 }
 
 impl Head {
-    /// The part that comes from a URL and from a block of headers.
+    /// The part that comes from a URL and a block of headers.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`].
+    /// [`Error::InvalidArgument`] for unusable headers.
     pub fn new(url: &Url, headers: &str) -> Result<Self> {
         check_headers(headers)?;
         let common = format!(" HTTP/1.1\r\nhost: {}\r\n{headers}", url.authority());
         Ok(Self { prefix: url.path.clone(), common, headers: headers.to_owned() })
     }
 
-    /// The client's headers.
+    /// The headers of the client.
     pub(crate) fn headers(&self) -> &str {
         &self.headers
     }
 
-    /// What every path begins with.
+    /// The prefix of every path: the path of the client's URL.
     pub(crate) fn prefix(&self) -> &str {
         &self.prefix
     }
 
-    /// Adds a request that was checked.
+    /// Appends a checked request to `out`.
     pub fn write(&self, out: &mut Vec<u8>, request: &Request<'_>) {
         let length = request.body.map_or(0, <[u8]>::len);
         out.reserve(self.prefix.len() + self.common.len() + request.path.len() + request.headers.len() + length + 64);

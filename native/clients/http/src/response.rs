@@ -1,4 +1,4 @@
-//! Responses, read whole. Bytes come in as the network cuts them; nothing here waits.
+//! A reader of whole responses from bytes cut anyhow. Nothing here blocks.
 
 use std::ops::Range;
 
@@ -8,25 +8,25 @@ use crate::chunks::Step;
 use crate::head::{Begun, Framing, MOST_HEAD, head_end, parse_head, too_long};
 use crate::http_error;
 
-/// The room that is offered to the network at least.
+/// The least size of the buffer offered to the network.
 const ROOM: usize = 16 << 10;
 
-/// Memory up to this size is kept from one response to the next.
+/// A buffer up to this size is kept from one response to the next.
 const KEPT: usize = 1 << 20;
 
-/// A whole response.
+/// A whole response, which borrows its memory.
 #[derive(Debug, Clone, Copy)]
 pub struct Response<'a> {
-    /// Its status.
+    /// Status code of the response.
     pub status: u16,
-    /// Its header lines as they came, without the line of the status and the empty one.
+    /// Header lines as they were received, without the status line and the empty line.
     pub head: &'a [u8],
-    /// Its body, without the framing.
+    /// Body of the response, without the framing.
     pub body: &'a [u8],
 }
 
 impl<'a> Response<'a> {
-    /// The headers, in their order.
+    /// The names and values of the headers, in their order.
     pub fn headers(&self) -> impl Iterator<Item = (&'a [u8], &'a [u8])> {
         self.head.split(|byte| *byte == b'\n').filter(|line| !line.trim_ascii().is_empty()).map(|line| {
             let colon = memchr::memchr(b':', line).unwrap_or(line.len());
@@ -34,14 +34,14 @@ impl<'a> Response<'a> {
         })
     }
 
-    /// The first header of a name.
+    /// The value of the first header with this name.
     #[must_use]
     pub fn header(&self, name: &str) -> Option<&'a [u8]> {
         self.headers().find(|(found, _)| found.eq_ignore_ascii_case(name.as_bytes())).map(|(_, value)| value)
     }
 }
 
-/// A response that is whole, as places in the reader's memory: valid until it is given room again.
+/// A whole response as ranges in the reader's buffers, valid until the reader offers room again.
 #[derive(Debug)]
 pub(crate) struct Whole {
     status: u16,
@@ -52,32 +52,32 @@ pub(crate) struct Whole {
     pub(crate) is_reusable: bool,
 }
 
-/// Reads responses from what was received.
+/// Reads responses from the received bytes.
 #[derive(Debug)]
 pub(crate) struct ResponseReader {
     bytes: Vec<u8>,
     start: usize,
     end: usize,
-    /// What of the next head was searched for its end.
+    /// The number of bytes that were searched for the end of the next head.
     searched: usize,
     begun: Option<Begun>,
-    /// Of a body whose length is not known beforehand: the head and what has come of the body.
+    /// The head and the body so far, for a body whose length is not known beforehand.
     kept: Vec<u8>,
     most_bytes: usize,
 }
 
 impl ResponseReader {
-    /// A reader that refuses bodies of more bytes.
+    /// A reader that refuses bodies of more than `most_bytes`.
     pub(crate) fn new(most_bytes: usize) -> Self {
         Self { bytes: Vec::new(), start: 0, end: 0, searched: 0, begun: None, kept: Vec::new(), most_bytes }
     }
 
-    /// Whether nothing of a response has come yet.
+    /// Whether nothing of a further response was received.
     pub(crate) fn is_idle(&self) -> bool {
         self.start == self.end && self.begun.is_none()
     }
 
-    /// Room to receive into.
+    /// The buffer to receive into.
     pub(crate) fn room(&mut self) -> &mut [u8] {
         if self.start == self.end {
             (self.start, self.end) = (0, 0);
@@ -85,7 +85,7 @@ impl ResponseReader {
                 self.bytes = Vec::new();
             }
         }
-        // So much is known to come.
+        // The bytes of a response whose length is known.
         let wanted = match &self.begun {
             Some(Begun { framing: Framing::Length(length), head_length, .. }) => head_length + length,
             _ => 0,
@@ -96,7 +96,7 @@ impl ResponseReader {
             self.end -= self.start;
             self.start = 0;
             if self.bytes.len() - self.end < missing {
-                // Not all of what a server announces: its bytes must come first.
+                // The buffer grows with the bytes received, not at once to the length that a server announces.
                 let grown = (self.end + missing).min((self.bytes.len() * 2).max(4 * ROOM));
                 self.bytes.resize(grown.max(self.end + ROOM), 0);
             }
@@ -104,12 +104,13 @@ impl ResponseReader {
         &mut self.bytes[self.end..]
     }
 
-    /// So many bytes were received into the room.
+    /// Marks this many bytes of the buffer as received.
     pub(crate) fn received(&mut self, bytes: usize) {
         self.end = self.bytes.len().min(self.end + bytes);
     }
 
-    /// The next response, once it is whole. `is_head`: it answers a HEAD, and has no body whatever it says.
+    /// The next response, once it is whole. With `is_head` it answers a HEAD request, and has no body whatever its head
+    /// says.
     pub(crate) fn next_whole(&mut self, is_head: bool) -> Result<Option<Whole>> {
         if self.begun.is_none() && !self.begin(is_head)? {
             return Ok(None);
@@ -141,13 +142,13 @@ impl ResponseReader {
         }
     }
 
-    /// The response that ends with the connection, if one does.
+    /// The response whose body ends with the connection, if there is one.
     pub(crate) fn at_end(&mut self) -> Option<Whole> {
         let ends = self.begun.as_ref().is_some_and(|begun| begun.framing == Framing::UntilClose);
         ends.then(|| self.finish_kept())
     }
 
-    /// What [`ResponseReader::next_whole`] has found.
+    /// The response that [`ResponseReader::next_whole`] has found.
     pub(crate) fn response(&self, whole: &Whole) -> Response<'_> {
         let bytes = if whole.is_kept { &self.kept } else { &self.bytes };
         Response { status: whole.status, head: &bytes[whole.head.clone()], body: &bytes[whole.body.clone()] }
@@ -157,12 +158,12 @@ impl ResponseReader {
         let begun = self.begun.take();
         let (status, head, is_reusable) =
             begun.map_or((0, 0..0, false), |begun| (begun.status, begun.head, begun.is_reusable));
-        // The head was kept first, without the line of the status.
+        // `kept` begins with the headers, without the status line.
         let length = head.len();
         Whole { status, is_kept: true, head: 0..length, body: length..self.kept.len(), is_reusable }
     }
 
-    /// Moves bytes to those that are kept.
+    /// Moves received bytes to `kept`.
     fn keep(&mut self, bytes: usize) -> Result<()> {
         let head = self.begun.as_ref().map_or(0, |begun| begun.head.len());
         if self.kept.len() - head + bytes > self.most_bytes {
@@ -177,7 +178,7 @@ impl ResponseReader {
         response_limit::exceeded("the body of a response", self.most_bytes)
     }
 
-    /// Reads a head, once it is there; heads that only say that another one follows are skipped.
+    /// Reads a head, if it was received whole; interim responses (100 to 199) are skipped.
     fn begin(&mut self, is_head: bool) -> Result<bool> {
         loop {
             let available = &self.bytes[self.start..self.end];
@@ -214,7 +215,7 @@ impl ResponseReader {
         }
     }
 
-    /// Takes what has come of a chunked body; true once it is whole.
+    /// Moves the received part of a chunked body to `kept`; true once the body is whole.
     fn read_chunks(&mut self) -> Result<bool> {
         loop {
             let Some(Begun { framing: Framing::Chunked(chunk), .. }) = &self.begun else { return Ok(false) };
@@ -250,7 +251,7 @@ mod tests {
     use crate::fuzzing::responses;
     use crate::head::MOST_HEADERS;
 
-    /// What a reader finds in bytes that come in pieces, with the end of the connection behind them.
+    /// The responses read from bytes that arrive in pieces, after which the connection ends.
     fn read(pieces: &[&[u8]], is_head: bool) -> Result<Vec<(u16, String, bool)>> {
         let (found, outcome) = responses(pieces, is_head, 1 << 20);
         let shown = found

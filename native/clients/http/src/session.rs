@@ -1,5 +1,5 @@
-//! A connection of HTTP/1.1 without its socket, for whoever drives it: requests go in, bytes go out and come in, responses
-//! come out in the requests' order. Nothing here waits.
+//! A connection of HTTP/1.1 without its socket, for the driver of one: it takes requests and received bytes, and gives
+//! bytes to send and responses in the requests' order. Nothing here blocks.
 
 use std::collections::VecDeque;
 
@@ -9,7 +9,7 @@ use boundary_bench_kernel::{Error, Result};
 use crate::request::{Head, Method, Request};
 use crate::response::{Response, ResponseReader, Whole};
 
-/// One connection's requests under way, each with a ticket of its sender's.
+/// The requests in flight on one connection, each with a ticket of the caller's.
 #[derive(Debug)]
 pub struct Session<T> {
     output: Outbox,
@@ -24,102 +24,105 @@ struct Waiting<T> {
     is_head: bool,
 }
 
-/// A response that has come whole; [`Session::response`] gives it until the session is given room again.
+/// A whole response; [`Session::response`] gives it until the session offers room again.
 #[derive(Debug)]
 pub struct Arrived<T> {
-    /// That of its request.
+    /// The ticket of its request.
     pub ticket: T,
     whole: Whole,
 }
 
 impl<T> Session<T> {
-    /// A session that refuses bodies of more bytes.
+    /// A session that refuses bodies of more than `most_bytes`.
     #[must_use]
     pub fn new(most_bytes: usize) -> Self {
         let reader = ResponseReader::new(most_bytes);
         Self { output: Outbox::default(), reader, waiting: VecDeque::new(), is_over: false }
     }
 
-    /// The requests without a response.
+    /// The number of requests without a response.
     #[must_use]
     pub fn in_flight(&self) -> usize {
         self.waiting.len()
     }
 
-    /// Whether it takes no more requests: the server closes the connection, or said something that nobody asked for.
+    /// Whether the session takes no more requests: the server closes the connection, or sent bytes that answer no
+    /// request.
     #[must_use]
     pub fn is_over(&self) -> bool {
         self.is_over
     }
 
-    /// Takes no more requests.
+    /// Makes the session refuse further requests.
     pub fn retire(&mut self) {
         self.is_over = true;
     }
 
-    /// Takes a request that was checked.
+    /// Takes a checked request.
     pub fn submit(&mut self, ticket: T, head: &Head, request: &Request<'_>) {
         head.write(self.output.end(), request);
         self.waiting.push_back(Waiting { ticket, is_head: request.method == Method::Head });
     }
 
-    /// Takes a request that was written before.
+    /// Takes a request that is already in wire format.
     pub(crate) fn submit_written(&mut self, ticket: T, is_head: bool, message: &[u8]) {
         self.output.end().extend_from_slice(message);
         self.waiting.push_back(Waiting { ticket, is_head });
     }
 
-    /// What is to be sent.
+    /// The bytes to be sent.
     #[must_use]
     pub fn unsent(&self) -> &[u8] {
         self.output.unsent()
     }
 
-    /// So many bytes of it were sent.
+    /// Marks this many of the unsent bytes as sent.
     pub fn sent(&mut self, bytes: usize) {
         self.output.sent(bytes);
     }
 
-    /// Room to receive into.
+    /// The buffer to receive into.
     pub fn room(&mut self) -> &mut [u8] {
         self.reader.room()
     }
 
-    /// So many bytes were received into the room.
+    /// Marks this many bytes of the buffer as received.
     pub fn received(&mut self, bytes: usize) {
         self.reader.received(bytes);
     }
 
-    /// The next response that is whole. Ask until there is none.
+    /// The next whole response. Call it until it returns `None`.
     ///
     /// # Errors
-    /// [`Error::Engine`] where the server does not speak the protocol, or says too much; there is no going on then.
+    /// [`Error::Engine`] where the server does not speak the protocol, or a response is too large; the session is
+    /// unusable then.
     pub fn next_response(&mut self) -> Result<Option<Arrived<T>>> {
         let Some(waiting) = self.waiting.front() else {
-            // Before it closes an idle connection, a server may say why; nobody waits for that.
+            // Before it closes an idle connection, a server may send a reason, which answers no request.
             self.is_over |= !self.reader.is_idle();
             return Ok(None);
         };
         let Some(whole) = self.reader.next_whole(waiting.is_head)? else { return Ok(None) };
-        // An answer to half a request is the server's last word: the other half would be taken for the next one.
+        // A response to a request that was sent in part is the last one: the server would take the rest for the next
+        // request.
         self.is_over |= !whole.is_reusable || (self.waiting.len() == 1 && !self.unsent().is_empty());
         Ok(self.waiting.pop_front().map(|waiting| Arrived { ticket: waiting.ticket, whole }))
     }
 
-    /// The connection has ended: the response that ends with it, if one does.
+    /// Ends the connection's input, and returns the response whose body ends with it, if there is one.
     pub fn at_end(&mut self) -> Option<Arrived<T>> {
         self.is_over = true;
         let whole = self.reader.at_end()?;
         self.waiting.pop_front().map(|waiting| Arrived { ticket: waiting.ticket, whole })
     }
 
-    /// A response that has arrived.
+    /// The response that has arrived.
     #[must_use]
     pub fn response(&self, arrived: &Arrived<T>) -> Response<'_> {
         self.reader.response(&arrived.whole)
     }
 
-    /// The tickets of the requests that get no response any more.
+    /// Gives up the requests in flight, and returns their tickets.
     pub fn abandon(&mut self) -> impl Iterator<Item = T> {
         self.is_over = true;
         self.waiting.drain(..).map(|waiting| waiting.ticket)
@@ -131,7 +134,7 @@ impl<T> Session<T> {
     }
 }
 
-/// The error for all that was in flight on a connection that is gone.
+/// The error for all requests in flight on a connection that is lost.
 #[must_use]
 pub fn lost(place: &str, error: &std::io::Error) -> Error {
     let how = if error.kind() == std::io::ErrorKind::UnexpectedEof {
@@ -174,7 +177,7 @@ mod tests {
         assert_eq!(receive(&mut session, text).unwrap(), [(7, 200, String::new())]);
         assert_eq!(receive(&mut session, "no").unwrap(), [(8, 404, "no".to_owned())]);
         assert_eq!((session.in_flight(), session.is_over()), (0, false));
-        // Said to nobody.
+        // A response that answers no request.
         assert_eq!(receive(&mut session, "HTTP/1.1 408 Timeout\r\n").unwrap(), []);
         assert!(session.is_over());
     }

@@ -1,5 +1,5 @@
-//! A client that many callers share, for servers whose connections no event loop can drive by itself: those behind TLS, and
-//! those of HTTP/2.
+//! A client that many callers share, for connections that no event loop can drive by itself: those over TLS, and those of
+//! HTTP/2.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -13,7 +13,8 @@ use crate::request::Request;
 use crate::stream::Version;
 use crate::submission::{Frame, Responses, Submission};
 
-/// The connections to one server. A caller has as many of them as are free, and waits for one otherwise.
+/// The connections to one server. A caller gets as many as are free and it has requests for, and waits for one where
+/// none is free.
 #[derive(Debug)]
 pub struct SharedClient {
     place: Arc<Place>,
@@ -23,7 +24,7 @@ pub struct SharedClient {
 }
 
 impl SharedClient {
-    /// A client; it connects when it has something to send.
+    /// A client that connects at its first request.
     #[must_use]
     pub fn new(place: Arc<Place>) -> Self {
         let http2 = (place.options().version == Version::Http2).then(|| Arc::new(Http2::new(Arc::clone(&place))));
@@ -31,10 +32,10 @@ impl SharedClient {
         Self { place, idle: Mutex::default(), free, http2 }
     }
 
-    /// Connects once, to see that the server is there.
+    /// Opens one connection, to check that the server can be reached.
     ///
     /// # Errors
-    /// As [`HttpClient::connect`].
+    /// The errors of [`HttpClient::connect`].
     pub async fn connect(&self) -> Result<()> {
         if let Some(http2) = &self.http2 {
             return http2.connect().await;
@@ -95,7 +96,7 @@ impl SharedClient {
                 responses.add(places[index], answer);
             })
             .await;
-        // Before the permits are free again.
+        // The connections are put back before the permits are released.
         self.idle.lock().unwrap_or_else(PoisonError::into_inner).extend(client.into_connections());
         drop(permits);
         Ok(())

@@ -1,4 +1,4 @@
-//! The bytes between us and a server: TCP, or TLS over it.
+//! The byte stream to a server: TCP, or TLS over it.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -22,24 +22,25 @@ pub enum Version {
     /// HTTP/1.1.
     #[default]
     Http1,
-    /// HTTP/2: agreed on in TLS, and known beforehand without it.
+    /// HTTP/2: negotiated within TLS, assumed without it.
     Http2,
 }
 
-/// A stream to a server.
+/// A byte stream to a server.
 #[derive(Debug)]
 pub enum Stream {
-    /// Over TCP.
+    /// A stream of TCP.
     Tcp(TcpStream),
-    /// Over TLS.
+    /// A stream of TLS.
     Tls(Box<TlsStream<TcpStream>>),
 }
 
 impl Stream {
-    /// Connects, by TLS where there are settings for it.
+    /// Connects, over TLS where a connector for it is given.
     ///
     /// # Errors
-    /// [`boundary_bench_kernel::Error::Engine`] where the server can't be reached, [`boundary_bench_kernel::Error::InvalidArgument`] for a host that TLS can't check.
+    /// [`boundary_bench_kernel::Error::Engine`] where the server can't be reached,
+    /// [`boundary_bench_kernel::Error::InvalidArgument`] for a host that TLS can't check.
     pub async fn open(url: &Url, tls: Option<&TlsConnector>) -> Result<Self> {
         let failed = |error: io::Error| http_error(socket::unreachable_server(url, &error));
         let stream = socket::connect(&url.host, url.port).await.map_err(failed)?;
@@ -48,7 +49,7 @@ impl Stream {
         Ok(Self::Tls(Box::new(connector.connect(name, stream).await.map_err(failed)?)))
     }
 
-    /// Whether an idle stream is still open, and nothing was said on it.
+    /// Whether an idle stream is still open, and has no data to read.
     pub(crate) async fn is_quiet(&mut self) -> bool {
         match self {
             Self::Tcp(stream) => !has_news(&SockRef::from(&*stream)),
@@ -56,7 +57,7 @@ impl Stream {
                 if !has_news(&SockRef::from(stream.get_ref().0)) {
                     return true;
                 }
-                // What came may concern TLS alone.
+                // The bytes may be a TLS record without application data.
                 if stream.get_ref().0.readable().await.is_err() {
                     return false;
                 }
@@ -69,14 +70,14 @@ impl Stream {
     }
 }
 
-/// Whether something waits to be read from an idle socket: bytes, its end, or an error.
+/// Whether an idle socket has something to read: bytes, its end, or an error.
 #[must_use]
 pub fn has_news(socket: &SockRef<'_>) -> bool {
     let seen = socket.peek(&mut [MaybeUninit::uninit()]);
     !seen.is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock)
 }
 
-/// What connections to a URL are made with; `None` where it wants no TLS.
+/// The TLS connector for a URL; `None` where the URL is without TLS.
 ///
 /// # Errors
 /// [`boundary_bench_kernel::Error::InvalidArgument`] for an unusable file of certificates.

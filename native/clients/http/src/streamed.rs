@@ -1,4 +1,4 @@
-//! A response whose body is read while it comes, for those that are larger than anyone wants to hold.
+//! A response whose body is read as a stream, for bodies that are too large to hold.
 
 use std::io;
 
@@ -14,19 +14,19 @@ use crate::request::{Method, Request};
 use crate::session::lost;
 use crate::stream::{Stream, Version};
 
-/// What is read from the network at once, at most.
+/// The size of the receive buffer: the most bytes read from the network at once.
 const ROOM: usize = 128 << 10;
 
-/// The bytes of a piece, about: large enough that a crossing for each does not show.
+/// The size of a piece, about: large enough that the cost of crossing once per piece does not show.
 const PIECE: usize = 256 << 10;
 
-/// A response on a connection of its own, which ends with it.
+/// A response on a connection of its own, which is closed with it.
 pub struct StreamedResponse {
     place: Place,
     stream: Stream,
     status: u16,
     head: Vec<u8>,
-    /// What of the body is still to come; `None` once it is whole.
+    /// The framing of the rest of the body; `None` once the body is whole.
     framing: Option<Framing>,
     bytes: Box<[u8]>,
     start: usize,
@@ -38,7 +38,7 @@ impl StreamedResponse {
     /// Connects, sends a request, and reads the head of its response.
     ///
     /// # Errors
-    /// As [`crate::HttpClient::call`], and [`Error::Unsupported`] over HTTP/2.
+    /// The errors of [`crate::HttpClient::call`], and [`Error::Unsupported`] over HTTP/2.
     pub async fn open(place: &Place, request: &Request<'_>) -> Result<Self> {
         request.check()?;
         if place.options.version == Version::Http2 {
@@ -49,10 +49,10 @@ impl StreamedResponse {
         Self::over(stream.await?, place, request).await
     }
 
-    /// Sends a request over a stream that is open, and reads the head of its response.
+    /// Sends a request over an open stream, and reads the head of its response.
     ///
     /// # Errors
-    /// As [`StreamedResponse::open`].
+    /// The errors of [`StreamedResponse::open`].
     pub(crate) async fn over(stream: Stream, place: &Place, request: &Request<'_>) -> Result<Self> {
         let mut response = Self {
             place: place.clone(),
@@ -69,23 +69,23 @@ impl StreamedResponse {
         Ok(response)
     }
 
-    /// Its status.
+    /// Status code of the response.
     #[must_use]
     pub fn status(&self) -> u16 {
         self.status
     }
 
-    /// Its header lines as they came, without the line of the status and the empty one.
+    /// Header lines as they were received, without the status line and the empty line.
     #[must_use]
     pub fn head(&self) -> &[u8] {
         &self.head
     }
 
-    /// The next piece of its body; `None` at its end.
+    /// The next piece of the body; `None` at its end.
     ///
     /// # Errors
-    /// [`Error::Connection`] where the body ends early, [`Error::Timeout`] where it does not go on,
-    /// [`Error::Engine`] where it is not framed as HTTP/1.1 says.
+    /// [`Error::Connection`] where the body ends early, [`Error::Timeout`] where a piece takes too long,
+    /// [`Error::Engine`] where the framing is not that of HTTP/1.1.
     pub async fn next_piece(&mut self) -> Result<Option<&[u8]>> {
         self.piece.clear();
         let timeout = self.place.options.timeout;
@@ -93,10 +93,10 @@ impl StreamedResponse {
         Ok((!self.piece.is_empty()).then_some(&self.piece))
     }
 
-    /// The same piece as memory of the caller's.
+    /// The next piece of the body as memory that the caller owns.
     ///
     /// # Errors
-    /// As [`StreamedResponse::next_piece`].
+    /// The errors of [`StreamedResponse::next_piece`].
     pub async fn take_piece(&mut self) -> Result<Option<Vec<u8>>> {
         let is_there = self.next_piece().await?.is_some();
         Ok(is_there.then(|| std::mem::replace(&mut self.piece, Vec::with_capacity(PIECE + ROOM))))
@@ -146,7 +146,7 @@ impl StreamedResponse {
             self.status = status;
             self.head = lines[head].to_vec();
             self.start += length;
-            // Others only say that this one follows.
+            // Interim responses (100 to 199) are skipped.
             if status >= 200 {
                 self.framing = Some(framing);
                 return Ok(());
@@ -154,7 +154,7 @@ impl StreamedResponse {
         }
     }
 
-    /// Moves what has come of the body to the piece.
+    /// Moves the received part of the body to the piece.
     fn take_body(&mut self) -> Result<()> {
         while let Some(framing) = self.framing {
             let available = &self.bytes[self.start..self.end];
@@ -191,7 +191,7 @@ impl StreamedResponse {
         Ok(())
     }
 
-    /// Whether anything was received before the end of the connection.
+    /// Reads from the network; false at the end of the connection.
     async fn receive(&mut self) -> Result<bool> {
         self.bytes.copy_within(self.start..self.end, 0);
         self.end -= self.start;

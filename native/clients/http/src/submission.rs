@@ -1,26 +1,26 @@
-//! How requests and their responses cross between languages: many in one piece of memory each way.
+//! The form in which requests and their responses cross between languages: many in one buffer each way.
 //!
 //! A *submission* is a sequence of groups of requests, in 32-bit words of the machine's order: `pool, id, count`, then for
-//! each request `method, path, headers, body`, the method by its number in [`Method::ALL`], the others by their lengths, where
-//! a body of [`NO_BODY`] is none; then the bytes of all paths, headers and bodies, filled up to a whole word.
+//! each request `method, path, headers, body`, the method by its index in [`Method::ALL`], the others by their lengths in
+//! bytes, where a body of [`NO_BODY`] is none; then the bytes of all paths, headers and bodies, padded to a whole word.
 //!
-//! A *frame* is a sequence of results, one a group: `id, status, count, bytes, flags`, then for each request the words
-//! `status, start, head, body`: where among the bytes its header lines start, and how long they and the body behind them are;
-//! then the bytes, filled up to a whole word. The status 0 of a response means that there is none: the body is an error's text,
-//! with its code in brackets. With the status 2 of a result the id is that of a connection, which is gone.
+//! A *frame* is a sequence of results, one a group: `id, status, count, bytes, flags`, then for each request the words `status,
+//! start, head, body`: where among the bytes its header lines start, and the lengths of these and of the body behind them; then
+//! the bytes, padded to a whole word. The status 0 of a response marks an error: the body is the error's text, with its code in
+//! brackets. With the status 2 of a result the id is that of a connection, which is gone.
 
 use boundary_bench_kernel::{Error, Result};
 
 use crate::request::{Method, Request};
 use crate::response::Response;
 
-/// The length of a body that is not there.
+/// The length of a body that is absent.
 pub const NO_BODY: u32 = u32::MAX;
 
 const GROUP_WORDS: usize = 3;
 const REQUEST_WORDS: usize = 4;
 
-/// The status of a result that names a connection which is gone.
+/// The status of a result that reports a lost connection.
 const GONE: u32 = 2;
 
 /// The flag of a result whose bytes are all ASCII.
@@ -29,22 +29,22 @@ const ASCII: u32 = 1;
 /// A group of requests in a submission.
 #[derive(Debug, Clone, Copy)]
 pub struct Group<'a> {
-    /// The connections that it is for.
+    /// The number of the pool of connections that the group is for.
     pub pool: u32,
-    /// By which its result is known.
+    /// The id of the group, repeated in its result.
     pub id: u32,
     heads: &'a [u8],
     bytes: &'a [u8],
 }
 
 impl<'a> Group<'a> {
-    /// The number of its requests.
+    /// The number of requests.
     #[must_use]
     pub fn count(&self) -> usize {
         self.heads.len() / (REQUEST_WORDS * 4)
     }
 
-    /// Its requests, each checked: one that can't be sent is an error in its place.
+    /// The requests, each checked: one that can't be sent is an error in its place.
     pub fn requests(&self) -> impl Iterator<Item = Result<Request<'a>>> + use<'a> {
         let mut bytes = self.bytes;
         self.heads.chunks_exact(REQUEST_WORDS * 4).map(move |head| {
@@ -73,12 +73,12 @@ fn malformed() -> Error {
     Error::InvalidArgument("not a submission of requests".to_owned())
 }
 
-/// The 32-bit words of bytes.
+/// The 32-bit words in bytes, in the machine's order.
 fn words(bytes: &[u8]) -> impl Iterator<Item = u32> {
     bytes.as_chunks::<4>().0.iter().map(|word| u32::from_ne_bytes(*word))
 }
 
-/// The groups of a submission.
+/// An iterator over the groups of a submission.
 #[derive(Debug, Clone)]
 pub struct Submission<'a>(&'a [u8]);
 
@@ -118,7 +118,7 @@ impl<'a> Iterator for Submission<'a> {
     }
 }
 
-/// The result of a group that comes, response by response.
+/// The result of a group, collected response by response.
 #[derive(Debug)]
 pub struct Responses {
     entries: Vec<[u32; REQUEST_WORDS]>,
@@ -127,13 +127,13 @@ pub struct Responses {
 }
 
 impl Responses {
-    /// Of so many requests.
+    /// The empty result of a group of `count` requests.
     #[must_use]
     pub fn new(count: usize) -> Self {
         Self { entries: vec![[0; REQUEST_WORDS]; count], bytes: Vec::new(), left: count }
     }
 
-    /// Adds what the request `index` got, once; true when that was the last one.
+    /// Adds the outcome of the request `index`, once per request; true when it was the last one.
     pub fn add(&mut self, index: usize, answer: std::result::Result<Response<'_>, &Error>) -> bool {
         let text;
         let (status, head, body) = match answer {
@@ -155,7 +155,7 @@ impl Responses {
         self.left == 0
     }
 
-    /// Whether there is room for so many bytes, and for errors beyond them.
+    /// Whether this many bytes fit below the limit of 32 bits, with 64 MiB left for the texts of errors.
     fn fits(&self, bytes: usize) -> bool {
         self.bytes.len() + bytes < u32::MAX as usize - (64 << 20)
     }
@@ -165,14 +165,14 @@ fn count(number: usize) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX)
 }
 
-/// Results on their way.
+/// The buffer of results that were not taken yet.
 #[derive(Debug, Default)]
 pub struct Frame {
     bytes: Vec<u8>,
 }
 
 impl Frame {
-    /// The bytes of all results so far; there are none then.
+    /// Takes the bytes of all results so far, and leaves the frame empty.
     pub fn take(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.bytes)
     }
@@ -183,18 +183,18 @@ impl Frame {
         &self.bytes
     }
 
-    /// Forgets the results, and keeps the memory unless it is much.
+    /// Discards the results, and keeps at most 1 MiB of the memory.
     pub fn clear(&mut self) {
         self.bytes.clear();
         self.bytes.shrink_to(1 << 20);
     }
 
-    /// Adds the result of a group.
+    /// Appends the result of a group.
     pub fn finish(&mut self, id: u32, responses: &Responses) {
         self.add(id, &responses.entries, &[&responses.bytes]);
     }
 
-    /// Adds the result of a group of one request.
+    /// Appends the result of a group of one request.
     pub fn one(&mut self, id: u32, answer: std::result::Result<Response<'_>, &Error>) {
         match answer {
             Ok(Response { status, head, body }) => {
@@ -207,7 +207,7 @@ impl Frame {
         }
     }
 
-    /// Says that a connection is gone.
+    /// Appends a result that reports a lost connection.
     pub fn gone(&mut self, connection: u32) {
         self.words(&[connection, GONE, 0, 0, 0]);
     }
@@ -233,7 +233,7 @@ pub(crate) mod tests {
 
     use super::*;
 
-    /// A submission of one group.
+    /// The bytes of a submission of one group.
     pub(crate) fn submission(pool: u32, id: u32, requests: &[Request<'_>]) -> Vec<u8> {
         let length = |text: &[u8]| u32::try_from(text.len()).unwrap();
         let mut words = vec![pool, id, u32::try_from(requests.len()).unwrap()];

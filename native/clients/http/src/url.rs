@@ -1,20 +1,20 @@
-//! Where a server is.
+//! The base URL of a server.
 
 use std::fmt;
 use std::str::FromStr;
 
 use boundary_bench_kernel::{Error, Result};
 
-/// A server's base URL: `http://host[:port][/path]` or `https://...`. The paths of requests go behind its path.
+/// A server's base URL: `http://host[:port][/path]` or `https://...`. The paths of requests are appended to its path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Url {
-    /// Whether TLS protects it.
+    /// Whether connections use TLS.
     pub tls: bool,
-    /// The host's name or address.
+    /// The name or address of the host.
     pub host: String,
-    /// Its port.
+    /// The port of the server.
     pub port: u16,
-    /// What every path begins with, without a slash at its end.
+    /// The prefix of every request's path, without a slash at its end.
     pub path: String,
 }
 

@@ -1,4 +1,4 @@
-//! The client against servers that do what real ones do at their worst.
+//! Tests of the client against servers that behave as badly as real ones can.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -12,7 +12,8 @@ use boundary_bench_kernel::socket::KEEP_ALIVE_IDLE;
 use boundary_bench_kernel::{Error, Result};
 use socket2::SockRef;
 
-/// A server that gives each connection, with its number, to `talk` on a thread of its own. Lives as long as the test.
+/// A server that gives each connection, with its number, to `talk` on a thread of its own. It lives as long as the
+/// test.
 fn serve(talk: impl Fn(TcpStream, usize) + Send + Sync + 'static) -> (String, Arc<AtomicUsize>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
@@ -22,7 +23,7 @@ fn serve(talk: impl Fn(TcpStream, usize) + Send + Sync + 'static) -> (String, Ar
         for stream in listener.incoming().flatten() {
             let number = counted.fetch_add(1, Ordering::SeqCst);
             let talk = Arc::clone(&talk);
-            // Answers to pipelined requests would wait for each other's acknowledgement.
+            // Without this, the responses to pipelined requests would wait for each other's acknowledgement.
             stream.set_nodelay(true).unwrap();
             std::thread::spawn(move || talk(stream, number));
         }
@@ -69,7 +70,7 @@ async fn get(client: &mut HttpClient, path: &str) -> Result<(u16, String)> {
     client.call(&Request::get(path), read).await
 }
 
-/// The answers to paths, in their order.
+/// The responses to requests for these paths, in their order.
 async fn batch(client: &mut HttpClient, paths: &[&str]) -> Vec<std::result::Result<String, Error>> {
     let requests = paths.iter().map(|path| Request::get(path)).collect::<Vec<_>>();
     let mut answers = vec![None; paths.len()];
@@ -106,7 +107,7 @@ fn an_idle_connection_that_the_server_closed_is_opened_anew() {
     let (url, opened) = serve(|mut stream, _| {
         read_head(&mut stream);
         answer(&mut stream, "x");
-        // A word to nobody, as servers say it before they close an idle connection.
+        // A response to no request, which servers send before they close an idle connection.
         let _ = stream.write_all(b"HTTP/1.1 408 Request Timeout\r\nconnection: close\r\n\r\n");
     });
     let mut client = client(&url, HttpOptions::default());
@@ -205,7 +206,8 @@ fn a_server_that_takes_no_more_may_still_answer() {
         read_head(&mut stream);
         answer(&mut stream, "enough");
         let _ = stream.shutdown(Shutdown::Write);
-        // The rest of the body is left unread for a while: closing at once would take the answer back.
+        // The rest of the body is left unread for a while: closing at once would reset the connection and discard the
+        // response.
         std::thread::sleep(Duration::from_millis(300));
     });
     let mut client = client(&url, HttpOptions::default());

@@ -1,4 +1,4 @@
-//! HTTP/2, and both versions behind TLS, against hyper's server.
+//! Tests of HTTP/2, and of both versions over TLS, against hyper's server.
 
 use std::convert::Infallible;
 use std::path::PathBuf;
@@ -19,7 +19,7 @@ use tokio_rustls::rustls::crypto::ring::default_provider;
 use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
-/// A server's side of TLS with a certificate that vouches for itself.
+/// The server's side of TLS with a self-signed certificate.
 fn acceptor(files: &Certificate) -> TlsAcceptor {
     let certificate = CertificateDer::from_pem_file(&files.certificate).unwrap();
     let key = PrivateKeyDer::from_pem_file(&files.key).unwrap();
@@ -33,7 +33,7 @@ fn acceptor(files: &Certificate) -> TlsAcceptor {
     TlsAcceptor::from(Arc::new(config))
 }
 
-/// Answers with the version, the path, a header and the body's length.
+/// Answers a request with its version, its path, a header and the length of its body.
 async fn answer(request: hyper::Request<Incoming>) -> Result<hyper::Response<Full<Bytes>>, Infallible> {
     let (parts, body) = request.into_parts();
     let length = body.collect().await.map(|body| body.to_bytes().len()).unwrap_or_default();
@@ -42,7 +42,7 @@ async fn answer(request: hyper::Request<Incoming>) -> Result<hyper::Response<Ful
     Ok(hyper::Response::builder().header("x-a", "b").body(Full::new(Bytes::from(text))).unwrap())
 }
 
-/// A server of either version.
+/// Starts a server of either version, and returns its port.
 async fn serve(tls: Option<TlsAcceptor>, version: Version) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -81,7 +81,7 @@ fn place(url: &str, version: Version, file: Option<PathBuf>) -> Arc<Place> {
     Arc::new(Place::new(url.parse().unwrap(), options).unwrap())
 }
 
-/// Sends some requests, one by one and together, and checks the answers.
+/// Sends some requests, one by one and together, and checks the responses.
 async fn check(place: Arc<Place>, version: &str) {
     assert!(!place.is_drivable());
     let mut client = HttpClient::new(Arc::clone(&place));
@@ -105,7 +105,7 @@ async fn check(place: Arc<Place>, version: &str) {
         assert_eq!(answers[..3], expected);
         assert_eq!(answers[3], format!("{version} /c k 0"));
     }
-    // As the addon has it: `pool, id, count`, then a GET of `/abc` without headers and a body.
+    // A submission as the addon sends it: `pool, id, count`, then a GET of `/abc` without headers and a body.
     let shared = Arc::new(SharedClient::new(place));
     let words = [0, 7, 1, 0, 4, 0, boundary_bench_http::NO_BODY];
     let submission: Vec<u8> = words.iter().flat_map(|word: &u32| word.to_ne_bytes()).chain(*b"/abc").collect();

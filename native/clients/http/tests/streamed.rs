@@ -1,4 +1,4 @@
-//! Responses that are read while they come.
+//! Tests of responses that are read as streams.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -7,11 +7,11 @@ use std::time::Duration;
 use boundary_bench_http::{HttpOptions, Place, Request, StreamedResponse, Version};
 use boundary_bench_kernel::{Error, Result};
 
-/// A server of one connection: reads a request's head, and says what it is told in these pieces.
+/// A server of one connection: it reads a request's head, and sends these pieces.
 fn serve(pieces: Vec<Vec<u8>>) -> String {
     serve_with(move |stream| {
         for piece in &pieces {
-            // The client may have enough.
+            // The client may have closed the connection.
             let _ = stream.write_all(piece);
             std::thread::sleep(Duration::from_millis(2));
         }
@@ -43,7 +43,7 @@ fn place(url: &str, options: HttpOptions) -> Place {
     Place::new(url.parse().unwrap(), options).unwrap()
 }
 
-/// The status, a header, and the body.
+/// Reads a response: the status, a header, and the body.
 async fn read(url: &str, options: HttpOptions) -> Result<(u16, String, Vec<u8>)> {
     let mut response = StreamedResponse::open(&place(url, options), &Request::get("/")).await?;
     let mut body = Vec::new();
@@ -119,7 +119,7 @@ fn what_ends_early_or_is_no_answer_is_an_error() {
 fn a_server_that_stops_talking_is_a_timeout() {
     let url = serve_with(|stream| {
         let _ = stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nab");
-        // Until the client has enough.
+        // The connection stays open until the client closes it.
         let _ = stream.read(&mut [0; 1]);
     });
     let options = HttpOptions { timeout: Some(Duration::from_millis(100)), ..HttpOptions::default() };

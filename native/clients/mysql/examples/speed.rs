@@ -1,5 +1,5 @@
-//! How fast the wire is: `cargo run --release -p boundary-bench-mysql --example speed -- [URL]`. Without a URL on a private
-//! server.
+//! Measures the speed of the client: `cargo run --release -p boundary-bench-mysql --example speed -- [URL]`. Without a URL
+//! it starts a private server.
 #![expect(clippy::print_stdout, reason = "it is a program for a terminal")]
 
 use std::sync::Arc;
@@ -20,7 +20,7 @@ const USERS: u64 = 10_000;
 const REQUESTS: u64 = 100_000;
 const POINT: &str = "SELECT id, name, age, active, score, email FROM users WHERE id = ?";
 
-/// Reads users by their key with this client, so many a request.
+/// Reads users by their key with [`SqlClient`], `batch` of them in a request.
 struct Point {
     client: SqlClient,
     batch: u64,
@@ -36,7 +36,7 @@ impl Requester for Point {
     }
 }
 
-/// The same, with nothing between it and the wire.
+/// Reads users by their key with [`SqlSession`], which adds least to the protocol.
 struct BarePoint {
     session: SqlSession,
     statement: Prepared,
@@ -62,7 +62,7 @@ impl Requester for BarePoint {
     }
 }
 
-/// The same with `mysql_async`.
+/// Reads users by their key with `mysql_async`.
 struct AsyncPoint {
     connection: mysql_async::Conn,
     statement: mysql_async::Statement,

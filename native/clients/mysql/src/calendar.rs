@@ -1,9 +1,9 @@
 //! Dates of the proleptic Gregorian calendar as days since 1970-01-01.
 
-/// The days and microseconds of a day.
+/// The microseconds of a day.
 pub(crate) const MICROSECONDS_A_DAY: i64 = 86_400_000_000;
 
-/// The last date that the server has: 9999-12-31. The first is 0000-01-01.
+/// The days of the last date that the server has, 9999-12-31. Its first date is 0000-01-01.
 const LAST_DAY: i32 = 2_932_896;
 const FIRST_DAY: i32 = -719_528;
 
@@ -16,12 +16,12 @@ pub(crate) struct Date {
 }
 
 impl Date {
-    /// The days since 1970-01-01; `None` for a month or day that there is not, as in 0000-00-00.
+    /// The days since 1970-01-01; `None` for a month or day that does not exist, as in 0000-00-00.
     pub(crate) fn days(self) -> Option<i32> {
         if !(1..=12).contains(&self.month) || !(1..=31).contains(&self.day) {
             return None;
         }
-        // Years begin in March, so that the leap day is the last of them.
+        // Years are counted from March here, so that the leap day is the last of them.
         let month = i32::from(self.month);
         let year = i32::from(self.year) - i32::from(month <= 2);
         let era = year.div_euclid(400);
@@ -32,7 +32,7 @@ impl Date {
         (Self::of_days(days) == Some(self)).then_some(days)
     }
 
-    /// The date so many days after 1970-01-01; `None` outside of the years 0 to 9999.
+    /// The date this many days after 1970-01-01; `None` outside of the years 0 to 9999.
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "years of 0 to 9999, checked")]
     pub(crate) fn of_days(days: i32) -> Option<Self> {
         if !(FIRST_DAY..=LAST_DAY).contains(&days) {
@@ -51,7 +51,7 @@ impl Date {
     }
 }
 
-/// A time of day and the microseconds in it.
+/// A time of day, to the microsecond.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Clock {
     pub(crate) hour: u8,
@@ -66,7 +66,7 @@ impl Clock {
             + i64::from(self.microsecond)
     }
 
-    /// The clock at so many microseconds after midnight, less than a day.
+    /// The time of day this many microseconds after midnight, less than a day.
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "parts of a day")]
     pub(crate) fn of_microseconds(microseconds: i64) -> Self {
         let seconds = microseconds / 1_000_000;
@@ -79,13 +79,13 @@ impl Clock {
     }
 }
 
-/// The date and clock of microseconds since 1970-01-01T00:00:00.
+/// The date and time of day of microseconds since 1970-01-01T00:00:00; `None` outside of the years 0 to 9999.
 pub(crate) fn split(microseconds: i64) -> Option<(Date, Clock)> {
     let date = Date::of_days(i32::try_from(microseconds.div_euclid(MICROSECONDS_A_DAY)).ok()?)?;
     Some((date, Clock::of_microseconds(microseconds.rem_euclid(MICROSECONDS_A_DAY))))
 }
 
-/// The inverse of [`split`].
+/// The microseconds since 1970-01-01T00:00:00, the inverse of [`split`]; `None` for a date that does not exist.
 pub(crate) fn join(date: Date, clock: Clock) -> Option<i64> {
     Some(i64::from(date.days()?) * MICROSECONDS_A_DAY + clock.microseconds())
 }

@@ -1,14 +1,14 @@
-//! What tables there are, and what columns they have.
+//! The catalog: the tables of the database, and their columns.
 
 use boundary_bench_engine::table::{Column, SqlType, TableDefinition};
 use boundary_bench_kernel::{Error, Result};
 
 use crate::sql;
 
-/// A row of text, as the queries below return it.
+/// A row of a catalog query, as texts.
 pub(crate) type Row = Vec<Option<String>>;
 
-/// Asks for the names of all tables.
+/// The query for the names of all tables.
 pub(crate) const TABLES: &str =
     "SELECT table_name FROM information_schema.tables WHERE table_schema = DATABASE() AND table_type = 'BASE TABLE'";
 
@@ -19,7 +19,7 @@ pub(crate) fn table_names(rows: Vec<Row>) -> Vec<String> {
     names
 }
 
-/// Asks for the columns of a table.
+/// The query for the columns of a table.
 pub(crate) fn columns_query(table: &str) -> String {
     format!(
         "SELECT table_name, column_name, column_type, is_nullable FROM information_schema.columns \
@@ -30,7 +30,7 @@ pub(crate) fn columns_query(table: &str) -> String {
 
 /// The table in the rows of [`columns_query`].
 pub(crate) fn definition(table: &str, rows: Vec<Row>) -> Result<TableDefinition> {
-    // Names are compared there without regard to case.
+    // The server compares names without regard to case.
     let rows = rows.into_iter().filter(|row| row.first().is_some_and(|name| name.as_deref() == Some(table)));
     let columns = rows.map(|row| column(table, row)).collect::<Result<Vec<_>>>()?;
     if columns.is_empty() {
@@ -52,7 +52,8 @@ fn column(table: &str, row: Row) -> Result<Column> {
     Ok(Column { name, sql_type, nullable: nullable == "YES" })
 }
 
-/// The type behind its name in the catalog, as a query would return it: `int(10) unsigned`, `decimal(38,10)`.
+/// The type that a query returns for a column whose type has this name in the catalog: `int(10) unsigned`,
+/// `decimal(38,10)`.
 fn sql_type(text: &str) -> Option<SqlType> {
     let text = text.to_ascii_lowercase();
     let unsigned = text.contains("unsigned");

@@ -1,4 +1,4 @@
-//! Values on their way to the server: as parameters of a statement, and as the rows of an insert.
+//! Values to send to the server: as parameters of a statement, and as the rows of an insert.
 
 use boundary_bench_engine::decimal;
 use boundary_bench_engine::{Value, unusable_parameter};
@@ -7,15 +7,15 @@ use boundary_bench_kernel::{Error, Result};
 use crate::calendar::{self, Clock, Date};
 use crate::codec::{Bytes, put_text, type_id};
 
-/// The most lists that cross at once.
+/// The most lists in one call.
 const MOST_LISTS: usize = 1 << 24;
 
-/// What is wrong with values that the server has none for.
+/// The problems of values that no type of the server can hold.
 pub(crate) const NO_SUCH_DOUBLE: &str = "the server has no NaN and no infinity";
 pub(crate) const NO_SUCH_DATE: &str = "dates go from year 0 to 9999";
 pub(crate) const NO_SUCH_TIMESTAMP: &str = "timestamps go from year 0 to 9999";
 
-/// One value.
+/// A single value, which borrows its text or bytes.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Cell<'a> {
     /// NULL.
@@ -39,7 +39,7 @@ pub enum Cell<'a> {
 }
 
 impl Cell<'_> {
-    /// The number of its type on the wire.
+    /// The number of the value's type in the protocol.
     pub(crate) fn type_id(self) -> u8 {
         match self {
             Self::Null => type_id::NULL,
@@ -54,10 +54,10 @@ impl Cell<'_> {
         }
     }
 
-    /// Whether the server has the value.
+    /// Checks that a type of the server can hold the value.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The problem of the value.
     pub(crate) fn check(self) -> std::result::Result<(), &'static str> {
         match self {
             Self::Double(value) if !value.is_finite() => Err(NO_SUCH_DOUBLE),
@@ -70,7 +70,7 @@ impl Cell<'_> {
     /// Appends the value in the binary form of its type.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The problem of the value.
     pub(crate) fn write(self, target: &mut Vec<u8>) -> std::result::Result<(), &'static str> {
         match self {
             Self::Null => {}
@@ -106,7 +106,7 @@ fn put_clock(target: &mut Vec<u8>, clock: Clock) {
     target.extend_from_slice(&clock.microsecond.to_le_bytes());
 }
 
-/// The parameters of `COM_STMT_EXECUTE` being appended: the bitmap of nulls, 1, the types, the values.
+/// A writer of the parameters of `COM_STMT_EXECUTE`: the bitmap of nulls, the byte 1, the types, the values.
 pub(crate) struct Parameters<'t> {
     target: &'t mut Vec<u8>,
     start: usize,
@@ -115,7 +115,7 @@ pub(crate) struct Parameters<'t> {
 }
 
 impl<'t> Parameters<'t> {
-    /// Makes room for so many of them.
+    /// Reserves the bitmap and the types of `count` parameters.
     pub(crate) fn begin(target: &'t mut Vec<u8>, count: usize) -> Self {
         let start = target.len();
         if count > 0 {
@@ -126,10 +126,10 @@ impl<'t> Parameters<'t> {
         Self { target, start, count, next: 0 }
     }
 
-    /// Appends the next one.
+    /// Appends the next parameter.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The problem of the value.
     pub(crate) fn push(&mut self, cell: Cell<'_>) -> std::result::Result<(), &'static str> {
         if self.next == self.count {
             return Err("it is one too many");
@@ -147,7 +147,7 @@ impl<'t> Parameters<'t> {
 /// Appends the parameters of `COM_STMT_EXECUTE`.
 ///
 /// # Errors
-/// [`Error::InvalidArgument`] naming the parameter that the server has no value for; then `target` is as it was.
+/// [`Error::InvalidArgument`] naming the parameter that the server can't hold; `target` is unchanged then.
 pub(crate) fn put_parameters<'a>(
     target: &mut Vec<u8>,
     count: usize,
@@ -164,7 +164,7 @@ pub(crate) fn put_parameters<'a>(
     Ok(())
 }
 
-/// Values of the core as cells, which borrow them; decimals need a text to borrow.
+/// Values of the engine as cells, which borrow them; decimals are formatted as texts to borrow.
 pub(crate) struct Values<'a> {
     values: &'a [Value],
     decimals: Vec<Option<String>>,
@@ -194,8 +194,8 @@ impl<'a> Values<'a> {
     }
 }
 
-/// Lists of values in one piece of memory, the form in which they cross from JavaScript: each value is a byte that says
-/// its kind, and the value itself, little-endian.
+/// Lists of values in one buffer, as they cross from JavaScript: each value is a byte for its kind, and the value
+/// itself, little-endian.
 ///
 /// | kind | value |
 /// |---|---|
@@ -203,25 +203,25 @@ impl<'a> Values<'a> {
 /// | 1, 2 | false, true |
 /// | 3 | a 64-bit integer |
 /// | 4 | a double |
-/// | 5, 6, 7 | a text, bytes, a decimal: 32 bits of length, then so many bytes |
+/// | 5, 6, 7 | a text, bytes, a decimal: 32 bits of length, then this many bytes |
 /// | 8 | a date: 32 bits of days |
 /// | 9 | a timestamp: 64 bits of microseconds |
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct CellLists {
     bytes: Vec<u8>,
     width: usize,
-    /// Where each list starts, and where the last one ends.
+    /// The start of each list in `bytes`, and the end of the last one.
     starts: Vec<usize>,
 }
 
 impl CellLists {
-    /// Takes `lists` lists of `width` values.
+    /// Reads `lists` lists of `width` values.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] for bytes that are none such.
+    /// [`Error::InvalidArgument`] for bytes that are not in this form.
     pub fn new(bytes: Vec<u8>, lists: usize, width: usize) -> Result<Self> {
         let garbled = || Error::InvalidArgument("the values are not encoded as they must be".to_owned());
-        // Each value takes a byte at least.
+        // Each value takes at least one byte.
         if lists > MOST_LISTS || lists.checked_mul(width).is_none_or(|values| values > bytes.len()) {
             return Err(garbled());
         }
@@ -240,10 +240,10 @@ impl CellLists {
         Ok(Self { bytes, width, starts })
     }
 
-    /// The lists of values of the core.
+    /// Encodes lists of the engine's values.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] for lists that are not of one length.
+    /// [`Error::InvalidArgument`] for lists of different lengths.
     pub fn of_values<'v>(lists: impl IntoIterator<Item = &'v [Value]>) -> Result<Self> {
         let (mut bytes, mut count, mut width) = (Vec::new(), 0, None);
         for list in lists {
@@ -261,34 +261,34 @@ impl CellLists {
         Self::new(bytes, count, width.unwrap_or_default())
     }
 
-    /// How many lists there are.
+    /// The number of lists.
     #[must_use]
     pub fn len(&self) -> usize {
         self.starts.len().saturating_sub(1)
     }
 
-    /// Whether there is none.
+    /// Whether there are no lists.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The values of each list.
+    /// The number of values in each list.
     #[must_use]
     pub fn width(&self) -> usize {
         self.width
     }
 
-    /// The bytes of a list: about what it takes on the wire.
+    /// The size of a list in bytes, about as on the wire.
     #[must_use]
     pub(crate) fn size(&self, list: usize) -> usize {
         self.starts[list + 1] - self.starts[list]
     }
 
-    /// Checks that the server has all values of a list.
+    /// Checks that types of the server can hold all values of a list.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] naming the first one that it has not.
+    /// [`Error::InvalidArgument`] naming the first value that the server can't hold.
     pub(crate) fn check(&self, list: usize) -> Result<()> {
         for (index, cell) in self.cells(list).enumerate() {
             cell.check().map_err(|problem| unusable_parameter(index + 1, problem))?;
@@ -324,11 +324,11 @@ fn next_cell<'a>(bytes: &mut Bytes<'a>) -> Option<Cell<'a>> {
     })
 }
 
-/// Appends a value as [`CellLists`] reads it.
+/// Appends a value in the form that [`CellLists`] reads.
 pub fn put_cell(target: &mut Vec<u8>, cell: Cell<'_>) {
     let mut sized = |kind, bytes: &[u8]| {
         target.push(kind);
-        // A text of 4 GiB fits no packet; the server refuses what is cut here.
+        // A text of 4 GiB fits no packet; the server refuses one that is cut here.
         target.extend_from_slice(&u32::try_from(bytes.len()).unwrap_or(u32::MAX).to_le_bytes());
         target.extend_from_slice(bytes);
     };

@@ -1,4 +1,4 @@
-//! A client for many small requests: one by one, or many sent ahead of their answers in one call.
+//! A client for many small requests: one at a time, or many pipelined in one call.
 
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
@@ -21,18 +21,18 @@ use crate::sql;
 use crate::submission::{Shapes, Submission};
 use crate::url::Url;
 
-/// Bytes of requests that are made ahead of what has gone out.
+/// The unsent bytes from which on no further requests are encoded.
 const AHEAD_BYTES: usize = 256 << 10;
 
-/// Rows of a result that there is room for from the start.
+/// The number of rows that a result has room for from the start.
 const SMALL_RESULT: usize = 8;
 
-/// How a client behaves.
+/// The options of a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ClientOptions {
-    /// Connections that may be open at a time; they are opened as they are needed.
+    /// The most connections open at a time; they are opened when they are needed.
     pub connections: usize,
-    /// How long a call may take; as long as it likes where it is absent.
+    /// The time-out of a call; without one, a call takes as long as it needs.
     pub timeout: Option<Duration>,
 }
 
@@ -42,7 +42,7 @@ impl Default for ClientOptions {
     }
 }
 
-/// A client of a server. Calls may overlap: each takes a connection of its own.
+/// A client of one server. Calls may overlap: each takes a connection of its own.
 pub struct SqlClient {
     pool: Arc<Pool>,
     timeout: Option<Duration>,
@@ -52,74 +52,75 @@ pub struct SqlClient {
 /// A statement and the lists of parameters that it is run with.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StatementLists {
-    /// One statement, whose parameters are written `?`.
+    /// The statement, whose parameters are written `?`.
     pub sql: String,
-    /// Its parameters, a list for each request.
+    /// The parameters of the statement, a list for each request.
     pub lists: CellLists,
-    /// Sent as text in place of prepared; then it has no parameters.
+    /// Whether the statement is sent as text instead of prepared; it then has no parameters.
     pub is_text: bool,
 }
 
-/// Requests to send in one go, over one connection, in order. What fails does not keep the others from running.
+/// Requests to send in one go, over one connection, in order. A request that fails does not keep the others from
+/// running.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Batch {
-    /// The statements.
+    /// The statements that the requests run.
     pub statements: Vec<StatementLists>,
-    /// The statement of each request, which takes that statement's next list.
+    /// The index of the statement of each request, which takes that statement's next list.
     pub order: Vec<u32>,
 }
 
-/// What one request did.
+/// The outcome of one request.
 #[derive(Debug, Clone, Default)]
 pub struct Outcome {
-    /// Where its rows begin among those of its statement.
+    /// The index of its first row among the rows of its statement.
     pub first_row: usize,
-    /// How many there are.
+    /// The number of rows that it returned.
     pub rows: usize,
-    /// Rows that it changed; of an update, those that it found.
+    /// The number of rows that it changed; for an update, the rows that it matched.
     pub affected_rows: u64,
-    /// The first key that the server made up.
+    /// The first key that the server generated.
     pub last_insert_id: u64,
-    /// Why it failed.
+    /// The error, if the request failed.
     pub error: Option<Error>,
 }
 
-/// What a batch did.
+/// The results of a batch.
 #[derive(Debug, Default)]
 pub struct Results {
     /// The rows of each statement, in the order of its requests; `None` where it returned none.
     pub rows: Vec<Option<StatementRows>>,
-    /// What each request did.
+    /// The outcome of each request.
     pub requests: Vec<Outcome>,
 }
 
 /// The rows of all requests of one statement.
 #[derive(Debug)]
 pub struct StatementRows {
-    /// Their columns.
+    /// The columns of the rows.
     pub shape: Arc<RowShape>,
-    /// The rows.
+    /// The rows as an Arrow batch.
     pub batch: RecordBatch,
 }
 
 impl Batch {
-    /// One statement, run with each of the lists.
+    /// A batch of one statement, run with each of the lists.
     #[must_use]
     pub fn of(sql: impl Into<String>, lists: CellLists) -> Self {
         let order = vec![0; lists.len()];
         Self { statements: vec![StatementLists { sql: sql.into(), lists, is_text: false }], order }
     }
 
-    /// One statement, sent as text, run once.
+    /// A batch of one statement without parameters, sent as text and run once.
     ///
     /// # Errors
-    /// [`Error::Internal`] never: one list of no values is a list.
+    /// No error occurs: one list of no values is always valid.
     pub fn text(sql: impl Into<String>) -> Result<Self> {
         let lists = CellLists::new(Vec::new(), 1, 0)?;
         Ok(Self { statements: vec![StatementLists { sql: sql.into(), lists, is_text: true }], order: vec![0] })
     }
 
-    /// The list of each request.
+    /// The index of each request's list among those of its statement.
     fn lists(&self) -> Result<Vec<usize>> {
         let mut next = vec![0; self.statements.len()];
         let lists = self.order.iter().map(|statement| {
@@ -137,7 +138,8 @@ impl SqlClient {
     /// Connects to a server.
     ///
     /// # Errors
-    /// [`Error::Engine`] where it is not there or refuses the login, [`Error::Timeout`], [`Error::Cancelled`].
+    /// [`Error::Engine`] where the server can't be reached or refuses the login, [`Error::Timeout`],
+    /// [`Error::Cancelled`].
     pub async fn connect(url: &Url, options: ClientOptions, cancel: Option<&CancelToken>) -> Result<Self> {
         let pool = Pool::new(url.clone(), Vec::new(), options.connections.max(1));
         let mut client = Self { pool, timeout: options.timeout, version: String::new() };
@@ -149,33 +151,33 @@ impl SqlClient {
         Ok(client)
     }
 
-    /// The server's name and version.
+    /// The name and version of the server.
     #[must_use]
     pub fn version(&self) -> &str {
         &self.version
     }
 
-    /// Asks whether the server is there.
+    /// Checks that the server answers.
     ///
     /// # Errors
-    /// [`Error::Engine`], [`Error::Timeout`], [`Error::Cancelled`].
+    /// [`Error::Engine`] where it does not, [`Error::Timeout`], [`Error::Cancelled`].
     pub async fn ping(&self, cancel: Option<&CancelToken>) -> Result<()> {
         self.guarded(cancel, |call| async move { Ok(call.lease().await?.connection.ping().await?) }).await
     }
 
-    /// Makes sure that the server can prepare a statement, and returns how many parameters it takes.
+    /// Prepares a statement, and returns the number of its parameters.
     ///
     /// # Errors
-    /// As [`SqlClient::ping`].
+    /// The errors of [`SqlClient::ping`].
     pub async fn prepare(&self, sql: &str, cancel: Option<&CancelToken>) -> Result<u16> {
         self.guarded(cancel, |call| async move { Ok(call.lease().await?.prepared(sql).await?.parameters) }).await
     }
 
-    /// Runs requests. What is wrong with one of them is in its [`Outcome`]; where the connection is lost, so is every
-    /// request whose answer had not come.
+    /// Runs the requests of a batch. The error of a single request is in its [`Outcome`]; where the connection is lost,
+    /// every request without an answer has that error.
     ///
     /// # Errors
-    /// [`Error::Engine`] where there is no connection to be had, [`Error::Timeout`], [`Error::Cancelled`].
+    /// [`Error::Engine`] where no connection can be opened, [`Error::Timeout`], [`Error::Cancelled`].
     pub async fn run(&self, batch: &Batch, cancel: Option<&CancelToken>) -> Result<Results> {
         self.guarded(cancel, |call| async move {
             let mut session = call.lease().await?;
@@ -185,10 +187,10 @@ impl SqlClient {
         .await
     }
 
-    /// Does what crossed from JavaScript, and returns what crosses back.
+    /// Runs a submission from JavaScript, and returns the bytes of its results.
     ///
     /// # Errors
-    /// As [`SqlClient::run`].
+    /// The errors of [`SqlClient::run`].
     pub async fn perform(
         &self,
         submission: &Submission,
@@ -203,11 +205,11 @@ impl SqlClient {
         .await
     }
 
-    /// Inserts rows into columns of a table (`table` or `database.table`), all or none of them, and returns how many there
-    /// were. Within a transaction of the connection they become part of it.
+    /// Inserts rows into columns of a table (`table` or `database.table`), all or none of them, and returns their number.
+    /// Within a transaction of the connection they become part of it.
     ///
     /// # Errors
-    /// As [`SqlClient::ping`], and [`Error::InvalidArgument`] for a value that the server has none for.
+    /// The errors of [`SqlClient::ping`], and [`Error::InvalidArgument`] for a value that the server can't hold.
     pub async fn insert_rows(
         &self,
         table: &str,
@@ -223,13 +225,13 @@ impl SqlClient {
         .await
     }
 
-    /// Ends the connections that are idle, and the others once they are.
+    /// Closes the connections that are idle, and the others once they are idle.
     pub async fn close(&self) {
         self.pool.close().await;
     }
 
-    /// Runs a call until it ends, is cancelled or takes too long. Then its connection is closed, and the server is asked
-    /// to end what it still does.
+    /// Runs a call until it ends, is cancelled or times out. In the latter two cases its connection is closed, and the
+    /// server is asked to end what it still runs.
     async fn guarded<T, F>(&self, cancel: Option<&CancelToken>, work: impl FnOnce(Call) -> F) -> Result<T>
     where
         F: Future<Output = Result<T>>,
@@ -267,7 +269,7 @@ impl SqlClient {
     }
 }
 
-/// One call, and the connection it has taken.
+/// A call and the number of the connection that it has taken, 0 before.
 struct Call {
     pool: Arc<Pool>,
     connection: Arc<AtomicU32>,
@@ -281,7 +283,7 @@ impl Call {
     }
 }
 
-/// Inserts rows on a session.
+/// Inserts rows over a session.
 pub(crate) async fn insert_lists(
     session: &mut Session,
     table: &str,
@@ -301,29 +303,29 @@ pub(crate) async fn insert_lists(
     Ok(insert::insert(session, &target, rows).await?)
 }
 
-/// Runs a batch on a session.
+/// Runs a batch over a session.
 pub(crate) async fn run_batch(session: &mut Session, batch: &Batch, max_packet: usize) -> Result<Results> {
     let lists = batch.lists()?;
     Run::new(batch, &lists, max_packet).finish(session).await
 }
 
-/// A batch under way.
+/// The state of a batch that runs.
 struct Run<'a> {
     batch: &'a Batch,
-    /// The list of each request.
+    /// The index of each request's list among those of its statement.
     lists: &'a [usize],
     max_packet: usize,
     statements: Vec<StatementState>,
     outcomes: Vec<Outcome>,
-    /// Bytes of the rows that have come.
+    /// The bytes of all rows received so far.
     gathered: usize,
 }
 
-/// What is known of a statement.
+/// The state of a statement of a batch.
 #[derive(Default)]
 struct StatementState {
     prepared: Option<Prepared>,
-    /// Why it can't be run.
+    /// The error for which the statement can't be run.
     error: Option<Error>,
     rows: Option<RowBuilder>,
 }
@@ -342,7 +344,7 @@ impl<'a> Run<'a> {
 
     async fn finish(mut self, session: &mut Session) -> Result<Results> {
         if let Err(lost) = self.run(session).await {
-            // Those that were answered are known; the others may or may not be done.
+            // The outcomes received are complete; all other requests may or may not be done.
             session.connection.condemn();
             return Err(lost);
         }
@@ -414,7 +416,7 @@ impl<'a> Run<'a> {
             return Err(error.clone());
         }
         let list = self.lists[request];
-        // What a packet has beside the texts: its head, a type and a length for each value.
+        // The bytes of a packet beside the values: its head, and a type and a length for each value.
         let size = match &state.prepared {
             None => statement.sql.len() + 1,
             Some(_) => statement.lists.size(list) + 11 * statement.lists.width() + 16,
@@ -432,7 +434,7 @@ impl<'a> Run<'a> {
                 statement.lists.check(list)?;
                 let width = statement.lists.width();
                 connection.send_execute(prepared.id, |target| {
-                    // Its values were checked.
+                    // The values of this list were checked.
                     let _ = put_parameters(target, width, statement.lists.cells(list));
                 });
             }
@@ -462,7 +464,7 @@ impl<'a> Run<'a> {
                         if *gathered > most {
                             return Err(response_limit::exceeded("the result", most));
                         }
-                        // What follows a row that can't be taken is of no use.
+                        // The rows behind one that can't be read are skipped.
                         if problem.is_none()
                             && let Some(rows) = &mut rows
                         {
@@ -485,7 +487,7 @@ impl<'a> Run<'a> {
 }
 
 impl StatementState {
-    /// Gets ready for rows with these columns, which must be those of the statement's other requests.
+    /// Prepares for rows with these columns, which must be those of the statement's other requests.
     fn expect(&mut self, session: &mut Session, sql: &str, fields: &Arc<[Field]>) -> Result<()> {
         let form = if self.prepared.is_some() { Form::Binary } else { Form::Text };
         match &self.rows {

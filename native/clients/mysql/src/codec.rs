@@ -1,4 +1,4 @@
-//! The bytes of packets: numbers and texts in them, and what the server's packets say.
+//! The contents of packets: numbers and texts in them, and the packets that the server sends.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use boundary_bench_kernel::Error;
 
 use crate::{NAME, engine_error};
 
-/// What a connection can do; those of the server in its greeting, those of the client in its answer.
+/// Flags of capabilities: those of the server in its greeting, those of the client in its response.
 pub(crate) mod capability {
     pub const LONG_PASSWORD: u64 = 1;
     pub const FOUND_ROWS: u64 = 1 << 1;
@@ -22,13 +22,13 @@ pub(crate) mod capability {
     pub const PLUGIN_AUTH: u64 = 1 << 19;
     pub const PLUGIN_AUTH_LENENC_DATA: u64 = 1 << 21;
     pub const DEPRECATE_EOF: u64 = 1 << 24;
-    /// `MariaDB`'s: one packet runs a statement for many rows.
+    /// `MariaDB` only: one packet runs a statement for many rows.
     pub const BULK_OPERATIONS: u64 = 1 << 34;
-    /// `MariaDB`'s: the columns of a prepared statement are not sent again with each result.
+    /// `MariaDB` only: the columns of a prepared statement are not sent again with each result.
     pub const CACHE_METADATA: u64 = 1 << 36;
 }
 
-/// Commands.
+/// The codes of commands.
 pub(crate) mod command {
     pub const QUIT: u8 = 0x01;
     pub const QUERY: u8 = 0x03;
@@ -70,17 +70,17 @@ pub(crate) mod type_id {
     pub const GEOMETRY: u8 = 255;
 }
 
-/// The character set of bytes that are no text.
+/// The number of the character set of bytes that are no text.
 pub(crate) const BINARY_CHARSET: u16 = 63;
 
-/// A flag of columns: no negative numbers.
+/// The flag of columns without negative numbers.
 const UNSIGNED: u16 = 32;
 
-/// Statuses: a transaction is open; another result follows this one.
+/// Status flags of answers: a transaction is open; another result follows this one.
 const IN_TRANSACTION: u16 = 1;
 const MORE_RESULTS: u16 = 8;
 
-/// Reads a packet from its start. `None` where it is too short.
+/// A reader of a packet from its start. Its methods return `None` where the packet is too short.
 #[derive(Clone, Copy)]
 pub(crate) struct Bytes<'a>(pub(crate) &'a [u8]);
 
@@ -120,7 +120,7 @@ impl<'a> Bytes<'a> {
         Some(text)
     }
 
-    /// A number of 1 to 9 bytes.
+    /// Reads a length-encoded integer of 1 to 9 bytes.
     pub(crate) fn length(&mut self) -> Option<u64> {
         match self.u8()? {
             0xfc => self.u16().map(u64::from),
@@ -131,13 +131,13 @@ impl<'a> Bytes<'a> {
         }
     }
 
-    /// Bytes behind their length.
+    /// Reads bytes preceded by their length.
     pub(crate) fn text(&mut self) -> Option<&'a [u8]> {
         let length = self.length()?;
         self.take(usize::try_from(length).ok()?)
     }
 
-    /// As [`Bytes::text`], where 0xfb stands for null.
+    /// Reads bytes as [`Bytes::text`] does, where the byte 0xfb in place of a length stands for null.
     #[expect(clippy::option_option, reason = "too short, null, or a text")]
     pub(crate) fn nullable_text(&mut self) -> Option<Option<&'a [u8]>> {
         if let Some(rest) = self.0.strip_prefix(&[0xfb]) {
@@ -148,7 +148,7 @@ impl<'a> Bytes<'a> {
     }
 }
 
-/// Appends a number as [`Bytes::length`] reads it.
+/// Appends a length-encoded integer, which [`Bytes::length`] reads.
 #[expect(clippy::cast_possible_truncation, reason = "each arm's pattern says that it fits")]
 pub(crate) fn put_length(target: &mut Vec<u8>, length: usize) {
     match length {
@@ -168,30 +168,30 @@ pub(crate) fn put_length(target: &mut Vec<u8>, length: usize) {
     }
 }
 
-/// Appends bytes behind their length.
+/// Appends bytes preceded by their length.
 pub(crate) fn put_text(target: &mut Vec<u8>, text: &[u8]) {
     put_length(target, text.len());
     target.extend_from_slice(text);
 }
 
-/// The error for a packet that is not what it must be.
+/// The error for a packet that can't be parsed.
 pub(crate) fn garbled(what: &str) -> Error {
     engine_error(format!("the server's {what} is not understood; is it a server of the MySQL wire?"))
 }
 
-/// What a server refuses something with.
+/// An error that the server answers with.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerError {
-    /// The number, as 1062 for a duplicate key.
+    /// The number of the error, such as 1062 for a duplicate key.
     pub code: u16,
-    /// The state, as `23000`; "" where the server gave none.
+    /// The SQL state, such as `23000`; "" where the server gave none.
     pub state: String,
-    /// The server's words.
+    /// The message of the server.
     pub message: String,
 }
 
 impl ServerError {
-    /// Reads a packet that begins with 0xff.
+    /// Parses an error packet, which begins with 0xff.
     pub(crate) fn parse(packet: &[u8]) -> Self {
         let mut bytes = Bytes(packet.get(1..).unwrap_or_default());
         let code = bytes.u16().unwrap_or(0);
@@ -216,12 +216,12 @@ impl fmt::Display for ServerError {
     }
 }
 
-/// Why a command failed.
+/// The reason for which a command failed.
 #[derive(Debug, Clone)]
 pub enum Failure {
-    /// The server refused it; the connection is as good as before.
+    /// The server refused the command; the connection stays usable.
     Refused(ServerError),
-    /// The connection can't be used any more, or never could.
+    /// The connection is unusable, or could not be opened.
     Lost(Error),
 }
 
@@ -254,20 +254,20 @@ impl From<Error> for Failure {
 /// The server's answer to a command that returns no rows.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Done {
-    /// Rows that were changed; of an update, rows that were found.
+    /// The number of rows that were changed; for an update, rows that were matched.
     pub affected_rows: u64,
-    /// The first key that the server made up.
+    /// The first key that the server generated.
     pub last_insert_id: u64,
-    /// Warnings about it.
+    /// The number of warnings.
     pub warnings: u16,
-    /// Whether a transaction was left open.
+    /// Whether a transaction is open after the command.
     pub in_transaction: bool,
     /// Whether another result follows.
     pub(crate) has_more: bool,
 }
 
 impl Done {
-    /// Reads the packet of an OK, behind its first byte.
+    /// Parses an OK packet behind its first byte.
     pub(crate) fn parse(packet: &[u8]) -> Option<Self> {
         let mut bytes = Bytes(packet.get(1..)?);
         let affected_rows = bytes.length()?;
@@ -277,7 +277,7 @@ impl Done {
         Some(Self { affected_rows, last_insert_id, warnings, ..Self::of_status(status) })
     }
 
-    /// Reads the packet that ended rows before OKs did so.
+    /// Parses an EOF packet, which ends rows unless the server uses OK packets for that.
     pub(crate) fn parse_eof(packet: &[u8]) -> Option<Self> {
         let mut bytes = Bytes(packet.get(1..)?);
         let warnings = bytes.u16()?;
@@ -293,17 +293,17 @@ impl Done {
 /// A column of a result, as the server describes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Field {
-    /// Its name.
+    /// The name of the column.
     pub name: String,
-    /// The number of its type.
+    /// The number of the column's type.
     pub type_id: u8,
-    /// The number of its character set.
+    /// The number of the column's character set.
     pub charset: u16,
-    /// The longest value, as text.
+    /// The length of the longest value as text.
     pub length: u32,
-    /// Flags.
+    /// The flags of the column.
     pub flags: u16,
-    /// Digits behind the point.
+    /// The number of digits behind the decimal point.
     pub decimals: u8,
 }
 

@@ -1,4 +1,4 @@
-//! One connection: commands and their answers, one after the other or many at once.
+//! One connection: commands and their answers, one at a time or pipelined.
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
@@ -15,29 +15,29 @@ use crate::url::Url;
 
 type Answer<T> = std::result::Result<T, Failure>;
 
-/// Bytes that a value of a row takes in memory, at least, where rows are gathered.
+/// The least bytes that a value of a row counts for where rows are gathered in memory.
 pub(crate) const CELL_BYTES: usize = 8;
 
-/// A connection to a server. One that has an answer outstanding, or has failed, is not to be used again
+/// A connection to a server. One that has an answer outstanding, or has failed, must not be used again
 /// ([`Connection::is_idle`]).
 pub struct Connection {
     transport: Transport,
     server: Server,
-    /// The columns of prepared statements as the server sent them last, by the statements' numbers: it sends them again only
-    /// where they change, as the columns of `SELECT ?` do with the type of the value.
+    /// The columns of prepared statements as the server sent them last, by the statements' numbers. The server sends columns
+    /// again only where they change, as those of `SELECT ?` do with the type of the value.
     known: HashMap<u32, Arc<[Field]>>,
     /// The columns that the server described last.
     described: Description,
-    /// Answers that were not read to their end.
+    /// The number of answers that were not read to their end.
     outstanding: usize,
     in_transaction: bool,
     is_lost: bool,
 }
 
-/// What a command is answered with.
+/// The beginning of the answer to a command.
 #[derive(Debug, Clone)]
 pub enum Started {
-    /// No rows.
+    /// The whole answer, without rows.
     Done(Done),
     /// Rows with these columns follow.
     Rows(Arc<[Field]>),
@@ -48,11 +48,11 @@ pub enum Started {
 /// A statement that the server has prepared, for this connection alone.
 #[derive(Debug, Clone)]
 pub struct Prepared {
-    /// Its number on the connection.
+    /// The number of the statement on the connection.
     pub id: u32,
-    /// How many parameters it takes.
+    /// The number of the statement's parameters.
     pub parameters: u16,
-    /// The columns of its result, as far as they are known without values; none where it returns no rows.
+    /// The columns of the result, as far as they are known without values; empty where the statement returns no rows.
     pub fields: Arc<[Field]>,
 }
 
@@ -62,14 +62,14 @@ impl std::fmt::Debug for Connection {
     }
 }
 
-/// What a server says of a result's columns. Results of statements given as text often say the same as those before them,
-/// and then are not read again.
+/// The server's description of a result's columns. Results of statements sent as text often repeat the description of the
+/// result before, which then is not parsed again.
 #[derive(Default)]
 struct Description {
-    /// The packets of the last columns, each behind its length, and of these.
+    /// The column packets of the last result, each behind its length; `next` has those of the current one.
     last: Vec<u8>,
     next: Vec<u8>,
-    /// The last columns.
+    /// The columns parsed from `last`.
     fields: Arc<[Field]>,
 }
 
@@ -83,7 +83,7 @@ impl Description {
         self.next.extend_from_slice(packet);
     }
 
-    /// The columns; `None` where the packets are none.
+    /// The columns of the current result; `None` where a packet can't be parsed.
     fn fields(&mut self) -> Option<Arc<[Field]>> {
         if self.next != self.last {
             let mut rest = self.next.as_slice();
@@ -101,10 +101,10 @@ impl Description {
 }
 
 impl Connection {
-    /// Opens a connection and logs in, within the usual time.
+    /// Opens a connection and logs in, within the usual time-out.
     ///
     /// # Errors
-    /// [`Failure::Refused`] for a wrong password or database, [`Failure::Lost`] where there is no such server.
+    /// [`Failure::Refused`] for a wrong password or database, [`Failure::Lost`] where the server can't be reached.
     pub async fn open(url: &Url) -> Answer<Self> {
         let opened = tokio::time::timeout(CONNECT_TIMEOUT, Self::open_untimed(url)).await;
         opened.unwrap_or_else(|_| {
@@ -117,7 +117,7 @@ impl Connection {
         Self::on(Transport::connect(url).await?, url).await
     }
 
-    /// Logs in on a connection that was just opened.
+    /// Logs in over a transport that was just opened.
     pub(crate) async fn on(mut transport: Transport, url: &Url) -> Answer<Self> {
         let server = log_in(&mut transport, url).await?;
         transport.set_most_bytes(url.most_bytes);
@@ -132,13 +132,13 @@ impl Connection {
         })
     }
 
-    /// The server's name and version, as it gives them itself.
+    /// The name and version that the server states in its greeting.
     #[must_use]
     pub fn version(&self) -> &str {
         &self.server.version
     }
 
-    /// The number that `KILL` knows the connection by.
+    /// The number of the connection, which `KILL` takes.
     #[must_use]
     pub fn id(&self) -> u32 {
         self.server.connection
@@ -149,7 +149,7 @@ impl Connection {
         self.transport.most_bytes()
     }
 
-    /// Whether one packet can run a statement for many rows.
+    /// Whether the server can run a statement for many rows by one packet.
     #[must_use]
     pub fn has_bulk(&self) -> bool {
         self.can(capability::BULK_OPERATIONS)
@@ -171,24 +171,24 @@ impl Connection {
         self.in_transaction
     }
 
-    /// Whether the server has closed it, as far as is known without asking.
+    /// Whether the server has closed the connection, as far as is known without asking it.
     pub(crate) fn has_ended(&mut self) -> bool {
         self.transport.has_ended()
     }
 
-    /// Lets someone else watch its socket; `None` over TLS.
+    /// Makes the connection one whose socket an event loop watches; `None` over TLS.
     pub(crate) fn into_driven(self) -> Result<Option<(Self, Drive)>> {
         let failed = |error: std::io::Error| engine_error(format!("the connection was lost: {error}"));
         let Some((transport, drive)) = self.transport.into_driven().map_err(failed)? else { return Ok(None) };
         Ok(Some((Self { transport, ..self }, drive)))
     }
 
-    /// Makes sure that it is not used again.
+    /// Marks the connection as unusable.
     pub fn condemn(&mut self) {
         self.is_lost = true;
     }
 
-    /// Appends a command to what is to be sent, without waiting for anything.
+    /// Appends a command to the output, without waiting.
     pub(crate) fn send(&mut self, code: u8, write: impl FnOnce(&mut Vec<u8>)) {
         self.outstanding += 1;
         self.transport.restart();
@@ -198,41 +198,41 @@ impl Connection {
         });
     }
 
-    /// Bytes of commands that wait to go out.
+    /// The number of bytes of commands that are still to be sent.
     pub(crate) fn unsent(&self) -> usize {
         self.transport.unsent()
     }
 
-    /// Appends `COM_STMT_EXECUTE`, whose parameters `write` appends: the bitmap of nulls, 1, types and values.
+    /// Appends `COM_STMT_EXECUTE`, whose parameters `write` appends: the bitmap of nulls, the byte 1, types and values.
     pub(crate) fn send_execute(&mut self, id: u32, write: impl FnOnce(&mut Vec<u8>)) {
         self.send(command::STMT_EXECUTE, |target| {
             target.extend_from_slice(&id.to_le_bytes());
-            // No cursor, once.
+            // The flags (no cursor), and an iteration count of 1.
             target.extend_from_slice(&[0, 1, 0, 0, 0]);
             write(target);
         });
     }
 
-    /// Appends `COM_STMT_CLOSE`, which is not answered.
+    /// Appends `COM_STMT_CLOSE`, which the server does not answer.
     pub(crate) fn send_close(&mut self, id: u32) {
         self.known.remove(&id);
         self.send(command::STMT_CLOSE, |target| target.extend_from_slice(&id.to_le_bytes()));
         self.outstanding -= 1;
     }
 
-    /// Asks whether the server is there.
+    /// Checks that the server answers.
     ///
     /// # Errors
-    /// [`Failure::Lost`].
+    /// [`Failure::Lost`] where the connection is lost.
     pub async fn ping(&mut self) -> Answer<()> {
         self.send(command::PING, |_| {});
         self.started(None).await.map(drop)
     }
 
-    /// Runs a statement given as text, and skips the rows it may return.
+    /// Runs a statement sent as text, and skips the rows it may return.
     ///
     /// # Errors
-    /// [`Failure`].
+    /// [`Failure`] of either kind.
     pub async fn run(&mut self, sql: &str) -> Answer<Done> {
         self.send(command::QUERY, |target| target.extend_from_slice(sql.as_bytes()));
         match self.started(None).await? {
@@ -242,10 +242,10 @@ impl Connection {
         }
     }
 
-    /// The rows of a statement given as text, as texts.
+    /// Runs a statement sent as text, and returns its rows as texts.
     ///
     /// # Errors
-    /// [`Failure`].
+    /// [`Failure`] of either kind.
     pub async fn texts(&mut self, sql: &str) -> Answer<Vec<Vec<Option<String>>>> {
         self.send(command::QUERY, |target| target.extend_from_slice(sql.as_bytes()));
         let fields = match self.started(None).await? {
@@ -274,7 +274,7 @@ impl Connection {
     /// Prepares a statement.
     ///
     /// # Errors
-    /// [`Failure`].
+    /// [`Failure`] of either kind.
     pub async fn prepare(&mut self, sql: &str) -> Answer<Prepared> {
         self.send(command::STMT_PREPARE, |target| target.extend_from_slice(sql.as_bytes()));
         self.prepared().await
@@ -294,8 +294,8 @@ impl Connection {
         Ok(Prepared { id, parameters, fields })
     }
 
-    /// Reads the beginning of the next answer, to a prepared statement where its number is given: all of it, where there are
-    /// no rows.
+    /// Reads the beginning of the next answer; for an answer without rows, all of it. `prepared` is the number of the
+    /// statement, if it is a prepared one.
     pub(crate) async fn started(&mut self, prepared: Option<u32>) -> Answer<Started> {
         let packet = self.first_packet().await?;
         let packet = self.transport.bytes(packet);
@@ -303,7 +303,7 @@ impl Connection {
             Some(0x00) => {
                 let Some(done) = Done::parse(packet) else { return Err(self.lost(garbled("answer"))) };
                 if done.has_more {
-                    // The results of a procedure; the last one says how it ended.
+                    // More results follow, of a procedure; the last one has its outcome.
                     return self.skip_results().await.map(Started::Done);
                 }
                 self.done(done);
@@ -336,7 +336,7 @@ impl Connection {
         }
     }
 
-    /// Reads rows until `row` breaks off, `false` then, or to their end.
+    /// Reads rows to their end, or until `row` breaks off; the result is `None` then.
     pub(crate) async fn rows(&mut self, mut row: impl FnMut(&[u8]) -> Result<ControlFlow<()>>) -> Answer<Option<Done>> {
         loop {
             while let Some(range) = self.transport.try_packet() {
@@ -375,7 +375,7 @@ impl Connection {
         Ok(done)
     }
 
-    /// An answer has come to its end.
+    /// Counts an answer as read to its end.
     fn done(&mut self, done: Done) {
         self.outstanding -= 1;
         self.in_transaction = done.in_transaction;
@@ -386,7 +386,7 @@ impl Connection {
         Ok(done.unwrap_or_default())
     }
 
-    /// Skips the results that follow one, to the last.
+    /// Skips the further results of an answer, and returns the outcome of the last one.
     async fn skip_results(&mut self) -> Answer<Done> {
         loop {
             let packet = self.first_packet().await?;
@@ -420,7 +420,7 @@ impl Connection {
         }
     }
 
-    /// Refuses a file that nobody offered.
+    /// Answers the server's request for a file with an empty one, since none was offered.
     pub(crate) async fn refuse_file(&mut self) -> Answer<Done> {
         self.transport.send(|_| {});
         match self.started(None).await {
@@ -434,31 +434,31 @@ impl Connection {
         }
     }
 
-    /// Sends a piece of the file that the server asked for, and hands out what waits to go out when it is much.
+    /// Sends a piece of the file that the server asked for, and all that was to be sent before it.
     pub(crate) async fn send_file(&mut self, piece: &[u8]) -> Answer<()> {
         self.transport.send(|target| target.extend_from_slice(piece));
         let sent = self.transport.flush().await;
         sent.map_err(|error| self.broken(&error))
     }
 
-    /// Sends what waits to go out, as far as that needs no waiting for the server.
+    /// Sends as much of the output as the socket takes without waiting.
     pub(crate) async fn push(&mut self) -> Answer<()> {
         let pushed = self.transport.push().await;
         pushed.map_err(|error| self.broken(&error))
     }
 
-    /// Ends the file; the answer is to be read next.
+    /// Appends the empty packet that ends the file; the answer is to be read next.
     pub(crate) fn end_file(&mut self) {
         self.transport.send(|_| {});
     }
 
-    /// Waits until more of the answers has come, and sends meanwhile.
+    /// Waits until more input has arrived, and sends meanwhile.
     async fn receive(&mut self) -> Answer<()> {
         let received = self.transport.receive().await;
         received.map_err(|error| self.broken(&error))
     }
 
-    /// The columns of a result.
+    /// Reads the columns of a result.
     async fn fields(&mut self, count: usize) -> Answer<Arc<[Field]>> {
         self.described.begin();
         for _ in 0..count {
@@ -474,7 +474,7 @@ impl Connection {
         self.described.fields().ok_or_else(|| self.lost(garbled("column")))
     }
 
-    /// The first packet of an answer; an error where it holds one.
+    /// Reads the first packet of an answer; an error packet becomes an error.
     async fn first_packet(&mut self) -> Answer<std::ops::Range<usize>> {
         let range = self.next_packet().await?;
         let packet = self.transport.bytes(range.clone());
@@ -513,11 +513,11 @@ impl Connection {
         )))
     }
 
-    /// Says goodbye, so that the server does not count a client that broke off.
+    /// Sends `COM_QUIT`, so that the server does not count an aborted client.
     pub(crate) async fn quit(&mut self) {
         if self.is_idle() {
             self.send(command::QUIT, |_| {});
-            // The server may be gone already.
+            // The server may have closed the connection already.
             let _ = self.transport.flush().await;
         }
     }

@@ -1,5 +1,5 @@
-//! A session whose socket an event loop watches. It does one thing at a time, and goes on when it is polled: no other
-//! thread has a part in it, since two wake-ups a request would take longer than all the rest.
+//! A session whose socket an event loop watches. It runs one submission at a time, and makes progress when it is
+//! polled. No other thread takes part, since two wake-ups a request would take longer than all the rest.
 
 use std::os::fd::RawFd;
 use std::pin::Pin;
@@ -14,17 +14,17 @@ use crate::submission::{Shapes, Submission};
 use crate::transport::Drive;
 use crate::url::Url;
 
-/// Bytes that are read at a time, before whatever else the event loop has to do has its turn: some milliseconds' worth.
+/// The bytes that are read in one turn, some milliseconds' worth, before the event loop does its other work.
 const BYTES_A_TURN: usize = 256 << 10;
 
-/// What is under way; it gives the session back.
+/// The future of the submission that runs; it gives the session back.
 type Work = Pin<Box<dyn Future<Output = (Box<Session>, Result<Vec<u8>>)> + Send>>;
 
-/// A session that is polled.
+/// A session that its owner polls.
 pub struct DrivenSession {
     state: State,
     drive: Drive,
-    /// Its number on the server, and who can end what it runs.
+    /// The number of the connection on the server, by which `pool` ends what it runs.
     id: u32,
     pool: Arc<Pool>,
     version: String,
@@ -38,10 +38,10 @@ enum State {
 }
 
 impl DrivenSession {
-    /// Connects, on the runtime that this is called on.
+    /// Connects, on the async runtime that this is called on.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] over TLS, [`Error::Engine`] where there is no such server or it refuses.
+    /// [`Error::Unsupported`] over TLS, [`Error::Engine`] where the server can't be reached or refuses the login.
     pub async fn open(url: &Url) -> Result<Self> {
         let pool = Pool::new(url.clone(), Vec::new(), 1);
         let session = pool.lease().await?.into_session();
@@ -53,7 +53,7 @@ impl DrivenSession {
         Ok(Self { state: State::Idle(Box::new(session)), drive, id, pool, version })
     }
 
-    /// The server's name and version.
+    /// The name and version of the server.
     #[must_use]
     pub fn version(&self) -> &str {
         &self.version
@@ -65,25 +65,25 @@ impl DrivenSession {
         self.drive.socket
     }
 
-    /// Whether it waits for room to send, and not only for what comes.
+    /// Whether it waits to write to the socket, and not only to read.
     #[must_use]
     pub fn wants_room(&self) -> bool {
         self.drive.wants_room.load(Ordering::Relaxed)
     }
 
-    /// Whether something is under way.
+    /// Whether a submission runs.
     #[must_use]
     pub fn is_busy(&self) -> bool {
         matches!(self.state, State::Busy(_))
     }
 
-    /// Whether it can't be used any more.
+    /// Whether the session is unusable.
     #[must_use]
     pub fn is_over(&self) -> bool {
         matches!(self.state, State::Over)
     }
 
-    /// Begins something; returns its outcome where it is there at once.
+    /// Starts a submission; returns its result if that is there at once.
     pub fn submit(&mut self, submission: Submission, shapes: Arc<Shapes>) -> Option<Result<Vec<u8>>> {
         match std::mem::replace(&mut self.state, State::Over) {
             State::Idle(mut session) => {
@@ -103,8 +103,8 @@ impl DrivenSession {
         }
     }
 
-    /// Goes on, the socket being ready; returns the outcome once it is there. A session that is told of input it has not
-    /// asked for is over.
+    /// Makes progress when the socket is ready; returns the result once it is there. An idle session whose socket has
+    /// input is over, since no input was asked for.
     pub fn poll(&mut self) -> Option<Result<Vec<u8>>> {
         match &mut self.state {
             State::Busy(work) => {
@@ -124,7 +124,8 @@ impl DrivenSession {
         }
     }
 
-    /// Gives up what is under way, and asks the server to end it, by one request: of a connection that is closed, all ends.
+    /// Drops the session, and asks the server to end what it runs, by a single request: closing a connection ends all of
+    /// it.
     pub fn give_up(self) {
         if self.is_busy() {
             self.pool.end(self.id);

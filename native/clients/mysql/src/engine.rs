@@ -1,4 +1,4 @@
-//! A database of a server as an engine.
+//! The engine over one database of a server.
 
 use std::any::Any;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -23,57 +23,57 @@ use crate::sql::{self, Meaning, Numbered};
 use crate::url::Url;
 use crate::{NAME, engine_error, runtime};
 
-/// How long an idle session may take to answer that it is there.
+/// The time-out of the check that the server answers.
 const PING_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The sessions that may be open at a time.
+/// The most sessions open at a time.
 const MAX_SESSIONS: usize = 256;
 
-/// What each session begins with: SQL as the other engines have it, times in UTC, and no end to a result or an insert
-/// whose reader or writer pauses.
+/// The statement that sets up each session: SQL as in the other engines, times in UTC, and time-outs of a day, so that
+/// no result or insert ends while its reader or writer pauses.
 const SETUP: &str = "SET SESSION sql_mode = 'ANSI_QUOTES,PIPES_AS_CONCAT,STRICT_ALL_TABLES', time_zone = '+00:00', \
                      net_read_timeout = 86400, net_write_timeout = 86400, wait_timeout = 86400, autocommit = 1";
 
-/// The beginning of the names of databases that the engine makes.
+/// The prefix of the names of databases that the engine creates.
 const DATABASE_PREFIX: &str = "boundary_bench";
 
-/// Errors of the server.
+/// Error numbers of the server.
 const TABLE_EXISTS: u16 = 1050;
 const UNKNOWN_TABLE: u16 = 1051;
 
-/// The one server of this process, while someone uses it.
+/// The private server of this process, while an engine uses it.
 static SHARED: Mutex<Weak<Server>> = Mutex::new(Weak::new());
 
-/// Numbers the databases of this process.
+/// The number of the next database of this process.
 static NEXT_DATABASE: AtomicU64 = AtomicU64::new(0);
 
 /// Opens the engine of `mysql:` (a new database of the private server of this process) or `mysql://...` ([`Url`]; without
-/// a database, one named `boundary_bench` is made and used).
+/// a database, one named `boundary_bench` is created and used).
 ///
 /// # Errors
 /// [`Error::InvalidArgument`] for an unusable URL, [`Error::NotInstalled`] where no server is found, [`Error::Engine`]
-/// when it does not start or refuses.
+/// when it does not start or refuses the login.
 pub fn open(uri: &str) -> Result<Arc<dyn Engine>> {
     Ok(Arc::new(MysqlEngine::open(uri)?))
 }
 
-/// A database of a server. All methods may run at once; each takes a session of its own.
+/// An engine over one database of a server. All methods may run at once; each takes a session of its own.
 pub struct MysqlEngine {
     pool: Arc<Pool>,
     url: Url,
     version: String,
     ordered: bool,
-    /// The database to drop at the end.
+    /// The name of the database to drop at the end.
     temporary: Option<String>,
-    /// The server of our own, which must outlive the sessions.
+    /// The private server, which must outlive the sessions.
     server: Option<Arc<Server>>,
 }
 
 impl MysqlEngine {
-    /// As [`open`].
+    /// Opens the engine of a URI, for [`open`].
     ///
     /// # Errors
-    /// As [`open`].
+    /// The errors of [`open`].
     pub fn open(uri: &str) -> Result<Self> {
         if uri == "mysql:" {
             let server = shared_server()?;
@@ -86,7 +86,7 @@ impl MysqlEngine {
         Self::attach(url, new, None)
     }
 
-    /// Connects; the database `new` is made if it is not there, and dropped in the end if the server is our own.
+    /// Connects; the database `new` is created if it does not exist, and dropped at the end if the server is private.
     fn attach(mut url: Url, new: Option<&str>, server: Option<Arc<Server>>) -> Result<Self> {
         if let Some(name) = new {
             let create = format!("CREATE DATABASE IF NOT EXISTS {} CHARACTER SET utf8mb4", sql::identifier(name));
@@ -98,7 +98,7 @@ impl MysqlEngine {
         let (version, ordered) = runtime().block_on(async {
             let mut session = pool.lease().await?;
             let engine = session.connection.texts("SELECT @@default_storage_engine").await.unwrap_or_default();
-            // Rows of a table without a key lie there in the order in which they came.
+            // InnoDB keeps the rows of a table without a key in the order of their insertion.
             let ordered = engine.into_iter().flatten().flatten().any(|name| name.eq_ignore_ascii_case("InnoDB"));
             Ok::<_, Failure>((session.connection.version().to_owned(), ordered))
         })?;
@@ -106,7 +106,7 @@ impl MysqlEngine {
         Ok(Self { pool, url, version, ordered, temporary, server })
     }
 
-    /// Where it is.
+    /// The URL of the database.
     #[must_use]
     pub fn url(&self) -> &Url {
         &self.url
@@ -116,7 +116,7 @@ impl MysqlEngine {
         Ok(runtime().block_on(self.pool.lease())?)
     }
 
-    /// The rows of one of our own queries.
+    /// The rows of a catalog query.
     fn rows(&self, sql: &str) -> Result<Vec<catalog::Row>> {
         let mut session = self.session()?;
         Ok(runtime().block_on(session.connection.texts(sql))?)
@@ -133,24 +133,24 @@ impl Drop for MysqlEngine {
         let pool = Arc::clone(&self.pool);
         let temporary = self.temporary.take();
         let server = self.server.take();
-        // Not waited for: a drop may come from anywhere.
+        // The drop does not wait for the end: it may happen on any thread.
         runtime().spawn(async move {
             if let Some(name) = temporary
                 && let Ok(mut session) = pool.lease().await
             {
-                // It goes with its server at the latest.
+                // A failure leaves the database until its server is removed.
                 let _ = session.connection.run(&format!("DROP DATABASE IF EXISTS {}", sql::identifier(&name))).await;
             }
             pool.close().await;
-            // Stopping a server waits for its end.
+            // Stopping a server blocks until it has ended.
             tokio::task::spawn_blocking(move || drop(server));
         });
     }
 }
 
-/// The server of this process, started if none runs.
+/// The private server of this process, started if none runs.
 fn shared_server() -> Result<Arc<Server>> {
-    // Held during the start, so that two callers do not start two servers.
+    // The lock is held during the start, so that two callers do not start two servers.
     let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(server) = shared.upgrade()
         && server.is_running()
@@ -179,8 +179,8 @@ impl Engine for MysqlEngine {
         Capabilities { sql: true, ordered: self.ordered, all_floats: false }
     }
 
-    /// The server's commands about tables are no transactions: a table to be replaced is gone for a moment, and stays
-    /// gone if the new one can't be created.
+    /// Table definitions are not transactional in the server: a table to be replaced is missing for a moment, and stays
+    /// missing if the new one can't be created.
     fn create_table(&self, table: &TableDefinition, mode: CreateMode) -> Result<()> {
         table.validate()?;
         let name = sql::identifier(&table.name);
@@ -228,8 +228,8 @@ impl Engine for MysqlEngine {
         start_query(self.session()?, statement.text, options)
     }
 
-    /// Several statements are one transaction, so `BEGIN`, `COMMIT` and `ROLLBACK` are refused, and so are those that
-    /// the server can't undo, such as `CREATE TABLE`, unless they come alone. `SET` lasts for this call only.
+    /// Several statements are one transaction, so `BEGIN`, `COMMIT` and `ROLLBACK` are refused, and so are statements
+    /// that the server can't undo, such as `CREATE TABLE`, unless they come alone. `SET` lasts for this call only.
     fn execute(&self, sql: &str, cancel: &CancelToken) -> Result<u64> {
         let statements = sql::statements(sql);
         for statement in &statements {
@@ -261,14 +261,14 @@ impl Engine for MysqlEngine {
             }
             Ok(changed)
         });
-        // What is done is now either published as a whole or not at all; a cancellation could only spoil that.
+        // From here on the work is either published as a whole or not at all, which a cancellation must not interrupt.
         let was_cancelled = running.end(cancel);
         let ended = match (&ran, together) {
             (Ok(_), true) => runtime().block_on(session.connection.run("COMMIT")).map(drop),
             _ => Ok(()),
         };
         if ran.is_err() || was_cancelled || !statements.iter().all(Statement::keeps_session) {
-            // Without its session there is no transaction.
+            // Closing the session rolls the transaction back.
             session.close();
         }
         match ran {

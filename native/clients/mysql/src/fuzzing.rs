@@ -1,4 +1,4 @@
-//! Doors for the harnesses of `native/fuzz`: what this crate's readers make of any bytes. No part of the interface.
+//! Entry points of this crate's readers for the harnesses of `native/fuzz`, for any bytes. No part of the interface.
 
 use std::fmt::Debug;
 use std::ops::ControlFlow;
@@ -11,7 +11,8 @@ use crate::rows::{Form, RowBuilder, RowShape};
 use crate::transport::Transport;
 use crate::url::Url;
 
-/// Logs in on a socket, asks, and reads on until the connection is lost; what every step came to.
+/// Logs in over a socket, sends commands and reads answers until the connection is lost; returns the outcome of every
+/// step.
 pub async fn talk(socket: UnixStream, url: &Url) -> Vec<String> {
     let mut heard = Vec::new();
     let mut connection = match Connection::on(Transport::over_unix(socket), url).await {
@@ -51,7 +52,7 @@ pub async fn talk(socket: UnixStream, url: &Url) -> Vec<String> {
     heard
 }
 
-/// The rows of a prepared statement, as Arrow shows them.
+/// Reads the rows of a prepared statement, and returns their Arrow batch as text.
 async fn rows_of(
     connection: &mut Connection,
     fields: &std::sync::Arc<[crate::Field]>,

@@ -1,8 +1,8 @@
-//! Inserts of the engine: one transaction, filled by `LOAD DATA LOCAL` where the server takes that, else by packets or
+//! Inserts of the engine: one transaction, filled by `LOAD DATA LOCAL` where the server allows that, else by packets or
 //! statements of many rows.
 //!
-//! `LOAD DATA` is one statement for the whole insert: the server stores rows while the next ones are made. What it does
-//! not like it only warns of, so an insert with a warning is undone.
+//! `LOAD DATA` is one statement for the whole insert: the server stores rows while the next ones are encoded. For
+//! values that it can't store it only gives warnings, so an insert with a warning is rolled back.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
@@ -25,15 +25,15 @@ use crate::insert::{self, Rows, Target, put_line};
 use crate::pool::Lease;
 use crate::{engine_error, runtime, sql};
 
-/// Bytes of the file that are sent at once.
+/// The size in bytes at which a piece of the file is sent.
 const PIECE_BYTES: usize = 256 << 10;
 
-/// Rows of a batch that are turned into packets at once, where there is no `LOAD DATA`.
+/// The rows of a batch that are encoded into packets at once, where there is no `LOAD DATA`.
 const PACKED_ROWS: usize = 16_384;
 
-/// An insert under way.
+/// An insert in progress.
 pub(crate) struct MysqlIngest {
-    /// `None` once the insert has ended or failed.
+    /// The session of the transaction; `None` once the insert has ended or failed.
     session: Option<Lease>,
     schema: SchemaRef,
     table: String,
@@ -49,7 +49,7 @@ enum Way {
 }
 
 impl MysqlIngest {
-    /// Begins to insert into a table that has these columns.
+    /// Begins an insert into a table that has these columns.
     pub(crate) fn begin(mut session: Lease, table: &TableDefinition) -> Result<Self> {
         let columns: Vec<String> = table.columns.iter().map(|column| column.name.clone()).collect();
         let way = runtime().block_on(start(&mut session, &table.name, &columns))?;
@@ -113,7 +113,7 @@ impl MysqlIngest {
     }
 }
 
-/// Begins the transaction, and the file if the server wants one.
+/// Begins the transaction, and `LOAD DATA` if the server takes it.
 async fn start(session: &mut Lease, table: &str, columns: &[String]) -> Result<Way> {
     session.connection.run("BEGIN").await?;
     let names: Vec<_> = columns.iter().map(|name| sql::identifier(name)).collect();
@@ -126,7 +126,7 @@ async fn start(session: &mut Lease, table: &str, columns: &[String]) -> Result<W
     session.connection.send(command::QUERY, |target| target.extend_from_slice(load.as_bytes()));
     match session.connection.started(None).await {
         Ok(Started::WantsFile) => Ok(Way::File(Vec::new())),
-        // Not allowed, or not known.
+        // `LOAD DATA LOCAL` is not allowed, or not known.
         Err(Failure::Refused(_)) => Ok(Way::Packets),
         Ok(_) => {
             session.connection.condemn();
@@ -136,7 +136,7 @@ async fn start(session: &mut Lease, table: &str, columns: &[String]) -> Result<W
     }
 }
 
-/// Ends the file, and compares what the server took.
+/// Ends the file, and compares the number of rows that the server took.
 async fn finish_file(session: &mut Lease, piece: &[u8], rows: u64) -> Result<()> {
     if !piece.is_empty() {
         session.connection.send_file(piece).await?;
@@ -156,7 +156,7 @@ async fn finish_file(session: &mut Lease, piece: &[u8], rows: u64) -> Result<()>
 
 impl Ingest for MysqlIngest {
     fn write(&mut self, batch: &RecordBatch) -> Result<()> {
-        // What failed is dropped with its connection, so that the server undoes it.
+        // A failed insert is dropped with its connection, so that the server rolls it back.
         self.put(batch).inspect_err(|_| close(self.session.take()))
     }
 
@@ -180,18 +180,18 @@ impl Drop for MysqlIngest {
     }
 }
 
-/// Without its session there is no transaction.
+/// Closes a session, which rolls its transaction back.
 fn close(session: Option<Lease>) {
     if let Some(session) = session {
         session.close();
     }
 }
 
-/// The rows of a batch.
+/// The rows of an Arrow batch.
 struct BatchRows<'a> {
     columns: Vec<Values<'a>>,
     rows: usize,
-    /// Bytes of a row's columns of fixed width.
+    /// The most bytes of a row without the contents of texts and bytes.
     width: usize,
 }
 
@@ -209,7 +209,7 @@ enum Values<'a> {
     Timestamp(&'a TimestampMicrosecondArray),
 }
 
-/// Bytes of a value of any type but text and bytes, at most.
+/// The most bytes of a value of any type but text and bytes.
 const FIXED_BYTES: usize = 48;
 
 impl<'a> BatchRows<'a> {
@@ -236,7 +236,7 @@ impl<'a> BatchRows<'a> {
         Ok(Self { width: columns.len() * FIXED_BYTES, columns, rows: batch.num_rows() })
     }
 
-    /// Names the first value that the server has none for.
+    /// Checks all values; the error names the first one that the server can't hold.
     fn check(&self, first_row: u64, names: &[String]) -> Result<()> {
         let mut line = Vec::new();
         for row in 0..self.rows {
@@ -270,7 +270,7 @@ impl Rows for BatchRows<'_> {
     }
 
     fn visit(&self, row: usize, visit: &mut dyn FnMut(Cell<'_>) -> Result<()>) -> Result<()> {
-        /// The value, or null.
+        /// Visits the row's value in an array, or null.
         macro_rules! cell {
             ($array:expr, $value:ident => $cell:expr) => {
                 if $array.is_null(row) {

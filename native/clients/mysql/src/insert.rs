@@ -1,5 +1,5 @@
-//! Many rows into one table: as the file of `LOAD DATA LOCAL INFILE`, in packets of many rows where the server takes such
-//! (`MariaDB`), else by statements of many rows.
+//! Inserts of many rows into one table: as the file of `LOAD DATA LOCAL INFILE`, in packets of many rows where the server
+//! takes them (`MariaDB`), else by statements of many rows.
 
 use std::ops::Range;
 
@@ -14,36 +14,37 @@ use crate::sql;
 
 type Answer<T> = std::result::Result<T, Failure>;
 
-/// Bytes of one packet at most, also where the server takes more: the next one is made while the server stores it.
+/// The most bytes of a packet, even where the server takes more: the next packet is encoded while the server stores
+/// this one.
 const PACKET_BYTES: usize = 1 << 20;
 
-/// Bytes of a packet that are not its rows'.
+/// The bytes of a packet beside its rows, at most.
 const PACKET_HEAD: usize = 1 << 10;
 
-/// Rows of one statement at most, where each takes placeholders of its own. More gain nothing.
+/// The most rows of one statement where each row takes placeholders of its own. More rows gain nothing.
 const STATEMENT_ROWS: usize = 1000;
 
-/// Parameters of one statement at most: the protocol counts them with 16 bits.
+/// The most parameters of one statement: the protocol counts them with 16 bits.
 const MOST_PARAMETERS: usize = 65_535;
 
-/// A flag of `COM_STMT_BULK_EXECUTE`: types come before the rows.
+/// The flag of `COM_STMT_BULK_EXECUTE` for types before the rows.
 const SEND_TYPES: u16 = 128;
 
-/// Rows to insert.
+/// A source of rows to insert.
 pub trait Rows: Sync {
-    /// How many there are.
+    /// The number of rows.
     fn count(&self) -> usize;
 
-    /// The values of each.
+    /// The number of values in each row.
     fn width(&self) -> usize;
 
-    /// About the bytes that a row takes, or more.
+    /// The bytes that a row takes, or an upper estimate.
     fn size(&self, row: usize) -> usize;
 
-    /// Hands over the values of a row, one by one.
+    /// Calls `visit` with each value of a row, in order.
     ///
     /// # Errors
-    /// Whatever `visit` returns.
+    /// The errors of `visit`.
     fn visit(&self, row: usize, visit: &mut dyn FnMut(Cell<'_>) -> Result<()>) -> Result<()>;
 }
 
@@ -57,7 +58,7 @@ impl Rows for CellLists {
     }
 
     fn size(&self, row: usize) -> usize {
-        // A length takes up to nine bytes.
+        // A length on the wire takes up to nine bytes.
         CellLists::size(self, row) + 5 * CellLists::width(self)
     }
 
@@ -66,13 +67,13 @@ impl Rows for CellLists {
     }
 }
 
-/// The table and the columns that rows go into.
+/// The table and the columns that rows are inserted into.
 pub(crate) struct Target<'a> {
-    /// The table, as SQL writes it.
+    /// The name of the table, quoted for SQL.
     pub(crate) table: &'a str,
     /// The names of the columns.
     pub(crate) columns: &'a [String],
-    /// The greatest packet that the server takes.
+    /// The largest packet that the server takes, in bytes.
     pub(crate) max_packet: usize,
 }
 
@@ -87,7 +88,7 @@ impl Target<'_> {
         self.max_packet.min(PACKET_BYTES).saturating_sub(PACKET_HEAD).max(PACKET_HEAD)
     }
 
-    /// The first row from `start` on that no longer goes into the packet with `start`.
+    /// The end of the range of rows, from `start` on, that fit into one packet.
     fn packet_end(&self, rows: &dyn Rows, start: usize, most: usize) -> Result<usize> {
         let first = rows.size(start);
         if first + PACKET_HEAD > self.max_packet {
@@ -106,12 +107,14 @@ impl Target<'_> {
     }
 }
 
-/// Inserts rows, all or none of them where the session is in no transaction, and returns how many the server took.
+/// Inserts rows, all or none of them, and returns the number that the server took. In a transaction of the caller's,
+/// they become part of it.
 pub(crate) async fn insert(session: &mut Session, target: &Target<'_>, rows: &dyn Rows) -> Answer<u64> {
     if rows.count() == 0 {
         return Ok(0);
     }
-    // Before anything is sent: a packet that can't be finished costs the connection, and with it the caller's transaction.
+    // All values are checked before anything is sent: a packet that can't be finished costs the connection, and with it
+    // the caller's transaction.
     let types = column_types(rows)?;
     let is_bulk = session.connection.has_bulk();
     let types = is_bulk.then_some(types.as_slice());
@@ -126,7 +129,7 @@ pub(crate) async fn insert(session: &mut Session, target: &Target<'_>, rows: &dy
     if ranges.len() == 1 {
         return send_all(session, target, rows, &ranges, types).await;
     }
-    // A transaction of the caller's own goes on afterwards.
+    // A transaction of the caller's goes on after a rollback to the savepoint.
     let (begin, commit, undo) = if session.connection.in_transaction() {
         ("SAVEPOINT boundary_bench", "RELEASE SAVEPOINT boundary_bench", "ROLLBACK TO SAVEPOINT boundary_bench")
     } else {
@@ -138,7 +141,7 @@ pub(crate) async fn insert(session: &mut Session, target: &Target<'_>, rows: &dy
         Err(Failure::Lost(error)) => Err(Failure::Lost(error)),
         Err(failure) => {
             if session.connection.run(undo).await.is_err() {
-                // Without its session there is no transaction.
+                // Closing the session rolls the transaction back.
                 session.connection.condemn();
             }
             Err(failure)
@@ -146,7 +149,7 @@ pub(crate) async fn insert(session: &mut Session, target: &Target<'_>, rows: &dy
     }
 }
 
-/// Sends the packets of all ranges, with the columns' types where they are of many rows. Each is made while the server
+/// Sends the packets of all ranges; with `types` of the columns, packets of many rows. Each is encoded while the server
 /// stores the one before.
 async fn send_all(
     session: &mut Session,
@@ -157,7 +160,7 @@ async fn send_all(
 ) -> Answer<u64> {
     let (mut inserted, mut failure, mut in_flight) = (0, None, 0);
     for range in ranges {
-        // Preparing waits for its own answer, so those before must have been read.
+        // Preparing reads the next answer, so all earlier ones must have been read.
         let sql = target.statement(if types.is_some() { 1 } else { range.len() });
         if session.known(&sql).is_none() {
             while in_flight > 0 {
@@ -177,7 +180,7 @@ async fn send_all(
             });
         }
         if let Some(error) = problem {
-            // The packet is cut short: it must not go out.
+            // The packet is incomplete and must not be sent.
             session.connection.condemn();
             return Err(Failure::Lost(error));
         }
@@ -212,10 +215,10 @@ async fn answer(session: &mut Session, inserted: &mut u64, failure: &mut Option<
     Ok(())
 }
 
-/// The type of each column on the wire: that of its values where they are of one type, else text or bytes.
+/// The type of each column in the protocol: that of its values where they are of one type, else text or bytes.
 ///
 /// # Errors
-/// [`Error::InvalidArgument`] naming the first value that the server has not.
+/// [`Error::InvalidArgument`] naming the first value that the server can't hold.
 fn column_types(rows: &dyn Rows) -> Result<Vec<u8>> {
     let mut types = vec![type_id::NULL; rows.width()];
     for row in 0..rows.count() {
@@ -238,7 +241,7 @@ fn column_types(rows: &dyn Rows) -> Result<Vec<u8>> {
     Ok(types)
 }
 
-/// Appends `COM_STMT_BULK_EXECUTE` behind its first byte.
+/// Appends `COM_STMT_BULK_EXECUTE` without its first byte.
 fn put_bulk(packet: &mut Vec<u8>, id: u32, types: &[u8], rows: &dyn Rows, range: Range<usize>) -> Result<()> {
     packet.extend_from_slice(&id.to_le_bytes());
     packet.extend_from_slice(&SEND_TYPES.to_le_bytes());
@@ -289,7 +292,7 @@ fn unusable_value(row: usize, column: usize, problem: &str) -> Error {
 /// Appends a value as text without quotes.
 pub(crate) fn put_plain(target: &mut Vec<u8>, cell: Cell<'_>) -> std::result::Result<(), &'static str> {
     use std::io::Write;
-    // Writing into memory does not fail.
+    // Writing into a `Vec` does not fail.
     let _ = match cell {
         Cell::Null => Ok(()),
         Cell::Bool(value) => write!(target, "{}", u8::from(value)),
@@ -311,7 +314,7 @@ pub(crate) fn put_plain(target: &mut Vec<u8>, cell: Cell<'_>) -> std::result::Re
     Ok(())
 }
 
-/// Appends a row as `LOAD DATA` reads it: values between tabs, with what has a meaning there behind a backslash.
+/// Appends a row as a line for `LOAD DATA`: values separated by tabs, with special bytes escaped by a backslash.
 pub(crate) fn put_line(
     target: &mut Vec<u8>,
     rows: &dyn Rows,

@@ -1,7 +1,7 @@
-//! Servers that speak the MySQL wire, as targets of small requests and as an engine of Boundary Bench.
+//! Boundary Bench's client of servers that speak the MySQL protocol: a target of small requests, and an engine.
 //!
-//! [`open`] takes an engine's URI, [`SqlClient`] sends requests, one by one or many in one go, [`server::start`] starts a
-//! private server.
+//! [`open`] takes an engine's URI, [`SqlClient`] sends requests, one at a time or many in one go, [`server::start`]
+//! starts a private server.
 
 mod calendar;
 mod catalog;

@@ -1,4 +1,4 @@
-//! The beginning of a connection: the server's greeting, TLS, the password.
+//! The start of a connection: the server's greeting, TLS, the password.
 
 use boundary_bench_kernel::error::catch_panic;
 use boundary_bench_kernel::{Error, Result};
@@ -10,22 +10,22 @@ use crate::engine_error;
 use crate::transport::{Transport, too_large};
 use crate::url::Url;
 
-/// `utf8mb4_general_ci`, which every server knows.
+/// The number of `utf8mb4_general_ci`, which every server knows.
 const UTF8: u8 = 45;
 
-/// The longest packet that the server is told of, which is the longest of the protocol.
+/// The largest packet that the client announces: the limit of the protocol.
 const MAX_PACKET: u32 = 1 << 30;
 
-/// The plugin by which a server may want the password itself.
+/// The name of the plugin by which a server may ask for the password itself.
 const CACHING_SHA2: &str = "caching_sha2_password";
 
-/// What is known of the server after the login.
+/// The facts that the login tells about the server.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Server {
     pub(crate) version: String,
-    /// The number of the connection, for `KILL`.
+    /// The number of the connection, which `KILL` takes.
     pub(crate) connection: u32,
-    /// What both sides can do.
+    /// The capabilities that both sides have.
     pub(crate) capabilities: u64,
 }
 
@@ -54,7 +54,7 @@ impl Greeting {
         let nonce_length = usize::from(bytes.u8()?);
         bytes.take(6)?;
         let extended = u64::from(bytes.u32()?);
-        // A server of MariaDB says that it is one by leaving out the first bit, and uses bytes that MySQL reserves.
+        // MariaDB clears the first bit to tell itself apart, and uses bytes that MySQL reserves.
         if capabilities & capability::LONG_PASSWORD == 0 {
             capabilities |= extended << 32;
         }
@@ -65,7 +65,7 @@ impl Greeting {
     }
 }
 
-/// Logs in on a connection that was just opened.
+/// Logs in over a transport that was just opened.
 pub(crate) async fn log_in(transport: &mut Transport, url: &Url) -> std::result::Result<Server, Failure> {
     let packet = next(transport, url).await?;
     let greeting = Greeting::parse(&packet).ok_or_else(|| garbled("greeting"))?;
@@ -108,7 +108,7 @@ pub(crate) async fn log_in(transport: &mut Transport, url: &Url) -> std::result:
     let password = url.password.as_deref().unwrap_or_default();
     let mut plugin = greeting.plugin;
     let mut nonce = greeting.nonce;
-    // A plugin that is not known here may yet be changed for one that is.
+    // The server may still change an unknown plugin for a known one.
     let answer = response(&plugin, &nonce, password, transport).unwrap_or_default();
     transport.send(|target| {
         head(target);
@@ -142,7 +142,7 @@ pub(crate) async fn log_in(transport: &mut Transport, url: &Url) -> std::result:
                 let answer = response(&plugin, &nonce, password, transport)?;
                 transport.send(|target| target.extend_from_slice(&answer));
             }
-            // The server knows the password's hash already; its OK follows.
+            // The server has the password's hash in its cache; its OK follows.
             Some(0x01) if plugin == CACHING_SHA2 && packet.get(1) == Some(&3) => {}
             Some(0x01) if plugin == CACHING_SHA2 && packet.get(1) == Some(&4) => {
                 let secret = whole_password(transport, url, password, &nonce).await?;
@@ -154,7 +154,7 @@ pub(crate) async fn log_in(transport: &mut Transport, url: &Url) -> std::result:
     Ok(Server { version: greeting.version, connection: greeting.connection, capabilities })
 }
 
-/// The next packet; an error where it holds one.
+/// Reads the next packet; an error packet becomes an error.
 async fn next(transport: &mut Transport, url: &Url) -> std::result::Result<Vec<u8>, Failure> {
     let packet = transport.packet().await.map_err(|error| {
         too_large(&error).unwrap_or_else(|| engine_error(format!("{url} broke off the login: {error}")))
@@ -162,14 +162,14 @@ async fn next(transport: &mut Transport, url: &Url) -> std::result::Result<Vec<u
     let packet = transport.bytes(packet);
     if packet.first() == Some(&0xff) {
         let mut error = ServerError::parse(packet);
-        // The server names the user and says whether there was a password, never which.
+        // The server's message names the user and says whether a password was given, never the password.
         error.message = format!("{url} refuses the login: {}", error.message);
         return Err(Failure::Refused(error));
     }
     Ok(packet.to_vec())
 }
 
-/// What a plugin proves the password with.
+/// The response of a plugin that proves the password.
 fn response(plugin: &str, nonce: &[u8], password: &str, transport: &Transport) -> Result<Vec<u8>> {
     let password = password.as_bytes();
     match plugin {
@@ -187,7 +187,7 @@ fn response(plugin: &str, nonce: &[u8], password: &str, transport: &Transport) -
     }
 }
 
-/// The password itself: as it is where only the server can read it, else encrypted with the server's key.
+/// The password itself: in plain where only the server can read it, else encrypted with the server's key.
 async fn whole_password(
     transport: &mut Transport,
     url: &Url,
@@ -202,15 +202,15 @@ async fn whole_password(
     for (index, byte) in secret.iter_mut().enumerate() {
         *byte ^= nonce.get(index % nonce.len().max(1)).copied().unwrap_or_default();
     }
-    // Panics on what is no key.
+    // The crate panics on bytes that are no key.
     catch_panic(|| Ok(crypto::encrypt(&secret, &key))).map_err(|_| match &url.server_public_key {
         Some(file) => Error::InvalidArgument(format!("{} holds no RSA key in PEM", file.display())).into(),
         None => garbled("public key").into(),
     })
 }
 
-/// The key that the password is encrypted with. One that the server gives itself may be that of anybody who answers in its
-/// place, so it is asked for only where the user has said so.
+/// The key that the password is encrypted with. A key that the server sends may be that of anybody who answers in its
+/// place, so the server is asked for it only where the user allows that.
 async fn public_key(transport: &mut Transport, url: &Url) -> std::result::Result<Vec<u8>, Failure> {
     if let Some(file) = &url.server_public_key {
         let unreadable = |error| Error::Io { path: file.display().to_string(), source: std::sync::Arc::new(error) };

@@ -1,4 +1,4 @@
-//! The sessions with one server: opened as they are needed, used again when they are idle and well.
+//! The sessions with one server: opened when they are needed, reused when they are idle and usable.
 
 use std::collections::HashMap;
 use std::ops::{Deref, DerefMut};
@@ -19,25 +19,25 @@ use crate::url::Url;
 
 type Answer<T> = std::result::Result<T, Failure>;
 
-/// Sessions that are kept for later use, at most.
+/// The most idle sessions that are kept for later use.
 const MAX_IDLE: usize = 1024;
 
-/// Statements that a session keeps prepared, at most.
+/// The most statements that a session keeps prepared.
 const MAX_STATEMENTS: usize = 256;
 
-/// How long a statement may go on after the server was asked to end it, before its connection is ended.
+/// The wait after the server was asked to end a statement, before its connection is ended.
 const KILL_PAUSE: Duration = Duration::from_millis(250);
 
-/// How long asking for the end of something may take.
+/// The time-out of a request to end a statement or connection.
 const KILL_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// What a server allows a packet by default, where it does not say.
+/// The largest packet of a server that does not tell its limit, in bytes: the usual default.
 const USUAL_PACKET: usize = 1 << 20;
 
-/// A server and the sessions with it.
+/// A pool of sessions with one server.
 pub(crate) struct Pool {
     url: Url,
-    /// What each session begins with.
+    /// The statements that each new session runs first.
     setup: Vec<String>,
     idle: Mutex<Vec<Session>>,
     permits: Arc<Semaphore>,
@@ -45,23 +45,23 @@ pub(crate) struct Pool {
     is_closed: AtomicBool,
 }
 
-/// A connection and what was prepared on it.
+/// A connection and the statements prepared on it.
 pub(crate) struct Session {
     pub(crate) connection: Connection,
     statements: HashMap<Arc<str>, Known>,
-    /// What the rows of the last statement given as text looked like.
+    /// The shape of the rows of the last statement sent as text.
     text_shape: Option<Arc<RowShape>>,
 }
 
 /// A statement that is prepared on a session.
 struct Known {
     prepared: Prepared,
-    /// What its rows look like, once some have come.
+    /// The shape of the statement's rows, set at its first result.
     shape: Option<Arc<RowShape>>,
 }
 
 impl Pool {
-    /// Sessions with a server, at most so many at a time.
+    /// A pool of at most this many sessions in use at a time.
     pub(crate) fn new(url: Url, setup: Vec<String>, sessions: usize) -> Arc<Self> {
         Arc::new(Self {
             url,
@@ -73,12 +73,12 @@ impl Pool {
         })
     }
 
-    /// The greatest packet that the server takes.
+    /// The largest packet that the server takes, in bytes.
     pub(crate) fn max_packet(&self) -> usize {
         self.max_packet.get().copied().unwrap_or(USUAL_PACKET)
     }
 
-    /// A session that nobody else uses; waits while all are in use.
+    /// A session for exclusive use; waits while all are in use.
     pub(crate) async fn lease(self: &Arc<Self>) -> Answer<Lease> {
         let closed = || Error::Closed("the connection to the server");
         let permit = Arc::clone(&self.permits).acquire_owned().await.map_err(|_| closed())?;
@@ -103,7 +103,7 @@ impl Pool {
                 connection.run(sql).await?;
             }
             if self.max_packet.get().is_none() {
-                // A partial dialect may not know the variable.
+                // A server of a partial dialect may not know the variable.
                 let rows = match connection.texts("SELECT @@max_allowed_packet").await {
                     Err(lost @ Failure::Lost(_)) => return Err(lost),
                     Err(Failure::Refused(_)) => Vec::new(),
@@ -130,7 +130,7 @@ impl Pool {
         }
     }
 
-    /// Ends all sessions that are idle, and keeps others from being opened.
+    /// Closes all idle sessions, and prevents new ones.
     pub(crate) async fn close(&self) {
         self.is_closed.store(true, Ordering::Release);
         self.permits.close();
@@ -140,13 +140,14 @@ impl Pool {
         }
     }
 
-    /// Ends a connection that nobody uses any more, with what it runs or has yet to run.
+    /// Asks the server to end a connection that is no longer used, with all that it runs or has yet to run.
     pub(crate) fn end(self: &Arc<Self>, id: u32) {
         self.kill(id, None);
     }
 
-    /// Ends what connection `id` runs. A request to end a statement has no effect where it comes before the statement, so the
-    /// connection is ended next if `is_running` still says so: that holds whenever it comes. So there are two requests at most.
+    /// Asks the server to end the statement that connection `id` runs. Such a request has no effect if it arrives before the
+    /// statement, so the connection is ended next if `is_running` is still true: that works whenever it arrives. So there are
+    /// two requests at most.
     pub(crate) fn cancel(self: &Arc<Self>, id: u32, is_running: Arc<AtomicBool>) {
         self.kill(id, Some(is_running));
     }
@@ -166,24 +167,24 @@ impl Pool {
             connection.quit().await;
             Ok::<_, Failure>(())
         };
-        // What is not ended so ends with its socket, once the server writes to it.
+        // A connection that is not ended so ends with its socket, once the server writes to it.
         runtime().spawn(async move { drop(tokio::time::timeout(KILL_TIMEOUT, work).await) });
     }
 }
 
 impl Session {
-    /// Lets someone else watch its socket; `None` over TLS.
+    /// Makes the session one whose socket an event loop watches; `None` over TLS.
     pub(crate) fn into_driven(self) -> Result<Option<(Self, Drive)>> {
         let driven = self.connection.into_driven()?;
         Ok(driven.map(|(connection, drive)| (Self { connection, ..self }, drive)))
     }
 
-    /// The statement, if it is prepared already.
+    /// The statement of this text, if it is already prepared.
     pub(crate) fn known(&self, sql: &str) -> Option<&Prepared> {
         self.statements.get(sql).map(|known| &known.prepared)
     }
 
-    /// What rows look like that have these columns, of a statement given as text.
+    /// The shape of rows with these columns, for a statement sent as text.
     pub(crate) fn text_shape(&mut self, fields: &Arc<[Field]>) -> Result<Arc<RowShape>> {
         match &self.text_shape {
             Some(shape) if shape.fits(fields, Form::Text) => Ok(Arc::clone(shape)),
@@ -191,7 +192,7 @@ impl Session {
         }
     }
 
-    /// What the rows of a prepared statement look like that have these columns.
+    /// The shape of rows with these columns, for a prepared statement.
     pub(crate) fn shape(&mut self, sql: &str, fields: &Arc<[Field]>) -> Result<Arc<RowShape>> {
         let known = self.statements.get_mut(sql);
         if let Some(Known { shape: Some(shape), .. }) = &known
@@ -206,7 +207,7 @@ impl Session {
         Ok(shape)
     }
 
-    /// The statement, prepared now if it was not before. It stays so until room is made for others.
+    /// The statement of this text, prepared now if it was not before. It stays prepared until room is made for others.
     pub(crate) async fn prepared(&mut self, sql: &str) -> Answer<Prepared> {
         if let Some(known) = self.statements.get(sql) {
             return Ok(known.prepared.clone());
@@ -216,7 +217,7 @@ impl Session {
         Ok(prepared)
     }
 
-    /// Forgets all statements where so many more would be too many.
+    /// Closes all prepared statements if this many more would exceed the limit.
     pub(crate) fn make_room(&mut self, statements: usize) {
         if self.statements.len() + statements > MAX_STATEMENTS {
             for (_, old) in self.statements.drain() {
@@ -226,9 +227,9 @@ impl Session {
     }
 }
 
-/// A session on loan. It goes back when it is dropped, if it is idle then; else it is closed.
+/// A session on loan. On drop it returns to the pool if it is idle, else it is closed.
 pub(crate) struct Lease {
-    /// Absent only while the lease is dropped.
+    /// The session; `None` only while the lease is dropped.
     session: Option<Session>,
     pool: Arc<Pool>,
     _permit: OwnedSemaphorePermit,
@@ -244,7 +245,7 @@ impl Lease {
         self.session.take()
     }
 
-    /// Closes the session, which no one else may use.
+    /// Closes the session, so that nobody uses it again.
     pub(crate) fn close(mut self) {
         self.session = None;
     }

@@ -1,5 +1,5 @@
-//! Statements that the engine runs, prepared by the server: their rows come in binary, which costs both sides less than
-//! text. What the server can't prepare runs as text.
+//! Statements of the engine, prepared by the server: their rows are sent in binary, which costs both sides less than
+//! text. A statement that the server can't prepare runs as text.
 
 use std::borrow::BorrowMut;
 use std::ops::ControlFlow;
@@ -23,18 +23,18 @@ use crate::rows::{Form, RowBuilder, RowShape};
 use crate::sql::{Meaning, Numbered};
 use crate::{engine_error, runtime};
 
-/// The server's refusal to prepare a statement of this kind.
+/// The error number for a kind of statement that the server can't prepare.
 const NOT_PREPARABLE: u16 = 1295;
 
-/// Bytes of rows that are gathered for one batch at most: the offsets of its texts must not overflow.
+/// The most bytes of rows gathered for one batch: the offsets of its texts must not overflow.
 const MAX_BYTES: usize = 64 << 20;
 
-/// Rows that there is room for from the start.
+/// The number of rows that a batch has room for from the start.
 const DEFAULT_CAPACITY: usize = 1024;
 
-/// Ends what a session runs once it is cancelled.
+/// A registered cancellation: asks the server to end what a session runs once the token is cancelled.
 pub(crate) struct Running {
-    /// What the request to end it looks at.
+    /// Whether the statement still runs, which the request to end it checks.
     alive: Arc<AtomicBool>,
     guard: Option<CancelGuard>,
 }
@@ -47,14 +47,14 @@ impl Running {
         Self { alive, guard: Some(guard) }
     }
 
-    /// No cancellation hits the session any more, unless one was on its way already: then `true`, and the session is not
-    /// to be used again.
+    /// Unregisters the cancellation. True if the token was cancelled: a request to end the statement may be on its way
+    /// then, so the session must not be used again.
     pub(crate) fn end(mut self, cancel: &CancelToken) -> bool {
         self.guard = None;
         cancel.is_cancelled()
     }
 
-    /// Asks the server to end what runs, which nobody waits for.
+    /// Asks the server to end what the session runs, and closes the session, since nobody reads the result.
     fn leave(session: &mut Lease) {
         session.connection.condemn();
         session.pool().end(session.connection.id());
@@ -91,7 +91,8 @@ pub(crate) fn start_query(mut session: Lease, text: &str, options: &QueryOptions
     }
 }
 
-/// The error for what did not start; the session may be hit by its cancellation yet.
+/// The error for a statement that did not start. After a cancellation the session is closed, since a request to end it
+/// may be on its way.
 fn failed(mut session: impl BorrowMut<Lease>, running: Running, failure: Failure, cancel: &CancelToken) -> Error {
     if running.end(cancel) {
         session.borrow_mut().connection.condemn();
@@ -100,10 +101,10 @@ fn failed(mut session: impl BorrowMut<Lease>, running: Running, failure: Failure
     failure.into()
 }
 
-/// The rows of a query under way.
+/// The rows of a query that runs.
 struct QueryRows<S: BorrowMut<Lease>> {
     session: S,
-    /// `None` once all rows have come, or none will.
+    /// The registered cancellation; `None` once all rows have been read, or none will be.
     running: Option<Running>,
     rows: RowBuilder,
     batch_rows: usize,
@@ -116,7 +117,7 @@ impl<S: BorrowMut<Lease>> QueryRows<S> {
             Started::Rows(fields) => RowShape::new(fields, form).map(|shape| RowBuilder::new(&shape, DEFAULT_CAPACITY)),
             _ => Err(engine_error("the server sent no rows")),
         };
-        // Nobody reads what follows.
+        // Nobody reads the rows that follow.
         let rows = rows.inspect_err(|_| session.borrow_mut().connection.condemn())?;
         Ok(Self {
             session,
@@ -170,7 +171,7 @@ impl<S: BorrowMut<Lease> + Send> BatchStream for QueryRows<S> {
 }
 
 impl<S: BorrowMut<Lease>> QueryRows<S> {
-    /// Ends what still runs. The session is closed, so that nothing is locked.
+    /// Ends the query if it still runs. The session is closed, so that no locks stay.
     fn leave(&mut self) {
         if let Some(running) = self.running.take() {
             Running::leave(self.session.borrow_mut());
@@ -185,12 +186,12 @@ impl<S: BorrowMut<Lease>> Drop for QueryRows<S> {
     }
 }
 
-/// A statement and the session that it was prepared on.
+/// A prepared statement and the session that it was prepared on.
 pub(crate) struct PreparedStatement {
     session: Lease,
     prepared: Prepared,
     numbered: Numbered,
-    /// Types are open until there are values.
+    /// The types of the parameters, which are open until there are values.
     parameters: Vec<Option<SqlType>>,
     only_reads: bool,
 }
@@ -208,7 +209,7 @@ impl PreparedStatement {
         Ok(Self { session, prepared, parameters: vec![None; numbered.count], numbered, only_reads })
     }
 
-    /// Sends the statement with these values.
+    /// Sends the statement with these parameters.
     fn send(&mut self, parameters: &[Value]) -> Result<()> {
         check_parameter_count(parameters.len(), self.parameters.len())?;
         if !self.session.connection.is_idle() {

@@ -1,4 +1,4 @@
-//! Rows of the wire on their way into Arrow's columns, from the binary form of prepared statements and from text.
+//! Rows of results decoded into Arrow columns, from the binary form of prepared statements and from text.
 
 use std::sync::Arc;
 
@@ -16,22 +16,22 @@ use crate::calendar::{self, Clock, Date};
 use crate::codec::{BINARY_CHARSET, Bytes, Field, garbled, type_id};
 use crate::engine_error;
 
-/// The digits of the greatest unsigned 64-bit integer.
+/// The digits of the largest unsigned 64-bit integer.
 const UNSIGNED_DIGITS: u8 = 20;
 
-/// Bytes of rows that a batch takes: a time's text is longer than its bytes are, and the offsets of texts have 31 bits.
+/// The most bytes of rows in a batch: the offsets of texts have 31 bits, and a time is longer as text than on the wire.
 const MOST_BYTES: usize = 1 << 30;
 
-/// How rows come.
+/// The encoding of rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
-    /// Of a prepared statement.
+    /// The binary form, of a prepared statement.
     Binary,
-    /// Of a statement given as text.
+    /// The text form, of a statement sent as text.
     Text,
 }
 
-/// The columns of a result in our types. Made once for all results of a statement.
+/// The columns of a result as engine types. Made once for all results of a statement.
 #[derive(Debug)]
 pub struct RowShape {
     fields: Arc<[Field]>,
@@ -41,7 +41,7 @@ pub struct RowShape {
 }
 
 impl RowShape {
-    /// Of a result with these columns.
+    /// The shape of a result with these columns.
     ///
     /// # Errors
     /// [`Error::Unsupported`] for a type that is not known.
@@ -61,7 +61,7 @@ impl RowShape {
         Ok(Arc::new(Self { fields: Arc::clone(fields), form, schema: arrow_schema_of(&columns), columns }))
     }
 
-    /// Whether results with these columns are read alike. The greatest length of a text may differ.
+    /// Whether results with these columns are decoded alike. The length of the longest text may differ.
     pub(crate) fn fits(&self, fields: &Arc<[Field]>, form: Form) -> bool {
         let same = |known: &Field, field: &Field| {
             let is_text = known.charset != BINARY_CHARSET;
@@ -77,24 +77,24 @@ impl RowShape {
                     && self.fields.iter().zip(fields.iter()).all(|(known, field)| same(known, field))))
     }
 
-    /// The columns.
+    /// The columns of the result.
     #[must_use]
     pub fn columns(&self) -> &[Column] {
         &self.columns
     }
 }
 
-/// Rows that are gathered for a batch.
+/// The rows that are gathered for a batch.
 pub struct RowBuilder {
     shape: Arc<RowShape>,
     decoders: Vec<Decoder>,
     rows: usize,
     bytes: usize,
-    /// Rows of the batches before.
+    /// The number of rows in earlier batches.
     earlier: u64,
 }
 
-/// A column of these rows, by what comes and what it becomes.
+/// The decoder of a column, by its type in the protocol and its Arrow type.
 enum Decoder {
     Bool(BooleanBuilder),
     Int8(Int16Builder),
@@ -112,14 +112,15 @@ enum Decoder {
     Bytes(BinaryBuilder),
     Date(Date32Builder),
     DateTime(TimestampMicrosecondBuilder),
-    /// As text, since times of the server go to 838 hours and below zero; with so many digits behind the point.
+    /// Times as text, since times of the server range to 838 hours and below zero; with this many digits behind the
+    /// point.
     Time(StringBuilder, u8),
     BitBool(BooleanBuilder),
     Bit(Int64Builder),
     Bit64(Decimal128Builder),
 }
 
-/// Does the same with whichever builder it is.
+/// Evaluates the same call on the builder of any decoder.
 macro_rules! on_builder {
     ($decoder:expr, $builder:ident => $call:expr) => {
         match $decoder {
@@ -138,60 +139,60 @@ macro_rules! on_builder {
     };
 }
 
-/// Why a value could not be taken.
+/// The reason for which a value could not be decoded.
 enum Problem {
-    /// It is no value of the column's type on the wire.
+    /// The bytes are no value of the column's type in the protocol.
     Garbled,
-    /// It is one, but none of ours.
+    /// The value has no counterpart in the column's engine type.
     Value(&'static str),
 }
 
 type Taken<T> = std::result::Result<T, Problem>;
 
 impl RowBuilder {
-    /// For rows of this shape, with room for so many from the start.
+    /// A builder for rows of this shape, with room for `capacity` rows.
     #[must_use]
     pub fn new(shape: &Arc<RowShape>, capacity: usize) -> Self {
-        // The shape has only columns that have decoders.
+        // A shape has only columns with decoders.
         let decoders = shape.fields.iter().filter_map(|field| decoder_of(field, capacity)).map(|(_, decoder)| decoder);
         Self { decoders: decoders.collect(), shape: Arc::clone(shape), rows: 0, bytes: 0, earlier: 0 }
     }
 
-    /// What the rows look like.
+    /// The shape of the rows.
     #[must_use]
     pub fn shape(&self) -> &Arc<RowShape> {
         &self.shape
     }
 
-    /// The result's columns.
+    /// The columns of the result.
     #[must_use]
     pub fn columns(&self) -> &[Column] {
         &self.shape.columns
     }
 
-    /// The schema of its batches.
+    /// The Arrow schema of the batches.
     #[must_use]
     pub fn schema(&self) -> &SchemaRef {
         &self.shape.schema
     }
 
-    /// The rows gathered.
+    /// The number of rows gathered.
     #[must_use]
     pub fn rows(&self) -> usize {
         self.rows
     }
 
-    /// The bytes that these rows came in.
+    /// The bytes of these rows on the wire.
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Adds a row. One that can't be taken leaves a row of no use.
+    /// Adds a row. A row that can't be decoded leaves an unusable one in its place.
     ///
     /// # Errors
-    /// [`Error::InvalidValue`] for a value that our types have not, [`Error::Engine`] for bytes that are no row,
-    /// [`Error::Unsupported`] where the rows would take more than a batch can hold.
+    /// [`Error::InvalidValue`] for a value without a counterpart, [`Error::Engine`] for bytes that are no row,
+    /// [`Error::Unsupported`] where the rows would take more bytes than a batch can hold.
     pub fn push(&mut self, row: &[u8]) -> Result<()> {
         if self.bytes + row.len() > MOST_BYTES {
             return Err(Error::Unsupported("rows of more than 1 GiB at once; ask for fewer at a time".to_owned()));
@@ -202,7 +203,7 @@ impl RowBuilder {
         };
         if let Err((index, problem)) = pushed {
             let error = self.refused(index, &problem);
-            // The columns stay of one length.
+            // All columns must keep the same length.
             for decoder in &mut self.decoders[index..] {
                 on_builder!(decoder, builder => builder.append_null());
             }
@@ -255,10 +256,10 @@ impl RowBuilder {
         }
     }
 
-    /// The rows gathered, as a batch; then gathers anew.
+    /// Returns the rows gathered as a batch, and starts a new one.
     ///
     /// # Errors
-    /// [`Error::Engine`].
+    /// [`Error::Engine`] where Arrow refuses the columns.
     pub fn finish(&mut self) -> Result<RecordBatch> {
         self.earlier += self.rows as u64;
         let options = arrow_array::RecordBatchOptions::new().with_row_count(Some(self.rows));
@@ -272,7 +273,7 @@ impl RowBuilder {
     }
 }
 
-/// What a column becomes, and how.
+/// The engine type of a column, and its decoder.
 fn decoder_of(field: &Field, capacity: usize) -> Option<(SqlType, Decoder)> {
     let unsigned = field.is_unsigned();
     let wide = SqlType::Decimal { precision: UNSIGNED_DIGITS, scale: 0 };
@@ -361,7 +362,7 @@ impl Decoder {
             }
             Self::Time(builder, decimals) => builder.append_value(binary_time(bytes, *decimals).ok_or(garbled)?),
             Self::Decimal(..) | Self::Text(_) | Self::Bytes(_) | Self::BitBool(_) | Self::Bit(_) | Self::Bit64(_) => {
-                // These come as in text.
+                // The binary form of these types is their text.
                 return self.push_text(bytes.text().ok_or(garbled)?);
             }
         }
@@ -401,7 +402,7 @@ impl Decoder {
 
 const ZERO_DATE: Problem = Problem::Value("a date without a month or a day, as 0000-00-00; CAST it to CHAR");
 
-/// A `BOOLEAN` is a `TINYINT(1)`, which holds other numbers, too.
+/// Decodes a `BOOLEAN`, which is a `TINYINT(1)` and can hold other numbers, too.
 fn truth(number: i64) -> Taken<bool> {
     match number {
         0 => Ok(false),
@@ -418,7 +419,7 @@ fn number<T: std::str::FromStr>(text: &[u8]) -> Taken<T> {
     std::str::from_utf8(text).ok().and_then(|text| text.parse().ok()).ok_or(Problem::Garbled)
 }
 
-/// Bits, the highest byte first.
+/// Decodes a `BIT` value, whose first byte is the highest.
 fn bits(bytes: &[u8]) -> Taken<u64> {
     if bytes.len() > 8 {
         return Err(Problem::Garbled);
@@ -426,7 +427,7 @@ fn bits(bytes: &[u8]) -> Taken<u64> {
     Ok(bytes.iter().fold(0, |bits, byte| bits << 8 | u64::from(*byte)))
 }
 
-/// A date, and the time in it, behind the number of bytes that are not all zero.
+/// Reads a date and a time of day, preceded by their length: fields of zeros at the end are left out.
 pub(crate) fn binary_date(bytes: &mut Bytes<'_>) -> Option<(Date, Clock)> {
     let length = bytes.u8()?;
     let mut bytes = Bytes(bytes.take(length.into())?);
@@ -444,8 +445,8 @@ pub(crate) fn binary_date(bytes: &mut Bytes<'_>) -> Option<(Date, Clock)> {
     Some((date, clock))
 }
 
-/// A time as the server writes it in text: `-838:59:59.000001`, with so many digits behind the point. What is zero at its end
-/// does not come.
+/// Reads a time, and formats it as the server does: `-838:59:59.000001`, with this many digits behind the point. Fields of
+/// zeros at the end are left out on the wire.
 pub(crate) fn binary_time(bytes: &mut Bytes<'_>, decimals: u8) -> Option<String> {
     let length = bytes.u8()?;
     let mut bytes = Bytes(bytes.take(length.into())?);
@@ -460,14 +461,14 @@ pub(crate) fn binary_time(bytes: &mut Bytes<'_>, decimals: u8) -> Option<String>
     }
     let text = format!("{sign}{hours:02}:{minute:02}:{second:02}");
     match decimals {
-        // Expressions of no fixed number of digits say so by a greater one.
+        // Expressions without a fixed number of digits have a greater number here.
         1..=6 => Some(format!("{text}.{:.*}", usize::from(decimals), format!("{microsecond:06}"))),
         _ if microsecond == 0 => Some(text),
         _ => Some(format!("{text}.{microsecond:06}")),
     }
 }
 
-/// `YYYY-MM-DD`, alone or before `HH:MM:SS` with up to six digits behind a point.
+/// Parses `YYYY-MM-DD`, alone or before `HH:MM:SS` with up to six digits behind a point.
 fn text_date(text: &str) -> Option<(Date, Clock)> {
     let (date, clock) = text.split_once(' ').unwrap_or((text, ""));
     let mut parts = date.splitn(3, '-');
@@ -519,7 +520,7 @@ mod tests {
         assert_eq!(time(&[0], 0), Some("00:00:00".to_owned()));
         assert_eq!(time(&least, 6), Some("-838:59:59.000001".to_owned()));
         assert_eq!(time(&[8, 1], 0), None);
-        // As in text, where the digits are always there.
+        // The digits are always written, as the server does in text.
         assert_eq!(time(&[0], 3), Some("00:00:00.000".to_owned()));
         assert_eq!(time(&[8, 0, 0, 0, 0, 0, 10, 0, 0], 6), Some("10:00:00.000000".to_owned()));
         assert_eq!(time(&[12, 0, 0, 0, 0, 0, 10, 0, 0, 0x90, 0xd0, 3, 0], 2), Some("10:00:00.25".to_owned()));

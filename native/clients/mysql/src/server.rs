@@ -1,9 +1,9 @@
-//! A private server: `mariadbd` or `mysqld`, in a folder that goes with it.
+//! A private server: `mariadbd` or `mysqld`, in a folder that is removed with it.
 //!
-//! It listens on a port of the loopback and on a socket in its folder, for a user with a password made for it. Settings:
-//! a commit writes the log but does not wait for the disk (`innodb_flush_log_at_trx_commit=2`), and there is no binary
-//! log, so that figures tell of the wire and not of the disk; 512 MiB of buffer pool; packets of up to 64 MiB;
-//! `LOAD DATA LOCAL` is allowed. Without statistics kept by the server itself (`performance_schema`).
+//! It listens on a port of the loopback and on a socket in its folder, for a user with a generated password. Settings: a
+//! commit writes the log but does not wait for the disk (`innodb_flush_log_at_trx_commit=2`), and there is no binary
+//! log, so that figures measure the protocol and not the disk; 512 MiB of buffer pool; packets of up to 64 MiB; `LOAD
+//! DATA LOCAL` is allowed; the server's own statistics (`performance_schema`) are off.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -17,25 +17,25 @@ use crate::connection::Connection;
 use crate::url::Url;
 use crate::{NAME, engine_error, runtime, sql};
 
-/// How long making the tables of the server itself may take: 2 s where nothing else runs.
+/// The time-out of creating the server's system tables, which takes 2 s where nothing else runs.
 const INSTALL_TIMEOUT: Duration = Duration::from_secs(120);
 
-/// How long a start may take: 0.3 s where nothing else runs.
+/// The time-out of a start, which takes 0.3 s where nothing else runs.
 const START_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// How often a start is tried whose port another program took meanwhile.
+/// The attempts to start a server when another program has taken its port meanwhile.
 const ATTEMPTS: usize = 3;
 
-/// Where programs are that are not on the `PATH`.
+/// The folders searched for programs beside those of `PATH`.
 const ELSEWHERE: [&str; 6] =
     ["/usr/sbin", "/usr/local/sbin", "/usr/local/bin", "/opt/homebrew/bin", "/opt/homebrew/sbin", "/usr/libexec"];
 
-/// The user that everything is done as.
+/// The name of the user with all rights.
 const USER: &str = "boundary_bench";
 
 const LOOPBACK: &str = "127.0.0.1";
 
-/// The socket in the server's folder.
+/// The name of the Unix socket in the server's folder.
 const SOCKET: &str = "socket";
 
 /// A private server. Dropping it stops it and removes its folder.
@@ -50,15 +50,15 @@ pub struct Server {
 /// Starts a server: the program given, or the first of `mariadbd` and `mysqld` that is found.
 ///
 /// # Errors
-/// [`Error::NotInstalled`] where there is none, [`Error::Engine`] with its own words when it does not start.
+/// [`Error::NotInstalled`] where there is none, [`Error::Engine`] with the server's own message when it does not start.
 pub fn start(program: Option<&Path>) -> Result<Server> {
     start_with(program, &[], &CancelToken::default())
 }
 
-/// As [`start`], with settings (`--name=value`) beside ours.
+/// Starts a server as [`start`] does, with further settings (`--name=value`).
 ///
 /// # Errors
-/// As [`start`], and [`Error::Cancelled`].
+/// The errors of [`start`], and [`Error::Cancelled`].
 pub fn start_with(program: Option<&Path>, settings: &[&str], cancel: &CancelToken) -> Result<Server> {
     let program = executable(program)?;
     let mut attempt = 1;
@@ -72,10 +72,10 @@ pub fn start_with(program: Option<&Path>, settings: &[&str], cancel: &CancelToke
     }
 }
 
-/// The server's program.
+/// The server's program: the one given, or the first of `mariadbd` and `mysqld` that is found.
 ///
 /// # Errors
-/// [`Error::NotInstalled`] saying what to do.
+/// [`Error::NotInstalled`] with what to do.
 pub fn executable(given: Option<&Path>) -> Result<PathBuf> {
     let found = match given {
         Some(path) => Some(path.to_owned()).filter(|path| path.is_file()),
@@ -98,7 +98,8 @@ fn start_once(program: &Path, settings: &[&str], cancel: &CancelToken) -> Result
     let data = folder.path().join("data");
     let socket = folder.path().join(SOCKET);
     let mut installation = installation(program, &data)?;
-    // A server that starts removes what looks left over in the folder of temporary files, so no two may share one.
+    // A server that starts removes apparent leftovers in its folder of temporary files, so no two servers may share
+    // one.
     installation.env("TMPDIR", folder.path());
     folder.run(&installation, INSTALL_TIMEOUT, cancel)?;
     let port = free_port()?;
@@ -128,13 +129,13 @@ fn start_once(program: &Path, settings: &[&str], cancel: &CancelToken) -> Result
     let process = folder.serve(&command, START_TIMEOUT, cancel, ready)?;
     let mut url: Url = format!("mysql://{USER}@{LOOPBACK}:{port}/").parse()?;
     url.password = Some(new_password()?);
-    // MySQL makes it at its first start, and wants the password encrypted with it where there is no TLS.
+    // MySQL creates this key at its first start, and requires the password encrypted with it where there is no TLS.
     url.server_public_key = Some(data.join("public_key.pem")).filter(|file| file.is_file());
     let version = runtime().block_on(set_up(&socket, &url))?;
     Ok(Server { process, url, socket, version })
 }
 
-/// Makes the user, and gives the one that had no password another that nobody knows; returns the server's version.
+/// Creates the user, and gives root, which had no password, one that nobody knows; returns the server's version.
 async fn set_up(socket: &Path, url: &Url) -> Result<String> {
     let root = Url { user: "root".to_owned(), password: None, socket: Some(socket.to_owned()), ..url.clone() };
     let mut connection = Connection::open(&root).await?;
@@ -145,7 +146,7 @@ async fn set_up(socket: &Path, url: &Url) -> Result<String> {
     Ok(connection.version().to_owned())
 }
 
-/// A password of 128 bits that the system makes up.
+/// A random password of 128 bits from the system.
 fn new_password() -> Result<String> {
     use std::io::Read;
     let mut bytes = [0; 16];
@@ -154,7 +155,7 @@ fn new_password() -> Result<String> {
     Ok(format!("{:032x}", u128::from_le_bytes(bytes)))
 }
 
-/// What makes the tables of the server itself.
+/// The command that creates the server's system tables.
 fn installation(program: &Path, data: &Path) -> Result<Command> {
     let output = Command::new(program).arg("--version").output();
     let output = output.map_err(|error| engine_error(format!("can't run {}: {error}", program.display())))?;
@@ -187,55 +188,55 @@ fn installation(program: &Path, data: &Path) -> Result<Command> {
     Ok(command)
 }
 
-/// Arguments that both the server and its installation take.
+/// The arguments that both the server and its installation take.
 fn own_arguments(data: &Path) -> Vec<String> {
     let mut arguments = vec!["--no-defaults".to_owned(), format!("--datadir={}", data.display())];
     // SAFETY: it only asks for a number.
     if unsafe { libc::geteuid() } == 0 {
-        // The server refuses to run as root unless it is told to.
+        // The server refuses to run as root without this option.
         arguments.push("--user=root".to_owned());
     }
     arguments
 }
 
 impl Server {
-    /// How to reach it over TCP, as the user with all rights.
+    /// The URL of the server over TCP, for the user with all rights.
     #[must_use]
     pub fn url(&self) -> &Url {
         &self.url
     }
 
-    /// How to reach it over its socket.
+    /// The URL of the server over its Unix socket.
     #[must_use]
     pub fn socket_url(&self) -> Url {
         Url { socket: Some(self.socket.clone()), ..self.url.clone() }
     }
 
-    /// The server's name and version.
+    /// The name and version of the server.
     #[must_use]
     pub fn version(&self) -> &str {
         &self.version
     }
 
-    /// The id of its process.
+    /// The id of the server's process.
     #[must_use]
     pub fn process_id(&self) -> u32 {
         self.process.process_id()
     }
 
-    /// Whether it still runs.
+    /// Whether the server still runs.
     #[must_use]
     pub fn is_running(&self) -> bool {
         self.process.is_running()
     }
 
-    /// How it ended by itself; `None` while it runs and once it was stopped.
+    /// How the server ended by itself; `None` while it runs and once it was stopped.
     #[must_use]
     pub fn ending(&self) -> Option<String> {
         self.process.ending()
     }
 
-    /// Stops it and removes its folder; does nothing the second time.
+    /// Stops the server and removes its folder; a second call does nothing.
     pub fn stop(&self) {
         self.process.stop();
     }

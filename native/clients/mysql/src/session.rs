@@ -1,5 +1,5 @@
-//! One connection for those who want nothing between them and the wire: requests are queued, answers are read in their
-//! order, and rows are looked at where they lie.
+//! One connection with as little as possible between the caller and the protocol: requests are queued, answers are read
+//! in their order, and rows are read in place.
 
 use std::ops::ControlFlow;
 
@@ -27,7 +27,7 @@ impl SqlSession {
     /// Connects to a server.
     ///
     /// # Errors
-    /// [`Failure`].
+    /// [`Failure`] of either kind.
     pub async fn open(url: &Url) -> Answer<Self> {
         let pool = Pool::new(url.clone(), Vec::new(), 1);
         Ok(Self { lease: pool.lease().await? })
@@ -37,22 +37,22 @@ impl SqlSession {
         &mut self.lease.connection
     }
 
-    /// The server's name and version.
+    /// The name and version of the server.
     #[must_use]
     pub fn version(&self) -> &str {
         self.lease.connection.version()
     }
 
-    /// Whether the server takes one packet of many rows.
+    /// Whether the server takes packets of many rows.
     #[must_use]
     pub fn has_bulk(&self) -> bool {
         self.lease.connection.has_bulk()
     }
 
-    /// Asks whether the server is there.
+    /// Checks that the server answers.
     ///
     /// # Errors
-    /// [`Failure`].
+    /// [`Failure`] of either kind.
     pub async fn ping(&mut self) -> Answer<()> {
         self.connection().ping().await
     }
@@ -60,26 +60,26 @@ impl SqlSession {
     /// Prepares a statement.
     ///
     /// # Errors
-    /// [`Failure`].
+    /// [`Failure`] of either kind.
     pub async fn prepare(&mut self, sql: &str) -> Answer<Prepared> {
         self.connection().prepare(sql).await
     }
 
-    /// Appends a statement, given as text, to what is to be sent.
+    /// Appends a statement, sent as text, to the output.
     pub fn queue_text(&mut self, sql: &str) {
         self.connection().send(command::QUERY, |target| target.extend_from_slice(sql.as_bytes()));
     }
 
-    /// Appends a ping to what is to be sent.
+    /// Appends a ping to the output.
     pub fn queue_ping(&mut self) {
         self.connection().send(command::PING, |_| {});
     }
 
-    /// Appends a run of a statement to what is to be sent.
+    /// Appends a run of a prepared statement to the output.
     ///
     /// # Errors
-    /// [`boundary_bench_kernel::Error::InvalidArgument`] for a value that the server has none for; then the session is not
-    /// to be used again.
+    /// [`boundary_bench_kernel::Error::InvalidArgument`] for a value that the server can't hold; the session is unusable
+    /// then.
     pub fn queue<'a>(&mut self, prepared: &Prepared, cells: impl Iterator<Item = Cell<'a>>) -> Result<()> {
         let mut put = Ok(());
         let count = usize::from(prepared.parameters);
@@ -87,10 +87,10 @@ impl SqlSession {
         put.inspect_err(|_| self.connection().condemn())
     }
 
-    /// Reads the answer to what was queued first, a prepared statement where one is given.
+    /// Reads the answer to the oldest queued request, whose prepared statement is given if it has one.
     ///
     /// # Errors
-    /// [`Failure`].
+    /// [`Failure`] of either kind.
     pub async fn answer(&mut self, prepared: Option<&Prepared>, mut row: impl FnMut(RowView<'_>)) -> Answer<Done> {
         let connection = self.connection();
         match connection.started(prepared.map(|prepared| prepared.id)).await? {
@@ -109,10 +109,10 @@ impl SqlSession {
         }
     }
 
-    /// Inserts rows, as [`crate::SqlClient::insert_rows`] does.
+    /// Inserts rows as [`crate::SqlClient::insert_rows`] does, into a table of the connection's database.
     ///
     /// # Errors
-    /// [`Failure`].
+    /// [`Failure`] of either kind.
     pub async fn insert_rows(&mut self, table: &str, columns: &[String], rows: &dyn Rows) -> Answer<u64> {
         let max_packet = self.lease.pool().max_packet();
         let table = sql::identifier(table);
@@ -120,7 +120,7 @@ impl SqlSession {
     }
 }
 
-/// A row as it came.
+/// A row in wire format, read in place.
 #[derive(Clone, Copy)]
 pub struct RowView<'a> {
     fields: &'a [Field],
@@ -129,8 +129,7 @@ pub struct RowView<'a> {
 }
 
 impl RowView<'_> {
-    /// Hands over the values one by one, with the index of the column. Of a result that came as text, dates and times are
-    /// texts.
+    /// Calls `value` with the index of each column and its value. In a result sent as text, dates and times are texts.
     ///
     /// # Errors
     /// [`boundary_bench_kernel::Error::Engine`] for bytes that are no row.

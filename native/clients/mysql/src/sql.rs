@@ -1,21 +1,21 @@
-//! SQL text as the engine takes it, in the mode `ANSI_QUOTES`: names and values in it, and the statements of a script.
+//! SQL text in the mode `ANSI_QUOTES`, as the engine takes it: quoting of names and values, and splitting of scripts.
 
 use boundary_bench_engine::sql_text::{self, Statement, Token, TokenKind, is_word, line, quoted, word};
 use boundary_bench_engine::table::{Column, SqlType};
 use boundary_bench_engine::unusable_parameter;
 use boundary_bench_kernel::{Error, Result};
 
-/// `name` as SQL writes an identifier, in any mode of the server.
+/// Quotes a name as an SQL identifier, for any mode of the server.
 pub(crate) fn identifier(name: &str) -> String {
     format!("`{}`", name.replace('`', "``"))
 }
 
-/// `text` as SQL writes a value, in the modes of an engine's sessions.
+/// Quotes a text as an SQL string, for the mode of an engine's sessions.
 pub(crate) fn literal(text: &str) -> String {
     format!("'{}'", text.replace('\\', "\\\\").replace('\'', "''"))
 }
 
-/// A type under the server's name.
+/// The server's name of a type.
 pub(crate) fn type_name(sql_type: SqlType) -> String {
     match sql_type {
         SqlType::Real => "FLOAT".to_owned(),
@@ -27,24 +27,24 @@ pub(crate) fn type_name(sql_type: SqlType) -> String {
     }
 }
 
-/// A column as `CREATE TABLE` writes it.
+/// The definition of a column in `CREATE TABLE`.
 pub(crate) fn column(column: &Column) -> String {
     let constraint = if column.nullable { "" } else { " NOT NULL" };
     format!("{} {}{constraint}", identifier(&column.name), type_name(column.sql_type))
 }
 
-/// What the server does with a statement.
+/// The effects of a statement in this server.
 pub(crate) trait Meaning {
-    /// Whether it may return rows and changes nothing. What a `WITH` is about is told by the server.
+    /// Whether the statement may return rows and changes nothing. For a `WITH`, the server decides.
     fn is_query(&self) -> bool;
 
-    /// Whether it begins or ends a transaction.
+    /// Whether the statement begins or ends a transaction.
     fn is_transaction(&self) -> bool;
 
-    /// Whether a transaction can undo it; what changes tables themselves can't be undone.
+    /// Whether a transaction can undo the statement; changes of tables themselves can't be undone.
     fn is_undoable(&self) -> bool;
 
-    /// Whether the session is as before it: without another setting, a lock or a temporary table.
+    /// Whether the statement leaves the session unchanged: without another setting, a lock or a temporary table.
     fn keeps_session(&self) -> bool;
 }
 
@@ -72,7 +72,7 @@ impl Meaning for Statement<'_> {
     }
 }
 
-/// A statement whose parameters are written `?`, and which of `$1`, `$2`, ... each of them was, from 0.
+/// A statement with its parameters rewritten to `?`; `order` has the number of each in the original, `$1` being 0.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Numbered {
     pub(crate) text: String,
@@ -81,7 +81,7 @@ pub(crate) struct Numbered {
 }
 
 impl Numbered {
-    /// Reads the parameters of a statement, which must be all of `$1`, `$2`, ...
+    /// Rewrites the parameters of a statement, whose numbers must be `$1`, `$2`, ... without gaps.
     pub(crate) fn parse(statement: &str) -> Result<Self> {
         let (mut text, mut order, mut copied) = (String::with_capacity(statement.len()), Vec::new(), 0);
         for placeholder in sql_text::placeholders(statement, token) {
@@ -107,12 +107,12 @@ impl Numbered {
     }
 }
 
-/// The statements of a script; those of nothing but comments are left out.
+/// The statements of a script, without those that consist of comments only.
 pub(crate) fn statements(script: &str) -> Vec<Statement<'_>> {
     sql_text::statements(script, token)
 }
 
-/// The token that `text`, which is not empty, begins with.
+/// The first token of `text`, which is not empty.
 fn token(text: &str) -> Token {
     let first = text.chars().next().unwrap_or_default();
     match first {
@@ -121,13 +121,13 @@ fn token(text: &str) -> Token {
         '"' => Token::new(TokenKind::Other, quoted(text, '"', false)),
         '`' => Token::new(TokenKind::Other, quoted(text, '`', false)),
         '#' => Token::new(TokenKind::Space, line(text)),
-        // Without the space behind them, two minuses are two minuses.
+        // Two minuses begin a comment only before a space or control character.
         '-' if text.starts_with("--")
             && text[2..].chars().next().is_none_or(|c| c.is_whitespace() || c.is_control()) =>
         {
             Token::new(TokenKind::Space, line(text))
         }
-        // What the server runs although it looks like a comment must not hide anything.
+        // The server runs the contents of these comments, so they are read as SQL.
         '/' if text.starts_with("/*!") || text.starts_with("/*M!") => Token::new(TokenKind::Other, 2),
         '/' if text.starts_with("/*") => {
             Token::new(TokenKind::Space, text[2..].find("*/").map_or(text.len(), |end| end + 4))

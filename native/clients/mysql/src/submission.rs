@@ -1,20 +1,21 @@
-//! Requests and results as they cross into JavaScript: one piece of memory each way. All numbers are little-endian.
+//! The form in which requests and results cross from and to JavaScript: one buffer each way. All numbers are
+//! little-endian.
 //!
-//! A submission is 32-bit words, then bytes. The first word is what to do:
+//! A submission is 32-bit words, then bytes. The first word is the operation:
 //!
 //! - 0, requests. More words: the number of statements, the number of requests; for each statement its flags (bit 0: sent
-//!   as text), the values of each list, the number of lists, the bytes of its SQL, the bytes of its lists; then, of more
-//!   than one statement, the statement of each request. Then for each statement the bytes of its SQL and of its lists
-//!   ([`CellLists`]). Results follow.
-//! - 1, a ping. No results.
-//! - 2, preparing a statement, which is the rest. The result is the number of its parameters, a word.
+//!   as text), the number of values in each list, the number of lists, the bytes of its SQL, the bytes of its lists; then,
+//!   if there is more than one statement, the index of each request's statement. Then for each statement the bytes of its
+//!   SQL and of its lists ([`CellLists`]). Results follow.
+//! - 1, a ping. It has no results.
+//! - 2, preparing the statement in the rest of the bytes. The result is the number of its parameters, a word.
 //! - 3, inserting rows. More words: the number of columns, the number of rows, the bytes of the table's name, those of each
-//!   column's, those of the lists; then all of these. The result is the number of rows, a word.
+//!   column's name, those of the lists; then all of these. The result is the number of rows, a word.
 //!
-//! Results are words, then sections that begin at multiples of 64. The words: the number of statements and of requests;
-//! for each statement the number of its shape, 0 where it returned no rows, and where its frame begins
+//! Results are words, then sections that begin at multiples of 64. The words: the number of statements and of requests; for
+//! each statement the number of its shape, 0 where it returned no rows, and the start of its frame
 //! ([`boundary_bench_engine::frame`]); for each request its first row and the number of its rows, the rows that it changed and
-//! the first key made for it, both of 64 bits, and where its error begins, 0 without one, and ends. The last sections are
+//! the first generated key, both of 64 bits, and the start, 0 without an error, and end of its error. The last sections are
 //! the errors: `[BB_CODE] text`.
 
 use std::collections::{HashMap, VecDeque};
@@ -29,27 +30,27 @@ use crate::codec::Bytes;
 use crate::pool::Session;
 use crate::rows::RowShape;
 
-/// Words for each statement of the results, and for each request.
+/// The number of words for each statement in the results, and for each request.
 const STATEMENT_WORDS: usize = 2;
 const REQUEST_WORDS: usize = 8;
 
-/// Results end below this many bytes: offsets are 32-bit words, and JavaScript's are signed in places.
+/// The limit of the results in bytes: offsets are 32-bit words, which JavaScript takes as signed in places.
 const MOST_BYTES: usize = 1 << 31;
 
-/// What crossed from JavaScript.
+/// A submission from JavaScript.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Submission {
     /// Requests to run.
     Run(Batch),
-    /// Is the server there?
+    /// A ping.
     Ping,
     /// A statement to prepare.
     Prepare(String),
     /// Rows to insert.
     Insert {
-        /// `table` or `database.table`.
+        /// The name of the table: `table` or `database.table`.
         table: String,
-        /// The names of its columns.
+        /// The names of the columns.
         columns: Vec<String>,
         /// The values of each row.
         rows: CellLists,
@@ -60,7 +61,7 @@ impl Submission {
     /// Reads a submission.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] for bytes that are none.
+    /// [`Error::InvalidArgument`] for bytes that are no submission.
     pub fn read(bytes: &[u8]) -> Result<Self> {
         let mut rest = Bytes(bytes);
         let parsed = match rest.u32() {
@@ -73,7 +74,7 @@ impl Submission {
         parsed.unwrap_or_else(|| Err(Error::InvalidArgument("the requests are not encoded as they must be".to_owned())))
     }
 
-    /// Does it on a session, and returns the bytes of its results.
+    /// Runs the submission on a session, and returns the bytes of its results.
     pub(crate) async fn perform(&self, session: &mut Session, max_packet: usize, shapes: &Shapes) -> Result<Vec<u8>> {
         let number = |number: u64| u32::try_from(number).unwrap_or(u32::MAX).to_le_bytes().to_vec();
         match self {
@@ -107,7 +108,7 @@ fn parse_batch(mut rest: Bytes<'_>) -> Option<Result<Batch>> {
         cells: usize,
     }
     let (statements, requests) = (size(&mut rest)?, size(&mut rest)?);
-    // None may make us reserve memory for what is not there.
+    // No count may make us reserve more memory than the bytes could fill.
     if statements > rest.0.len() || (statements != 1 && requests > rest.0.len()) {
         return None;
     }
@@ -131,7 +132,7 @@ fn parse_batch(mut rest: Bytes<'_>) -> Option<Result<Batch>> {
         };
         statements.push(StatementLists { sql, lists, is_text: head.flags & 1 != 0 });
     }
-    // Of one statement each list is a request.
+    // With one statement, each of its lists is a request.
     let is_whole = rest.0.is_empty() && (order.is_some() || statements.first()?.lists.len() == requests);
     is_whole.then(|| Ok(Batch { order: order.unwrap_or_else(|| vec![0; requests]), statements }))
 }
@@ -150,28 +151,29 @@ fn parse_insert(mut rest: Bytes<'_>) -> Option<Result<Submission>> {
     rest.0.is_empty().then(|| lists.map(|rows| Submission::Insert { table, columns: names, rows }))
 }
 
-/// The shapes of results that JavaScript was told of, by number, from 1.
+/// The shapes of results that were sent to JavaScript, by their numbers, from 1.
 #[derive(Default)]
 pub struct Shapes(Mutex<Known>);
 
 #[derive(Default)]
 struct Known {
-    /// By their numbers, from `forgotten` + 1.
+    /// The shapes that are kept, whose numbers begin at `forgotten` + 1.
     shapes: VecDeque<Arc<RowShape>>,
-    /// The numbers of these and of others like them, by their addresses. Shapes are kept, so that no other gets an address.
+    /// The number of each shape and of equal shapes, by the shape's address. The shapes are kept, so that no other shape
+    /// can get the same address.
     numbers: HashMap<usize, (Arc<RowShape>, u32)>,
-    /// The shapes that came before them.
+    /// The number of shapes that were dropped before these.
     forgotten: u32,
 }
 
-/// Shapes that are kept, at most: then the oldest is forgotten. No other gets its number, which JavaScript may still know it by.
+/// The most shapes that are kept: beyond it the oldest is dropped. Its number is not reused, since JavaScript may still know it.
 const MOST_SHAPES: usize = 4096;
 
-/// Addresses that are kept, at most: each connection has its own shape of a statement.
+/// The most addresses that are kept: each connection has its own shape of a statement.
 const MOST_ADDRESSES: usize = 4 * MOST_SHAPES;
 
 impl Shapes {
-    /// The shape of a number.
+    /// The shape with a number, if it is kept.
     #[must_use]
     pub fn get(&self, number: u32) -> Option<Arc<RowShape>> {
         let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -185,7 +187,7 @@ impl Shapes {
         if let Some((_, number)) = known.numbers.get(&address) {
             return *number;
         }
-        // One connection's shape of a statement is another's.
+        // Equal shapes of several connections share a number.
         let same = known.shapes.iter().position(|known| known.columns() == shape.columns());
         let place = same.unwrap_or_else(|| {
             if known.shapes.len() >= MOST_SHAPES {
@@ -206,10 +208,10 @@ impl Shapes {
     }
 }
 
-/// Writes results.
+/// Encodes results for JavaScript.
 ///
 /// # Errors
-/// [`Error::Unsupported`] where they would take 2 GiB: ask for less in one call then.
+/// [`Error::Unsupported`] for results of 2 GiB and more.
 pub fn write_results(results: &Results, shapes: &Shapes) -> Result<Vec<u8>> {
     let words = 2 + STATEMENT_WORDS * results.rows.len() + REQUEST_WORDS * results.requests.len();
     let mut bytes = vec![0; words * 4];

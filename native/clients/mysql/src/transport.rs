@@ -1,4 +1,4 @@
-//! The bytes of a connection: over TCP, a Unix socket or TLS, and in packets.
+//! The packets of a connection, over TCP, a Unix socket or TLS.
 
 use std::future::poll_fn;
 use std::io;
@@ -18,48 +18,48 @@ use tokio_rustls::client::TlsStream;
 use crate::engine_error;
 use crate::url::Url;
 
-/// The payload of a packet of the greatest length; the next packet goes on with it.
+/// The largest payload of a packet, in bytes; a payload of this size continues in the next packet.
 const MAX_PACKET: usize = 0xff_ffff;
 
 const HEADER: usize = 4;
 
-/// The memory that input begins with, and that it may grow to for the sake of speed. A longer packet makes it grow too, for
-/// its time.
+/// The initial size of the input buffer, and the size up to which it grows for speed. A longer packet makes it grow
+/// further, until it is read.
 const FIRST_INPUT: usize = 16 << 10;
 const FAST_INPUT: usize = 1 << 20;
 
-/// The most bytes of a packet before the login: nobody knows yet who sends them.
+/// The most bytes of a packet before the login, when the sender is not authenticated yet.
 const LOGIN_PACKET: usize = 1 << 20;
 
-/// Memory for output is given back when it has grown beyond this.
+/// The size above which the output buffer is freed once all of it was sent.
 const KEPT_OUTPUT: usize = 4 << 20;
 
 enum Stream {
     Tcp(TcpStream),
     Unix(UnixStream),
     Tls(Box<TlsStream<TcpStream>>),
-    /// A socket that someone else watches.
+    /// A socket that an event loop watches.
     Driven(Driven),
-    /// Nothing comes any more.
+    /// No stream: the connection is unusable.
     Closed,
 }
 
-/// A socket whose owner polls whoever uses it when it is ready, so that no waker is needed.
+/// A socket whose owner polls the future that uses it when the socket is ready, so that no waker is needed.
 struct Driven {
-    /// Also of a Unix domain socket: it is only read from and written to.
+    /// The socket, even if it is a Unix domain socket: it is only read from and written to.
     stream: std::net::TcpStream,
     wants_room: Arc<AtomicBool>,
-    /// Whether something was sent since the last look for input: then there is none yet.
+    /// Whether bytes were sent since the last read: no input is there yet then, so a read is skipped.
     has_sent: bool,
     may_read: Arc<AtomicUsize>,
 }
 
-/// What the owner of a driven socket needs of it.
+/// The handles that the owner of a driven socket needs.
 pub(crate) struct Drive {
     pub(crate) socket: RawFd,
-    /// Whether it waits for room to send.
+    /// Whether the connection waits to write.
     pub(crate) wants_room: Arc<AtomicBool>,
-    /// How many bytes may be read before it is said anew: others wait for their turn meanwhile.
+    /// The bytes that may still be read in this turn of the event loop.
     pub(crate) may_read: Arc<AtomicUsize>,
 }
 
@@ -126,21 +126,22 @@ macro_rules! on_stream {
     };
 }
 
-/// Packets in and out. What is sent is gathered in memory, and goes out while an answer is awaited: so any number of
-/// commands may be sent before the first answer is read, and neither side ever waits for the other to read.
+/// Sends and receives packets. Output is buffered, and sent while an answer is awaited: so any number of commands may
+/// be sent before the first answer is read, and neither side ever waits for the other to read.
 pub(crate) struct Transport {
     stream: Stream,
     input: Vec<u8>,
-    /// What of the input has come and was not taken yet.
+    /// The range of the input that was received and not taken yet.
     pending: Range<usize>,
     output: Vec<u8>,
-    /// How much of the output has gone out.
+    /// The number of bytes of the output that were sent.
     sent: usize,
-    /// The number of the next packet of the exchange.
+    /// The sequence number of the next packet of the exchange.
     sequence: u8,
-    /// Whether the other side is known to be the server, and nobody else can read what is sent.
+    /// Whether the server is authenticated and nobody else can read the connection, so that a secret can be sent in
+    /// plain.
     is_private: bool,
-    /// Of a packet.
+    /// The most bytes of a packet.
     most_bytes: usize,
 }
 
@@ -155,7 +156,7 @@ impl Transport {
         Ok(Self::over(stream))
     }
 
-    /// Over a socket that is connected already.
+    /// A transport over a connected socket.
     pub(crate) fn over_unix(stream: UnixStream) -> Self {
         Self::over(Stream::Unix(stream))
     }
@@ -173,7 +174,8 @@ impl Transport {
         }
     }
 
-    /// Whether a secret can be sent as it is: over TLS only to a server whose certificate was verified.
+    /// Whether a secret can be sent in plain: over a Unix socket, or over TLS to a server whose certificate was
+    /// verified.
     pub(crate) fn is_private(&self) -> bool {
         self.is_private
     }
@@ -183,13 +185,13 @@ impl Transport {
         self.most_bytes
     }
 
-    /// Takes packets of so many bytes, now that the server has let us in.
+    /// Sets the most bytes of a packet, after the login.
     pub(crate) fn set_most_bytes(&mut self, most_bytes: usize) {
         self.most_bytes = most_bytes;
     }
 
-    /// Whether the other side has closed it, or says what nobody asked for, as servers do before they close. Not known of
-    /// TLS, where the server may send what concerns TLS only.
+    /// Whether the server has closed the connection, or sent bytes that answer no command, as servers do before they
+    /// close. False over TLS, where the bytes may concern TLS only.
     pub(crate) fn has_ended(&mut self) -> bool {
         let mut byte = [0];
         let read = match &self.stream {
@@ -202,7 +204,8 @@ impl Transport {
         read.map_or_else(|error| error.kind() != io::ErrorKind::WouldBlock, |_| true)
     }
 
-    /// Lets someone else watch the socket; `None` of TLS, which reads and writes at its own times.
+    /// Makes the transport one whose socket an event loop watches; `None` over TLS, which reads and writes at its own
+    /// times.
     pub(crate) fn into_driven(mut self) -> io::Result<Option<(Self, Drive)>> {
         let stream = match self.stream {
             Stream::Tcp(stream) => stream.into_std()?,
@@ -215,11 +218,11 @@ impl Transport {
         Ok(Some((self, drive)))
     }
 
-    /// Goes on in TLS.
+    /// Switches to TLS.
     pub(crate) async fn encrypt(&mut self, url: &Url, trust: &Trust) -> Result<()> {
         let failed = |problem: &dyn std::fmt::Display| engine_error(format!("no TLS with {url}: {problem}"));
         self.flush().await.map_err(|error| failed(&error))?;
-        // Anybody between here and the server could have sent it, and it would be taken for what came encrypted.
+        // Plain bytes received before TLS could come from an attacker, and would be taken for encrypted ones.
         if !self.pending.is_empty() {
             return Err(failed(&"the server says more before the encryption than it may"));
         }
@@ -236,12 +239,12 @@ impl Transport {
         }
     }
 
-    /// Begins a new exchange of packets.
+    /// Begins a new exchange, whose sequence numbers start at 0.
     pub(crate) fn restart(&mut self) {
         self.sequence = 0;
     }
 
-    /// Appends a packet to what is to be sent.
+    /// Appends a packet to the output.
     pub(crate) fn send(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
         if self.sent == self.output.len() {
             self.sent = 0;
@@ -257,7 +260,7 @@ impl Transport {
         } else {
             let payload = self.output.split_off(start + HEADER);
             self.output.truncate(start);
-            // Also an empty one, where the last is full.
+            // A full last packet is followed by an empty one.
             for part in 0..=payload.len() / MAX_PACKET {
                 let part = &payload[part * MAX_PACKET..payload.len().min((part + 1) * MAX_PACKET)];
                 let start = self.output.len();
@@ -275,12 +278,12 @@ impl Transport {
         self.sequence = self.sequence.wrapping_add(1);
     }
 
-    /// Bytes that wait to go out.
+    /// The number of bytes that are still to be sent.
     pub(crate) fn unsent(&self) -> usize {
         self.output.len() - self.sent
     }
 
-    /// The next packet, if it has come as a whole: where it is in [`Transport::bytes`], until the next call.
+    /// The range of the next packet in [`Transport::bytes`], valid until the next call; `None` if it is incomplete.
     pub(crate) fn try_packet(&mut self) -> Option<Range<usize>> {
         let Range { start, end } = self.pending;
         let header = self.input.get(start..end)?.first_chunk::<HEADER>()?;
@@ -297,7 +300,7 @@ impl Transport {
         Some(start + HEADER..last)
     }
 
-    /// As [`Transport::try_packet`], for one that comes in parts, which are moved together.
+    /// Takes a packet as [`Transport::try_packet`] does, from several packets whose payloads are moved together.
     fn try_long_packet(&mut self) -> Option<Range<usize>> {
         let Range { start, end } = self.pending;
         let mut parts = Vec::new();
@@ -331,7 +334,7 @@ impl Transport {
         &self.input[packet]
     }
 
-    /// The next packet.
+    /// Waits for the next packet.
     pub(crate) async fn packet(&mut self) -> io::Result<Range<usize>> {
         loop {
             if let Some(packet) = self.try_packet() {
@@ -341,7 +344,7 @@ impl Transport {
         }
     }
 
-    /// Waits until more input has come, and sends meanwhile. What has come so far is no whole packet.
+    /// Waits until more input has arrived, and sends meanwhile. The input so far must be no whole packet.
     pub(crate) async fn receive(&mut self) -> io::Result<()> {
         if self.pending.len() > self.most_bytes {
             return Err(io::Error::other(response_limit::exceeded("a packet of the server", self.most_bytes)));
@@ -350,7 +353,7 @@ impl Transport {
         poll_fn(|context| self.poll_exchange(context)).await
     }
 
-    /// Sends what waits to go out, as far as the system takes it at once.
+    /// Sends as much of the output as the socket takes without waiting.
     pub(crate) async fn push(&mut self) -> io::Result<()> {
         poll_fn(|context| {
             while self.unsent() > 0
@@ -363,7 +366,7 @@ impl Transport {
         .await
     }
 
-    /// Sends all that waits to go out.
+    /// Sends all of the output.
     pub(crate) async fn flush(&mut self) -> io::Result<()> {
         poll_fn(|context| {
             while self.unsent() > 0 {
@@ -406,7 +409,7 @@ impl Transport {
             0 => Poll::Ready(Err(io::ErrorKind::UnexpectedEof.into())),
             read => {
                 self.pending.end += read;
-                // What fills all room at once is a long result: take more of it the next time.
+                // Input that fills the whole buffer is a long result: read more of it at a time.
                 if read == room && self.input.len() < FAST_INPUT {
                     let grown = self.input.len() * 4;
                     self.input.resize(grown, 0);
@@ -416,7 +419,7 @@ impl Transport {
         }
     }
 
-    /// Makes sure that there is room behind what is pending.
+    /// Makes room for input behind the pending range.
     fn make_room(&mut self) {
         if self.pending.is_empty() {
             self.pending = 0..0;
@@ -435,7 +438,7 @@ impl Transport {
     }
 }
 
-/// The error of a packet beyond the limit, as it comes out of [`Transport::receive`].
+/// The error for a packet beyond the limit, if [`Transport::receive`] failed with that.
 pub(crate) fn too_large(error: &io::Error) -> Option<Error> {
     error.get_ref()?.downcast_ref::<Error>().cloned()
 }

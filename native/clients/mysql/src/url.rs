@@ -1,4 +1,4 @@
-//! Where a server is and how to log in: `mysql://user:password@host:port/database?socket=...&tls=...`.
+//! The URL of a server and its login: `mysql://user:password@host:port/database?socket=...&tls=...`.
 //!
 //! Options: `socket`; those of TLS ([`TlsWords`]); `server-public-key=/file.pem`, a key to encrypt the password with for a server
 //! that asks for it over a connection that others may read, and `allow-public-key-retrieval=on`, to ask the server for that key;
@@ -11,43 +11,43 @@ use std::str::FromStr;
 use boundary_bench_kernel::tls::{TlsWords, Trust};
 use boundary_bench_kernel::{Error, Result, percent, response_limit};
 
-/// The port of the MySQL wire.
+/// The default port of MySQL.
 const DEFAULT_PORT: u16 = 3306;
 
-/// The most bytes of a packet, and of the rows of one call that are gathered, where the URL does not say: as many as the protocol
-/// lets servers send in one packet.
+/// The most bytes of a packet, and of the rows gathered in one call, unless the URL sets them: the limit of the protocol for one
+/// packet.
 const MOST_BYTES: usize = 1 << 30;
 
-/// A server and how to log in. Neither its text nor its debug form shows the password.
+/// A server and its login. Neither the display nor the debug form shows the password.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Url {
-    /// The user; the server's anonymous one where it is empty.
+    /// The user's name; empty for the server's anonymous user.
     pub user: String,
     /// The password, if any.
     pub password: Option<String>,
-    /// A name or an address.
+    /// The name or address of the host.
     pub host: String,
-    /// Its port.
+    /// The port of the server.
     pub port: u16,
-    /// The Unix socket, which is used in place of host and port.
+    /// The path of the Unix socket, which is used in place of host and port.
     pub socket: Option<PathBuf>,
-    /// The database to begin in.
+    /// The database that the session uses at first.
     pub database: Option<String>,
-    /// Whom to trust over TLS; `None`: no TLS.
+    /// The certificates to trust over TLS; `None` for no TLS.
     pub tls: Option<Trust>,
-    /// The file of the server's RSA key, in PEM. The password is encrypted with it where the server asks for it over a connection
+    /// The path of the server's RSA key, in PEM. The password is encrypted with it where the server asks for it over a connection
     /// that others may read.
     pub server_public_key: Option<PathBuf>,
-    /// Whether the server may give that key itself: then whoever answers in its place gets the password.
+    /// Whether the server may send that key itself: anybody who answers in its place can then get the password.
     pub allow_public_key_retrieval: bool,
-    /// The most bytes of a packet, and of the rows of one call that are gathered.
+    /// The most bytes of a packet, and of the rows gathered in one call.
     pub most_bytes: usize,
-    /// Whether what only newer servers and those of `MariaDB` know is used where they offer it.
+    /// Whether features of newer servers and of `MariaDB` are used where the server offers them.
     pub extensions: bool,
 }
 
 impl fmt::Display for Url {
-    /// Without the password.
+    /// Shows the URL without the password.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.socket {
             Some(socket) => write!(formatter, "{}", socket.display())?,
@@ -65,7 +65,7 @@ impl fmt::Debug for Url {
 }
 
 impl Url {
-    /// The text that [`Url::from_str`] reads as this URL, with the password: for this process only.
+    /// The URL as a text that [`Url::from_str`] reads, with the password: for this process only.
     #[must_use]
     pub fn secret_text(&self) -> String {
         let password = self.password.as_deref().map(|password| format!(":{}", encoded(password))).unwrap_or_default();
@@ -182,7 +182,7 @@ fn parse_address(text: &str) -> Option<(&str, u16)> {
     }
 }
 
-/// All but letters, digits and a few more written as `%XX`.
+/// Percent-encodes all bytes but letters, digits and a few more.
 fn encoded(text: &str) -> String {
     let mut written = String::with_capacity(text.len());
     for byte in text.bytes() {

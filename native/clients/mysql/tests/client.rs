@@ -1,4 +1,4 @@
-//! The client against a real server, and against what can go wrong with one.
+//! Tests of the client against a real server, and of its errors.
 
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,17 +16,17 @@ use boundary_bench_mysql::{
 
 static SERVER: LazyLock<Server> = LazyLock::new(|| start(None).unwrap());
 
-/// Long enough for anything but a hang.
+/// The time-out of all work; only a hang takes so long.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 fn on_runtime<T>(work: impl Future<Output = T>) -> T {
-    // Its start blocks, which a runtime does not allow.
+    // The start of the server blocks, which a runtime does not allow.
     LazyLock::force(&SERVER);
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     runtime.block_on(async { tokio::time::timeout(PATIENCE, work).await.expect("no answer") })
 }
 
-/// A client of a database of its own.
+/// A client of a new database of the server.
 async fn client_of(server: &Server, connections: usize) -> (SqlClient, Url) {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     let name = format!("test_{}", NEXT.fetch_add(1, Ordering::Relaxed));
@@ -50,7 +50,7 @@ async fn text(client: &SqlClient, sql: &str) -> Result<Results> {
     }
 }
 
-/// The only number of a statement's result.
+/// The result of a query for a single number, as text.
 async fn number(client: &SqlClient, sql: &str) -> String {
     let results = text(client, &format!("SELECT CAST(({sql}) AS CHAR)")).await.unwrap();
     let batch = &results.rows[0].as_ref().unwrap().batch;
@@ -133,13 +133,13 @@ fn many_rows_go_in_all_or_none() {
                     ids.chain([last]).map(|id| [Value::Int(id), Value::Text("x".repeat(100))]).collect();
                 CellLists::of_values(values.iter().map(<[Value; 2]>::as_slice)).unwrap()
             };
-            // More than one packet takes.
+            // More rows than fit into one packet.
             let inserted = client.insert_rows("t", &columns, &rows(0..30_000, 30_000), None).await.unwrap();
             assert_eq!(inserted, 30_001);
             let error = client.insert_rows("t", &columns, &rows(40_000..70_000, 5), None).await.unwrap_err();
             assert!(error.to_string().contains("1062"), "{error}");
             assert_eq!(number(&client, "SELECT COUNT(*) FROM t").await, "30001");
-            // Within a transaction of the caller's only the insert is undone.
+            // Within a transaction of the caller's, only the insert is rolled back.
             text(&client, "BEGIN").await.unwrap();
             text(&client, "DELETE FROM t WHERE id < 10").await.unwrap();
             client.insert_rows("t", &columns, &rows(40_000..70_000, 50), None).await.unwrap_err();
@@ -147,7 +147,7 @@ fn many_rows_go_in_all_or_none() {
             assert_eq!(number(&client, "SELECT COUNT(*) FROM t").await, "29991");
             let database = url.database.unwrap();
             assert_eq!(client.insert_rows(&format!("{database}.t"), &columns, &rows(1..3, 3), None).await.unwrap(), 3);
-            // Values of several types in one column.
+            // A column may get values of several types.
             text(&client, "CREATE TABLE mixed (id INT NOT NULL PRIMARY KEY, v TEXT)").await.unwrap();
             let mixed = lists(&[
                 &[Value::Int(1), Value::Int(5)],
@@ -199,7 +199,7 @@ fn results_longer_than_a_packet_arrive_whole() {
             let batch = &results.rows[0].as_ref().unwrap().batch;
             assert_eq!(arrow_array::cast::AsArray::as_string::<i32>(batch.column(0)).value(0).len(), length);
         }
-        // And a statement longer than one.
+        // A statement may be longer than one packet, too.
         let long = format!("SELECT LENGTH('{}')", "x".repeat(0xff_ffff));
         assert_eq!(number(&client, &long[7..]).await, "16777215");
     });
@@ -271,7 +271,7 @@ fn a_connection_that_is_cut_is_replaced_and_nothing_is_sent_twice() {
     });
 }
 
-/// Waits until the server runs nothing that looks like this.
+/// Waits until the server runs no statement that contains `what`.
 async fn until_ended(admin: &SqlClient, what: &str) {
     let running = format!(
         "SELECT COUNT(*) FROM information_schema.processlist WHERE info LIKE '%{what}%' AND id <> CONNECTION_ID()"
@@ -360,7 +360,7 @@ fn values_of_all_types_come_alike_from_text_and_from_prepared_statements() {
             assert!(shown.contains(value), "{value}: {shown}");
         }
         assert!(b.batch.columns().iter().all(|column| arrow_array::Array::is_null(column, 1)));
-        // And as a session without Arrow reads them.
+        // A session reads the same values without Arrow.
         let mut session = SqlSession::open(&url).await.unwrap();
         let statement = session.prepare("SELECT f, g, l, o, s, u FROM t").await.unwrap();
         session.queue(&statement, std::iter::empty()).unwrap();
@@ -438,7 +438,7 @@ fn columns_that_depend_on_the_values_are_read_as_they_are() {
                 assert!(shown.contains(&expected), "{expected}: {shown}");
             }
         }
-        // Within a batch one result has one shape; a request of another says so.
+        // All requests of a statement in a batch must return the same columns; those that don't have an error.
         let mixed = lists(&[&[Value::Int(1)], &[Value::Text("a".to_owned())], &[Value::Int(2)]]);
         let results = run(&client, &Batch::of("SELECT ? AS v", mixed)).await.unwrap();
         let codes: Vec<_> = results

@@ -1,8 +1,8 @@
-//! What every engine must do, on a private server of the MySQL wire.
+//! The contract of engines, on a private server of MySQL or MariaDB.
 
 use boundary_bench_engine::engine_contract;
 
-/// An engine, for a test that ends here without a server.
+/// An engine, for a test that is skipped without a server.
 macro_rules! mysql {
     ($open:expr) => {{
         boundary_bench_kernel::needs!("mysql", boundary_bench_mysql::server::executable(None));
@@ -20,7 +20,7 @@ engine_contract!(
     a_statement_that_is_cancelled_says_so,
 );
 
-/// The same as a server of fewer gifts is spoken to: without files from this machine, and without what only `MariaDB` knows.
+/// The contract on a server with fewer features: without `LOAD DATA LOCAL`, and without the extensions of `MariaDB`.
 mod plain {
     use std::sync::atomic::{AtomicU64, Ordering};
     use std::sync::{Arc, LazyLock};

@@ -1,5 +1,5 @@
-//! The speed of this client, and of the crate `redis`, as `redis-benchmark -c CONNECTIONS -P BATCH -t get,set` measures
-//! it. `bench/lab/kv-ceiling.mjs` runs it next to that program:
+//! Measures the speed of this client, and of the crate `redis`, as `redis-benchmark -c CONNECTIONS -P BATCH -t get,set`
+//! does. `bench/lab/kv-ceiling.mjs` runs it next to that program:
 //!
 //! `cargo run --release -p boundary-bench-redis --example speed -- URL ours|redis-crate get|set|mget|mset CONNECTIONS BATCH
 //! OPERATIONS [WORKER_THREADS]`
@@ -13,7 +13,7 @@ use boundary_bench_redis::{Commands, KvClient, KvOptions, Url};
 use redis::aio::MultiplexedConnection;
 use tokio::sync::Barrier;
 
-/// The keys that are read and written.
+/// The number of keys that are read and written.
 const KEYS: usize = 100_000;
 
 const VALUE: &[u8; 16] = b"0123456789abcdef";
@@ -23,7 +23,7 @@ type Failure = Box<dyn Error + Send + Sync>;
 fn key(key: &mut Vec<u8>, number: usize) {
     use std::io::Write;
     key.clear();
-    // Writing to a vector does not fail.
+    // Writing into a `Vec` does not fail.
     let _ = write!(key, "bb:speed:{:012}", number % KEYS);
 }
 
@@ -41,7 +41,7 @@ impl Client {
         })
     }
 
-    /// One request of `batch` operations, the first of which has this number.
+    /// Sends one request of `batch` operations, the first of which has the number `first`.
     async fn request(
         &mut self,
         operation: &str,
@@ -122,7 +122,7 @@ fn main() -> Result<(), Failure> {
     let threads = rest.first().map_or(Ok(2), |threads| threads.parse::<usize>())?;
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(threads).enable_all().build()?;
     let rate = runtime.block_on(async {
-        // All keys are there, whatever is measured first.
+        // All keys are loaded first, whatever is measured.
         let mut loader = Client::open("ours", url).await?;
         let mut names = vec![Vec::new(); 1000];
         for first in (0..KEYS).step_by(1000) {

@@ -1,4 +1,4 @@
-//! The client: single requests, and batches that cross in one go.
+//! The Redis client: single commands, and batches of commands as pipelines.
 
 use std::ops::Range;
 use std::time::Duration;
@@ -12,24 +12,25 @@ use crate::resp::{Commands, Reply, write_argument};
 use crate::url::Url;
 use crate::{engine_error, server_error};
 
-/// The most keys of one MGET or MSET. A server executes a command as a whole, and all other clients wait meanwhile; it
-/// refuses those of more than a million arguments.
+/// The most keys of one MGET or MSET. A server executes a command as a whole while all other clients wait, and refuses
+/// commands of more than a million arguments.
 pub(crate) const MOST_KEYS: usize = 4096;
 
 /// The most bytes of one MGET or MSET, where it has more than one key.
 pub(crate) const MOST_BYTES: usize = 1 << 20;
 
-/// What a client is told beside the URL.
+/// The options of a client beside the URL.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct KvOptions {
-    /// How long a call may take, connecting included. Without it a call waits for as long as the connection lives.
+    /// The time-out of a call, connecting included. Without one, a call waits for as long as the connection lives.
     pub timeout: Option<Duration>,
 }
 
-/// A client of one server, by one connection, or of a cluster, by one connection to each of its servers. One call at a time.
+/// A client of one server, by one connection, or of a cluster, by one connection to each of its servers. It makes one call
+/// at a time.
 ///
-/// A call that is dropped before its end leaves the connection with replies that nobody takes: it is closed then, and the
-/// next call connects anew. Nothing is ever sent twice, but for commands that a cluster's server said it did not execute.
+/// A call that is dropped before its end leaves replies outstanding on its connection, which is then closed; the next call
+/// connects anew. Nothing is ever sent twice, except commands that a server of a cluster said it did not execute.
 #[derive(Debug)]
 pub struct KvClient {
     url: Url,
@@ -44,11 +45,11 @@ enum Route {
     Cluster(Box<Cluster>),
 }
 
-/// What a call of a batch gives for each command.
+/// The outcome of one command of a batch.
 pub(crate) type Answer<'reply, 'error> = std::result::Result<Reply<'reply>, &'error Error>;
 
 impl KvClient {
-    /// Connects, logs in, and asks the server whether it is of a cluster, if the URL does not say so.
+    /// Connects, logs in, and, unless the URL says it, asks the server whether it belongs to a cluster.
     ///
     /// # Errors
     /// [`Error::Engine`] where the server can't be reached or refuses the login, [`Error::Timeout`].
@@ -70,19 +71,19 @@ impl KvClient {
         Ok(Self { url, options, route, scratch: Commands::new() })
     }
 
-    /// Whether it is a client of a cluster.
+    /// Whether this is a client of a cluster.
     #[must_use]
     pub fn is_cluster(&self) -> bool {
         matches!(self.route, Route::Cluster(_))
     }
 
-    /// Whether its connection can be driven without it, by its socket alone.
+    /// Whether an event loop can drive its connection by the socket alone.
     #[must_use]
     pub fn is_drivable(&self) -> bool {
         matches!(&self.route, Route::Single(Some(connection)) if connection.has_plain_socket())
     }
 
-    /// The connection, for one who drives it himself; `None` of a cluster.
+    /// The connection, for a caller who drives it himself; `None` for a cluster.
     #[must_use]
     pub fn into_connection(self) -> Option<Connection> {
         match self.route {
@@ -91,8 +92,8 @@ impl KvClient {
         }
     }
 
-    /// Runs commands as one pipeline, and calls `each` once for every command with its position and its reply, or with
-    /// the error that kept it from one. The order is that of the commands, but for a cluster.
+    /// Runs commands as one pipeline, and calls `each` once for every command, with its position and its reply or its
+    /// error. The order of these calls is that of the commands, except for a cluster.
     pub async fn execute(&mut self, commands: &Commands, mut each: impl FnMut(usize, Answer<'_, '_>)) {
         let mut is_answered = vec![false; if self.is_cluster() { commands.len() } else { 0 }];
         let mut answered = 0;
@@ -137,23 +138,23 @@ impl KvClient {
     /// Runs one command.
     ///
     /// # Errors
-    /// [`Error::Engine`] with the server's words, [`Error::Connection`], [`Error::Timeout`].
+    /// [`Error::Engine`] with the server's message, [`Error::Connection`], [`Error::Timeout`].
     pub async fn call<T>(&mut self, arguments: &[&[u8]], read: impl FnOnce(Reply<'_>) -> Result<T>) -> Result<T> {
         self.scratched(|commands| commands.push(arguments.iter().copied()), read).await
     }
 
-    /// The value of a key: `read` gets it in place.
+    /// Reads the value of a key, which `read` gets in place.
     ///
     /// # Errors
-    /// As [`KvClient::call`].
+    /// The errors of [`KvClient::call`].
     pub async fn get<T>(&mut self, key: &[u8], read: impl FnOnce(Option<&[u8]>) -> T) -> Result<T> {
         self.scratched(|commands| commands.get(key), |reply| reply.value().map(read)).await
     }
 
-    /// Sets a key.
+    /// Sets a key to a value.
     ///
     /// # Errors
-    /// As [`KvClient::call`].
+    /// The errors of [`KvClient::call`].
     pub async fn set(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
         self.scratched(|commands| commands.set(key, value), |_| Ok(())).await
     }
@@ -178,8 +179,8 @@ impl KvClient {
         result
     }
 
-    /// The values of keys: `each` gets the position of every key and its value. Many keys become several MGETs, in one
-    /// pipeline; in a cluster, one or more a slot.
+    /// Reads the values of keys: `each` gets the position of every key and its value. Many keys become several MGETs in
+    /// one pipeline; in a cluster, one or more per slot.
     pub async fn mget<'a>(
         &mut self,
         keys: impl Iterator<Item = &'a [u8]> + Clone,
@@ -218,11 +219,11 @@ impl KvClient {
         self.scratch = commands;
     }
 
-    /// Sets keys to values; each MSET is atomic, and many entries become several, as for [`KvClient::mget`]. The error is
-    /// that of the first entry, by position, that was refused, with the position.
+    /// Sets keys to values. Each MSET is atomic; many entries become several, as for [`KvClient::mget`]. The error is
+    /// that of the refused MSET whose first entry comes first, with that entry's position.
     ///
     /// # Errors
-    /// As [`KvClient::call`].
+    /// The errors of [`KvClient::call`].
     pub async fn mset<'a>(&mut self, entries: impl Iterator<Item = (&'a [u8], &'a [u8])> + Clone) -> Result<()> {
         let groups = if self.is_cluster() {
             Groups::of_slots(entries.clone().map(|(key, value)| (key, key.len() + value.len())))
@@ -250,23 +251,23 @@ impl KvClient {
     }
 }
 
-/// The keys of each command, as ranges of an order.
+/// The division of keys among commands: a range of `order` for each command.
 #[derive(Debug, Default)]
 pub(crate) struct Groups {
-    /// Where in the order the keys of each command end.
+    /// The end of each command's range in `order`.
     ends: Vec<usize>,
     total: usize,
-    /// The positions of the keys; `None`: their own order.
+    /// The positions of the keys, grouped; `None` where they keep their own order.
     order: Option<Vec<usize>>,
 }
 
 impl Groups {
-    /// Groups of keys in their own order.
+    /// Divides keys in their own order.
     pub(crate) fn of_keys<'a>(keys: impl Iterator<Item = &'a [u8]>) -> Self {
         Self::of_sizes(keys.map(<[u8]>::len))
     }
 
-    /// Groups of entries in their own order.
+    /// Divides entries in their own order.
     pub(crate) fn of_entries<'a>(entries: impl Iterator<Item = (&'a [u8], &'a [u8])>) -> Self {
         Self::of_sizes(entries.map(|(key, value)| key.len() + value.len()))
     }
@@ -285,7 +286,7 @@ impl Groups {
         groups.close()
     }
 
-    /// Groups of which each has one slot of a cluster.
+    /// Divides items so that each command has keys of one slot of a cluster.
     fn of_slots<'a>(items: impl Iterator<Item = (&'a [u8], usize)>) -> Self {
         let mut by_slot =
             items.enumerate().map(|(position, (key, size))| (slot_of(key), position, size)).collect::<Vec<_>>();
@@ -317,7 +318,7 @@ impl Groups {
         self.ends.len()
     }
 
-    /// Where in the order the keys of a command are.
+    /// The range of a command's keys in `order`.
     pub(crate) fn range(&self, command: usize) -> Range<usize> {
         let start = if command == 0 { 0 } else { self.ends[command - 1] };
         start..self.ends[command]
@@ -328,12 +329,12 @@ impl Groups {
         self.range(command).map(|at| self.order.as_ref().map_or(at, |order| order[at]))
     }
 
-    /// Adds the MGETs of keys.
+    /// Appends the MGETs of the keys.
     pub(crate) fn write_mget<'a>(&self, commands: &mut Commands, keys: impl Iterator<Item = &'a [u8]>) {
         self.write(commands, b"MGET", 1, keys, write_argument);
     }
 
-    /// Adds the MSETs of entries.
+    /// Appends the MSETs of the entries.
     pub(crate) fn write_mset<'a>(&self, commands: &mut Commands, entries: impl Iterator<Item = (&'a [u8], &'a [u8])>) {
         self.write(commands, b"MSET", 2, entries, |out, (key, value)| {
             write_argument(out, key);
@@ -359,7 +360,7 @@ impl Groups {
         }
     }
 
-    /// An error of a command among several, with the position of the entry that it begins with.
+    /// Adds the position of a command's first entry to its error, where there are several commands.
     pub(crate) fn at_entry(&self, position: usize, error: Error) -> Error {
         match error {
             error if self.len() == 1 => error,
@@ -372,7 +373,7 @@ impl Groups {
     }
 }
 
-/// How full a command is.
+/// The keys and bytes that a command has so far.
 #[derive(Default)]
 struct Filled {
     keys: usize,
@@ -391,10 +392,10 @@ impl Filled {
 }
 
 impl<'a> Reply<'a> {
-    /// The reply, if it is no error.
+    /// The reply, unless it is an error.
     ///
     /// # Errors
-    /// [`Error::Engine`] with the server's words.
+    /// [`Error::Engine`] with the server's message.
     pub fn checked(self) -> Result<Self> {
         match self {
             Self::Error(text) => Err(server_error(text)),
@@ -402,10 +403,10 @@ impl<'a> Reply<'a> {
         }
     }
 
-    /// The value that the reply is, `None` where there is none. A status counts as one.
+    /// The value of the reply, `None` for nil. A status counts as a value.
     ///
     /// # Errors
-    /// [`Error::Engine`] with the server's words, and for integers and arrays.
+    /// [`Error::Engine`] with the server's message, and for integers and arrays.
     pub fn value(self) -> Result<Option<&'a [u8]>> {
         match self.checked()? {
             Self::Bulk(value) | Self::Status(value) => Ok(Some(value)),
@@ -424,7 +425,7 @@ fn unexpected(reply: &Reply<'_>) -> Error {
     engine_error(format!("the server answered with {kind} where none was expected"))
 }
 
-/// Work that must end within a time, where there is one.
+/// Runs `work` with a time-out, if there is one.
 pub(crate) async fn within<T>(timeout: Option<Duration>, work: impl Future<Output = Result<T>>) -> Result<T> {
     match timeout {
         None => work.await,

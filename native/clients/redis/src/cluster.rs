@@ -1,4 +1,4 @@
-//! A cluster: every key has a slot, every slot a server.
+//! A Redis Cluster: every key has a slot, every slot a server.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -14,13 +14,13 @@ use crate::engine_error;
 use crate::resp::{Commands, Reply, arguments_of};
 use crate::url::{Place, Url};
 
-/// The slots of a cluster.
+/// The number of slots of a cluster.
 const SLOTS: u16 = 16_384;
 
-/// How often a command is directed to another server before that is an error.
+/// The most rounds in which a command is sent; a redirection or failure in the last one is an error.
 const MOST_ROUNDS: u32 = 8;
 
-/// How long a command waits that a server can't execute while a slot moves; longer each time.
+/// The wait before a retry of a command that a server can't execute while a slot moves; multiplied by the round.
 const TRY_AGAIN: Duration = Duration::from_millis(10);
 
 /// The remainders of CRC-16/XMODEM of every byte.
@@ -31,7 +31,7 @@ static CRC: LazyLock<[u16; 256]> = LazyLock::new(|| {
     })
 });
 
-/// The slot of a key: of what stands in its first braces, where something does.
+/// The slot of a key: of its hash tag, the text in its first braces, if that is not empty.
 #[must_use]
 pub(crate) fn slot_of(key: &[u8]) -> u16 {
     let tag = key.iter().position(|byte| *byte == b'{').and_then(|open| {
@@ -44,7 +44,7 @@ pub(crate) fn slot_of(key: &[u8]) -> u16 {
     crc % SLOTS
 }
 
-/// The key that decides where a command goes; `None`: any server.
+/// The key whose slot a command goes to; `None` for a command that any server executes.
 fn key_of(command: &[u8]) -> Option<&[u8]> {
     let mut arguments = arguments_of(command);
     let name = arguments.next()?.to_ascii_uppercase();
@@ -62,14 +62,14 @@ fn key_of(command: &[u8]) -> Option<&[u8]> {
     }
 }
 
-/// The servers of a cluster, each with a connection that is made when it is needed.
+/// The servers of a cluster, each with a connection that is opened when it is needed.
 #[derive(Debug)]
 pub(crate) struct Cluster {
     url: Url,
     nodes: Vec<Node>,
-    /// The position of every slot's server among the nodes.
+    /// The index in `nodes` of every slot's server.
     slots: Vec<u16>,
-    /// Whether a server said that the slots have changed, or is gone.
+    /// Whether the slots must be read anew: a server said that they have changed, or could not be reached.
     is_stale: bool,
 }
 
@@ -79,39 +79,39 @@ struct Node {
     connection: Option<Connection>,
 }
 
-/// A slot that no server has.
+/// The node of a slot that no server has.
 const NOWHERE: u16 = u16::MAX;
 
-/// Where a command goes next.
+/// A command with the node that it is sent to next.
 #[derive(Debug, Clone, Copy)]
 struct Errand {
     command: usize,
     node: u16,
-    /// Whether the server must be told that the slot is about to be its own.
+    /// Whether an ASKING goes before the command, since the slot is still moving to this node.
     asking: bool,
 }
 
-/// What came back from one server.
+/// The outcome of a round trip to one node.
 struct Return {
     node: u16,
     connection: Option<Connection>,
     errands: Vec<Errand>,
-    /// The replies as they came, one after the other, and where each ends.
+    /// The replies in wire format, one after the other; `ends` has the end of each.
     bytes: Vec<u8>,
     ends: Vec<usize>,
-    /// Why the rest has no replies, and whether it was sent.
+    /// The error of the commands without a reply, and whether they were sent.
     failure: Option<(Error, bool)>,
 }
 
 impl Cluster {
-    /// The cluster of a server; `None` where the server is of none.
+    /// The cluster that a server belongs to; `None` where it belongs to none.
     pub(crate) async fn ask(connection: &mut Connection, url: &Url) -> Result<Option<Self>> {
         let mut cluster =
             Self { url: url.clone(), nodes: Vec::new(), slots: vec![NOWHERE; SLOTS.into()], is_stale: false };
         Ok(cluster.read_slots(connection).await?.then_some(cluster))
     }
 
-    /// Asks a server for the slots of all; `false` where it knows of no cluster.
+    /// Asks a server for the map of slots; `false` where it knows of no cluster.
     async fn read_slots(&mut self, connection: &mut Connection) -> Result<bool> {
         let mut commands = Commands::new();
         commands.push([b"CLUSTER".as_slice(), b"SLOTS"].into_iter());
@@ -134,7 +134,7 @@ impl Cluster {
         Ok(true)
     }
 
-    /// The position of the node at a place, added where it is new.
+    /// The index of the node at a place, which is added if it is new.
     fn node_at(&mut self, place: Place) -> u16 {
         let known = self.nodes.iter().position(|node| node.place == place).unwrap_or_else(|| {
             self.nodes.push(Node { place, connection: None });
@@ -143,7 +143,7 @@ impl Cluster {
         u16::try_from(known).unwrap_or(NOWHERE)
     }
 
-    /// Asks one server after the other for the slots until one answers.
+    /// Asks one server after the other for the map of slots, until one answers.
     async fn refresh(&mut self) {
         let mut places = self.nodes.iter().map(|node| node.place.clone()).collect::<Vec<_>>();
         places.push(self.url.place.clone());
@@ -163,7 +163,7 @@ impl Cluster {
         }
     }
 
-    /// As [`crate::KvClient::execute`].
+    /// Runs commands for [`crate::KvClient::execute`].
     pub(crate) async fn execute(&mut self, commands: &Commands, mut each: impl FnMut(usize, Answer<'_, '_>)) {
         if self.is_stale {
             self.refresh().await;
@@ -202,7 +202,7 @@ impl Cluster {
                     }
                     continue;
                 }
-                // Nothing of it was executed: another server may have the slots by now.
+                // None of these commands was executed: another server may have the slots by now.
                 self.refresh().await;
                 tokio::time::sleep(TRY_AGAIN * round).await;
                 let place = self.nodes[usize::from(came.node)].place.clone();
@@ -218,13 +218,13 @@ impl Cluster {
             if again.is_empty() {
                 return;
             }
-            // The replies to one server's commands come in the order of the commands.
+            // The replies of one server come in the order of the commands.
             again.sort_unstable_by_key(|errand| errand.command);
             errands = again;
         }
     }
 
-    /// Where a server directs a command to that it did not execute, and whether that needs time; `None` for any other reply.
+    /// The errand of a command that a server redirects, and whether it must wait; `None` for any other reply.
     fn directed(&mut self, reply: &Reply<'_>, errand: Errand) -> Option<(Errand, bool)> {
         let Reply::Error(text) = reply else { return None };
         let text = std::str::from_utf8(text).ok()?;
@@ -271,7 +271,8 @@ impl Cluster {
                 continue;
             }
             let position = u16::try_from(position).unwrap_or(NOWHERE);
-            // Taken along: if this call is dropped, so are connections to which replies are owed.
+            // The connection moves into the trip: if this call is dropped, connections with outstanding replies are
+            // dropped, too.
             let connection = node.connection.take();
             let trip = trip(position, &node.place, connection, errands, url, commands);
             trips.push(Some(Box::pin(trip)));
@@ -285,7 +286,7 @@ impl Cluster {
     }
 }
 
-/// The commands of one server, there and back.
+/// Sends the commands of one server and receives their replies.
 async fn trip(
     node: u16,
     place: &Place,
@@ -306,7 +307,7 @@ async fn trip(
         },
     };
     let mut bytes = Vec::new();
-    // Which replies are those of the commands, and not of an ASKING.
+    // For each reply, whether it answers a command and not an ASKING.
     let mut is_command = Vec::with_capacity(came.errands.len());
     for errand in &came.errands {
         if errand.asking {
@@ -329,7 +330,7 @@ async fn trip(
     came
 }
 
-/// Waits for all of them.
+/// Waits for all futures, and returns their outputs in the order in which they end.
 async fn join<F: Future>(futures: &mut [Option<Pin<Box<F>>>]) -> Vec<F::Output> {
     let mut outputs = Vec::with_capacity(futures.len());
     poll_fn(|context| {
@@ -347,7 +348,7 @@ async fn join<F: Future>(futures: &mut [Option<Pin<Box<F>>>]) -> Vec<F::Output> 
     outputs
 }
 
-/// A range of slots and the place of its first server, as `CLUSTER SLOTS` tells them.
+/// A range of slots and the place of its first server, from an entry of `CLUSTER SLOTS`.
 fn range_of(entry: &Reply<'_>, from: &Place) -> Option<(usize, usize, Place)> {
     let Reply::Array(entry) = entry else { return None };
     let mut entry = entry.clone();
@@ -363,7 +364,7 @@ fn range_of(entry: &Reply<'_>, from: &Place) -> Option<(usize, usize, Place)> {
     (start <= end && end < usize::from(SLOTS)).then_some((start, end, place))
 }
 
-/// The place of a server that another one names: one that does not know its own host has that of the other.
+/// The place of a server that the server at `from` names; an empty or unknown host means that of `from`.
 fn place_of(host: &str, port: u16, from: &Place) -> Place {
     match from {
         Place::Tcp { host: known, tls, .. } => {
@@ -380,7 +381,7 @@ mod tests {
 
     #[test]
     fn slots_are_those_of_the_servers() {
-        // As CLUSTER KEYSLOT answers.
+        // The slots that CLUSTER KEYSLOT gives.
         assert_eq!([slot_of(b"123456789"), slot_of(b"foo"), slot_of(b"")], [12_739, 12_182, 0]);
         assert_eq!(slot_of(b"{user1000}.following"), slot_of(b"user1000"));
         assert_eq!(slot_of(b"foo{{bar}}zap"), slot_of(b"{bar"));

@@ -1,4 +1,4 @@
-//! One connection to one server: commands go out, their replies come back in order.
+//! One connection to one server: commands are sent, and their replies are received in order.
 
 use std::future::poll_fn;
 use std::io;
@@ -22,14 +22,14 @@ pub struct Connection {
     stream: Stream,
     replies: ReplyBuffer,
     place: Place,
-    /// Of a reply.
+    /// The most bytes of a reply.
     most_bytes: usize,
-    /// Whether replies are owed: a caller that went away in the middle leaves the connection unusable.
+    /// Whether replies are outstanding: a caller that was dropped in the middle leaves the connection unusable.
     busy: bool,
 }
 
 impl Connection {
-    /// Connects and logs in, within the usual time.
+    /// Connects and logs in, within the usual time-out.
     ///
     /// # Errors
     /// [`Error::Engine`] where the server can't be reached or refuses the login, [`Error::Timeout`].
@@ -37,12 +37,12 @@ impl Connection {
         Self::open_at(&url.place, url).await
     }
 
-    /// As [`Connection::open`], at another place than the URL's: another server of its cluster.
+    /// Connects as [`Connection::open`] does, to another place than the URL's: another server of its cluster.
     pub(crate) async fn open_at(place: &Place, url: &Url) -> Result<Self> {
         within(Some(CONNECT_TIMEOUT), Self::open_untimed(place, url)).await
     }
 
-    /// As [`Connection::open_at`], for a caller who sets the time.
+    /// Connects as [`Connection::open_at`] does, for a caller who sets the time-out.
     pub(crate) async fn open_untimed(place: &Place, url: &Url) -> Result<Self> {
         let stream = Stream::open(place, url).await?;
         let replies = ReplyBuffer::new(url.most_bytes);
@@ -56,7 +56,7 @@ impl Connection {
         if url.database != 0 {
             commands.push([b"SELECT".as_slice(), url.database.to_string().as_bytes()].into_iter());
         }
-        // Some server must answer before the connection counts as made; one that wants a password says so here.
+        // Some server must answer before the connection counts as open; one that requires a password says so here.
         commands.push([b"PING".as_slice()].into_iter());
         let mut refused = None;
         connection
@@ -72,34 +72,34 @@ impl Connection {
         }
     }
 
-    /// Where the server is.
+    /// The place of the server.
     #[must_use]
     pub fn place(&self) -> &Place {
         &self.place
     }
 
-    /// Whether no reply is owed. Otherwise the connection is to be dropped.
+    /// Whether no reply is outstanding. Otherwise the connection is to be dropped.
     #[must_use]
     pub fn is_usable(&self) -> bool {
         !self.busy
     }
 
-    /// Whether what goes over the socket is the protocol itself, and not TLS.
+    /// Whether the socket carries the protocol itself, and not TLS.
     #[must_use]
     pub fn has_plain_socket(&self) -> bool {
         !matches!(self.stream, Stream::Tls(_))
     }
 
-    /// What follows the requests of one who drives the socket himself.
+    /// A new session of this connection, for a caller who drives the socket himself.
     #[must_use]
     pub fn session(&self) -> Session {
         Session::new(self.place.to_string(), self.most_bytes)
     }
 
-    /// The socket, for one who drives it himself; `None` over TLS, and where replies are owed.
+    /// The socket, for a caller who drives it himself; `None` over TLS, and where replies are outstanding.
     ///
     /// # Errors
-    /// [`Error::Engine`].
+    /// [`Error::Engine`] where the runtime can't release the socket.
     pub fn into_socket(self) -> Result<Option<std::os::fd::OwnedFd>> {
         if self.busy {
             return Ok(None);
@@ -112,25 +112,26 @@ impl Connection {
         }
     }
 
-    /// Sends commands, and calls `each` with the position of every reply and the reply, while they arrive.
+    /// Sends commands, and calls `each` with the position of every reply and the reply, as they arrive.
     ///
     /// # Errors
-    /// [`Error::Connection`] when the connection is lost: the commands that got no reply may have been executed or not.
+    /// [`Error::Connection`] when the connection is lost: commands without a reply may have been executed or not.
     pub async fn round_trip(
         &mut self,
         commands: &[u8],
         replies: usize,
         mut each: impl FnMut(usize, Reply<'_>),
     ) -> Result<()> {
-        // What was found to be a whole reply can be read.
+        // A whole reply can always be read.
         let read = |index, bytes: &[u8]| Reply::read_whole(bytes).into_iter().for_each(|reply| each(index, reply));
         self.round_trip_bytes(commands, replies, read).await
     }
 
-    /// As [`Connection::round_trip`], with the replies as they came. Sends and receives at once, since a server may stop to read while nobody takes its replies.
+    /// Does as [`Connection::round_trip`], with the replies in wire format. Sends and receives at once, since a server may stop
+    /// reading while nobody takes its replies.
     ///
     /// # Errors
-    /// [`Error::Connection`] when the connection is lost: the commands that got no reply may have been executed or not.
+    /// [`Error::Connection`] when the connection is lost: commands without a reply may have been executed or not.
     pub(crate) async fn round_trip_bytes(
         &mut self,
         commands: &[u8],
@@ -160,7 +161,7 @@ impl Connection {
             match Pin::new(&mut self.stream).poll_write(context, &commands[*sent..]) {
                 Poll::Ready(Ok(0)) => return Poll::Ready(Err(self.lost(&io::ErrorKind::WriteZero.into()))),
                 Poll::Ready(Ok(bytes)) => *sent += bytes,
-                // What the server said before it closed is still to be read: it may be the reason.
+                // Data that the server sent before it closed is still to be read: it may say why.
                 Poll::Ready(Err(error)) if error.kind() == io::ErrorKind::BrokenPipe => break,
                 Poll::Ready(Err(error)) => return Poll::Ready(Err(self.lost(&error))),
                 Poll::Pending => break,
@@ -197,8 +198,8 @@ impl Connection {
     }
 }
 
-/// What a server says to a login, without the password: one that does not know a command repeats its arguments, or as much
-/// of them as it has room for.
+/// A server's answer to a login, without the password: a server that does not know a command repeats its arguments, cut to
+/// a limit of its own.
 fn without_secret(text: &[u8], password: Option<&str>) -> Vec<u8> {
     let text = String::from_utf8_lossy(text);
     let text = text.split_once(", with args").map_or(&*text, |(said, _)| said);

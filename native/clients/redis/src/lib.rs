@@ -1,4 +1,4 @@
-//! Servers that speak the Redis wire, as targets of small requests of Boundary Bench.
+//! Boundary Bench's client of servers that speak the Redis protocol: a target of small requests.
 
 mod client;
 mod cluster;
@@ -29,13 +29,13 @@ fn engine_error(message: String) -> Error {
     Error::Engine { engine: NAME, message }
 }
 
-/// An error that the server answered with.
+/// The error for an error reply of the server.
 #[must_use]
 pub fn server_error(text: &[u8]) -> Error {
     engine_error(String::from_utf8_lossy(text).into_owned())
 }
 
-/// The error for all that was in flight on a connection that is gone.
+/// The error for all requests in flight on a connection that is lost.
 fn lost(place: &str, error: &std::io::Error) -> Error {
     let how = if error.kind() == std::io::ErrorKind::UnexpectedEof {
         "the server closed it".to_owned()

@@ -1,5 +1,5 @@
-//! Submissions run by a client: for servers whose connections no event loop can drive by itself, those behind TLS and
-//! those of a cluster.
+//! Submissions run by a [`KvClient`], for connections that no event loop can drive by itself: those over TLS, and those
+//! to a cluster.
 
 use boundary_bench_kernel::Result;
 
@@ -7,8 +7,8 @@ use crate::client::KvClient;
 use crate::resp::Commands;
 use crate::submission::{Entered, Entries, Frame, RequestKind, Submission};
 
-/// Runs the requests of a submission in their order and returns the frame of their results. Requests of single commands
-/// and pipelines that follow one another go as one pipeline.
+/// Runs the requests of a submission in their order, and returns the frame of their results. Consecutive requests other
+/// than MGET and MSET go as one pipeline.
 ///
 /// # Errors
 /// [`boundary_bench_kernel::Error::InvalidArgument`] for bytes that are no submission; nothing was sent then. All other
@@ -45,7 +45,7 @@ pub async fn run_submission(client: &mut KvClient, submission: &[u8]) -> Result<
             }
             RequestKind::Get | RequestKind::Set | RequestKind::Pipeline => {
                 commands.clear();
-                // Where the commands of each request end.
+                // The end of each request's commands.
                 let mut ends = Vec::new();
                 let run = requests[at..].iter().take_while(|request| {
                     matches!(request.kind, RequestKind::Get | RequestKind::Set | RequestKind::Pipeline)

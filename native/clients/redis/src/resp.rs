@@ -1,7 +1,7 @@
-//! The Redis wire (RESP2): commands written, replies found and read.
+//! The Redis protocol (RESP2): writing commands, finding and reading replies.
 //!
-//! A reply is looked at twice: [`ReplyBuffer`] finds where it ends, without looking at any byte again when more of it
-//! arrives, and [`Reply`] reads it in place.
+//! A reply is scanned twice: [`ReplyBuffer`] finds its end, without scanning any byte again when more of it arrives,
+//! and [`Reply`] reads it in place.
 
 use boundary_bench_kernel::{Error, Result, response_limit};
 
@@ -10,25 +10,26 @@ use crate::url::MOST_BYTES;
 /// The most elements that a reply may announce in one array.
 const MOST_ELEMENTS: i64 = 1 << 28;
 
-/// How deep arrays of a reply may lie in each other: readers of replies call themselves once for each. No command of Redis goes
-/// ten deep; what goes deeper than this is meant to exhaust a reader's stack.
+/// The deepest nesting of arrays in a reply: readers of replies recurse once per level. No command of Redis goes ten deep; a
+/// deeper reply than this is meant to exhaust a reader's stack.
 pub const MOST_DEPTH: usize = 128;
 
-/// The longest first line of a reply that is no status and no error: a sign, 19 digits and the end of the line fit.
+/// The longest first line of a reply that is no status and no error, in bytes: a sign, 19 digits and the end of the
+/// line fit.
 const LONGEST_NUMBER_LINE: usize = 32;
 
-/// The longest status or error.
+/// The longest status or error, in bytes.
 const LONGEST_TEXT_LINE: usize = 64 << 10;
 
-/// The memory of a reply buffer at first, and what it goes back to after a big reply.
+/// The initial size of a reply buffer, to which it shrinks after a big reply.
 const BUFFER_BYTES: usize = 16 << 10;
 
-/// Begins a command of so many arguments, its name among them.
+/// Writes the header of a command with this many arguments, its name included.
 pub fn begin_command(out: &mut Vec<u8>, arguments: usize) {
     write_header(out, b'*', arguments);
 }
 
-/// Writes one argument of a command.
+/// Appends one argument of a command.
 pub fn write_argument(out: &mut Vec<u8>, argument: &[u8]) {
     write_header(out, b'$', argument.len());
     out.extend_from_slice(argument);
@@ -56,7 +57,7 @@ fn write_header(out: &mut Vec<u8>, kind: u8, number: usize) {
     out.extend_from_slice(&line[at..]);
 }
 
-/// Commands one after the other as the wire wants them, each found again by its position.
+/// Commands in wire format, one after the other, each found by its position.
 #[derive(Debug, Clone, Default)]
 pub struct Commands {
     bytes: Vec<u8>,
@@ -64,13 +65,13 @@ pub struct Commands {
 }
 
 impl Commands {
-    /// No commands yet.
+    /// An empty list of commands.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Forgets all commands and keeps the memory.
+    /// Removes all commands and keeps the memory.
     pub fn clear(&mut self) {
         self.bytes.clear();
         self.ends.clear();
@@ -82,26 +83,26 @@ impl Commands {
         self.ends.len()
     }
 
-    /// Whether there are none.
+    /// Whether there are no commands.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }
 
-    /// All commands, as they are sent.
+    /// The bytes of all commands, in wire format.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// The command at a position, as it is sent.
+    /// The bytes of the command at a position, in wire format.
     #[must_use]
     pub fn command(&self, index: usize) -> &[u8] {
         let start = if index == 0 { 0 } else { self.ends[index - 1] };
         &self.bytes[start..self.ends[index]]
     }
 
-    /// Adds a command: its name and its arguments.
+    /// Appends a command: its name and its arguments.
     pub fn push<'a>(&mut self, arguments: impl ExactSizeIterator<Item = &'a [u8]>) {
         begin_command(&mut self.bytes, arguments.len());
         for argument in arguments {
@@ -110,14 +111,14 @@ impl Commands {
         self.ends.push(self.bytes.len());
     }
 
-    /// Adds `GET key`.
+    /// Appends `GET key`.
     pub fn get(&mut self, key: &[u8]) {
         self.bytes.extend_from_slice(b"*2\r\n$3\r\nGET\r\n");
         write_argument(&mut self.bytes, key);
         self.ends.push(self.bytes.len());
     }
 
-    /// Adds `SET key value`.
+    /// Appends `SET key value`.
     pub fn set(&mut self, key: &[u8], value: &[u8]) {
         self.bytes.extend_from_slice(b"*3\r\n$3\r\nSET\r\n");
         write_argument(&mut self.bytes, key);
@@ -125,7 +126,7 @@ impl Commands {
         self.ends.push(self.bytes.len());
     }
 
-    /// Adds a command whose arguments after the name the caller writes by [`write_argument`]: exactly so many.
+    /// Appends a command whose arguments after the name `write` writes by [`write_argument`]: exactly this many.
     pub(crate) fn push_with(&mut self, name: &[u8], arguments: usize, write: impl FnOnce(&mut Vec<u8>)) {
         begin_command(&mut self.bytes, arguments + 1);
         write_argument(&mut self.bytes, name);
@@ -146,22 +147,23 @@ pub(crate) fn arguments_of(command: &[u8]) -> impl Iterator<Item = &[u8]> {
 /// A reply, read in place.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Reply<'a> {
-    /// A short text, such as `OK`.
+    /// A status, such as `OK`.
     Status(&'a [u8]),
-    /// The server refused the command.
+    /// The message of an error reply.
     Error(&'a [u8]),
     /// An integer.
     Int(i64),
-    /// A value.
+    /// A bulk string: the bytes of a value.
     Bulk(&'a [u8]),
-    /// No value.
+    /// Nil: no value.
     Nil,
-    /// Several replies.
+    /// An array of replies.
     Array(Items<'a>),
 }
 
 impl<'a> Reply<'a> {
-    /// Reads the reply that the bytes begin with; `None` where they hold no whole one. Also what follows it.
+    /// Reads the reply that the bytes begin with, and returns the bytes behind it; `None` where they hold no whole
+    /// reply.
     #[must_use]
     pub fn read(bytes: &'a [u8]) -> Option<(Self, &'a [u8])> {
         let (kind, rest) = bytes.split_first()?;
@@ -188,7 +190,7 @@ impl<'a> Reply<'a> {
         }
     }
 
-    /// Reads a whole reply whose end was found already: spares the walk through an array to its end.
+    /// Reads a whole reply whose end is known, which saves finding the end of an array.
     pub(crate) fn read_whole(bytes: &'a [u8]) -> Option<Self> {
         if bytes.first() == Some(&b'*') {
             let (count, rest) = number(&bytes[1..])?;
@@ -206,13 +208,13 @@ pub struct Items<'a> {
 }
 
 impl<'a> Items<'a> {
-    /// How many are left.
+    /// The number of replies left.
     #[must_use]
     pub fn count_left(&self) -> usize {
         self.count
     }
 
-    /// What is left as it came over the wire.
+    /// The bytes of the replies left, in wire format.
     #[must_use]
     pub fn bytes_left(&self) -> &'a [u8] {
         self.bytes
@@ -237,14 +239,14 @@ impl<'a> Iterator for Items<'a> {
     }
 }
 
-/// The text before the end of the line, and what follows.
+/// The text before the end of the line, and the bytes behind it.
 fn line(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
-    // A text may hold one of the two bytes by itself.
+    // A text may hold a CR or LF alone.
     let end = bytes.windows(2).position(|pair| pair == b"\r\n")?;
     Some((&bytes[..end], &bytes[end + 2..]))
 }
 
-/// The number before the end of the line, and what follows. Most are lengths of one or two digits.
+/// The number before the end of the line, and the bytes behind it. Most numbers are lengths of one or two digits.
 fn number(bytes: &[u8]) -> Option<(i64, &[u8])> {
     let (negative, digits) = match bytes.first()? {
         b'-' => (true, &bytes[1..]),
@@ -252,7 +254,7 @@ fn number(bytes: &[u8]) -> Option<(i64, &[u8])> {
         _ => (false, bytes),
     };
     let mut value: i64 = 0;
-    // The end of a line that is too long is not looked for, whether it has come already or not.
+    // Digits beyond the longest line are not scanned, whether they have arrived or not.
     let most = LONGEST_NUMBER_LINE - 1 - (bytes.len() - digits.len());
     for (at, byte) in digits.iter().enumerate().take(most) {
         let digit = byte.wrapping_sub(b'0');
@@ -260,23 +262,23 @@ fn number(bytes: &[u8]) -> Option<(i64, &[u8])> {
             let is_end = at > 0 && digits[at..].starts_with(b"\r\n");
             return is_end.then(|| (value, &digits[at + 2..]));
         }
-        // Negative numbers are collected as such: the smallest one has no positive counterpart.
+        // Negative numbers are accumulated as such: the smallest one has no positive counterpart.
         let digit = if negative { -i64::from(digit) } else { i64::from(digit) };
         value = value.checked_mul(10)?.checked_add(digit)?;
     }
     None
 }
 
-/// Looks for the end of a reply, going on where it stopped when more has arrived.
+/// Finds the end of a reply, and resumes where it stopped when more bytes have arrived.
 #[derive(Debug, Clone)]
 struct Scanner {
-    /// Everything before is looked at.
+    /// The position up to which all bytes were scanned.
     position: usize,
-    /// The replies still to come, less one: an array adds its elements.
+    /// The number of replies still expected after the next one: an array adds its elements.
     more: u64,
     /// The most bytes of a reply.
     most_bytes: usize,
-    /// Of each array that the last array lies in, and of that one: `more` at its last element.
+    /// For each open array, the outermost first, the value of `more` at its last element.
     open: Vec<u64>,
 }
 
@@ -285,8 +287,8 @@ impl Scanner {
         Self { position: 0, more: 0, most_bytes, open: Vec::new() }
     }
 
-    /// The end of the reply that `bytes` begin with; `None` while it is not all there. What is announced counts for the limit
-    /// before it has come.
+    /// The end of the reply that `bytes` begin with; `None` while it is incomplete. An announced length counts towards the
+    /// limit before its bytes arrive.
     fn scan(&mut self, bytes: &[u8]) -> Result<Option<usize>> {
         loop {
             if self.position > self.most_bytes {
@@ -344,7 +346,7 @@ impl Scanner {
         }
     }
 
-    /// Enters the array that comes next, before its elements are counted; false where that would be too deep.
+    /// Enters the next array, before its elements are counted; false where it would be nested too deeply.
     fn enter(&mut self) -> bool {
         while self.open.last().is_some_and(|last_element| *last_element > self.more) {
             self.open.pop();
@@ -375,13 +377,13 @@ fn not_resp(bytes: &[u8], position: usize) -> Error {
     }
 }
 
-/// What has arrived and was not read yet.
+/// The bytes that were received and not read yet.
 #[derive(Debug)]
 pub struct ReplyBuffer {
     bytes: Vec<u8>,
-    /// Where the next reply begins.
+    /// The start of the next reply.
     start: usize,
-    /// Where what has arrived ends.
+    /// The end of the received bytes.
     end: usize,
     scanner: Scanner,
 }
@@ -393,13 +395,13 @@ impl Default for ReplyBuffer {
 }
 
 impl ReplyBuffer {
-    /// A buffer that refuses replies of more bytes.
+    /// A buffer that refuses replies of more than `most_bytes`.
     #[must_use]
     pub fn new(most_bytes: usize) -> Self {
         Self { bytes: vec![0; BUFFER_BYTES], start: 0, end: 0, scanner: Scanner::new(most_bytes) }
     }
 
-    /// Room to receive into, at least a quarter of the buffer.
+    /// The part of the buffer to receive into, at least a quarter of it.
     pub fn room(&mut self) -> &mut [u8] {
         if self.start == self.end {
             (self.start, self.end) = (0, 0);
@@ -420,23 +422,24 @@ impl ReplyBuffer {
         &mut self.bytes[self.end..]
     }
 
-    /// So many bytes were received into the room.
+    /// Marks this many bytes of the buffer as received.
     pub fn received(&mut self, bytes: usize) {
         self.end = self.bytes.len().min(self.end + bytes);
     }
 
-    /// The next reply, if all of it has arrived.
+    /// The next reply, if it is whole.
     ///
     /// # Errors
-    /// [`Error::Engine`] where the bytes are not of this protocol, [`Error::TooLarge`] beyond the limit; there is no going on then.
+    /// [`Error::Engine`] where the bytes are not of this protocol, [`Error::TooLarge`] beyond the limit; the buffer is unusable
+    /// then.
     pub fn next_reply(&mut self) -> Result<Option<Reply<'_>>> {
         Ok(self.next_bytes()?.and_then(Reply::read_whole))
     }
 
-    /// The next reply as it came, if all of it has arrived; then it can be read.
+    /// The next reply in wire format, if it is whole; [`Reply`] can then read it.
     ///
     /// # Errors
-    /// As [`ReplyBuffer::next_reply`].
+    /// The errors of [`ReplyBuffer::next_reply`].
     pub fn next_bytes(&mut self) -> Result<Option<&[u8]>> {
         if self.start == self.end {
             return Ok(None);
@@ -534,7 +537,7 @@ mod tests {
         }
     }
 
-    /// How deep the arrays of a reply lie in each other.
+    /// The depth of a reply's nested arrays.
     fn depth(reply: &Reply<'_>) -> usize {
         let Reply::Array(items) = reply else { return 0 };
         1 + items.clone().map(|item| depth(&item)).max().unwrap_or_default()
@@ -555,7 +558,7 @@ mod tests {
 
     #[test]
     fn arrays_lie_in_each_other_as_deep_as_allowed_and_no_deeper() {
-        // As the only element, the first, the last, and after arrays that have ended.
+        // The nested array as the only element, the first, the last, and behind arrays that have ended.
         for (before, after) in [("", ""), ("", ":1\r\n"), (":1\r\n", ""), ("*1\r\n:1\r\n", "*1\r\n$-1\r\n")] {
             let elements = 1 + usize::from(!before.is_empty()) + usize::from(!after.is_empty());
             let nested = |depth: usize| {
@@ -587,7 +590,7 @@ mod tests {
             assert_eq!(buffer.next_reply().unwrap_err().code(), "BB_TOO_LARGE", "{}", bytes.escape_ascii());
             assert_eq!(buffer.bytes.len(), BUFFER_BYTES);
         }
-        // The limit is that of one reply, not of those that come together.
+        // The limit is on one reply, not on the replies that arrive together.
         let mut buffer = ReplyBuffer::new(80);
         let reply = b"$40\r\n0123456789012345678901234567890123456789\r\n";
         for at in 0..3 {

@@ -1,4 +1,4 @@
-//! A Redis or Valkey server of our own.
+//! A Redis or Valkey server that this process starts for itself.
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpStream};
@@ -11,19 +11,19 @@ use boundary_bench_kernel::cancel::CancelToken;
 use boundary_bench_kernel::private_server::{PrivateServer, ServerFolder, find_program, free_port};
 use boundary_bench_kernel::{Error, Result};
 
-/// The names of its program.
+/// The names of the server's program.
 const PROGRAMS: [&str; 2] = ["valkey-server", "redis-server"];
 
-/// Where it is beside the folders of `PATH`.
+/// The folders searched for the program beside those of `PATH`.
 const ELSEWHERE: [&str; 3] = ["/usr/sbin", "/usr/local/sbin", "/opt/homebrew/bin"];
 
-/// How long a server may take until it answers: 50 ms where nothing else runs.
+/// The time-out of a server's start, which takes 50 ms where nothing else runs.
 const START_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// How long one question whether it answers may take.
+/// The time-out of one probe whether the server answers.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// The name of its Unix socket in its folder.
+/// The name of the server's Unix socket in its folder.
 const SOCKET: &str = "socket";
 
 /// A running server that keeps nothing on disk. It listens on the loopback and on a Unix socket. Dropping it stops it and
@@ -38,7 +38,7 @@ pub struct Server {
 /// The server's program: the one given, or the first of `valkey-server` and `redis-server` that is found.
 ///
 /// # Errors
-/// [`Error::NotInstalled`] saying what to do.
+/// [`Error::NotInstalled`] with what to do.
 pub fn executable(given: Option<&Path>) -> Result<PathBuf> {
     if let Some(program) = given {
         return Ok(program.to_owned());
@@ -56,15 +56,16 @@ impl Server {
     /// Starts a server: the program, or the first of `valkey-server` and `redis-server` that is found.
     ///
     /// # Errors
-    /// [`Error::NotInstalled`] where none is found, [`Error::Engine`] with its own words when it does not start.
+    /// [`Error::NotInstalled`] where none is found, [`Error::Engine`] with the server's own message when it does not
+    /// start.
     pub fn start(program: Option<&Path>, cancel: &CancelToken) -> Result<Self> {
         Self::start_with(program, &[], cancel)
     }
 
-    /// As [`Server::start`], with settings beside ours (`--name value`).
+    /// Starts a server as [`Server::start`] does, with further settings (`--name value`).
     ///
     /// # Errors
-    /// As [`Server::start`].
+    /// The errors of [`Server::start`].
     pub fn start_with(program: Option<&Path>, settings: &[&str], cancel: &CancelToken) -> Result<Self> {
         let program = executable(program)?;
         let folder = ServerFolder::new(crate::NAME)?;
@@ -90,43 +91,43 @@ impl Server {
         Ok(Self { process, port, socket })
     }
 
-    /// Its URL over TCP.
+    /// The URL of the server over TCP.
     #[must_use]
     pub fn url(&self) -> String {
         format!("redis://127.0.0.1:{}", self.port)
     }
 
-    /// Its URL over its Unix socket.
+    /// The URL of the server over its Unix socket.
     #[must_use]
     pub fn unix_url(&self) -> String {
         format!("redis+unix://{}", self.socket.display())
     }
 
-    /// Its port on the loopback.
+    /// The port of the server on the loopback.
     #[must_use]
     pub fn port(&self) -> u16 {
         self.port
     }
 
-    /// Its process.
+    /// The id of the server's process.
     #[must_use]
     pub fn process_id(&self) -> u32 {
         self.process.process_id()
     }
 
-    /// How it ended by itself; `None` while it runs and once it was stopped.
+    /// How the server ended by itself; `None` while it runs and once it was stopped.
     #[must_use]
     pub fn ending(&self) -> Option<String> {
         self.process.ending()
     }
 
-    /// Kills it and removes its folder; does nothing the second time.
+    /// Kills the server and removes its folder; a second call does nothing.
     pub fn stop(&self) {
         self.process.stop();
     }
 }
 
-/// Whether a server says anything to a PING: also that it wants a password.
+/// Whether a server answers a PING with anything, even that it requires a password.
 fn answers<S: Read + Write>(stream: std::io::Result<S>, prepare: impl FnOnce(&S) -> std::io::Result<()>) -> bool {
     let ask = |mut stream: S| {
         prepare(&stream)?;

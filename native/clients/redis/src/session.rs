@@ -1,5 +1,5 @@
-//! A connection without its socket, for an event loop that drives many: requests go in as submissions, bytes go out and
-//! come in, results come out as frames. Nothing here waits.
+//! A connection without its socket, for an event loop that drives many: it takes requests of submissions and received
+//! bytes, and gives bytes to send and frames of results. Nothing here blocks.
 
 use std::collections::VecDeque;
 
@@ -11,7 +11,7 @@ use crate::resp::{Commands, Reply, ReplyBuffer};
 use crate::submission::{Entered, Entries, Frame, Request, RequestKind};
 use crate::{lost, server_error};
 
-/// One connection's requests under way.
+/// The requests in flight on one connection.
 #[derive(Debug)]
 pub struct Session {
     place: String,
@@ -19,11 +19,11 @@ pub struct Session {
     output: Outbox,
     replies: ReplyBuffer,
     waiting: VecDeque<Waiting>,
-    /// The entries of the request whose replies come now.
+    /// The entries so far of the oldest request's result.
     entered: Entered,
-    /// The replies to it that have come.
+    /// The number of replies to the oldest request so far.
     seen: usize,
-    /// Of an MSET: the first refusal, with the position of its first entry.
+    /// The first error of an MSET, with the position of the first entry of its command.
     refusal: Option<(usize, Error)>,
 }
 
@@ -33,12 +33,12 @@ struct Waiting {
     id: u32,
     kind: RequestKind,
     replies: usize,
-    /// Of MGET and MSET: how the keys are divided.
+    /// The division of the keys of an MGET or MSET among commands.
     groups: Groups,
 }
 
 impl Session {
-    /// A session with the server at a place, which errors name. Replies of more bytes are refused.
+    /// A session with the server at `place`, which errors name. Replies of more than `most_bytes` are refused.
     #[must_use]
     pub fn new(place: String, most_bytes: usize) -> Self {
         Self {
@@ -53,13 +53,13 @@ impl Session {
         }
     }
 
-    /// The requests without a result.
+    /// The number of requests without a result.
     #[must_use]
     pub fn in_flight(&self) -> usize {
         self.waiting.len()
     }
 
-    /// Takes a request.
+    /// Takes a request, and appends its commands to the bytes to send.
     pub fn submit(&mut self, request: &Request<'_>) {
         self.commands.clear();
         let (id, kind) = (request.id, request.kind);
@@ -81,26 +81,27 @@ impl Session {
         self.waiting.push_back(Waiting { id, kind, replies, groups });
     }
 
-    /// What is to be sent.
+    /// The bytes to be sent.
     #[must_use]
     pub fn unsent(&self) -> &[u8] {
         self.output.unsent()
     }
 
-    /// So many bytes of it were sent.
+    /// Marks this many of the unsent bytes as sent.
     pub fn sent(&mut self, bytes: usize) {
         self.output.sent(bytes);
     }
 
-    /// Room to receive into.
+    /// The buffer to receive into.
     pub fn room(&mut self) -> &mut [u8] {
         self.replies.room()
     }
 
-    /// So many bytes were received into the room: the results that are whole now are added to the frame.
+    /// Handles this many bytes received into the buffer: appends the results that they complete to the frame.
     ///
     /// # Errors
-    /// [`Error::Engine`] where the server does not speak the protocol, [`Error::TooLarge`] beyond the limit; there is no going on then.
+    /// [`Error::Engine`] where the server does not speak the protocol, [`Error::TooLarge`] beyond the limit; the session is
+    /// unusable then.
     pub fn received(&mut self, bytes: usize, frame: &mut Frame) -> Result<()> {
         self.replies.received(bytes);
         while let Some(reply) = self.replies.next_reply()? {
@@ -133,8 +134,8 @@ impl Session {
         Ok(())
     }
 
-    /// Gives every request without a result this error: the connection is gone. Of a pipeline that was answered in part,
-    /// the replies that came are kept.
+    /// Gives every request without a result this error, since the connection is lost. Of a pipeline or an MGET that was
+    /// answered in part, the replies received are kept.
     pub fn fail(&mut self, error: &Error, frame: &mut Frame) {
         for waiting in self.waiting.drain(..) {
             if self.entered.is_empty() || waiting.kind == RequestKind::Mset {
@@ -158,7 +159,7 @@ impl Session {
     }
 }
 
-/// The values of one MGET of so many keys.
+/// Adds the values of one MGET of this many keys.
 fn enter_values(entered: &mut Entered, keys: usize, reply: Reply<'_>) {
     match reply {
         Reply::Array(items) if items.count_left() == keys => items.for_each(|item| entered.reply(&item)),

@@ -1,4 +1,4 @@
-//! The bytes between us and a server: TCP, a Unix domain socket, TLS over TCP.
+//! The byte stream to a server: TCP, a Unix domain socket, or TLS over TCP.
 
 use std::io;
 use std::pin::Pin;
@@ -11,19 +11,19 @@ use tokio_rustls::client::TlsStream;
 
 use crate::url::{Place, Url};
 
-/// A stream to a server.
+/// A byte stream to a server.
 #[derive(Debug)]
 pub enum Stream {
-    /// Over TCP.
+    /// A stream of TCP.
     Tcp(TcpStream),
-    /// Over a Unix domain socket.
+    /// A stream of a Unix domain socket.
     Unix(UnixStream),
-    /// Over TLS.
+    /// A stream of TLS.
     Tls(Box<TlsStream<TcpStream>>),
 }
 
 impl Stream {
-    /// Connects to a server at a place, trusting whom the URL says.
+    /// Connects to a server at `place`, with the trust that the URL states.
     pub(crate) async fn open(place: &Place, url: &Url) -> Result<Self> {
         let failed = |error: io::Error| unreachable_server(place, &error);
         match place {
@@ -41,7 +41,7 @@ impl Stream {
     }
 }
 
-/// The error for a server that can't be connected to.
+/// The error for a server that can't be reached.
 pub(crate) fn unreachable_server(place: &Place, error: &io::Error) -> Error {
     crate::engine_error(socket::unreachable_server(place, error))
 }

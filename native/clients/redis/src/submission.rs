@@ -1,62 +1,63 @@
-//! How requests and their results cross between languages: many in one piece of memory each way.
+//! The form in which requests and their results cross between languages: many in one buffer each way.
 //!
-//! A *submission* is a sequence of requests, in 32-bit words of the machine's order:
-//! `connection, id, kind, commands, arguments`, then for a pipeline the number of arguments of each of its commands, then
-//! the length of each argument, then the bytes of all arguments, filled up to a whole word.
+//! A *submission* is a sequence of requests, in 32-bit words of the machine's order: `connection, id, kind, commands,
+//! arguments`, then for a pipeline the number of arguments of each of its commands, then the length of each argument,
+//! then the bytes of all arguments, padded to a whole word.
 //!
-//! A *frame* is a sequence of results: `id, status, entries, bytes, flags`, then where each entry's bytes end, then a byte
-//! for each entry's kind, filled up to a whole word, then the bytes of all entries, filled up as well. A status other than 0
-//! means that the request failed as a whole: the bytes are the error's text, with its code in brackets. With the status 2
-//! the id is that of a connection, which is gone.
+//! A *frame* is a sequence of results: `id, status, entries, bytes, flags`, then the end of each entry's bytes, then a byte
+//! for each entry's kind, padded to a whole word, then the bytes of all entries, padded as well. A status other than 0 means
+//! that the request failed as a whole: the bytes are the error's text, with its code in brackets. With the status 2 the id
+//! is that of a connection, which is gone.
 
 use boundary_bench_kernel::{Error, Result};
 
 use crate::resp::{Commands, Reply};
 
-/// The words before a request's lengths.
+/// The number of words before a request's lengths.
 const REQUEST_WORDS: usize = 5;
 
 /// The flag of a result whose bytes are all ASCII.
 const ASCII: u32 = 1;
 
-/// What a request asks for.
+/// The operation of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RequestKind {
-    /// The value of one key.
+    /// GET: the value of one key.
     Get,
-    /// One key set to one value.
+    /// SET: one key set to one value.
     Set,
-    /// The values of keys.
+    /// MGET: the values of keys.
     Mget,
-    /// Keys and values, one after the other.
+    /// MSET: keys set to values, which alternate in the arguments.
     Mset,
-    /// Any commands.
+    /// Any commands, as one pipeline.
     Pipeline,
 }
 
 /// A request in a submission.
 #[derive(Debug, Clone, Copy)]
 pub struct Request<'a> {
-    /// The connection that it is for.
+    /// The number of the connection that the request is for.
     pub connection: u32,
-    /// By which its result is known.
+    /// The id of the request, repeated in its result.
     pub id: u32,
-    /// What it asks for.
+    /// The operation of the request.
     pub kind: RequestKind,
-    /// Of a pipeline: the numbers of arguments of its commands.
+    /// The number of arguments of each command of a pipeline, in words.
     counts: &'a [u8],
     lengths: &'a [u8],
     bytes: &'a [u8],
 }
 
 impl<'a> Request<'a> {
-    /// All arguments.
+    /// All arguments of the request.
     #[must_use]
     pub fn arguments(&self) -> Arguments<'a> {
         Arguments { lengths: self.lengths, bytes: self.bytes }
     }
 
-    /// Adds the commands of a request of another kind than MGET and MSET; returns how many they are.
+    /// Appends the commands of a GET, a SET or a pipeline, and returns their number. Not for MGET and MSET, whose keys are
+    /// divided among commands.
     pub fn write(&self, commands: &mut Commands) -> usize {
         let mut arguments = self.arguments();
         let mut next = || arguments.next().unwrap_or_default();
@@ -101,7 +102,7 @@ impl<'a> Iterator for Arguments<'a> {
 
 impl ExactSizeIterator for Arguments<'_> {}
 
-/// Keys and values, from arguments that alternate.
+/// Keys with their values, from arguments that alternate.
 #[derive(Debug, Clone)]
 pub struct Entries<'a>(pub Arguments<'a>);
 
@@ -119,12 +120,12 @@ impl<'a> Iterator for Entries<'a> {
 
 impl ExactSizeIterator for Entries<'_> {}
 
-/// The 32-bit words of bytes.
+/// The 32-bit words in bytes, in the machine's order.
 fn words(bytes: &[u8]) -> impl Iterator<Item = u32> {
     bytes.as_chunks::<4>().0.iter().map(|word| u32::from_ne_bytes(*word))
 }
 
-/// The requests of a submission.
+/// An iterator over the requests of a submission.
 #[derive(Debug, Clone)]
 pub struct Submission<'a>(&'a [u8]);
 
@@ -157,7 +158,7 @@ impl<'a> Submission<'a> {
         let total = words(lengths).map(|length| length as usize).sum::<usize>();
         let (bytes, _) = rest.split_at_checked(total).ok_or_else(malformed)?;
         if kind == RequestKind::Pipeline {
-            // A command without a name would get no reply.
+            // A command without a name gets no reply.
             let sum = words(counts).map(|count| count as usize).sum::<usize>();
             if sum != arguments || words(counts).any(|count| count == 0) {
                 return Err(malformed());
@@ -183,7 +184,7 @@ impl<'a> Iterator for Submission<'a> {
     }
 }
 
-/// What an entry of a result is.
+/// The kind of an entry of a result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum EntryKind {
     Nil,
@@ -191,11 +192,11 @@ enum EntryKind {
     Status,
     Int,
     Error,
-    /// An array as it came over the wire.
+    /// An array in wire format.
     Array,
 }
 
-/// The entries of a result that is being made.
+/// The entries of a result that is being built.
 #[derive(Debug, Default)]
 pub struct Entered {
     ends: Vec<u32>,
@@ -206,12 +207,12 @@ pub struct Entered {
 impl Entered {
     fn push(&mut self, kind: EntryKind, bytes: &[u8]) {
         self.bytes.extend_from_slice(bytes);
-        // A frame that would be longer is refused when it is finished.
+        // A result this long is refused by [`Frame::finish`].
         self.ends.push(u32::try_from(self.bytes.len()).unwrap_or(u32::MAX));
         self.kinds.push(kind as u8);
     }
 
-    /// Adds a value, or none.
+    /// Adds a value, or nil for `None`.
     pub fn value(&mut self, value: Option<&[u8]>) {
         match value {
             Some(value) => self.push(EntryKind::Value, value),
@@ -219,7 +220,7 @@ impl Entered {
         }
     }
 
-    /// Adds a reply; an array as it came.
+    /// Adds a reply; an array stays in wire format.
     pub fn reply(&mut self, reply: &Reply<'_>) {
         match reply {
             Reply::Nil => self.push(EntryKind::Nil, &[]),
@@ -235,7 +236,7 @@ impl Entered {
         }
     }
 
-    /// Adds the entries of another.
+    /// Adds the entries of another result.
     pub fn append(&mut self, other: &Self) {
         let start = self.bytes.len();
         self.bytes.extend_from_slice(&other.bytes);
@@ -243,7 +244,7 @@ impl Entered {
         self.ends.extend(other.ends.iter().map(|end| u32::try_from(start + *end as usize).unwrap_or(u32::MAX)));
     }
 
-    /// Adds what the server said.
+    /// Adds an error reply of the server.
     pub fn server_error(&mut self, text: &[u8]) {
         self.error(&crate::server_error(text));
     }
@@ -260,14 +261,14 @@ impl Entered {
     }
 }
 
-/// Results on their way.
+/// The buffer of results that were not taken yet.
 #[derive(Debug, Default)]
 pub struct Frame {
     bytes: Vec<u8>,
 }
 
 impl Frame {
-    /// The bytes of all results so far; there are none then.
+    /// Takes the bytes of all results so far, and leaves the frame empty.
     pub fn take(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.bytes)
     }
@@ -278,7 +279,7 @@ impl Frame {
         &self.bytes
     }
 
-    /// Forgets the results, and keeps the memory unless it is much.
+    /// Discards the results, and keeps at most 1 MiB of the memory.
     pub fn clear(&mut self) {
         self.bytes.clear();
         self.bytes.shrink_to(1 << 20);
@@ -290,7 +291,7 @@ impl Frame {
         self.bytes.is_empty()
     }
 
-    /// Adds a result of the entries, which are forgotten.
+    /// Appends a result with these entries, and clears them.
     pub fn finish(&mut self, id: u32, entered: &mut Entered) {
         if entered.bytes.len() >= u32::MAX as usize {
             let error = Error::Unsupported("a result of more than 4 GiB; ask for fewer keys at once".to_owned());
@@ -312,7 +313,7 @@ impl Frame {
         entered.bytes.shrink_to(1 << 20);
     }
 
-    /// Adds the failure of a request.
+    /// Appends the failure of a request.
     pub fn fail(&mut self, id: u32, error: &Error) {
         let text = error.coded();
         self.head(id, 1, 0, text.len(), 0);
@@ -320,7 +321,7 @@ impl Frame {
         self.fill();
     }
 
-    /// Says that a connection is gone.
+    /// Appends a result that reports a lost connection.
     pub fn gone(&mut self, connection: u32) {
         self.head(connection, 2, 0, 0, 0);
     }
@@ -344,7 +345,7 @@ mod tests {
 
     use super::*;
 
-    /// A submission of one request.
+    /// The bytes of a submission of one request.
     fn submission(kind: u32, commands: &[u32], arguments: &[&[u8]]) -> Vec<u8> {
         let mut words = vec![7, 9, kind, u32::try_from(commands.len()).unwrap()];
         words.push(u32::try_from(arguments.len()).unwrap());
@@ -410,7 +411,7 @@ mod tests {
         #[test]
         fn no_bytes_make_the_reader_panic(bytes in proptest::collection::vec(any::<u8>(), 0..80), kind in 0_u32..5) {
             let _ = Submission::new(&bytes).count();
-            // With a head that is nearly right.
+            // The bytes behind a head that is nearly right.
             let mut words = vec![0, 0, kind, u32::from(kind == 4), 1];
             words.push(u32::try_from(bytes.len()).unwrap() * 2 / 3);
             let mut all = words.iter().flat_map(|word| word.to_ne_bytes()).collect::<Vec<_>>();

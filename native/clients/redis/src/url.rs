@@ -1,4 +1,4 @@
-//! Where a server is, and how to log in.
+//! The URL of a server: its place and its login.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -7,48 +7,47 @@ use std::str::FromStr;
 use boundary_bench_kernel::tls::{TlsWords, Trust};
 use boundary_bench_kernel::{Error, Result, percent, response_limit};
 
-/// The port of Redis.
+/// The default port of Redis.
 const DEFAULT_PORT: u16 = 6379;
 
-/// The most bytes of a reply, where the URL does not say: as many as Redis takes of one value.
+/// The most bytes of a reply, unless the URL sets them: the limit of Redis for one value.
 pub const MOST_BYTES: usize = 512 << 20;
 
-/// A server's URL: `redis://[[user]:password@]host[:port][/database]`, `rediss://...` over TLS, and
-/// `redis+unix:///path` or `unix:///path` with `?db=`, `&user=`, `&password=`. With `?cluster=true` the server is one of a
-/// cluster's, with `?cluster=false` it is used alone; otherwise the server is asked. `?tls-ca=/file.pem` names the
-/// authorities to trust in place of the system's ([`TlsWords`]), `?max-response-bytes=` the most bytes of a reply. Passwords are
-/// never shown.
+/// A server's URL: `redis://[[user]:password@]host[:port][/database]`, `rediss://...` over TLS, and `redis+unix:///path` or
+/// `unix:///path` with `?db=`, `&user=`, `&password=`. With `?cluster=true` the server is one of a cluster, with
+/// `?cluster=false` it is used alone; otherwise the server is asked. `?tls-ca=/file.pem` names the certificate authorities to
+/// trust in place of the system's ([`TlsWords`]), `?max-response-bytes=` the most bytes of a reply. Passwords are never shown.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Url {
-    /// How the server is reached.
+    /// The place of the server.
     pub place: Place,
     /// The user of the server's access list.
     pub user: Option<String>,
-    /// The password.
+    /// The password of the login.
     pub password: Option<String>,
     /// The number of the database.
     pub database: u32,
-    /// Whether it is a cluster; `None`: the server is asked.
+    /// Whether the server is one of a cluster; `None` means that it is asked.
     pub cluster: Option<bool>,
-    /// Whom to trust over TLS.
+    /// The certificates to trust over TLS.
     pub trust: Trust,
     /// The most bytes of a reply.
     pub most_bytes: usize,
 }
 
-/// How a server is reached.
+/// The network address of a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Place {
-    /// TCP.
+    /// A host and port, by TCP.
     Tcp {
         /// The host's name or address.
         host: String,
-        /// Its port.
+        /// The port of the server.
         port: u16,
-        /// Whether TLS protects it.
+        /// Whether the connection uses TLS.
         tls: bool,
     },
-    /// A Unix domain socket.
+    /// The path of a Unix domain socket.
     Unix(PathBuf),
 }
 
@@ -63,7 +62,7 @@ impl fmt::Display for Place {
 }
 
 impl fmt::Display for Url {
-    /// Without user and password.
+    /// Shows the URL without its user and password.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.place {
             Place::Tcp { tls, .. } => {
@@ -182,12 +181,12 @@ fn parse_unix(text: &str) -> Result<Url> {
     Ok(Url { user, password, ..at(Place::Unix(path), Some(false)) })
 }
 
-/// A server at a place, without a login.
+/// The URL of a server at a place, without a login.
 fn at(place: Place, cluster: Option<bool>) -> Url {
     Url { place, user: None, password: None, database: 0, cluster, trust: Trust::default(), most_bytes: MOST_BYTES }
 }
 
-/// Undoes percent signs.
+/// Decodes percent-encoded text.
 fn decode(text: &str) -> Result<String> {
     percent::decoded(text).map_err(invalid)
 }

@@ -1,4 +1,4 @@
-//! The client against real servers: values of any bytes, batches, logins, and servers and connections that go away.
+//! Tests of the client against real servers: values of any bytes, batches, logins, and lost servers and connections.
 
 mod common;
 
@@ -14,7 +14,7 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use tokio::runtime::Runtime;
 
-/// A server of its own for one test.
+/// A private server for one test.
 fn server() -> Server {
     Server::start(None, &CancelToken::default()).unwrap()
 }
@@ -23,7 +23,7 @@ fn runtime() -> Runtime {
     tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap()
 }
 
-/// The values of keys, as bytes of their own.
+/// The values of keys, copied.
 async fn mget(client: &mut KvClient, keys: &[&[u8]]) -> Vec<Result<Option<Vec<u8>>, Error>> {
     let mut values = vec![None; keys.len()];
     client
@@ -35,7 +35,7 @@ async fn mget(client: &mut KvClient, keys: &[&[u8]]) -> Vec<Result<Option<Vec<u8
     values.into_iter().map(|value| value.expect("every key is answered")).collect()
 }
 
-/// What a pipeline's commands answered, as text.
+/// The replies to a pipeline's commands, as text.
 async fn pipeline(client: &mut KvClient, commands: &[&[&str]]) -> Vec<Result<String, Error>> {
     let mut batch = Commands::new();
     for command in commands {
@@ -107,13 +107,13 @@ async fn batches_beyond_the_limits_are_divided_and_keep_their_order() {
         let value = value.unwrap();
         assert_eq!(value.as_deref(), (*key != b"missing").then_some(*key));
     }
-    // A value larger than all limits, and one beside it.
+    // The values are larger than the limit of one command, with a small one between them.
     let big = vec![b'x'; 5 << 20];
     client.mset([(b"a".as_slice(), big.as_slice()), (b"b", b"1"), (b"c", &big)].into_iter()).await.unwrap();
     let values = mget(&mut client, &[b"c", b"b", b"a"]).await;
     let lengths = values.into_iter().map(|value| value.unwrap().unwrap().len()).collect::<Vec<_>>();
     assert_eq!(lengths, [5 << 20, 1, 5 << 20]);
-    // More than a socket holds in both directions at once.
+    // The data exceeds what the sockets buffer in both directions.
     let mut commands = Commands::new();
     (0..20).for_each(|_| commands.push([b"ECHO".as_slice(), &big].into_iter()));
     let mut bytes = 0;
@@ -144,7 +144,7 @@ async fn an_error_in_a_pipeline_is_that_of_its_command_alone() {
     );
     assert!(answers[2].as_ref().unwrap_err().to_string().contains("WRONGTYPE"));
     assert!(answers[4].as_ref().unwrap_err().to_string().contains("unknown command"));
-    // MGET sees no list, and says nothing of it.
+    // MGET treats a list as a missing value, without an error.
     let values = mget(&mut client, &[b"text", b"list"]).await;
     assert_eq!((values[0].as_ref().unwrap().as_deref(), values[1].as_ref().unwrap()), (Some(b"2".as_slice()), &None));
 }
@@ -197,7 +197,7 @@ async fn a_cut_connection_is_an_error_for_what_was_in_flight_and_the_next_call_c
     for answer in &answers[1..] {
         assert_eq!(answer.as_ref().unwrap_err().code(), "BB_CONNECTION");
     }
-    // Nothing was sent again.
+    // The command was not sent again.
     assert_eq!(run(&mut client, &["GET", "a"]).await.unwrap(), "1");
 }
 
@@ -251,7 +251,7 @@ async fn calls_end_in_time_and_can_be_dropped() {
     let mut client = client(&server.url()).await;
     let dropped = tokio::time::timeout(Duration::from_millis(50), run(&mut client, &["BLPOP", "none", "0"])).await;
     assert!(dropped.is_err());
-    // On a new connection: the old one's reply is still owed.
+    // The command goes over a new connection, since the old one's reply is still outstanding.
     assert_eq!(run(&mut client, &["GET", "b"]).await.unwrap(), "1");
 }
 

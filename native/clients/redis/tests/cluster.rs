@@ -1,4 +1,4 @@
-//! A cluster of three servers: batches divided among them, slots that move, servers that go away.
+//! Tests of a cluster of three servers: batches divided among them, slots that move, servers that are lost.
 
 mod common;
 
@@ -13,7 +13,7 @@ const SERVERS: usize = 3;
 
 const SLOTS: usize = 16_384;
 
-/// A server of a cluster, with a client of it alone.
+/// A server of a cluster, with a client of this server alone.
 struct Node {
     server: Server,
     admin: KvClient,
@@ -34,7 +34,7 @@ async fn start() -> Vec<Node> {
     let mut nodes = Vec::new();
     let mut first_ports: Option<(String, String)> = None;
     for number in 0..SERVERS {
-        // Its usual port for the others, 10000 above, may be beyond the last one.
+        // The default port of the cluster's bus, 10000 above the server's, may exceed the highest port.
         let bus = free_port().unwrap().to_string();
         let settings = ["--cluster-enabled", "yes", "--cluster-port", &bus, "--cluster-require-full-coverage", "no"];
         let server = Server::start_with(None, &settings, &CancelToken::default()).unwrap();
@@ -58,7 +58,7 @@ async fn start() -> Vec<Node> {
     nodes
 }
 
-/// Whether a server knows that all slots are served.
+/// Whether a server knows servers for all slots.
 fn is_whole(info: &str) -> bool {
     info.contains("cluster_state:ok") && info.contains("cluster_slots_ok:16384")
 }
@@ -81,7 +81,7 @@ async fn mget(client: &mut KvClient, keys: &[Vec<u8>]) -> Vec<Result<Option<Vec<
 async fn batches_are_divided_among_the_servers_and_moved_slots_are_followed() {
     needs!("redis", executable(None));
     let mut nodes = start().await;
-    // Found out without being told.
+    // The client detects the cluster without an option in the URL.
     let mut client = common::client(&nodes[0].server.url()).await;
     assert!(client.is_cluster() && !client.is_drivable());
     let keys = keys();
@@ -109,7 +109,7 @@ async fn batches_are_divided_among_the_servers_and_moved_slots_are_followed() {
     };
     all_there(&mut client).await;
 
-    // A slot on its way: what is not at the old place any more is asked for at the new one.
+    // While a slot moves, keys missing at the old server are asked for at the new one.
     let slot = run(&mut nodes[0].admin, &["CLUSTER", "KEYSLOT", "{moved}"]).await;
     let slot = slot.trim_start_matches("Int(").trim_end_matches(')').to_owned();
     let from = slot.parse::<usize>().unwrap() * SERVERS / SLOTS;
@@ -120,7 +120,7 @@ async fn batches_are_divided_among_the_servers_and_moved_slots_are_followed() {
     client.set(b"{moved}1", b"asked").await.unwrap();
     let keyslot = run(&mut nodes[to].admin, &["CLUSTER", "COUNTKEYSINSLOT", &slot]).await;
     assert_eq!(keyslot, "Int(1)");
-    // It has moved.
+    // The slot is assigned to the new server.
     for node in [to, from] {
         run(&mut nodes[node].admin, &["CLUSTER", "SETSLOT", &slot, "NODE", &to_id]).await;
     }

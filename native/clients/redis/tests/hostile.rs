@@ -1,4 +1,4 @@
-//! Servers that send without end, announce what never comes, say nothing at all, or take their time.
+//! Servers that send without end, announce bytes that never come, send nothing at all, or are slow.
 
 mod common;
 
@@ -12,10 +12,10 @@ use boundary_bench_kernel::socket::{KEEP_ALIVE_IDLE, UNACKNOWLEDGED_TIMEOUT};
 use boundary_bench_redis::{Commands, Connection, KvClient, KvOptions, Url};
 use socket2::SockRef;
 
-/// What a server may make this process take beside what the tests take.
+/// The memory that a server may make this process use, in bytes, including that of the tests themselves.
 const LITTLE: u64 = 300 << 20;
 
-/// A server that gives each connection to `talk` on a thread of its own. Lives as long as the test.
+/// A server that gives each connection to `talk` on a thread of its own. It lives as long as the test.
 fn serve(talk: impl Fn(TcpStream) + Send + Sync + Clone + 'static) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("redis://{}?cluster=false", listener.local_addr().unwrap());
@@ -29,12 +29,12 @@ fn serve(talk: impl Fn(TcpStream) + Send + Sync + Clone + 'static) -> String {
     url
 }
 
-/// Takes what has come of the client's commands.
+/// Reads the commands received so far; false at the end.
 fn hear(stream: &mut TcpStream) -> bool {
     stream.read(&mut vec![0; 1 << 16]).is_ok_and(|bytes| bytes > 0)
 }
 
-/// Lets the client in, and then says the first bytes to its command, and the others for ever.
+/// A server that accepts the login, and then answers a command with the first bytes, and endlessly with the others.
 fn answering(first: &[u8], others: &[u8]) -> String {
     let (first, others) = (first.to_vec(), others.to_vec());
     serve(move |mut stream| {
@@ -55,7 +55,7 @@ async fn ask(url: &str, timeout: Option<Duration>) -> Result<usize, Error> {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_reply_beyond_the_limit_is_refused_and_its_connection_closed() {
     let cases: [(&[u8], &[u8], &str); 4] = [
-        // More than the usual limit, more than the one given, elements without end, elements of nothing without end.
+        // Replies larger than the default limit and than the one given, endless elements, and endless empty elements.
         (b"$4294967296\r\nabc", b"", ""),
         (b"$1000001\r\nabc", b"", "&max-response-bytes=1000000"),
         (b"*200000000\r\n", b"$10\r\n0123456789\r\n", "&max-response-bytes=1000000"),
@@ -67,7 +67,8 @@ async fn a_reply_beyond_the_limit_is_refused_and_its_connection_closed() {
         let error = client.call(&[b"KEYS", b"*"], |_| Ok(())).await.unwrap_err();
         assert_eq!(error.code(), "BB_TOO_LARGE", "{error}");
         assert!(error.to_string().contains("max-response-bytes"), "{error}");
-        // By another connection: were it the same, what is still on its way would be taken for this answer.
+        // The command takes another connection: on the same one, the rest of the first reply would be taken for its
+        // own.
         let error = client.call(&[b"PING"], |_| Ok(())).await.unwrap_err();
         assert_eq!(error.code(), "BB_TOO_LARGE", "{error}");
     }
@@ -102,7 +103,7 @@ async fn a_server_that_accepts_and_says_nothing_is_given_up() {
     let silent = tokio::join!(
         async { KvClient::connect(url.parse().unwrap(), KvOptions::default()).await.err() },
         async { Connection::open(&url.parse().unwrap()).await.err() },
-        // Before the handshake is done.
+        // This server is silent during the TLS handshake.
         async { Connection::open(&url.replace("redis:", "rediss:").parse().unwrap()).await.err() },
     );
     for error in [silent.0, silent.1, silent.2] {

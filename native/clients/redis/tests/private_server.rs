@@ -1,4 +1,4 @@
-//! What a private server leaves behind when its process ends, however it ends: nothing.
+//! A private server leaves nothing behind when its process ends, however it ends.
 
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
@@ -11,7 +11,7 @@ use boundary_bench_kernel::needs;
 use boundary_bench_kernel::testing::runs;
 use boundary_bench_redis::{Server, executable};
 
-/// Set for a process that a test runs to see what it leaves behind.
+/// The environment variable that marks a process started by a test, which checks what it leaves behind.
 const LEAVING: &str = "BOUNDARY_BENCH_TEST_LEAVES";
 
 fn start() -> Server {
@@ -23,7 +23,7 @@ fn socket_of(server: &Server) -> String {
     server.unix_url().strip_prefix("redis+unix://").unwrap().to_owned()
 }
 
-/// Waits for what must come.
+/// Waits until a condition holds.
 fn until(what: impl Fn() -> bool) {
     while !what() {
         std::thread::sleep(Duration::from_millis(5));
@@ -78,7 +78,7 @@ fn leaves_a_server() {
             std::mem::forget(server);
             panic!("as asked for")
         }
-        // Killed meanwhile.
+        // The test kills this process meanwhile.
         _ => std::thread::sleep(Duration::from_secs(60)),
     }
 }

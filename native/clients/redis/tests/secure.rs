@@ -1,4 +1,4 @@
-//! Servers behind TLS.
+//! Tests of servers over TLS.
 
 mod common;
 
@@ -37,7 +37,7 @@ async fn a_server_is_reached_over_tls_with_the_certificates_named() {
     client.set(b"a", &vec![b'x'; 300_000]).await.unwrap();
     assert_eq!(client.get(b"a", |value| value.map(<[u8]>::len)).await.unwrap(), Some(300_000));
     assert!(!client.is_drivable());
-    // As JavaScript runs it: GET a.
+    // A submission as JavaScript sends it: GET a.
     let words = [0, 7, 0, 0, 1, 1].into_iter().flat_map(u32::to_ne_bytes);
     let submission = words.chain(*b"a\0\0\0").collect::<Vec<_>>();
     let frame = run_submission(&mut client, &submission).await.unwrap();

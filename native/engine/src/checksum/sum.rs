@@ -1,4 +1,4 @@
-//! The loops that add up one column.
+//! The loops that sum one column.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
@@ -12,7 +12,7 @@ use arrow_schema::{DataType, TimeUnit};
 use super::ChecksumSum;
 use boundary_bench_kernel::Result;
 
-/// Floats are added in so many independent accumulators, so that the additions of one batch overlap.
+/// The number of independent accumulators for floats, so that the additions of a batch overlap.
 const FLOAT_LANES: usize = 8;
 
 /// The sum of an array's values that are not null.
@@ -39,7 +39,7 @@ pub(super) fn sum_array(array: &dyn Array) -> Result<ChecksumSum> {
     })
 }
 
-/// Sums the runs of values between nulls; one run where there are none.
+/// Adds the sums of the runs of values between nulls; without nulls there is one run.
 fn sum_runs<T: ArrowPrimitiveType, F: Fn(&[T::Native]) -> ChecksumSum>(array: &dyn Array, sum: F) -> ChecksumSum
 where
     T::Native: ArrowNativeType,
@@ -58,7 +58,7 @@ where
     total
 }
 
-/// The lengths of the values that are not null; what lies under a null does not count.
+/// The total length of the values that are not null; bytes under a null do not count.
 fn byte_lengths(array: &dyn Array, offsets: &[i32]) -> ChecksumSum {
     let length = |from: usize, to: usize| i128::from(offsets[to]) - i128::from(offsets[from]);
     ChecksumSum::Int(match array.nulls().filter(|nulls| nulls.null_count() > 0) {
@@ -73,18 +73,19 @@ pub fn sum_i32(values: &[i32]) -> i64 {
     values.iter().map(|value| i64::from(*value)).sum()
 }
 
-/// The exact sum of 64-bit integers. The halves are added apart, without carries from one into the other, so that
-/// the loop runs in vector registers.
+/// The exact sum of 64-bit integers. Upper and lower halves are summed separately, without carries between them, so
+/// that the loop runs in vector registers.
 #[must_use]
 pub fn sum_i64(values: &[i64]) -> i128 {
-    /// So many 32-bit halves can't overflow 64 bits.
+    /// The number of 32-bit halves whose sum can't overflow 64 bits.
     const BLOCK: usize = 1 << 30;
     values
         .chunks(BLOCK)
         .map(|block| {
             let (mut high, mut low) = (0_u64, 0_u64);
             for value in block {
-                // Moves the range to start at 0, since a logical shift costs less than an arithmetic one.
+                // The flipped sign bit moves the range to start at 0, since a logical shift costs less than an
+                // arithmetic one.
                 let biased = value.cast_unsigned() ^ (1 << 63);
                 high += biased >> 32;
                 low += biased & 0xFFFF_FFFF;
@@ -94,7 +95,7 @@ pub fn sum_i64(values: &[i64]) -> i128 {
         .sum()
 }
 
-/// The sum of floats, in [`FLOAT_LANES`] accumulators.
+/// The sum of 64-bit floats, in [`FLOAT_LANES`] accumulators.
 #[must_use]
 pub fn sum_f64(values: &[f64]) -> f64 {
     let (chunks, rest) = values.as_chunks::<FLOAT_LANES>();

@@ -1,4 +1,4 @@
-//! A frame of values that are written where they will lie, for rows that come one by one and in any order.
+//! A frame whose values are written in place, for rows that arrive one by one and in any order.
 
 use std::sync::Arc;
 
@@ -8,31 +8,31 @@ use super::{Plan, Section, clear_padding, write_header};
 use crate::slab::{BUFFER_ALIGNMENT, Slab};
 use boundary_bench_kernel::Result;
 
-/// A column whose values all take as many bytes.
+/// A column whose values all take the same number of bytes.
 #[derive(Debug, Clone, Copy)]
 pub struct FixedColumn {
     /// The bytes of a value.
     pub width: usize,
-    /// Whether it is of text or bytes, whose values could have other lengths.
+    /// Whether the column has offsets: its type is text or bytes, whose values could have other lengths.
     pub has_offsets: bool,
-    /// Whether it is null in the rows that are missing.
+    /// Whether the column is null in missing rows.
     pub is_nullable: bool,
 }
 
-/// A frame that is filled in place. Each row is missing until it is set; of a missing row, columns that can't be null have
-/// values all the same.
+/// A frame that is filled in place. Each row is missing until it is set as found; in a missing row, columns that can't be
+/// null have values nevertheless.
 pub struct FrameInPlace {
     slab: Slab,
     rows: usize,
     found: usize,
     columns: Vec<FixedColumn>,
     sections: Vec<Section>,
-    /// Where the bits of the rows found are: one for all columns that can be null.
+    /// The offset of the validity bitmap, which all columns that can be null share.
     validity: usize,
 }
 
 impl FrameInPlace {
-    /// A frame of which all rows are missing. Values are unspecified until they are written.
+    /// A frame with all rows missing. Values are unspecified until they are written.
     ///
     /// # Errors
     /// [`boundary_bench_kernel::Error::Unsupported`] for more rows than a frame holds.
@@ -51,7 +51,7 @@ impl FrameInPlace {
         bytes[validity..][..rows.div_ceil(8)].fill(0);
         for (column, section) in columns.iter().zip(&sections).filter(|(column, _)| column.has_offsets) {
             let offsets = &mut bytes[section.offsets_offset..][..(rows + 1) * 4];
-            // Below the frame's length, which was checked.
+            // The width is below the frame's length, which was checked.
             let width = u32::try_from(column.width).unwrap_or(u32::MAX);
             for (slot, row) in offsets.as_chunks_mut::<4>().0.iter_mut().zip(0_u32..) {
                 *slot = row.wrapping_mul(width).to_le_bytes();
@@ -72,10 +72,10 @@ impl FrameInPlace {
         self.found
     }
 
-    /// Writes a value, of its column's width.
+    /// Writes a value, which must have its column's width.
     ///
     /// # Panics
-    /// Where there is no such column or row, and for a value of another width.
+    /// Panics where there is no such column or row, and for a value of another width.
     #[inline]
     pub fn write<const WIDTH: usize>(&mut self, column: usize, row: usize, value: &[u8; WIDTH]) {
         assert!(
@@ -86,10 +86,10 @@ impl FrameInPlace {
         self.slab.as_mut_slice()[values_offset + row * WIDTH..][..WIDTH].copy_from_slice(value);
     }
 
-    /// Says that the values of a row are written: it is not missing any more.
+    /// Marks a row as found, after its values were written.
     ///
     /// # Panics
-    /// Where there is no such row.
+    /// Panics where there is no such row.
     #[inline]
     pub fn set_found(&mut self, row: usize) {
         assert!(row < self.rows, "there is no such row");
@@ -99,14 +99,14 @@ impl FrameInPlace {
         *byte |= bit;
     }
 
-    /// The frame, for JavaScript.
+    /// The finished frame, for JavaScript.
     #[must_use]
     pub fn finish(mut self) -> Slab {
         self.seal();
         self.slab
     }
 
-    /// The values of each column, and which rows are not missing: for Arrow, in the same memory.
+    /// The values of each column and the bitmap of found rows, as Arrow buffers over the same memory.
     #[must_use]
     pub fn into_buffers(mut self) -> (Vec<Buffer>, NullBuffer) {
         self.seal();
@@ -116,10 +116,10 @@ impl FrameInPlace {
         (values.collect(), NullBuffer::new(validity))
     }
 
-    /// Writes the header, and zeros where values are missing: what was in the memory before is nobody's to see.
+    /// Writes the header, and zeros for missing values, so that no earlier content of the memory shows.
     fn seal(&mut self) {
         let bytes = self.slab.as_mut_slice();
-        // The bits lie behind all other parts, and no column refers to them yet.
+        // The bitmap lies behind all other parts, and no column refers to it yet.
         clear_padding(&mut bytes[..self.validity], self.rows, &self.sections);
         bytes[self.validity + self.rows.div_ceil(8)..].fill(0);
         if self.found < self.rows {
@@ -154,7 +154,7 @@ mod tests {
         FixedColumn { width: 3, has_offsets: true, is_nullable: true },
     ];
 
-    /// A frame of the rows found, each value made of the row's number.
+    /// A frame whose values are derived from the row's number, with these rows found.
     fn filled(found: &[bool]) -> FrameInPlace {
         let mut frame = FrameInPlace::new(found.len(), &COLUMNS).unwrap();
         for (row, is_found) in found.iter().enumerate() {
@@ -198,7 +198,7 @@ mod tests {
                     let values = |bytes: &[u8]| bytes[part(bytes, 3)..][..part(bytes, 4)].to_vec();
                     prop_assert_eq!(values(ours), values(theirs));
                 } else {
-                    // A missing value has bytes here, and none there.
+                    // A missing value has bytes in this frame, and none in the other.
                     let value = |bytes: &[u8], row: usize| {
                         let offset = |row: usize| words(bytes, part(bytes, 2) / 4 + row);
                         bytes[part(bytes, 3) + offset(row)..part(bytes, 3) + offset(row + 1)].to_vec()

@@ -16,19 +16,20 @@ use crate::slab::{BUFFER_ALIGNMENT, Slab};
 use crate::table::{Column, SqlType};
 use boundary_bench_kernel::{Error, Result};
 
-/// The memory of one column, as a frame holds it (see [`crate::frame`]): values little-endian, booleans a byte each.
+/// The memory of one column in the form of a frame (see [`crate::frame`]): values little-endian, booleans a byte each.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ColumnParts<'a> {
-    /// A bit a row, set where the value is not null, lowest bit first; `None` where there are no nulls.
+    /// The validity bits of the rows, set where the value is not null, lowest bit first; `None` where there are no
+    /// nulls.
     pub validity: Option<&'a [u8]>,
     /// For text and bytes, `rows + 1` 32-bit offsets into the values.
     pub offsets: Option<&'a [u8]>,
-    /// The values.
+    /// The values of all rows.
     pub values: &'a [u8],
 }
 
 /// Builds a batch of `rows` rows from the memory of its columns. The memory is copied once, before it is checked, so
-/// that whoever else can write to it can't change what was checked.
+/// that no other writer to it can change what was checked.
 ///
 /// `first_row` is the number of rows given before, for the errors.
 ///
@@ -91,7 +92,7 @@ fn check_lengths(column: &Column, part: &ColumnParts<'_>, rows: usize) -> Result
 /// The copied parts of all columns, in one slab.
 struct Memory {
     slab: Arc<Slab>,
-    /// Start and length of validity, offsets and values of each column.
+    /// The start and length of each column's validity, offsets and values in the slab.
     ranges: Vec<[Option<(usize, usize)>; 3]>,
 }
 
@@ -124,7 +125,7 @@ impl Memory {
     }
 }
 
-/// One column being built.
+/// A column that is being built.
 struct Source<'a> {
     column: &'a Column,
     rows: usize,
@@ -215,7 +216,7 @@ impl Source<'_> {
         Ok(OffsetBuffer::new(offsets))
     }
 
-    /// Names the first row that is not UTF-8.
+    /// The error for the first row that is not UTF-8.
     fn invalid_text(&self) -> Error {
         let values = self.values();
         let offsets = match self.offsets() {

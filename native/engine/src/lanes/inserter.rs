@@ -1,5 +1,5 @@
-//! The pipelined insert behind every lane in: batches queue to a thread of their own that gives them to the engine, so
-//! that making the next batch and storing the last one overlap.
+//! The pipelined insert behind every inbound lane: batches are queued to a thread of their own that gives them to the
+//! engine, so that making the next batch and storing the last one overlap.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -13,10 +13,11 @@ use crate::table::TableDefinition;
 use boundary_bench_kernel::error::catch_panic;
 use boundary_bench_kernel::{Error, Result};
 
-/// Above so many queued bytes, [`Inserter::write`] asks its caller to wait.
+/// The queued bytes above which [`Inserter::write`] asks its caller to wait.
 pub const HIGH_WATER_BYTES: usize = 16 << 20;
 
-/// Above so many queued bytes, [`Inserter::write`] itself waits, so that memory stays bounded whatever the caller does.
+/// The queued bytes above which [`Inserter::write`] itself blocks, so that memory stays bounded whatever the caller
+/// does.
 pub const LIMIT_BYTES: usize = 64 << 20;
 
 /// An insert into one table. Dropped without [`Inserter::execute`], it leaves nothing.
@@ -29,7 +30,7 @@ pub struct Inserter {
 struct Shared {
     state: Mutex<State>,
     changed: Condvar,
-    /// Told whenever the queue shrinks or the insert ends, for callers that wait without a thread.
+    /// Notified whenever the queue shrinks or the insert ends, for callers that wait asynchronously.
     progressed: Notify,
 }
 
@@ -43,7 +44,7 @@ struct State {
 }
 
 impl State {
-    /// Whether the engine has taken all that was queued; `None` while it has not.
+    /// The result once the engine has taken all queued batches or the insert has ended; `None` before.
     fn drained(&self) -> Option<Result<()>> {
         match &self.outcome {
             Some(Err(error)) => Some(Err(error.clone())),
@@ -53,7 +54,7 @@ impl State {
     }
 }
 
-/// How the insert is to end.
+/// The order to end the insert.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Order {
     Execute,
@@ -78,7 +79,7 @@ impl Shared {
         loop {
             let progressed = self.progressed.notified();
             tokio::pin!(progressed);
-            // Registered before the state is read, so that no announcement in between is lost.
+            // The waiter is registered before the state is read, so that no announcement in between is lost.
             progressed.as_mut().enable();
             if let Some(result) = ready(&self.lock()) {
                 return result;
@@ -89,8 +90,8 @@ impl Shared {
 }
 
 impl Inserter {
-    /// Begins an insert. The engine is asked in the background: that the table is missing or has other columns is
-    /// told by the first call that follows the discovery.
+    /// Begins an insert. The engine is asked in the background: a missing table or other columns are an error of the
+    /// first call after the discovery.
     ///
     /// # Errors
     /// [`Error::Internal`] when no thread can be started.
@@ -113,10 +114,10 @@ impl Inserter {
     }
 
     /// Queues a batch. `false` asks the caller to wait ([`Inserter::drained`]) before it adds more; a caller who does
-    /// not is held up here once [`LIMIT_BYTES`] are queued.
+    /// not is blocked here once [`LIMIT_BYTES`] are queued.
     ///
     /// # Errors
-    /// What stopped the insert; [`Error::Closed`] after [`Inserter::execute`] or [`Inserter::abort`].
+    /// The error that stopped the insert; [`Error::Closed`] after [`Inserter::execute`] or [`Inserter::abort`].
     pub fn write(&self, batch: RecordBatch) -> Result<bool> {
         let bytes = bytes_of(&batch);
         let mut state = self.shared.lock();
@@ -138,25 +139,25 @@ impl Inserter {
         Ok(below)
     }
 
-    /// The rows queued so far.
+    /// The number of rows queued so far.
     #[must_use]
     pub fn rows(&self) -> u64 {
         self.shared.lock().rows
     }
 
-    /// Waits until the engine has taken all that was queued.
+    /// Waits until the engine has taken all queued batches.
     ///
     /// # Errors
-    /// What stopped the insert.
+    /// The error that stopped the insert.
     pub fn drained(&self) -> impl Future<Output = Result<()>> + Send + use<> {
         let shared = Arc::clone(&self.shared);
         async move { shared.wait_until(State::drained).await }
     }
 
-    /// As [`Inserter::drained`], holding this thread.
+    /// Blocks until the engine has taken all queued batches.
     ///
     /// # Errors
-    /// As [`Inserter::drained`].
+    /// The errors of [`Inserter::drained`].
     pub fn drain(&self) -> Result<()> {
         let mut state = self.shared.lock();
         loop {
@@ -170,18 +171,18 @@ impl Inserter {
     /// Publishes every row at once and returns their number.
     ///
     /// # Errors
-    /// What stopped the insert; then nothing is published. [`Error::Closed`] the second time.
+    /// The error that stopped the insert; nothing is published then. [`Error::Closed`] the second time.
     pub fn execute(&self) -> Result<u64> {
         self.close(Order::Execute)?;
         self.join();
         self.shared.lock().outcome.clone().unwrap_or(Err(Error::Closed("the inserter")))
     }
 
-    /// As [`Inserter::execute`], without holding a thread meanwhile. The insert is closed by the call, not by the first
-    /// poll: no row that is written after it can slip in.
+    /// Does as [`Inserter::execute`], without blocking the thread. The insert is closed by the call, not by the first
+    /// poll, so that no row written after the call is included.
     ///
     /// # Errors
-    /// As [`Inserter::execute`].
+    /// The errors of [`Inserter::execute`].
     pub fn execute_async(&self) -> impl Future<Output = Result<u64>> + Send + use<> {
         let closed = self.close(Order::Execute);
         let shared = Arc::clone(&self.shared);
@@ -191,14 +192,14 @@ impl Inserter {
         }
     }
 
-    /// Drops every row. Does nothing after the end of the insert.
+    /// Discards every row. Does nothing after the end of the insert.
     pub fn abort(&self) {
         if self.close(Order::Abort).is_ok() {
             self.join();
         }
     }
 
-    /// As [`Inserter::abort`], without holding a thread meanwhile. The insert is closed by the call.
+    /// Does as [`Inserter::abort`], without blocking the thread. The insert is closed by the call.
     pub fn abort_async(&self) -> impl Future<Output = ()> + Send + use<> {
         let closed = self.close(Order::Abort);
         let shared = Arc::clone(&self.shared);
@@ -223,20 +224,20 @@ impl Inserter {
     fn join(&self) {
         let worker = self.worker.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(worker) = worker {
-            // The thread catches panics, so there is nothing to learn from its result.
+            // The thread catches panics, so its result is always `Ok`.
             let _ = worker.join();
         }
     }
 }
 
 impl Drop for Inserter {
-    /// Does not wait: the thread sees the order and ends by itself.
+    /// The drop does not wait: the thread sees the order and ends by itself.
     fn drop(&mut self) {
         let _ = self.close(Order::Abort);
     }
 }
 
-/// The thread's work: gives the queued batches to the engine until told how to end.
+/// The work of the thread: gives the queued batches to the engine until the order to end.
 fn ingest(engine: &dyn Engine, table: &TableDefinition, shared: &Shared) -> Result<u64> {
     let mut ingest = engine.ingest(table)?;
     loop {
@@ -261,16 +262,16 @@ fn ingest(engine: &dyn Engine, table: &TableDefinition, shared: &Shared) -> Resu
         };
         ingest.write(&batch)?;
         let bytes = bytes_of(&batch);
-        // Freed before the queue is said to have shrunk, so that the bound holds for memory too.
+        // The batch is freed before the queue is announced to have shrunk, so that the bound holds for memory, too.
         drop(batch);
         shared.lock().queued_bytes -= bytes;
         shared.announce();
     }
 }
 
-/// The size of a batch's values. The arrays of one IPC stream share a buffer, which must not count for each of them.
+/// The bytes of a batch's values. The arrays of one IPC stream share a buffer, which must not count for each of them.
 fn bytes_of(batch: &RecordBatch) -> usize {
     let sizes = batch.columns().iter().map(|column| column.to_data().get_slice_memory_size());
-    // A size that can't be told counts as the buffers' own, which is at least as much.
+    // Where the size of slices is unknown, that of the whole buffers counts, which is at least as much.
     sizes.sum::<std::result::Result<usize, _>>().unwrap_or_else(|_| batch.get_array_memory_size())
 }

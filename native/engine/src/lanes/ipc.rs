@@ -22,7 +22,7 @@ use boundary_bench_kernel::{Error, Result};
 /// Writes a whole result as one IPC stream.
 ///
 /// # Errors
-/// What the stream returns.
+/// The errors of the stream.
 pub fn write_stream(stream: &mut dyn BatchStream) -> Result<GrowingBytes> {
     let internal = |error: ArrowError| Error::Internal(error.to_string());
     let mut writer = StreamWriter::try_new(GrowingBytes::default(), &stream.schema()).map_err(internal)?;
@@ -34,14 +34,14 @@ pub fn write_stream(stream: &mut dyn BatchStream) -> Result<GrowingBytes> {
     Ok(bytes)
 }
 
-/// Reads IPC bytes for one table: slices of one stream, several whole streams one after another, or both.
+/// A reader of IPC bytes for one table: slices of one stream, several whole streams one after another, or both.
 pub struct IpcReader {
     schema: SchemaRef,
     decoder: StreamDecoder,
     rows: u64,
-    /// The first bytes of the stream, or of the message behind a batch, as far as they are there.
+    /// The first bytes of the stream, or of the message behind a batch, as far as they were received.
     marker: [u8; 4],
-    /// How many bytes of `marker` are there.
+    /// The number of bytes in `marker`.
     marked: usize,
 }
 
@@ -53,17 +53,17 @@ impl IpcReader {
     }
 
     /// Copies `bytes` once and returns the batches that end within them. All or nothing: after an error none of these
-    /// bytes counts, a stream that began before them is given up, and the next bytes must begin a new stream.
+    /// bytes counts, a stream that began before them is abandoned, and the next bytes must begin a new stream.
     ///
     /// # Errors
-    /// [`Error::InvalidIpc`] for bytes that are not a stream's, [`Error::SchemaMismatch`], [`Error::InvalidValue`] for a
-    /// null in a NOT NULL column.
+    /// [`Error::InvalidIpc`] for bytes that are no part of a stream, [`Error::SchemaMismatch`], [`Error::InvalidValue`]
+    /// for a null in a NOT NULL column.
     pub fn push(&mut self, bytes: &[u8]) -> Result<Vec<RecordBatch>> {
         let mut slab = Slab::allocate(bytes.len());
         slab.as_mut_slice().copy_from_slice(bytes);
         let buffer = Arc::new(slab).buffer(0, bytes.len());
         let rows = self.rows;
-        // The decoder has checks of its own, but a panic on hostile bytes must not get further than this.
+        // The decoder has checks of its own, but a panic on hostile bytes must not leave this function.
         let decoded = catch_panic(|| self.decode(buffer)).map_err(|error| match error {
             Error::Internal(message) => Error::InvalidIpc(message),
             other => other,
@@ -75,10 +75,10 @@ impl IpcReader {
         decoded
     }
 
-    /// Ends the reading.
+    /// Ends the input.
     ///
     /// # Errors
-    /// [`Error::InvalidIpc`] when the last bytes were a part of a message.
+    /// [`Error::InvalidIpc`] when it ends within a message.
     pub fn finish(&mut self) -> Result<()> {
         let finished = self.decoder.finish().map_err(|error| Error::InvalidIpc(error.to_string()));
         self.restart();
@@ -93,8 +93,8 @@ impl IpcReader {
     fn decode(&mut self, mut buffer: Buffer) -> Result<Vec<RecordBatch>> {
         let mut batches = Vec::new();
         while !buffer.is_empty() {
-            // Without this look, any four bytes would count as the length of a message of the format's first version, and be
-            // waited for.
+            // Without this check, any four bytes would count as the length of a message of the format's first version, whose
+            // bytes would then be awaited.
             let part = buffer.len().min(self.marker.len() - self.marked);
             self.marker[self.marked..self.marked + part].copy_from_slice(&buffer[..part]);
             self.marked += part;
@@ -112,7 +112,7 @@ impl IpcReader {
                     }
                 }
                 // The decoder refuses bytes behind an end-of-stream marker, where it can also finish: they begin the
-                // next stream. A reader that stopped there would lose it without a word.
+                // next stream. A reader that stopped there would lose that silently.
                 Err(_) if self.decoder.finish().is_ok() => self.restart(),
                 Err(error) => return Err(Error::InvalidIpc(error.to_string())),
             }
@@ -120,7 +120,7 @@ impl IpcReader {
         Ok(batches)
     }
 
-    /// Brings a batch to the table's schema: dictionaries are unpacked and timestamps brought to microseconds.
+    /// Converts a batch to the table's schema: dictionaries are unpacked and timestamps converted to microseconds.
     fn adapt(&self, batch: &RecordBatch) -> Result<RecordBatch> {
         let fields = self.schema.fields();
         if batch.num_columns() != fields.len() {
@@ -151,12 +151,13 @@ impl IpcReader {
     }
 }
 
-/// Whether the first bytes of a message, as far as they are there, are a continuation marker or the end of a stream.
+/// Whether the first bytes of a message, as far as they were received, are a continuation marker or the end of a
+/// stream.
 fn begins_message(start: &[u8]) -> bool {
     start.iter().all(|byte| *byte == 0xFF) || start.iter().all(|byte| *byte == 0)
 }
 
-/// Brings an array to the wanted type where the values stay the same; any other array passes as it is.
+/// Converts an array to the wanted type where the values stay the same; any other array is returned unchanged.
 fn convert(array: &ArrayRef, wanted: &DataType, column: &str, first_row: u64) -> Result<ArrayRef> {
     match (array.data_type(), wanted) {
         (DataType::Dictionary(_, values), wanted) if **values == *wanted => unpack(array),

@@ -1,4 +1,4 @@
-//! Lanes: the ways for rows to go in and to come out, each written once over the engine trait.
+//! Lanes: the ways in which rows go in and come out, each written once over the engine trait.
 
 pub mod columns;
 pub mod inserter;

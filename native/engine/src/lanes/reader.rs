@@ -1,4 +1,5 @@
-//! A query that runs ahead of its reader, on a thread of its own: the lanes out read from it without a thread.
+//! A query that runs ahead of its reader, on a thread of its own, so that the outbound lanes read from it without a
+//! thread.
 
 use std::sync::Arc;
 
@@ -11,21 +12,21 @@ use crate::{Engine, QueryOptions};
 use boundary_bench_kernel::error::catch_panic;
 use boundary_bench_kernel::{Error, Result};
 
-/// How many results wait for the reader at most.
+/// The most results that are queued for the reader.
 const AHEAD: usize = 2;
 
-/// What [`QueryReader::try_next`] found.
+/// The outcome of [`QueryReader::try_next`].
 #[derive(Debug, PartialEq, Eq)]
 pub enum Ready<T> {
     /// The next result.
     Result(T),
     /// The end of the results.
     End,
-    /// Nothing yet.
+    /// No result is ready yet.
     Pending,
 }
 
-/// The results of a query, each made by a function of the lane from one batch. Dropping it ends the query.
+/// The results of a query, each made from one batch by a function of the lane. Dropping the reader ends the query.
 pub struct QueryReader<T> {
     options: QueryOptions,
     receiver: Mutex<mpsc::Receiver<Result<T>>>,
@@ -36,7 +37,7 @@ impl<T: Send + 'static> QueryReader<T> {
     /// Starts a query without parameters; see [`QueryReader::start_bound`].
     ///
     /// # Errors
-    /// As [`Engine::query`].
+    /// The errors of [`Engine::query`].
     pub async fn start(
         engine: Arc<dyn Engine>,
         sql: String,
@@ -50,14 +51,14 @@ impl<T: Send + 'static> QueryReader<T> {
     /// Starts a query and waits until its columns are known. `transform` runs on the query's thread.
     ///
     /// # Errors
-    /// As [`BoundStatement::query`].
+    /// The errors of [`BoundStatement::query`].
     pub async fn start_bound(
         query: BoundStatement,
         options: QueryOptions,
         mut transform: impl FnMut(RecordBatch) -> Result<T> + Send + 'static,
     ) -> Result<Self> {
         let (sender, receiver) = mpsc::channel(AHEAD);
-        // Made before the wait, so that a caller who gives it up ends the query.
+        // The reader is made before the wait, so that a caller who drops this future ends the query.
         let mut reader = Self { options, receiver: Mutex::new(receiver), columns: Vec::new() };
         let (columns_sender, columns_receiver) = tokio::sync::oneshot::channel();
         let theirs = reader.options.clone();
@@ -79,7 +80,7 @@ impl<T: Send + 'static> QueryReader<T> {
                     })
                 });
                 if let Err(error) = ended {
-                    // Whoever waits for the columns is told there, all others at the next result.
+                    // A caller who waits for the columns gets the error there, any other with the next result.
                     match columns_sender.take() {
                         Some(sender) => drop(sender.send(Err(error))),
                         None => drop(sender.blocking_send(Err(error))),
@@ -92,26 +93,26 @@ impl<T: Send + 'static> QueryReader<T> {
         Ok(reader)
     }
 
-    /// The result's columns.
+    /// The columns of the result.
     #[must_use]
     pub fn columns(&self) -> &[Column] {
         &self.columns
     }
 
-    /// The next result, in the query's order; `None` at the end. Calls under way at once take turns.
+    /// The next result, in the query's order; `None` at the end. Concurrent calls take turns.
     ///
     /// # Errors
-    /// [`Error::Cancelled`], [`Error::Engine`], and what the transform returns.
+    /// [`Error::Cancelled`], [`Error::Engine`], and the errors of the transform.
     pub async fn next(&self) -> Result<Option<T>> {
         self.options.cancel.check()?;
         self.receiver.lock().await.recv().await.transpose()
     }
 
-    /// The next result if it is there already, without waiting. [`Ready::Pending`] when it is not, or when another call
+    /// The next result if it is already there, without waiting. [`Ready::Pending`] when it is not, or when another call
     /// waits for it.
     ///
     /// # Errors
-    /// As [`QueryReader::next`].
+    /// The errors of [`QueryReader::next`].
     pub fn try_next(&self) -> Result<Ready<T>> {
         self.options.cancel.check()?;
         let Ok(mut receiver) = self.receiver.try_lock() else { return Ok(Ready::Pending) };
@@ -122,7 +123,7 @@ impl<T: Send + 'static> QueryReader<T> {
         }
     }
 
-    /// Ends the query from any thread; whoever waits for a result gets [`Error::Cancelled`].
+    /// Ends the query from any thread; calls that wait for a result get [`Error::Cancelled`].
     pub fn cancel(&self) {
         self.options.cancel.cancel();
     }

@@ -1,4 +1,4 @@
-//! The Rust row lane: rows pushed one by one, as a Rust program would write them. All row lanes of the other sides are
+//! The Rust row lane: rows pushed one by one, as a Rust program would write them. The row lanes of the other sides are
 //! compared with it.
 
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::table::TableDefinition;
 use crate::{DEFAULT_BATCH_ROWS, Engine};
 use boundary_bench_kernel::{Error, Result};
 
-/// Where each column begins in the memory of a batch, in bytes.
+/// The offset of each column in the memory of a batch, in bytes.
 const ID: usize = 0;
 const SENSOR_ID: usize = ID + DEFAULT_BATCH_ROWS * size_of::<i32>();
 const VALUE: usize = SENSOR_ID + DEFAULT_BATCH_ROWS * size_of::<i32>();
@@ -28,7 +28,7 @@ pub struct RowWriter {
     schema: SchemaRef,
     /// The columns of the batch that is being filled, at [`ID`], [`SENSOR_ID`], [`VALUE`] and [`TIMESTAMP`].
     slab: Slab,
-    /// The rows in it, always below [`DEFAULT_BATCH_ROWS`] between calls.
+    /// The number of rows in the batch, always below [`DEFAULT_BATCH_ROWS`] between calls.
     staged: usize,
 }
 
@@ -36,7 +36,7 @@ impl RowWriter {
     /// Begins an insert into a table with the columns of [`measurements::table`].
     ///
     /// # Errors
-    /// [`Error::SchemaMismatch`] for a table of other columns, and as [`Inserter::begin`].
+    /// [`Error::SchemaMismatch`] for a table of other columns, and the errors of [`Inserter::begin`].
     pub fn begin(engine: Arc<dyn Engine>, table: TableDefinition) -> Result<Self> {
         if table.columns != measurements::table(&table.name).columns {
             return Err(Error::SchemaMismatch(format!("table \"{}\" does not hold measurements", table.name)));
@@ -49,7 +49,7 @@ impl RowWriter {
     /// Adds a row. `false` asks the caller to wait ([`RowWriter::drained`]), as [`Inserter::write`] does.
     ///
     /// # Errors
-    /// As [`Inserter::write`].
+    /// The errors of [`Inserter::write`].
     #[inline]
     #[expect(clippy::cast_ptr_alignment, reason = "columns begin at multiples of 64 bytes of an aligned slab")]
     pub fn push(&mut self, row: &Measurement) -> Result<bool> {
@@ -70,15 +70,15 @@ impl RowWriter {
     /// Waits until the engine has taken all batches handed over.
     ///
     /// # Errors
-    /// What stopped the insert.
+    /// The error that stopped the insert.
     pub async fn drained(&self) -> Result<()> {
         self.inserter.drained().await
     }
 
-    /// As [`RowWriter::drained`], holding this thread.
+    /// Blocks until the engine has taken all batches handed over.
     ///
     /// # Errors
-    /// As [`RowWriter::drained`].
+    /// The errors of [`RowWriter::drained`].
     pub fn drain(&self) -> Result<()> {
         self.inserter.drain()
     }
@@ -86,25 +86,25 @@ impl RowWriter {
     /// Publishes every row at once and returns their number.
     ///
     /// # Errors
-    /// As [`Inserter::execute`].
+    /// The errors of [`Inserter::execute`].
     pub fn execute(mut self) -> Result<u64> {
         self.flush()?;
         self.inserter.execute()
     }
 
-    /// As [`RowWriter::execute`], without holding a thread meanwhile.
+    /// Does as [`RowWriter::execute`], without blocking the thread.
     ///
     /// # Errors
-    /// As [`Inserter::execute`].
+    /// The errors of [`Inserter::execute`].
     pub async fn execute_async(mut self) -> Result<u64> {
         self.flush()?;
         self.inserter.execute_async().await
     }
 
-    /// Hands the staged rows over, without copying them. Returns as [`RowWriter::push`].
+    /// Hands over the staged rows, without copying them. Returns what [`RowWriter::push`] does.
     ///
     /// # Errors
-    /// As [`Inserter::write`].
+    /// The errors of [`Inserter::write`].
     #[cold]
     pub fn flush(&mut self) -> Result<bool> {
         let rows = std::mem::take(&mut self.staged);

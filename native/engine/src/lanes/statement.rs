@@ -1,4 +1,4 @@
-//! Statements with their parameters, on their way into an engine: once, or prepared and run by many callers at a time.
+//! Statements with their parameters, to be run by an engine: once, or prepared and run by many callers at a time.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -7,17 +7,17 @@ use crate::{BatchStream, Engine, QueryOptions, Statement, Value};
 use boundary_bench_kernel::cancel::CancelToken;
 use boundary_bench_kernel::{Error, Result};
 
-/// Sessions of a prepared statement that are kept for the next callers.
+/// The most idle sessions of a prepared statement that are kept for later callers.
 const KEPT_SESSIONS: usize = 4;
 
-/// A statement that was prepared, for many callers at once: who finds all its sessions in use has another prepared.
+/// A prepared statement for many concurrent callers: where all its sessions are in use, another one is prepared.
 pub struct PreparedStatement {
     parameters: Vec<Option<SqlType>>,
     columns: Option<Vec<Column>>,
     state: Mutex<Option<Open>>,
 }
 
-/// What a prepared statement holds until it is closed.
+/// The state of a prepared statement until it is closed.
 struct Open {
     engine: Arc<dyn Engine>,
     sql: Arc<str>,
@@ -28,7 +28,7 @@ impl PreparedStatement {
     /// Prepares a statement.
     ///
     /// # Errors
-    /// As [`Engine::prepare`].
+    /// The errors of [`Engine::prepare`].
     pub fn prepare(engine: Arc<dyn Engine>, sql: &str, cancel: &CancelToken) -> Result<Self> {
         let first = engine.prepare(sql, cancel)?;
         Ok(Self {
@@ -50,14 +50,14 @@ impl PreparedStatement {
         self.columns.as_deref()
     }
 
-    /// Lets go of the engine; does nothing the second time. What runs goes on to its end.
+    /// Releases the engine; a second call does nothing. Runs in progress continue to their end.
     pub fn close(&self) {
         let open = self.state.lock().unwrap_or_else(PoisonError::into_inner).take();
-        // Behind the lock: ending the sessions may take the engine a while.
+        // The drop happens outside of the lock, since the engine may take a while to end the sessions.
         drop(open);
     }
 
-    /// Runs `work` on a session that nobody else uses meanwhile.
+    /// Runs `work` with exclusive use of a session.
     fn with_session<T>(
         &self,
         cancel: &CancelToken,
@@ -83,7 +83,7 @@ impl PreparedStatement {
     }
 }
 
-/// What is left of a session after its use.
+/// The state of a session after its use.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Session {
     Usable,
@@ -91,7 +91,7 @@ enum Session {
 }
 
 impl Session {
-    /// What an error in starting the statement leaves: a refusal of its parameters comes before anything was done.
+    /// The state after an error in starting the statement: parameters are refused before anything is done.
     fn after(error: &Error) -> Self {
         if matches!(error, Error::InvalidArgument(_)) { Self::Usable } else { Self::Spent }
     }
@@ -101,27 +101,27 @@ impl Session {
 pub enum BoundStatement {
     /// A text; with parameters it is prepared for this one run.
     Text {
-        /// Where it runs.
+        /// The engine that runs the statement.
         engine: Arc<dyn Engine>,
-        /// One statement or, as a command without parameters, several.
+        /// The text of one statement or, for a command without parameters, of several.
         sql: String,
-        /// For `$1`, `$2`, ...
+        /// The values for `$1`, `$2`, ...
         parameters: Vec<Value>,
     },
     /// A prepared statement.
     Prepared {
-        /// The statement.
+        /// The prepared statement.
         statement: Arc<PreparedStatement>,
-        /// For `$1`, `$2`, ...
+        /// The values for `$1`, `$2`, ...
         parameters: Vec<Value>,
     },
 }
 
 impl BoundStatement {
-    /// Runs it as a query, whose rows `read` takes.
+    /// Runs the statement as a query, whose stream `read` gets.
     ///
     /// # Errors
-    /// As [`Statement::query`], [`Error::Closed`], and what `read` returns.
+    /// The errors of [`Statement::query`], [`Error::Closed`], and the errors of `read`.
     pub fn query<T>(&self, options: &QueryOptions, read: impl FnOnce(&mut dyn BatchStream) -> Result<T>) -> Result<T> {
         match self {
             Self::Text { engine, sql, parameters } if parameters.is_empty() => {
@@ -145,10 +145,10 @@ impl BoundStatement {
         }
     }
 
-    /// Runs it as a command; returns the number of rows changed.
+    /// Runs the statement as a command; returns the number of rows changed.
     ///
     /// # Errors
-    /// As [`Statement::execute`], and [`Error::Closed`].
+    /// The errors of [`Statement::execute`], and [`Error::Closed`].
     pub fn execute(&self, cancel: &CancelToken) -> Result<u64> {
         match self {
             Self::Text { engine, sql, parameters } if parameters.is_empty() => engine.execute(sql, cancel),
@@ -162,7 +162,7 @@ impl BoundStatement {
     }
 }
 
-/// A stream that remembers whether it was read to its end.
+/// A stream that records whether it was read to its end.
 struct Tracked<'statement> {
     stream: Box<dyn BatchStream + 'statement>,
     has_ended: bool,

@@ -12,7 +12,7 @@ use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 
-/// One type of each kind.
+/// One type of each kind, and decimals of two widths.
 pub const TYPES: [SqlType; 12] = [
     SqlType::Bool,
     SqlType::SmallInt,
@@ -56,7 +56,7 @@ fn array(sql_type: SqlType, rows: usize) -> BoxedStrategy<ArrayRef> {
         values: impl Strategy<Value = T> + Clone + 'static,
         build: impl Fn(Vec<Option<T>>) -> ArrayRef + Clone + 'static,
     ) -> BoxedStrategy<ArrayRef> {
-        // Columns without any null take other paths than those with some.
+        // Columns without nulls take other code paths than those with some.
         let without_nulls = vec(values.clone().prop_map(Some), rows);
         let with_nulls = vec(option::of(values), rows);
         prop_oneof![without_nulls, with_nulls].prop_map(build).boxed()

@@ -1,6 +1,6 @@
 //! Measures the embedded engine alone: `cargo run --release --example embedded_speed -- [ROWS] [PATH]`.
 //!
-//! Making the rows is not timed. Prints seconds and million rows a second of each step, the best of five.
+//! The making of the rows is not timed. Prints the seconds and million rows per second of each step, the best of five.
 #![expect(clippy::print_stdout, reason = "a program for a terminal")]
 
 use std::sync::Arc;
@@ -86,7 +86,7 @@ fn main() -> Result<()> {
     let engine = EmbeddedEngine::open(&path)?;
     println!("{} {}, {rows} rows", engine.name(), engine.version());
     let batches = batches(rows);
-    // Settings to try, such as "SET GLOBAL threads = 1".
+    // Settings to try are statements such as "SET GLOBAL threads = 1".
     for setting in arguments {
         engine.execute(&setting, &CancelToken::default())?;
     }

@@ -1,4 +1,4 @@
-//! What tables there are, and what columns they have.
+//! The catalog: the tables of the database, and their columns.
 
 use arrow_array::Array;
 use arrow_array::cast::AsArray;
@@ -15,7 +15,7 @@ fn literal(text: &str) -> String {
     format!("'{}'", text.replace('\'', "''"))
 }
 
-/// The texts of the first column of a result.
+/// The values of the first column of a result, which must be texts.
 fn texts(connection: &Connection, sql: &str) -> Result<Vec<String>> {
     let mut stream = EmbeddedStream::start(connection.clone(), sql, &QueryOptions::default())?;
     let mut texts = Vec::new();
@@ -35,12 +35,12 @@ pub(super) fn table_names(connection: &Connection) -> Result<Vec<String>> {
     )
 }
 
-/// Whether there is a table or a view of this name; names are compared without regard to case.
+/// Whether a table or view of this name exists; names are compared without regard to case.
 pub(super) fn exists(connection: &Connection, name: &str) -> Result<bool> {
     Ok(!columns_in_catalog(connection, "column_name", name)?.is_empty())
 }
 
-/// A text for each column of a table, found in the whole catalog; none if there is no such table.
+/// The text of `expression` for each column of a table, from the whole catalog; none if there is no such table.
 fn columns_in_catalog(connection: &Connection, expression: &str, name: &str) -> Result<Vec<String>> {
     let sql = format!(
         "SELECT {expression} FROM duckdb_columns() WHERE database_name = current_database() \
@@ -50,24 +50,25 @@ fn columns_in_catalog(connection: &Connection, expression: &str, name: &str) -> 
     texts(connection, &sql)
 }
 
-/// `true` or `false` for each column of a table: whether it may be null.
+/// The text `true` or `false` for each column of a table: whether it may be null.
 fn nullability(connection: &Connection, name: &str) -> Result<Vec<String>> {
-    // Asked of the table alone first: the whole catalog takes a millisecond, which would show in a small insert.
+    // The function for a single table is tried first: the whole catalog takes a millisecond, which would show in a
+    // small insert.
     let sql = format!("SELECT (NOT \"notnull\")::VARCHAR FROM pragma_table_info({})", literal(&identifier(name)));
     if let Ok(flags) = texts(connection, &sql) {
         return Ok(flags);
     }
-    // There is no such table, or its name has quotes, which that function can't read.
+    // The table does not exist, or its name has quotes, which that function can't read.
     let flags = columns_in_catalog(connection, "is_nullable::VARCHAR", name)?;
     if flags.is_empty() { Err(Error::TableNotFound(name.to_owned())) } else { Ok(flags) }
 }
 
-/// The columns of a table with the types they are stored in.
+/// The columns of a table, and the types that they are stored in.
 fn stored_columns(connection: &Connection, name: &str) -> Result<Vec<(Column, Mapping)>> {
     let nullability = nullability(connection, name)?;
     let sql = format!("SELECT * FROM {} LIMIT 0", identifier(name));
     let mut stream = EmbeddedStream::start(connection.clone(), &sql, &QueryOptions::default())?;
-    // To its end, since dropping an unfinished query would interrupt the caller's transaction.
+    // The query is read to its end, since dropping an unfinished one would interrupt the caller's transaction.
     stream.next_batch()?;
     let columns = stream.columns().iter().zip(stream.mappings()).zip(nullability);
     Ok(columns

@@ -1,4 +1,4 @@
-//! Gathers the vectors of one column into one Arrow array; each value is copied once.
+//! Gathers the vectors of one column in one Arrow array; each value is copied once.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -19,13 +19,13 @@ use boundary_bench_engine::slab::SlabBuffer;
 use boundary_bench_engine::table::SqlType;
 use boundary_bench_kernel::{Error, Result};
 
-/// A batch is closed before a column of text or bytes grows past this, in bytes. Arrow's offsets end at 2 GiB.
+/// The bytes of a column of text or bytes above which its batch is closed. Arrow's offsets end at 2 GiB.
 const MAX_DATA_BYTES: usize = 64 << 20;
 
 /// The first value that is no valid `DECIMAL(38, 0)`.
 const DECIMAL_38_END: i128 = 10_i128.pow(38);
 
-/// A value that does not fit: its row in the vector, and what is wrong.
+/// A value that does not fit its column's type: its row in the vector, and the problem.
 pub(super) type Misfit = (usize, &'static str);
 
 enum Store {
@@ -34,7 +34,7 @@ enum Store {
     Bytes { offsets: Vec<i32>, data: Vec<u8> },
 }
 
-/// One column of the batch being filled.
+/// One column of the batch that is being filled.
 pub(super) struct ColumnBuilder {
     mapping: Mapping,
     store: Store,
@@ -56,7 +56,7 @@ impl ColumnBuilder {
         Self { mapping, store, nulls: NullBufferBuilder::new(rows) }
     }
 
-    /// How many of `rows` can be appended to a batch that has some rows already, or not (`empty`).
+    /// The number of `rows` that can be appended to the batch; `empty` says that the batch has no rows yet.
     pub(super) fn rows_that_fit(&self, vector: Vector<'_>, rows: Range<usize>, empty: bool) -> usize {
         let Store::Bytes { data, .. } = &self.store else { return rows.len() };
         // SAFETY: this store is for columns of strings.
@@ -68,7 +68,7 @@ impl ColumnBuilder {
                 bytes += values[row].len();
             }
             if bytes > MAX_DATA_BYTES {
-                // A value that is too big alone gets a batch of its own.
+                // A value that is too large for any batch gets one of its own.
                 return if empty { (row - rows.start).max(1) } else { row - rows.start };
             }
         }
@@ -96,7 +96,7 @@ impl ColumnBuilder {
         }
     }
 
-    /// The array of all that was appended.
+    /// The array of all appended values.
     pub(super) fn finish(mut self) -> Result<ArrayRef> {
         let nulls = self.nulls.finish().filter(|nulls| nulls.null_count() > 0);
         let buffer = match self.store {
@@ -171,7 +171,7 @@ fn append_fixed(
 
 const TOO_FAR: &str = "the timestamp does not fit 64 bits of microseconds";
 
-/// Microseconds; the two values that mean infinity stay as they are.
+/// Converts to microseconds; the two values that mean infinity are kept.
 fn micros(value: i64, factor: i64) -> Option<i64> {
     if value == i64::MAX || value == -i64::MAX { Some(value) } else { value.checked_mul(factor) }
 }
@@ -182,10 +182,10 @@ fn widen<S: Copy, T: ArrowNativeType>(buffer: &mut SlabBuffer, values: &[S], con
     }
 }
 
-/// Appends values that may not fit; behind a null is zero.
+/// Appends converted values, where a conversion may fail; a null is stored as zero.
 ///
 /// # Safety
-/// As [`Vector::values`].
+/// The conditions of [`Vector::values`].
 unsafe fn convert<T: ArrowNativeType>(
     buffer: &mut SlabBuffer,
     vector: Vector<'_>,

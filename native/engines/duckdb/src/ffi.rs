@@ -1,5 +1,5 @@
-//! Owners of DuckDB's C objects, but for those of a statement (`statement.rs`). Every object is destroyed once, after those made from it; every failure becomes an
-//! [`Error`] with DuckDB's own words.
+//! Owners of DuckDB's C objects, except those of a statement (`statement.rs`). Every object is destroyed once, after the objects
+//! made from it; every failure becomes an [`Error`] with DuckDB's own message.
 
 use std::ffi::{CStr, CString, c_char};
 use std::ptr;
@@ -10,7 +10,7 @@ use libduckdb_sys as duckdb;
 use super::engine_error;
 use boundary_bench_kernel::{Error, Result};
 
-/// Text for DuckDB, which ends strings with NUL.
+/// Converts a text for DuckDB, whose strings end with NUL; `what` names it in the error.
 pub(super) fn c_string(text: &str, what: &str) -> Result<CString> {
     CString::new(text).map_err(|_| Error::InvalidArgument(format!("{what} contains a NUL character")))
 }
@@ -24,13 +24,13 @@ pub(super) fn borrowed_text(text: *const c_char, fallback: &str) -> String {
     unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
 }
 
-/// The version of the libduckdb that is loaded, such as `v1.5.6`.
+/// The version of the loaded libduckdb, such as `v1.5.6`.
 pub(super) fn library_version() -> String {
     // SAFETY: takes nothing and returns a static string.
     borrowed_text(unsafe { duckdb::duckdb_library_version() }, "unknown")
 }
 
-/// DuckDB's own registry of open files, which lets two opens of one file in a process share one database.
+/// DuckDB's registry of open files, by which two opens of one file in a process share one database.
 struct InstanceCache(duckdb::duckdb_instance_cache);
 
 // SAFETY: DuckDB guards the cache by a mutex; the pointer itself never changes.
@@ -81,7 +81,7 @@ unsafe impl Send for Database {}
 unsafe impl Sync for Database {}
 
 impl Database {
-    /// Opens `path`, an absolute path, or a new database in memory for an empty one.
+    /// Opens the file at `path`, an absolute path; an empty path opens a new database in memory.
     pub(super) fn open(path: &CStr, settings: &[(&CStr, &CStr)]) -> Result<Self> {
         let config = Config::new(settings)?;
         let mut raw = ptr::null_mut();
@@ -105,7 +105,7 @@ impl Database {
         Err(engine_error(message))
     }
 
-    /// A new connection. It keeps the database alive.
+    /// Opens a connection, which keeps the database alive.
     pub(super) fn connect(self: &Arc<Self>) -> Result<Connection> {
         let mut raw = ptr::null_mut();
         // SAFETY: the database lives; `raw` receives a connection that we own.
@@ -140,7 +140,7 @@ impl Drop for RawConnection {
     }
 }
 
-/// A connection; its clones are the same connection. A transaction left open is rolled back with the last of them.
+/// A connection, which its clones share. An open transaction is rolled back with the last clone.
 #[derive(Clone)]
 pub(super) struct Connection(Arc<RawConnection>);
 
@@ -149,14 +149,14 @@ impl Connection {
         self.0.raw
     }
 
-    /// Stops the statement that runs on this connection; does nothing if there is none.
+    /// Stops the statement that runs on this connection, if there is one.
     pub(super) fn interrupt(&self) {
         // SAFETY: the connection lives, and this call is allowed from any thread.
         unsafe { duckdb::duckdb_interrupt(self.raw()) }
     }
 }
 
-/// A type of DuckDB.
+/// A DuckDB type.
 pub(super) struct LogicalType(pub(super) duckdb::duckdb_logical_type);
 
 impl Drop for LogicalType {
@@ -166,14 +166,14 @@ impl Drop for LogicalType {
     }
 }
 
-/// At most [`super::vector::VECTOR_ROWS`] rows in columns.
+/// A data chunk: columns of at most [`super::vector::VECTOR_ROWS`] rows.
 pub(super) struct DataChunk(duckdb::duckdb_data_chunk);
 
 // SAFETY: plain memory, used by one thread at a time.
 unsafe impl Send for DataChunk {}
 
 impl DataChunk {
-    /// Takes over a chunk that DuckDB made for us.
+    /// Takes ownership of a chunk that DuckDB made.
     pub(super) fn from_raw(raw: duckdb::duckdb_data_chunk) -> Self {
         Self(raw)
     }
@@ -189,7 +189,7 @@ impl DataChunk {
         usize::try_from(unsafe { duckdb::duckdb_data_chunk_get_size(self.0) }).unwrap_or(0)
     }
 
-    /// Empties the chunk and gives it `rows` rows to be filled.
+    /// Empties the chunk and sets its number of rows to `rows`, which are to be filled.
     pub(super) fn restart(&mut self, rows: usize) {
         // SAFETY: the chunk lives, and callers ask for no more rows than a vector holds.
         unsafe {
@@ -198,7 +198,7 @@ impl DataChunk {
         }
     }
 
-    /// The column `index`, which must be one of the chunk's.
+    /// The vector of the column `index`, which must be one of the chunk's.
     pub(super) fn vector(&self, index: usize) -> duckdb::duckdb_vector {
         // SAFETY: the chunk lives; it owns the vector.
         unsafe { duckdb::duckdb_data_chunk_get_vector(self.0, index as u64) }
@@ -212,7 +212,7 @@ impl Drop for DataChunk {
     }
 }
 
-/// Appends chunks to a table, within the connection's transaction.
+/// An appender of chunks to a table, within the connection's transaction.
 pub(super) struct Appender {
     raw: duckdb::duckdb_appender,
     _connection: Connection,
@@ -253,13 +253,13 @@ impl Appender {
         self.check(unsafe { duckdb::duckdb_append_data_chunk(self.raw, chunk.0) })
     }
 
-    /// Moves what is held back into the table.
+    /// Writes the buffered rows to the table.
     pub(super) fn flush(&mut self) -> Result<()> {
         // SAFETY: the appender lives.
         self.check(unsafe { duckdb::duckdb_appender_flush(self.raw) })
     }
 
-    /// Forgets what is held back, so that destroying the appender does not write it.
+    /// Discards the buffered rows, so that destroying the appender does not write them.
     pub(super) fn clear(&mut self) {
         // SAFETY: the appender lives. A failure means that there is nothing to forget.
         unsafe { duckdb::duckdb_appender_clear(self.raw) };

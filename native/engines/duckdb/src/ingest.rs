@@ -1,4 +1,4 @@
-//! An insert under way: Arrow batches through DuckDB's appender, in one transaction.
+//! An insert in progress: Arrow batches through DuckDB's appender, in one transaction.
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
@@ -11,13 +11,13 @@ use boundary_bench_engine::table::{Column, TableDefinition};
 use boundary_bench_engine::{Ingest, check_batch};
 use boundary_bench_kernel::{Error, Result};
 
-/// The appender holds back some 200,000 rows; with long texts that is too much memory, so it is flushed at this many
-/// bytes of them.
+/// The bytes of texts at which the appender is flushed: it buffers some 200,000 rows, which takes too much memory if
+/// their texts are long.
 const MAX_HELD_BACK_BYTES: usize = 64 << 20;
 
-/// Appends batches to a table on its own connection, between `BEGIN` and `COMMIT`.
+/// An insert into a table on a connection of its own, between `BEGIN` and `COMMIT`.
 pub(super) struct EmbeddedIngest {
-    // Dropped in this order: the appender before the connection.
+    // The appender comes first, so that it is dropped before the connection.
     appender: Option<Appender>,
     chunk: DataChunk,
     columns: Vec<Column>,
@@ -28,7 +28,7 @@ pub(super) struct EmbeddedIngest {
 }
 
 impl EmbeddedIngest {
-    /// Begins to append to `table`, which must exist with the same columns.
+    /// Begins an insert into `table`, which must exist with the same columns.
     pub(super) fn begin(connection: Connection, table: &TableDefinition) -> Result<Self> {
         table.validate()?;
         let name = c_string(&table.name, "the table's name")?;
@@ -75,8 +75,8 @@ impl EmbeddedIngest {
         Ok(())
     }
 
-    /// Throws all rows away. The appender goes first: destroying it after the end of the transaction would write what
-    /// it holds back.
+    /// Discards all rows. The appender is destroyed first: after the end of the transaction that would write its
+    /// buffered rows.
     fn roll_back(&mut self) -> Result<()> {
         match self.appender.take() {
             None => Ok(()),
@@ -93,7 +93,7 @@ impl Ingest for EmbeddedIngest {
     fn write(&mut self, batch: &RecordBatch) -> Result<()> {
         let written = check_batch(&self.schema, batch, self.rows).and_then(|()| self.append(batch));
         if written.is_err() {
-            // The first error is what the caller needs to know; the connection rolls back at its end anyway.
+            // Only the first error matters to the caller; closing the connection rolls back anyway.
             let _ = self.roll_back();
         }
         written
@@ -101,7 +101,7 @@ impl Ingest for EmbeddedIngest {
 
     fn commit(mut self: Box<Self>) -> Result<u64> {
         let appender = self.appender.as_mut().ok_or(Error::Closed("the insert"))?;
-        // On an error, dropping `self` rolls back.
+        // After an error, dropping `self` rolls back.
         appender.flush()?;
         self.appender = None;
         self.connection.run(c"COMMIT")?;
@@ -115,7 +115,7 @@ impl Ingest for EmbeddedIngest {
 
 impl Drop for EmbeddedIngest {
     fn drop(&mut self) {
-        // Nobody is left to hear of a failure, and closing the connection rolls back too.
+        // A failure can't be reported here, and closing the connection rolls back, too.
         let _ = self.roll_back();
     }
 }

@@ -1,7 +1,7 @@
 //! The embedded engine: DuckDB in this process, through the C API of the libduckdb that an npm package brings.
 //!
-//! Each call has its own connection, so its own transaction; queries and inserts run in parallel. A connection costs
-//! some 6 us, so there is no pool of them: what a call leaves behind ends with its connection.
+//! Each call has its own connection and thus its own transaction; queries and inserts run in parallel. A connection
+//! costs some 6 us, so connections are not pooled: all state that a call leaves behind ends with its connection.
 
 mod catalog;
 mod column_builder;
@@ -35,9 +35,9 @@ use boundary_bench_kernel::{Error, Result};
 
 const NAME: &str = "embedded";
 
-/// What we set of DuckDB's configuration; the rest is as DuckDB has it.
+/// The settings that differ from DuckDB's defaults.
 const SETTINGS: [(&CStr, &CStr); 1] = [
-    // Nothing is fetched from the network because of a query.
+    // No query may cause a download.
     (c"autoinstall_known_extensions", c"false"),
 ];
 
@@ -45,20 +45,21 @@ fn engine_error(message: impl Display) -> Error {
     Error::Engine { engine: NAME, message: message.to_string() }
 }
 
-/// Runs `work`; whatever fails after a cancellation failed because of it.
+/// Runs `work`; an error after a cancellation counts as the cancellation.
 fn interruptible<T>(cancel: &CancelToken, work: impl FnOnce() -> Result<T>) -> Result<T> {
     cancel.check()?;
     work().map_err(|error| if cancel.is_cancelled() { Error::Cancelled } else { error })
 }
 
-/// DuckDB, in memory or in a file. ACID; all methods may run at once.
+/// The engine over DuckDB, in memory or in a file. ACID; all methods may run at once.
 pub struct EmbeddedEngine {
     database: Arc<Database>,
 }
 
 impl EmbeddedEngine {
-    /// Opens the database file `path`, which is created if there is none; "" is a new database in memory. Opening a
-    /// file that is open in this process gives the same database. It is closed with the last engine, query or insert.
+    /// Opens the database file `path`, which is created if it does not exist; "" opens a new database in memory.
+    /// Opening a file that is open in this process gives the same database. It is closed with the last engine, query or
+    /// insert.
     ///
     /// # Errors
     /// [`Error::Engine`] when the file can't be opened or is no database, [`Error::InvalidArgument`] for a NUL in
@@ -69,13 +70,13 @@ impl EmbeddedEngine {
         Ok(Arc::new(Self { database }))
     }
 
-    /// Runs one of our own commands about a table in a transaction of its own.
+    /// Runs a table definition command in a transaction of its own.
     fn command(&self, sql: &str) -> Result<()> {
         self.database.connect()?.run(&c_string(sql, "the definition")?)
     }
 }
 
-/// The one absolute name of a file, so that two ways to write it open one database. The file need not exist.
+/// The canonical absolute name of a file, so that all ways to write it open one database. The file need not exist.
 fn absolute(path: &str) -> Result<String> {
     let cannot = |problem: &dyn std::fmt::Display| engine_error(format!("can't open \"{path}\": {problem}"));
     let given = Path::new(path);
@@ -152,7 +153,7 @@ impl Engine for EmbeddedEngine {
     }
 
     /// Several statements are one transaction, so `BEGIN`, `COMMIT` and `ROLLBACK` are refused. A single statement runs
-    /// outside of one where DuckDB wants that (`CHECKPOINT`). `SET SESSION` lasts for this call only.
+    /// outside of a transaction where DuckDB requires that (`CHECKPOINT`). `SET SESSION` lasts for this call only.
     fn execute(&self, sql: &str, cancel: &CancelToken) -> Result<u64> {
         let connection = self.database.connect()?;
         let interrupted = connection.clone();
@@ -162,7 +163,7 @@ impl Engine for EmbeddedEngine {
         if together {
             connection.run(c"BEGIN TRANSACTION")?;
         }
-        // On an error the transaction ends with the connection, which rolls it back.
+        // After an error the transaction ends with the connection, which rolls it back.
         let mut changed = 0;
         for index in 0..statements.count() {
             changed += interruptible(cancel, || {
@@ -171,7 +172,7 @@ impl Engine for EmbeddedEngine {
                 run_command(&statement, cancel)
             })?;
         }
-        // What is done is now either published as a whole or not at all; an interrupt could only spoil that.
+        // From here on the work is either published as a whole or not at all, which an interrupt must not disturb.
         drop(guard);
         if together {
             connection.run(c"COMMIT")?;
@@ -184,13 +185,13 @@ impl Engine for EmbeddedEngine {
         Ok(Box::new(EmbeddedStatement::prepare(self.database.connect()?, sql)?))
     }
 
-    /// A database that met a fatal error refuses every statement from then on.
+    /// A database that had a fatal error refuses every statement from then on.
     fn check(&self) -> Result<()> {
         self.command("SELECT 1")
     }
 }
 
-/// Runs a statement to its end; rows that it returns are dropped as they come.
+/// Runs a statement to its end, and discards the rows that it returns.
 fn run_command(statement: &Prepared, cancel: &CancelToken) -> Result<u64> {
     let kind = statement.kind();
     if kind == duckdb::duckdb_statement_type_DUCKDB_STATEMENT_TYPE_TRANSACTION {
@@ -200,7 +201,7 @@ fn run_command(statement: &Prepared, cancel: &CancelToken) -> Result<u64> {
     }
     let reads = kind == duckdb::duckdb_statement_type_DUCKDB_STATEMENT_TYPE_SELECT;
     let pending = statement.start(reads)?;
-    // A cancellation before the start interrupted nothing.
+    // A cancellation before the start has interrupted nothing.
     cancel.check()?;
     let mut result = pending.finish()?;
     if reads {

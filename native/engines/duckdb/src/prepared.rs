@@ -11,9 +11,10 @@ use boundary_bench_engine::{BatchStream, QueryOptions, Statement, Value, check_p
 use boundary_bench_kernel::cancel::CancelToken;
 use boundary_bench_kernel::{Error, Result};
 
-/// A statement and its connection. DuckDB plans it anew by itself when a table was changed or a value has another type.
+/// A prepared statement with its connection. DuckDB plans it anew by itself when a table was changed or a value has
+/// another type.
 pub(super) struct EmbeddedStatement {
-    // Dropped in this order: the statement before the connection.
+    // The statement comes first, so that it is dropped before the connection.
     statement: Prepared,
     parameters: Vec<Option<SqlType>>,
     columns: Option<Vec<Column>>,
@@ -40,8 +41,8 @@ impl EmbeddedStatement {
         Ok(Self { statement, parameters, columns, connection })
     }
 
-    /// Binds all parameters and runs `work`. Where that fails, the parameter that has no value of the statement's type
-    /// is to blame, if there is one.
+    /// Binds all parameters and runs `work`. If that fails, the error names the first parameter that does not fit the
+    /// statement's type, if there is one.
     fn with<T>(&self, parameters: &[Value], work: impl FnOnce() -> Result<T>) -> Result<T> {
         check_parameter_count(parameters.len(), self.parameters.len())?;
         for (index, value) in parameters.iter().enumerate() {
@@ -53,7 +54,7 @@ impl EmbeddedStatement {
         })
     }
 
-    /// The error for the first parameter that DuckDB can't convert to the type the statement wants.
+    /// The error for the first parameter that DuckDB can't convert to its type in the statement.
     fn misfit(&self, parameters: &[Value]) -> Option<Error> {
         parameters.iter().zip(&self.parameters).enumerate().find_map(|(index, (value, expected))| {
             let sql = format!("SELECT CAST($1 AS {})", (*expected)?.to_sql());
@@ -67,8 +68,8 @@ impl EmbeddedStatement {
     }
 }
 
-/// The columns of a statement's rows, none for a command; `None` where one has a type that parameters will decide, or that
-/// has no counterpart here.
+/// The columns of a statement's rows, none for a command; `None` where a column's type depends on parameters, or has no
+/// counterpart here.
 fn columns(statement: &Prepared) -> Option<Vec<Column>> {
     if check_reads(statement).is_err() {
         return Some(Vec::new());

@@ -1,4 +1,4 @@
-//! Owners of a statement's C objects, from its text to its rows.
+//! Owners of a statement's C objects, from its text to its result.
 
 use std::ffi::CStr;
 use std::ptr;
@@ -11,7 +11,7 @@ use boundary_bench_engine::{Value, unusable_parameter};
 use boundary_bench_kernel::{Error, Result};
 
 impl Connection {
-    /// Runs a command of our own, such as `BEGIN`.
+    /// Runs an internal command, such as `BEGIN`.
     pub(super) fn run(&self, sql: &CStr) -> Result<()> {
         let mut result = QueryResult::empty(self);
         // SAFETY: connection and text live; the result is destroyed by its owner, also after a failure.
@@ -20,7 +20,7 @@ impl Connection {
     }
 }
 
-/// The statements of a text, parsed.
+/// The parsed statements of a text.
 pub(super) struct Statements {
     raw: duckdb::duckdb_extracted_statements,
     count: u64,
@@ -70,7 +70,7 @@ impl Drop for Statements {
     }
 }
 
-/// A statement ready to run.
+/// A prepared statement.
 pub(super) struct Prepared {
     raw: duckdb::duckdb_prepared_statement,
     connection: Connection,
@@ -85,13 +85,14 @@ impl Prepared {
         unsafe { duckdb::duckdb_prepared_statement_type(self.raw) }
     }
 
-    /// The parameters of the statement, the highest number where numbers are left out.
+    /// The number of parameters, or the highest parameter number where numbers are left out.
     pub(super) fn parameter_count(&self) -> usize {
         // SAFETY: the statement lives. There are fewer parameters than bytes in its text.
         usize::try_from(unsafe { duckdb::duckdb_nparams(self.raw) }).unwrap_or(usize::MAX)
     }
 
-    /// How the text names the parameter `position`, from 1: by its number, or by a name; `None` where it leaves it out.
+    /// The name of the parameter `position`, from 1, which is its number or a name; `None` where the text leaves the
+    /// number out.
     pub(super) fn parameter_name(&self, position: usize) -> Option<String> {
         // SAFETY: the statement lives; a name, if there is one, was allocated for us.
         unsafe {
@@ -102,14 +103,15 @@ impl Prepared {
         }
     }
 
-    /// The type of the parameter `position`, from 1, where it is known.
+    /// The type of the parameter `position`, from 1, if it is known.
     pub(super) fn parameter_type(&self, position: usize) -> Option<LogicalType> {
         // SAFETY: the statement lives; a type, if there is one, is ours.
         let raw = unsafe { duckdb::duckdb_param_logical_type(self.raw, position as u64) };
         (!raw.is_null()).then_some(LogicalType(raw))
     }
 
-    /// Name and type of each column of its rows, as far as they are known: those of a command tell of the rows changed.
+    /// The name and type of each result column, as far as they are known; a command has a column for the number of rows
+    /// changed.
     pub(super) fn columns(&self) -> Vec<(String, LogicalType)> {
         // SAFETY: the statement lives. The names were allocated for us, and the types are ours.
         unsafe {
@@ -124,7 +126,7 @@ impl Prepared {
         }
     }
 
-    /// Sets the parameter `position`, from 1, to a copy of the value.
+    /// Binds a copy of the value to the parameter `position`, from 1.
     pub(super) fn bind(&self, position: usize, value: &Value) -> Result<()> {
         let index = position as u64;
         // SAFETY: the statement lives, and DuckDB copies the text or bytes during the call.
@@ -157,7 +159,7 @@ impl Prepared {
         Err(unusable_parameter(position, borrowed_text(problem, "the value can't be used")))
     }
 
-    /// Starts the statement. An interrupt from here on is not lost, while one before is.
+    /// Starts the statement. An interrupt takes effect from here on; an earlier one is lost.
     pub(super) fn start(&self, streaming: bool) -> Result<Pending> {
         let mut raw = ptr::null_mut();
         // SAFETY: the statement lives; `raw` receives an object that we own, also after a failure.
@@ -193,7 +195,7 @@ pub(super) struct Pending {
 }
 
 impl Pending {
-    /// Runs the statement to its end or, when it streams, to its first rows.
+    /// Runs the statement to its end or, if it streams, to its first rows.
     pub(super) fn finish(self) -> Result<QueryResult> {
         let mut result = QueryResult::empty(&self.connection);
         // SAFETY: the pending result lives; the result is destroyed by its owner, also after a failure.
@@ -215,7 +217,7 @@ impl Drop for Pending {
     }
 }
 
-/// The result of a statement, perhaps still running.
+/// The result of a statement, which may still be running.
 pub(super) struct QueryResult {
     raw: duckdb::duckdb_result,
     _connection: Connection,
@@ -245,7 +247,7 @@ impl QueryResult {
         unsafe { duckdb::duckdb_column_count(&raw mut self.raw) }
     }
 
-    /// Name and type of the column `index`, which must be less than the count.
+    /// The name and type of the column `index`, which must be less than the count.
     pub(super) fn column(&mut self, index: u64) -> (String, LogicalType) {
         // SAFETY: the result lives and owns the name; the type is ours.
         unsafe {

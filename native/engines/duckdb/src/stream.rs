@@ -1,4 +1,4 @@
-//! A query under way, as a stream of Arrow batches.
+//! A running query as a stream of Arrow batches.
 
 use std::ops::Range;
 
@@ -17,19 +17,19 @@ use boundary_bench_kernel::cancel::CancelGuard;
 use boundary_bench_kernel::cancel::CancelToken;
 use boundary_bench_kernel::{Error, Result};
 
-/// Rows for which buffers are allocated ahead, at most; larger batches grow.
+/// The most rows for which buffers are allocated ahead; those of larger batches grow.
 const MAX_ROWS_AHEAD: usize = 1 << 20;
 
-/// The rows of a query, fetched as they are asked for. The query and its snapshot end with the stream, drained or not.
+/// The rows of a query, fetched on demand. The query and its snapshot end with the stream, drained or not.
 pub(super) struct EmbeddedStream {
-    // Dropped in this order: the result before the connection.
+    // The result comes first, so that it is dropped before the connection.
     running: Option<QueryResult>,
     chunk: Option<PartlyRead>,
     columns: Vec<Column>,
     mappings: Vec<Mapping>,
     schema: SchemaRef,
     batch_rows: usize,
-    /// Rows to allocate for: those of the last batch, or of the first chunk.
+    /// The rows to allocate buffers for: those of the last batch, or of the first chunk.
     expected_rows: usize,
     rows_before: u64,
     cancel: CancelToken,
@@ -37,21 +37,21 @@ pub(super) struct EmbeddedStream {
     connection: Connection,
 }
 
-/// A chunk and those of its rows that are in no batch yet.
+/// A chunk, and the range of its rows that are in no batch yet.
 struct PartlyRead {
     chunk: DataChunk,
     rows: Range<usize>,
 }
 
 impl EmbeddedStream {
-    /// Starts the only statement of `sql`, which must be one that returns rows and changes nothing.
+    /// Starts the only statement of `sql`, which must return rows and change nothing.
     pub(super) fn start(connection: Connection, sql: &str, options: &QueryOptions) -> Result<Self> {
         let statement = the_only_statement(&connection, sql, "a query")?;
         check_parameter_count(0, statement.parameter_count())?;
         Self::run(connection, &statement, options)
     }
 
-    /// Starts a statement of the connection with the parameters that are bound to it, as [`EmbeddedStream::start`].
+    /// Starts a prepared statement with its bound parameters, as [`EmbeddedStream::start`] does.
     pub(super) fn run(connection: Connection, statement: &Prepared, options: &QueryOptions) -> Result<Self> {
         check_reads(statement)?;
         let cancel = options.cancel.clone();
@@ -59,7 +59,7 @@ impl EmbeddedStream {
         let guard = cancel.on_cancel(move || interrupted.interrupt());
         let mut result = interruptible(&cancel, || {
             let pending = statement.start(true)?;
-            // A cancellation before the start interrupted nothing.
+            // A cancellation before the start has interrupted nothing.
             cancel.check()?;
             pending.finish()
         })?;
@@ -79,19 +79,19 @@ impl EmbeddedStream {
         })
     }
 
-    /// Where the values of each column come from.
+    /// The type and layout of each column.
     pub(super) fn mappings(&self) -> &[Mapping] {
         &self.mappings
     }
 
-    /// The rows to read next; `None` at the end of the result.
+    /// The next rows to read; `None` at the end of the result.
     fn next_chunk(&mut self) -> Result<Option<PartlyRead>> {
         if let Some(chunk) = self.chunk.take() {
             return Ok(Some(chunk));
         }
         while let Some(result) = &mut self.running {
             match interruptible(&self.cancel, || result.fetch())? {
-                // DuckDB may hand out an empty chunk in the middle of a result.
+                // DuckDB may return an empty chunk in the middle of a result.
                 Some(chunk) if chunk.rows() == 0 => {}
                 Some(chunk) => return Ok(Some(PartlyRead { rows: 0..chunk.rows(), chunk })),
                 None => self.running = None,
@@ -150,7 +150,7 @@ impl EmbeddedStream {
         }
     }
 
-    /// Ends the query: what still runs is stopped, and its memory freed.
+    /// Ends the query: interrupts it if it still runs, and frees its memory.
     fn end(&mut self) {
         self.chunk = None;
         if let Some(result) = self.running.take() {
@@ -184,7 +184,7 @@ impl Drop for EmbeddedStream {
     }
 }
 
-/// The statement of a text that must hold exactly one.
+/// Prepares the statement of a text that must hold exactly one; `what` names it in the error.
 pub(super) fn the_only_statement(connection: &Connection, sql: &str, what: &str) -> Result<Prepared> {
     let statements = Statements::parse(connection, &c_string(sql, what)?)?;
     if statements.count() != 1 {
@@ -206,7 +206,7 @@ pub(super) fn check_reads(statement: &Prepared) -> Result<()> {
     }
 }
 
-/// The columns of a result, with unique names, and where their values come from.
+/// The columns of a result, with unique names, and their types and layouts.
 fn result_columns(result: &mut QueryResult) -> Result<(Vec<Column>, Vec<Mapping>)> {
     let described: Vec<_> = (0..result.column_count()).map(|index| result.column(index)).collect();
     let names = unique_names(described.iter().map(|(name, _)| name.as_str()));

@@ -1,4 +1,4 @@
-//! How DuckDB lays out a column: which of our types it becomes, and safe views of its memory.
+//! The memory layout of DuckDB's columns: the mapping of their types to ours, and safe views of vectors.
 
 use std::marker::PhantomData;
 
@@ -7,44 +7,44 @@ use libduckdb_sys as duckdb;
 use super::ffi::{DataChunk, LogicalType};
 use boundary_bench_engine::table::SqlType;
 
-/// Rows of a vector, fixed when libduckdb is built.
+/// The number of rows of a vector, fixed when libduckdb is built.
 pub(super) const VECTOR_ROWS: usize = 2048;
 
-/// The form of a column's values in DuckDB.
+/// The representation of a column's values in DuckDB.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Layout {
-    /// The bytes of our type.
+    /// The same representation as in Arrow.
     Same,
-    /// One byte a value.
+    /// One byte for each value.
     Bool,
     Int8,
     UInt8,
     UInt16,
     UInt32,
     UInt64,
-    /// 128 bits, perhaps more than 38 digits.
+    /// 128-bit integers, which may have more than 38 digits.
     HugeInt,
     Decimal16,
     Decimal32,
     Decimal64,
-    /// Seconds since 1970.
+    /// Seconds since 1970-01-01.
     Seconds,
-    /// Milliseconds since 1970.
+    /// Milliseconds since 1970-01-01.
     Millis,
     /// [`StringValue`]s.
     Strings,
 }
 
-/// What a column of DuckDB becomes.
+/// The mapping of a DuckDB column to one of our types.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Mapping {
     pub(super) sql_type: SqlType,
     pub(super) layout: Layout,
-    /// Whether this is the very type that [`SqlType::to_sql`] creates.
+    /// Whether the column has the very type that [`SqlType::to_sql`] creates.
     pub(super) exact: bool,
 }
 
-/// Our type for a type of DuckDB; `None` if there is none.
+/// The mapping of a DuckDB type; `None` if it has no counterpart.
 pub(super) fn mapping(logical: &LogicalType) -> Option<Mapping> {
     // SAFETY: the type lives.
     let id = unsafe { duckdb::duckdb_get_type_id(logical.0) };
@@ -107,7 +107,7 @@ pub(super) fn type_name(logical: &LogicalType) -> &'static str {
     }
 }
 
-/// DuckDB's type for one of ours.
+/// The DuckDB type for one of our types.
 pub(super) fn logical_type(sql_type: SqlType) -> LogicalType {
     let id = match sql_type {
         SqlType::Bool => duckdb::DUCKDB_TYPE_DUCKDB_TYPE_BOOLEAN,
@@ -129,7 +129,7 @@ pub(super) fn logical_type(sql_type: SqlType) -> LogicalType {
     LogicalType(unsafe { duckdb::duckdb_create_logical_type(id) })
 }
 
-/// DuckDB keeps a decimal in the smallest integer that holds its digits.
+/// The layout of a decimal, which DuckDB keeps in the smallest integer that holds its digits.
 pub(super) fn decimal_layout(precision: u8) -> Layout {
     match precision {
         0..=4 => Layout::Decimal16,
@@ -158,7 +158,7 @@ union StringRest {
 const INLINE_LENGTH: usize = 12;
 
 impl StringValue {
-    /// A value that points into `bytes` when they are too many to be inline.
+    /// A value that points into `bytes` if they are too many to be inline.
     pub(super) fn new(bytes: &[u8]) -> Self {
         let mut start = [0; 4];
         #[expect(clippy::cast_possible_truncation, reason = "a value of an Arrow array is shorter than 2 GiB")]
@@ -167,7 +167,7 @@ impl StringValue {
             start.copy_from_slice(&bytes[..4]);
             return Self { length, start, rest: StringRest { pointer: bytes.as_ptr() } };
         }
-        // What is behind the end must be zero: DuckDB compares inline strings as numbers.
+        // The bytes behind the end must be zero: DuckDB compares inline strings as numbers.
         let mut inlined = [0; 8];
         if bytes.len() > 4 {
             start.copy_from_slice(&bytes[..4]);
@@ -216,10 +216,10 @@ impl<'chunk> Vector<'chunk> {
         Self { data: data.cast(), validity, rows: chunk.rows(), chunk: PhantomData }
     }
 
-    /// All values; behind a null is any value.
+    /// All values of the vector; the value of a null is arbitrary.
     ///
     /// # Safety
-    /// `T` is the form of this column's values, and every pattern of bits is one.
+    /// `T` is the representation of this column's values, and every pattern of bits is a valid `T`.
     pub(super) unsafe fn values<T: Copy>(&self) -> &'chunk [T] {
         if self.rows == 0 {
             return &[];
@@ -228,7 +228,7 @@ impl<'chunk> Vector<'chunk> {
         unsafe { std::slice::from_raw_parts(self.data.cast(), self.rows) }
     }
 
-    /// The validity bits (set: not null), if any row may be null.
+    /// The validity bits (set: not null); `None` if no row is null.
     pub(super) fn validity(&self) -> Option<Validity<'chunk>> {
         if self.validity.is_null() {
             return None;
@@ -238,7 +238,7 @@ impl<'chunk> Vector<'chunk> {
     }
 }
 
-/// Bits of the rows of a vector; set means not null.
+/// The validity bits of a vector's rows; a set bit means not null.
 #[derive(Clone, Copy)]
 pub(super) struct Validity<'chunk>(&'chunk [u64]);
 

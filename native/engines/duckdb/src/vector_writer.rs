@@ -15,8 +15,9 @@ use super::column_builder::Misfit;
 use super::vector::{Layout, StringValue, VECTOR_ROWS, decimal_layout};
 use boundary_bench_engine::table::SqlType;
 
-/// Fills `vector`, fresh of `sql_type`, with `rows` of `array`, which has the Arrow form of that type. Long strings are
-/// not copied: the array must live for as long as the vector is read. Returns the bytes of text that were referred to.
+/// Fills `vector`, whose type is `sql_type`, with `rows` of `array`, which has the Arrow type of that. Long strings are
+/// not copied: the array must live for as long as the vector is read. Returns the number of bytes of text that the
+/// vector refers to.
 ///
 /// # Safety
 /// `vector` belongs to a live chunk, has the type `sql_type`, and was reset since it was last filled. `rows` are at
@@ -76,7 +77,7 @@ pub(super) unsafe fn fill(
 }
 
 /// # Safety
-/// As [`fill`].
+/// The conditions of [`fill`].
 unsafe fn fill_validity(vector: duckdb::duckdb_vector, nulls: &NullBuffer, rows: &Range<usize>) {
     let bits = nulls.inner().slice(rows.start, rows.len());
     // SAFETY: the mask, writable after the first call, has a bit for each row of a whole vector.
@@ -97,7 +98,7 @@ unsafe fn copy<T: ArrowPrimitiveType>(data: *mut T::Native, array: &ArrayRef, ro
     unsafe { data.copy_from_nonoverlapping(values.as_ptr(), values.len()) }
 }
 
-/// An Arrow array may hold more digits than its type says.
+/// Checks the digits of decimals, since an Arrow array may hold more than its type says.
 fn check_decimals(
     values: &[i128],
     precision: u8,

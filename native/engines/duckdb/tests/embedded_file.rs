@@ -12,7 +12,7 @@ use boundary_bench_engine::{CreateMode, Engine, QueryOptions};
 use boundary_bench_kernel::Error;
 use boundary_bench_kernel::cancel::CancelToken;
 
-/// A folder of its own for one test, removed at its end.
+/// A temporary folder for one test, removed at its end.
 struct Folder(PathBuf);
 
 impl Folder {

@@ -30,7 +30,7 @@ fn sql_type() -> impl Strategy<Value = SqlType> {
     ]
 }
 
-/// What a column is made of: the seeds of its distinct values, which its rows repeat in order.
+/// The seeds of a column's distinct values, which its rows repeat in order.
 #[derive(Debug, Clone)]
 struct Values {
     numbers: Vec<Option<i128>>,
@@ -132,7 +132,7 @@ proptest! {
         }
         let found = concat_batches(&table.to_arrow(), &batches).unwrap();
         for (found, expected) in found.columns().iter().zip(rows.columns()) {
-            // Bit by bit, so that each NaN must be the very same.
+            // The arrays are compared bit by bit, so that each NaN must be the very same.
             prop_assert!(same_bits(found, expected), "{found:?}\n{expected:?}");
         }
     }

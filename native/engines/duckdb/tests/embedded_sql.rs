@@ -192,7 +192,7 @@ fn a_query_cancelled_before_it_starts_does_not_start() {
 fn a_stream_dropped_in_the_middle_frees_its_query() {
     let engine = engine();
     for _ in 0..20 {
-        // Endless, too: only the rows asked for may be made.
+        // This query is endless, too: only the rows asked for may be made.
         let sql = "SELECT a.range x, b.range y FROM range(10000000) a, range(10000000) b";
         let mut stream = engine.query(sql, &QueryOptions::default()).unwrap();
         assert_eq!(stream.next_batch().unwrap().unwrap().num_rows(), 65_536);
@@ -282,7 +282,7 @@ fn texts_of_a_mebibyte_go_in_and_come_out() {
     let table = one_column(SqlType::Text, true);
     let text = |index: usize| index.to_string() + &"x".repeat(1 << 20);
     let mut ingest = engine.ingest(&table).unwrap();
-    // More than the appender may hold back, in two writes.
+    // The two writes are more than the appender may buffer.
     for start in [0, 40] {
         let array: ArrayRef = Arc::new((start..start + 40).map(|index| Some(text(index))).collect::<StringArray>());
         ingest.write(&RecordBatch::try_new(table.to_arrow(), vec![array]).unwrap()).unwrap();

@@ -82,7 +82,7 @@ fn a_parameter_of_a_wrong_type_is_named() {
         assert!(error.to_string().starts_with(named), "{error}");
     }
     assert_eq!(execute(&[Value::Text("7".to_owned()), Value::Text("2024-02-29".to_owned())]).unwrap(), 1);
-    // An error that no parameter is to blame for stays the engine's.
+    // An error that is due to no parameter stays the engine's.
     let error = refused("SELECT error('own words') WHERE $1", &[Value::Bool(true)]);
     assert_eq!(error.code(), "BB_ENGINE");
     assert!(error.to_string().contains("own words"), "{error}");
@@ -173,7 +173,7 @@ fn many_callers_run_one_prepared_statement_at_once() {
                     let rows = 1000 * (round % 3);
                     let parameters = vec![Value::Int(factor), Value::Int(rows)];
                     let bound = BoundStatement::Prepared { statement: Arc::clone(&statement), parameters };
-                    // Some callers leave in the middle.
+                    // Some callers drop the stream before its end.
                     if round % 4 == 3 {
                         bound.query(&QueryOptions::default(), |_| Ok(())).unwrap();
                         continue;

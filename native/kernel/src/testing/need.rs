@@ -1,8 +1,8 @@
-//! How a test asks for what a machine may lack: a server, a program, something of the kernel.
+//! Needs of tests that a machine may lack: a server, a program, a feature of the kernel.
 //!
-//! `__test__/needs.json` has a word for each such need and the command that gets it; `__test__/needs.ts` is this rule for
-//! tests in TypeScript. A test whose need is not there ends at once, which is said on the standard error stream and in the
-//! file that `BOUNDARY_BENCH_SKIPPED` names. It fails instead where `BOUNDARY_BENCH_REQUIRE` has the word.
+//! `__test__/needs.json` has a word for each such need and the command that installs it; `__test__/needs.ts` is this rule
+//! for tests in TypeScript. A test whose need is missing ends at once, which is reported on the standard error stream and
+//! in the file that `BOUNDARY_BENCH_SKIPPED` names. It fails instead if `BOUNDARY_BENCH_REQUIRE` has the word.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -12,36 +12,36 @@ use std::io::Write;
 use serde::Deserialize;
 use serde_json::json;
 
-/// The variable with the words of what must be there, separated by commas.
+/// The environment variable with the words of the needs that are required, separated by commas.
 const REQUIRE: &str = "BOUNDARY_BENCH_REQUIRE";
 
-/// The variable that names the file to which each test that is left out adds a line of JSON.
+/// The environment variable with the path of the file to which each skipped test appends a line of JSON.
 const SKIPPED: &str = "BOUNDARY_BENCH_SKIPPED";
 
-/// The needs that there are.
+/// The known needs.
 const NEEDS: &str = include_str!("../../../../__test__/needs.json");
 
-/// What is known of a need.
+/// The description of a need, and the command that installs it.
 #[derive(Deserialize)]
 struct Need {
     what: String,
     get: String,
 }
 
-/// What becomes of a test.
+/// The decision about a test.
 #[derive(Debug, PartialEq)]
 enum Decision<T> {
-    /// It runs, with what it needs.
+    /// The test runs, with what it needs.
     Run(T),
-    /// It is left out, for this reason.
+    /// The test is skipped, for this reason.
     Skip(String),
-    /// It fails, with this message.
+    /// The test fails, with this message.
     Fail(String),
 }
 
-/// Gives a test what it needs, or ends it by `return`: `needs!("redis", executable(None))`. The first argument is a word of
-/// `__test__/needs.json`, the second a `Result` whose error says why it is not there. It stands in the test itself, whose
-/// result is `()`.
+/// Gives a test its need, or ends the test by `return`: `needs!("redis", executable(None))`. The first argument is a word
+/// of `__test__/needs.json`, the second a `Result` whose error says why the need is missing. The macro stands in the test
+/// itself, whose result is `()`.
 #[macro_export]
 macro_rules! needs {
     ($word:literal, $found:expr) => {
@@ -52,10 +52,10 @@ macro_rules! needs {
     };
 }
 
-/// What a test needs; `None` where the test is to be left out, which has been said then. See [`needs!`](crate::needs).
+/// The need of a test; `None` where the test must be skipped, which was reported then. See [`needs!`](crate::needs).
 ///
 /// # Panics
-/// Where it is required but missing, and where a word is unknown.
+/// Panics where the need is required but missing, and where a word is unknown.
 pub fn ask<T, E: Display>(word: &str, found: Result<T, E>) -> Option<T> {
     let required = std::env::var(REQUIRE).unwrap_or_default();
     match decide(word, &required, found) {
@@ -87,14 +87,14 @@ fn decide<T, E: Display>(word: &str, required: &str, found: Result<T, E>) -> Dec
     }
 }
 
-/// Says that the test that runs on this thread is left out.
+/// Reports that the test that runs on this thread is skipped.
 fn tell(word: &str, why: &str) {
     let test = std::thread::current().name().unwrap_or_default().to_owned();
-    // Not by a macro, whose output the test harness keeps to itself.
+    // The output of a macro would be captured by the test harness.
     let _ = std::io::stderr().write_all(format!("SKIPPED: {test} ({word}): {why}\n").as_bytes());
     let Some(path) = std::env::var_os(SKIPPED) else { return };
     let crate_name = std::env::var("CARGO_PKG_NAME").unwrap_or_default();
-    // One write of one line, since tests of other threads and processes add theirs.
+    // The line is written at once, since tests of other threads and processes append theirs.
     let line = format!("{}\n", json!({ "need": word, "why": why, "crate": crate_name, "rust": test }));
     let added =
         OpenOptions::new().append(true).create(true).open(&path).and_then(|mut file| file.write_all(line.as_bytes()));

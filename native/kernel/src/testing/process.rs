@@ -1,19 +1,19 @@
-//! The processes of this machine, without a program that lists them where the kernel does.
+//! The processes of this machine, read from the kernel where it lists them, else from `ps`.
 
 use std::process::Command;
 
 /// A process that has not ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Process {
-    /// Its id.
+    /// The id of the process.
     pub id: u32,
-    /// The id of the process that started it.
+    /// The id of its parent process.
     pub parent: u32,
-    /// Its program and what that was told, separated by spaces.
+    /// The program of the process and its arguments, separated by spaces.
     pub command: String,
 }
 
-/// Whether a process runs; one that has ended but was not waited for does not.
+/// Whether a process runs; a zombie does not.
 #[must_use]
 pub fn runs(process_id: u32) -> bool {
     if cfg!(target_os = "linux") {
@@ -23,21 +23,21 @@ pub fn runs(process_id: u32) -> bool {
     }
 }
 
-/// Sends a process a signal, by its name: `KILL`.
+/// Sends a process the signal of this name, such as `KILL`.
 ///
 /// # Panics
-/// Where there is no such process, or it is another user's.
+/// Panics where there is no such process, or it is another user's.
 pub fn signal(name: &str, process_id: u32) {
-    // The shell's own command: not every system has it as a program.
+    // The shell's own command is used, since not every system has `kill` as a program.
     let mut shell = Command::new("/bin/sh");
     let status = shell.args(["-c", r#"kill -s "$0" "$1""#, name]).arg(process_id.to_string()).status();
     assert!(status.is_ok_and(|status| status.success()), "no signal {name} can be sent to {process_id}");
 }
 
-/// Every process that runs.
+/// All processes that run.
 ///
 /// # Panics
-/// Where the system tells of none: without `/proc` of Linux, and without `ps` elsewhere.
+/// Panics where the system lists none: without `/proc` on Linux, and without `ps` elsewhere.
 #[must_use]
 pub fn processes() -> Vec<Process> {
     if cfg!(target_os = "linux") {
@@ -69,7 +69,7 @@ fn of_line(line: &str) -> Option<Process> {
     (!has_ended(state)).then(|| Process { id, parent, command: words.collect::<Vec<_>>().join(" ") })
 }
 
-/// Whether a state is that of a process which has ended: a zombie, or one that is being removed.
+/// Whether a process in this state has ended: a zombie, or one that is being removed.
 fn has_ended(state: &str) -> bool {
     state.starts_with(['Z', 'X'])
 }
@@ -86,7 +86,7 @@ mod tests {
         assert!(own.command.contains("sleep") || own.command.contains("sh"), "{own:?}");
         assert!(runs(child.id()) && runs(std::process::id()));
         signal("KILL", child.id());
-        // It has ended, though nobody has waited for it.
+        // The process has ended, though nobody has waited for it.
         while runs(child.id()) {
             std::thread::yield_now();
         }

@@ -33,7 +33,7 @@ fn submit(dispatch: &mut Dispatch, sessions: &mut Vec<DrivenSession>, id: u32, p
     touched
 }
 
-/// Answers the requests that a session has sent, with one letter each.
+/// Answers the requests that a session has sent, with a body of one letter each.
 fn answer(dispatch: &mut Dispatch, session: &mut DrivenSession, letters: &str) {
     session.sent(usize::MAX >> 1);
     for letter in letters.chars() {
@@ -43,7 +43,7 @@ fn answer(dispatch: &mut Dispatch, session: &mut DrivenSession, letters: &str) {
     }
 }
 
-/// What the frame tells: ids and the last byte of each result's text.
+/// The first three words of each result in the frame: its id, its status and its number of requests.
 fn results(dispatch: &mut Dispatch) -> Vec<(u32, u32, u32)> {
     let bytes = dispatch.frame().take();
     let words = bytes.as_chunks::<4>().0.iter().map(|word| u32::from_ne_bytes(*word)).collect::<Vec<_>>();
@@ -89,7 +89,7 @@ fn a_lost_connection_fails_what_it_had_and_the_rest_goes_on() {
     answer(&mut dispatch, &mut sessions[1], "b");
     answer(&mut dispatch, &mut sessions[1], "c");
     assert_eq!(results(&mut dispatch), [(1, 0, 4)]);
-    // The next one does not go to the connection that is gone.
+    // The next request does not go to the connection that is gone.
     assert_eq!(submit(&mut dispatch, &mut sessions, 1, &["/d"]), [1]);
 }
 
@@ -99,7 +99,7 @@ fn a_group_that_is_cancelled_gets_no_result_and_gives_its_connections_up() {
     submit(&mut dispatch, &mut sessions, 1, &["/a"]);
     submit(&mut dispatch, &mut sessions, 2, &["/b", "/c"]);
     assert!(dispatch.cancel(1, &mut sessions).is_empty());
-    // The id may be another's by then.
+    // The id of a cancelled group may be in use again.
     submit(&mut dispatch, &mut sessions, 1, &["/x"]);
     answer(&mut dispatch, &mut sessions[0], "ab");
     assert!(results(&mut dispatch).is_empty());

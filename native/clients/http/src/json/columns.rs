@@ -1,33 +1,33 @@
-//! The values of paths.
+//! The values picked for each path, as columns.
 
 use super::scanner::{Problem, Scanned};
 
-/// How the values of a path are kept.
+/// The type of a path's values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// As texts; numbers and truth values as JSON writes them.
+    /// Text; numbers and booleans as JSON writes them.
     Text,
-    /// As numbers; a path to anything else is an error.
+    /// Numbers; any other value is an error.
     Number,
 }
 
-/// The values of one path, in the order in which they stand in the JSON.
+/// The values of one path, in their order in the JSON.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Picked {
     /// Texts, without their quotes and escapes.
     Texts {
-        /// Where the bytes of each value end.
+        /// The end of each value in `bytes`.
         ends: Vec<u32>,
-        /// Of each value, whether it is null: its bytes are none then.
+        /// 1 for each value that is null, else 0; a null has no bytes.
         nulls: Vec<u8>,
-        /// The bytes of all.
+        /// The bytes of all values.
         bytes: Vec<u8>,
     },
-    /// Numbers.
+    /// Numbers as `f64`.
     Numbers {
-        /// The values; what is null is no number.
+        /// The values; NaN for null.
         values: Vec<f64>,
-        /// Of each value, whether it is null.
+        /// 1 for each value that is null, else 0.
         nulls: Vec<u8>,
     },
 }
@@ -40,7 +40,7 @@ impl Picked {
         }
     }
 
-    /// How many there are.
+    /// The number of values.
     #[must_use]
     pub fn len(&self) -> usize {
         match self {
@@ -48,13 +48,13 @@ impl Picked {
         }
     }
 
-    /// Whether there is none.
+    /// Whether there are no values.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The texts, of which null is none; numbers as JSON writes them.
+    /// The values as texts, `None` for null; numbers as Rust displays them.
     pub fn texts(&self) -> impl Iterator<Item = Option<String>> {
         (0..self.len()).map(|index| match self {
             Self::Texts { ends, nulls, bytes } => {
@@ -65,10 +65,10 @@ impl Picked {
         })
     }
 
-    /// The bytes that [`Picked::write`] appends, at most.
+    /// The most bytes that [`Picked::write`] appends.
     #[must_use]
     pub fn frame_bytes(&self) -> usize {
-        // The words before, and what each part is filled up with.
+        // The four header words, and the padding of each part.
         const AROUND: usize = 16 + 3 * size_of::<f64>();
         AROUND
             + match self {
@@ -77,10 +77,10 @@ impl Picked {
             }
     }
 
-    /// Appends the values as they cross between languages, each part at a multiple of eight bytes. First four words of 32 bits:
-    /// the number of values, the length of their bytes, what they are (0: texts of UTF-8, 1: of ASCII, 2: numbers), and one
-    /// of nothing. Then of texts where each ends, whether each is null, a byte for each, and their bytes; of numbers the
-    /// numbers, and whether each is null.
+    /// Appends the values as they cross between languages, each part padded to a multiple of eight bytes. First four words of
+    /// 32 bits: the number of values, the length of their bytes, the type (0: texts of UTF-8, 1: texts of ASCII, 2: numbers),
+    /// and an unused one. Then for texts the end of each, a null flag of one byte for each, and their bytes; for numbers the
+    /// numbers and a null flag of one byte for each.
     pub fn write(&self, out: &mut Vec<u8>) {
         let word = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
         let (bytes, kind) = match self {
@@ -107,7 +107,7 @@ impl Picked {
         fill(out);
     }
 
-    /// Takes the values behind the first ones away again.
+    /// Removes the values behind the first `length`.
     pub(super) fn truncate(&mut self, length: usize) {
         match self {
             Self::Texts { ends, nulls, bytes } => {

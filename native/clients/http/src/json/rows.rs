@@ -1,31 +1,31 @@
-//! Rows that come in pieces: `{..., "data": [row, row, ...]}` is read while it arrives, however it is cut.
+//! Rows read from a stream: `{..., "data": [row, row, ...]}` is parsed as it arrives, however it is cut.
 
 use boundary_bench_kernel::{Error, Result};
 
 use super::scanner::{Problem, Scanned, Scanner};
 use super::{Paths, Picked, malformed};
 
-/// The bytes of one row, at most.
+/// The most bytes of one row.
 const MOST_ROW: usize = 64 << 20;
 
-/// The elements of an array that is an entry of the outermost object.
+/// A streaming reader of an array's elements; the array is an entry of the outermost object.
 #[derive(Debug)]
 pub struct Rows {
     array: String,
-    /// From an element on.
+    /// The paths to pick, relative to an element of the array.
     paths: Paths,
     place: Place,
-    /// What came last and is not whole.
+    /// The last bytes received, which end in the middle of a row.
     pending: Vec<u8>,
-    /// The lines before that.
+    /// The number of lines before `pending`, for error messages.
     lines: usize,
 }
 
-/// Where the next bytes are.
+/// The place in the JSON of the next bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Place {
     Before,
-    /// In the array; at its first element or behind a comma.
+    /// Inside the array, at its first element or behind a comma.
     In {
         is_first: bool,
     },
@@ -34,16 +34,16 @@ enum Place {
 }
 
 impl Rows {
-    /// The rows of the entry `array`, and the paths to pick out of each.
+    /// A reader of the rows in the entry `array`, with the paths to pick out of each.
     #[must_use]
     pub fn new(array: &str, paths: Paths) -> Self {
         Self { array: array.to_owned(), paths, place: Place::Before, pending: Vec::new(), lines: 0 }
     }
 
-    /// Takes the next bytes; returns the values of the rows that are whole now.
+    /// Takes the next bytes, and returns the values of the rows that they complete.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] where they are no JSON of this form; there is no going on then.
+    /// [`Error::InvalidArgument`] where the bytes are no JSON of this form; the reader is unusable then.
     pub fn feed(&mut self, bytes: &[u8]) -> Result<Vec<Picked>> {
         let before = std::mem::take(&mut self.pending);
         let joined = (!before.is_empty()).then(|| [&before, bytes].concat());
@@ -62,15 +62,15 @@ impl Rows {
         Ok(columns)
     }
 
-    /// There are no more bytes.
+    /// Ends the input.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] where there should be some.
+    /// [`Error::InvalidArgument`] where the JSON ends early.
     pub fn finish(&self) -> Result<()> {
         if self.place == Place::Over { Ok(()) } else { Err(malformed(Problem::Ends, &self.pending, self.lines)) }
     }
 
-    /// Reads for as long as there is something whole; `done` is where that ends.
+    /// Reads as many whole parts as there are; `done` is the end of the last one.
     fn read(&mut self, scanner: &mut Scanner<'_>, columns: &mut [Picked], done: &mut usize) -> Scanned<()> {
         let mut lengths = vec![0; columns.len()];
         loop {
@@ -92,7 +92,7 @@ impl Rows {
         }
     }
 
-    /// Reads up to the array.
+    /// Reads up to the array's opening bracket.
     fn head(&self, scanner: &mut Scanner<'_>) -> Scanned<Place> {
         scanner.expect(b'{', "it is no object")?;
         loop {
@@ -106,7 +106,7 @@ impl Rows {
         }
     }
 
-    /// Reads a row and what is behind it, or the end of an array without rows.
+    /// Reads a row and the comma or bracket behind it, or the end of an array without rows.
     fn row(&self, scanner: &mut Scanner<'_>, is_first: bool, columns: &mut [Picked]) -> Scanned<Place> {
         if is_first {
             if scanner.next()? == b']' {
@@ -122,7 +122,7 @@ impl Rows {
         }
     }
 
-    /// Reads what follows the array.
+    /// Reads the entries behind the array.
     fn tail(scanner: &mut Scanner<'_>) -> Scanned<Place> {
         loop {
             match scanner.next()? {
@@ -149,7 +149,7 @@ mod tests {
         Rows::new("data", Paths::new([("n", Kind::Number), ("t", Kind::Text)]).unwrap())
     }
 
-    /// What is picked of bytes that come in these pieces.
+    /// The values picked from bytes that arrive in these pieces.
     fn read(pieces: &[&[u8]]) -> Result<[Vec<Option<String>>; 2]> {
         let mut rows = rows();
         let mut found = [Vec::new(), Vec::new()];

@@ -1,28 +1,29 @@
-//! Reads JSON once, from its first byte to its last, and builds nothing: what no path leads to is only passed over.
+//! A single-pass JSON scanner that builds nothing: values that no path leads to are only skipped.
 //!
-//! Numbers stay as they are written, so none loses digits. Texts are scanned eight bytes at a time, on every processor.
+//! Numbers stay as they are written, so none loses digits. Strings are scanned eight bytes at a time, on every
+//! processor.
 
 use std::borrow::Cow;
 
 use super::{Node, Picked};
 
-/// How deep arrays and objects may lie in each other.
+/// The deepest nesting of arrays and objects.
 const MOST_DEPTH: u32 = 128;
 
-/// Why a value can't be read.
+/// The reason for which a value can't be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Problem {
-    /// The bytes end before it does.
+    /// The bytes end before the value does.
     Ends,
-    /// It is no JSON, or not what a path leads to.
+    /// The bytes are no JSON, or the value is not of its path's type.
     Wrong(&'static str),
 }
 
 pub(super) type Scanned<T> = Result<T, Problem>;
 
-/// A text among the bytes.
+/// A JSON string among the bytes.
 struct Text<'json> {
-    /// With its quotes.
+    /// The bytes of the string with its quotes.
     quoted: &'json [u8],
     is_escaped: bool,
 }
@@ -42,7 +43,7 @@ impl<'json> Text<'json> {
     }
 }
 
-/// Bytes of JSON, and how far they were read.
+/// The bytes of a JSON text, and the position of the next one to read.
 pub(super) struct Scanner<'json> {
     bytes: &'json [u8],
     pub(super) at: usize,
@@ -60,7 +61,7 @@ impl<'json> Scanner<'json> {
         }
     }
 
-    /// The next byte that is no space.
+    /// Reads the next byte that is no white space.
     pub(super) fn next(&mut self) -> Scanned<u8> {
         self.space();
         let byte = *self.bytes.get(self.at).ok_or(Problem::Ends)?;
@@ -68,18 +69,18 @@ impl<'json> Scanner<'json> {
         Ok(byte)
     }
 
-    /// Whether nothing but space is left.
+    /// Whether only white space is left.
     pub(super) fn is_at_end(&mut self) -> bool {
         self.space();
         self.at == self.bytes.len()
     }
 
-    /// Takes a byte that must come next.
+    /// Reads the next byte and checks that it is the expected one.
     pub(super) fn expect(&mut self, expected: u8, problem: &'static str) -> Scanned<()> {
         if self.next()? == expected { Ok(()) } else { Err(Problem::Wrong(problem)) }
     }
 
-    /// The name of an entry, of which the quote was read, and the colon behind it.
+    /// Reads an entry's name, whose opening quote was read, and the colon behind it.
     pub(super) fn name(&mut self) -> Scanned<Cow<'json, [u8]>> {
         let text = self.text()?;
         self.expect(b':', "an entry has no colon")?;
@@ -89,7 +90,7 @@ impl<'json> Scanner<'json> {
         Ok(Cow::Owned(text.decoded()?.into_owned().into_bytes()))
     }
 
-    /// Reads a value; what its node's paths lead to is added to the columns.
+    /// Reads a value, and adds those that the node's paths lead to to the columns.
     pub(super) fn value(&mut self, node: Option<&Node>, columns: &mut [Picked]) -> Scanned<()> {
         let column = node.and_then(|node| node.column);
         match self.next()? {
@@ -174,7 +175,7 @@ impl<'json> Scanner<'json> {
         }
     }
 
-    /// A text, of which the first quote was read.
+    /// Reads a string whose opening quote was read.
     fn text(&mut self) -> Scanned<Text<'json>> {
         let start = self.at - 1;
         let mut is_escaped = false;
@@ -205,7 +206,7 @@ impl<'json> Scanner<'json> {
         }
     }
 
-    /// A number, of which the first byte was read.
+    /// Reads a number whose first byte was read.
     fn number(&mut self) -> Scanned<&'json [u8]> {
         let start = self.at - 1;
         self.at = start + usize::from(self.bytes[start] == b'-');
@@ -228,7 +229,7 @@ impl<'json> Scanner<'json> {
         Ok(&self.bytes[start..self.at])
     }
 
-    /// Passes over digits, of which there must be one.
+    /// Skips digits, at least one, and returns their number.
     fn digits(&mut self) -> Scanned<usize> {
         let rest = &self.bytes[self.at..];
         let digits = rest.iter().position(|byte| !byte.is_ascii_digit()).unwrap_or(rest.len());
@@ -254,7 +255,7 @@ impl<'json> Scanner<'json> {
 fn plain(bytes: &[u8]) -> usize {
     const ONES: u64 = u64::MAX / 0xFF;
     const HIGHS: u64 = ONES * 0x80;
-    // The high bit of each byte below a limit; also of some above the first such byte, which do not matter.
+    // Sets the high bit of each byte below `limit`, and of some bytes above the first such one, which do not matter.
     let below = |word: u64, limit: u64| word.wrapping_sub(ONES * limit) & !word;
     let is = |word: u64, byte: u8| below(word ^ (ONES * u64::from(byte)), 1);
     let (words, rest) = bytes.as_chunks();

@@ -1,4 +1,5 @@
-//! Servers that send without end, announce what never comes, say nothing at all, or do not end what they are asked to.
+//! Servers that send without end, announce bytes that never come, send nothing at all, or ignore a request to end a
+//! statement.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,7 +15,7 @@ use tokio::io::AsyncWriteExt;
 
 use crate::scripted::{OK, PLAIN, Say, Scripted, greeting, hear, listen, one_column, packet};
 
-/// What a server may make this process take beside what the tests take.
+/// The memory that a server may make this process use, in bytes, including that of the tests themselves.
 const LITTLE: u64 = 300 << 20;
 
 const LIMIT: usize = 1 << 20;
@@ -28,13 +29,13 @@ async fn ask(client: &SqlClient, sql: &str) -> Result<Results> {
     results.requests[0].error.clone().map_or(Ok(results), Err)
 }
 
-/// A row of one text of so many bytes, at most 64 KiB.
+/// A row of one text of this many bytes, at most 64 KiB.
 fn row(bytes: u16) -> Vec<u8> {
     let text = vec![b'x'; bytes.into()];
     packet(3, &[&[0xfc], &bytes.to_le_bytes()[..], &text].concat())
 }
 
-/// The header of a packet of the greatest length, and as much of it.
+/// The header of a packet of the largest length, and this many bytes of its payload.
 fn part(bytes: usize) -> Vec<u8> {
     [&[0xff, 0xff, 0xff, 3][..], &vec![b'x'; bytes]].concat()
 }
@@ -42,12 +43,12 @@ fn part(bytes: usize) -> Vec<u8> {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_answer_beyond_the_limit_is_refused_and_its_connection_closed() {
     for (first, others) in [
-        // Rows without end, of some bytes and of none.
+        // Endless rows, with bytes and with a null.
         (one_column(), row(60_000)),
         (one_column(), packet(3, &[0xfb])),
-        // One packet of many parts.
+        // One packet of endlessly many parts.
         (one_column(), part(0xff_ffff)),
-        // Columns without end.
+        // Endless columns.
         (packet(1, &[0xfe, 0, 0, 0, 0, 0, 0, 0, 1]), one_column()[5..].to_vec()),
     ] {
         let server = Scripted::start(move |sql| match sql {
@@ -59,7 +60,7 @@ async fn an_answer_beyond_the_limit_is_refused_and_its_connection_closed() {
         let error = ask(&client, "ENDLESS").await.unwrap_err();
         assert_eq!(error.code(), "BB_TOO_LARGE", "{error}");
         assert!(error.to_string().contains("max-response-bytes"), "{error}");
-        // By another connection, since more comes over that one.
+        // This statement takes another connection, since the first one still receives data.
         ask(&client, "SHORT").await.unwrap();
     }
 }
@@ -79,7 +80,7 @@ async fn a_limit_that_is_raised_lets_more_through() {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_announced_takes_no_memory_before_it_comes() {
     for said in [
-        // 2^62 columns, a packet of 16 MiB.
+        // An announcement of 2^62 columns, then one of a packet of 16 MiB.
         packet(1, &[0xfe, 0, 0, 0, 0, 0, 0, 0, 0x40]),
         [one_column(), part(1000)].concat(),
     ] {

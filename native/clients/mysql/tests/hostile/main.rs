@@ -1,4 +1,4 @@
-//! The client against servers that want what they must not get, send without end, or say nothing at all.
+//! Tests of the client against servers that want secrets, send without end, or send nothing at all.
 
 mod answers;
 mod passwords;

@@ -1,4 +1,4 @@
-//! What a server gets of a password that does not prove that it is the server.
+//! Tests of how much of a password a server learns that does not prove its identity.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -21,15 +21,15 @@ use crate::scripted::{NONCE, OK, PASSWORD, PLAIN, WITH_TLS, greeting, hear, list
 const NATIVE: &str = "mysql_native_password";
 const CACHING: &str = "caching_sha2_password";
 
-/// The server wants the password itself.
+/// The packet by which the server asks for the password itself.
 const WHOLE: &[u8] = &[1, 4];
 
-/// The server wants the password by another plugin.
+/// The packet by which the server asks for the password by another plugin.
 fn switch_to(plugin: &str) -> Vec<u8> {
     [b"\xfe", plugin.as_bytes(), b"\0", NONCE, b"\0"].concat()
 }
 
-/// Says one thing after the other, each after the client's last word; returns all that the client said after the first of them.
+/// Sends these packets, each after the client's answer to the one before; returns the client's answers.
 async fn say(stream: &mut (impl AsyncRead + AsyncWrite + Unpin), said: Vec<Vec<u8>>) -> Vec<Vec<u8>> {
     let mut heard = Vec::new();
     for body in said {
@@ -42,7 +42,8 @@ async fn say(stream: &mut (impl AsyncRead + AsyncWrite + Unpin), said: Vec<Vec<u
     heard
 }
 
-/// A server that wants the password by `plugin` and then says these things; what it hears beside the login.
+/// A server that asks for the password by `plugin` and then sends these packets; its task returns the client's packets
+/// after the login.
 async fn server(plugin: &'static str, said: Vec<Vec<u8>>) -> (Url, JoinHandle<Vec<Vec<u8>>>) {
     let (listener, url) = listen().await;
     let hearing = tokio::spawn(async move {
@@ -61,11 +62,11 @@ async fn refusal(url: &Url) -> Error {
 #[tokio::test]
 async fn a_server_that_proves_nothing_gets_nothing_of_the_password() {
     let cases: [(&str, Vec<Vec<u8>>, &str, usize); 6] = [
-        // No plugin but one may want the password itself.
+        // Only one plugin may ask for the password itself.
         (NATIVE, vec![WHOLE.to_vec()], "BB_ENGINE", 0),
         ("", vec![WHOLE.to_vec()], "BB_ENGINE", 0),
         (CACHING, vec![WHOLE.to_vec()], "BB_INSECURE", 0),
-        // The answer to the first is a scramble.
+        // The client's answer to the first packet is a scramble.
         (NATIVE, vec![switch_to(CACHING), WHOLE.to_vec()], "BB_INSECURE", 1),
         (CACHING, vec![switch_to("mysql_clear_password")], "BB_INSECURE", 0),
         (NATIVE, vec![switch_to("sha256_password")], "BB_UNSUPPORTED", 0),
@@ -88,7 +89,7 @@ async fn a_server_that_proves_nothing_gets_nothing_of_the_password() {
     }
 }
 
-/// A folder of its own for one test, removed at its end.
+/// A temporary folder for one test, removed at its end.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -143,7 +144,7 @@ async fn the_password_is_encrypted_with_a_key_that_was_given_or_may_be_asked_for
         plain.iter_mut().zip(NONCE).for_each(|(byte, nonce)| *byte ^= nonce);
         assert_eq!(plain, format!("{PASSWORD}\0").as_bytes());
     }
-    // A file that holds no key, and one that is not there.
+    // A file that holds no key, and a file that does not exist.
     for (file, code) in [(folder.file("secret"), "BB_INVALID_ARGUMENT"), (folder.file("none"), "BB_IO")] {
         let (url, hearing) = server(CACHING, vec![WHOLE.to_vec()]).await;
         let error = refusal(&Url { server_public_key: Some(file), ..url }).await;

@@ -1,4 +1,4 @@
-//! A server of the MySQL wire that says what a test wants it to.
+//! A server of the MySQL protocol that sends what a test wants.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -7,25 +7,25 @@ use boundary_bench_mysql::Url;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-/// Capabilities: all of the first 28 bits but TLS, and with TLS.
+/// Capability flags: all of the first 28 bits without TLS, and with it.
 pub const PLAIN: u32 = 0x0fff_f7ff;
 pub const WITH_TLS: u32 = 0x0fff_ffff;
 
-/// What passwords are scrambled with.
+/// The nonce that passwords are scrambled with.
 pub const NONCE: &[u8; 20] = b"12345678abcdefghijkl";
 
 pub const PASSWORD: &str = "geheim";
 
-/// The answer to a login, or to a statement without rows.
+/// The body of an OK packet: the answer to a login, or to a statement without rows.
 pub const OK: &[u8] = &[0, 0, 0, 2, 0, 0, 0];
 
-/// A packet of the wire.
+/// A packet with its header.
 pub fn packet(sequence: u8, body: &[u8]) -> Vec<u8> {
     let [a, b, c, _] = u32::try_from(body.len()).unwrap().to_le_bytes();
     [&[a, b, c, sequence], body].concat()
 }
 
-/// What a server says first.
+/// The packet of a server's greeting.
 pub fn greeting(id: u32, capabilities: u32, plugin: &str) -> Vec<u8> {
     let [a, b, c, d] = capabilities.to_le_bytes();
     let parts: [&[u8]; 13] = [
@@ -46,13 +46,13 @@ pub fn greeting(id: u32, capabilities: u32, plugin: &str) -> Vec<u8> {
     packet(0, &parts.concat())
 }
 
-/// The beginning of a result of one column of text.
+/// The packets that begin a result of one column of text.
 pub fn one_column() -> Vec<u8> {
     let column = b"\x03def\x00\x00\x00\x01x\x00\x0c\x2d\x00\xff\xff\x00\x00\xfd\x00\x00\x00\x00\x00";
     [packet(1, &[1]), packet(2, column)].concat()
 }
 
-/// The body of the next packet; `None` at the end.
+/// Reads the body of the next packet; `None` at the end.
 pub async fn hear(stream: &mut (impl AsyncRead + Unpin)) -> Option<Vec<u8>> {
     let mut head = [0; 4];
     stream.read_exact(&mut head).await.ok()?;
@@ -61,28 +61,28 @@ pub async fn hear(stream: &mut (impl AsyncRead + Unpin)) -> Option<Vec<u8>> {
     Some(body)
 }
 
-/// Takes the first connection of a server, and the URL to reach it.
+/// A listening socket for a server, and the URL to reach it.
 pub async fn listen() -> (TcpListener, Url) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
     (listener, format!("mysql://me:{PASSWORD}@127.0.0.1:{port}/db").parse().unwrap())
 }
 
-/// What a server says to a statement.
+/// The answer of a server to a statement.
 pub enum Say {
-    /// That it is done.
+    /// An OK packet.
     Ok,
     /// These bytes, and nothing more.
     Bytes(Vec<u8>),
     /// The first bytes, and then the others for ever.
     Endless(Vec<u8>, Vec<u8>),
-    /// Nothing until it is asked to end it: then that it has.
+    /// Nothing until the server is asked to end the statement, then an error that it was interrupted.
     UntilInterrupted,
-    /// Nothing until its connection is ended.
+    /// Nothing until the server is asked to end the connection.
     UntilKilled,
 }
 
-/// A server that lets everybody in.
+/// A server that accepts every login, and answers statements by a script.
 pub struct Scripted {
     pub url: Url,
     asked: Arc<Mutex<Vec<String>>>,
@@ -102,12 +102,12 @@ impl Scripted {
         Self { url, asked }
     }
 
-    /// The requests to end something that have come.
+    /// The requests so far to end a statement or connection.
     pub fn kills(&self) -> Vec<String> {
         self.asked.lock().unwrap().iter().filter(|sql| sql.starts_with("KILL")).cloned().collect()
     }
 
-    /// These requests, after a while in which more of them would have come.
+    /// The requests to end a statement or connection, after a wait in which further ones would arrive.
     pub async fn settled_kills(&self) -> Vec<String> {
         while self.kills().is_empty() {
             tokio::time::sleep(Duration::from_millis(10)).await;

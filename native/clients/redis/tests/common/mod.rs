@@ -1,4 +1,4 @@
-//! What the tests of the client share.
+//! Helpers that the client's tests share.
 
 use boundary_bench_redis::{KvClient, KvOptions};
 
