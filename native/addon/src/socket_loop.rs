@@ -58,7 +58,7 @@ pub trait Protocol: Default + 'static {
     /// The number of requests without a result.
     fn in_flight(session: &Self::Session) -> usize;
 
-    /// Whether the connection takes no more requests and is to be closed.
+    /// Whether the connection is to be closed: it takes no more requests, and owes no response.
     fn is_over(_session: &Self::Session) -> bool {
         false
     }
