@@ -147,7 +147,7 @@ pub unsafe fn view_of<'a>(env: Env, value: &Unknown<'_>) -> Result<&'a [u8], &'s
 /// The bytes of a `Uint8Array` as [`view_of`] returns them, with an error for JavaScript.
 ///
 /// # Safety
-/// As [`view_of`].
+/// The same promise as for [`view_of`].
 pub unsafe fn bytes_of<'a>(env: Env, value: &Unknown<'_>) -> napi::Result<&'a [u8]> {
     // SAFETY: the caller's promise.
     unsafe { view_of(env, value) }.map_err(invalid)
@@ -156,7 +156,7 @@ pub unsafe fn bytes_of<'a>(env: Env, value: &Unknown<'_>) -> napi::Result<&'a [u
 /// The bytes of a `Uint8Array` as [`bytes_of`] returns them; `None` for null and undefined.
 ///
 /// # Safety
-/// As [`bytes_of`].
+/// The same promise as for [`bytes_of`].
 pub unsafe fn optional_bytes_of<'a>(env: Env, value: &Unknown<'_>) -> napi::Result<Option<&'a [u8]>> {
     match value.get_type()? {
         napi::ValueType::Null | napi::ValueType::Undefined => Ok(None),

@@ -3,7 +3,7 @@
 use boundary_bench_core::resources;
 use napi_derive::napi;
 
-/// How the addon was built.
+/// The facts of the addon's build.
 #[napi(object)]
 pub struct BuildInfo {
     /// The build profile: `release` or `debug`.
@@ -14,7 +14,7 @@ pub struct BuildInfo {
     pub rustc: String,
 }
 
-/// How the addon was built.
+/// Returns the facts of the addon's build.
 #[napi]
 pub fn build_info() -> BuildInfo {
     BuildInfo {

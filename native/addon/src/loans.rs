@@ -17,9 +17,9 @@
 //! One hazard is left, which Node does not guard against for V8's own buffers either: a request that reads a buffer to which
 //! the store was transferred reads freed memory once that buffer is detached and the store collected.
 //!
-//! When an environment ends, the memory of waiting loans, and of those whose buffer is still attached, comes back: no JavaScript
-//! runs any more, and the requests are over. All other memory is neither reused nor freed: transferred stores, since another
-//! thread may hold them, and the newest loan, since Node has detached its buffer before it calls us.
+//! When an environment ends, the memory of waiting loans, and of those whose buffer is still attached, may be reused: no
+//! JavaScript runs any more, and the requests are over. All other memory is neither reused nor freed: transferred stores, since
+//! another thread may hold them, and the newest loan, since Node has detached its buffer before it calls us.
 
 use std::any::Any;
 use std::cell::{Cell, RefCell};

@@ -72,7 +72,7 @@ pub unsafe fn slice_of<'a, T>(env: Env, value: sys::napi_value, wanted: i32, nam
 /// The elements of a typed array, as a mutable slice.
 ///
 /// # Safety
-/// As [`slice_of`], and nothing else reads the memory meanwhile.
+/// The same promise as for [`slice_of`], and nothing else reads the memory meanwhile.
 pub unsafe fn slice_of_mut<'a, T>(
     env: Env,
     value: sys::napi_value,
@@ -106,7 +106,7 @@ fn overlap<A, B>((one, ones): (*mut A, usize), (other, others): (*mut B, usize))
 /// The elements of a range of memory.
 ///
 /// # Safety
-/// As [`slice_of`].
+/// The same promise as for [`slice_of`].
 unsafe fn elements_at<'a, T>((data, length): (*mut T, usize)) -> &'a [T] {
     // SAFETY: Node-API says that so many elements are there, aligned as JavaScript aligns typed arrays; the rest is the
     // caller's promise.
@@ -116,7 +116,7 @@ unsafe fn elements_at<'a, T>((data, length): (*mut T, usize)) -> &'a [T] {
 /// The elements of a range of memory, as a mutable slice.
 ///
 /// # Safety
-/// As [`slice_of_mut`].
+/// The same promise as for [`slice_of_mut`].
 unsafe fn elements_at_mut<'a, T>((data, length): (*mut T, usize)) -> &'a mut [T] {
     // SAFETY: as in `elements_at`.
     if length == 0 { &mut [] } else { unsafe { std::slice::from_raw_parts_mut(data, length) } }
@@ -145,7 +145,8 @@ impl Encoding<'_> {
     ) -> napi::Result<Self> {
         let out = memory_of::<u8>(env, out, BYTES.0, BYTES.1)?;
         let values = memory_of::<f64>(env, values, VALUES.0, VALUES.1)?;
-        // Absence is checked only for what is no typed array: the check costs one more call, and timestamps are mostly present.
+        // Absence is checked only for values that are no typed arrays: the check is one more call, and timestamps are mostly
+        // present.
         let times = match TypedArray::of(env, times) {
             None if is_absent(env, times) => None,
             None => return Err(invalid(format!("expected {}", TIMES.1))),
