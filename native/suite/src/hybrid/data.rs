@@ -7,7 +7,7 @@ use boundary_bench_shards::{
     made_hash,
 };
 
-/// The least quantity of the rows that the aggregation selects: about half of all rows.
+/// The least quantity of the rows that the aggregation selects: half of the quantities, which are 0 to 99.
 const LEAST_QUANTITY: i64 = 50;
 
 /// The aggregation: the prices of the rows with a quantity of at least [`LEAST_QUANTITY`].
@@ -103,7 +103,7 @@ impl Sums {
     }
 }
 
-/// The checksum that `operations` reads or writes of single rows must return.
+/// The checksum that `operations` reads or writes of rows must return.
 pub(super) fn expected_rows(operations: u64, total_rows: u64) -> Checksum {
     let hash = (0..operations).fold(0_u32, |sum, index| sum.wrapping_add(made_hash(key_of(index, total_rows))));
     Sums::Rows { rows: operations, hash }.checksum()

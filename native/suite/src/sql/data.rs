@@ -70,7 +70,7 @@ impl Rows for Users<'_> {
     }
 }
 
-/// A row of sysbench's table. The first group of digits of `c` encodes its version: 1 after an update, else 0.
+/// A row of sysbench's table. The first group of digits of `c` is `97 * id` plus the row's version: 1 after an update, else 0.
 pub(super) struct Sbtest {
     pub(super) id: u64,
     pub(super) k: u64,

@@ -99,7 +99,7 @@ fn once() -> u64 {
 pub(super) enum Kind {
     #[default]
     Prepared,
-    /// As text without parameters.
+    /// As constant text, without parameters.
     Text,
     /// As text that contains its parameters.
     Literal,
@@ -127,7 +127,7 @@ pub(super) enum Parameters {
     Hundred,
     /// A key of the half of the table whose rows are updated, from this thread's own share.
     CountedKey,
-    /// The new text of a row of that half, and its key.
+    /// The new text of a row in the updated half of the table, and the row's key.
     NewText,
     /// A key of the other half, whose rows are deleted and inserted again, from this thread's own share.
     RenewedKey,
