@@ -143,8 +143,9 @@ fn no_room() -> boundary_bench_ingest::Error {
     boundary_bench_ingest::Error::InvalidArgument("the arrays are too short".to_owned())
 }
 
-/// Flags of the number that `decode` returns beside the number of points: the points have timestamps; the names are new.
+/// The flag in the result of `decode` for points with timestamps.
 const HAS_TIMES: usize = 1;
+/// The flag in the results of `decode` and `parse` for names that differ from the last batch's or body's.
 const NEW_NAMES: usize = 2;
 
 /// Decodes columns of `MessagePack`, and keeps the names of the last batch.

@@ -239,8 +239,9 @@ struct KvCell {
     input: Arc<Input>,
     work: Work,
     expected: Checksum,
-    /// The connections of the threads; empty while a sample runs. `side` is a connection for untimed work.
+    /// The connections of the threads; empty while a sample runs.
     connections: Mutex<Vec<KvRequester>>,
+    /// The connection for untimed work, made at its first use.
     side: Mutex<Option<KvClient>>,
 }
 

@@ -12,9 +12,9 @@ use serde_json::Value;
 use super::soak_cell::ingest_error;
 use super::soak_client::{Answer, FIELD, key_header};
 
-/// The base time-out of a count, and the pause between counts. `HyperbyteDB` counts only flushed points, and flushes every ten
-/// seconds.
+/// The time-out of counting few points. `HyperbyteDB` counts only flushed points, and flushes every ten seconds.
 const COUNT_WITHIN: Duration = Duration::from_secs(30);
+/// The pause between two counts.
 const COUNT_AGAIN: Duration = Duration::from_millis(50);
 
 /// The least counting speed that is expected of a server, in points a second.

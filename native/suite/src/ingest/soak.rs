@@ -22,8 +22,9 @@ use crate::requests::runtime;
 /// The pause of a worker after a failure, so that a server that is down is not flooded with requests.
 const REST: Duration = Duration::from_millis(10);
 
-/// The most workers and the most points of a request; larger numbers are taken for mistakes.
+/// The most workers of a soak; a larger number is taken for a mistake.
 const MOST_WORKERS: u32 = 10_000;
+/// The most points of a request; a larger number is taken for a mistake.
 const MOST_BATCH: u32 = 500_000;
 
 /// The specification of a soak.
@@ -142,8 +143,9 @@ struct Course {
     measured_from: Instant,
     end: Instant,
     stopped: AtomicBool,
-    /// Permits for the due requests of an open loop; `taken` is the number of permits that workers have taken.
+    /// The permits of an open loop, one for each due request that no worker has taken.
     due: Semaphore,
+    /// The number of due requests that workers have taken.
     taken: AtomicU64,
 }
 

@@ -21,13 +21,16 @@ use crate::sample::CellSample;
 /// The database that the points are written to.
 const DATABASE: &str = "server";
 
-/// A server is idle if it has used less than the part `RESTING` of the time `WATCHED`; it is waited for at most `REST_WITHIN`.
+/// The interval over which the CPU time of a server is watched to tell whether it is idle.
 const WATCHED: Duration = Duration::from_millis(50);
+/// The part of [`WATCHED`] below which the CPU time of an idle server stays.
 const RESTING: f64 = 0.2;
+/// The most time to wait for a server to become idle.
 const REST_WITHIN: Duration = Duration::from_secs(10);
 
-/// The status of a busy server; the request is retried after `REST`.
+/// The status of the response of a busy server; the request is then retried.
 const BUSY: u16 = 503;
+/// The pause before a retry.
 const REST: Duration = Duration::from_millis(10);
 
 pub(super) fn ingest_error(message: String) -> Error {

@@ -109,8 +109,9 @@ struct RestRequester {
     work: Work,
     sums: Sums,
     aggregated: AggregationSums,
-    /// The bodies of requests, one after the other; `ends` holds the offsets at which they end.
+    /// The bodies of the requests, one after the other.
     text: String,
+    /// The offset in `text` at which each body ends.
     ends: Vec<usize>,
 }
 

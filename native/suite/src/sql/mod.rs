@@ -39,8 +39,9 @@ struct Shared {
     spec: RequestSpec,
     url: Url,
     plan: Plan,
-    /// The name of the table, and (`table`) the name quoted for SQL.
+    /// The name of the table, unquoted.
     table_name: String,
+    /// The name of the table, quoted for SQL.
     table: String,
     /// The users to insert, made before the first sample.
     users: Vec<User>,
