@@ -31,9 +31,9 @@ static SHARED: LazyLock<Mutex<HashMap<u64, Weak<dyn CoreEngine>>>> = LazyLock::n
 pub enum CreateMode {
     /// Fail with `BB_TABLE_EXISTS`.
     Create,
-    /// Drop it with its rows, then create it.
+    /// Drop the existing table with its rows, then create the new one.
     Replace,
-    /// Leave it alone.
+    /// Leave the existing table as it is.
     IfNotExists,
 }
 

@@ -34,8 +34,8 @@ use crate::buffers::{FixedMemory, copy_of};
 use crate::errors::{contained, js};
 use crate::handle_scope::scoped;
 
-/// The most bytes of waiting loans before the young generation is collected: enough that the collections take about a hundredth
-/// of the time in which JavaScript sums a result.
+/// The bytes of waiting loans, beyond those that survived the last collection, above which the young generation is collected:
+/// enough that the collections take about a hundredth of the time in which JavaScript sums a result.
 const MOST_WAITING_BYTES: usize = 32 << 20;
 
 /// The elements of one garbage array: large, but below the size at which V8 gives an array a page of its own.

@@ -66,7 +66,7 @@ type Answer = Box<dyn FnOnce(sys::napi_env)>;
 
 /// The handles of the runtime itself, open until it ends.
 struct Open {
-    /// Watches the read end of the socket pair by which other threads wake the loop.
+    /// The handle of the read end of the socket pair by which other threads wake the loop.
     bell: Handle,
     prepare: Handle,
 }

@@ -101,7 +101,7 @@ const MOST_DRIVEN_ROWS: usize = 4096;
 #[napi]
 pub struct RawShardClient {
     clients: Shared,
-    /// Ends the calls under way: it turns true when the client is closed, and its receivers fail when the object is dropped.
+    /// Set to true when the client is closed, which ends the calls under way; dropping this sender with the object ends them too.
     closed: watch::Sender<bool>,
 }
 

@@ -58,7 +58,7 @@ pub(crate) fn run(engine: &Arc<dyn Engine>, spec: &CellSpec) -> Result<CellSampl
     })
 }
 
-/// Makes the tables of an insert, lets `fill` fill them, reads back what they hold, and drops them.
+/// Makes the tables of an insert, lets `fill` fill them, reads back their contents, and drops them.
 pub(crate) fn into_new_tables(
     engine: &Arc<dyn Engine>,
     table: &str,

@@ -18,7 +18,7 @@ use crate::sample::CellSample;
 /// The default size of a value in bytes; the cell's option `valueBytes` sets another.
 const VALUE_BYTES: usize = 16;
 
-/// The values that the option `valueBytes` may have: the digits of the largest key must fit.
+/// The value sizes in bytes that the option `valueBytes` may set: the digits of the largest key must fit.
 const VALUE_BYTES_RANGE: std::ops::RangeInclusive<usize> = 16..=(64 << 20);
 
 /// The most bytes of all values of a cell that writes, since they are made beforehand.

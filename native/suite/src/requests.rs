@@ -154,8 +154,8 @@ impl RequestSpec {
 /// A cell of request work, connected and loaded.
 pub trait RequestCell: Send + Sync {
     /// Runs the load once and returns its times, its latencies, and the checksum of the values read, or for writes of the
-    /// values that are read back untimed. Blocks the calling thread. It must not run twice at the same time. After an
-    /// error the next sample connects anew.
+    /// values that are read back untimed. Blocks: call it from a thread that may block, and not twice at the same time.
+    /// After an error the next sample connects anew.
     ///
     /// # Errors
     /// The errors of its requests, and [`Error::Cancelled`].

@@ -14,16 +14,16 @@ const MAX_WORKERS: u32 = 1024;
 /// One piece of logical work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Workload {
-    /// Rows go into a new table.
+    /// Inserts rows into a new table.
     #[serde(rename = "insert.bulk")]
     InsertBulk,
-    /// All rows come out.
+    /// Reads all rows.
     #[serde(rename = "query.full_scan")]
     QueryFullScan,
-    /// The rows of one sensor come out.
+    /// Reads the rows of one sensor.
     #[serde(rename = "query.filtered")]
     QueryFiltered,
-    /// One row a sensor comes out.
+    /// Aggregates the rows by sensor; the result has one row a sensor.
     #[serde(rename = "query.aggregation")]
     QueryAggregation,
 }
@@ -73,7 +73,7 @@ pub enum Flavor {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Target {
-    /// The crate of the server of the engine `hyper`.
+    /// The crate `hyperdb-api`, a client of the server of the engine `hyper`.
     HyperdbApi,
 }
 

@@ -29,7 +29,7 @@ impl Clock {
         self.watch.resume();
     }
 
-    /// Stops the clock and keeps what the work returns.
+    /// Stops the clock and returns its times with the work's result.
     pub(crate) fn finish<T>(mut self, value: T) -> Finished<T> {
         self.watch.pause();
         Finished {

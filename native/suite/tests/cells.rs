@@ -94,7 +94,7 @@ fn every_cell_returns_its_checksum_on_hyper_over_grpc() {
     }
 }
 
-/// More rows than the client sends at once, and a worker without any.
+/// Inserts more rows than the client sends at once, and so few that a worker has none.
 #[test]
 fn the_client_library_of_hyper_stores_every_row_of_every_piece() {
     needs!("hyperd", boundary_bench_hyper::executable());

@@ -15,9 +15,9 @@ use super::data::AggregationEntry;
 /// The path of `RonSQL` on the server.
 pub(super) const SQL_PATH: &str = "/0.1.0/ronsql";
 
-/// The day of 1995-06-17, counted from 1992-01-02, the first shipping date: flags and statuses depend on it.
+/// 1995-06-17, in days since 1992-01-02, the first shipping date. Flags and statuses depend on it.
 const FLAG_DAY: u64 = 1262;
-/// The last shipping date that the query selects, counted from 1992-01-02.
+/// The last shipping date that the query selects, in days since 1992-01-02.
 const LAST_DAY: u64 = 2435;
 /// The number of shipping dates.
 const SHIP_DAYS: u64 = 2526;

@@ -6,7 +6,7 @@ use boundary_bench_mysql::{Cell, Rows};
 /// The factor that spreads consecutive numbers over a table. It is a prime, so that every row gets its turn.
 const STRIDE: u64 = 7919;
 
-/// The key that request `number` (from 0) uses in a table of `rows` rows.
+/// The key number `number` (from 0) in the sequence that spreads over a table of `rows` rows.
 pub(super) fn key(number: u64, rows: u64) -> u64 {
     1 + number.wrapping_mul(STRIDE) % rows
 }
