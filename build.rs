@@ -1,6 +1,6 @@
-//! The addon's build script: the linker flags of Node addons, and what the addon tells of its own build. libduckdb is
-//! not looked up by path: the package loads `@duckdb/node-bindings` first, and the library that brings serves the
-//! addon as well.
+//! The addon's build script: sets the linker flags of Node addons, and the build facts that the addon reports (target CPU and
+//! compiler). libduckdb is not looked up by path: the package loads `@duckdb/node-bindings` first, and the libduckdb that it
+//! brings serves the addon as well.
 
 use std::process::Command;
 
@@ -11,7 +11,7 @@ fn main() {
     println!("cargo::rustc-env=BOUNDARY_BENCH_RUSTC={}", rustc_version());
 }
 
-/// The value of `-C target-cpu`, if there is one.
+/// The value of `-C target-cpu`, or `generic` without one.
 fn target_cpu() -> String {
     let flags = std::env::var("CARGO_ENCODED_RUSTFLAGS").unwrap_or_default();
     let given = flags

@@ -1,4 +1,4 @@
-//! Lets this crate's tests find libduckdb when they run.
+//! The build script: links libduckdb so that this crate's tests find it when they run.
 
 include!("../link_duckdb.rs");
 

@@ -1,5 +1,5 @@
-//! How something of ours is attached to the event loop of a thread of Node's: what it watches there, the callback that its
-//! results go to, and how both end, with the thread or before.
+//! The attachment of a Rust object to the event loop of one of Node's threads: the handles that it has there, the callback that
+//! gets its results, and how both end, with the thread or before.
 
 use std::cell::{Cell, RefCell};
 use std::ffi::c_void;
@@ -16,17 +16,17 @@ use crate::errors::{contained, js};
 use crate::handle_scope::scoped;
 use crate::uv::{CHECK, Handle, POLL, PREPARE, READABLE, Watcher, panic_in_next};
 
-/// What is attached.
+/// An object that is attached to an event loop.
 pub trait Attached: 'static {
     fn attachment(&self) -> &Attachment;
 
-    /// All sockets were looked at: gives what there is to JavaScript.
+    /// Gives the collected results to JavaScript; called in each iteration after all ready sockets have been handled.
     fn deliver(&self);
 
-    /// A callback of the loop has panicked: all that is under way fails with the error.
+    /// Fails all work under way with the error; called after a callback of the loop has panicked.
     fn fail(&self, error: &Error);
 
-    /// Closes the sockets, and gives back what it holds of JavaScript's; may be called twice.
+    /// Closes the sockets and releases references to JavaScript's objects; may be called twice.
     fn end(&self);
 }
 
@@ -34,22 +34,22 @@ pub trait Attached: 'static {
 pub struct Attachment {
     env: sys::napi_env,
     uv_loop: *mut c_void,
-    /// The handles that the loop has not closed yet.
+    /// The number of handles that the loop has not closed yet.
     handles: Cell<usize>,
-    /// Node's, when this thread ends and waits for the handles.
+    /// Node's cleanup hook while the ending thread waits for the handles to close; else null.
     ending: Cell<sys::napi_async_cleanup_hook_handle>,
     open: RefCell<Option<Open>>,
 }
 
-/// What there is until the end.
+/// The resources that an attachment has until it ends.
 struct Open {
     check: Handle,
-    /// Null where results go another way.
+    /// The JavaScript function that gets the results; null if the object delivers them in another way.
     callback: sys::napi_ref,
     context: sys::napi_async_context,
 }
 
-/// What the loop calls when all sockets were looked at.
+/// The watcher that the loop calls after all ready sockets have been handled.
 struct CheckWatcher<A: Attached>(Rc<A>);
 
 impl<A: Attached> Watcher for CheckWatcher<A> {
@@ -66,7 +66,7 @@ impl<A: Attached> Watcher for CheckWatcher<A> {
     }
 }
 
-/// Node calls this when the thread ends, and waits until the hook is removed.
+/// The cleanup hook of the thread. Node calls it when the thread ends, and waits until the hook is removed.
 unsafe extern "C" fn on_thread_end<A: Attached>(hook: sys::napi_async_cleanup_hook_handle, data: *mut c_void) {
     // SAFETY: the pointer is that of `Attachment::attach`, and Node calls once.
     let attached = unsafe { Rc::from_raw(data.cast::<A>().cast_const()) };
@@ -74,13 +74,13 @@ unsafe extern "C" fn on_thread_end<A: Attached>(hook: sys::napi_async_cleanup_ho
         attached.attachment().ending.set(hook);
         detach(&*attached);
     });
-    // Else the thread would wait for ever.
+    // Runs also after a panic above: else the thread would wait for ever.
     contained(|| attached.attachment().end_if_closed());
     contained(|| drop(attached));
 }
 
-/// Has the next callback of this thread's loop panic that comes from sockets (`poll`), after them (`check`) or before them
-/// (`prepare`): for tests of what becomes of requests under way.
+/// Makes the next callback of this thread's loop panic: one of a socket (`poll`), the one after all sockets (`check`) or the one
+/// before the loop waits (`prepare`). For tests of requests under way.
 #[napi(skip_typescript, catch_unwind)]
 pub fn panic_in_callback(kind: String) {
     panic_in_next(match kind.as_str() {
@@ -108,7 +108,7 @@ pub fn detach(attached: &impl Attached) {
 }
 
 impl Attachment {
-    /// For the thread of the call under way; nothing is attached yet.
+    /// Makes an attachment to the event loop of the calling thread, with no handles yet.
     pub fn new(env: Env) -> napi::Result<Self> {
         let mut uv_loop = ptr::null_mut();
         // SAFETY: the environment is that of the call under way, and the out-pointer is valid.
@@ -153,7 +153,7 @@ impl Attachment {
         Ok(())
     }
 
-    /// Watches a socket for what is to read.
+    /// Watches a socket for being readable.
     ///
     /// # Safety
     /// The socket stays open until the handle is closed. The watcher calls `on_handle_closed` of this attachment when it is.
@@ -175,14 +175,15 @@ impl Attachment {
         Ok(handle)
     }
 
-    /// Whether it still is attached.
+    /// Whether the object is still attached.
     pub fn is_open(&self) -> bool {
         self.open.borrow().is_some()
     }
 
-    /// Calls the callback with arguments that are made for it, unless there are none.
+    /// Calls the callback with the arguments that `arguments` makes, unless it returns `None` or the attachment has ended.
     ///
-    /// `arguments` gets the environment within a scope of handles. Nothing may be borrowed while JavaScript runs, after it.
+    /// `arguments` gets the environment within a scope of handles. After it JavaScript runs, and no `RefCell` may be borrowed
+    /// then.
     pub fn call<const N: usize>(&self, arguments: impl FnOnce(sys::napi_env) -> Option<[sys::napi_value; N]>) {
         let opened = self.open.borrow().as_ref().map(|open| (open.callback, open.context));
         let Some((callback, context)) = opened else { return };
@@ -205,9 +206,10 @@ impl Attachment {
         });
     }
 
-    /// Does work within a scope of handles, after which JavaScript runs what that has led to: what waits for promises.
+    /// Runs work within a scope of handles and a callback scope; when that closes, JavaScript runs the microtasks that the work
+    /// has queued, such as reactions to settled promises.
     ///
-    /// Nothing may be borrowed then, and the work may not panic.
+    /// No `RefCell` may be borrowed while JavaScript runs, and the work may not panic.
     pub fn enter(&self, work: impl FnOnce(sys::napi_env)) {
         let context = self.open.borrow().as_ref().map(|open| open.context);
         let Some(context) = context else { return };
@@ -229,13 +231,13 @@ impl Attachment {
         self.env
     }
 
-    /// The loop has closed one of the handles.
+    /// Notes that the loop has closed one of the handles.
     pub fn on_handle_closed(&self) {
         self.handles.set(self.handles.get().saturating_sub(1));
         self.end_if_closed();
     }
 
-    /// Lets the thread end that waits for the last handle.
+    /// Lets an ending thread go on once its last handle is closed.
     fn end_if_closed(&self) {
         let ending = self.ending.get();
         if self.handles.get() == 0 && !ending.is_null() {

@@ -1,4 +1,4 @@
-//! Memory on its way between JavaScript and Rust.
+//! Transfer of memory between JavaScript and Rust.
 
 use std::ptr;
 
@@ -11,16 +11,16 @@ use crate::errors::{invalid, js};
 use crate::loans::lend;
 
 /// Memory that Rust owns alone and hands to JavaScript as an `ArrayBuffer`: without a copy where it is large and the host
-/// takes external memory (Electron does not). [`lend`] says when it comes back.
+/// takes external memory (Electron does not). `loans.rs` says when Rust may use the memory again.
 pub struct Handover<T>(pub T);
 
 /// Memory at a fixed place for as long as its owner lives.
 ///
 /// # Safety
-/// What `parts` returns is initialised, stays where it is when the owner is moved, and is reached by nobody else until
+/// The memory of `parts` is initialised, stays where it is when the owner is moved, and is reached by nobody else until
 /// the owner is dropped.
 pub unsafe trait FixedMemory: 'static {
-    /// Where the memory starts, and its length in bytes.
+    /// The address of the memory, and its length in bytes.
     fn parts(&mut self) -> (*mut u8, usize);
 }
 
@@ -62,7 +62,7 @@ impl<T: FixedMemory> ToNapiValue for Handover<T> {
     }
 }
 
-/// Memory up to this size is copied into JavaScript's: that costs less than handing it over.
+/// The size in bytes up to which memory is copied into a buffer of JavaScript's: that costs less than lending it.
 pub const COPIED_BYTES: usize = 64 << 10;
 
 /// An `ArrayBuffer` with a copy of bytes.
@@ -85,13 +85,13 @@ pub unsafe fn copy_of(env: sys::napi_env, bytes: &[u8]) -> napi::Result<sys::nap
     Ok(buffer)
 }
 
-/// The elements of an array of so many, read before any of their memory is looked at: reading an element may run a
-/// getter, which could detach the memory of another.
+/// The `expected` elements of an array. All are read before the memory of any is used: reading an element may run a getter, which
+/// could detach the memory of another.
 pub fn elements<'env>(array: &Object<'env>, expected: usize) -> napi::Result<Vec<Unknown<'env>>> {
     if !array.is_array()? {
         return Err(invalid("expected an array"));
     }
-    // Before they are read, since the array may be an empty one of four billion elements.
+    // Checked before the elements are read, since the array may be an empty one of four billion elements.
     let length = array.get_array_length()?;
     if length as usize != expected {
         return Err(invalid(format!("expected an array of {expected} elements, not of {length}")));
@@ -99,8 +99,7 @@ pub fn elements<'env>(array: &Object<'env>, expected: usize) -> napi::Result<Vec
     (0..length).map(|index| array.get_element(index)).collect()
 }
 
-/// The bytes of a `Uint8Array`, without a copy; empty if its buffer is detached. The error says what is wrong with the
-/// value.
+/// The bytes of a `Uint8Array`, without a copy; empty if its buffer is detached. The error says why the value is refused.
 ///
 /// # Safety
 /// The slice is valid until JavaScript runs again.
@@ -145,19 +144,19 @@ pub unsafe fn view_of<'a>(env: Env, value: &Unknown<'_>) -> Result<&'a [u8], &'s
     Ok(unsafe { std::slice::from_raw_parts(data.cast::<u8>().cast_const(), length) })
 }
 
-/// As [`view_of`], with an error for JavaScript.
+/// The bytes of a `Uint8Array` as [`view_of`] returns them, with an error for JavaScript.
 ///
 /// # Safety
-/// As [`view_of`].
+/// The same promise as for [`view_of`].
 pub unsafe fn bytes_of<'a>(env: Env, value: &Unknown<'_>) -> napi::Result<&'a [u8]> {
     // SAFETY: the caller's promise.
     unsafe { view_of(env, value) }.map_err(invalid)
 }
 
-/// As [`bytes_of`], where null and undefined are `None`.
+/// The bytes of a `Uint8Array` as [`bytes_of`] returns them; `None` for null and undefined.
 ///
 /// # Safety
-/// As [`bytes_of`].
+/// The same promise as for [`bytes_of`].
 pub unsafe fn optional_bytes_of<'a>(env: Env, value: &Unknown<'_>) -> napi::Result<Option<&'a [u8]>> {
     match value.get_type()? {
         napi::ValueType::Null | napi::ValueType::Undefined => Ok(None),
@@ -166,7 +165,7 @@ pub unsafe fn optional_bytes_of<'a>(env: Env, value: &Unknown<'_>) -> napi::Resu
     }
 }
 
-/// A count that JavaScript gave as a number.
+/// Converts a JavaScript number to a count of 0 to `most`; `what` names it in the error.
 pub fn count(value: f64, what: &str, most: u32) -> napi::Result<usize> {
     if value.fract() == 0.0 && value >= 0.0 && value <= f64::from(most) {
         #[expect(

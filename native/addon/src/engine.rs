@@ -1,4 +1,4 @@
-//! Engines as JavaScript sees them.
+//! Engines, exported to JavaScript.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -24,17 +24,17 @@ use crate::reader::{Cancel, FrameReader, NaiveReader, query_options};
 use crate::statement::Statement;
 use crate::table::TableSpec;
 
-/// Engines by the handles under which other threads of this process find them.
+/// The shared engines, by the handles with which other threads of this process attach to them.
 static SHARED: LazyLock<Mutex<HashMap<u64, Weak<dyn CoreEngine>>>> = LazyLock::new(Mutex::default);
 
-/// What to do when the table to create exists.
+/// The action if the table to create exists.
 #[napi(string_enum = "camelCase")]
 pub enum CreateMode {
     /// Fail with `BB_TABLE_EXISTS`.
     Create,
-    /// Drop it with its rows, then create it.
+    /// Drop the existing table with its rows, then create the new one.
     Replace,
-    /// Leave it alone.
+    /// Leave the existing table as it is.
     IfNotExists,
 }
 
@@ -42,7 +42,7 @@ pub enum CreateMode {
 #[napi]
 pub struct Engine {
     engine: Mutex<Option<Arc<dyn CoreEngine>>>,
-    /// What was started here and has not answered yet.
+    /// The queries and commands of this object that are still running.
     in_flight: Arc<InFlight>,
 }
 
@@ -91,8 +91,9 @@ impl Engine {
 
 #[napi]
 impl Engine {
-    /// Opens `memory:`, `embedded:`, `embedded:/path/to/file.duckdb`, `hyper:...`, `mysql:...` or `flight:...`. Two opens of one
-    /// file share one engine. `server` is the program of a private server of `flight:`, with its first arguments.
+    /// Opens the engine of a URI: `memory:`, `embedded:`, `embedded:/path/to/file.duckdb`, `hyper:...`, `mysql:...` or
+    /// `flight:...`. Two opens of one file share one engine. `server` is the program of a private server of `flight:`, with its
+    /// first arguments.
     #[napi(factory)]
     pub async fn open(uri: String, server: Option<Vec<String>>) -> napi::Result<Self> {
         blocking(move || boundary_bench_suite::open_with(&uri, server.as_deref())).await.map(Self::of)
@@ -108,7 +109,7 @@ impl Engine {
             .ok_or_else(|| invalid(format!("\"{handle}\" is no handle of an open engine of this process")))
     }
 
-    /// A handle for `attach` in other threads of this process, good for as long as the engine is open somewhere.
+    /// A handle for `attach` in other threads of this process, valid while the engine is open in any of them.
     #[napi(catch_unwind)]
     pub fn share(&self) -> napi::Result<String> {
         static NEXT: AtomicU64 = AtomicU64::new(1);
@@ -133,7 +134,7 @@ impl Engine {
         Ok(self.get()?.version())
     }
 
-    /// Whether it runs SQL; otherwise only `SELECT <columns> FROM <table>` works.
+    /// Whether the engine runs SQL; otherwise only `SELECT <columns> FROM <table>` works.
     #[napi(getter, catch_unwind)]
     pub fn sql(&self) -> napi::Result<bool> {
         Ok(self.get()?.capabilities().sql)
@@ -170,7 +171,7 @@ impl Engine {
     }
 
     /// Runs commands that return no rows, in one transaction; resolves to the number of rows changed.
-    /// Parameters are those of its only statement.
+    /// With parameters, `sql` must be one statement.
     #[napi(
         catch_unwind,
         ts_args_type = "sql: string, cancel?: Cancel | undefined | null, parameters?: unknown[] | undefined | null"
@@ -202,7 +203,7 @@ impl Engine {
         })
     }
 
-    /// Rejects where the engine will never answer again, such as one whose server is gone.
+    /// Rejects if the engine can never answer again, for example because its server has ended.
     #[napi(catch_unwind, ts_return_type = "Promise<void>")]
     pub fn check(&self, env: Env) -> napi::Result<AsyncBlock<()>> {
         self.run(env, |engine| engine.check())
@@ -214,7 +215,7 @@ impl Engine {
         RawInserter::begin(self.get()?, table.try_into()?)
     }
 
-    /// As `inserter`, for the naive lane.
+    /// Begins an insert in the naive lane; else like `inserter`.
     #[napi(catch_unwind)]
     pub fn naive_inserter(&self, table: TableSpec) -> napi::Result<NaiveInserter> {
         NaiveInserter::begin(self.get()?, table.try_into()?)
@@ -238,7 +239,7 @@ impl Engine {
         self.run_until_cancelled(env, &token, |engine| FrameReader::start(bind(engine, sql, parameters), options))
     }
 
-    /// As `query`, for the naive lane.
+    /// Runs a query in the naive lane; else like `query`.
     #[napi(catch_unwind)]
     pub fn query_naive(
         &self,
@@ -274,12 +275,12 @@ impl Engine {
         })
     }
 
-    /// Lets go of the engine; resolves when that is done, and does nothing the second time. Inserts and queries under way
-    /// keep it until they end.
+    /// Releases the engine; resolves when that is done, and does nothing the second time. Inserts and queries under way keep the
+    /// engine open until they end.
     #[napi(catch_unwind, ts_return_type = "Promise<void>")]
     pub fn close(&self, env: Env) -> napi::Result<AsyncBlock<()>> {
         let engine = self.engine.lock().unwrap_or_else(PoisonError::into_inner).take();
-        // The last one closes the database, which may have much to write.
+        // Dropping the last reference closes the database, which may have much to write.
         promise(
             env,
             blocking(move || {

@@ -1,4 +1,4 @@
-//! The one place that turns the core's errors into JavaScript's.
+//! The mapping of the core's errors to JavaScript's.
 
 use std::future::poll_fn;
 use std::pin::pin;
@@ -9,26 +9,27 @@ use boundary_bench_kernel::{Error, Result};
 use napi::Env;
 use napi::bindgen_prelude::{AsyncBlock, AsyncBlockBuilder, ToNapiValue, spawn_blocking};
 
-/// An error as JavaScript sees it. Node-API's error objects for promises have room for a text only, so the stable code
-/// leads it in brackets; the library over the addon makes it the error's `code`.
+/// Converts an error for JavaScript. Node-API's error objects for promises have room for a text only, so the stable code
+/// precedes it in brackets; the library over the addon makes it the error's `code`.
 pub fn to_js(error: &Error) -> napi::Error {
     napi::Error::from_reason(error.coded())
 }
 
-/// For `map_err` on results of the core.
+/// Converts an error for JavaScript, for `map_err` on results of the core.
 #[expect(clippy::needless_pass_by_value, reason = "map_err hands over the error")]
 pub fn js(error: Error) -> napi::Error {
     to_js(&error)
 }
 
-/// An error of the caller's own making.
+/// The error for an invalid argument.
 pub fn invalid(message: impl Into<String>) -> napi::Error {
     to_js(&Error::InvalidArgument(message.into()))
 }
 
-/// Does what C calls us for: a panic must not get back into C, which would end the process. Returns what it was.
+/// Runs the body of a callback from C: a panic must not unwind into C, which would end the process. Returns the panic as an
+/// error.
 ///
-/// Every callback of libuv's and Node-API's that is not made by napi-rs goes this way.
+/// Every callback from libuv and Node-API that napi-rs does not make runs in it.
 pub fn contained(work: impl FnOnce()) -> Option<Error> {
     catch_panic(|| {
         work();
@@ -55,10 +56,10 @@ pub async fn catching<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
     .await
 }
 
-/// A promise of what `work` resolves to.
+/// Returns a promise of the output of `work`.
 ///
-/// All asynchronous methods go this way instead of being `async fn`s of `&self`: a thread of Node's that is terminated
-/// frees its objects at once, also those that a future still borrows. So a future owns all that it uses.
+/// All asynchronous methods use it instead of being `async fn`s of `&self`: a Node thread that is terminated frees its objects at
+/// once, also those that a future still borrows. So a future owns all that it uses.
 pub fn promise<T: ToNapiValue + Send + 'static>(
     env: Env,
     work: impl Future<Output = napi::Result<T>> + Send + 'static,

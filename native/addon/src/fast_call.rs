@@ -1,5 +1,5 @@
-//! Functions for work of a microsecond: they call Node-API themselves. A method of napi-rs takes 290 ns to come and go, most
-//! of it to find its object; a function carries its state.
+//! Functions for work of a microsecond, which call Node-API directly. Calling a method of napi-rs takes 290 ns, most of it to
+//! find its object; a function carries its state.
 
 use std::ptr;
 
@@ -9,13 +9,13 @@ use napi::{Env, JsError, sys};
 
 use crate::errors::{contained, to_js};
 
-/// What a function does.
+/// The body of a function.
 pub trait FastCall<const ARGUMENTS: usize>: 'static {
-    /// Does it, with exactly so many arguments: those that are left out are undefined. Returns a number.
+    /// Runs the function with exactly `ARGUMENTS` arguments, of which missing ones are undefined. Returns a number.
     fn call(&self, env: Env, arguments: [sys::napi_value; ARGUMENTS]) -> napi::Result<f64>;
 }
 
-/// A function of JavaScript's over this state, which is dropped with it.
+/// Makes a JavaScript function with this state; the state is dropped when the function is collected.
 pub fn function<'env, const ARGUMENTS: usize, T: FastCall<ARGUMENTS>>(
     env: &'env Env,
     name: &str,

@@ -1,4 +1,4 @@
-//! How JavaScript gives the memory of a frame back before it is garbage collected.
+//! The functions by which JavaScript releases the memory of a frame before it is garbage collected.
 
 use std::cell::Cell;
 use std::ffi::c_void;
@@ -16,12 +16,12 @@ thread_local! {
     static KEEPER: Cell<sys::napi_ref> = const { Cell::new(ptr::null_mut()) };
 }
 
-/// The reference goes with its environment.
+/// Forgets the keeper: Node frees the reference with its environment.
 unsafe extern "C" fn on_environment_end(_: *mut c_void) {
     KEEPER.set(ptr::null_mut());
 }
 
-/// Where the memory of an attached buffer is; `None` for a detached one.
+/// The address of an attached buffer's memory; `None` for a detached buffer.
 fn place_of(env: Env, buffer: &Unknown<'_>) -> napi::Result<Option<*mut c_void>> {
     let (mut is_buffer, mut is_detached) = (false, false);
     let (mut place, mut length) = (ptr::null_mut(), 0);
@@ -47,9 +47,9 @@ fn cannot_detach() -> napi::Error {
     invalid("the buffer can't be detached")
 }
 
-/// Gives the memory of a frame back sooner than when it is garbage collected: detaches the buffer, whose views become empty. The
-/// memory is used again as soon as no request under way can have it, such as an `fs.write` that was given a view. Does
-/// nothing to a buffer that is detached already.
+/// Releases the memory of a frame before the buffer is garbage collected: detaches the buffer, whose views become empty. The
+/// memory is reused as soon as no request under way can read it, such as an `fs.write` that was given a view. Does nothing to a
+/// buffer that is already detached.
 ///
 /// Throws `BB_INVALID_ARGUMENT` for anything that can't be detached.
 #[napi(catch_unwind, ts_args_type = "buffer: ArrayBuffer")]
@@ -63,7 +63,8 @@ pub fn release_frame(env: Env, buffer: Unknown<'_>) -> napi::Result<()> {
     Ok(())
 }
 
-/// As `releaseFrame`, for a buffer of which nobody but the caller has ever had a view: its memory is used again at once.
+/// Releases the memory of a frame of which nobody but the caller has ever had a view: it is reused at once. Else like
+/// `releaseFrame`.
 ///
 /// Throws `BB_INVALID_ARGUMENT` for anything that can't be detached.
 #[napi(catch_unwind, ts_args_type = "buffer: ArrayBuffer")]
@@ -71,15 +72,15 @@ pub fn recycle_frame(env: Env, buffer: Unknown<'_>) -> napi::Result<()> {
     let Some(place) = place_of(env, &buffer)? else { return Ok(()) };
     let number = loan_of(env, buffer.raw(), place);
     detach(env, &buffer)?;
-    // What is no loan, V8 frees.
+    // The memory of a buffer that is no loan is V8's to free.
     if let Some(number) = number {
         recycle(env, number);
     }
     Ok(())
 }
 
-/// The function that collects the garbage of this thread's young generation, for memory that waits for its buffers to be
-/// collected. It is called within `releaseFrame`, now and then, and must not touch frames.
+/// Sets the function that collects this thread's young generation, so that the buffers of released frames are collected and their
+/// memory is reused. `releaseFrame` calls it now and then; it must not touch frames.
 ///
 /// Throws `BB_INVALID_ARGUMENT` for anything but a function.
 #[napi(catch_unwind, ts_args_type = "collect: () => void")]
@@ -90,7 +91,7 @@ pub fn collect_young_by(env: Env, collect: Unknown<'_>) -> napi::Result<()> {
     collect_by(env, collect.raw())
 }
 
-/// Detaches a buffer whose store is V8's to free, and keeps the store until the buffer is collected.
+/// Detaches a buffer whose store belongs to V8, and keeps the store until the buffer is collected.
 fn keep_store(env: Env, buffer: &Unknown<'_>) -> napi::Result<()> {
     let (mut receiver, mut kept, mut is_detached) = (ptr::null_mut(), ptr::null_mut(), false);
     // SAFETY: the handles are those of the call under way, and the out-pointers are valid.
@@ -106,12 +107,12 @@ fn keep_store(env: Env, buffer: &Unknown<'_>) -> napi::Result<()> {
     if is_detached { Ok(()) } else { Err(cannot_detach()) }
 }
 
-/// A function that moves the store of a buffer into another one, which lives as long as the first one does.
+/// The function that moves the store of a buffer into another buffer, which lives as long as the first one.
 ///
 /// # Safety
 /// `env` is the environment of the call under way.
 unsafe fn keeper(env: sys::napi_env) -> Option<sys::napi_value> {
-    /// Node 20 has no `transfer`.
+    /// The source of the function. Node 20 has no `transfer`, so `structuredClone` moves the store there.
     const SOURCE: &str = "(() => {
         const stores = new WeakMap();
         const { transfer } = ArrayBuffer.prototype;

@@ -1,10 +1,10 @@
-//! Scopes of Node-API's handles.
+//! Handle scopes of Node-API.
 
 use std::ptr;
 
 use napi::sys;
 
-/// Closes a scope when it is dropped.
+/// An open handle scope; dropping it closes the scope.
 struct Scope(sys::napi_env, sys::napi_handle_scope);
 
 impl Drop for Scope {
@@ -14,8 +14,8 @@ impl Drop for Scope {
     }
 }
 
-/// Does work within a scope of handles of its own, which ends with it, also where it panics. `env` is the environment of this
-/// thread, and alive.
+/// Runs work within a handle scope of its own, which is closed when the work returns or panics. `env` must be the environment of
+/// this thread, and alive.
 pub fn scoped<T>(env: sys::napi_env, work: impl FnOnce() -> T) -> T {
     let mut scope = ptr::null_mut();
     // SAFETY: the caller's promise, and the out-pointer is valid.

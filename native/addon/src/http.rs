@@ -1,4 +1,4 @@
-//! Clients of HTTP as JavaScript sees them. How requests and responses cross is told in `native/clients/http/src/submission.rs`.
+//! HTTP clients, exported to JavaScript. `native/http/src/submission.rs` tells how requests and responses cross.
 
 use std::net::TcpStream;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -18,14 +18,14 @@ use crate::in_flight::{InFlight, unless_cancelled};
 use crate::reader::Cancel;
 use crate::uv;
 
-/// What a client is told beside the URL.
+/// The options of a client beside the URL.
 #[napi(object)]
 pub struct HttpPlaceOptions {
-    /// The most connections of HTTP/1.1.
+    /// The most connections to the server with HTTP/1.1.
     pub connections: u32,
-    /// The most requests under way on one of them.
+    /// The most requests under way on one HTTP/1.1 connection.
     pub pipelining: u32,
-    /// The most milliseconds that connecting may take.
+    /// The time-out of connecting, in milliseconds.
     pub timeout_ms: Option<u32>,
     /// Headers of all requests, each as `name: value` and a line break.
     pub headers: String,
@@ -33,25 +33,25 @@ pub struct HttpPlaceOptions {
     pub most_bytes: Option<u32>,
     /// Whether to speak HTTP/2.
     pub http2: bool,
-    /// How much of TLS `https` wants: `verify`, which is the default, or `required`.
+    /// The TLS mode of `https`: `verify`, which is the default, or `required`.
     pub tls: Option<String>,
     /// A file of certificates to trust in place of the system's.
     pub tls_ca: Option<String>,
 }
 
-/// A server, and how it is spoken to. Where it is `drivable`, its sockets are given to an `HttpLoop`; otherwise it runs
+/// A server and the options of connections to it. If it is `drivable`, an `HttpLoop` drives its sockets; otherwise `run` sends
 /// submissions by itself.
 #[napi]
 pub struct HttpPlace {
     pub(crate) place: Arc<Place>,
     client: Option<Arc<SharedClient>>,
-    /// What was started here and has not answered yet.
+    /// The submissions and streams of this object that are still running.
     in_flight: Arc<InFlight>,
 }
 
 #[napi]
 impl HttpPlace {
-    /// Checks a URL and options; connects to nothing yet.
+    /// Checks a URL and options; does not connect yet.
     #[napi(constructor, catch_unwind)]
     pub fn new(url: String, options: HttpPlaceOptions) -> napi::Result<Self> {
         let url: Url = url.parse().map_err(js)?;
@@ -92,7 +92,7 @@ impl HttpPlace {
         })
     }
 
-    /// Connects where no loop drives the sockets, to see that the server is there.
+    /// Connects to the server, to check that it can be reached; for servers that are not `drivable`.
     #[napi(catch_unwind, ts_return_type = "Promise<void>")]
     pub fn connect(&self, env: Env) -> napi::Result<AsyncBlock<()>> {
         let client = self.client.clone();
@@ -117,7 +117,7 @@ impl HttpPlace {
         // SAFETY: the bytes are copied before any JavaScript runs.
         let submission = unsafe { bytes_of(env, &submission) }?.to_vec();
         let (client, token) = (self.client.clone(), cancel.token.clone());
-        // The end of this thread of Node's cancels it too.
+        // The end of this Node thread cancels the work too.
         let entry = self.in_flight.enter(token.clone());
         promise(env, async move {
             let _entry = entry;
@@ -126,7 +126,7 @@ impl HttpPlace {
         })
     }
 
-    /// Sends the one request of a submission, and resolves when the head of its response is there.
+    /// Sends the single request of a submission; resolves once the head of its response has been received.
     #[napi(catch_unwind, ts_args_type = "submission: Uint8Array, cancel: Cancel")]
     pub fn stream(&self, env: Env, submission: Unknown<'_>, cancel: &Cancel) -> napi::Result<AsyncBlock<HttpBody>> {
         // SAFETY: the bytes are copied before any JavaScript runs.
@@ -152,31 +152,31 @@ impl HttpPlace {
     }
 }
 
-/// A response whose body is read while it comes, on a connection of its own.
+/// A response whose body is streamed, on a connection of its own.
 #[napi]
 pub struct HttpBody {
     status: u16,
     head: String,
-    /// `None` once it is closed.
+    /// The response; `None` once it is closed.
     response: Arc<tokio::sync::Mutex<Option<StreamedResponse>>>,
     in_flight: Arc<InFlight>,
 }
 
 #[napi]
 impl HttpBody {
-    /// The status.
+    /// The status code of the response.
     #[napi(getter)]
     pub fn status(&self) -> u32 {
         self.status.into()
     }
 
-    /// The header lines as they came.
+    /// The header lines as received.
     #[napi(getter)]
     pub fn head(&self) -> String {
         self.head.clone()
     }
 
-    /// The next piece of the body; null at its end. One call at a time; one that is cancelled closes the connection.
+    /// The next piece of the body; null at its end. Only one call may run at a time; a cancelled call closes the connection.
     #[napi(catch_unwind, ts_args_type = "cancel: Cancel", ts_return_type = "Promise<ArrayBuffer | null>")]
     pub fn next(&self, env: Env, cancel: &Cancel) -> napi::Result<AsyncBlock<Option<Handover<Vec<u8>>>>> {
         let (response, token) = (Arc::clone(&self.response), cancel.token.clone());
@@ -198,7 +198,7 @@ impl HttpBody {
         })
     }
 
-    /// Closes the connection, unless a call is under way, which closes it when it is cancelled.
+    /// Closes the connection, unless a call of `next` is under way, which closes it when it is cancelled.
     #[napi(catch_unwind)]
     pub fn close(&self) {
         if let Ok(mut place) = self.response.try_lock() {
@@ -207,7 +207,7 @@ impl HttpBody {
     }
 }
 
-/// A connected socket.
+/// A connected socket for an `HttpLoop`.
 #[napi]
 pub struct HttpSocket {
     socket: Mutex<Option<TcpStream>>,
@@ -215,7 +215,7 @@ pub struct HttpSocket {
 
 #[napi]
 impl HttpSocket {
-    /// Closes it, unless a loop drives it.
+    /// Closes the socket, unless a loop has taken it.
     #[napi(catch_unwind)]
     pub fn close(&self) {
         self.socket.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -223,7 +223,7 @@ impl HttpSocket {
 }
 
 impl HttpSocket {
-    /// The socket, for the loop that will drive it.
+    /// Takes the socket out, for the loop that will drive it.
     pub fn take(&self) -> Result<TcpStream> {
         let socket = self.socket.lock().unwrap_or_else(PoisonError::into_inner).take();
         socket.ok_or(Error::Closed("the connection"))

@@ -1,4 +1,4 @@
-//! Connections of HTTP/1.1, driven by the event loop of a thread of Node's.
+//! Connections of HTTP/1.1, driven by the event loop of one of Node's threads.
 
 use std::sync::Arc;
 
@@ -61,7 +61,7 @@ impl Protocol for Dispatch {
     }
 }
 
-/// The sockets of the loop; those whose server has closed them are noted.
+/// The sockets of the loop, and the numbers of those that were found closed by the server.
 struct LoopSockets<'a> {
     sockets: &'a mut [Option<Socket<Dispatch>>],
     closed: Vec<usize>,
@@ -78,7 +78,7 @@ impl Sessions for LoopSockets<'_> {
     }
 }
 
-/// The connections of a thread of Node's.
+/// The HTTP/1.1 connections of one of Node's threads.
 #[napi]
 pub struct HttpLoop {
     sockets: SocketLoop<Dispatch>,
@@ -88,7 +88,8 @@ type MaybeFrame = napi::Result<Either<Unknown<'static>, Undefined>>;
 
 #[napi]
 impl HttpLoop {
-    /// The connections of this thread; `callback` gets the frames of results: each lies between two places of a buffer.
+    /// Makes a loop on this thread. `callback` gets frames of results, each as a buffer and the byte offsets of its start and
+    /// end.
     #[napi(
         constructor,
         catch_unwind,
@@ -98,14 +99,14 @@ impl HttpLoop {
         Ok(Self { sockets: SocketLoop::new(env, callback)? })
     }
 
-    /// A pool of connections to a server; returns its number, by which submissions name it.
+    /// Adds a pool of connections to a server; returns its number, by which submissions name it.
     #[napi(catch_unwind)]
     pub fn add_pool(&self, place: &HttpPlace) -> napi::Result<u32> {
         let number = self.sockets.state(|state| state.protocol.add_pool(Arc::clone(&place.place)));
         u32::try_from(number).map_err(|error| js(Error::Internal(error.to_string())))
     }
 
-    /// Takes a connection of a pool, which gets what waits for one; returns its number.
+    /// Adds a connection to a pool, which sends the pool's waiting requests; returns its number.
     #[napi(catch_unwind)]
     pub fn add(&self, pool: u32, place: &HttpPlace, socket: &HttpSocket) -> napi::Result<u32> {
         let stream = socket.take().map_err(js)?;
@@ -120,7 +121,7 @@ impl HttpLoop {
         u32::try_from(number).map_err(|error| js(Error::Internal(error.to_string())))
     }
 
-    /// Sends the requests in the first bytes of a submission. Returns a frame where there are results at once.
+    /// Sends the requests in the first `bytes` bytes of a submission. Returns a frame if there are results at once.
     #[napi(
         catch_unwind,
         ts_args_type = "submission: Uint8Array, bytes: number",
@@ -144,7 +145,7 @@ impl HttpLoop {
         })
     }
 
-    /// Forgets a group, which gets no result; connections that owe it responses are closed, once they owe nothing else.
+    /// Cancels a group, which then gets no result. Connections that owe it responses are closed once they owe no others.
     #[napi(catch_unwind, ts_return_type = "ArrayBuffer | undefined")]
     pub fn cancel(&self, env: Env, id: u32) -> MaybeFrame {
         self.sockets.with(env, |state| {
@@ -158,7 +159,7 @@ impl HttpLoop {
         })
     }
 
-    /// Gives all requests of a pool that wait for a connection the error why there is none.
+    /// Fails all requests of a pool that wait for a connection, with the error of connecting.
     #[napi(catch_unwind, ts_return_type = "ArrayBuffer | undefined")]
     pub fn fail_waiting(&self, env: Env, pool: u32, code: String, message: String) -> MaybeFrame {
         let error = match code.as_str() {
@@ -172,7 +173,7 @@ impl HttpLoop {
         })
     }
 
-    /// Closes the connections of a pool; their requests, and those that wait for one, fail.
+    /// Removes a pool and closes its connections. Their requests, and those that wait for a connection, fail.
     #[napi(catch_unwind, ts_return_type = "ArrayBuffer | undefined")]
     pub fn remove_pool(&self, env: Env, pool: u32) -> MaybeFrame {
         self.sockets.with(env, |state| {

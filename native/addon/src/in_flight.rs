@@ -1,4 +1,4 @@
-//! The queries and commands that were started and have not answered yet.
+//! The set of queries and commands that are still running.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,13 +9,13 @@ use napi::tokio::{self, sync::Notify};
 
 type Tokens = Arc<Mutex<(u64, HashMap<u64, CancelToken>)>>;
 
-/// Ends what is still under way when dropped. While a promise is pending it keeps its engine's object from the garbage
-/// collector, so that happens only when the whole thread of Node's ends: nobody is left then to read the answer, and
+/// The running work of an object; dropping it cancels all of it. While a promise is pending, it keeps its engine's object from
+/// the garbage collector, so the drop happens only when the whole Node thread ends: nobody is left then to read the answer, and
 /// the work would go on for as long as it likes.
 #[derive(Default)]
 pub struct InFlight(Tokens);
 
-/// Work under way, until it is dropped.
+/// One piece of running work, which leaves the set when the entry is dropped.
 pub struct Entry {
     key: u64,
     tokens: Tokens,

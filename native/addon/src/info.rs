@@ -1,20 +1,20 @@
-//! What this build is.
+//! Facts about this build and the calling thread.
 
 use boundary_bench_kernel::resources;
 use napi_derive::napi;
 
-/// How the addon was built.
+/// The facts of the addon's build.
 #[napi(object)]
 pub struct BuildInfo {
-    /// `release` or `debug`.
+    /// The build profile: `release` or `debug`.
     pub profile: String,
-    /// The CPU the compiler was told to build for.
+    /// The target CPU of the compiler: the value of `-C target-cpu`.
     pub target_cpu: String,
     /// The compiler's version.
     pub rustc: String,
 }
 
-/// How the addon was built.
+/// Returns the facts of the addon's build.
 #[napi]
 pub fn build_info() -> BuildInfo {
     BuildInfo {
@@ -27,13 +27,13 @@ pub fn build_info() -> BuildInfo {
 /// CPU time in seconds.
 #[napi(object)]
 pub struct CpuTime {
-    /// Spent in the program itself.
+    /// The seconds spent in the program itself.
     pub user: f64,
-    /// Spent in the kernel on its behalf.
+    /// The seconds spent in the kernel on its behalf.
     pub system: f64,
 }
 
-/// The CPU time of the calling thread since its start; null where the platform does not tell.
+/// The CPU time of the calling thread since its start; null if the platform does not report it.
 #[napi]
 pub fn thread_cpu() -> Option<CpuTime> {
     resources::thread_cpu().map(|time| CpuTime { user: time.user, system: time.system })

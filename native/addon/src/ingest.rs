@@ -1,7 +1,7 @@
-//! The codecs of time-series ingest as JavaScript sees them.
+//! The codecs of time-series ingest, exported to JavaScript.
 //!
-//! The codecs take a microsecond or two for a thousand points, so each is one call with the memory of the caller: what is
-//! the same for all batches, the names, crosses once.
+//! A codec takes a microsecond or two for a thousand points, so each batch is one call that works in the caller's memory. The
+//! names, which are the same for all batches, cross once.
 
 use std::borrow::Cow;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -28,7 +28,7 @@ fn failed(error: boundary_bench_ingest::Error) -> napi::Error {
     js(error.into())
 }
 
-/// The tags in an array of names and values in turn.
+/// Pairs up the tags of an array that holds names and values alternately.
 fn tags_of(tags: &[String]) -> Vec<(&str, &str)> {
     tags.as_chunks::<2>().0.iter().map(|[name, value]| (name.as_str(), value.as_str())).collect()
 }
@@ -44,8 +44,8 @@ impl FastCall<3> for ColumnsEncode {
     }
 }
 
-/// A function that encodes columns of one series and field as `MessagePack`; `tags` are names and values in turn. It encodes
-/// into `out`, which must have room for `columnsMostBytes`, and returns how many bytes it took.
+/// Returns a function that encodes columns of one series and field as `MessagePack`; `tags` holds names and values alternately.
+/// The function encodes into `out`, which must have room for `columnsMostBytes`, and returns the number of bytes written.
 #[napi(
     catch_unwind,
     ts_return_type = "(values: Float64Array, timestamps: BigInt64Array | undefined, out: Uint8Array) => number"
@@ -55,7 +55,7 @@ pub fn columns_encoder(env: &Env, measurement: String, tags: Vec<String>, field:
     function(env, "encode", ColumnsEncode(writer))
 }
 
-/// The most bytes that no points with these names take; each point takes 18 more.
+/// The most bytes that a batch of zero points with these names takes; each point takes 18 more.
 #[napi(catch_unwind)]
 pub fn columns_most_bytes(measurement: String, tags: Vec<String>, field: String) -> napi::Result<f64> {
     let writer = ColumnsWriter::new(&measurement, &tags_of(&tags), &field).map_err(failed)?;
@@ -77,8 +77,9 @@ impl FastCall<3> for RowsEncode {
     }
 }
 
-/// A function that encodes columns of one series and field as rows of `MessagePack`; `tags` are names and values in turn. It
-/// encodes into `out` and returns how many bytes it took; where there is no room, minus the bytes needed.
+/// Returns a function that encodes columns of one series and field as rows of `MessagePack`; `tags` holds names and values
+/// alternately. The function encodes into `out` and returns the number of bytes written, or, if `out` is too short, minus the
+/// number of bytes needed.
 #[napi(
     catch_unwind,
     ts_return_type = "(values: Float64Array, timestamps: BigInt64Array | undefined, out: Uint8Array) => number"
@@ -97,7 +98,7 @@ struct Head {
 }
 
 impl Head {
-    /// Keeps the names of a batch, and tells whether they are new.
+    /// Stores the names of a batch; returns whether they differ from the last batch's.
     fn keep(&mut self, head: &ColumnsHead<'_>) -> bool {
         let tags = self.tags.iter().map(|(name, value)| (name.as_str(), value.as_str()));
         let known = self.measurement == head.measurement && self.field == head.field;
@@ -113,16 +114,16 @@ impl Head {
     }
 }
 
-/// A value as JSON text.
+/// Serialises a value as JSON text.
 pub fn json(value: &impl Serialize) -> napi::Result<String> {
     serde_json::to_string(value).map_err(|error| js(Error::Internal(error.to_string())))
 }
 
-/// The caller's memory.
+/// The caller's memory that columns are decoded into.
 struct Columns<'a> {
     values: &'a mut [f64],
     times: &'a mut [i64],
-    /// How many points there are, where that is more than there is room for.
+    /// The number of points of the batch, which may be more than the memory has room for.
     needed: usize,
 }
 
@@ -142,11 +143,12 @@ fn no_room() -> boundary_bench_ingest::Error {
     boundary_bench_ingest::Error::InvalidArgument("the arrays are too short".to_owned())
 }
 
-/// What `decode` returns beside the number of points: whether there are timestamps, and whether the names are new.
+/// The flag in the result of `decode` for points with timestamps.
 const HAS_TIMES: usize = 1;
+/// The flag in the results of `decode` and `parse` for names that differ from the last batch's or body's.
 const NEW_NAMES: usize = 2;
 
-/// Decodes columns of `MessagePack`, and knows the names of the last batch.
+/// Decodes columns of `MessagePack`, and keeps the names of the last batch.
 #[derive(Default)]
 struct ColumnsDecode(Arc<Mutex<Head>>);
 
@@ -168,7 +170,7 @@ impl FastCall<3> for ColumnsDecode {
     }
 }
 
-/// Decodes columns of `MessagePack`.
+/// A decoder of columns of `MessagePack`.
 #[napi]
 #[derive(Default)]
 pub struct RawColumnsReader {
@@ -177,14 +179,14 @@ pub struct RawColumnsReader {
 
 #[napi]
 impl RawColumnsReader {
-    /// A reader.
+    /// Makes a reader that has decoded no batch yet.
     #[napi(constructor)]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The function that decodes into the arrays. It returns four times the number of points, plus 1 where there are
-    /// timestamps, plus 2 where the names are not those of the last batch; or, where the arrays are too short, minus the
+    /// Returns the function that decodes a batch into the arrays. It returns four times the number of points, plus 1 if the
+    /// batch has timestamps, plus 2 if its names are not those of the last batch; or, if the arrays are too short, minus the
     /// number of points.
     #[napi(
         catch_unwind,
@@ -214,7 +216,7 @@ impl FastCall<3> for LinesEncode {
         if out.len() >= self.head.most_bytes(values.len()) {
             return put_columns(out, &self.head, values, times).map(|length| length as f64).map_err(failed);
         }
-        // There may be room all the same.
+        // The bound is above the real size, so the lines may fit all the same.
         let mut lines = lock(&self.lines);
         lines.clear();
         write_columns(&mut lines, &self.head, values, times).map_err(failed)?;
@@ -229,8 +231,9 @@ impl FastCall<3> for LinesEncode {
     }
 }
 
-/// A function that encodes columns of one series and field as line protocol; `tags` are names and values in turn. It encodes
-/// into `out` and returns how many bytes it took; where there is no room, minus the bytes needed.
+/// Returns a function that encodes columns of one series and field as line protocol; `tags` holds names and values alternately.
+/// The function encodes into `out` and returns the number of bytes written, or, if `out` is too short, minus the number of bytes
+/// needed.
 #[napi(
     catch_unwind,
     ts_return_type = "(values: Float64Array, timestamps: BigInt64Array | undefined, out: Uint8Array) => number"
@@ -240,7 +243,7 @@ pub fn lines_encoder(env: &Env, measurement: String, tags: Vec<String>, field: S
     function(env, "encode", LinesEncode { head, lines: Mutex::default() })
 }
 
-/// Reads line protocol into one piece of memory: for each table the times, the places of the series, and the columns.
+/// A parser of line protocol. For each point it gives the timestamp, the index of its series and of its table, and the values.
 #[napi]
 #[derive(Default)]
 pub struct RawLineParser {
@@ -255,7 +258,7 @@ struct LineNames {
     shapes: Vec<Shape<'static>>,
 }
 
-/// Those as JSON.
+/// The series and tables of the last body, in the shape of their JSON.
 #[derive(Serialize)]
 struct LineHead<'a> {
     series: Vec<SeriesHead<'a>>,
@@ -275,7 +278,7 @@ struct TableHead<'a> {
 }
 
 impl LineNames {
-    /// Keeps the names of points, and tells whether they are new.
+    /// Stores the names of points; returns whether they differ from the last body's.
     fn keep(&mut self, points: &Points<'_>) -> bool {
         if self.series == points.series() && self.shapes == points.shapes() {
             return false;
@@ -304,14 +307,14 @@ impl LineNames {
 
 #[napi]
 impl RawLineParser {
-    /// A parser.
+    /// Makes a parser that has read no body yet.
     #[napi(constructor)]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Reads a body and keeps its points for `take`. A line without a timestamp has that of `nowMs`. Returns four times the
-    /// number of points, plus 2 where the names are not those of the last body.
+    /// Parses a body and keeps its points for `take`. A line without a timestamp gets `nowMs`, in milliseconds. Returns four
+    /// times the number of points, plus 2 if the names are not those of the last body.
     #[napi(catch_unwind, ts_args_type = "bytes: Uint8Array, precision: string, nowMs: number")]
     pub fn parse(&self, env: Env, bytes: Unknown<'_>, precision: String, now_ms: f64) -> napi::Result<f64> {
         // SAFETY: no JavaScript runs before the return.
@@ -333,8 +336,9 @@ impl RawLineParser {
         json(&lock(&self.names).head())
     }
 
-    /// Copies the points of the last body: their times, the bits of their values one point after another, and the places of
-    /// their series and tables. Returns the number of values; where there is no room for them, minus that.
+    /// Copies the points of the last body into the arrays: their timestamps, the bits of their values one point after another,
+    /// and the indexes of their series and tables. Returns the number of values, or, if `values` is too short, minus that
+    /// number.
     #[napi(
         catch_unwind,
         ts_args_type = "times: BigInt64Array, values: Float64Array, series: Uint32Array, tables: Uint32Array"
@@ -362,8 +366,8 @@ impl RawLineParser {
         Ok(count as f64)
     }
 
-    /// The text of all values that are text; those are places in it: the start in the upper half, the length in the lower,
-    /// both in bytes.
+    /// The text of all values that are text, in one string. The bits of such a value give its place in the string: its start in
+    /// the upper half and its length in the lower half, both in bytes.
     #[napi(catch_unwind)]
     pub fn text(&self) -> String {
         lock(&self.points).text().to_owned()

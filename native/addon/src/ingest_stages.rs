@@ -1,4 +1,4 @@
-//! The stages of time-series ingest in the native suite as JavaScript sees them.
+//! The stages of time-series ingest in the native suite, exported to JavaScript.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -19,7 +19,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A stage of the native suite, to be run on bodies that JavaScript gives.
+/// A stage of the native suite that runs on bodies from JavaScript.
 #[napi]
 pub struct IngestStage {
     cell: Mutex<Option<StageCell>>,
@@ -50,7 +50,7 @@ impl IngestStage {
         self.with(StageCell::begin)
     }
 
-    /// Does the stage's work on a body; returns how many points it had.
+    /// Runs the stage on a body; returns the number of its points.
     #[napi(catch_unwind, ts_args_type = "body: Uint8Array")]
     pub fn run(&self, env: Env, body: Unknown<'_>) -> napi::Result<f64> {
         // SAFETY: no JavaScript runs before the return.
@@ -58,7 +58,7 @@ impl IngestStage {
         self.with(|cell| cell.run(body)).map(|points| points as f64)
     }
 
-    /// Adds up what the last body became.
+    /// Adds the result of the last body to the sample's checksum.
     #[napi(catch_unwind)]
     pub fn consume(&self) -> napi::Result<()> {
         self.with(StageCell::consume)
@@ -84,7 +84,7 @@ impl IngestStage {
     }
 }
 
-/// A stage of the native suite with its input: a cell of the `rust` side.
+/// A stage of the native suite with its own input: a cell of the `rust` side.
 #[napi]
 pub struct NativeIngest {
     stage: Arc<Mutex<Option<NativeStage>>>,
@@ -101,7 +101,7 @@ impl NativeIngest {
         })
     }
 
-    /// Takes a sample on a thread of its own; resolves to it as JSON.
+    /// Takes a sample on a thread of its own; resolves to the sample as JSON.
     #[napi(catch_unwind)]
     pub fn sample(&self, env: Env, cancel: Option<&Cancel>) -> napi::Result<AsyncBlock<String>> {
         let token = cancel.map(|cancel| cancel.token.clone()).unwrap_or_default();
@@ -132,7 +132,7 @@ impl NativeIngest {
 
 /// Posts batches of points for a while, with the native client on threads of its own. Takes `{url, path, measurement, encoding,
 /// workers, batchSize, durationSeconds, warmupSeconds, rate?, firstTime}` as JSON and resolves to `{points, seconds, requests,
-/// latency, errors, acknowledged, uncertain, unsent}`; cancelled, to what was measured until then.
+/// latency, errors, acknowledged, uncertain, unsent}`; if cancelled, to the measurements until then.
 #[napi(catch_unwind)]
 pub fn run_soak(env: Env, spec: String, cancel: Option<&Cancel>) -> napi::Result<AsyncBlock<String>> {
     let token = cancel.map(|cancel| cancel.token.clone()).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Inserts as JavaScript sees them.
+//! Inserts, exported to JavaScript.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -15,7 +15,7 @@ use napi_derive::napi;
 use crate::buffers::{bytes_of, count, elements, optional_bytes_of};
 use crate::errors::{js, promise};
 
-/// Parts of a column in the array that `writeColumns` takes: validity, offsets, values.
+/// The number of parts of a column in the array that `writeColumns` takes: validity, offsets, values.
 const PARTS: usize = 3;
 
 fn drained(env: Env, inserter: &Inserter) -> napi::Result<AsyncBlock<()>> {
@@ -36,7 +36,7 @@ fn abort(env: Env, inserter: &Inserter) -> napi::Result<AsyncBlock<()>> {
     })
 }
 
-/// An insert into one table, whole batches at a time. Dropped without `execute`, it leaves nothing.
+/// An insert into one table, whole batches at a time. If it is dropped without `execute`, no rows are stored.
 #[napi]
 pub struct RawInserter {
     inserter: Inserter,
@@ -58,10 +58,10 @@ impl RawInserter {
 impl RawInserter {
     /// Adds a batch of `rows` rows. `parts` holds three entries a column: the validity bitmap or null, the 32-bit
     /// offsets (text and bytes only) or null, and the values, each a `Uint8Array`. The memory is copied, and can be
-    /// used again at once.
+    /// reused at once.
     ///
-    /// Returns false to ask that `drained` be awaited before more is added. Throws, adding nothing, for wrong lengths
-    /// or values.
+    /// Returns false as backpressure: await `drained` before adding more. Throws, adding nothing, for wrong lengths or
+    /// values.
     #[napi(catch_unwind, ts_args_type = "rows: number, parts: Array<Uint8Array | null>")]
     pub fn write_columns(&self, env: Env, rows: f64, parts: Object<'_>) -> napi::Result<bool> {
         let rows = count(rows, "rows", i32::MAX.cast_unsigned() - 1)?;
@@ -86,8 +86,8 @@ impl RawInserter {
             .map_err(js)
     }
 
-    /// Adds the batches in these bytes of an Arrow IPC stream: a slice of one, a whole one, or several. The bytes are
-    /// copied. Returns as `writeColumns`; throws, adding none of these bytes, when they can't be read or do not fit.
+    /// Adds the batches in a part of an Arrow IPC stream: a slice of a batch, a whole one, or several. The bytes are copied.
+    /// Returns false as `writeColumns` does; throws, adding none of these bytes, if they can't be read or do not fit the table.
     #[napi(catch_unwind, ts_args_type = "bytes: Uint8Array")]
     pub fn write_ipc(&self, env: Env, bytes: Unknown<'_>) -> napi::Result<bool> {
         // SAFETY: no JavaScript runs until `push` has copied the bytes.
@@ -101,13 +101,13 @@ impl RawInserter {
         Ok(go_on)
     }
 
-    /// Resolves when there is room for more.
+    /// Resolves when there is room for more rows.
     #[napi(catch_unwind, ts_return_type = "Promise<void>")]
     pub fn drained(&self, env: Env) -> napi::Result<AsyncBlock<()>> {
         drained(env, &self.inserter)
     }
 
-    /// Publishes all rows at once; resolves to their number.
+    /// Publishes all rows at once; resolves to the number of rows.
     #[napi(catch_unwind)]
     pub fn execute(&self, env: Env) -> napi::Result<AsyncBlock<f64>> {
         let finished = self.ipc.lock().unwrap_or_else(PoisonError::into_inner).finish();
@@ -132,7 +132,7 @@ impl RawInserter {
     }
 }
 
-/// Rows by value, for the naive lane: what most addons do.
+/// An insert of rows value by value: the naive lane, as in most addons.
 #[napi]
 pub struct NaiveInserter {
     inserter: Inserter,
@@ -150,21 +150,21 @@ impl NaiveInserter {
 
 #[napi]
 impl NaiveInserter {
-    /// Adds rows, each an array of values in the columns' order; every value crosses by itself. Returns and throws as
-    /// `RawInserter.writeColumns`.
+    /// Adds rows, each an array of values in the order of the columns; every value crosses by itself. Returns and throws as
+    /// `RawInserter.writeColumns` does.
     #[napi(catch_unwind, ts_args_type = "rows: unknown[][]")]
     pub fn add_rows(&self, env: Env, rows: Object<'_>) -> napi::Result<bool> {
         let batch = crate::naive::batch_from_rows(env, &self.schema, &self.table.columns, &rows, self.inserter.rows())?;
         self.inserter.write(batch).map_err(js)
     }
 
-    /// Resolves when there is room for more.
+    /// Resolves when there is room for more rows.
     #[napi(catch_unwind, ts_return_type = "Promise<void>")]
     pub fn drained(&self, env: Env) -> napi::Result<AsyncBlock<()>> {
         drained(env, &self.inserter)
     }
 
-    /// Publishes all rows at once; resolves to their number.
+    /// Publishes all rows at once; resolves to the number of rows.
     #[napi(catch_unwind)]
     pub fn execute(&self, env: Env) -> napi::Result<AsyncBlock<f64>> {
         execute(env, &self.inserter)

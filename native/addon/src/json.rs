@@ -1,4 +1,4 @@
-//! Values picked out of JSON, as JavaScript sees them. How they cross is told in `native/clients/http/src/json/columns.rs`.
+//! Values picked out of JSON, exported to JavaScript. `native/http/src/json/columns.rs` tells how they cross.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -19,13 +19,13 @@ pub struct JsonPaths {
 
 #[napi]
 impl JsonPaths {
-    /// Checks the paths; `numbers` says of each whether it leads to numbers.
+    /// Checks the paths; `numbers` tells for each path whether its values are numbers (else texts).
     #[napi(constructor, catch_unwind)]
     pub fn new(paths: Vec<String>, numbers: Vec<bool>) -> napi::Result<Self> {
         Ok(Self { paths: paths_of(&paths, &numbers)? })
     }
 
-    /// Picks the values of all paths out of a text.
+    /// Picks the values of all paths out of a JSON text.
     #[napi(catch_unwind, ts_args_type = "json: Uint8Array", ts_return_type = "ArrayBuffer")]
     pub fn pick(&self, env: Env, json: Unknown<'_>) -> napi::Result<Handover<Vec<u8>>> {
         // SAFETY: no JavaScript runs before the values were copied.
@@ -34,7 +34,7 @@ impl JsonPaths {
     }
 }
 
-/// The rows of an array in a JSON object, which come in pieces.
+/// The rows of an array in a JSON object that arrives in pieces.
 #[napi]
 pub struct JsonRows {
     rows: Mutex<Rows>,
@@ -42,13 +42,13 @@ pub struct JsonRows {
 
 #[napi]
 impl JsonRows {
-    /// The rows of the entry `array`, and the paths to pick out of each.
+    /// Makes a reader of the rows of the entry `array`, which picks the values of `paths` out of each row.
     #[napi(constructor, catch_unwind)]
     pub fn new(array: String, paths: Vec<String>, numbers: Vec<bool>) -> napi::Result<Self> {
         Ok(Self { rows: Mutex::new(Rows::new(&array, paths_of(&paths, &numbers)?)) })
     }
 
-    /// Takes the next bytes, and picks the values out of the rows that are whole now.
+    /// Takes the next bytes, and picks the values out of the rows that are now complete.
     #[napi(catch_unwind, ts_args_type = "json: Uint8Array", ts_return_type = "ArrayBuffer")]
     pub fn feed(&self, env: Env, json: Unknown<'_>) -> napi::Result<Handover<Vec<u8>>> {
         // SAFETY: no JavaScript runs before the values were copied.
@@ -56,7 +56,7 @@ impl JsonRows {
         frame_of(self.rows.lock().unwrap_or_else(PoisonError::into_inner).feed(json))
     }
 
-    /// Throws where the JSON has not come to its end.
+    /// Throws if the JSON is not complete.
     #[napi(catch_unwind)]
     pub fn finish(&self) -> napi::Result<()> {
         self.rows.lock().unwrap_or_else(PoisonError::into_inner).finish().map_err(js)

@@ -1,5 +1,5 @@
-//! Clients of the Redis wire as JavaScript sees them. How requests and results cross is told in
-//! `native/clients/redis/src/submission.rs`.
+//! Clients of the Redis wire, exported to JavaScript. `native/redis/src/submission.rs` tells how requests and results
+//! cross.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -15,20 +15,20 @@ use crate::buffers::{Handover, bytes_of};
 use crate::errors::{js, promise};
 use crate::uv;
 
-/// A connection to a server, or the connections to a cluster's. One that is `drivable` is given to a `KvLoop`; any other
-/// runs submissions by itself.
+/// A connection to a server, or the connections to a cluster. A `KvLoop` drives a `drivable` connection; any other runs
+/// submissions by itself.
 #[napi]
 pub struct KvConnection {
     socket: Mutex<Option<Connection>>,
     client: Arc<AsyncMutex<Option<KvClient>>>,
-    /// Whether it is closed: for good, so that a submission that comes afterwards sees it, too.
+    /// Whether the connection is closed. It stays true, so that later submissions see it too.
     closed: watch::Sender<bool>,
     drivable: bool,
 }
 
 #[napi]
 impl KvConnection {
-    /// Connects and logs in.
+    /// Connects to the server and logs in.
     #[napi(catch_unwind)]
     pub fn open(env: Env, url: String, timeout_ms: Option<u32>) -> napi::Result<AsyncBlock<KvConnection>> {
         promise(env, async move {
@@ -46,13 +46,14 @@ impl KvConnection {
         })
     }
 
-    /// Whether a `KvLoop` can drive it.
+    /// Whether a `KvLoop` can drive the connection.
     #[napi(getter)]
     pub fn drivable(&self) -> bool {
         self.drivable
     }
 
-    /// Runs a submission and resolves to the frame of its results. One after the other, in the order of the calls.
+    /// Runs a submission and resolves to the frame of its results. Submissions run one after the other, in the order of the
+    /// calls.
     #[napi(catch_unwind, ts_args_type = "submission: Uint8Array", ts_return_type = "Promise<ArrayBuffer>")]
     pub fn run(&self, env: Env, submission: Unknown<'_>) -> napi::Result<AsyncBlock<Handover<Vec<u8>>>> {
         // SAFETY: the bytes are copied before any JavaScript runs.
@@ -64,7 +65,7 @@ impl KvConnection {
                 let client = client.as_mut().ok_or(Error::Closed("the connection"))?;
                 run_submission(client, &submission).await
             };
-            // Also once nobody is left to read the answer.
+            // Also completes when the sender is dropped: then nobody is left to read the results.
             let closed = async { drop(closed.wait_for(|closed| *closed).await) };
             napi::tokio::select! {
                 biased;
@@ -77,11 +78,12 @@ impl KvConnection {
         })
     }
 
-    /// Closes it. What runs ends with `BB_CLOSED`: what was sent may have been executed or not. Does nothing the second time.
+    /// Closes the connection. A submission under way ends with `BB_CLOSED`; the requests already sent may have been executed or
+    /// not. Does nothing the second time.
     #[napi(catch_unwind)]
     pub fn close(&self) {
         self.closed.send_replace(true);
-        // While something runs, that closes it.
+        // A submission under way holds the lock, and closes the client itself.
         if let Ok(mut client) = self.client.try_lock() {
             client.take();
         }
@@ -90,7 +92,7 @@ impl KvConnection {
 }
 
 impl KvConnection {
-    /// The connection, for the loop that will drive it.
+    /// Takes the connection out, for the loop that will drive it.
     pub fn take(&self) -> Result<Connection> {
         let connection = self.socket.lock().unwrap_or_else(PoisonError::into_inner).take();
         connection.ok_or(Error::Closed("the connection"))

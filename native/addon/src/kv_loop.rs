@@ -1,4 +1,4 @@
-//! Connections of the Redis wire, driven by the event loop of a thread of Node's.
+//! Connections of the Redis wire, driven by the event loop of one of Node's threads.
 
 use std::net::TcpStream;
 
@@ -13,7 +13,7 @@ use crate::errors::{invalid, js};
 use crate::kv::KvConnection;
 use crate::socket_loop::{Protocol, SocketLoop};
 
-/// The results of all connections.
+/// The undelivered results of all connections.
 #[derive(Default)]
 struct Results(Frame);
 
@@ -62,7 +62,7 @@ impl Protocol for Results {
     }
 }
 
-/// The connections of a thread of Node's.
+/// The Redis connections of one of Node's threads.
 #[napi]
 pub struct KvLoop {
     sockets: SocketLoop<Results>,
@@ -70,7 +70,8 @@ pub struct KvLoop {
 
 #[napi]
 impl KvLoop {
-    /// The connections of this thread; `callback` gets the frames of results: each lies between two places of a buffer.
+    /// Makes a loop on this thread. `callback` gets frames of results, each as a buffer and the byte offsets of its start and
+    /// end.
     #[napi(
         constructor,
         catch_unwind,
@@ -80,7 +81,7 @@ impl KvLoop {
         Ok(Self { sockets: SocketLoop::new(env, callback)? })
     }
 
-    /// Takes a connection that is `drivable`; returns its number, by which submissions name it.
+    /// Adds a `drivable` connection; returns its number, by which submissions name it.
     #[napi(catch_unwind)]
     pub fn add(&self, connection: &KvConnection) -> napi::Result<u32> {
         let connection = connection.take().map_err(js)?;
@@ -91,8 +92,8 @@ impl KvLoop {
         u32::try_from(number).map_err(|error| js(Error::Internal(error.to_string())))
     }
 
-    /// Sends the requests in the first bytes of a submission. Returns a frame where there are results at once, of
-    /// connections that are gone.
+    /// Sends the requests in the first `bytes` bytes of a submission. Returns a frame if there are results at once: those of
+    /// requests on closed connections.
     #[napi(
         catch_unwind,
         ts_args_type = "submission: Uint8Array, bytes: number",
@@ -130,7 +131,7 @@ impl KvLoop {
         })
     }
 
-    /// Closes a connection. Its requests fail: returns the frame that says so.
+    /// Closes a connection. Returns the frame of the errors of its requests.
     #[napi(catch_unwind, ts_return_type = "ArrayBuffer | undefined")]
     pub fn remove(&self, env: Env, connection: u32) -> napi::Result<Either<Unknown<'static>, Undefined>> {
         self.sockets.with(env, |state| {

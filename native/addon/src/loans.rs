@@ -1,25 +1,25 @@
-//! Memory of ours that JavaScript has, and when it comes back.
+//! Loans: memory that Rust owns and JavaScript reads as an `ArrayBuffer`, and when Rust may use it again.
 //!
-//! Memory that is used again is warm: fresh memory costs a page fault for every 4 KiB. It is used again only when nobody can
-//! read it, and JavaScript has two ways to read memory past the end of the buffer in which it came:
+//! Reused memory is warm: fresh memory costs a page fault for every 4 KiB. Memory may be reused only when nothing can read it,
+//! and JavaScript has two ways to read memory after the buffer that it was lent as:
 //!
-//! - Its backing store may go to another buffer (`transfer`, a stream of bytes) and with that one to another thread. The
-//!   finalizer of an external buffer tells of the end of the store, wherever that was, with one exception: when the
-//!   environment ends, Node calls all finalizers, whoever has the stores.
-//! - A request under way, such as `fs.write`, or what waits in an HTTP/2 stream, reads by address. It keeps the view that it was
-//!   given, and thereby the buffer, from being collected, but detaching the buffer takes the store from under it.
+//! - The backing store can move to another buffer (`transfer`, a stream of bytes), and with that buffer to another thread. The
+//!   finalizer of an external buffer runs when the store is freed, wherever it was, with one exception: when the environment
+//!   ends, Node runs all finalizers, also those of stores that other threads still hold.
+//! - A request under way, such as `fs.write` or data queued in an HTTP/2 stream, reads by address. It keeps the view that it
+//!   was given, and thereby the buffer, from being collected, but detaching the buffer takes the store away from it.
 //!
-//! So memory comes back when its store is gone and the buffer that we made of it is collected. Of a buffer that is released
-//! while it is attached, the store is gone at once, since nobody else has it; the buffer is waited for. So as to see it
-//! collected without a wait for the event loop, in a loop that never waits too, the memory that waits is bounded: at the
-//! bound, a collection of the young generation is brought about, which takes a fraction of a millisecond.
+//! So a loan ends when its store is gone and the buffer that we made of it is collected. The store of a buffer that is released
+//! while attached is gone at once, since nobody else holds it; the loan then waits for the collection of the buffer. The bytes
+//! of waiting loans are bounded, so that loans also end in a loop that never yields to the event loop: at the bound, the young
+//! generation is collected, which takes a fraction of a millisecond.
 //!
-//! What is left is what Node does not guard either: a request that reads a buffer to which the memory was transferred, while that buffer
-//! is detached and the store collected, reads freed memory with buffers of V8's own as well.
+//! One hazard is left, which Node does not guard against for V8's own buffers either: a request that reads a buffer to which
+//! the store was transferred reads freed memory once that buffer is detached and the store collected.
 //!
-//! When an environment ends, memory comes back whose buffer still was attached then or that only waited: no JavaScript runs
-//! any more, and the requests are over. The rest is never used again, nor freed: what was transferred, since another thread may have it,
-//! and the newest loan, since Node has detached its buffer before we are called.
+//! When an environment ends, the memory of waiting loans, and of those whose buffer is still attached, may be reused: no
+//! JavaScript runs any more, and the requests are over. All other memory is neither reused nor freed: transferred stores, since
+//! another thread may hold them, and the newest loan, since Node has detached its buffer before it calls us.
 
 use std::any::Any;
 use std::cell::{Cell, RefCell};
@@ -34,21 +34,21 @@ use crate::buffers::{FixedMemory, copy_of};
 use crate::errors::{contained, js};
 use crate::handle_scope::scoped;
 
-/// So many bytes may wait for their buffers to be collected before the young generation is: so many that the collections take about
-/// a hundredth of the time in which JavaScript sums a result.
+/// The bytes of waiting loans, beyond those that survived the last collection, above which the young generation is collected:
+/// enough that the collections take about a hundredth of the time in which JavaScript sums a result.
 const MOST_WAITING_BYTES: usize = 32 << 20;
 
-/// The elements of an array that is made for garbage: a large one, but not so large that it gets a page of its own.
+/// The elements of one garbage array: large, but below the size at which V8 gives an array a page of its own.
 const GARBAGE_ELEMENTS: usize = 15_000;
 
-/// The most arrays that are made for garbage: more than fit into the largest young generation that Node has by default.
+/// The most garbage arrays of one collection: more than fit into the largest young generation that Node has by default.
 const MOST_GARBAGE: usize = 300;
 
 thread_local! {
-    /// The memory that JavaScript has on this thread.
+    /// The loans of this thread.
     static LOANS: RefCell<Loans> = RefCell::default();
 
-    /// The function of JavaScript that collects the young generation.
+    /// The JavaScript function that collects the young generation; null if none is set.
     static COLLECTOR: Cell<sys::napi_ref> = const { Cell::new(ptr::null_mut()) };
 }
 
@@ -57,24 +57,24 @@ struct Loans {
     /// The number of the newest loan.
     last: usize,
     by_number: HashMap<usize, Loan>,
-    /// The numbers of the loans by where their memory is.
+    /// The numbers of the loans by the address of their memory.
     by_place: HashMap<usize, usize>,
-    /// The numbers of loans without a store, whose buffers are not known to be collected, the oldest first.
+    /// The numbers of the loans in [`State::Waiting`], the oldest first; it may hold numbers of loans that have ended.
     waiting: VecDeque<usize>,
     waiting_bytes: usize,
-    /// The bytes that waited when the young generation was collected last, and waited on. V8 was told of them, for its
-    /// collections of the old generation.
+    /// The bytes of waiting loans that survived the last collection of the young generation. They are reported to V8 as external
+    /// memory, for its collections of the old generation.
     outlived_bytes: usize,
     /// Whether this environment is about to end.
     is_ending: bool,
     has_hook: bool,
 }
 
-/// Memory that JavaScript has.
+/// Memory that is lent to JavaScript.
 struct Loan {
     place: usize,
     bytes: usize,
-    /// The buffer that we made, weakly.
+    /// A weak reference to the `ArrayBuffer` that [`lend`] made.
     buffer: sys::napi_ref,
     owner: Box<dyn Any>,
     state: State,
@@ -82,11 +82,11 @@ struct Loan {
 
 #[derive(Clone, Copy, PartialEq)]
 enum State {
-    /// Somebody may have the store.
+    /// JavaScript may hold the store, on this thread or another one.
     Lent,
-    /// The store is gone; a request may still read by address.
+    /// The store is gone, but a request may still read by address until the buffer is collected.
     Waiting,
-    /// When the environment was about to end, our buffer had the store.
+    /// The buffer still held its store when the environment began to end.
     Attached,
 }
 
@@ -100,7 +100,7 @@ impl Loans {
         Some(loan)
     }
 
-    /// Has a loan wait whose store is gone; returns whether much waits now.
+    /// Moves a loan whose store is gone to the waiting ones. Returns whether the waiting bytes are above their bound.
     fn wait(&mut self, number: usize) -> bool {
         if let Some(loan) = self.by_number.get_mut(&number)
             && loan.state == State::Lent
@@ -112,8 +112,8 @@ impl Loans {
         self.waiting_bytes > self.outlived_bytes + MOST_WAITING_BYTES
     }
 
-    /// Takes out what has waited long enough: the buffers that are collected. Looks at all of them only where the oldest one
-    /// is, unless it is told to.
+    /// Removes and returns the waiting loans whose buffers are collected. Looks at all of them only if the oldest one's buffer is
+    /// collected, or with `look_at_all`.
     ///
     /// # Safety
     /// `env` is the environment of this thread, and a scope of handles is open.
@@ -121,7 +121,7 @@ impl Loans {
         // SAFETY: the caller's promise; the references are those of loans, which delete them only when they end.
         let is_collected = |loan: &Loan| unsafe { value_of(env, loan.buffer) }.is_null();
         let oldest = self.waiting.front().and_then(|number| self.by_number.get(number));
-        // There is none where the finalizer of its store has ended it.
+        // There is no oldest loan if the finalizer of its store has already ended it.
         if !look_at_all && oldest.is_some_and(|loan| !is_collected(loan)) {
             return Vec::new();
         }
@@ -133,7 +133,7 @@ impl Loans {
 }
 
 impl Drop for Loans {
-    /// A thread that ends without a word from Node: nothing is known of the memory.
+    /// Leaks the memory of all loans: the thread has ended without Node's cleanup hook, so JavaScript may still read it.
     fn drop(&mut self) {
         self.by_number.drain().for_each(|(_, loan)| std::mem::forget(loan.owner));
     }
@@ -157,7 +157,7 @@ pub unsafe fn lend(env: sys::napi_env, mut owner: impl FixedMemory) -> napi::Res
         loans.last
     });
     let (mut buffer, mut reference) = (ptr::null_mut(), ptr::null_mut());
-    // The number itself is what Node keeps.
+    // Node passes the hint to the finalizers; it is the loan's number, not a pointer.
     let hint = ptr::without_provenance_mut(number);
     // SAFETY: the caller's environment. The memory is valid until its owner is dropped, which nobody does before its loan has ended.
     unsafe {
@@ -167,11 +167,11 @@ pub unsafe fn lend(env: sys::napi_env, mut owner: impl FixedMemory) -> napi::Res
             return copy_of(env, std::slice::from_raw_parts(place, bytes));
         }
         if status != sys::Status::napi_ok {
-            // Node may have a buffer of it all the same.
+            // Node may have made a buffer of the memory all the same.
             std::mem::forget(owner);
             return Err(js(Error::Internal("there is no memory for a result".to_owned())));
         }
-        // Where that fails, the buffer counts as never collected.
+        // If this fails, the reference stays null and the buffer counts as never collected.
         let finalizer = Some(on_buffer_collected as unsafe extern "C" fn(_, _, _));
         sys::napi_add_finalizer(env, buffer, hint, finalizer, ptr::null_mut(), &raw mut reference);
     }
@@ -184,14 +184,14 @@ pub unsafe fn lend(env: sys::napi_env, mut owner: impl FixedMemory) -> napi::Res
     Ok(buffer)
 }
 
-/// The value of a weak reference; null where it is collected.
+/// The value of a weak reference; null if it is collected.
 ///
 /// # Safety
 /// `env` is the environment of this thread, a scope of handles is open, and the reference is one of it, or null.
 unsafe fn value_of(env: sys::napi_env, reference: sys::napi_ref) -> sys::napi_value {
     let mut value = ptr::null_mut();
     if reference.is_null() {
-        // Never found to be collected: any value but null.
+        // Without a reference, the buffer must never count as collected: returns a value other than null.
         // SAFETY: the caller's promise.
         unsafe { sys::napi_get_undefined(env, &raw mut value) };
         return value;
@@ -201,7 +201,7 @@ unsafe fn value_of(env: sys::napi_env, reference: sys::napi_ref) -> sys::napi_va
     value
 }
 
-/// Takes back what nobody can read any more.
+/// Ends the waiting loans whose buffers are collected.
 ///
 /// # Safety
 /// `env` is the environment of this thread.
@@ -221,7 +221,7 @@ unsafe fn take_back(env: sys::napi_env, look_at_all: bool) {
     unsafe { tell_outlived(env, outlived) };
 }
 
-/// Tells V8 how many bytes have outlived a collection of the young generation: they are among the reasons for one of the old.
+/// Reports to V8 the bytes that have survived a collection of the young generation, as a reason to collect the old one.
 ///
 /// # Safety
 /// `env` is the environment of this thread.
@@ -235,8 +235,8 @@ unsafe fn tell_outlived(env: sys::napi_env, bytes: usize) {
     }
 }
 
-/// Has the young generation collected from now on by a function, which takes a tenth of a millisecond; without one, or where it
-/// collects nothing, by garbage, which takes milliseconds.
+/// Sets the function that collects the young generation, which takes a tenth of a millisecond. Without one, or if it collects
+/// nothing, the young generation is collected by making garbage, which takes milliseconds.
 pub fn collect_by(env: Env, collector: sys::napi_value) -> napi::Result<()> {
     let mut reference = ptr::null_mut();
     // SAFETY: the environment and the handle are those of the call under way, and the out-pointer is valid.
@@ -256,12 +256,12 @@ pub fn collect_by(env: Env, collector: sys::napi_value) -> napi::Result<()> {
     Ok(())
 }
 
-/// The reference goes with its environment.
+/// Forgets the collector: Node frees the reference with its environment.
 unsafe extern "C" fn forget_collector(_: *mut c_void) {
     COLLECTOR.set(ptr::null_mut());
 }
 
-/// Calls the collector where there is one. What it throws is dropped.
+/// Calls the collector if one is set. An exception that it throws is dropped.
 ///
 /// # Safety
 /// `env` is the environment of this thread, and JavaScript may run.
@@ -284,7 +284,7 @@ unsafe fn call_collector(env: sys::napi_env) {
     });
 }
 
-/// Has the young generation collected: by the collector, and else by garbage, which is made until some is collected.
+/// Collects the young generation: by the collector, or else by garbage arrays, until a fresh object is collected.
 ///
 /// # Safety
 /// `env` is the environment of this thread.
@@ -324,7 +324,7 @@ unsafe fn collect_young(env: sys::napi_env) {
     unsafe { sys::napi_delete_reference(env, canary) };
 }
 
-/// Node calls this when a store is gone, and in any case when the environment ends.
+/// The finalizer of a store. Node calls it when the store is freed, and in any case when the environment ends.
 unsafe extern "C" fn on_store_gone(env: sys::napi_env, _: *mut c_void, number: *mut c_void) {
     contained(|| {
         let number = number.addr();
@@ -352,13 +352,13 @@ unsafe extern "C" fn on_store_gone(env: sys::napi_env, _: *mut c_void, number: *
     });
 }
 
-/// Node calls this in a later turn of the event loop.
+/// The finalizer of a buffer. Node calls it in a later turn of the event loop.
 unsafe extern "C" fn on_buffer_collected(env: sys::napi_env, _: *mut c_void, _: *mut c_void) {
     // SAFETY: the environment is that of this thread.
     contained(|| unsafe { take_back(env, true) });
 }
 
-/// Whether no JavaScript can run any more: Node-API then refuses all that could run some, such as a look for an element.
+/// Whether the environment is ending: Node-API then refuses every call that could run JavaScript, such as looking up an element.
 fn is_ending(env: sys::napi_env) -> bool {
     scoped(env, || {
         let (mut global, mut has_element) = (ptr::null_mut(), false);
@@ -370,8 +370,8 @@ fn is_ending(env: sys::napi_env) -> bool {
     })
 }
 
-/// At the end of an environment, notes which buffers have their stores: nothing can take them away any more. Does nothing the second
-/// time, since Node detaches one buffer after the other then.
+/// At the end of an environment, marks the loans whose buffers still hold their stores: nothing can detach them any more. Does
+/// nothing the second time, since from then on Node detaches one buffer after the other.
 ///
 /// # Safety
 /// `env` is the environment of this thread.
@@ -400,7 +400,7 @@ unsafe fn note_attached(env: sys::napi_env) {
     });
 }
 
-/// Node calls this when the environment ends, after the finalizers of all stores.
+/// The cleanup hook of the environment. Node calls it after the finalizers of all stores.
 unsafe extern "C" fn on_environment_end(env: *mut c_void) {
     contained(|| {
         let mut loans = LOANS.take();
@@ -408,7 +408,7 @@ unsafe extern "C" fn on_environment_end(env: *mut c_void) {
             // SAFETY: the environment still is one, and the reference is the loan's.
             unsafe { sys::napi_delete_reference(env.cast(), loan.buffer) };
             match loan.state {
-                // Another thread may have it.
+                // Another thread may hold the store: the memory is leaked.
                 State::Lent => std::mem::forget(loan.owner),
                 State::Waiting | State::Attached => drop(loan.owner),
             }
@@ -416,7 +416,7 @@ unsafe extern "C" fn on_environment_end(env: *mut c_void) {
     });
 }
 
-/// The number of the loan of a buffer, where it is the one that we made.
+/// The number of the loan whose memory is at `place`, if `buffer` is the one that [`lend`] made of it.
 pub fn loan_of(env: Env, buffer: sys::napi_value, place: *mut c_void) -> Option<usize> {
     LOANS.with_borrow(|loans| {
         let number = *loans.by_place.get(&place.addr())?;
@@ -433,7 +433,7 @@ pub fn loan_of(env: Env, buffer: sys::napi_value, place: *mut c_void) -> Option<
     })
 }
 
-/// Has a loan end whose buffer was attached until it was just detached, as soon as nobody can read its memory any more.
+/// Ends a loan whose attached buffer was just detached, as soon as nothing can read its memory any more.
 pub fn release(env: Env, number: usize) {
     let is_much = LOANS.with_borrow_mut(|loans| loans.wait(number));
     // SAFETY: the environment is that of the call under way.
@@ -449,7 +449,7 @@ pub fn release(env: Env, number: usize) {
     }
 }
 
-/// Has a loan end at once whose buffer was attached until it was just detached, and of which nobody has had a view.
+/// Ends a loan at once: its attached buffer was just detached, and nobody has ever had a view of it.
 pub fn recycle(env: Env, number: usize) {
     let ended = LOANS.with_borrow_mut(|loans| loans.remove(number));
     if let Some(loan) = ended {

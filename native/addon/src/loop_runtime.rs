@@ -1,7 +1,7 @@
-//! Futures driven by the event loop of a thread of Node's: a call over tokio's threads costs two wake-ups more than all the rest
-//! of it, one to begin and one to come back. Sockets are watched by the loop, and tasks run when it has something for them and
-//! before it waits, so that what JavaScript begins together goes to the sockets together. Promises are settled once all that an
-//! iteration brought was looked at. Timers alone are tokio's.
+//! A runtime for futures on the event loop of one of Node's threads. A call through tokio's threads costs two wake-ups more than
+//! all the rest of it, one to begin and one to come back. Here the loop watches the sockets, and tasks run when a socket is ready
+//! and before the loop waits, so that calls that JavaScript begins together are sent together. Promises are settled once all
+//! ready sockets of an iteration have been handled. Only timers run on tokio.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -29,7 +29,7 @@ use crate::errors::{catching, js};
 use crate::loop_socket::{Events, LoopSocket, SocketWatcher};
 use crate::uv::{Handle, Watcher};
 
-/// How often tasks are run that woke each other, before JavaScript and other sockets have their turn.
+/// The most rounds of polling tasks that woke each other before JavaScript and other sockets get their turn.
 const MOST_ROUNDS: usize = 64;
 
 thread_local! {
@@ -37,58 +37,58 @@ thread_local! {
     static RUNTIME: RefCell<Option<LoopRuntime>> = const { RefCell::new(None) };
 }
 
-/// The runtime of a thread.
+/// The runtime of one of Node's threads.
 #[derive(Clone)]
 pub struct LoopRuntime(Rc<Inner>);
 
 struct Inner {
     attachment: Attachment,
-    /// `None` at the end.
+    /// The tasks; `None` once the runtime has ended.
     tasks: RefCell<Option<LocalSet>>,
     alarm: Arc<Alarm>,
     open: RefCell<Option<Open>>,
-    /// The handles of sockets, by their numbers.
+    /// The handles of the watched sockets, by the sockets' numbers.
     sockets: RefCell<HashMap<u64, Handle>>,
-    /// The sockets that tasks have written to, until that is sent.
+    /// Sockets with bytes that tasks have written and that are not sent yet.
     written: RefCell<Vec<Arc<Events>>>,
     /// Wakers to call once everything written has been sent.
     sending: RefCell<Vec<Waker>>,
     last_socket: Cell<u64>,
-    /// The promises without an answer, by their numbers.
+    /// The unsettled promises, by their numbers.
     promises: RefCell<HashMap<u64, sys::napi_deferred>>,
     last_promise: Cell<u64>,
-    /// The answers that JavaScript has not got yet.
+    /// Answers of promises that are not settled in JavaScript yet.
     answers: RefCell<Vec<Answer>>,
 }
 
 /// Settles a promise.
 type Answer = Box<dyn FnOnce(sys::napi_env)>;
 
-/// What there is until the end.
+/// The handles of the runtime itself, open until it ends.
 struct Open {
-    /// What other threads wake the loop by.
+    /// The handle of the read end of the socket pair by which other threads wake the loop.
     bell: Handle,
     prepare: Handle,
 }
 
-/// Nothing is to be done.
+/// [`Alarm::state`]: no task is awake.
 const IDLE: u8 = 0;
-/// Tasks are run.
+/// [`Alarm::state`]: tasks are being polled.
 const RUNNING: u8 = 1;
-/// There are tasks to run.
+/// [`Alarm::state`]: a task is awake and must be polled.
 const WOKEN: u8 = 2;
 
-/// Who wants tasks to be run.
+/// The waker of all tasks: notes that a task is awake, and wakes the loop from other threads.
 struct Alarm {
     state: AtomicU8,
-    /// That of the loop: it looks before it waits.
+    /// The loop's thread. It needs no byte on `bell`, since it checks `state` before it waits.
     thread: ThreadId,
     bell: UnixStream,
 }
 
 impl Alarm {
     fn ring(&self) {
-        // A bell that is full rings already; one whose loop is gone is heard by nobody.
+        // A full socket has already woken the loop; an error means that the loop has ended, and there is nothing to wake.
         let _ = (&self.bell).write(&[1]);
     }
 }
@@ -106,7 +106,7 @@ impl Wake for Alarm {
 }
 
 impl LoopRuntime {
-    /// That of this thread, which is made where there is none yet.
+    /// The runtime of this thread, made at its first use.
     pub fn of_thread(env: Env) -> napi::Result<Self> {
         let known = RUNTIME.with_borrow(Clone::clone);
         if let Some(known) = known {
@@ -144,7 +144,7 @@ impl LoopRuntime {
         Ok(Self(inner))
     }
 
-    /// A promise of what `work` resolves to. It begins before the loop waits.
+    /// Returns a promise of the output of `work`, which is first polled before the loop waits.
     pub fn promise<T: ToNapiValue + 'static>(
         &self,
         env: Env,
@@ -165,13 +165,13 @@ impl LoopRuntime {
         let inner = Rc::downgrade(&self.0);
         let settled = async move {
             let answer = catching(work).await;
-            // Else nobody is left to hear of it.
+            // If the runtime has ended, there is no promise left to settle.
             if let Some(inner) = inner.upgrade() {
                 inner.answer(number, answer);
             }
         };
         tasks.spawn_local(settled);
-        // Tasks that have never run wake nobody.
+        // A task that has never been polled wakes nothing.
         self.0.alarm.wake_by_ref();
         self.0.keep_alive();
         // SAFETY: the value is returned from the call under way.
@@ -195,14 +195,14 @@ unsafe fn settle<T: ToNapiValue>(env: sys::napi_env, deferred: sys::napi_deferre
     }
 }
 
-/// Has the loop of this thread watch a socket.
+/// Registers a socket with the loop of this thread.
 pub fn watch(stream: std::net::TcpStream) -> std::io::Result<LoopSocket> {
     let gone = || std::io::Error::new(ErrorKind::NotConnected, "the event loop has ended");
     let runtime = RUNTIME.with_borrow(Clone::clone).ok_or_else(gone)?;
     runtime.0.watch(stream)
 }
 
-/// Has what tasks have written to a socket sent, once they have written all.
+/// Schedules a socket's output to be sent once all awake tasks have run.
 pub fn send_later(socket: &Arc<Events>) {
     RUNTIME.with_borrow(|runtime| {
         if let Some(runtime) = runtime {
@@ -211,7 +211,7 @@ pub fn send_later(socket: &Arc<Events>) {
     });
 }
 
-/// Waits until what the tasks of this thread have written is sent.
+/// Waits until the output that the tasks of this thread have written is sent.
 pub async fn sent() {
     let mut is_waiting = false;
     poll_fn(|context| {
@@ -228,7 +228,7 @@ pub async fn sent() {
     .await;
 }
 
-/// Says what a socket of this thread's loop is watched for.
+/// Sets the events that a socket of this thread's loop is watched for.
 pub fn set_events(number: u64, events: c_int) {
     RUNTIME.with_borrow(|runtime| {
         if let Some(runtime) = runtime
@@ -239,9 +239,9 @@ pub fn set_events(number: u64, events: c_int) {
     });
 }
 
-/// Forgets a socket of this thread's loop.
+/// Stops watching a socket of this thread's loop and closes its handle.
 pub fn forget(number: u64) {
-    // While a thread ends there may be no such place any more: its handles are closed all the same.
+    // While a thread ends, its thread-local storage may be gone; `end` has then closed the handles.
     let runtime = RUNTIME.try_with(|runtime| runtime.try_borrow().ok().and_then(|runtime| runtime.clone()));
     if let Ok(Some(runtime)) = runtime {
         let handle = runtime.0.sockets.borrow_mut().remove(&number);
@@ -250,9 +250,10 @@ pub fn forget(number: u64) {
 }
 
 impl Inner {
-    /// Runs the tasks that are awake.
+    /// Polls the tasks that are awake.
     fn run(self: &Rc<Self>) {
-        // JavaScript does not run meanwhile; but what ends at the end of the thread may come back here.
+        // JavaScript does not run meanwhile, but at the end of the thread a destructor may call back here with the tasks
+        // borrowed.
         let Ok(mut tasks) = self.tasks.try_borrow_mut() else { return };
         let Some(tasks) = &mut *tasks else { return };
         let waker = Waker::from(Arc::clone(&self.alarm));
@@ -268,7 +269,7 @@ impl Inner {
         });
     }
 
-    /// Runs the tasks that are awake, and sends what they have written.
+    /// Polls the tasks that are awake, and sends what they have written.
     fn work(self: &Rc<Self>) {
         loop {
             self.run();
@@ -280,11 +281,11 @@ impl Inner {
             }
             sending.into_iter().for_each(Waker::wake);
         }
-        // Of a send that has failed.
+        // A failed send wakes the tasks of its socket.
         self.ring_if_woken();
     }
 
-    /// Has a promise settled when all that an iteration brought was looked at.
+    /// Queues the answer of a promise, to be settled once all ready sockets of this iteration have been handled.
     fn answer<T: ToNapiValue + 'static>(&self, number: u64, answer: Result<T>) {
         let deferred = self.promises.borrow_mut().remove(&number);
         if let Some(deferred) = deferred {
@@ -293,14 +294,14 @@ impl Inner {
         }
     }
 
-    /// Has the loop come back at once where there are tasks to run.
+    /// Makes the loop's next wait return at once if a task is awake.
     fn ring_if_woken(&self) {
         if self.alarm.state.load(Ordering::Acquire) == WOKEN {
             self.alarm.ring();
         }
     }
 
-    /// Keeps the process alive while something is under way.
+    /// Keeps the process alive while promises are unsettled.
     fn keep_alive(&self) {
         if let Some(open) = &*self.open.borrow() {
             open.bell.keep_alive(!self.promises.borrow().is_empty());
@@ -322,7 +323,7 @@ impl Inner {
     }
 }
 
-/// What the loop calls for a socket.
+/// The watcher of a task's socket.
 struct LoopWatcher {
     inner: Rc<Inner>,
     socket: SocketWatcher,
@@ -343,7 +344,7 @@ impl Watcher for LoopWatcher {
     }
 }
 
-/// What the loop calls when it was woken.
+/// The watcher of the socket pair by which other threads wake the loop.
 struct BellWatcher {
     inner: Rc<Inner>,
     reader: UnixStream,
@@ -365,14 +366,14 @@ impl Watcher for BellWatcher {
     }
 }
 
-/// What the loop calls before it waits.
+/// The watcher that the loop calls before it waits.
 struct PrepareWatcher(Rc<Inner>);
 
 impl Watcher for PrepareWatcher {
     fn on_event(&self, _status: c_int, _events: c_int) {
         if self.0.alarm.state.load(Ordering::Acquire) == WOKEN {
             self.0.work();
-            // The loop may wait for long before it comes to the place of answers; JavaScript may begin something meanwhile.
+            // Delivered here too, since the loop may wait long before its check handle. JavaScript may begin other calls in it.
             self.0.deliver();
             self.0.ring_if_woken();
         }
@@ -404,7 +405,7 @@ impl Attached for Inner {
     fn fail(&self, error: &Error) {
         let numbers: Vec<u64> = self.promises.borrow().keys().copied().collect();
         numbers.into_iter().for_each(|number| self.answer::<()>(number, Err(error.clone())));
-        // Tasks go on, for the connections are theirs. What the loop was at is not known, so it looks at all of it again.
+        // Tasks go on, since they own the connections. It is unknown which were awake, so the task set is polled again.
         self.alarm.state.store(WOKEN, Ordering::Release);
         self.alarm.ring();
         self.deliver();
@@ -412,7 +413,7 @@ impl Attached for Inner {
 
     fn end(&self) {
         RUNTIME.set(None);
-        // Sockets go with their tasks; a statement of its own, since what they end with may look here.
+        // Dropping the tasks drops their sockets. Taken in a statement of its own, since destructors may borrow this field.
         let tasks = self.tasks.take();
         drop(tasks);
         self.answers.take();

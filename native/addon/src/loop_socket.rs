@@ -1,4 +1,4 @@
-//! A socket that a task reads and writes, and the event loop watches.
+//! A socket that a task reads and writes and that the event loop watches.
 
 use std::collections::VecDeque;
 use std::ffi::c_int;
@@ -15,13 +15,13 @@ use socket2::SockRef;
 use crate::loop_runtime::{forget, send_later, set_events};
 use crate::uv::{READABLE, WRITABLE};
 
-/// What tasks write is sent at once where it is so much, or so much is unsent: else with what they write next.
+/// The number of written or unsent bytes from which output is sent at once; less is sent together with the tasks' next writes.
 const MUCH: usize = 16 << 10;
 
-/// Tasks wait while so much is unsent.
+/// The number of unsent bytes from which writing tasks wait (backpressure).
 const MOST_UNSENT: usize = 256 << 10;
 
-/// A socket, and the tasks that wait for it. It lives as long as the loop watches it.
+/// A socket and the tasks that wait for it. It lives as long as the loop watches the socket.
 pub struct Events {
     number: u64,
     stream: TcpStream,
@@ -31,18 +31,18 @@ pub struct Events {
 struct State {
     reader: Option<Waker>,
     writer: Option<Waker>,
-    /// What the loop watches it for.
+    /// The events that the loop watches the socket for.
     events: c_int,
-    /// Whether there may be something to read: the loop says so, and a read that finds less than it has room for, not.
+    /// Whether there may be bytes to read: set by the loop, cleared by a read that does not fill its buffer.
     is_readable: bool,
-    /// What is not sent yet. A ring: while a socket is full all the time, this is never empty.
+    /// The unsent bytes. A ring buffer, since it is never empty while the socket's own buffer stays full.
     output: VecDeque<u8>,
-    /// What a send failed with, for whoever writes next.
+    /// The error of a failed send, returned by the next write.
     failure: Option<io::Error>,
 }
 
 impl Events {
-    /// A socket that the loop watches for what is to read.
+    /// A socket that the loop watches for being readable.
     pub fn new(number: u64, stream: TcpStream) -> Self {
         let state = State {
             reader: None,
@@ -55,7 +55,7 @@ impl Events {
         Self { number, stream, state: Mutex::new(state) }
     }
 
-    /// The socket, as long as this lives.
+    /// The file descriptor of the socket, valid as long as `self` lives.
     pub fn descriptor(&self) -> RawFd {
         self.stream.as_raw_fd()
     }
@@ -64,7 +64,7 @@ impl Events {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Sends what tasks have written, as far as the socket takes it; the loop says when it takes more.
+    /// Sends the tasks' output until the socket's buffer is full; the loop then reports when it has room again.
     pub fn send(&self) {
         self.send_output(&mut self.state());
     }
@@ -81,7 +81,7 @@ impl Events {
                 Err(error) => {
                     state.output.clear();
                     state.failure = Some(error);
-                    // It finds what the server said before, or the end.
+                    // The reader then finds the server's last bytes, or the end.
                     state.is_readable = true;
                     state.reader.take().into_iter().chain(state.writer.take()).for_each(Waker::wake);
                     return;
@@ -99,16 +99,16 @@ impl Events {
     }
 }
 
-/// The loop's side of a socket.
+/// The watcher of a socket, called by the loop.
 pub struct SocketWatcher(pub Arc<Events>);
 
 impl SocketWatcher {
-    /// Wakes who waits for it.
+    /// Wakes the tasks that wait for these events, and sends unsent bytes.
     pub fn on_event(&self, status: c_int, events: c_int) {
         let mut state = self.0.state();
         let happened = if status < 0 { READABLE | WRITABLE } else { events };
         if status < 0 {
-            // libuv stops to watch it then.
+            // libuv stops watching a socket that has failed.
             state.events = 0;
         }
         let mut wanted = state.events;
@@ -116,7 +116,7 @@ impl SocketWatcher {
             state.is_readable = true;
             match state.reader.take() {
                 Some(reader) => reader.wake(),
-                // What nobody waits for would be told again and again.
+                // libuv would report the event in every iteration while no task reads.
                 None => wanted &= !READABLE,
             }
         }
@@ -133,11 +133,11 @@ impl SocketWatcher {
     }
 }
 
-/// A task's side of a socket. Dropping it closes the connection.
+/// The end of a socket that a task reads and writes. Dropping it closes the connection.
 pub struct LoopSocket(Arc<Events>);
 
 impl LoopSocket {
-    /// The task's side of what the loop watches.
+    /// Makes the task's end of a socket that the loop watches.
     pub fn new(events: Arc<Events>) -> Self {
         Self(events)
     }
@@ -145,13 +145,13 @@ impl LoopSocket {
 
 impl Drop for LoopSocket {
     fn drop(&mut self) {
-        // The other side may be told why it ends.
+        // The last bytes may tell the peer why the connection ends.
         self.0.send();
         forget(self.0.number);
     }
 }
 
-/// Notes who waits.
+/// Stores the waker of a waiting task.
 fn note(place: &mut Option<Waker>, context: &Context<'_>) {
     match place {
         Some(waker) => waker.clone_from(context.waker()),
@@ -168,7 +168,7 @@ impl AsyncRead for LoopSocket {
             let room = unsafe { into.unfilled_mut() };
             match SockRef::from(&self.0.stream).recv(room) {
                 Ok(bytes) => {
-                    // The end is found again.
+                    // After the end of the stream, the next read finds it again.
                     state.is_readable = bytes == wanted || bytes == 0;
                     // SAFETY: so many bytes came.
                     unsafe { into.assume_init(bytes) };
@@ -228,12 +228,12 @@ impl AsyncWrite for LoopSocket {
         true
     }
 
-    // What is written is sent by the loop, as the system sends what a socket has taken.
+    // The loop sends the output, as the kernel sends the bytes that a socket has taken.
     fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
         Poll::Ready(Ok(()))
     }
 
-    // What the socket does not take is not waited for: the other side of a closed client may never read it.
+    // Output that the socket has no room for is not waited for: the peer of a closed client may never read it.
     fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
         self.0.send();
         Poll::Ready(self.0.stream.shutdown(Shutdown::Write))

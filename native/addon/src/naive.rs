@@ -1,4 +1,4 @@
-//! The naive lanes: every value crosses by itself, the way most addons do it. They are here to be compared with.
+//! The naive lanes, for comparison: every value crosses by itself, as in most addons.
 
 use std::sync::Arc;
 
@@ -57,7 +57,7 @@ pub fn batch_from_rows(
     RecordBatch::try_new(Arc::clone(schema), arrays).map_err(|error| invalid(error.to_string()))
 }
 
-/// Appends one value, or says what is wrong with it.
+/// Appends one value; the error says why it is refused.
 fn append(env: Env, column: &Column, builder: &mut dyn ArrayBuilder, value: Unknown<'_>) -> Result<(), String> {
     let kind = value.get_type().map_err(|error| error.to_string())?;
     if matches!(kind, ValueType::Null | ValueType::Undefined) && !column.nullable {
@@ -105,7 +105,7 @@ pub fn read<T: FromNapiValue>(value: &Unknown<'_>, kind: ValueType, expected: Va
     unsafe { value.cast::<T>() }.map_err(|error| error.to_string())
 }
 
-/// An integer given as a bigint or as a number that holds it exactly.
+/// Converts a bigint, or a number that holds an integer exactly, to an integer.
 pub fn integer(value: &Unknown<'_>, kind: ValueType) -> Result<i64, String> {
     const SAFE: f64 = 9_007_199_254_740_991.0;
     if kind == ValueType::BigInt {

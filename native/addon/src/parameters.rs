@@ -1,4 +1,4 @@
-//! Parameters of statements as JavaScript gives them.
+//! Conversion of the parameters of statements from JavaScript.
 
 use boundary_bench_engine::decimal;
 use boundary_bench_engine::table::MAX_DECIMAL_PRECISION;
@@ -14,9 +14,9 @@ use crate::table::{ColumnKind, digits};
 /// The most parameters of a statement: a server's protocol counts them with 16 bits.
 const MOST_PARAMETERS: u32 = u16::MAX as u32;
 
-/// An array of null, booleans, numbers (doubles), bigints (64-bit integers), strings, `Uint8Array`s, and
-/// `{kind: "date", value: days}`, `{kind: "timestamp", value: microseconds}`, `{kind: "decimal", value: text, precision,
-/// scale}`.
+/// The parameters of a statement, from an array of null, booleans, numbers (doubles), bigints (64-bit integers), strings,
+/// `Uint8Array`s, and `{kind: "date", value: days}`, `{kind: "timestamp", value: microseconds}`,
+/// `{kind: "decimal", value: text, precision, scale}`.
 pub struct Parameters(pub Vec<Value>);
 
 impl FromNapiValue for Parameters {
@@ -26,7 +26,7 @@ impl FromNapiValue for Parameters {
         if !values.is_array()? {
             return Err(invalid("a statement's parameters must be an array"));
         }
-        // Before there is memory for them, since the array may be an empty one of four billion elements.
+        // Checked before memory is allocated, since the array may be an empty one of four billion elements.
         let length = values.get_array_length()?;
         if length > MOST_PARAMETERS {
             return Err(invalid(format!("a statement has at most {MOST_PARAMETERS} parameters, not {length}")));
@@ -40,7 +40,7 @@ impl FromNapiValue for Parameters {
     }
 }
 
-/// One value, or what is wrong with it.
+/// Converts one value; the error says why it is refused.
 fn parameter(env: Env, value: Unknown<'_>) -> Result<Value, String> {
     let kind = value.get_type().map_err(|error| error.to_string())?;
     Ok(match kind {
@@ -62,7 +62,7 @@ fn parameter(env: Env, value: Unknown<'_>) -> Result<Value, String> {
     })
 }
 
-/// A value of a type that JavaScript has no values of.
+/// Converts an object that describes a value of a type that JavaScript lacks: a date, a timestamp or a decimal.
 fn typed(object: &Object<'_>) -> Result<Value, String> {
     let of_object = |name: &str| object.get_named_property::<Unknown<'_>>(name).map_err(|error| error.to_string());
     let kind = of_object("kind")?;

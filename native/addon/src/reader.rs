@@ -1,4 +1,4 @@
-//! Query results as JavaScript sees them.
+//! Query results, exported to JavaScript.
 
 use std::sync::Arc;
 
@@ -21,7 +21,8 @@ use crate::table::ColumnSpec;
 /// The most rows of a batch: a frame's offsets are 32 bits.
 const MOST_BATCH_ROWS: u32 = 1 << 24;
 
-/// Cancels the query or the command that it was given to. Each takes one of its own: a query that ends cancels its own.
+/// A token that cancels the query or the command that it was given to. Each needs a token of its own: a query that ends cancels
+/// its own.
 #[napi]
 pub struct Cancel {
     pub(crate) token: CancelToken,
@@ -30,19 +31,19 @@ pub struct Cancel {
 #[napi]
 impl Cancel {
     #[napi(constructor)]
-    /// A canceller of nothing yet.
+    /// Makes a token that no work has been given yet.
     pub fn new() -> Self {
         Self { token: CancelToken::default() }
     }
 
-    /// Ends the work; what waits for it is rejected with `BB_ABORTED`.
+    /// Cancels the work; its promises are rejected with `BB_ABORTED`.
     #[napi(catch_unwind)]
     pub fn cancel(&self) {
         self.token.cancel();
     }
 }
 
-/// The options of a query as JavaScript gives them.
+/// Converts the options of a query from JavaScript.
 pub fn query_options(batch_rows: Option<f64>, cancel: Option<&Cancel>) -> napi::Result<QueryOptions> {
     let batch_rows = match batch_rows {
         None => DEFAULT_BATCH_ROWS,
@@ -51,7 +52,7 @@ pub fn query_options(batch_rows: Option<f64>, cancel: Option<&Cancel>) -> napi::
     Ok(QueryOptions { batch_rows, cancel: cancel.map(|cancel| cancel.token.clone()).unwrap_or_default() })
 }
 
-/// A query's result, frame by frame. Dropping it ends the query.
+/// A query's result, frame by frame. Dropping it cancels the query.
 #[napi]
 pub struct FrameReader {
     reader: Arc<QueryReader<Slab>>,
@@ -72,16 +73,16 @@ impl FrameReader {
         self.reader.columns().iter().map(ColumnSpec::from).collect()
     }
 
-    /// The next frame, or null at the end. Frames come in the query's order to calls one after the other; which of
-    /// several calls under way at once gets which frame is left open.
+    /// The next frame, or null at the end. Successive calls get the frames in the query's order; with several calls under way at
+    /// once, it is unspecified which call gets which frame.
     #[napi(catch_unwind, ts_return_type = "Promise<ArrayBuffer | null>")]
     pub fn next(&self, env: Env) -> napi::Result<AsyncBlock<Option<Handover<Slab>>>> {
         let reader = Arc::clone(&self.reader);
         promise(env, async move { Ok(reader.next().await.map_err(js)?.map(Handover)) })
     }
 
-    /// The next frame if it is there already, null at the end, undefined when it must be waited for with `next`: saves
-    /// the detour over other threads that a promise takes.
+    /// The next frame if it is ready, null at the end, undefined if it must be awaited with `next`. Avoids the switch to other
+    /// threads that a promise takes.
     #[napi(catch_unwind, ts_return_type = "ArrayBuffer | null | undefined")]
     pub fn try_next(&self) -> napi::Result<Either3<Handover<Slab>, Null, Undefined>> {
         Ok(match self.reader.try_next().map_err(js)? {
@@ -91,7 +92,7 @@ impl FrameReader {
         })
     }
 
-    /// Ends the query; calls of `next` are then rejected with `BB_ABORTED`.
+    /// Cancels the query; calls of `next` are then rejected with `BB_ABORTED`.
     #[napi(catch_unwind)]
     pub fn cancel(&self) {
         self.reader.cancel();
@@ -99,7 +100,7 @@ impl FrameReader {
 }
 
 impl Drop for FrameReader {
-    /// Calls of `next` under way keep the query, but nobody is left who wants it.
+    /// Cancels the query: calls of `next` under way would keep it running, though nobody wants its result.
     fn drop(&mut self) {
         self.reader.cancel();
     }
@@ -120,7 +121,7 @@ impl NaiveReader {
 
 #[napi]
 impl NaiveReader {
-    /// The rows of the next batch, or null at the end. Calls under way at once as for `FrameReader.next`.
+    /// The rows of the next batch, or null at the end. Calls under way at once behave as for `FrameReader.next`.
     #[napi(catch_unwind, ts_return_type = "Promise<Array<Record<string, unknown>> | null>")]
     pub fn next(&self, env: Env) -> napi::Result<AsyncBlock<Option<Objects>>> {
         let reader = Arc::clone(&self.reader);
@@ -130,7 +131,7 @@ impl NaiveReader {
         })
     }
 
-    /// As `FrameReader.cancel`.
+    /// Cancels the query, as `FrameReader.cancel` does.
     #[napi(catch_unwind)]
     pub fn cancel(&self) {
         self.reader.cancel();
@@ -138,7 +139,7 @@ impl NaiveReader {
 }
 
 impl Drop for NaiveReader {
-    /// As for `FrameReader`.
+    /// Cancels the query, as dropping a `FrameReader` does.
     fn drop(&mut self) {
         self.reader.cancel();
     }

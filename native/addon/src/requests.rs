@@ -1,4 +1,4 @@
-//! Request cells of the native suite and private servers as JavaScript sees them.
+//! Request cells of the native suite, and private servers, exported to JavaScript.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -25,8 +25,8 @@ pub struct NativeRequests {
 
 #[napi]
 impl NativeRequests {
-    /// Connects a cell and loads what it reads. Takes `{family, workload, lane, flavor?, url, threads, batch, operations,
-    /// rate?, prefix, serverProcesses?, options?}` as JSON.
+    /// Connects a cell and loads the data that it reads. Takes `{family, workload, lane, flavor?, url, threads, batch,
+    /// operations, rate?, prefix, serverProcesses?, options?}` as JSON.
     #[napi(catch_unwind)]
     pub fn open(env: Env, spec: String, cancel: Option<&Cancel>) -> napi::Result<AsyncBlock<NativeRequests>> {
         let token = cancel.map(|cancel| cancel.token.clone()).unwrap_or_default();
@@ -49,7 +49,7 @@ impl NativeRequests {
         })
     }
 
-    /// What every sample must return, as JSON.
+    /// The checksum that every sample must return, as JSON.
     #[napi(getter)]
     pub fn expected(&self) -> napi::Result<String> {
         let cell = self.cell.lock().unwrap_or_else(PoisonError::into_inner).clone();
@@ -94,7 +94,7 @@ impl From<ServerKind> for TargetKind {
     }
 }
 
-/// A server of our own, in a folder of its own; both are gone when this process ends, however it ends.
+/// A private server in a folder of its own. The server ends and the folder is removed when this process ends, however it ends.
 #[napi]
 pub struct PrivateServer {
     server: Arc<PrivateTarget>,
@@ -102,7 +102,7 @@ pub struct PrivateServer {
 
 #[napi]
 impl PrivateServer {
-    /// Starts a server: the program given with its arguments, or the first of its kind that is found.
+    /// Starts a server: by the program `command` with its arguments, or else by the first program of its kind that is found.
     #[napi(catch_unwind)]
     pub fn start(
         env: Env,
@@ -123,38 +123,38 @@ impl PrivateServer {
         })
     }
 
-    /// The program that `start` would run. Throws `BB_NOT_INSTALLED` where there is none.
+    /// The program that `start` would run. Throws `BB_NOT_INSTALLED` if there is none.
     #[napi(catch_unwind)]
     pub fn find(kind: ServerKind) -> napi::Result<String> {
         TargetKind::from(kind).executable().map(|path| path.display().to_string()).map_err(js)
     }
 
-    /// What the server of a URL says of itself: `{version, processId?}` as JSON.
+    /// Asks the server at a URL for its version: resolves to `{version, processId?}` as JSON.
     #[napi(catch_unwind)]
     pub fn describe(env: Env, kind: ServerKind, url: String) -> napi::Result<AsyncBlock<String>> {
         let kind = TargetKind::from(kind);
         promise(env, blocking(move || json(&kind.describe(&url)?)))
     }
 
-    /// The URL to reach it, with the password that was made for it.
+    /// The URL of the server, with its generated password.
     #[napi(getter)]
     pub fn url(&self) -> String {
         self.server.url()
     }
 
-    /// Its process.
+    /// The process id of the server.
     #[napi(getter)]
     pub fn process_id(&self) -> u32 {
         self.server.process_id()
     }
 
-    /// How it ended by itself; null while it runs and once it was stopped.
+    /// How the server ended by itself; null while it runs, and after `stop`.
     #[napi(getter)]
     pub fn ending(&self) -> Option<String> {
         self.server.ending()
     }
 
-    /// Stops it and removes its folder; does nothing the second time.
+    /// Stops the server and removes its folder; does nothing the second time.
     #[napi(catch_unwind, ts_return_type = "Promise<void>")]
     pub fn stop(&self, env: Env) -> napi::Result<AsyncBlock<()>> {
         let server = Arc::clone(&self.server);

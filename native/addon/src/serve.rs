@@ -10,7 +10,7 @@ use napi_derive::napi;
 
 use crate::errors::{blocking, promise};
 
-/// The reference server. It serves on threads of its own until it is stopped, or its process ends.
+/// The reference server. It serves on threads of its own until it is stopped or this process ends.
 #[napi]
 pub struct ReferenceServer {
     server: Arc<Running>,
@@ -18,13 +18,13 @@ pub struct ReferenceServer {
 
 #[napi]
 impl ReferenceServer {
-    /// The text that explains the arguments.
+    /// The help text of the server's arguments.
     #[napi(catch_unwind)]
     pub fn help() -> &'static str {
         HELP
     }
 
-    /// Starts a server with arguments as `help` explains them; null where they ask for that text.
+    /// Starts a server with the arguments that `help` explains; null if they ask for the help text.
     #[napi(catch_unwind)]
     pub fn start(env: Env, arguments: Vec<String>) -> napi::Result<AsyncBlock<Option<ReferenceServer>>> {
         promise(
@@ -39,13 +39,13 @@ impl ReferenceServer {
         )
     }
 
-    /// The beginning of its URLs.
+    /// The beginning of the server's URLs.
     #[napi(getter)]
     pub fn url(&self) -> String {
         self.server.url()
     }
 
-    /// Takes no more connections, answers the requests in flight, and ends; does nothing the second time.
+    /// Stops the server: it takes no more connections, answers the requests in flight, and ends. Does nothing the second time.
     #[napi(catch_unwind, ts_return_type = "Promise<void>")]
     pub fn stop(&self, env: Env) -> napi::Result<AsyncBlock<()>> {
         let server = Arc::clone(&self.server);

@@ -1,4 +1,4 @@
-//! What a client of shards answers: rows as frames, sums, and what failed by shard.
+//! The answers of a shard client: rows as frames, aggregates, and failures by shard.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -21,25 +21,25 @@ use crate::errors::{catching, invalid, js, promise};
 use crate::shard_calls::key_of;
 use crate::shard_clients::unless_closed;
 
-/// The frames of a scan that are made before they are asked for.
+/// The most frames of a scan that are made before JavaScript asks for them.
 const FRAMES_AHEAD: usize = 4;
 
-/// What a shard failed with.
+/// The failure of one shard.
 #[napi(object, object_from_js = false)]
 pub struct RawShardFailure {
-    /// Its number.
+    /// The number of the shard.
     pub shard: u32,
-    /// Why, with the code in brackets before it.
+    /// The error's message, with its code in brackets before it.
     pub message: String,
 }
 
-/// The rows of keys.
+/// The answer to a request for the rows of several keys.
 #[napi(object, object_from_js = false)]
 pub struct RawShardRows {
-    /// The frame of the rows, in the order of the keys; where there is none, only the key is not null.
+    /// The frame of the rows, in the order of the keys. Where a key has no row, all columns but the key are null.
     #[napi(ts_type = "ArrayBuffer")]
     pub rows: Handover<Slab>,
-    /// The shards that could not be asked, where there are some.
+    /// The shards that failed, if any did.
     pub failures: Option<Vec<RawShardFailure>>,
 }
 
@@ -49,27 +49,27 @@ fn rows_of(answer: MultiGet) -> RawShardRows {
     RawShardRows { rows: Handover(answer.rows.into_frame()), failures }
 }
 
-/// Asks for the rows of keys.
+/// Reads the rows of keys.
 pub async fn multi_get(client: &ShardClient, keys: &[i64]) -> Result<RawShardRows> {
     Ok(rows_of(client.multi_get(keys).await?))
 }
 
-/// The same at once; `None` where it may have to wait.
+/// Reads the rows of keys without waiting; `None` if that may have to wait.
 pub fn multi_get_now(client: &ShardClient, keys: &[i64]) -> Result<Option<RawShardRows>> {
     if !client.is_in_memory() {
         return Ok(None);
     }
-    // Where nothing is asked of others, the first look finds the answer.
+    // If all shards are in memory, the first poll returns the answer.
     match pin!(client.multi_get(keys)).poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(answer) => answer.map(|answer| Some(rows_of(answer))),
         Poll::Pending => Ok(None),
     }
 }
 
-/// A frame, or what a shard failed with.
+/// A frame of a scan, or the failure of a shard.
 type Frame = Result<Slab>;
 
-/// A scan of all shards, frame by frame. Dropping it ends it.
+/// A scan of all shards, frame by frame. Dropping it cancels the scan.
 #[napi]
 pub struct RawShardScan {
     frames: Arc<AsyncMutex<mpsc::Receiver<Frame>>>,
@@ -77,7 +77,7 @@ pub struct RawShardScan {
 }
 
 impl RawShardScan {
-    /// Starts it; it ends when `closed` turns true, or its sender is gone.
+    /// Starts a scan. It ends when `closed` turns true or its sender is dropped.
     pub fn start(client: ShardClient, closed: watch::Receiver<bool>) -> Self {
         let (sender, frames) = mpsc::channel(FRAMES_AHEAD);
         let reading = spawn(async move {
@@ -92,9 +92,9 @@ impl RawShardScan {
                 }
                 Ok(())
             };
-            // What ended it early must not look like the end of the rows.
+            // An error that ended the scan early must not look like the end of the rows.
             if let Err(error) = unless_closed(closed, catching(read)).await {
-                // It fails where nobody reads any more.
+                // Sending fails if the receiver is dropped: then nobody needs the error.
                 let _ = sender.send(Err(error)).await;
             }
         });
@@ -113,7 +113,7 @@ impl RawShardScan {
         })
     }
 
-    /// The next frame if it is there already, null at the end, undefined when it must be waited for with `next`.
+    /// The next frame if it is ready, null at the end, undefined if it must be awaited with `next`.
     #[napi(catch_unwind, ts_return_type = "ArrayBuffer | null | undefined")]
     pub fn try_next(&self) -> napi::Result<Either3<Handover<Slab>, Null, Undefined>> {
         let Ok(mut frames) = self.frames.try_lock() else { return Ok(Either3::C(())) };
@@ -124,7 +124,7 @@ impl RawShardScan {
         }
     }
 
-    /// Ends the scan: `next` then finds the end.
+    /// Cancels the scan: `next` then resolves to null.
     #[napi(catch_unwind)]
     pub fn cancel(&self) {
         self.reading.abort();
@@ -165,7 +165,7 @@ impl From<RawShardColumn> for Column {
     }
 }
 
-/// How a value is compared with that of a filter.
+/// The comparison of a column's value with the value of a filter.
 #[napi(string_enum)]
 pub enum RawComparison {
     /// Equal.
@@ -201,7 +201,7 @@ impl From<RawComparison> for Comparison {
     }
 }
 
-/// What to sum up.
+/// Makes an aggregation from the arguments of a call.
 pub fn aggregation_of(
     env: Env,
     column: RawShardColumn,
@@ -212,7 +212,7 @@ pub fn aggregation_of(
     Ok(Aggregation { column: column.into(), filter: filter_of(env, filter, comparison, value)? })
 }
 
-/// The filter of a column by a comparison with a value.
+/// Makes the filter that compares a column with a value; `None` without a column, a comparison and a value.
 fn filter_of(
     env: Env,
     column: Option<RawShardColumn>,
@@ -238,16 +238,16 @@ fn filter_of(
     Ok(Some(Filter { column, comparison: comparison.into(), value }))
 }
 
-/// The sums over a column: bigints of integers, numbers of prices.
+/// The aggregates of a column: bigints for columns of integers, numbers for prices.
 #[napi(object, object_from_js = false)]
 pub struct RawAggregate {
-    /// The rows that passed the filter.
+    /// The number of rows that passed the filter.
     pub count: f64,
-    /// The sum of their values.
+    /// The sum of the column's values in those rows.
     pub sum: Either<BigInt, f64>,
-    /// The smallest of them.
+    /// The smallest of those values; absent if there are no rows.
     pub min: Option<Either<BigInt, f64>>,
-    /// The largest of them.
+    /// The largest of those values; absent if there are no rows.
     pub max: Option<Either<BigInt, f64>>,
 }
 

@@ -1,5 +1,5 @@
-//! Keys and rows of shards on their way between JavaScript and Rust, and the functions that read and write rows of this process
-//! without a promise.
+//! Conversion of shard keys and rows between JavaScript and Rust, and the functions that read and write rows in the memory of
+//! this process without a promise.
 
 use std::sync::PoisonError;
 
@@ -12,13 +12,13 @@ use crate::fast_call::FastCall;
 use crate::shard_clients::Shared;
 use crate::typed_memory::{BYTES, slice_of, slice_of_mut};
 
-/// The largest integer below which numbers of JavaScript are exact.
+/// The largest safe integer, 2^53 - 1: up to it, JavaScript's numbers hold integers exactly.
 const SAFE: f64 = 9_007_199_254_740_991.0;
 
-/// What a function returns for a key whose shard is not in the memory of this process.
+/// The return value of a function for a key whose shard is not in the memory of this process.
 const ELSEWHERE: f64 = -1.0;
 
-/// The integer that a number of JavaScript is.
+/// Converts a JavaScript number to an integer; refuses numbers that are no safe integers.
 fn integer_of(number: f64) -> napi::Result<i64> {
     #[expect(clippy::cast_possible_truncation, reason = "it is compared with the number")]
     let integer = number as i64;
@@ -29,7 +29,7 @@ fn integer_of(number: f64) -> napi::Result<i64> {
     Err(invalid(format!("{number} is no safe integer; give a bigint for a large one")))
 }
 
-/// The key that a number or a bigint is.
+/// Converts a number or a bigint to a key.
 pub fn key_of(env: Env, value: sys::napi_value) -> napi::Result<i64> {
     let mut number = 0.0;
     // SAFETY: the handle is that of the call under way, and the out-pointers are valid for writing. A value of another type is
@@ -47,7 +47,7 @@ pub fn key_of(env: Env, value: sys::napi_value) -> napi::Result<i64> {
     Err(invalid("a key must be an integer of 64 bits: a number or a bigint"))
 }
 
-/// The keys in a typed array.
+/// Copies the keys out of a typed array.
 pub fn keys_of(env: Env, value: sys::napi_value) -> napi::Result<Vec<i64>> {
     use sys::TypedarrayType as Kind;
     const NAME: &str = "a BigInt64Array, an Int32Array or a Float64Array of keys";
@@ -63,13 +63,13 @@ pub fn keys_of(env: Env, value: sys::napi_value) -> napi::Result<Vec<i64>> {
     }
 }
 
-/// The packed rows in a `Uint8Array`: its bytes.
+/// Copies the packed rows out of a `Uint8Array`, as bytes.
 pub fn packed_of(env: Env, value: sys::napi_value) -> napi::Result<Vec<u8>> {
     // SAFETY: the bytes are copied before any JavaScript runs.
     Ok(unsafe { slice_of::<u8>(env, value, BYTES.0, BYTES.1) }?.to_vec())
 }
 
-/// The row in the first bytes of a `Uint8Array`.
+/// Reads the packed row in the first bytes of a `Uint8Array`.
 pub fn row_of(env: Env, value: sys::napi_value) -> napi::Result<Row> {
     // SAFETY: the bytes are copied before any JavaScript runs.
     let bytes = unsafe { slice_of::<u8>(env, value, BYTES.0, BYTES.1) }?;
@@ -80,11 +80,11 @@ fn too_short() -> napi::Error {
     invalid(format!("a packed row has {ROW_BYTES} bytes"))
 }
 
-/// What the functions work on.
+/// The clients that the functions work on.
 pub struct Calls(pub Shared);
 
 impl Calls {
-    /// Works on the store of a key; `None` where asking it would wait for a server or a disk.
+    /// Runs work on the store that holds a key; `None` if asking it would wait for a server or a disk.
     fn with_store<T>(&self, key: i64, work: impl FnOnce(&dyn Store) -> Result<T>) -> napi::Result<Option<T>> {
         let clients = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let clients = clients.as_ref().ok_or(Error::Closed("the client")).map_err(js)?;

@@ -1,4 +1,4 @@
-//! The connections of a sharded store's client in Node, and what drives them.
+//! The clients of a sharded store in Node, and the transport that drives their connections.
 
 use std::io;
 use std::sync::{Arc, Mutex};
@@ -10,7 +10,7 @@ use napi::tokio::task::spawn_local;
 
 use crate::loop_runtime;
 
-/// What it takes to be driven by the event loop of the thread that it is used on.
+/// The transport that drives connections by the event loop of the thread that it is used on.
 #[derive(Debug)]
 pub struct LoopTransport;
 
@@ -33,23 +33,23 @@ impl Transport for LoopTransport {
     }
 }
 
-/// Clients until they are closed: then nothing here keeps their stores.
+/// The clients; `None` once they are closed, so that nothing here keeps their stores.
 pub type Shared = Arc<Mutex<Option<Clients>>>;
 
-/// The clients of a store: on the event loop, small calls are answered soonest; but what moves many rows, or waits for a disk, would
-/// keep it from all else.
+/// The clients of a store. On the event loop, small calls are answered soonest; but calls that move many rows, or wait for a
+/// disk, would block it.
 #[derive(Clone)]
 pub struct Clients {
-    /// For few rows, where `is_driven` by the event loop.
+    /// The client for calls on few rows; the event loop drives it if `is_driven`.
     pub few: ShardClient,
-    /// Whether `few` may be used so.
+    /// Whether the event loop drives `few`.
     pub is_driven: bool,
-    /// For any number of rows, by the threads of tokio.
+    /// The client for calls on any number of rows, driven by tokio's threads.
     pub bulk: ShardClient,
 }
 
 impl Clients {
-    /// Connects, on the event loop where the options have a transport.
+    /// Connects to the shards, on the event loop if the options have a transport and no shard is on disk.
     pub async fn connect(places: Vec<Place>, mut options: ClientOptions) -> Result<Self> {
         if places.iter().any(|place| matches!(place, Place::Direct(store) if store.is_persistent())) {
             options.transport = None;
@@ -61,7 +61,7 @@ impl Clients {
     }
 }
 
-/// Works until the client is closed, or nobody is left to read the answer.
+/// Runs work until it ends, or until the client is closed or dropped.
 pub async fn unless_closed<T>(mut closed: watch::Receiver<bool>, work: impl Future<Output = Result<T>>) -> Result<T> {
     let closed = async { drop(closed.wait_for(|closed| *closed).await) };
     napi::tokio::select! {

@@ -1,4 +1,4 @@
-//! Private servers of shards as JavaScript sees them.
+//! Private servers of shards, exported to JavaScript.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,7 +13,7 @@ use napi_derive::napi;
 use crate::errors::{blocking, js, promise};
 use crate::reader::Cancel;
 
-/// Shards of our own, each as a process; all are gone when this process ends, however it ends.
+/// Private shards, each a process. All end when this process ends, however it ends.
 #[napi]
 pub struct PrivateShards {
     urls: Vec<String>,
@@ -23,8 +23,9 @@ pub struct PrivateShards {
 
 #[napi]
 impl PrivateShards {
-    /// Starts so many shards by the program given with its first arguments, or by the one that is found. Rows are kept in
-    /// `dataDir`, or in memory without. With `ownNamespaces` each is in a network namespace of its own, for `slowDown`.
+    /// Starts `shards` shards: by the program `command` with its first arguments, or else by the program that is found. Rows are
+    /// kept in `dataDir`, or in memory without it. With `ownNamespaces`, each shard is in a network namespace of its own, for
+    /// `slowDown`.
     #[napi(catch_unwind)]
     pub fn start(
         env: Env,
@@ -51,33 +52,33 @@ impl PrivateShards {
         promise(env, blocking(start))
     }
 
-    /// Their addresses, in the order of the shards.
+    /// The addresses of the shards, in their order.
     #[napi(getter)]
     pub fn urls(&self) -> Vec<String> {
         self.urls.clone()
     }
 
-    /// Their processes.
+    /// The process ids of the shards, in their order.
     #[napi(getter)]
     pub fn process_ids(&self) -> Vec<u32> {
         self.process_ids.clone()
     }
 
-    /// How the first that ended by itself did; null while all run and once they were stopped.
+    /// How the first shard in order that has ended by itself did so; null while all run, and after `stop`.
     #[napi(getter)]
     pub fn ending(&self) -> Option<String> {
         let processes = self.lock().clone();
         processes.iter().flat_map(|processes| processes.processes()).find_map(ShardProcess::ending)
     }
 
-    /// Why they can't have namespaces of their own that the kernel slows down; null where they can.
+    /// The reason why shards can't have network namespaces that the kernel slows down on this machine; null if they can.
     #[napi(catch_unwind, ts_return_type = "Promise<string | null>")]
     pub fn why_no_namespaces(env: Env) -> napi::Result<AsyncBlock<Option<String>>> {
         promise(env, blocking(|| Ok(boundary_bench_server::why_no_kernel_delay())))
     }
 
-    /// Lets the kernel deliver everything `delayUs` later in each direction, no more than `megabits` a second and shard; done
-    /// again, it replaces what was.
+    /// Has the kernel delay all traffic of the shards by `delayUs` in each direction, and limit it to `megabits` a second for
+    /// each shard. A second call replaces the settings of the first.
     #[napi(catch_unwind, ts_return_type = "Promise<void>")]
     pub fn slow_down(&self, env: Env, delay_us: u32, megabits: Option<f64>) -> napi::Result<AsyncBlock<()>> {
         let network = network_of(delay_us, megabits)?;
@@ -89,7 +90,7 @@ impl PrivateShards {
         promise(env, blocking(slow_down))
     }
 
-    /// Stops one of them.
+    /// Stops one shard.
     #[napi(catch_unwind, ts_return_type = "Promise<void>")]
     pub fn stop_one(&self, env: Env, shard: u32) -> napi::Result<AsyncBlock<()>> {
         let processes = self.lock().clone();
@@ -101,7 +102,7 @@ impl PrivateShards {
         promise(env, blocking(stop))
     }
 
-    /// Stops all of them; does nothing the second time.
+    /// Stops all shards; does nothing the second time.
     #[napi(catch_unwind, ts_return_type = "Promise<void>")]
     pub fn stop(&self, env: Env) -> napi::Result<AsyncBlock<()>> {
         let processes = self.lock().take();
@@ -126,7 +127,7 @@ fn network_of(delay_us: u32, megabits: Option<f64>) -> napi::Result<NetworkOptio
     Ok(NetworkOptions { delay: Duration::from_micros(delay_us.into()), megabits })
 }
 
-/// Proxies of our own that make the loopback as slow as a network, one before each of several servers.
+/// Private proxies that make the loopback as slow as a network, one in front of each of several servers.
 #[napi]
 pub struct PrivateDelays {
     urls: Vec<String>,
@@ -135,8 +136,8 @@ pub struct PrivateDelays {
 
 #[napi]
 impl PrivateDelays {
-    /// Starts a proxy before each address (`host:port`) by the program given with its first arguments, or by the one that is
-    /// found. Everything arrives `delayUs` later in each direction, no more than `megabits` a second.
+    /// Starts a proxy in front of each address (`host:port`): by the program `command` with its first arguments, or else by the
+    /// program that is found. All traffic arrives `delayUs` later in each direction, at most `megabits` a second.
     #[napi(catch_unwind)]
     pub fn start(
         env: Env,
@@ -159,13 +160,13 @@ impl PrivateDelays {
         promise(env, blocking(start))
     }
 
-    /// Their addresses, in the order of the servers.
+    /// The addresses of the proxies, in the order of the servers.
     #[napi(getter)]
     pub fn urls(&self) -> Vec<String> {
         self.urls.clone()
     }
 
-    /// Stops all of them; does nothing the second time.
+    /// Stops all proxies; does nothing the second time.
     #[napi(catch_unwind, ts_return_type = "Promise<void>")]
     pub fn stop(&self, env: Env) -> napi::Result<AsyncBlock<()>> {
         let processes = std::mem::take(&mut *self.processes.lock().unwrap_or_else(PoisonError::into_inner));

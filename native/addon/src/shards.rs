@@ -1,4 +1,4 @@
-//! A sharded store as JavaScript sees it. How rows and keys cross is told in `shard_calls.rs`, answers in `shard_answers.rs`.
+//! A sharded store, exported to JavaScript. `shard_calls.rs` tells how rows and keys cross, `shard_answers.rs` how answers do.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -27,7 +27,7 @@ use crate::shard_calls::{Calls, ReadRow, WriteRow, key_of, keys_of, packed_of, r
 use crate::shard_clients::{Clients, LoopTransport, Shared, unless_closed};
 use crate::uv;
 
-/// The rows of a store, at most.
+/// The most rows of a store.
 const MOST_ROWS: u32 = u32::MAX - 1;
 
 /// The rows of one shard in this process.
@@ -44,7 +44,7 @@ impl RawShardStore {
         Self::of(Arc::new(MemoryStore::new()))
     }
 
-    /// Opens the store of a folder, or makes it.
+    /// Opens the persistent store in a folder, or creates it.
     #[napi(catch_unwind)]
     pub fn open(env: Env, folder: String, shard: u32, shards: u32) -> napi::Result<AsyncBlock<RawShardStore>> {
         promise(
@@ -53,19 +53,19 @@ impl RawShardStore {
         )
     }
 
-    /// How a client is told of it, as of a server by its address.
+    /// The text that names this store to a client's `connect`, in place of a server's address.
     #[napi(getter)]
     pub fn place(&self) -> napi::Result<String> {
         self.with(LocalStore::place)
     }
 
-    /// The rows that it holds.
+    /// The number of rows in the store.
     #[napi(getter)]
     pub fn rows(&self) -> napi::Result<f64> {
         self.with(|local| local.store().rows() as f64)
     }
 
-    /// Forgets it; the clients that have it keep it. Does nothing the second time.
+    /// Closes this handle of the store; clients that are connected to the store keep it. Does nothing the second time.
     #[napi(catch_unwind)]
     pub fn close(&self) {
         let closed = self.local.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -84,31 +84,31 @@ impl RawShardStore {
     }
 }
 
-/// What a shard holds.
+/// The contents of a shard.
 #[napi(object, object_from_js = false)]
 pub struct RawShardState {
-    /// Its rows.
+    /// The number of rows of the shard.
     pub rows: f64,
-    /// The rows that all shards got together from the last population; absent where none came to its end.
+    /// The number of rows that all shards together got from the last population; absent if none was completed.
     pub populated: Option<f64>,
 }
 
-/// The rows of one call on the event loop's thread, at most: the work on more would keep it from all else for longer than a
-/// detour over another thread takes.
+/// The most rows of one call on the event loop's thread: the work on more would block the thread for longer than going through
+/// another thread takes.
 const MOST_DRIVEN_ROWS: usize = 4096;
 
 /// A client of all shards.
 #[napi]
 pub struct RawShardClient {
     clients: Shared,
-    /// What ends calls under way: it closes with the client, and with its object.
+    /// Set to true when the client is closed, which ends the calls under way; dropping this sender with the object ends them too.
     closed: watch::Sender<bool>,
 }
 
 #[napi]
 impl RawShardClient {
-    /// Connects to the shards at their places, in their order: the addresses of servers, or `place` of stores. The key and the
-    /// file of certificates are for addresses that hold none.
+    /// Connects to the shards at `places`, in the order of the shards: the addresses of servers, or the `place` of stores.
+    /// `apiKey` and `tlsCa`, a file of certificates, apply to addresses that hold none.
     #[napi(catch_unwind, ts_return_type = "Promise<RawShardClient>")]
     pub fn connect(
         env: Env,
@@ -140,20 +140,21 @@ impl RawShardClient {
         Ok(self.clients()?.few.shards())
     }
 
-    /// The function that reads the row of a key, where its shard is in the memory of this process: into the first 200 bytes of
-    /// `into`. Returns 1, 0 where there is no such row, or -1 where the shard is elsewhere.
+    /// Returns a function that reads the row of a key into the first 200 bytes of `into`, if its shard is in the memory of this
+    /// process. The function returns 1, 0 if there is no such row, or -1 if the shard is elsewhere.
     #[napi(catch_unwind, ts_return_type = "(key: number | bigint, into: Uint8Array) => number")]
     pub fn row_reader<'env>(&self, env: &'env Env) -> napi::Result<Unknown<'env>> {
         function(env, "readRow", ReadRow(self.calls()))
     }
 
-    /// The function that writes the packed row in the first 200 bytes of `from`. Returns 1, or -1 as `rowReader`'s.
+    /// Returns a function that writes the packed row in the first 200 bytes of `from`. The function returns 1, or -1 if the row's
+    /// shard is not in the memory of this process.
     #[napi(catch_unwind, ts_return_type = "(from: Uint8Array) => number")]
     pub fn row_writer<'env>(&self, env: &'env Env) -> napi::Result<Unknown<'env>> {
         function(env, "writeRow", WriteRow(self.calls()))
     }
 
-    /// The packed row of a key, or null.
+    /// Reads the row of a key; resolves to the packed row, or to null if there is none.
     #[napi(
         catch_unwind,
         ts_args_type = "key: number | bigint, cancel?: Cancel",
@@ -166,7 +167,7 @@ impl RawShardClient {
         })
     }
 
-    /// The rows of keys.
+    /// Reads the rows of keys.
     #[napi(
         catch_unwind,
         ts_args_type = "keys: BigInt64Array | Int32Array | Float64Array, cancel?: Cancel",
@@ -177,7 +178,7 @@ impl RawShardClient {
         self.run(env, cancel, keys.len(), move |client| async move { multi_get(&client, &keys).await })
     }
 
-    /// The same without a promise; null where a shard is not in the memory of this process.
+    /// Reads the rows of keys without a promise; null if a shard is not in the memory of this process.
     #[napi(catch_unwind, ts_args_type = "keys: BigInt64Array | Int32Array | Float64Array")]
     pub fn multi_get_now(&self, env: Env, keys: Unknown<'_>) -> napi::Result<Option<RawShardRows>> {
         let keys = keys_of(env, keys.raw())?;
@@ -198,13 +199,13 @@ impl RawShardClient {
         self.run(env, cancel, packed.len() / ROW_BYTES, move |client| async move { client.put_many(&packed).await })
     }
 
-    /// Starts to read all rows.
+    /// Starts a scan of all rows.
     #[napi(catch_unwind)]
     pub fn scan(&self) -> napi::Result<RawShardScan> {
         Ok(RawShardScan::start(self.clients()?.bulk, self.closed.subscribe()))
     }
 
-    /// Sums over a column, of the rows that pass the filter, in the shards.
+    /// Aggregates a column over the rows that pass the filter; the shards compute.
     #[napi(
         catch_unwind,
         ts_args_type = "column: RawShardColumn, filter?: RawShardColumn, comparison?: RawComparison, value?: number | bigint, cancel?: Cancel",
@@ -225,7 +226,7 @@ impl RawShardClient {
         })
     }
 
-    /// The same sums, made here of all rows.
+    /// Aggregates a column over the rows that pass the filter; all rows are read and the client computes.
     #[napi(
         catch_unwind,
         ts_args_type = "column: RawShardColumn, filter?: RawShardColumn, comparison?: RawComparison, value?: number | bigint, cancel?: Cancel",
@@ -246,7 +247,7 @@ impl RawShardClient {
         })
     }
 
-    /// Fills all shards with the made rows of so many keys.
+    /// Fills all shards with the generated rows of the keys 0 to `rows` - 1.
     #[napi(catch_unwind, ts_return_type = "Promise<void>")]
     pub fn populate(
         &self,
@@ -259,7 +260,7 @@ impl RawShardClient {
         self.run_bulk(env, cancel, move |client| async move { client.populate(rows as u64, replace).await })
     }
 
-    /// What each shard holds.
+    /// Resolves to the contents of each shard.
     #[napi(catch_unwind, ts_return_type = "Promise<Array<RawShardState>>")]
     pub fn describe(&self, env: Env, cancel: Option<&Cancel>) -> napi::Result<Unknown<'static>> {
         self.run_bulk(env, cancel, |client| async move {
@@ -272,7 +273,7 @@ impl RawShardClient {
         })
     }
 
-    /// Closes it: calls under way end with `BB_CLOSED`. Does nothing the second time.
+    /// Closes the client: calls under way end with `BB_CLOSED`. Does nothing the second time.
     #[napi(catch_unwind)]
     pub fn close(&self) {
         self.closed.send_replace(true);
@@ -291,7 +292,7 @@ impl RawShardClient {
         Calls(Arc::clone(&self.clients))
     }
 
-    /// Works on so many rows.
+    /// Runs work on `rows` rows: on the event loop if they are few, else on tokio's threads.
     fn run<T, F>(
         &self,
         env: Env,
@@ -311,7 +312,7 @@ impl RawShardClient {
         }
     }
 
-    /// Works on any number of rows.
+    /// Runs work on any number of rows, on tokio's threads.
     fn run_bulk<T, F>(
         &self,
         env: Env,
@@ -327,7 +328,7 @@ impl RawShardClient {
         answer(env, false, self.until_ended(cancel, work))
     }
 
-    /// Works until the client is closed, nobody is left to read the answer, or it is cancelled.
+    /// Runs work until it ends, the client is closed or dropped, or the work is cancelled.
     fn until_ended<T, W: Future<Output = Result<T>>>(
         &self,
         cancel: Option<&Cancel>,
@@ -344,7 +345,7 @@ impl RawShardClient {
     }
 }
 
-/// A promise of what `work` resolves to, driven by the event loop of this thread or by the threads of tokio.
+/// Returns a promise of the output of `work`, driven by the event loop of this thread or by tokio's threads.
 fn answer<T: ToNapiValue + Send + 'static>(
     env: Env,
     is_driven: bool,
@@ -358,7 +359,7 @@ fn answer<T: ToNapiValue + Send + 'static>(
     unsafe { Ok(Unknown::from_raw_unchecked(env.raw(), ToNapiValue::to_napi_value(env.raw(), block)?)) }
 }
 
-/// Throws `BB_NOT_ENOUGH_MEMORY` where the machine, or the limit set for this process, has none for so many rows in memory.
+/// Throws `BB_NOT_ENOUGH_MEMORY` if the machine, or the limit set for this process, has too little memory for `rows` rows.
 #[napi(catch_unwind)]
 pub fn check_shard_memory(rows: f64) -> napi::Result<()> {
     check_rows(count(rows, "the number of rows", MOST_ROWS)? as u64).map_err(js)

@@ -1,17 +1,17 @@
-//! The memory that small results share, one after the other: making memory for each, and collecting it, costs more than the
-//! rest of a crossing.
+//! Buffers that small results share, one after the other in the same buffer: allocating a buffer for each result, and collecting
+//! it, costs more than the rest of a crossing.
 
 use std::ptr;
 
 use napi::sys;
 
-/// The memory that is made at once.
+/// The size of a shared buffer in bytes.
 const SHARED_BYTES: usize = 64 << 10;
 
-/// The largest results that share memory. A result that is kept keeps what it shares.
+/// The largest result, in bytes, that is placed in a shared buffer. A result that JavaScript keeps alive keeps the whole buffer.
 pub const SMALL_BYTES: usize = 8 << 10;
 
-/// Memory of JavaScript's, filled from the front and never written twice.
+/// The current shared buffer, which is filled from the front; no byte is written twice.
 pub struct SharedMemory {
     buffer: sys::napi_ref,
     used: usize,
@@ -24,7 +24,8 @@ impl Default for SharedMemory {
 }
 
 impl SharedMemory {
-    /// Copies bytes to the end, into new memory where it does not fit: returns the buffer and where they begin.
+    /// Copies bytes behind those in the buffer, or into a new buffer if they do not fit. Returns the buffer and the offset of the
+    /// bytes in it.
     ///
     /// # Safety
     /// `env` is the environment of this thread, and a scope of handles is open.
@@ -49,12 +50,12 @@ impl SharedMemory {
         let start = self.used;
         // SAFETY: the memory has room for these bytes from `start` on, as was just checked, and no JavaScript has run since.
         unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), data.cast::<u8>().add(start), bytes.len()) };
-        // Typed arrays begin at multiples of their elements' width.
+        // Typed arrays must start at a multiple of their element's width, which is at most 8 bytes.
         self.used += bytes.len().next_multiple_of(8);
         Some((buffer, start))
     }
 
-    /// Gives the memory back; does nothing the second time.
+    /// Releases the buffer; does nothing the second time.
     ///
     /// # Safety
     /// `env` is the environment of this thread, and lives where there is memory.

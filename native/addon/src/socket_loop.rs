@@ -1,6 +1,6 @@
-//! Connections driven by the event loop of a thread of Node's, whatever goes over them. Requests go to the sockets, and
-//! replies come from them, on that thread itself: a detour over another one costs two wake-ups a request, which take longer
-//! than all the rest. All that the loop finds ready in one iteration crosses into JavaScript in one call.
+//! Connections driven by the event loop of one of Node's threads, for any protocol. Requests are sent and replies received on
+//! that thread itself: going through another thread costs two wake-ups a request, which take longer than all the rest. All
+//! results that the loop finds ready in one iteration cross into JavaScript in one call.
 
 use std::cell::RefCell;
 use std::ffi::c_int;
@@ -21,55 +21,56 @@ use crate::errors::js;
 use crate::shared_memory::{SMALL_BYTES, SharedMemory};
 use crate::uv::{Handle, READABLE, WRITABLE, Watcher};
 
-/// How often a socket is read from before the others have their turn.
+/// The most reads from one socket before the other sockets get their turn.
 const MOST_READS: usize = 8;
 
-/// Results of so many bytes are given to JavaScript before the next socket is looked at: it sends what comes next while
-/// the server and we are both busy with the rest. Small ones wait for each other, since one crossing costs more than they do.
+/// Results of at least this many bytes are delivered to JavaScript before the next socket is handled: JavaScript then sends its
+/// next requests while the server and we are both busy with the rest. Smaller results are collected, since one crossing costs
+/// more than they do.
 const DELIVERED_BYTES: usize = 1 << 10;
 
-/// What goes over the connections of a loop: requests become bytes, and bytes results.
+/// The protocol of a loop's connections: turns requests into bytes, and bytes into results.
 pub trait Protocol: Default + 'static {
-    /// One connection's requests under way.
+    /// The state of one connection: its requests under way and its buffers.
     type Session: 'static;
 
-    /// The results that were not given to JavaScript yet, in whole words.
+    /// The frame of the results that are not delivered to JavaScript yet, in whole words.
     fn results(&self) -> &[u8];
 
-    /// Forgets the results.
+    /// Drops the undelivered results.
     fn clear_results(&mut self);
 
-    /// The results; there are none then.
+    /// Takes out the undelivered results.
     fn take_results(&mut self) -> Vec<u8>;
 
-    /// What is to be sent.
+    /// The bytes that are still to be sent.
     fn unsent(session: &Self::Session) -> &[u8];
 
-    /// So many bytes of it were sent.
+    /// Notes that the first `bytes` unsent bytes were sent.
     fn sent(session: &mut Self::Session, bytes: usize);
 
-    /// Room to receive into.
+    /// The buffer to receive into.
     fn room(session: &mut Self::Session) -> &mut [u8];
 
-    /// So many bytes were received into the room.
+    /// Handles `bytes` bytes that were received into the buffer of `room`.
     fn received(&mut self, session: &mut Self::Session, bytes: usize) -> Result<()>;
 
-    /// The requests without a result.
+    /// The number of requests without a result.
     fn in_flight(session: &Self::Session) -> usize;
 
-    /// Whether the connection has done its last.
+    /// Whether the connection is to be closed: it takes no more requests, and owes no response.
     fn is_over(_session: &Self::Session) -> bool {
         false
     }
 
-    /// The error for a connection that the server has ended, or that has failed.
+    /// The error for a connection that the server has closed, or that has failed.
     fn lost(&mut self, session: &mut Self::Session, error: &std::io::Error) -> Error;
 
-    /// A connection is gone: its requests get the error.
+    /// Notes that a connection is closed: its requests get the error.
     fn ended(&mut self, number: usize, session: &mut Self::Session, error: &Error);
 }
 
-/// The connections of a thread of Node's.
+/// The connections of one of Node's threads.
 pub struct SocketLoop<P: Protocol> {
     inner: Rc<Inner<P>>,
 }
@@ -80,7 +81,7 @@ struct Inner<P: Protocol> {
     shared: RefCell<SharedMemory>,
 }
 
-/// The sockets, and what goes over them.
+/// The sockets of a loop, by their numbers, and the protocol with its results.
 pub struct State<P: Protocol> {
     pub sockets: Vec<Option<Socket<P>>>,
     pub protocol: P,
@@ -88,7 +89,7 @@ pub struct State<P: Protocol> {
 
 /// A connection on the loop.
 pub struct Socket<P: Protocol> {
-    /// Also of a Unix domain socket: it is only read from and written to.
+    /// The socket. It may also be a Unix domain socket, since it is only read from and written to.
     pub stream: TcpStream,
     pub session: P::Session,
     handle: Handle,
@@ -97,14 +98,14 @@ pub struct Socket<P: Protocol> {
 }
 
 impl<P: Protocol> Socket<P> {
-    /// Sends what the socket takes.
+    /// Sends unsent bytes until the socket's buffer is full.
     fn send(&mut self, protocol: &mut P) -> Result<()> {
         while !P::unsent(&self.session).is_empty() {
             match self.stream.write(P::unsent(&self.session)) {
                 Ok(bytes) => P::sent(&mut self.session, bytes),
                 Err(error) if error.kind() == ErrorKind::WouldBlock => break,
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                // What the server said before it closed is still to be read: it may be the reason.
+                // The server's last bytes are still to be read: they may tell why it closed the connection.
                 Err(error) if matches!(error.kind(), ErrorKind::BrokenPipe | ErrorKind::ConnectionReset) => break,
                 Err(error) => return Err(protocol.lost(&mut self.session, &error)),
             }
@@ -112,7 +113,7 @@ impl<P: Protocol> Socket<P> {
         Ok(())
     }
 
-    /// Receives what the socket has.
+    /// Receives the bytes that the socket has, in at most [`MOST_READS`] reads.
     fn receive(&mut self, protocol: &mut P) -> Result<()> {
         for _ in 0..MOST_READS {
             let room = P::room(&mut self.session);
@@ -133,9 +134,9 @@ impl<P: Protocol> Socket<P> {
         Ok(())
     }
 
-    /// Receives what came before the socket broke; returns how it did.
+    /// Receives the bytes that arrived before the socket failed; returns the error of the connection.
     fn broken(&mut self, status: c_int, protocol: &mut P) -> Error {
-        // Asked first, since reading takes it away. The loop itself knows no more than that there is one.
+        // Taken before reading, which would clear it. The loop's status says no more than that there is an error.
         let problem = self.stream.take_error().ok().flatten();
         match self.receive(protocol) {
             Ok(()) => {
@@ -146,7 +147,7 @@ impl<P: Protocol> Socket<P> {
         }
     }
 
-    /// Watches for what is to come.
+    /// Updates the events that the socket is watched for, and whether it keeps the process alive.
     fn settle(&mut self) {
         let events = if P::unsent(&self.session).is_empty() { READABLE } else { READABLE | WRITABLE };
         if events != self.events {
@@ -162,7 +163,7 @@ impl<P: Protocol> Socket<P> {
 }
 
 impl<P: Protocol> State<P> {
-    /// Does work on a socket, then sends what that has led to; an error ends its connection: returns whether it is gone.
+    /// Runs work on a socket, then sends the unsent bytes. An error closes the connection. Returns whether it was closed.
     fn drive(&mut self, index: usize, work: impl FnOnce(&mut Socket<P>, &mut P) -> Result<()>) -> bool {
         let Some(socket) = self.sockets.get_mut(index).and_then(Option::as_mut) else { return false };
         let protocol = &mut self.protocol;
@@ -182,7 +183,7 @@ impl<P: Protocol> State<P> {
         true
     }
 
-    /// Sends what a socket's session has to send.
+    /// Sends the unsent bytes of a socket's session.
     pub fn send(&mut self, index: usize) {
         self.drive(index, |_, _| Ok(()));
     }
@@ -191,7 +192,7 @@ impl<P: Protocol> State<P> {
     pub fn end(&mut self, index: usize, error: &Error) {
         if let Some(mut socket) = self.sockets.get_mut(index).and_then(Option::take) {
             self.protocol.ended(index, &mut socket.session, error);
-            // Before the socket, which is closed with the stream.
+            // The handle is closed first: dropping the stream closes the socket.
             socket.handle.close();
         }
     }
@@ -203,7 +204,7 @@ impl<P: Protocol> State<P> {
     }
 }
 
-/// What the loop calls for one socket.
+/// The watcher of one socket.
 struct SocketWatcher<P: Protocol> {
     inner: Rc<Inner<P>>,
     index: usize,
@@ -223,9 +224,9 @@ impl<P: Protocol> Watcher for SocketWatcher<P> {
             }
             Ok(())
         });
-        // A statement of its own: JavaScript may submit while it runs.
+        // A statement of its own, which ends the borrow: JavaScript may submit requests while it runs.
         let is_much = self.inner.state.borrow().protocol.results().len() >= DELIVERED_BYTES;
-        // Of a connection that is gone JavaScript hears before another gets its number.
+        // JavaScript must hear of a closed connection before its number is given to another one.
         if is_much || is_gone {
             self.inner.deliver();
         }
@@ -285,7 +286,7 @@ impl<P: Protocol> Attached for Inner<P> {
     }
 }
 
-/// The results as an `ArrayBuffer`; there are none then.
+/// Takes the undelivered results as an `ArrayBuffer`.
 unsafe fn buffer_of(env: sys::napi_env, protocol: &mut impl Protocol) -> napi::Result<sys::napi_value> {
     if protocol.results().len() > COPIED_BYTES {
         // SAFETY: the caller's environment.
@@ -298,7 +299,7 @@ unsafe fn buffer_of(env: sys::napi_env, protocol: &mut impl Protocol) -> napi::R
 }
 
 impl<P: Protocol> SocketLoop<P> {
-    /// The connections of this thread; `callback` gets the frames of results: each lies between two places of a buffer.
+    /// A loop on this thread. `callback` gets frames of results, each as a buffer and the byte offsets of its start and end.
     pub fn new(env: Env, callback: Function<'_, Unknown<'_>, ()>) -> napi::Result<Self> {
         let inner = Rc::new(Inner {
             attachment: Attachment::new(env)?,
@@ -309,7 +310,7 @@ impl<P: Protocol> SocketLoop<P> {
         Ok(Self { inner })
     }
 
-    /// Takes a connection; returns its number.
+    /// Adds a connection; returns its number.
     pub fn add(&self, stream: TcpStream, session: P::Session) -> napi::Result<usize> {
         if !self.inner.attachment.is_open() {
             return Err(js(Error::Closed("the loop")));
@@ -326,12 +327,12 @@ impl<P: Protocol> SocketLoop<P> {
         Ok(index)
     }
 
-    /// Does work on the connections; no JavaScript may run in it.
+    /// Runs work on the connections; no JavaScript may run in it.
     pub fn state<T>(&self, work: impl FnOnce(&mut State<P>) -> T) -> T {
         work(&mut self.inner.state.borrow_mut())
     }
 
-    /// As [`SocketLoop::state`]. Returns a frame where there are results at once.
+    /// Runs work as [`SocketLoop::state`] does, and returns a frame if there are results at once.
     pub fn with<T>(
         &self,
         env: Env,

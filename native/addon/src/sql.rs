@@ -1,5 +1,5 @@
-//! Clients of the MySQL wire as JavaScript sees them. How requests and results cross is told in
-//! `native/clients/mysql/src/submission.rs`.
+//! Clients of the MySQL wire, exported to JavaScript. `native/mysql/src/submission.rs` tells how requests and results
+//! cross.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -17,7 +17,7 @@ use crate::reader::Cancel;
 use crate::table::ColumnSpec;
 use crate::uv;
 
-/// What the first bytes of a submission ask for.
+/// Reads the call in the first `bytes` bytes of a submission.
 pub fn submission_of(env: Env, submission: &Unknown<'_>, bytes: u32) -> napi::Result<Submission> {
     // SAFETY: what is read of the bytes is copied before any JavaScript runs.
     let submission = unsafe { bytes_of(env, submission) }?;
@@ -33,13 +33,13 @@ pub struct SqlShapes {
 
 #[napi]
 impl SqlShapes {
-    /// None yet.
+    /// Makes an empty list of shapes.
     #[napi(constructor)]
     pub fn new() -> Self {
         Self { shapes: Arc::default() }
     }
 
-    /// The columns of the results of a shape's number.
+    /// The columns of the results that have the shape `number`.
     #[napi(catch_unwind)]
     pub fn columns(&self, number: u32) -> napi::Result<Vec<ColumnSpec>> {
         let shape = self.shapes.get(number).ok_or_else(|| invalid(format!("there is no shape {number}")))?;
@@ -56,14 +56,14 @@ pub struct SqlConnection {
 
 #[napi]
 impl SqlConnection {
-    /// Whether connections to the server of this URL can be driven by a `SqlLoop`; others go by a `RawSqlClient`.
+    /// Whether a `SqlLoop` can drive connections to the server at this URL; others need a `RawSqlClient`.
     #[napi(catch_unwind)]
     pub fn is_drivable(url: String) -> napi::Result<bool> {
         let url: Url = url.parse().map_err(js)?;
         Ok(uv::is_available() && url.tls.is_none())
     }
 
-    /// Connects and logs in.
+    /// Connects to the server and logs in.
     #[napi(catch_unwind)]
     pub fn open(env: Env, url: String) -> napi::Result<AsyncBlock<SqlConnection>> {
         promise(env, async move {
@@ -81,7 +81,7 @@ impl SqlConnection {
 }
 
 impl SqlConnection {
-    /// The session, for the loop that will drive it.
+    /// Takes the session out, for the loop that will drive it.
     pub fn take(&self) -> Result<DrivenSession> {
         let session = self.session.lock().unwrap_or_else(PoisonError::into_inner).take();
         session.ok_or(Error::Closed("the connection"))
@@ -93,7 +93,7 @@ impl SqlConnection {
 pub struct RawSqlClient {
     client: Mutex<Option<Arc<CoreClient>>>,
     version: String,
-    /// What was started here and has not answered yet.
+    /// The calls of this object that are still running.
     in_flight: Arc<InFlight>,
 }
 
@@ -126,7 +126,7 @@ impl RawSqlClient {
         self.version.clone()
     }
 
-    /// Does what the first bytes of a submission ask for; resolves to the results.
+    /// Performs the call in the first `bytes` bytes of a submission; resolves to the results.
     #[napi(
         catch_unwind,
         ts_args_type = "submission: Uint8Array, bytes: number, shapes: SqlShapes, cancel?: Cancel | undefined | null",
@@ -143,7 +143,7 @@ impl RawSqlClient {
         let submission = submission_of(env, &submission, bytes)?;
         let shapes = Arc::clone(&shapes.shapes);
         let token: CancelToken = cancel.map(|cancel| cancel.token.clone()).unwrap_or_default();
-        // The end of this thread of Node's cancels it too.
+        // The end of this Node thread cancels the call too.
         let entry = self.in_flight.enter(token.clone());
         let client = self.client.lock().unwrap_or_else(PoisonError::into_inner).clone();
         promise(env, async move {
@@ -153,7 +153,7 @@ impl RawSqlClient {
         })
     }
 
-    /// Closes the connections; calls under way end first. Does nothing the second time.
+    /// Closes the connections after the calls under way have ended. Does nothing the second time.
     #[napi(catch_unwind, ts_return_type = "Promise<void>")]
     pub fn close(&self, env: Env) -> napi::Result<AsyncBlock<()>> {
         let client = self.client.lock().unwrap_or_else(PoisonError::into_inner).take();

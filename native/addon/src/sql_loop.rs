@@ -1,5 +1,5 @@
-//! Connections of the MySQL wire driven by the event loop of a thread of Node's, as `socket_loop` does it for other wires.
-//! All that the loop finds ready in one iteration crosses into JavaScript in one call.
+//! Connections of the MySQL wire, driven by the event loop of one of Node's threads, as `socket_loop` drives those of other
+//! wires. All results that the loop finds ready in one iteration cross into JavaScript in one call.
 
 use std::cell::RefCell;
 use std::ffi::c_int;
@@ -21,7 +21,7 @@ use crate::shared_memory::{SMALL_BYTES, SharedMemory};
 use crate::sql::{SqlConnection, SqlShapes, submission_of};
 use crate::uv::{Handle, READABLE, WRITABLE, Watcher};
 
-/// The connections of a thread of Node's.
+/// The MySQL connections of one of Node's threads.
 #[napi]
 pub struct SqlLoop {
     inner: Rc<Inner>,
@@ -37,15 +37,15 @@ struct Inner {
 struct State {
     shapes: Arc<Shapes>,
     sockets: Vec<Option<Socket>>,
-    /// What was not given to JavaScript yet.
+    /// The outcomes that are not delivered to JavaScript yet, with the numbers of their connections.
     outcomes: Vec<(u32, Outcome)>,
 }
 
-/// What happened to a connection.
+/// An outcome on a connection.
 enum Outcome {
-    /// Its call has these results, or failed.
+    /// The connection's call has ended with these results, or with an error.
     Done(Result<Vec<u8>>),
-    /// It is gone; what becomes of its call follows, if it had one.
+    /// The connection is closed. If it had a call under way, the call's `Done` follows.
     Gone,
 }
 
@@ -58,7 +58,7 @@ struct Socket {
 }
 
 impl Socket {
-    /// Watches for what is to come.
+    /// Updates the events that the socket is watched for, and whether it keeps the process alive.
     fn settle(&mut self) {
         let events = if self.session.wants_room() { READABLE | WRITABLE } else { READABLE };
         if events != self.events {
@@ -74,7 +74,7 @@ impl Socket {
 }
 
 impl State {
-    /// Lets a session go on; what becomes of it is given to JavaScript later.
+    /// Runs work on a session and collects its outcome, to be delivered to JavaScript later.
     fn drive(&mut self, index: usize, work: impl FnOnce(&mut DrivenSession) -> Option<Result<Vec<u8>>>) {
         let Some(socket) = self.sockets.get_mut(index).and_then(Option::as_mut) else { return };
         let number = u32::try_from(index).unwrap_or(u32::MAX);
@@ -84,14 +84,14 @@ impl State {
         };
         socket.settle();
         if is_over {
-            // First, so that nobody takes the connection for one that is free again.
+            // Pushed before the call's outcome, so that JavaScript does not take the connection for an idle one.
             self.outcomes.push((number, Outcome::Gone));
             self.end(index);
         }
         self.outcomes.extend(outcome.map(|outcome| (number, Outcome::Done(outcome))));
     }
 
-    /// Closes a connection, whose call gets the error.
+    /// Closes a connection; its call under way gets the error.
     fn fail(&mut self, index: usize, error: &Error) {
         let Some(Some(socket)) = self.sockets.get(index) else { return };
         let number = u32::try_from(index).unwrap_or(u32::MAX);
@@ -101,17 +101,17 @@ impl State {
         self.outcomes.extend(is_busy.then(|| (number, Outcome::Done(Err(error.clone())))));
     }
 
-    /// Closes a connection.
+    /// Closes a connection without an outcome.
     fn end(&mut self, index: usize) {
         if let Some(socket) = self.sockets.get_mut(index).and_then(Option::take) {
-            // Before the socket, which is closed with the session.
+            // The handle is closed first: ending the session closes the socket.
             socket.handle.close();
             socket.session.give_up();
         }
     }
 }
 
-/// What the loop calls for one socket.
+/// The watcher of one socket.
 struct SocketWatcher {
     inner: Rc<Inner>,
     index: usize,
@@ -120,17 +120,18 @@ struct SocketWatcher {
 impl Watcher for SocketWatcher {
     fn on_event(&self, status: c_int, _events: c_int) {
         let mut state = self.inner.state.borrow_mut();
-        // Where the socket has an error, reading from it says which.
+        // If the socket has failed, reading from it returns the error.
         state.drive(self.index, DrivenSession::poll);
         if status < 0 {
-            // What came before the error may have been a whole answer: now comes the error. Else the rest is still to be read,
-            // though the loop watches the socket no more.
+            // If the first poll read a whole answer that arrived before the error, this one reads the error. Else the rest of
+            // the answer is still to be read, though libuv has stopped watching the socket.
             state.drive(self.index, DrivenSession::poll);
             if let Some(Some(socket)) = state.sockets.get(self.index) {
                 socket.handle.watch(socket.events);
             }
         }
-        // Of one that is gone JavaScript hears before anything else there runs: it must not be taken for one that is free.
+        // JavaScript must hear of a closed connection before it runs anything else: it must not take the connection for an idle
+        // one.
         let is_gone = state.outcomes.iter().any(|(_, outcome)| matches!(outcome, Outcome::Gone));
         drop(state);
         if is_gone {
@@ -181,8 +182,8 @@ impl Attached for Inner {
 }
 
 impl Inner {
-    /// An array of four places for each outcome: the number of the connection; the memory of its results, its error, or null
-    /// for one that is gone; and where in the memory the results begin and end.
+    /// An array of four elements for each outcome: the number of the connection; the buffer of its results, the text of its
+    /// error, or null if the connection is closed; and the byte offsets in the buffer at which the results start and end.
     ///
     /// # Safety
     /// A scope of handles of the environment is open.
@@ -227,8 +228,9 @@ impl Inner {
 
 #[napi]
 impl SqlLoop {
-    /// The connections of this thread. `callback` gets arrays of four places for each connection: its number; the memory of
-    /// the results of its call, the text of its error, or null where it is gone; where in the memory they begin and end.
+    /// Makes a loop on this thread. `callback` gets arrays of four elements for each outcome: the number of the connection; the
+    /// buffer of its call's results, the text of its error, or null if the connection is closed; and the byte offsets in the
+    /// buffer at which the results start and end.
     #[napi(
         constructor,
         catch_unwind,
@@ -245,7 +247,7 @@ impl SqlLoop {
         Ok(Self { inner })
     }
 
-    /// Takes a connection; returns its number.
+    /// Adds a connection; returns its number.
     #[napi(catch_unwind)]
     pub fn add(&self, connection: &SqlConnection) -> napi::Result<u32> {
         let session = connection.take().map_err(js)?;
@@ -253,7 +255,7 @@ impl SqlLoop {
             return Err(js(Error::Closed("the loop")));
         }
         let mut state = self.inner.state.borrow_mut();
-        // No number that JavaScript has yet to hear of.
+        // A number is free only once JavaScript has got all outcomes of its last connection.
         let is_free = |index: usize| state.outcomes.iter().all(|(number, _)| *number as usize != index);
         let free = state.sockets.iter().enumerate().position(|(index, socket)| socket.is_none() && is_free(index));
         let index = free.unwrap_or_else(|| {
@@ -267,8 +269,8 @@ impl SqlLoop {
         u32::try_from(index).map_err(|error| js(Error::Internal(error.to_string())))
     }
 
-    /// Begins what the first bytes of a submission ask for, on a connection that has no call under way. The callback gets
-    /// the results; returns true where they are there already, and `deliver` is to be called.
+    /// Begins the call in the first `bytes` bytes of a submission, on a connection that has no call under way. The callback gets
+    /// the results. Returns true if outcomes are ready at once, which the caller takes with `outcomes`.
     #[napi(catch_unwind, ts_args_type = "connection: number, submission: Uint8Array, bytes: number")]
     pub fn submit(&self, env: Env, connection: u32, submission: Unknown<'_>, bytes: u32) -> napi::Result<bool> {
         let submission = submission_of(env, &submission, bytes)?;
@@ -282,7 +284,7 @@ impl SqlLoop {
         Ok(!state.outcomes.is_empty())
     }
 
-    /// What was not given to the callback yet, as it would get it.
+    /// Takes the outcomes that are not delivered yet, in the array that the callback would get.
     #[napi(catch_unwind, ts_return_type = "(number | ArrayBuffer | string | null)[]")]
     pub fn outcomes(&self, env: Env) -> napi::Result<Either<Unknown<'static>, ()>> {
         let outcomes = std::mem::take(&mut self.inner.state.borrow_mut().outcomes);
@@ -293,7 +295,7 @@ impl SqlLoop {
         }
     }
 
-    /// Closes a connection; the server is asked to end what it runs. The callback gets nothing of it any more.
+    /// Closes a connection and asks the server to end its call under way. The callback gets no more outcomes of it.
     #[napi(catch_unwind)]
     pub fn remove(&self, connection: u32) {
         let mut state = self.inner.state.borrow_mut();

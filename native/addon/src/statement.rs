@@ -1,4 +1,4 @@
-//! Prepared statements as JavaScript sees them.
+//! Prepared statements, exported to JavaScript.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::parameters::Parameters;
 use crate::reader::{Cancel, FrameReader, query_options};
 use crate::table::ColumnSpec;
 
-/// A statement that was prepared; may be run any number of times at once.
+/// A prepared statement; it may run any number of times at once.
 #[napi]
 pub struct Statement {
     statement: Arc<PreparedStatement>,
@@ -36,7 +36,7 @@ impl Statement {
 
 #[napi]
 impl Statement {
-    /// The types of its parameters, null where a type is open until there is a value.
+    /// The types of the statement's parameters; null where the type is unknown until a value is given.
     #[napi(getter)]
     pub fn parameters(&self) -> Vec<Option<ColumnSpec>> {
         let spec = |(index, sql_type): (usize, &Option<_>)| {
@@ -46,7 +46,7 @@ impl Statement {
         self.statement.parameters().iter().enumerate().map(spec).collect()
     }
 
-    /// Runs it as a query; resolves once its columns are known.
+    /// Runs the statement as a query; resolves once its columns are known.
     #[napi(
         catch_unwind,
         ts_args_type = "parameters: unknown[], batchRows?: number | undefined | null, cancel?: Cancel | undefined | null"
@@ -67,7 +67,7 @@ impl Statement {
         })
     }
 
-    /// Runs it as a query; resolves to its whole result as one Arrow IPC stream.
+    /// Runs the statement as a query; resolves to its whole result as one Arrow IPC stream.
     #[napi(
         catch_unwind,
         ts_args_type = "parameters: unknown[], batchRows?: number | undefined | null, cancel?: Cancel | undefined | null",
@@ -89,7 +89,7 @@ impl Statement {
         })
     }
 
-    /// Runs it as a command, in a transaction of its own; resolves to the number of rows changed.
+    /// Runs the statement as a command, in a transaction of its own; resolves to the number of rows changed.
     #[napi(catch_unwind, ts_args_type = "parameters: unknown[], cancel?: Cancel | undefined | null")]
     pub fn execute(&self, env: Env, parameters: Parameters, cancel: Option<&Cancel>) -> napi::Result<AsyncBlock<f64>> {
         let command = self.bind(parameters);
@@ -101,7 +101,7 @@ impl Statement {
         })
     }
 
-    /// Lets go of the engine; what runs goes on to its end. Does nothing the second time.
+    /// Releases the engine; runs under way go on to their end. Does nothing the second time.
     #[napi(catch_unwind, ts_return_type = "Promise<void>")]
     pub fn close(&self, env: Env) -> napi::Result<AsyncBlock<()>> {
         let statement = Arc::clone(&self.statement);

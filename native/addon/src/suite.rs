@@ -1,4 +1,4 @@
-//! The native suite as JavaScript calls it: each cell on a thread of its own, while the event loop idles.
+//! The native suite, exported to JavaScript. Each cell runs on a thread of its own, while the event loop idles.
 
 use std::sync::Arc;
 
@@ -42,7 +42,7 @@ pub async fn on_own_thread<T: Send + 'static>(work: impl FnOnce() -> Result<T> +
 }
 
 impl Engine {
-    /// Runs work on what the JSON text says, on a thread of its own.
+    /// Parses a JSON text and runs work on it, on a thread of its own.
     fn run_on_own_thread<S: DeserializeOwned, T: ToNapiValue + Send + 'static>(
         &self,
         env: Env,
@@ -69,8 +69,8 @@ impl Engine {
         })
     }
 
-    /// Makes the tables that the native suite's queries read. Takes `{table, rows, workers}` as JSON: one table of that
-    /// name, or with several workers `table_0`, `table_1`, ... with their share of the rows.
+    /// Makes the tables that the native suite's queries read. Takes `{table, rows, workers}` as JSON: makes one table of that
+    /// name, or for several workers `table_0`, `table_1`, ... with their share of the rows.
     #[napi(catch_unwind, ts_return_type = "Promise<void>")]
     pub fn load_native(&self, env: Env, tables: String) -> napi::Result<AsyncBlock<()>> {
         self.run_on_own_thread(env, tables, |engine, tables: &Tables| {
@@ -78,7 +78,7 @@ impl Engine {
         })
     }
 
-    /// Drops the tables of `loadNative`.
+    /// Drops the tables that `loadNative` made.
     #[napi(catch_unwind, ts_return_type = "Promise<void>")]
     pub fn unload_native(&self, env: Env, tables: String) -> napi::Result<AsyncBlock<()>> {
         self.run_on_own_thread(env, tables, |engine, tables: &Tables| {

@@ -38,15 +38,15 @@ pub enum ColumnKind {
 /// A column of a table or of a query's result.
 #[napi(object)]
 pub struct ColumnSpec {
-    /// Unique within its table.
+    /// The name of the column, unique within its table.
     pub name: String,
-    /// The type of its values.
+    /// The type of the column's values.
     pub kind: ColumnKind,
-    /// All digits of a decimal, 1 to 38.
+    /// The number of all digits of a decimal, 1 to 38.
     pub precision: Option<f64>,
-    /// A decimal's digits behind the point.
+    /// The number of a decimal's digits after the decimal point.
     pub scale: Option<f64>,
-    /// Whether it may hold null.
+    /// Whether the column may hold null.
     pub nullable: bool,
 }
 
@@ -63,7 +63,7 @@ impl FromNapiValue for ColumnSpecs {
         if !columns.is_array()? {
             return Err(invalid("a table's columns must be an array"));
         }
-        // Before there is memory for them, since the array may be an empty one of four billion elements.
+        // Checked before memory is allocated, since the array may be an empty one of four billion elements.
         let length = columns.get_array_length()?;
         if length > MOST_COLUMNS {
             return Err(invalid(format!("a table has at most {MOST_COLUMNS} columns, not {length}")));
@@ -84,12 +84,12 @@ impl ToNapiValue for ColumnSpecs {
 pub struct TableSpec {
     /// The table's name, unquoted.
     pub name: String,
-    /// Its columns, in order.
+    /// The table's columns, in order.
     #[napi(ts_type = "Array<ColumnSpec>")]
     pub columns: ColumnSpecs,
 }
 
-/// A number of digits. What of it makes a decimal is checked with the table.
+/// Converts a number of digits. Whether the digits make a valid decimal is checked with the table.
 pub fn digits(value: f64, what: &str) -> napi::Result<u8> {
     let digits = count(value, what, u8::MAX.into())?;
     u8::try_from(digits).map_err(|error| invalid(error.to_string()))

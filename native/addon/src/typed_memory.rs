@@ -1,4 +1,4 @@
-//! Typed arrays of JavaScript's as slices, read and written without a copy.
+//! The memory of JavaScript's typed arrays as slices, read and written without a copy.
 
 use std::ffi::c_void;
 use std::ptr;
@@ -7,17 +7,17 @@ use napi::{Env, sys};
 
 use crate::errors::invalid;
 
-/// What Node-API says of a typed array.
+/// A typed array as Node-API describes it.
 struct TypedArray {
     kind: i32,
     length: usize,
     data: *mut c_void,
-    /// Whether no other thread has its memory.
+    /// Whether its buffer is an `ArrayBuffer`, not a `SharedArrayBuffer` that other threads may write to.
     is_unshared: bool,
 }
 
 impl TypedArray {
-    /// `None` for a value that is none.
+    /// Reads the description of a value; `None` if the value is no typed array.
     fn of(env: Env, value: sys::napi_value) -> Option<Self> {
         let mut array = Self { kind: 0, length: 0, data: ptr::null_mut(), is_unshared: false };
         let mut buffer = ptr::null_mut();
@@ -53,7 +53,7 @@ impl TypedArray {
     }
 }
 
-/// The memory of a typed array of this kind: where its elements start, and how many there are.
+/// The memory of a typed array of the kind `wanted`: the address of its first element, and the number of elements.
 pub fn memory_of<T>(env: Env, value: sys::napi_value, wanted: i32, name: &str) -> napi::Result<(*mut T, usize)> {
     let array = TypedArray::of(env, value).ok_or_else(|| invalid(format!("expected {name}")))?;
     array.memory(wanted, name)
@@ -69,10 +69,10 @@ pub unsafe fn slice_of<'a, T>(env: Env, value: sys::napi_value, wanted: i32, nam
     Ok(unsafe { elements_at(memory) })
 }
 
-/// The elements of a typed array, to be written.
+/// The elements of a typed array, as a mutable slice.
 ///
 /// # Safety
-/// As [`slice_of`], and nothing else reads the memory meanwhile.
+/// The same promise as for [`slice_of`], and nothing else reads the memory meanwhile.
 pub unsafe fn slice_of_mut<'a, T>(
     env: Env,
     value: sys::napi_value,
@@ -95,27 +95,28 @@ fn is_absent(env: Env, value: sys::napi_value) -> bool {
     status == sys::Status::napi_ok && matches!(kind, sys::ValueType::napi_undefined | sys::ValueType::napi_null)
 }
 
-/// Whether two pieces of memory share a byte: then one must not be written while the other is read. Each is where its
-/// elements start, and how many there are: nothing may refer to what is written before it is known to be apart.
+/// Whether two ranges of memory share a byte: then one must not be written while the other is read. Each range is the address of
+/// its first element and the number of elements, not a slice: no reference to written memory may exist before it is known that
+/// the ranges are apart.
 fn overlap<A, B>((one, ones): (*mut A, usize), (other, others): (*mut B, usize)) -> bool {
     let (one_end, other_end) = (one.wrapping_add(ones), other.wrapping_add(others));
     ones > 0 && others > 0 && one.cast::<u8>() < other_end.cast() && other.cast::<u8>() < one_end.cast()
 }
 
-/// The elements at a place.
+/// The elements of a range of memory.
 ///
 /// # Safety
-/// As [`slice_of`].
+/// The same promise as for [`slice_of`].
 unsafe fn elements_at<'a, T>((data, length): (*mut T, usize)) -> &'a [T] {
     // SAFETY: Node-API says that so many elements are there, aligned as JavaScript aligns typed arrays; the rest is the
     // caller's promise.
     if length == 0 { &[] } else { unsafe { std::slice::from_raw_parts(data, length) } }
 }
 
-/// The elements at a place, to be written.
+/// The elements of a range of memory, as a mutable slice.
 ///
 /// # Safety
-/// As [`slice_of_mut`].
+/// The same promise as for [`slice_of_mut`].
 unsafe fn elements_at_mut<'a, T>((data, length): (*mut T, usize)) -> &'a mut [T] {
     // SAFETY: as in `elements_at`.
     if length == 0 { &mut [] } else { unsafe { std::slice::from_raw_parts_mut(data, length) } }
@@ -123,16 +124,16 @@ unsafe fn elements_at_mut<'a, T>((data, length): (*mut T, usize)) -> &'a mut [T]
 
 /// The columns that a call encodes and the memory that it encodes into.
 pub struct Encoding<'a> {
-    /// One value a point.
+    /// The values, one a point.
     pub values: &'a [f64],
-    /// One timestamp a point.
+    /// The timestamps, one a point; `None` if the points have none.
     pub times: Option<&'a [i64]>,
-    /// Where they go.
+    /// The memory to encode into.
     pub out: &'a mut [u8],
 }
 
 impl Encoding<'_> {
-    /// Checks them.
+    /// Checks the three arguments and takes their memory.
     ///
     /// # Safety
     /// No JavaScript runs before the last use.
@@ -144,7 +145,8 @@ impl Encoding<'_> {
     ) -> napi::Result<Self> {
         let out = memory_of::<u8>(env, out, BYTES.0, BYTES.1)?;
         let values = memory_of::<f64>(env, values, VALUES.0, VALUES.1)?;
-        // Whether they are absent is asked last: it is a call more, and mostly they are not.
+        // Absence is checked only for values that are no typed arrays: the check is one more call, and timestamps are mostly
+        // present.
         let times = match TypedArray::of(env, times) {
             None if is_absent(env, times) => None,
             None => return Err(invalid(format!("expected {}", TIMES.1))),
@@ -163,16 +165,16 @@ impl Encoding<'_> {
 
 /// The bytes that a call decodes and the memory that it decodes into.
 pub struct Decoding<'a> {
-    /// What is decoded.
+    /// The bytes to decode.
     pub bytes: &'a [u8],
-    /// Where the values go.
+    /// The memory that the values are decoded into.
     pub values: &'a mut [f64],
-    /// Where the timestamps go.
+    /// The memory that the timestamps are decoded into.
     pub times: &'a mut [i64],
 }
 
 impl Decoding<'_> {
-    /// Checks them.
+    /// Checks the three arguments and takes their memory.
     ///
     /// # Safety
     /// No JavaScript runs before the last use.

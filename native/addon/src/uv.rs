@@ -1,7 +1,7 @@
-//! The event loop of the process (libuv), as far as we watch sockets on it ourselves.
+//! The part of libuv's event loop that we use ourselves: handles that watch sockets.
 //!
-//! Node exports libuv's functions, and their signatures have not changed since its version 1.0. They are looked up when
-//! they are needed: a host without them loads the addon all the same, and then does without.
+//! Node exports libuv's functions, whose signatures have not changed since version 1.0. They are looked up at their first use:
+//! a host without them can still load the addon, which then does without.
 
 use std::cell::Cell;
 use std::ffi::{CStr, c_int, c_void};
@@ -13,13 +13,13 @@ use boundary_bench_kernel::{Error, Result};
 
 use crate::errors::contained;
 
-/// There is something to read, or the other side is gone.
+/// Event flag (`UV_READABLE`): there are bytes to read, or the peer has closed the connection.
 pub const READABLE: c_int = 1;
 
-/// There is room to write.
+/// Event flag (`UV_WRITABLE`): the socket has room for bytes.
 pub const WRITABLE: c_int = 2;
 
-/// The kinds of handles, by their numbers in `uv_handle_type`.
+/// Kinds of handles, by their numbers in `uv_handle_type`.
 pub const CHECK: c_int = 2;
 pub const POLL: c_int = 8;
 pub const PREPARE: c_int = 9;
@@ -29,7 +29,7 @@ type HandleCallback = unsafe extern "C" fn(*mut c_void);
 type Init = unsafe extern "C" fn(*mut c_void, *mut c_void) -> c_int;
 type Start = unsafe extern "C" fn(*mut c_void, HandleCallback) -> c_int;
 
-/// The functions.
+/// The functions of libuv that are used here.
 struct Functions {
     handle_size: unsafe extern "C" fn(c_int) -> usize,
     set_data: unsafe extern "C" fn(*mut c_void, *mut c_void),
@@ -47,7 +47,7 @@ struct Functions {
 }
 
 static FUNCTIONS: LazyLock<Option<Functions>> = LazyLock::new(|| {
-    /// A function of the process by its name.
+    /// Looks up a function of the process by its name.
     ///
     /// # Safety
     /// `F` is the type of a pointer to the function of that name.
@@ -77,17 +77,17 @@ static FUNCTIONS: LazyLock<Option<Functions>> = LazyLock::new(|| {
     }
 });
 
-/// Whether this host has the functions.
+/// Whether this host exports libuv's functions.
 pub fn is_available() -> bool {
     FUNCTIONS.is_some()
 }
 
-/// What a handle calls, on the loop's thread. It may close the handle.
+/// The callbacks of a handle, called on the loop's thread. They may close the handle.
 pub trait Watcher: 'static {
-    /// The socket is ready, or the iteration has come to the handle's place. A negative status is an error's number.
+    /// The socket is ready, or the loop's iteration has reached this kind of handle. A negative status is an error number.
     fn on_event(&self, status: c_int, events: c_int);
 
-    /// `on_event` has panicked: what it worked on fails with the error.
+    /// `on_event` has panicked: the work of this watcher fails with the error.
     fn on_panic(&self, error: &Error);
 
     /// The handle is closed for good.
@@ -95,16 +95,16 @@ pub trait Watcher: 'static {
 }
 
 thread_local! {
-    /// The kind of handle whose next callback of this thread panics: for tests of what becomes of the rest.
+    /// The kind of handle whose next callback on this thread panics, for tests of the error handling.
     static PANICKING: Cell<c_int> = const { Cell::new(0) };
 }
 
-/// Has the next callback of a kind of handle panic on this thread.
+/// Makes the next callback of a kind of handle panic on this thread.
 pub fn panic_in_next(kind: c_int) {
     PANICKING.set(kind);
 }
 
-/// Calls a watcher for its handle.
+/// Calls a watcher, and catches its panics.
 fn call(kind: c_int, watcher: &dyn Watcher, status: c_int, events: c_int) {
     let panicked = contained(|| {
         if PANICKING.get() == kind {
@@ -114,36 +114,36 @@ fn call(kind: c_int, watcher: &dyn Watcher, status: c_int, events: c_int) {
         watcher.on_event(status, events);
     });
     if let Some(error) = panicked {
-        // Where that panics too, nobody is left to tell.
+        // If `on_panic` panics too, nothing is left to call.
         contained(|| watcher.on_panic(&error));
     }
 }
 
-/// A handle of the loop, on the loop's thread. It must be closed: dropping it would leave the loop with it.
+/// A handle of the loop, used on the loop's thread. It must be closed: dropping it leaks it, and the loop goes on using it.
 pub struct Handle {
     raw: NonNull<c_void>,
     functions: &'static Functions,
     is_poll: bool,
-    /// Of one thread.
+    /// A handle belongs to one thread.
     not_send: PhantomData<*mut c_void>,
 }
 
 impl Handle {
-    /// A handle whose memory is libuv's size of that kind, with its watcher.
+    /// Allocates a handle of the size that libuv needs for this kind, and sets its watcher as its data.
     fn allocate(kind: c_int, watcher: Box<dyn Watcher>) -> Result<Self> {
         let functions = FUNCTIONS.as_ref().ok_or_else(|| failed("this host has no libuv"))?;
         // SAFETY: it only looks up the number.
         let size = unsafe { (functions.handle_size)(kind) };
         // SAFETY: calloc's memory is aligned for everything; it is freed in `on_close`.
         let raw = NonNull::new(unsafe { libc::calloc(1, size) }).ok_or_else(|| failed("there is no memory"))?;
-        // Boxed again: a pointer to a trait's object is two words, and the handle keeps one.
+        // Boxed twice: a pointer to a trait object is two words, and the handle's data field is one.
         let data = Box::into_raw(Box::new(watcher));
         // SAFETY: the handle's memory is there, and its field for data is valid before the handle is initialised.
         unsafe { (functions.set_data)(raw.as_ptr(), data.cast()) };
         Ok(Self { raw, functions, is_poll: kind == POLL, not_send: PhantomData })
     }
 
-    /// Frees a handle that the loop never took.
+    /// Frees a handle that the loop failed to initialise.
     fn free(self) {
         // SAFETY: the pointers are those of `allocate`, and nobody else has them.
         unsafe {
@@ -152,7 +152,7 @@ impl Handle {
         }
     }
 
-    /// Watches a socket for what it is told later.
+    /// A handle that watches a socket, for no events yet; see [`Handle::watch`].
     ///
     /// # Safety
     /// `uv_loop` is the loop of this thread, and the socket stays open until the handle is closed.
@@ -163,7 +163,7 @@ impl Handle {
         handle.checked(status)
     }
 
-    /// Is called in every iteration of the loop, after the sockets.
+    /// A started handle whose watcher is called in every iteration of the loop, after the sockets are polled.
     ///
     /// # Safety
     /// `uv_loop` is the loop of this thread.
@@ -174,7 +174,7 @@ impl Handle {
         unsafe { handle.started(uv_loop, *check_init, *check_start, on_check) }
     }
 
-    /// Is called in every iteration of the loop, before it waits for sockets.
+    /// A started handle whose watcher is called in every iteration of the loop, before the sockets are polled.
     ///
     /// # Safety
     /// `uv_loop` is the loop of this thread.
@@ -185,7 +185,7 @@ impl Handle {
         unsafe { handle.started(uv_loop, *prepare_init, *prepare_start, on_prepare) }
     }
 
-    /// Starts a handle that is called in every iteration.
+    /// Initialises and starts a check or prepare handle.
     ///
     /// # Safety
     /// `uv_loop` is the loop of this thread, and the functions are those of the handle's kind.
@@ -206,7 +206,7 @@ impl Handle {
         Err(failed(&std::io::Error::from_raw_os_error(-status).to_string()))
     }
 
-    /// Says what a socket is watched for.
+    /// Sets the events ([`READABLE`], [`WRITABLE`]) that a socket is watched for.
     pub fn watch(&self, events: c_int) {
         if self.is_poll {
             // SAFETY: the handle is initialised, and not closed since closing takes it.
@@ -214,14 +214,14 @@ impl Handle {
         }
     }
 
-    /// Whether the handle keeps the loop, and with it the process, alive.
+    /// Sets whether the handle keeps the loop, and with it the process, alive.
     pub fn keep_alive(&self, keep: bool) {
         let set = if keep { self.functions.reference } else { self.functions.unreference };
         // SAFETY: as in `watch`.
         unsafe { set(self.raw.as_ptr()) };
     }
 
-    /// Ends it. The watcher is told later, and dropped.
+    /// Closes the handle. Later the loop calls the watcher's `on_closed` and drops the watcher.
     pub fn close(self) {
         // SAFETY: as in `watch`; from here on only `on_close` uses the handle.
         unsafe {

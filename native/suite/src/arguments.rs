@@ -3,7 +3,7 @@
 use boundary_bench_suite::{Flavor, Lane, Workload};
 use serde::de::DeserializeOwned;
 
-/// What `--help` prints.
+/// The text that `--help` prints.
 pub(crate) const HELP: &str = "\
 Runs the workloads of Boundary Bench in pure Rust and prints one JSON line a sample.
 
@@ -22,7 +22,7 @@ Usage: boundary-bench-native [options]
 Exits with 0 when every checksum was right, 1 when one was not or the engine failed, 2 for a wrong option.
 ";
 
-/// What to run.
+/// The options of a run.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Arguments {
     pub(crate) engine: String,
@@ -35,7 +35,7 @@ pub(crate) struct Arguments {
     flavor: Option<Flavor>,
 }
 
-/// What the user asks for.
+/// The user's request: the help text, or a run.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Parsed {
     Help,
@@ -51,7 +51,7 @@ impl Arguments {
     }
 }
 
-/// Parses the arguments behind the program's name; the error says what is wrong with them.
+/// Parses the arguments after the program's name; the error says what is wrong with them.
 pub(crate) fn parse(arguments: impl IntoIterator<Item = String>) -> Result<Parsed, String> {
     let mut parsed = Arguments {
         engine: "embedded:".to_owned(),
@@ -93,7 +93,7 @@ fn number<T: std::str::FromStr>(option: &str, value: &str) -> Result<T, String> 
     digits.parse().map_err(|_| format!("{option}: \"{value}\" is no number that fits"))
 }
 
-/// Reads a name as the matrix writes it.
+/// Parses a name of the matrix.
 fn name<T: DeserializeOwned>(option: &str, value: &str) -> Result<T, String> {
     serde_json::from_value(value.into()).map_err(|error| format!("{option}: {error}"))
 }

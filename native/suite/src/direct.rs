@@ -1,13 +1,13 @@
-//! The lanes that use a server's own client library in place of our engine, as its benchmark guide does
-//! ([`boundary_bench_hyper::direct`]). The engine makes, reads back and drops the tables.
+//! The lanes that use a server's own client library in place of our engine, as the server's benchmark guide does
+//! ([`boundary_bench_hyper::direct`]). The engine still makes, reads back and drops the tables.
 //!
-//! Timed is the same as in the other lanes, on connections that are there: of an insert, from the inserter to the end of
-//! its COPY; of a query, from asking for it until its last value is consumed. What differs is where a pause would hide
-//! work. A COPY acknowledges nothing before its end, so the server may be busy with what lies in the socket (some
+//! The timed part is that of the other lanes, on connections that are open: for an insert, from the inserter to the end of its
+//! COPY; for a query, from sending it until its last value is consumed. The difference is where a pause of the clock would hide
+//! work. A COPY acknowledges nothing before its end, so the server may be busy with bytes in the socket's buffer (some
 //! megabytes) while the clock is paused, and there is no way to wait for it. So:
 //! - rows, which take a hundredth of the time to make that they take to send, are made in pauses all the same;
-//! - an IPC stream, which takes a tenth, is made as a whole before the clock starts, so it lies in memory;
-//! - the rows of `ChunkSender` with several threads are made as they are encoded, within the time: a pause of one thread
+//! - an IPC stream, which takes a tenth, is made as a whole before the clock starts, and kept in memory;
+//! - the rows of `ChunkSender` with several threads are made as they are encoded, within the timed part: a pause of one thread
 //!   would not stop the thread that sends.
 
 use std::sync::Arc;
@@ -46,7 +46,7 @@ pub(crate) fn run(engine: &Arc<dyn Engine>, spec: &CellSpec) -> Result<CellSampl
 fn insert(engine: &Arc<dyn Engine>, endpoint: &Endpoint, spec: &CellSpec) -> Result<CellSample> {
     let ranges = worker_ranges(0, spec.rows, spec.workers)?;
     match (spec.lane, spec.flavor) {
-        // One connection and one table, whatever the number of threads.
+        // One connection and one table for any number of threads.
         (Lane::Row, Flavor::Sync) => into_new_tables(engine, &spec.table, 1, |names| {
             let parts = names.iter().map(|name| Ok((endpoint.connect()?, name)));
             on_threads(parts.collect::<Result<Vec<_>>>()?, |(session, name), clock| {
@@ -84,7 +84,7 @@ fn insert(engine: &Arc<dyn Engine>, endpoint: &Endpoint, spec: &CellSpec) -> Res
     }
 }
 
-/// Runs an insert that asks for its rows piece by piece; the clock stands while a piece is made.
+/// Runs an insert that takes its rows piece by piece; the clock is paused while a piece is made.
 fn insert_pieces(
     range: RowRange,
     mut clock: Clock,
@@ -102,10 +102,10 @@ fn insert_pieces(
     Ok(clock.finish(None))
 }
 
-/// One Arrow IPC stream, in the pieces that are sent at once.
+/// One Arrow IPC stream, in the pieces that are each sent at once.
 struct IpcStream {
     pieces: Vec<Vec<u8>>,
-    /// The time that encoding took.
+    /// The time that encoding the stream took.
     encoded: Duration,
 }
 

@@ -1,4 +1,4 @@
-//! What every execution of a cell must return, in closed form.
+//! The checksum that every execution of a cell must return, in closed form.
 
 use boundary_bench_engine::checksum::Checksum;
 use boundary_bench_engine::measurements::{expected_aggregation, expected_all, expected_filtered};
@@ -7,7 +7,7 @@ use boundary_bench_kernel::Result;
 use crate::spec::{CellSpec, Workload};
 use crate::tables::worker_ranges;
 
-/// The checksum of a cell: the sum of its workers'.
+/// The expected checksum of a cell: the sum of its workers' checksums.
 ///
 /// # Errors
 /// [`boundary_bench_kernel::Error::InvalidArgument`] for too many rows or workers.

@@ -1,9 +1,9 @@
-//! The family `ingest` in process: the stages that a body of points goes through, batch by batch.
+//! The family `ingest` in this process: the stages that a body of points goes through, batch by batch.
 //!
 //! Point `i` of the input has the value `i` thousandths and the time `1_700_000_000_000 + i` ms, in one series and one field.
-//! There are a few dozen batches of different points, taken in turn: with one and the same, caches of numbers that no
-//! application hits would be measured. Each batch is timed by itself, as `tinybench` times it on the other sides, and what
-//! came of it is added up, untimed.
+//! A few dozen batches of different points are taken in turn: a single batch would measure caches of numbers that no
+//! application hits. Each batch is timed by itself, as `tinybench` times it on the other sides, and its result is summed,
+//! untimed.
 
 mod points_query;
 pub mod soak;
@@ -29,37 +29,37 @@ use crate::sample::CellSample;
 /// The time of the first point, in milliseconds.
 pub const FIRST_TIME: i64 = 1_700_000_000_000;
 
-/// A millisecond, in nanoseconds.
+/// The nanoseconds of a millisecond.
 const MILLISECOND: i128 = 1_000_000;
 
-/// More points than this in one batch are more than a server takes.
+/// The most points of a batch: servers take no more.
 const MOST_BATCH: u32 = 500_000;
 
-/// What a stage does.
+/// The stages of ingest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Stage {
-    /// Line protocol to points.
+    /// Parses line protocol to points.
     LineProtocolParse,
-    /// That, and the series and fields registered.
+    /// Parses line protocol to points, and registers their series and fields.
     LineProtocolMetadata,
-    /// That, and an entry of the write-ahead log.
+    /// Parses line protocol to points, registers their series and fields, and appends an entry to the write-ahead log.
     LineProtocolWal,
-    /// Columns to line protocol.
+    /// Encodes columns as line protocol.
     LineProtocolEncode,
-    /// Columnar `MessagePack` to columns.
+    /// Decodes columnar `MessagePack` to columns.
     ColumnarDecode,
-    /// That, and to points.
+    /// Decodes columnar `MessagePack` and converts the columns to points.
     ColumnarToPoints,
-    /// Columnar `MessagePack` to an Arrow batch.
+    /// Decodes columnar `MessagePack` and converts the columns to an Arrow batch.
     ColumnarToArrow,
-    /// To points, and the series and fields registered.
+    /// Decodes columnar `MessagePack` to points, and registers their series and fields.
     ColumnarMetadata,
-    /// That, and an entry of the write-ahead log.
+    /// Decodes columnar `MessagePack` to points, registers them, and appends an entry to the write-ahead log.
     ColumnarWal,
-    /// Columns, registered and logged as they are, without points.
+    /// Decodes columnar `MessagePack`, and registers and logs the columns as they are, without points.
     ColumnarFastWal,
-    /// Columns to columnar `MessagePack`.
+    /// Encodes columns as columnar `MessagePack`.
     ColumnarEncode,
 }
 
@@ -78,33 +78,33 @@ impl Stage {
 pub struct StageSpec {
     /// The stage.
     pub workload: Stage,
-    /// The batches of one sample.
+    /// The number of batches of one sample.
     pub batches: u64,
-    /// The points of a batch.
+    /// The number of points of a batch.
     pub batch: u32,
-    /// The batches that differ.
+    /// The number of different batches, which are taken in turn.
     pub inputs: u32,
-    /// Whether an entry of the log is on the disk before the stage ends.
+    /// Whether an entry of the log is written to the disk before the stage ends.
     #[serde(default)]
     pub durable: bool,
 }
 
 /// The columns of a batch.
 pub struct InputBatch {
-    /// The values.
+    /// The values of the points.
     pub values: Vec<f64>,
-    /// The times, in milliseconds.
+    /// The timestamps of the points, in milliseconds.
     pub times: Vec<i64>,
-    /// What a stage that decodes gets.
+    /// The encoded points, for stages that decode; else empty.
     body: Vec<u8>,
 }
 
-/// Adds up what a stage made.
+/// The sums of the points that a stage has made.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct StageSums {
     rows: u64,
     values: f64,
-    /// In nanoseconds.
+    /// The sum of the timestamps, in nanoseconds.
     times: i128,
 }
 
@@ -122,10 +122,10 @@ impl StageSums {
 }
 
 impl StageSpec {
-    /// Checks the numbers.
+    /// Checks the numbers of batches and points.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`].
+    /// [`Error::InvalidArgument`] for a number out of range.
     pub fn validate(&self) -> Result<()> {
         if self.batches == 0 || self.inputs == 0 || !(1..=MOST_BATCH).contains(&self.batch) {
             return Err(Error::InvalidArgument(format!(
@@ -136,7 +136,7 @@ impl StageSpec {
         Ok(())
     }
 
-    /// What every sample must return, in closed form.
+    /// The checksum that every sample must return, in closed form.
     #[must_use]
     pub fn expected(&self) -> Checksum {
         let (batch, inputs) = (i128::from(self.batch), u64::from(self.inputs));
@@ -155,7 +155,7 @@ impl StageSpec {
     fn input(&self, number: u32) -> Result<InputBatch> {
         let first = i64::from(number) * i64::from(self.batch);
         let indexes = first..first + i64::from(self.batch);
-        // Divided, each is the float that its three decimals are.
+        // Dividing yields the float nearest to the three decimals.
         let values: Vec<f64> = indexes.clone().map(|index| index as f64 / 1000.0).collect();
         let times: Vec<i64> = indexes.map(|index| FIRST_TIME + index).collect();
         let mut body = Vec::new();
@@ -176,14 +176,14 @@ fn columns_writer() -> Result<ColumnsWriter> {
     Ok(ColumnsWriter::new("bench", &[("host", "bench")], "v")?)
 }
 
-/// A stage, ready for bodies.
+/// An open stage that runs on bodies.
 pub struct StageCell {
     work: Work,
     sums: StageSums,
     folder: Folder,
 }
 
-/// A folder of a cell's own, removed at its end.
+/// A temporary folder of a cell, removed when it is dropped.
 struct Folder(PathBuf);
 
 impl Drop for Folder {
@@ -196,7 +196,7 @@ impl StageCell {
     /// Opens a stage.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`], and those of files.
+    /// [`Error::InvalidArgument`] for a number out of range, and I/O errors of the stage's files.
     pub fn open(spec: &StageSpec) -> Result<Self> {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         spec.validate()?;
@@ -209,32 +209,32 @@ impl StageCell {
     /// Begins a sample: empties the log and the sums.
     ///
     /// # Errors
-    /// Those of files.
+    /// I/O errors of the stage's files.
     pub fn begin(&mut self) -> Result<()> {
         self.sums = StageSums::default();
         self.work.begin(&self.folder.0)
     }
 
-    /// Does the stage's work on a body, and returns how many points it had.
+    /// Runs the stage on a body, and returns the number of its points.
     ///
     /// # Errors
-    /// What is wrong with the body, and those of files.
+    /// An error for an invalid body, and I/O errors of the stage's files.
     pub fn run(&mut self, body: &[u8]) -> Result<usize> {
         self.work.run(body)
     }
 
-    /// Adds up what the last body became. Untimed.
+    /// Adds the result of the last body to the sums. Untimed.
     ///
     /// # Errors
-    /// [`Error::Internal`] where it is nothing that can be added up.
+    /// [`Error::Internal`] if there is no result to add.
     pub fn consume(&mut self) -> Result<()> {
         self.work.consume(&mut self.sums)
     }
 
-    /// What the sample made: of a stage that logs, what the log holds.
+    /// The checksum of the sample's results; for a stage that logs, of the log's contents.
     ///
     /// # Errors
-    /// Those of files.
+    /// I/O errors of the stage's files.
     pub fn finish(&mut self) -> Result<Checksum> {
         self.work.finish(&self.folder.0, &mut self.sums)?;
         Ok(self.sums.checksum())
@@ -252,17 +252,17 @@ impl NativeStage {
     /// Opens a stage and makes its input.
     ///
     /// # Errors
-    /// As [`StageCell::open`].
+    /// The errors of [`StageCell::open`].
     pub fn open(spec: &StageSpec) -> Result<Self> {
         let cell = StageCell::open(spec)?;
         let inputs = (0..spec.inputs).map(|number| spec.input(number)).collect::<Result<_>>()?;
         Ok(Self { spec: spec.clone(), cell, inputs })
     }
 
-    /// Takes a sample: the sum of the times of its batches, each by itself.
+    /// Takes a sample. Its time is the sum of the times of its batches, each timed by itself.
     ///
     /// # Errors
-    /// As [`StageCell::run`], and [`Error::Cancelled`].
+    /// The errors of [`StageCell::run`], and [`Error::Cancelled`].
     pub fn sample(&mut self, cancel: &CancelToken) -> Result<CellSample> {
         self.cell.begin()?;
         let clock = clock_cost();
@@ -280,7 +280,8 @@ impl NativeStage {
     }
 }
 
-/// What reading the clock costs: not the stage's, and more on the other sides, where it is subtracted, too.
+/// The median time of reading the clock, which is subtracted from each batch's time: it is not the stage's work. The other sides,
+/// where it is larger, subtract it too.
 fn clock_cost() -> Duration {
     const READINGS: usize = 1001;
     let mut costs: Vec<_> = (0..READINGS).map(|_| Instant::now().elapsed()).collect();

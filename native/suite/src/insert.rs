@@ -1,6 +1,6 @@
-//! `insert.bulk`: rows go into a new table.
+//! `insert.bulk`: rows are inserted into a new table.
 //!
-//! Timed: opening the inserter, the lane's own work on each piece of input, waiting at the end of each until the
+//! Timed: opening the inserter, the lane's own work on each piece of input, waiting at the end of each piece until the
 //! engine has taken it (so that nothing is stored while the clock is paused), and `execute` until the rows are
 //! published. Not timed: making the tables and each piece of input, reading back, dropping the tables.
 
@@ -26,11 +26,11 @@ use crate::spec::{CellSpec, Flavor, Lane};
 use crate::tables::{contents, table_names, unload, worker_ranges};
 use crate::workers::{Clock, Finished, as_tasks, cpu, on_threads, seconds};
 
-/// The rows of one batch, as a count of rows.
+/// The number of rows of one batch, as the `u32` that `RowRange::chunks` takes.
 const BATCH_ROWS: u32 = 65_536;
 const _: () = assert!(BATCH_ROWS as usize == DEFAULT_BATCH_ROWS);
 
-/// What one worker inserts.
+/// The work of one worker.
 struct Part {
     engine: Arc<dyn Engine>,
     lane: Lane,
@@ -38,7 +38,7 @@ struct Part {
     range: RowRange,
 }
 
-/// What one worker reports: the time its input took to encode, if it did.
+/// The report of one worker: the time to encode its input; `None` on lanes without encoding.
 pub(crate) type Encoded = Option<Duration>;
 
 pub(crate) fn run(engine: &Arc<dyn Engine>, spec: &CellSpec) -> Result<CellSample> {
@@ -58,7 +58,7 @@ pub(crate) fn run(engine: &Arc<dyn Engine>, spec: &CellSpec) -> Result<CellSampl
     })
 }
 
-/// Makes the tables of an insert, lets `fill` fill them, reads back what they hold, and drops them.
+/// Makes the tables of an insert, lets `fill` fill them, reads back their contents, and drops them.
 pub(crate) fn into_new_tables(
     engine: &Arc<dyn Engine>,
     table: &str,
@@ -108,7 +108,7 @@ async fn insert_async(part: Part, mut clock: Clock) -> Result<Finished<Encoded>>
     Ok(clock.finish(encoded))
 }
 
-/// A lane in, with the piece of input it takes next.
+/// A lane of an insert, with its next piece of input.
 enum Feeder {
     Row { writer: RowWriter, rows: Vec<Measurement> },
     Columns { inserter: Inserter, schema: SchemaRef, columns: Vec<Column>, slices: MeasurementColumns },
@@ -155,14 +155,14 @@ impl Feeder {
         Ok(())
     }
 
-    /// The timed work. The inserter itself holds up a thread that goes too fast.
+    /// Inserts the piece of input: the timed work. The inserter itself blocks a thread that writes too fast.
     fn feed(&mut self) -> Result<()> {
         match self {
             Self::Row { writer, rows } => {
                 for row in &*rows {
                     writer.push(row)?;
                 }
-                // What is staged is a part of this piece's work.
+                // Staged rows are a part of this piece's work.
                 writer.flush()?;
             }
             Self::Columns { inserter, schema, columns, slices } => {
@@ -233,7 +233,7 @@ impl Feeder {
     }
 }
 
-/// Generated rows as the result of a query, to be written as IPC bytes.
+/// Generated rows as the result of a query, for the writer of IPC bytes.
 struct GeneratedRows {
     columns: Vec<Column>,
     schema: SchemaRef,

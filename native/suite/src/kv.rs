@@ -1,8 +1,8 @@
 //! The family `kv`: keys and values over the Redis wire.
 //!
-//! Key `i` is `prefix:i`, its value the digits of `i`, filled up with zeros at the front. So the value of every key says
-//! which key it belongs to, and the sum of the values of all keys has a closed form. A reader adds up what it got within
-//! the time; a writer's keys hold zeros before each sample, and are read back after it, untimed.
+//! Key `i` is `prefix:i`; its value is the digits of `i`, filled up with zeros at the front. So every value identifies its key,
+//! and the sum of the values of all keys has a closed form. A reader adds up its values within the timed part; a writer's keys
+//! hold zeros before each sample, and are read back after it, untimed.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -15,19 +15,19 @@ use boundary_bench_redis::{Commands, KvClient, KvOptions, Url};
 use crate::requests::{RequestCell, RequestLane, RequestSpec, runtime};
 use crate::sample::CellSample;
 
-/// The bytes of a value where the cell's option `valueBytes` does not say.
+/// The default size of a value in bytes; the cell's option `valueBytes` sets another.
 const VALUE_BYTES: usize = 16;
 
-/// The values of which the option may speak: the digits of the largest key must fit.
+/// The value sizes in bytes that the option `valueBytes` may set: the digits of the largest key must fit.
 const VALUE_BYTES_RANGE: std::ops::RangeInclusive<usize> = 16..=(64 << 20);
 
-/// The values of a cell that writes are made beforehand, up to so many bytes.
+/// The most bytes of all values of a cell that writes, since they are made beforehand.
 const MOST_INPUT_BYTES: u64 = 1 << 30;
 
-/// The keys of one request of loading, reading back and deleting.
+/// The number of keys in one request of loading, reading back and deleting.
 const LOAD_KEYS: u64 = 1000;
 
-/// What a request does.
+/// The commands of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Work {
     /// One GET or a pipeline of them.
@@ -61,7 +61,7 @@ impl Work {
         matches!(self, Self::Set | Self::Mset)
     }
 
-    /// The command that a server must know.
+    /// The command that the server must support.
     fn command(self) -> &'static str {
         match self {
             Self::Get => "GET",
@@ -100,15 +100,15 @@ impl Keys {
     }
 }
 
-/// A place among the inputs.
+/// The index of an operation's key and value in the input.
 fn index_of(operation: u64) -> usize {
     usize::try_from(operation).unwrap_or(usize::MAX)
 }
 
-/// The number that a value's digits are. A byte that is no digit gives another number than the key's.
+/// The number that a value's digits spell. A byte that is no digit yields another number than the key's.
 fn number_of(value: &[u8]) -> i128 {
     let digit = |number: i128, byte: &u8| number.wrapping_mul(10).wrapping_add(i128::from(*byte) - i128::from(b'0'));
-    // Ten to the nineteenth fits: a short value is read in the fast way.
+    // Up to 18 digits fit an `i64`: short values are read in the faster way.
     if value.len() <= 18 {
         let short = value.iter().fold(0_i64, |number, byte| number * 10 + i64::from(*byte) - i64::from(b'0'));
         return short.into();
@@ -116,7 +116,7 @@ fn number_of(value: &[u8]) -> i128 {
     value.iter().fold(0, digit)
 }
 
-/// What was read so far.
+/// The sums of the values that were read.
 #[derive(Debug, Clone, Copy, Default)]
 struct Sums {
     values: i128,
@@ -145,13 +145,13 @@ impl Sums {
     }
 }
 
-/// The checksum of the keys below `operations`.
+/// The checksum of the values of the keys below `operations`.
 fn expected(operations: u64, value_bytes: usize) -> Checksum {
     let count = i128::from(operations);
     Sums { values: count * (count - 1) / 2, bytes: count * value_bytes as i128, count: operations }.checksum()
 }
 
-/// The keys of a cell and, where it writes, their values. Made beforehand: making the input is not measured.
+/// The keys of a cell and, if it writes, their values. Made beforehand, since making the input is not measured.
 struct Input {
     keys: Vec<Box<[u8]>>,
     values: Vec<Box<[u8]>>,
@@ -172,7 +172,7 @@ impl Input {
     }
 }
 
-/// One connection of a load.
+/// One thread of a load, with its connection.
 struct KvRequester {
     client: KvClient,
     spec: Arc<RequestSpec>,
@@ -206,7 +206,7 @@ impl Requester for KvRequester {
                 }
                 self.client
                     .execute(&self.commands, |_, answer| match answer.map_err(Clone::clone) {
-                        // What a SET answers is added up too, but nobody asks for the sum then.
+                        // The answers to SET are added up too, but their sum is not used.
                         Ok(reply) => match reply.value() {
                             Ok(value) => sums.add(value),
                             Err(error) => failure = Some(error),
@@ -239,8 +239,9 @@ struct KvCell {
     input: Arc<Input>,
     work: Work,
     expected: Checksum,
-    /// The connections, while no sample has them; and one for what is not timed.
+    /// The connections of the threads; empty while a sample runs.
     connections: Mutex<Vec<KvRequester>>,
+    /// The connection for untimed work, made at its first use.
     side: Mutex<Option<KvClient>>,
 }
 
@@ -298,7 +299,7 @@ impl KvCell {
         })
     }
 
-    /// Runs untimed work on a connection of its own.
+    /// Runs untimed work on the side connection.
     fn aside<T>(&self, work: impl AsyncFnOnce(&mut KvClient) -> Result<T>) -> Result<T> {
         let mut side = lock(&self.side);
         runtime()?.block_on(async {
@@ -310,10 +311,10 @@ impl KvCell {
         })
     }
 
-    /// Makes sure that the server knows the command of the cell.
+    /// Checks that the server supports the command of the cell.
     async fn check_server(&self, client: &mut KvClient) -> Result<()> {
         let name = self.work.command();
-        // Without the arguments it needs: the server says that, unless it does not know the command.
+        // The command is sent without arguments: a server that knows it complains about those, another one about the command.
         let answer = client.call(&[name.as_bytes()], |_| Ok(())).await;
         match answer {
             Err(Error::Engine { message, .. }) if message.to_ascii_lowercase().contains("unknown command") => {
@@ -324,7 +325,7 @@ impl KvCell {
         }
     }
 
-    /// Runs work on all keys, some at a time.
+    /// Runs work on all keys, [`LOAD_KEYS`] at a time.
     async fn for_all(
         &self,
         cancel: &CancelToken,
@@ -346,7 +347,7 @@ impl KvCell {
         key
     }
 
-    /// Writes all keys, by single commands: a server that has no MSET may still have the rest.
+    /// Writes all keys, by single SET commands: a server without MSET may still support the rest.
     async fn write_all(
         &self,
         client: &mut KvClient,
@@ -365,7 +366,7 @@ impl KvCell {
         .await
     }
 
-    /// What all keys hold.
+    /// Reads all keys and sums their values.
     async fn read_all(&self, client: &mut KvClient, cancel: &CancelToken) -> Result<Sums> {
         let (mut sums, mut commands) = (Sums::default(), Commands::new());
         self.for_all(cancel, async |range| {
@@ -389,7 +390,7 @@ impl KvCell {
     }
 }
 
-/// Runs commands of which none may fail.
+/// Runs commands; returns an error if one fails.
 async fn all_done(client: &mut KvClient, commands: &Commands) -> Result<()> {
     let mut failure = None;
     client

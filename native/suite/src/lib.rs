@@ -1,12 +1,12 @@
-//! The workloads of Boundary Bench in pure Rust: the numbers that every other side is compared with.
+//! The workloads of Boundary Bench in pure Rust: the baseline that all other sides are compared with.
 //!
 //! A cell is one workload on one lane, in one flavour, with one or more workers ([`CellSpec`]). [`run_cell`] executes
-//! it once and returns the time and the checksum of what was read or written, to be compared with [`expected`]. A
-//! query's tables are prepared once by [`load`]; an insert makes and drops its own.
+//! it once and returns the time and the checksum of the rows read or written, to be compared with [`expected`]. The
+//! tables of queries are prepared once by [`load`]; an insert makes and drops its own.
 //!
-//! Request work, small requests to a real server, has cells of its own: [`requests`].
+//! Request work (small requests to a real server) has cells of its own: [`requests`].
 //!
-//! The suite knows engines only by their trait, and JavaScript not at all.
+//! The suite depends on engines only through their trait, and not on JavaScript.
 
 mod direct;
 mod expected;
@@ -39,19 +39,21 @@ pub use spec::{CellSpec, Flavor, Lane, Target, Workload};
 pub use tables::{load, table_names, unload, worker_ranges};
 pub use target::{PrivateTarget, TargetInfo, TargetKind};
 
-/// Opens the engine that `uri` names, as [`boundary_bench_engines::open`] does; `flight:` is a private server of its own.
+/// Opens the engine that `uri` names: those of [`boundary_bench_engine::open`], `hyper:`
+/// ([`boundary_bench_hyper::open`]), `mysql:` ([`boundary_bench_mysql::open`]) and `flight:` (a private server of its own, or a
+/// running one, [`boundary_bench_flight::open`]).
 ///
 /// # Errors
-/// As those.
+/// The errors of those functions.
 pub fn open(uri: &str) -> Result<Arc<dyn Engine>> {
     open_with(uri, None)
 }
 
-/// As [`open`], with the program of a private server of `flight:` and its first arguments, where it is another than
+/// Opens an engine as [`open`] does. `server` is the program of a private server of `flight:` and its first arguments; `None` for
 /// [`boundary_bench_server::executable`].
 ///
 /// # Errors
-/// As [`open`].
+/// The errors of [`open`].
 pub fn open_with(uri: &str, server: Option<&[String]>) -> Result<Arc<dyn Engine>> {
     match uri.split_once(':') {
         Some(("flight", "")) => own_flight(server),
@@ -59,7 +61,7 @@ pub fn open_with(uri: &str, server: Option<&[String]>) -> Result<Arc<dyn Engine>
     }
 }
 
-/// A private server of Flight SQL, with a database in memory, which goes with its engine.
+/// Opens an engine with a private server of Flight SQL and a database in memory; the server ends with the engine.
 fn own_flight(server: Option<&[String]>) -> Result<Arc<dyn Engine>> {
     let (program, first) = match server.and_then(<[String]>::split_first) {
         Some((program, first)) => (Some(Path::new(program)), first),
@@ -71,10 +73,10 @@ fn own_flight(server: Option<&[String]>) -> Result<Arc<dyn Engine>> {
     Ok(Arc::new(boundary_bench_flight::FlightEngine::open(url, Some(Arc::new(server)))?))
 }
 
-/// The transport of the engine that `uri` names, as the matrix writes it; `None` where there is nothing to choose.
+/// The transport of the engine that `uri` names, by its name in the matrix; `None` if the engine has no choice of transports.
 ///
 /// # Errors
-/// [`boundary_bench_kernel::Error::InvalidArgument`].
+/// [`boundary_bench_kernel::Error::InvalidArgument`] for a `hyper:` URI that can't be parsed.
 pub fn transport(uri: &str) -> Result<Option<&'static str>> {
     if !uri.starts_with("hyper:") {
         return Ok(None);
@@ -84,13 +86,12 @@ pub fn transport(uri: &str) -> Result<Option<&'static str>> {
 
 /// Executes a cell once.
 ///
-/// What is timed: of an insert, from opening the inserter to the end of `execute`, without making the input; of a
-/// query, from asking for it until its last value is consumed. With several workers, from their common start until
-/// the last one's end.
+/// The timed part of an insert is from opening the inserter to the end of `execute`, without making the input; that of a
+/// query is from starting it until its last value is consumed. With several workers, it is from their common start until
+/// the end of the last one.
 ///
 /// # Errors
-/// [`boundary_bench_kernel::Error::InvalidArgument`] for a cell that the matrix does not have, else whatever the engine
-/// returns.
+/// [`boundary_bench_kernel::Error::InvalidArgument`] for a cell that the matrix does not have, and the errors of the engine.
 pub fn run_cell(engine: &Arc<dyn Engine>, spec: &CellSpec) -> Result<CellSample> {
     spec.validate()?;
     match spec.target {

@@ -16,7 +16,7 @@ use boundary_bench_suite::{
 };
 use serde::Serialize;
 
-/// One line of the output.
+/// One line of the output: a sample of a cell.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Line<'a> {
@@ -55,7 +55,7 @@ fn run(arguments: &Arguments) -> Result<()> {
     }
     let (table, workers) = (&matrix()?.table, arguments.workers);
     let queried = cells.iter().any(|(spec, _)| spec.workload != Workload::InsertBulk);
-    // Inserts replace and drop their tables, so they have others than the queries.
+    // Inserts replace and drop their tables, so queries read tables of other names.
     let loaded = format!("{table}_loaded");
     if queried {
         load(&engine, &loaded, arguments.rows, workers)?;

@@ -1,4 +1,4 @@
-//! `bench/matrix.json`, the one definition of the workloads, as far as this side needs it.
+//! `bench/matrix.json`, the one definition of the workloads: the parts of it that the Rust side needs.
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
@@ -13,7 +13,7 @@ struct Matrix {
     families: Families,
 }
 
-/// Families of other kinds have modules of their own.
+/// The families of the matrix that this module reads; the others have modules of their own.
 #[derive(Deserialize)]
 struct Families {
     measurements: Family,
@@ -23,23 +23,23 @@ struct Families {
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Family {
-    /// The name of its table.
+    /// The name of the family's table.
     pub table: String,
-    /// The number of rows where the user names none.
+    /// The default number of rows.
     pub default_rows: u64,
-    /// The size of a row by the widths of its columns.
+    /// The size of a row in bytes: the sum of the widths of its columns.
     pub bytes_per_row: u64,
-    /// See [`boundary_bench_engine::measurements::SENSORS`].
+    /// The number of sensors; see [`boundary_bench_engine::measurements::SENSORS`].
     pub sensors: u32,
-    /// See [`boundary_bench_engine::measurements::VALUE_STEP`].
+    /// The step between values; see [`boundary_bench_engine::measurements::VALUE_STEP`].
     pub value_step: f64,
-    /// See [`boundary_bench_engine::measurements::TIMESTAMP_START`].
+    /// The timestamp of the first row; see [`boundary_bench_engine::measurements::TIMESTAMP_START`].
     pub timestamp_start: i64,
-    /// See [`boundary_bench_engine::measurements::TIMESTAMP_STEP`].
+    /// The step between timestamps; see [`boundary_bench_engine::measurements::TIMESTAMP_STEP`].
     pub timestamp_step: i64,
-    /// The rows of a batch.
+    /// The number of rows of a batch.
     pub batch_rows: usize,
-    /// The rows of one piece of a writer's input, which is made while the clock is paused.
+    /// The number of rows in one piece of a writer's input; pieces are made while the clock is paused.
     pub input_rows: u32,
     /// The relative tolerance of floating sums.
     pub float_tolerance: f64,
@@ -47,7 +47,7 @@ pub struct Family {
     pub engines: BTreeMap<String, EngineEntry>,
     /// The workloads by name.
     pub workloads: BTreeMap<String, WorkloadEntry>,
-    /// The lanes of all sides.
+    /// The lanes of the `rust` side.
     #[serde(deserialize_with = "rust_lanes")]
     pub lanes: Vec<LaneEntry>,
 }
@@ -55,9 +55,9 @@ pub struct Family {
 /// An engine of the matrix.
 #[derive(Debug, Deserialize)]
 pub struct EngineEntry {
-    /// See [`boundary_bench_engine::Capabilities::sql`].
+    /// Whether the engine runs SQL; see [`boundary_bench_engine::Capabilities::sql`].
     pub sql: bool,
-    /// The ways to talk to its server; absent where there is nothing to choose.
+    /// The transports to the engine's server; `None` if it has no choice of them.
     pub transports: Option<Vec<String>>,
 }
 
@@ -65,37 +65,37 @@ pub struct EngineEntry {
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct WorkloadEntry {
-    /// The query, with `{table}` for the table's name; absent where rows go in.
+    /// The query, with `{table}` for the table's name; `None` for workloads that insert rows.
     pub sql: Option<String>,
     /// The columns of the rows that cross.
     pub columns: Vec<String>,
-    /// See [`boundary_bench_engine::measurements::FILTERED_SENSOR`].
+    /// The sensor that the query selects; see [`boundary_bench_engine::measurements::FILTERED_SENSOR`].
     pub filtered_sensor: Option<u32>,
 }
 
 /// A lane of the `rust` side.
 #[derive(Debug, Deserialize)]
 pub struct LaneEntry {
-    /// Its name.
+    /// The name of the lane.
     pub lane: Lane,
-    /// The words of the tables' Variant column.
+    /// The text of the Variant column of the tables.
     pub variant: String,
-    /// Where it applies.
+    /// The workloads that the lane applies to.
     pub workloads: Vec<Workload>,
-    /// The engines it applies to, by name.
+    /// The names of the engines that the lane applies to.
     pub engines: Vec<String>,
-    /// Its transports, on engines that have some; absent: all of the engine's.
+    /// The lane's transports on engines that have transports; `None` for all of the engine's.
     pub transports: Option<Vec<String>>,
-    /// How it is written.
+    /// The flavours of the lane.
     pub flavors: Vec<Flavor>,
-    /// With how many workers it runs.
+    /// The numbers of workers that the lane runs with.
     pub workers: Vec<WorkerCount>,
-    /// The client library that it uses in place of the engine.
+    /// The client library that the lane uses in place of the engine.
     pub target: Option<Target>,
 }
 
 impl LaneEntry {
-    /// Whether the lane runs with so many workers.
+    /// Whether the lane runs with this number of workers.
     #[must_use]
     pub fn runs_with(&self, workers: u32) -> bool {
         self.workers.contains(if workers == 1 { &WorkerCount::One } else { &WorkerCount::Many })
@@ -110,17 +110,17 @@ impl LaneEntry {
     }
 }
 
-/// With how many workers a cell runs.
+/// A class of numbers of workers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum WorkerCount {
-    /// One.
+    /// One worker.
     One,
-    /// As many as the user asks for.
+    /// Several workers; the user sets the number.
     Many,
 }
 
-/// Keeps the lanes of this side; the others have names that this side need not know.
+/// Deserialises the lanes of the `rust` side; the other sides use names that this side does not know.
 fn rust_lanes<'de, D: serde::Deserializer<'de>>(deserializer: D) -> std::result::Result<Vec<LaneEntry>, D::Error> {
     let lanes = Vec::<serde_json::Value>::deserialize(deserializer)?;
     let of_rust = lanes.into_iter().filter(|lane| lane["side"] == "rust");
@@ -131,7 +131,7 @@ impl Family {
     /// The query of a workload.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] where the workload is none that reads.
+    /// [`Error::InvalidArgument`] if the workload does not read.
     pub fn query(&self, workload: Workload, table: &str) -> Result<String> {
         let entry = self.workloads.get(workload.name());
         let sql = entry.and_then(|entry| entry.sql.as_deref());
@@ -139,7 +139,7 @@ impl Family {
         Ok(sql.replace("{table}", &quoted(table)))
     }
 
-    /// The lanes of this side of that name for a workload: those of the engines, or those of a client library.
+    /// The entries of a lane for a workload: those on the engines, or with `target` those of that client library.
     pub fn lanes_of(&self, workload: Workload, lane: Lane, target: Option<Target>) -> impl Iterator<Item = &LaneEntry> {
         let fits = move |entry: &&LaneEntry| {
             entry.lane == lane && entry.target == target && entry.workloads.contains(&workload)
@@ -148,15 +148,15 @@ impl Family {
     }
 }
 
-/// A name as SQL quotes it.
+/// Quotes a name for SQL.
 pub(crate) fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 
-/// The family `measurements`.
+/// The family `measurements` of the matrix, parsed once.
 ///
 /// # Errors
-/// [`Error::Internal`] when the file that was compiled in is not readable.
+/// [`Error::Internal`] if the compiled-in file can't be parsed.
 pub fn matrix() -> Result<&'static Family> {
     static FAMILY: OnceLock<std::result::Result<Family, String>> = OnceLock::new();
     let parse = || {

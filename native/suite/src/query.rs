@@ -1,7 +1,7 @@
-//! `query.*`: rows come out of a table that exists.
+//! `query.*`: rows are read from an existing table.
 //!
-//! Timed: from asking for the query until the last value of the last row is consumed. Every lane adds up every value.
-//! Decoding of IPC bytes is timed apart.
+//! Timed: from starting the query until the last value of the last row is consumed. Every lane adds up every value.
+//! Decoding of IPC bytes is timed separately.
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -27,7 +27,7 @@ use crate::spec::{CellSpec, Flavor, Lane, Workload};
 use crate::tables::table_names;
 use crate::workers::{Clock, Finished, as_tasks, cpu, on_threads, seconds};
 
-/// What one worker reads.
+/// The work of one worker.
 struct Part {
     engine: Arc<dyn Engine>,
     sql: String,
@@ -40,7 +40,7 @@ pub(crate) fn run(engine: &Arc<dyn Engine>, spec: &CellSpec) -> Result<CellSampl
     let family = matrix()?;
     let parts = table_names(&spec.table, spec.workers).into_iter().map(|table| {
         let sql = family.query(spec.workload, &table)?;
-        // Each its own: clones share a token, and a reader that is done cancels it.
+        // Each part needs options of its own: clones share a token, and a reader that is done cancels its token.
         let mut options = QueryOptions::default();
         options.batch_rows = spec.batch_rows.map_or(options.batch_rows, NonZeroUsize::get);
         Ok(Part { engine: Arc::clone(engine), sql, lane: spec.lane, workload: spec.workload, options })
@@ -53,7 +53,7 @@ pub(crate) fn run(engine: &Arc<dyn Engine>, spec: &CellSpec) -> Result<CellSampl
     sample(workers)
 }
 
-/// The sample of what all workers read.
+/// Makes the sample of the workers' results.
 pub(crate) fn sample(workers: Vec<Finished<Read>>) -> Result<CellSample> {
     let (seconds, cpu) = (seconds(&workers), cpu(&workers));
     let decoded = workers.iter().map(|worker| worker.value.decoded).sum::<Option<Duration>>();
@@ -63,10 +63,10 @@ pub(crate) fn sample(workers: Vec<Finished<Read>>) -> Result<CellSample> {
     Ok(sample)
 }
 
-/// What one worker reports.
+/// The report of one worker.
 pub(crate) struct Read {
     checksum: Checksum,
-    /// The time its bytes took to decode, if they did.
+    /// The time to decode the worker's IPC bytes; `None` on lanes without IPC.
     decoded: Option<Duration>,
 }
 
@@ -87,7 +87,7 @@ fn read(part: &Part, clock: Clock) -> Result<Finished<Read>> {
         consumer.consume(&batch)?;
     }
     let checksum = consumer.checksum();
-    // Stopped before the rows that were kept are freed.
+    // The clock stops before the rows that were kept are freed.
     Ok(clock.finish(checksum.into()))
 }
 
@@ -107,7 +107,7 @@ async fn read_async(part: Part, clock: Clock) -> Result<Finished<Read>> {
     Ok(clock.finish(checksum.into()))
 }
 
-/// Decodes IPC bytes, timed apart, and adds up the columns of every batch.
+/// Decodes IPC bytes, timed separately, and adds up the columns of every batch.
 pub(crate) fn read_ipc(bytes: Buffer, mut clock: Clock) -> Result<Finished<Read>> {
     clock.pause();
     let start = Instant::now();
@@ -119,7 +119,7 @@ pub(crate) fn read_ipc(bytes: Buffer, mut clock: Clock) -> Result<Finished<Read>
     Ok(clock.finish(Read { checksum, decoded }))
 }
 
-/// The batches lie in the bytes: nothing is copied.
+/// Decodes IPC bytes. The batches refer to the bytes: nothing is copied.
 fn decode_ipc(mut bytes: Buffer) -> Result<(SchemaRef, Vec<RecordBatch>)> {
     let invalid = |error: arrow_schema::ArrowError| Error::InvalidIpc(error.to_string());
     let mut decoder = StreamDecoder::new();
@@ -142,15 +142,15 @@ struct Aggregate {
     max: f64,
 }
 
-/// What a lane does with each batch.
+/// The consumer of a lane's batches.
 enum Consumer {
     /// Keeps every row.
     Objects { rows: Vec<Measurement>, sums: MeasurementSums },
     /// Keeps every row of an aggregation.
     Aggregates { rows: Vec<Aggregate>, checksum: Checksum },
-    /// Takes the rows one by one and keeps none.
+    /// Reads the rows one by one and keeps none.
     Stream(MeasurementSums),
-    /// Takes the slices of the columns.
+    /// Reads the columns as slices.
     Columnar(Checksum),
 }
 
@@ -243,7 +243,7 @@ fn aggregates(batch: &RecordBatch) -> Result<impl Iterator<Item = Aggregate>> {
     }))
 }
 
-/// The values of a column that has no nulls: those of this family have none.
+/// The values of a column without nulls; this family's columns have none.
 fn values<'a, T: ArrowPrimitiveType>(batch: &'a RecordBatch, column: &str) -> Result<&'a [T::Native]> {
     let array = batch.column_by_name(column).and_then(|array| array.as_primitive_opt::<T>());
     match array {

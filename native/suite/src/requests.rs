@@ -1,8 +1,8 @@
-//! Request work: many small requests to a real server, over so many connections.
+//! Request work: many small requests to a real server, over several connections.
 //!
-//! A cell is opened once ([`open_request_cell`]): that connects, loads what is read and prepares statements, untimed. Each
-//! [`RequestCell::sample`] then runs the load once, over the same connections. The timed part is
-//! [`boundary_bench_kernel::load::run_load`]'s: from the common start to the last answer consumed.
+//! Opening a cell ([`open_request_cell`]) connects, loads the data to read and prepares statements, untimed. Each
+//! [`RequestCell::sample`] then runs the load once, over the same connections. The timed part is that of
+//! [`boundary_bench_kernel::load::run_load`]: from the common start to the last answer consumed.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -18,10 +18,10 @@ use tokio::runtime::Runtime;
 
 use crate::sample::CellSample;
 
-/// More connections than this are taken for a mistake.
+/// The most connections of a cell; a larger number is taken for a mistake.
 const MAX_THREADS: u32 = 10_000;
 
-/// The family of a request cell: by it the client and the server's wire are chosen.
+/// The family of a request cell, which determines the client and the server's wire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RequestFamily {
@@ -33,11 +33,11 @@ pub enum RequestFamily {
     Rest,
     /// Points written over HTTP.
     Ingest,
-    /// A sharded store, in this process, behind gRPC, or partly each.
+    /// A sharded store, in this process, behind gRPC, or some of each.
     Hybrid,
 }
 
-/// How the requests go to the client.
+/// How operations are passed to the client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RequestLane {
@@ -53,30 +53,30 @@ pub enum RequestLane {
 pub struct RequestSpec {
     /// The group of workloads.
     pub family: RequestFamily,
-    /// What to do, by its name in the matrix.
+    /// The workload's name in the matrix.
     pub workload: String,
-    /// How the requests go to the client.
+    /// How operations are passed to the client.
     pub lane: RequestLane,
-    /// The way of doing it where the lane has several, such as `literal` and `prepared`.
+    /// The flavour, for lanes that have several, such as `literal` and `prepared`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flavor: Option<String>,
-    /// The server. It may hold a password, so it is in no message.
+    /// The URL of the server. It may hold a password, so no message contains it.
     pub url: String,
     /// The number of connections, each with one request in flight.
     pub threads: u32,
-    /// The operations of one request; the last one may have fewer.
+    /// The number of operations of one request; the last request may have fewer.
     pub batch: u32,
-    /// The operations of one sample, of all threads together.
+    /// The number of operations of one sample, all threads together.
     pub operations: u64,
-    /// Requests a second of all threads together, for an open loop.
+    /// The rate of an open loop, in requests a second of all threads together; `None` for a closed loop.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<f64>,
-    /// The beginning of the names of the tables or keys that are the cell's: it touches no others.
+    /// The prefix of the names of the cell's tables or keys: the cell touches no others.
     pub prefix: String,
-    /// The servers' processes where they are known and run on this machine, for their CPU time.
+    /// The process ids of the servers, if they are known and run on this machine, to measure their CPU time.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub server_processes: Vec<u32>,
-    /// What else a family's cells can be told, such as the size of a value.
+    /// Further options of a family's cells, such as the size of a value.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub options: BTreeMap<String, serde_json::Value>,
 }
@@ -101,10 +101,10 @@ impl std::fmt::Debug for RequestSpec {
 }
 
 impl RequestSpec {
-    /// Checks the numbers; the names are the family's to check.
+    /// Checks the numbers and the prefix; the family checks the names.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`].
+    /// [`Error::InvalidArgument`] for a number out of range, or an empty prefix.
     pub fn validate(&self) -> Result<()> {
         let Self { threads, batch, operations, prefix, .. } = self;
         let problem = if !(1..=MAX_THREADS).contains(threads) {
@@ -140,10 +140,10 @@ impl RequestSpec {
         Load { requests: self.requests(), rate: self.rate, server_processes: self.server_processes.clone() }
     }
 
-    /// An option of the family.
+    /// The value of an option of the family; `None` if it is not set.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] where its value is of another type.
+    /// [`Error::InvalidArgument`] if its value has another type.
     pub fn option<T: serde::de::DeserializeOwned>(&self, name: &str) -> Result<Option<T>> {
         let Some(value) = self.options.get(name) else { return Ok(None) };
         let parsed = serde_json::from_value(value.clone());
@@ -153,21 +153,21 @@ impl RequestSpec {
 
 /// A cell of request work, connected and loaded.
 pub trait RequestCell: Send + Sync {
-    /// Runs the load once and returns its times, its latencies, and the checksum of what was read, or for writes of what
-    /// an untimed reading finds. Blocks; call it from a thread that may, and not twice at the same time. After an error
-    /// the next sample connects anew.
+    /// Runs the load once and returns its times, its latencies, and the checksum of the values read, or for writes of the
+    /// values that are read back untimed. Blocks: call it from a thread that may block, and not twice at the same time.
+    /// After an error the next sample connects anew.
     ///
     /// # Errors
-    /// Whatever a request returns, and [`Error::Cancelled`].
+    /// The errors of its requests, and [`Error::Cancelled`].
     fn sample(&self, cancel: &CancelToken) -> Result<CellSample>;
 
-    /// What every sample must return.
+    /// The checksum that every sample must return.
     fn expected(&self) -> &Checksum;
 
     /// Removes the cell's tables or keys and closes its connections. Dropping the cell only closes them.
     ///
     /// # Errors
-    /// Whatever the server says.
+    /// The errors of the server.
     fn close(&self) -> Result<()>;
 }
 
@@ -175,7 +175,7 @@ impl CellSample {
     /// The sample of a load.
     ///
     /// # Errors
-    /// [`Error::Internal`] where the latencies can't be encoded.
+    /// [`Error::Internal`] if the latencies can't be encoded.
     pub fn of_load(outcome: &LoadOutcome, checksum: Checksum) -> Result<Self> {
         let mut sample = Self::new(outcome.seconds, outcome.cpu, checksum);
         sample.server_cpu_user_seconds = outcome.server_cpu.map(|cpu| cpu.user);
@@ -186,11 +186,11 @@ impl CellSample {
     }
 }
 
-/// Connects a cell to its server and loads what it reads.
+/// Connects a cell to its server and loads the data that it reads.
 ///
 /// # Errors
 /// [`Error::InvalidArgument`] for a cell that the matrix does not have, [`Error::Unsupported`] for one that the server
-/// can't serve, else whatever the server says.
+/// can't serve, and other errors of the server.
 pub fn open_request_cell(spec: &RequestSpec, cancel: &CancelToken) -> Result<Box<dyn RequestCell>> {
     spec.validate()?;
     match spec.family {
@@ -202,10 +202,10 @@ pub fn open_request_cell(spec: &RequestSpec, cancel: &CancelToken) -> Result<Box
     }
 }
 
-/// The runtime of all request cells, started once and kept warm: their connections live on it.
+/// The async runtime of all request cells, started once and kept warm: their connections live on it.
 ///
-/// It has threads for half of the cores: a server on this machine has the others. On two cores, one thread sends a third
-/// more single requests over eight connections than two, which wake each other and take the server's core.
+/// It has threads for half of the cores, and leaves the others to a server on this machine. On two cores, one thread sends a
+/// third more single requests over eight connections than two threads, which wake each other and take the server's core.
 pub(crate) fn runtime() -> Result<&'static Runtime> {
     static RUNTIME: OnceLock<std::result::Result<Runtime, String>> = OnceLock::new();
     let start = || {

@@ -1,41 +1,41 @@
-//! What one execution of a cell returns.
+//! The result of one execution of a cell.
 
 use boundary_bench_engine::checksum::Checksum;
 use boundary_bench_kernel::resources::CpuTime;
 use boundary_bench_kernel::{Error, Result};
 use serde::{Deserialize, Serialize};
 
-/// One timed execution of a cell. What the platform does not tell is absent.
+/// One timed execution of a cell. Figures that do not apply, or that the platform does not report, are absent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CellSample {
     /// The time of the lane's work, in seconds.
     pub seconds: f64,
-    /// The CPU time of the whole process in that time, in seconds, in the program itself.
+    /// The CPU time of the whole process in the timed part, in seconds, spent in the program itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_user_seconds: Option<f64>,
-    /// The same, in the kernel.
+    /// The CPU time of the whole process in the timed part, in seconds, spent in the kernel.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_system_seconds: Option<f64>,
-    /// Of the lane `arrow-ipc` in: the time to encode its input, in seconds, all workers together. Not in `seconds`.
+    /// The time to encode the input on the lane `arrow-ipc` in, in seconds, all workers together. Not in `seconds`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub encode_seconds: Option<f64>,
-    /// Of the lane `arrow-ipc` out: the time to decode its bytes, in seconds, all workers together. Not in `seconds`.
+    /// The time to decode the bytes on the lane `arrow-ipc` out, in seconds, all workers together. Not in `seconds`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decode_seconds: Option<f64>,
-    /// Of request work: the CPU time of the server's process, in seconds, in the program itself.
+    /// The CPU time of the server's processes in request work, in seconds, spent in the program itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server_cpu_user_seconds: Option<f64>,
-    /// The same, in the kernel.
+    /// The CPU time of the server's processes in request work, in seconds, spent in the kernel.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server_cpu_system_seconds: Option<f64>,
-    /// Of request work: the HDR histogram of the requests' latencies in microseconds, compressed (V2) and in base64.
+    /// The HDR histogram of the requests' latencies in request work, in microseconds, compressed (V2) and in base64.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency: Option<String>,
-    /// Of an open loop: the same of how late this program itself sent its requests.
+    /// The HDR histogram of the delays with which an open loop itself sent its requests, in the format of `latency`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub behind: Option<String>,
-    /// What was read, or what the engine holds after an insert.
+    /// The checksum of the rows that were read, or that the engine holds after an insert.
     pub checksum: Checksum,
 }
 

@@ -1,4 +1,4 @@
-//! What to run: one cell of the matrix.
+//! The specification of one cell of the matrix.
 
 use std::num::NonZeroUsize;
 
@@ -8,28 +8,28 @@ use serde::{Deserialize, Serialize};
 
 use crate::matrix::matrix;
 
-/// More workers than this are taken for a mistake.
+/// The most workers of a cell; a larger number is taken for a mistake.
 const MAX_WORKERS: u32 = 1024;
 
 /// One piece of logical work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Workload {
-    /// Rows go into a new table.
+    /// Inserts rows into a new table.
     #[serde(rename = "insert.bulk")]
     InsertBulk,
-    /// All rows come out.
+    /// Reads all rows.
     #[serde(rename = "query.full_scan")]
     QueryFullScan,
-    /// The rows of one sensor come out.
+    /// Reads the rows of one sensor.
     #[serde(rename = "query.filtered")]
     QueryFiltered,
-    /// One row a sensor comes out.
+    /// Aggregates the rows by sensor; the result has one row a sensor.
     #[serde(rename = "query.aggregation")]
     QueryAggregation,
 }
 
 impl Workload {
-    /// The name in the matrix and the result files.
+    /// The workload's name in the matrix and the result files.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -41,7 +41,7 @@ impl Workload {
     }
 }
 
-/// How the data crosses; here, where nothing crosses, how a Rust program would hold it.
+/// How the data crosses. On this side, where nothing crosses: the form in which a Rust program holds the data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Lane {
@@ -49,7 +49,7 @@ pub enum Lane {
     Row,
     /// In: slices of columns, copied once.
     Columns,
-    /// In: the bytes of an Arrow IPC stream, decoded. Out: written as such bytes and read back.
+    /// In: the bytes of an Arrow IPC stream, decoded. Out: the result written as such bytes and read back.
     ArrowIpc,
     /// Out: all rows collected.
     Objects,
@@ -65,15 +65,15 @@ pub enum Lane {
 pub enum Flavor {
     /// Plain calls on the calling thread, or on one thread a worker.
     Sync,
-    /// One task a worker on an async runtime; the engine's work has threads of its own.
+    /// One task a worker on an async runtime; the engine's work runs on threads of its own.
     Async,
 }
 
-/// A client library that a lane uses in place of the engine, for what the engine is compared with.
+/// A client library that a lane uses in place of the engine, to compare the engine with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Target {
-    /// The crate of the server of the engine `hyper`.
+    /// The crate `hyperdb-api`, a client of the server of the engine `hyper`.
     HyperdbApi,
 }
 
@@ -81,31 +81,31 @@ pub enum Target {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CellSpec {
-    /// What to do.
+    /// The workload.
     pub workload: Workload,
-    /// In which form.
+    /// The lane.
     pub lane: Lane,
-    /// Written how.
+    /// The flavour of the code.
     pub flavor: Flavor,
-    /// By how many workers, each with a table of its own.
+    /// The number of workers, each with a table of its own.
     pub workers: u32,
-    /// The rows of all workers together.
+    /// The number of rows of all workers together.
     pub rows: u64,
-    /// The table; several workers add `_0`, `_1`, ... to its name ([`crate::table_names`]).
+    /// The name of the table; several workers add `_0`, `_1`, ... to it ([`crate::table_names`]).
     pub table: String,
-    /// The client library; absent where the lane goes through the engine.
+    /// The client library; `None` if the lane uses the engine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target: Option<Target>,
-    /// Of a query: the most rows of a batch, 1 or more; [`boundary_bench_engine::DEFAULT_BATCH_ROWS`] where it is absent.
+    /// The most rows of a batch of a query, 1 or more; `None` for [`boundary_bench_engine::DEFAULT_BATCH_ROWS`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub batch_rows: Option<NonZeroUsize>,
 }
 
 impl CellSpec {
-    /// Checks that this side of the matrix has the cell.
+    /// Checks that the matrix has the cell on the `rust` side.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`].
+    /// [`Error::InvalidArgument`] for a cell that the matrix does not have, or for too many rows or workers.
     pub fn validate(&self) -> Result<()> {
         let name = self.workload.name();
         let mut entries = matrix()?.lanes_of(self.workload, self.lane, self.target).peekable();
@@ -125,7 +125,7 @@ impl CellSpec {
     }
 }
 
-/// Refuses numbers of workers that make no sense.
+/// Checks that the number of workers is 1 to [`MAX_WORKERS`].
 pub(crate) fn check_workers(workers: u32) -> Result<()> {
     if (1..=MAX_WORKERS).contains(&workers) {
         return Ok(());

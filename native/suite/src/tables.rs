@@ -1,4 +1,4 @@
-//! The tables of a cell: one a worker.
+//! The tables of a cell: one for each worker.
 
 use std::sync::Arc;
 
@@ -21,13 +21,13 @@ pub fn table_names(table: &str, workers: u32) -> Vec<String> {
     (0..workers).map(|worker| format!("{table}_{worker}")).collect()
 }
 
-/// The rows of each worker: consecutive ranges of `rows / workers`, the last with the rest.
+/// The rows of each worker: consecutive ranges of `rows / workers` rows; the last range also has the remainder.
 ///
 /// # Errors
 /// [`boundary_bench_kernel::Error::InvalidArgument`] for too many rows or workers.
 pub fn worker_ranges(start: u64, rows: u64, workers: u32) -> Result<Vec<RowRange>> {
     check_workers(workers)?;
-    // Checked as a whole first, so that no sum below overflows.
+    // The whole range is checked first, so that no sum below overflows.
     RowRange::new(start, rows)?;
     let share = rows / u64::from(workers);
     (0..u64::from(workers))
@@ -38,12 +38,12 @@ pub fn worker_ranges(start: u64, rows: u64, workers: u32) -> Result<Vec<RowRange
         .collect()
 }
 
-/// Prepares the tables that the queries of `workers` workers read, untimed: whatever was in them is replaced.
+/// Makes and fills the tables that the queries of `workers` workers read, untimed. Existing tables are replaced.
 ///
 /// # Errors
-/// As [`worker_ranges`], and whatever the engine returns.
+/// The errors of [`worker_ranges`] and of the engine.
 pub fn load(engine: &Arc<dyn Engine>, table: &str, rows: u64, workers: u32) -> Result<()> {
-    // First, since it refuses too many workers before there is a name for each of them.
+    // Computed first, since it refuses too many workers before a name is allocated for each of them.
     let ranges = worker_ranges(0, rows, workers)?;
     for (name, range) in table_names(table, workers).iter().zip(ranges) {
         let table = measurements::table(name);
@@ -60,20 +60,20 @@ pub fn load(engine: &Arc<dyn Engine>, table: &str, rows: u64, workers: u32) -> R
 /// Drops the tables of [`load`] or of an insert.
 ///
 /// # Errors
-/// Whatever the engine returns.
+/// The errors of the engine.
 pub fn unload(engine: &Arc<dyn Engine>, table: &str, workers: u32) -> Result<()> {
     check_workers(workers)?;
     table_names(table, workers).iter().try_for_each(|name| engine.drop_table(name).map(|_| ()))
 }
 
-/// The checksum of what the engine holds in these tables, untimed: summed by the engine itself where it can.
+/// The checksum of the contents of these tables, untimed: summed by the engine itself if it runs SQL, else over a scan.
 pub(crate) fn contents(engine: &dyn Engine, tables: &[String]) -> Result<Checksum> {
     let read = if engine.capabilities().sql { summed_by_engine } else { scanned };
     merge(tables.iter().map(|table| read(engine, table)).collect::<Result<Vec<_>>>()?)
 }
 
 fn summed_by_engine(engine: &dyn Engine, table: &str) -> Result<Checksum> {
-    // Exact sums of 64-bit integers need more than 64 bits, which not every engine gives them by itself.
+    // Exact sums of 64-bit integers need more than 64 bits; not every engine widens them by itself, hence the casts.
     let whole =
         |column| format!("CAST(coalesce(sum(CAST({column} AS DECIMAL(38, 0))), 0) AS DECIMAL(38, 0)) AS {column}");
     let sql = format!(

@@ -1,4 +1,4 @@
-//! The servers that answer requests: private ones, and what a server says of itself.
+//! The servers of request work: starting private ones, and asking a server for its version.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -25,33 +25,33 @@ pub enum TargetKind {
     Ingest,
 }
 
-/// What a server says of itself.
+/// Facts that a server reports about itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TargetInfo {
-    /// Its name and version.
+    /// The server's name and version.
     pub version: String,
-    /// Its process, where it tells it and it runs on this machine.
+    /// The server's process id, if the server reports it and runs on this machine.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub process_id: Option<u32>,
 }
 
-/// A private server. Dropping it stops it.
+/// A private server. Dropping it stops the server.
 #[derive(Debug)]
 pub enum PrivateTarget {
     /// `mariadbd` or `mysqld`.
     Mysql(boundary_bench_mysql::server::Server),
     /// `valkey-server` or `redis-server`.
     Redis(boundary_bench_redis::Server),
-    /// The reference server, which speaks both.
+    /// The reference server, which answers both kinds of requests over HTTP.
     Http(boundary_bench_server::PrivateServer),
 }
 
 impl TargetKind {
-    /// The program of a private server.
+    /// The program that private servers of this kind run.
     ///
     /// # Errors
-    /// [`Error::NotInstalled`] saying what to install.
+    /// [`Error::NotInstalled`], which says what to install.
     pub fn executable(self) -> Result<PathBuf> {
         match self {
             Self::Mysql => boundary_bench_mysql::server::executable(None),
@@ -60,10 +60,11 @@ impl TargetKind {
         }
     }
 
-    /// Starts a private server: the program given, or the one of [`TargetKind::executable`], with arguments before ours.
+    /// Starts a private server: `program`, or the program of [`TargetKind::executable`], with `arguments` before our own.
     ///
     /// # Errors
-    /// As there, [`Error::Engine`] with the server's own words where it does not start, and [`Error::Cancelled`].
+    /// The errors of [`TargetKind::executable`], [`Error::Engine`] with the server's own output if it does not start, and
+    /// [`Error::Cancelled`].
     pub fn start(self, program: Option<&Path>, arguments: &[&str], cancel: &CancelToken) -> Result<PrivateTarget> {
         Ok(match self {
             Self::Mysql => PrivateTarget::Mysql(boundary_bench_mysql::server::start_with(program, arguments, cancel)?),
@@ -74,10 +75,10 @@ impl TargetKind {
         })
     }
 
-    /// Asks the server of a URL what it is.
+    /// Asks the server at a URL for its name and version.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] for no URL of this kind, else why the server does not answer.
+    /// [`Error::InvalidArgument`] if `url` is no URL of this kind, and the errors of connecting and of the request.
     pub fn describe(self, url: &str) -> Result<TargetInfo> {
         match self {
             Self::Mysql => describe_mysql(url),
@@ -89,7 +90,7 @@ impl TargetKind {
 }
 
 impl PrivateTarget {
-    /// The URL to reach it, with the password that was made for it.
+    /// The URL of the server, with its generated password.
     #[must_use]
     pub fn url(&self) -> String {
         match self {
@@ -99,7 +100,7 @@ impl PrivateTarget {
         }
     }
 
-    /// Its process.
+    /// The process id of the server.
     #[must_use]
     pub fn process_id(&self) -> u32 {
         match self {
@@ -109,7 +110,7 @@ impl PrivateTarget {
         }
     }
 
-    /// How it ended by itself; `None` while it runs and once it was stopped.
+    /// How the server ended by itself; `None` while it runs, and after [`PrivateTarget::stop`].
     #[must_use]
     pub fn ending(&self) -> Option<String> {
         match self {
@@ -119,7 +120,7 @@ impl PrivateTarget {
         }
     }
 
-    /// Stops it and removes its folder; does nothing the second time.
+    /// Stops the server and removes its folder; does nothing the second time.
     pub fn stop(&self) {
         match self {
             Self::Mysql(server) => server.stop(),
@@ -149,7 +150,7 @@ fn describe_redis(url: &str) -> Result<TargetInfo> {
         let info = client.call(&[b"INFO", b"server"], |reply| {
             Ok(match reply {
                 boundary_bench_redis::Reply::Bulk(text) => String::from_utf8_lossy(text).into_owned(),
-                // Servers that only speak the wire need not know the command.
+                // Servers that only implement the wire may lack the command.
                 _ => String::new(),
             })
         });
@@ -161,13 +162,13 @@ fn describe_redis(url: &str) -> Result<TargetInfo> {
     })
 }
 
-/// How long a server may take to say what it is.
+/// The time-out of asking a server for its version.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The header by which `HyperbyteDB` tells its name and version.
+/// The header in which `HyperbyteDB` reports its name and version.
 const INFLUXDB_VERSION: &str = "x-influxdb-version";
 
-/// A server over HTTP says its name in a header of an answer, if at all.
+/// Asks a server over HTTP for its name and version, which it may report in a header of the response.
 fn describe_http(url: &str, path: &str) -> Result<TargetInfo> {
     let address: Address = url.parse()?;
     let options = HttpOptions { timeout: Some(PROBE_TIMEOUT), ..address.options() };
@@ -185,7 +186,7 @@ fn describe_http(url: &str, path: &str) -> Result<TargetInfo> {
     Ok(TargetInfo { version, process_id: None })
 }
 
-/// `Name-1.2.3` and `name/1.2.3` as the name and the version.
+/// Separates name and version by a space: turns `Name-1.2.3` into `Name 1.2.3`, and `name/1.2.3` into `name 1.2.3`.
 fn spaced(text: &str) -> String {
     let is_before_digit = |at: &usize| text[at + 1..].starts_with(|next: char| next.is_ascii_digit());
     match text.match_indices(['-', '/']).map(|(at, _)| at).find(is_before_digit) {
@@ -194,7 +195,7 @@ fn spaced(text: &str) -> String {
     }
 }
 
-/// What `INFO server` tells.
+/// Parses the reply to `INFO server`.
 fn of_info(info: &str) -> TargetInfo {
     let field = |name: &str| {
         let values = info.lines().filter_map(|line| line.split_once(':'));
@@ -207,8 +208,8 @@ fn of_info(info: &str) -> TargetInfo {
     TargetInfo { version: version.unwrap_or_else(|| "unknown".to_owned()), process_id }
 }
 
-/// Whether a process of this machine is such a server: one elsewhere, or in a container, may tell an id that is
-/// another's here.
+/// Whether a process of this machine is such a server: a server elsewhere, or in a container, may report an id that belongs to
+/// another process here.
 fn is_server_here(process_id: u32) -> bool {
     let name = std::fs::read_to_string(format!("/proc/{process_id}/comm")).unwrap_or_default();
     let is_server = ["redis", "valkey"].iter().any(|server| name.starts_with(server));
@@ -236,12 +237,12 @@ mod tests {
         ] {
             assert_eq!(spaced(told), version);
         }
-        // Another program of that id is not the server.
+        // A process with that id that runs another program is not the server.
         let own = std::process::id();
         assert_eq!(of_info(&format!("process_id:{own}")).process_id, None);
     }
 
-    /// A private server tells its version, and nothing once it was stopped.
+    /// Checks that a private server reports its version, and does not answer after it was stopped.
     fn check(kind: TargetKind) {
         let server = kind.start(None, &[], &CancelToken::default()).unwrap();
         let info = kind.describe(&server.url()).unwrap();

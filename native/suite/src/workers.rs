@@ -7,7 +7,7 @@ use boundary_bench_kernel::resources::{CpuTime, Stopwatch, process_cpu};
 use boundary_bench_kernel::{Error, Result};
 use tokio::runtime::Runtime;
 
-/// The clock of one worker.
+/// The stopwatch of one worker, for wall time and CPU time.
 pub(crate) struct Clock {
     started: Instant,
     cpu_before: Option<CpuTime>,
@@ -20,7 +20,7 @@ impl Clock {
         Self { started: Instant::now(), cpu_before, watch: Stopwatch::start() }
     }
 
-    /// Begins work that is not timed. No `await` before the [`Clock::resume`].
+    /// Pauses the clock for untimed work. No `await` is allowed before [`Clock::resume`].
     pub(crate) fn pause(&mut self) {
         self.watch.pause();
     }
@@ -29,7 +29,7 @@ impl Clock {
         self.watch.resume();
     }
 
-    /// Stops the clock and keeps what the work returns.
+    /// Stops the clock and returns its times with the work's result.
     pub(crate) fn finish<T>(mut self, value: T) -> Finished<T> {
         self.watch.pause();
         Finished {
@@ -53,7 +53,7 @@ pub(crate) struct Finished<T> {
     paused_cpu: CpuTime,
 }
 
-/// Wall time of all workers: from the first one's start until the last one's end, each one's pauses left out.
+/// The wall time of all workers in seconds: from the first start until the last end, without each worker's own pauses.
 pub(crate) fn seconds<T>(workers: &[Finished<T>]) -> f64 {
     let first = workers.iter().map(|worker| worker.started).min();
     let ends = workers.iter().map(|worker| {
@@ -63,7 +63,7 @@ pub(crate) fn seconds<T>(workers: &[Finished<T>]) -> f64 {
     ends.max().unwrap_or_default().as_secs_f64()
 }
 
-/// CPU time of the whole process meanwhile, engine threads included, the workers' pauses left out.
+/// The CPU time of the whole process in that time, engine threads included, without the workers' pauses.
 pub(crate) fn cpu<T>(workers: &[Finished<T>]) -> Option<CpuTime> {
     let total = |cpu: &CpuTime| cpu.user + cpu.system;
     let before = workers.iter().map(|worker| worker.cpu_before).collect::<Option<Vec<_>>>()?;
@@ -74,7 +74,7 @@ pub(crate) fn cpu<T>(workers: &[Finished<T>]) -> Option<CpuTime> {
     Some(after - before - paused)
 }
 
-/// Runs the work of each part on a thread of its own, all started at once; that of a single part on this thread.
+/// Runs the work of each part on a thread of its own, all started at once; the work of a single part runs on this thread.
 pub(crate) fn on_threads<P: Send, T: Send>(
     parts: Vec<P>,
     work: impl Fn(P, Clock) -> Result<Finished<T>> + Sync,
@@ -91,7 +91,7 @@ pub(crate) fn on_threads<P: Send, T: Send>(
                 work(part, Clock::start())
             })
         });
-        // All are spawned before the first is joined.
+        // Collected, so that all threads are spawned before the first is joined.
         let threads = threads.collect::<Vec<_>>();
         let panicked = |_| Err(Error::Internal("a worker panicked".to_owned()));
         threads.into_iter().map(|thread| thread.join().unwrap_or_else(panicked)).collect()

@@ -1,4 +1,4 @@
-//! Every cell of the matrix's rust side returns its checksum, on every engine.
+//! Every cell of the matrix's `rust` side returns its checksum, on every engine.
 
 use std::sync::Arc;
 
@@ -60,7 +60,7 @@ fn check_every_cell(uri: &str) {
         }
         assert_eq!(engine.list_tables().unwrap(), tables, "inserts leave no tables");
     }
-    // Both flavours and one or two workers of three lanes in and four out, at least.
+    // At least three lanes in and four out, each in both flavours and with one and two workers.
     assert!(completed >= 4 * 7, "{uri}: only {completed} cells");
 }
 
@@ -94,7 +94,7 @@ fn every_cell_returns_its_checksum_on_hyper_over_grpc() {
     }
 }
 
-/// More rows than the client sends at once, and a worker without any.
+/// Inserts more rows than the client sends at once, and so few that a worker has none.
 #[test]
 fn the_client_library_of_hyper_stores_every_row_of_every_piece() {
     needs!("hyperd", boundary_bench_hyper::executable());

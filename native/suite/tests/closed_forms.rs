@@ -1,4 +1,4 @@
-//! The closed forms against sums that were made row by row; the TypeScript side checks the same file.
+//! Compares the closed forms with sums made row by row; the TypeScript side checks the same fixture.
 
 use boundary_bench_engine::checksum::{Checksum, FLOAT_TOLERANCE};
 use boundary_bench_engine::measurements::{expected_aggregation, expected_all, expected_filtered};
@@ -20,7 +20,7 @@ struct Case {
     checksum: Checksum,
 }
 
-/// The checksum of rows that need not begin at 0, which no cell has.
+/// The checksum of a case, whose rows need not begin at 0 as those of a cell do.
 fn closed_form(case: &Case) -> Checksum {
     let of_range = match case.workload {
         Workload::InsertBulk | Workload::QueryFullScan => expected_all,

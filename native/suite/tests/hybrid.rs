@@ -1,4 +1,4 @@
-//! The cells of the family `hybrid` on shards of this process, behind gRPC, and partly each.
+//! The cells of the family `hybrid` on shards of this process, behind gRPC, and some of each.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -39,7 +39,7 @@ impl Shards {
         shards
     }
 
-    /// The URL of each arm.
+    /// The name and URL of each setting: all shards direct, all behind gRPC, and mixed.
     fn arms(&self) -> [(&'static str, String); 3] {
         let direct: Vec<String> = self.locals.iter().map(LocalStore::place).collect();
         let remote: Vec<String> = self.servers.iter().map(ShardServer::url).collect();
@@ -106,7 +106,7 @@ fn a_wrong_row_is_seen() {
     assert_ne!(cell.sample(&CancelToken::default()).unwrap().checksum, *cell.expected());
 }
 
-/// Rows in memory that are filled once, whatever is said then.
+/// A store in memory whose first population fills it, and whose later ones do nothing.
 struct Lazy {
     rows: MemoryStore,
     is_filled: AtomicBool,

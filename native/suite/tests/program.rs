@@ -1,4 +1,4 @@
-//! The stand-alone program, driven as a user does.
+//! Tests of the stand-alone program, run as a user runs it.
 
 use std::process::{Command, Output};
 

@@ -58,7 +58,7 @@ fn what_a_cell_posts_is_counted() {
 #[test]
 fn a_soak_counts_what_was_acknowledged_and_what_was_not() {
     let server = server();
-    // Without the database, every write is refused; the cell makes it.
+    // Without the database, every write is refused; opening a cell creates the database.
     let refused = run(&spec(&server.url(), SoakEncoding::Lines));
     assert_eq!((refused.acknowledged, refused.uncertain, refused.points), (0, 0, 0));
     assert_eq!(refused.errors.keys().collect::<Vec<_>>(), ["HTTP 404: database not found: \"server\""]);
@@ -83,7 +83,8 @@ fn an_open_loop_above_what_is_possible_shows_how_far_it_was_behind() {
     let fast = SoakSpec { rate: Some(1e6), workers: 1, warmup_seconds: 0.0, ..spec(&server.url(), SoakEncoding::Rows) };
     let report = run(&fast);
     assert!(report.unsent > 0, "{report:?}");
-    // A million are due each second: when so many were sent, the last one was late by what is left of the time.
+    // A million requests are due each second, so the last one was due `requests` microseconds after the start; its latency is the
+    // rest of the elapsed time.
     let latency = LatencyHistogram::from_base64(&report.latency).unwrap();
     let due_at = report.requests as f64;
     assert!(latency.max() as f64 >= report.seconds.min(0.2) * 1e6 - due_at - 50_000.0, "{report:?}");
@@ -105,7 +106,7 @@ fn a_soak_ends_when_it_is_cancelled() {
         let started = Instant::now();
         let long = SoakSpec { duration_seconds: 3600.0, rate, ..spec(&server.url(), SoakEncoding::Columnar) };
         run_soak(&long, &cancel).unwrap();
-        // Long before its end, however busy the machine is.
+        // The soak must end long before its duration, however busy the machine is.
         assert!(started.elapsed().as_secs() < 600);
         canceller.join().unwrap();
     }

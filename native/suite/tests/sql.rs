@@ -1,4 +1,4 @@
-//! The cells of the family `sql`, on a private server.
+//! Tests of the cells of the family `sql`, on a private server.
 
 mod on_mysql {
     use boundary_bench_engine::checksum::FLOAT_TOLERANCE;

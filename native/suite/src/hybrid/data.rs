@@ -1,4 +1,4 @@
-//! What the cells of the family ask for and what that must return, all of it by formula.
+//! The keys and queries of the family's cells, and the checksums that they must return, all by formula.
 
 use boundary_bench_engine::checksum::{Checksum, ChecksumSum};
 use boundary_bench_kernel::Result;
@@ -7,10 +7,10 @@ use boundary_bench_shards::{
     made_hash,
 };
 
-/// The quantities that an aggregation counts: half of them.
+/// The least quantity of the rows that the aggregation selects: half of the quantities, which are 0 to 99.
 const LEAST_QUANTITY: i64 = 50;
 
-/// The prices of the rows of large quantities.
+/// The aggregation: the prices of the rows with a quantity of at least [`LEAST_QUANTITY`].
 pub(super) const AGGREGATION: Aggregation = Aggregation {
     column: Column::Price,
     filter: Some(Filter {
@@ -20,17 +20,17 @@ pub(super) const AGGREGATION: Aggregation = Aggregation {
     }),
 };
 
-/// The key that an operation asks for: any of all.
+/// The key of an operation, spread over all keys by a hash.
 pub(super) fn key_of(operation: u64, total_rows: u64) -> i64 {
     (u64::from(key_hash(operation.cast_signed())) % total_rows.max(1)).cast_signed()
 }
 
-/// What stands in the place of a row before a sample of writes: it has another hash.
+/// The row that replaces the row of a key before a sample of writes; its hash differs from that row's.
 pub(super) fn blank(key: i64) -> Row {
     Row { quantity: -1, ..Row::made(key) }
 }
 
-/// What was read: of rows their hashes, of aggregations their sums.
+/// The sums of the results of a sample: the hashes of rows, or the sums of aggregations.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Sums {
     Rows { rows: u64, hash: u32 },
@@ -55,7 +55,7 @@ impl Sums {
         }
     }
 
-    /// Adds the rows of keys.
+    /// Adds the rows of a `multi_get`.
     pub(super) fn add_found(&mut self, answer: MultiGet) -> Result<()> {
         if let Some(failure) = answer.failures.into_iter().next() {
             return Err(failure.error);
@@ -65,7 +65,7 @@ impl Sums {
             let rows = answer.rows.into_batch()?;
             self.add_hash(found as u64, Columns::of_batch(&rows)?.checksum());
         } else {
-            // The sum would be wrong whatever the others are.
+            // A row is missing: the number of rows is wrong, whatever the hashes of the others are.
             self.add_hash(found as u64, 0);
         }
         Ok(())
@@ -103,18 +103,18 @@ impl Sums {
     }
 }
 
-/// What so many operations return.
+/// The checksum that `operations` reads or writes of rows must return.
 pub(super) fn expected_rows(operations: u64, total_rows: u64) -> Checksum {
     let hash = (0..operations).fold(0_u32, |sum, index| sum.wrapping_add(made_hash(key_of(index, total_rows))));
     Sums::Rows { rows: operations, hash }.checksum()
 }
 
-/// What reading all rows returns.
+/// The checksum that a scan of all rows must return.
 pub(super) fn expected_scan(total_rows: u64) -> Checksum {
     Sums::Rows { rows: total_rows, hash: made_checksum(total_rows) }.checksum()
 }
 
-/// What the aggregation returns.
+/// The checksum that the aggregation must return.
 pub(super) fn expected_aggregate(total_rows: u64) -> Checksum {
     let mut all = Aggregate::none(Column::Price);
     for key in 0..total_rows {

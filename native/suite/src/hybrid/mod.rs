@@ -1,9 +1,10 @@
-//! The family `hybrid`: rows of 200 bytes in shards that are in this process, behind gRPC, or partly each.
+//! The family `hybrid`: rows of 200 bytes in shards that are in this process, behind gRPC, or some of each.
 //!
-//! The URL of a cell has the places of the shards in their order, with commas: `local:7` for a store of this process
-//! ([`LocalStore`]), else the address of a server. The shards hold the made rows of the keys below the option `totalRows`.
-//! Operation `i` reads or writes the row of the key `hash(i) mod totalRows`, whose hash has a closed form. What is written is
-//! what was there; before each sample another value stands in its place. The work on all rows is one request.
+//! The URL of a cell lists the places of the shards in their order, separated by commas: `local:7` for a store of this process
+//! ([`LocalStore`]), else the address of a server. The shards hold the generated rows of the keys below the option `totalRows`.
+//! Operation `i` reads or writes the row of the key `hash(i) mod totalRows`; the row's hash has a closed form. A write stores
+//! the row that the key had at first; before each sample another row replaces it, so that a lost write is noticed. Work on all
+//! rows is one request.
 
 mod data;
 mod places;
@@ -21,13 +22,13 @@ use crate::sample::CellSample;
 use data::{AGGREGATION, Sums, blank, expected_aggregate, expected_rows, expected_scan, key_of};
 pub use places::{LocalStore, place_of};
 
-/// The keys of one call of blanking and reading back.
+/// The number of keys in one call of blanking and of reading back.
 const KEYS_AT_ONCE: usize = 4096;
 
-/// The rows that are given another value before all are filled again: else it would not be seen whether that was done.
+/// The number of rows that are changed before a population, so that a population that does nothing is noticed.
 const CHANGED_ROWS: u64 = 1000;
 
-/// What a request does.
+/// The work of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Work {
     Get,
@@ -36,9 +37,9 @@ enum Work {
     PutMany,
     Populate,
     Scan,
-    /// In the shards.
+    /// An aggregation that the shards compute.
     PushDown,
-    /// Here, of all rows.
+    /// An aggregation computed here, over all rows.
     Pull,
 }
 
@@ -67,7 +68,7 @@ impl Work {
         matches!(self, Self::Put | Self::PutMany | Self::Populate)
     }
 
-    /// Whether it is about all rows: one request a sample then.
+    /// Whether the work is on all rows: then a sample is one request.
     fn is_of_all(self) -> bool {
         matches!(self, Self::Populate | Self::Scan | Self::PushDown | Self::Pull)
     }
@@ -80,13 +81,13 @@ impl Work {
     }
 }
 
-/// What the requests of a cell have in common. Made beforehand: making the input is not measured.
+/// The input of a cell's requests. Made beforehand, since making the input is not measured.
 struct Input {
-    /// Of what is read or written; of a population some of them.
+    /// The keys that are read or written; for a population, the keys of the rows changed before it.
     keys: Vec<i64>,
-    /// Of single writes.
+    /// The rows of single writes.
     rows: Vec<Row>,
-    /// Of writes in batches: packed rows.
+    /// The packed rows of writes in batches.
     packed: Vec<u8>,
     total_rows: u64,
 }
@@ -123,7 +124,7 @@ impl Requester for HybridRequester {
     }
 }
 
-/// Reads all rows.
+/// Reads all rows and adds their hashes.
 async fn add_scan(client: &ShardClient, sums: &mut Sums) -> Result<()> {
     let mut scan = client.scan();
     while let Some(batch) = scan.next().await {
@@ -140,9 +141,9 @@ struct HybridCell {
     input: Arc<Input>,
     work: Work,
     expected: Checksum,
-    /// For what is not timed.
+    /// The client for untimed work.
     side: ShardClient,
-    /// The connections, while no sample has them.
+    /// The clients of the threads; empty while a sample runs.
     connections: Mutex<Vec<HybridRequester>>,
 }
 
@@ -202,7 +203,7 @@ impl HybridCell {
         })
     }
 
-    /// Gives the rows that will be written another value.
+    /// Replaces the rows that a sample will write by blank ones.
     async fn blank(&self, cancel: &CancelToken) -> Result<()> {
         for keys in self.input.keys.chunks(KEYS_AT_ONCE) {
             cancel.check()?;
@@ -212,7 +213,7 @@ impl HybridCell {
         Ok(())
     }
 
-    /// What the shards hold after a sample of writes, or of a population.
+    /// Reads back the written rows after a sample of writes, or all rows after a population.
     async fn read_back(&self, cancel: &CancelToken) -> Result<Sums> {
         let mut sums = Sums::of_rows();
         if self.work == Work::Populate {

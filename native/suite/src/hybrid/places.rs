@@ -1,4 +1,4 @@
-//! Stores of this process by number, so that a client is told of them in the words of its URL, as of servers: `local:7`.
+//! The stores of this process by number, so that a client's URL can name them like servers: `local:7`.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use boundary_bench_kernel::{Error, Result};
 use boundary_bench_shards::{Place, Store};
 
-/// Before the number of a store of this process.
+/// The prefix of the number of a store of this process.
 const LOCAL: &str = "local:";
 
 static STORES: Mutex<Option<Stores>> = Mutex::new(None);
@@ -21,15 +21,15 @@ fn stores() -> MutexGuard<'static, Option<Stores>> {
     STORES.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A store that the clients of this process can be told of by [`LocalStore::place`], until this is dropped. Clients that have
-/// it then keep it.
+/// A store that the clients of this process can find by [`LocalStore::place`], until this is dropped. Clients that are connected
+/// to the store then keep it.
 pub struct LocalStore {
     number: u32,
     store: Arc<dyn Store>,
 }
 
 impl LocalStore {
-    /// Gives a store a number.
+    /// Registers a store under a new number.
     #[must_use]
     pub fn new(store: Arc<dyn Store>) -> Self {
         let mut stores = stores();
@@ -39,7 +39,7 @@ impl LocalStore {
         Self { number: stores.last, store }
     }
 
-    /// How a client is told of it.
+    /// The text that names the store in a client's URL, such as `local:7`.
     #[must_use]
     pub fn place(&self) -> String {
         format!("{LOCAL}{}", self.number)
@@ -55,15 +55,15 @@ impl LocalStore {
 impl Drop for LocalStore {
     fn drop(&mut self) {
         let removed = stores().as_mut().and_then(|stores| stores.by_number.remove(&self.number));
-        // Outside the lock: it may be the last, and large.
+        // Dropped outside the lock: it may be the last reference to a large store.
         drop(removed);
     }
 }
 
-/// The place that a text names: `local:7` a store of this process, anything else the address of a server.
+/// Parses the place of a shard: `local:7` is a store of this process, anything else the address of a server.
 ///
 /// # Errors
-/// [`Error::InvalidArgument`] for a store that is not there.
+/// [`Error::InvalidArgument`] for a store that does not exist.
 pub fn place_of(text: &str) -> Result<Place> {
     let Some(number) = text.strip_prefix(LOCAL) else { return Ok(Place::Remote(text.to_owned())) };
     let stores = stores();

@@ -1,4 +1,4 @@
-//! What the soak asks a server beside its writes: to make a database, and to count. It is
+//! The queries of the soak beside its writes: to create a database, and to count points. It is
 //! `src/families/ingest/points-query.ts` in Rust.
 
 use std::sync::Arc;
@@ -12,17 +12,18 @@ use serde_json::Value;
 use super::soak_cell::ingest_error;
 use super::soak_client::{Answer, FIELD, key_header};
 
-/// `HyperbyteDB` counts what it has flushed, every ten seconds.
+/// The time-out of counting few points. `HyperbyteDB` counts only flushed points, and flushes every ten seconds.
 const COUNT_WITHIN: Duration = Duration::from_secs(30);
+/// The pause between two counts.
 const COUNT_AGAIN: Duration = Duration::from_millis(50);
 
-/// A server counts no fewer points a second than these.
+/// The least counting speed that is expected of a server, in points a second.
 const COUNTED_PER_SECOND: f64 = 1e6;
 
-/// How long a server may take to answer a query that counts nothing.
+/// The time-out of a query that counts nothing.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// What asks `/query`.
+/// A client of the server's `/query`.
 pub(super) struct PointsQuery {
     address: Address,
 }
@@ -37,7 +38,7 @@ impl PointsQuery {
         ask(&mut self.client(TIMEOUT)?, &query, "").await.map(drop)
     }
 
-    /// The points of a measurement, once they are as many as they must be, or the last count in time.
+    /// The number of points of a measurement: polls until it is at least `wanted`, and returns the last count at the time-out.
     pub async fn count(&self, database: &str, measurement: &str, wanted: u64) -> Result<u64> {
         let query = format!("SELECT count({}) FROM {}", quoted(FIELD), quoted(measurement));
         let within = count_within(wanted);
@@ -65,12 +66,12 @@ async fn ask(client: &mut HttpClient, query: &str, database: &str) -> Result<Vec
     series_of(&answer).map_err(|why| ingest_error(format!("the server answers {query} with {why}")))
 }
 
-/// How long so many points may take to be flushed and counted.
+/// The time-out of flushing and counting `points` points.
 fn count_within(points: u64) -> Duration {
     COUNT_WITHIN + Duration::from_secs_f64(points as f64 / COUNTED_PER_SECOND)
 }
 
-/// A name in a query: in quotes, of which it has two for one.
+/// Quotes a name for a query; quotes in it are doubled.
 fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
@@ -87,7 +88,7 @@ struct Outcome {
     error: Option<String>,
 }
 
-/// A series of an answer.
+/// A series of a query's answer.
 #[derive(Debug, Deserialize)]
 struct Series {
     columns: Vec<String>,
@@ -95,7 +96,7 @@ struct Series {
     values: Vec<Vec<Value>>,
 }
 
-/// The series of an answer, or what the server says in their place.
+/// The series of an answer, or the server's error text.
 fn series_of(answer: &Answer) -> std::result::Result<Vec<Series>, String> {
     if answer.status != 200 {
         return Err(answer.kind());
@@ -106,13 +107,13 @@ fn series_of(answer: &Answer) -> std::result::Result<Vec<Series>, String> {
     error.map_or(Ok(series), Err)
 }
 
-/// The count of the points' field, by the name of its column; 0 where there is nothing to count yet.
+/// The count of the points' field, found by the name of its column; 0 if nothing has been stored yet.
 fn count_of(series: &[Series]) -> Result<u64> {
     let Some((series, row)) = series.first().and_then(|series| Some((series, series.values.first()?))) else {
         return Ok(0);
     };
     let unusable = |what: &str| ingest_error(format!("the server answers a count with {what}"));
-    // InfluxDB names it without the field.
+    // InfluxDB names the column without the field.
     let names = [format!("count_{FIELD}"), "count".to_owned()];
     let column = names.iter().find_map(|name| series.columns.iter().position(|column| column == name));
     let column = column.ok_or_else(|| unusable(&format!("the columns {}", series.columns.join(", "))))?;
@@ -124,7 +125,7 @@ fn count_of(series: &[Series]) -> Result<u64> {
 mod tests {
     use super::*;
 
-    /// What `HyperbyteDB` answered.
+    /// Recorded answers of `HyperbyteDB`.
     #[derive(Deserialize)]
     struct Recorded {
         counts: Vec<Counting>,

@@ -1,6 +1,6 @@
-//! The soak: workers post batches to `/write` for a while, in a closed loop each its next one when the last is answered, or at a
-//! rate, each at its time. It is `src/families/ingest/soak.ts` in Rust, with the same loop and the same figures; that creates
-//! the database beforehand, and has the server count afterwards.
+//! The soak: workers post batches to `/write` for a set time, in a closed loop (each worker sends its next batch when the last
+//! one is answered) or at a rate (each batch is sent at its time). It is `src/families/ingest/soak.ts` in Rust, with the same
+//! loop and the same figures; the TypeScript side creates the database before it, and has the server count the points after it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,34 +19,35 @@ use super::soak_client::SoakClient;
 pub use super::soak_client::SoakEncoding;
 use crate::requests::runtime;
 
-/// After a failure a worker rests, so that a server that is down is not hammered.
+/// The pause of a worker after a failure, so that a server that is down is not flooded with requests.
 const REST: Duration = Duration::from_millis(10);
 
-/// More than these are taken for a mistake.
+/// The most workers of a soak; a larger number is taken for a mistake.
 const MOST_WORKERS: u32 = 10_000;
+/// The most points of a request; a larger number is taken for a mistake.
 const MOST_BATCH: u32 = 500_000;
 
-/// What a soak does.
+/// The specification of a soak.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SoakSpec {
-    /// The server.
+    /// The URL of the server.
     pub url: String,
-    /// The path of a write, with the database.
+    /// The path of a write request, with the database.
     pub path: String,
     /// The measurement of the points.
     pub measurement: String,
     /// The encoding of the bodies.
     pub encoding: SoakEncoding,
-    /// Requests under way at once, each over a connection of its own.
+    /// The number of workers, each with a connection of its own and one request under way.
     pub workers: u32,
-    /// Points of a request.
+    /// The number of points of a request.
     pub batch_size: u32,
-    /// How long to measure.
+    /// The duration of the measurement, in seconds.
     pub duration_seconds: f64,
-    /// How long before that; not in the figures.
+    /// The duration of the warm-up before the measurement, in seconds; not in the figures.
     pub warmup_seconds: f64,
-    /// Requests a second of all workers together; `None`: a closed loop.
+    /// The rate in requests a second of all workers together; `None` for a closed loop.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<f64>,
     /// The time of the first point of each worker, in milliseconds.
@@ -72,32 +73,32 @@ impl SoakSpec {
     }
 }
 
-/// What came of it.
+/// The result of a soak.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SoakReport {
-    /// Points that were acknowledged while it was measured.
+    /// The number of points acknowledged during the measurement.
     pub points: u64,
-    /// From the end of the warm-up to the last answer.
+    /// The seconds from the end of the warm-up to the last response.
     pub seconds: f64,
-    /// The requests of those points.
+    /// The number of requests acknowledged during the measurement.
     pub requests: u64,
-    /// The histogram of their latencies in microseconds, compressed (V2) and in base64.
+    /// The histogram of the latencies of those requests, in microseconds, compressed (V2) and in base64.
     pub latency: String,
-    /// How often each kind of failure was met.
+    /// The number of failures of each kind during the measurement.
     pub errors: BTreeMap<String, u64>,
-    /// Points that were acknowledged in all.
+    /// The number of points acknowledged in all, warm-up included.
     pub acknowledged: u64,
-    /// Points of requests without an answer: they may be kept or not.
+    /// The number of points of requests without a response: the server may have kept them or not.
     pub uncertain: u64,
-    /// Of an open loop: requests whose time had come, and that were not sent before the end.
+    /// The number of requests of an open loop that were due, but not sent before the end.
     pub unsent: u64,
 }
 
-/// Runs a soak. Cancelled, it ends early with what it has measured. Blocks.
+/// Runs a soak. If cancelled, it ends early and returns the measurements until then. Blocks the calling thread.
 ///
 /// # Errors
-/// [`Error::InvalidArgument`]. What goes wrong with requests is in the report.
+/// [`Error::InvalidArgument`] for a specification out of range. Failures of requests are in the report.
 pub fn run_soak(spec: &SoakSpec, cancel: &CancelToken) -> Result<SoakReport> {
     spec.validate()?;
     let clients = (0..spec.workers).map(|worker| {
@@ -136,14 +137,15 @@ pub fn run_soak(spec: &SoakSpec, cancel: &CancelToken) -> Result<SoakReport> {
     course.report(due, tallies?)
 }
 
-/// When what is to happen, for all workers.
+/// The schedule of a soak, shared by all workers.
 struct Course {
     start: Instant,
     measured_from: Instant,
     end: Instant,
     stopped: AtomicBool,
-    /// Of an open loop: the requests whose time has come, and how many of them were taken.
+    /// The permits of an open loop, one for each due request that no worker has taken.
     due: Semaphore,
+    /// The number of due requests that workers have taken.
     taken: AtomicU64,
 }
 
@@ -174,12 +176,12 @@ impl Course {
         self.stopped.load(Ordering::Acquire) || Instant::now() >= self.end
     }
 
-    /// When a request of an open loop is meant to be sent; `None` beyond all time.
+    /// The time at which request `request` of an open loop is to be sent; `None` if it is out of range.
     fn intended(&self, request: u64, rate: f64) -> Option<Instant> {
         self.start.checked_add(Duration::try_from_secs_f64(request as f64 / rate).ok()?)
     }
 
-    /// Waits for the next request of an open loop, and returns its time; `None` at the end.
+    /// Waits until the next request of an open loop is due, and returns its intended time; `None` at the end.
     async fn turn(&self, rate: f64) -> Option<Instant> {
         self.due.acquire().await.ok()?.forget();
         self.intended(self.taken.fetch_add(1, Ordering::Relaxed), rate)
@@ -212,8 +214,8 @@ impl Course {
     }
 }
 
-/// Says when requests are due, from a thread of its own: the timers of the runtime are only good to the millisecond. The
-/// thread returns how many were.
+/// Starts the thread that releases the due requests of an open loop: the runtime's timers are only exact to the millisecond. The
+/// thread returns the number of requests that were due.
 fn pace(course: &Arc<Course>, rate: f64) -> Result<std::thread::JoinHandle<u64>> {
     let course = Arc::clone(course);
     let pace = move || {
@@ -242,7 +244,7 @@ fn pace(course: &Arc<Course>, rate: f64) -> Result<std::thread::JoinHandle<u64>>
     thread.map_err(|error| Error::Internal(format!("no thread for the open loop: {error}")))
 }
 
-/// What one worker has seen.
+/// The counts of one worker.
 #[derive(Default)]
 struct Tally {
     points: u64,
@@ -254,7 +256,7 @@ struct Tally {
     last_answer: Option<Instant>,
 }
 
-/// One worker: its own series, so that no two of its points share a time.
+/// Runs one worker. It writes a series of its own, so that no two of its points share a time.
 async fn work(mut client: SoakClient, spec: SoakSpec, course: Arc<Course>) -> Result<Tally> {
     let mut tally = Tally::default();
     let batch = u64::from(spec.batch_size);

@@ -1,6 +1,6 @@
-//! The soak as request work: so many points over so many connections, in batches, on every side the same.
+//! The soak as request work: a fixed number of points over a fixed number of connections, in batches, the same on every side.
 //!
-//! Each sample writes to a measurement of its own, and afterwards the server must count all its points.
+//! Each sample writes to a measurement of its own; afterwards the server must count all points of it.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -18,16 +18,19 @@ use super::soak_client::{SoakClient, SoakEncoding};
 use crate::requests::{RequestCell, RequestLane, RequestSpec, runtime};
 use crate::sample::CellSample;
 
-/// The database of the points.
+/// The database that the points are written to.
 const DATABASE: &str = "server";
 
-/// A server rests when it has used less than a part of so much time; waited for at most so long.
+/// The interval over which the CPU time of a server is watched to tell whether it is idle.
 const WATCHED: Duration = Duration::from_millis(50);
+/// The part of [`WATCHED`] below which the CPU time of an idle server stays.
 const RESTING: f64 = 0.2;
+/// The most time to wait for a server to become idle.
 const REST_WITHIN: Duration = Duration::from_secs(10);
 
-/// A server that says that it is busy is asked again after this.
+/// The status of the response of a busy server; the request is then retried.
 const BUSY: u16 = 503;
+/// The pause before a retry.
 const REST: Duration = Duration::from_millis(10);
 
 pub(super) fn ingest_error(message: String) -> Error {
@@ -57,14 +60,14 @@ impl Requester for SoakRequester {
     }
 }
 
-/// A cell, connected.
+/// A cell of the soak, connected.
 struct SoakCell {
     spec: Arc<RequestSpec>,
     encoding: SoakEncoding,
     path: Arc<str>,
     samples: AtomicU32,
     expected: Checksum,
-    /// The connections, while no sample has them.
+    /// The connections of the threads; empty while a sample runs.
     connections: Mutex<Vec<SoakRequester>>,
 }
 
@@ -110,7 +113,7 @@ impl SoakCell {
     }
 }
 
-/// Waits until the server has written the points of the samples before to its files: that is not this sample's work.
+/// Waits until the server is idle: writing the points of earlier samples to its files is not this sample's work.
 fn wait_for_rest(server: Option<u32>, cancel: &CancelToken) -> Result<()> {
     let used = || server.and_then(cpu_of_process).map(|cpu| cpu.user + cpu.system);
     let until = Instant::now() + REST_WITHIN;

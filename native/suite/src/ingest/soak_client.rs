@@ -1,4 +1,4 @@
-//! How the soak's bodies are made and sent in Rust.
+//! The client of the soak in Rust, which makes and sends its bodies.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,13 +9,13 @@ use boundary_bench_ingest::msgpack::{COLUMNS_CONTENT_TYPE, ColumnsWriter, ROWS_C
 use boundary_bench_kernel::{Error, Result};
 use serde::{Deserialize, Serialize};
 
-/// How long a server may take to answer.
+/// The time-out of a request.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// The field of the points.
+/// The name of the points' field.
 pub(super) const FIELD: &str = "v";
 
-/// The most of an answer that an error repeats.
+/// The most characters of a response that an error repeats.
 const MOST_TEXT: usize = 300;
 
 /// An encoding of `/write`.
@@ -40,12 +40,12 @@ impl SoakEncoding {
     }
 }
 
-/// The header with the key of an address, which `HyperbyteDB` takes as `user:password`; empty without one.
+/// The authorization header with the key of an address, which `HyperbyteDB` takes as `user:password`; empty without a key.
 pub(super) fn key_header(address: &Address) -> String {
     address.secret.as_ref().map_or_else(String::new, |key| format!("authorization: Token {key}\r\n"))
 }
 
-/// Encodes batches of one series.
+/// An encoder of the batches of one series.
 enum Encoder {
     Columnar(ColumnsWriter),
     Rows(RowsWriter),
@@ -63,7 +63,7 @@ impl Encoder {
         })
     }
 
-    /// Encodes into memory that grows where it must, and returns how many of its bytes that took.
+    /// Encodes a batch into `body`, which grows if it is too small; returns the number of bytes written.
     fn encode(&self, values: &[f64], times: &[i64], body: &mut Vec<u8>) -> Result<usize> {
         let needed = match self {
             Self::Columnar(writer) => writer.most_bytes(values.len(), true),
@@ -81,7 +81,7 @@ impl Encoder {
     }
 }
 
-/// What a server answered.
+/// A response of the server.
 pub(super) struct Answer {
     pub status: u16,
     pub text: String,
@@ -92,12 +92,13 @@ impl Answer {
         Self { status: response.status, text: String::from_utf8_lossy(response.body).into_owned() }
     }
 
-    /// Whether the points were kept.
+    /// Whether the server has kept the points.
     pub fn is_kept(&self) -> bool {
         self.status == 204
     }
 
-    /// What the server says, without what differs from request to request.
+    /// The kind of a failure: the response's status and error text, with digits replaced, so that equal failures of different
+    /// requests are equal.
     pub fn kind(&self) -> String {
         let said = serde_json::from_str::<serde_json::Value>(&self.text).ok();
         let said = said.as_ref().and_then(|said| said.get("error")?.as_str()).unwrap_or(&self.text);
@@ -113,7 +114,7 @@ impl Answer {
     }
 }
 
-/// One connection, and the memory of its batches.
+/// One connection, and the buffers of its batches.
 pub(super) struct SoakClient {
     client: HttpClient,
     encoding: SoakEncoding,
@@ -141,13 +142,13 @@ impl SoakClient {
         self.client.connect().await
     }
 
-    /// Makes the batches that follow those of a series.
+    /// Sets the series of the batches that follow.
     pub fn begin(&mut self, measurement: &str, worker: u32) -> Result<()> {
         self.encoder = Some(Encoder::new(self.encoding, measurement, worker)?);
         Ok(())
     }
 
-    /// Encodes the points from this one on: point `i` has the value `i` thousandths, `i` milliseconds after the first.
+    /// Encodes a range of points: point `i` has the value `i` thousandths, and its time is `i` milliseconds after `first_time`.
     pub fn fill(&mut self, points: std::ops::Range<u64>, first_time: i64) -> Result<()> {
         let encoder = self.encoder.as_ref().ok_or_else(|| Error::Internal("there is no series".to_owned()))?;
         self.values.clear();
@@ -158,7 +159,7 @@ impl SoakClient {
         Ok(())
     }
 
-    /// Sends what was encoded last.
+    /// Sends the batch that was encoded last.
     pub async fn post(&mut self, path: &str) -> Result<Answer> {
         let request = Request::post(path, &self.body[..self.length]);
         self.client.call(&request, |response| Ok(Answer::of(&response))).await

@@ -1,4 +1,4 @@
-//! What each stage does to a body, and what it leaves to be added up.
+//! The work of each stage on a body, and the sums of its results.
 
 use std::borrow::Cow;
 use std::path::Path;
@@ -20,13 +20,13 @@ use super::{InputBatch, MILLISECOND, Stage, StageSpec, StageSums, columns_writer
 
 const LINES: LineOptions = LineOptions { precision: Precision::Milliseconds, now: 0, most_points: MOST_POINTS };
 
-/// The database that the stages register in.
+/// The database in which the stages register series.
 const DATABASE: &str = "benchdb";
 
-/// The series that it may have.
+/// The most series of the database.
 const MOST_SERIES: usize = 1_000;
 
-/// A stage and its memory, which is used again for each body.
+/// A stage and its buffers, which are reused for each body.
 pub(super) struct Work {
     stage: Stage,
     durable: bool,
@@ -74,7 +74,7 @@ impl Work {
         matches!(self.stage, Stage::LineProtocolWal | Stage::ColumnarWal | Stage::ColumnarFastWal)
     }
 
-    /// Empties the log.
+    /// Empties the log, for stages that log.
     pub(super) fn begin(&mut self, folder: &Path) -> Result<()> {
         if self.logs() {
             let log = folder.join("wal");
@@ -89,7 +89,7 @@ impl Work {
         Ok(())
     }
 
-    /// The work on an input: on its body, or of a stage that encodes on its columns.
+    /// Runs the stage on an input: on its columns for a stage that encodes, else on its body. Returns the number of points.
     pub(super) fn run_input(&mut self, input: &InputBatch) -> Result<usize> {
         let times = Some(&input.times[..]);
         match self.stage {
@@ -141,7 +141,7 @@ impl Work {
         Ok(len)
     }
 
-    /// The columns as they are, registered and logged.
+    /// Registers and logs columns as they are, without converting them to points.
     fn log_columns(&mut self, batch: &ColumnarBatch<'_>) -> Result<()> {
         let series = [batch.head.series()];
         let fields = vec![(Cow::Borrowed(batch.head.field), FieldKind::Float)];
@@ -154,7 +154,7 @@ impl Work {
         Ok(())
     }
 
-    /// Points, registered and logged where the stage does that.
+    /// Registers points and logs them, if the stage does so.
     fn take_points(&mut self, points: Points<'_>) -> Result<usize> {
         if let Some((registry, database)) = &self.registry {
             registry.register(database, points.series(), points.shapes())?;
@@ -169,7 +169,7 @@ impl Work {
 
     pub(super) fn consume(&mut self, sums: &mut StageSums) -> Result<()> {
         match self.stage {
-            // The log tells at the end.
+            // The log is read back and summed in `finish`.
             _ if self.logs() => {}
             Stage::LineProtocolEncode => {
                 add_points(sums, &parse_lines_into(&self.encoded[..self.encoded_len], &LINES, Points::default())?);
@@ -211,7 +211,7 @@ impl Work {
     }
 }
 
-/// Memory of at least so many bytes, made once.
+/// Grows the buffer to at least `needed` bytes.
 fn room(memory: &mut Vec<u8>, needed: usize) -> &mut [u8] {
     if memory.len() < needed {
         memory.resize(needed, 0);

@@ -1,5 +1,5 @@
-//! TPC-H's first query over `lineitem`: the rows pulled by a scan and added up here, or pushed down to the server by `RonSQL`.
-//! What it must return comes from the formulas that the reference server makes its rows with.
+//! TPC-H's first query over `lineitem`: the rows pulled by a scan and added up here, or the query pushed down to the server by
+//! `RonSQL`. The expected result follows from the formulas by which the reference server makes its rows.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,15 +12,17 @@ use serde_json::json;
 
 use super::data::AggregationEntry;
 
-/// Where `RonSQL` is.
+/// The path of `RonSQL` on the server.
 pub(super) const SQL_PATH: &str = "/0.1.0/ronsql";
 
-/// The days of 1992-01-02, of 1995-06-17 and of the last shipping, from the first of them.
+/// 1995-06-17, in days since 1992-01-02, the first shipping date. Flags and statuses depend on it.
 const FLAG_DAY: u64 = 1262;
+/// The last shipping date that the query selects, in days since 1992-01-02.
 const LAST_DAY: u64 = 2435;
+/// The number of shipping dates.
 const SHIP_DAYS: u64 = 2526;
 
-/// The requests.
+/// The paths and bodies of the requests of the query.
 pub(super) struct Requests {
     pub(super) scan_path: String,
     pub(super) scan: String,
@@ -36,7 +38,7 @@ impl Requests {
         let count = "SELECT count(*) AS count_order FROM lineitem;";
         Self {
             scan_path: format!("/0.1.0/{}/lineitem/scan", entry.database),
-            // A limit is asked for, also by those who want all rows.
+            // The server requires a limit, also to return all rows.
             scan: json!({ "readColumns": columns, "limit": i32::MAX }).to_string(),
             sql: json!({ "query": entry.query, "database": entry.database }).to_string(),
             count: json!({ "query": count, "database": entry.database }).to_string(),
@@ -45,7 +47,7 @@ impl Requests {
     }
 }
 
-/// A group as `RonSQL` gives it.
+/// A group in `RonSQL`'s answer.
 #[derive(Deserialize)]
 struct Answer {
     sum_qty: f64,
@@ -71,7 +73,7 @@ struct Counts {
     data: Vec<Count>,
 }
 
-/// The number of rows that the server has, from its answer to [`Requests::count`].
+/// The number of rows in the table, from the server's answer to [`Requests::count`].
 pub(super) fn count_of(json: &[u8]) -> Result<u64> {
     let counts: Counts = serde_json::from_slice(json).map_err(|error| malformed(&error))?;
     Ok(counts.data.first().map_or(0, |count| count.count_order))
@@ -104,10 +106,10 @@ impl Group {
     }
 }
 
-/// The groups by their flag and status.
+/// The groups by their return flag and line status.
 type Groups = BTreeMap<[u8; 2], Group>;
 
-/// The answer to a scan, whose rows are added up while they come.
+/// The answer to a scan; its rows are added up as they arrive.
 pub(super) struct Scan {
     rows: Rows,
     groups: Groups,
@@ -154,7 +156,7 @@ impl Scan {
     }
 }
 
-/// The results of all queries of a sample, each group weighted by its place.
+/// The sums of the results of all queries of a sample, each group weighted by its rank in the result.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct AggregationSums {
     rows: u64,
@@ -167,14 +169,14 @@ pub(super) struct AggregationSums {
 }
 
 impl AggregationSums {
-    /// Adds what a scan gave, added up here.
+    /// Adds the groups of a scan, which were added up here.
     pub(super) fn add_scan(&mut self, scan: &Scan) -> Result<()> {
         scan.rows.finish().map_err(|error| malformed(&error))?;
         self.add_groups(&scan.groups);
         Ok(())
     }
 
-    /// Adds what `RonSQL` gave.
+    /// Adds the groups in `RonSQL`'s answer.
     pub(super) fn add_answer(&mut self, json: &[u8]) -> Result<()> {
         let answers: Answers = serde_json::from_slice(json).map_err(|error| malformed(&error))?;
         for (place, answer) in answers.data.into_iter().enumerate() {
@@ -229,11 +231,11 @@ impl AggregationSums {
     }
 }
 
-/// What so many queries over so many rows of the reference server's must return.
+/// The checksum that `operations` queries over `rows` rows of the reference server must return.
 pub(super) fn expected(operations: u64, rows: u64) -> Checksum {
     let mut groups = Groups::new();
     for row in 0..rows {
-        // Knuth's factor spreads the numbers; each column takes other bits, from another beginning.
+        // Knuth's multiplicative hash spreads the numbers; each column has its own offset and takes other bits.
         let bits = |column: u64, shift: u32| ((row + column * 7919) * 2_654_435_761 % (1 << 32)) >> shift;
         let ship = bits(5, 8) % SHIP_DAYS;
         if ship > LAST_DAY {

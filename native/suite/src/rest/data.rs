@@ -1,5 +1,5 @@
-//! The tables of the benchmarks of `RonDB` as `bench/matrix.json` describes them, the requests that read them, and the sums of what
-//! they hold.
+//! The tables of `RonDB`'s benchmarks as `bench/matrix.json` describes them, the requests that read them, and the sums of their
+//! contents.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -13,10 +13,10 @@ use boundary_bench_kernel::{Error, Result};
 use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-/// The bytes of a binary key: zeros, then the row's number, little-endian.
+/// The size of a binary key in bytes: zeros, then the row's number, little-endian.
 const BINARY_KEY: usize = 3000;
 
-/// Spreads the operations over the rows; it has no divisor with their number.
+/// The factor that spreads the operations over the rows; it is coprime to the number of rows.
 const STRIDE: u64 = 617;
 
 #[derive(Deserialize)]
@@ -35,9 +35,9 @@ struct Families {
 pub(super) struct Family {
     pub(super) database: String,
     pub(super) rows: u64,
-    /// Of one thread of a batch of single reads.
+    /// The most connections of one thread for a batch of single reads.
     pub(super) most_connections: usize,
-    /// The operations of a batch that servers took before they took any.
+    /// The most operations of a batch on older servers; newer ones take any number.
     pub(super) old_batch: u32,
     pub(super) aggregation: AggregationEntry,
     tables: BTreeMap<String, TableEntry>,
@@ -72,11 +72,11 @@ pub(super) struct AggregationEntry {
 
 #[derive(Deserialize)]
 struct WorkloadEntry {
-    /// Of reads by primary key.
+    /// The table, of workloads that read by primary key.
     table: Option<String>,
 }
 
-/// The family's part of the matrix.
+/// The family `rest` of the matrix, parsed once.
 pub(super) fn family() -> Result<&'static Family> {
     static FAMILY: OnceLock<std::result::Result<Family, String>> = OnceLock::new();
     let parse = || {
@@ -86,17 +86,17 @@ pub(super) fn family() -> Result<&'static Family> {
     FAMILY.get_or_init(parse).as_ref().map_err(|error| Error::Internal(format!("bench/matrix.json: {error}")))
 }
 
-/// What the requests of a workload have in common. Making it is not measured; writing the requests is.
+/// The common parts of the requests of a workload. Making them is not measured; writing the requests is.
 pub(super) struct Input {
-    /// Where single reads go.
+    /// The path of single reads.
     pub(super) path: String,
     relative_url: String,
     /// The keys of all rows, as JSON.
     keys: Vec<String>,
-    /// From behind the key to the operation's id.
+    /// The text of a request's body between the key and the operation's id.
     middle: String,
     columns: usize,
-    /// What each column holds, as JSON text.
+    /// The value of every column outside the key, as JSON text.
     value: String,
 }
 
@@ -127,7 +127,7 @@ impl Input {
         })
     }
 
-    /// Appends the body of the request of one operation.
+    /// Appends the body of a read: the request of one operation.
     pub(super) fn write_read(&self, operation: u64, out: &mut String) {
         use fmt::Write;
         let row = usize::try_from(operation.wrapping_mul(STRIDE) % self.keys.len() as u64).unwrap_or_default();
@@ -138,7 +138,7 @@ impl Input {
         let _ = write!(out, "{operation}\"}}");
     }
 
-    /// Appends the body of a batch.
+    /// Appends the body of a batch of reads.
     pub(super) fn write_batch(&self, operations: std::ops::Range<u64>, out: &mut String) {
         out.push_str(r#"{"operations":["#);
         let first = operations.start;
@@ -155,7 +155,7 @@ impl Input {
         out.push_str("]}");
     }
 
-    /// What all operations below `operations` read.
+    /// The checksum that all operations below `operations` must return.
     pub(super) fn expected(&self, operations: u64) -> Checksum {
         let count = i128::from(operations);
         let values = count * self.columns as i128;
@@ -164,13 +164,13 @@ impl Input {
     }
 }
 
-/// What was read so far.
+/// The sums of the rows that were read.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Sums {
     rows: u64,
-    /// The sum of the operations' numbers: which were answered.
+    /// The sum of the ids of the answered operations, which identifies them.
     operations: i128,
-    /// The columns that held what they must.
+    /// The number of columns whose value was right.
     values: i128,
     bytes: i128,
 }
@@ -205,7 +205,7 @@ fn read_json<'de>(json: &'de [u8], seed: impl DeserializeSeed<'de, Value = ()>) 
     read.map_err(|error| super::rest_error(format!("the server's answer is not as RonDB's: {error}")))
 }
 
-/// Text that is borrowed where it has no escapes.
+/// A text that is borrowed if it has no escapes.
 struct Text<'de>(Cow<'de, str>);
 
 impl<'de> Deserialize<'de> for Text<'de> {
@@ -230,7 +230,7 @@ impl<'de> Deserialize<'de> for Text<'de> {
     }
 }
 
-/// A row: `{"code": 200, "operationId": "...", "data": {...}}`, whose code older servers leave out.
+/// A row: `{"code": 200, "operationId": "...", "data": {...}}`; older servers leave out the code.
 struct RowOf<'a> {
     input: &'a Input,
     sums: &'a mut Sums,
@@ -245,10 +245,10 @@ struct BatchOf<'a> {
     sums: &'a mut Sums,
 }
 
-/// One of them.
+/// One result of a batch.
 struct ResultOf<'a>(RowOf<'a>);
 
-/// A seed that reads an object key by key, or an array.
+/// Makes a type a seed and visitor that reads an object key by key, or an array element by element.
 macro_rules! seed {
     ($seed:ident, $method:ident, $what:literal, |$this:ident, $access:ident: $kind:ident| $visit:block) => {
         impl<'de> DeserializeSeed<'de> for $seed<'_> {

@@ -1,7 +1,7 @@
 //! The family `rest`: reads by primary key over the REST requests of `RonDB`.
 //!
-//! Operation `i` reads the row `i * 617 mod 1000` and carries its number as its id, which the answer repeats. So the sum of the
-//! ids says which operations were answered, and every column's text is compared with what the table holds.
+//! Operation `i` reads the row `i * 617 mod 1000` and carries `i` as its id, which the answer repeats. So the sum of the ids
+//! identifies the answered operations, and the text of every column is compared with the table's contents.
 
 mod aggregation;
 mod data;
@@ -19,34 +19,34 @@ use crate::sample::CellSample;
 use aggregation::{AggregationSums, Requests, Scan};
 use data::{Family, Input, Sums, family};
 
-/// The name of the target in errors.
+/// The name of the target in error messages.
 const NAME: &str = "rest";
 
 const BATCH_PATH: &str = "/0.1.0/batch";
 
-/// How long the server may take to say what it can.
+/// The time-out of the requests that probe the server's abilities.
 const PROBE_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(10);
 
 fn rest_error(message: String) -> Error {
     Error::Engine { engine: NAME, message }
 }
 
-/// What a request does.
+/// The work of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Work {
-    /// One read.
+    /// One read by primary key.
     Call,
-    /// Many single reads at once.
+    /// Many single reads under way at once.
     Many,
-    /// A batch of the server's; of so many operations at most.
+    /// A batch request of the server's, with at most this many operations.
     Batch(u32),
-    /// A query whose rows are pulled.
+    /// An aggregation here, over rows pulled by a scan.
     Pull,
-    /// A query that the server runs.
+    /// An aggregation that the server computes.
     PushDown,
 }
 
-/// What the cells of a server are told.
+/// A server and how to reach it.
 #[derive(Clone)]
 struct Server {
     address: Address,
@@ -77,7 +77,7 @@ impl Server {
     }
 }
 
-/// The body of an answer that has succeeded.
+/// The body of a successful response; an error for any other.
 fn body<'a>(response: &Response<'a>) -> Result<&'a [u8]> {
     check_status(response.status, response.body).map(|()| response.body)
 }
@@ -93,14 +93,14 @@ fn check_status(status: u16, body: &[u8]) -> Result<()> {
     }
 }
 
-/// What the requests of a cell have in common.
+/// The common parts of the requests of a cell.
 struct Inputs {
-    /// Of an aggregation, that of single reads.
+    /// The input of reads by primary key; an aggregation has that of `pkread`.
     reads: Input,
     aggregation: Requests,
 }
 
-/// One thread of a load.
+/// One thread of a load, with its connections.
 struct RestRequester {
     place: Arc<Place>,
     client: HttpClient,
@@ -109,8 +109,9 @@ struct RestRequester {
     work: Work,
     sums: Sums,
     aggregated: AggregationSums,
-    /// The bodies of requests, one after the other.
+    /// The bodies of the requests, one after the other.
     text: String,
+    /// The offset in `text` at which each body ends.
     ends: Vec<usize>,
 }
 
@@ -192,12 +193,12 @@ impl Requester for RestRequester {
 /// A cell of the family, connected.
 struct RestCell {
     spec: Arc<RequestSpec>,
-    /// Of which the threads take turns.
+    /// The servers, which are assigned to the threads in turn.
     servers: Vec<Server>,
     input: Arc<Inputs>,
     work: Work,
     expected: Checksum,
-    /// The connections, while no sample has them.
+    /// The connections of the threads; empty while a sample runs.
     connections: Mutex<Vec<RestRequester>>,
 }
 
@@ -243,7 +244,7 @@ pub(crate) fn open(spec: &RequestSpec, cancel: &CancelToken) -> Result<Box<dyn R
     Ok(Box::new(cell))
 }
 
-/// Asks once what the cell will ask: which says whether the table is there, and how many operations a batch may have.
+/// Sends the cell's request once, to find out whether the table exists, and the most operations that the server takes in a batch.
 fn probe(server: &Server, input: &Input, work: Work, family: &Family) -> Result<Work> {
     let mut client = server.client(&HttpOptions { timeout: Some(PROBE_TIMEOUT), ..HttpOptions::default() })?;
     let (mut text, mut sums) = (String::new(), Sums::default());
@@ -272,7 +273,7 @@ fn probe(server: &Server, input: &Input, work: Work, family: &Family) -> Result<
     })
 }
 
-/// The rows of `lineitem` that the server has.
+/// The number of rows of `lineitem` on the server.
 fn count_rows(server: &Server, requests: &Requests) -> Result<u64> {
     let mut client = server.client(&HttpOptions { timeout: Some(PROBE_TIMEOUT), ..HttpOptions::default() })?;
     let request = Request::post(aggregation::SQL_PATH, requests.count.as_bytes());

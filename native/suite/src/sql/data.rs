@@ -1,12 +1,12 @@
-//! The rows of the family's tables, and what requests ask for: pure functions of a number, the same on every side.
+//! The rows of the family's tables and the keys of its requests: pure functions of a number, the same on every side.
 
 use boundary_bench_engine::checksum::{Checksum, ChecksumSum};
 use boundary_bench_mysql::{Cell, Rows};
 
-/// Spreads consecutive numbers over a table: a prime, so that every row has its turn.
+/// The factor that spreads consecutive numbers over a table. It is a prime, so that every row gets its turn.
 const STRIDE: u64 = 7919;
 
-/// The key of a table of `rows` rows that comes `number`th, from 0.
+/// The key number `number` (from 0) in the sequence that spreads over a table of `rows` rows.
 pub(super) fn key(number: u64, rows: u64) -> u64 {
     1 + number.wrapping_mul(STRIDE) % rows
 }
@@ -45,7 +45,7 @@ impl User {
     }
 }
 
-/// Users that go in together.
+/// The users of one insert.
 pub(super) struct Users<'a>(pub(super) &'a [User]);
 
 impl Rows for Users<'_> {
@@ -70,7 +70,7 @@ impl Rows for Users<'_> {
     }
 }
 
-/// A row of sysbench's table. The first digits of `c` tell its version: 1 after an update, else 0.
+/// A row of sysbench's table. The first group of digits of `c` is `97 * id` plus the row's version: 1 after an update, else 0.
 pub(super) struct Sbtest {
     pub(super) id: u64,
     pub(super) k: u64,
@@ -96,13 +96,13 @@ pub(super) fn c_of(id: u64, version: u64) -> String {
     groups(10, |group| if group == 0 { id * 97 + version } else { id * STRIDE + group * 104_729 })
 }
 
-/// Groups of eleven digits with dashes between them, as sysbench has them.
+/// Groups of eleven digits with dashes between them, the format of sysbench's texts.
 fn groups(count: u64, number: impl Fn(u64) -> u64) -> String {
     let groups: Vec<String> = (0..count).map(|group| format!("{:011}", number(group) % 100_000_000_000)).collect();
     groups.join("-")
 }
 
-/// Rows of sysbench's table that go in together.
+/// The rows of sysbench's table of one insert.
 pub(super) struct SbtestRows<'a>(pub(super) &'a [Sbtest]);
 
 impl Rows for SbtestRows<'_> {
@@ -131,8 +131,8 @@ pub(super) fn int(value: u64) -> Cell<'static> {
     Cell::Int(value.cast_signed())
 }
 
-/// What was read or is there: the number of rows, the sums of their numbers, the bytes of their texts; and what writers
-/// were told.
+/// The sums of the rows that were read, or that a table holds: the number of rows, the sums of their numbers, and the bytes of
+/// their texts. For writers also the number of affected rows that the server reported.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct Sums {
     pub(super) rows: u64,
@@ -143,14 +143,14 @@ pub(super) struct Sums {
 }
 
 impl Sums {
-    /// Adds a value.
+    /// Adds a value to the sum of its type.
     pub(super) fn add(&mut self, cell: Cell<'_>) {
         match cell {
             Cell::Int(value) => self.ints += i128::from(value),
             Cell::Bool(value) => self.ints += i128::from(value),
             Cell::Double(value) => self.doubles += value,
             Cell::Text(text) => self.texts += text.len() as i128,
-            // Sums of integers come as decimals. What is none shows as a sum that nobody expects.
+            // Servers return sums of integers as decimals. Any other text yields a sum that never matches the expected one.
             Cell::Decimal(text) => self.ints += text.parse::<i128>().unwrap_or(i128::from(i64::MIN)),
             Cell::Null | Cell::Bytes(_) | Cell::Date(_) | Cell::Timestamp(_) => {}
         }

@@ -1,8 +1,8 @@
 //! The family `sql`: small requests over the MySQL wire.
 //!
-//! A thread is one connection. On the lane `call` each statement waits for the answer to the one before; on the lane
-//! `batch` all statements of a request are sent ahead of their answers, which come in the same order. Readers add up every
-//! value within the time; the tables of writers are made anew before each sample and summed by the server after it, untimed.
+//! Each thread has one connection. On the lane `call` each statement waits for the answer to the one before; on the lane
+//! `batch` all statements of a request are sent before their answers are read, in the same order. Readers add up every value
+//! within the timed part. The tables of writers are made anew before each sample and summed by the server after it, untimed.
 
 mod data;
 mod plan;
@@ -23,37 +23,38 @@ use crate::sample::CellSample;
 /// The database of cells whose URL names none.
 const DATABASE: &str = "boundary_bench";
 
-/// The flavour that inserts many rows by one statement, as every server can.
+/// The flavour that inserts many rows with one `VALUES` statement, which every server supports.
 const VALUES: &str = "values";
 
-/// A cell, connected and loaded.
+/// A cell of the family, connected and loaded.
 struct SqlCell {
     shared: Arc<Shared>,
     expected: Checksum,
-    /// The threads' connections, while no sample runs and all are well.
+    /// The connections of the threads; `None` while a sample runs, and after one that failed.
     requesters: Mutex<Option<Vec<SqlRequester>>>,
 }
 
-/// What all threads know.
+/// The data that all threads of a cell share.
 struct Shared {
     spec: RequestSpec,
     url: Url,
     plan: Plan,
-    /// The name of the table, and as SQL writes it.
+    /// The name of the table, unquoted.
     table_name: String,
+    /// The name of the table, quoted for SQL.
     table: String,
-    /// The users that go in, made beforehand.
+    /// The users to insert, made before the first sample.
     users: Vec<User>,
 }
 
-/// A thread.
+/// One thread of the load, with its connection.
 struct SqlRequester {
     shared: Arc<Shared>,
     thread: u64,
     session: SqlSession,
-    /// The statement of each step that has one.
+    /// The prepared statement of each step, if the step has one.
     prepared: Vec<Option<Prepared>>,
-    /// Of rows that go in together as parameters: the statement for so many.
+    /// The prepared inserts of several rows, each with its number of rows.
     multi_row: Vec<(usize, Prepared)>,
     sums: Sums,
 }
@@ -87,7 +88,7 @@ async fn run(session: &mut SqlSession, sql: &str) -> std::result::Result<(), Fai
     session.answer(None, |_| {}).await.map(drop)
 }
 
-/// The error for what the server can't do.
+/// The error for a statement that the server does not support.
 fn unsupported(failure: Failure) -> Error {
     match failure {
         Failure::Refused(error) => Error::Unsupported(format!("the server can't do it: {error}")),
@@ -119,7 +120,7 @@ impl Shared {
         Ok(())
     }
 
-    /// The connections of all threads, with what they run prepared.
+    /// Connects all threads and prepares their statements.
     async fn connect(self: &Arc<Self>) -> Result<Vec<SqlRequester>> {
         let mut requesters = Vec::new();
         for thread in 0..u64::from(self.spec.threads) {
@@ -152,7 +153,7 @@ impl Shared {
         format!("INSERT INTO {} ({}) VALUES {rows}", self.table, columns.join(", "))
     }
 
-    /// Makes the table what it must be before a sample.
+    /// Restores the table of a writer to its state before a sample.
     async fn reset(&self, session: &mut SqlSession) -> Result<()> {
         if !self.plan.writes {
             return Ok(());
@@ -161,13 +162,13 @@ impl Shared {
         if self.plan.starts_empty { Ok(()) } else { self.fill(session).await }
     }
 
-    /// What the table holds after a sample.
+    /// The sums of the table's contents after a sample.
     async fn contents(&self, session: &mut SqlSession, affected: i128) -> Result<Sums> {
         session.queue_text(&self.plan.contents_query(&self.table));
         let mut sums = Sums { affected, ..Sums::default() };
         session
             .answer(None, |row| {
-                // A row that is not read shows in the sums.
+                // A row that can't be read makes the sums wrong, so the error may be dropped.
                 let _ = row.visit(|index, cell| {
                     let mut value = Sums::default();
                     value.add(cell);
@@ -217,7 +218,7 @@ impl RequestCell for SqlCell {
     fn close(&self) -> Result<()> {
         let requesters = self.requesters.lock().unwrap_or_else(PoisonError::into_inner).take();
         runtime()?.block_on(async {
-            // Their transactions, if any are open, would keep the table.
+            // Closes the connections first: their open transactions would block dropping the table.
             drop(requesters);
             if self.shared.plan.table.is_some() {
                 let mut session = SqlSession::open(&self.shared.url).await?;
@@ -260,7 +261,7 @@ impl Requester for SqlRequester {
     }
 }
 
-/// A statement of an operation: a step's, or what begins or ends the transaction.
+/// A statement of an operation: that of a step, or the one that begins or ends the transaction.
 #[derive(Clone, Copy)]
 enum Part<'a> {
     Text(&'static str),
@@ -268,7 +269,7 @@ enum Part<'a> {
 }
 
 impl SqlRequester {
-    /// Goes through the statements of an operation.
+    /// Visits the statements of an operation in their order.
     fn each(
         &mut self,
         shared: &Shared,
@@ -341,7 +342,7 @@ impl SqlRequester {
         };
         let done = self.session.answer(self.prepared[step].as_ref(), read).await?;
         if self.sums.rows == rows_before {
-            // What only answers counts as a row; what changes rows says how many.
+            // A statement without a result counts as one row for readers; for writers, the affected rows are added up.
             if self.shared.plan.writes {
                 self.sums.affected += i128::from(done.affected_rows);
             } else {
@@ -369,7 +370,7 @@ impl SqlRequester {
         Ok(())
     }
 
-    /// Inserts the rows of a request together, in the fastest way that the server has, or as parameters of one statement.
+    /// Inserts the rows of a request at once: in the fastest way that the server has, or as parameters of one statement.
     async fn insert_rows(&mut self, shared: &Shared, operations: std::ops::Range<u64>) -> Result<()> {
         let at = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
         let users = &shared.users[at(operations.start)..at(operations.end)];

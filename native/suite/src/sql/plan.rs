@@ -1,5 +1,5 @@
-//! What a cell does: the statements of its workload in `bench/matrix.json`, their parameters, and the sums that come of
-//! it.
+//! The plan of a cell: the statements of its workload in `bench/matrix.json`, their parameters, and the sums that they must
+//! yield.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::OnceLock;
@@ -11,7 +11,7 @@ use serde::Deserialize;
 use super::data::{Sbtest, Sums, User, c_of, int, k_of, key};
 use crate::requests::RequestSpec;
 
-/// The rows of a range of sysbench's.
+/// The number of rows in a range query of sysbench.
 const RANGE_ROWS: u64 = 100;
 
 #[derive(Deserialize)]
@@ -31,7 +31,7 @@ struct Family {
     workloads: BTreeMap<String, WorkloadEntry>,
 }
 
-/// The tables that there are.
+/// The tables of the family.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum TableName {
@@ -39,7 +39,7 @@ pub(super) enum TableName {
     Sbtest,
 }
 
-/// A table.
+/// A table of the matrix.
 #[derive(Debug, Clone, Deserialize)]
 pub(super) struct TableEntry {
     pub(super) rows: u64,
@@ -47,7 +47,7 @@ pub(super) struct TableEntry {
     pub(super) definition: String,
 }
 
-/// A workload.
+/// A workload of the matrix.
 #[derive(Debug, Clone, Deserialize)]
 struct WorkloadEntry {
     direction: Direction,
@@ -59,19 +59,19 @@ struct WorkloadEntry {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum Direction {
-    /// It changes its table, which is read back after each sample.
+    /// The workload changes its table, which is read back after each sample.
     In,
-    /// It only reads.
+    /// The workload only reads.
     Out,
 }
 
-/// What one transaction holds, where there is one.
+/// The work of one transaction, for workloads that use transactions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Transaction {
-    /// All that a thread does in a sample.
+    /// One transaction for all operations of a thread in a sample.
     Sample,
-    /// One operation.
+    /// One transaction for each operation.
     Operation,
 }
 
@@ -84,7 +84,7 @@ pub(super) struct Step {
     pub(super) sql: String,
     #[serde(default)]
     pub(super) parameters: Parameters,
-    /// How often it is run, with other parameters each time.
+    /// The number of runs in one operation, each with other parameters.
     #[serde(default = "once")]
     pub(super) times: u64,
 }
@@ -93,19 +93,19 @@ fn once() -> u64 {
     1
 }
 
-/// How a statement goes to the server.
+/// How a statement is sent to the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Kind {
     #[default]
     Prepared,
-    /// As text, always the same.
+    /// As constant text, without parameters.
     Text,
-    /// As text with its parameters in it.
+    /// As text that contains its parameters.
     Literal,
-    /// Not a statement: a ping.
+    /// A ping of the protocol, in place of a statement.
     Ping,
-    /// All rows of a request go in together.
+    /// One insert of all rows of a request.
     Rows,
 }
 
@@ -115,34 +115,34 @@ pub(super) enum Kind {
 pub(super) enum Parameters {
     #[default]
     None,
-    /// The next user.
+    /// The columns of the operation's user.
     User,
-    /// A key.
+    /// A key of the table.
     Key,
-    /// The first key of a range, and the one behind it: a tenth of the table.
+    /// The first key of a range of a tenth of the table, and the key after its last one.
     Tenth,
-    /// The key before a range that no other operation has, and its last one.
+    /// The key before a range that no other operation has, and the range's last key.
     Slice,
-    /// The first key of a hundred and the last.
+    /// The first and the last key of a range of a hundred rows.
     Hundred,
-    /// A key of the half whose rows are updated, this thread's own.
+    /// A key of the half of the table whose rows are updated, from this thread's own share.
     CountedKey,
-    /// The new text of such a row, and its key.
+    /// The new text of a row in the updated half of the table, and the row's key.
     NewText,
-    /// A key of the other half, whose rows are deleted and inserted again.
+    /// A key of the other half, whose rows are deleted and inserted again, from this thread's own share.
     RenewedKey,
-    /// That row.
+    /// The columns of the row with the [`Parameters::RenewedKey`].
     RenewedRow,
 }
 
-/// What a cell does.
+/// The plan of a cell.
 #[derive(Debug, Clone)]
 pub(super) struct Plan {
     pub(super) steps: Vec<Step>,
     pub(super) transaction: Option<Transaction>,
     pub(super) table: Option<(TableName, TableEntry)>,
     pub(super) writes: bool,
-    /// Whether the table is empty before a sample.
+    /// Whether the table is empty before each sample.
     pub(super) starts_empty: bool,
     rows: u64,
     operations: u64,
@@ -152,11 +152,11 @@ pub(super) struct Plan {
 /// One run of a step.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Turn {
-    /// The operation.
+    /// The number of the operation.
     pub(super) operation: u64,
-    /// Which of the step's runs in all operations together.
+    /// The number of this run among the step's runs in all operations.
     pub(super) number: u64,
-    /// Of which thread.
+    /// The number of the thread.
     pub(super) thread: u64,
 }
 
@@ -186,7 +186,7 @@ impl Plan {
             if let Some(rows) = spec.option("rows")? {
                 entry.rows = rows;
             }
-            // Every operation needs a slice, every thread rows of its own.
+            // Every operation needs a slice of its own, and every thread rows of its own in both halves.
             let least = if uses(Parameters::Slice) { spec.operations } else { 0 };
             entry.rows = entry.rows.max(least).max(2 * u64::from(spec.threads)).max(10 * RANGE_ROWS);
         }
@@ -202,7 +202,7 @@ impl Plan {
         })
     }
 
-    /// Hands over the parameters of one run of a step; `users` are those that go in, by operation.
+    /// Calls `run` with the parameters of one run of a step; `users` holds the users to insert, by operation.
     pub(super) fn with_parameters<T>(
         &self,
         parameters: Parameters,
@@ -243,7 +243,7 @@ impl Plan {
         }
     }
 
-    /// A statement with its parameters, which are integers, in its text.
+    /// The text of a statement with its parameters, which are integers, in place of the question marks.
     pub(super) fn literal(&self, step: &Step, turn: Turn) -> String {
         self.with_parameters(step.parameters, turn, &[], |cells| {
             let mut parts = step.sql.split('?');
@@ -258,7 +258,7 @@ impl Plan {
         })
     }
 
-    /// The rows of each half that are a thread's own.
+    /// The number of rows in each half of the table that belong to one thread.
     fn share(&self) -> u64 {
         self.rows / (2 * self.threads)
     }
@@ -271,7 +271,7 @@ impl Plan {
         self.share() * self.threads + self.own_key(turn, 0)
     }
 
-    /// The sums that a sample must have, by what it reads or, for writes, by what is there afterwards.
+    /// The sums that a sample must have: of the rows that it reads or, for writers, of the table's contents afterwards.
     pub(super) fn expected(&self, spec: &RequestSpec) -> Sums {
         let mut sums = Sums::default();
         for step in &self.steps {
@@ -286,7 +286,7 @@ impl Plan {
         if self.writes { self.expect_contents(spec, sums.affected) } else { sums }
     }
 
-    /// What one run of a step reads, and how many rows it is told to have changed.
+    /// Adds the rows that one run of a step reads, or the affected rows that the server must report.
     fn expect(&self, step: &Step, turn: Turn, sums: &mut Sums) {
         let rows = self.rows;
         let is_update = step.sql.starts_with("UPDATE") || step.sql.starts_with("DELETE");
@@ -300,7 +300,7 @@ impl Plan {
                 sums.ints += i128::from(rows);
             }
             Parameters::None if is_update => sums.affected += i128::from(rows / 2),
-            // Nothing comes of it but an answer.
+            // A statement without a result counts as one row.
             Parameters::None => sums.rows += 1,
             Parameters::User
             | Parameters::CountedKey
@@ -336,7 +336,7 @@ impl Plan {
         }
     }
 
-    /// What the table holds after a sample.
+    /// The sums of the table's contents that a sample must leave.
     fn expect_contents(&self, spec: &RequestSpec, affected: i128) -> Sums {
         let mut sums = Sums { affected, ..Sums::default() };
         let uses = |parameters| self.steps.iter().any(|step| step.parameters == parameters);
@@ -347,7 +347,7 @@ impl Plan {
                 } else if uses(Parameters::Slice) {
                     self.rows / self.operations * self.operations + 1..self.rows + 1
                 } else {
-                    // Each row that an update found is one more.
+                    // Each row that an update finds gets a score that is 1 higher.
                     sums.doubles = affected as f64;
                     1..self.rows + 1
                 };
@@ -376,7 +376,7 @@ impl Plan {
         sums
     }
 
-    /// Reads the sums of what the table holds.
+    /// The query for the sums of the table's contents.
     pub(super) fn contents_query(&self, table: &str) -> String {
         match &self.table {
             Some((TableName::Users, _)) => format!(
