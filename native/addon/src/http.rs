@@ -1,4 +1,4 @@
-//! HTTP clients, exported to JavaScript. `native/http/src/submission.rs` tells how requests and responses cross.
+//! HTTP clients, exported to JavaScript. `native/clients/http/src/submission.rs` tells how requests and responses cross.
 
 use std::net::TcpStream;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -1,4 +1,4 @@
-//! Values picked out of JSON, exported to JavaScript. `native/http/src/json/columns.rs` tells how they cross.
+//! Values picked out of JSON, exported to JavaScript. `native/clients/http/src/json/columns.rs` tells how they cross.
 
 use std::sync::{Mutex, PoisonError};
 

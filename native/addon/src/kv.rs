@@ -1,4 +1,4 @@
-//! Clients of the Redis wire, exported to JavaScript. `native/redis/src/submission.rs` tells how requests and results
+//! Clients of the Redis wire, exported to JavaScript. `native/clients/redis/src/submission.rs` tells how requests and results
 //! cross.
 
 use std::sync::{Arc, Mutex, PoisonError};

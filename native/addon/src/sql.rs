@@ -1,4 +1,4 @@
-//! Clients of the MySQL wire, exported to JavaScript. `native/mysql/src/submission.rs` tells how requests and results
+//! Clients of the MySQL wire, exported to JavaScript. `native/clients/mysql/src/submission.rs` tells how requests and results
 //! cross.
 
 use std::sync::{Arc, Mutex, PoisonError};

@@ -39,12 +39,10 @@ pub use spec::{CellSpec, Flavor, Lane, Target, Workload};
 pub use tables::{load, table_names, unload, worker_ranges};
 pub use target::{PrivateTarget, TargetInfo, TargetKind};
 
-/// Opens the engine that `uri` names: those of [`boundary_bench_engine::open`], `hyper:`
-/// ([`boundary_bench_hyper::open`]), `mysql:` ([`boundary_bench_mysql::open`]) and `flight:` (a private server of its own, or a
-/// running one, [`boundary_bench_flight::open`]).
+/// Opens the engine that `uri` names, as [`boundary_bench_engines::open`] does; `flight:` is a private server of its own.
 ///
 /// # Errors
-/// The errors of those functions.
+/// The errors of that function.
 pub fn open(uri: &str) -> Result<Arc<dyn Engine>> {
     open_with(uri, None)
 }
