@@ -47,7 +47,7 @@ function compare(connections) {
   const programs = [speed, ...others];
   const sides = [() => wrk(connections), ...programs.map((program) => () => ours(program, connections))];
   const rates = sides.map(() => []);
-  // One after the other and back again, so that a machine that gets slower favours none.
+  // In alternating order, so that a machine that slows down favours none.
   for (let round = 0; round < rounds; round += 1) {
     const order = [...sides.keys()];
     if (round % 2 === 1) order.reverse();

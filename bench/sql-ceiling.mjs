@@ -9,7 +9,7 @@ import { addon } from '../dist/addon.js';
 
 const ROWS = 10_000;
 
-/** Connections, and the queries of one round. */
+/** The numbers of connections, and of queries in a round. */
 const CELLS = [
   { threads: 1, operations: 30_000 },
   { threads: 8, operations: 120_000 },
@@ -47,7 +47,7 @@ async function compare({ threads, operations }) {
     };
     await native.sample();
     const rates = { theirs: [], ours: [] };
-    // One after the other and back again, so that a machine that gets slower favours none.
+    // In alternating order, so that a machine that slows down favours none.
     for (let round = 0; round < rounds; round += 1) {
       const order = round % 2 === 1 ? ['ours', 'theirs'] : ['theirs', 'ours'];
       for (const side of order) rates[side].push(await sides[side]());
