@@ -11,8 +11,8 @@ export interface RatioInterval {
 }
 
 /**
- * With fewer samples than this on either side, no interval between order statistics covers the median 95% of the time
- * (five reach 94%), so the interval is narrower than it says. Reports mark such comparisons.
+ * The number of samples below which, on either side, no interval between order statistics covers the median 95% of the time
+ * (five reach 94%), so that the interval is narrower than stated. Reports mark such comparisons.
  */
 export const SAMPLES_FOR_INTERVAL = 5;
 
@@ -40,10 +40,10 @@ export function ratioOfMedians(numerators: readonly number[], denominators: read
   return { ratio, low: quantileOfSorted(ratios, 0.025), high: quantileOfSorted(ratios, 0.975) };
 }
 
-/** Ratios nearer to 1 than this differ from it by the rounding of divisions, not by time. */
+/** The distance of a ratio from 1 that comes from the rounding of divisions, not from time. */
 const ROUNDING = 1e-9;
 
-/** `no difference` where the interval contains 1, its ends included. */
+/** The verdict of an interval: `no difference` if it contains 1, its ends included. */
 export function verdictOf(interval: { readonly low: number; readonly high: number }): Verdict {
   if (interval.low > 1 + ROUNDING) return 'faster';
   if (interval.high < 1 - ROUNDING) return 'slower';
