@@ -1,5 +1,5 @@
-// Whether the Rust side of the family kv is a fair ceiling: our client next to redis-benchmark and the crate redis, with
-// the same connections, pipelines and payload, on one private server. Prints operations a second, the median of the
+// Checks if the Rust side of the family kv is a fair ceiling: our client next to redis-benchmark and the crate redis, with
+// the same connections, pipelines and payload, on one private server. Prints operations per second, the median of the
 // rounds, and the ratio to redis-benchmark. Needs redis-benchmark (or valkey-benchmark) on the PATH.
 //
 //   node bench/kv-ceiling.mjs [ROUNDS]

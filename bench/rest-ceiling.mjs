@@ -1,5 +1,5 @@
-// Whether the Rust side of the family rest is a fair ceiling: our client next to wrk, with the same connections and the same
-// pk-read, on one private server. Prints requests a second, the median of the rounds, and the ratio to wrk. Needs wrk on the
+// Checks if the Rust side of the family rest is a fair ceiling: our client next to wrk, with the same connections and the same
+// pk-read, on one private server. Prints requests per second, the median of the rounds, and the ratio to wrk. Needs wrk on the
 // PATH, and after --with the paths of other programs that take the arguments of native/http/examples/speed.rs.
 //
 //   node bench/rest-ceiling.mjs [ROUNDS] [SECONDS] [--with PROGRAM...]

@@ -1,5 +1,5 @@
-// Whether the Rust side of the family sql is a fair ceiling: its cell oltp_point_select next to sysbench's test of that
-// name, with the same connections, statement, rows and private server. Prints queries a second, the median of the rounds,
+// Checks if the Rust side of the family sql is a fair ceiling: its cell oltp_point_select next to sysbench's test of that
+// name, with the same connections, statement, rows and private server. Prints queries per second, the median of the rounds,
 // and the ratio to sysbench. Needs sysbench on the PATH.
 //
 //   node bench/sql-ceiling.mjs [ROUNDS]

@@ -136,7 +136,7 @@ function linesOf(
   ];
 }
 
-/** Throws if nothing was written, or the server's count is not what was acknowledged. */
+/** Throws if nothing was written, or the server does not count the points that it acknowledged. */
 function check({ count, requests, errors, acknowledged, uncertain }: SoakResult, ending: string | undefined): void {
   const [kind] = Object.entries(errors).toSorted(([, some], [, others]) => others - some)[0] ?? [];
   if (requests === 0 && kind !== undefined) {

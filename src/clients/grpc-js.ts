@@ -39,7 +39,7 @@ const OPTIONS: ChannelOptions = {
   'grpc-node.flow_control_window': WINDOW_BYTES,
 };
 
-/** Our error codes by gRPC's, where they differ from `BB_ENGINE`. */
+/** Our error codes by gRPC's; any other code of gRPC becomes `BB_ENGINE`. */
 const CODES: Readonly<Partial<Record<status, string>>> = {
   [status.UNAVAILABLE]: 'BB_CONNECTION',
   [status.UNAUTHENTICATED]: 'BB_CONNECTION',

@@ -26,7 +26,7 @@ export interface ColumnTableTarget<Table> {
   readonly version: string;
   /** Makes a table over these batches, whose memory it keeps without a copy. */
   fromBatches(batches: readonly MeasurementColumns[]): Table;
-  /** The table's batches as typed arrays, without copying. */
+  /** The table's batches as typed arrays, without a copy. */
   toBatches(table: Table): MeasurementColumns[];
   /** All rows as the library's row objects. */
   toObjects(table: Table): MeasurementObject[];

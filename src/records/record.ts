@@ -16,7 +16,7 @@ export const SCHEMA_VERSION = 1;
  * does not apply is absent.
  */
 export interface Cell {
-  /** Stable and unique within a run, e.g. `measurements/insert.bulk/staged-row/napi/embedded/w1`. */
+  /** The id, stable and unique within a run, e.g. `measurements/insert.bulk/staged-row/napi/embedded/w1`. */
   readonly id: string;
   readonly family: string;
   readonly workload: string;

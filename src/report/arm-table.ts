@@ -12,8 +12,8 @@ const NOTE =
   'behind gRPC. Speed-ups are over all gRPC.';
 
 /**
- * The table of work that was measured behind gRPC and in another arm; empty if there is no other arm. `network` is the network
- * between gRPC's ends.
+ * The table of work that was measured behind gRPC and in another arm; empty if there is no other arm. `network` is the simulated
+ * network that gRPC used.
  */
 export function armTable(records: readonly CompletedRecord[], network?: SimulatedNetwork): MarkedTable {
   const families = new Set(records.filter(({ transport }) => isOtherWay(transport)).map(({ family }) => family));

@@ -11,7 +11,7 @@ export type RunEvent =
     }
   | { readonly type: 'family-opening'; readonly family: string }
   | { readonly type: 'cell-opening'; readonly cell: Cell }
-  | { readonly type: 'warm-up'; readonly cell: Cell; /** The number of the execution, from 1. */ readonly execution: number }
+  | { readonly type: 'warm-up'; readonly cell: Cell; /** Counted from 1. */ readonly execution: number }
   | {
       readonly type: 'sample';
       readonly cell: Cell;

@@ -41,7 +41,7 @@ export interface RunRequest {
 
 /** The request with its defaults filled in; part of the run's context. */
 export interface RunConfig {
-  /** Rows by family. */
+  /** The rows of each family, by its name. */
   readonly rows: Readonly<Record<string, number>>;
   readonly workers: readonly number[];
   readonly samples?: number;
@@ -94,7 +94,7 @@ export function configOf(
   for (const count of listed(threads)) requireCount('threads', count);
   for (const size of listed(batch)) requireCount('batch', size);
   if (rate !== undefined && !(Number.isFinite(rate) && rate > 0)) throw invalid('rate', 'above 0 a second', rate);
-  // Those of families that are not in the run change nothing in it.
+  // The settings of families that are not in the run do not affect it.
   const defaults = Object.assign({}, ...families.map(({ defaultSettings }) => defaultSettings)) as NonNullable<
     RunConfig['settings']
   >;

@@ -1,7 +1,7 @@
 /**
  * The value below which the fraction `p` (0 to 1) of the values lies, interpolated linearly between the two nearest
  * order statistics: definition 7 of Hyndman and Fan, "Sample Quantiles in Statistical Packages" (1996), which R, NumPy
- * and Excel use by default. Throws a `RangeError` where there is no value or `p` is outside 0 to 1.
+ * and Excel use by default. Throws a `RangeError` if there is no value or `p` is outside 0 to 1.
  */
 export function quantile(values: ArrayLike<number>, p: number): number {
   return quantileOfSorted(Float64Array.from(values).toSorted(), p);

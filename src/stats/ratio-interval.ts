@@ -23,7 +23,7 @@ const SEED = 0x5eed;
  * The ratio of the medians of two sets of positive values, with its 95% interval by the percentile bootstrap (Efron and
  * Tibshirani, "An Introduction to the Bootstrap", 1993, chapter 13): both sets are resampled with replacement 2000
  * times, each by itself, and the interval runs from the 2.5% to the 97.5% quantile of the ratios of the medians.
- * Deterministic: the same values always give the same interval. Throws a `RangeError` where a set is empty.
+ * Deterministic: the same values always give the same interval. Throws a `RangeError` if a set is empty.
  */
 export function ratioOfMedians(numerators: readonly number[], denominators: readonly number[]): RatioInterval {
   const ratio = median(numerators) / median(denominators);

@@ -52,7 +52,7 @@ export class StageSums {
     if (values.length !== times.length) throw new RangeError(`${values.length} values and ${times.length} times`);
     this.#rows += values.length;
     this.#values += values instanceof Float64Array ? sumFloat64(values) : sumNumbers(values);
-    // Milliseconds of a batch add up to less than 2^53.
+    // The milliseconds of a batch sum to less than 2^53.
     const sum = times instanceof BigInt64Array ? sumInt64(times) : BigInt(sumNumbers(times as ArrayLike<number>));
     this.#times += sum * unit;
   }

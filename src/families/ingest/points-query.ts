@@ -37,7 +37,7 @@ export class PointsQuery {
     await this.#query({ q: `CREATE DATABASE ${quoted(database)}` }, TIMEOUT_MS);
   }
 
-  /** The number of points of a measurement, counted until there are `wanted` or the time is up. */
+  /** The number of points of a measurement, once there are `wanted`, else the last count within the time limit. */
   async count(database: string, measurement: string, wanted: number): Promise<number> {
     const withinMs = countWithinMs(wanted);
     const until = performance.now() + withinMs;

@@ -8,7 +8,7 @@ import { splitRows } from './rows.js';
 
 export const FAMILY_NAME = 'measurements';
 
-/** A cell of this family. */
+/** A planned cell of this family. */
 export interface PlannedMeasurement extends PlannedCell {
   /** The rows of the cell's tables together; a query that filters or groups moves fewer over the boundary. */
   readonly tableRows: number;

@@ -57,7 +57,7 @@ export interface Grid {
   readonly batch: readonly number[];
 }
 
-/** A cell of a family of requests. */
+/** A planned cell of a family of requests. */
 export interface PlannedRequests extends PlannedCell {
   readonly cell: Cell & { readonly lane: RequestLane['lane']; readonly threads: number; readonly batch: number };
   readonly mode?: string;

@@ -61,7 +61,7 @@ export async function runLoad(requesters: readonly Requester[], load: Load, sign
   }
 }
 
-/** Ends the threads of a load. */
+/** The signal that ends the threads of a load. */
 class Stop {
   /** Rejects when the caller's signal aborts. */
   readonly requested: Promise<never>;

@@ -17,7 +17,7 @@ export type FixedValues = Uint8Array | Int16Array | Int32Array | BigInt64Array |
  * - a typed array: `Uint8Array` of 0 and 1 for bool, `Int16Array`, `Int32Array` (also days of dates), `BigInt64Array`
  *   (also microseconds of timestamps, and two words a value, the low one first, of decimals), `Float32Array`,
  *   `Float64Array`;
- * - the same with nulls, `{ values, validity }`: a bit a row, set where there is a value, lowest bit first;
+ * - the same with nulls, `{ values, validity }`: one bit per row, set if the row has a value, lowest bit first;
  * - text and bytes as one piece of memory, `{ offsets, values, validity? }`: row i lies between the offsets i and i + 1;
  * - a plain array of the values that `addRow` takes.
  */

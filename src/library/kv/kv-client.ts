@@ -147,7 +147,7 @@ export class KvClient implements AsyncDisposable {
     });
   }
 
-  /** A call that must wait for a connection, or may be ended. */
+  /** Sends a call that must wait for a connection, or may be ended. */
   async #callWithin<T>(
     answer: Answer,
     kind: RequestKind,

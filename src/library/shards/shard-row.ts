@@ -19,7 +19,7 @@ export interface ShardValues {
   readonly price: number;
   /** Microseconds since 1970-01-01T00:00:00 UTC. */
   readonly updatedAt: number | bigint;
-  /** At most 172 bytes; the rest is filled with zeros. */
+  /** The payload, at most 172 bytes; the rest is filled with zeros. */
   readonly payload: Uint8Array;
 }
 
