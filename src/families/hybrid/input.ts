@@ -42,7 +42,7 @@ export class HybridInput {
     );
   }
 
-  /** Overwrites the rows that a sample will write or fill with other values. */
+  /** Overwrites the rows that a sample will write or fill, so that unchanged rows are detected. */
   async blank(client: ShardClient, signal: AbortSignal): Promise<void> {
     for (let start = 0; start < this.#changed.length; start += KEYS_AT_ONCE) {
       assertWanted(signal);

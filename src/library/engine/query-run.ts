@@ -42,7 +42,7 @@ export interface QuerySource {
 }
 
 /**
- * A query under way: it reads frames in order, maps errors and ends the work. The query starts at the first request for a frame.
+ * A query under way: it reads frames in order, maps errors and ends the work. It starts when its columns or its first frame are asked for.
  */
 export class QueryRun {
   readonly #source: QuerySource;
