@@ -42,7 +42,8 @@ export interface QuerySource {
 }
 
 /**
- * A query under way: it reads frames in order, maps errors and ends the work. It starts when its columns or its first frame are asked for.
+ * A query under way: it reads frames in order, maps errors and ends the work. It starts when its columns or its first frame are
+ * asked for.
  */
 export class QueryRun {
   readonly #source: QuerySource;
