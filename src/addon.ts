@@ -49,13 +49,13 @@ export type {
   TableSpec,
 } from '../index.js';
 
-/** Where `index.js` and the addon's binary are: one folder up from `src` and from `dist`. */
+/** The folder of `index.js` and of the addon's binary: one up from `src` and from `dist`. */
 const packageRoot = fileURLToPath(new URL('..', import.meta.url));
 
-/** The raw addon. Importing this module fails with `BB_ADDON_NOT_BUILT` where its binary is missing. */
+/** The raw addon. Importing this module fails with `BB_ADDON_NOT_BUILT` if its binary is missing. */
 export const addon: typeof RawAddon = await load();
 
-/** The path of the binary that was loaded. */
+/** The path of the addon's binary that was loaded. */
 export const addonPath: string = loadedPath();
 
 async function load(): Promise<typeof RawAddon> {

@@ -1,7 +1,9 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 
-/** Collects garbage of this thread, now: the young, which takes a tenth of a millisecond and more, or all. */
+/**
+ * Collects garbage of this thread synchronously: the young generation, which takes a tenth of a millisecond and more, or all.
+ */
 export type CollectGarbage = (which: 'young' | 'all') => void;
 
 /** The collector that `--expose-gc` exposes; `undefined` without that flag. */
@@ -9,7 +11,7 @@ export function exposedCollector(): CollectGarbage | undefined {
   return typeof globalThis.gc === 'function' ? collectorOf(globalThis.gc) : undefined;
 }
 
-/** The same without the flag: a context has the collector that is made while the flag is set. `undefined` where V8 has none. */
+/** The collector, also without the flag: a context created while the flag is set has it. `undefined` if V8 has none. */
 export function exposeCollector(): CollectGarbage | undefined {
   const exposed = exposedCollector();
   if (exposed !== undefined) return exposed;
@@ -20,6 +22,6 @@ export function exposeCollector(): CollectGarbage | undefined {
 }
 
 function collectorOf(collect: NonNullable<typeof globalThis.gc>): CollectGarbage {
-  // With an argument that asks for all, V8 keeps what the stack may point to.
+  // Without an argument: with one that asks for a full collection, V8 keeps objects that the stack may point to.
   return (which) => void (which === 'young' ? collect({ type: 'minor', execution: 'sync' }) : collect());
 }

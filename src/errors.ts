@@ -2,7 +2,7 @@
 export class BoundaryError extends Error {
   override readonly name = 'BoundaryError';
   readonly code: string;
-  /** What to do about it, as a sentence, where there is something to do. */
+  /** What the user can do about the error, as a sentence; absent if there is nothing. */
   readonly hint?: string;
 
   constructor(code: string, message: string, options: { hint?: string | undefined; cause?: unknown } = {}) {
@@ -12,23 +12,23 @@ export class BoundaryError extends Error {
   }
 }
 
-/** The code of an error that came without one of ours. */
+/** The code of an error that had none of our codes. */
 export const UNEXPECTED = 'BB_UNEXPECTED';
 
 /** The code of work that an `AbortSignal` ended. */
 export const ABORTED = 'BB_ABORTED';
 
-/** The code of what an engine or a server can't do. */
+/** The code for features that an engine or a server does not support. */
 export const UNSUPPORTED = 'BB_UNSUPPORTED';
 
-/** The code of work that took longer than it was allowed to. */
+/** The code of work that exceeded its time-out. */
 export const TIMEOUT = 'BB_TIMEOUT';
 
 const OUR_CODE = /^BB_[A-Z0-9_]+$/;
 const CODE_IN_MESSAGE = /^\[(BB_[A-Z0-9_]+)\]\s*([\s\S]*)$/;
 
 /**
- * Whatever was thrown, as a `BoundaryError`: its own `BB_` code is kept, a message `[BB_CODE] text` is taken apart, an
+ * Converts any thrown value into a `BoundaryError`: its own `BB_` code is kept, a message `[BB_CODE] text` is split, an
  * `AbortError` becomes `BB_ABORTED`, and anything else `BB_UNEXPECTED`. Never throws.
  */
 export function toBoundaryError(thrown: unknown): BoundaryError {
@@ -60,7 +60,7 @@ function fieldsOf(thrown: unknown): ErrorFields {
       hint: stringOrNothing(hint),
     };
   } catch {
-    // A getter of the thrown object threw in its turn.
+    // A getter of the thrown object threw as well.
     return { message: 'an error that cannot be read' };
   }
 }

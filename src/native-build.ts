@@ -1,10 +1,10 @@
 import type { NativeBuild } from './host/provenance.js';
 import { type ResourceReader, nodeResources } from './runner/resources.js';
 
-/** The addon, once `loadNativeBuild` has loaded it: what only prints help must not wait for it. */
+/** The addon, once `loadNativeBuild` has loaded it; commands that only print help must not wait for it. */
 let loaded: typeof import('./addon.js') | undefined;
 
-/** What the addon says of itself; `undefined` where it isn't built, which `host` must be able to say. */
+/** The build information of the addon; `undefined` if it isn't built, which `host` must be able to report. */
 export async function loadNativeBuild(): Promise<NativeBuild | undefined> {
   try {
     loaded = await import('./addon.js');
@@ -14,7 +14,7 @@ export async function loadNativeBuild(): Promise<NativeBuild | undefined> {
   }
 }
 
-/** Reads the CPU time of a thread through the addon, where Node is too old to tell it. */
+/** The resource reader that gets a thread's CPU time from the addon, if Node is too old to report it. */
 export const nativeResources: ResourceReader = {
   ...nodeResources,
   threadCpu: () => nodeResources.threadCpu() ?? loaded?.addon.threadCpu() ?? undefined,

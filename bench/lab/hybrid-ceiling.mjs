@@ -1,5 +1,5 @@
-// How much of a scan over gRPC is gRPC's, and how much the network's of one machine: the same rows read in place, copied in memory,
-// over bare sockets of the loopback from as many processes, and over gRPC. Prints millions of rows a second, the median of the
+// The share of gRPC in a scan over gRPC, and the share of one machine's network: the same rows read in place, copied in memory,
+// sent over bare loopback sockets from as many processes, and over gRPC. Prints millions of rows per second, the median of the
 // rounds, and the ratio to bare sockets.
 //
 //   node bench/lab/hybrid-ceiling.mjs [ROWS] [ROUNDS]

@@ -1,9 +1,9 @@
 #!/usr/bin/env node
 /**
  * Direct, batching or scatter-gather? `node bench/lab/hybrid-crossover.mjs [--net-by auto|kernel|proxy] [--out FILE]` gets rows of
- * three shards one by one, with ten in flight, and by multiGet of 10, 100 and 1000, all behind gRPC and partly in this process, from
- * Rust, by the addon and by grpc-js, at delays of 0, 100, 500 and 2000 µs each way. It prints the time of a row in each way,
- * and from which delay on which way wins. With `--out` the figures become a file, of which `bench/docs.mjs` makes the table.
+ * three shards one by one, with ten in flight, and by multiGet of 10, 100 and 1000, all behind gRPC and partly in this process,
+ * from Rust, by the addon and by grpc-js, at delays of 0, 100, 500 and 2000 µs each way. It prints the time per row of each way,
+ * and the delays at which each way wins. `--out` writes the figures to a file, from which `bench/readme.mjs` makes the table.
  */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -18,7 +18,7 @@ import { hybridFamily } from '../../dist/families/hybrid/family.js';
 
 const DELAYS_US = [0, 100, 500, 2000];
 
-/** Of each way: few requests, since each takes as long as the network. */
+/** The ways to get rows: few requests each, since a request takes as long as the network. */
 const WAYS = [
   { workload: 'point_lookup', threads: [1], batch: [1], operations: 30 },
   { workload: 'point_lookup', threads: [10], batch: [1], operations: 300 },
@@ -28,10 +28,10 @@ const WAYS = [
 ];
 const SAMPLES = 7;
 
-/** What takes no time needs more of them. */
+/** The operations of direct shards, which take very little time each. */
 const DIRECT_OPERATIONS = 20_000;
 
-/** 150 000 rows: the network is measured, not the store. */
+/** The scale of 150 000 rows: few, since the network is measured, not the store. */
 const SCALE = 0.002;
 
 const { values } = parseArgs({ options: { 'net-by': { type: 'string', default: 'auto' }, out: { type: 'string' } } });
@@ -64,7 +64,9 @@ process.stdout.write(
   renderTerminal([...tableBlock(table), ...notes.map(paragraph), ...list(crossoverFindings(runs)), ...list(networks)]),
 );
 
-/** The cells of all ways, each with requests of its own number; what is direct is measured without a delay alone. */
+/**
+ * The family with the cells of all ways, each with its own number of operations; direct cells are measured only without a delay.
+ */
 function crossover(delayUs) {
   const plan = (options) =>
     WAYS.flatMap(({ workload, operations, ...way }) => {
@@ -79,7 +81,7 @@ function crossover(delayUs) {
   return { ...hybridFamily, onlyIfNamed: false, plan };
 }
 
-/** The figures that the table is made of. */
+/** The record with only the figures that the table needs. */
 function withoutLatencies(record) {
   if (record.outcome !== 'completed') return record;
   const { latency, ...kept } = record;

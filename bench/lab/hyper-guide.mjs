@@ -67,7 +67,7 @@ function buildOf(context) {
     .join('; ');
 }
 
-/** The same cells over the Unix domain socket. */
+/** The same cells over the Unix domain socket and over TCP. */
 function transports() {
   const pairs = records.flatMap((tcp) => {
     if (tcp.transport !== 'tcp') return [];
@@ -89,7 +89,7 @@ function transports() {
   ];
 }
 
-/** Whether 4 MiB of `SO_RCVBUF` and `SO_SNDBUF` are neutral: the guide's open question. */
+/** The comparison of 4 MiB of `SO_RCVBUF` and `SO_SNDBUF` with the system's own, the guide's open question. */
 function socketBuffers() {
   const settings = sweep.records.filter(({ workload }) => workload.includes('.socket.'));
   const pairs = settings.flatMap((large) => {

@@ -1,13 +1,13 @@
 #!/usr/bin/env node
 /**
- * How much is to be sent at once? `node bench/lab/hyper-sweep.mjs [ROWS] [--out DIR]` (default 1,000,000 rows) sweeps, on the
- * engine `hyper`, from Rust and from Node:
+ * How much is to be sent at once? `node bench/lab/hyper-sweep.mjs [ROWS] [--out DIR]` (default 1,000,000 rows) sweeps, on the engine
+ * `hyper`, from Rust and from Node:
  *
  * - in: the bytes of one COPY of an Arrow insert, from a batch of 1 Ki rows to 256 MiB;
  * - out: the rows of one batch that crosses, from 1 Ki to 1 Mi;
  * - the buffers of the sockets, from the system's own to 4 MiB, over TCP and the Unix domain socket.
  *
- * It prints the knee of each: the smallest size that reaches 95% of the best rate.
+ * It prints the knee of each sweep: the smallest size that reaches 95% of the best rate.
  */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -83,7 +83,7 @@ function sweeps() {
   ];
 }
 
-/** A workload whose lanes are the sizes, each from Rust and from Node. */
+/** A workload with a lane per size, each from Rust and from Node. */
 function sweep(name, sizes, settingOf) {
   const isInsert = name.startsWith('insert');
   const lanes = sizes.flatMap((size) =>
@@ -150,7 +150,7 @@ async function openScan(lane) {
   };
 }
 
-/** The engine reads its settings when it opens a session and when it begins an insert; nothing else runs then. */
+/** Sets the environment variables that the engine reads when it opens a session or begins an insert; nothing else runs then. */
 function setEnvironment({ environment }) {
   for (const name of SETTINGS) delete process.env[name];
   Object.assign(process.env, environment);

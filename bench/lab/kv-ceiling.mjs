@@ -1,5 +1,5 @@
-// Whether the Rust side of the family kv is a fair ceiling: our client next to redis-benchmark and the crate redis, with
-// the same connections, pipelines and payload, on one private server. Prints operations a second, the median of the
+// Checks if the Rust side of the family kv is a fair ceiling: our client next to redis-benchmark and the crate redis, with
+// the same connections, pipelines and payload, on one private server. Prints operations per second, the median of the
 // rounds, and the ratio to redis-benchmark. Needs redis-benchmark (or valkey-benchmark) on the PATH.
 //
 //   node bench/lab/kv-ceiling.mjs [ROUNDS]
@@ -12,7 +12,7 @@ import { addon } from '../../dist/addon.js';
 const VALUE_BYTES = 16;
 const KEYS = 100_000;
 
-/** Connections and commands of a pipeline, and the operations of one round. */
+/** The numbers of connections, of commands in a pipeline, and of operations in a round. */
 const CELLS = [
   { connections: 1, pipeline: 1, operations: 20_000 },
   { connections: 32, pipeline: 1, operations: 80_000 },
@@ -42,7 +42,7 @@ function compare({ connections, pipeline, operations }, operation) {
     crate: () => native('redis-crate', operation, connections, pipeline, operations),
   };
   const rates = { theirs: [], ours: [], crate: [] };
-  // One after the other and back again, so that a machine that gets slower favours none.
+  // In alternating order, so that a machine that slows down favours none.
   for (let round = 0; round < rounds; round += 1) {
     const order = Object.keys(sides);
     if (round % 2 === 1) order.reverse();
@@ -61,7 +61,7 @@ function redisBenchmark(operation, connections, pipeline, operations) {
   const login = password === '' ? [] : ['-a', decodeURIComponent(password)];
   const sizes = ['-c', connections, '-P', pipeline, '-d', VALUE_BYTES, '-r', KEYS, '-n', operations].map(String);
   const output = run(benchmark, ['-p', port, ...login, ...sizes, '-t', operation, '--csv']);
-  // "GET","95238.10",...
+  // The output's last line, such as "GET","95238.10",...
   return Number(output.trim().split('\n').at(-1).split(',')[1].replaceAll('"', ''));
 }
 
@@ -87,7 +87,7 @@ function findProgram(names) {
         accessSync(path, constants.X_OK);
         return path;
       } catch {
-        // The next folder.
+        // Not in this folder; the next one is tried.
       }
     }
   }

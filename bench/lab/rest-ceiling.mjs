@@ -1,5 +1,5 @@
-// Whether the Rust side of the family rest is a fair ceiling: our client next to wrk, with the same connections and the same
-// pk-read, on one private server. Prints requests a second, the median of the rounds, and the ratio to wrk. Needs wrk on the
+// Checks if the Rust side of the family rest is a fair ceiling: our client next to wrk, with the same connections and the same
+// pk-read, on one private server. Prints requests per second, the median of the rounds, and the ratio to wrk. Needs wrk on the
 // PATH, and after --with the paths of other programs that take the arguments of native/clients/http/examples/speed.rs.
 //
 //   node bench/lab/rest-ceiling.mjs [ROUNDS] [SECONDS] [--with PROGRAM...]
@@ -47,7 +47,7 @@ function compare(connections) {
   const programs = [speed, ...others];
   const sides = [() => wrk(connections), ...programs.map((program) => () => ours(program, connections))];
   const rates = sides.map(() => []);
-  // One after the other and back again, so that a machine that gets slower favours none.
+  // In alternating order, so that a machine that slows down favours none.
   for (let round = 0; round < rounds; round += 1) {
     const order = [...sides.keys()];
     if (round % 2 === 1) order.reverse();

@@ -1,5 +1,5 @@
-// Whether the Rust side of the family sql is a fair ceiling: its cell oltp_point_select next to sysbench's test of that
-// name, with the same connections, statement, rows and private server. Prints queries a second, the median of the rounds,
+// Checks if the Rust side of the family sql is a fair ceiling: its cell oltp_point_select next to sysbench's test of that
+// name, with the same connections, statement, rows and private server. Prints queries per second, the median of the rounds,
 // and the ratio to sysbench. Needs sysbench on the PATH.
 //
 //   node bench/lab/sql-ceiling.mjs [ROUNDS]
@@ -9,7 +9,7 @@ import { addon } from '../../dist/addon.js';
 
 const ROWS = 10_000;
 
-/** Connections, and the queries of one round. */
+/** The numbers of connections, and of queries in a round. */
 const CELLS = [
   { threads: 1, operations: 30_000 },
   { threads: 8, operations: 120_000 },
@@ -47,7 +47,7 @@ async function compare({ threads, operations }) {
     };
     await native.sample();
     const rates = { theirs: [], ours: [] };
-    // One after the other and back again, so that a machine that gets slower favours none.
+    // In alternating order, so that a machine that slows down favours none.
     for (let round = 0; round < rounds; round += 1) {
       const order = round % 2 === 1 ? ['ours', 'theirs'] : ['theirs', 'ours'];
       for (const side of order) rates[side].push(await sides[side]());

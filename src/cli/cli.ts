@@ -9,13 +9,13 @@ import { addSoakCommand } from './soak-command.js';
 import { addSetupCommand } from './setup-command.js';
 import type { CliServices, Finish } from './services.js';
 
-/** Runs the command line and returns the exit code: parse, run the command, explain what went wrong. */
+/** Runs the command line and returns the exit code: parses it, runs the command, and explains errors. */
 export async function runCli(args: readonly string[], services: CliServices): Promise<number> {
   let exitCode = EXIT_OK;
   const finish: Finish = (code) => {
     exitCode = code;
   };
-  // A reader that has seen enough, such as `head`, is no failure.
+  // A reader that closes the pipe early, such as `head`, is not an error.
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code !== 'EPIPE') throw error;
   });
@@ -39,7 +39,7 @@ export async function runCli(args: readonly string[], services: CliServices): Pr
     await program.parseAsync(args, { from: 'user' });
     return exitCode;
   } catch (error) {
-    // Commander has printed its own message by now; its help is no error.
+    // Commander has already printed its own message; its help is not an error.
     if (error instanceof CommanderError) return error.exitCode === EXIT_OK ? EXIT_OK : EXIT_USAGE;
     process.stderr.write(`${explain(error)}\n`);
     return exitCodeOf(error);

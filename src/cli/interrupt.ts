@@ -5,8 +5,8 @@ const EXIT_CODES = { SIGINT: EXIT_INTERRUPTED, SIGTERM: EXIT_TERMINATED } as con
 type Interruption = keyof typeof EXIT_CODES;
 
 /**
- * Runs `work` with a signal that aborts at the first Ctrl-C (or SIGTERM), so that it can end in order; the second ends
- * the process at once. `onInterrupt` hears of the first. `exitCode` is absent where nothing interrupted.
+ * Runs `work` with a signal that aborts at the first Ctrl-C (or SIGTERM), so that it can end in order; the second one ends the
+ * process at once. `onInterrupt` is called at the first. `exitCode` is absent if nothing interrupted.
  */
 export async function interruptible<T>(
   work: (signal: AbortSignal) => Promise<T>,

@@ -30,7 +30,7 @@ export function addListCommand(program: Command, services: CliServices): void {
     });
 }
 
-/** The families that are shown only where they are asked for. */
+/** The line of the families that are shown only if asked for. */
 function othersLine(families: readonly Family[], plans: readonly FamilyPlan[]): string {
   const others = families.filter(({ name }) => !plans.some(({ family }) => family.name === name));
   return others.length === 0 ? '' : `\nOther families, by --family: ${others.map(({ name }) => name).join(', ')}\n`;

@@ -8,8 +8,8 @@ import { TimeLeft, formatClock } from './time-left.js';
 const REDRAW_MS = 100;
 
 /**
- * One region on a terminal that shows what runs, redrawn on the run's events, between samples: a timer would wake up in
- * the middle of what is timed. Failures and warnings stay above it.
+ * One region on a terminal that shows the current work, redrawn on the run's events, between samples: a timer would fire in the
+ * middle of timed work. Failures and warnings stay above it.
  */
 export class LiveProgress implements Progress {
   readonly #stream: WriteStream;
@@ -70,7 +70,7 @@ export class LiveProgress implements Progress {
 
   #paint(): void {
     if (this.#region.length === 0) return;
-    // A line that wraps would take two, and could not be erased as one.
+    // Cut to one line, since a line that wraps takes two and could not be erased as one.
     const width = Math.max(20, (this.#stream.columns || 80) - 1);
     this.#stream.write(this.#region.map((line) => `${[...line].slice(0, width).join('')}\n`).join(''));
     this.#drawnLines = this.#region.length;

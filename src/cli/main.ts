@@ -3,7 +3,7 @@ import { loadFamilies } from '../families/registry.js';
 import { runCli } from './cli.js';
 import { loadNativeBuild, nativeResources } from '../native-build.js';
 
-// Set, not exited with: what was printed must reach its reader first.
+// Sets the code instead of exiting, so that all output is flushed first.
 process.exitCode = await runCli(process.argv.slice(2), {
   loadFamilies,
   loadNativeBuild,

@@ -16,7 +16,7 @@ import {
   parseWords,
 } from './option-values.js';
 
-/** The options that say which cells, common to `run` and `list`. */
+/** The options that select cells, common to `run` and `list`. */
 export interface MatrixOptions extends CellFilters {
   readonly rows?: number;
   readonly workers?: readonly number[];
@@ -50,7 +50,7 @@ const FILTER_EXAMPLES: Readonly<Record<(typeof FILTER_NAMES)[number], string>> =
   transport: 'tcp,ipc,grpc-*',
 };
 
-/** The heading of the options that belong to no group. */
+/** The heading of the options without a group. */
 const OTHER_OPTIONS = 'Options:';
 
 export function addMatrixOptions(command: Command): Command {
@@ -116,15 +116,15 @@ export function addMatrixOptions(command: Command): Command {
 }
 
 /**
- * What the options ask of a run. Throws a `BoundaryError` with the code `BB_USAGE` where two of them contradict, or
- * `--hyperd` names none.
+ * The request for a run that the options make. Throws a `BoundaryError` with the code `BB_USAGE` if two of them contradict, or
+ * `--hyperd` names no hyperd.
  */
 export function requestFrom(rowsArgument: number | undefined, options: MatrixOptions): RunRequest {
   if (rowsArgument !== undefined && options.rows !== undefined && rowsArgument !== options.rows) {
     throw new BoundaryError('BB_USAGE', `rows are given twice: ${rowsArgument} and --rows ${options.rows}`);
   }
   if (options.hyperd !== undefined) chooseHyperd(options.hyperd);
-  // By the variable, it is in no result file.
+  // Passed by an environment variable, so that the key is in no result file.
   if (options.apiKey !== undefined) {
     for (const variable of Object.values(API_KEY_VARIABLES)) process.env[variable] = options.apiKey;
   }
@@ -145,14 +145,17 @@ export function requestFrom(rowsArgument: number | undefined, options: MatrixOpt
   };
 }
 
-/** Variables say what no option does; written down with the run, they are compared where it is resumed. */
+/**
+ * The settings of a run; environment variables apply to missing options. They are recorded with the run, and compared if it is
+ * resumed.
+ */
 function settingsFrom({ scale, netDelayUs, netBandwidthMbps, netBy }: MatrixOptions): RunRequest['settings'] {
   const given = { scale, netDelayUs, netBandwidthMbps, netBy };
   const named = Object.entries(given).filter((entry): entry is [string, string | number] => entry[1] !== undefined);
   return { ...settingsOfVariables(), ...Object.fromEntries(named) };
 }
 
-/** The URLs of servers are the URIs of the engines of their names. */
+/** The engine URIs, with the servers' URLs as the URIs of the engines of the same names. */
 function enginesOf({
   engineUri,
   mysqlUrl,
@@ -176,7 +179,7 @@ function enginesOf({
   return Object.keys(urls).length === 0 ? engineUri : { ...engineUri, ...urls };
 }
 
-/** Both this process and the addon find hyperd by the variable. */
+/** Sets the environment variable by which both this process and the addon find hyperd. */
 function chooseHyperd(path: string): void {
   const found = hyperdAt(resolve(path));
   if (found === undefined) throw new BoundaryError('BB_USAGE', `--hyperd ${path}: there is no hyperd`);

@@ -1,9 +1,9 @@
-/** The parsers of option values. What they throw, commander prints with the option's name. */
+/** The parsers of option values. Commander prints their errors with the option's name. */
 import { InvalidArgumentError } from 'commander';
 
 const ROW_UNITS: Readonly<Record<string, number>> = { '': 1, k: 1e3, m: 1e6, g: 1e9 };
 
-/** `10000000`, `10_000_000`, `10,000,000`, `10M`, `1.5M`, `500K`. */
+/** Parses a number of rows: `10000000`, `10_000_000`, `10,000,000`, `10M`, `1.5M`, `500K`. */
 export function parseRows(text: string): number {
   const [, digits, unit] = /^(\d[\d_,]*(?:\.\d+)?)([kmg]?)$/i.exec(text.trim()) ?? [];
   const rows = Math.round(Number(digits?.replaceAll(/[_,]/g, '')) * ROW_UNITS[unit?.toLowerCase() ?? '']! * 1e6) / 1e6;
@@ -21,7 +21,7 @@ export function parseCount(text: string): number {
   return count;
 }
 
-/** Seconds, with decimals if need be. */
+/** Parses a number of seconds, with optional decimals. */
 export function parseSeconds(text: string): number {
   const seconds = Number(text);
   if (!/^\d+(\.\d+)?$/.test(text) || !Number.isFinite(seconds)) {
@@ -30,7 +30,7 @@ export function parseSeconds(text: string): number {
   return seconds;
 }
 
-/** A part of 1, such as `0.05`. */
+/** Parses a fraction from 0 to below 1, such as `0.05`. */
 export function parseFraction(text: string): number {
   const fraction = Number(text);
   if (!/^\d*\.?\d+$/.test(text) || fraction >= 1) {
@@ -39,7 +39,7 @@ export function parseFraction(text: string): number {
   return fraction;
 }
 
-/** Words with commas between; an option given twice adds to its list. */
+/** Parses words separated by commas; an option given twice adds to its list. */
 export function parseWords(text: string, before: readonly string[] = []): string[] {
   const words = text
     .split(',')
@@ -49,24 +49,24 @@ export function parseWords(text: string, before: readonly string[] = []): string
   return [...before, ...words];
 }
 
-/** Numbers with commas between; an option given twice adds to its list. */
+/** Parses numbers separated by commas; an option given twice adds to its list. */
 export function parseCounts(text: string, before: readonly number[] = []): number[] {
   return [...before, ...parseWords(text).map(parseCount)];
 }
 
-/** Numbers with commas between, or `all`. */
+/** Parses numbers separated by commas, or `all`. */
 export function parseGrid(text: string, before: readonly number[] | 'all' = []): number[] | 'all' {
   if (text === 'all' || before === 'all') return 'all';
   return parseCounts(text, before);
 }
 
-/** A number a second, such as `5000`, `50K` or `0.5`. */
+/** Parses a number per second, such as `5000`, `50K` or `0.5`. */
 export function parseRate(text: string): number {
   if (/^0?\.\d+$/.test(text) && Number(text) > 0) return Number(text);
   return parseRows(text);
 }
 
-/** A part of a whole, or a multiple of it: `0.01`, `1`, `2.5`. */
+/** Parses a factor above 0: `0.01`, `1`, `2.5`. */
 export function parseScale(text: string): number {
   const scale = Number(text);
   if (!/^\d*\.?\d+$/.test(text) || !Number.isFinite(scale) || scale <= 0) {
@@ -75,7 +75,7 @@ export function parseScale(text: string): number {
   return scale;
 }
 
-/** `name=uri`; an option given twice adds to its map. */
+/** Parses `name=uri`; an option given twice adds to its map. */
 export function parseEngineUri(text: string, before: Readonly<Record<string, string>> = {}): Record<string, string> {
   const separator = text.indexOf('=');
   if (separator < 1 || separator === text.length - 1) {

@@ -3,7 +3,7 @@ import { formatDuration, formatPercent, formatRowRate } from '../report/format.j
 import type { RunEvent } from '../runner/events.js';
 import type { Progress } from './progress.js';
 
-/** One line at the start, and one for each finished cell. */
+/** Progress as one line at the start, and one per finished cell. */
 export class PlainProgress implements Progress {
   readonly #stream: NodeJS.WritableStream;
 
@@ -31,13 +31,13 @@ export class PlainProgress implements Progress {
   }
 }
 
-/** `87 cells, 12 of them done before, into results/today`. */
+/** The first line of a run: `87 cells, 12 of them done before, into results/today`. */
 export function startLine(run: { totalCells: number; resumedCells: number; directory: string }): string {
   const done = run.resumedCells === 0 ? '' : `, ${run.resumedCells} of them done before`;
   return `${run.totalCells} cells${done}, into ${run.directory}`;
 }
 
-/** `ID  12.1 M rows/s  median 80.0 ms  spread 2%  7 samples`, or why there is no rate. */
+/** The line of a finished cell: `ID 12.1 M rows/s median 80.0 ms spread 2% 7 samples`, or the reason why there is no rate. */
 export function outcomeLine(record: RunRecord): string {
   switch (record.outcome) {
     case 'completed': {

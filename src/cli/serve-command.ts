@@ -4,7 +4,7 @@ import { EXIT_OK } from './exit-code.js';
 import { interruptible } from './interrupt.js';
 import type { Finish } from './services.js';
 
-/** The options are the server's own to read and to explain: `help` of the addon is their one definition. */
+/** Adds `serve`. The server parses and explains its options itself: `help` of the addon is their one definition. */
 export function addServeCommand(program: Command, finish: Finish): void {
   program
     .command('serve')
@@ -35,7 +35,7 @@ export function addServeCommand(program: Command, finish: Finish): void {
     });
 }
 
-/** Resolves when the signal aborts; the process stays until then. */
+/** Resolves when the signal aborts; keeps the process alive until then. */
 function aborted(signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     const alive = setInterval(() => {}, 1 << 30);

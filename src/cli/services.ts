@@ -2,14 +2,14 @@ import type { NativeBuild } from '../host/provenance.js';
 import type { ResourceReader } from '../runner/resources.js';
 import type { Family } from '../families/workload.js';
 
-/** What the commands work on. */
+/** The services that commands use. */
 export interface CliServices {
   loadFamilies(): Promise<readonly Family[]>;
-  /** What the addon says of itself; `undefined` where it isn't built. */
+  /** The build information of the addon; `undefined` if it isn't built. */
   loadNativeBuild(): Promise<NativeBuild | undefined>;
-  /** Default: what Node can tell. */
+  /** The reader of CPU and memory figures. Default: Node's own. */
   readonly resources?: ResourceReader;
 }
 
-/** A command's outcome, told by its exit code. */
+/** Sets the exit code of a command. */
 export type Finish = (exitCode: number) => void;

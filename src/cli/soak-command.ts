@@ -23,7 +23,7 @@ interface SoakFlags {
 
 const number = (value: number): string => value.toLocaleString('en-US', { maximumFractionDigits: 0 });
 
-/** Its variables are those of HyperbyteDB's own soak. */
+/** Adds `soak`. Its environment variables are those of HyperbyteDB's own soak. */
 export function addSoakCommand(program: Command, finish: Finish): void {
   program
     .command('soak')
@@ -72,7 +72,7 @@ export function addSoakCommand(program: Command, finish: Finish): void {
     });
 }
 
-/** Runs the soak and prints it. Throws what went wrong with the count, after the figures. */
+/** Runs the soak and prints its result. Throws the error of the count after the figures are printed. */
 async function soak(flags: SoakFlags, signal: AbortSignal): Promise<void> {
   const [{ runSoak, SOAK_CLIENTS }, { SOAK_ENCODINGS }, { openTarget, withApiKey }] = await Promise.all([
     import('../families/ingest/soak.js'),
@@ -124,7 +124,7 @@ function linesOf(
     `${version}, ${encoding}, ${client}: ${workers} workers, ${batchSize} points a request${rateAsked}`,
     `${number(rateReached)} points/s: ${number(points)} in ${seconds.toFixed(1)} s, ${number(requests)} requests`,
     `latency in µs: p50 ${latency.p50}, p90 ${latency.p90}, p95 ${latency.p95}, p99 ${latency.p99}, p99.9 ${latency.p999}, max ${latency.max}`,
-    // At the end, each worker may be about to send one.
+    // Up to one request per worker may still be due at the end.
     ...(unsent > workers
       ? [`${number(unsent)} requests were due and not sent: the rate is more than was reached`]
       : []),
@@ -136,7 +136,7 @@ function linesOf(
   ];
 }
 
-/** Throws where nothing was written, or the server does not count what was. */
+/** Throws if nothing was written, or the server does not count the points that it acknowledged. */
 function check({ count, requests, errors, acknowledged, uncertain }: SoakResult, ending: string | undefined): void {
   const [kind] = Object.entries(errors).toSorted(([, some], [, others]) => others - some)[0] ?? [];
   if (requests === 0 && kind !== undefined) {

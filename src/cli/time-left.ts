@@ -1,10 +1,13 @@
 import type { RunEvent } from '../runner/events.js';
 
-/** A cell with so many samples is nearly done; how many it takes in the end is not known before. */
+/**
+ * The typical number of samples of a cell, since the real number is not known in advance, and the most progress that they count
+ * for.
+ */
 const TYPICAL_SAMPLES = 6;
 const NEARLY_DONE = 0.9;
 
-/** Guesses how long a run still takes: the cells that are left take as long as those that were measured, on average. */
+/** Estimates the time left in a run: remaining cells take as long as the measured ones, on average. */
 export class TimeLeft {
   done = 0;
   total = 0;
@@ -12,7 +15,7 @@ export class TimeLeft {
   #startedAt: number | undefined;
   readonly #underWay = new Map<string, number>();
 
-  /** `now` is in seconds, of any one clock. */
+  /** Takes an event. `now` is in seconds, by any one clock. */
   note(event: RunEvent, now: number): void {
     switch (event.type) {
       case 'run-started':
@@ -35,7 +38,7 @@ export class TimeLeft {
     }
   }
 
-  /** Seconds, or `undefined` while there is nothing to guess from. */
+  /** The seconds left; `undefined` while there is nothing to estimate from. */
   seconds(now: number): number | undefined {
     const underWay = [...this.#underWay.values()].reduce((sum, part) => sum + part, 0);
     const measured = this.#measured + underWay;
@@ -44,7 +47,7 @@ export class TimeLeft {
   }
 }
 
-/** `45 s`, `3 min 20 s`, `1 h 05 min`. */
+/** The text of a time: `45 s`, `3 min 20 s`, `1 h 05 min`. */
 export function formatClock(seconds: number): string {
   const whole = Math.round(seconds);
   const two = (value: number): string => String(value).padStart(2, '0');

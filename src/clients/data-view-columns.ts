@@ -1,4 +1,4 @@
-/** HyperbyteDB's columns by hand: a `DataView` over reused memory, the fastest that JavaScript offers without a library. */
+/** HyperbyteDB's columns coded by hand: a `DataView` over reused memory, the fastest way in JavaScript without a library. */
 import type { SeriesNames } from '../library/codecs/columns-codec.js';
 import type { ColumnBatch, DecodedBatch, IngestTarget } from './ingest-target.js';
 
@@ -34,7 +34,7 @@ class DataViewWriter {
       textBytes('measurement'),
       textBytes(measurement),
       textBytes('tags'),
-      // More tags than these would need another header.
+      // A map header for up to 15 tags; more would need another header.
       Uint8Array.of(0x80 | entries.length),
       ...entries.flat().map(textBytes),
       textBytes('field'),
@@ -78,7 +78,7 @@ class DataViewWriter {
 
   #integers(start: number, integers: BigInt64Array): number {
     const [bytes, view] = [this.#bytes, this.#view];
-    // By halves, so that no bigint is made.
+    // Written by halves, so that no bigint is made.
     const halves = new Uint32Array(integers.buffer, integers.byteOffset, 2 * integers.length);
     let at = start;
     for (let index = 0; index < halves.length; index += 2) {
@@ -149,7 +149,7 @@ function arrayAt(view: DataView, at: number): [count: number, start: number] {
   return [tag & 0x0f, at + 1];
 }
 
-/** Goes over short text, or a small map of it. */
+/** Skips a short string, or a small map of short strings; returns its end. */
 function skipText(body: Uint8Array, start: number): number {
   const tag = body[start]!;
   if (tag >= 0xa0) return start + 1 + (tag & 0x1f);
@@ -164,7 +164,7 @@ function latin1(bytes: Uint8Array, start: number, length: number): string {
   return text;
 }
 
-/** Short text of MessagePack. */
+/** A short string in MessagePack. */
 function textBytes(text: string): Uint8Array {
   const bytes = Buffer.from(text);
   return Buffer.concat([Uint8Array.of(0xa0 | bytes.length), bytes]);

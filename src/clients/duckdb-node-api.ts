@@ -5,7 +5,7 @@
  * - `duckDbVectors`: its data chunks' vectors item by item, which is its fastest public interface and takes the loops
  *   over rows into the caller's own code.
  *
- * Measured on 2 cores at 600,000 rows, in million rows a second. Rows in: `appendInteger` and its kind with `endRow`
+ * Measured on 2 cores at 600,000 rows, in million rows per second. Rows in: `appendInteger` and its kind with `endRow`
  * 1.2, `chunk.setRows` 4.2, vectors 9.6. Columns in: `chunk.setColumns` 4.3, vectors 6.7. Objects out:
  * `run(sql).getRowObjects()` 1.4, `yieldRowObjects` of a stream 1.3, `runAndReadAll(sql)` 0.9, vectors 3.7. Columns out:
  * `run(sql).getColumns()` 2.5, each chunk's `getColumns` 7, vectors of a streamed result 8, of a materialized one 15.
@@ -31,16 +31,16 @@ const CHUNK_ROWS = 2048;
 
 export const DUCKDB_NODE_API_VERSION = packageVersion('@duckdb/node-api');
 
-/** A row as the client takes it: a BIGINT is a `bigint`. */
+/** A row in the client's form: a BIGINT is a `bigint`. */
 export type DuckDbRow = readonly [id: number, sensorId: number, value: number, timestamp: bigint];
 
 /** A row object of a result. */
 export type DuckDbObject = Record<string, unknown>;
 
-/** A column of a result: the client's vector, or the values it made of it. */
+/** A column of a result: the client's vector, or the values that it made from it. */
 export type DuckDbColumn = DuckDBIntegerVector | DuckDBDoubleVector | DuckDBBigIntVector | readonly unknown[];
 
-/** Appends to a table. What was appended can be seen after `finish`. */
+/** Appends to a table. Appended rows are visible after `finish`. */
 export interface DuckDbWriter<Batch> {
   add(batch: Batch): void;
   finish(): void;
@@ -57,7 +57,7 @@ export interface DuckDbInterface {
   columns(connection: DuckDBConnection, sql: string): AsyncGenerator<readonly DuckDbColumn[]>;
 }
 
-/** A database in memory, of its own. */
+/** An in-memory database of its own. */
 export class DuckDbPeer {
   readonly #instance: DuckDBInstance;
   readonly connection: DuckDBConnection;
@@ -72,7 +72,7 @@ export class DuckDbPeer {
     return new DuckDbPeer(instance, await instance.connect());
   }
 
-  /** Creates the table, dropping what has its name. */
+  /** Creates the table, dropping a table with its name. */
   async createTable(table: string): Promise<void> {
     await this.connection.run(
       `CREATE OR REPLACE TABLE ${table} (id INT NOT NULL, sensor_id INT, value DOUBLE, timestamp BIGINT)`,
@@ -114,7 +114,7 @@ export const duckDbValues: DuckDbInterface = {
         for (let start = 0; start < id.length; start += CHUNK_ROWS) {
           const end = Math.min(start + CHUNK_ROWS, id.length);
           const columns = [id, sensor_id, value, timestamp].map((column) => column.subarray(start, end));
-          // The client's types ask for arrays, but it only reads the length and the elements.
+          // The client's types require arrays, but it only reads the length and the elements.
           chunk.setColumns(columns as unknown as (number | bigint)[][]);
           appender.appendDataChunk(chunk);
         }
@@ -215,7 +215,9 @@ function chunkColumns(chunk: DuckDBDataChunk): DuckDbColumn[] {
 
 type ObjectMaker = (columns: readonly DuckDbColumn[], rows: number, into: DuckDbObject[]) => void;
 
-/** A loop with the columns' names in its text, as a caller who knows the query writes it: all objects get one shape. */
+/**
+ * A loop with the columns' names in its source, as a caller who knows the query writes it, so that all objects have one shape.
+ */
 function objectMaker(names: readonly string[]): ObjectMaker {
   const properties = names.map((name, column) => `${JSON.stringify(name)}: v${column}.getItem(row)`);
   const vectors = names.map((_, column) => `v${column} = columns[${column}]`);

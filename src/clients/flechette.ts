@@ -6,9 +6,9 @@ import { packageVersion } from './package-version.js';
 const NAMES = ['id', 'sensor_id', 'value', 'timestamp'] as const;
 
 /**
- * Tables of `@uwdata/flechette`. Typed arrays become columns as they are; plain arrays,
- * which the library takes as well, it copies value by value (4 million rows a second). 64-bit integers stay `bigint`
- * (`useBigInt`), which is lossless, and as fast: a `number` is made of a `bigint`, too, and range-checked.
+ * Tables of `@uwdata/flechette`. Typed arrays become columns without a copy; plain arrays, which the library takes as well, are
+ * copied value by value (4 million rows per second). 64-bit integers stay `bigint` (`useBigInt`), which is lossless, and as
+ * fast: a `number` is also made from a `bigint`, and range-checked.
  */
 export const flechette: ColumnTableTarget<Table> = {
   name: 'flechette',
@@ -33,7 +33,7 @@ export const flechette: ColumnTableTarget<Table> = {
   },
 
   objectsOfBatch(table, position) {
-    // `table.at` would look up the batch of every row; a table of one batch has nothing to look up.
+    // A table of one batch, since `table.at` would look up the batch of every row.
     const batch = tableFromColumns(
       NAMES.map((name, column) => [name, new Column([table.children[column]!.data[position]!])]),
     );

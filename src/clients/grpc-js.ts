@@ -1,7 +1,7 @@
 /**
- * `@grpc/grpc-js`, in JavaScript alone, with what makes it fastest: a connection of its own to each shard, no retries whose
- * buffers cost time, large windows for scans, and the messages made by protobufjs, which writes code for each type; code made
- * beforehand would be the same.
+ * `@grpc/grpc-js`, in JavaScript alone, in its fastest configuration: a connection of its own to each shard, no retries, whose
+ * buffers cost time, large windows for scans, and messages made by protobufjs, which generates code for each type; code
+ * generated in advance would be the same.
  */
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -16,18 +16,18 @@ const PROTO = fileURLToPath(new URL('../../proto/boundary_bench/shards/v1/shards
 
 const SERVICE = 'boundary_bench.shards.v1.ShardService';
 
-/** The rows of one message, at most: the shards take messages of 4 MiB. */
+/** The most rows of one message: the shards take messages of up to 4 MiB. */
 const MOST_ROWS = 16_384;
 
 const ROW_BYTES = 200;
 
-/** As much as the client in Rust allows to be on the way. */
+/** The flow control window in bytes, as in the Rust client. */
 const WINDOW_BYTES = 4 << 20;
 
 const CONNECT_MS = 10_000;
 
 const OPTIONS: ChannelOptions = {
-  // Each client has connections of its own, as a thread of a load has.
+  // Each client has connections of its own, like a thread of a load.
   'grpc.use_local_subchannel_pool': 1,
   'grpc.enable_retries': 0,
   'grpc.service_config_disable_resolution': 1,
@@ -39,7 +39,7 @@ const OPTIONS: ChannelOptions = {
   'grpc-node.flow_control_window': WINDOW_BYTES,
 };
 
-/** Codes of ours by those of gRPC, where there are others than `BB_ENGINE`. */
+/** Our error codes by gRPC's; any other code of gRPC becomes `BB_ENGINE`. */
 const CODES: Readonly<Partial<Record<status, string>>> = {
   [status.UNAVAILABLE]: 'BB_CONNECTION',
   [status.UNAUTHENTICATED]: 'BB_CONNECTION',
@@ -48,17 +48,17 @@ const CODES: Readonly<Partial<Record<status, string>>> = {
   [status.UNIMPLEMENTED]: UNSUPPORTED,
 };
 
-/** Where a shard is. */
+/** The address of a shard. */
 export interface GrpcAddress {
-  /** `http[s]://host:port`. */
+  /** The URL, `http[s]://host:port`. */
   readonly url: string;
-  /** The key that it asks for; empty where it asks for none. */
+  /** The API key that the shard requires; empty if it requires none. */
   readonly secret: string;
   /** A file of certificates to trust in place of the system's. */
   readonly tlsCa?: string;
 }
 
-/** A row as its message has it. */
+/** A row in the form of its message. */
 export interface GrpcRow {
   readonly key: number;
   readonly quantity: number;
@@ -67,19 +67,19 @@ export interface GrpcRow {
   readonly payload: Uint8Array;
 }
 
-/** Packed rows that were found, and one bit for each key. */
+/** The packed rows that were found, and one bit per key. */
 export interface GrpcRows {
   readonly found: Buffer;
   readonly rows: Buffer;
 }
 
-/** A piece of a stream of Arrow: a message, and its body apart. */
+/** A piece of an Arrow stream: a message, with its body separate. */
 export interface GrpcPiece {
   readonly ipc_header: Buffer;
   readonly ipc_body: Buffer;
 }
 
-/** What to sum up, in the words of the proto. */
+/** An aggregation, in the terms of the proto. */
 export interface GrpcAggregation {
   readonly column: string;
   readonly filter?: {
@@ -93,7 +93,7 @@ interface GrpcNumber {
   readonly real?: number;
 }
 
-/** The sums over the column price. */
+/** The aggregate of the column price. */
 export interface GrpcAggregate {
   readonly count: number;
   readonly real_sum: number;
@@ -112,7 +112,7 @@ function methods(): Methods {
   return loaded;
 }
 
-/** A client of all shards, in the order of their addresses: `http://host:port`, or with what protects them. */
+/** A client of all shards, in the order of their addresses: `http://host:port`, or an address with a key and certificates. */
 export class GrpcShards {
   readonly #shards: readonly Shard[];
 
@@ -143,7 +143,7 @@ export class GrpcShards {
     return row;
   }
 
-  /** Asks all shards that have keys at the same time; their answers come in no order of the keys. */
+  /** Reads from all shards that have keys in parallel; the responses are in no order of the keys. */
   multiGet(keys: readonly number[]): Promise<GrpcRows[]> {
     const asked: Promise<GrpcRows>[] = [];
     for (const [index, group] of this.#grouped(keys, (key) => key).entries()) {
@@ -158,7 +158,7 @@ export class GrpcShards {
     await this.#of(row.key).call('Put', { row });
   }
 
-  /** Writes packed rows of these keys: all shards at the same time. */
+  /** Writes packed rows of these keys, to all shards in parallel. */
   async putMany(keys: readonly number[], packed: Uint8Array): Promise<void> {
     const places = keys.map((_, place) => place);
     const asked: Promise<unknown>[] = [];
@@ -171,19 +171,19 @@ export class GrpcShards {
     await Promise.all(asked);
   }
 
-  /** Reads all rows of all shards at the same time; `take` gets each piece with the number of its shard. */
+  /** Reads all rows of all shards in parallel; `take` gets each piece with the number of its shard. */
   async scan(take: (piece: GrpcPiece, shard: number) => void): Promise<void> {
     await Promise.all(
       this.#shards.map((shard, index) => shard.read('Scan', {}, (piece) => take(piece as GrpcPiece, index))),
     );
   }
 
-  /** Sums up in all shards at the same time. */
+  /** Aggregates in all shards in parallel. */
   aggregate(request: GrpcAggregation): Promise<GrpcAggregate[]> {
     return Promise.all(this.#shards.map((shard) => shard.call<GrpcAggregate>('Aggregate', request)));
   }
 
-  /** Fills all shards at the same time with what `piecesOf` makes for each. */
+  /** Fills all shards in parallel with the messages that `piecesOf` makes for each. */
   async populate(piecesOf: (shard: number) => Iterable<object>): Promise<void> {
     await Promise.all(this.#shards.map((shard, index) => shard.write('Populate', piecesOf(index))));
   }
@@ -203,7 +203,7 @@ export class GrpcShards {
   }
 }
 
-/** The packed rows of these places. */
+/** The packed rows at these positions. */
 function gathered(packed: Uint8Array, places: readonly number[]): Buffer {
   const rows = Buffer.allocUnsafe(places.length * ROW_BYTES);
   for (const [index, place] of places.entries()) {
@@ -212,7 +212,7 @@ function gathered(packed: Uint8Array, places: readonly number[]): Buffer {
   return rows;
 }
 
-/** One shard behind gRPC. */
+/** One shard, reached by gRPC. */
 class Shard {
   readonly #name: string;
   readonly #client: Client;
@@ -247,7 +247,7 @@ class Shard {
     });
   }
 
-  /** Reads a stream. */
+  /** Reads a stream of messages. */
   read(method: string, request: object, take: (message: object) => void): Promise<void> {
     const { path, requestSerialize, responseDeserialize } = methods()[method]!;
     return new Promise((resolve, reject) => {
@@ -271,7 +271,7 @@ class Shard {
     });
   }
 
-  /** Writes a stream, no faster than the shard takes it. */
+  /** Writes a stream of messages, with backpressure. */
   async write(method: string, messages: Iterable<object>): Promise<void> {
     const { path, requestSerialize, responseDeserialize } = methods()[method]!;
     let stop: () => void = () => {};

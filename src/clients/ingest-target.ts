@@ -1,4 +1,4 @@
-/** Codecs of time-series ingest in JavaScript that the addon's are compared with. */
+/** JavaScript codecs of time-series ingest, with which the addon's are compared. */
 import type { SeriesNames } from '../library/codecs/columns-codec.js';
 
 /** The columns of a batch. Its times are milliseconds. */
@@ -7,7 +7,7 @@ export interface ColumnBatch {
   readonly timestamps: BigInt64Array;
 }
 
-/** What a decoder returns, as it comes out of the codec. */
+/** A decoded batch, in the codec's own types. */
 export interface DecodedBatch {
   readonly values: ArrayLike<number>;
   readonly timestamps: ArrayLike<number | bigint>;
@@ -16,8 +16,11 @@ export interface DecodedBatch {
 /** A codec of batches of one series and field. */
 export interface IngestTarget {
   version(): string;
-  /** Prepares, untimed, a function that encodes this batch: the form in which this codec likes its input best is free. */
+  /**
+   * Prepares, untimed, a function that encodes this batch; converting the input to the codec's preferred form is not timed
+   * either.
+   */
   encoder?(names: SeriesNames, batch: ColumnBatch): () => Uint8Array;
-  /** A decoder of columns, or a parser of lines. */
+  /** Makes a decoder of columns, or a parser of lines. */
   decoder?(): (body: Uint8Array) => DecodedBatch;
 }

@@ -16,7 +16,7 @@ export const ioredis: KvTarget = {
     const address = parseKvUrl(url);
     const options = optionsOf(address, mode);
     const single = new Redis(options);
-    // Without a listener it would print its errors; calls are rejected with them.
+    // Without a listener it would print its errors; calls are rejected with them anyway.
     single.on('error', () => {});
     try {
       await single.connect();
@@ -50,7 +50,7 @@ function optionsOf(
     db: database,
     lazyConnect: true,
     enableAutoPipelining: mode === 'auto',
-    // A lost connection is an error here, as it is for the others.
+    // A lost connection is an error here, as for the other clients.
     retryStrategy: () => null,
     maxRetriesPerRequest: 0,
   };

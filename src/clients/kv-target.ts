@@ -1,10 +1,10 @@
-/** Clients of the Redis wire that the addon's is compared with. */
+/** Clients of the Redis protocol with which the addon's is compared. */
 
-/** One connection of a client. Every method resolves when the answer is there; text goes in and comes out. */
+/** One connection of a client. Every method resolves with the response; keys and values are strings. */
 export interface KvTargetConnection {
   get(key: string): Promise<string | null>;
   set(key: string, value: string): Promise<unknown>;
-  /** Many single commands, as this client sends them best. */
+  /** Sends many single commands, in this client's fastest way. */
   getMany(keys: readonly string[]): Promise<readonly (string | null)[]>;
   setMany(keys: readonly string[], values: readonly string[]): Promise<unknown>;
   mget(keys: readonly string[]): Promise<readonly (string | null)[]>;
@@ -12,18 +12,18 @@ export interface KvTargetConnection {
   close(): Promise<void>;
 }
 
-/** A client. */
+/** A client of the Redis protocol. */
 export interface KvTarget {
-  /** Connects to the server that the URL names, as `KvClient` reads it. `mode` is that of the lane. */
+  /** Connects to the server that the URL names, in the form of `KvClient`. `mode` is the mode of the lane. */
   connect(url: string, mode: string | undefined): Promise<KvTargetConnection>;
   version(): string;
 }
 
-/** A server's URL, taken apart for clients that do not read all of it. */
+/** A parsed server URL, for clients that do not understand all of it. */
 export interface KvAddress {
   readonly host: string;
   readonly port: number;
-  /** The path of a Unix domain socket, in place of host and port. */
+  /** The path of a Unix domain socket, instead of host and port. */
   readonly path?: string;
   readonly username?: string;
   readonly password?: string;
@@ -36,10 +36,10 @@ export interface KvAddress {
 
 const DEFAULT_PORT = 6379;
 
-/** Takes a URL apart that the addon's client has taken already, so it is one. */
+/** Parses a URL. The addon's client has already accepted it, so it is valid. */
 export function parseKvUrl(text: string): KvAddress {
   const [, scheme = '', rest = ''] = /^([a-z+]+):\/\/(.*)$/.exec(text) ?? [];
-  // Its parts are those of an http URL, which this parser knows best.
+  // Parsed as an http URL, whose parts are the same.
   const url = new URL(`http://${rest.startsWith('/') ? `localhost${rest}` : rest}`);
   const isSocket = scheme.endsWith('unix');
   const option = (name: string): string | undefined => url.searchParams.get(name) ?? undefined;

@@ -1,6 +1,6 @@
 /**
- * Line protocol in tuned JavaScript: bytes into reused memory, the numbers digit by digit where their text is known to be
- * the shortest, and no string on the way; the parser likewise.
+ * Line protocol in tuned JavaScript: bytes are written into reused memory, numbers digit by digit if that is known to be their
+ * shortest text, without intermediate strings; the parser likewise.
  */
 import type { SeriesNames } from '../library/codecs/columns-codec.js';
 import type { ColumnBatch, DecodedBatch, IngestTarget } from './ingest-target.js';
@@ -15,10 +15,10 @@ const MINUS = 0x2d;
 const MOST_FLOAT = 25;
 const MOST_TIME = 20;
 
-/** The decimals of a value that is written digit by digit. */
+/** The scale of values that are written digit by digit, which have at most three decimals. */
 const SCALE = 1000;
 
-/** Times these, a value is still exact. */
+/** The limit of a value times `SCALE`, below which it is still exact. */
 const MOST_SCALED = 2 ** 31;
 
 export const lineProtocol: IngestTarget = {
@@ -33,12 +33,12 @@ export const lineProtocol: IngestTarget = {
   },
 };
 
-/** The digits of a whole number below 2^53, written from `at`; returns what follows. */
+/** Writes the digits of a whole number below 2^53 from `start` on; returns the end. */
 function putDigits(bytes: Uint8Array, start: number, value: number): number {
   let length = 1;
   for (let limit = 10; limit <= value; limit *= 10) length += 1;
   let rest = value;
-  // Integers of 32 bits divide much faster.
+  // Splits off parts, since 32-bit integers divide much faster.
   let at = start + length;
   while (rest >= 1e9) {
     const high = Math.floor(rest / 1e6);
@@ -93,7 +93,7 @@ class LineWriter {
     const bytes = this.#bytes;
     const magnitude = Math.abs(value);
     const scaled = Math.round(magnitude * SCALE);
-    // Then its text has three decimals at most, and the shortest has no others.
+    // Otherwise the text has at most three decimals, and no shorter text exists.
     if (scaled >= MOST_SCALED || scaled / SCALE !== magnitude) return start + bytes.write(`${value}`, start, 'latin1');
     let at = start;
     if (value < 0) {
@@ -120,7 +120,7 @@ class LineWriter {
   }
 }
 
-/** Reads lines of one series and one field of floats: the parser that an application writes for its own data. */
+/** Parses lines of one series and one float field: the parser that an application writes for its own data. */
 class LineReader {
   #values = new Float64Array(1024);
   #timestamps = new Float64Array(1024);
@@ -156,7 +156,7 @@ class LineReader {
         }
       }
       if (byte === SPACE && length <= 15) {
-        // Both are exact, so one rounding is all there is.
+        // Both are exact, so the division rounds once.
         this.#values[count] = isNegative ? -digits / scale : digits / scale;
       } else {
         while (body[at] !== SPACE) at += 1;

@@ -1,6 +1,6 @@
 /**
- * `mariadb`, in JavaScript alone. It sends statements ahead of their answers, and rows in packets of many where the server
- * takes such. Its modes: statements prepared, which is the default, and `text`.
+ * `mariadb`, in JavaScript alone. It sends statements ahead of their responses, and rows in packets of many if the server
+ * supports that. Its modes: prepared statements, the default, and `text`.
  */
 import { type Connection, createConnection, type UpsertResult } from 'mariadb';
 
@@ -20,7 +20,7 @@ export const mariadb: SqlTarget = {
     const connection = await createConnection({
       ...connectionOptions(url),
       pipelining: true,
-      // What the others do not do either.
+      // Checks that the other clients do not make either.
       checkNumberRange: false,
       bigIntAsNumber: true,
       insertIdAsNumber: true,

@@ -1,4 +1,4 @@
-/** Columns of one length of the table `measurements`, named as in SQL, without nulls. */
+/** Columns of equal length of the table `measurements`, named as in SQL, without nulls. */
 export interface MeasurementColumns {
   readonly id: Int32Array;
   readonly sensor_id: Int32Array;
@@ -6,10 +6,10 @@ export interface MeasurementColumns {
   readonly timestamp: BigInt64Array;
 }
 
-/** `[id, sensor_id, value, timestamp]`, the timestamp as a number: it is far below 2^53. */
+/** A row `[id, sensor_id, value, timestamp]`, the timestamp as a number, which is far below 2^53. */
 export type MeasurementRow = [id: number, sensorId: number, value: number, timestamp: number];
 
-/** A row as an object, the way a library makes it. */
+/** A row as an object, in the form in which a library makes it. */
 export interface MeasurementObject {
   readonly id: number;
   readonly sensor_id: number;
@@ -18,18 +18,18 @@ export interface MeasurementObject {
 }
 
 /**
- * A library of in-memory tables in pure JavaScript. A table is made of batches of columns; what is built from rows or
- * filtered is written once, over typed arrays, for every such library.
+ * A library of in-memory tables in pure JavaScript. A table consists of batches of columns; building from rows and filtering are
+ * written once, over typed arrays, for all libraries.
  */
 export interface ColumnTableTarget<Table> {
   readonly name: string;
   readonly version: string;
-  /** A table over these batches, whose memory it keeps without copying it. */
+  /** Makes a table over these batches, whose memory it keeps without a copy. */
   fromBatches(batches: readonly MeasurementColumns[]): Table;
-  /** The table's batches as typed arrays, without copying. */
+  /** The table's batches as typed arrays, without a copy. */
   toBatches(table: Table): MeasurementColumns[];
   /** All rows as the library's row objects. */
   toObjects(table: Table): MeasurementObject[];
-  /** A function that makes the row object of an index into one batch. */
+  /** Makes a function that makes the row object at an index of one batch. */
   objectsOfBatch(table: Table, batch: number): (index: number) => MeasurementObject;
 }

@@ -1,7 +1,7 @@
 /**
  * `msgpackr`, in JavaScript alone (without its optional native part, which only decodes strings). It writes whole numbers as
- * integers, which HyperbyteDB does not take as values, so those are wrapped in a class that it is taught to write as floats
- * of 64 bits; the rest goes its own, fastest way.
+ * integers, which HyperbyteDB does not take as values, so those are wrapped in a class that an extension writes as 64-bit
+ * floats; other values take its own, fastest path.
  */
 import { addExtension, Packr, Unpackr } from 'msgpackr/pack';
 
@@ -9,7 +9,7 @@ import type { SeriesNames } from '../library/codecs/columns-codec.js';
 import type { ColumnBatch, IngestTarget } from './ingest-target.js';
 import { packageVersion } from './package-version.js';
 
-/** A number that must be written as a float of 64 bits. */
+/** A number that must be written as a 64-bit float. */
 class Float64 {
   readonly value: number;
 
@@ -20,7 +20,7 @@ class Float64 {
 
 addExtension({
   Class: Float64,
-  // Asked for, and not written: what `pack` writes has no header.
+  // The type is required but not written: the output of `pack` has no header.
   type: 1,
   pack(this: unknown, { value }: Float64, allocateForWrite: AllocateForWrite) {
     const { target, targetView, position } = allocateForWrite(9);
@@ -31,14 +31,14 @@ addExtension({
 
 type AllocateForWrite = (bytes: number) => { target: Uint8Array; targetView: DataView; position: number };
 
-/** A value as msgpackr must have it to write a float of 64 bits. */
+/** The value in the form that msgpackr writes as a 64-bit float. */
 function asFloat(value: number): number | Float64 {
   return Number.isInteger(value) ? new Float64(value) : value;
 }
 
 const packr = new Packr({ useRecords: false, variableMapSize: true });
 
-/** A batch as rows, each with all its names: HyperbyteDB's row MessagePack. */
+/** Encodes a batch as rows, each with all its names: HyperbyteDB's row MessagePack. */
 export function packRows(
   { measurement, tags = {}, field }: SeriesNames,
   { values, timestamps }: ColumnBatch,

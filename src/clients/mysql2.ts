@@ -1,6 +1,6 @@
 /**
- * `mysql2`, in JavaScript alone. Its modes: statements prepared, which is the default, and `text`, where it writes the
- * parameters into the text.
+ * `mysql2`, in JavaScript alone. Its modes: prepared statements, the default, and `text`, in which it writes the parameters into
+ * the SQL.
  */
 import { type Connection, createConnection, type ResultSetHeader } from 'mysql2/promise';
 
@@ -14,7 +14,7 @@ import {
   type SqlTargetRequest,
 } from './sql-target.js';
 
-/** The values of the family's statements. */
+/** Parameter values of the family's statements. */
 type Values = (string | number | boolean)[];
 
 export const mysql2: SqlTarget = {
@@ -22,7 +22,7 @@ export const mysql2: SqlTarget = {
   connect: async (url, mode) => {
     const connection = await createConnection({
       ...connectionOptions(url),
-      // One that servers of a partial dialect know, too.
+      // A character set that servers with a partial dialect support, too.
       charset: 'UTF8MB4_GENERAL_CI',
     });
     return new Mysql2Connection(connection, mode === 'text');
@@ -52,7 +52,9 @@ class Mysql2Connection implements SqlTargetConnection {
     return answerOf(answer);
   }
 
-  /** It sends a statement when the one before is answered; asking for all at once spares the turns between them. */
+  /**
+   * Runs requests. The client sends a statement after the previous response; queueing all at once saves the turns between them.
+   */
   requests(requests: readonly SqlTargetRequest[]): Promise<readonly SqlAnswer[]> {
     return Promise.all(requests.map((request) => this.request(request)));
   }

@@ -1,5 +1,5 @@
 /**
- * Data frames of `nodejs-polars`, queried by its SQL. Its fastest way in is one typed array a column: frames made batch by
+ * Data frames of `nodejs-polars`, queried by its SQL. Its fastest way in is one typed array per column: frames made batch by
  * batch and joined by `concat` take eight times as long. 64-bit integers become numbers in its row objects.
  */
 import type { MeasurementColumns } from './measurement-table.js';
@@ -7,7 +7,7 @@ import { loadPackage } from './optional-package.js';
 
 export const POLARS = 'nodejs-polars';
 
-/** A frame, as far as it is used here. */
+/** The part of a frame that is used here. */
 export interface PolarsFrame {
   readonly height: number;
   getColumn(name: string): { toTypedArray(): PolarsValues };
@@ -26,12 +26,12 @@ interface Polars {
 export class PolarsClient {
   readonly #polars = loadPackage<Polars>(POLARS);
 
-  /** A frame with a copy of these columns. */
+  /** Makes a frame with a copy of these columns. */
   frameOf(columns: MeasurementColumns): PolarsFrame {
     return this.#polars.DataFrame(columns);
   }
 
-  /** The result of a query over a frame, which it knows by this name. */
+  /** The result of a query over a frame, under this table name. */
   query(frame: PolarsFrame, name: string, sql: string): PolarsFrame {
     return new this.#polars.SQLContext({ [name]: frame }).execute(sql, { eager: true });
   }

@@ -1,15 +1,15 @@
 /**
- * Packages that this one does not depend on: a user who has them installed sees them in the tables, all others need not
- * know of them.
+ * Packages on which this one does not depend: users who have them installed see them in the tables, others need not know of
+ * them.
  */
 import { readFileSync } from 'node:fs';
 import { createRequire, isBuiltin } from 'node:module';
 import { dirname, join } from 'node:path';
 
-/** Who may have installed the package: this package's surroundings, or the project that it is run in. */
+/** The places where a package may be installed: around this package, or in the project that runs it. */
 const FINDERS = [createRequire(import.meta.url), createRequire(join(process.cwd(), 'package.json'))];
 
-/** Why a package, or a module of Node, can't be used here, and what to do; `undefined` where it can. */
+/** The reason why a package, or a module of Node, can't be used here, with the remedy; `undefined` if it can. */
 export function whyUnusable(name: string): string | undefined {
   if (name.startsWith('node:')) {
     return isBuiltin(name) ? undefined : `Node.js ${process.versions.node} has no ${name}; use a newer one`;
@@ -17,20 +17,20 @@ export function whyUnusable(name: string): string | undefined {
   const manifest = manifestOf(name);
   if (manifest === undefined) return `${name} is not installed: npm install ${name}`;
   const { version = '', engines } = manifest;
-  // Packages with native code crash the process where they load on a Node that they were not made for.
+  // Checked, since a package with native code may crash the process on a Node that it was not built for.
   return engines?.node === undefined || admits(engines.node)
     ? undefined
     : `${name} ${version} needs Node.js ${engines.node}: install another version of one of them`;
 }
 
-/** The package. Loaded when it is asked for, since it may not be there. */
+/** Loads a package on demand, since it may not be installed. */
 export function loadPackage<T>(name: string): T {
   if (name.startsWith('node:')) return FINDERS[0]!(name) as T;
   const finder = FINDERS.find((require) => manifestFile(require, name) !== undefined) ?? FINDERS[0]!;
   return finder(name) as T;
 }
 
-/** The version of a package that is installed, of Node itself for one of its modules. */
+/** The version of an installed package; for a module of Node, that of Node. */
 export function optionalVersion(name: string): string {
   return name.startsWith('node:') ? process.versions.node : (manifestOf(name)?.version ?? 'unknown');
 }
@@ -48,7 +48,7 @@ function manifestOf(name: string): Manifest | undefined {
   return undefined;
 }
 
-/** The package.json of a package as `require` finds it. Packages need not export theirs, so it is looked for on the disk. */
+/** The path of the package.json that `require` resolves. It is searched on disk, since packages need not export it. */
 function manifestFile(require: NodeJS.Require, name: string): string | undefined {
   try {
     let folder = dirname(require.resolve(name));
@@ -71,7 +71,7 @@ function nameIn(file: string): unknown {
   }
 }
 
-/** Whether this Node is in a range of an `engines` field, as far as those of these packages go: `>=22`, `20.x || 22.x`. */
+/** Whether this Node is in a range of an `engines` field, in the forms that these packages use: `>=22`, `20.x || 22.x`. */
 function admits(range: string): boolean {
   const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
   return range.split('||').some((part) => {

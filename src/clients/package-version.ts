@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 
 const require = createRequire(import.meta.url);
 
-/** The version of an installed package. Packages need not export their `package.json`, so it is looked for on the disk. */
+/** The version of an installed package, from its `package.json`, searched on disk, since packages need not export it. */
 export function packageVersion(name: string): string {
   let folder = dirname(require.resolve(name));
   for (;;) {

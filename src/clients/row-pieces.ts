@@ -2,26 +2,27 @@ import { BoundaryError } from '../errors.js';
 
 const OPENING_BRACE = 0x7b;
 
-/** The bytes that are parsed at once, about: few enough that their objects die young. */
+/** The approximate number of bytes parsed at once: few enough that their objects die young. */
 const PIECE = 1 << 16;
 
 /**
- * Rows of `{..., "data": [{...}, {...}, ...]}` that come in pieces, read by `JSON.parse` in JavaScript alone. The rows are flat:
- * the last opening brace begins the last row. One in a text makes a piece no JSON, which is an error and never a wrong row.
+ * Parser of the rows of `{..., "data": [{...}, {...}, ...]}` that arrive in pieces, by `JSON.parse` in JavaScript alone. The
+ * rows are flat: the last opening brace begins the last row. A brace in a string makes a piece invalid JSON, which is an error
+ * and never a wrong row.
  */
 export class RowPieces<Row> {
   readonly #array: RegExp;
   #begun = false;
-  /** What came and was not parsed. */
+  /** The bytes received and not parsed yet. */
   #pending: Buffer[] = [];
   #bytes = 0;
 
-  /** `array`: the entry of the outermost object that holds the rows; those before it hold no arrays. */
+  /** `array`: the name of the entry of the outermost object that holds the rows; entries before it hold no arrays. */
   constructor(array: string) {
     this.#array = new RegExp(`^\\s*\\{[^[]*"${array}"\\s*:\\s*\\[`);
   }
 
-  /** Takes the next bytes; returns rows that are whole. */
+  /** Takes the next bytes; returns the rows that are complete. */
   feed(piece: Buffer): readonly Row[] {
     this.#pending.push(piece);
     this.#bytes += piece.length;
@@ -33,7 +34,7 @@ export class RowPieces<Row> {
     return this.#keep(bytes.subarray(text === undefined ? 0 : last), text === undefined ? [] : parsed(text));
   }
 
-  /** There are no more bytes; returns the last rows. */
+  /** Ends the input; returns the last rows. */
   finish(): readonly Row[] {
     const text = this.#unwrapped(Buffer.concat(this.#pending).toString('utf8'));
     const end = text?.lastIndexOf(']') ?? -1;
@@ -49,7 +50,7 @@ export class RowPieces<Row> {
     return rows;
   }
 
-  /** What follows the beginning of the array; `undefined` where that has not come. */
+  /** The text after the beginning of the array; `undefined` if that has not arrived yet. */
   #unwrapped(text: string): string | undefined {
     if (this.#begun) return text;
     const begin = this.#array.exec(text);
@@ -59,7 +60,7 @@ export class RowPieces<Row> {
   }
 }
 
-/** The rows of a text, whose last one may have a comma behind it. */
+/** The rows in a text, which may end with a comma. */
 function parsed<Row>(text: string): Row[] {
   const rows = text.slice(0, text.lastIndexOf('}') + 1);
   if (text.slice(rows.length).trim().replace(',', '') !== '') {

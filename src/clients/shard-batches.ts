@@ -1,4 +1,6 @@
-/** Rows of shards as messages of an Arrow stream, read and made by `@uwdata/flechette`: the side `js` has nothing native. */
+/**
+ * Rows of shards as messages of an Arrow stream, read and made by `@uwdata/flechette`, since the side `js` uses nothing native.
+ */
 import {
   Column,
   type DataType,
@@ -16,7 +18,7 @@ import type { GrpcPiece } from './grpc-js.js';
 
 const PAYLOAD_BYTES = 172;
 
-/** Rows by columns. */
+/** Rows as columns. */
 export interface RowColumns {
   readonly keys: BigInt64Array;
   readonly quantities: Int32Array;
@@ -29,14 +31,14 @@ export interface RowColumns {
 export class BatchReader {
   #schema: Buffer | undefined;
 
-  /** The rows of a piece; `undefined` of one that has none. */
+  /** The rows of a piece; `undefined` if it has none. */
   add({ ipc_header: header, ipc_body: body }: GrpcPiece): RowColumns | undefined {
     if (this.#schema === undefined) {
       this.#schema = header;
       return undefined;
     }
     if (body.byteLength === 0) return undefined;
-    // In memory of its own: columns must begin at multiples of their values' width.
+    // Copied into memory of its own, since columns must begin at multiples of their values' widths.
     const message = Buffer.allocUnsafeSlow(header.byteLength + body.byteLength);
     message.set(header);
     message.set(body, header.byteLength);
@@ -52,7 +54,7 @@ export class BatchReader {
   }
 }
 
-/** A batch to be filled, and its messages. */
+/** A batch to be filled, with its messages. */
 export interface NewBatch {
   readonly columns: RowColumns;
   readonly piece: GrpcPiece;
@@ -60,7 +62,7 @@ export interface NewBatch {
 
 /** Makes batches of rows for one stream. */
 export class BatchWriter {
-  /** The headers by their number of rows. */
+  /** The messages of a batch, by its number of rows. */
   readonly #headers = new Map<
     number,
     { readonly schema: Buffer; readonly header: Buffer; readonly bodyBytes: number }
@@ -71,7 +73,7 @@ export class BatchWriter {
     return this.#of(1).schema;
   }
 
-  /** A batch of so many rows, all zero. Its columns are views of the piece's body. */
+  /** Makes a batch of so many rows, all zero. Its columns are views of the piece's body. */
   batch(rows: number): NewBatch {
     const { header, bodyBytes } = this.#of(rows);
     const body = new ArrayBuffer(bodyBytes);
@@ -104,7 +106,7 @@ export class BatchWriter {
 /** The last message of a stream. */
 export const END_MESSAGE: Buffer = Buffer.from([0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0]);
 
-/** The messages of a stream of one batch of so many rows, taken apart. */
+/** The separate messages of a stream with one batch of so many rows. */
 function messagesOf(rows: number): { schema: Buffer; header: Buffer; bodyBytes: number } {
   const column = <T>(type: DataType, values: T): Column<unknown> => {
     const Batch = batchType(type, { useBigInt: true }) as unknown as new (options: object) => never;

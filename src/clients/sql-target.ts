@@ -1,11 +1,11 @@
-/** Clients of the MySQL wire that the addon's is compared with. */
+/** Clients of the MySQL protocol with which the addon's is compared. */
 import { readFileSync } from 'node:fs';
 
-/** What came of a statement. */
+/** The response to a statement. */
 export interface SqlAnswer {
-  /** Its rows as objects; undefined where it returns none. */
+  /** The rows as objects; undefined if the statement returns none. */
   readonly rows?: readonly Readonly<Record<string, unknown>>[] | undefined;
-  /** The rows that it changed, or found. */
+  /** The number of rows changed, or found. */
   readonly affectedRows: number;
 }
 
@@ -15,32 +15,32 @@ export interface SqlTargetRequest {
   readonly parameters: readonly unknown[] | undefined;
 }
 
-/** One connection of a client. Every method resolves when the answer is there. */
+/** One connection of a client. Every method resolves with the response. */
 export interface SqlTargetConnection {
   ping(): Promise<unknown>;
   request(request: SqlTargetRequest): Promise<SqlAnswer>;
-  /** Many requests in their order, as this client sends them best. */
+  /** Runs many requests in order, in this client's fastest way. */
   requests(requests: readonly SqlTargetRequest[]): Promise<readonly SqlAnswer[]>;
-  /** Inserts rows of a table in one go, as this client does it best; resolves to their number. */
+  /** Inserts rows into a table at once, in this client's fastest way; resolves to the number of rows. */
   insertRows(table: string, columns: readonly string[], rows: readonly (readonly unknown[])[]): Promise<number>;
   close(): Promise<void>;
 }
 
-/** A client. */
+/** A client of the MySQL protocol. */
 export interface SqlTarget {
-  /** Connects to the server that the URL names, as `SqlClient` reads it. `mode` is that of the lane. */
+  /** Connects to the server that the URL names, in the form of `SqlClient`. `mode` is the mode of the lane. */
   connect(url: string, mode: string | undefined): Promise<SqlTargetConnection>;
   version(): string;
 }
 
-/** A server's URL, taken apart for clients that do not read all of it. */
+/** A parsed server URL, for clients that do not understand all of it. */
 export interface SqlAddress {
   readonly host: string;
   readonly port: number;
   readonly user: string;
   readonly password: string | undefined;
   readonly database: string | undefined;
-  /** The path of a Unix domain socket, in place of host and port. */
+  /** The path of a Unix domain socket, instead of host and port. */
   readonly socket: string | undefined;
   readonly tls: 'off' | 'required' | 'verify';
   /** A file of certificates to trust. */
@@ -49,7 +49,7 @@ export interface SqlAddress {
 
 const DEFAULT_PORT = 3306;
 
-/** Takes a URL apart that the addon's client has taken already, so it is one. */
+/** Parses a URL. The addon's client has already accepted it, so it is valid. */
 export function parseSqlUrl(text: string): SqlAddress {
   const [, authority = '', database = '', query = ''] = /^mysql:\/\/([^/?]*)\/?([^?]*)\??(.*)$/.exec(text) ?? [];
   const at = authority.lastIndexOf('@');
@@ -72,7 +72,7 @@ export function parseSqlUrl(text: string): SqlAddress {
   };
 }
 
-/** What both clients are told of the server that a URL names. */
+/** The connection options of both clients for a URL. */
 export function connectionOptions(url: string) {
   const { host, port, user, password, database, socket, tls, authorities } = parseSqlUrl(url);
   const ca = authorities === undefined ? {} : { ca: readFileSync(authorities, 'utf8') };
@@ -85,7 +85,7 @@ export function connectionOptions(url: string) {
   };
 }
 
-/** An answer as both clients give it: rows, or what became of them. */
+/** The response in the form of both clients: rows, or the number of rows affected. */
 export function answerOf(answer: unknown): SqlAnswer {
   return Array.isArray(answer)
     ? { rows: answer as Record<string, unknown>[], affectedRows: 0 }

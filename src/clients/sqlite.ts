@@ -1,11 +1,11 @@
 /**
- * SQLite through `node:sqlite` or `better-sqlite3`, a database in memory. Both are synchronous, and what is used of them
- * here is the same: rows go in by one prepared statement in one transaction, which is the fastest that they offer.
+ * SQLite by `node:sqlite` or `better-sqlite3`, as an in-memory database. Both are synchronous, and the API used here is the
+ * same: rows are inserted by one prepared statement in one transaction, their fastest way.
  */
 import type { MeasurementRow } from './measurement-table.js';
 import { loadPackage } from './optional-package.js';
 
-/** What the two have in common. */
+/** The API that both packages share. */
 interface SqliteDatabase {
   exec(sql: string): unknown;
   prepare(sql: string): SqliteStatement;
@@ -20,7 +20,7 @@ interface SqliteStatement {
 
 type DatabaseClass = new (path: string) => SqliteDatabase;
 
-/** Inserts rows into a table; they are there after `finish`. */
+/** Inserts rows into a table; they are visible after `finish`. */
 export interface SqliteWriter {
   add(rows: readonly MeasurementRow[]): void;
   finish(): void;
@@ -29,14 +29,14 @@ export interface SqliteWriter {
 export class SqliteClient {
   readonly #database: SqliteDatabase;
 
-  /** `name`: the package or module. */
+  /** `name` is the package or module. */
   constructor(name: string) {
     const module = loadPackage<DatabaseClass | { DatabaseSync: DatabaseClass }>(name);
     const Database = 'DatabaseSync' in module ? module.DatabaseSync : module;
     this.#database = new Database(':memory:');
   }
 
-  /** Creates the table, dropping what has its name. */
+  /** Creates the table, dropping a table with its name. */
   createTable(table: string): void {
     this.dropTable(table);
     this.#database.exec(
@@ -60,7 +60,7 @@ export class SqliteClient {
     };
   }
 
-  /** Ends a transaction that was not finished, without its rows. */
+  /** Ends an unfinished transaction without its rows. */
   rollBack(): void {
     this.#database.exec('ROLLBACK');
   }
@@ -70,7 +70,7 @@ export class SqliteClient {
     return this.#database.prepare(sql).all();
   }
 
-  /** The same one by one. */
+  /** The rows of a query, one by one. */
   iterate(sql: string): IterableIterator<Record<string, unknown>> {
     return this.#database.prepare(sql).iterate();
   }

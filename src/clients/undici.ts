@@ -1,7 +1,7 @@
 /**
- * `undici`, in JavaScript alone, with what makes it fastest: a pool of so many connections as requests are under way, or one
- * connection with as many pipelined. Its ways are the lanes' modes: `request` with the body read at once, and `dispatch` with
- * a handler of our own, which skips its streams and promises.
+ * `undici`, in JavaScript alone, in its fastest configuration: a pool with as many connections as requests in flight, or one
+ * connection with as many pipelined. Its APIs are the lanes' modes: `request` with the body read at once, and `dispatch` with a
+ * handler of our own, which skips its streams and promises.
  */
 import { readFileSync } from 'node:fs';
 
@@ -10,19 +10,19 @@ import { Pool, type Dispatcher } from 'undici';
 import { BoundaryError } from '../errors.js';
 import { packageVersion } from './package-version.js';
 
-/** How a connection is used. */
+/** The options of a connection. */
 export interface UndiciOptions {
   readonly connections: number;
   readonly pipelining: number;
-  /** The headers of all requests. */
+  /** Headers sent with every request. */
   readonly headers: Readonly<Record<string, string>>;
-  /** Whether a handler of our own reads the answers. */
+  /** Whether a handler of our own reads the responses. */
   readonly dispatches: boolean;
   /** A file of certificates to trust in place of the system's. */
   readonly tlsCa?: string | undefined;
 }
 
-/** An answer that was read whole. */
+/** A response that was read whole. */
 export interface UndiciAnswer {
   readonly status: number;
   readonly text: string;
@@ -34,11 +34,11 @@ export const undici = { version: (): string => packageVersion('undici') };
 export class UndiciClient {
   readonly #pool: Pool;
   readonly #headers: Record<string, string>;
-  /** Sends a body to a path. */
+  /** Posts a body to a path. */
   readonly post: (path: string, body: string) => Promise<UndiciAnswer>;
 
   constructor(url: string, { connections, pipelining, headers, dispatches, tlsCa }: UndiciOptions) {
-    // Its timers cost time, too.
+    // Time-outs are off, since their timers cost time.
     this.#pool = new Pool(url, { connections, pipelining, headersTimeout: 0, bodyTimeout: 0, ...trusting(tlsCa) });
     this.#headers = { ...headers };
     this.post = dispatches ? (path, body) => this.#dispatch(path, body) : (path, body) => this.#request(path, body);
@@ -48,7 +48,7 @@ export class UndiciClient {
     return this.#pool.destroy();
   }
 
-  /** Sends a body to a path, and hands over the pieces of the answer while they come. */
+  /** Posts a body to a path, and passes on the pieces of the response while they arrive. */
   stream(path: string, body: string, take: (piece: Buffer, status: number) => void): Promise<void> {
     return new Promise((resolve, reject) => {
       const options = { method: 'POST', path, headers: this.#headers, body } as const;
@@ -63,7 +63,7 @@ export class UndiciClient {
 
   #dispatch(path: string, body: string): Promise<UndiciAnswer> {
     return new Promise((resolve, reject) => {
-      // What is posted here reads only: without that word it would not be pipelined.
+      // These posts only read; without `idempotent` undici would not pipeline them.
       const options = { method: 'POST', path, headers: this.#headers, body, idempotent: true } as const;
       this.#pool.dispatch(options, new Reader(resolve, reject));
     });
@@ -75,12 +75,12 @@ export function trusting(tlsCa: string | undefined): { connect?: { ca: Buffer } 
   return tlsCa === undefined ? {} : { connect: { ca: readFileSync(tlsCa) } };
 }
 
-/** Reads an answer's body into one text. */
+/** Reads the body of a response into one string. */
 class Reader implements Dispatcher.DispatchHandler {
   readonly #resolve: (answer: UndiciAnswer) => void;
   readonly #reject: (error: Error) => void;
   #status = 0;
-  /** The first piece, and the others where there are some. */
+  /** The first piece, and further pieces if there are any. */
   #first: Buffer | undefined;
   #others: Buffer[] | undefined;
 
@@ -96,7 +96,7 @@ class Reader implements Dispatcher.DispatchHandler {
   }
 
   onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
-    // Its memory is the parser's until this returns: undici hands over a view of what it received.
+    // Kept without a copy: undici passes a view of the memory that it received into.
     if (this.#first === undefined) this.#first = chunk;
     else (this.#others ??= [this.#first]).push(chunk);
   }
@@ -111,7 +111,7 @@ class Reader implements Dispatcher.DispatchHandler {
   }
 }
 
-/** Hands over the pieces of an answer's body. */
+/** Passes on the pieces of a response's body. */
 class PieceReader implements Dispatcher.DispatchHandler {
   readonly #take: (piece: Buffer, status: number) => void;
   readonly #resolve: () => void;

@@ -1,4 +1,4 @@
-/** `@valkey/valkey-glide`, a core in Rust behind Node, where it is installed. */
+/** `@valkey/valkey-glide`, a Rust core behind a Node API, if it is installed. */
 import { readFileSync } from 'node:fs';
 
 import { BoundaryError } from '../errors.js';
@@ -7,7 +7,7 @@ import { loadPackage, optionalVersion } from './optional-package.js';
 
 export const VALKEY_GLIDE = '@valkey/valkey-glide';
 
-/** What of the package is used. */
+/** The part of the package that is used. */
 interface Glide {
   readonly GlideClient: { createClient(options: object): Promise<GlideClient> };
   readonly Batch: new (isAtomic: boolean) => GlideBatch;

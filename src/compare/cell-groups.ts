@@ -1,30 +1,30 @@
 import type { Cell, CompletedRecord, RunRecord } from '../records/record.js';
 
-/** The records that have samples. */
+/** The records with samples. */
 export function completedOf(records: readonly RunRecord[]): CompletedRecord[] {
   return records.filter((record) => record.outcome === 'completed');
 }
 
-/** Two cells with the same identity differ in nothing but the number of rows. */
+/** The identity of a cell: cells with the same identity differ only in the number of rows. */
 export function identityOf(cell: Cell): string {
   return JSON.stringify([contestOf(cell), cell.lane, cell.side, cell.flavor, cell.variant, cell.batch]);
 }
 
 /**
- * Cells of one contest do the same work in the same place, whatever the lane, the side and the batch: the best of them can
- * be named.
+ * The contest of a cell: cells of one contest do the same work in the same place, in any lane, on any side and with any batch,
+ * so that the best of them can be named.
  */
 export function contestOf(cell: Cell): string {
   const { family, workload, engine, workers, transport, threads, rate } = cell;
   return JSON.stringify([family, workload, engine, workers, transport, threads, rate]);
 }
 
-/** Whether a cell sends requests over so many threads, in place of moving rows. */
+/** Whether a cell sends requests over a number of threads, instead of moving rows. */
 export function isRequestWork(cell: Pick<Cell, 'threads'>): boolean {
   return cell.threads !== undefined;
 }
 
-/** The values in groups of one key each, in the order in which the keys first come. */
+/** Groups values by key, in the order of the keys' first occurrence. */
 export function groupBy<T>(values: Iterable<T>, keyOf: (value: T) => string): T[][] {
   const groups = new Map<string, T[]>();
   for (const value of values) {
@@ -36,12 +36,12 @@ export function groupBy<T>(values: Iterable<T>, keyOf: (value: T) => string): T[
   return [...groups.values()];
 }
 
-/** Of cells measured at several numbers of rows, the one with the most: there, fixed costs weigh least. */
+/** Of cells measured at several numbers of rows, those with the most rows, where fixed costs weigh least. */
 export function largestOfEach<T extends Cell>(cells: readonly T[]): T[] {
   return groupBy(cells, identityOf).map((group) => group.reduce((a, b) => (b.rows > a.rows ? b : a)));
 }
 
-/** The record with the most rows per second in its median sample; `undefined` of none. */
+/** The record with the most rows per second in its median sample; `undefined` if there is none. */
 export function fastestOf(records: readonly CompletedRecord[]): CompletedRecord | undefined {
   return records.reduce<CompletedRecord | undefined>(
     (best, record) => (best === undefined || record.summary.rowsPerSecond > best.summary.rowsPerSecond ? record : best),

@@ -4,17 +4,17 @@ import { type RatioInterval, verdictOf } from '../stats/ratio-interval.js';
 import { hardwareDifferences } from './hardware.js';
 import { rateRatio } from './rate-ratio.js';
 
-/** The part of its speed that a cell may lose before it counts as a regression. */
+/** The fraction of its speed that a cell may lose before it counts as a regression. */
 export const DEFAULT_THRESHOLD = 0.05;
 
 export interface CompareOptions {
-  /** Compare though the hardware differs. */
+  /** Whether to compare runs of different hardware. */
   readonly force?: boolean;
-  /** As `DEFAULT_THRESHOLD`, which holds where it is absent; 0 up to, not including, 1. */
+  /** The fraction of its speed that a cell may lose, from 0 to below 1. Default: `DEFAULT_THRESHOLD`. */
   readonly threshold?: number;
 }
 
-/** One cell in both runs: the rows per second of the later run over those of the earlier. */
+/** One cell in both runs: the ratio of the rows per second of the later run to those of the earlier one. */
 export interface CellComparison extends RatioInterval {
   readonly before: CompletedRecord;
   readonly after: CompletedRecord;
@@ -25,12 +25,12 @@ export interface CellComparison extends RatioInterval {
 
 export interface RunComparison {
   readonly threshold: number;
-  /** In what the hosts differ; empty unless the comparison was forced. */
+  /** The differences between the hosts; empty unless the comparison was forced. */
   readonly hardwareDifferences: readonly string[];
   readonly cells: readonly CellComparison[];
-  /** Cells that completed in the earlier run and failed in the later. */
+  /** Cells that completed in the earlier run and failed in the later one. */
   readonly broken: readonly RunRecord[];
-  /** Cells in both runs that could not be compared, since one of them failed, was skipped or moved no rows. */
+  /** Cells in both runs that could not be compared, since one failed, was skipped or moved no rows. */
   readonly incomparable: readonly RunRecord[];
   readonly onlyBefore: readonly RunRecord[];
   readonly onlyAfter: readonly RunRecord[];
@@ -39,9 +39,8 @@ export interface RunComparison {
 }
 
 /**
- * Compares two runs cell by cell, by id: `before` is the baseline. Throws a `BoundaryError` with the code
- * `BB_COMPARE_DIFFERENT_HARDWARE` where the hosts differ and `force` isn't set, and a `RangeError` for a threshold
- * outside 0 to 1.
+ * Compares two runs cell by cell, by id, with `before` as the baseline. Throws a `BoundaryError` with the code
+ * `BB_COMPARE_DIFFERENT_HARDWARE` if the hosts differ and `force` isn't set, and a `RangeError` for a threshold outside 0 to 1.
  */
 export function compareRuns(before: Run, after: Run, options: CompareOptions = {}): RunComparison {
   const threshold = options.threshold ?? DEFAULT_THRESHOLD;

@@ -3,29 +3,30 @@ import { verdictOf } from '../stats/ratio-interval.js';
 import { completedOf, contestOf, fastestOf, groupBy, largestOfEach } from './cell-groups.js';
 import { type Timed, rateRatio } from './rate-ratio.js';
 
-/** For an id of a cell, the lane on the `rust` side that it is compared with; `undefined` where there is none. */
+/** For a cell's id, the lane on the `rust` side that it is compared with; `undefined` if there is none. */
 export type RustLaneOf = (cellId: string) => string | undefined;
 
-/** Where the Rust counterpart of an engine that lives only in JavaScript is looked for, the nearest first. */
+/** The engines in which the Rust counterpart of a JavaScript-only engine is searched, the nearest first. */
 const STAND_IN_ENGINES: readonly string[] = ['memory', 'embedded'];
 
-/** Fewer than two odd and two even samples can't say how far two halves of one cell differ. */
+/** The fewest samples, two odd and two even, from which the noise of a cell is estimated. */
 const SAMPLES_FOR_NOISE_FLOOR = 4;
 
 /**
  * The comparisons of a run:
  *
- * - `lane`: every Node cell (`napi` or `js`) over the fastest Rust cell of its Rust lane, on the same engine over the
- *   same transport with the same workers. An engine on which no native code ran at all, such as a table library in pure JavaScript, is compared
- *   with Rust on `memory`, or on `embedded` where `memory` doesn't do the workload. The comparison's engine is the Node
- *   cell's. Where the lane was measured at the Node cell's own number of rows, only those cells count.
- * - `best`: the fastest Rust cell over the fastest Node cell of each workload, engine, transport, number of workers or
- *   threads: the boundary, and in request work the batch, is then all that differs. Of cells measured at several numbers of rows, only the largest competes.
- * - `batching`: of request work, each cell of batches over the fastest single operations on the same side with the same
+ * - `lane`: every Node cell (`napi` or `js`) over the fastest Rust cell of its Rust lane, on the same engine over the same
+ *   transport with the same workers. An engine on which no native code ran at all, such as a table library in pure JavaScript,
+ *   is compared with Rust on `memory`, or on `embedded` if `memory` doesn't do the workload. The comparison's engine is the Node
+ *   cell's. If the lane was measured at the Node cell's own number of rows, only those cells count.
+ * - `best`: the fastest Rust cell over the fastest Node cell of each workload, engine, transport, number of workers or threads:
+ *   they then differ only in the boundary and, in request work, the batch. Of cells measured at several numbers of rows, only
+ *   the largest competes.
+ * - `batching`: for request work, each cell of batches over the fastest single operations on the same side with the same
  *   threads.
- * - `noise-floor`: the odd over the even samples of one cell; what such a ratio shows is noise.
+ * - `noise-floor`: the odd over the even samples of one cell, whose ratio shows only noise.
  *
- * A cell that moved no rows has no rate, and takes part in none.
+ * A cell that moved no rows has no rate, and takes part in no comparison.
  */
 export function comparisonsOf(records: readonly RunRecord[], rustLaneOf: RustLaneOf): Comparison[] {
   const completed = completedOf(records);
@@ -97,13 +98,13 @@ function batchingComparison(batched: CompletedRecord, completed: readonly Comple
 
 function noiseFloor(record: CompletedRecord): Comparison[] {
   if (record.samples.length < SAMPLES_FOR_NOISE_FLOOR) return [];
-  // Odd against even, not first against second half, so that drift falls on both alike.
+  // Odd against even samples, not the first against the second half, so that drift affects both alike.
   const odd = { rows: record.rows, samples: record.samples.filter((_, index) => index % 2 === 1) };
   const even = { rows: record.rows, samples: record.samples.filter((_, index) => index % 2 === 0) };
   return compare('noise-floor', { ...record, ...odd }, { ...record, ...even }, record);
 }
 
-/** The comparison of two cells under the names of `subject`, or none where one of them has no rate. */
+/** The comparison of two cells under the names of `subject`, or none if one of them has no rate. */
 function compare(
   kind: Comparison['kind'],
   numerator: CompletedRecord & Timed,

@@ -1,11 +1,14 @@
 import type { HostContext } from '../records/record.js';
 
-/** Machines of one kind report slightly different memory, by what the firmware keeps. */
+/**
+ * The relative difference in memory that is ignored: equal machines report slightly different sizes, by what the firmware
+ * reserves.
+ */
 const MEMORY_TOLERANCE = 0.1;
 
 /**
- * In what two hosts differ so far that their times can't be compared, one phrase each; empty where they are alike.
- * Releases of an operating system don't count, its name does.
+ * The differences between two hosts that make their times incomparable, one phrase each; empty if they are alike. The release of
+ * an operating system doesn't count, its name does.
  */
 export function hardwareDifferences(a: HostContext, b: HostContext): string[] {
   const differences: string[] = [];

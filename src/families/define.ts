@@ -2,58 +2,59 @@ import { BoundaryError } from '../errors.js';
 import type { Cell, Side } from '../records/record.js';
 import type { Family, FamilyOptions, OpenCell, PlannedCell } from './workload.js';
 
-/** One way to do a workload of your own: it becomes one cell. */
+/** One way to do a user's workload; it becomes one cell. */
 export interface LaneDefinition {
-  /** Short and in the words of this package where one fits: `row`, `columns`, `objects`, `batch`, ... */
+  /** The name of the lane, short and in the words of this package if one fits: `row`, `columns`, `objects`, `batch`, ... */
   readonly lane: string;
   readonly side: Side;
-  /** Where the rows live, or what answers. */
+  /** The engine that holds the rows, or the server that responds. */
   readonly engine: string;
-  /** What the tables call it: the function or client that is measured. */
+  /** The function or client that is measured, as tables name it. */
   readonly variant: string;
   readonly flavor?: 'sync' | 'async';
-  /** The lane of the side `rust` that this one is compared with, where you have one. */
+  /** The lane of the side `rust` that this one is compared with, if there is one. */
   readonly rustLane?: string;
-  /** The lane gets fewer rows than others where it is too slow for more. */
+  /** The most rows of the lane, if it is too slow for more. */
   readonly maxRows?: number;
-  /** Why the lane can't run here, where that is known. */
+  /** The reason why the lane can't run here, if it is known. */
   readonly skip?: string;
 }
 
-/** What a lane is opened with. */
+/** The options with which a lane is opened. */
 export interface LaneOptions extends Pick<FamilyOptions, 'engines'> {
   /** The rows that each sample must move. */
   readonly rows: number;
 }
 
-/** An open lane: `OpenCell`, whose `close` may be left out. */
+/** An open lane: an `OpenCell` whose `close` is optional. */
 export type OpenLane = Omit<OpenCell, 'close'> & Partial<Pick<OpenCell, 'close'>>;
 
-/** A workload of your own, with the lanes to be compared. */
+/** A user's workload, with the lanes to compare. */
 export interface WorkloadDefinition<Lane extends LaneDefinition = LaneDefinition> {
-  /** The group of workloads it belongs to; the first part of its cells' ids. */
+  /** The family of the workload; the first part of its cells' ids. */
   readonly family: string;
-  /** E.g. `insert.orders`. */
+  /** The name of the workload, such as `insert.orders`. */
   readonly name: string;
   readonly description?: string;
-  /** The rows of a sample where the run names none. */
+  /** The default number of rows of a sample. */
   readonly rows: number;
-  /** The size of a row by the widths of its columns, for the tables' MB/sec. */
+  /** The bytes of a row, by the widths of its columns, for MB/sec in tables. */
   readonly bytesPerRow?: number;
   readonly lanes: readonly Lane[];
   /**
-   * Prepares a lane, untimed. Its `sample` brackets the lane's work with the stopwatch and returns what it read or, for a
-   * writer, what the engine then holds; it must equal `expected`, which you work out another way.
+   * Prepares a lane, untimed. Its `sample` brackets the lane's work with the stopwatch and returns the checksum of the values it
+   * read or, for a writer, of the rows that the engine then holds; it must equal `expected`, which must be computed in another
+   * way.
    */
   open(lane: Lane, options: LaneOptions): OpenLane | Promise<OpenLane>;
 }
 
 /**
- * A workload of your own as a family, for `run({ families: [...] })`: its lanes are planned, interleaved, verified and
- * reported like those of this package. A lane may carry properties of your own; `open` gets the lane as you gave it.
+ * Makes a family of a user's workload, for `run({ families: [...] })`: its lanes are planned, interleaved, verified and reported
+ * like those of this package. A lane may carry further properties; `open` gets the lane as it was given.
  *
- * Throws a `BoundaryError` with the code `BB_INVALID_ARGUMENT` where there is no lane, two lanes would be the same cell,
- * or a number of rows makes no sense.
+ * Throws a `BoundaryError` with the code `BB_INVALID_ARGUMENT` if there is no lane, two lanes would be the same cell, or a
+ * number of rows is not a positive integer.
  */
 export function defineWorkload<Lane extends LaneDefinition>(definition: WorkloadDefinition<Lane>): Family {
   const { family, name, rows, lanes } = definition;

@@ -1,8 +1,8 @@
 import type { Family } from './workload.js';
 
 /**
- * The families there are, each by the module that defines it. They are imported when they are asked for, so that what
- * needs no family, such as `boundary-bench compare`, loads no addon either.
+ * The families of this package, each by the module that defines it. They are imported on demand, so that commands without a
+ * family, such as `boundary-bench compare`, do not load the addon.
  */
 const FAMILIES: readonly (() => Promise<Family>)[] = [
   async () => (await import('./measurements/family.js')).measurementsFamily,

@@ -1,52 +1,52 @@
 import type { Cell, Checksum, SimulatedNetwork } from '../records/record.js';
 
-/** What is done to bytes before they cross, or after: timed apart from the crossing. */
+/** Work on bytes before or after they cross, timed separately from the crossing. */
 export type CodecWork = 'encode' | 'decode';
 
-/** The times of one execution, where the side that does the work measured them itself. */
+/** The times of one execution, measured by the side that did the work. */
 export interface NativeTiming {
   readonly seconds: number;
-  /** Not in `seconds`. */
+  /** The time of encoding, not included in `seconds`. */
   readonly encodeSeconds?: number;
-  /** Not in `seconds`. */
+  /** The time of decoding, not included in `seconds`. */
   readonly decodeSeconds?: number;
   readonly cpuUserSeconds?: number;
   readonly cpuSystemSeconds?: number;
 }
 
-/** What a sample of request work measures beside its time. */
+/** The measurements of a sample of request work, beside its time. */
 export interface RequestMeasures {
   /** The HDR histogram of the latencies in microseconds, V2 compressed, base64. */
   readonly latency?: string;
-  /** Of an open loop: the same of how late this process itself sent its requests. */
+  /** For an open loop: the histogram, in the same form, of the delays with which this process sent its requests. */
   readonly behind?: string;
-  /** CPU time of the server's process meanwhile. */
+  /** The CPU time of the server's processes during the sample. */
   readonly serverCpuUserSeconds?: number;
   readonly serverCpuSystemSeconds?: number;
 }
 
 /**
- * Brackets the work that a sample times. It may be started and stopped several times within one sample: only the time
- * between a start and the next stop counts, and only that time's CPU and garbage collection.
+ * Brackets the work that a sample times. It may be started and stopped several times within one sample: only the time between a
+ * start and the next stop counts, with the CPU time and garbage collection in it.
  */
 export interface Stopwatch {
   start(): void;
   stop(): void;
-  /** Times encoding or decoding, as a figure of its own. Only while the stopwatch is stopped. */
+  /** Times encoding or decoding, as a separate figure. Only while the stopwatch is stopped. */
   apart<T>(work: CodecWork, execute: () => T): T;
-  /** For work that was timed elsewhere (in Rust): counts it as if this stopwatch had run for it. */
+  /** Adds work that was timed elsewhere (in Rust), as if this stopwatch had run for it. */
   add(timing: NativeTiming): void;
-  /** Keeps the latencies of a sample of request work. Once a sample. */
+  /** Keeps the latencies of a sample of request work. Called once per sample. */
   addRequests(measures: RequestMeasures): void;
 }
 
-/** One cell, opened: the runner takes its warm-up runs and samples from it, then closes it. */
+/** One open cell: the runner takes its warm-up runs and samples from it, then closes it. */
 export interface OpenCell {
-  /** What every sample must return; a sample that returns anything else makes the cell `failed`. */
+  /** The checksum that every sample must return; another one makes the cell `failed`. */
   readonly expected: Checksum;
   /**
-   * One execution of the cell's work. Times its lane's work alone with the stopwatch, consumes or verifies every value
-   * (untimed where the lane is a writer), and returns what it read or, for a writer, what the engine now holds.
+   * Executes the cell's work once. Times only the lane's work with the stopwatch, consumes or verifies every value (untimed if
+   * the lane is a writer), and returns the checksum of the values read or, for a writer, of the rows that the engine now holds.
    */
   sample(stopwatch: Stopwatch, signal: AbortSignal): Promise<Checksum>;
   close(): Promise<void>;
@@ -59,27 +59,30 @@ export interface PlannedCell {
   readonly group: string;
   /** The lane on the `rust` side that this cell is compared with; absent on the `rust` side. */
   readonly rustLane?: string;
-  /** Why the cell can't run here, where that is known before it is opened. */
+  /** The reason why the cell can't run here, if it is known before it is opened. */
   readonly skip?: string;
 }
 
-/** What a run asks of a family. */
+/** The options of a run for a family. */
 export interface FamilyOptions {
   readonly rows: number;
-  /** How many workers the cells of more than one worker have. */
+  /** The number of workers of cells with more than one worker. */
   readonly workers: number;
   /** Engine URIs by engine name, e.g. `embedded` -> `embedded:/tmp/bench.duckdb`; absent: the engine's default. */
   readonly engines: Readonly<Record<string, string>>;
-  /** Whether to plan the optional clients, too: those that are no dependencies of this package. */
+  /** Whether to plan the optional clients, too: those that are not dependencies of this package. */
   readonly peers?: boolean;
-  /** Of request work: the numbers of connections and of operations a request; absent: the family's own, `all`: its whole grid. */
+  /**
+   * For request work: the numbers of connections and of operations per request; absent: the family's defaults; `all`: its whole
+   * grid.
+   */
   readonly threads?: readonly number[] | 'all';
   readonly batch?: readonly number[] | 'all';
-  /** Of request work: the operations of each cell's sample, exactly; absent: the family's own. */
+  /** For request work: the exact number of operations of each cell's sample; absent: the family's default. */
   readonly operations?: number;
-  /** Of request work: requests a second, for an open loop. */
+  /** For request work: the requests per second of an open loop. */
   readonly rate?: number;
-  /** What a family has of its own, by the names of its `defaultSettings`. */
+  /** The family's own settings, by the names of its `defaultSettings`. */
   readonly settings?: Readonly<Record<string, string | number>>;
 }
 
@@ -88,17 +91,17 @@ export interface Family {
   readonly name: string;
   /** The sentence `boundary-bench list` shows. */
   readonly description: string;
-  /** The number of rows where the user names none. */
+  /** The default number of rows. */
   readonly defaultRows: number;
-  /** Whether it is measured only where it is asked for: by its name, or by a word that names nothing in the other families. */
+  /** Whether the family is measured only if asked for: by its name, or by a word that names nothing in other families. */
   readonly onlyIfNamed?: boolean;
-  /** Whether `rows` are of no meaning to it: it has operations. */
+  /** Whether the family has operations, to which `rows` do not apply. */
   readonly hasOperations?: boolean;
-  /** What else its users may say that changes what is measured, with what holds where they don't. */
+  /** The defaults of the family's own settings, which change what is measured. */
   readonly defaultSettings?: Readonly<Record<string, string | number>>;
   /** Every cell of the family, before filters. */
   plan(options: FamilyOptions): readonly PlannedCell[];
-  /** Prepares whatever the cells of a run, `cells`, share: engines, loaded tables. Untimed. */
+  /** Prepares what the cells of a run, `cells`, share: engines, loaded tables. Untimed. */
   open(options: FamilyOptions, cells: readonly PlannedCell[]): Promise<OpenFamily>;
 }
 
@@ -106,9 +109,9 @@ export interface Family {
 export interface OpenFamily {
   /** Versions of the engines and clients in use, for the run's context. */
   versions(): Promise<Readonly<Record<string, string>>>;
-  /** The networks that are simulated, by the engine before which they are; absent: none. */
+  /** The simulated networks, by the engine in front of which they are; absent: none. */
   networks?(): Promise<Readonly<Record<string, SimulatedNetwork>>>;
-  /** Opens a cell; a family prepares here, untimed, what this cell needs. */
+  /** Opens a cell, and prepares the data it needs, untimed. */
   openCell(planned: PlannedCell): Promise<OpenCell>;
   close(): Promise<void>;
 }

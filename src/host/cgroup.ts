@@ -1,18 +1,18 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
-/** What limits the control group of this process, where it has limits. */
+/** The limits of this process's control group; absent if there are none. */
 export interface CgroupLimits {
   readonly cpus?: number;
   readonly memoryBytes?: number;
 }
 
-/** Limits above this are how version 1 says "none": the largest multiple of a page below 2^63. */
+/** Limits above this mean "none" in version 1, which reports the largest multiple of a page below 2^63. */
 const NO_MEMORY_LIMIT = 2 ** 60;
 
 /**
- * The limits of this process's control group, version 1 or 2, the tightest of the group and its ancestors. `root` is
- * where `/proc` and `/sys` lie. Empty where there are none or they can't be read.
+ * The limits of this process's control group, version 1 or 2, the tightest of the group and its ancestors. `root` is the folder
+ * with `/proc` and `/sys`. Empty if there are none or they can't be read.
  */
 export async function cgroupLimits(root = '/'): Promise<CgroupLimits> {
   const membership = await readText(join(root, 'proc/self/cgroup'));
@@ -66,7 +66,10 @@ async function legacyMemory(mount: string, group: string): Promise<CgroupLimits>
   );
 }
 
-/** `/a/b` -> `/`, `/a`, `/a/b`. A container often sees its own group as the root, so that is asked as well. */
+/**
+ * The paths of a group and its ancestors: `/a/b` -> `/`, `/a`, `/a/b`. `/` is included, since containers often see their group
+ * as the root.
+ */
 function ancestorsOf(group: string): string[] {
   const parts = group.split('/').filter((part) => part !== '' && part !== '..');
   return parts.reduce<string[]>((paths, part) => [...paths, join(paths.at(-1)!, part)], ['/']);
@@ -79,7 +82,7 @@ function limitsFrom(cpus: number | undefined, memoryBytes: number | undefined): 
   };
 }
 
-/** "No limit" reads as `max`, as -1 or as a missing file, none of which is a positive number. */
+/** Whether a value is a limit: "no limit" is read as `max`, as -1 or as a missing file, none of which is a positive number. */
 function isLimit(value: number | undefined): value is number {
   return value !== undefined && Number.isFinite(value) && value > 0;
 }

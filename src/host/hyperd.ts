@@ -3,27 +3,27 @@ import { existsSync, statSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 
-/** A `hyperd` to run, or what to do to have one. */
+/** The path of a `hyperd`, or the instructions for getting one. */
 export type Hyperd = { readonly path: string } | { readonly missing: string };
 
 /** The name of the server's binary, in the wheel and in the cache. */
 export const HYPERD_BINARY = 'hyperd';
 
-/** The versions of the Python wheel `tableauhyperapi` to take `hyperd` from: the newest one for each platform. */
+/** The version of the Python wheel `tableauhyperapi` from which `hyperd` is taken: the newest one of each platform. */
 const WHEELS: Readonly<Record<string, string>> = {
   'linux-x64': '0.0.26963',
   'darwin-x64': '0.0.26479',
   'darwin-arm64': '0.0.26479',
 };
 
-/** The version of the wheel that holds a `hyperd` for this platform; `undefined` where there is none. */
+/** The version of the wheel that contains a `hyperd` for this platform; `undefined` if there is none. */
 export function hyperdWheel(): string | undefined {
   return WHEELS[`${process.platform}-${process.arch}`];
 }
 
 /**
- * Looks for `hyperd`: at `HYPERD_PATH` (the file, or the folder that holds it), in the cache, which
- * `boundary-bench setup hyperd` fills, and in a wheel that is installed for `python3`.
+ * Searches `hyperd`: at `HYPERD_PATH` (the file, or the folder that contains it), in the cache, which `boundary-bench setup
+ * hyperd` fills, and in a wheel that is installed for `python3`.
  */
 export function findHyperd(): Hyperd {
   const named = process.env['HYPERD_PATH'];
@@ -38,14 +38,14 @@ export function findHyperd(): Hyperd {
     : { missing: 'hyperd is not installed: run `boundary-bench setup hyperd`, or set HYPERD_PATH' };
 }
 
-/** The binary that a path names, itself or as the folder that holds it. */
+/** The path of the binary at `path`, which is the file itself or the folder that contains it. */
 export function hyperdAt(path: string): string | undefined {
   if (!existsSync(path)) return undefined;
   const file = statSync(path).isDirectory() ? join(path, HYPERD_BINARY) : path;
   return existsSync(file) && statSync(file).isFile() ? file : undefined;
 }
 
-/** The folder that `boundary-bench setup hyperd` fills. */
+/** The cache folder, which `boundary-bench setup hyperd` fills. */
 export function hyperdCache(): string {
   return join(cacheFolder(), 'hyperd');
 }
@@ -56,12 +56,12 @@ function cacheFolder(): string {
   return join(common !== undefined && common !== '' ? common : join(homedir(), '.cache'), 'boundary-bench');
 }
 
-/** Starting Python takes a while, and what it has installed does not change meanwhile. */
+/** The result of asking Python, kept since starting it is slow, and its packages do not change in the meantime. */
 let ofWheel: { readonly path: string | undefined } | undefined;
 
 function hyperdOfWheel(): string | undefined {
   ofWheel ??= { path: askPython() };
-  // The addon, which starts it, asks no Python.
+  // Set for the addon, which starts hyperd and does not ask Python.
   if (ofWheel.path !== undefined) process.env['HYPERD_PATH'] = ofWheel.path;
   return ofWheel.path;
 }
@@ -72,7 +72,7 @@ function askPython(): string | undefined {
     "spec = importlib.util.find_spec('tableauhyperapi')",
     "print(spec.submodule_search_locations[0] if spec else '')",
   ].join('\n');
-  // Without Python, or with a broken one, there is no wheel.
+  // The output is empty without Python, or with a broken one.
   const { stdout } = spawnSync('python3', ['-c', program], {
     encoding: 'utf8',
     timeout: 10_000,

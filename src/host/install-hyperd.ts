@@ -10,7 +10,7 @@ const execute = promisify(execFile);
 
 const PACKAGE = 'tableauhyperapi';
 
-/** Copies the server out of the wheel: arguments are the wheel and the file to write. */
+/** A Python program that copies the server out of the wheel: its arguments are the wheel and the file to write. */
 const UNPACK = `
 import shutil, sys, zipfile
 with zipfile.ZipFile(sys.argv[1]) as wheel:
@@ -21,26 +21,26 @@ with zipfile.ZipFile(sys.argv[1]) as wheel:
 const WITHOUT_PIP = `Or take hyperd from the wheel ${PACKAGE} yourself (it is a zip archive), and set HYPERD_PATH to it.`;
 
 export interface InstallOptions {
-  /** Install it anew where it is installed already. */
+  /** Whether to reinstall an installed `hyperd`. */
   readonly force?: boolean | undefined;
   readonly signal?: AbortSignal | undefined;
-  /** Hears of each step that takes a while. */
+  /** Called with a description of each step that takes a while. */
   readonly onProgress?: (step: string) => void;
 }
 
 export interface InstalledHyperd {
   readonly path: string;
-  /** What `hyperd --version` says first. */
+  /** The first line of `hyperd --version`. */
   readonly version: string;
-  /** Whether it was there before, and was left alone. */
+  /** Whether it was already installed, and was not changed. */
   readonly wasThere: boolean;
 }
 
 /**
- * Installs `hyperd` into the cache from the Python wheel that brings it, with the `pip` of `python3`. Throws a
- * `BoundaryError`: `BB_SETUP_UNSUPPORTED` where there is no wheel for this platform, `BB_SETUP_NO_PYTHON`,
- * `BB_SETUP_NO_PIP`, `BB_SETUP_DOWNLOAD`, `BB_SETUP_UNPACK`, `BB_SETUP_UNUSABLE` where the installed file does not run.
- * When `signal` aborts, it is rejected as Node's own functions are.
+ * Installs `hyperd` into the cache from its Python wheel, with the `pip` of `python3`. Throws a `BoundaryError`:
+ * `BB_SETUP_UNSUPPORTED` if there is no wheel for this platform, `BB_SETUP_NO_PYTHON`, `BB_SETUP_NO_PIP`, `BB_SETUP_DOWNLOAD`,
+ * `BB_SETUP_UNPACK`, `BB_SETUP_UNUSABLE` if the installed file does not run. When `signal` aborts, it rejects as Node's own
+ * functions do.
  */
 export async function installHyperd(options: InstallOptions = {}): Promise<InstalledHyperd> {
   const { force = false, signal } = options;
@@ -57,7 +57,7 @@ export async function installHyperd(options: InstallOptions = {}): Promise<Insta
   await requirePip(signal);
   const folder = hyperdCache();
   await mkdir(dirname(folder), { recursive: true });
-  // Beside its place, so that it can be renamed into it: whoever looks finds all of hyperd or nothing.
+  // Beside the cache, so that the file can be renamed into place: readers find the complete hyperd or none.
   const workshop = await mkdtemp(`${folder}-setup-`);
   try {
     const unpacked = await fetchHyperd(wheel, workshop, options);
@@ -87,7 +87,7 @@ async function fetchHyperd(wheel: string, workshop: string, { signal, onProgress
   await python(['-c', UNPACK, join(workshop, archive), unpacked], signal, (why, cause) => {
     throw new BoundaryError('BB_SETUP_UNPACK', `hyperd can't be unpacked: ${why}`, { cause });
   });
-  // Archives of Python forget who may execute a file.
+  // Python's zip module does not restore file permissions.
   await chmod(unpacked, 0o755);
   return unpacked;
 }

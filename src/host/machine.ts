@@ -5,8 +5,8 @@ import type { HostContext } from '../records/record.js';
 import { cgroupLimits } from './cgroup.js';
 
 /**
- * The machine that this process runs on. `root` is where `/proc`, `/sys` and `/etc` lie. What can't be read is absent;
- * never fails.
+ * The machine that this process runs on. `root` is the folder with `/proc`, `/sys` and `/etc`. Values that can't be read are
+ * absent; never fails.
  */
 export async function hostContext(root = '/'): Promise<HostContext> {
   const [physicalCores, governor, cgroup, osName] = await Promise.all([
@@ -28,7 +28,7 @@ export async function hostContext(root = '/'): Promise<HostContext> {
   };
 }
 
-/** `Ubuntu 24.04.1 LTS, Linux 6.8.0`; the kernel alone where the distribution has no name. */
+/** The name of the operating system: `Ubuntu 24.04.1 LTS, Linux 6.8.0`; the kernel alone if the distribution has no name. */
 async function operatingSystem(root: string): Promise<string> {
   const kernel = `${os.type()} ${os.release()}`;
   const release = (await readText(join(root, 'etc/os-release'))) ?? (await readText(join(root, 'usr/lib/os-release')));
@@ -36,7 +36,7 @@ async function operatingSystem(root: string): Promise<string> {
   return name === undefined || name === '' ? kernel : `${name}, ${kernel}`;
 }
 
-/** Two logical cores with one physical and one core id are two threads of one core. */
+/** The number of physical cores: logical cores with equal physical and core ids are threads of one core. */
 async function physicalCoreCount(root: string): Promise<number | undefined> {
   const text = await readText(join(root, 'proc/cpuinfo'));
   const processors = (text ?? '').split('\n\n').flatMap((processor) => {

@@ -1,21 +1,21 @@
 import { readFileSync } from 'node:fs';
 
-/** CPU time in seconds: in the program itself, and in the kernel for it. */
+/** The CPU time of a process in seconds: in its own code, and in the kernel on its behalf. */
 export interface ProcessCpu {
   readonly user: number;
   readonly system: number;
 }
 
-/** The kernel shows times in hundredths of a second, whatever its own clock is. */
+/** The unit of the kernel's times: hundredths of a second, whatever its own clock is. */
 const TICKS_PER_SECOND = 100;
 
-/** The places of the two times among the fields after the name. */
+/** The indices of the two times among the fields after the name. */
 const USER_FIELD = 11;
 const SYSTEM_FIELD = 12;
 
 /**
- * The CPU time of all threads of another process since its start; `undefined` where there is no such process, or the
- * platform does not tell.
+ * The CPU time of all threads of another process since its start; `undefined` if there is no such process, or the platform does
+ * not report it.
  */
 export function cpuOfProcess(processId: number): ProcessCpu | undefined {
   let stat: string;
@@ -24,7 +24,7 @@ export function cpuOfProcess(processId: number): ProcessCpu | undefined {
   } catch {
     return undefined;
   }
-  // The name of the program, in parentheses, may hold spaces and parentheses of its own.
+  // The name of the program, in parentheses, may contain spaces and parentheses.
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   const user = Number(fields[USER_FIELD]) / TICKS_PER_SECOND;
   const system = Number(fields[SYSTEM_FIELD]) / TICKS_PER_SECOND;

@@ -8,7 +8,7 @@ import type { RunContext } from '../records/record.js';
 import { hostContext } from './machine.js';
 import { gitState, repositoryOf } from './source-state.js';
 
-/** What the native addon says of itself, and the file it was loaded from. */
+/** The build information of the native addon, and the file it was loaded from. */
 export interface NativeBuild {
   readonly profile: string;
   readonly targetCpu: string;
@@ -20,7 +20,7 @@ const NOT_BUILT = 'not built';
 
 const packageRoot = fileURLToPath(new URL('../../', import.meta.url));
 
-/** Everything that a run's figures depend on beside the cells themselves. Never fails: what can't be read is absent. */
+/** The conditions on which a run's figures depend, beside the cells. Never fails: values that can't be read are absent. */
 export async function runContext(run: {
   readonly startedAt: Date;
   readonly config: Readonly<Record<string, unknown>>;

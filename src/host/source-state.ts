@@ -6,7 +6,9 @@ import type { RunContext } from '../records/record.js';
 
 const execute = promisify(execFile);
 
-/** The commit of the repository around `directory`, and whether it has changes; `undefined` without git or repository. */
+/**
+ * The commit of the repository around `directory`, and whether it has changes; `undefined` without git or without a repository.
+ */
 export async function gitState(directory: string): Promise<RunContext['git']> {
   try {
     const commit = await git(directory, 'rev-parse', 'HEAD');
@@ -17,13 +19,13 @@ export async function gitState(directory: string): Promise<RunContext['git']> {
   }
 }
 
-/** Where to ask for the commit: at this package's own clone, else at the project that the user runs it in. */
+/** The repository whose commit is recorded: this package's own clone, else the project in which it runs. */
 export function repositoryOf(packageRoot: string): string {
   return existsSync(join(packageRoot, '.git')) ? packageRoot : process.cwd();
 }
 
 async function git(directory: string, ...args: readonly string[]): Promise<string> {
-  // Reading must not take the lock that a commit beside it needs.
+  // Without optional locks, since a concurrent commit needs them.
   const { stdout } = await execute('git', ['-C', directory, '--no-optional-locks', ...args], {
     timeout: 10_000,
     maxBuffer: 64 * 1024 ** 2,

@@ -1,4 +1,4 @@
-/** The shapes of record.ts as run-time checks; `schema/run.schema.json` says the same, and a test holds them together. */
+/** The types of record.ts as run-time checks; `schema/run.schema.json` describes the same, and a test compares them. */
 import {
   amount,
   anything,

@@ -1,76 +1,78 @@
 /**
- * The result files' types: what `run.jsonl` and `run.json` hold. `schema/run.schema.json` describes the same for other
- * languages, and `native/suite` writes samples of the same shape.
+ * The types of the result files `run.jsonl` and `run.json`. `schema/run.schema.json` describes the same for other languages, and
+ * `native/suite` writes samples of the same shape.
  *
  * Times are in seconds, latencies in microseconds, sizes in bytes, rates per second.
  */
 
-/** Who does the work. */
+/** The software that does the work. */
 export type Side = 'rust' | 'napi' | 'js';
 
 /** The version of the layout of the result files; it changes when a reader of the old one would misread the new one. */
 export const SCHEMA_VERSION = 1;
 
 /**
- * What identifies one thing to measure: workload x lane x side x engine and the dimensions that apply to it. A
- * dimension that does not apply is absent.
+ * The identity of one thing to measure: workload x lane x side x engine and the dimensions that apply to it. A dimension that
+ * does not apply is absent.
  */
 export interface Cell {
-  /** Stable and unique within a run, e.g. `measurements/insert.bulk/staged-row/napi/embedded/w1`. */
+  /** The id, stable and unique within a run, e.g. `measurements/insert.bulk/staged-row/napi/embedded/w1`. */
   readonly id: string;
   readonly family: string;
   readonly workload: string;
   readonly lane: string;
   readonly side: Side;
-  /** How the native code is written or the client is called; the seeds' tables have a column for it. */
+  /** How the native code is written or the client is called, a column of the seeds' tables. */
   readonly flavor?: 'sync' | 'async';
-  /** The words of the tables' Variant column: the API a user would call, e.g. `RowInserter.addRow`. */
+  /** The text of the tables' Variant column: the API that a user would call, e.g. `RowInserter.addRow`. */
   readonly variant: string;
   readonly engine: string;
   readonly transport?: string;
   readonly workers?: number;
-  /** Of request work: the operations of one request. */
+  /** For request work: the operations of one request. */
   readonly batch?: number;
-  /** Of request work: the connections, each with one request in flight. */
+  /** For request work: the connections, each with one request in flight. */
   readonly threads?: number;
-  /** Of an open loop: the requests a second of all threads together that were asked for. */
+  /** For an open loop: the requested rate, in requests per second of all threads together. */
   readonly rate?: number;
   /** The rows that one sample moves over the boundary. */
   readonly rows: number;
-  /** The rows' size by the schema's own widths (24 bytes a row of `measurements`), never by encoding. */
+  /** The bytes of the rows by the widths of the schema (24 bytes per row of `measurements`), never by encoding. */
   readonly bytes?: number;
 }
 
 /**
- * What was read or written, summed column by column: integers as exact decimal strings, floats as numbers. Text and
- * bytes count their byte lengths; nulls add nothing.
+ * The sums of the rows read or written, column by column: integers as exact decimal strings, floats as numbers. Text and bytes
+ * count their byte lengths; nulls add nothing.
  */
 export interface Checksum {
   readonly rows: number;
   readonly sums: Readonly<Record<string, string | number>>;
 }
 
-/** One timed execution of a cell. What could not be read on this platform is absent. */
+/** One timed execution of a cell. Figures that could not be read on this platform are absent. */
 export interface Sample {
   readonly seconds: number;
-  /** Where the cell's input is encoded: the time that took, all workers together. Not in `seconds`. */
+  /** The time of encoding the cell's input, of all workers together, not included in `seconds`; absent if nothing is encoded. */
   readonly encodeSeconds?: number;
-  /** Where the cell's result is decoded: the time that took, all workers together. Not in `seconds`. */
+  /**
+   * The time of decoding the cell's result, of all workers together, not included in `seconds`; absent if nothing is decoded.
+   */
   readonly decodeSeconds?: number;
   readonly cpuUserSeconds?: number;
   readonly cpuSystemSeconds?: number;
-  /** CPU time of Node's main thread alone, user and system. */
+  /** The CPU time of Node's main thread only, user and system. */
   readonly mainThreadCpuSeconds?: number;
   readonly peakRssBytes?: number;
-  /** CPU time of the server's process, where it is on this machine and known. */
+  /** The CPU time of the server's process, if it is on this machine and known. */
   readonly serverCpuUserSeconds?: number;
   readonly serverCpuSystemSeconds?: number;
   readonly gcSeconds?: number;
-  /** The longest time the event loop was late for a heartbeat, from the heartbeat's intended time. */
+  /** The longest delay of the event loop's heartbeat, from the heartbeat's intended time. */
   readonly longestStallMs?: number;
-  /** Of request work: the HDR histogram of its latencies in microseconds, V2 compressed, base64. */
+  /** For request work: the HDR histogram of the latencies in microseconds, V2 compressed, base64. */
   readonly latency?: string;
-  /** Of an open loop: the same of how late this process itself sent its requests. */
+  /** For an open loop: the histogram, in the same form, of the delays with which this process sent its requests. */
   readonly behind?: string;
 }
 
@@ -99,9 +101,9 @@ export interface CompletedRecord extends Cell {
   readonly outcome: 'completed';
   readonly samples: readonly Sample[];
   readonly summary: Summary;
-  /** Of request work: the latencies of all samples. In an open loop they count from when a request was meant to be sent. */
+  /** For request work: the latencies of all samples; in an open loop, from the intended send time. */
   readonly latency?: Latency;
-  /** Of an open loop: how late this process itself sent its requests, in all samples. Their delay is not the server's. */
+  /** For an open loop: the delays with which this process sent its requests, in all samples. They are not the server's. */
   readonly behind?: Latency;
   readonly checksum: Checksum;
 }
@@ -116,14 +118,14 @@ export interface SkippedRecord extends Cell {
   readonly reason: string;
 }
 
-/** A cell and how it ended. */
+/** A cell with its outcome. */
 export type RunRecord = CompletedRecord | FailedRecord | SkippedRecord;
 
-/** `no difference` when the ratio's interval contains 1. */
+/** The verdict of a comparison: `no difference` if the ratio's interval contains 1. */
 export type Verdict = 'faster' | 'slower' | 'no difference';
 
 /**
- * How much faster the numerator is than the denominator: the ratio of their rows per second, with its 95% bootstrap
+ * The comparison of two cells: the ratio of the numerator's rows per second to the denominator's, with its 95% bootstrap
  * interval.
  */
 export interface Comparison {
@@ -133,14 +135,14 @@ export interface Comparison {
   readonly transport?: string;
   readonly workers?: number;
   readonly threads?: number;
-  /** The operations of one request of the numerator; of a pair of the kind `best`, its cells tell. */
+  /** The operations of one request of the numerator; absent for the kind `best`, whose cells have them. */
   readonly batch?: number;
   /**
-   * What kind of pair: the same lane on two sides, the best of each side, a batch over single operations on one side, or
-   * one cell against itself.
+   * The kind of pair: the same lane on two sides, the best of each side, a batch over single operations on one side, or one cell
+   * against itself.
    */
   readonly kind: 'lane' | 'best' | 'batching' | 'noise-floor';
-  /** Cell ids. */
+  /** The ids of the two cells. */
   readonly numerator: string;
   readonly denominator: string;
   readonly ratio: number;
@@ -157,44 +159,44 @@ export interface HostContext {
   readonly logicalCores: number;
   readonly governor?: string;
   readonly memoryBytes: number;
-  /** Limits of the control group this process runs in, where it has any. */
+  /** The limits of the control group in which this process runs, if it has any. */
   readonly cgroup?: { readonly cpus?: number; readonly memoryBytes?: number };
 }
 
-/** How long calls took that only go there and back, in microseconds. */
+/** The times of calls of one row, in microseconds: those of a round trip. */
 export interface RoundTrip {
   readonly p50: number;
   readonly p99: number;
 }
 
-/** A network that was simulated between this process and its servers. */
+/** A network simulated between this process and its servers. */
 export interface SimulatedNetwork {
-  /** A proxy before each server, or the kernel in a network namespace for each. */
+  /** What simulates the network: a proxy in front of each server, or the kernel in a network namespace per server. */
   readonly by: 'proxy' | 'kernel';
-  /** What was asked for: how much later everything arrives in each direction. */
+  /** The requested delay in each direction, in microseconds. */
   readonly delayUs: number;
-  /** The same of the megabits a second in each direction; absent: as many as there are. */
+  /** The requested bandwidth in each direction, in megabits per second; absent: unlimited. */
   readonly megabits?: number;
-  /** What was measured before the network was slowed down, and then. */
+  /** The measured round trips before the network was slowed down, and after. */
   readonly plain: RoundTrip;
   readonly delayed: RoundTrip;
 }
 
 export interface RunContext {
-  /** ISO 8601, UTC. */
+  /** The start of the run, ISO 8601, UTC. */
   readonly startedAt: string;
   readonly host: HostContext;
-  /** `node`, `v8`, `rustc`, `boundary-bench`, `duckdb`, and the clients used. */
+  /** The versions of `node`, `v8`, `rustc`, `boundary-bench`, `duckdb`, and the clients used. */
   readonly versions: Readonly<Record<string, string>>;
   readonly build: { readonly profile: string; readonly targetCpu: string; readonly addonSha256: string };
   readonly git?: { readonly commit: string; readonly dirty: boolean };
-  /** By engine; of a run that was resumed, as measured at last. */
+  /** The simulated networks by engine; for a resumed run, as measured last. */
   readonly networks?: Readonly<Record<string, SimulatedNetwork>>;
   /** The options of the run as the user gave them, with the defaults filled in. */
   readonly config: Readonly<Record<string, unknown>>;
 }
 
-/** The whole of `run.json`. */
+/** The content of `run.json`. */
 export interface Run {
   readonly schemaVersion: typeof SCHEMA_VERSION;
   readonly context: RunContext;

@@ -10,7 +10,7 @@ export function serializeRun(run: Run): string {
 }
 
 /**
- * Reads the text of a `run.json` and checks its shape. `name` is what messages call it.
+ * Parses the text of a `run.json` and checks its shape. `name` is its name in messages.
  *
  * Throws a `BoundaryError`: `BB_RESULT_FILE_NOT_JSON`, `BB_RESULT_FILE_VERSION` (written by another major version), or
  * `BB_RESULT_FILE_SHAPE`.
@@ -22,12 +22,12 @@ export function parseRun(content: string, name = 'the run'): Run {
   return value as Run;
 }
 
-/** As `parseRun`, of a file; also `BB_RESULT_FILE_UNREADABLE` where the file can't be read. */
+/** Like `parseRun`, for a file; also throws `BB_RESULT_FILE_UNREADABLE` if the file can't be read. */
 export async function readRun(path: string): Promise<Run> {
   return parseRun(await readResultFile(path), path);
 }
 
-/** The text of a result file, or a `BoundaryError` with the code `BB_RESULT_FILE_UNREADABLE`. */
+/** The text of a result file. Throws a `BoundaryError` with the code `BB_RESULT_FILE_UNREADABLE` if the file can't be read. */
 export async function readResultFile(path: string): Promise<string> {
   try {
     return await readFile(path, 'utf8');

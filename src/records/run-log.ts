@@ -1,7 +1,7 @@
 /**
- * `run.jsonl`, the log that a run appends to cell by cell, so that an interruption loses nothing: a first line
- * `{type: 'context', schemaVersion, context}`, then one line `{type: 'record', record}` a record. A resumed run appends
- * to it; of several records with one id the last counts.
+ * `run.jsonl`, the log to which a run appends cell by cell, so that an interruption loses nothing: a first line `{type:
+ * 'context', schemaVersion, context}`, then one line `{type: 'record', record}` per record. A resumed run appends to it; of
+ * several records with one id the last one counts.
  */
 import { type RunContext, type RunRecord, SCHEMA_VERSION } from './record.js';
 import { contextShape, recordShape } from './record-shape.js';
@@ -9,14 +9,14 @@ import { BoundaryError } from '../errors.js';
 import { parseJson, readResultFile, requireSchemaVersion } from './run-file.js';
 import { asObject, objectOf, oneOf } from './shape.js';
 
-/** What a log holds. */
+/** The content of a log. */
 export interface RunLog {
   readonly context: RunContext;
-  /** One record an id, in the order in which the ids first came. */
+  /** One record per id, in the order of the ids' first occurrence. */
   readonly records: readonly RunRecord[];
   /**
-   * Whether the log ends in an unfinished line, which was left out. Whoever appends to such a log writes it anew with
-   * `serializeLog` first.
+   * Whether the log ends in an incomplete line, which was left out. Before anything is appended, such a log must be rewritten
+   * with `serializeLog`.
    */
   readonly truncated: boolean;
 }
@@ -34,15 +34,15 @@ export function serializeRecordLine(record: RunRecord): string {
   return `${JSON.stringify({ type: 'record', record })}\n`;
 }
 
-/** A whole log. */
+/** The text of a whole log. */
 export function serializeLog(log: { readonly context: RunContext; readonly records: readonly RunRecord[] }): string {
   return serializeContextLine(log.context) + log.records.map(serializeRecordLine).join('');
 }
 
 /**
- * Reads the text of a log. A last line without its newline that isn't whole JSON is what an interruption leaves, and is
- * left out; anything else that is wrong throws a `BoundaryError` whose message names the line: the codes of `parseRun`,
- * and `BB_RESULT_FILE_INCOMPLETE` where not even the context was written whole.
+ * Parses the text of a log. A last line that has no newline and is not valid JSON was left by an interruption, and is left out;
+ * any other mistake throws a `BoundaryError` whose message names the line: the codes of `parseRun`, and
+ * `BB_RESULT_FILE_INCOMPLETE` if not even the context is complete.
  */
 export function parseLog(content: string, name = 'the run log'): RunLog {
   const lines = content.split('\n');
@@ -63,7 +63,7 @@ export function parseLog(content: string, name = 'the run log'): RunLog {
   return { context, records: [...records.values()], truncated };
 }
 
-/** As `parseLog`, of a file; also `BB_RESULT_FILE_UNREADABLE` where the file can't be read. */
+/** Like `parseLog`, for a file; also throws `BB_RESULT_FILE_UNREADABLE` if the file can't be read. */
 export async function readLog(path: string): Promise<RunLog> {
   return parseLog(await readResultFile(path), path);
 }

@@ -1,8 +1,8 @@
 import { BoundaryError } from '../errors.js';
 
 /**
- * Checks that a parsed JSON value has a shape; `path` says where it stands, for the message. Throws a `BoundaryError` with
- * the code `BB_RESULT_FILE_SHAPE`.
+ * Checks that a parsed JSON value has a shape; `path` is its position, for the message. Throws a `BoundaryError` with the code
+ * `BB_RESULT_FILE_SHAPE`.
  */
 export type Check = (value: unknown, path: string) => void;
 
@@ -14,7 +14,7 @@ export const flag: Check = (value, path) => {
   if (typeof value !== 'boolean') wrong(path, 'true or false', value);
 };
 
-/** A number of 0 or more. JSON has no other than finite ones, and nothing in the files is negative but sums. */
+/** A number of 0 or more. JSON numbers are finite, and only sums are negative in the files. */
 export const amount: Check = (value, path) => {
   if (typeof value !== 'number' || value < 0) wrong(path, 'a number of 0 or more', value);
 };
@@ -57,7 +57,9 @@ export function mapOf(check: Check): Check {
   };
 }
 
-/** An object with all of `required` and any of `optional`. Other fields are let through: a later minor version may add some. */
+/**
+ * An object with all fields of `required` and any of `optional`. Other fields are accepted: a later minor version may add some.
+ */
 export function objectOf(
   required: Readonly<Record<string, Check>>,
   optional: Readonly<Record<string, Check>> = {},
@@ -74,7 +76,7 @@ export function objectOf(
   };
 }
 
-/** An object of the shape that its field `key` names. */
+/** An object whose shape is named by its field `key`. */
 export function variantOf(key: string, variants: Readonly<Record<string, Check>>): Check {
   const named = oneOf(...Object.keys(variants));
   return (value, path) => {

@@ -1,6 +1,6 @@
 /**
- * The advice lines: for each workload on an engine, which lane to use from Node, what it saves, and whether Rust would do
- * better. Every figure comes from the records; what they don't show is not said.
+ * The advice lines: for each workload on an engine, the lane to use from Node, what it saves, and whether Rust would be faster.
+ * Every figure comes from the records; nothing else is claimed.
  */
 import {
   completedOf,
@@ -18,10 +18,10 @@ import { SAMPLES_FOR_INTERVAL, verdictOf } from '../stats/ratio-interval.js';
 import { formatDuration, formatFactor, formatRowRate, formatRows } from './format.js';
 import { nameOf, variantOf } from './labels.js';
 
-/** Results smaller than this are paid for by the execution, not by the row. */
+/** Cells with fewer rows are rated by the execution, not by the row. */
 const ROWS_PAID_BY_THE_ROW = 1000;
 
-/** One line for each workload that a Node cell completed on `engine`: over its best transport, where it has several. */
+/** One line per workload that a Node cell completed on `engine`, over its best transport if it has several. */
 export function adviceFor(run: Run, engine: string): string[] {
   const node = completedOf(run.records).filter(
     (record) => record.engine === engine && isNodeSide(record.side) && !isRequestWork(record),
@@ -29,7 +29,7 @@ export function adviceFor(run: Run, engine: string): string[] {
   return groupBy(node, workloadOf).flatMap((cells) => adviceOnWorkload(run, overBestTransport(cells)));
 }
 
-/** The cells over the transport whose best cell is the fastest; an earlier one where they can't be told apart. */
+/** The cells over the transport whose best cell is the fastest; the earlier one if they do not differ. */
 function overBestTransport(cells: readonly CompletedRecord[]): readonly CompletedRecord[] {
   const fewest = Math.min(...cells.map(workersOf));
   const bestOf = (group: readonly CompletedRecord[]): CompletedRecord | undefined =>
@@ -41,7 +41,7 @@ function overBestTransport(cells: readonly CompletedRecord[]): readonly Complete
   });
 }
 
-/** `cells`: the completed Node cells of one workload on one engine, with any number of workers. */
+/** The advice on `cells`: the completed Node cells of one workload on one engine, with any number of workers. */
 function adviceOnWorkload(run: Run, cells: readonly CompletedRecord[]): string[] {
   const contests = groupBy(cells, contestOf).toSorted((a, b) => workersOf(a[0]) - workersOf(b[0]));
   const [first, ...wider] = contests;
@@ -61,7 +61,7 @@ function adviceOnWorkload(run: Run, cells: readonly CompletedRecord[]): string[]
   return [`${best.workload} on ${best.engine}${transport}: ${advice}${fromHowManyRows(best, first)}.${caution}`];
 }
 
-/** The fastest cell; a JavaScript one also where it can't be told from the fastest, since it needs no addon. */
+/** The fastest cell; a JavaScript cell also if it does not differ from the fastest, since it needs no addon. */
 export function recommended(rivals: readonly CompletedRecord[]): CompletedRecord | undefined {
   const fastest = fastestOf(rivals);
   const javaScript = fastestOf(rivals.filter((record) => record.side === 'js'));
@@ -86,7 +86,7 @@ function choice(run: Run, best: CompletedRecord, rivals: readonly CompletedRecor
   }
 }
 
-/** For an engine in pure JavaScript, the addon's fastest cell on the engine where the run found its Rust counterpart. */
+/** For an engine in pure JavaScript, the addon's fastest cell on the engine where its Rust counterpart ran. */
 function addonElsewhere(run: Run, best: CompletedRecord): CompletedRecord | undefined {
   const rust = laneCounterpart(run, best);
   if (rust === undefined) return undefined;
@@ -96,7 +96,7 @@ function addonElsewhere(run: Run, best: CompletedRecord): CompletedRecord | unde
   return fastestOf(largestOfEach(addon));
 }
 
-/** Against the naive lane of the addon where there is one, else against the slowest lane. */
+/** The gain over the addon's naive lane if there is one, else over the slowest lane. */
 function gainOverSlowest(best: CompletedRecord, rivals: readonly CompletedRecord[]): string | undefined {
   const others = rivals.filter((record) => record.id !== best.id);
   const naive = others.find((record) => record.lane.startsWith('naive-'));
@@ -114,7 +114,7 @@ function gainOverSlowest(best: CompletedRecord, rivals: readonly CompletedRecord
   return `it is ${formatFactor(ratio.ratio)} ${name}${rows} and saves ${saving(best, baseline)}`;
 }
 
-/** The rate of a cell that moves many rows, the time of one that returns a few. */
+/** The rate of a cell that moves many rows, or the time of a cell that returns few. */
 function speedOf({ rows, summary }: CompletedRecord): string {
   return rows < ROWS_PAID_BY_THE_ROW ? formatDuration(summary.medianSeconds) : formatRowRate(summary.rowsPerSecond);
 }
@@ -126,7 +126,9 @@ function saving(best: CompletedRecord, baseline: CompletedRecord): string {
     : `${formatDuration(perRow)} a row`;
 }
 
-/** The run's best Rust cell of the contest, or on an engine without Rust, the counterpart of this lane. */
+/**
+ * The comparison with the run's best Rust cell of the contest or, on an engine without Rust, with the counterpart of this lane.
+ */
 function rustInstead(run: Run, best: CompletedRecord, rivals: readonly CompletedRecord[]): string | undefined {
   const contest = run.comparisons.find(
     (entry) => entry.kind === 'best' && rivals.some((record) => record.id === entry.denominator),
@@ -165,8 +167,8 @@ function moreWorkers(best: CompletedRecord, wider: readonly (readonly CompletedR
 }
 
 /**
- * From how many rows up the recommended cell is the fastest, where it and its rivals were measured at several numbers of
- * rows; nothing otherwise.
+ * The number of rows from which the recommended cell is the fastest, if it and its rivals were measured at several numbers of
+ * rows; else nothing.
  */
 function fromHowManyRows(best: CompletedRecord, contest: readonly CompletedRecord[]): string {
   const bySize = groupBy(contest, (record) => String(record.rows))

@@ -1,4 +1,4 @@
-/** What data in this process wins over data behind gRPC: the same work on the same side, in each of the three ways. */
+/** The gain of data in this process over data behind gRPC: the same work on the same side, in each of the three arms. */
 import { groupBy } from '../compare/cell-groups.js';
 import { rateRatio } from '../compare/rate-ratio.js';
 import type { CompletedRecord, SimulatedNetwork } from '../records/record.js';
@@ -12,8 +12,8 @@ const NOTE =
   'behind gRPC. Speed-ups are over all gRPC.';
 
 /**
- * Of work that was measured behind gRPC, beside the other ways; empty where nothing was measured in another one. `network`: what
- * gRPC went through.
+ * The table of work that was measured behind gRPC and in another arm; empty if there is no other arm. `network` is the simulated
+ * network that gRPC used.
  */
 export function armTable(records: readonly CompletedRecord[], network?: SimulatedNetwork): MarkedTable {
   const families = new Set(records.filter(({ transport }) => isOtherWay(transport)).map(({ family }) => family));

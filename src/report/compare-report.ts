@@ -13,12 +13,12 @@ import {
 import { formatFactorInterval, formatPercent, formatShortRate } from './format.js';
 import { marksOf, notesOf } from './marks.js';
 
-/** What `boundary-bench compare` prints, as Markdown. */
+/** The output of `boundary-bench compare`, as Markdown. */
 export function renderComparisonMarkdown(comparison: RunComparison): string {
   return renderMarkdown(comparisonDocument(comparison));
 }
 
-/** The same for a terminal. */
+/** The output of `boundary-bench compare`, for a terminal. */
 export function renderComparisonTerminal(comparison: RunComparison): string {
   return renderTerminal(comparisonDocument(comparison));
 }

@@ -1,4 +1,7 @@
-/** Direct, batching or scatter-gather, and from which delay of the network on: rows of shards by each way, at several delays. */
+/**
+ * Direct, batching or scatter-gather, and the network delays at which each wins: rows of shards got in each way, at several
+ * delays.
+ */
 import { rateRatio } from '../compare/rate-ratio.js';
 import type { CompletedRecord, Side, SimulatedNetwork } from '../records/record.js';
 import type { RatioInterval } from '../stats/ratio-interval.js';
@@ -6,11 +9,11 @@ import { columns } from './document.js';
 import { UNKNOWN, formatFactor } from './format.js';
 import type { MarkedTable } from './head-to-head.js';
 
-/** What was measured at one delay. */
+/** The measurements at one delay. */
 export interface DelayedRecords {
-  /** What was asked for, each way. */
+  /** The requested delay each way, in microseconds. */
   readonly delayUs: number;
-  /** What was measured of it; absent where nothing was delayed. */
+  /** The network as measured; absent if nothing was delayed. */
   readonly network?: SimulatedNetwork;
   readonly records: readonly CompletedRecord[];
 }
@@ -30,10 +33,10 @@ const TOGETHER: Way = multiGet(10);
 /** The ways of the comparison, in the order of its columns. */
 export const CROSSOVER_WAYS: readonly Way[] = [ONE_BY_ONE, IN_FLIGHT, TOGETHER, multiGet(100), multiGet(1000)];
 
-/** Those that ask for ten rows at a time, at most. */
+/** The ways that ask for at most ten rows at a time. */
 const SMALL_WAYS = [ONE_BY_ONE, IN_FLIGHT, TOGETHER];
 
-/** Over the network, all or in part. */
+/** The arms that use the network for all or some shards. */
 const REMOTE_ARMS = ['grpc', 'hybrid'] as const;
 
 const SIDES: readonly Side[] = ['rust', 'napi', 'js'];
@@ -48,7 +51,7 @@ function multiGet(batch: number): Way {
   return { name: `multiGet of ${batch}`, workload: 'multi_get', threads: 1, batch };
 }
 
-/** The time of a row in each way, at each delay and on each side, with the way that wins of those with ten rows at most. */
+/** The time per row of each way, at each delay and on each side, with the fastest way of those with at most ten rows. */
 export function crossoverTable(runs: readonly DelayedRecords[]): MarkedTable {
   const titles = CROSSOVER_WAYS.map(({ name }) => `>${name}`);
   const rows = SIDES.flatMap((side) => [
@@ -61,7 +64,7 @@ export function crossoverTable(runs: readonly DelayedRecords[]): MarkedTable {
   };
 }
 
-/** No network delays what is here, so one row tells of all delays. */
+/** The row of direct shards, which no network delays, so one row covers all delays. */
 function directRows(runs: readonly DelayedRecords[], side: Side): string[][] {
   const run = runs.find((candidate) => recordOf(candidate, side, 'direct', ONE_BY_ONE) !== undefined);
   if (run === undefined) return [];
@@ -81,7 +84,7 @@ function delayRow(run: DelayedRecords, side: Side): string[] {
   return [side, `${delayUs} µs`, measured, ...times, fastestOfTen(run, side)];
 }
 
-/** The fastest of the ways with ten rows at most, and what it wins over the next. */
+/** The fastest way with at most ten rows, and its factor over the next. */
 function fastestOfTen(run: DelayedRecords, side: Side): string {
   const candidates = REMOTE_ARMS.flatMap((arm) =>
     SMALL_WAYS.flatMap((way) => {
@@ -98,7 +101,7 @@ function fastestOfTen(run: DelayedRecords, side: Side): string {
     : `${name}, no faster than ${second.way.name}, ${second.arm}`;
 }
 
-/** What is found by computation: from which delay on which way wins, and by how much at each delay in turn. */
+/** The findings, computed: the delays at which each way wins, and its factor at each delay in turn. */
 export function crossoverFindings(runs: readonly DelayedRecords[]): string[] {
   const contender = (arm: string, way: Way): Contender => ({
     name: `${way.name} (${arm})`,
@@ -122,7 +125,7 @@ interface Contender {
   at(run: DelayedRecords, side: Side): CompletedRecord | undefined;
 }
 
-/** At which delays the one is faster than the other on a side; `undefined` where they were not both measured. */
+/** The delays at which one way is faster than the other on a side; `undefined` if they were not both measured. */
 function finding(runs: readonly DelayedRecords[], side: Side, a: Contender, b: Contender): string | undefined {
   const ratios = runs.flatMap((run) => {
     const [over, under] = [a.at(run, side), b.at(run, side)];
@@ -133,7 +136,7 @@ function finding(runs: readonly DelayedRecords[], side: Side, a: Contender, b: C
   return `${side} ${whereFaster(ratios)} (${ratios.map(({ ratio }) => formatFactor(ratio.ratio)).join(', ')})`;
 }
 
-/** In words, of delays in ascending order: `from 500 µs each way on`. */
+/** The text of the delays at which a way wins, given in ascending order: `from 500 µs each way on`. */
 function whereFaster(ratios: readonly { readonly delayUs: number; readonly ratio: RatioInterval }[]): string {
   const wins = ratios.map(({ ratio }) => ratio.low > 1);
   const first = wins.indexOf(true);
@@ -168,7 +171,7 @@ function microseconds({ summary, rows }: CompletedRecord): number {
   return (summary.medianSeconds / rows) * 1e6;
 }
 
-/** The microseconds of a row with three digits, without the unit. */
+/** The microseconds per row with three digits, without the unit. */
 function timeText(record: CompletedRecord | undefined): string {
   if (record === undefined) return UNKNOWN;
   const time = microseconds(record);

@@ -1,11 +1,11 @@
-/** What a report is made of, and how it is written: as Markdown that pastes into a page, or as text for a terminal. */
+/** The blocks of a report, and their rendering as Markdown that pastes into a page, or as text for a terminal. */
 
 export interface Column {
   readonly title: string;
   readonly align?: 'left' | 'right';
 }
 
-/** Every row has one cell a column. */
+/** A table, whose rows have one cell per column. */
 export interface Table {
   readonly columns: readonly Column[];
   readonly rows: readonly (readonly string[])[];
@@ -20,13 +20,13 @@ export type Block =
 export const heading = (level: number, text: string): Block => ({ kind: 'heading', level, text });
 export const paragraph = (text: string): Block => ({ kind: 'paragraph', text });
 
-/** A list, or nothing of no items. */
+/** A list block; none if there are no items. */
 export const list = (items: readonly string[]): Block[] => (items.length === 0 ? [] : [{ kind: 'list', items }]);
 
-/** A table, or nothing of no rows. */
+/** A table block; none if there are no rows. */
 export const tableBlock = (table: Table): Block[] => (table.rows.length === 0 ? [] : [{ kind: 'table', table }]);
 
-/** Column titles, those of numbers marked by a leading `>`: they stand to the right. */
+/** Makes columns of titles; a leading `>` marks a column of numbers, which is aligned right. */
 export function columns(...titles: readonly string[]): Column[] {
   return titles.map((title) =>
     title.startsWith('>') ? { title: title.slice(1), align: 'right' } : { title, align: 'left' },
@@ -95,17 +95,17 @@ function pad(text: string, to: number, align: Column['align']): string {
   return align === 'right' ? spaces + text : text + spaces;
 }
 
-/** Every character of ours takes one place on a terminal. */
+/** The width of a text on a terminal: every character that we use takes one place. */
 function width(text: string): number {
   return [...text].length;
 }
 
-/** One line, without the control characters that an error message may bring along. */
+/** A text as one line, without the control characters that an error message may contain. */
 function plainText(text: string): string {
   return text.replaceAll(/\p{Cc}+/gu, ' ').trim();
 }
 
-/** One line in which nothing ends a table cell, opens a tag or starts emphasis. */
+/** A text as one line in which nothing ends a table cell, opens a tag or starts emphasis. */
 function markdownText(text: string): string {
   return plainText(text).replaceAll(/[\\|<>*`]|(?<![\p{L}\p{N}])_|_(?![\p{L}\p{N}])/gu, String.raw`\$&`);
 }

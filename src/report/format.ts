@@ -1,4 +1,4 @@
-/** How numbers read in the tables. What is not known reads as a dash. */
+/** The format of numbers in the tables. An unknown number is a dash. */
 
 export const UNKNOWN = '—';
 
@@ -11,7 +11,7 @@ const UNITS = [
 
 type UnitName = (typeof UNITS)[number]['name'];
 
-/** `100.00M`, `100K`, `40`. */
+/** A number of rows: `100.00M`, `100K`, `40`. */
 export function formatRows(rows: number): string {
   const { digits, unit } = scale(rows, (value, name) =>
     name === '' ? value.toFixed(0) : name === 'K' ? threeDigits(value) : value.toFixed(2),
@@ -19,7 +19,7 @@ export function formatRows(rows: number): string {
   return `${digits}${unit}`;
 }
 
-/** A small number as it is, `32`. */
+/** A small number, unabbreviated: `32`. */
 export function formatCount(count: number | undefined): string {
   return count === undefined ? UNKNOWN : String(count);
 }
@@ -32,19 +32,19 @@ export function formatRate(perSecond: number): string {
   return unit === '' ? `${digits}/s` : `${digits} ${unit}/s`;
 }
 
-/** A rate in a sentence or beside others in one cell: three digits, `32.5 M/s`. */
+/** A rate in a sentence, or with others in one cell, with three digits: `32.5 M/s`. */
 export function formatShortRate(perSecond: number): string {
   const { digits, unit } = scale(perSecond, smallRateDigits);
   return unit === '' ? `${digits}/s` : `${digits} ${unit}/s`;
 }
 
-/** As `formatShortRate`, saying what is counted: `12.1 M rows/s`. */
+/** Like `formatShortRate`, with the unit: `12.1 M rows/s`. */
 export function formatRowRate(rowsPerSecond: number): string {
   const { digits, unit } = scale(rowsPerSecond, smallRateDigits);
   return unit === '' ? `${digits} rows/s` : `${digits} ${unit} rows/s`;
 }
 
-/** Seconds to the millisecond, `3.104`; below one, to the microsecond, `0.000420`. */
+/** A time in seconds, to the millisecond: `3.104`; below a millisecond, to the microsecond: `0.000420`. */
 export function formatSeconds(seconds: number | undefined): string {
   if (seconds === undefined) return UNKNOWN;
   return seconds > 0 && seconds < 0.001 ? seconds.toFixed(6) : seconds.toFixed(3);
@@ -55,7 +55,7 @@ export function formatMebibytes(mebibytesPerSecond: number | undefined): string 
   return mebibytesPerSecond === undefined ? UNKNOWN : mebibytesPerSecond.toFixed(1);
 }
 
-/** Milliseconds, without their unit: `12.3`. */
+/** A time in milliseconds, without the unit: `12.3`. */
 export function formatMilliseconds(milliseconds: number | undefined): string {
   return milliseconds === undefined ? UNKNOWN : milliseconds.toFixed(1);
 }
@@ -103,12 +103,12 @@ export function formatFactorInterval({ ratio, low, high }: Ratio): string {
   return `${ratio.toFixed(decimals)}× (${low.toFixed(decimals)}–${high.toFixed(decimals)})`;
 }
 
-/** The factor alone, with the decimals that its interval would have beside it. */
+/** A factor alone, with the decimals that its interval would need beside it. */
 export function formatFactorBesideInterval({ ratio, low, high }: Ratio): string {
   return `${ratio.toFixed(factorDecimals([ratio, low, high]))}×`;
 }
 
-/** An interval alone, `1.1–1.3`, with the decimals that its factor would have beside it. */
+/** An interval alone, `1.1–1.3`, with the decimals that its factor would need beside it. */
 export function formatInterval({ ratio, low, high }: Ratio): string {
   const decimals = factorDecimals([ratio, low, high]);
   return `${low.toFixed(decimals)}–${high.toFixed(decimals)}`;
@@ -121,11 +121,11 @@ interface Ratio {
 }
 
 /**
- * As few decimals as let no value but 1 itself read as 1, since an interval above 1 must not seem to touch it, no value
- * but 0 read as 0, and the ends of an interval read apart.
+ * The fewest decimals at which no value but 1 reads as 1, since an interval above 1 must not seem to touch it, no value but 0
+ * reads as 0, and the ends of an interval differ.
  */
 function factorDecimals(values: readonly number[]): number {
-  // Beyond nine decimals, ratios differ by rounding alone.
+  // Beyond nine decimals, ratios differ only by rounding.
   const exact = new Set(values.map((value) => Number(value.toFixed(9))));
   const misleads = (decimals: number): boolean =>
     [...exact].some((value) => [0, 1].includes(Number(value.toFixed(decimals))) && ![0, 1].includes(value)) ||
@@ -135,7 +135,7 @@ function factorDecimals(values: readonly number[]): number {
   return decimals;
 }
 
-/** The first unit in which the value still reads below 1000 once rounded, so that 999 999 is `1.00 M`, not `1000 K`. */
+/** The first unit in which the rounded value is below 1000, so that 999 999 is `1.00 M`, not `1000 K`. */
 function scale(value: number, digitsOf: (value: number, unit: UnitName) => string): { digits: string; unit: UnitName } {
   for (const { size, name } of UNITS) {
     const digits = digitsOf(value / size, name);

@@ -4,7 +4,7 @@ import { formatFactorBesideInterval, formatFactorInterval, formatInterval, forma
 import { nameAndRatesOf, nameOf, transportColumn } from './labels.js';
 import { marksOf, notesOf } from './marks.js';
 
-/** A table with what its marks mean, one line each. */
+/** A table with the explanations of its marks, one line each. */
 export interface MarkedTable {
   readonly table: Table;
   readonly notes: readonly string[];
@@ -19,7 +19,7 @@ export interface Pair {
   readonly denominator: CompletedRecord;
 }
 
-/** The best of each side, as `comparisons` of the kind `best` name them. */
+/** The table of the best cells of each side, from the comparisons of the kind `best`. */
 export function bestTable(comparisons: readonly Comparison[], recordOf: RecordOf): MarkedTable {
   const pairs = pairsOf(comparisons, 'best', recordOf);
   const transport = transportColumn(pairs.map(({ comparison }) => comparison));
@@ -38,7 +38,7 @@ export function bestTable(comparisons: readonly Comparison[], recordOf: RecordOf
   };
 }
 
-/** Every Node cell against its Rust lane, as `comparisons` of the kind `lane` name them. */
+/** The table of every Node cell against its Rust lane, from the comparisons of the kind `lane`. */
 export function laneTable(comparisons: readonly Comparison[], recordOf: RecordOf): MarkedTable {
   const pairs = pairsOf(comparisons, 'lane', recordOf);
   const transport = transportColumn(pairs.map(({ comparison }) => comparison));
@@ -83,7 +83,7 @@ export function pairsOf(comparisons: readonly Comparison[], kind: Comparison['ki
   });
 }
 
-/** A factor with its interval, or that there is no difference. */
+/** A factor with its interval, or the text that there is no difference. */
 export function factorOf(comparison: Comparison): string {
   return comparison.verdict === 'no difference'
     ? `no difference (${formatInterval(comparison)})`

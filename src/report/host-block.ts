@@ -2,7 +2,7 @@ import type { HostContext, RunContext } from '../records/record.js';
 import { formatBytes } from './format.js';
 import { networkText } from './network-text.js';
 
-/** The versions that come first and have a name of their own; the others follow by theirs. */
+/** The versions that come first, with their labels; the others follow under their own names. */
 const NAMED_VERSIONS: readonly (readonly [key: string, label: string])[] = [
   ['rustc', 'Rust'],
   ['node', 'Node.js'],

@@ -1,25 +1,25 @@
 import type { Cell, CompletedRecord } from '../records/record.js';
 import { UNKNOWN, formatMebibytes, formatShortRate } from './format.js';
 
-/** `RowInserter.addRow`, and `RowInserter.addRow × 2` for two workers. */
+/** The variant of a cell: `RowInserter.addRow`, or `RowInserter.addRow × 2` for two workers. */
 export function variantOf(cell: Cell): string {
   return cell.workers !== undefined && cell.workers > 1 ? `${cell.variant} × ${cell.workers}` : cell.variant;
 }
 
-/** With the side: `napi · RowInserter.addRow`. */
+/** The variant with its side: `napi · RowInserter.addRow`. */
 export function sideAndVariantOf(cell: Cell): string {
   return `${cell.side} · ${variantOf(cell)}`;
 }
 
-/** A column for the transports, which a table has only where some of its cells have one. */
+/** The column of transports, which a table has only if some of its cells have one. */
 export interface TransportColumn {
-  /** Its title, or nothing. */
+  /** The title of the column; empty if there is no column. */
   readonly title: readonly string[];
-  /** What it says of a cell, or nothing. */
+  /** The cell of the column in one row; empty if there is no column. */
   of(cell: Pick<Cell, 'transport'>): readonly string[];
 }
 
-/** The column for a table of these cells. */
+/** Makes the column for a table of these cells. */
 export function transportColumn(cells: readonly Pick<Cell, 'transport'>[]): TransportColumn {
   const isNeeded = cells.some(({ transport }) => transport !== undefined);
   return isNeeded
@@ -27,13 +27,13 @@ export function transportColumn(cells: readonly Pick<Cell, 'transport'>[]): Tran
     : { title: [], of: () => [] };
 }
 
-/** The name a cell has where no column tells its flavor: `sync column slices`, `napi · executeQuery`. */
+/** The name of a cell in a table without a column of flavors: `sync column slices`, `napi · executeQuery`. */
 export function nameOf(cell: Cell): string {
   if (cell.side !== 'rust') return sideAndVariantOf(cell);
   return cell.flavor === undefined ? variantOf(cell) : `${cell.flavor} ${variantOf(cell)}`;
 }
 
-/** `napi · executeQuery — 32.5 M/s / 745 MB/s`, the second rate where it is known. */
+/** The name and rates of a cell: `napi · executeQuery — 32.5 M/s / 745 MB/s`, the second rate if it is known. */
 export function nameAndRatesOf(record: CompletedRecord): string {
   const { rowsPerSecond, mebibytesPerSecond } = record.summary;
   const size = mebibytesPerSecond === undefined ? '' : ` / ${formatMebibytes(mebibytesPerSecond)} MB/s`;

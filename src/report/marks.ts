@@ -5,12 +5,12 @@ import { SAMPLES_FOR_INTERVAL } from '../stats/ratio-interval.js';
 const OTHER_ROWS = ' †';
 const FEW_SAMPLES = ' ‡';
 
-/** The marks that stand after the ratio of two cells, to be explained under the table. */
+/** The marks after the ratio of two cells, which are explained under the table. */
 export function marksOf(a: CompletedRecord, b: CompletedRecord): string {
   return (a.rows === b.rows ? '' : OTHER_ROWS) + (hasFewSamples(a, b) ? FEW_SAMPLES : '');
 }
 
-/** What the marks of a table mean, one line each. */
+/** The explanations of the marks in a table, one line each. */
 export function notesOf(marks: readonly string[]): string[] {
   const isUsed = (mark: string): boolean => marks.some((shown) => shown.includes(mark));
   return [

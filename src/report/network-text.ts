@@ -5,7 +5,7 @@ const MAKERS: Readonly<Record<SimulatedNetwork['by'], string>> = {
   kernel: 'the kernel (netem, each server in a network namespace of its own)',
 };
 
-/** How a network was simulated, what was asked for, and what was measured: a sentence without its full stop. */
+/** The description of a simulated network, requested and measured: a sentence without its full stop. */
 export function networkText({ by, delayUs, megabits, plain, delayed }: SimulatedNetwork): string {
   const bandwidth = megabits === undefined ? '' : ` and ${megabits} Mbit/s`;
   return (

@@ -1,4 +1,4 @@
-/** The advice lines of request work. Every figure comes from the records; what they don't show is not said. */
+/** The advice lines of request work. Every figure comes from the records; nothing else is claimed. */
 import { completedOf, contestOf, fastestOf, groupBy, isRequestWork } from '../compare/cell-groups.js';
 import { isNodeSide } from '../compare/comparisons.js';
 import { rateRatio } from '../compare/rate-ratio.js';
@@ -8,7 +8,7 @@ import { recommended } from './advice.js';
 import { formatFactor, formatMicroseconds, formatShortRate } from './format.js';
 import { nameAndBatchOf } from './request-tables.js';
 
-/** One line for each workload that a Node cell completed on `engine` over one transport, with the most threads measured. */
+/** One line per workload that a Node cell completed on `engine` over one transport, with the most threads measured. */
 export function requestAdviceFor(run: Run, engine: string): string[] {
   const cells = completedOf(run.records).filter((record) => record.engine === engine && isRequestWork(record));
   const node = cells.filter(({ side }) => isNodeSide(side));
@@ -63,7 +63,7 @@ function batchingWon(run: Run, best: CompletedRecord): string | undefined {
   return won.verdict === 'faster' ? `batching won ${formatFactor(won.ratio)}` : 'batching won nothing';
 }
 
-/** Of work that the server can do: by what factor that beats pulling the rows. */
+/** For work that the server can do: the factor by which that beats pulling the rows. */
 function pushingDownWon(best: CompletedRecord, cells: readonly CompletedRecord[]): string | undefined {
   const pulling = best.workload.replace(/\.push_down$/, '.pull');
   if (pulling === best.workload) return undefined;
@@ -78,7 +78,7 @@ function pushingDownWon(best: CompletedRecord, cells: readonly CompletedRecord[]
   return verdictOf(ratio) === 'faster' ? `it is ${formatFactor(ratio.ratio)} ${than}` : `it is no faster than ${than}`;
 }
 
-/** For those who can't wait until there is a batch. */
+/** The fastest cell of single operations, for users who can't wait for a batch. */
 function oneAtATime(best: CompletedRecord, rivals: readonly CompletedRecord[]): string | undefined {
   if (best.batch === 1) return undefined;
   const singles = rivals.filter(({ batch }) => batch === 1);
@@ -103,7 +103,7 @@ function rustInstead(best: CompletedRecord, cells: readonly CompletedRecord[]): 
   }
 }
 
-/** Without its side, which the sentence says. */
+/** The name without its side, which the sentence contains. */
 function shortNameOf(record: CompletedRecord): string {
   return nameAndBatchOf(record).replace(/^\w+ · /, '');
 }

@@ -19,13 +19,13 @@ import { medianOf } from './resource-tables.js';
 
 type RecordOf = (id: string) => CompletedRecord | undefined;
 
-/** A thread that is busy for so much of the time has none left for a faster server. */
+/** The share of time that a busy thread works, from which on it has none left for a faster server. */
 const BUSY = 0.9;
 
-/** An open loop that keeps less than this of its rate did not keep it. */
+/** The share of its rate below which an open loop counts as too slow. */
 const KEPT_RATE = 0.95;
 
-/** A delay of our own that is this large a part of the latencies shows in them. */
+/** The share of the latencies from which on a delay of our own shows in them. */
 const VISIBLE_DELAY = 0.1;
 
 const CLIENT_LIMIT = ' §';
@@ -39,7 +39,7 @@ const CPU_NOTE =
 const CLIENT_NOTE =
   '§ The client was the bottleneck: its threads were busy all the time, so a faster server would not show.';
 
-/** What each cell reached. */
+/** The throughput, latencies and CPU time of each cell. */
 export function requestTable(records: readonly CompletedRecord[], logicalCores: number): MarkedTable {
   const isLimit = (record: CompletedRecord): boolean => isClientBound(record, logicalCores);
   const ordered = groupBy(records, (record) => record.workload).flat();
@@ -64,7 +64,7 @@ export function requestTable(records: readonly CompletedRecord[], logicalCores: 
   return { table, notes: ordered.length === 0 ? [] : notes };
 }
 
-/** The best of each side with the same threads, whatever its batch, and what batching won for Node. */
+/** The best cells of each side with the same threads, with any batch, and the gain of batching for Node. */
 export function requestBestTable(comparisons: readonly Comparison[], recordOf: RecordOf): MarkedTable {
   const pairs = pairsOf(comparisons, 'best', recordOf);
   const won = batchingOf(comparisons);
@@ -84,7 +84,7 @@ export function requestBestTable(comparisons: readonly Comparison[], recordOf: R
   };
 }
 
-/** Every Node cell against its Rust lane with the same threads and the same batch, and what batching won for it. */
+/** Every Node cell against its Rust lane with the same threads and the same batch, and its gain from batching. */
 export function requestLaneTable(comparisons: readonly Comparison[], recordOf: RecordOf): MarkedTable {
   const pairs = pairsOf(comparisons, 'lane', recordOf);
   const won = batchingOf(comparisons);
@@ -119,7 +119,7 @@ export function requestLaneTable(comparisons: readonly Comparison[], recordOf: R
   };
 }
 
-/** The name of a cell with its batch, where it has one: `napi · KvClient.mget, batch 64`. */
+/** The name of a cell with its batch, if it has one: `napi · KvClient.mget, batch 64`. */
 export function nameAndBatchOf(record: CompletedRecord): string {
   const batch = record.batch === undefined || record.batch === 1 ? '' : `, batch ${record.batch}`;
   return sideAndVariantOf(record) + batch;
@@ -129,7 +129,7 @@ function nameBatchAndRateOf(record: CompletedRecord): string {
   return `${nameAndBatchOf(record)} — ${formatShortRate(record.summary.rowsPerSecond)}`;
 }
 
-/** For a cell, by what factor its batches beat single operations. */
+/** For a cell's id, the factor by which its batches beat single operations. */
 function batchingOf(comparisons: readonly Comparison[]): (id: string) => string {
   const batching = new Map(
     comparisons.filter(({ kind }) => kind === 'batching').map((comparison) => [comparison.numerator, comparison]),
@@ -141,7 +141,7 @@ function batchingOf(comparisons: readonly Comparison[]): (id: string) => string 
   };
 }
 
-/** How many operations there were does not matter to a rate of requests, so that alone is no mark here. */
+/** The mark of few samples only: the number of operations does not matter to a rate of requests. */
 function fewSamplesMark(a: CompletedRecord, b: CompletedRecord): string {
   return marksOf({ ...a, rows: b.rows }, b);
 }
@@ -153,8 +153,8 @@ function cpuOf(record: CompletedRecord): string {
 }
 
 /**
- * Whether the client had no time left: Node's one thread that runs JavaScript, or the threads that Rust has, which are as
- * many as half of the cores. With an open loop that waits for the time of its next request, being busy says nothing.
+ * Whether the client had no time left: Node's one thread that runs JavaScript, or Rust's threads, of which there are half as
+ * many as cores. In an open loop, which waits for the time of its next request, being busy means nothing.
  */
 function isClientBound(record: CompletedRecord, logicalCores: number): boolean {
   const { side, rate, threads = 1 } = record;
@@ -164,7 +164,7 @@ function isClientBound(record: CompletedRecord, logicalCores: number): boolean {
   return busy !== undefined && busy >= BUSY * (side === 'rust' ? rustThreads : 1);
 }
 
-/** What kept an open loop from being one. */
+/** The reasons why an open loop did not keep its rate or its send times. */
 function openLoopNotes(record: CompletedRecord): string[] {
   const { rate, batch = 1, latency, behind, summary } = record;
   if (rate === undefined) return [];

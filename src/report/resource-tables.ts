@@ -6,8 +6,8 @@ import { formatBytes, formatCount, formatMilliseconds, formatSeconds } from './f
 import { nameOf, transportColumn } from './labels.js';
 
 /**
- * Where the time went: the median CPU and garbage-collection times of a cell's samples, the longest stall, the peak RSS.
- * The times to encode its input and to decode its result are not a part of the cell's time.
+ * The table of where the time went: the median CPU and garbage collection times of a cell's samples, the longest stall, and the
+ * peak RSS. The times of encoding the input and decoding the result are not included in the cell's time.
  */
 export function resourcesTable(records: readonly CompletedRecord[]): Table {
   const transport = transportColumn(records);
@@ -58,7 +58,7 @@ export function resourcesTable(records: readonly CompletedRecord[]): Table {
 
 type Measure = (sample: Sample) => number | undefined;
 
-/** The median of what the samples say, of those that say it. */
+/** The median of a measure over the samples that have it; undefined if none has. */
 export function medianOf(record: CompletedRecord, measure: Measure): number | undefined {
   const values = measured(record, measure);
   return values.length === 0 ? undefined : median(values);

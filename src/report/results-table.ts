@@ -4,7 +4,7 @@ import { type Table, columns } from './document.js';
 import { UNKNOWN, formatMebibytes, formatRate, formatRows, formatSeconds } from './format.js';
 import { sideAndVariantOf, transportColumn } from './labels.js';
 
-/** One line a cell, by workload; the times and rates are those of the median sample. */
+/** One row per cell, by workload; the times and rates are those of the median sample. */
 export function resultsTable(records: readonly CompletedRecord[]): Table {
   const ordered = groupBy(records, (record) => record.workload).flat();
   const sharing = new Map(groupBy(ordered, lineOf).flatMap((group) => group.map((record) => [record.id, group])));
@@ -27,12 +27,12 @@ export function resultsTable(records: readonly CompletedRecord[]): Table {
   };
 }
 
-/** What the table would say of a cell without its lane. */
+/** The text of a cell's row without its lane, by which ambiguous rows are found. */
 function lineOf(record: CompletedRecord): string {
   return JSON.stringify([record.workload, sideAndVariantOf(record), record.flavor, record.transport]);
 }
 
-/** The cells without samples, and why they have none: failures first, then those skipped, a row for each reason. */
+/** The cells without samples, with the reasons: failures first, then skipped cells, one row per reason. */
 export function unfinishedTable(records: readonly RunRecord[]): Table {
   const skipped = records.filter((record) => record.outcome === 'skipped');
   return {
@@ -46,7 +46,7 @@ export function unfinishedTable(records: readonly RunRecord[]): Table {
   };
 }
 
-/** One cell by its id, several by what they have in common. */
+/** The name of one cell by its id, or of several by what they have in common. */
 function named(cells: readonly SkippedRecord[]): string {
   const [first] = cells;
   if (first === undefined || cells.length === 1) return first?.id ?? '';

@@ -12,12 +12,12 @@ import { requestBestTable, requestLaneTable, requestTable } from './request-tabl
 import { resourcesTable } from './resource-tables.js';
 import { resultsTable, unfinishedTable } from './results-table.js';
 
-/** The whole of `run.md`. */
+/** The content of `run.md`. */
 export function renderRunMarkdown(run: Run): string {
   return renderMarkdown(runDocument(run));
 }
 
-/** The same for a terminal, without the tables of resources: they are for a closer look. */
+/** The report for a terminal, without the tables of resources, which are for a closer look. */
 export function renderRunTerminal(run: Run): string {
   return renderTerminal(runDocument(run, { withResources: false }));
 }
@@ -38,7 +38,7 @@ function runDocument(run: Run, extent: Extent = { withResources: true }): Block[
   ];
 }
 
-/** `records`: those of one engine. */
+/** The blocks of one engine, whose records are `records`. */
 function engineBlocks(run: Run, records: readonly RunRecord[], { withResources }: Extent): Block[] {
   const engine = records[0]?.engine ?? '';
   const completed = completedOf(records);
@@ -77,7 +77,7 @@ function unfinishedBlocks(records: readonly RunRecord[]): Block[] {
   return blocks.length === 0 ? [] : [heading(2, 'Failed and skipped'), ...blocks];
 }
 
-/** How far the odd samples of a cell were from its even ones: differences this small are noise. */
+/** The noise floor: differences as small as those between the odd and even samples of a cell are noise. */
 function noiseBlocks(comparisons: readonly Comparison[]): Block[] {
   const noise = comparisons
     .filter((comparison) => comparison.kind === 'noise-floor')

@@ -12,15 +12,15 @@ import type { Contestant, Ending, Execution } from './schedule.js';
 
 type Phase = 'warm-up' | 'sample';
 
-/** In a sample as long as this, tens of milliseconds of compiling do not show. */
+/** The length of a sample in seconds from which on tens of milliseconds of compilation do not show. */
 const SHORT_SECONDS = 1;
 
-/** What the measurements of a run have in common. */
+/** The instruments that all measurements of a run share. */
 export interface Instruments {
   readonly resources: ResourceReader;
   /**
-   * Clears up before each execution, untimed: an execution's own garbage counts where it is collected while the execution is
-   * timed, and what is left of it counts nowhere.
+   * Collects garbage before each execution, untimed: an execution's own garbage counts only if it is collected during the timed
+   * execution; garbage left over counts nowhere.
    */
   readonly garbage: GarbageBetween | undefined;
   readonly signal: AbortSignal;
@@ -40,7 +40,7 @@ export class CellMeasurement implements Contestant {
   #failure: unknown;
   #closed = false;
 
-  /** `deliver` receives the cell's record once it is complete. */
+  /** `deliver` is called with the cell's record once it is complete. */
   constructor(
     planned: PlannedCell,
     open: OpenCell,
@@ -73,7 +73,7 @@ export class CellMeasurement implements Contestant {
     try {
       await this.close();
     } catch (error) {
-      // What went wrong first says more.
+      // The first error is the more useful one.
       if (ending !== 'failed') this.#failure = error;
       ending = 'failed';
     }
@@ -92,7 +92,7 @@ export class CellMeasurement implements Contestant {
     const stopwatch = new SampleStopwatch(resources);
     try {
       const isCold = await garbage?.clear();
-      // JavaScript must be compiled anew then, which a program that keeps running need not do.
+      // A full collection drops compiled code, which a long-running program would keep.
       if (isCold && phase === 'sample') await this.#rewarm();
       stopwatch.begin();
       const checksum = await this.#open.sample(stopwatch, signal);
@@ -107,7 +107,7 @@ export class CellMeasurement implements Contestant {
     }
   }
 
-  /** Executes it once, not measured, where compiling is a part of its time that shows. */
+  /** Executes the cell once, not measured, if the time of compilation would show. */
   async #rewarm(): Promise<void> {
     if (this.#planned.cell.side === 'rust' || this.#lastSeconds > SHORT_SECONDS) return;
     const { resources, garbage, signal } = this.#instruments;

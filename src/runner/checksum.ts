@@ -1,12 +1,12 @@
 import type { Checksum } from '../records/record.js';
 import { BoundaryError } from '../errors.js';
 
-/** How far a sum of floats may be from the expected, relative to the larger: the order of adding up is the engine's. */
+/** The most relative difference between a sum of floats and the expected one, since engines add in different orders. */
 export const FLOAT_TOLERANCE = 1e-9;
 
 /**
- * Throws a `BoundaryError` with the code `BB_CHECKSUM_MISMATCH` that says both values where a sample did not do the
- * cell's work. Row counts and sums of integers are exact, sums of floats hold within `FLOAT_TOLERANCE`.
+ * Throws a `BoundaryError` with the code `BB_CHECKSUM_MISMATCH` and both values if a sample did not do the cell's work. Row
+ * counts and sums of integers are compared exactly, sums of floats within `FLOAT_TOLERANCE`.
  */
 export function verifyChecksum(found: Checksum, expected: Checksum): void {
   if (found.rows !== expected.rows) throw mismatch('rows', found.rows, expected.rows);

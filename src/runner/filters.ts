@@ -2,20 +2,20 @@ import type { Cell } from '../records/record.js';
 import type { PlannedCell } from '../families/workload.js';
 import { BoundaryError } from '../errors.js';
 
-/** The dimensions that words filter by. */
+/** The dimensions by which cells are filtered. */
 export const FILTER_NAMES = ['family', 'workload', 'lane', 'side', 'engine', 'transport'] as const;
 
 export type FilterName = (typeof FILTER_NAMES)[number];
 
 /**
- * Which cells to measure: a cell must match one word of each list; one without the dimension matches none. `*` in a word
- * stands for any characters. A list that is absent or empty lets every cell through.
+ * The filters of cells: a cell must match one word of each list; a cell without the dimension matches none. `*` in a word stands
+ * for any characters. A list that is absent or empty matches every cell.
  */
 export type CellFilters = { readonly [name in FilterName]?: readonly string[] };
 
 /**
- * The values of `known` that a list of words names. Throws a `BoundaryError` with the code `BB_FILTER_UNKNOWN` for a word
- * that names none; its message lists what there is.
+ * The values of `known` that the words match. Throws a `BoundaryError` with the code `BB_FILTER_UNKNOWN` for a word that matches
+ * none; its message lists the known values.
  */
 export function valuesNamedBy(words: readonly string[], known: Iterable<string>, what: string): ReadonlySet<string> {
   const values = [...new Set(known)];
@@ -29,8 +29,8 @@ export function valuesNamedBy(words: readonly string[], known: Iterable<string>,
 }
 
 /**
- * The cells that match every filter. Throws a `BoundaryError`: `BB_FILTER_UNKNOWN` for a word that names nothing, and
- * `BB_FILTER_EMPTY` where each word names something, but no cell has all of it.
+ * The cells that match every filter. Throws a `BoundaryError`: `BB_FILTER_UNKNOWN` for a word that matches nothing, and
+ * `BB_FILTER_EMPTY` if each word matches something, but no cell matches all lists.
  */
 export function filterCells(planned: readonly PlannedCell[], filters: CellFilters): PlannedCell[] {
   const tests = FILTER_NAMES.flatMap((name) => {
@@ -48,7 +48,7 @@ export function filterCells(planned: readonly PlannedCell[], filters: CellFilter
   return chosen;
 }
 
-/** Whether each word of the filters names something that one of these cells has. */
+/** Whether each word of the filters matches one of these cells. */
 export function wordsAreKnown(planned: readonly PlannedCell[], filters: CellFilters): boolean {
   return FILTER_NAMES.every((name) =>
     (filters[name] ?? []).every((word) => planned.some(({ cell }) => matcherOf(word)(cell[name] ?? ''))),
@@ -75,7 +75,7 @@ function escapeForPattern(text: string): string {
   return text.replaceAll(/[.*+?^${}()|[\]\\]/g, String.raw`\$&`);
 }
 
-/** The error for a word that is none of `known`, with the closest of them as a suggestion where one is close. */
+/** The error for a word that is not in `known`, with the closest known word as a suggestion if one is close. */
 export function unknownWord(word: string, known: readonly string[], what: string): BoundaryError {
   const closest = closestTo(word, known);
   const suggestion = closest === undefined ? '' : `; did you mean ${closest}?`;

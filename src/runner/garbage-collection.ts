@@ -4,12 +4,12 @@ import type { CollectGarbage } from '../collect-garbage.js';
 import type { Span } from './time-spans.js';
 
 /**
- * Garbage that may lie about: a collection of the rest also throws compiled code away whose objects are gone at that
- * moment, and what is measured next would be its compilation.
+ * The bytes of garbage that are tolerated: a full collection also drops compiled code whose objects are unreachable at that
+ * moment, and the next measurement would include its compilation.
  */
 const LITTLE_GARBAGE_BYTES = 32 << 20;
 
-/** Clears up between executions, so that none pays for the garbage of another. */
+/** Collects garbage between executions, so that none pays for the garbage of another. */
 export class GarbageBetween {
   readonly #collect: CollectGarbage;
   readonly #used: () => number;
@@ -20,14 +20,14 @@ export class GarbageBetween {
     this.#used = used;
   }
 
-  /** Collects the young garbage, and all of it where there may be much; returns whether it was all. */
+  /** Collects the young generation, and all garbage if there may be much; returns true if it collected all. */
   async clear(): Promise<boolean> {
     this.#collect('young');
     if (this.#used() - this.#left < LITTLE_GARBAGE_BYTES) return false;
     this.#collect('all');
-    // What the collector let go of, finalizers free in the next turn.
+    // Finalizers run in the next turn, and free what the collector released.
     await nextTurn();
-    // Only now is the memory of buffers counted as free that a thread of V8's has freed meanwhile.
+    // The second collection counts the memory of buffers as free that a V8 thread freed in the meantime.
     this.#collect('young');
     this.#left = this.#used();
     return true;
@@ -49,7 +49,7 @@ export class GarbageCollectionObserver {
     this.#observer.observe({ entryTypes: ['gc'] });
   }
 
-  /** Ends it. The collections since the start. */
+  /** Ends the observation; resolves to the collections since the start. */
   async stop(): Promise<readonly Span[]> {
     // Node queues the entry of a collection for a later turn of the loop.
     await nextTurn();

@@ -3,8 +3,8 @@ import type { Span } from './time-spans.js';
 const PERIOD_MS = 5;
 
 /**
- * A timer on the event loop that should fire every 5 ms. Each beat that comes late is a stall, from the time for which
- * the beat was intended: a stall of 40 ms is one of 40 ms, and not eight beats that were never sent.
+ * A timer on the event loop that should fire every 5 ms. Each late beat is a stall, from the beat's intended time: a stall of 40
+ * ms is one stall, not eight missed beats.
  */
 export class Heartbeat {
   readonly #stalls: Span[] = [];
@@ -17,7 +17,7 @@ export class Heartbeat {
     this.#scheduleNext(this.#intended);
   }
 
-  /** Ends it. The stalls since the start, the one that is still under way with them, in order. */
+  /** Ends the heartbeat; returns the stalls since the start in order, including one that is still under way. */
   stop(): readonly Span[] {
     clearTimeout(this.#timer);
     this.#timer = undefined;
@@ -26,7 +26,7 @@ export class Heartbeat {
   }
 
   #scheduleNext(now: number): void {
-    // Beats that a stall swallowed are not made up for.
+    // Beats that fell into a stall are not repeated.
     this.#intended += PERIOD_MS * Math.max(1, Math.ceil((now - this.#intended) / PERIOD_MS));
     this.#timer = setTimeout(() => this.#beat(), this.#intended - now);
   }

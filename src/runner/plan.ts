@@ -2,23 +2,23 @@ import type { Family, FamilyOptions, PlannedCell } from '../families/workload.js
 import { filterCells, unknownWord, valuesNamedBy, wordsAreKnown } from './filters.js';
 import { type RunConfig, type RunRequest, configOf } from './run-config.js';
 
-/** The cells of one family that a run measures, and what the family is opened with. */
+/** The cells of one family that a run measures, and the options with which the family is opened. */
 export interface FamilyPlan {
   readonly family: Family;
   readonly options: FamilyOptions;
   readonly cells: readonly PlannedCell[];
 }
 
-/** What a run measures. */
+/** The plan of a run. */
 export interface RunPlan {
   readonly config: RunConfig;
   readonly plans: readonly FamilyPlan[];
 }
 
 /**
- * The matrix of the families that the request names, filtered. Without a name, those that are measured only where they are
- * named are left out, unless a word of the filters names nothing in the others. Throws what `configOf` and `filterCells`
- * throw, and `BB_FILTER_UNKNOWN` for a family there is not, or a URI of an engine that no cell runs on.
+ * The matrix of the families that the request names, filtered. If it names none, families that are measured only by name are
+ * left out, unless a filter word matches nothing in the others. Throws the errors of `configOf` and `filterCells`, and
+ * `BB_FILTER_UNKNOWN` for an unknown family, or the URI of an engine on which no cell runs.
  */
 export function planRun(families: readonly Family[], request: RunRequest): RunPlan {
   const named = familiesNamed(families, request.filters?.family ?? []);
@@ -33,7 +33,7 @@ export function planRun(families: readonly Family[], request: RunRequest): RunPl
   return expandAll(isUsual ? families.filter(({ onlyIfNamed }) => onlyIfNamed !== true) : families, request);
 }
 
-/** The families that words name, or `undefined` where there are no words. */
+/** The families that words name; `undefined` if there are no words. */
 function familiesNamed(families: readonly Family[], words: readonly string[]): Family[] | undefined {
   if (words.length === 0) return undefined;
   const names = valuesNamedBy(
@@ -44,7 +44,7 @@ function familiesNamed(families: readonly Family[], words: readonly string[]): F
   return families.filter(({ name }) => names.has(name));
 }
 
-/** Whether each word of the filters, and each engine that has a URI, is one of these cells'. */
+/** Whether each word of the filters, and each engine with a URI, matches one of these cells. */
 function namesOnly(cells: readonly PlannedCell[], { filters, engines }: RunConfig): boolean {
   return (
     Object.keys(engines).every((engine) => cells.some(({ cell }) => cell.engine === engine)) &&
@@ -70,7 +70,7 @@ function expandAll(families: readonly Family[], request: RunRequest, { isFiltere
   };
 }
 
-/** A family plans for one number of workers beside one, so it is asked once for each, and the cells in common kept once. */
+/** The plan of one family. It plans for one number of workers at a time, beside one worker, so cells in common are kept once. */
 function expand(family: Family, config: RunConfig): FamilyPlan {
   const optionsFor = (workers: number): FamilyOptions => ({
     rows: config.rows[family.name] ?? family.defaultRows,
@@ -84,14 +84,14 @@ function expand(family: Family, config: RunConfig): FamilyPlan {
     ...(config.settings === undefined ? {} : { settings: config.settings }),
   });
   const cells = new Map<string, PlannedCell>();
-  // Request work has threads in the place of workers.
+  // Request work has threads instead of workers.
   if (family.hasOperations === true) {
     const options = optionsFor(1);
     return { family, options, cells: family.plan(options) };
   }
   for (const workers of config.workers) {
     for (const planned of family.plan(optionsFor(workers))) {
-      // A cell without workers is the work of one.
+      // A cell without workers counts as one worker.
       if (config.workers.includes(planned.cell.workers ?? 1)) cells.set(planned.cell.id, planned);
     }
   }

@@ -6,21 +6,21 @@ export interface CpuSeconds {
   readonly system: number;
 }
 
-/** Reads what a sample costs beside its time. What the platform can't tell is `undefined`. */
+/** Reads a sample's costs beside its time. A figure that the platform does not report is `undefined`. */
 export interface ResourceReader {
   /** The CPU time of the calling thread since its start. */
   threadCpu(): CpuSeconds | undefined;
-  /** Forgets the largest resident set so far; `false` where that can't be done. */
+  /** Resets the largest resident set; returns `false` if that is not possible. */
   resetPeakRss(): boolean;
-  /** The largest resident set in bytes, since the last reset where that can be done, else since the process began. */
+  /** The largest resident set in bytes, since the last reset if there was one, else since the start of the process. */
   peakRss(): number | undefined;
 }
 
 const MICROSECONDS_PER_SECOND = 1e6;
 
 /**
- * The reader that needs no addon. Peak memory: on Linux the kernel's high-water mark, which writing `5` to `clear_refs`
- * resets; elsewhere that of the whole life of the process. CPU of the thread: where Node has `process.threadCpuUsage`.
+ * The reader without the addon. Peak memory: on Linux the kernel's high-water mark, which writing `5` to `clear_refs` resets;
+ * elsewhere that of the whole process lifetime. CPU time of the thread: if Node has `process.threadCpuUsage`.
  */
 export const nodeResources: ResourceReader = {
   threadCpu() {

@@ -2,7 +2,10 @@ import { hardwareDifferences } from '../compare/hardware.js';
 import type { RunContext } from '../records/record.js';
 import { BoundaryError } from '../errors.js';
 
-/** One run tells of one machine and one build. Throws `BB_RESUME_MISMATCH` where this is not what the run started on. */
+/**
+ * Throws `BB_RESUME_MISMATCH` if the host or build differs from the one on which the run started, since a run describes one of
+ * each.
+ */
 export function requireSameHost(started: RunContext, now: RunContext): void {
   const differences = hardwareDifferences(started.host, now.host);
   if (started.build.addonSha256 !== now.build.addonSha256) differences.push('the build of the addon');
@@ -11,8 +14,8 @@ export function requireSameHost(started: RunContext, now: RunContext): void {
 }
 
 /**
- * The context with the versions that a family tells once it is open; as `requireSameHost` where one of them changed.
- * What `own`, this process's context, says already stands.
+ * The context with the versions `told` by a family once it is open. Versions in `own`, this process's context, are not replaced.
+ * Throws like `requireSameHost` if one of them changed.
  */
 export function withVersions(started: RunContext, told: Readonly<Record<string, string>>, own: RunContext): RunContext {
   const added = Object.fromEntries(Object.entries(told).filter(([name]) => own.versions[name] === undefined));

@@ -5,36 +5,43 @@ import { hasHidden, redactUrl } from '../redact-url.js';
 import type { Family } from '../families/workload.js';
 import { type CellFilters, FILTER_NAMES } from './filters.js';
 
-/** What a user asks of a run; what is absent has a default. */
+/** A user's request for a run; absent fields have defaults. */
 export interface RunRequest {
-  /** Rows of every family; absent: each family's own default. */
+  /** The rows of every family; absent: each family's own default. */
   readonly rows?: number | undefined;
-  /** Numbers of workers to measure with; default: one, and as many as there are cores. */
+  /** The numbers of workers to measure with. Default: one, and the number of cores. */
   readonly workers?: readonly number[] | undefined;
-  /** Take exactly so many samples a cell; absent: at least 5, until they are steady or the time budget is spent. */
+  /** The exact number of samples per cell; absent: at least 5, until they are steady or the time budget is spent. */
   readonly samples?: number | undefined;
-  /** Seconds a cell, its warm-up and untimed work included; default 3. The minimum of samples is taken whatever it is. */
+  /**
+   * The seconds per cell, including warm-up and untimed work. Default: 3. The minimum number of samples is taken in any case.
+   */
   readonly timeBudgetSeconds?: number | undefined;
   /** Engine URIs by engine name. */
   readonly engines?: Readonly<Record<string, string>> | undefined;
   readonly filters?: CellFilters | undefined;
-  /** Measure the optional clients, too, where they are installed. */
+  /** Whether to measure the optional clients, too, if they are installed. */
   readonly peers?: boolean | undefined;
-  /** Of request work: numbers of connections, each with one request in flight; absent: each family's own, `all`: its grid. */
+  /**
+   * For request work: the numbers of connections, each with one request in flight; absent: each family's own, `all`: its grid.
+   */
   readonly threads?: readonly number[] | 'all' | undefined;
-  /** Of request work: operations of one request; absent and `all` as for `threads`. */
+  /** For request work: the numbers of operations per request; absent and `all` as for `threads`. */
   readonly batch?: readonly number[] | 'all' | undefined;
-  /** Of request work: the operations of each cell's sample; absent: each family's own. */
+  /** For request work: the operations of each cell's sample; absent: each family's own. */
   readonly operations?: number | undefined;
-  /** Of request work: requests a second of all connections together, sent whether answers come or not; absent: each is sent when the last is answered. */
+  /**
+   * For request work: the requests per second of all connections together, sent without waiting for responses; absent: each
+   * request is sent after the previous response.
+   */
   readonly rate?: number | undefined;
-  /** What families have of their own, by the names of their `defaultSettings`. */
+  /** The families' own settings, by the names of their `defaultSettings`. */
   readonly settings?: Readonly<Record<string, string | number>> | undefined;
 }
 
-/** The request with its defaults filled in; it stands in the run's context. */
+/** The request with its defaults filled in; part of the run's context. */
 export interface RunConfig {
-  /** Rows by family. */
+  /** The rows of each family, by its name. */
   readonly rows: Readonly<Record<string, number>>;
   readonly workers: readonly number[];
   readonly samples?: number;
@@ -74,7 +81,7 @@ const configShape = objectOf(
   },
 );
 
-/** Fills in the defaults. Throws a `BoundaryError` with the code `BB_INVALID_ARGUMENT` for a number that makes no sense. */
+/** Fills in the defaults. Throws a `BoundaryError` with the code `BB_INVALID_ARGUMENT` for an invalid number. */
 export function configOf(
   request: RunRequest,
   families: readonly Pick<Family, 'name' | 'defaultRows' | 'hasOperations' | 'defaultSettings'>[],
@@ -87,7 +94,7 @@ export function configOf(
   for (const count of listed(threads)) requireCount('threads', count);
   for (const size of listed(batch)) requireCount('batch', size);
   if (rate !== undefined && !(Number.isFinite(rate) && rate > 0)) throw invalid('rate', 'above 0 a second', rate);
-  // Those of families that are not in the run change nothing in it.
+  // The settings of families that are not in the run do not affect it.
   const defaults = Object.assign({}, ...families.map(({ defaultSettings }) => defaultSettings)) as NonNullable<
     RunConfig['settings']
   >;
@@ -114,7 +121,7 @@ export function configOf(
   };
 }
 
-/** The configuration as it is written down: without the secrets of its URLs. */
+/** The configuration for result files: without the secrets of its URLs. */
 export function publicConfig(config: RunConfig): RunConfig {
   return { ...config, engines: withoutSecrets(config.engines) };
 }
@@ -128,9 +135,8 @@ function listed(values: readonly number[] | 'all' | undefined): readonly number[
 }
 
 /**
- * The request that goes on with a run: what the user leaves out is as the run was started. Throws a `BoundaryError` with
- * the code `BB_RESUME_MISMATCH` where the two disagree, and another where the log's configuration has another
- * shape.
+ * The request that resumes a run: options that the user leaves out are as at its start. Throws a `BoundaryError` with the code
+ * `BB_RESUME_MISMATCH` if the two disagree, and with another code if the log's configuration has another shape.
  */
 export function resumeRequest(request: RunRequest, logged: Readonly<Record<string, unknown>>): RunRequest {
   configShape(logged, 'the configuration of the run to resume');
@@ -147,7 +153,7 @@ export function resumeRequest(request: RunRequest, logged: Readonly<Record<strin
       );
     }
   }
-  // What was written down has no secrets, so whoever goes on gives them again.
+  // The recorded URLs have no secrets, so the user must give them again.
   for (const [name, uri] of Object.entries(started.engines ?? {})) {
     if (hasHidden(uri) && request.engines?.[name] === undefined) {
       throw new BoundaryError(
@@ -162,12 +168,12 @@ export function resumeRequest(request: RunRequest, logged: Readonly<Record<strin
   return { ...started, engines: { ...started.engines, ...request.engines } };
 }
 
-/** The one value of several families' rows, if it is one: then it may have been given, and must be given again. */
+/** The rows of several families if they are equal, since the user may then have given them, and must give the same again. */
 function singleValueOf(values: readonly number[]): number | undefined {
   return new Set(values).size === 1 ? values[0] : undefined;
 }
 
-/** Each option by itself: a user who repeats one filter or setting of a run need not repeat the others. */
+/** The options one by one: a user who repeats one filter or setting of a run need not repeat the others. */
 function optionsOf({ filters, settings, ...others }: RunRequest): Record<string, unknown> {
   return { ...others, ...filters, ...settings };
 }
@@ -177,7 +183,7 @@ function isGiven(value: unknown): boolean {
   return value !== undefined && !isEmptyObject;
 }
 
-/** The same text for the same values, in whatever order they were given. */
+/** A canonical text of a value, which does not depend on the order in which its parts were given. */
 function canonical(value: unknown): string {
   return (
     JSON.stringify(value, (_, part: unknown) => {

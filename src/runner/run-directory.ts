@@ -6,7 +6,7 @@ import { readLog, serializeLog, serializeRecordLine } from '../records/run-log.j
 import { renderRunMarkdown } from '../report/run-report.js';
 import { BoundaryError } from '../errors.js';
 
-/** The files of a run: `run.jsonl` as it goes, `run.json` and `run.md` at its end. */
+/** The files of a run: `run.jsonl` during the run, `run.json` and `run.md` at its end. */
 export class RunDirectory {
   readonly path: string;
   #context: RunContext;
@@ -19,7 +19,7 @@ export class RunDirectory {
     for (const record of records) this.#records.set(record.id, record);
   }
 
-  /** Starts a run in a directory, made if need be. Throws `BB_OUT_EXISTS` where it holds a run already. */
+  /** Starts a run in a directory, which is created if necessary. Throws `BB_OUT_EXISTS` if it already contains a run. */
   static async create(path: string, context: RunContext): Promise<RunDirectory> {
     if (await exists(join(path, 'run.jsonl'))) {
       throw new BoundaryError('BB_OUT_EXISTS', `${path} holds a run already`, {
@@ -32,7 +32,7 @@ export class RunDirectory {
     return directory;
   }
 
-  /** Goes on with the run in a directory. Throws `BB_RESUME_NOTHING` where there is none, or what `readLog` throws. */
+  /** Resumes the run in a directory. Throws `BB_RESUME_NOTHING` if there is none, and the errors of `readLog`. */
   static async resume(path: string): Promise<RunDirectory> {
     const log = join(path, 'run.jsonl');
     if (!(await exists(log))) {
@@ -40,7 +40,7 @@ export class RunDirectory {
     }
     const { context, records } = await readLog(log);
     const directory = new RunDirectory(path, context, records);
-    // An interruption may have cut the last line short; nothing may be appended to half a line.
+    // Rewritten, since an interruption may have cut the last line short, and nothing may be appended to it.
     await directory.#rewriteLog();
     return directory;
   }
@@ -49,18 +49,18 @@ export class RunDirectory {
     return this.#context;
   }
 
-  /** One record a cell, the latest. */
+  /** The latest record of each cell, by id. */
   get records(): ReadonlyMap<string, RunRecord> {
     return this.#records;
   }
 
-  /** Replaces the context, in the log as well. */
+  /** Replaces the context, also in the log. */
   async setContext(context: RunContext): Promise<void> {
     this.#context = context;
     await this.#rewriteLog();
   }
 
-  /** Appends a record to the log; when this returns, the record is on the disk. */
+  /** Appends a record to the log; resolves when the record is on disk. */
   async append(record: RunRecord): Promise<void> {
     this.#records.set(record.id, record);
     this.#log ??= await open(this.#pathOf('run.jsonl'), 'a');
@@ -68,7 +68,7 @@ export class RunDirectory {
     await this.#log.datasync();
   }
 
-  /** Writes `run.json` and `run.md`, each whole or not at all. */
+  /** Writes `run.json` and `run.md`, each atomically. */
   async writeResults(run: Run): Promise<void> {
     await writeAtomically(this.#pathOf('run.json'), serializeRun(run));
     await writeAtomically(this.#pathOf('run.md'), renderRunMarkdown(run));
@@ -90,7 +90,7 @@ export class RunDirectory {
   }
 }
 
-/** `results/runs/2026-05-02T10-00-00Z`: no colons, since not every file system takes them. */
+/** The default directory, such as `results/runs/2026-05-02T10-00-00Z`: without colons, which not every file system allows. */
 export function defaultDirectory(startedAt: Date): string {
   return join(
     'results',
@@ -102,7 +102,7 @@ export function defaultDirectory(startedAt: Date): string {
   );
 }
 
-/** A reader sees the old file or the new one, also after a crash. */
+/** Replaces a file so that a reader sees the old or the new content, also after a crash. */
 async function writeAtomically(path: string, content: string): Promise<void> {
   const temporary = `${path}.${process.pid}.tmp`;
   try {

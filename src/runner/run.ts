@@ -15,40 +15,40 @@ import { type RunRequest, publicConfig, resumeRequest } from './run-config.js';
 import { RunDirectory, defaultDirectory } from './run-directory.js';
 import { type SamplingPolicy, measureInterleaved, samplingPolicy } from './schedule.js';
 
-/** A request, and what it runs with. */
+/** A request, with the services and places of the run. */
 export interface RunOptions extends RunRequest {
   readonly families: readonly Family[];
-  /** Where the result files go; default `results/runs/<UTC time>`. */
+  /** The directory of the result files. Default: `results/runs/<UTC time>`. */
   readonly directory?: string | undefined;
   /**
-   * Go on with the run in `directory`: cells that completed or were skipped are kept, cells that failed are tried again,
-   * and what the request leaves out is as the run was started.
+   * Whether to resume the run in `directory`: cells that completed or were skipped are kept, cells that failed are tried again,
+   * and options that the request leaves out are as at the start of the run.
    */
   readonly resume?: boolean | undefined;
-  /** What the native addon says of itself; absent where it is not built. */
+  /** The build information of the native addon; absent if it is not built. */
   readonly build?: NativeBuild | undefined;
-  /** Ends the run early: what is done is written, a cell that was under way is not recorded. */
+  /** Aborting it ends the run early: completed records are written, a cell that is under way is not recorded. */
   readonly signal?: AbortSignal | undefined;
   readonly onEvent?: RunListener | undefined;
-  /** Default: `nodeResources`. */
+  /** The reader of CPU and memory figures. Default: `nodeResources`. */
   readonly resources?: ResourceReader | undefined;
-  /** Default: the collector that `--expose-gc` exposes; without one, garbage is collected when it pleases V8. */
+  /** The garbage collector. Default: the one that `--expose-gc` exposes; without it, V8 decides when to collect. */
   readonly collectGarbage?: CollectGarbage | undefined;
 }
 
 export interface RunResult {
   readonly run: Run;
-  /** Holds `run.jsonl`, `run.json` and `run.md`. */
+  /** The directory with `run.jsonl`, `run.json` and `run.md`. */
   readonly directory: string;
   readonly aborted: boolean;
-  /** The ids of the cells without a record, which only an aborted run has. */
+  /** The ids of cells without a record; only an aborted run has such cells. */
   readonly unmeasured: readonly string[];
 }
 
 /**
- * Measures the cells that the request asks for, family by family and group by group, and writes each record as soon as
- * it is complete. A cell that fails is recorded as such and stops no other. Throws a `BoundaryError`
- * before anything is measured where the request makes no sense or can't be resumed.
+ * Measures the requested cells, family by family and group by group, and writes each record as soon as it is complete. A cell
+ * that fails is recorded as failed and does not stop the others. Throws a `BoundaryError` before anything is measured if the
+ * request is invalid or can't be resumed.
  */
 export async function run(options: RunOptions): Promise<RunResult> {
   const session = await startSession(options);
@@ -73,13 +73,13 @@ export async function run(options: RunOptions): Promise<RunResult> {
 
 interface Session extends Instruments {
   readonly directory: RunDirectory;
-  /** The context as this process sees it, before the families told their versions. */
+  /** The context of this process, without the versions of the families. */
   readonly ownContext: RunContext;
   readonly plans: readonly FamilyPlan[];
   /** The cells of all plans. */
   readonly planned: readonly PlannedCell[];
   readonly policy: SamplingPolicy;
-  /** Ids of the cells that need no measuring, or have been measured. */
+  /** The ids of cells that need no measuring, or have been measured. */
   readonly done: Set<string>;
 }
 
@@ -155,7 +155,7 @@ function withNetworks(context: RunContext, networks: RunContext['networks'] = {}
   return { ...context, networks: { ...context.networks, ...networks } };
 }
 
-/** What was measured counts, whatever goes wrong after it. */
+/** Closes a family. An error is only a warning, since the records are already complete. */
 async function closeFamily({ emit }: Session, family: Family, open: OpenFamily): Promise<void> {
   try {
     await open.close();
@@ -180,12 +180,12 @@ async function measureGroup(session: Session, family: OpenFamily, group: readonl
     }
     await measureInterleaved(measurements, session.policy, session.signal);
   } finally {
-    // Only cells that an abort cut short are still open, and they are not recorded.
+    // Only cells that an abort interrupted are still open; they are not recorded.
     await Promise.allSettled(measurements.map((measurement) => measurement.close()));
   }
 }
 
-/** A cell that its server or engine says it can't serve is left out; any other that can't be opened has failed. */
+/** The record of a cell that can't be opened: skipped if its server or engine does not support it, else failed. */
 function unopenedRecord(planned: PlannedCell, error: unknown): RunRecord {
   const { code, message } = toBoundaryError(error);
   return code === UNSUPPORTED ? { ...planned.cell, outcome: 'skipped', reason: message } : failedRecord(planned, error);
@@ -205,7 +205,7 @@ async function deliver({ directory, done, planned, emit }: Session, record: RunR
 
 async function writeResults({ directory, planned, signal }: Session): Promise<RunResult> {
   const rustLanes = new Map(planned.map(({ cell, rustLane }) => [cell.id, rustLane]));
-  // In the order of the matrix, not in that in which the cells happened to finish.
+  // In the order of the matrix, not in the order in which the cells finished.
   const records = planned.flatMap(({ cell }) => directory.records.get(cell.id) ?? []);
   const run: Run = {
     schemaVersion: SCHEMA_VERSION,

@@ -16,12 +16,12 @@ interface Lap {
 }
 
 /**
- * Measures one sample. `begin`, then the cell's work with its starts and stops, then `end`.
+ * Measures one sample: `begin`, then the cell's work with its starts and stops, then `end`.
  *
- * Time, CPU, garbage collection and stalls count where the stopwatch ran: of a stall or a collection that only partly
- * fell into timed work, that part. Peak memory is that of the whole sample, since a high-water mark can't be paused.
- * Work that was timed elsewhere brings its time and CPU; the event loop idled meanwhile, so nothing is said of stalls,
- * collections and the main thread unless the stopwatch ran as well.
+ * Time, CPU, garbage collection and stalls count while the stopwatch runs: of a stall or a collection that partly falls into
+ * timed work, only that part. Peak memory is that of the whole sample, since a high-water mark can't be paused. Work that was
+ * timed elsewhere adds its time and CPU; the event loop was idle in the meantime, so stalls, collections and the main thread are
+ * reported only if the stopwatch ran as well.
  */
 export class SampleStopwatch implements Stopwatch {
   readonly #resources: ResourceReader;
@@ -48,7 +48,7 @@ export class SampleStopwatch implements Stopwatch {
 
   start(): void {
     if (this.#lap !== undefined) throw misuse('started while it ran');
-    // The clock is read last here and first in `stop`, so that reading the rest is not timed.
+    // The clock is read last here and first in `stop`, so that reading the other figures is not timed.
     const processCpu = processCpuSeconds();
     const threadCpu = this.#resources.threadCpu();
     this.#lap = { processCpu, threadCpu, startedAt: performance.now() };
@@ -83,7 +83,7 @@ export class SampleStopwatch implements Stopwatch {
     this.#requests = measures;
   }
 
-  /** The sample. Throws a `BoundaryError` with the code `BB_STOPWATCH` where nothing was timed or the watch still runs. */
+  /** The sample. Throws a `BoundaryError` with the code `BB_STOPWATCH` if nothing was timed or the stopwatch still runs. */
   async end(): Promise<Sample> {
     const stalls = this.#heartbeat.stop();
     const peakRssBytes = this.#resources.peakRss();
@@ -121,7 +121,7 @@ export class SampleStopwatch implements Stopwatch {
   #cpu(): Pick<Sample, 'cpuUserSeconds' | 'cpuSystemSeconds'> {
     const user = sumOf(this.#native, ({ cpuUserSeconds }) => cpuUserSeconds ?? Number.NaN);
     const system = sumOf(this.#native, ({ cpuSystemSeconds }) => cpuSystemSeconds ?? Number.NaN);
-    // Where a part of the work did not tell its CPU time, that of the rest would pass for the whole.
+    // If a part of the work lacks its CPU time, the figure is left out, since the sum of the rest would pass for the whole.
     return {
       ...(Number.isNaN(user) ? {} : { cpuUserSeconds: this.#cpuUser + user }),
       ...(Number.isNaN(system) ? {} : { cpuSystemSeconds: this.#cpuSystem + system }),

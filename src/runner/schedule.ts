@@ -1,27 +1,27 @@
 /**
- * When each cell of a group runs, and for how long. Nothing here reads a clock or touches a cell's work: what an
- * execution took is told by whoever executes, so that the order and the stopping rules can be tested exactly.
+ * The order and number of the executions of a group's cells. Nothing here reads a clock or touches a cell's work: the caller
+ * reports the times of executions, so that the order and the stopping rules can be tested exactly.
  */
 import { isSteady } from '../stats/summary.js';
 
-/** How many samples a cell gets. */
+/** The number of samples of a cell, and the conditions for taking more. */
 export interface SamplingPolicy {
-  /** Fewer are never taken, whatever the budget. */
+  /** The fewest samples of a cell, whatever the budget. */
   readonly minimumSamples: number;
-  /** More are never taken, however far the samples spread. */
+  /** The most samples of a cell, whatever their spread. */
   readonly maximumSamples: number;
-  /** A cell with the minimum of samples is finished once their relative spread is at most this. */
+  /** The relative spread at which a cell with the minimum of samples is finished. */
   readonly steadySpread: number;
-  /** The wall time of a cell, warm-up and untimed work included, after which it is finished with its minimum. */
+  /** The wall time of a cell in seconds, including warm-up and untimed work, after which it is finished with its minimum. */
   readonly budgetSeconds: number;
   readonly warmUp: WarmUpPolicy;
 }
 
 export interface WarmUpPolicy {
   readonly maximumExecutions: number;
-  /** The last two executions differ by at most this, relative to the slower: the JIT is steady. */
+  /** The relative difference of the last two executions, to the slower, up to which the JIT counts as steady. */
   readonly steadyDifference: number;
-  /** The part of the cell's budget that its warm-up may spend. */
+  /** The share of the cell's budget that its warm-up may spend. */
   readonly budgetShare: number;
 }
 
@@ -30,7 +30,7 @@ const DEFAULT_MINIMUM_SAMPLES = 5;
 const DEFAULT_MAXIMUM_SAMPLES = 100;
 const STEADY_SPREAD = 0.05;
 
-/** The policy of a run: exactly `samples` of them where the user says so, else at least 5 until steady or out of time. */
+/** The policy of a run: exactly `samples` samples if the user says so, else at least 5 until steady or out of time. */
 export function samplingPolicy(samples: number | undefined, budgetSeconds: number): SamplingPolicy {
   return {
     minimumSamples: samples ?? DEFAULT_MINIMUM_SAMPLES,
@@ -41,32 +41,32 @@ export function samplingPolicy(samples: number | undefined, budgetSeconds: numbe
   };
 }
 
-/** What one execution took. */
+/** The times of one execution. */
 export interface Execution {
-  /** What its stopwatch counted. */
+  /** The seconds that its stopwatch counted. */
   readonly seconds: number;
-  /** Its wall time with everything untimed. */
+  /** The wall time in seconds, including untimed work. */
   readonly elapsedSeconds: number;
 }
 
 /**
- * Why a cell left the rotation; `interrupted` when the run was aborted and it had its minimum of samples, `failed` when
- * it could not be executed.
+ * The reason why a cell left the rotation: `interrupted` if the run was aborted and the cell had its minimum of samples,
+ * `failed` if it could not be executed.
  */
 export type Ending = 'steady' | 'enough' | 'budget' | 'interrupted' | 'failed';
 
-/** A cell as the schedule sees it. */
+/** A cell in the form that the schedule uses. */
 export interface Contestant {
-  /** Runs the cell once; `undefined` when it failed, which ends its part. */
+  /** Runs the cell once; resolves to `undefined` if it failed, which ends its measurement. */
   execute(phase: 'warm-up' | 'sample'): Promise<Execution | undefined>;
-  /** Told once, as soon as the cell has no more to do, while others of its group go on. */
+  /** Called once, as soon as the cell needs no more executions, while others of its group go on. */
   finish(ending: Ending): Promise<void>;
 }
 
 /**
- * Runs the cells of one group: warms each up, then takes samples in turn, A B C, C B A, A B C, ..., so that a drift of
- * the machine falls on all alike. A cell leaves the rotation when it is finished. Once `signal` aborts nothing more is
- * executed: cells that have their minimum of samples are finished with those, and the others are not told.
+ * Runs the cells of one group: warms each up, then takes samples in turn, A B C, C B A, A B C, ..., so that a drift of the
+ * machine affects all alike. A cell leaves the rotation when it is finished. Once `signal` aborts nothing more is executed:
+ * cells with their minimum of samples are finished, and `finish` is not called for the others.
  */
 export async function measureInterleaved(
   contestants: readonly Contestant[],
@@ -88,7 +88,7 @@ export async function measureInterleaved(
   }
 }
 
-/** An interruption loses no cell that could have been finished. */
+/** Finishes the cells that have enough samples when the run is interrupted. */
 async function finishEarly(entries: readonly Entry[], { minimumSamples }: SamplingPolicy): Promise<void> {
   for (const entry of entries) {
     const isEnough = entry.progress.sampleSeconds.length >= minimumSamples;
@@ -96,7 +96,7 @@ async function finishEarly(entries: readonly Entry[], { minimumSamples }: Sampli
   }
 }
 
-/** Yields the items in turn, forwards, backwards, forwards, ..., without those that are finished, until all are. */
+/** Yields the items in turn, forwards, backwards, forwards, ..., skipping finished ones, until all are finished. */
 export function* rotation<T>(items: readonly T[], isFinishedItem: (item: T) => boolean): Generator<T, void, undefined> {
   let order = items;
   for (;;) {
@@ -109,11 +109,11 @@ export function* rotation<T>(items: readonly T[], isFinishedItem: (item: T) => b
   }
 }
 
-/** How far a cell has come. */
+/** The progress of a cell. */
 export interface Progress {
   readonly warmUpSeconds: number[];
   readonly sampleSeconds: number[];
-  /** The wall time of all its executions. */
+  /** The wall time of all its executions, in seconds. */
   spentSeconds: number;
   ending: Ending | undefined;
 }
@@ -131,7 +131,7 @@ export function isWarm({ warmUpSeconds, spentSeconds }: Progress, { warmUp, budg
   return last !== undefined && Math.abs(last - before) <= warmUp.steadyDifference * Math.max(last, before);
 }
 
-/** Why a cell has enough samples, or `undefined` while it has not. */
+/** The reason why a cell needs no more samples; `undefined` if it needs more. */
 export function endingOf({ sampleSeconds, spentSeconds }: Progress, policy: SamplingPolicy): Ending | undefined {
   if (sampleSeconds.length >= policy.maximumSamples) return 'enough';
   if (isSteady(sampleSeconds, policy.steadySpread, policy.minimumSamples)) return 'steady';
@@ -151,7 +151,7 @@ function isFinished({ progress }: Entry): boolean {
 async function executeOnce(entry: Entry, phase: 'warm-up' | 'sample', signal: AbortSignal | undefined): Promise<void> {
   const execution = await entry.contestant.execute(phase);
   if (execution === undefined) {
-    // An execution that an abort cut short is no failure of the cell.
+    // An execution that an abort interrupted is not a failure of the cell.
     if (!signal?.aborted) await finish(entry, 'failed');
     return;
   }

@@ -4,7 +4,7 @@ export interface Span {
   readonly to: number;
 }
 
-/** How much of `span` lies within `spans`, in milliseconds. `spans` are in order and do not overlap. */
+/** The milliseconds of `span` that lie within `spans`, which are in order and do not overlap. */
 export function overlapOf(span: Span, spans: readonly Span[]): number {
   let overlap = 0;
   for (let index = firstEndingAfter(span.from, spans); index < spans.length; index++) {
@@ -15,7 +15,7 @@ export function overlapOf(span: Span, spans: readonly Span[]): number {
   return overlap;
 }
 
-/** A stopwatch may be started thousands of times a sample, so the first span that matters is searched by halves. */
+/** The index of the first span that ends after `time`, by binary search, since a sample may have thousands of spans. */
 function firstEndingAfter(time: number, spans: readonly Span[]): number {
   let low = 0;
   let high = spans.length;

@@ -3,15 +3,15 @@ import { type Histogram, build, decodeFromCompressedBase64, encodeIntoCompressed
 import { BoundaryError } from '../errors.js';
 import type { Latency } from '../records/record.js';
 
-/** The bounds in microseconds, 1 µs to 1 h, and the significant digits: `native/kernel` records with the same. */
+/** The bounds in microseconds, 1 µs to 1 h, and the significant digits, as in `native/kernel`. */
 const LOWEST = 1;
 const HIGHEST = 3_600_000_000;
 const DIGITS = 3;
 
-/** Counts of 64 bits: those of many samples are added up. */
+/** The bits of a count: 64, since the counts of many samples are added up. */
 const BITS_OF_A_COUNT = 64;
 
-/** How often each latency was seen: an HDR histogram of microseconds, which merges, and travels as text. */
+/** An HDR histogram of latencies in microseconds, which can be merged, and serialized as text. */
 export class LatencyHistogram {
   readonly #histogram: Histogram;
 
@@ -25,7 +25,7 @@ export class LatencyHistogram {
     });
   }
 
-  /** Counts one latency, rounded to the microsecond; one beyond the bounds counts as the bound. */
+  /** Counts one latency, rounded to the microsecond; a latency beyond the bounds counts as the bound. */
   record(microseconds: number): void {
     this.#histogram.recordValue(Math.min(Math.max(Math.round(microseconds), LOWEST), HIGHEST));
   }
@@ -35,12 +35,12 @@ export class LatencyHistogram {
     this.#histogram.add(other.#histogram);
   }
 
-  /** How many latencies were recorded. */
+  /** The number of recorded latencies. */
   get count(): number {
     return this.#histogram.totalCount;
   }
 
-  /** The latency in microseconds that a part of all, from 0 to 1, did not exceed; 0 without latencies. */
+  /** The latency in microseconds that the fraction `part` of all latencies, from 0 to 1, did not exceed; 0 without latencies. */
   quantile(part: number): number {
     return this.count === 0 ? 0 : this.#histogram.getValueAtPercentile(part * 100);
   }
@@ -63,14 +63,14 @@ export class LatencyHistogram {
     return asOthersWriteIt(encodeIntoCompressedBase64(this.#histogram));
   }
 
-  /** The histogram of such a text. Throws a `BoundaryError` with the code `BB_INVALID_ARGUMENT` for any other. */
+  /** Parses the text of `toBase64`. Throws a `BoundaryError` with the code `BB_INVALID_ARGUMENT` for any other text. */
   static fromBase64(text: string): LatencyHistogram {
     const histogram = new LatencyHistogram();
     histogram.#histogram.add(decode(text));
     return histogram;
   }
 
-  /** The sum of such texts, `undefined` of none. */
+  /** The sum of the histograms of such texts; `undefined` if there are none. */
   static merged(texts: readonly string[]): LatencyHistogram | undefined {
     if (texts.length === 0) return undefined;
     const sum = new LatencyHistogram();
@@ -79,15 +79,16 @@ export class LatencyHistogram {
   }
 }
 
-/** Where things are in the encoding: a header before the compressed part, and the header of that part. */
+/** Byte offsets in the encoding: the start of the compressed part and its length, and two fields of the header within it. */
 const COMPRESSED_AT = 8;
 const LENGTH_AT = 4;
 const NORMALIZING_OFFSET_AT = 8;
 const CONVERSION_RATIO_AT = 32;
 
 /**
- * hdr-histogram-js writes 1 for the offset of the counts, and the ratio of the values as an integer. It ignores both when
- * it reads; readers in other languages refuse them, and want an offset of 0 and a ratio of 1.0.
+ * Corrects an encoding for readers in other languages. hdr-histogram-js writes 1 as the offset of the counts, and the ratio of
+ * the values as an integer, and ignores both when it reads; other readers reject them, and require an offset of 0 and a ratio of
+ * 1.0.
  */
 function asOthersWriteIt(text: string): string {
   const bytes = Buffer.from(text, 'base64');

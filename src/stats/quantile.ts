@@ -1,13 +1,13 @@
 /**
  * The value below which the fraction `p` (0 to 1) of the values lies, interpolated linearly between the two nearest
  * order statistics: definition 7 of Hyndman and Fan, "Sample Quantiles in Statistical Packages" (1996), which R, NumPy
- * and Excel use by default. Throws a `RangeError` where there is no value or `p` is outside 0 to 1.
+ * and Excel use by default. Throws a `RangeError` if there is no value or `p` is outside 0 to 1.
  */
 export function quantile(values: ArrayLike<number>, p: number): number {
   return quantileOfSorted(Float64Array.from(values).toSorted(), p);
 }
 
-/** As `quantile`, of values already in ascending order, which it neither copies nor checks. */
+/** Like `quantile`, for values already in ascending order, which are neither copied nor checked. */
 export function quantileOfSorted(sorted: ArrayLike<number>, p: number): number {
   if (sorted.length === 0) throw new RangeError('a quantile needs at least one value');
   if (!(p >= 0 && p <= 1)) throw new RangeError(`a quantile is asked for between 0 and 1, not at ${p}`);
@@ -15,11 +15,11 @@ export function quantileOfSorted(sorted: ArrayLike<number>, p: number): number {
   const below = Math.floor(position);
   const low = sorted[below]!;
   const high = sorted[Math.ceil(position)]!;
-  // Equal neighbours are returned as they are: interpolating could leave the range by one rounding.
+  // Equal neighbours are returned unchanged: interpolation could leave the range by a rounding error.
   return low === high ? low : Math.min(high, low + (high - low) * (position - below));
 }
 
-/** The middle value, or the mean of the two in the middle. */
+/** The middle value, or the mean of the two middle values. */
 export function median(values: ArrayLike<number>): number {
   return quantile(values, 0.5);
 }

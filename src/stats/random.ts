@@ -1,4 +1,4 @@
-/** Draws an integer from 0 up to, not including, `below` (at most 2^32). */
+/** Draws an integer from 0 to `below`, exclusive (at most 2^32). */
 export type DrawIndex = (below: number) => number;
 
 /**

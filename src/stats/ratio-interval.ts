@@ -11,8 +11,8 @@ export interface RatioInterval {
 }
 
 /**
- * With fewer samples than this on either side, no interval between order statistics covers the median 95% of the time
- * (five reach 94%), so the interval is narrower than it says. Reports mark such comparisons.
+ * The number of samples below which, on either side, no interval between order statistics covers the median 95% of the time
+ * (five reach 94%), so that the interval is narrower than stated. Reports mark such comparisons.
  */
 export const SAMPLES_FOR_INTERVAL = 5;
 
@@ -23,7 +23,7 @@ const SEED = 0x5eed;
  * The ratio of the medians of two sets of positive values, with its 95% interval by the percentile bootstrap (Efron and
  * Tibshirani, "An Introduction to the Bootstrap", 1993, chapter 13): both sets are resampled with replacement 2000
  * times, each by itself, and the interval runs from the 2.5% to the 97.5% quantile of the ratios of the medians.
- * Deterministic: the same values always give the same interval. Throws a `RangeError` where a set is empty.
+ * Deterministic: the same values always give the same interval. Throws a `RangeError` if a set is empty.
  */
 export function ratioOfMedians(numerators: readonly number[], denominators: readonly number[]): RatioInterval {
   const ratio = median(numerators) / median(denominators);
@@ -40,10 +40,10 @@ export function ratioOfMedians(numerators: readonly number[], denominators: read
   return { ratio, low: quantileOfSorted(ratios, 0.025), high: quantileOfSorted(ratios, 0.975) };
 }
 
-/** Ratios nearer to 1 than this differ from it by the rounding of divisions, not by time. */
+/** The distance of a ratio from 1 that comes from the rounding of divisions, not from time. */
 const ROUNDING = 1e-9;
 
-/** `no difference` where the interval contains 1, its ends included. */
+/** The verdict of an interval: `no difference` if it contains 1, its ends included. */
 export function verdictOf(interval: { readonly low: number; readonly high: number }): Verdict {
   if (interval.low > 1 + ROUNDING) return 'faster';
   if (interval.high < 1 - ROUNDING) return 'slower';

@@ -3,26 +3,26 @@ import { interquartileRange, median } from './quantile.js';
 
 const BYTES_PER_MEBIBYTE = 1024 * 1024;
 
-/** The clocks tick in nanoseconds: a time read as 0 was shorter than this, and counts as this, so that rates stay finite. */
+/** The resolution of the clocks: a time read as 0 was shorter than this, and counts as this, so that rates stay finite. */
 export const CLOCK_TICK_SECONDS = 1e-9;
 
-/** Relative spread: the interquartile range divided by the median; 0 where every value is 0. */
+/** The relative spread: the interquartile range divided by the median; 0 if the median is 0. */
 export function relativeSpread(values: ArrayLike<number>): number {
   const middle = median(values);
   return middle === 0 ? 0 : interquartileRange(values) / middle;
 }
 
 /**
- * Whether times have settled: at least `minimumSamples` of them, and a relative spread of at most `maximumSpread`. The
- * runner ends sampling (or warming up, over its latest executions) when it says yes.
+ * Whether times have settled: at least `minimumSamples` of them, and a relative spread of at most `maximumSpread`. The runner
+ * ends sampling (or warming up, over its latest executions) when it returns true.
  */
 export function isSteady(seconds: readonly number[], maximumSpread: number, minimumSamples: number): boolean {
   return seconds.length > 0 && seconds.length >= minimumSamples && relativeSpread(seconds) <= maximumSpread;
 }
 
 /**
- * The summary of a cell's samples. Rates are those of the median sample: `rows / medianSeconds`. MiB per second is
- * absent where the cell does not say its size. Throws a `RangeError` where there is no sample.
+ * The summary of a cell's samples. Rates are those of the median sample: `rows / medianSeconds`. MiB per second is absent if the
+ * cell has no size. Throws a `RangeError` if there is no sample.
  */
 export function summarize(
   samples: readonly Sample[],

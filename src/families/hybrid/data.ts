@@ -1,6 +1,6 @@
 /**
- * The rows of the family, what its cells ask for, and what that must return: all of it by formula, as
- * `proto/boundary_bench/shards/v1/shards.proto` and `native/suite/src/hybrid/data.rs` have it.
+ * The rows, requests and expected results of the family, all by formula, as `proto/boundary_bench/shards/v1/shards.proto` and
+ * `native/suite/src/hybrid/data.rs` have it.
  */
 import { PAYLOAD_BYTES, ROW_BYTES } from '../../library/shards/shard-row.js';
 import { keyHash, mix } from '../../library/shards/shard-placing.js';
@@ -8,28 +8,30 @@ import type { Checksum } from '../../records/record.js';
 import type { RowColumns } from '../../clients/shard-batches.js';
 import { type RequestMatrix, type RequestWorkload, readRequestMatrix } from '../requests/grid.js';
 
-/** How the shards of a cell are reached: all in this process, all behind gRPC, or the first in this process. */
+/**
+ * How the shards of a cell are reached: all in this process, all by gRPC, or the first in this process and the others by gRPC.
+ */
 export type Arm = 'direct' | 'grpc' | 'hybrid';
 
 export interface HybridWorkload extends RequestWorkload {
-  /** Whether it is about all rows: a sample is one request then. */
+  /** Whether the workload covers all rows: a sample is then one request. */
   readonly isOfAll?: boolean;
 }
 
 export interface HybridMatrix extends RequestMatrix<HybridWorkload> {
-  /** The rows at the scale 1, and the scale where the user names none. */
+  /** The number of rows at scale 1; `scale` is the default scale. */
   readonly rowsAtScale1: number;
   readonly scale: number;
   readonly shards: number;
-  /** What takes no time has so many times more operations a sample. */
+  /** The factor of operations per sample for direct shards, whose operations take very little time. */
   readonly directTimesOperations: number;
-  /** The sums over the prices of the rows of at least so large a quantity. */
+  /** The least quantity of the rows whose prices are aggregated. */
   readonly leastQuantity: number;
 }
 
 export const HYBRID_MATRIX = readRequestMatrix<HybridWorkload>('hybrid') as HybridMatrix;
 
-/** The words of 32 bits of a row, of its payload, and of what stands before it. */
+/** The 32-bit words of a row, of its payload, and of the values before the payload. */
 export const ROW_WORDS = ROW_BYTES / 4;
 const PAYLOAD_WORDS = PAYLOAD_BYTES / 4;
 const HEAD_WORDS = ROW_WORDS - PAYLOAD_WORDS;
@@ -42,7 +44,7 @@ const WORD = 2 ** 32;
 const priceWords = new Int32Array(2);
 const priceValue = new Float64Array(priceWords.buffer);
 
-/** The key that an operation asks for: any of all. */
+/** The key of an operation, spread over all keys. */
 export function keyOf(operation: number, totalRows: number): number {
   return keyHash(operation) % totalRows;
 }
@@ -51,17 +53,17 @@ function baseOf(key: number): number {
   return mix((keyHash(key) + SEED) | 0) >>> 0;
 }
 
-/** The quantity of a made row. */
+/** The quantity of a generated row. */
 function quantityOf(base: number): number {
   return base % 100;
 }
 
-/** The price of a made row. */
+/** The price of a generated row. */
 function priceOf(base: number): number {
   return ((base >>> 8) % 40_000) * 0.25;
 }
 
-/** Writes the made row of a key into 50 words from `at` on. */
+/** Writes the generated row of a key into 50 words from `at` on. */
 export function writeRow(words: Int32Array, at: number, key: number): void {
   const base = baseOf(key);
   const updatedAt = EPOCH + key * 1000;
@@ -87,14 +89,16 @@ export function packedRows(keys: readonly number[]): Int32Array {
   return words;
 }
 
-/** Rows that stand in the place of others before a sample of writes: they have other hashes. */
+/** Rows written before a sample of writes in place of the expected ones; their hashes differ. */
 export function blankRows(keys: readonly number[]): Int32Array {
   const words = packedRows(keys);
   for (let at = 2; at < words.length; at += ROW_WORDS) words[at] = -1;
   return words;
 }
 
-/** The sum of so many words from `at` on, times the odd numbers from `weight` on. Eight at a time, since V8 unrolls no loops. */
+/**
+ * The sum of `count` words from `at` on, times the odd numbers from `weight` on. Unrolled by eight, since V8 unrolls no loops.
+ */
 function weightedSum(words: Int32Array, at: number, count: number, weight: number): number {
   const end = at + count;
   let sum = 0;
@@ -118,7 +122,7 @@ export function rowHash(words: Int32Array, at: number): number {
 }
 
 const madeWords = new Int32Array(HEAD_WORDS);
-/** The sums of the weights of the payload's words, and of each times the word's number. */
+/** The sum of the weights of the payload's words, and the sum of each weight times its word's number. */
 const [WEIGHTS, STEPS] = payloadWeights();
 
 function payloadWeights(): [number, number] {
@@ -131,7 +135,7 @@ function payloadWeights(): [number, number] {
   return [weights, steps];
 }
 
-/** The hash of the made row of a key, without making it. */
+/** The hash of the generated row of a key, without generating it. */
 export function madeHash(key: number): number {
   const base = baseOf(key);
   const updatedAt = EPOCH + key * 1000;
@@ -148,7 +152,7 @@ export function madeHash(key: number): number {
   return mix(sum);
 }
 
-/** The sum of the hashes of rows, every value of which is read. The columns must begin at multiples of their values' width. */
+/** The sum of the hashes of rows, which reads every value. The columns must begin at multiples of their values' widths. */
 export function columnsHash({ keys, quantities, prices, updatedAt, payloads }: RowColumns): number {
   const rows = keys.length;
   const keyWords = new Int32Array(keys.buffer, keys.byteOffset, rows * 2);
@@ -173,12 +177,12 @@ export function columnsHash({ keys, quantities, prices, updatedAt, payloads }: R
   return hashes;
 }
 
-/** What a cell's requests read. */
+/** The checksum of the values that a cell's requests read. */
 export interface HybridSums {
   checksum(): Checksum;
 }
 
-/** Of rows their number and the sum of their hashes. */
+/** The number of rows and the sum of their hashes. */
 export class RowSums implements HybridSums {
   #rows = 0;
   #hash = 0;
@@ -198,7 +202,7 @@ export class RowSums implements HybridSums {
   }
 }
 
-/** Of prices their number, their sum, the smallest and the largest. */
+/** The number of prices, their sum, and the smallest and largest price. */
 export class PriceSums implements HybridSums {
   #count = 0;
   #sum = 0;
@@ -234,7 +238,7 @@ export class PriceSums implements HybridSums {
   }
 }
 
-/** What a sample of a workload must return. */
+/** The checksum that a sample of a workload must return. */
 export function expectedOf(workload: string, operations: number, totalRows: number): Checksum {
   if (isAggregate(workload)) {
     const sums = new PriceSums();

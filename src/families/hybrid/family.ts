@@ -21,7 +21,7 @@ import { DEFAULT_SETTINGS, type HybridSettings, settingsOf, skipsPopulate, total
 import { type HybridRequester, type HybridWork, openRequester } from './requesters.js';
 import { type HybridServer, openHybridServer } from './servers.js';
 
-/** A cell with what the user says of the shards, which all cells of a run share. */
+/** A cell with the settings of the shards, which all cells of a run share. */
 interface PlannedHybrid extends PlannedRequests {
   readonly settings: HybridSettings;
 }
@@ -40,7 +40,7 @@ const family = defineRequestFamily<PlannedHybrid>({
     cells.some(({ cell }) => cell.side === 'js') ? { 'grpc-js': packageVersion('@grpc/grpc-js') } : {},
 });
 
-/** Rows in shards that are in this process, behind gRPC, or partly each: what either costs from Rust and from Node. */
+/** Rows in shards that are in this process, behind gRPC, or some of each: the cost of each from Rust and from Node. */
 export const hybridFamily: Family = {
   ...family,
   defaultSettings: { ...DEFAULT_SETTINGS },
@@ -78,7 +78,7 @@ async function openCell(planned: PlannedHybrid, target: TargetServer): Promise<O
   const newSums = (): HybridSums => (isAggregate(cell.workload) ? new PriceSums() : new RowSums());
   let sums = newSums();
   const work: HybridWork = { planned, server, input, sums: () => sums };
-  // For what is not timed.
+  // The client for untimed work.
   const side = await ShardClient.connect(server.places);
   const requesters: HybridRequester[] = [];
   const close = async (): Promise<void> => {

@@ -7,21 +7,21 @@ import type { Cell } from '../../records/record.js';
 import type { RowColumns } from '../../clients/shard-batches.js';
 import { RowSums, blankRows, columnsHash, isOfAll, keyOf, packedRows } from './data.js';
 
-/** The keys of one call of blanking and reading back. */
+/** The keys of one call of `blank` and `readBack`. */
 const KEYS_AT_ONCE = 4096;
 
-/** The rows that are given another value before all are filled again: else it would not be seen whether that was done. */
+/** The number of rows that are overwritten before all rows are filled again, so that a missing refill is detected. */
 const CHANGED_ROWS = 1000;
 
-/** The keys and rows of a cell, and the untimed work on them. Made beforehand: making the input is not measured. */
+/** The keys and rows of a cell, and the untimed work on them. Made in advance, since making the input is not measured. */
 export class HybridInput {
   readonly totalRows: number;
   readonly keys: readonly number[];
-  /** The same, as they cross. */
+  /** `keys` in the form in which they cross. */
   readonly keyArray: Float64Array;
-  /** Of writes: the rows, packed. */
+  /** The packed rows of a workload that writes. */
   readonly packed: Uint8Array;
-  /** Of single writes: the same, one by one. */
+  /** The rows of a workload of single writes, one by one. */
   readonly rows: readonly ShardRow[];
   /** The keys whose rows a sample must change. */
   readonly #changed: readonly number[];
@@ -42,7 +42,7 @@ export class HybridInput {
     );
   }
 
-  /** Gives the rows that will be written or filled another value. */
+  /** Overwrites the rows that a sample will write or fill, so that unchanged rows are detected. */
   async blank(client: ShardClient, signal: AbortSignal): Promise<void> {
     for (let start = 0; start < this.#changed.length; start += KEYS_AT_ONCE) {
       assertWanted(signal);
@@ -50,7 +50,7 @@ export class HybridInput {
     }
   }
 
-  /** What the shards hold for the keys. */
+  /** The sums of the rows that the shards hold for the keys. */
   async readBack(client: ShardClient, signal: AbortSignal): Promise<RowSums> {
     const sums = new RowSums();
     for (let start = 0; start < this.keys.length; start += KEYS_AT_ONCE) {
@@ -60,7 +60,7 @@ export class HybridInput {
     return sums;
   }
 
-  /** All rows that the shards hold. */
+  /** The sums of all rows that the shards hold. */
   async readAll(client: ShardClient, signal?: AbortSignal): Promise<RowSums> {
     const sums = new RowSums();
     await addAll(sums, client, signal);
@@ -68,7 +68,7 @@ export class HybridInput {
   }
 }
 
-/** Writes the rows again that a run which was interrupted has left blank: the next one may use them where they are kept. */
+/** Rewrites the rows that an interrupted run left blank, since the next run may use them if they persist. */
 export async function restoreBlanks(client: ShardClient): Promise<void> {
   const filter = { column: 'quantity', comparison: '<', value: 0 } as const;
   if ((await client.aggregate({ column: 'quantity', filter })).count === 0) return;
@@ -83,7 +83,7 @@ export async function restoreBlanks(client: ShardClient): Promise<void> {
   }
 }
 
-/** Adds all rows that the shards hold. */
+/** Adds all rows that the shards hold to `sums`. */
 export async function addAll(sums: RowSums, client: ShardClient, signal?: AbortSignal): Promise<void> {
   for await (const chunk of client.scan()) {
     if (signal !== undefined) assertWanted(signal);
@@ -92,7 +92,7 @@ export async function addAll(sums: RowSums, client: ShardClient, signal?: AbortS
   }
 }
 
-/** Adds the rows of keys. Where one is missing the sum is wrong whatever the others are. */
+/** Adds the rows of keys to `sums`. If one is missing the sum is wrong, whatever the others are. */
 export function addFound(sums: RowSums, rows: ShardRows): void {
   rows.assertAll();
   const { found, length, chunk } = rows;

@@ -2,13 +2,16 @@ import { shardOf } from '../../library/shards/shard-placing.js';
 import { BatchWriter, END_MESSAGE } from '../../clients/shard-batches.js';
 import { ROW_WORDS, writeRow } from './data.js';
 
-/** The rows of a batch, as the client in Rust sends them. */
+/** The rows of a batch, as in the Rust client. */
 const BATCH_ROWS = 4096;
 
 const HEAD_WORDS = 7;
 const PAYLOAD_WORDS = ROW_WORDS - HEAD_WORDS;
 
-/** The messages that fill one shard of so many with the made rows below `totalRows`, made as they are sent. */
+/**
+ * The messages that fill shard number `shard` of `shards` with the generated rows of keys below `totalRows`, made as they are
+ * sent.
+ */
 export function* populationOf(shard: number, shards: number, totalRows: number): Generator<object> {
   const writer = new BatchWriter();
   const rows = countRows(shard, shards, totalRows);
@@ -42,7 +45,7 @@ export function* populationOf(shard: number, shards: number, totalRows: number):
   yield { ipc_header: END_MESSAGE };
 }
 
-/** How many of the keys are this shard's: their hashes say it exactly. */
+/** The number of keys in this shard, counted by their hashes. */
 function countRows(shard: number, shards: number, totalRows: number): number {
   let rows = 0;
   for (let key = 0; key < totalRows; key += 1) if (shardOf(key, shards) === shard) rows += 1;

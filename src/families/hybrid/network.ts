@@ -1,4 +1,4 @@
-/** A network that is simulated before the shards, and what it really costs. */
+/** A simulated network in front of the shards, and its measured round trips. */
 import { type PrivateDelays, type PrivateShards, addon } from '../../addon.js';
 import { BoundaryError, toBoundaryError } from '../../errors.js';
 import { serveCommand } from '../../library/crossing/reference-server.js';
@@ -8,22 +8,22 @@ import type { RoundTrip, SimulatedNetwork } from '../../records/record.js';
 import { quantileOfSorted } from '../../stats/quantile.js';
 import type { HybridSettings } from './options.js';
 
-/** The round trips to each shard that are measured, and for how long, but for the least of them. */
+/** The round trips measured per shard, the time limit in milliseconds, and the least number of trips despite the limit. */
 const ROUND_TRIPS = 100;
 const MOST_MS = 500;
 const LEAST_TRIPS = 5;
 
-/** The first ones of a connection, which take longer. */
+/** The first round trips of a connection, which take longer and are not counted. */
 const WARM_UP = 10;
 
-/** Whether there is a network to simulate. */
+/** Whether a network is to be simulated. */
 export function isSimulated({ netDelayUs, netBandwidthMbps }: HybridSettings): boolean {
   return netDelayUs > 0 || netBandwidthMbps > 0;
 }
 
 /**
- * Who simulates the network; `undefined`: there is none to simulate. The kernel where it can and the shards are ours. Throws
- * where the kernel was asked for and can't.
+ * What simulates the network: the kernel, if it can and we start the shards, else a proxy; `undefined` if there is none to
+ * simulate. Throws if the kernel was asked for and can't.
  */
 export async function networkBy(settings: HybridSettings, isOurs: boolean): Promise<'kernel' | 'proxy' | undefined> {
   if (!isSimulated(settings)) return undefined;
@@ -43,7 +43,10 @@ export interface SlowShards {
   close(): Promise<void>;
 }
 
-/** Slows the network before filled shards down, and measures it before and after. `ours`: those in namespaces, for the kernel. */
+/**
+ * Slows down the network in front of filled shards, and measures it before and after. `ours`: shards in namespaces, for the
+ * kernel.
+ */
 export async function slowDown(
   addresses: readonly string[],
   settings: HybridSettings,
@@ -75,7 +78,7 @@ export async function slowDown(
   }
 }
 
-/** The time of a `Get` of one row, over all shards: the shortest call that goes there and back. */
+/** The times of a `Get` of one row over all shards, in microseconds: the shortest call there is. */
 export async function roundTrip(addresses: readonly string[]): Promise<RoundTrip> {
   await using client = await ShardClient.connect(addresses);
   const times: number[] = [];

@@ -1,34 +1,34 @@
-/** What the user says of the shards, by options of the command line or by variables. */
+/** The user's settings for the shards, by command line options or by environment variables. */
 import { BoundaryError } from '../../errors.js';
 import type { FamilyOptions } from '../workload.js';
 import { HYBRID_MATRIX } from './data.js';
 
-/** The folder of shards that keep their rows on the disk. */
+/** The variable of the folder in which shards keep their rows on disk. */
 export const DATA_DIR_VARIABLE = 'HYBRID_DATA_DIR';
 
-/** `1`: use the rows that are there, and fail where they are others. */
+/** The variable that, set to `1`, reuses existing rows, and fails if they are not the expected ones. */
 export const SKIP_POPULATE_VARIABLE = 'HYBRID_SKIP_POPULATE';
 
-/** A second: on earth nothing is farther. */
+/** The highest delay in microseconds, a second: above any round trip on earth. */
 const MOST_DELAY_US = 1_000_000;
 
-/** Who simulates a network: the kernel where it can and the shards are ours, else a proxy; or one of them alone. */
+/** What simulates a network. `auto`: the kernel, if it can and we start the shards, else a proxy. */
 const NETWORKS = ['auto', 'kernel', 'proxy'] as const;
 
 export type NetworkBy = (typeof NETWORKS)[number];
 
-/** What stands in the configuration of a run, since it changes what is measured. */
+/** The settings that change what is measured, and are recorded in the configuration of a run. */
 export interface HybridSettings {
-  /** The part of 75 million rows. */
+  /** The fraction of 75 million rows. */
   readonly scale: number;
-  /** How much later everything arrives that goes to or comes from a shard, in microseconds; 0: nothing is delayed. */
+  /** The delay in microseconds of all data to and from a shard; 0: no delay. */
   readonly netDelayUs: number;
-  /** The megabits a second in each direction; 0: as many as there are. */
+  /** The bandwidth in megabits per second in each direction; 0: unlimited. */
   readonly netBandwidthMbps: number;
   readonly netBy: NetworkBy;
 }
 
-/** The variables that say what no option does. */
+/** The environment variables of settings that have no option. */
 const VARIABLES: Readonly<Record<keyof HybridSettings, string>> = {
   scale: 'HYBRID_SCALE',
   netDelayUs: 'HYBRID_NET_DELAY_US',
@@ -43,7 +43,7 @@ export const DEFAULT_SETTINGS: HybridSettings = {
   netBy: 'auto',
 };
 
-/** The settings that variables give. Throws `BB_USAGE` for those that are none. */
+/** The settings given by environment variables. Throws `BB_USAGE` for invalid ones. */
 export function settingsOfVariables(): Partial<HybridSettings> {
   const given = Object.entries(VARIABLES).flatMap(([name, variable]) => {
     const text = process.env[variable];
@@ -54,7 +54,7 @@ export function settingsOfVariables(): Partial<HybridSettings> {
   return settings;
 }
 
-/** All settings of a run. Throws `BB_USAGE` for those that are none. */
+/** All settings of a run. Throws `BB_USAGE` for invalid ones. */
 export function settingsOf({ settings }: Pick<FamilyOptions, 'settings'>): HybridSettings {
   const all = { ...DEFAULT_SETTINGS, ...settingsOfVariables(), ...settings } as HybridSettings;
   check(all);
@@ -84,7 +84,7 @@ export function totalRows({ scale }: Pick<HybridSettings, 'scale'>): number {
   return Math.round(HYBRID_MATRIX.rowsAtScale1 * scale);
 }
 
-/** Where shards keep their rows on the disk; `undefined`: in memory. */
+/** The folder in which shards keep their rows on disk; `undefined`: in memory. */
 export function dataDir(): string | undefined {
   const folder = process.env[DATA_DIR_VARIABLE];
   return folder === '' ? undefined : folder;

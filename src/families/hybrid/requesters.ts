@@ -1,4 +1,4 @@
-/** What one request does, by the cell's workload and lane, on either client. */
+/** The work of one request, by the cell's workload and lane, for each client. */
 import { ShardClient, type ShardAggregation } from '../../library/shards/shard-client.js';
 import { ShardRow } from '../../library/shards/shard-row.js';
 import type { GrpcAggregation, GrpcRow, GrpcShards } from '../../clients/grpc-js.js';
@@ -19,23 +19,23 @@ import { type HybridInput, addAll, addFound } from './input.js';
 import { populationOf } from './made-batches.js';
 import type { HybridServer } from './servers.js';
 
-/** A thread of a cell, with a connection of its own to each shard. */
+/** A thread of a cell, with its own connection to each shard. */
 export interface HybridRequester extends Requester {
   close(): Promise<void>;
 }
 
-/** What the requests of a cell share. */
+/** The state that the requests of a cell share. */
 export interface HybridWork {
   readonly planned: PlannedRequests;
   readonly server: HybridServer;
   readonly input: HybridInput;
-  /** What was read since the sample began. */
+  /** The sums of the values read since the sample began. */
   sums(): HybridSums;
 }
 
 type Request = (index: number) => Promise<void>;
 
-/** What is done at once is awaited all the same. */
+/** The promise of work that is done at once, which is awaited all the same. */
 const DONE = Promise.resolve();
 
 const AGGREGATION: ShardAggregation = {
@@ -52,14 +52,14 @@ const GRPC_AGGREGATION: GrpcAggregation = {
   },
 };
 
-/** Opens a thread on the addon's client or on the one to compare with. */
+/** Opens a thread that uses the addon's client or the one to compare with. */
 export async function openRequester(work: HybridWork): Promise<HybridRequester> {
   const { planned, server } = work;
   if (planned.cell.side === 'napi') {
     const client = await ShardClient.connect(server.places);
     return { request: napiRequest(work, client), close: () => client.close() };
   }
-  // Loaded where it is used: it takes a tenth of a second.
+  // Imported on demand, since loading it takes a tenth of a second.
   const { GrpcShards } = await import('../../clients/grpc-js.js');
   const client = await GrpcShards.connect(server.url.split(',').map(httpAddress));
   return { request: grpcRequest(work, client), close: async () => client.close() };
@@ -172,13 +172,13 @@ function messageOf(row: ShardRow): GrpcRow {
   return { key: Number(key), quantity, price, updated_at: Number(updatedAt), payload };
 }
 
-/** Memory for rows that came anywhere within a message: as words they must begin at multiples of four. */
+/** Memory for rows that start anywhere within a message: as words they must begin at multiples of four. */
 class PackedMemory {
   #words = new Int32Array(ROW_WORDS);
   #bytes = new Uint8Array(this.#words.buffer);
   readonly #row = new ShardRow();
 
-  /** The words of packed rows, until the next call. */
+  /** The words of packed rows, valid until the next call. */
   of(packed: Uint8Array): Int32Array {
     if (packed.byteLength > this.#bytes.byteLength) {
       this.#words = new Int32Array(packed.byteLength / 4);
@@ -188,7 +188,7 @@ class PackedMemory {
     return this.#words.subarray(0, packed.byteLength / 4);
   }
 
-  /** The words of one row. */
+  /** The words of one row, valid until the next call. */
   ofRow({ key, quantity, price, updated_at: updatedAt, payload }: GrpcRow): Int32Array {
     return wordsOf(this.#row.set({ key, quantity, price, updatedAt, payload }).bytes);
   }

@@ -1,4 +1,4 @@
-/** The shards of a run: as processes or at the user's addresses, and the same rows again in this process for the direct arms. */
+/** The shards of a run: as processes or at the user's addresses, and a copy of the rows in this process for the direct arms. */
 import { join } from 'node:path';
 
 import { type PrivateShards, addon } from '../../addon.js';
@@ -14,18 +14,18 @@ import { restoreBlanks } from './input.js';
 import { type SlowShards, networkBy, slowDown } from './network.js';
 import { type HybridSettings, dataDir, skipsPopulate, totalRows } from './options.js';
 
-/** Shards as a cell has them. */
+/** The shards as a cell uses them. */
 export interface HybridServer extends TargetServer {
   /** The places of the shards, in their order. */
   readonly places: readonly (string | ShardStore)[];
-  /** Those of an arm. The URL names the same places. */
+  /** The server with the places of an arm. The URL names the same places. */
   ofArm(arm: Arm): HybridServer;
 }
 
-/** The folder of the direct shards beside those of the processes, which are locked by them. */
+/** The folder of the direct shards, beside the folders of the shard processes, which lock theirs. */
 const DIRECT_FOLDER = 'direct';
 
-/** Starts or reaches the shards, and fills those that are not filled yet. */
+/** Starts the shards or connects to them, and fills those that are not filled yet. */
 export async function openHybridServer(
   engines: Readonly<Record<string, string>>,
   cells: readonly PlannedRequests[],
@@ -55,7 +55,7 @@ export async function openHybridServer(
       for (let shard = 0; shard < addresses.length; shard += 1) stores.push(await openStore(shard, addresses.length));
       await fill(stores, total, true);
     }
-    // Filled without the delay, which is for what is measured.
+    // Filled without the delay, which applies only to measured requests.
     if (by !== undefined) slow = await slowDown(addresses, settings, by === 'kernel' ? ours : undefined);
     return hybridServer(slow?.addresses ?? addresses, stores, { ours, total, network: slow?.network }, close);
   } catch (thrown) {
@@ -78,7 +78,7 @@ function openStore(shard: number, shards: number): Promise<ShardStore> {
   return ShardStore.open(join(folder, DIRECT_FOLDER, `shard_${shard}`), shard, shards);
 }
 
-/** All that will be in memory is looked at together, before the first of it takes the memory of the others. */
+/** Checks the memory of all copies together, before the first is made. */
 function checkMemory(rows: number, { isOurs, isDirectNeeded }: { isOurs: boolean; isDirectNeeded: boolean }): void {
   if (dataDir() !== undefined) return;
   const copies = (isOurs ? 1 : 0) + (isDirectNeeded ? 1 : 0);
@@ -89,7 +89,7 @@ function checkMemory(rows: number, { isOurs, isDirectNeeded }: { isOurs: boolean
   }
 }
 
-/** Fills the shards, unless they hold the rows of this scale already. */
+/** Fills the shards, unless they already hold the rows of this scale. */
 async function fill(places: readonly (string | ShardStore)[], total: number, isOurs: boolean): Promise<void> {
   await using client = await ShardClient.connect(places);
   const states = await client.describe();
@@ -142,7 +142,7 @@ function hybridServer(
         ...all,
         places,
         url: places.map((place) => (typeof place === 'string' ? place : place.place)).join(','),
-        // The CPU time of those that are asked.
+        // Only the processes that get requests, for their CPU time.
         processIds: processIds.filter((_, shard) => !isHere(shard)),
         close: async () => {},
       };
@@ -151,7 +151,7 @@ function hybridServer(
   return all;
 }
 
-/** What is said of the network beside the version. */
+/** The description of the network, appended to the version. */
 function networkText(network: SimulatedNetwork | undefined): string {
   if (network === undefined) return '';
   const bandwidth = network.megabits === undefined ? '' : `, ${network.megabits} Mbit/s`;

@@ -10,7 +10,7 @@ import { openNativeStage, openStageCell } from './stages.js';
 
 const FAMILY_NAME = 'ingest';
 
-/** Where a stage runs: there is no server in it. */
+/** The engine of a stage, which has no server. */
 const ENGINE = 'in-process';
 
 /** The codecs of the `js` side, by the name of their target in the matrix. */

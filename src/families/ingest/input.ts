@@ -1,4 +1,4 @@
-/** The points of the family, as `native/suite/src/ingest.rs` has them, and what they add up to. */
+/** The points of the family, as `native/suite/src/ingest.rs` has them, and their sums. */
 import { ColumnsEncoder } from '../../library/codecs/columns-codec.js';
 import { LineEncoder } from '../../library/codecs/line-codec.js';
 import type { Checksum } from '../../records/record.js';
@@ -8,7 +8,7 @@ import { matrix, type StageInput } from './matrix.js';
 
 const NANOSECONDS = 1_000_000n;
 
-/** The batches that a sample takes in turn. */
+/** The distinct batches that a sample uses in turn. */
 export function inputBatches(): ColumnBatch[] {
   const { batchRows, inputBatches: batches, timestampStart, valueDivisor } = matrix;
   return Array.from({ length: batches }, (_, batch) => {
@@ -32,7 +32,7 @@ function sumNumbers(numbers: ArrayLike<number>): number {
   return sum;
 }
 
-/** What came of the batches of a sample: the sum of the values, and that of the times in nanoseconds. */
+/** The sums of the values, and of the times in nanoseconds, of a sample's batches. */
 export class StageSums {
   #rows = 0;
   #values = 0;
@@ -52,7 +52,7 @@ export class StageSums {
     if (values.length !== times.length) throw new RangeError(`${values.length} values and ${times.length} times`);
     this.#rows += values.length;
     this.#values += values instanceof Float64Array ? sumFloat64(values) : sumNumbers(values);
-    // Milliseconds of a batch add up to less than 2^53.
+    // The milliseconds of a batch sum to less than 2^53.
     const sum = times instanceof BigInt64Array ? sumInt64(times) : BigInt(sumNumbers(times as ArrayLike<number>));
     this.#times += sum * unit;
   }
@@ -62,7 +62,7 @@ export class StageSums {
   }
 }
 
-/** The checksum of so many batches, in closed form. */
+/** The checksum of `batches` batches, in closed form. */
 export function expectedOf(batches: number): Checksum {
   const { batchRows, inputBatches: inputs, timestampStart, valueDivisor } = matrix;
   const sumBelow = (count: bigint): bigint => (count * (count - 1n)) / 2n;

@@ -3,10 +3,10 @@ import { readFileSync } from 'node:fs';
 import type { Side } from '../../records/record.js';
 import type { RequestMatrix } from '../requests/grid.js';
 
-/** What a stage gets: a body of lines, a body of columnar MessagePack, or columns in memory. */
+/** The input of a stage: a body of lines, a body of columnar MessagePack, or columns in memory. */
 export type StageInput = 'lines' | 'columnar' | 'columns';
 
-/** One way to do stages. */
+/** One way to do a set of stages. */
 export interface StageLane {
   readonly side: Side;
   readonly lane: string;
@@ -17,30 +17,30 @@ export interface StageLane {
   readonly target?: string;
 }
 
-/** A piece of work on batches. */
+/** A stage: a piece of work on batches. */
 export interface StageWorkload {
   readonly input: StageInput;
-  /** The stage of the native suite, where it has another name. */
+  /** The stage of the native suite, if it has another name. */
   readonly stage?: string;
-  /** Whether an entry of the log is on the disk before the stage ends. */
+  /** Whether an entry of the log is on disk before the stage ends. */
   readonly durable?: boolean;
-  /** The points of a sample, at most. */
+  /** The most points of a sample. */
   readonly mostRows?: number;
 }
 
 /** The part of `bench/matrix.json` that defines this family. */
 export interface IngestMatrix {
   readonly description: string;
-  /** The points of a sample. */
+  /** The default number of points of a sample. */
   readonly defaultRows: number;
   /** The points of a batch. */
   readonly batchRows: number;
-  /** The batches that differ; a sample takes them in turn. */
+  /** The number of distinct batches, which a sample uses in turn. */
   readonly inputBatches: number;
   readonly bytesPerRow: number;
-  /** In milliseconds. */
+  /** The time of the first point, in milliseconds. */
   readonly timestampStart: number;
-  /** A point's value is its index divided by this. */
+  /** The divisor of a point's index that gives its value. */
   readonly valueDivisor: number;
   readonly measurement: string;
   readonly tags: Readonly<Record<string, string>>;

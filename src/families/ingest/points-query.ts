@@ -1,4 +1,4 @@
-/** What the soak asks a server beside its writes: to make a database, and to count. */
+/** The queries of the soak besides its writes: creating a database, and counting points. */
 import { setTimeout as delay } from 'node:timers/promises';
 
 import { BoundaryError } from '../../errors.js';
@@ -9,14 +9,14 @@ import type { SoakAnswer } from './soak-client.js';
 /** The field of all points. */
 export const FIELD = 'v';
 
-/** HyperbyteDB counts what it has flushed, every ten seconds. */
+/** The time-out of a count in milliseconds: HyperbyteDB counts only flushed points, and flushes every ten seconds. */
 const COUNT_WITHIN_MS = 30_000;
 const COUNT_AGAIN_MS = 50;
 
-/** A server counts no fewer points a millisecond than these. */
+/** The least number of points that a server counts per millisecond. */
 const COUNTED_PER_MS = 1000;
 
-/** How long a server may take to answer a query that counts nothing. */
+/** The time-out in milliseconds of a query that counts nothing. */
 const TIMEOUT_MS = 30_000;
 
 /** A connection for `/query`. */
@@ -37,7 +37,7 @@ export class PointsQuery {
     await this.#query({ q: `CREATE DATABASE ${quoted(database)}` }, TIMEOUT_MS);
   }
 
-  /** The points of a measurement once they are as many as they must be, or the last count in time. */
+  /** The number of points of a measurement, once there are `wanted`, else the last count within the time limit. */
   async count(database: string, measurement: string, wanted: number): Promise<number> {
     const withinMs = countWithinMs(wanted);
     const until = performance.now() + withinMs;
@@ -56,12 +56,12 @@ export class PointsQuery {
   }
 }
 
-/** How long so many points may take to be flushed and counted. */
+/** The milliseconds that flushing and counting so many points may take. */
 export function countWithinMs(points: number): number {
   return COUNT_WITHIN_MS + Math.ceil(points / COUNTED_PER_MS);
 }
 
-/** A name in a query: in quotes, of which it has two for one. */
+/** A name in a query: in double quotes, with quotes doubled. */
 export function quoted(name: string): string {
   return `"${name.replaceAll('"', '""')}"`;
 }
@@ -71,13 +71,13 @@ export function keyHeader({ secret }: HttpAddress): Readonly<Record<string, stri
   return secret === '' ? {} : { authorization: `Token ${secret}` };
 }
 
-/** A series of an answer. */
+/** A series of a response. */
 export interface QuerySeries {
   readonly columns: readonly string[];
   readonly values?: readonly (readonly unknown[])[];
 }
 
-/** The series of the answer to a query. Throws what the server says in their place. */
+/** The series of the response to a query. Throws the server's error if there is one. */
 export function seriesOf(query: string, answer: SoakAnswer): readonly QuerySeries[] {
   const failed = (why: string): BoundaryError =>
     new BoundaryError('BB_ENGINE', `the server answers ${query} with ${why}`);
@@ -86,7 +86,7 @@ export function seriesOf(query: string, answer: SoakAnswer): readonly QuerySerie
   try {
     ({ results } = JSON.parse(answer.text) as { results?: typeof results });
   } catch {
-    // It is told as an answer without results.
+    // Reported below as a response without results.
   }
   const result = results?.[0];
   if (result === undefined) throw failed('what is no answer to a query');
@@ -94,11 +94,11 @@ export function seriesOf(query: string, answer: SoakAnswer): readonly QuerySerie
   return result.series ?? [];
 }
 
-/** The count of the points' field, by the name of its column; 0 where there is nothing to count yet. */
+/** The count of the points' field, by the name of its column; 0 if there is nothing to count yet. */
 export function countOf([series]: readonly QuerySeries[]): number {
   const row = series?.values?.[0];
   if (series === undefined || row === undefined) return 0;
-  // InfluxDB names it without the field.
+  // InfluxDB names the column without the field.
   const column = [`count_${FIELD}`, 'count'].map((name) => series.columns.indexOf(name)).find((index) => index >= 0);
   const count = column === undefined ? undefined : row[column];
   if (typeof count === 'number') return count;
@@ -106,17 +106,17 @@ export function countOf([series]: readonly QuerySeries[]): number {
   throw new BoundaryError('BB_ENGINE', `the server answers a count with ${what}`);
 }
 
-/** The most of an answer that an error repeats. */
+/** The most characters of a response that an error repeats. */
 const MOST_TEXT = 300;
 
-/** What a server says that refuses, without what differs from request to request. */
+/** The error in a server's response, without the numbers that differ from request to request. */
 export function failureKind({ status, text }: SoakAnswer): string {
   let said = text;
   try {
     const { error } = JSON.parse(text) as { error?: unknown };
     if (typeof error === 'string') said = error;
   } catch {
-    // Not all say it in JSON.
+    // Not every server writes its errors in JSON.
   }
   return `HTTP ${status}: ${said.slice(0, MOST_TEXT).replaceAll(/\d+/g, 'N')}`;
 }

@@ -3,7 +3,7 @@ import type { ColumnBatch } from '../../clients/ingest-target.js';
 const HALF = 2 ** 32;
 const VALUE_DIVISOR = 1000;
 
-/** A batch of points in memory that is used again: point `i` has the value `i` thousandths, `i` milliseconds after the first. */
+/** A batch of points in reused memory: point `i` has the value `i / 1000`, and its time is `i` milliseconds after the first. */
 export class SoakBatch implements ColumnBatch {
   readonly values: Float64Array;
   readonly timestamps: BigInt64Array;
@@ -15,10 +15,10 @@ export class SoakBatch implements ColumnBatch {
     this.#halves = new Uint32Array(this.timestamps.buffer);
   }
 
-  /** Fills it with the points from this one on. */
+  /** Fills the batch with the points from number `from` on. */
   fill(from: number, firstTime: number): void {
     const { values } = this;
-    // By halves: a bigint for each point would take longer than sending it.
+    // Written by halves, since a bigint per point would take longer than sending the batch.
     const halves = this.#halves;
     for (let index = 0; index < values.length; index += 1) {
       const time = firstTime + from + index;

@@ -1,4 +1,4 @@
-/** How the soak's bodies are made and sent: by the addon, or in JavaScript alone. */
+/** The clients that make and send the soak's bodies: the addon, or JavaScript alone. */
 import { Pool } from 'undici';
 
 import { COLUMNS_CONTENT_TYPE, ColumnsEncoder, type SeriesNames } from '../../library/codecs/columns-codec.js';
@@ -24,10 +24,10 @@ const CONTENT_TYPES: Readonly<Record<SoakEncoding, string>> = {
   lines: 'text/plain; charset=utf-8',
 };
 
-/** How long a server may take to answer. */
+/** The time-out of a request in milliseconds. */
 const TIMEOUT_MS = 30_000;
 
-/** Encodes what is in its batch now. The bytes are used again by the next call: one body of it may be on its way. */
+/** Encodes the current content of a batch. The next call reuses the bytes, so only one body of it may be in flight. */
 export type BodyEncoder = () => Uint8Array;
 
 /** A response, read whole. */
@@ -36,7 +36,7 @@ export interface SoakAnswer {
   readonly text: string;
 }
 
-/** What sends in Node. Rejects where no response came. */
+/** A client in Node. Rejects if there is no response. */
 export interface SoakClient {
   encoder(names: SeriesNames, batch: ColumnBatch): BodyEncoder;
   write(path: string, body: Uint8Array): Promise<SoakAnswer>;
@@ -77,7 +77,7 @@ class AddonClient implements SoakClient {
     return () => {
       let length = encoder.encodeInto(memory, values, timestamps);
       if (length < 0) {
-        // Lines get longer, and have a way without checks where there is room for any.
+        // Twice the size, since lines get longer, and the encoder skips checks if there is ample room.
         memory = Buffer.allocUnsafeSlow(-2 * length);
         length = encoder.encodeInto(memory, values, timestamps);
       }
@@ -95,7 +95,7 @@ class AddonClient implements SoakClient {
   }
 }
 
-/** Encodes into memory, or returns minus the bytes that it needs. */
+/** An encoder into memory that returns minus the bytes needed if they do not fit. */
 function encoderOf(encoding: SoakEncoding, names: SeriesNames): Pick<LineEncoder, 'encodeInto'> {
   if (encoding === 'lines') return new LineEncoder(names);
   if (encoding === 'rows') return new RowsEncoder(names);

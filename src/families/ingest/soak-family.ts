@@ -1,6 +1,6 @@
 /**
- * The soak as request work: so many points over so many connections, in batches, on every side the same. Each sample writes to
- * a measurement of its own, and afterwards the server must count all its points.
+ * The soak as request work: a number of points over a number of connections, in batches, the same on every side. Each sample
+ * writes to a measurement of its own, and afterwards the server must count all its points.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 
@@ -23,11 +23,13 @@ const DATABASE = 'server';
 
 const NO_CONTENT = 204;
 
-/** A server that says that it is busy is asked again after a while. */
+/** The status of a busy server, and the delay in milliseconds before the request is retried. */
 const BUSY = 503;
 const REST_MS = 10;
 
-/** A server rests when it has used less than a part of so much time; waited for at most so long. */
+/**
+ * A server is idle if its CPU time over `WATCHED_MS` is below the share `RESTING`; this is awaited for at most `REST_WITHIN_MS`.
+ */
 const WATCHED_MS = 50;
 const RESTING = 0.2;
 const REST_WITHIN_MS = 10_000;
@@ -83,7 +85,7 @@ async function openCell(planned: PlannedRequests, server: TargetServer): Promise
   });
 }
 
-/** Waits until the server has written the points of the samples before to its files: that is not this sample's work. */
+/** Waits until the server has written the points of earlier samples to its files, which is not this sample's work. */
 async function waitForRest(server: number | undefined, signal: AbortSignal): Promise<void> {
   const used = (): number | undefined => {
     const cpu = server === undefined ? undefined : cpuOfProcess(server);
@@ -105,14 +107,14 @@ function encodingOf(workload: string): SoakEncoding {
   return encoding;
 }
 
-/** One connection, and the memory of its batches. */
+/** One connection, with the memory of its batches. */
 class SoakRequester implements Requester {
   readonly #client: SoakClient;
   readonly #cell: PlannedRequests['cell'];
   readonly #worker: number;
   readonly #path = writePath(DATABASE);
   #measurement = '';
-  /** By the number of points: the last batch of a sample may be smaller. */
+  /** The encoders, by the number of points: the last batch of a sample may be smaller. */
   #encoders = new Map<number, { readonly batch: SoakBatch; readonly encode: BodyEncoder }>();
 
   constructor(client: SoakClient, cell: PlannedRequests['cell'], worker: number) {
@@ -121,7 +123,7 @@ class SoakRequester implements Requester {
     this.#worker = worker;
   }
 
-  /** Makes the series of another sample. */
+  /** Starts the series of another sample. */
   begin(measurement: string): void {
     this.#measurement = measurement;
     this.#encoders.clear();

@@ -1,4 +1,4 @@
-/** The loop of the soak in Node: `native/suite/src/ingest/soak.rs` is the same in Rust. */
+/** The loop of the soak in Node; `native/suite/src/ingest/soak.rs` is the same in Rust. */
 import { setMaxListeners } from 'node:events';
 import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises';
 
@@ -13,15 +13,15 @@ const MS = 1000;
 const MICROSECONDS_PER_MS = 1000;
 const NO_CONTENT = 204;
 
-/** After a failure a worker rests, so that a server that is down is not hammered. */
+/** The milliseconds that a worker waits after a failure, so that a server that is down is not flooded. */
 const REST_MS = 10;
 
-/** Timers are up to this late, so the last part of a wait is spent in turns of the event loop. */
+/** The most milliseconds by which timers are late; this last part of a wait is spent in turns of the event loop. */
 const TIMER_LATE_MS = 2;
 
-/** Posts batches with this client until the end, or the signal. */
+/** Posts batches with this client until the end, or until the signal is aborted. */
 export async function runLoad(client: SoakClient, load: SoakLoad, signal: AbortSignal): Promise<SoakFigures> {
-  // Each worker that rests listens to it.
+  // A signal of its own, since each waiting worker adds a listener.
   const stop = AbortSignal.any([signal]);
   setMaxListeners(0, stop);
   const workers = new Workers(client, load, stop);
@@ -43,7 +43,7 @@ class Workers {
   #points = 0;
   #requests = 0;
   #lastAnswer = 0;
-  /** Of an open loop: the requests whose time has come, those taken, and the workers that wait for one. */
+  /** For an open loop: the number of due requests, the number taken, and the workers that wait for one. */
   #due = 0;
   #taken = 0;
   #waiting: ((intended: number | undefined) => void)[] = [];
@@ -57,7 +57,7 @@ class Workers {
     this.#endsAt = this.#measuredFrom + load.durationSeconds * MS;
   }
 
-  /** One worker: its own series, so that no two of its points share a time. */
+  /** Runs one worker, with a series of its own, so that no two of its points share a time. */
   async work(worker: number): Promise<void> {
     const { batchSize, measurement, firstTime, rate } = this.#load;
     const batch = new SoakBatch(batchSize);
@@ -71,13 +71,13 @@ class Workers {
     }
   }
 
-  /** Says when the requests of an open loop are due. */
+  /** Marks the requests of an open loop as due. */
   async pace(): Promise<void> {
     const { rate } = this.#load;
     if (rate === undefined) return;
     while (!this.#hasEnded()) {
       const now = performance.now();
-      // None is due at the end.
+      // No request becomes due at the end.
       if (now < this.#endsAt) this.#due = Math.floor(((now - this.#startsAt) / MS) * rate) + 1;
       while (this.#waiting.length > 0 && this.#taken < this.#due) this.#waiting.shift()!(this.#take());
       const left = Math.min(this.#intended(this.#due), this.#endsAt) - performance.now();
@@ -114,7 +114,7 @@ class Workers {
     return this.#intended(this.#taken - 1);
   }
 
-  /** Waits for the next request's time, and returns it; `undefined` at the end. */
+  /** Waits until the next request is due, and returns its time; `undefined` at the end. */
   async #turn(): Promise<number | undefined> {
     if (this.#isOver) return undefined;
     if (this.#taken < this.#due) return this.#take();
@@ -157,7 +157,7 @@ class Workers {
   }
 }
 
-/** An error's code, of ours or of the system's. */
+/** The code of an error, ours or the system's. */
 function codeOf(thrown: unknown): string {
   const { code } = thrown as { code?: unknown };
   return typeof code === 'string' ? code : toBoundaryError(thrown).code;

@@ -1,7 +1,7 @@
 /**
- * The soak: workers post batches to `/write` for a while, in a closed loop each its next one when the last is answered, or at a
- * rate, each at its time. Latencies of an open loop count from when a request was meant to be sent, so that a server that
- * can't keep up shows. Afterwards the server must hold what it acknowledged.
+ * The soak: workers post batches to `/write` for a while, in a closed loop each after the previous response, or in an open loop
+ * at a rate. Latencies of an open loop count from the intended send time, so that a server that can't keep up shows. Afterwards
+ * the server must hold the points it acknowledged.
  */
 import { randomBytes } from 'node:crypto';
 
@@ -13,7 +13,7 @@ import { PointsQuery, writePath } from './points-query.js';
 import { openSoakClient, type SoakEncoding } from './soak-client.js';
 import { runLoad } from './soak-load.js';
 
-/** Who encodes and sends: Rust alone, the addon, or JavaScript alone. */
+/** The software that encodes and sends: Rust alone, the addon, or JavaScript alone. */
 export const SOAK_CLIENTS = ['rust', 'addon', 'undici'] as const;
 
 export type SoakClientName = (typeof SOAK_CLIENTS)[number];
@@ -22,19 +22,19 @@ export interface SoakOptions {
   readonly url: string;
   readonly client: SoakClientName;
   readonly encoding: SoakEncoding;
-  /** Requests under way at once, each over a connection of its own. */
+  /** The number of requests in flight, each over a connection of its own. */
   readonly workers: number;
-  /** Points of a request. */
+  /** The points of a request. */
   readonly batchSize: number;
   readonly durationSeconds: number;
-  /** Not in the figures, and in the count. */
+  /** The length of the warm-up, which is excluded from the figures, but its points are counted. */
   readonly warmupSeconds: number;
-  /** Requests a second of all workers together; absent: a closed loop. */
+  /** The requests per second of all workers together; absent: a closed loop. */
   readonly rate?: number | undefined;
   readonly database: string;
 }
 
-/** What the workers are told beside their client. */
+/** The load of the workers, without their client. */
 export interface SoakLoad extends Omit<SoakOptions, 'client' | 'database'> {
   readonly path: string;
   readonly measurement: string;
@@ -43,22 +43,22 @@ export interface SoakLoad extends Omit<SoakOptions, 'client' | 'database'> {
 }
 
 export interface SoakFigures {
-  /** Acknowledged while it was measured. */
+  /** The points acknowledged during the measurement. */
   readonly points: number;
   readonly seconds: number;
   readonly requests: number;
   readonly latency: Latency;
-  /** How often each kind of failure was met. */
+  /** The number of failures of each kind. */
   readonly errors: Readonly<Record<string, number>>;
-  /** Acknowledged in all, the warm-up with it. */
+  /** The points acknowledged in total, including the warm-up. */
   readonly acknowledged: number;
-  /** Of requests that got no response: they may be kept or not. */
+  /** The points of requests without a response, which may be stored or not. */
   readonly uncertain: number;
-  /** Of an open loop: requests whose time had come, and that were not sent before the end. */
+  /** For an open loop: requests that were due, but not sent before the end. */
   readonly unsent: number;
 }
 
-/** Whether the server holds what it acknowledged, and no more than it was sent. */
+/** Whether the server holds the points that it acknowledged, and no more than were sent. */
 export type SoakCount =
   | { readonly outcome: 'right' | 'wrong'; readonly counted: number }
   | { readonly outcome: 'unknown'; readonly why: string };
@@ -67,7 +67,7 @@ export interface SoakResult extends SoakFigures {
   readonly count: SoakCount;
 }
 
-/** Runs a soak. The signal ends it early, with what was measured until then. */
+/** Runs a soak. Aborting the signal ends it early, with the figures so far. */
 export async function runSoak(options: SoakOptions, signal: AbortSignal): Promise<SoakResult> {
   const { database, client: name, ...load } = options;
   const query = new PointsQuery(options.url);

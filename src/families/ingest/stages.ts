@@ -1,6 +1,6 @@
 /**
- * What one batch costs on each side. `tinybench` times each batch by itself, as the suite's own sampler does in Rust; what
- * came of it is added up between them, untimed.
+ * The time per batch on each side. `tinybench` times each batch separately, as the suite's own sampler does in Rust; results are
+ * summed between batches, untimed.
  */
 import { Bench } from 'tinybench';
 
@@ -19,18 +19,18 @@ const MS_PER_SECOND = 1000;
 /** The unit of the times in bodies. */
 const PRECISION = { precision: 'ms' } as const;
 
-/** More than a point takes in any encoding. */
+/** An upper bound of the bytes of a point in any encoding. */
 const MOST_POINT_BYTES = 128;
 
-/** One side's way through a stage. */
+/** One side's implementation of a stage. */
 interface StageRun {
-  /** Before a sample, untimed. */
+  /** Prepares a sample, untimed. */
   begin?(): void;
-  /** Does the work on the input of this number. Timed. */
+  /** Does the work on input number `input`. Timed. */
   run(input: number): void;
-  /** Adds up what it made. Untimed. */
+  /** Adds the result of the last `run` to `sums`. Untimed. */
   consume(sums: StageSums): void;
-  /** What the sample made, where the sums do not tell. */
+  /** The checksum of the sample, if it is not that of the sums. */
   finish?(): Checksum;
   close?(): Promise<void>;
 }
@@ -64,7 +64,7 @@ function timeBatches(
     time: 0,
     warmup: false,
     retainSamples: true,
-    // Reading the clock takes longer here than in Rust, where it is subtracted, too.
+    // Subtracted, as in Rust, and reading the clock takes longer here.
     subtractTimerOverhead: true,
     throws: true,
   });
@@ -145,7 +145,7 @@ function encodeRun(workload: string, inputs: readonly ColumnBatch[], target: Ing
   };
 }
 
-/** For each input a function that encodes it and returns what reads the bytes, which is not timed. */
+/** For each input, a function that encodes it and returns a getter of the bytes, which is not timed. */
 function encodersOf(
   isLines: boolean,
   inputs: readonly ColumnBatch[],
@@ -187,7 +187,7 @@ async function addonStage(workload: string, batches: number, bodies: readonly Ui
   };
 }
 
-/** Opens a cell of the `rust` side: the event loop idles while it runs. */
+/** Opens a cell of the `rust` side. The event loop is idle while it runs. */
 export async function openNativeStage(workload: string, batches: number): Promise<OpenCell> {
   const native = await ours(addon.NativeIngest.open(stageSpec(workload, batches)));
   return {
@@ -218,7 +218,7 @@ function stageSpec(workload: string, batches: number): string {
   return JSON.stringify({ workload: stage, durable, batches, batch: matrix.batchRows, inputs: matrix.inputBatches });
 }
 
-/** What the addon rejects with, as our errors. */
+/** Awaits the addon, and maps its errors to ours. */
 async function ours<T>(promise: Promise<T>): Promise<T> {
   try {
     return await promise;

@@ -13,7 +13,7 @@ import { type KvRequester, type KvWork, openNapiRequester, targetRequester } fro
 
 const CLIENTS = new TargetClients<KvTarget>('kv', { ioredis, 'valkey-glide': valkeyGlide });
 
-/** Keys and values over the Redis wire: one at a time, pipelined, and many in one command. */
+/** Keys and values over the Redis protocol: one at a time, pipelined, and many in one command. */
 export const kvFamily: Family = defineRequestFamily({
   name: 'kv',
   server: 'redis',

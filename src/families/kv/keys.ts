@@ -1,13 +1,13 @@
 /**
- * The keys and values of the family, as `native/suite/src/kv.rs` has them: key `i` is `prefix:i`, its value the digits of
- * `i`, filled up with zeros at the front.
+ * The keys and values of the family, as `native/suite/src/kv.rs` has them: key `i` is `prefix:i`, its value the digits of `i`,
+ * padded with leading zeros.
  */
 import type { Checksum } from '../../records/record.js';
 
 /** The bytes of a value. */
 export const VALUE_BYTES = 16;
 
-/** What is written before a sample of writes: it adds nothing to the sum. */
+/** The value written before a sample of writes; it adds nothing to the sum. */
 export const BLANK = valueOf(0);
 
 const ZERO = 0x30;
@@ -20,12 +20,12 @@ export function valueOf(index: number): string {
   return String(index).padStart(VALUE_BYTES, '0');
 }
 
-/** Text in one piece: what was put together from parts is taken apart again on each use. */
+/** A copy of a text as one flat string: a concatenated string is taken apart again at each use. */
 export function flat(text: string): string {
   return Buffer.from(text, 'latin1').toString('latin1');
 }
 
-/** What was read so far: the numbers that the values are, and their bytes. */
+/** The sums of the values read so far: the numbers in them, and their bytes. */
 export class KvSums {
   rows = 0;
   #value = 0;
@@ -38,7 +38,7 @@ export class KvSums {
     this.#bytes += value.length;
   }
 
-  /** Adds the value between two places of bytes. */
+  /** Adds the value between the offsets `start` and `end` of `data`. */
   addBytes(data: Uint8Array, start: number, end: number): void {
     let number = 0;
     for (let index = start; index < end; index += 1) number = number * 10 + data[index]! - ZERO;

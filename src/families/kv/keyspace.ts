@@ -3,12 +3,12 @@ import { KvClient } from '../../library/kv/kv-client.js';
 import type { KvValues } from '../../library/kv/kv-values.js';
 import { BLANK, flat, keyOf, KvSums, valueOf } from './keys.js';
 
-/** The keys of one request of loading, reading back and deleting. */
+/** The keys of one pipeline that loads, reads back or deletes. */
 const KEYS_AT_ONCE = 1000;
 
 /** The keys of one cell on the server, and the untimed work on them. */
 export class Keyspace {
-  /** Made beforehand: making the input is not measured. */
+  /** The keys, made in advance, since making the input is not measured. */
   readonly keys: readonly string[];
   readonly values: readonly string[];
   readonly #client: KvClient;
@@ -19,11 +19,11 @@ export class Keyspace {
     this.values = Array.from({ length: count }, (_, index) => flat(valueOf(index)));
   }
 
-  /** Connects, and makes sure that the server knows the command that the cell is about. */
+  /** Connects, and checks that the server knows the cell's command. */
   static async open(url: string, prefix: string, count: number, command: string): Promise<Keyspace> {
     const client = await KvClient.connect(url);
     try {
-      // Without the arguments it needs: the server says that, unless it does not know the command.
+      // Sent without arguments: the server's error says so, unless the server does not know the command.
       const refusal = (await client.pipeline().command(command).execute()).error(0);
       if (refusal !== undefined && /unknown command/i.test(refusal.message)) {
         throw new BoundaryError('BB_UNSUPPORTED', `the server does not know the command ${command}`);
@@ -35,17 +35,17 @@ export class Keyspace {
     }
   }
 
-  /** Gives every key its value. */
+  /** Sets every key to its value. */
   load(signal?: AbortSignal): Promise<void> {
     return this.#write((index) => this.values[index]!, signal);
   }
 
-  /** Gives every key a value that adds nothing. */
+  /** Sets every key to a value that adds nothing to the sum. */
   blank(signal?: AbortSignal): Promise<void> {
     return this.#write(() => BLANK, signal);
   }
 
-  /** What the keys hold. */
+  /** The sums of the values that the keys hold. */
   async read(signal?: AbortSignal): Promise<KvSums> {
     const sums = new KvSums();
     for (const range of this.#ranges()) {
@@ -56,7 +56,7 @@ export class Keyspace {
     return sums;
   }
 
-  /** Deletes the keys and closes. */
+  /** Deletes the keys and closes the connection. */
   async close(): Promise<void> {
     try {
       for (const range of this.#ranges()) {
@@ -84,7 +84,7 @@ export class Keyspace {
   }
 }
 
-/** Adds the values of an answer; throws its first error. */
+/** Adds the values of a response to `sums`; throws its first error. */
 export function addValues(sums: KvSums, values: KvValues): void {
   const { data, length } = values;
   let start = 0;
@@ -99,7 +99,7 @@ export function addValues(sums: KvSums, values: KvValues): void {
   }
 }
 
-/** Throws the first error of an answer. */
+/** Throws the first error of a response. */
 export function assertDone(replies: KvValues): void {
   for (let index = 0; index < replies.length; index += 1) {
     const error = replies.error(index);

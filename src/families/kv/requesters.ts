@@ -1,4 +1,4 @@
-/** What one request does, by the cell's workload and lane, on either client. */
+/** The work of one request, by the cell's workload and lane, for each client. */
 import { KvClient } from '../../library/kv/kv-client.js';
 import type { KvTargetConnection } from '../../clients/kv-target.js';
 import { type PlannedRequests, operationsOf } from '../requests/grid.js';
@@ -6,16 +6,16 @@ import type { Requester } from '../requests/load.js';
 import type { KvSums } from './keys.js';
 import { addValues, assertDone, type Keyspace } from './keyspace.js';
 
-/** A connection of a cell, and what its requests have read. */
+/** A connection of a cell. */
 export interface KvRequester extends Requester {
   close(): Promise<void>;
 }
 
-/** What the requests of a cell share. */
+/** The state that the requests of a cell share. */
 export interface KvWork {
   readonly planned: PlannedRequests;
   readonly keyspace: Keyspace;
-  /** What was read since the sample began. */
+  /** The sums of the values read since the sample began. */
   sums(): KvSums;
 }
 
@@ -64,7 +64,7 @@ function napiRequest({ planned: { cell }, keyspace: { keys, values }, sums }: Kv
   }
 }
 
-/** A connection of a client to compare with. */
+/** A requester on a connection of a client to compare with. */
 export function targetRequester(work: KvWork, connection: KvTargetConnection): KvRequester {
   return { request: targetRequest(work, connection), close: () => connection.close() };
 }

@@ -1,4 +1,4 @@
-/** The cells that go through the addon: the `napi` side, and the `rust` side, whose work the addon only starts. */
+/** The cells that run through the addon: the `napi` side, and the `rust` side, whose work the addon only starts. */
 import type { Connection } from '../../library/engine/connection.js';
 import type { Cell, Checksum } from '../../records/record.js';
 import type { OpenCell } from '../workload.js';
@@ -17,7 +17,7 @@ import { WorkerPool } from './worker-pool.js';
 /** The tables that the queries of an engine read. */
 export type QueryTables = LoadedTables<NativeTables, NativeTables>;
 
-/** An engine that cells run on, with the tables that its queries read. */
+/** The engine of a cell, with the tables that its queries read. */
 export interface AddonEngine {
   readonly connection: Connection;
   readonly tables: QueryTables;
@@ -81,7 +81,7 @@ async function openWriter({ connection }: AddonEngine, cell: Cell): Promise<Open
         await team.run(stopwatch, signal);
         return await readBack(connection, names);
       } finally {
-        // Each sample's rows are dropped at once: the cells of a group are open together, and theirs would add up.
+        // Dropped at once, since the cells of a group are open together, and their rows would add up.
         await dropTables(connection, names);
       }
     },
@@ -109,9 +109,9 @@ async function openReader({ connection, tables }: AddonEngine, cell: Cell): Prom
   }
 }
 
-/** Whoever does the work of a cell: this thread, or several workers. */
+/** The threads that do the work of a cell: this one, or several workers. */
 interface Team {
-  /** One execution, timed; what was read, by the lanes out. */
+  /** Executes the work once, timed; resolves to the checksums of the rows read by lanes out. */
   run(...args: Parameters<OpenCell['sample']>): Promise<readonly Checksum[]>;
   close(): Promise<void>;
 }
@@ -147,7 +147,7 @@ async function workerThreads(connection: Connection, tasks: readonly LaneTask[])
   };
 }
 
-/** Inserts share a name: the samples of a run follow one another, and each drops its tables. */
+/** The table name of all inserts: the samples of a run follow one another, and each drops its tables. */
 const INSERT_TABLE = `${matrix.table}_insert`;
 
 /** The tables of a query. Lanes with fewer rows have tables of their own. */

@@ -1,19 +1,19 @@
 /**
- * Sums that are exact and fast. Numbers hold integers exactly below 2^53 only, so the loops over rows add numbers for the
- * length of one block, and carry each block's sum into a `bigint`.
+ * Sums that are exact and fast. Numbers hold integers exactly only below 2^53, so the loops over rows add numbers for the length
+ * of one block, and carry the block's sum into a `bigint`.
  */
 import type { Checksum } from '../../records/record.js';
 
-/** The columns of this family's tables and results that hold floats. */
+/** The float columns of this family's tables and results. */
 export const FLOAT_COLUMNS: ReadonlySet<string> = new Set(['value', 'avg', 'min', 'max']);
 
 /**
- * Rows that a loop may add as numbers before it carries: so many values below 2^42 stay below 2^53, and ids are below
+ * The rows that a loop may add as numbers before it carries: so many values below 2^42 sum to less than 2^53, and ids are below
  * 2^31.
  */
 export const BLOCK_ROWS = 2048;
 
-/** The checksum of rows of measurements, block by block. */
+/** The checksum of rows of measurements, summed block by block. */
 export class MeasurementSums {
   #rows = 0;
   #id = 0n;
@@ -21,7 +21,7 @@ export class MeasurementSums {
   #value = 0;
   #timestamp = 0n;
 
-  /** Adds the sums of at most so many rows that each of the numbers is exact. */
+  /** Adds the sums of a block of rows; the block must be small enough for each number to be exact. */
   add(rows: number, id: number, sensorId: number, value: number, timestamp: bigint): void {
     this.#rows += rows;
     this.#id += BigInt(id);
@@ -43,10 +43,10 @@ export class MeasurementSums {
   }
 }
 
-/** Values of one column of a batch without nulls. */
+/** The values of one column of a batch without nulls. */
 export type ColumnValues = Int32Array | Float64Array | BigInt64Array;
 
-/** The checksum of rows that come column by column. */
+/** The checksum of rows that are read column by column. */
 export class ColumnSums {
   #rows = 0;
   readonly #names: readonly string[];
@@ -66,7 +66,7 @@ export class ColumnSums {
     this.#rows += rows;
   }
 
-  /** Adds the values of a batch to the column at a position. A batch has at most 2 Mi rows. */
+  /** Adds the values of a batch to the column at `position`. A batch has at most 2 Mi rows. */
   addColumn(position: number, values: ColumnValues): void {
     if (values instanceof Float64Array) {
       this.#floats[position] = (this.#floats[position] ?? 0) + sumFloat64(values);
@@ -85,10 +85,10 @@ export class ColumnSums {
   }
 }
 
-// The sums of columns. Two or four accumulators, since each addition would wait for the one before otherwise. The loops
-// look alike but stay apart, so that each is compiled for one kind of array.
+// The sums of columns, with two or four accumulators, since each addition would otherwise wait for the previous one. The loops
+// look alike but stay separate, so that each is compiled for one kind of array.
 
-/** Exact while the absolute values sum to less than 2^53, as those of 4 Mi values always do. */
+/** The sum of 32-bit integers; exact while the absolute values sum to less than 2^53, as those of 4 Mi values always do. */
 export function sumInt32(values: Int32Array): number {
   const whole = values.length - (values.length % 4);
   let a = 0;
@@ -105,7 +105,7 @@ export function sumInt32(values: Int32Array): number {
   return a + b + (c + d);
 }
 
-/** The sum to within rounding. */
+/** The sum of floats, to within rounding. */
 export function sumFloat64(values: Float64Array): number {
   const whole = values.length - (values.length % 4);
   let a = 0;
@@ -123,8 +123,8 @@ export function sumFloat64(values: Float64Array): number {
 }
 
 /**
- * Exact for up to 2 Mi values of any size: the 32-bit halves are added as numbers, at 1.4 ns a value where adding them
- * as `bigint` takes 9.
+ * The sum of 64-bit integers, exact for up to 2 Mi values of any size. The 32-bit halves are added as numbers, at 1.4 ns per
+ * value, while adding `bigint`s takes 9.
  */
 export function sumInt64(values: BigInt64Array): bigint {
   const low = new Uint32Array(values.buffer, values.byteOffset, 2 * values.length);
@@ -147,7 +147,7 @@ export function sumInt64(values: BigInt64Array): bigint {
   return BigInt(highA + highB) * 4_294_967_296n + BigInt(lowA + lowB);
 }
 
-/** The checksum of all parts together, over columns of these names. */
+/** The checksum of all parts together, over the columns with these names. */
 export function mergeChecksums(parts: readonly Checksum[], columns: readonly string[]): Checksum {
   const sums = columns.map((name): [string, string | number] => [
     name,

@@ -1,4 +1,4 @@
-/** What each workload must sum to, in closed form: exact for integers, and independent of the code it checks. */
+/** The expected checksum of each workload, in closed form: exact for integers, and independent of the code it checks. */
 import type { Checksum } from '../../records/record.js';
 import { mergeChecksums } from './checksum.js';
 import { matrix, workloadEntry } from './matrix.js';
@@ -11,28 +11,28 @@ interface Series {
   readonly step: bigint;
 }
 
-/** What a workload over tables with these ranges, one table each, must return. */
+/** The expected checksum of a workload over tables with these ranges, one table each. */
 export function expectedOf(workload: string, ranges: readonly RowRange[]): Checksum {
   const closedForm = CLOSED_FORMS[workload];
   if (closedForm === undefined) throw new Error(`no closed form for the workload "${workload}"`);
   return mergeChecksums(ranges.map(closedForm), workloadEntry(workload).columns);
 }
 
-/** All rows: of `insert.bulk` and `query.full_scan`. */
+/** The checksum of all rows, for `insert.bulk` and `query.full_scan`. */
 export function expectedAll(range: RowRange): Checksum {
   let sensors = 0n;
   for (let sensor = 0; sensor < matrix.sensors; sensor += 1) sensors += ofSensor(range, sensor).count * BigInt(sensor);
   return expectedRows({ first: BigInt(range.start), count: BigInt(range.rows), step: 1n }, sensors);
 }
 
-/** The rows of one sensor: of `query.filtered`. */
+/** The checksum of the rows of one sensor, for `query.filtered`. */
 export function expectedFiltered(range: RowRange): Checksum {
   const sensor = workloadEntry('query.filtered').filteredSensor ?? 0;
   const series = ofSensor(range, sensor);
   return expectedRows(series, series.count * BigInt(sensor));
 }
 
-/** One row a sensor that is present: of `query.aggregation`. */
+/** The checksum of one row per sensor that occurs, for `query.aggregation`. */
 export function expectedAggregation(range: RowRange): Checksum {
   let rows = 0;
   let sensors = 0n;

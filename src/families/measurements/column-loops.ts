@@ -1,6 +1,6 @@
 /**
- * What a query does, as tuned loops over typed arrays: the fastest that pure JavaScript offers over a table in memory.
- * They read each value that the query returns exactly once, and sum where they read.
+ * The queries as tuned loops over typed arrays, the fastest form in pure JavaScript over a table in memory. They read each value
+ * that the query returns exactly once, and sum it where they read it.
  */
 import type { Checksum } from '../../records/record.js';
 import type { MeasurementColumns } from '../../clients/measurement-table.js';
@@ -8,7 +8,7 @@ import { ColumnSums, MeasurementSums } from './checksum.js';
 
 const COLUMN_NAMES = ['id', 'sensor_id', 'value', 'timestamp'] as const;
 
-/** All rows. */
+/** The checksum of all rows. */
 export function scan(batches: readonly MeasurementColumns[]): Checksum {
   const sums = new ColumnSums(COLUMN_NAMES);
   for (const batch of batches) {
@@ -18,7 +18,7 @@ export function scan(batches: readonly MeasurementColumns[]): Checksum {
   return sums.checksum;
 }
 
-/** The rows of one sensor. */
+/** The checksum of the rows of one sensor. */
 export function filter(batches: readonly MeasurementColumns[], sensor: number): Checksum {
   const sums = new MeasurementSums();
   for (const batch of batches) filterBatch(batch, sensor, sums);
@@ -48,7 +48,10 @@ function filterBatch(batch: MeasurementColumns, sensor: number, sums: Measuremen
   sums.add(rows, id, sensorId, value, BigInt(highSum) * 4_294_967_296n + BigInt(lowSum));
 }
 
-/** One row a sensor: count, average, least and greatest value. Sensors are small whole numbers, so they index arrays. */
+/**
+ * The checksum of one row per sensor: count, average, least and greatest value. Sensors are small integers, so they index
+ * arrays.
+ */
 export function aggregate(batches: readonly MeasurementColumns[], sensors: number): Checksum {
   const counts = new Float64Array(sensors);
   const totals = new Float64Array(sensors);

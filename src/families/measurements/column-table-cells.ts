@@ -1,7 +1,7 @@
 /**
- * The `js` cells of in-memory tables in pure JavaScript. Timed, of an insert: from the rows or columns that the caller
- * keeps to a finished table that has its own copy of them; of a query: from the table to the last value consumed. Not
- * timed: making rows and columns, loading the tables that are read, checking.
+ * The `js` cells of in-memory tables in pure JavaScript. Timed for an insert: from the rows or columns that the caller keeps to
+ * a finished table with its own copy of them; for a query: from the table to the last value consumed. Not timed: making rows and
+ * columns, loading the tables that are read, checking.
  */
 import type { Cell, Checksum } from '../../records/record.js';
 import type {
@@ -18,12 +18,12 @@ import { matrix, workloadEntry } from './matrix.js';
 import { sumMeasurementObjects } from './object-sums.js';
 import { BATCH_ROWS, ColumnBatch, RowBatch, type RowRange, batchesOf, newColumns } from './rows.js';
 
-/** How many rows a table has. */
+/** The number of rows of a table. */
 export interface TableSize {
   readonly rows: number;
 }
 
-/** A table of these rows, untimed. */
+/** Makes a table of so many rows, untimed. */
 export function buildTable<Table>(target: ColumnTableTarget<Table>, { rows }: TableSize): Table {
   const memory = new ColumnBatch();
   const batches = [...batchesOf({ start: 0, rows })].map((part) => copyOf(memory.make(part)));
@@ -60,7 +60,7 @@ export async function openColumnTableCell<Table>(
   };
 }
 
-/** Rows, written one by one into the columns of a batch. */
+/** Makes a table from rows, written one by one into the columns of a batch. */
 function fromRows<Table>(
   target: ColumnTableTarget<Table>,
   range: RowRange,
@@ -71,7 +71,7 @@ function fromRows<Table>(
   return build(target, range, stopwatch, signal, (part) => memory.make(part), columnsOfRows);
 }
 
-/** Columns, copied: the caller's memory stays the caller's. */
+/** Makes a table from columns, which are copied, since the memory remains the caller's. */
 function fromColumns<Table>(
   target: ColumnTableTarget<Table>,
   range: RowRange,
@@ -133,7 +133,7 @@ function readColumns<Table>(target: ColumnTableTarget<Table>, table: Table, work
   return filteredSensor === undefined ? scan(batches) : filter(batches, filteredSensor);
 }
 
-/** All row objects of the result are kept until the last one is made; then all their values are read. */
+/** Reads a result as row objects, which are all kept until the last one is made; then all their values are read. */
 function readObjects<Table>(target: ColumnTableTarget<Table>, table: Table, workload: string): Checksum {
   const { filteredSensor } = workloadEntry(workload);
   return sumMeasurementObjects(

@@ -8,8 +8,8 @@ import { type AddonEngine, type QueryTables, queryTablesOf } from './addon-cells
 import { defaultTransport, isBareUri, overTransport } from './engine-uris.js';
 
 /**
- * An engine of a run: a connection for each of its transports, all to one database, whose tables are loaded once for all
- * of them. A transport is connected with the first of its cells.
+ * An engine of a run: a connection per transport, all to one database, whose tables are loaded once for all of them. A transport
+ * is connected when its first cell is opened.
  */
 export class ConnectedEngine {
   readonly #uri: string;
@@ -30,7 +30,7 @@ export class ConnectedEngine {
 
   static async open(name: string, uri: string): Promise<ConnectedEngine> {
     const transport = defaultTransport(name);
-    // Connections share a database by its name, so a new one needs a file.
+    // Connections share a database by its name, so a new database needs a file.
     const folder = transport !== undefined && isBareUri(name, uri) ? await DatabaseFolder.create() : undefined;
     const place = folder === undefined ? uri : `${name}:${join(folder.path, `bench.${name}`)}`;
     try {
@@ -45,7 +45,7 @@ export class ConnectedEngine {
     return this.#loader.engine.version;
   }
 
-  /** The engine over a transport; over the one there is, where there is nothing to choose. */
+  /** The engine over a transport; over the default connection if there is none to choose. */
   async over(transport: string | undefined): Promise<AddonEngine> {
     const connection =
       transport === undefined || transport === this.#loaderTransport ? this.#loader : await this.#other(transport);
@@ -57,7 +57,7 @@ export class ConnectedEngine {
     return this.#tables.unloadIdle();
   }
 
-  /** Drops the tables, closes all connections, and removes what was made for the run. */
+  /** Drops the tables, closes all connections, and removes the folder that was made for the run. */
   async close(): Promise<void> {
     try {
       await this.#tables.unloadAll();
@@ -79,7 +79,7 @@ export class ConnectedEngine {
   }
 }
 
-/** A temporary folder for the database of a run. It goes with the process, too, where the run could not end in order. */
+/** A temporary folder for the database of a run. It is also removed at process exit, if the run did not end normally. */
 class DatabaseFolder {
   readonly path: string;
   readonly #removeAtExit = (): void => rmSync(this.path, { recursive: true, force: true });
@@ -95,7 +95,7 @@ class DatabaseFolder {
 
   async remove(): Promise<void> {
     process.off('exit', this.#removeAtExit);
-    // The server may still be writing the file when its last connection has closed.
+    // Retried, since the server may still be writing the file after its last connection has closed.
     await rm(this.path, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 });
   }
 }

@@ -1,6 +1,6 @@
 /**
- * The `js` cells of `@duckdb/node-api`. Timed, of an insert: from opening the appender to closing it, which publishes
- * the rows, without making the input; of a query: from asking for it until its last value is consumed.
+ * The `js` cells of `@duckdb/node-api`. Timed for an insert: from opening the appender to closing it, which publishes the rows,
+ * without making the input; for a query: from its start until its last value is consumed.
  */
 import { DuckDBBigIntVector, DuckDBDoubleVector, DuckDBIntegerVector } from '@duckdb/node-api';
 
@@ -19,10 +19,10 @@ import { ColumnBatch, type RowRange, batchesOf, bigintRows } from './rows.js';
 
 const INSERT_TABLE = `${matrix.table}_insert`;
 
-/** The rows made at once for the client: an array and a `bigint` each, so fewer than elsewhere. */
+/** The rows made at once for the client: an array and a `bigint` per row, so fewer than elsewhere. */
 const PIECE_ROWS = 16_384;
 
-/** Creates the table that queries of so many rows read, untimed; its name. */
+/** Creates the table that queries of so many rows read, untimed; resolves to its name. */
 export async function loadDuckDbTable(peer: DuckDbPeer, client: DuckDbInterface, { rows }: TableSize): Promise<string> {
   const table = `${matrix.table}_${rows}`;
   await peer.createTable(table);
@@ -33,7 +33,7 @@ export async function loadDuckDbTable(peer: DuckDbPeer, client: DuckDbInterface,
   return table;
 }
 
-/** Opens a cell of one way to use the client. */
+/** Opens a cell of one of the client's interfaces. */
 export async function openDuckDbCell(
   peer: DuckDbPeer,
   client: DuckDbInterface,
@@ -95,7 +95,7 @@ function openWriter(
   };
 }
 
-/** Pairs a writer with the maker of its input: `make` is not timed, what it returns is. */
+/** Pairs a writer with the maker of its input: `make` is not timed, the function it returns is. */
 function addPiece<Piece>(writer: DuckDbWriter<Piece>, make: (part: RowRange) => Piece) {
   return {
     make: (part: RowRange): (() => void) => {
@@ -147,7 +147,8 @@ function lengthOf(column: DuckDbColumn): number {
   return 'itemCount' in column ? column.itemCount : column.length;
 }
 
-// Sums of one column's values, exact for up to 4 Mi ints. Apart, so that each loop is compiled for one kind of values.
+// The sum of one column's values, exact for up to 4 Mi ints. The loops are separate, so that each is compiled for one kind of
+// values.
 
 function sumColumn(column: DuckDbColumn): number | bigint {
   if (column instanceof DuckDBIntegerVector) return sumIntegers(column);

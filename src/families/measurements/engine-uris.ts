@@ -3,7 +3,7 @@ import { serveSkip } from '../../library/crossing/reference-server.js';
 import { targetSkip } from '../requests/target-server.js';
 import { type EngineEntry, matrix } from './matrix.js';
 
-/** What an engine needs beside the addon: why it can't be opened, where it can't. */
+/** By engine: the reason why it can't be opened, if software that it needs is missing. */
 const MISSING: Readonly<Record<string, () => string | undefined>> = {
   hyper: () => {
     const hyperd = findHyperd();
@@ -17,19 +17,19 @@ const MISSING: Readonly<Record<string, () => string | undefined>> = {
 interface EngineUri {
   /** The URI without its query. */
   readonly place: string;
-  /** Whether it names a server that runs already. */
+  /** Whether the URI names a server that already runs. */
   readonly isServer: boolean;
-  /** The transport that it names. */
+  /** The transport that the URI names. */
   readonly transport: string | undefined;
 }
 
-/** Why an engine can't be opened over a transport, where that is known. */
+/** The reason why an engine can't be opened over a transport; undefined if none is known. */
 export function engineSkip(engine: string, uri: string | undefined, transport?: string): string | undefined {
   const { isServer, transport: named } = partsOf(uri ?? `${engine}:`);
   if (transport !== undefined && named !== undefined && transport !== named) {
     return `the URI of the engine ${engine} names the transport ${named}`;
   }
-  // Its other endpoints have addresses of their own, which the URI does not tell.
+  // The server's other endpoints have addresses of their own, which the URI does not contain.
   if (isServer && transport !== defaultTransport(engine)) {
     return `a ${engine} server that runs already is reached over ${defaultTransport(engine)} alone`;
   }
@@ -41,13 +41,13 @@ export function overTransport(uri: string, transport: string | undefined): strin
   return transport === undefined ? uri : `${partsOf(uri).place}?transport=${transport}`;
 }
 
-/** The transport that can do everything; tables are loaded over it. */
+/** The transport that supports everything; tables are loaded over it. */
 export function defaultTransport(engine: string): string | undefined {
   const entry: EngineEntry | undefined = matrix.engines[engine];
   return entry?.transports?.[0];
 }
 
-/** Whether a URI names neither a server nor a file: the rows then live where the engine likes. */
+/** Whether a URI names neither a server nor a file: the engine then chooses where rows live. */
 export function isBareUri(engine: string, uri: string): boolean {
   return partsOf(uri).place === `${engine}:`;
 }

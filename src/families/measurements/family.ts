@@ -35,7 +35,7 @@ class OpenMeasurements implements OpenFamily {
   readonly #engineUris: FamilyOptions['engines'];
   readonly #cells: readonly PlannedMeasurement[];
   readonly #places = new Map<string, Promise<Place>>();
-  /** The group whose cells were opened last. */
+  /** The group of the cell that was opened last. */
   #group: string | undefined;
   #mysql: Promise<{ readonly server: TargetServer; readonly url: string }> | undefined;
 
@@ -46,7 +46,7 @@ class OpenMeasurements implements OpenFamily {
 
   async versions(): Promise<Readonly<Record<string, string>>> {
     const names = [...new Set(this.#cells.filter(({ skip }) => skip === undefined).map(placeOf))];
-    // A place that can't be opened fails its own cells, with the reason; the others go on.
+    // A place that can't be opened fails its own cells, with the reason; other cells go on.
     const places = opened(await Promise.allSettled(names.map((name) => this.#place(name))));
     return Object.assign({}, ...places.map(({ versions }) => versions)) as Record<string, string>;
   }
@@ -63,13 +63,13 @@ class OpenMeasurements implements OpenFamily {
     const places = opened(await Promise.allSettled(this.#places.values()));
     this.#places.clear();
     const outcomes = await Promise.allSettled(places.map((place) => place.close()));
-    // What could not be opened has failed its cells, and needs no closing.
+    // A server that could not be opened has failed its cells, and needs no closing.
     await (await this.#mysql?.catch(() => undefined))?.server.close();
     const failure = outcomes.find((outcome) => outcome.status === 'rejected');
     if (failure !== undefined) throw failure.reason;
   }
 
-  /** Drops the tables of earlier groups: those of one group at a time fit in memory. */
+  /** Drops the tables of earlier groups: the tables of one group at a time fit in memory. */
   async #makeRoom(): Promise<void> {
     const places = opened(await Promise.allSettled(this.#places.values()));
     for (const place of places) await place.unloadIdle();
@@ -91,7 +91,7 @@ class OpenMeasurements implements OpenFamily {
     return openEngine(name, name === MYSQL ? await this.#mysqlUrl() : (this.#engineUris[name] ?? `${name}:`));
   }
 
-  /** The database on the server of the MySQL wire that the engine and the clients in JavaScript share. */
+  /** The URL of the database on the MySQL server, which the engine and the JavaScript clients share. */
   #mysqlUrl(): Promise<string> {
     this.#mysql ??= openTarget(MYSQL, this.#engineUris).then(async (server) => {
       try {
@@ -109,7 +109,7 @@ function opened<T>(outcomes: readonly PromiseSettledResult<T>[]): T[] {
   return outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? [outcome.value] : []));
 }
 
-/** The name of the place of a cell: its client's in JavaScript, else its engine's. */
+/** The name of a cell's place: its JavaScript client, else its engine. */
 function placeOf({ cell, target }: PlannedMeasurement): string {
   return cell.side === 'js' ? (target ?? cell.engine) : cell.engine;
 }
@@ -127,10 +127,10 @@ async function openEngine(name: string, uri: string): Promise<Place> {
   };
 }
 
-/** The engine whose server its clients in JavaScript share. */
+/** The engine that shares its server with JavaScript clients. */
 const MYSQL = 'mysql';
 
-/** Those clients, by the names of their targets in the matrix. */
+/** The clients that share the server of `MYSQL`, by the names of their targets in the matrix. */
 const MYSQL_CLIENTS: ReadonlySet<string> = new Set(['mysql2', 'mysql2-execute']);
 
 /** The clients of the `js` side, by the name of their target in the matrix. */

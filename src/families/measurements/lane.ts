@@ -5,7 +5,7 @@ import { TableDefinition } from '../../library/engine/table-definition.js';
 import type { Stopwatch } from '../workload.js';
 import type { RowRange } from './rows.js';
 
-/** What a lane starts when its work begins and stops where it makes input, encodes or decodes. */
+/** The clock that a lane starts with its work, and stops while it makes input, encodes or decodes. */
 export type LaneClock = Pick<Stopwatch, 'start' | 'stop' | 'apart'>;
 
 /** One worker's share of a cell: one table, and the range of its rows. Plain data, so that it can be sent to a thread. */
@@ -17,12 +17,12 @@ export interface LaneTask {
 }
 
 /**
- * A lane, ready to run: its input memory is there. Each call is one execution; it leaves the clock stopped, unless it
- * throws. A lane out returns what it read.
+ * A lane that is ready to run, with its input memory allocated. Each call is one execution; it leaves the clock stopped, unless
+ * it throws. A lane out returns the checksum of the rows it read.
  */
 export type LaneRun = (clock: LaneClock, signal: AbortSignal) => Promise<Checksum | undefined>;
 
-/** Prepares a lane, untimed. The tables are there when it runs: empty ones for a lane in. */
+/** Prepares a lane, untimed. Its tables exist when it runs; those of a lane in are empty. */
 export type Lane = (connection: Connection, task: LaneTask) => LaneRun;
 
 /** The definition of a table of measurements. */

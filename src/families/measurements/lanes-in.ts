@@ -1,8 +1,8 @@
 /**
- * The lanes in, from Node through the addon. Timed, as on the `rust` side: opening the inserter, the lane's own work on
- * each piece of input, waiting at the end of each until the engine has taken it (so that nothing is stored while the
- * clock is paused), and `execute` until the rows are published. Not timed: making the table and each piece of input;
- * encoding it is timed apart.
+ * The lanes in, from Node through the addon. Timed, as on the `rust` side: opening the inserter, the lane's own work on each
+ * piece of input, waiting at the end of each piece until the engine has taken it (so that nothing is stored while the clock is
+ * paused), and `execute` until the rows are published. Not timed: making the table and each piece of input; encoding the input
+ * is timed separately.
  */
 import { tableFromIPC, tableToIPC } from '@uwdata/flechette';
 
@@ -14,7 +14,7 @@ import type { MeasurementColumns, MeasurementRow } from '../../clients/measureme
 import { type Lane, type LaneClock, measurementsTable } from './lane.js';
 import { ColumnBatch, INPUT_ROWS, RowBatch, type RowRange, batchesOf, newColumns } from './rows.js';
 
-/** Every value crosses by itself: `addRows` of the naive inserter, with arrays of values. */
+/** Inserts value by value: `addRows` of the naive inserter, with arrays of values. */
 export const naiveRow: Lane = (connection, { table, range }) => {
   const memory = new RowBatch(Math.min(INPUT_ROWS, range.rows));
   return insert(
@@ -25,7 +25,7 @@ export const naiveRow: Lane = (connection, { table, range }) => {
   );
 };
 
-/** `RowInserter.addRow` with an array of values for each row; the timestamp is a number. */
+/** Inserts by `RowInserter.addRow` with an array of values per row; the timestamp is a number. */
 export const stagedRow: Lane = (connection, { table, range }) => {
   const memory = new RowBatch(Math.min(INPUT_ROWS, range.rows));
   return insert(
@@ -40,7 +40,7 @@ export const stagedRow: Lane = (connection, { table, range }) => {
   );
 };
 
-/** `RowInserter.addColumns` with the columns of a piece of input as typed arrays. */
+/** Inserts by `RowInserter.addColumns` with the columns of a piece of input as typed arrays. */
 export const columns: Lane = (connection, { table, range }) => {
   const memory = new ColumnBatch(newColumns(Math.min(INPUT_ROWS, range.rows)));
   return insert(
@@ -52,9 +52,9 @@ export const columns: Lane = (connection, { table, range }) => {
 };
 
 /**
- * `ArrowInserter.insert` with one Arrow IPC stream, of batches of 64 Ki rows, for each piece of input. What is inserted
- * are streams in memory that is reused; to time the encoding, all pieces are encoded after the insert, so that no garbage
- * of that is collected while the insert is timed.
+ * Inserts by `ArrowInserter.insert` with one Arrow IPC stream per piece of input, of batches of 64 Ki rows. The streams are
+ * inserted from reused memory; to time the encoding, all pieces are encoded after the insert, so that no garbage of it is
+ * collected while the insert is timed.
  */
 export const arrowIpc: Lane = (connection, { table, range }) => {
   const memory = new ColumnBatch(newColumns(Math.min(INPUT_ROWS, range.rows)));
@@ -90,7 +90,7 @@ interface Inserter {
   abort(): Promise<void>;
 }
 
-/** Feeds pieces of input to an inserter, which holds up by itself whoever adds too fast. */
+/** Feeds pieces of input to an inserter, which blocks a caller that adds too fast. */
 function insert<T extends Inserter, Piece>(
   range: RowRange,
   begin: () => T,
@@ -120,7 +120,7 @@ function insert<T extends Inserter, Piece>(
 
 const MAY_GO_ON = -1;
 
-/** Adds rows until the inserter asks to wait; the position of the first row left, or `MAY_GO_ON` when all are added. */
+/** Adds rows until the inserter asks to wait; returns the position of the first row left, or `MAY_GO_ON` if all are added. */
 function addUntilFull(inserter: RowInserter, rows: readonly MeasurementRow[], start: number): number {
   for (let at = start; at < rows.length; at += 1) {
     if (!inserter.addRow(rows[at] as MeasurementRow)) return at + 1;
@@ -129,8 +129,8 @@ function addUntilFull(inserter: RowInserter, rows: readonly MeasurementRow[], st
 }
 
 /**
- * Memory for the Arrow IPC stream of one piece of input. The stream is encoded once for each number of rows; after that
- * its columns are filled where they lie in its bytes. What `make` returns is valid until the next `make`.
+ * Memory for the Arrow IPC stream of one piece of input. The stream is encoded once per number of rows; after that its columns
+ * are filled in place. The bytes that `make` returns are valid until the next `make`.
  */
 class InputStream {
   #rows = 0;
@@ -154,7 +154,7 @@ class InputStream {
   }
 }
 
-/** An Arrow IPC stream of these columns, in batches. */
+/** Encodes these columns as an Arrow IPC stream, in batches. */
 function encodeStream({ id, sensor_id, value, timestamp }: MeasurementColumns): Uint8Array {
   const batches = [...batchesOf({ start: 0, rows: id.length })].map(({ start, rows }) => ({
     id: id.subarray(start, start + rows),

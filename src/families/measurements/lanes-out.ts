@@ -1,10 +1,10 @@
 /**
- * The lanes out, from Node through the addon. Timed, as on the `rust` side: from asking for the query until its last
- * value is consumed. Every lane reads every value of every row. Decoding of IPC bytes is timed apart.
+ * The lanes out, from Node through the addon. Timed, as on the `rust` side: from the start of the query until its last value is
+ * consumed. Every lane reads every value of every row. Decoding of IPC bytes is timed separately.
  *
- * The loops over rows look alike but stay apart, one for each lane: the row objects of each have a hidden class of their
- * own, and a shared loop would be compiled for all of them. A `bigint` is added as such: it is exact, and as fast as
- * making a number of it, while most of a row's time goes into making its object.
+ * The loops over rows look alike but stay separate, one per lane: the row objects of each lane have their own hidden class, and
+ * a shared loop would be compiled for all of them. A `bigint` is added as such: it is exact, and as fast as converting it to a
+ * number, while most of a row's time goes into making its object.
  */
 import { type Table, tableFromIPC } from '@uwdata/flechette';
 
@@ -23,12 +23,12 @@ interface Row {
   readonly timestamp: bigint;
 }
 
-/** The same with `int64: 'number'`. */
+/** A row with `int64: 'number'`. */
 interface NumberRow extends Omit<Row, 'timestamp'> {
   readonly timestamp: number;
 }
 
-/** Objects built by Node-API, value by value; all are kept until the last one has come, then all their values are read. */
+/** Reads objects built by Node-API, value by value; all are kept until the last one is made, then all their values are read. */
 export const naiveObjects: Lane = (connection, { workload, table }) => {
   const sql = queryOf(workload, table);
   return async (clock) => {
@@ -39,7 +39,7 @@ export const naiveObjects: Lane = (connection, { workload, table }) => {
   };
 };
 
-/** `executeQuery`: an array of all rows as objects; then all their values. */
+/** Reads by `executeQuery`: an array of all rows as objects; then all their values are read. */
 export const objects: Lane = (connection, { workload, table }) => {
   const sql = queryOf(workload, table);
   const { columns } = workloadEntry(workload);
@@ -53,7 +53,7 @@ export const objects: Lane = (connection, { workload, table }) => {
   };
 };
 
-/** `executeQuery` with 64-bit integers as numbers: what a `bigint` for each row costs more, a caller may save. */
+/** Reads by `executeQuery` with 64-bit integers as numbers, which saves the cost of a `bigint` per row. */
 export const objectsNumber: Lane = (connection, { workload, table }) => {
   const sql = queryOf(workload, table);
   return async (clock, signal) => {
@@ -66,7 +66,7 @@ export const objectsNumber: Lane = (connection, { workload, table }) => {
   };
 };
 
-/** `for await (const row of executeQueryStream(...))`. */
+/** Reads by `for await (const row of executeQueryStream(...))`. */
 export const stream: Lane = (connection, { workload, table }) => {
   const sql = queryOf(workload, table);
   return async (clock, signal) => {
@@ -99,15 +99,15 @@ export const stream: Lane = (connection, { workload, table }) => {
   };
 };
 
-/** `for await (const rows of executeQueryStream(...).chunks())`: arrays of rows, dropped once consumed. */
+/** Reads by `for await (const rows of executeQueryStream(...).chunks())`: arrays of rows, dropped once consumed. */
 export const chunks: Lane = (connection, { workload, table }) => {
   const sql = queryOf(workload, table);
   return async (clock, signal) => {
     const sums = new MeasurementSums();
     clock.start();
     for await (const rows of connection.executeQueryStream(sql, { signal }).chunks()) {
-      // Summed here, not by a function: the registers of a suspended function keep the arguments of its last call alive,
-      // and the rows of a chunk would be copied by the collector that runs before the next one comes.
+      // Summed inline: the registers of a suspended function keep the arguments of its last call alive, and the collector that
+      // runs before the next chunk would copy this chunk's rows.
       let count = 0;
       let id = 0;
       let sensorId = 0;
@@ -135,7 +135,7 @@ export const chunks: Lane = (connection, { workload, table }) => {
   };
 };
 
-/** `for await (const chunk of executeQueryColumnar(...))`: each column's typed array, then the chunk is released. */
+/** Reads by `for await (const chunk of executeQueryColumnar(...))`: each column's typed array, then the chunk is released. */
 export const columnar: Lane = (connection, { workload, table }) => {
   const sql = queryOf(workload, table);
   const { columns } = workloadEntry(workload);
@@ -152,7 +152,7 @@ export const columnar: Lane = (connection, { workload, table }) => {
   };
 };
 
-/** `executeQueryToArrow`, and its bytes, decoded by flechette, as typed arrays. */
+/** Reads by `executeQueryToArrow`; flechette decodes the bytes into typed arrays. */
 export const arrowIpc: Lane = (connection, { workload, table }) => {
   const sql = queryOf(workload, table);
   const { columns } = workloadEntry(workload);

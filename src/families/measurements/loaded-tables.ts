@@ -1,18 +1,18 @@
-/** A loaded table, or whatever holds one, on loan until `release`. */
+/** A table, or its name, held until `release`. */
 export interface Lease<Table> {
   readonly table: Table;
   release(): Promise<void>;
 }
 
-/** How the tables of one place come and go. Keys that are equal name the same rows. */
+/** Loads and unloads the tables of one place. Equal keys name the same rows. */
 export interface TableLoader<Key, Table> {
   load(key: Key): Promise<Table>;
   unload(key: Key, table: Table): Promise<void>;
 }
 
 /**
- * The tables that queries read, each loaded once for all cells that need it at a time. A table that nobody holds is kept
- * for the next group of cells, until `unloadIdle` makes room.
+ * The tables that queries read, each loaded once for all cells that need it at a time. A table without holders is kept for the
+ * next group of cells, until `unloadIdle`.
  */
 export class LoadedTables<Key extends object, Table> {
   readonly #loader: TableLoader<Key, Table>;
@@ -22,7 +22,7 @@ export class LoadedTables<Key extends object, Table> {
     this.#loader = loader;
   }
 
-  /** The table of a key; it is loaded where it is not there. */
+  /** The table of a key, which is loaded if it is not there. */
   async acquire(key: Key): Promise<Lease<Table>> {
     const name = JSON.stringify(key);
     let entry = this.#entries.get(name);
@@ -46,12 +46,12 @@ export class LoadedTables<Key extends object, Table> {
     }
   }
 
-  /** Drops the tables that nobody holds. */
+  /** Drops the tables without holders. */
   async unloadIdle(): Promise<void> {
     await this.#unload(({ holders }) => holders === 0);
   }
 
-  /** Drops all tables, for the end. */
+  /** Drops all tables. */
   async unloadAll(): Promise<void> {
     await this.#unload(() => true);
   }

@@ -9,9 +9,9 @@ export type Direction = 'in' | 'out';
 export interface EngineEntry {
   /** Whether it runs SQL; otherwise its tables can only be scanned whole. */
   readonly sql: boolean;
-  /** The ways to talk to its server, each a dimension of its cells; absent where there is nothing to choose. */
+  /** The transports to its server, each a dimension of its cells; absent if there is none to choose. */
   readonly transports?: readonly string[];
-  /** What a CAST names text and 64-bit floats, where not VARCHAR and DOUBLE PRECISION. */
+  /** The names of text and 64-bit floats in a CAST, if they are not VARCHAR and DOUBLE PRECISION. */
   readonly textType?: string;
   readonly doubleType?: string;
 }
@@ -20,13 +20,13 @@ export interface WorkloadEntry {
   readonly direction: Direction;
   /** The query of an `out` workload; `{table}` stands for the table's name. */
   readonly sql?: string;
-  /** The columns that a checksum of the workload sums, in their order. */
+  /** The columns that a checksum of the workload sums, in order. */
   readonly columns: readonly string[];
-  /** The sensor whose rows the query selects, where it selects. */
+  /** The sensor whose rows the query selects; absent if it selects none. */
   readonly filteredSensor?: number;
 }
 
-/** One way to move the rows, and where the matrix has it. */
+/** One way to move the rows, with the cells in which it occurs. */
 export interface LaneEntry {
   readonly side: Side;
   readonly lane: string;
@@ -39,11 +39,11 @@ export interface LaneEntry {
   readonly transports?: readonly string[];
   readonly flavors: readonly ('sync' | 'async')[];
   readonly workers: readonly ('one' | 'many')[];
-  /** A lane too slow for more rows has fewer; its cells say how many. */
+  /** The most rows of the lane, if it is too slow for more; its cells record how many. */
   readonly maxRows?: number;
-  /** The client of a `js` lane; of a `rust` lane, the client library that it uses in place of the engine. */
+  /** The client of a `js` lane; for a `rust` lane, the client library that it uses instead of the engine. */
   readonly target?: string;
-  /** Whether the client is optional: planned only for those who ask for peers, and skipped where it isn't installed. */
+  /** Whether the client is optional: planned only if peers are asked for, and skipped if it isn't installed. */
   readonly peer?: boolean;
 }
 
@@ -61,7 +61,7 @@ export interface MeasurementsMatrix {
   readonly batchRows: number;
   readonly inputRows: number;
   readonly floatTolerance: number;
-  /** What the engines of the addon can do. An engine that is not here lives in JavaScript, in the lane's own client. */
+  /** The capabilities of the addon's engines. Other engines are JavaScript clients, used by their own lanes. */
   readonly engines: Readonly<Record<string, EngineEntry>>;
   readonly workloads: Readonly<Record<string, WorkloadEntry>>;
   readonly lanes: readonly LaneEntry[];

@@ -1,6 +1,6 @@
 /**
- * The `js` cells of `mysql2` on the server of the engine `mysql`. Timed, of an insert: from the begin of the transaction to
- * its commit, without making the rows; of a query: from asking for it until its last value is consumed.
+ * The `js` cells of `mysql2` on the server of the engine `mysql`. Timed for an insert: from the begin of the transaction to its
+ * commit, without making the rows; for a query: from its start until its last value is consumed.
  */
 import { SqlClient } from '../../library/sql/sql-client.js';
 import type { Cell, Checksum } from '../../records/record.js';
@@ -17,19 +17,19 @@ import type { Place } from './place.js';
 import { checksumOfSums, sumsQuery } from './read-back.js';
 import { BATCH_ROWS, batchesOf, RowBatch, type RowRange } from './rows.js';
 
-/** Tables of this client, beside those of the engine in the same database. */
+/** The names of this client's tables, beside those of the engine in the same database. */
 const TABLE = `${matrix.table}_js`;
 const INSERT_TABLE = `${TABLE}_insert`;
 
 const COLUMNS = ['id', 'sensor_id', 'value', 'timestamp'];
 
-/** Rows of one statement: more gain nothing. */
+/** The rows of one statement; more gain nothing. */
 const STATEMENT_ROWS = 10_000;
 
 /** The name of the target whose statements are prepared. */
 const PREPARED = 'mysql2-execute';
 
-/** The place of these cells: the database of a URL. */
+/** Opens the place of these cells: the database of a URL. */
 export async function openMysql2Place(target: string, url: string): Promise<Place> {
   const client = await SqlClient.connect(url, { connections: 1, int64: 'number' });
   let connection: SqlTargetConnection;
@@ -59,7 +59,7 @@ export async function openMysql2Place(target: string, url: string): Promise<Plac
 }
 
 interface Mysql2Place {
-  /** Ours, for what is not timed. */
+  /** Our client, for untimed work. */
   readonly client: SqlClient;
   readonly connection: SqlTargetConnection;
   readonly tables: LoadedTables<TableSize, string>;

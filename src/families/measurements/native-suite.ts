@@ -3,7 +3,7 @@ import { toBoundaryError } from '../../errors.js';
 import type { Checksum } from '../../records/record.js';
 import type { NativeTiming } from '../workload.js';
 
-/** The tables of a cell: one of this name, or `table_0`, `table_1`, ... with their share of the rows. */
+/** The tables of a cell: one with this name, or `table_0`, `table_1`, ... with their shares of the rows. */
 export interface NativeTables {
   readonly table: string;
   readonly rows: number;
@@ -15,23 +15,23 @@ export interface NativeSpec extends NativeTables {
   readonly workload: string;
   readonly lane: string;
   readonly flavor: string;
-  /** The client library of the lane, where it does not go through the engine. */
+  /** The client library of the lane, if it does not use the engine. */
   readonly target?: string;
-  /** Of a query: the most rows of a batch; 65536 where it is absent. */
+  /** The most rows of a batch of a query. Default: 65536. */
   readonly batchRows?: number;
 }
 
-/** One execution of it. */
+/** One execution of a cell. */
 export interface NativeSample extends NativeTiming {
   readonly checksum: Checksum;
 }
 
-/** Executes a cell once in Rust, on a thread of its own while the event loop idles. */
+/** Executes a cell once in Rust, on its own thread while the event loop is idle. */
 export async function runNative(connection: Connection, spec: NativeSpec): Promise<NativeSample> {
   return JSON.parse(await call(() => engineOf(connection).runNative(JSON.stringify(spec)))) as NativeSample;
 }
 
-/** Makes the tables that queries read, for all sides: Rust is the fastest to do it. */
+/** Makes the tables that queries read, for all sides, in Rust, which is fastest. */
 export async function loadTables(connection: Connection, tables: NativeTables): Promise<void> {
   await call(() => engineOf(connection).loadNative(JSON.stringify(tables)));
 }

@@ -2,7 +2,7 @@ import type { Checksum } from '../../records/record.js';
 import type { MeasurementObject } from '../../clients/measurement-table.js';
 import { BLOCK_ROWS, FLOAT_COLUMNS, MeasurementSums } from './checksum.js';
 
-/** The checksum of row objects with any of the family's columns, by name. For few rows: nothing in it is fast. */
+/** The checksum of row objects with any of the family's columns, by name. Slow: for few rows only. */
 export function sumObjects(rows: readonly object[], columns: readonly string[]): Checksum {
   const sums = columns.map((name): [string, string | number] => {
     const values = rows.map((row) => (row as Record<string, unknown>)[name]);
@@ -12,7 +12,7 @@ export function sumObjects(rows: readonly object[], columns: readonly string[]):
   return { rows: rows.length, sums: Object.fromEntries(sums) };
 }
 
-/** The checksum of the row objects that a library in JavaScript made; their timestamps are numbers or `bigint`. */
+/** The checksum of row objects made by a JavaScript library; their timestamps are numbers or `bigint`s. */
 export function sumMeasurementObjects(rows: readonly MeasurementObject[]): Checksum {
   const sums = new MeasurementSums();
   for (let start = 0; start < rows.length; start += BLOCK_ROWS) {

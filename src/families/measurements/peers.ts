@@ -1,4 +1,4 @@
-/** The optional clients: what one would pick instead, for those who have it installed. */
+/** The optional clients, which users may have installed as alternatives. */
 import { POLARS, PolarsClient, type PolarsFrame } from '../../clients/nodejs-polars.js';
 import { optionalVersion, whyUnusable } from '../../clients/optional-package.js';
 import { SqliteClient } from '../../clients/sqlite.js';
@@ -9,7 +9,7 @@ import { loadPolarsFrame, openPolarsCell } from './polars-cells.js';
 import { loadSqliteTable, openSqliteCell } from './sqlite-cells.js';
 
 interface Peer {
-  /** The package, or the module of Node, that must be there. */
+  /** The npm package, or the module of Node, that must be installed. */
   readonly packageName: string;
   open(): Place;
 }
@@ -21,7 +21,7 @@ export const PEERS: Readonly<Record<string, Peer>> = {
   'nodejs-polars': { packageName: POLARS, open: polarsPlace },
 };
 
-/** Why a peer can't be used here; `undefined` where it can, and of a target that is none. */
+/** The reason why a peer can't be used here; `undefined` if it can, or `target` is not a peer. */
 export function peerSkip(target: string): string | undefined {
   const peer = PEERS[target];
   return peer === undefined ? undefined : whyUnusable(peer.packageName);

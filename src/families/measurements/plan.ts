@@ -8,11 +8,11 @@ import { splitRows } from './rows.js';
 
 export const FAMILY_NAME = 'measurements';
 
-/** A cell of this family. */
+/** A planned cell of this family. */
 export interface PlannedMeasurement extends PlannedCell {
-  /** The rows of its tables together; a query that filters or groups moves fewer over the boundary. */
+  /** The rows of the cell's tables together; a query that filters or groups moves fewer over the boundary. */
   readonly tableRows: number;
-  /** The client of a `js` cell; of a `rust` cell, the client library that it uses in place of the engine. */
+  /** The client of a `js` cell; for a `rust` cell, the client library that it uses instead of the engine. */
   readonly target?: string;
 }
 
@@ -24,7 +24,7 @@ type PlanOptions = Pick<FamilyOptions, 'rows' | 'workers'> & Partial<FamilyOptio
 export function planMeasurements(options: PlanOptions): PlannedMeasurement[] {
   const lanes = matrix.lanes.filter(({ peer }) => peer !== true || options.peers === true);
   const cells = lanes.flatMap((lane) => cellsOfLane(lane, options));
-  // Engine by engine, so that the tables that one engine holds for its queries can go before the next engine's come.
+  // Engine by engine, so that the tables of one engine's queries are dropped before the next engine's are loaded.
   return orderedGroups().flatMap((group) => cells.filter((cell) => cell.group === group));
 }
 
@@ -47,14 +47,14 @@ function cellsOfLane(lane: LaneEntry, options: PlanOptions): PlannedMeasurement[
   );
 }
 
-/** The transports of a lane on an engine; one that is `undefined` where the engine has none. */
+/** The transports of a lane on an engine; one `undefined` if the engine has none. */
 function transportsOf(lane: LaneEntry, engine: string): readonly (string | undefined)[] {
   const ofEngine = matrix.engines[engine]?.transports;
   if (ofEngine === undefined) return [undefined];
   return ofEngine.filter((transport) => lane.transports?.includes(transport) ?? true);
 }
 
-/** A skipped cell of an insert over a transport that takes no rows. One of a lane is enough to say it. */
+/** A skipped cell of an insert over a transport that takes no rows. One per lane is enough. */
 function unusedTransport(
   lane: LaneEntry,
   workload: string,
@@ -65,7 +65,7 @@ function unusedTransport(
   const used = transportsOf(lane, engine);
   const unused = matrix.engines[engine]?.transports?.find((transport) => !used.includes(transport));
   const [flavor] = lane.flavors;
-  // What a client library can't do is not the engine's to say.
+  // The limits of a client library are not those of the engine.
   if (!isIn || unused === undefined || flavor === undefined || lane.target !== undefined) return [];
   const skip = engineSkip(engine, engines[engine], unused) ?? 'gRPC is for queries only';
   return [plannedCell(lane, { workload, engine, transport: unused, flavor, workers: 1, rows }, skip)];
@@ -105,8 +105,8 @@ function plannedCell(lane: LaneEntry, dimensions: Dimensions, skip: string | und
 }
 
 /**
- * A slow lane is spared rows that cross, not those that the engine filters or groups: a query of ten rows over the whole
- * table is compared with the others' over the whole table.
+ * The rows of a cell's tables. A slow lane is limited in rows that cross, not in rows that the engine filters or groups: a query
+ * of ten rows over the whole table is compared with the other lanes over the whole table.
  */
 function tableRowsOf({ maxRows }: LaneEntry, { workload, rows }: Pick<Dimensions, 'workload' | 'rows'>): number {
   const crossing = expectedOf(workload, splitRows(rows, 1)).rows;
@@ -116,7 +116,7 @@ function tableRowsOf({ maxRows }: LaneEntry, { workload, rows }: Pick<Dimensions
 function skipReason(workload: string, engine: string): string | undefined {
   const capabilities = matrix.engines[engine];
   const { sql } = workloadEntry(workload);
-  // Without SQL an engine scans whole tables; what filters or groups is more than that.
+  // Without SQL an engine only scans whole tables, and can't filter or group.
   const needsSql = sql !== undefined && /\b(WHERE|GROUP BY)\b/.test(sql);
   return capabilities !== undefined && !capabilities.sql && needsSql
     ? `the engine ${engine} runs no SQL: it can only be scanned whole`
@@ -124,8 +124,8 @@ function skipReason(workload: string, engine: string): string | undefined {
 }
 
 /**
- * The sides, lanes and transports of one workload on one engine. Tables in pure JavaScript are compared with bare batches in memory,
- * so they share the group of the engine that has no SQL.
+ * The group of the sides, lanes and transports of one workload on one engine. Tables in pure JavaScript are compared with bare
+ * batches in memory, so they share the group of the engine without SQL.
  */
 function groupOf(workload: string, engine: string): string {
   return `${workload}|${engine in matrix.engines ? engine : bareEngine()}`;

@@ -1,6 +1,6 @@
 /**
- * The `js` cells of Polars. Timed, of an insert: from columns that the caller keeps to a finished frame; of a query: from
- * asking for it until its last value is consumed. Not timed: making columns, loading the frames that are read, checking.
+ * The `js` cells of Polars. Timed for an insert: from columns that the caller keeps to a finished frame; for a query: from its
+ * start until its last value is consumed. Not timed: making columns, loading the frames that are read, checking.
  */
 import type { Cell, Checksum } from '../../records/record.js';
 import type { MeasurementColumns, MeasurementObject } from '../../clients/measurement-table.js';
@@ -14,10 +14,10 @@ import { matrix, queryOf, workloadEntry } from './matrix.js';
 import { sumMeasurementObjects, sumObjects } from './object-sums.js';
 import { ColumnBatch, type RowRange, batchesOf, newColumns } from './rows.js';
 
-/** So many values are summed exactly. */
+/** The values summed at once, few enough for exact sums. */
 const PIECE_VALUES = 2 ** 20;
 
-/** The frame that queries of so many rows read, untimed. */
+/** Makes the frame that queries of so many rows read, untimed. */
 export function loadPolarsFrame(client: PolarsClient, { rows }: TableSize): PolarsFrame {
   return client.frameOf(new ColumnBatch(newColumns(rows)).make({ start: 0, rows }));
 }
@@ -53,7 +53,7 @@ export async function openPolarsCell(
   };
 }
 
-/** Columns, copied: batches into whole columns, which the frame then copies. */
+/** Makes a frame from columns, in which batches are copied into whole columns, which the frame then copies. */
 function fromColumns(client: PolarsClient, range: RowRange, stopwatch: Stopwatch, signal: AbortSignal): PolarsFrame {
   const memory = new ColumnBatch();
   stopwatch.start();
@@ -98,7 +98,7 @@ function sumColumns(frame: PolarsFrame, names: readonly string[]): Checksum {
   return sums.checksum;
 }
 
-/** Counts come unsigned; they are far below 2^31. */
+/** The values as signed integers: counts are unsigned, and far below 2^31. */
 function signed(values: PolarsValues): Exclude<PolarsValues, Uint32Array> {
   return values instanceof Uint32Array ? new Int32Array(values.buffer, values.byteOffset, values.length) : values;
 }

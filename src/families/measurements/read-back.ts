@@ -3,7 +3,7 @@ import type { Connection } from '../../library/engine/connection.js';
 import { ColumnSums, type ColumnValues, mergeChecksums } from './checksum.js';
 import { matrix, queryOf, workloadEntry } from './matrix.js';
 
-/** What the engine holds in these tables, untimed: summed by the engine itself where it runs SQL, else by a scan. */
+/** The checksum of the rows in these tables, untimed: computed by the engine if it runs SQL, else by a scan. */
 export async function readBack(connection: Connection, tables: readonly string[]): Promise<Checksum> {
   const { columns } = workloadEntry('insert.bulk');
   const read = connection.engine.sql ? summedByEngine : scanned;
@@ -12,9 +12,9 @@ export async function readBack(connection: Connection, tables: readonly string[]
   return mergeChecksums(parts, columns);
 }
 
-/** The engine's sums of the columns of a table. */
+/** The query by which the engine sums the columns of a table. */
 export function sumsQuery(table: string, { textType = 'VARCHAR', doubleType = 'DOUBLE PRECISION' } = {}): string {
-  // Sums of 64-bit integers need more than 64 bits, which hyperd does not give them by itself; as text they arrive whole.
+  // Sums of 64-bit integers need more than 64 bits, which hyperd's sums lack without a cast; as text they arrive complete.
   const whole = (column: string): string =>
     `CAST(coalesce(sum(CAST(${column} AS DECIMAL(38, 0))), 0) AS ${textType}) AS ${column}`;
   return `SELECT count(*) AS row_count, ${whole('id')}, ${whole('sensor_id')},

@@ -1,10 +1,9 @@
 /**
- * The rows of the family: a pure function of the row's index, so that every side and every run sees the same bytes.
+ * The rows of the family: a pure function of the row's index, so that every side and every run uses the same bytes.
  *
  * Row `i` is `id = i, sensor_id = i % 10, value = i * 0.1, timestamp = 1_700_000_000_000 + i * 1000`.
  *
- * Making rows is never timed. To keep memory bounded however many rows a sample has, rows are made batch by batch into
- * memory that is reused.
+ * Making rows is never timed. To keep memory bounded for any number of rows, rows are made batch by batch in reused memory.
  */
 import type { MeasurementColumns, MeasurementRow } from '../../clients/measurement-table.js';
 import { matrix } from './matrix.js';
@@ -30,7 +29,7 @@ export interface RowRange {
   readonly rows: number;
 }
 
-/** The contiguous ranges of so many workers: equal ones, and the last takes the rest. */
+/** The contiguous ranges of `workers` workers: equal ones, and the last takes the rest. */
 export function splitRows(rows: number, workers: number): RowRange[] {
   const share = Math.floor(rows / workers);
   return Array.from({ length: workers }, (_, worker) => ({
@@ -55,20 +54,20 @@ export function newColumns(rows: number): MeasurementColumns {
   };
 }
 
-/** Memory for the columns of one batch. What `make` returns is valid until the next `make`. */
+/** Memory for the columns of one batch. The columns that `make` returns are valid until the next `make`. */
 export class ColumnBatch {
   readonly #columns: MeasurementColumns;
-  /** The timestamps as 32-bit halves, the low one first: a `BigInt` for each row would take longer than all the rest. */
+  /** The timestamps as 32-bit halves, the low one first: a `BigInt` per row would take longer than all the rest. */
   readonly #halves: Uint32Array;
 
-  /** `columns` is the memory to fill; new memory for one batch where it is absent. */
+  /** `columns` is the memory to fill. Default: new memory for one batch. */
   constructor(columns: MeasurementColumns = newColumns(BATCH_ROWS)) {
     this.#columns = columns;
     const { buffer, byteOffset, length } = columns.timestamp;
     this.#halves = new Uint32Array(buffer, byteOffset, 2 * length);
   }
 
-  /** The columns of a range of at most the capacity. */
+  /** The columns of a range, which must not exceed the capacity. */
   make({ start, rows }: RowRange): MeasurementColumns {
     const { id, sensor_id, value, timestamp } = this.#columns;
     const halves = this.#halves;
@@ -94,17 +93,17 @@ export class ColumnBatch {
 /** A row whose timestamp is a `bigint`, for clients that take no number there. */
 export type BigintRow = [id: number, sensorId: number, value: number, timestamp: bigint];
 
-/** Memory for the rows of one batch, as arrays. What `make` returns is valid until the next `make`. */
+/** Memory for the rows of one batch, as arrays. The rows that `make` returns are valid until the next `make`. */
 export class RowBatch {
   readonly #rows: MeasurementRow[];
 
-  /** A batch of fewer rows than `BATCH_ROWS` saves memory where all rows are fewer. */
+  /** A capacity below `BATCH_ROWS` saves memory if there are fewer rows. */
   constructor(capacity = BATCH_ROWS) {
-    // Doubles from the first, so that the arrays have the elements kind which later values need.
+    // Filled with doubles, so that the arrays have the elements kind that later values need.
     this.#rows = Array.from({ length: capacity }, () => [0.5, 0.5, 0.5, 0.5]);
   }
 
-  /** The rows of a range of at most the capacity. */
+  /** The rows of a range, which must not exceed the capacity. */
   make({ start, rows }: RowRange): readonly MeasurementRow[] {
     const batch = this.#rows;
     for (let at = 0; at < rows; at += 1) {

@@ -1,6 +1,6 @@
 /**
- * The `js` cells of SQLite. Timed, of an insert: from the begin of the transaction to its commit, without making the
- * rows; of a query: from asking for it until its last value is consumed.
+ * The `js` cells of SQLite. Timed for an insert: from the begin of the transaction to its commit, without making the rows; for a
+ * query: from its start until its last value is consumed.
  */
 import type { Cell, Checksum } from '../../records/record.js';
 import type { MeasurementObject } from '../../clients/measurement-table.js';
@@ -17,7 +17,7 @@ import { BATCH_ROWS, RowBatch, type RowRange, batchesOf } from './rows.js';
 
 const INSERT_TABLE = `${matrix.table}_insert`;
 
-/** Creates the table that queries of so many rows read, untimed; its name. */
+/** Creates the table that queries of so many rows read, untimed; returns its name. */
 export function loadSqliteTable(client: SqliteClient, { rows }: TableSize): string {
   const table = `${matrix.table}_${rows}`;
   client.createTable(table);

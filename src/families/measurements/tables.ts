@@ -1,12 +1,12 @@
 import type { Connection } from '../../library/engine/connection.js';
 import { measurementsTable } from './lane.js';
 
-/** The workers' tables: the name itself for one worker, else `name_0`, `name_1`, ...; the native suite names them so, too. */
+/** The names of the workers' tables, as in the native suite: the name itself for one worker, else `name_0`, `name_1`, ... */
 export function tableNames(name: string, workers: number): string[] {
   return workers === 1 ? [name] : Array.from({ length: workers }, (_, worker) => `${name}_${worker}`);
 }
 
-/** Creates empty tables of measurements, dropping what has their names. */
+/** Creates empty tables of measurements, dropping tables with their names. */
 export async function createTables(connection: Connection, names: readonly string[]): Promise<void> {
   for (const name of names) await connection.createTable(measurementsTable(name), { mode: 'replace' });
 }

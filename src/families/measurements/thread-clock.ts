@@ -1,12 +1,15 @@
 import type { CodecWork } from '../workload.js';
 import type { LaneClock } from './lane.js';
 
-/** Milliseconds on a clock that all threads of this process share; a thread's own `performance.now()` starts with it. */
+/**
+ * The time in milliseconds by a clock that all threads of this process share; `performance.now()` counts from each thread's
+ * start.
+ */
 export function sharedNow(): number {
   return Number(process.hrtime.bigint()) / 1e6;
 }
 
-/** The clock of a lane in a worker thread: tells when the work ended, and how long it paused before. */
+/** The clock of a lane in a worker thread, with the time at which the work ended, and the pauses before. */
 export class ThreadClock implements LaneClock {
   #stoppedAt: number | undefined;
   #pausedMs = 0;
@@ -29,12 +32,12 @@ export class ThreadClock implements LaneClock {
     return result;
   }
 
-  /** Milliseconds of encoding and decoding. */
+  /** The milliseconds of encoding and of decoding. */
   get codecMs(): Readonly<Partial<Record<CodecWork, number>>> {
     return this.#codecMs;
   }
 
-  /** On the shared clock. The work is over when the clock was last stopped. */
+  /** The end of the work on the shared clock: the time at which the clock was last stopped. */
   get endedAt(): number {
     return this.#stoppedAt ?? sharedNow();
   }

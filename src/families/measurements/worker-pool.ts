@@ -7,7 +7,7 @@ import type { LaneTask } from './lane.js';
 import { sharedNow } from './thread-clock.js';
 import type { FromWorker, ToWorker, WorkerStart } from './worker-messages.js';
 
-// Node runs a worker's module as it is, so also from the sources (in tests) the workers run the compiled module.
+// Node runs a worker's module without transpiling it, so workers run the compiled module even from the sources (in tests).
 const WORKER_MODULE = new URL(
   import.meta.url.endsWith('.ts') ? '../../../dist/families/measurements/worker.js' : './worker.js',
   import.meta.url,
@@ -16,18 +16,18 @@ const WORKER_MODULE = new URL(
 const MICROSECONDS_PER_SECOND = 1e6;
 const MS_PER_SECOND = 1000;
 
-/** What all workers did in one execution. */
+/** The result of one execution by all workers. */
 export interface PoolResult {
   /**
-   * From the common go until the last worker's end, each one's pauses left out. The CPU time is that of the whole
-   * process meanwhile, pauses included: Node does not tell it by thread.
+   * The time from the common start until the last worker's end, without each worker's pauses. The CPU time is that of the whole
+   * process, pauses included: Node does not report it per thread.
    */
   readonly timing: NativeTiming;
-  /** What each worker read, for a lane out. */
+  /** The checksum of each worker's rows, for a lane out. */
   readonly checksums: readonly Checksum[];
 }
 
-/** Worker threads, one for each task, that share one engine. They stay warm from one execution to the next. */
+/** Worker threads, one per task, that share one engine. They stay warm from one execution to the next. */
 export class WorkerPool {
   readonly #workers: readonly PoolWorker[];
 
@@ -48,7 +48,7 @@ export class WorkerPool {
     }
   }
 
-  /** One execution of all tasks at once. A worker's error is thrown with its code, after the others have ended. */
+  /** Executes all tasks once, concurrently. A worker's error is thrown with its code, after the others have ended. */
   async run(signal: AbortSignal): Promise<PoolResult> {
     signal.throwIfAborted();
     const abort = (): void => this.#workers.forEach((worker) => worker.send('abort'));
@@ -64,7 +64,7 @@ export class WorkerPool {
         const times = results.map(({ codecMs }) => codecMs[work]).filter((ms) => ms !== undefined);
         return times.length === 0 ? undefined : times.reduce((sum, ms) => sum + ms, 0) / MS_PER_SECOND;
       };
-      // The workers of all cells of a group are alive at once, and what each keeps of its last execution adds up.
+      // The workers of all cells of a group are alive at once, and the garbage of their last executions adds up.
       await Promise.all(this.#workers.map((worker) => worker.ask('collect')));
       const [encodeSeconds, decodeSeconds] = [codec('encode'), codec('decode')];
       const elapsed = results.map(({ endedAt, pausedMs }) => endedAt - startedAt - pausedMs);
@@ -83,19 +83,19 @@ export class WorkerPool {
     }
   }
 
-  /** Ends the threads; they must be idle. */
+  /** Ends the threads, which must be idle. */
   async close(): Promise<void> {
     await Promise.all(this.#workers.map((worker) => worker.close()));
   }
 }
 
-/** Who waits for a worker's next message. */
+/** The promise of a worker's next message. */
 interface Waiting {
   resolve(message: FromWorker): void;
   reject(error: unknown): void;
 }
 
-/** One thread, and whoever waits for its next message. */
+/** One thread, with the promise of its next message. */
 class PoolWorker {
   readonly #thread: Worker;
   readonly #exited: Promise<void>;
@@ -119,7 +119,7 @@ class PoolWorker {
     this.#thread.postMessage(message);
   }
 
-  /** Sends a message that is answered; resolves to the answer. */
+  /** Sends a message; resolves to its reply. */
   ask(message: ToWorker): Promise<FromWorker> {
     this.send(message);
     return this.reply();
@@ -147,7 +147,7 @@ class PoolWorker {
     else waiting?.resolve(message);
   }
 
-  /** The thread is lost; what it said first says why. */
+  /** Marks the thread as lost; the first error is the reason. */
   #fail(error: unknown): void {
     this.#failure ??= error;
     this.#waiting?.reject(this.#failure);

@@ -38,7 +38,7 @@ async function execute(run: LaneRun): Promise<FromWorker> {
   }
 }
 
-/** Where a run exposes the collector, the threads that start later have it, too. */
+/** Collects garbage. A run that exposes the collector exposes it in threads that start later, too. */
 function collected(): FromWorker {
   if (typeof globalThis.gc === 'function') globalThis.gc();
   return { type: 'ready' };

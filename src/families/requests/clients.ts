@@ -16,7 +16,7 @@ export class TargetClients<Client extends { version(): string }> {
     return client;
   }
 
-  /** The versions of those that the cells use, by their targets. */
+  /** The versions of the clients that the cells use, by their targets. */
   readonly versions = (cells: readonly PlannedRequests[]): Readonly<Record<string, string>> => {
     const targets = new Set(cells.flatMap(({ target }) => target ?? []));
     return Object.fromEntries([...targets].map((target) => [target, this.of(target).version()]));

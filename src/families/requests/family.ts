@@ -6,35 +6,35 @@ import { type PlannedRequests, type RequestMatrix, planRequests } from './grid.j
 import { openNativeRequests } from './native-cell.js';
 import { type ServerKind, type TargetServer, openTarget, targetSkip } from './target-server.js';
 
-/** What a family of requests defines over what all of them share. */
+/** The definition of one family of requests, beside the parts that all share. */
 export interface RequestFamilyDefinition<P extends PlannedRequests = PlannedRequests> {
-  /** Its name in `bench/matrix.json`. */
+  /** The name of the family in `bench/matrix.json`. */
   readonly name: string;
-  /** The kind of its server, which is also the engine of its cells. */
+  /** The kind of the family's server, which is also the engine of its cells. */
   readonly server: ServerKind;
   readonly matrix: RequestMatrix;
-  /** The package of an optional client, by the name of its target in the matrix. */
+  /** The packages of optional clients, by the names of their targets in the matrix. */
   readonly peers: Readonly<Record<string, string>>;
-  /** What a private server is told at its start, beside what it is told always. */
+  /** The options of a private server, beside the default ones. */
   serverOptions?(cells: readonly P[]): readonly string[];
   /** The server of a cell that needs another than the family's, or one more; it is closed with the cell. */
   serverOf?(planned: P, server: TargetServer): Promise<TargetServer> | undefined;
-  /** Reaches or starts servers of another kind than one process; absent: those of `openTarget`. */
+  /** Connects to or starts servers that are not one process. Default: `openTarget`. */
   openServer?(engines: FamilyOptions['engines'], cells: readonly P[]): Promise<TargetServer>;
-  /** What every sample of a cell must return, in closed form. */
+  /** The checksum that every sample of a cell must return, in closed form. */
   expected(planned: P, server: TargetServer): Checksum | Promise<Checksum>;
-  /** What the Rust side is told beside the cell. */
+  /** The options of the Rust side, beside the cell. */
   nativeOptions?(planned: P): Readonly<Record<string, unknown>>;
   /**
-   * Opens a cell of the sides `napi` and `js`. Throws a `BoundaryError` with the code `BB_UNSUPPORTED` for what the server
-   * can't serve: the cell is then skipped with its message.
+   * Opens a cell of the sides `napi` and `js`. Throws a `BoundaryError` with the code `BB_UNSUPPORTED` if the server can't serve
+   * it: the cell is then skipped with its message.
    */
   openCell(planned: P, server: TargetServer): Promise<OpenCell>;
   /** The versions of the clients that these cells use. */
   versions(cells: readonly P[]): Readonly<Record<string, string>>;
 }
 
-/** A family of requests, measured only where it is asked for. */
+/** Makes a family of requests, measured only if it is asked for. */
 export function defineRequestFamily<P extends PlannedRequests = PlannedRequests>(
   definition: RequestFamilyDefinition<P>,
 ): Family {
@@ -118,11 +118,11 @@ class OpenRequests<P extends PlannedRequests> implements OpenFamily {
   async close(): Promise<void> {
     const server = this.#server;
     this.#server = undefined;
-    // One that could not be reached has failed its cells, and needs no closing.
+    // A server that could not be reached has failed its cells, and needs no closing.
     await (await server?.catch(() => undefined))?.close();
   }
 
-  /** The cell that finds that the server has ended says so; the next one gets another. */
+  /** The server, if it runs. The first cell after its end fails with the reason; the next one gets a new server. */
   async #runningTarget(): Promise<TargetServer> {
     const server = await this.#target();
     const ending = server.ending();

@@ -4,44 +4,47 @@ import { readFileSync } from 'node:fs';
 import type { Cell, Side } from '../../records/record.js';
 import type { FamilyOptions, PlannedCell } from '../workload.js';
 
-/** A piece of work that is done by one request, or by many. */
+/** A piece of work done by one request, or by many. */
 export interface RequestWorkload {
-  /** `in`: the requests write, and an untimed reading verifies it. `out`: what they return is verified. */
+  /** `in`: requests write, and an untimed read verifies it. `out`: the values that requests return are verified. */
   readonly direction: 'in' | 'out';
-  /** The operations of a sample where the user names none; absent: the family's. */
+  /** The default operations of a sample; absent: the family's. */
   readonly operations?: number;
-  /** The most connections that it makes sense with; absent: any number. */
+  /** The most connections with which the workload makes sense; absent: any number. */
   readonly mostThreads?: number;
-  /** The part of the grid that is measured of it where the user names none; what is absent is the family's. */
+  /** The part of the grid that is measured by default; absent dimensions are the family's. */
   readonly default?: Partial<Grid>;
 }
 
 /** One way to send the requests. */
 export interface RequestLane {
   readonly side: Side;
-  /** `call`: one operation a request. `batch`: as many as the cell's batch says. */
+  /** `call`: one operation per request. `batch`: as many as the cell's batch. */
   readonly lane: 'call' | 'batch';
   /** The lane of the `rust` side that this one is compared with; absent on the `rust` side. */
   readonly rustLane?: string;
   readonly variant: string;
   readonly workloads: readonly string[];
-  /** Tells lanes apart that one client has several of, such as `literal` and `prepared`. */
+  /** The mode that distinguishes several lanes of one client, such as `literal` and `prepared`. */
   readonly mode?: string;
   /** The client of a `js` lane. */
   readonly target?: string;
-  /** Whether the client is optional: planned only for those who ask for peers, and skipped where it isn't installed. */
+  /** Whether the client is optional: planned only if peers are asked for, and skipped if it isn't installed. */
   readonly peer?: boolean;
 }
 
 /** The part of `bench/matrix.json` that defines a family of requests. */
 export interface RequestMatrix<W extends RequestWorkload = RequestWorkload> {
   readonly description: string;
-  /** The operations of a sample of single operations. */
+  /** The default operations of a sample of single operations. */
   readonly defaultOperations: number;
-  /** A sample of batches has as many times more operations as its batch is large, up to this; absent: 1. */
+  /**
+   * The highest factor of a batch sample's operations over `defaultOperations`; up to it, the factor is the batch size. Default:
+   * 1.
+   */
   readonly mostTimesOperations?: number;
   readonly grid: Grid;
-  /** The part of the grid that is measured where the user names none. */
+  /** The part of the grid that is measured by default. */
   readonly default: Grid;
   readonly workloads: Readonly<Record<string, W>>;
   readonly lanes: readonly RequestLane[];
@@ -54,7 +57,7 @@ export interface Grid {
   readonly batch: readonly number[];
 }
 
-/** A cell of a family of requests. */
+/** A planned cell of a family of requests. */
 export interface PlannedRequests extends PlannedCell {
   readonly cell: Cell & { readonly lane: RequestLane['lane']; readonly threads: number; readonly batch: number };
   readonly mode?: string;
@@ -70,13 +73,13 @@ export function readRequestMatrix<W extends RequestWorkload>(family: string): Re
   return matrix;
 }
 
-/** Where the cells of a family run. */
+/** The place where the cells of a family run. */
 export interface GridPlace {
   readonly family: string;
   readonly engine: string;
-  /** Why no cell can run here. */
+  /** The reason why no cell can run here. */
   readonly skip?: string | undefined;
-  /** Why an optional client can't be used here. */
+  /** The reason why an optional client can't be used here. */
   peerSkip(target: string): string | undefined;
 }
 
@@ -139,8 +142,8 @@ function plannedCell(
       ...(rate === undefined ? {} : { rate }),
       rows: operations ?? defaultOperations(matrix, workload, batch),
     },
-    // What is in one group is open at once: the connections of one workload's lanes, with as many threads and as large
-    // a batch.
+    // The cells of a group are open at once: the connections of one workload's lanes, with equal numbers of threads and equal
+    // batches.
     group: `${workload}|${engine}|${threads}|${batch}`,
     ...(rustLane === undefined ? {} : { rustLane }),
     ...(mode === undefined ? {} : { mode }),
@@ -154,12 +157,12 @@ function defaultOperations(matrix: RequestMatrix, workload: string, batch: numbe
   return single * Math.min(batch, matrix.mostTimesOperations ?? 1);
 }
 
-/** How many requests a sample of the cell sends. */
+/** The number of requests that a sample of the cell sends. */
 export function requestsOf({ rows, batch = 1 }: Pick<Cell, 'rows' | 'batch'>): number {
   return Math.ceil(rows / batch);
 }
 
-/** The operations of the request `index`: from the first up to, not including, the last. */
+/** The operations of request `index`: from the first to the last, exclusive. */
 export function operationsOf(
   { rows, batch = 1 }: Pick<Cell, 'rows' | 'batch'>,
   index: number,

@@ -1,10 +1,10 @@
 import { BoundaryError } from '../../errors.js';
 
-/** A server over HTTP as its clients take it, from the one URL that users name it by. */
+/** The address of an HTTP server for clients, from the one URL that the user gives. */
 export interface HttpAddress {
-  /** Without what follows. */
+  /** The URL without the key and the options. */
   readonly url: string;
-  /** What stands in the place of a password; empty where there is none. It goes into a header. */
+  /** The key in place of a password, sent in a header; empty if there is none. */
   readonly secret: string;
   /** A file of certificates to trust in place of the system's. */
   readonly tlsCa?: string;

@@ -3,24 +3,24 @@ import type { Checksum } from '../../records/record.js';
 import type { OpenCell, Stopwatch } from '../workload.js';
 import { type Load, type Requester, runLoad } from './load.js';
 
-/** A cell of the sides `napi` and `js`: connected, with everything there that its requests need. */
+/** A cell of the sides `napi` and `js`: connected, with all data that its requests need. */
 export interface LoadCell {
-  /** One a thread, each with a connection of its own. */
+  /** One requester per thread, each with its own connection. */
   readonly requesters: readonly Requester[];
   readonly load: Load;
-  /** The servers' processes, where they are known and on this machine. */
+  /** The ids of the servers' processes, if they are known and on this machine. */
   readonly serverProcesses: readonly number[];
-  /** What every sample must return. */
+  /** The checksum that every sample must return. */
   readonly expected: Checksum;
-  /** Untimed, before each sample: begins its sums anew, empties what it writes to. */
+  /** Prepares a sample, untimed: resets its sums, empties the places that it writes to. */
   prepare?(signal: AbortSignal): void | Promise<void>;
-  /** Untimed, after each sample: what the requests read, or for writes what is found now. */
+  /** The checksum after a sample, untimed: of the values that requests read or, for writes, of the rows now on the server. */
   checksum(signal: AbortSignal): Checksum | Promise<Checksum>;
-  /** Removes what is the cell's on the server, and closes its connections. */
+  /** Removes the cell's data from the server, and closes its connections. */
   close(): Promise<void>;
 }
 
-/** The cell as the runner takes it. Timed is the load alone, from the common start to the last answer consumed. */
+/** The cell for the runner. Only the load is timed, from the common start to the last response consumed. */
 export function openLoadCell(cell: LoadCell): OpenCell {
   return {
     expected: cell.expected,
@@ -56,7 +56,7 @@ async function timeLoad(
   });
 }
 
-/** The CPU time of all; `undefined` where there is none, or one of them is not to be seen. */
+/** The CPU time of all processes; `undefined` if there is none, or one of them can't be read. */
 function cpuOfProcesses(processIds: readonly number[]): ProcessCpu | undefined {
   let sum: ProcessCpu | undefined;
   for (const id of processIds) {

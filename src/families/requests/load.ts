@@ -1,6 +1,6 @@
 /**
- * The load of many small requests. A *thread* is one connection with one request in flight. Thread `t` of `T` sends the
- * requests `t`, `t + T`, `t + 2T`, ..., as `native/kernel` does it.
+ * The load of many small requests. A *thread* is one connection with one request in flight. Thread `t` of `T` sends the requests
+ * `t`, `t + T`, `t + 2T`, ..., as in `native/kernel`.
  */
 import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises';
 
@@ -9,40 +9,40 @@ import { LatencyHistogram } from '../../stats/latency-histogram.js';
 
 /** A connection that sends one request after the other. */
 export interface Requester {
-  /** Sends the request of this index and resolves once its answer is consumed. */
+  /** Sends request `index` and resolves once its response is consumed. */
   request(index: number): Promise<void>;
 }
 
 export interface Load {
   /** The requests of all threads together. */
   readonly requests: number;
-  /** Requests a second of all threads together, for an open loop; absent: a closed one. */
+  /** The requests per second of all threads together, for an open loop; absent: a closed loop. */
   readonly rate?: number | undefined;
 }
 
 export interface LoadOutcome {
-  /** The latencies of all requests, in an open loop from when each was meant to be sent. */
+  /** The latencies of all requests, in an open loop from the intended send time. */
   readonly latency: LatencyHistogram;
   /**
-   * Of an open loop: how late requests were sent by this process's own doing, not for want of the answer before: how late it
-   * noticed that their time had come, and how late it then sent them.
+   * For an open loop: the delays of requests caused by this process, not by a pending response: the delay until it noticed that
+   * a request was due, plus the delay until it then sent it.
    */
   readonly behind?: LatencyHistogram;
 }
 
-/** How long before its first request an open loop starts. */
+/** The milliseconds from the start of an open loop to its first request. */
 const OPEN_LOOP_DELAY_MS = 2;
 
-/** Timers are up to this late, so the last part of a wait is spent in turns of the event loop. */
+/** The most milliseconds by which timers are late; this last part of a wait is spent in turns of the event loop. */
 const TIMER_LATE_MS = 2;
 
 const MICROSECONDS_PER_MS = 1000;
 const MS_PER_SECOND = 1000;
 
 /**
- * Sends all requests and resolves once all answers are consumed: in a closed loop each thread its next one when the last
- * one is answered, in an open loop request `i` at `i / rate` seconds after the start, or at once where the thread is late.
- * The first failure rejects, and no thread sends anything after it; so does the signal.
+ * Sends all requests and resolves once all responses are consumed: in a closed loop each thread sends after the previous
+ * response, in an open loop request `i` is sent `i / rate` seconds after the start, or at once if the thread is late. Rejects at
+ * the first failure or at the signal's abort; no thread sends anything after that.
  */
 export async function runLoad(requesters: readonly Requester[], load: Load, signal: AbortSignal): Promise<LoadOutcome> {
   const { rate } = load;
@@ -61,7 +61,7 @@ export async function runLoad(requesters: readonly Requester[], load: Load, sign
   }
 }
 
-/** Ends the threads of a load. */
+/** The signal that ends the threads of a load. */
 class Stop {
   /** Rejects when the caller's signal aborts. */
   readonly requested: Promise<never>;
@@ -77,7 +77,7 @@ class Stop {
         reject(new BoundaryError(ABORTED, 'the load was aborted'));
       };
     });
-    // It may reject when nobody waits any more.
+    // Marks a rejection as handled, since it may come when nothing awaits the promise.
     this.requested.catch(() => {});
     if (signal.aborted) this.#onAbort();
     else signal.addEventListener('abort', this.#onAbort, { once: true });
@@ -152,7 +152,7 @@ async function openLoop(
   return { latency, behind };
 }
 
-/** Sleeps while a timer is good enough, then goes round the event loop, so that answers are read meanwhile. */
+/** Sleeps while a timer is precise enough, then turns the event loop, so that responses are read in the meantime. */
 async function waitUntil(time: number, stop: Stop): Promise<void> {
   for (;;) {
     const left = time - performance.now();
@@ -162,7 +162,7 @@ async function waitUntil(time: number, stop: Stop): Promise<void> {
   }
 }
 
-/** For each thread, when it was noticed that its next requests are due, and the thread that waits for one. */
+/** For each thread, the times at which its next requests were noticed as due, and its promise while it waits for one. */
 class SendClock {
   readonly #due: number[][];
   readonly #waiting: (((noticed: number) => void) | undefined)[];
@@ -190,7 +190,7 @@ class SendClock {
     });
   }
 
-  /** Lets every thread go on, to see that the load has ended. */
+  /** Resumes every waiting thread, to see that the load has ended. */
   end(): void {
     for (const waiting of this.#waiting) waiting?.(performance.now());
   }

@@ -5,13 +5,13 @@ import type { NativeTiming, OpenCell, RequestMeasures } from '../workload.js';
 import type { PlannedRequests } from './grid.js';
 import type { TargetServer } from './target-server.js';
 
-/** What the Rust side of a family is told beside the cell. */
+/** The input of the Rust side of a family. */
 export interface NativeRequests {
   readonly planned: PlannedRequests;
   readonly server: TargetServer;
-  /** What every sample must return. */
+  /** The checksum that every sample must return. */
   readonly expected: Checksum;
-  /** What else the family's cells can be told, such as the size of a value. */
+  /** Further options of the family's cells, such as the size of a value. */
   readonly options?: Readonly<Record<string, unknown>>;
 }
 
@@ -20,7 +20,7 @@ interface NativeSample extends NativeTiming, RequestMeasures {
   readonly checksum: Checksum;
 }
 
-/** Opens a cell of the `rust` side: the addon only starts it, and the event loop idles meanwhile. */
+/** Opens a cell of the `rust` side. The addon only starts it, and the event loop is idle in the meantime. */
 export async function openNativeRequests(requests: NativeRequests): Promise<OpenCell> {
   const native = await ours(addon.NativeRequests.open(specOf(requests)));
   return {
@@ -49,7 +49,7 @@ export async function openNativeRequests(requests: NativeRequests): Promise<Open
   };
 }
 
-/** The cell as `native/suite/src/requests.rs` reads it. */
+/** The specification of the cell, as `native/suite/src/requests.rs` reads it. */
 function specOf({ planned, server, options }: NativeRequests): string {
   const { cell, mode } = planned;
   return JSON.stringify({

@@ -1,4 +1,4 @@
-/** The server that the cells of a family send their requests to: the user's, or a private one. */
+/** The server to which the cells of a family send their requests: the user's, or a private one. */
 import { randomBytes } from 'node:crypto';
 
 import { type PrivateServer, addon } from '../../addon.js';
@@ -7,10 +7,10 @@ import { serveCommand, serveSkip } from '../../library/crossing/reference-server
 import type { SimulatedNetwork } from '../../records/record.js';
 import { apiKeyOf } from './api-keys.js';
 
-/** A kind of server, by its wire; also the name of the engine of its cells. */
+/** The kind of a server, by its protocol; also the engine of its cells. */
 export type ServerKind = 'mysql' | 'redis' | 'rest' | 'ingest' | 'shards';
 
-/** The variables that name a server where no option does. */
+/** The environment variables of servers' URLs, if no option names one. */
 const URL_VARIABLES: Readonly<Record<ServerKind, string>> = {
   mysql: 'MYSQL_URL',
   redis: 'REDIS_URL',
@@ -19,40 +19,40 @@ const URL_VARIABLES: Readonly<Record<ServerKind, string>> = {
   shards: 'SHARDS_URL',
 };
 
-/** The kinds of which the private server is the reference server. */
+/** The kinds whose private server is the reference server. */
 const REFERENCE_KINDS: ReadonlySet<ServerKind> = new Set(['rest', 'ingest', 'shards']);
 
-/** The beginning of the names of everything that is ours on a server. */
+/** The prefix of all names that we make on a server. */
 const OWN_PREFIX = 'bb';
 
-/** A server that answers. */
+/** A server that responds. */
 export interface TargetServer {
   readonly kind: ServerKind;
-  /** With its password, if any: for clients only. */
+  /** The URL, with its password if there is one: for clients only. */
   readonly url: string;
-  /** Its name and version. */
+  /** The name and version of the server. */
   readonly version: string;
-  /** Whether it is ours alone. */
+  /** Whether we started the server. */
   readonly isPrivate: boolean;
-  /** What is simulated between it and this process. */
+  /** The network simulated between the server and this process. */
   readonly network?: SimulatedNetwork;
-  /** Its processes, where they are known and on this machine. */
+  /** The ids of the server's processes, if they are known and on this machine. */
   readonly processIds: readonly number[];
-  /** A beginning for the names of what one cell owns on the server. Each call gives another, of letters and digits. */
+  /** A new prefix, of letters and digits, for the names of one cell's objects on the server. */
   newPrefix(): string;
-  /** How a private server ended by itself; `undefined` while it runs, and of the user's. */
+  /** How a private server ended by itself; `undefined` while it runs, and for the user's server. */
   ending(): string | undefined;
   /** Stops a private server. */
   close(): Promise<void>;
 }
 
-/** The URL of the server that the user names, by an option or by a variable; `undefined`: a private one is wanted. */
+/** The URL of the user's server, from an option or an environment variable; `undefined`: a private one is wanted. */
 export function targetUrl(kind: ServerKind, engines: Readonly<Record<string, string>>): string | undefined {
   const url = engines[kind] ?? process.env[URL_VARIABLES[kind]];
-  // `redis:` alone asks for a private server, as it does of an engine.
+  // `redis:` alone asks for a private server, as for engines.
   if (url === undefined || url === '' || url === `${kind}:`) return undefined;
   const key = apiKeyOf(kind);
-  // Shards are a list of URLs.
+  // The URL of shards is a list of URLs.
   return key === undefined
     ? url
     : url
@@ -62,8 +62,8 @@ export function targetUrl(kind: ServerKind, engines: Readonly<Record<string, str
 }
 
 /**
- * The URL of a server with its API key, which it holds as a password: so it is hidden wherever URLs are shown. Clients send it
- * in a header instead.
+ * The URL of a server with its API key as the password, so that it is hidden wherever URLs are shown. Clients send the key in a
+ * header instead.
  */
 export function withApiKey(url: string, key: string | undefined): string {
   if (key === undefined || key === '') return url;
@@ -77,7 +77,7 @@ export function withApiKey(url: string, key: string | undefined): string {
   return parsed.href.replace(/\/$/, '');
 }
 
-/** Why there is no server of this kind, where that is known before one is started. */
+/** The reason why there is no server of this kind, if it is known before one is started. */
 export function targetSkip(kind: ServerKind, engines: Readonly<Record<string, string>>): string | undefined {
   if (targetUrl(kind, engines) !== undefined) return undefined;
   if (REFERENCE_KINDS.has(kind)) return serveSkip();
@@ -90,8 +90,8 @@ export function targetSkip(kind: ServerKind, engines: Readonly<Record<string, st
 }
 
 /**
- * Reaches the user's server, or starts a private one; the reference server with `serverOptions`, as `boundary-bench serve`
- * takes them. Throws what the server or its start says.
+ * Connects to the user's server, or starts a private one; the reference server gets `serverOptions`, as `boundary-bench serve`
+ * takes them. Throws the error of the server or of its start.
  */
 export async function openTarget(
   kind: ServerKind,

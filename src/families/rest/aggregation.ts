@@ -1,7 +1,7 @@
 /**
- * TPC-H's first query over `lineitem`: the rows pulled by a scan and added up here, or pushed down to the server by RonSQL. What
- * it must return comes from the formulas that the reference server makes its rows with, as `native/fixtures/server/src/lineitem.rs`
- * and `native/suite/src/rest/aggregation.rs` have them.
+ * TPC-H's first query over `lineitem`: the rows are pulled by a scan and aggregated here, or RonSQL aggregates on the server.
+ * The expected result comes from the formulas by which the reference server generates its rows, as in
+ * `native/fixtures/server/src/lineitem.rs` and `native/suite/src/rest/aggregation.rs`.
  */
 import type { Checksum } from '../../records/record.js';
 import { REST_MATRIX } from './data.js';
@@ -10,7 +10,7 @@ const { database, query, columns, lastShipdate } = REST_MATRIX.aggregation;
 
 export const SCAN_PATH = `/0.1.0/${database}/lineitem/scan`;
 export const SQL_PATH = '/0.1.0/ronsql';
-/** A limit is asked for, also by those who want all rows. */
+/** The limit of a scan of all rows, since a limit is mandatory. */
 const NO_LIMIT = 2 ** 31 - 1;
 
 export const SCAN_BODY = JSON.stringify({
@@ -20,7 +20,7 @@ export const SCAN_BODY = JSON.stringify({
 export const SQL_BODY = JSON.stringify({ query, database });
 export const COUNT_BODY = JSON.stringify({ query: 'SELECT count(*) AS count_order FROM lineitem;', database });
 
-/** A group as RonSQL gives it. */
+/** A group in RonSQL's response. */
 interface Group {
   readonly l_returnflag: string;
   readonly l_linestatus: string;
@@ -56,7 +56,7 @@ export class GroupSums {
 export class Groups {
   readonly byKey = new Map<string, GroupSums>();
 
-  /** The group of a row; `undefined` where the row shipped too late. */
+  /** The group of a row; `undefined` if the row was shipped too late. */
   of(flag: string, status: string, shipdate: string): GroupSums | undefined {
     if (shipdate > lastShipdate) return undefined;
     const key = flag + status;
@@ -66,13 +66,13 @@ export class Groups {
   }
 }
 
-/** The results of all queries of a sample, each group weighted by its place. */
+/** The sums of the results of all queries of a sample, each group weighted by its position. */
 export class AggregationSums {
   #rows = 0;
   #count = 0;
   readonly #sums = { quantity: 0, price: 0, discounted: 0, charge: 0, averages: 0 };
 
-  /** Adds what RonSQL gave. */
+  /** Adds the groups of RonSQL's response. */
   addAnswer(json: string): void {
     const { data } = JSON.parse(json) as { data: Group[] };
     data.forEach((group, place) => {
@@ -81,7 +81,7 @@ export class AggregationSums {
     });
   }
 
-  /** Adds what was added up here. */
+  /** Adds groups aggregated here. */
   addGroups({ byKey }: Groups): void {
     [...byKey.keys()].toSorted().forEach((key, place) => {
       const { quantity, price, discounted, charge, discount, count } = byKey.get(key)!;
@@ -113,7 +113,7 @@ export class AggregationSums {
   }
 }
 
-/** The number of rows that the server has, from its answer to `COUNT_BODY`. */
+/** The number of rows on the server, from its response to `COUNT_BODY`. */
 export function countOf(json: string): number {
   return (JSON.parse(json) as { data: { count_order: number }[] }).data[0]?.count_order ?? 0;
 }
@@ -124,11 +124,11 @@ const FLAG_DAY = Date.UTC(1995, 5, 17) / DAY_MS;
 const LAST_DAY = Date.parse(lastShipdate) / DAY_MS;
 const SHIP_DAYS = 2526;
 
-/** What so many queries over so many rows of the reference server's must return. */
+/** The checksum that `operations` queries over `rows` rows of the reference server must return. */
 export function expectedAggregation(operations: number, rows: number): Checksum {
   const groups = new Groups();
   for (let row = 0; row < rows; row += 1) {
-    // Knuth's factor spreads the numbers; each column takes other bits, from another beginning.
+    // Knuth's factor spreads the numbers; each column uses other bits, from another start.
     const bits = (column: number, shift: number): number =>
       (Math.imul(row + column * 7919, 2654435761) >>> 0) >>> shift;
     const ship = FIRST_DAY + (bits(5, 8) % SHIP_DAYS);

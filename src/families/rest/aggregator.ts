@@ -1,6 +1,6 @@
 /**
- * TPC-H's first query on either client. Rows are pulled by a scan whose answer is read while it comes, so that the server goes on
- * meanwhile, and an answer may be larger than a text can be in JavaScript: with the scale factor 1 it is almost a gigabyte.
+ * TPC-H's first query on either client. The response of a scan is read while it arrives, so that the server goes on in the
+ * meantime, and a response may be larger than the longest string in JavaScript: with scale factor 1 it is almost a gigabyte.
  */
 import { HttpClient } from '../../library/http/http-client.js';
 import { JsonRows } from '../../library/codecs/json-paths.js';
@@ -9,11 +9,11 @@ import { UndiciClient } from '../../clients/undici.js';
 import { Groups, SCAN_BODY, SCAN_PATH, SQL_BODY, SQL_PATH } from './aggregation.js';
 import { type RestAddress, checkStatus, textOf } from './requesters.js';
 
-/** A client that asks the query. */
+/** A client that runs the query. */
 export interface Aggregator {
-  /** Pulls the rows and adds them up. */
+  /** Pulls the rows and aggregates them. */
   pull(): Promise<Groups>;
-  /** Has the server do it: its answer. */
+  /** Lets the server aggregate; resolves to its response. */
   pushDown(): Promise<string>;
   close(): Promise<void>;
 }
@@ -22,7 +22,7 @@ export function openAggregator(side: 'napi' | 'js' | 'rust', address: RestAddres
   return side === 'napi' ? new NapiAggregator(address) : new UndiciAggregator(address);
 }
 
-/** The columns of a row that are numbers, and those that are texts. */
+/** The number columns of a row, and the text columns. */
 const NUMBERS = ['l_quantity', 'l_extendedprice', 'l_discount', 'l_tax'] as const;
 const TEXTS = ['l_returnflag', 'l_linestatus', 'l_shipdate'] as const;
 
@@ -61,7 +61,7 @@ function addColumns(groups: Groups, columns: ReturnType<JsonRows['feed']>): void
   }
 }
 
-/** A row as a scan gives it. */
+/** A row in a scan's response. */
 interface Item {
   readonly l_quantity: number;
   readonly l_extendedprice: number;

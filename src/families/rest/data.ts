@@ -1,22 +1,22 @@
 /**
- * The tables of RonDB's benchmarks as `bench/matrix.json` describes them, the requests that read them, and the sums of what
- * they hold, as `native/suite/src/rest/data.rs` has them.
+ * The tables of RonDB's benchmarks as `bench/matrix.json` describes them, the requests that read them, and the sums of their
+ * values, as `native/suite/src/rest/data.rs` has them.
  */
 import type { JsonValues } from '../../library/codecs/json-paths.js';
 import type { Checksum } from '../../records/record.js';
 import { type RequestMatrix, type RequestWorkload, readRequestMatrix } from '../requests/grid.js';
 
 interface RestWorkload extends RequestWorkload {
-  /** Of reads by primary key. */
+  /** The table of a workload that reads by primary key. */
   readonly table?: string;
 }
 
 interface RestMatrix extends RequestMatrix<RestWorkload> {
   readonly database: string;
   readonly rows: number;
-  /** Of one thread of a batch of single reads. */
+  /** The most connections of one thread that sends a batch as single reads. */
   readonly mostConnections: number;
-  /** The operations of a batch that servers took before they took any. */
+  /** The most operations of a batch on older servers; newer servers take any number. */
   readonly oldBatch: number;
   readonly aggregation: {
     readonly scaleFactor: number;
@@ -41,15 +41,15 @@ export const BATCH_PATH = '/0.1.0/batch';
 const BINARY_KEY = 3000;
 const NUMBER_BYTES = 8;
 
-/** Spreads the operations over the rows; it has no divisor with their number. */
+/** Spreads the operations over the rows; it has no common divisor with their number. */
 const STRIDE = 617;
 
-/** What the requests of a workload have in common. Making it is not measured; writing the requests is. */
+/** The parts that the requests of a workload share. Making them is not measured; writing the requests is. */
 export class RestInput {
-  /** Where single reads go. */
+  /** The path of single reads. */
   readonly path: string;
   readonly columns: number;
-  /** What each column holds, as JSON text. */
+  /** The value of each column, as JSON text. */
   readonly value: string;
   readonly #keys: readonly string[];
   readonly #middle: string;
@@ -90,7 +90,7 @@ export class RestInput {
     return `{"operations":[${operations}]}`;
   }
 
-  /** What all operations below `operations` read. */
+  /** The checksum of all operations below `operations`. */
   expected(operations: number): Checksum {
     const count = BigInt(operations);
     const values = count * BigInt(this.columns);
@@ -111,18 +111,18 @@ function binaryKey(row: number): string {
   return key.toString('base64');
 }
 
-/** The answer to a single read; older servers leave the code out. */
+/** The response to a single read; older servers leave the code out. */
 export interface RestRow {
   readonly operationId: string;
   readonly data: Readonly<Record<string, unknown>>;
 }
 
-/** The answer to a batch. */
+/** The response to a batch. */
 export interface RestBatch {
   readonly result: readonly { readonly code: number; readonly body: RestRow }[];
 }
 
-/** What was read so far. */
+/** The sums of the values read so far. */
 export class RestSums {
   #rows = 0;
   #operations = 0;
@@ -139,7 +139,7 @@ export class RestSums {
     }
   }
 
-  /** Adds the values that were picked out of an answer: the operations' ids, and the columns'. */
+  /** Adds values picked out of a response: the operations' ids, and the columns'. */
   addPicked(ids: JsonValues, columns: JsonValues, expected: string): void {
     this.#rows += ids.length;
     for (let index = 0; index < ids.length; index += 1) this.#operations += Number(ids.text(index));

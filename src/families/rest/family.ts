@@ -21,13 +21,13 @@ import {
   textOf,
 } from './requesters.js';
 
-/** How long the server may take to say what it can. */
+/** The time-out of probing the server in milliseconds. */
 const PROBE_TIMEOUT_MS = 10_000;
 
-/** Where a second server is; without it, a private one is started beside a private one. */
+/** The environment variable of the second server's URL; without it, a private one is started beside a private one. */
 const SECOND_URL_VARIABLE = 'REST_URL_2';
 
-/** The size of a private server's `lineitem`, 0.01 to 1. */
+/** The environment variable of the scale factor of a private server's `lineitem`, 0.01 to 1. */
 const SCALE_FACTOR_VARIABLE = 'REST_SCALE_FACTOR';
 
 /** Reads by primary key over RonDB's REST requests: one at a time, many at once, and in batches of the server's own. */
@@ -50,14 +50,14 @@ export const restFamily: Family = defineRequestFamily({
     cells.some(({ cell }) => cell.side === 'js') ? { undici: undici.version() } : {},
 });
 
-/** Two servers of which the threads take turns, as one whose URL names both. */
+/** Two servers that the threads use in turn, as one server whose URL names both. */
 async function withSecond(server: TargetServer): Promise<TargetServer> {
   const url = process.env[SECOND_URL_VARIABLE];
   if (url === undefined && !server.isPrivate) {
     throw new BoundaryError('BB_UNSUPPORTED', `the second server is to be named by ${SECOND_URL_VARIABLE}`);
   }
   const second = await openTarget('rest', { rest: url ?? 'rest:' });
-  // The CPU time of one of them would be taken for that of both.
+  // The CPU time of only one of them would be taken for that of both.
   const areKnown = server.processIds.length > 0 && second.processIds.length > 0;
   return {
     ...server,
@@ -117,7 +117,7 @@ async function openAggregation(planned: PlannedRequests, server: TargetServer): 
   });
 }
 
-/** The rows of `lineitem` that the server has. */
+/** The number of rows in the server's `lineitem`. */
 async function countRows(server: TargetServer): Promise<number> {
   const { url, ...options } = addressOf(server.url);
   const client = new HttpClient(url, { ...options, timeoutMs: PROBE_TIMEOUT_MS });
@@ -128,7 +128,7 @@ async function countRows(server: TargetServer): Promise<number> {
   }
 }
 
-/** Asks once what the cell will ask: says whether the table is there, and returns how many operations a batch may have. */
+/** Sends the cell's request once: checks that the table exists, and returns the most operations of a batch. */
 async function probe({ cell }: PlannedRequests, input: RestInput, { url, ...options }: RestAddress): Promise<number> {
   const client = new HttpClient(url, { ...options, timeoutMs: PROBE_TIMEOUT_MS });
   try {
@@ -149,7 +149,7 @@ async function probe({ cell }: PlannedRequests, input: RestInput, { url, ...opti
   }
 }
 
-/** Where requests go, with the key that the URL holds as a password in their headers. */
+/** The address for requests, with the key that the URL holds as a password in their headers. */
 export function addressOf(serverUrl: string): RestAddress {
   const { secret, ...address } = httpAddress(serverUrl);
   return {

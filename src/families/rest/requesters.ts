@@ -1,4 +1,4 @@
-/** What one request does, by the cell's workload and lane, on either client. */
+/** The work of one request, by the cell's workload and lane, for each client. */
 import { BoundaryError } from '../../errors.js';
 import { HttpClient } from '../../library/http/http-client.js';
 import type { HttpResponse } from '../../library/http/http-responses.js';
@@ -13,7 +13,7 @@ export interface RestRequester extends Requester {
   close(): Promise<void>;
 }
 
-/** A server, and what its requests carry. */
+/** The address of a server, with the headers of its requests. */
 export interface RestAddress {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
@@ -21,29 +21,29 @@ export interface RestAddress {
   readonly tlsCa?: string;
 }
 
-/** What the requests of a cell share. */
+/** The state that the requests of a cell share. */
 export interface RestWork {
   readonly planned: PlannedRequests;
   readonly input: RestInput;
   readonly address: RestAddress;
-  /** The most operations of one batch of the server's. */
+  /** The most operations of one batch on the server. */
   readonly mostOfBatch: number;
-  /** What was read since the sample began. */
+  /** The sums of the values read since the sample began. */
   sums(): RestSums;
 }
 
-/** What of an answer is read on both clients. */
+/** The part of a response that both clients read. */
 export interface Answer {
   readonly status: number;
   text(): string;
 }
 
-/** Opens a thread on the addon's client or on the one to compare with. */
+/** Opens a thread that uses the addon's client or the one to compare with. */
 export function openRequester(work: RestWork): RestRequester {
   return work.planned.cell.side === 'napi' ? napiRequester(work) : undiciRequester(work);
 }
 
-/** How many connections a thread has, and how many requests are under way on each. */
+/** The number of connections of a thread, and of requests in flight on each. */
 function shapeOf({ planned: { cell, mode }, mostOfBatch }: RestWork): { connections: number; pipelining: number } {
   if (cell.lane === 'call') return { connections: 1, pipelining: 1 };
   if (isBatch(cell.workload)) return { connections: Math.ceil(cell.batch / mostOfBatch), pipelining: 1 };
@@ -115,7 +115,7 @@ function undiciRequester(work: RestWork): RestRequester {
   };
 }
 
-/** A batch of the server's, or several where it takes fewer operations than the cell has. */
+/** Sends one batch, or several if the server takes fewer operations than the cell has. */
 function batchRequest<A extends Answer>(
   { planned: { cell }, input, mostOfBatch }: RestWork,
   post: (body: string) => Promise<A>,
@@ -132,34 +132,34 @@ function batchRequest<A extends Answer>(
   };
 }
 
-/** Reads the answer to a batch by `JSON.parse`. */
+/** Reads the response to a batch by `JSON.parse`. */
 function parseBatch({ sums, input }: RestWork): (answer: Answer) => void {
   return (answer) => sums().addBatch(parsed<RestBatch>(answer), input.value);
 }
 
-/** Whether a workload reads by batches of the server's. */
+/** Whether a workload reads by batches on the server. */
 export function isBatch(workload: string): boolean {
   return workload.startsWith('batchpkread');
 }
 
-/** Whether a workload adds up rows. */
+/** Whether a workload aggregates rows. */
 export function isAggregation(workload: string): boolean {
   return workload.startsWith('aggregation.');
 }
 
-/** The JSON of an answer that has succeeded. */
+/** The JSON of a successful response. */
 export function parsed<T>(answer: Answer): T {
   return JSON.parse(textOf(answer)) as T;
 }
 
-/** The text of an answer that has succeeded. */
+/** The text of a successful response. */
 export function textOf(answer: Answer): string {
   const text = answer.text();
   checkStatus(answer.status, text);
   return text;
 }
 
-/** Throws what a status other than that of success means. */
+/** Throws the error of a status other than 200. */
 export function checkStatus(status: number, text: string): void {
   if (status === 200) return;
   const said = text.slice(0, 300);

@@ -1,10 +1,10 @@
-/** The rows of the family's tables, and what requests ask for, as `native/suite/src/sql/data.rs` has them. */
+/** The rows of the family's tables, and the keys of requests, as `native/suite/src/sql/data.rs` has them. */
 import type { Checksum } from '../../records/record.js';
 
 /** Spreads consecutive numbers over a table: a prime, so that every row has its turn. */
 const STRIDE = 7919;
 
-/** The key of a table of `rows` rows that comes `number`th, from 0. */
+/** Key number `number`, from 0, of a table of `rows` rows. */
 export function keyOf(number: number, rows: number): number {
   return 1 + ((number * STRIDE) % rows);
 }
@@ -33,7 +33,7 @@ export function textOf(id: number, version: number): string {
   return groups(10, (group) => (group === 0 ? id * 97 + version : id * STRIDE + group * 104_729));
 }
 
-/** Groups of eleven digits with dashes between them, as sysbench has them. */
+/** Groups of eleven digits joined by dashes, as sysbench has them. */
 function groups(count: number, number: (group: number) => number): string {
   return Array.from({ length: count }, (_, group) => String(number(group) % 100_000_000_000).padStart(11, '0')).join(
     '-',
@@ -44,8 +44,8 @@ function groups(count: number, number: (group: number) => number): string {
 export const TEXT_LENGTH = textOf(1, 0).length;
 
 /**
- * What was read or is there: the number of rows, the sums of their numbers, the bytes of their texts, which are all ASCII;
- * and what writers were told.
+ * The sums of values read or stored: the number of rows, the sums of their numbers, the bytes of their texts, which are all
+ * ASCII; and the affected rows that writers were told.
  */
 export class SqlSums {
   rows = 0;

@@ -1,14 +1,14 @@
 import { SqlClient } from '../../library/sql/sql-client.js';
 
-/** The database that is ours. */
+/** The name of our own database. */
 const OWN_DATABASE = 'boundary_bench';
 
-/** The URL, with our own database where it names none. */
+/** The URL, with our own database if it names none. */
 export async function withDatabase(url: string): Promise<string> {
   return /^mysql:\/\/[^/?]*\/[^?]/.test(url) ? url : ownDatabase(url);
 }
 
-/** The URL with our own database, made if it is not there. */
+/** The URL with our own database, which is created if it does not exist. */
 export async function ownDatabase(url: string): Promise<string> {
   const [, server = url, options = ''] = /^(mysql:\/\/[^/?]*)\/?[^?]*(\??.*)$/.exec(url) ?? [];
   const client = await SqlClient.connect(url, { connections: 1 });

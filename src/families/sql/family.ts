@@ -16,7 +16,7 @@ const CLIENTS = new TargetClients<SqlTarget>('sql', { mysql2, mariadb });
 
 const MATRIX = readRequestMatrix<SqlWorkload>('sql') as SqlMatrix;
 
-/** Small requests over the MySQL wire: statements on one table, and transactions as sysbench defines them. */
+/** Small requests over the MySQL protocol: statements on one table, and transactions as sysbench defines them. */
 export const sqlFamily: Family = defineRequestFamily({
   name: 'sql',
   server: 'mysql',
@@ -33,7 +33,7 @@ async function openCell(planned: PlannedRequests, server: TargetServer): Promise
   const table = await SqlTable.open(server.url, `${server.newPrefix()}_${cell.workload}`, plan);
   const requesters: SqlRequester[] = [];
   const close = async (): Promise<void> => {
-    // Their transactions, if any are open, would keep the table.
+    // First, since an open transaction would keep the table from being dropped.
     await Promise.allSettled(requesters.map((requester) => requester.close()));
     await table.close();
   };

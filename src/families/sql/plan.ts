@@ -1,10 +1,10 @@
-/** What a cell does: the statements of its workload, their parameters, and the sums that come of it. */
+/** The work of a cell: the statements of its workload, their parameters, and the expected sums. */
 import { BoundaryError } from '../../errors.js';
 import type { ParameterInput } from '../../library/engine/parameters.js';
 import type { PlannedRequests, RequestMatrix, RequestWorkload } from '../requests/grid.js';
 import { keyOf, kOf, sbtestOf, SqlSums, TEXT_LENGTH, textOf, type User, userOf } from './data.js';
 
-/** The rows of a range of sysbench's. */
+/** The rows of a range in sysbench's statements. */
 const RANGE_ROWS = 100;
 
 /** The fewest rows of a table. */
@@ -31,7 +31,7 @@ type ParameterKind =
 
 /** A statement of an operation. */
 export interface Step {
-  /** `prepared` where it is left out; see `native/suite/src/sql/plan.rs`. */
+  /** The kind of a step, see `native/suite/src/sql/plan.rs`. Default: `prepared`. */
   readonly kind?: 'prepared' | 'text' | 'literal' | 'ping' | 'rows';
   readonly sql?: string;
   readonly parameters?: ParameterKind;
@@ -49,13 +49,13 @@ export interface SqlMatrix extends RequestMatrix<SqlWorkload> {
   readonly tables: Readonly<Record<TableName, TableEntry>>;
 }
 
-/** How an answer is read: rows of users, rows of the column `c`, a number, or what it says of rows changed. */
+/** How a response is read: rows of users, rows of the column `c`, a number, or the number of rows changed. */
 export type Reading = 'users' | 'texts' | 'number' | 'answer' | 'affected' | 'nothing';
 
 /** A request for a statement, or for a ping. */
 export interface SqlStep {
   readonly sql: string;
-  /** Undefined: sent as text. */
+  /** The parameters; undefined if the statement is sent as text. */
   readonly parameters: readonly ParameterInput[] | undefined;
   readonly reading: Reading;
   readonly isPing: boolean;
@@ -64,28 +64,28 @@ export interface SqlStep {
 const BEGIN: SqlStep = { sql: 'BEGIN', parameters: undefined, reading: 'nothing', isPing: false };
 const COMMIT: SqlStep = { sql: 'COMMIT', parameters: undefined, reading: 'nothing', isPing: false };
 
-/** One run of a step. */
+/** One execution of a step. */
 interface Turn {
   readonly operation: number;
-  /** Which of the step's runs in all operations together. */
+  /** The number of the execution, over all operations. */
   readonly number: number;
   readonly thread: number;
 }
 
 export class SqlPlan {
   readonly workload: SqlWorkload;
-  /** The table's columns and definition, with the rows that it has here. */
+  /** The table's columns and definition, with its number of rows in this cell. */
   readonly table: TableEntry | undefined;
   readonly writes: boolean;
   /** Whether the table is empty before a sample. */
   readonly startsEmpty: boolean;
-  /** Whether all rows of a request go in together. */
+  /** Whether all rows of a request are inserted together. */
   readonly isRows: boolean;
   readonly #rows: number;
   readonly #operations: number;
   readonly #threads: number;
   readonly #batch: number;
-  /** The statements of operations, made when they are first asked for, in the warm-up: making them is not measured. */
+  /** The statements of operations, made at their first use, in the warm-up: making them is not measured. */
   readonly #steps: (readonly SqlStep[])[] = [];
   readonly #texts = new Map<string, string>();
   #users: readonly User[] | undefined;
@@ -110,20 +110,20 @@ export class SqlPlan {
     this.#batch = cell.batch;
   }
 
-  /** The users that go in, made once. */
+  /** The users to insert, made once. */
   get users(): readonly User[] {
     this.#users ??= Array.from({ length: this.startsEmpty ? this.#operations : 0 }, (_, index) => userOf(index + 1));
     return this.#users;
   }
 
-  /** The rows that the table has before a sample. */
+  /** The rows of the table before a sample. */
   contents(): readonly (readonly ParameterInput[])[] {
     if (this.table === undefined || this.startsEmpty) return [];
     const rowOf = this.workload.table === 'users' ? userOf : (id: number) => sbtestOf(id, this.#rows);
     return Array.from({ length: this.#rows }, (_, index) => rowOf(index + 1));
   }
 
-  /** The statements of an operation, of a table with this name, as SQL writes it. */
+  /** The statements of an operation on the table with this name, as SQL. */
   steps(operation: number, table: string): readonly SqlStep[] {
     return (this.#steps[operation] ??= this.#makeSteps(operation, table));
   }
@@ -157,7 +157,7 @@ export class SqlPlan {
     return { sql, parameters: kind === 'prepared' ? parameters : undefined, reading, isPing: kind === 'ping' };
   }
 
-  /** The statement with the table's name in it: one text, which clients know again at once. */
+  /** The statement with the table's name in it: one string, which clients recognise quickly. */
   #named(template: string, table: string): string {
     let sql = this.#texts.get(template);
     if (sql === undefined) {
@@ -167,7 +167,7 @@ export class SqlPlan {
     return sql;
   }
 
-  /** The thread that an operation is done by. */
+  /** The thread that does an operation. */
   threadOf(operation: number): number {
     return Math.floor(operation / this.#batch) % this.#threads;
   }
@@ -207,7 +207,7 @@ export class SqlPlan {
     }
   }
 
-  /** The rows of each half that are a thread's own. */
+  /** The number of rows in each half of the table that belong to one thread. */
   get #share(): number {
     return Math.floor(this.#rows / (2 * this.#threads));
   }
@@ -220,7 +220,7 @@ export class SqlPlan {
     return this.#share * this.#threads + this.#ownKey(turn, 0);
   }
 
-  /** The sums that a sample must have: of what it reads or, for writes, of what is there afterwards. */
+  /** The sums that a sample must have: of the values it reads or, for writes, of the table's contents afterwards. */
   expected(): SqlSums {
     const sums = new SqlSums();
     for (const step of this.workload.steps) {
@@ -284,7 +284,7 @@ export class SqlPlan {
     }
   }
 
-  /** What the table holds after a sample. */
+  /** The sums of the table's contents after a sample. */
   #expectContents(affected: number): SqlSums {
     const sums = new SqlSums();
     sums.affected = affected;
@@ -297,7 +297,7 @@ export class SqlPlan {
         : isDelete
           ? [Math.floor(rows / operations) * operations + 1, rows]
           : [1, rows];
-      // Each row that an update found is one more.
+      // An update adds one to each row that it finds.
       if (!this.startsEmpty && !isDelete) sums.doubles = affected;
       for (let id = from; id <= to; id += 1) sums.addUser(userOf(id));
       return sums;
@@ -316,7 +316,7 @@ export class SqlPlan {
     return sums;
   }
 
-  /** Reads the sums of what the table holds: rows, numbers, doubles, bytes of texts. */
+  /** The query for the sums of the table's contents: rows, numbers, doubles, bytes of texts. */
   contentsQuery(table: string): string {
     return this.workload.table === 'users'
       ? `SELECT COUNT(*) AS n, COALESCE(SUM(id), 0) + COALESCE(SUM(age), 0) + COALESCE(SUM(active), 0) AS ints,

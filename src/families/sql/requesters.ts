@@ -1,4 +1,4 @@
-/** What one request does, by the cell's workload and lane, on the addon's client or on another. */
+/** The work of one request, by the cell's workload and lane, on the addon's client or on another. */
 import { BoundaryError } from '../../errors.js';
 import type { ColumnarChunk } from '../../library/engine/columnar-chunk.js';
 import { SqlClient } from '../../library/sql/sql-client.js';
@@ -9,26 +9,26 @@ import type { Requester } from '../requests/load.js';
 import type { SqlSums } from './data.js';
 import type { Reading, SqlPlan, SqlStep } from './plan.js';
 
-/** A connection of a cell, and what its requests have read. */
+/** A connection of a cell. */
 export interface SqlRequester extends Requester {
   close(): Promise<void>;
 }
 
-/** What the requests of a cell share. */
+/** The state that the requests of a cell share. */
 export interface SqlWork {
   readonly planned: PlannedRequests;
   readonly plan: SqlPlan;
   /** The table's name, which needs no quotes. */
   readonly table: string;
-  /** What was read since the sample began. */
+  /** The sums of the values read since the sample began. */
   sums(): SqlSums;
 }
 
-/** A client, as the requests use it. */
+/** A client, in the form that requests use. */
 interface SqlConnection {
-  /** Runs a statement and reads its answer. */
+  /** Runs a statement and reads its response. */
   one(step: SqlStep, sums: SqlSums): Promise<void>;
-  /** Runs statements in one go and reads their answers. */
+  /** Runs statements together and reads their responses. */
   many(steps: readonly SqlStep[], sums: SqlSums): Promise<void>;
   insertRows(table: string, columns: readonly string[], rows: SqlPlan['users']): Promise<number>;
   close(): Promise<void>;
@@ -40,7 +40,7 @@ export async function openNapiRequester(work: SqlWork, url: string): Promise<Sql
   return requester(work, new AddonConnection(client, work.planned.mode === 'rows'));
 }
 
-/** Makes the requests go over a connection of another client. */
+/** Makes a requester on a connection of another client. */
 export function targetRequester(work: SqlWork, connection: SqlTargetConnection): SqlRequester {
   return requester(work, new TargetConnection(connection));
 }
@@ -66,7 +66,7 @@ async function request(work: SqlWork, connection: SqlConnection, index: number):
     await connection.many(steps, sums);
   } else {
     for (let operation = from; operation < to; operation += 1) {
-      // Each waits for the answer to the one before.
+      // Each step waits for the response to the previous one.
       // oxlint-disable-next-line no-await-in-loop -- that is the lane
       for (const step of plan.steps(operation, table)) await connection.one(step, sums);
     }
@@ -123,13 +123,13 @@ class AddonConnection implements SqlConnection {
   }
 }
 
-/** Reads the answers to many requests statement by statement, column by column. */
+/** Reads the responses to many requests statement by statement, column by column. */
 function readColumns(steps: readonly SqlStep[], results: SqlResults, sums: SqlSums): void {
   const seen = new Set<string>();
   for (const { sql, reading } of steps) {
     if (reading === 'answer') sums.rows += 1;
     if (seen.has(sql)) continue;
-    // Statements are numbered in the order in which they come first.
+    // Statements are numbered in the order of their first occurrence.
     const chunk = results.chunk(seen.size);
     seen.add(sql);
     if (chunk !== undefined) addChunk(reading, chunk, sums);
@@ -156,7 +156,7 @@ function total(values: ArrayLike<number | bigint>): number {
   return sum;
 }
 
-/** The bytes of texts, one by one as the other sides read them. */
+/** The bytes of texts, summed one by one as on the other sides. */
 function totalLength(offsets: ArrayLike<number>): number {
   let sum = 0;
   for (let index = 1; index < offsets.length; index += 1) sum += offsets[index]! - offsets[index - 1]!;
@@ -170,7 +170,7 @@ function readRows(steps: readonly SqlStep[], results: SqlResults, sums: SqlSums)
   }
 }
 
-/** A client that is compared with it. */
+/** A client that is compared with the addon's. */
 class TargetConnection implements SqlConnection {
   readonly #connection: SqlTargetConnection;
 

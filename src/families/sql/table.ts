@@ -4,7 +4,7 @@ import { SqlSums } from './data.js';
 import { withDatabase } from './database.js';
 import type { SqlPlan } from './plan.js';
 
-/** The table of a cell, and the connection that makes it, empties it and reads it, all untimed. */
+/** The table of a cell, with the connection that creates, empties and reads it, all untimed. */
 export class SqlTable {
   /** The URL with a database in it. */
   readonly url: string;
@@ -19,7 +19,7 @@ export class SqlTable {
     this.#plan = plan;
   }
 
-  /** Makes the table with its rows. Throws `BB_UNSUPPORTED` for what the server does not know. */
+  /** Creates the table with its rows. Throws `BB_UNSUPPORTED` for statements that the server does not support. */
   static async open(url: string, name: string, plan: SqlPlan): Promise<SqlTable> {
     const own = await withDatabase(url);
     const client = await SqlClient.connect(own, { connections: 1, int64: 'number' });
@@ -53,14 +53,14 @@ export class SqlTable {
     await this.#client.insertRows(this.name, this.#plan.table?.columns ?? [], this.#plan.contents());
   }
 
-  /** Makes it what it must be before a sample. */
+  /** Restores the contents of the table before a sample. */
   async reset(signal: AbortSignal): Promise<void> {
     if (!this.#plan.writes) return;
     await this.#client.query(`TRUNCATE TABLE ${this.name}`, { signal });
     if (!this.#plan.startsEmpty) await this.#fill();
   }
 
-  /** The sums of what it holds. */
+  /** The sums of the table's contents. */
   async sums(affected: number, signal: AbortSignal): Promise<SqlSums> {
     const [row] = (await this.#client.query(this.#plan.contentsQuery(this.name), { signal })).rows();
     const sums = new SqlSums();
@@ -72,7 +72,7 @@ export class SqlTable {
     return sums;
   }
 
-  /** Drops it. */
+  /** Drops the table, and closes the connection. */
   async close(): Promise<void> {
     try {
       if (this.#plan.table !== undefined) await this.#client.query(`DROP TABLE IF EXISTS ${this.name}`);

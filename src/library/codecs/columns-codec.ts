@@ -1,31 +1,31 @@
-/** Columns of one series and one field, as HyperbyteDB's columnar MessagePack: encoded and decoded in Rust. */
+/** Codec of HyperbyteDB's columnar MessagePack: columns of one series and one field, encoded and decoded in Rust. */
 import { addon, type RawColumnsReader } from '../../addon.js';
 import { toBoundaryError } from '../../errors.js';
 import { lengthOf } from '../crossing/typed-memory.js';
 
-/** What the points of a batch share. */
+/** The names that all points of a batch share. */
 export interface SeriesNames {
   readonly measurement: string;
   readonly tags?: Readonly<Record<string, string>>;
   readonly field: string;
 }
 
-/** Columns that were decoded. */
+/** A decoded batch of columns. */
 export interface DecodedColumns extends Required<SeriesNames> {
   /** The number of points. */
   readonly length: number;
   readonly values: Float64Array;
-  /** In the sender's unit; absent where it sent none. */
+  /** Timestamps in the sender's unit; absent if the sender sent none. */
   readonly timestamps?: BigInt64Array;
 }
 
-/** The bytes of a value and of a timestamp. */
+/** Encoded bytes of one value and one timestamp together. */
 const BYTES_PER_POINT = 18;
 
 /** The `Content-Type` of a body of columns. */
 export const COLUMNS_CONTENT_TYPE = 'application/vnd.hyperbytedb.columnar-msgpack.v1';
 
-/** Encodes batches of one series and field. Its names cross once; a batch is one call of about a microsecond. */
+/** Encodes batches of one series and field. The names cross once; a batch is one call of about a microsecond. */
 export class ColumnsEncoder {
   readonly #encode: ReturnType<typeof addon.columnsEncoder>;
   readonly #emptyBytes: number;
@@ -37,12 +37,12 @@ export class ColumnsEncoder {
     this.#emptyBytes = addon.columnsMostBytes(...names);
   }
 
-  /** The room that `encodeInto` needs for so many points. */
+  /** The most bytes that `encodeInto` needs for `points` points. */
   mostBytes(points: number): number {
     return this.#emptyBytes + BYTES_PER_POINT * points;
   }
 
-  /** Encodes into memory of the caller's, and returns how many of its bytes that took. */
+  /** Encodes into the caller's memory; returns the number of bytes written. */
   encodeInto(into: Uint8Array, values: Float64Array, timestamps?: BigInt64Array): number {
     try {
       return this.#encode(values, timestamps, into);
@@ -51,14 +51,14 @@ export class ColumnsEncoder {
     }
   }
 
-  /** Encodes into new memory. */
+  /** Encodes into newly allocated memory. */
   encode(values: Float64Array, timestamps?: BigInt64Array): Uint8Array {
     const into = Buffer.allocUnsafeSlow(this.mostBytes(lengthOf(values)));
     return into.subarray(0, this.encodeInto(into, values, timestamps));
   }
 }
 
-/** Decodes batches into memory that it uses again: what it returns holds until the next call. */
+/** Decodes batches into memory that it reuses: a decoded batch is valid until the next call. */
 export class ColumnsDecoder {
   readonly #raw: RawColumnsReader = new addon.RawColumnsReader();
   readonly #decodeInto = this.#raw.decoder();
@@ -68,7 +68,9 @@ export class ColumnsDecoder {
   #last: DecodedColumns | undefined;
   #lastCode = Number.NaN;
 
-  /** Throws a `BoundaryError` with the code `BB_INVALID_ARGUMENT`, which says the byte, for what is no batch of columns. */
+  /**
+   * Throws a `BoundaryError` with the code `BB_INVALID_ARGUMENT`, which names the byte, if `bytes` is not a batch of columns.
+   */
   decode(bytes: Uint8Array): DecodedColumns {
     let code = this.#decode(bytes);
     if (code < 0) {
@@ -79,7 +81,7 @@ export class ColumnsDecoder {
     }
     if (code === this.#lastCode && this.#last !== undefined) return this.#last;
     if ((code & NEW_NAMES) !== 0) this.#names = namesOf(this.#raw.head);
-    // The next batch of as many points is described by the same views.
+    // The same views describe the next batch with the same number of points.
     this.#last = this.#describe(code >>> 2, (code & HAS_TIMESTAMPS) !== 0);
     this.#lastCode = code & ~NEW_NAMES;
     return this.#last;
@@ -100,16 +102,16 @@ export class ColumnsDecoder {
   }
 }
 
-/** What the addon returns beside four times the number of points. */
+/** Flags in the lowest two bits of the addon's return value; the bits above are the number of points. */
 const HAS_TIMESTAMPS = 1;
 const NEW_NAMES = 2;
 
-/** Encodes one batch. For many of one series, a `ColumnsEncoder` is faster. */
+/** Encodes one batch. For many batches of one series, a `ColumnsEncoder` is faster. */
 export function encodeColumns(names: SeriesNames, values: Float64Array, timestamps?: BigInt64Array): Uint8Array {
   return new ColumnsEncoder(names).encode(values, timestamps);
 }
 
-/** Decodes one batch into memory of its own. For many, a `ColumnsDecoder` is faster. */
+/** Decodes one batch into memory of its own. For many batches, a `ColumnsDecoder` is faster. */
 export function decodeColumns(bytes: Uint8Array): DecodedColumns {
   return new ColumnsDecoder().decode(bytes);
 }
@@ -123,7 +125,7 @@ function namesOf(head: string): Required<SeriesNames> {
   return { measurement, tags: Object.fromEntries(tags), field };
 }
 
-/** Names and values in turn, as the addon takes tags. */
+/** Tag names and values, alternating, as the addon takes them. */
 export function flatTags(tags: SeriesNames['tags'] = {}): string[] {
   return Object.entries(tags).flatMap((tag) => tag);
 }

@@ -1,19 +1,19 @@
 import { addon, type JsonPaths as RawJsonPaths, type JsonRows as RawJsonRows } from '../../addon.js';
 import { BoundaryError, toBoundaryError } from '../../errors.js';
 
-/** The words before a path's values. */
+/** Header words before the values of a path. */
 const HEAD_WORDS = 4;
 
-/** What values are, as `native/clients/http/src/json/columns.rs` numbers it. */
+/** Kinds of a path's values, as `native/clients/http/src/json/columns.rs` numbers them. */
 const ASCII = 1;
 const NUMBERS = 2;
 
-/** A path whose values are kept as texts, or as numbers: a path of numbers that leads to anything else is an error. */
+/** A path whose values are kept as text or as numbers. A number path that leads to any other value is an error. */
 export type JsonPath = string | { readonly path: string; readonly type: 'text' | 'number' };
 
 /**
  * Paths of values in JSON, such as `result.*.body.data.*`, where `*` stands for every element of an array and every value of an
- * object. Values are picked out in Rust, in one pass, and stay bytes until they are read.
+ * object. Rust picks the values out in one pass; they stay bytes until they are read.
  */
 export class JsonPaths {
   readonly #raw: RawJsonPaths;
@@ -24,7 +24,9 @@ export class JsonPaths {
     this.#raw = native(() => new addon.JsonPaths(...rawPaths(paths)));
   }
 
-  /** The values of each path, in the paths' order. Throws where the text is no JSON, or a path ends at no plain value. */
+  /**
+   * The values of each path, in the order of the paths. Throws if the text is not JSON, or a path does not end at a plain value.
+   */
   pick(json: Uint8Array): JsonValues[] {
     return valuesOf(
       native(() => this.#raw.pick(json)),
@@ -34,21 +36,23 @@ export class JsonPaths {
 }
 
 /**
- * The rows of `{..., "data": [row, row, ...]}`, read while the JSON comes, however it is cut: so an answer may be larger than a
- * text can be, and is never held whole. Paths begin at a row.
+ * Reader of the rows of `{..., "data": [row, row, ...]}` while the JSON arrives, in chunks of any size: a response may be larger
+ * than the longest string, and is never held whole. Paths begin at a row.
  */
 export class JsonRows {
   readonly #raw: RawJsonRows;
   readonly #count: number;
 
-  /** `array`: the entry of the outermost object that holds the rows. */
+  /** `array`: the name of the entry of the outermost object that holds the rows. */
   constructor(array: string, ...paths: readonly JsonPath[]) {
     if (typeof array !== 'string') throw new BoundaryError('BB_INVALID_ARGUMENT', 'the entry must be a string');
     this.#count = paths.length;
     this.#raw = native(() => new addon.JsonRows(array, ...rawPaths(paths)));
   }
 
-  /** Takes the next bytes; returns the values of the rows that are whole now. Throws where they are no such JSON. */
+  /**
+   * Takes the next bytes; returns the values of the rows that are now complete. Throws if the bytes do not continue such JSON.
+   */
   feed(json: Uint8Array): JsonValues[] {
     return valuesOf(
       native(() => this.#raw.feed(json)),
@@ -56,22 +60,22 @@ export class JsonRows {
     );
   }
 
-  /** Throws where the JSON has not come to its end. */
+  /** Throws if the JSON is not complete. */
   finish(): void {
     native(() => this.#raw.finish());
   }
 }
 
-/** The values of one path, in the order in which they stand in the JSON. They are read when they are asked for. */
+/** The values of one path, in the order in which they stand in the JSON. A value is decoded when it is read. */
 export class JsonValues implements Iterable<string | null> {
-  /** How many there are. */
+  /** The number of values. */
   readonly length: number;
   /**
-   * The bytes of all values, one after the other: texts without quotes and escapes, others as JSON writes them. Of a path of
-   * numbers there are none.
+   * The bytes of all values, concatenated: strings without quotes and escapes, other values as JSON writes them. Empty for a
+   * path of numbers.
    */
   readonly data: Uint8Array;
-  /** The values of a path of numbers; what is null is `NaN`. Of a path of texts there are none. */
+  /** The values of a number path, null as `NaN`. Empty for a text path. */
   readonly numbers: Float64Array;
   readonly #words: Uint32Array;
   readonly #bytes: Buffer;
@@ -82,7 +86,7 @@ export class JsonValues implements Iterable<string | null> {
   readonly #isAscii: boolean;
   #text: string | undefined;
 
-  /** @internal Those at `word` of a frame. */
+  /** @internal The values at word `word` of a frame. */
   constructor(words: Uint32Array, bytes: Buffer, word: number) {
     this.length = words[word]!;
     this.#words = words;
@@ -97,12 +101,12 @@ export class JsonValues implements Iterable<string | null> {
     this.numbers = new Float64Array(words.buffer, first, this.#isNumbers ? this.length : 0);
   }
 
-  /** @internal The word after them. */
+  /** @internal The word after these values. */
   get next(): number {
     return filled(this.#start + this.data.length) / 4;
   }
 
-  /** Where value `index` ends in `data`; it starts where the one before ends. */
+  /** The end of value `index` in `data`; the value starts at the end of the previous one. */
   end(index: number): number {
     this.#check(index);
     return this.#isNumbers ? 0 : this.#words[this.#ends + index]!;
@@ -113,14 +117,14 @@ export class JsonValues implements Iterable<string | null> {
     return this.#bytes[this.#nulls + index] === 1;
   }
 
-  /** Value `index` as text, null where it is null. */
+  /** Value `index` as text; null if the value is null. */
   text(index: number): string | null {
     if (this.isNull(index)) return null;
     if (this.#isNumbers) return String(this.numbers[index]);
     const start = index === 0 ? 0 : this.end(index - 1);
     const end = this.end(index);
     if (!this.#isAscii) return this.#bytes.toString('utf8', this.#start + start, this.#start + end);
-    // All of it at once, and then parts, which cost no call into the runtime.
+    // Decodes all values at once and cuts the text, since a substring costs no call into the runtime.
     this.#text ??= this.#bytes.toString('latin1', this.#start, this.#start + this.data.length);
     return this.#text.substring(start, end);
   }
@@ -135,7 +139,7 @@ export class JsonValues implements Iterable<string | null> {
   }
 }
 
-/** The next multiple of the eight bytes that every part of a frame begins at. */
+/** `bytes` rounded up to a multiple of eight, at which every part of a frame begins. */
 function filled(bytes: number): number {
   return Math.ceil(bytes / 8) * 8;
 }

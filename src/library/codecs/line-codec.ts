@@ -1,4 +1,4 @@
-/** Line protocol, written and read in Rust. */
+/** Line protocol, encoded and parsed in Rust. */
 import { addon, type RawLineParser } from '../../addon.js';
 import { toBoundaryError } from '../../errors.js';
 import { flatTags, type SeriesNames } from './columns-codec.js';
@@ -8,9 +8,9 @@ import { lengthOf } from '../crossing/typed-memory.js';
 export type Precision = 'ns' | 'us' | 'ms' | 's';
 
 export interface ParseOptions {
-  /** Default: `ns`. */
+  /** The unit of the timestamps in the body. Default: `ns`. */
   readonly precision?: Precision;
-  /** The time of lines that have none, in milliseconds; default: now. */
+  /** The time of lines without a timestamp, in milliseconds. Default: now. */
   readonly now?: number;
 }
 
@@ -29,29 +29,29 @@ export type FieldValues = Float64Array | BigInt64Array | BigUint64Array | readon
 /** Points of one measurement that have the same fields. */
 export interface ParsedTable {
   readonly measurement: string;
-  /** In nanoseconds. */
+  /** The time of each point, in nanoseconds. */
   readonly timestamps: BigInt64Array;
-  /** Of each point, the place of its series among `series`. */
+  /** The index in `series` of each point's series. */
   readonly seriesOf: Uint32Array;
   readonly fields: Readonly<Record<string, FieldValues>>;
 }
 
-/** A first guess of the bytes of a line; where it is too small, the encoder learns. */
+/** The first estimate of the bytes of a line; the encoder raises it when a batch needs more. */
 const LINE_BYTES = 64;
 
-/** Encodes batches of one series and field, one line a point. Its names cross once. */
+/** Encodes batches of one series and field, one line per point. The names cross once. */
 export class LineEncoder {
   readonly #encode: ReturnType<typeof addon.linesEncoder>;
   #bytesPerPoint = LINE_BYTES;
 
-  /** Throws a `BoundaryError` with the code `BB_INVALID_ARGUMENT` for a name that line protocol can't say. */
+  /** Throws a `BoundaryError` with the code `BB_INVALID_ARGUMENT` for a name that line protocol can't express. */
   constructor({ measurement, tags, field }: SeriesNames) {
     this.#encode = explained(() => addon.linesEncoder(measurement, flatTags(tags), field));
   }
 
   /**
-   * Encodes into memory of the caller's, and returns how many of its bytes that took; where there is no room for the lines,
-   * minus the bytes they need. Throws a `BoundaryError` for a value that is not finite.
+   * Encodes into the caller's memory; returns the number of bytes written, or minus the number of bytes needed if the lines do
+   * not fit. Throws a `BoundaryError` for a value that is not finite.
    */
   encodeInto(into: Uint8Array, values: Float64Array, timestamps?: BigInt64Array): number {
     try {
@@ -61,12 +61,12 @@ export class LineEncoder {
     }
   }
 
-  /** Encodes into new memory. */
+  /** Encodes into newly allocated memory. */
   encode(values: Float64Array, timestamps?: BigInt64Array): Uint8Array {
     const points = lengthOf(values);
     let into = Buffer.allocUnsafeSlow(points * this.#bytesPerPoint);
     let length = this.encodeInto(into, values, timestamps);
-    // Not only once: another thread may change values in shared memory meanwhile.
+    // A loop, since another thread may change values in shared memory between two attempts.
     while (length < 0) {
       this.#bytesPerPoint = Math.ceil(-length / points);
       into = Buffer.allocUnsafeSlow(-length);
@@ -76,14 +76,14 @@ export class LineEncoder {
   }
 }
 
-/** Lines that were parsed: which points there are by series and table, and the columns of each table. */
+/** Parsed lines: the points with their series and tables, and the columns of each table. */
 export class ParsedLines {
   readonly series: readonly ParsedSeries[];
   /** The number of points. */
   readonly length: number;
-  /** Of all points in the order of the lines, in nanoseconds. */
+  /** The times of all points in the order of the lines, in nanoseconds. */
   readonly timestamps: BigInt64Array;
-  /** Of all points, one after another; what is no float is here by its bits. */
+  /** The field values of all points, concatenated. A value that is not a float is stored by its bits. */
   readonly rawValues: Float64Array;
   readonly #seriesOf: Uint32Array;
   readonly #tableOf: Uint32Array;
@@ -91,7 +91,7 @@ export class ParsedLines {
   readonly #text: () => string;
   #tables: readonly ParsedTable[] | undefined;
 
-  /** Made by a parser. */
+  /** Made by a `LineParser`. */
   constructor(head: LineHead, arrays: PointArrays, text: () => string) {
     this.series = head.series;
     this.#shapes = head.tables;
@@ -103,7 +103,7 @@ export class ParsedLines {
     this.#text = text;
   }
 
-  /** The points as columns, table by table; worked out when it is asked for. */
+  /** The points as columns, one table per measurement and set of fields; computed at first use. */
   get tables(): readonly ParsedTable[] {
     this.#tables ??= this.#shapes.map((shape, table) => this.#columnsOf(shape, table));
     return this.#tables;
@@ -118,7 +118,7 @@ export class ParsedLines {
     const points = [...this.#tableOf.keys()].filter((point) => this.#tableOf[point] === table);
     const starts = this.#valueStarts();
     const column = (offset: number): Float64Array => {
-      // The bits are moved as integers: a float that is no number need not keep them.
+      // Copies the bits as integers, since copying a NaN as a float may change its bits.
       const from = new BigUint64Array(this.rawValues.buffer, this.rawValues.byteOffset, this.rawValues.length);
       return new Float64Array(BigUint64Array.from(points, (point) => from[starts[point]! + offset]!).buffer);
     };
@@ -130,7 +130,7 @@ export class ParsedLines {
     };
   }
 
-  /** Of each point, the place of its first value. */
+  /** The index of each point's first value in `rawValues`. */
   #valueStarts(): Uint32Array {
     let next = 0;
     return this.#tableOf.map((table) => {
@@ -153,7 +153,7 @@ export class ParsedLines {
         return Array.from(new BigUint64Array(buffer, byteOffset, length), (bits) => bits !== 0n);
       case 'string': {
         const text = Buffer.from(this.#text());
-        // The length is the lower half of a place, the start the upper.
+        // The lower half of a string's value is its length in bytes, the upper half its start.
         const halves = new Uint32Array(buffer, byteOffset, 2 * length);
         return Array.from({ length }, (_, index) => {
           const start = halves[2 * index + 1]!;
@@ -181,16 +181,16 @@ interface PointArrays {
   readonly tables: Uint32Array;
 }
 
-/** What the addon returns beside four times the number of points. */
+/** A flag in the lowest two bits of the addon's return value; the bits above are the number of points. */
 const NEW_NAMES = 2;
 
-/** Reads bodies of lines. Of bodies with the same series and fields, the names cross once. */
+/** Parses bodies of lines. The names of bodies with the same series and fields cross once. */
 export class LineParser {
   readonly #raw: RawLineParser = new addon.RawLineParser();
   #head: LineHead = { series: [], tables: [] };
   #valuesPerPoint = 1;
 
-  /** Throws a `BoundaryError` with the code `BB_INVALID_ARGUMENT`, which says the line and the column of what is wrong. */
+  /** Throws a `BoundaryError` with the code `BB_INVALID_ARGUMENT`, which names the line and the column of the mistake. */
   parse(body: Uint8Array | string, { precision = 'ns', now = Date.now() }: ParseOptions = {}): ParsedLines {
     const bytes = typeof body === 'string' ? Buffer.from(body) : body;
     return explained(() => {
@@ -217,12 +217,12 @@ export class LineParser {
   }
 }
 
-/** Encodes one batch as lines. For many of one series, a `LineEncoder` is faster. */
+/** Encodes one batch as lines. For many batches of one series, a `LineEncoder` is faster. */
 export function encodeLines(names: SeriesNames, values: Float64Array, timestamps?: BigInt64Array): Uint8Array {
   return new LineEncoder(names).encode(values, timestamps);
 }
 
-/** Reads one body of lines. For many, a `LineParser` is faster. */
+/** Parses one body of lines. For many bodies, a `LineParser` is faster. */
 export function parseLines(body: Uint8Array | string, options: ParseOptions = {}): ParsedLines {
   return new LineParser().parse(body, options);
 }

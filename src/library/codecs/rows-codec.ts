@@ -1,4 +1,4 @@
-/** Points of one series and one field, as HyperbyteDB's row MessagePack: each with all its names. */
+/** Codec of HyperbyteDB's row MessagePack: points of one series and one field, each with all its names. */
 import { addon } from '../../addon.js';
 import { toBoundaryError } from '../../errors.js';
 import { flatTags, type SeriesNames } from './columns-codec.js';
@@ -6,7 +6,7 @@ import { flatTags, type SeriesNames } from './columns-codec.js';
 /** The `Content-Type` of a body of rows. */
 export const ROWS_CONTENT_TYPE = 'application/msgpack';
 
-/** Encodes batches of one series and field, in Rust. Its names cross once. */
+/** Encodes batches of one series and field, in Rust. The names cross once. */
 export class RowsEncoder {
   readonly #encode: ReturnType<typeof addon.rowsEncoder>;
 
@@ -20,8 +20,8 @@ export class RowsEncoder {
   }
 
   /**
-   * Encodes into memory of the caller's, and returns how many of its bytes that took; where there is no room, minus the bytes
-   * needed.
+   * Encodes into the caller's memory; returns the number of bytes written, or minus the number of bytes needed if they do not
+   * fit.
    */
   encodeInto(into: Uint8Array, values: Float64Array, timestamps?: BigInt64Array): number {
     try {
@@ -31,11 +31,11 @@ export class RowsEncoder {
     }
   }
 
-  /** Encodes into new memory. */
+  /** Encodes into newly allocated memory. */
   encode(values: Float64Array, timestamps?: BigInt64Array): Uint8Array {
     let into = Buffer.alloc(0);
     let length = this.encodeInto(into, values, timestamps);
-    // Not only once: values in shared memory that grows may need more than before.
+    // A loop, since values in shared memory that grows may need more than before.
     while (length < 0) {
       into = Buffer.allocUnsafeSlow(-length);
       length = this.encodeInto(into, values, timestamps);
@@ -44,7 +44,7 @@ export class RowsEncoder {
   }
 }
 
-/** Encodes one batch. For many of one series, a `RowsEncoder` is faster. */
+/** Encodes one batch. For many batches of one series, a `RowsEncoder` is faster. */
 export function encodeRows(names: SeriesNames, values: Float64Array, timestamps?: BigInt64Array): Uint8Array {
   return new RowsEncoder(names).encode(values, timestamps);
 }

@@ -1,21 +1,22 @@
-/** A call in a list of calls that are given up when they take too long. */
+/** A call that a `CallDeadlines` list ends when its time-out passes. */
 export abstract class DeadlineCall {
-  /** @internal The tick in which it is overdue; undefined of a call in no list. */
+  /** @internal The tick at which the call has timed out; undefined while the call is in no list. */
   dueTick: number | undefined;
-  /** @internal */
+  /** @internal The previous call of the list, sent before this one. */
   earlier: DeadlineCall | undefined;
-  /** @internal */
+  /** @internal The next call of the list, sent after this one. */
   later: DeadlineCall | undefined;
 
-  /** Gives it up: its time is over. */
+  /** Rejects the call with a time-out. */
   abstract expire(): void;
 }
 
 const TICKS = 30;
 
 /**
- * Calls under way that all have the same time, in the order in which they were sent, which is that in which they are overdue. One
- * timer serves all of them, since one for each would cost a tenth of a small request; so a call may take a thirtieth longer.
+ * Calls under way that share one time-out, in the order in which they were sent, which is the order in which they time out. One
+ * timer serves all calls, since a timer per call would cost a tenth of a small request; so a call may time out late, by a
+ * thirtieth of its time-out.
  */
 export class CallDeadlines {
   readonly #tickMs: number;
@@ -29,17 +30,17 @@ export class CallDeadlines {
   }
 
   add(call: DeadlineCall): void {
-    // The tick under way counts as none.
+    // The tick under way is not counted.
     call.dueTick = this.#tick + TICKS + 1;
     call.earlier = this.#last;
     if (this.#last === undefined) this.#first = call;
     else this.#last.later = call;
     this.#last = call;
-    // What is under way keeps the process alive by itself.
+    // Calls under way keep the process alive by themselves.
     this.#timer ??= setInterval(() => this.#onTick(), this.#tickMs).unref();
   }
 
-  /** Takes a call out; does nothing with one that is in no list. */
+  /** Removes a call; does nothing if the call is in no list. */
   delete(call: DeadlineCall): void {
     if (call.dueTick === undefined) return;
     call.dueTick = undefined;

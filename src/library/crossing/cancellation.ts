@@ -3,26 +3,26 @@ import { ABORTED, BoundaryError, TIMEOUT, toBoundaryError } from '../../errors.j
 import { describeValue } from './describe-value.js';
 import type { OpenHandle, OpenHandles } from './open-handles.js';
 
-/** What ends work before its end. */
+/** Options that end work early. */
 export interface WorkOptions {
-  /** Ends the work when it is aborted; what waits is rejected with `BB_ABORTED`, whose cause is the signal's reason. */
+  /** Aborting the signal ends the work; its promises are rejected with `BB_ABORTED`, whose cause is the signal's reason. */
   readonly signal?: AbortSignal | undefined;
   /**
-   * Ends the work when it takes longer than so many milliseconds, with `BB_TIMEOUT`. For rows and chunks that are read one
-   * after the other, that is from the first asked for to the last read, with the reader's own time.
+   * The time-out of the work in milliseconds; then it is rejected with `BB_TIMEOUT`. For rows and chunks that are read one after
+   * the other, the time counts from the first one asked for to the last one read, the reader's own time included.
    */
   readonly timeoutMs?: number | undefined;
 }
 
-/** The longest time of a timer in milliseconds; a longer one would end at once. */
+/** The longest delay of a timer in milliseconds; a timer with a longer delay fires at once. */
 export const LONGEST_TIMEOUT_MS = 2 ** 31 - 1;
 
-/** Why work was ended from JavaScript. */
+/** What ended the work from JavaScript. */
 type Cause = 'signal' | 'timeout' | 'owner' | 'consumer';
 
 /**
- * Ends native work when a signal is aborted, its time is over, its connection or statement closes, or its consumer has
- * enough; and says which came first.
+ * Ends native work when a signal is aborted, its time-out passes, its connection or statement closes, or its consumer needs no
+ * more; and reports which of these came first.
  */
 export class Cancellation implements OpenHandle {
   readonly token: Cancel = new addon.Cancel();
@@ -33,12 +33,12 @@ export class Cancellation implements OpenHandle {
   readonly #timer: NodeJS.Timeout | undefined;
   #cause: Cause | undefined;
 
-  /** Throws `BB_ABORTED` where the signal is aborted already. */
+  /** Throws `BB_ABORTED` if the signal is already aborted. */
   constructor(handles: OpenHandles, { signal, timeoutMs }: WorkOptions) {
     if (signal?.aborted) throw abortedBy(signal);
     this.#handles = handles;
     this.#signal = signal;
-    // A signal or a timer may live long; it must not keep a query alive that its user has dropped.
+    // Weak, since a long-lived signal or timer must not keep alive a query that its user has dropped.
     const self = new WeakRef(this);
     this.#onAbort = () => self.deref()?.abort();
     signal?.addEventListener('abort', this.#onAbort, { once: true });
@@ -53,35 +53,35 @@ export class Cancellation implements OpenHandle {
     return this.#cause !== undefined;
   }
 
-  /** The signal is aborted. */
+  /** Ends the work because its signal was aborted. */
   abort(): void {
     this.#cancel('signal');
   }
 
-  /** The time is over: that of its options, or that of a part of the work. */
+  /** Ends the work because the time-out of its options, or of a part of the work, has passed. */
   expire(ms = this.#timeoutMs): void {
     this.#timeoutMs = ms;
     this.#cancel('timeout');
   }
 
-  /** The connection or the statement closes. */
+  /** Ends the work because its connection or statement closes. */
   close(): void {
     this.#cancel('owner');
   }
 
-  /** The consumer needs no more of the work, whether it has ended or not. */
+  /** Ends the work because its consumer needs no more of it, whether it has ended or not. */
   stop(): void {
     this.#cancel('consumer');
   }
 
-  /** Lets go of the signal, the timer and the connection. */
+  /** Drops the signal, the timer and the connection. */
   finish(): void {
     this.#signal?.removeEventListener('abort', this.#onAbort);
     clearTimeout(this.#timer);
     this.#handles.delete(this);
   }
 
-  /** Throws where anyone but its consumer has ended the work; the consumer knows that it did. */
+  /** Throws the reason if the work was ended by anyone but its consumer, who knows of it. */
   assertWanted(): void {
     if (this.#cause === 'signal') throw abortedBy(this.#signal!);
     if (this.#cause === 'timeout') {
@@ -90,7 +90,7 @@ export class Cancellation implements OpenHandle {
     if (this.#cause === 'owner') throw new BoundaryError('BB_CLOSED', `${this.#handles.owner} was closed`);
   }
 
-  /** What an error of the native work means; undefined where the consumer ended it itself. */
+  /** The error to report for an error of the native work; undefined if the consumer ended the work. */
   explain(thrown: unknown): BoundaryError | undefined {
     if (this.#cause === 'consumer') return undefined;
     try {
@@ -109,7 +109,7 @@ export class Cancellation implements OpenHandle {
   }
 }
 
-/** Runs native work that its options or its owner may end; its errors are explained. */
+/** Runs native work that its options or its owner may end; maps its errors to the reason for the end. */
 export async function cancellable<T>(
   handles: OpenHandles,
   options: WorkOptions,
@@ -126,8 +126,8 @@ export async function cancellable<T>(
 }
 
 /**
- * What a caller gave, checked and as plain values. It is read once: getters may run any code, and answer otherwise the next
- * time.
+ * The caller's options, checked, as plain values. Each is read once: a getter may run any code, and return another value the
+ * next time.
  */
 export function readWorkOptions({ signal, timeoutMs }: WorkOptions): WorkOptions {
   if (signal !== undefined && !(signal instanceof AbortSignal)) {
@@ -137,7 +137,7 @@ export function readWorkOptions({ signal, timeoutMs }: WorkOptions): WorkOptions
   return { signal, timeoutMs };
 }
 
-/** Checks a number of milliseconds that a timer is set to. */
+/** Checks a time-out in milliseconds. */
 export function checkTimeout(name: string, timeoutMs: unknown): void {
   if (Number.isInteger(timeoutMs) && Number(timeoutMs) >= 1 && Number(timeoutMs) <= LONGEST_TIMEOUT_MS) return;
   throw new BoundaryError(
@@ -146,7 +146,7 @@ export function checkTimeout(name: string, timeoutMs: unknown): void {
   );
 }
 
-/** The error for work that its signal ended. */
+/** The error of work that its signal ended. */
 export function abortedBy(signal: AbortSignal): BoundaryError {
   return new BoundaryError(ABORTED, 'the work was aborted by its signal', { cause: signal.reason });
 }

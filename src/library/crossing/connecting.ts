@@ -1,22 +1,22 @@
 import { BoundaryError, TIMEOUT } from '../../errors.js';
 import { describeValue } from './describe-value.js';
 
-/** How long connecting and logging in may take where nothing else is said, in milliseconds. The clients in Rust take no longer. */
+/** The default time-out for connecting and logging in, in milliseconds; also the longest that the clients in Rust allow. */
 const CONNECT_TIMEOUT_MS = 10_000;
 
-/** How much later than the clients in Rust give up by themselves, in milliseconds: their errors name the server. */
+/** Delay in milliseconds after the time-out of the clients in Rust, so that their errors, which name the server, come first. */
 const GRACE_MS = 200;
 
-/** How a client connects. */
+/** Options for connecting. */
 export interface ConnectOptions {
   /**
-   * The most milliseconds that connecting and logging in may take, 1 to 10000; then it is `BB_TIMEOUT`. 10000 where it is left
-   * out, or `timeoutMs` where that is less.
+   * The time-out for connecting and logging in, in milliseconds, 1 to 10000; then it is `BB_TIMEOUT`. Default: 10000, or
+   * `timeoutMs` if that is less.
    */
   readonly connectTimeoutMs?: number | undefined;
 }
 
-/** The time for connecting, checked. */
+/** The checked time-out for connecting, in milliseconds. */
 export function connectTimeoutOf(connectTimeoutMs: unknown, timeoutMs: number | undefined): number {
   if (connectTimeoutMs === undefined) return Math.min(CONNECT_TIMEOUT_MS, timeoutMs ?? CONNECT_TIMEOUT_MS);
   const isTime = Number.isInteger(connectTimeoutMs) && Number(connectTimeoutMs) >= 1;
@@ -27,7 +27,7 @@ export function connectTimeoutOf(connectTimeoutMs: unknown, timeoutMs: number | 
   );
 }
 
-/** Waits for what is being opened for so many milliseconds; what is there only later is given to `discard`. */
+/** Waits at most `ms` milliseconds, and a grace period, for `opening`; a connection that opens later is given to `discard`. */
 export async function connecting<T>(opening: Promise<T>, ms: number, discard: (late: T) => void): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_resolve, reject) => {

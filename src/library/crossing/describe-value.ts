@@ -2,7 +2,7 @@ import { types } from 'node:util';
 
 const LONGEST = 60;
 
-/** A value as an error message shows it: short, and without calling any code of the value's own. */
+/** The text of a value for an error message: short, and made without calling any code of the value. */
 export function describeValue(value: unknown): string {
   switch (typeof value) {
     case 'string':

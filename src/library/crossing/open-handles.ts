@@ -1,12 +1,12 @@
-/** What a connection must end when it closes. */
+/** Work that a connection must end when it closes. */
 export interface OpenHandle {
   /** Ends the work under way; must not throw. */
   close(): void | Promise<void>;
 }
 
-/** The handles that are open, without keeping those alive that their users have dropped. */
+/** The open handles of one owner. Weak, so handles that their users have dropped are not kept alive. */
 export class OpenHandles {
-  /** Whose handles they are, as errors name it. */
+  /** The owner's name in error messages. */
   readonly owner: string;
   readonly #references = new Set<WeakRef<OpenHandle>>();
   readonly #byHandle = new WeakMap<OpenHandle, WeakRef<OpenHandle>>();
@@ -36,7 +36,7 @@ export class OpenHandles {
     this.#registry.unregister(reference);
   }
 
-  /** Closes all of them; resolves when all have ended. */
+  /** Closes all handles; resolves when all have ended. */
   async closeAll(): Promise<void> {
     const handles = [...this.#references].flatMap((reference) => reference.deref() ?? []);
     this.#references.clear();

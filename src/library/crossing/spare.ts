@@ -1,6 +1,6 @@
 /**
- * Something that one call after the other uses, since making it costs more than the call. A call that comes while another
- * uses it, from a getter among the values that the other reads, gets one of its own.
+ * An object that calls use in turn, since making it costs more than a call. A nested call, made by a getter among the values
+ * that the outer call reads, gets an object of its own.
  */
 export class Spare<T> {
   readonly #make: () => T;
@@ -10,7 +10,7 @@ export class Spare<T> {
     this.#make = make;
   }
 
-  /** Runs `work` with it, which is free again when `work` returns or throws. */
+  /** Runs `work` with the object, which is free again when `work` returns or throws. */
   use<R>(work: (lent: T) => R): R {
     const lent = this.#idle ?? this.#make();
     this.#idle = undefined;

@@ -1,17 +1,17 @@
 import { BoundaryError } from '../../errors.js';
 
-/** Memory that is given back after a big submission. */
+/** A buffer larger than this many bytes is dropped after a submission. */
 const KEPT_BYTES = 1 << 20;
 
 const FIRST_BYTES = 1 << 16;
 
-/** The most bytes of a submission, in whole words: sums of 32 bits count them, with their sign. */
+/** The most bytes of a submission, a whole number of words: bitwise operators count them as signed 32-bit integers. */
 const MOST_BYTES = 2 ** 31 - 4;
 
 /**
- * The memory of requests on their way to the addon: words, and bytes behind them. Many calls share it, so what is written
- * must be plain values that were read before: a getter or a proxy that ran half-way could ask for something itself, and its
- * request would be written over the half that is there.
+ * The memory of requests on their way to the addon: words, followed by bytes. Many calls share it, so only plain values that
+ * were read before may be written: a getter or a proxy that ran half-way could make a request of its own, which would overwrite
+ * the half-written one.
  */
 export abstract class SubmissionMemory {
   protected words = new Uint32Array(FIRST_BYTES / 4);
@@ -19,12 +19,12 @@ export abstract class SubmissionMemory {
   #length = 0;
   readonly #what: string;
 
-  /** `what` names what is submitted, for the error of one that is too big. */
+  /** `what` names the submission in the error for one that is too big. */
   protected constructor(what: string) {
     this.#what = what;
   }
 
-  /** The memory, of which `length` bytes are the submission. */
+  /** The memory, whose first `length` bytes are the submission. */
   get bytes(): Uint8Array {
     return this.memory;
   }
@@ -33,13 +33,13 @@ export abstract class SubmissionMemory {
     return this.#length;
   }
 
-  /** Forgets all requests. */
+  /** Removes all requests. */
   clear(): void {
     this.#length = 0;
     if (this.memory.length > KEPT_BYTES) this.#allocate(FIRST_BYTES);
   }
 
-  /** Takes what was written up to `end` as submitted. */
+  /** Marks the bytes up to `end` as submitted. */
   protected submitted(end: number): void {
     this.reserve(end, 3);
     this.#length = (end + 3) & ~3;
@@ -53,7 +53,7 @@ export abstract class SubmissionMemory {
     }
     const old = this.memory;
     this.#allocate(Math.min(Math.max(needed, old.length * 2), MOST_BYTES));
-    // What is written beyond the length belongs to what is under way.
+    // Copies all of it, since bytes beyond the length belong to the request being written.
     old.copy(this.memory);
   }
 

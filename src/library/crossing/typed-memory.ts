@@ -1,4 +1,4 @@
-/** What typed arrays really are, whatever their own properties or a changed prototype say. */
+/** The real properties of typed arrays, whatever their own properties or a changed prototype say. */
 
 const typedArrayPrototype: { at(this: NodeJS.TypedArray, index: number): unknown } = Object.getPrototypeOf(
   Uint8Array.prototype,
@@ -9,20 +9,20 @@ const byteLengthGetter = originalGetter('byteLength');
 const byteOffsetGetter = originalGetter('byteOffset');
 const bufferGetter = originalGetter('buffer');
 
-/** Elements of a typed array; 0 when its memory is gone. */
+/** The number of elements of a typed array; 0 if its memory is gone. */
 export function lengthOf(array: NodeJS.TypedArray): number {
   return lengthGetter.call(array) as number;
 }
 
-/** Bytes of a typed array; 0 when its memory is gone. */
+/** The number of bytes of a typed array; 0 if its memory is gone. */
 export function byteLengthOf(array: NodeJS.TypedArray): number {
   return byteLengthGetter.call(array) as number;
 }
 
-/** Whether the memory of a typed array is gone: transferred away, or resized until the array lies outside of it. */
+/** Whether the memory of a typed array is gone: transferred, or resized so that the array lies outside of it. */
 export function isGone(array: NodeJS.TypedArray): boolean {
   try {
-    // It reads nothing where the array is empty, and throws where there is no memory to read.
+    // `at` reads nothing if the array is empty, and throws if it has no memory.
     at.call(array, 0);
     return false;
   } catch {
@@ -31,8 +31,8 @@ export function isGone(array: NodeJS.TypedArray): boolean {
 }
 
 /**
- * The memory of a typed array as bytes. Memory shared between threads is copied, so that what is checked is what
- * crosses. Throws a `TypeError` when it is gone.
+ * The memory of a typed array as bytes. Memory shared between threads is copied, so that the bytes checked are the bytes that
+ * cross. Throws a `TypeError` if the memory is gone.
  */
 export function bytesOf(array: NodeJS.TypedArray): Uint8Array {
   const buffer = bufferGetter.call(array) as ArrayBufferLike;

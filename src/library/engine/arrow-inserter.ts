@@ -7,8 +7,8 @@ import type { TableDefinition } from './table-definition.js';
 import { bytesOf } from '../crossing/typed-memory.js';
 
 /**
- * Adds Arrow IPC bytes to one table. Without `execute`, nothing is stored. Its streams must have the table's columns;
- * dictionaries are unpacked, and timestamps of other units brought to microseconds.
+ * Adds Arrow IPC bytes to one table. Nothing is stored before `execute`. Its streams must have the table's columns; dictionaries
+ * are unpacked, and timestamps of other units converted to microseconds.
  */
 export class ArrowInserter implements AsyncDisposable {
   readonly #channel: InsertChannel;
@@ -23,11 +23,11 @@ export class ArrowInserter implements AsyncDisposable {
   }
 
   /**
-   * Adds bytes of the Arrow IPC streaming format: a slice of a stream, a whole one, or several one after the other. They
-   * are copied. Returns false to ask that `drain` be awaited before more is added.
+   * Adds bytes of the Arrow IPC streaming format: a slice of a stream, a whole stream, or several streams one after the other.
+   * The bytes are copied. Returns false to ask that `drain` be awaited before more is added.
    *
-   * Bytes that can't be read (`BB_INVALID_IPC`) or do not fit the table (`BB_SCHEMA_MISMATCH`, `BB_INVALID_VALUE`) are
-   * not added; what was added before stays, and the next bytes must begin a stream.
+   * Bytes that can't be read (`BB_INVALID_IPC`) or do not fit the table (`BB_SCHEMA_MISMATCH`, `BB_INVALID_VALUE`) are not
+   * added; rows added before stay, and the next bytes must begin a stream.
    */
   insert(bytes: Uint8Array | ArrayBuffer): boolean {
     this.#channel.assertOpen();
@@ -35,12 +35,12 @@ export class ArrowInserter implements AsyncDisposable {
     return this.#channel.send((raw) => raw.writeIpc(view));
   }
 
-  /** Resolves when there is room for more; rejects with what stopped the insert. */
+  /** Resolves when there is room for more bytes; rejects with the error that stopped the insert. */
   drain(): Promise<void> {
     return this.#channel.drain();
   }
 
-  /** Publishes all rows at once, or none of them when it fails; resolves to their number. */
+  /** Publishes all rows at once, or none if it fails; resolves to the number of rows. */
   execute(): Promise<number> {
     return this.#channel.execute();
   }
@@ -50,7 +50,7 @@ export class ArrowInserter implements AsyncDisposable {
     return this.#channel.abort();
   }
 
-  /** Aborts, unless it was executed. */
+  /** Aborts the insert, unless it was executed. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.abort();
   }

@@ -2,14 +2,14 @@ import { BoundaryError } from '../../errors.js';
 
 const MILLISECONDS_PER_DAY = 86_400_000;
 
-/** Midnight UTC of a day, given as the number of days since 1970-01-01: what a `DATE` column returns. */
+/** The `Date` at midnight UTC of a day, given as the number of days since 1970-01-01, which a `DATE` column returns. */
 export function dateFromDays(days: number): Date {
   return checked(new Date(days * MILLISECONDS_PER_DAY), days);
 }
 
 /**
- * The `Date` of a `TIMESTAMP`, given in microseconds since 1970-01-01T00:00:00 UTC. A `Date` counts milliseconds: the
- * microseconds within one are cut off, towards the past.
+ * The `Date` of a `TIMESTAMP`, given in microseconds since 1970-01-01T00:00:00 UTC. A `Date` counts milliseconds, so the rest is
+ * rounded down, towards the past.
  */
 export function dateFromMicros(micros: bigint | number): Date {
   const milliseconds = typeof micros === 'bigint' ? Number(floorDivide(micros, 1000n)) : Math.floor(micros / 1000);

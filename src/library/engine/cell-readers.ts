@@ -1,4 +1,4 @@
-/** One value out of a frame as JavaScript's own: what rows and `values()` are made of. */
+/** Readers of single values of a frame as JavaScript values, for rows and `values()`. */
 import { Buffer, isAscii } from 'node:buffer';
 
 import { BoundaryError } from '../../errors.js';
@@ -9,26 +9,26 @@ import type { Column } from './table-definition.js';
 /** A value of a row. */
 export type RowValue = boolean | number | bigint | string | Uint8Array | null;
 
-/** How 64-bit integers come out. */
+/** The JavaScript type of 64-bit integers. */
 export type Int64Mode = 'bigint' | 'number';
 
-/** Reads the value of a row that is not null. */
+/** Reads the value of a row in one column; the value must not be null. */
 export type CellReader = (row: number) => RowValue;
 
 const TWO_TO_32 = 2 ** 32;
 
-/** The high halves of safe integers; the lowest has one value, -2^53, that is not safe. */
+/** The highest and lowest upper halves of safe integers; the lowest has one value, -2^53, that is not safe. */
 const HIGHEST_HALF = 2 ** 21 - 1;
 const LOWEST_HALF = -(2 ** 21);
 
-/** Rows of text that are decoded at once, as a power of two. */
+/** The number of text rows decoded at once, as a power of two. */
 const BLOCK_SHIFT = 5;
 const BLOCK_ROWS = 1 << BLOCK_SHIFT;
 
-/** Blocks of more bytes than this are decoded value by value. */
+/** Blocks with more bytes than this are decoded value by value. */
 const LONGEST_BLOCK = 1 << 16;
 
-/** A reader of one column of a frame. `firstRow` is the number of the frame's first row, for errors. */
+/** Makes the reader of one column of a frame. `firstRow` is the number of the frame's first row, for errors. */
 export function createCellReader(column: Column, frame: FrameColumn, int64: Int64Mode, firstRow: number): CellReader {
   const { values } = frame;
   switch (column.type.kind) {
@@ -48,7 +48,7 @@ export function createCellReader(column: Column, frame: FrameColumn, int64: Int6
   }
 }
 
-/** All values of a column, null where there is none. */
+/** All values of a column, with null where a row has no value. */
 export function readValues(
   column: Column,
   frame: FrameColumn,
@@ -72,7 +72,7 @@ function safeIntegerReader(column: Column, values: FrameColumn['values'], firstR
   return (row) => safeIntegerAt(halves, 2 * row, column, firstRow + row);
 }
 
-/** The 64-bit integer of the halves at `at` and behind it. Throws `BB_UNSAFE_INTEGER` for one that no number holds. */
+/** The 64-bit integer whose halves are at `at` and `at + 1`. Throws `BB_UNSAFE_INTEGER` if it is not a safe integer. */
 export function safeIntegerAt(halves: Int32Array, at: number, column: Column, row: number): number {
   const low = halves[at]! >>> 0;
   const high = halves[at + 1]!;
@@ -92,7 +92,7 @@ function decimalReader(words: BigInt64Array, scale: number): (row: number) => st
   return (row) => decimalAt(quarters, words, 2 * row, scale);
 }
 
-/** The decimal of the words at `at` and behind it, which `quarters` shows by halves. */
+/** The decimal whose words are at `at` and `at + 1`; `quarters` is the same memory in 32-bit units. */
 export function decimalAt(quarters: Int32Array, words: BigInt64Array, at: number, scale: number): string {
   const first = 2 * at;
   const second = quarters[first + 1]!;
@@ -106,8 +106,8 @@ export function decimalAt(quarters: Int32Array, words: BigInt64Array, at: number
 }
 
 /**
- * Text is decoded in blocks of rows, and cut where a block is all ASCII: a third of the time of decoding value by value.
- * Blocks are small because a cut string keeps the text alive that it was cut from.
+ * Text is decoded in blocks of rows, and cut if a block is all ASCII: a third of the time of decoding value by value. Blocks are
+ * small because a substring keeps the whole text alive.
  */
 function textReader(values: Uint8Array, offsets: Int32Array): (row: number) => string {
   const bytes = Buffer.from(values.buffer as ArrayBuffer, values.byteOffset, values.length);

@@ -5,7 +5,7 @@ import { describeValue } from '../crossing/describe-value.js';
 import { type ParameterInput, toRawParameters } from './parameters.js';
 import { byteLengthOf, isGone } from '../crossing/typed-memory.js';
 
-/** The kinds of values, by the byte before each; `native/clients/mysql/src/cells.rs` describes them. */
+/** Kinds of values, in the byte before each value; `native/clients/mysql/src/cells.rs` describes them. */
 const NULL = 0;
 const FALSE = 1;
 const TRUE = 2;
@@ -19,23 +19,23 @@ const TIMESTAMP = 9;
 
 const TWO_TO_32 = 2 ** 32;
 
-/** Texts up to this length are written byte by byte: a call into the runtime takes longer. */
+/** Strings up to this length are written byte by byte: a call into the runtime takes longer. */
 const SHORT_TEXT = 64;
 
-/** Memory that is given back after much was written. */
+/** A buffer larger than this many bytes is dropped by `clear`. */
 const KEPT_BYTES = 1 << 20;
 const FIRST_BYTES = 1 << 14;
 
-/** The most bytes at once: their number has 32 bits, of which the addon takes 31. */
+/** The most bytes of a submission: their number is a 32-bit integer, of which the addon uses 31 bits. */
 const MOST_BYTES = 2 ** 31 - 1;
 
-/** Memory that grows as values are written to it, one behind the other. */
+/** A buffer that grows as values are appended to it. */
 export class CellWriter {
   #bytes = Buffer.allocUnsafeSlow(FIRST_BYTES);
   #view = new DataView(this.#bytes.buffer);
   #length = 0;
 
-  /** The memory, of which `length` bytes are written. */
+  /** The memory, whose first `length` bytes are written. */
   get bytes(): Uint8Array {
     return this.#bytes;
   }
@@ -44,27 +44,29 @@ export class CellWriter {
     return this.#length;
   }
 
-  /** Forgets everything. */
+  /** Removes everything written. */
   clear(): void {
     this.#length = 0;
     if (this.#bytes.length > KEPT_BYTES) this.#allocate(FIRST_BYTES);
   }
 
-  /** Writes 32 bits. */
+  /** Appends a 32-bit word. */
   word(value: number): void {
     const at = this.#reserve(4);
     this.#view.setUint32(at, value, true);
     this.#length = at + 4;
   }
 
-  /** Overwrites 32 bits. */
+  /** Overwrites the 32-bit word at `at`. */
   setWord(at: number, value: number): void {
     this.#view.setUint32(at, value, true);
   }
 
-  /** Writes a text as UTF-8, without its length; returns its bytes, -1 where it is no Unicode. */
+  /**
+   * Appends a string as UTF-8, without its length; returns the number of bytes, or -1 if the string is not well-formed Unicode.
+   */
   text(text: string): number {
-    // UTF-8 takes three bytes at most for each unit of a text.
+    // UTF-8 takes at most three bytes per UTF-16 unit of a string.
     const at = this.#reserve(text.length * 3);
     const end = this.#put(at, text);
     if (end === -1) return -1;
@@ -72,7 +74,7 @@ export class CellWriter {
     return end - at;
   }
 
-  /** Writes the first `count` values of a list. Throws `BB_INVALID_ARGUMENT` with the position of one that is none. */
+  /** Appends the first `count` values of a list. Throws `BB_INVALID_ARGUMENT` with the position of an unsupported value. */
   list(values: readonly ParameterInput[], count: number): void {
     for (let index = 0; index < count; index += 1) {
       const value = values[index]!;
@@ -80,7 +82,7 @@ export class CellWriter {
     }
   }
 
-  /** Writes a value of the usual types; false where it is of none. */
+  /** Appends a value of a common type; returns false if it has none of these types. */
   #value(value: ParameterInput): boolean {
     switch (typeof value) {
       case 'number': {
@@ -133,7 +135,7 @@ export class CellWriter {
     return true;
   }
 
-  /** Writes a text; returns where it ends, -1 where it is no Unicode. */
+  /** Writes a string at `at`; returns the end, or -1 if the string is not well-formed Unicode. */
   #put(at: number, text: string): number {
     const bytes = this.#bytes;
     const { length } = text;
@@ -146,12 +148,12 @@ export class CellWriter {
       }
       if (index === length) return at + length;
     }
-    // In every Node that we support, but only in later libraries of TypeScript than ours.
+    // `isWellFormed` exists in every supported version of Node, but only in later libraries of TypeScript than ours.
     if (!(text as string & { isWellFormed(): boolean }).isWellFormed()) return -1;
     return at + bytes.write(text, at, 'utf8');
   }
 
-  /** Writes a value of the rarer types. */
+  /** Appends a value of a less common type. */
   #other(value: unknown, index: number): void {
     if (types.isUint8Array(value)) {
       const length = byteLengthOf(value);
@@ -166,7 +168,7 @@ export class CellWriter {
     const raw = rawValue(value, index);
     if (raw instanceof Uint8Array) return this.#other(raw, index);
     if (typeof raw !== 'object' || raw === null) {
-      // A typed double may be any number.
+      // A typed double may be any number, also an unsafe integer.
       if (typeof raw === 'number') {
         const at = this.#reserve(9);
         this.#bytes[at] = DOUBLE;
@@ -190,7 +192,7 @@ export class CellWriter {
     }
   }
 
-  /** Makes room for so many bytes; returns where they begin. */
+  /** Makes room for `bytes` more bytes; returns the offset at which they begin. */
   #reserve(bytes: number): number {
     const needed = this.#length + bytes;
     if (needed > this.#bytes.length) {
@@ -208,7 +210,7 @@ export class CellWriter {
   }
 }
 
-/** The value as the raw addon takes parameters of statements, with all their checks. */
+/** The value in the form in which the raw addon takes parameters of statements, after all their checks. */
 function rawValue(value: unknown, index: number): unknown {
   try {
     return toRawParameters([value])[0];

@@ -1,14 +1,14 @@
 /** Functions made from source text, for loops that are specialised to a schema. */
 
-/** Kept compiled functions; beyond so many, the oldest goes, since the texts of queries have no bound. */
+/** The most compiled functions kept; the oldest is dropped beyond that, since there may be any number of different queries. */
 const MOST_KEPT = 200;
 
 const kept = new Map<string, Function>();
 
-/** More columns than this are read and written by loops over the columns: generated functions have limits, too. */
+/** Tables with more columns are read and written by loops over the columns, since generated functions have limits too. */
 export const MOST_GENERATED_COLUMNS = 256;
 
-/** Whether this process may make functions from text: not under `--disallow-code-generation-from-strings`. */
+/** Whether this process may make functions from text; false under `--disallow-code-generation-from-strings`. */
 export const canGenerateCode: boolean = (() => {
   try {
     return new Function('return true')() === true;
@@ -17,15 +17,12 @@ export const canGenerateCode: boolean = (() => {
   }
 })();
 
-/** A key of an object literal: `"__proto__": value` would set the object's prototype. */
+/** The source of a key of an object literal; `"__proto__": value` would set the object's prototype. */
 export function literalKey(name: string): string {
   return name === '__proto__' ? '["__proto__"]' : JSON.stringify(name);
 }
 
-/**
- * The function with these parameters and this body. The same text gives the same function, which then keeps what V8
- * has learned about it.
- */
+/** The function with these parameters and this body. The same text gives the same function, which keeps V8's optimised code. */
 export function generateFunction<F extends Function>(parameters: readonly string[], body: string): F {
   const key = `${parameters.join()}\n${body}`;
   let made = kept.get(key);

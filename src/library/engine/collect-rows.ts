@@ -3,7 +3,7 @@ import { type QueryOptions, QueryRun, type QuerySource } from './query-run.js';
 import { RowChunks } from './row-chunks.js';
 import type { Row } from './row-reader.js';
 
-/** All rows of a query. A result that can't fit into the heap is `BB_RESULT_TOO_LARGE`, before Node dies of it. */
+/** All rows of a query. Rejects with `BB_RESULT_TOO_LARGE` before a result exceeds V8's heap, which would end the process. */
 export async function collectRows(source: QuerySource, options: QueryOptions): Promise<Row[]> {
   const run = new QueryRun(source, options);
   const { int64 } = run;
@@ -11,7 +11,7 @@ export async function collectRows(source: QuerySource, options: QueryOptions): P
     const guard = new HeapGuard(await run.columns(), int64);
     const chunkSource = new RowChunks(run, {
       int64,
-      // A whole frame a turn: each turn of the loop may start a collection, which finds nearly all rows alive.
+      // Builds a whole frame per turn: each turn of the loop may start a garbage collection, which finds nearly all rows alive.
       rowsPerTurn: Infinity,
       admit: (frame, rowCount) => guard.check(frame, rowCount),
     });
@@ -24,8 +24,8 @@ export async function collectRows(source: QuerySource, options: QueryOptions): P
 }
 
 /**
- * One array of all rows. Not by `concat`: a library that defines `Symbol.isConcatSpreadable`, as apache-arrow does, puts
- * that on a path twenty times slower.
+ * One array of all rows. Avoids `concat`, which becomes twenty times slower once a library such as apache-arrow defines
+ * `Symbol.isConcatSpreadable`.
  */
 function joinChunks(chunks: Row[][]): Row[] {
   if (chunks.length === 1) return chunks[0]!;

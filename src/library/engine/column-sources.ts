@@ -1,4 +1,4 @@
-/** Whole columns as `addColumns` takes them, cut into batches for the raw addon. */
+/** The columns that `addColumns` takes, cut into batches for the raw addon. */
 import { types } from 'node:util';
 
 import { BoundaryError } from '../../errors.js';
@@ -17,7 +17,7 @@ export type FixedValues = Uint8Array | Int16Array | Int32Array | BigInt64Array |
  * - a typed array: `Uint8Array` of 0 and 1 for bool, `Int16Array`, `Int32Array` (also days of dates), `BigInt64Array`
  *   (also microseconds of timestamps, and two words a value, the low one first, of decimals), `Float32Array`,
  *   `Float64Array`;
- * - the same with nulls, `{ values, validity }`: a bit a row, set where there is a value, lowest bit first;
+ * - the same with nulls, `{ values, validity }`: one bit per row, set if the row has a value, lowest bit first;
  * - text and bytes as one piece of memory, `{ offsets, values, validity? }`: row i lies between the offsets i and i + 1;
  * - a plain array of the values that `addRow` takes.
  */
@@ -27,17 +27,20 @@ export type ColumnInput =
   | { readonly offsets: Int32Array; readonly values: Uint8Array; readonly validity?: Uint8Array | null }
   | readonly unknown[];
 
-/** Columns by name. */
+/** The columns of a table by name. */
 export type ColumnsInput = Readonly<Record<string, ColumnInput>>;
 
-/** A column's rows, from which batches are cut. */
+/** The rows of one column, from which batches are cut. */
 export interface ColumnSource {
   readonly rows: number;
-  /** The rows from `start`, a multiple of the chunk's rows, to `end`. `firstRow` is the number of row `start` in errors. */
+  /**
+   * The parts of the rows from `start`, a multiple of the chunk's rows, to `end`. `firstRow` is the number of row `start` in
+   * errors.
+   */
   parts(start: number, end: number, firstRow: number): ColumnParts;
 }
 
-/** The type of array for each kind of fixed width. */
+/** The typed array of each column kind of fixed width: its name, its test, and the elements per row. */
 const TYPED_ARRAYS: Readonly<
   Partial<Record<ColumnKind, [name: string, test: (value: unknown) => boolean, perRow: number]>>
 > = {
@@ -53,7 +56,7 @@ const TYPED_ARRAYS: Readonly<
 };
 
 /**
- * The sources of all columns, checked to be complete and equally long, and the rows to cut at once: a multiple of 8, so
+ * The sources of all columns, checked to be complete and of equal length, and the number of rows per chunk: a multiple of 8, so
  * that validity bitmaps are cut between bytes.
  */
 export function columnSources(
@@ -91,7 +94,7 @@ function sourceOf(column: Column, input: unknown, chunkRows: number): ColumnSour
   return memorySource(column, values, offsets, validity ?? undefined);
 }
 
-/** Values one by one. */
+/** The source of a plain array, whose values are staged one by one. */
 function valuesSource(column: Column, values: readonly unknown[], chunkRows: number): ColumnSource {
   const rows = values.length;
   const stage = createColumnStage(column, Math.max(1, Math.min(rows, chunkRows)));
@@ -140,7 +143,7 @@ function varyingSource(column: Column, offsets: Int32Array, values: Uint8Array, 
   return {
     rows,
     parts(start, end) {
-      // A batch carries its own values only, so its offsets count from them; that they ascend is checked natively.
+      // A batch carries only its own values, so its offsets start at them; the native side checks that offsets ascend.
       const first = Math.max(0, bounds[start]!);
       const own = bounds.slice(start, end + 1).map((offset) => offset - first);
       return [cutBitmap(bitmap, start, end), bytesOf(own), values.subarray(first, Math.max(first, bounds[end]!))];

@@ -1,15 +1,14 @@
 /**
- * Column stages: the typed arrays in which the values of one column wait to cross, and the checks a value must pass
- * to get there. Generated code writes the common values itself (see `row-stager-source.ts`) and leaves all others,
- * nulls and mistakes to `put`.
+ * Column stages: the typed arrays in which the values of one column wait to cross, and the checks that a value must pass first.
+ * Generated code writes common values itself (see `row-stager-source.ts`) and leaves other values, nulls and mistakes to `put`.
  */
 /** The parts of one column as the raw addon takes them: validity bitmap, offsets, values. */
 export type ColumnParts = readonly [Uint8Array | null, Uint8Array | null, Uint8Array];
 
-/** What is wrong with a value, or undefined where nothing is. */
+/** The description of a value that does not fit; undefined for a value that does. */
 export type Problem = string | undefined;
 
-/** The typed arrays of one column. */
+/** The stage of one column. */
 export abstract class ColumnStage {
   readonly capacity: number;
   readonly #nullable: boolean;
@@ -22,7 +21,7 @@ export abstract class ColumnStage {
     this.#validity = new Uint8Array(nullable ? Math.ceil(capacity / 8) : 0).fill(0xff);
   }
 
-  /** Writes a value, or says what is wrong with it; then the row holds anything. Calls no code of the value's own. */
+  /** Writes a value, or returns its problem, and then the row's content is undefined. Calls no code of the value. */
   put(row: number, value: unknown): Problem {
     if (value !== null && value !== undefined) return this.putValue(row, value);
     if (!this.#nullable) return 'null in a NOT NULL column';
@@ -32,7 +31,7 @@ export abstract class ColumnStage {
     return undefined;
   }
 
-  /** Takes back the null of a row that was not added after all. */
+  /** Clears the null of a row that was not added in the end. */
   undo(row: number): void {
     if (this.#hasNulls) this.#validity[row >> 3]! |= 1 << (row & 7);
   }
@@ -43,20 +42,20 @@ export abstract class ColumnStage {
     return [validity, this.offsetBytes(rows), this.valueBytes(rows)];
   }
 
-  /** Whether the first `rows` rows take so much memory that they should cross before the stage has all its rows. */
+  /** Whether the first `rows` rows take so much memory that they should cross before the stage is full. */
   isLarge(_rows: number): boolean {
     return false;
   }
 
-  /** Makes room for the next batch. */
+  /** Empties the stage for the next batch. */
   reset(): void {
     if (this.#hasNulls) this.#validity.fill(0xff);
     this.#hasNulls = false;
   }
 
-  /** As `put`, for a value that is not null. */
+  /** Like `put`, for a value that is not null. */
   abstract putValue(row: number, value: {}): Problem;
-  /** Writes what stands in the place of a null. */
+  /** Writes the placeholder of a null. */
   protected abstract putBlank(row: number): void;
   protected abstract valueBytes(rows: number): Uint8Array;
 

@@ -13,10 +13,10 @@ import { type Row, setOwn } from './row-reader.js';
 import type { Column } from './table-definition.js';
 
 /**
- * A batch of rows as columns. Its typed arrays are views of memory from a pool, which `release` gives back, and the garbage
- * collector does later: release chunks early (or declare them with `using`) to keep memory small and warm. The pool uses
- * memory again once nothing can read it, also no `fs.write` under way that was given one of the typed arrays: at once where
- * none were asked for, else when the garbage collector has seen them gone, which it is asked to every 32 MiB.
+ * A batch of rows as columns. Its typed arrays are views of memory from a pool. `release` returns the memory early, the garbage
+ * collector late: release chunks early (or declare them with `using`) to keep memory small and warm. The pool reuses memory once
+ * nothing can read it, including an `fs.write` under way that was given one of the typed arrays: at once if no typed array was
+ * handed out, else when the garbage collector has found them unreachable; a collection is requested every 32 MiB.
  * Methods that name a column take its name or its index.
  */
 export class ColumnarChunk implements Disposable {
@@ -26,7 +26,7 @@ export class ColumnarChunk implements Disposable {
   readonly #firstRow: number;
   readonly #views: (FrameColumn | undefined)[] = [];
   readonly #readers: (CellReader | undefined)[] = [];
-  /** Whether views of the frame were given away. */
+  /** Whether views of the frame were handed out. */
   #isShared = false;
   #frame: Frame | undefined;
 
@@ -40,25 +40,28 @@ export class ColumnarChunk implements Disposable {
   }
 
   /**
-   * The values: `Uint8Array` of 0 and 1 for bool, `Int16Array`, `Int32Array` (also days of dates), `BigInt64Array` (also
-   * microseconds of timestamps, and two words a value, the low one first, of decimals), `Float32Array`, `Float64Array`;
-   * for text and bytes the bytes of all values, see `offsets`. Where `validity` says null, the value means nothing.
+   * The values of a column: `Uint8Array` of 0 and 1 for bool, `Int16Array`, `Int32Array` (also days of dates), `BigInt64Array`
+   * (also microseconds of timestamps, and two words per decimal, the low one first), `Float32Array`, `Float64Array`; for text
+   * and bytes the concatenated bytes of all values, see `offsets`. Where `validity` says null, the value is undefined.
    */
   column<T extends FrameValues = FrameValues>(column: string | number): T {
     return this.#shared(column).values as T;
   }
 
-  /** A bit a row, set where there is a value, lowest bit first; null where the column has no nulls in this chunk. */
+  /**
+   * The validity bitmap of a column: one bit per row, set if the row has a value, lowest bit first; null if the chunk has no
+   * nulls in it.
+   */
   validity(column: string | number): Uint8Array | null {
     return this.#shared(column).validity;
   }
 
-  /** @internal Whether row `index` has a value in the column: as `validity`, without a view that a caller could keep. */
+  /** @internal Whether row `index` has a value in the column: like `validity`, without a view that a caller could keep. */
   has(column: string | number, index: number): boolean {
     return index >= 0 && index < this.rowCount && !isNull(this.#column(column).validity, index);
   }
 
-  /** Of text and bytes: row i lies between the offsets i and i + 1. */
+  /** The offsets of a text or bytes column: value i lies between the offsets i and i + 1. */
   offsets(column: string | number): Int32Array {
     const { offsets } = this.#shared(column);
     if (offsets !== null) return offsets;
@@ -66,12 +69,12 @@ export class ColumnarChunk implements Disposable {
     throw new BoundaryError('BB_INVALID_ARGUMENT', `column "${name}" is ${type}, which has no offsets`);
   }
 
-  /** How many values of the column are null in this chunk. */
+  /** The number of nulls of the column in this chunk. */
   nullCount(column: string | number): number {
     return this.#column(column).nullCount;
   }
 
-  /** The values as rows would have them. They are copies, and stay after `release`. */
+  /** The values of a column as rows have them. They are copies, and stay valid after `release`. */
   values(column: string | number): RowValue[] {
     const index = this.#indexOf(column);
     return readValues(this.columns[index]!, this.#column(index), this.rowCount, this.#int64, this.#firstRow);
@@ -91,7 +94,7 @@ export class ColumnarChunk implements Disposable {
     return row;
   }
 
-  /** Gives the memory back; the typed arrays become empty. Does nothing the second time. */
+  /** Returns the memory to the pool; the typed arrays become empty. Does nothing the second time. */
   release(): void {
     if (this.#frame === undefined) return;
     if (this.#isShared) releaseFrame(this.#frame);

@@ -5,8 +5,8 @@ import { assertFirstUse } from '../crossing/single-use.js';
 import type { Column } from './table-definition.js';
 
 /**
- * The chunks of a query, as columns; it can be iterated once. The query starts with the first chunk asked for, and
- * breaking out of the loop ends it. Chunks stay good until they are released, also after the loop.
+ * The chunks of a query, as columns; can be iterated once. The query starts with the first chunk asked for, and breaking out of
+ * the loop ends it. Chunks stay valid until they are released, also after the loop.
  */
 export class ColumnarStream implements AsyncIterable<ColumnarChunk> {
   readonly #run: QueryRun;
@@ -18,7 +18,7 @@ export class ColumnarStream implements AsyncIterable<ColumnarChunk> {
     this.#int64 = this.#run.int64;
   }
 
-  /** The result's columns, also of a result without rows. */
+  /** The columns of the result, also of a result without rows. */
   columns(): Promise<readonly Column[]> {
     return this.#run.columns();
   }

@@ -7,17 +7,20 @@ import { serveCommand } from '../crossing/reference-server.js';
 const MOST_CONNECTIONS = 65_535;
 
 export interface PoolOptions {
-  /** At most so many connections, 1 to 65535; 10 where it is left out. */
+  /** The most connections, 1 to 65535. Default: 10. */
   readonly max?: number | undefined;
-  /** So many idle connections are kept however long they idle; 0 where it is left out. */
+  /** The number of idle connections that are kept however long they idle. Default: 0. */
   readonly min?: number | undefined;
-  /** How long `acquire` waits for a connection, in milliseconds; then it is `BB_TIMEOUT`. 30000 where it is left out. */
+  /** The time-out of `acquire` in milliseconds; then it is `BB_TIMEOUT`. Default: 30000. */
   readonly acquireTimeoutMs?: number | undefined;
-  /** How long a connection idles before it is closed, in milliseconds, or Infinity. 60000 where it is left out. */
+  /** The time after which an idle connection is closed, in milliseconds, or Infinity. Default: 60000. */
   readonly idleTimeoutMs?: number | undefined;
 }
 
-/** A connection of a pool. `close`, or leaving its `await using` block, gives it back, and ends what still runs on it. */
+/**
+ * A connection of a pool. `close`, or the end of its `await using` block, returns it to the pool, and ends work that still runs
+ * on it.
+ */
 export class PooledConnection extends Connection {
   readonly #lease: Lease;
 
@@ -28,7 +31,7 @@ export class PooledConnection extends Connection {
     this.#lease = lease;
   }
 
-  /** As `close`, but the pool closes the connection instead of handing it to the next. */
+  /** Like `close`, but the pool closes the connection instead of reusing it. */
   discard(): Promise<void> {
     this.#lease.isWanted = false;
     return this.close();
@@ -47,13 +50,13 @@ interface Waiter {
 
 interface Idle {
   readonly raw: Engine;
-  /** When it was given back, by `performance.now()`. */
+  /** The time at which the connection was returned, by `performance.now()`. */
   readonly since: number;
 }
 
 /**
- * Connections to one engine, opened when they are needed and lent to one user at a time, in the order in which they asked.
- * A connection that idled is checked before it is lent; one that no longer answers is closed and replaced.
+ * Connections to one engine, opened on demand and lent to one user at a time, in the order of the requests. A connection that
+ * was idle is checked before it is lent; one that no longer responds is closed and replaced.
  */
 export class ConnectionPool implements AsyncDisposable {
   readonly #uri: string;
@@ -61,14 +64,14 @@ export class ConnectionPool implements AsyncDisposable {
   readonly #min: number;
   readonly #acquireTimeoutMs: number;
   readonly #idleTimeoutMs: number;
-  /** The engine that all connections share, where each open of the URI would make a new one. */
+  /** The engine that all connections share, for a URI that makes a new engine each time it is opened. */
   #root: Promise<Engine> | undefined;
-  /** The longest idle first. */
+  /** Idle connections, the longest idle first. */
   readonly #idle: Idle[] = [];
-  /** In the order in which they asked. */
+  /** Pending calls of `acquire`, in their order. */
   readonly #waiting = new Set<Waiter>();
   readonly #lent = new Set<PooledConnection>();
-  /** Connections that are being opened or checked. */
+  /** The number of connections being opened or checked. */
   #preparing = 0;
   #closingConnections = 0;
   #idleTimer: NodeJS.Timeout | undefined;
@@ -90,25 +93,24 @@ export class ConnectionPool implements AsyncDisposable {
     this.#idleTimeoutMs = idleTimeoutMs;
   }
 
-  /** All connections: lent, idle, and being opened or closed. Never more than `max`. */
+  /** The number of connections: lent, idle, and being opened or closed. Never more than `max`. */
   get size(): number {
     return this.#idle.length + this.#lent.size + this.#preparing + this.#closingConnections;
   }
 
-  /** Connections that nobody uses. */
+  /** The number of idle connections. */
   get idle(): number {
     return this.#idle.length;
   }
 
-  /** Calls of `acquire` that wait. */
+  /** The number of pending calls of `acquire`. */
   get waiting(): number {
     return this.#waiting.size;
   }
 
   /**
-   * Resolves to a connection when there is one; whoever asked first gets the first. Rejects with `BB_TIMEOUT` when that
-   * takes too long, with `BB_ABORTED` for the signal, with `BB_CLOSED` when the pool closes, and with why a connection
-   * can't be opened.
+   * Resolves to a connection as soon as one is available, in the order of the calls. Rejects with `BB_TIMEOUT` when the time-out
+   * passes, with `BB_ABORTED` for the signal, with `BB_CLOSED` when the pool closes, and with the error of opening a connection.
    */
   async acquire(options: WorkOptions = {}): Promise<PooledConnection> {
     const { signal, timeoutMs = this.#acquireTimeoutMs } = readWorkOptions(options);
@@ -131,7 +133,8 @@ export class ConnectionPool implements AsyncDisposable {
         },
       };
       const onAbort = (): void => waiter.fail(abortedBy(signal!));
-      // Keeps the process alive: nothing else does while all connections are lent, and the caller is owed an answer.
+      // This timer keeps the process alive: nothing else does while all connections are lent, and the caller's promise must
+      // settle.
       const timer = setTimeout(() => {
         const problem = `no connection within ${timeoutMs} ms; ${this.#lent.size} of ${this.#max} are lent`;
         waiter.fail(new BoundaryError(TIMEOUT, problem, { hint: 'Give connections back, or raise max' }));
@@ -142,7 +145,7 @@ export class ConnectionPool implements AsyncDisposable {
     });
   }
 
-  /** Runs `work` with a connection, and gives it back whatever happens. */
+  /** Runs `work` with a connection, and returns the connection to the pool whether `work` succeeds or fails. */
   async use<T>(work: (connection: PooledConnection) => T | Promise<T>, options: WorkOptions = {}): Promise<T> {
     const connection = await this.acquire(options);
     try {
@@ -153,8 +156,8 @@ export class ConnectionPool implements AsyncDisposable {
   }
 
   /**
-   * Rejects those who wait, closes the idle connections, and waits until the lent ones are given back; with `force` it
-   * closes these as well, which ends what runs on them.
+   * Rejects pending calls of `acquire`, closes the idle connections, and waits until the lent ones are returned; with `force` it
+   * closes these as well, which ends the work that runs on them.
    */
   async close(options: { readonly force?: boolean } = {}): Promise<void> {
     this.#closing ??= this.#closeAll();
@@ -179,14 +182,14 @@ export class ConnectionPool implements AsyncDisposable {
     if (this.#closing !== undefined) throw closed();
   }
 
-  /** Prepares as many connections as there are waiters for them, and room. */
+  /** Prepares a connection for each waiter without one, as far as `max` allows. */
   #serveWaiting(): void {
     while (this.#waiting.size > this.#preparing && (this.#idle.length > 0 || this.size < this.#max)) {
       void this.#prepare();
     }
   }
 
-  /** Makes a connection ready, and lends it to whoever has waited longest by then. Never rejects. */
+  /** Makes a connection ready, and lends it to the longest waiter. Never rejects. */
   async #prepare(): Promise<void> {
     this.#preparing++;
     const idle = this.#idle.pop();
@@ -246,7 +249,7 @@ export class ConnectionPool implements AsyncDisposable {
     this.#watchIdle();
   }
 
-  /** Closes a connection; it counts until that is done. */
+  /** Closes a connection, which counts in `size` until it is closed. */
   async #drop(raw: Engine): Promise<void> {
     this.#closingConnections++;
     await raw.close().catch(() => {});
@@ -259,7 +262,7 @@ export class ConnectionPool implements AsyncDisposable {
     else if (this.size === 0) this.#onEmpty?.();
   }
 
-  /** Sets the timer for the connection that has idled longest. */
+  /** Sets the timer for the connection that has been idle longest. */
   #watchIdle(): void {
     const longest = this.#idle[0];
     if (this.#idleTimer !== undefined || longest === undefined) return;
@@ -277,11 +280,11 @@ export class ConnectionPool implements AsyncDisposable {
   }
 }
 
-/** A URI of a scheme alone, such as `embedded:`: every open of it is an engine of its own, without rows. */
+/** Matches a URI of a scheme alone, such as `embedded:`: each time it is opened, it makes a new, empty engine. */
 const NAMES_NO_PLACE = /^[a-z]+:(\?.*)?$/;
 
 /**
- * A pool of connections to one engine. Where the URI names no place (`embedded:`, `memory:`), they share the engine that
+ * Makes a pool of connections to one engine. If the URI names no place (`embedded:`, `memory:`), they share one engine, which
  * the pool keeps for as long as it is open.
  */
 export function createPool(uri = 'embedded:', options: PoolOptions = {}): ConnectionPool {

@@ -12,25 +12,25 @@ import type { Row } from './row-reader.js';
 import { RowStream } from './row-stream.js';
 import { fromColumnSpecs, TableDefinition, toTableSpec } from './table-definition.js';
 
-/** `create` fails where the table exists, `replace` drops it first, `ifNotExists` leaves it alone. */
+/** What `createTable` does if the table exists: `create` fails, `replace` drops it first, `ifNotExists` leaves it alone. */
 export type CreateMode = 'create' | 'replace' | 'ifNotExists';
 
-/** Where the rows live. */
+/** The engine that holds the rows. */
 export interface EngineInfo {
   readonly name: string;
   readonly version: string;
-  /** Whether it runs SQL; otherwise only `SELECT <columns> FROM <table>` works. */
+  /** Whether the engine runs SQL; otherwise only `SELECT <columns> FROM <table>` works. */
   readonly sql: boolean;
 }
 
-/** The engine of a connection, for the inserters. Throws `BB_CLOSED` when it is closed. */
+/** The raw engine of a connection, for the inserters. Throws `BB_CLOSED` if the connection is closed. */
 export let engineOf: (connection: Connection) => Engine;
 
-/** What a connection must end when it closes. */
+/** The handles that a connection must end when it closes. */
 export let handlesOf: (connection: Connection) => OpenHandles;
 
 /**
- * A connection to an engine. Every call is a transaction of its own, and calls may be under way at once. All errors are
+ * A connection to an engine. Every call is a transaction of its own, and several calls may be under way at once. All errors are
  * `BoundaryError`s with a stable `code`; after `close` it is `BB_CLOSED`.
  */
 export class Connection implements AsyncDisposable {
@@ -52,7 +52,7 @@ export class Connection implements AsyncDisposable {
     this.engine = Object.freeze({ name: raw.name, version: raw.version, sql: raw.sql });
   }
 
-  /** Creates a table; where it exists, `mode` says what happens: an error, unless it says otherwise. */
+  /** Creates a table; `mode` says what happens if it exists. Default: an error. */
   async createTable(definition: TableDefinition, options: { readonly mode?: CreateMode } = {}): Promise<void> {
     const mode = options.mode ?? 'create';
     if (mode !== 'create' && mode !== 'replace' && mode !== 'ifNotExists') {
@@ -64,7 +64,7 @@ export class Connection implements AsyncDisposable {
     await this.#call((engine) => engine.createTable(toTableSpec(definition), mode as RawCreateMode));
   }
 
-  /** The definition of a table; `BB_TABLE_NOT_FOUND` where there is none. */
+  /** The definition of a table; rejects with `BB_TABLE_NOT_FOUND` if there is none. */
   async describeTable(name: string): Promise<TableDefinition> {
     const spec = await this.#call((engine) => engine.describeTable(name));
     return new TableDefinition(spec.name, fromColumnSpecs(spec.columns));
@@ -75,14 +75,14 @@ export class Connection implements AsyncDisposable {
     return this.#call((engine) => engine.listTables());
   }
 
-  /** Drops a table; resolves to false where there was none. */
+  /** Drops a table; resolves to false if there was none. */
   dropTable(name: string): Promise<boolean> {
     return this.#call((engine) => engine.dropTable(name));
   }
 
   /**
-   * Runs commands that return no rows, in one transaction; resolves to the number of rows changed. With parameters it is
-   * one command.
+   * Runs commands that return no rows, in one transaction; resolves to the number of rows changed. With parameters it takes one
+   * command only.
    */
   async execute(sql: string, options: CommandOptions = {}): Promise<number> {
     checkSql(sql);
@@ -93,19 +93,19 @@ export class Connection implements AsyncDisposable {
   }
 
   /**
-   * Runs a query; resolves to all its rows. A result that can't fit into V8's heap is `BB_RESULT_TOO_LARGE`: stream it.
-   * The rows are plain objects, all of one hidden class.
+   * Runs a query; resolves to all its rows. Rejects with `BB_RESULT_TOO_LARGE` if the result does not fit into V8's heap: stream
+   * it instead. The rows are plain objects of one hidden class.
    */
   async executeQuery<T extends object = Row>(sql: string, options: QueryOptions = {}): Promise<T[]> {
     return (await collectRows(this.#query(sql, options), options)) as object[] as T[];
   }
 
-  /** Runs a query whose rows come one by one (`for await`), or in arrays by its `chunks()`. */
+  /** Runs a query whose rows are read one by one (`for await`), or in arrays by its `chunks()`. */
   executeQueryStream<T extends object = Row>(sql: string, options: QueryOptions = {}): RowStream<T> {
     return new RowStream<T>(this.#query(sql, options), options);
   }
 
-  /** Runs a query whose rows come as columns, chunk by chunk: the fastest lane out. */
+  /** Runs a query whose rows are read as columns, chunk by chunk: the fastest lane out. */
   executeQueryColumnar(sql: string, options: QueryOptions = {}): ColumnarStream {
     return new ColumnarStream(this.#query(sql, options), options);
   }
@@ -122,7 +122,7 @@ export class Connection implements AsyncDisposable {
     return new Uint8Array(buffer);
   }
 
-  /** Prepares one statement, whose parameters are `$1`, `$2`, ..., to be run any number of times, also at once. */
+  /** Prepares one statement, whose parameters are `$1`, `$2`, ...; it can run any number of times, also concurrently. */
   async prepare(sql: string, options: WorkOptions = {}): Promise<PreparedStatement> {
     checkSql(sql);
     const limits = readWorkOptions(options);
@@ -145,7 +145,7 @@ export class Connection implements AsyncDisposable {
     }
   }
 
-  /** Cancels what runs, aborts the open inserters, and lets go of the engine. Does nothing the second time. */
+  /** Cancels running work, aborts open inserters, and releases the engine. Does nothing the second time. */
   close(): Promise<void> {
     this.#closing ??= this.#closeAll();
     return this.#closing;
@@ -185,9 +185,9 @@ export class Connection implements AsyncDisposable {
 }
 
 /**
- * Connects to an engine: `embedded:` (in memory), `embedded:/path/to/file.duckdb`, or `memory:`, which only ingests and
- * scans whole tables; or to a server's: `hyper:...`, `mysql:...`, or any of Arrow Flight SQL, `flight://host:port` and
- * `flight+tls://user:password@host:port`. `flight:` alone starts a private one.
+ * Connects to an engine: `embedded:` (in memory), `embedded:/path/to/file.duckdb`, or `memory:`, which only ingests and scans
+ * whole tables; or to a server: `hyper:...`, `mysql:...`, or any Arrow Flight SQL server, `flight://host:port` and
+ * `flight+tls://user:password@host:port`. `flight:` alone starts a private server.
  */
 export async function connect(uri = 'embedded:'): Promise<Connection> {
   try {
@@ -197,7 +197,7 @@ export async function connect(uri = 'embedded:'): Promise<Connection> {
   }
 }
 
-/** Connects to the engine that another thread of this process shared: `handle` is what `share()` returned there. */
+/** Connects to the engine that another thread of this process shared: `handle` is the value that `share()` returned there. */
 export function attach(handle: string): Connection {
   try {
     return new Connection(addon.Engine.attach(handle));

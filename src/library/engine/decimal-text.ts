@@ -1,11 +1,11 @@
-/** Decimals between JavaScript and a frame: 128-bit integers counting units of 10^-scale. */
+/** Conversion of decimals between text and a frame's 128-bit integers, which count units of 10^-scale. */
 
 /** Powers of ten that a `number` holds exactly. */
 const NUMBER_POWERS = Array.from({ length: 16 }, (_, exponent) => 10 ** exponent);
 
 const DECIMAL = /^([+-]?)(\d*)(?:\.(\d*))?(?:[eE]([+-]?\d{1,6}))?$/;
 
-/** Why a value is no decimal of its column. */
+/** The reason why a value is not a decimal of its column. */
 export class DecimalProblem {
   readonly text: string;
 
@@ -15,15 +15,15 @@ export class DecimalProblem {
 }
 
 /**
- * The units of 10^-scale in a decimal text, exactly: a `number` where it is a safe integer, else a `bigint`. A text
- * with digits that the scale or the precision has no place for is a problem; nothing is rounded.
+ * The units of 10^-scale in a decimal text, exactly: a `number` if it is a safe integer, else a `bigint`. A text with more
+ * digits than the scale or the precision allows is a problem; nothing is rounded.
  */
 export function parseDecimal(text: string, precision: number, scale: number): number | bigint | DecimalProblem {
   const match = DECIMAL.exec(text);
   const whole = match?.[2] ?? '';
   const fraction = match?.[3] ?? '';
   if (match === null || whole.length + fraction.length === 0) return new DecimalProblem('is not a decimal number');
-  // digits * 10^exponent is the number of units.
+  // The number of units is digits * 10^exponent.
   let digits = (whole + fraction).replace(/^0+/, '');
   let exponent = Number(match[4] ?? 0) - fraction.length + scale;
   if (digits === '') return 0;
@@ -47,7 +47,7 @@ export function parseDecimal(text: string, precision: number, scale: number): nu
   return isNegative ? -units : units;
 }
 
-/** The decimal text of so many units of 10^-scale, with `scale` digits behind the point: `-0.05` for -5 and 2. */
+/** The text of a decimal of `units` units of 10^-scale, with `scale` digits behind the point: `-0.05` for -5 and 2. */
 export function formatDecimal(units: number | bigint, scale: number): string {
   const isNegative = units < 0;
   const digits = String(isNegative ? -units : units);

@@ -1,6 +1,6 @@
 /**
- * Some rows of a frame as objects, read straight from the memory that frames share: making views of each column, as for
- * many rows, takes longer than reading a few.
+ * Reads a few rows of a frame as objects, straight from the memory that frames share: making views of each column, as for many
+ * rows, takes longer than reading a few.
  */
 import { canGenerateCode, generateFunction, literalKey, MOST_GENERATED_COLUMNS } from './code-generation.js';
 import { decimalAt, type Int64Mode, safeIntegerAt } from './cell-readers.js';
@@ -22,7 +22,7 @@ type Generated = (
 
 const HELPERS = { decimalAt, safeIntegerAt };
 
-/** The reader of frames with these columns; undefined where functions can't be made from text. */
+/** The reader of frames with these columns; undefined if functions can't be made from text. */
 export function fewRowsReader(columns: readonly Column[], int64: Int64Mode): ReadFewRows | undefined {
   if (!canGenerateCode || columns.length > MOST_GENERATED_COLUMNS) return undefined;
   const parameters = ['memory', 'frame', 'start', 'end', 'helpers', 'columns'];
@@ -57,7 +57,7 @@ function isVarying({ type: { kind } }: Column): boolean {
   return kind === 'text' || kind === 'bytes';
 }
 
-/** The expression of column `index` in row `i`, which is not null. */
+/** The expression for the value of column `index` in row `i`, which is not null. */
 function value({ type }: Column, index: number, mode: Int64Mode): string {
   const place = `v${index}`;
   switch (type.kind) {

@@ -1,4 +1,4 @@
-/** The stages of columns whose values are all of one width. */
+/** Stages of columns whose values have a fixed width. */
 import { types } from 'node:util';
 
 import { ColumnStage, type Problem } from './column-stage.js';
@@ -10,10 +10,10 @@ const TWO_TO_32 = 2 ** 32;
 const INT64_MIN = -(2n ** 63n);
 const INT64_MAX = 2n ** 63n - 1n;
 
-// The original method: a value's own `getTime` could be anything.
+// The original method, since a value's own `getTime` could run any code.
 const getTime = Date.prototype.getTime;
 
-/** A column whose values all take `width` bytes. */
+/** The stage of a column whose values all take `width` bytes. */
 abstract class FixedStage extends ColumnStage {
   readonly #bytes: Uint8Array;
   readonly #width: number;
@@ -49,7 +49,7 @@ export class BoolStage extends FixedStage {
   }
 }
 
-/** 16 or 32 bits; dates are days in 32 bits. */
+/** The stage of integers of 16 or 32 bits; dates are 32-bit days. */
 export class IntStage extends FixedStage {
   readonly values: Int16Array | Int32Array;
   readonly #kind: 'smallint' | 'int' | 'date';
@@ -73,7 +73,7 @@ export class IntStage extends FixedStage {
     }
     if (!Number.isInteger(value)) return `${value} is not an integer`;
     this.values[row] = value;
-    // `==` of numbers: -0 is 0.
+    // `===` of numbers, by which -0 equals 0.
     return this.values[row] === value ? undefined : `${value} does not fit into ${this.#bits} bits`;
   }
 
@@ -82,9 +82,9 @@ export class IntStage extends FixedStage {
   }
 }
 
-/** 64 bits; timestamps are microseconds. */
+/** The stage of 64-bit integers; timestamps are microseconds. */
 export class Int64Stage extends FixedStage {
-  /** Low and high halves in turn, so that a safe integer needs no `BigInt()`, which costs several times the rest. */
+  /** Low and high halves, alternating, so that a safe integer needs no `BigInt()`, which costs several times the rest. */
   readonly halves: Int32Array;
   readonly values: BigInt64Array;
   readonly #isTimestamp: boolean;
@@ -120,7 +120,7 @@ export class Int64Stage extends FixedStage {
   }
 }
 
-/** Floats of 32 or 64 bits. */
+/** The stage of floats of 32 or 64 bits. */
 export class FloatStage extends FixedStage {
   readonly values: Float32Array | Float64Array;
 
@@ -138,7 +138,7 @@ export class FloatStage extends FixedStage {
   }
 }
 
-/** Decimals: 128 bits, counting units of 10^-scale. */
+/** The stage of decimals: 128-bit integers, counting units of 10^-scale. */
 export class DecimalStage extends FixedStage {
   readonly #words: BigInt64Array;
   readonly #quarters: Int32Array;
@@ -167,7 +167,7 @@ export class DecimalStage extends FixedStage {
       this.#quarters[4 * row + 2] = sign;
       this.#quarters[4 * row + 3] = sign;
     } else {
-      // Storing keeps the lowest 64 bits of each.
+      // An element of a `BigInt64Array` keeps the lowest 64 bits of the value stored.
       this.#words[2 * row] = units;
       this.#words[2 * row + 1] = units >> 64n;
     }

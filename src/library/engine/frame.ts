@@ -2,13 +2,13 @@ import { BoundaryError } from '../../errors.js';
 import type { ColumnKind } from './sql-type.js';
 import type { Column } from './table-definition.js';
 
-/** The memory of a column's values, by its type. */
+/** The typed array of a column's values, by the column's type. */
 export type FrameValues = Uint8Array | Int16Array | Int32Array | BigInt64Array | Float32Array | Float64Array;
 
-/** Words of a frame's header before the first column. */
+/** Words of a frame's header before the words of the first column. */
 export const HEADER_WORDS = 2;
 
-/** Words of the header for each column: nulls, then the offsets of validity, offsets and values, and their length. */
+/** Words of the header per column: the null count, the offsets of validity, offsets and values, and the length of the values. */
 export const COLUMN_WORDS = 5;
 
 type ValuesConstructor = new (buffer: ArrayBuffer, byteOffset: number, length: number) => FrameValues;
@@ -27,7 +27,7 @@ const CONSTRUCTORS: Readonly<Record<ColumnKind, ValuesConstructor & { readonly B
   timestamp: BigInt64Array,
 };
 
-/** The memory of frames, seen through typed arrays that are made once for all of them. */
+/** The memory of frames, with typed arrays over it that are made once for all of them. */
 export class FrameMemory {
   readonly buffer: ArrayBuffer;
   readonly words: Uint32Array;
@@ -40,14 +40,14 @@ export class FrameMemory {
     this.bytes = Buffer.from(buffer);
   }
 
-  /** As values of columns. */
+  /** The memory as values of columns. */
   get views(): WideViews {
     this.#wide ??= wideViews(this.buffer);
     return this.#wide;
   }
 }
 
-/** All of a frame's memory as elements of each type. */
+/** The whole memory of frames as elements of each type. */
 export interface WideViews {
   readonly int16: Int16Array;
   readonly int32: Int32Array;
@@ -67,20 +67,20 @@ function wideViews(buffer: ArrayBuffer): WideViews {
   };
 }
 
-/** One column of a frame: views of the frame's memory. */
+/** One column of a frame, as views of the frame's memory. */
 export interface FrameColumn {
   readonly nullCount: number;
-  /** A bit a row, set where there is a value, lowest bit first; null without nulls. */
+  /** The validity bitmap: one bit per row, set if the row has a value, lowest bit first; null if the column has no nulls. */
   readonly validity: Uint8Array | null;
-  /** For text and bytes: row i lies between the offsets i and i + 1. */
+  /** The offsets of text and bytes: value i lies between the offsets i and i + 1; null for other types. */
   readonly offsets: Int32Array | null;
-  /** Decimals take two words a value, the low one first. */
+  /** The values; a decimal takes two words, the low one first. */
   readonly values: FrameValues;
 }
 
 /**
- * A batch of rows in one piece of memory, laid out as `native/engine/src/frame.rs` describes. The views of a column are
- * made when it is asked for.
+ * A batch of rows in one buffer, laid out as `native/engine/src/frame.rs` describes. The views of a column are made at each call
+ * of `column`.
  */
 export class Frame {
   readonly buffer: ArrayBuffer;
@@ -89,7 +89,7 @@ export class Frame {
   readonly #header: Uint32Array;
   readonly #start: number;
 
-  /** The frame that begins at the byte `start` of a buffer. */
+  /** Reads the header of the frame that begins at byte `start` of a buffer. */
   constructor(buffer: ArrayBuffer, columns: readonly Column[], start = 0) {
     this.buffer = buffer;
     this.columns = columns;
@@ -101,7 +101,7 @@ export class Frame {
     }
   }
 
-  /** The views of column `index`. */
+  /** Makes the views of column `index`. */
   column(index: number): FrameColumn {
     const word = HEADER_WORDS + COLUMN_WORDS * index;
     const validityOffset = this.#header[word + 1]!;

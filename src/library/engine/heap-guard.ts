@@ -6,7 +6,7 @@ import type { Int64Mode } from './cell-readers.js';
 import type { Frame } from './frame.js';
 import type { Column } from './table-definition.js';
 
-/** Bytes of V8's heap, without pointer compression. */
+/** Bytes that values take in V8's heap, without pointer compression. */
 const OBJECT_BYTES = 24;
 const SLOT_BYTES = 8;
 const DOUBLE_BYTES = 16;
@@ -14,19 +14,25 @@ const BIGINT_BYTES = 24;
 const STRING_BYTES = 24;
 const TYPED_ARRAY_BYTES = 200;
 
-/** Of the heap's limit: above the first, garbage is collected to see what is really in use; the second is the most. */
+/**
+ * Shares of the heap's limit: above the first, garbage is collected to measure the memory in use; the second is the most
+ * allowed.
+ */
 const SUSPICIOUS_SHARE = 0.75;
 const LARGEST_SHARE = 0.88;
 
-/** After a collection, the next is worth its time only when this share of the limit has come on top. */
+/** Share of the limit by which the heap must grow after a collection before the next one pays off. */
 const RECHECK_SHARE = 0.08;
 
-/** V8 counts the young generation into the limit, but rows that are kept must fit into the old one: so much less. */
+/**
+ * Bytes to subtract from V8's limit, which includes the young generation, since rows that are kept must fit into the old
+ * generation.
+ */
 const YOUNG_GENERATION_BYTES = 48 * 2 ** 20;
 
-/** What the guard knows of the heap; the real one, but for tests. */
+/** The statistics of V8's heap, with a fake in tests. */
 export interface Heap {
-  /** Bytes in use, including garbage not yet collected, and the limit above which Node dies. */
+  /** The bytes in use, including garbage not yet collected, and the limit above which Node dies. */
   measure(): { readonly used: number; readonly limit: number };
   collectGarbage(): Promise<void>;
 }
@@ -42,14 +48,14 @@ export const nodeHeap: Heap = {
       session.connect();
       await session.post('HeapProfiler.collectGarbage');
     } catch {
-      // A Node without an inspector: garbage then counts as in use.
+      // Without an inspector in this Node, garbage counts as in use.
     } finally {
       session.disconnect();
     }
   },
 };
 
-/** Stops a query whose rows are all kept before they fill V8's heap, which would end the process. */
+/** Stops a query that keeps all its rows before they fill V8's heap, which would end the process. */
 export class HeapGuard {
   readonly #heap: Heap;
   readonly #columns: readonly Column[];
@@ -62,9 +68,9 @@ export class HeapGuard {
     this.#bytesPerRow = columns.reduce((sum, column) => sum + fieldBytes(column, int64), OBJECT_BYTES);
   }
 
-  /** Rejects with `BB_RESULT_TOO_LARGE` when the rows of this frame, on top of the `rowCount` rows before, would not fit. */
+  /** Rejects with `BB_RESULT_TOO_LARGE` if the rows of this frame do not fit, on top of the `rowCount` rows before it. */
   async check(frame: Frame, rowCount: number): Promise<void> {
-    // Joining the chunks at the end takes two more slots a row.
+    // Joining the chunks at the end takes two more slots per row.
     const needed =
       frame.rowCount * this.#bytesPerRow + this.#textBytes(frame) + (rowCount + frame.rowCount) * 2 * SLOT_BYTES;
     let { used, limit } = this.#heap.measure();

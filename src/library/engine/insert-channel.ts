@@ -5,10 +5,10 @@ import { engineOf, handlesOf } from './connection.js';
 import type { OpenHandle } from '../crossing/open-handles.js';
 import { type TableDefinition, toTableSpec } from './table-definition.js';
 
-/** The end of an insert that a channel no longer takes rows for. */
+/** The reason why an insert takes no more rows. */
 type Ending = 'executed' | 'aborted' | 'connection closed' | BoundaryError;
 
-/** The way of an insert's batches into the engine, shared by the inserters: its states, its backpressure, its end. */
+/** The path of an insert's batches into the engine, shared by all inserters: state, backpressure and end. */
 export class InsertChannel implements OpenHandle {
   readonly #raw: RawInserter;
   readonly #connection: Connection;
@@ -25,22 +25,22 @@ export class InsertChannel implements OpenHandle {
     handlesOf(connection).add(this);
   }
 
-  /** False asks for `drain` before more is added. */
+  /** False if `drain` is to be awaited before more rows are added. */
   get mayGoOn(): boolean {
     return this.#mayGoOn;
   }
 
-  /** Rows that have crossed. */
+  /** The number of rows that have crossed. */
   get rows(): number {
     return this.#raw.rows;
   }
 
-  /** Whether it was executed or aborted, or has failed. */
+  /** Whether the insert was executed or aborted, or has failed. */
   get hasEnded(): boolean {
     return this.#ending !== undefined;
   }
 
-  /** Throws when the insert has ended, saying how. */
+  /** Throws if the insert has ended, with the reason. */
   assertOpen(): void {
     if (this.#ending === undefined) return;
     if (this.#ending instanceof BoundaryError) throw this.#ending;
@@ -48,7 +48,7 @@ export class InsertChannel implements OpenHandle {
     throw new BoundaryError('BB_CLOSED', `the inserter is closed: ${how}`);
   }
 
-  /** Sends what `write` gives to the raw inserter. Values that do not fit leave the insert as it was. */
+  /** Writes to the raw inserter by `write`. Values that do not fit leave the insert unchanged. */
   send(write: (raw: RawInserter) => boolean): boolean {
     this.assertOpen();
     try {
@@ -61,14 +61,14 @@ export class InsertChannel implements OpenHandle {
     }
   }
 
-  /** Ends the insert because of an error that leaves it without some of its rows. */
+  /** Ends the insert after an error that cost it some of its rows. */
   fail(error: BoundaryError): void {
     if (this.#ending !== undefined) return;
     this.#end(error);
     void this.#raw.abort();
   }
 
-  /** Resolves when there is room for more; rejects with what stopped the insert. */
+  /** Resolves when there is room for more rows; rejects with the error that stopped the insert. */
   async drain(): Promise<void> {
     this.assertOpen();
     try {
@@ -80,14 +80,14 @@ export class InsertChannel implements OpenHandle {
     }
   }
 
-  /** Publishes everything or, when it fails, nothing; resolves to the number of rows. */
+  /** Publishes all rows, or none if it fails; resolves to the number of rows. */
   async execute(): Promise<number> {
     this.assertOpen();
     this.#ending = 'executed';
     try {
       return await this.#raw.execute();
     } catch (thrown) {
-      // An abort or a close that came meanwhile is the better explanation.
+      // An abort or a close in the meantime explains the error better.
       if (this.#ending !== 'executed') this.assertOpen();
       this.#ending = toBoundaryError(thrown);
       throw this.#ending;
@@ -96,14 +96,14 @@ export class InsertChannel implements OpenHandle {
     }
   }
 
-  /** Drops everything. Does nothing after the end of the insert. */
+  /** Drops all rows. Does nothing after the end of the insert. */
   async abort(): Promise<void> {
     if (this.#ending !== undefined) return;
     this.#end('aborted');
     await this.#raw.abort();
   }
 
-  /** The connection closes. */
+  /** Aborts the insert, because the connection closes. */
   async close(): Promise<void> {
     if (this.#ending !== undefined) return;
     this.#end('connection closed');
@@ -116,7 +116,7 @@ export class InsertChannel implements OpenHandle {
   }
 }
 
-/** Errors that say no to what was given, and leave the insert as it was. */
+/** Errors that reject the input, and leave the insert unchanged. */
 const REFUSALS: ReadonlySet<string> = new Set([
   'BB_INVALID_VALUE',
   'BB_INVALID_ARGUMENT',

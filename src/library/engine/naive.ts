@@ -1,6 +1,6 @@
 /**
- * The naive lanes, in which every value crosses by itself, the way most addons do it. The benchmark shows what that
- * costs; applications have no use for them, so they are not part of the public library.
+ * The naive lanes, in which every value crosses by itself, as in most addons. The benchmark shows their cost; applications have
+ * no use for them, so they are not part of the public library.
  */
 import type { NaiveInserter } from '../../addon.js';
 import { toBoundaryError } from '../../errors.js';
@@ -8,7 +8,7 @@ import { type Connection, engineOf } from './connection.js';
 import type { Row } from './row-reader.js';
 import { type TableDefinition, toTableSpec } from './table-definition.js';
 
-/** Adds rows by value. */
+/** Adds rows value by value. */
 export class NaiveRowInserter {
   readonly #raw: NaiveInserter;
 
@@ -26,7 +26,7 @@ export class NaiveRowInserter {
     return this.#raw.drained().catch(rethrow);
   }
 
-  /** Publishes all rows at once; resolves to their number. */
+  /** Publishes all rows at once; resolves to the number of rows. */
   execute(): Promise<number> {
     return this.#raw.execute().catch(rethrow);
   }
@@ -37,7 +37,7 @@ export class NaiveRowInserter {
   }
 }
 
-/** The rows of a query in arrays, as Node-API builds them. */
+/** The rows of a query in arrays, built by Node-API calls. */
 export async function* naiveChunks(
   connection: Connection,
   sql: string,
@@ -53,7 +53,7 @@ export async function* naiveChunks(
   }
 }
 
-/** All rows of a query, as Node-API builds them. */
+/** All rows of a query, built by Node-API calls. */
 export async function executeQueryNaive(connection: Connection, sql: string, batchRows?: number): Promise<Row[]> {
   const all: Row[] = [];
   for await (const rows of naiveChunks(connection, sql, batchRows)) {

@@ -1,4 +1,4 @@
-/** Parameters of statements: what may be given, and the form in which the raw addon takes it. */
+/** Parameters of statements: the values allowed, and their form in the raw addon. */
 import { types } from 'node:util';
 
 import { BoundaryError } from '../../errors.js';
@@ -8,20 +8,20 @@ import { describeValue } from '../crossing/describe-value.js';
 import { SqlType } from './sql-type.js';
 import { bytesOf } from '../crossing/typed-memory.js';
 
-/** A value for a parameter; see `QueryOptions.parameters`. */
+/** The value of a parameter; see `QueryOptions.parameters`. */
 export type ParameterInput = null | boolean | number | bigint | string | Uint8Array | Date | TypedValue;
 
-/** A server's protocol counts parameters with 16 bits. */
+/** The most parameters of a statement: the protocols of servers count them with 16 bits. */
 const MOST_PARAMETERS = 65_535;
 
 const MILLISECONDS_PER_DAY = 86_400_000;
 const INT64_MIN = -(2n ** 63n);
 const INT64_MAX = 2n ** 63n - 1n;
 
-// The original method: a value's own `getTime` could be anything.
+// The original method, since a value's own `getTime` could run any code.
 const getTime = Date.prototype.getTime;
 
-/** A value with the SQL type it is to have; made by `typed`. */
+/** A value with its SQL type; made by `typed`. */
 export class TypedValue {
   readonly type: SqlType;
   readonly value: unknown;
@@ -35,8 +35,8 @@ export class TypedValue {
 }
 
 /**
- * A parameter of a given SQL type: `typed(SqlType.decimal(10, 2), '1.25')`, `typed(SqlType.date(), 19723)`. Takes what an
- * inserter takes for a column of that type; a value that does not fit is refused when the statement is run.
+ * A parameter of a given SQL type: `typed(SqlType.decimal(10, 2), '1.25')`, `typed(SqlType.date(), 19723)`. Takes the values
+ * that an inserter takes for a column of that type; a value that does not fit is rejected when the statement runs.
  */
 export function typed(type: SqlType, value: unknown): TypedValue {
   if (!(type instanceof SqlType)) {
@@ -45,7 +45,7 @@ export function typed(type: SqlType, value: unknown): TypedValue {
   return new TypedValue(type, value);
 }
 
-/** What is wrong with a value. */
+/** The reason why a value can't be a parameter. */
 class Misfit {
   readonly problem: string;
 
@@ -54,14 +54,16 @@ class Misfit {
   }
 }
 
-/** Copies of the parameters as the raw addon takes them. Throws `BB_INVALID_ARGUMENT` with the position of a bad one. */
+/**
+ * Copies of the parameters in the form of the raw addon. Throws `BB_INVALID_ARGUMENT` with the position of an unsupported value.
+ */
 export function toRawParameters(parameters: unknown): unknown[] {
   if (parameters === undefined) return [];
   if (!Array.isArray(parameters)) throw invalid('parameters must be an array of values, for $1, $2, ...');
   if (parameters.length > MOST_PARAMETERS) {
     throw invalid(`a statement has at most ${MOST_PARAMETERS} parameters, not ${parameters.length}`);
   }
-  // Not by `map`, which leaves out the holes of an array.
+  // Not `map`, which skips the holes of an array.
   return Array.from(parameters as ArrayLike<unknown>, (value, index) => {
     const raw = toRaw(value);
     if (raw instanceof Misfit) throw invalid(`parameter ${index + 1}: ${raw.problem}`);
@@ -69,7 +71,7 @@ export function toRawParameters(parameters: unknown): unknown[] {
   });
 }
 
-/** In the raw form, a bigint is a 64-bit integer and a number a double. */
+/** The raw form of a value, in which a bigint is a 64-bit integer and a number a double. */
 function toRaw(value: unknown): unknown {
   switch (typeof value) {
     case 'boolean':
@@ -90,7 +92,7 @@ function toRaw(value: unknown): unknown {
 }
 
 function toRawText(value: string): unknown {
-  // In every Node that we support, but only in later libraries of TypeScript than ours.
+  // `isWellFormed` exists in every supported version of Node, but only in later libraries of TypeScript than ours.
   const isWellFormed = (value as string & { isWellFormed(): boolean }).isWellFormed();
   return isWellFormed ? value : new Misfit(`${describeValue(value)} has a lone surrogate, which UTF-8 cannot hold`);
 }
@@ -127,7 +129,7 @@ function toRawTimestamp(value: Date | bigint | number): unknown {
 function toRawTyped({ type, value }: TypedValue): unknown {
   if (value === null) return null;
   if (value === undefined) return new Misfit('undefined is not a value of SQL');
-  // The checks of an inserter's column, so that both take the same values.
+  // Uses the checks of an inserter's column, so that both take the same values.
   const problem = createColumnStage({ name: '', type, nullable: true }, 1).put(0, value);
   if (problem !== undefined) return new Misfit(problem);
   switch (type.kind) {

@@ -10,18 +10,18 @@ import type { Row } from './row-reader.js';
 import { RowStream } from './row-stream.js';
 import { SqlType } from './sql-type.js';
 
-/** How a command is to run. */
+/** Options of a command. */
 export type CommandOptions = WorkOptions & Pick<QueryOptions, 'parameters'>;
 
-/** How a prepared statement is to run as a query. */
+/** Options of a prepared statement that runs as a query. */
 export type StatementOptions = Omit<QueryOptions, 'parameters'>;
 
 /**
- * A statement that was prepared once. Its parameters are given with each run, as in `QueryOptions.parameters`. Runs may be
- * under way at once, also beside a stream of its rows that is not read to its end.
+ * A statement that was prepared once. Each run is given its parameters, as in `QueryOptions.parameters`. Several runs may be
+ * under way at once, also beside a stream of rows that is not read to its end.
  */
 export class PreparedStatement implements OpenHandle, AsyncDisposable {
-  /** The types of its parameters; undefined where a type is open until there is a value. */
+  /** The types of the parameters; undefined if a type is open until there is a value. */
   readonly parameterTypes: readonly (SqlType | undefined)[];
   readonly #raw: Statement;
   readonly #owner: OpenHandles;
@@ -38,16 +38,16 @@ export class PreparedStatement implements OpenHandle, AsyncDisposable {
     owner.add(this);
   }
 
-  /** Runs it as a command, in a transaction of its own; resolves to the number of rows changed. */
+  /** Runs the statement as a command, in a transaction of its own; resolves to the number of rows changed. */
   async execute(parameters: readonly ParameterInput[] = [], options: WorkOptions = {}): Promise<number> {
     const limits = readWorkOptions(options);
     const values = toRawParameters(parameters);
     this.#assertOpen();
-    // Awaited, so that the connection finds the statement for as long as it runs.
+    // Awaited, since the connection holds the statement weakly and must find it while it runs.
     return await cancellable(this.#handles, limits, (token) => this.#raw.execute(values, token));
   }
 
-  /** As `Connection.executeQuery`. */
+  /** Like `Connection.executeQuery`. */
   async executeQuery<T extends object = Row>(
     parameters: readonly ParameterInput[] = [],
     options: StatementOptions = {},
@@ -55,7 +55,7 @@ export class PreparedStatement implements OpenHandle, AsyncDisposable {
     return (await collectRows(this.#query(parameters), options)) as object[] as T[];
   }
 
-  /** As `Connection.executeQueryStream`. */
+  /** Like `Connection.executeQueryStream`. */
   executeQueryStream<T extends object = Row>(
     parameters: readonly ParameterInput[] = [],
     options: StatementOptions = {},
@@ -63,12 +63,12 @@ export class PreparedStatement implements OpenHandle, AsyncDisposable {
     return new RowStream<T>(this.#query(parameters), options);
   }
 
-  /** As `Connection.executeQueryColumnar`. */
+  /** Like `Connection.executeQueryColumnar`. */
   executeQueryColumnar(parameters: readonly ParameterInput[] = [], options: StatementOptions = {}): ColumnarStream {
     return new ColumnarStream(this.#query(parameters), options);
   }
 
-  /** As `Connection.executeQueryToArrow`. */
+  /** Like `Connection.executeQueryToArrow`. */
   async executeQueryToArrow(
     parameters: readonly ParameterInput[] = [],
     options: Omit<StatementOptions, 'int64'> = {},
@@ -82,7 +82,7 @@ export class PreparedStatement implements OpenHandle, AsyncDisposable {
     return new Uint8Array(buffer);
   }
 
-  /** Cancels what runs, and lets go of the statement. Does nothing the second time. */
+  /** Cancels running work, and releases the statement. Does nothing the second time. */
   close(): Promise<void> {
     this.#closing ??= this.#closeAll();
     return this.#closing;

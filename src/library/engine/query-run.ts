@@ -16,23 +16,23 @@ const MOST_BATCH_ROWS = 1 << 24;
 
 export interface QueryOptions extends WorkOptions {
   /**
-   * The values of `$1`, `$2`, ...: null, booleans, strings, `Uint8Array`s, bigints (of 64 bits), numbers (safe integers as
-   * integers, all others as doubles), and `Date`s as timestamps. `typed` gives a value another type.
+   * The values of `$1`, `$2`, ...: null, booleans, strings, `Uint8Array`s, bigints (64 bits), numbers (safe integers as
+   * integers, others as doubles), and `Date`s as timestamps. `typed` gives a value another type.
    */
   readonly parameters?: readonly ParameterInput[] | undefined;
-  /** `number`: 64-bit integers as numbers, where one that is no safe integer is `BB_UNSAFE_INTEGER`. Default: `bigint`. */
+  /** The type of 64-bit integers. With `number`, an integer that is not safe is `BB_UNSAFE_INTEGER`. Default: `bigint`. */
   readonly int64?: Int64Mode | undefined;
-  /** At most so many rows cross at once, 1 to 16777216; 65536 where it is left out. */
+  /** The most rows that cross at once, 1 to 16777216. Default: 65536. */
   readonly batchRows?: number | undefined;
 }
 
-/** How a query is to run, beside its parameters, as plain values. */
+/** The options of a query without its parameters, checked, as plain values. */
 export interface ReadQueryOptions extends WorkOptions {
   readonly int64: Int64Mode;
   readonly batchRows: number | undefined;
 }
 
-/** How a query is run, and what a run of it needs of its connection or statement. */
+/** The connection or statement that runs a query, as a run needs it. */
 export interface QuerySource {
   readonly handles: OpenHandles;
   /** Throws `BB_CLOSED` when the connection or the statement is closed. */
@@ -41,7 +41,10 @@ export interface QuerySource {
   start(batchRows: number | undefined, token: Cancel): Promise<FrameReader>;
 }
 
-/** A query under way: its frames one after the other, its errors explained, its end in order. It starts when first asked. */
+/**
+ * A query under way: it reads frames in order, maps errors and ends the work. It starts when its columns or its first frame are
+ * asked for.
+ */
 export class QueryRun {
   readonly #source: QuerySource;
   readonly #options: ReadQueryOptions;
@@ -55,12 +58,12 @@ export class QueryRun {
     this.#options = readQueryOptions(options);
   }
 
-  /** How 64-bit integers are to be given. */
+  /** The JavaScript type of 64-bit integers. */
   get int64(): Int64Mode {
     return this.#options.int64;
   }
 
-  /** Whether it was ended before its end: rows at hand are not to be used any more. */
+  /** Whether the query was ended early: rows already received must not be used any more. */
   get isCancelled(): boolean {
     return this.#cancellation !== undefined && this.#cancellation.isCancelled;
   }
@@ -70,15 +73,15 @@ export class QueryRun {
     return (await this.#start()).columns;
   }
 
-  /** The next frame; undefined at the end, after `stop`, and after an error was thrown. */
+  /** The next frame; undefined at the end, after `stop`, and after an error. */
   next(): Promise<Frame | undefined> {
-    // One after the other, so that calls under way at once get the frames in their order.
+    // Chained, so that concurrent calls get the frames in their order.
     const next = this.#last.then(() => this.#next());
     this.#last = next.catch(() => {});
     return next;
   }
 
-  /** Ends the query, wherever it is. */
+  /** Ends the query at any point. */
   stop(): void {
     this.#hasEnded = true;
     this.#cancellation?.stop();
@@ -89,7 +92,7 @@ export class QueryRun {
     try {
       const { reader, columns } = await this.#start();
       const buffer = await nextBuffer(reader);
-      // What arrives after the work was ended is not to be used.
+      // A frame that arrives after the work was ended must not be used.
       this.#cancellation!.assertWanted();
       if (buffer !== null) return new Frame(buffer, columns);
       this.#end();
@@ -126,31 +129,35 @@ export class QueryRun {
   }
 }
 
-/** A frame that is there already costs one turn of the event loop, which others get meanwhile, and no other thread. */
+/**
+ * Reads the next frame. A frame that is ready costs one turn of the event loop, in which other work runs, and no other thread.
+ */
 async function nextBuffer(reader: FrameReader): Promise<ArrayBuffer | null> {
   await nextTurn();
   const buffer = reader.tryNext();
   return buffer === undefined ? await reader.next() : buffer;
 }
 
-/** How frames that were released find their buffers collected; where V8 has no such function, the addon makes garbage. */
+/** V8's collector, by which the buffers of released frames are collected; without it, the addon makes garbage instead. */
 let collect: CollectGarbage | undefined;
 addon.collectYoungBy(() => {
   collect ??= exposeCollector() ?? (() => {});
   collect('young');
 });
 
-/** Gives a frame's memory back; its views become empty. What users have seen of it, a request of theirs may still read. */
+/**
+ * Returns a frame's memory to the pool; its views become empty. A request under way may still read views that users were given.
+ */
 export function releaseFrame(frame: Frame): void {
   addon.releaseFrame(frame.buffer);
 }
 
-/** Gives back the memory of a frame at once, of which nobody outside of this library has had a view. */
+/** Returns the memory of a frame to the pool at once; nobody outside of this library may have had a view of it. */
 export function recycleFrame(frame: Frame): void {
   addon.recycleFrame(frame.buffer);
 }
 
-/** What a caller gave for a query, checked and read once; see `readWorkOptions`. */
+/** The options of a query, checked and read once; see `readWorkOptions`. */
 export function readQueryOptions(options: QueryOptions): ReadQueryOptions {
   const invalid = (message: string) => new BoundaryError('BB_INVALID_ARGUMENT', message);
   const { batchRows, int64 = 'bigint' } = options;
@@ -163,7 +170,7 @@ export function readQueryOptions(options: QueryOptions): ReadQueryOptions {
   return { ...readWorkOptions(options), int64, batchRows };
 }
 
-/** Checks that a caller gave a text. */
+/** Throws if a statement is not a string. */
 export function checkSql(sql: unknown): void {
   if (typeof sql !== 'string') throw new BoundaryError('BB_INVALID_ARGUMENT', 'a query must be a string of SQL');
 }

@@ -6,32 +6,32 @@ import { type QueryRun, recycleFrame } from './query-run.js';
 import { type Row, RowReader } from './row-reader.js';
 
 /**
- * Rows built in one turn of the event loop: a few milliseconds of work, and few enough that the garbage collector finds
- * most of the rows before them dropped.
+ * The rows built in one turn of the event loop: a few milliseconds of work, and few enough that the garbage collector finds most
+ * of the earlier rows unreachable.
  */
 export const ROWS_PER_TURN = 16_384;
 
 export interface RowChunksOptions {
   readonly int64: Int64Mode;
-  /** At most so many rows are built in one turn of the event loop. */
+  /** The most rows built in one turn of the event loop. */
   readonly rowsPerTurn: number;
-  /** At most so many rows an array; `rowsPerTurn` where it is left out. */
+  /** The most rows of an array; `rowsPerTurn` if it is left out. */
   readonly rowsAtOnce?: number;
   readonly admit?: AdmitFrame;
 }
 
-/** Called with each frame before its rows are built, and with the number of rows before it; may reject. */
+/** A hook called with each frame before its rows are built, and with the number of rows before it; may reject. */
 export type AdmitFrame = (frame: Frame, rowCount: number) => Promise<void>;
 
-/** The rows of a query in arrays, the event loop getting its turn between any two. Frames are released once they are read. */
+/** The rows of a query in arrays, with a turn of the event loop between any two. Frames are released once they are read. */
 export class RowChunks {
   readonly #run: QueryRun;
   readonly #options: RowChunksOptions;
   #reader: RowReader | undefined;
   #frame: Frame | undefined;
-  /** The first row of the frame at hand that is not built yet. */
+  /** The index of the first row of the current frame that is not built yet. */
   #start = 0;
-  /** The end of what may be built in this turn. */
+  /** The index behind the last row of the current frame that may be built in this turn. */
   #turnEnd = 0;
   #last: Promise<unknown> = Promise.resolve();
 
@@ -40,7 +40,7 @@ export class RowChunks {
     this.#options = options;
   }
 
-  /** The next rows; undefined at the end. Calls under way at once get them in their order. */
+  /** The next rows; undefined at the end. Concurrent calls get them in their order. */
   next(): Promise<Row[] | undefined> {
     const next = this.#last.then(() => this.#next());
     this.#last = next.catch(() => {});
@@ -48,8 +48,8 @@ export class RowChunks {
   }
 
   /**
-   * The next rows without a wait, while there are any that may be built in this turn; undefined where `next` is to be
-   * called. Not while a call of `next` is under way.
+   * The next rows without a wait, while rows may be built in this turn; undefined if `next` must be called. Not to be called
+   * while a call of `next` is under way.
    */
   nextInTurn(): Row[] | undefined {
     if (this.#frame === undefined || this.#start === this.#turnEnd || this.#run.isCancelled) return undefined;
@@ -62,7 +62,7 @@ export class RowChunks {
     }
   }
 
-  /** Ends the query, and gives back the memory at hand once no call is under way. */
+  /** Ends the query, and returns the memory of the current frame once no call is under way. */
   stop(): void {
     this.#run.stop();
     this.#last = this.#last.then(() => this.#release());
@@ -71,7 +71,7 @@ export class RowChunks {
   async #next(): Promise<Row[] | undefined> {
     try {
       if (this.#frame !== undefined) await nextTurn();
-      // A query that was ended meanwhile has no more rows, or tells why.
+      // A query that was ended in the meantime has no more rows, or throws the reason.
       if (this.#run.isCancelled) this.#release();
       const frame = this.#frame ?? (await this.#nextFrame());
       if (frame === undefined) return undefined;

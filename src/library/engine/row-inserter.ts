@@ -5,23 +5,23 @@ import { InsertChannel } from './insert-channel.js';
 import { type RowInput, RowStager } from './row-stager.js';
 import type { TableDefinition } from './table-definition.js';
 
-/** Rows of a batch where nobody asks for another size: big enough that the cost of one crossing does not show. */
+/** The default number of rows of a batch: enough that the cost of one crossing does not show. */
 export const DEFAULT_BATCH_ROWS = 65_536;
 
-/** The stage has memory for so many rows before the first comes. */
+/** The most rows of a batch; the stage allocates memory for all of them at the start. */
 const MOST_BATCH_ROWS = 1 << 22;
 
 export interface RowInserterOptions {
-  /** Rows that cross at once, 1 to 4194304; 65536 where it is left out. */
+  /** The rows that cross at once, 1 to 4194304. Default: 65536. */
   readonly batchRows?: number;
 }
 
 /**
- * Adds rows to one table. Rows are staged in typed arrays and cross batch by batch, while the engine stores the last
- * batch in the background. `execute` publishes all rows at once; without it, nothing is stored.
+ * Adds rows to one table. Rows are staged in typed arrays and cross batch by batch, while the engine stores the previous batch
+ * in the background. `execute` publishes all rows at once; nothing is stored before it.
  *
- * Adding is synchronous, and returns false to ask that `drain` be awaited before more is added, as a Node stream does.
- * Whoever goes on regardless is held up once 64 MiB wait, so memory stays bounded.
+ * Adding is synchronous, and returns false to ask that `drain` be awaited before more is added, as a Node stream does. A caller
+ * that goes on regardless is blocked once 64 MiB are pending, so memory stays bounded.
  *
  * A value that does not fit is a `BoundaryError` with the code `BB_INVALID_VALUE` that names the row, counted from the
  * inserter's start, and the column. That row is not added; all rows before it stay.
@@ -44,7 +44,7 @@ export class RowInserter implements AsyncDisposable {
     this.#stager = new RowStager(definition.columns, batchRows);
   }
 
-  /** Rows added so far. */
+  /** The number of rows added so far. */
   get rowCount(): number {
     return this.#stager.rowCount;
   }
@@ -55,7 +55,7 @@ export class RowInserter implements AsyncDisposable {
     return this.#add(row) ? this.#flush() : this.#channel.mayGoOn;
   }
 
-  /** Adds rows one after the other. On an error, the rows before the wrong one have been added. */
+  /** Adds rows one after the other. If a row fails, the rows before it have been added. */
   addRows(rows: Iterable<RowInput>): boolean {
     this.#channel.assertOpen();
     if (Array.isArray(rows)) {
@@ -72,11 +72,11 @@ export class RowInserter implements AsyncDisposable {
   }
 
   /**
-   * Adds whole columns, all of the same number of rows. A typed array of exactly the column's type crosses without any
-   * work on its values; other arrays are staged value by value. See `ColumnInput`.
+   * Adds whole columns, all of the same number of rows. A typed array of exactly the column's type crosses without any work on
+   * its values; other arrays are staged value by value. See `ColumnInput`.
    *
-   * They cross in batches of `batchRows`. On an error in a batch, none of its rows have been added, and all batches
-   * before it have been: `rowCount` tells.
+   * The rows cross in batches of `batchRows`. If a batch fails, none of its rows have been added, and all batches before it have
+   * been; `rowCount` has the number of rows added.
    */
   addColumns(columns: ColumnsInput): boolean {
     this.#channel.assertOpen();
@@ -93,12 +93,12 @@ export class RowInserter implements AsyncDisposable {
     return this.#channel.mayGoOn;
   }
 
-  /** Resolves when there is room for more rows; rejects with what stopped the insert. */
+  /** Resolves when there is room for more rows; rejects with the error that stopped the insert. */
   drain(): Promise<void> {
     return this.#channel.drain();
   }
 
-  /** Publishes all rows at once, or none of them when it fails; resolves to their number. */
+  /** Publishes all rows at once, or none if it fails; resolves to the number of rows. */
   async execute(): Promise<number> {
     this.#channel.assertOpen();
     this.#flush();
@@ -110,20 +110,20 @@ export class RowInserter implements AsyncDisposable {
     return this.#channel.abort();
   }
 
-  /** Aborts, unless it was executed. */
+  /** Aborts the insert, unless it was executed. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.abort();
   }
 
-  /** Stages a row; true where the stage is full. */
+  /** Stages a row; returns true if the stage is full. */
   #add(row: RowInput): boolean {
     const isFull = this.#stager.add(row);
-    // A getter of the row may have ended the insert: the row would be lost without a word.
+    // A getter of the row may have ended the insert, and the row would be lost silently.
     if (this.#channel.hasEnded) this.#channel.assertOpen();
     return isFull;
   }
 
-  /** Sends the staged rows. Their values were checked, so what fails here is the insert, not a row. */
+  /** Sends the staged rows. Their values were checked, so an error here is one of the insert, not of a row. */
   #flush(): boolean {
     if (this.#stager.rows === 0) return this.#channel.mayGoOn;
     try {

@@ -6,13 +6,13 @@ import type { Column } from './table-definition.js';
 /** A row of a result: a plain object with the columns' names as keys. */
 export type Row = Record<string, RowValue>;
 
-/** What building the rows of a frame needs of a column. */
+/** The views of a column from which rows are built, and its reader. */
 interface BoundColumn extends Pick<FrameColumn, 'values' | 'validity'> {
-  /** Reads the value of a row that is not null. */
+  /** Reads the value of a row; the value must not be null. */
   readonly read: CellReader;
 }
 
-/** More functions than this are not made for one query: then one that looks for nulls everywhere serves. */
+/** The most builder functions made for one query; beyond that, one that checks every column for nulls is used. */
 const MOST_BUILDERS = 8;
 
 type BuildRows = (start: number, end: number, columns: readonly BoundColumn[]) => Row[];
@@ -22,14 +22,14 @@ export class RowReader {
   readonly #columns: readonly Column[];
   readonly #int64: Int64Mode;
   readonly #generates: boolean;
-  /** The functions made so far, by the columns that they take to hold nulls. */
+  /** The builders made so far, by the set of columns that may hold nulls. */
   readonly #builders = new Map<string, BuildRows>();
   #build: BuildRows;
   #rowCount = 0;
   #frame: Frame | undefined;
   #bound: readonly BoundColumn[] = [];
 
-  /** `generate: false` uses the loop that serves where functions can't be made from text. */
+  /** `generate: false` uses the loop for processes in which functions can't be made from text. */
   constructor(columns: readonly Column[], int64: Int64Mode, generate = canGenerateCode) {
     this.#columns = columns;
     this.#int64 = int64;
@@ -37,14 +37,14 @@ export class RowReader {
     this.#build = interpretingBuild(columns);
   }
 
-  /** Rows read so far. */
+  /** The number of rows read so far. */
   get rowCount(): number {
     return this.#rowCount;
   }
 
   /**
-   * The rows from `start` to `end` of a frame. Frames come in their order, and a frame's rows in theirs. The rows hold
-   * copies: the frame's memory can be released.
+   * The rows from `start` to `end` of a frame. Frames must be read in order, and so must a frame's rows. The rows hold copies,
+   * so the frame's memory can be released.
    */
   read(frame: Frame, start = 0, end = frame.rowCount): Row[] {
     if (frame !== this.#frame) this.#bind(frame);
@@ -53,7 +53,7 @@ export class RowReader {
     return rows;
   }
 
-  /** Counts rows from 0 again: what follows is another result with the same columns. */
+  /** Counts rows from 0 again, for another result with the same columns. */
   restart(): void {
     this.#frame = undefined;
     this.#rowCount = 0;
@@ -70,9 +70,9 @@ export class RowReader {
   }
 
   /**
-   * A column without nulls in this frame is read without a look at them. A value that may be null must be a heap object
-   * of its own before its row is made, while V8 allocates a double that can't be null with its row: kept rows take
-   * half the time so.
+   * The builder for a frame. A column without nulls in this frame is read without null checks. A value that may be null must be
+   * a heap object of its own before its row is made, while V8 allocates a double that can't be null together with its row: kept
+   * rows then take half the time.
    */
   #builderFor(bound: readonly BoundColumn[]): BuildRows {
     const withNulls = bound.map(({ validity }) => validity !== null);
@@ -87,7 +87,10 @@ export class RowReader {
   }
 }
 
-/** An object literal with all keys gives all rows one hidden class at once, without a transition for each key. */
+/**
+ * The source of a builder. An object literal with all keys gives rows one hidden class at once, without a transition for each
+ * key.
+ */
 function buildSource(columns: readonly Column[], int64: Int64Mode, withNulls: readonly boolean[]): string {
   const setUp = columns.map((column, index) =>
     isPlain(column, int64)
@@ -111,7 +114,7 @@ ${fields.join('\n')}
 return rows;`;
 }
 
-/** Whether the elements of the typed array are the values. */
+/** Whether the elements of the column's typed array are its JavaScript values. */
 function isPlain({ type }: Column, int64: Int64Mode): boolean {
   switch (type.kind) {
     case 'smallint':
@@ -145,7 +148,7 @@ function buildRow(columns: readonly Column[], bound: readonly BoundColumn[], ind
   return row;
 }
 
-/** Sets a property of the object itself, also one that its prototype has a setter for. */
+/** Sets an own property of the object, even if its prototype has a setter of that name. */
 export function setOwn(row: Row, name: string, value: RowValue): void {
   if (name === '__proto__') {
     Object.defineProperty(row, name, { value, writable: true, enumerable: true, configurable: true });

@@ -2,27 +2,27 @@ import { generateFunction } from './code-generation.js';
 import type { ColumnStage } from './column-stage.js';
 import type { Column } from './table-definition.js';
 
-/** The ways to stage rows. */
+/** The functions by which rows are staged. */
 export interface StagerFunctions {
-  /** Stages a row; true when the stage is now full, and must be sent before the next row. */
+  /** Stages a row; returns true if the stage is now full, and must be sent before the next row. */
   addArray(row: readonly unknown[]): boolean;
-  /** As `addArray`, with the values by column name. */
+  /** Like `addArray`, with the values by column name. */
   addObject(row: Readonly<Record<string, unknown>>): boolean;
-  /** The rows staged. */
+  /** The number of staged rows. */
   rows(): number;
-  /** Forgets the rows staged. */
+  /** Removes the staged rows. */
   reset(): void;
 }
 
-/** Throws the error of a row that is not to be added. What it left in the stages is taken back by who adds it. */
+/** Functions that throw the error of a row that is not added. The caller undoes what the row left in the stages. */
 export interface StagerFailures {
   value(column: number, problem: string): never;
   arity(length: number): never;
 }
 
 /**
- * Functions specialised to the columns: no loop over columns, no dispatch on types, and no code but ours runs between
- * the first and the last write of a row, since all values are read before the first is written.
+ * Makes functions specialised to the columns: no loop over columns, no dispatch on types, and only our code runs between the
+ * first and the last write of a row, since all values are read before the first is written.
  */
 export function generateStager(
   columns: readonly Column[],
@@ -42,7 +42,7 @@ function stagerSource(columns: readonly Column[]): string {
   const byIndex = columns.map((_, index) => `const v${index} = row[${index}];`).join('\n');
   const byName = columns.map(({ name }, index) => `const v${index} = row[${JSON.stringify(name)}];`).join('\n');
   const store = storeSource(columns);
-  // A variable of the closure costs a third less time a row than a field of a shared object.
+  // A variable of the closure costs a third less time per row than a field of a shared object.
   return `${setUp}
 let staged = 0;
 return {
@@ -75,7 +75,7 @@ function stageVariables({ type }: Column, index: number): string {
   }
 }
 
-/** Writes the values v0, v1, ... into row n. */
+/** The source that writes the values v0, v1, ... into row n. */
 function storeSource(columns: readonly Column[]): string {
   const writes = columns.map(({ type }, index) => {
     const fast = FAST_WRITES[type.kind]?.(`v${index}`, `c${index}`) ?? '';
@@ -90,7 +90,7 @@ staged = n + 1;
 return n + 1 === capacity${isFull.join('')};`;
 }
 
-/** What is written without a call; whatever fails the condition goes to the stage's own checks. */
+/** Writes without a call, by column kind; a value that fails the condition goes to the stage's own checks. */
 const FAST_WRITES: Readonly<Partial<Record<Column['type']['kind'], (value: string, target: string) => string>>> = {
   bool: (value, target) =>
     `if (${value} === true) ${target}[n] = 1; else if (${value} === false) ${target}[n] = 0; else`,

@@ -10,17 +10,17 @@ import type { Column } from './table-definition.js';
 export type RowInput = readonly unknown[] | Readonly<Record<string, unknown>>;
 
 /**
- * Stages rows in typed arrays that are used again batch after batch. On a value that does not fit its column, nothing
- * of its row remains, and the rows before it stay.
+ * Stages rows in typed arrays that are reused batch after batch. If a value does not fit its column, nothing of its row remains,
+ * and the rows before it stay.
  */
 export class RowStager {
   readonly capacity: number;
   readonly #stages: readonly ColumnStage[];
   readonly #functions: StagerFunctions;
-  /** Rows added and sent before the first staged row. */
+  /** The number of rows added and sent before the first staged row. */
   #base = 0;
 
-  /** `generate: false` uses the loop that serves where functions can't be made from text. */
+  /** `generate: false` uses the loop for processes in which functions can't be made from text. */
   constructor(columns: readonly Column[], capacity: number, generate = canGenerateCode) {
     this.capacity = capacity;
     this.#stages = columns.map((column) => createColumnStage(column, capacity));
@@ -31,17 +31,17 @@ export class RowStager {
         : interpretingStager(columns, this.#stages, capacity, failures);
   }
 
-  /** Rows staged since the last `reset`. */
+  /** The number of rows staged since the last `reset`. */
   get rows(): number {
     return this.#functions.rows();
   }
 
-  /** All rows so far, for the numbers of rows in errors. */
+  /** The number of all rows so far, for row numbers in errors. */
   get rowCount(): number {
     return this.#base + this.rows;
   }
 
-  /** Stages a row. `true`: the stage is full; send `parts()` and `reset()` before the next row. */
+  /** Stages a row. Returns true if the stage is full: send `parts()` and call `reset()` before the next row. */
   add(row: RowInput): boolean {
     try {
       if (Array.isArray(row)) return this.#functions.addArray(row);
@@ -58,19 +58,19 @@ export class RowStager {
     );
   }
 
-  /** The staged rows as the raw addon takes them: three parts a column, valid until the next row. */
+  /** The staged rows in the form of the raw addon: three parts per column, valid until the next row is staged. */
   parts(): (Uint8Array | null)[] {
     return this.#stages.flatMap((stage): ColumnParts => stage.parts(this.rows));
   }
 
-  /** Forgets the staged rows, which were sent. */
+  /** Removes the staged rows after they were sent. */
   reset(): void {
     this.#base += this.rows;
     this.#functions.reset();
     for (const stage of this.#stages) stage.reset();
   }
 
-  /** Counts rows that went around the stage. */
+  /** Counts rows that bypassed the stage. */
   skip(rows: number): void {
     this.#base += rows;
   }

@@ -6,16 +6,16 @@ import { assertFirstUse } from '../crossing/single-use.js';
 import type { Column } from './table-definition.js';
 
 /**
- * Rows that are built ahead of the row asked for: few, since each row brings garbage of its own, a promise and an iterator
- * result, and a collection that comes meanwhile copies those built ahead.
+ * The number of rows built ahead of the row asked for. It is small, since each row brings garbage of its own, a promise and an
+ * iterator result, and a collection in the meantime copies the rows built ahead.
  */
 const ROWS_AHEAD = 256;
 
 const DONE: IteratorReturnResult<undefined> = { value: undefined, done: true };
 
 /**
- * The rows of a query, one by one or in chunks; it can be iterated once. The query starts with the first row asked for,
- * and breaking out of the loop ends it.
+ * The rows of a query, one by one or in chunks; can be iterated once. The query starts with the first row asked for, and
+ * breaking out of the loop ends it.
  */
 export class RowStream<T extends object = Row> implements AsyncIterable<T> {
   readonly #run: QueryRun;
@@ -27,7 +27,7 @@ export class RowStream<T extends object = Row> implements AsyncIterable<T> {
     this.#int64 = this.#run.int64;
   }
 
-  /** The result's columns, also of a result without rows. */
+  /** The columns of the result, also of a result without rows. */
   columns(): Promise<readonly Column[]> {
     return this.#run.columns();
   }
@@ -39,7 +39,7 @@ export class RowStream<T extends object = Row> implements AsyncIterable<T> {
     return new RowIterator<T>(this.#run, source);
   }
 
-  /** The rows in arrays, of up to `batchRows` and 16384: faster, since a row need not be awaited. */
+  /** The rows in arrays of at most `batchRows` and at most 16384 rows: faster, since no promise is awaited per row. */
   chunks(): AsyncIterableIterator<T[], undefined> {
     this.#assertFirstUse();
     return new RowChunkIterator<T>(new RowChunks(this.#run, { int64: this.#int64, rowsPerTurn: ROWS_PER_TURN }));
@@ -74,8 +74,8 @@ class RowChunkIterator<T extends object> implements AsyncIterableIterator<T[], u
 }
 
 /**
- * Written by hand, since an async generator takes several promises a row and this takes one. While rows of a chunk are
- * left, nothing but that promise stands between a row and its consumer.
+ * The iterator over single rows, written by hand: an async generator takes several promises per row, this takes one. While rows
+ * of a chunk are left, only that promise stands between a row and its consumer.
  */
 class RowIterator<T extends object> implements AsyncIterableIterator<T, undefined> {
   readonly #run: QueryRun;
@@ -112,7 +112,7 @@ class RowIterator<T extends object> implements AsyncIterableIterator<T, undefine
         return Promise.reject(error);
       }
     }
-    // Calls under way at once wait for the same chunk, and take its rows in their order.
+    // Concurrent calls wait for the same chunk, and take its rows in their order.
     this.#loading ??= this.#load();
     return this.#loading.then(() => this.next());
   }

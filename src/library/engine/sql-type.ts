@@ -1,6 +1,6 @@
 import { BoundaryError } from '../../errors.js';
 
-/** The types a column can have, by the names the raw addon uses. */
+/** The kinds of column types, by their names in the raw addon. */
 export type ColumnKind =
   | 'bool'
   | 'smallint'
@@ -31,7 +31,7 @@ const SQL_NAMES: Readonly<Record<ColumnKind, string>> = {
   timestamp: 'TIMESTAMP',
 };
 
-/** Bytes of one value in a frame; text and bytes have none, their values are of varying width. */
+/** Bytes of one value in a frame; absent for text and bytes, whose values vary in width. */
 const WIDTHS: Readonly<Partial<Record<ColumnKind, number>>> = {
   bool: 1,
   smallint: 2,
@@ -44,7 +44,7 @@ const WIDTHS: Readonly<Partial<Record<ColumnKind, number>>> = {
   timestamp: 8,
 };
 
-/** The type of a column. Immutable; made by the functions named after the types. */
+/** The type of a column. Immutable; made by the static functions named after the types. */
 export class SqlType {
   readonly kind: ColumnKind;
   /** All digits of a decimal, 1 to 38; undefined for other types. */
@@ -130,7 +130,7 @@ export class SqlType {
     return new SqlType('timestamp');
   }
 
-  /** Bytes of one value in a frame, or undefined for text and bytes. */
+  /** Bytes of one value in a frame; undefined for text and bytes. */
   get width(): number | undefined {
     return WIDTHS[this.kind];
   }
@@ -140,7 +140,7 @@ export class SqlType {
     return this.kind === 'decimal' ? `DECIMAL(${this.precision}, ${this.scale})` : SQL_NAMES[this.kind];
   }
 
-  /** @internal The type that the raw addon describes so. */
+  /** @internal The type that `spec`, from the raw addon, describes. */
   static fromSpec(spec: { kind: string; precision?: number; scale?: number }): SqlType {
     if (spec.kind === 'decimal') return SqlType.decimal(spec.precision ?? 0, spec.scale ?? 0);
     if (!Object.hasOwn(SQL_NAMES, spec.kind)) {

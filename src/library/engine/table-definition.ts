@@ -6,25 +6,25 @@ import { SqlType } from './sql-type.js';
 export interface Column {
   readonly name: string;
   readonly type: SqlType;
-  /** Whether it may hold null. */
+  /** Whether the column may hold null. */
   readonly nullable: boolean;
 }
 
-/** What a caller gives of a column: it is nullable unless it says otherwise, as in SQL. */
+/** A column of a new table, as a caller gives it; nullable by default, as in SQL. */
 export interface ColumnOptions {
   readonly name: string;
   readonly type: SqlType;
   readonly nullable?: boolean;
 }
 
-/** A table's name and columns. Immutable, and checked when it is made. */
+/** The name and columns of a table. Immutable, and checked when it is made. */
 export class TableDefinition {
   readonly name: string;
   readonly columns: readonly Column[];
 
   /**
-   * Throws a `BoundaryError` with the code `BB_INVALID_ARGUMENT` for an empty name, a NUL in a name, no column, a type
-   * that is no `SqlType`, and a column named twice (without regard to case, as in SQL).
+   * Throws a `BoundaryError` with the code `BB_INVALID_ARGUMENT` for an empty name, a NUL in a name, no column, a type that is
+   * not a `SqlType`, and a column name that occurs twice (case-insensitively, as in SQL).
    */
   constructor(name: string, columns: readonly ColumnOptions[]) {
     checkName(name, 'a table');
@@ -48,7 +48,7 @@ export class TableDefinition {
   }
 }
 
-/** The form in which the raw addon takes a definition. */
+/** The definition in the form of the raw addon. */
 export function toTableSpec(definition: TableDefinition): TableSpec {
   return {
     name: definition.name,
@@ -62,7 +62,7 @@ export function toTableSpec(definition: TableDefinition): TableSpec {
   };
 }
 
-/** The columns that the raw addon describes so. */
+/** The columns that `specs`, from the raw addon, describe. */
 export function fromColumnSpecs(specs: readonly ColumnSpec[]): readonly Column[] {
   return Object.freeze(
     specs.map((spec) => Object.freeze({ name: spec.name, type: SqlType.fromSpec(spec), nullable: spec.nullable })),

@@ -1,4 +1,4 @@
-/** The stages of columns whose values vary in width: text and bytes. */
+/** Stages of columns whose values vary in width: text and bytes. */
 import { Buffer } from 'node:buffer';
 import { types } from 'node:util';
 
@@ -6,24 +6,24 @@ import { ColumnStage, type Problem } from './column-stage.js';
 import { describeValue } from '../crossing/describe-value.js';
 import { byteLengthOf, isGone } from '../crossing/typed-memory.js';
 
-/** A stage with more bytes than this is sent before it has all its rows, so that batches stay of a size. */
+/** Bytes of a stage above which it is sent before it is full, so that batches stay of similar size. */
 export const STAGE_BYTES = 4 << 20;
 
-/** A buffer that one huge value made larger than this is given back after its batch. */
+/** A buffer that one huge value made larger than this many bytes is dropped after its batch. */
 const LARGEST_KEPT_BUFFER = 8 * STAGE_BYTES;
 
-/** Offsets are signed 32-bit integers. */
+/** The most bytes of a stage, since offsets are signed 32-bit integers. */
 const MOST_BYTES = 2 ** 31 - 1;
 
-/** Up to this length a loop over the characters of a string is faster than a call into the runtime. */
+/** Strings up to this length are written by a loop over their characters, which is faster than a call into the runtime. */
 const SHORT_TEXT = 24;
 
-/** A character takes at most three bytes of UTF-8 for each of its UTF-16 units. */
+/** UTF-8 takes at most three bytes per UTF-16 unit of a string. */
 const BYTES_PER_UNIT = 3;
 
-/** Values laid one behind the other in a buffer that grows. */
+/** A stage of values concatenated in a buffer that grows. */
 abstract class VaryingStage extends ColumnStage {
-  /** Row i lies between the offsets i and i + 1, in bytes. */
+  /** The offsets of the values in bytes: value i lies between the offsets i and i + 1. */
   readonly offsets: Int32Array;
   protected buffer: Buffer = Buffer.alloc(0);
 
@@ -41,7 +41,7 @@ abstract class VaryingStage extends ColumnStage {
     if (this.buffer.length > LARGEST_KEPT_BUFFER) this.buffer = Buffer.alloc(0);
   }
 
-  /** Makes room for `length` bytes from `start` on; false where offsets can't count so far. */
+  /** Makes room for `length` bytes from `start` on; returns false if offsets can't count that far. */
   protected reserve(start: number, length: number): boolean {
     const end = start + length;
     if (end <= this.buffer.length) return true;
@@ -104,6 +104,6 @@ export class BytesStage extends VaryingStage {
 }
 
 function isWellFormed(text: string): boolean {
-  // In every Node that we support, but only in later libraries of TypeScript than ours.
+  // `isWellFormed` exists in every supported version of Node, but only in later libraries of TypeScript than ours.
   return (text as string & { isWellFormed(): boolean }).isWellFormed();
 }

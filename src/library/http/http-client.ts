@@ -22,20 +22,20 @@ const MOST_BYTES = 2 ** 31;
 const NO_LIMITS: WorkOptions = {};
 
 export interface HttpClientOptions extends ConnectOptions, Omit<ServerOptions, 'maxResponseBytes'> {
-  /** The most connections to the server, 1 where it is left out. They are opened when they are needed. */
+  /** The most connections to the server. Default: 1. They are opened on demand. */
   readonly connections?: number | undefined;
-  /** The most requests under way on one connection, 1 where it is left out. Servers answer them in their order. */
+  /** The most requests under way on one connection. Default: 1. Servers answer them in their order. */
   readonly pipelining?: number | undefined;
   /**
-   * The most milliseconds of each call that does not say itself, and of each piece of a stream: 300000 where it is left out, as
-   * undici has it, and then up to a thirtieth more.
+   * The time-out in milliseconds of each call without its own, and of each piece of a stream. Default: 300000, as in undici, and
+   * then up to a thirtieth more.
    */
   readonly timeoutMs?: number | undefined;
-  /** Headers of all requests. */
+  /** Headers sent with every request. */
   readonly headers?: HttpHeaders | undefined;
-  /** The most bytes of a response's body, 256 MiB where it is left out; a longer one is an error with the code `BB_TOO_LARGE`. */
+  /** The most bytes of a response's body; a longer one is an error with the code `BB_TOO_LARGE`. Default: 256 MiB. */
   readonly maxResponseBytes?: number | undefined;
-  /** Speaks HTTP/2, over one connection: agreed on in TLS, and known beforehand without it. */
+  /** Uses HTTP/2, over one connection: negotiated in TLS, assumed without it. */
   readonly http2?: boolean | undefined;
   /** An older name of `tlsCa`. */
   readonly cacert?: string | undefined;
@@ -44,10 +44,10 @@ export interface HttpClientOptions extends ConnectOptions, Omit<ServerOptions, '
 /**
  * A client of one HTTP server, for many small requests: `http://host[:port][/path]` or `https://...`.
  *
- * Calls may be under way at once; those of one turn of the event loop cross into Rust together. Any status is a response, not
- * an error; all errors are `BoundaryError`s. When a connection is lost, what was under way on it is rejected with
- * `BB_CONNECTION`: it may have been executed or not, and is never sent again. A connection that the server closed while it was
- * idle is opened anew. A call that is aborted or takes too long is given up, and its connections are closed.
+ * Several calls may be under way at once; the calls of one turn of the event loop cross into Rust together. Any status is a
+ * response, not an error; all errors are `BoundaryError`s. When a connection is lost, its requests under way are rejected with
+ * `BB_CONNECTION`: they may have been executed or not, and are never retried. An idle connection that the server closed is
+ * reopened. A call that is aborted or times out is cancelled, and its connections are closed.
  */
 export class HttpClient implements AsyncDisposable {
   readonly #place: HttpPlace;
@@ -56,7 +56,7 @@ export class HttpClient implements AsyncDisposable {
   readonly #timeoutMs: number | undefined;
   #isClosed = false;
 
-  /** A client that connects when it has something to send. */
+  /** Makes a client that connects at its first request. */
   constructor(baseUrl: string, options: HttpClientOptions = {}) {
     const { connections = 1, timeoutMs, connectTimeoutMs } = options;
     this.#place = placeOf(baseUrl, { ...options, connections, timeoutMs });
@@ -64,7 +64,7 @@ export class HttpClient implements AsyncDisposable {
     this.#transport = openTransport(this.#place, connections, connectTimeoutOf(connectTimeoutMs, timeoutMs));
   }
 
-  /** A client that has connected to the server once. */
+  /** Makes a client and connects to the server once. */
   static async connect(baseUrl: string, options: HttpClientOptions = {}): Promise<HttpClient> {
     const client = new HttpClient(baseUrl, options);
     try {
@@ -82,8 +82,8 @@ export class HttpClient implements AsyncDisposable {
   }
 
   /**
-   * Sends many requests in one crossing, over all connections at once; resolves when the last one is answered. One that fails
-   * is an error in its own place.
+   * Sends many requests in one crossing, over all connections; resolves when the last one is answered. A request that fails is
+   * an error in its own place.
    */
   async requestMany(requests: readonly HttpRequest[], options?: WorkOptions): Promise<HttpResponses> {
     if (!Array.isArray(requests) || requests.length === 0) {
@@ -93,15 +93,15 @@ export class HttpClient implements AsyncDisposable {
   }
 
   /**
-   * Sends one request over a connection of its own, and resolves when the head of the response is there: for bodies that are
-   * to be read while they come, of any size. `timeoutMs` is for all of it, as far as it is given here; that of the client is
-   * for each piece. Over HTTP/1.1 alone.
+   * Sends one request over a connection of its own, and resolves when the head of the response has arrived: for bodies of any
+   * size that are read while they arrive. A `timeoutMs` given here is for the whole response, the client's for each piece.
+   * HTTP/1.1 only.
    */
   async stream(request: HttpRequest, options: WorkOptions = {}): Promise<HttpStream> {
     const limits = readWorkOptions(options);
     const [read] = readRequests([request]);
     this.#assertOpen();
-    // The addon itself minds the time that the client was given.
+    // The addon applies the client's time-out itself.
     const pieceMs = this.#timeoutMs === undefined ? DEFAULT_TIMEOUT_MS : undefined;
     return HttpStream.open(this.#place, read!, this.#streams, limits, pieceMs);
   }
@@ -124,7 +124,7 @@ export class HttpClient implements AsyncDisposable {
       const read = readRequests(requests);
       const settle = resolve as (value: unknown) => void;
       if (limits === NO_LIMITS && this.#timeoutMs === undefined) {
-        // Whatever the caller's getters did has been done by now.
+        // All getters of the caller have run by now.
         this.#assertOpen();
         const call = new HttpCall(read.length, isMany, settle, reject);
         this.#transport.send(call, read);
@@ -139,7 +139,7 @@ export class HttpClient implements AsyncDisposable {
     if (this.#isClosed) throw new BoundaryError('BB_CLOSED', 'the client is closed');
   }
 
-  /** A call that may be ended before it is answered. */
+  /** Sends a call that may be ended before it is answered. */
   #callWithin(
     requests: readonly ReadHttpRequest[],
     isMany: boolean,

@@ -1,13 +1,13 @@
 import { BoundaryError, toBoundaryError } from '../../errors.js';
 
-/** The words before a result's responses, and of each of these. */
+/** Header words of a result, and of each of its responses. */
 const RESULT_WORDS = 5;
 const RESPONSE_WORDS = 4;
 
 /** The flag of a result whose bytes are all ASCII. */
 const ASCII = 1;
 
-/** The results that crossed at once, laid out as `native/clients/http/src/submission.rs` describes. */
+/** The results of one crossing, laid out as `native/clients/http/src/submission.rs` describes. */
 export class HttpFrame {
   readonly words: Uint32Array;
   readonly bytes: Buffer;
@@ -23,18 +23,18 @@ export class HttpFrame {
   }
 }
 
-/** A response. It stays in the memory in which it crossed, and is read when it is asked for. */
+/** A response. It stays in the memory in which it crossed, and is decoded when it is read. */
 export class HttpResponse {
   readonly status: number;
   readonly #frame: HttpFrame;
-  /** Where its header lines begin, where its body does and where that ends. */
+  /** Byte offsets: the start of the header lines, the start of the body, and the end of the body. */
   readonly #head: number;
   readonly #start: number;
   readonly #end: number;
   readonly #isAscii: boolean;
   #headers: Record<string, string> | undefined;
 
-  /** @internal Response `index` of the result at `word`; throws its error where it has one. */
+  /** @internal Response `index` of the result at word `word`; throws its error if it has one. */
   constructor(frame: HttpFrame, word: number, index: number) {
     const { words } = frame;
     const entry = word + RESULT_WORDS + index * RESPONSE_WORDS;
@@ -47,7 +47,7 @@ export class HttpResponse {
     if (this.status === 0) throw errorOf(this.text());
   }
 
-  /** Whether the status is one of success. */
+  /** Whether the status is in the 200s. */
   get isOk(): boolean {
     return this.status >= 200 && this.status < 300;
   }
@@ -57,17 +57,17 @@ export class HttpResponse {
     return new Uint8Array(this.#frame.bytes.buffer, this.#start, this.#end - this.#start);
   }
 
-  /** The headers by their names in lower case; those of one name are joined with commas. */
+  /** The headers by lower-case name; values of the same name are joined with commas. */
   get headers(): Readonly<Record<string, string>> {
     return (this.#headers ??= parseHeaders(this.#frame.bytes.toString('latin1', this.#head, this.#start)));
   }
 
-  /** The body as text of UTF-8. */
+  /** The body as UTF-8 text. */
   text(): string {
     return this.#frame.bytes.toString(this.#isAscii ? 'latin1' : 'utf8', this.#start, this.#end);
   }
 
-  /** The body as JSON says. Throws `BB_INVALID_VALUE` where it is none. */
+  /** The body parsed as JSON. Throws `BB_INVALID_VALUE` if it is not JSON. */
   json<T = unknown>(): T {
     try {
       return JSON.parse(this.text()) as T;
@@ -77,9 +77,9 @@ export class HttpResponse {
   }
 }
 
-/** The responses to many requests, in the requests' order. Each has its response, or its own error. */
+/** The responses to many requests, in the order of the requests. Each request has its response or its own error. */
 export class HttpResponses implements Iterable<HttpResponse> {
-  /** How many there are. */
+  /** The number of responses. */
   readonly length: number;
   readonly #frame: HttpFrame;
   readonly #word: number;
@@ -91,7 +91,7 @@ export class HttpResponses implements Iterable<HttpResponse> {
     this.#word = word;
   }
 
-  /** The status of response `index`, 0 where there is an error in its place. */
+  /** The status of response `index`; 0 if there is an error in its place. */
   status(index: number): number {
     this.#check(index);
     return this.#frame.words[this.#word + RESULT_WORDS + index * RESPONSE_WORDS]!;
@@ -103,7 +103,7 @@ export class HttpResponses implements Iterable<HttpResponse> {
     return new HttpResponse(this.#frame, this.#word, index);
   }
 
-  /** The error in place of response `index`. */
+  /** The error in place of response `index`; undefined if there is none. */
   error(index: number): BoundaryError | undefined {
     if (this.status(index) !== 0) return undefined;
     try {
@@ -125,7 +125,7 @@ export class HttpResponses implements Iterable<HttpResponse> {
   }
 }
 
-/** Header lines by the headers' names in lower case. */
+/** Parses header lines into an object by lower-case name. */
 export function parseHeaders(lines: string): Record<string, string> {
   const headers: Record<string, string> = Object.create(null) as Record<string, string>;
   for (const line of lines.split('\n')) {
@@ -138,7 +138,7 @@ export function parseHeaders(lines: string): Record<string, string> {
   return headers;
 }
 
-/** The error of a text that its code leads in brackets. */
+/** The error of a text that begins with its code in brackets. */
 function errorOf(text: string): BoundaryError {
   const [, code, message] = /^\[(BB_[A-Z0-9_]+)\]\s*([\s\S]*)$/.exec(text) ?? [];
   return code === undefined ? new BoundaryError('BB_INTERNAL', text) : new BoundaryError(code, message!);

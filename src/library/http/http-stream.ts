@@ -6,8 +6,8 @@ import { HttpSubmissionWriter, type ReadHttpRequest } from './http-submission.js
 import type { OpenHandles } from '../crossing/open-handles.js';
 
 /**
- * A response whose body is read while it comes: by iterating over its pieces, once. It has a connection of its own, which ends
- * with it. The next piece is received while one is used, and no more than that: a slow reader slows the server down.
+ * A response whose body is read while it arrives, by iterating over its pieces once. It has a connection of its own, which
+ * closes with it. At most one piece is received ahead of the reader: backpressure slows the server down.
  */
 export class HttpStream implements AsyncIterable<Uint8Array>, AsyncDisposable {
   readonly status: number;
@@ -24,7 +24,10 @@ export class HttpStream implements AsyncIterable<Uint8Array>, AsyncDisposable {
     this.#pieceMs = pieceMs;
   }
 
-  /** @internal Sends a request; resolves when the head of its response is there. `pieceMs`: how long that and each piece may take. */
+  /**
+   * @internal Sends a request; resolves when the head of its response has arrived. `pieceMs` is the time-out of the head and of
+   * each piece.
+   */
   static async open(
     place: HttpPlace,
     request: ReadHttpRequest,
@@ -44,17 +47,17 @@ export class HttpStream implements AsyncIterable<Uint8Array>, AsyncDisposable {
     }
   }
 
-  /** Whether the status is one of success. */
+  /** Whether the status is in the 200s. */
   get isOk(): boolean {
     return this.status >= 200 && this.status < 300;
   }
 
-  /** The headers by their names in lower case; those of one name are joined with commas. */
+  /** The headers by lower-case name; values of the same name are joined with commas. */
   get headers(): Readonly<Record<string, string>> {
     return (this.#headers ??= parseHeaders(this.#body.head));
   }
 
-  /** The pieces of the body, as the network brings them. Leaving the loop early closes the connection. */
+  /** The pieces of the body, as the network delivers them. Leaving the loop early closes the connection. */
   async *[Symbol.asyncIterator](): AsyncIterator<Uint8Array> {
     if (this.#isClosed) throw new BoundaryError('BB_CLOSED', 'the response is closed');
     const { token } = this.#cancellation;
@@ -64,7 +67,7 @@ export class HttpStream implements AsyncIterable<Uint8Array>, AsyncDisposable {
         const piece = await next;
         if (piece === null) return;
         next = this.#next(token);
-        // It is awaited in the next turn, if there is one.
+        // The promise is awaited in the next iteration, if there is one; until then its rejection counts as handled.
         next.catch(() => {});
         yield new Uint8Array(piece);
       }
@@ -75,7 +78,7 @@ export class HttpStream implements AsyncIterable<Uint8Array>, AsyncDisposable {
     }
   }
 
-  /** The whole body as text of UTF-8. */
+  /** The whole body as UTF-8 text. */
   async text(): Promise<string> {
     const pieces: Uint8Array[] = [];
     for await (const piece of this) pieces.push(piece);
@@ -98,7 +101,7 @@ export class HttpStream implements AsyncIterable<Uint8Array>, AsyncDisposable {
   }
 }
 
-/** Waits for a part of the work, and ends all of it where that takes too long. */
+/** Waits for a part of the work; ends all of the work if the part times out. */
 async function within<T>(part: Promise<T>, cancellation: Cancellation, ms: number | undefined): Promise<T> {
   // Pending work keeps the process alive by itself.
   const timer = ms === undefined ? undefined : setTimeout(() => cancellation.expire(ms), ms).unref();
@@ -109,7 +112,7 @@ async function within<T>(part: Promise<T>, cancellation: Cancellation, ms: numbe
   }
 }
 
-/** What an error means; the work is over then. */
+/** The error to report for `thrown`; stops the work. */
 function ended(cancellation: Cancellation, thrown: unknown): unknown {
   const error = cancellation.explain(thrown) ?? toBoundaryError(thrown);
   cancellation.stop();

@@ -5,32 +5,32 @@ import { describeValue } from '../crossing/describe-value.js';
 import { SubmissionMemory } from '../crossing/submission-memory.js';
 import { byteLengthOf, isGone } from '../crossing/typed-memory.js';
 
-/** The methods of requests, by their numbers in a submission. */
+/** The methods of requests, in the order of their numbers in a submission. */
 const METHODS = ['GET', 'POST', 'PUT', 'DELETE', 'PATCH', 'HEAD', 'OPTIONS'] as const;
 
 export type HttpMethod = (typeof METHODS)[number];
 
-/** The names and values of headers; names are the same in any case. */
+/** Header names and values; names are case-insensitive. */
 export type HttpHeaders = Readonly<Record<string, string>>;
 
-/** A request: what `HttpClient` sends. */
+/** A request to an `HttpClient`. */
 export interface HttpRequest {
-  /** `GET` where it is left out, `POST` with a body. */
+  /** Default: `GET`, or `POST` with a body. */
   readonly method?: HttpMethod | undefined;
-  /** The path, percent-encoded, with the query; it goes behind that of the client's URL. */
+  /** The path, percent-encoded, with the query; it is appended to the path of the client's URL. */
   readonly path: string;
-  /** Headers beside the client's. */
+  /** Headers added to the client's. */
   readonly headers?: HttpHeaders | undefined;
-  /** Text is sent as UTF-8, bytes as they are. */
+  /** The body: text is sent as UTF-8, bytes unchanged. */
   readonly body?: string | Uint8Array | undefined;
 }
 
-/** A request as it is written: plain values. */
+/** A request as plain values, ready to be written. */
 export interface ReadHttpRequest {
-  /** The number of its method. */
+  /** The number of the method in a submission. */
   readonly method: number;
   readonly path: string;
-  /** Its headers as they are sent. */
+  /** The header lines as they are sent. */
   readonly headers: string;
   readonly body: string | Uint8Array | undefined;
 }
@@ -39,19 +39,19 @@ const NUMBERS = new Map<unknown, number>(METHODS.map((method, number) => [method
 const GET = 0;
 const POST = 1;
 
-/** The length of a body that is not there. */
+/** The length that stands for a missing body. */
 const NO_BODY = 0xffffffff;
 
 const GROUP_WORDS = 3;
 const REQUEST_WORDS = 4;
 
-/** Groups of requests on their way to the addon, laid out as `native/clients/http/src/submission.rs` describes. */
+/** Writer of groups of requests to the addon, laid out as `native/clients/http/src/submission.rs` describes. */
 export class HttpSubmissionWriter extends SubmissionMemory {
   constructor() {
     super('requests');
   }
 
-  /** Adds a group. Adds nothing where it is too big. */
+  /** Adds a group of requests. Adds nothing if the group is too big. */
   add(pool: number, id: number, requests: readonly ReadHttpRequest[]): void {
     const start = this.length;
     const count = requests.length;
@@ -67,7 +67,7 @@ export class HttpSubmissionWriter extends SubmissionMemory {
     this.submitted(end);
   }
 
-  /** Writes texts in one piece, which costs one call into the runtime; returns where they end, -1 where some are not ASCII. */
+  /** Writes all text in one piece, by one call into the runtime; returns the end, or -1 if some text is not ASCII. */
   #writeJoined(at: number, firstWord: number, requests: readonly ReadHttpRequest[]): number {
     let text = '';
     let word = firstWord;
@@ -82,7 +82,7 @@ export class HttpSubmissionWriter extends SubmissionMemory {
       if (body !== undefined) text += body;
     }
     this.reserve(at, text.length * 3);
-    // Texts that are all ASCII, and only those, have as many bytes as characters.
+    // A text has as many bytes as characters exactly if it is all ASCII.
     return this.memory.write(text, at, 'utf8') === text.length ? at + text.length : -1;
   }
 
@@ -103,7 +103,7 @@ export class HttpSubmissionWriter extends SubmissionMemory {
 
   #write(at: number, part: string | Uint8Array, index: number): number {
     if (typeof part === 'string') {
-      // UTF-8 takes three bytes at most for each unit of a text.
+      // UTF-8 takes at most three bytes per UTF-16 unit of a string.
       this.reserve(at, part.length * 3);
       return at + this.memory.write(part, at, 'utf8');
     }
@@ -115,7 +115,7 @@ export class HttpSubmissionWriter extends SubmissionMemory {
   }
 }
 
-/** Reads requests of a caller, whose getters may run any code: so each value is read once. Throws where one is none. */
+/** Reads each value of a caller's requests once, since getters may run any code. Throws if a request is not valid. */
 export function readRequests(requests: readonly HttpRequest[]): ReadHttpRequest[] {
   const read: ReadHttpRequest[] = [];
   for (let index = 0; index < requests.length; index += 1) read.push(readRequest(requests[index], index));
@@ -138,7 +138,7 @@ function readRequest(request: HttpRequest | undefined, index: number): ReadHttpR
   return { method: number, path, headers: headers === undefined ? '' : headerLines(headers), body };
 }
 
-/** Headers as they are sent. The addon checks the characters; here, that none of them ends its line. */
+/** The header lines as they are sent. The addon checks the characters; this only checks that no line break is among them. */
 export function headerLines(headers: HttpHeaders): string {
   let lines = '';
   for (const name of Object.keys(headers)) {

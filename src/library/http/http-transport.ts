@@ -5,23 +5,23 @@ import { connecting } from '../crossing/connecting.js';
 import { HttpFrame, HttpResponse, HttpResponses } from './http-responses.js';
 import { HttpSubmissionWriter, type ReadHttpRequest } from './http-submission.js';
 
-/** The status of a result that names a connection which is gone. */
+/** The status of a result that names a lost connection. */
 const GONE = 2;
 
-/** A submission is sent before the end of the turn once it has so many bytes: the server begins while we go on. */
+/** Bytes of a submission above which it is sent before the end of the turn: the server begins while more is written. */
 const FLUSHED_BYTES = 1 << 13;
 
-/** The most milliseconds of a call, or of a piece of a stream, to which nobody gave a time: as many as undici allows. */
+/** The time-out in milliseconds of a call, or of a piece of a stream, without its own: undici's default. */
 export const DEFAULT_TIMEOUT_MS = 300_000;
 
-/** The calls of this thread to which nobody gave a time. */
+/** The calls of this thread with the default time-out. */
 const deadlines = new CallDeadlines(DEFAULT_TIMEOUT_MS);
 
 /** A call that waits for its responses. */
 export class HttpCall extends DeadlineCall {
-  /** The number of its requests. */
+  /** The number of requests in the call. */
   readonly count: number;
-  /** By which the transport knows it. */
+  /** The id by which the transport knows the call. */
   id = -1;
   readonly #isMany: boolean;
   readonly #resolve: (value: HttpResponse | HttpResponses) => void;
@@ -42,7 +42,7 @@ export class HttpCall extends DeadlineCall {
     this.#reject = reject;
   }
 
-  /** Gives up a call that was sent once it has taken the time of those to which nobody gave one. */
+  /** Applies the default time-out to a call that was sent. */
   limit(transport: HttpTransport): void {
     if (this.#isOver) return;
     this.#transport = transport;
@@ -74,29 +74,29 @@ export class HttpCall extends DeadlineCall {
   }
 }
 
-/** What carries the calls of one client. */
+/** The transport of the calls of one client. */
 export interface HttpTransport {
-  /** Connects once, to see that the server is there. */
+  /** Connects once, to check that the server responds. */
   connect(): Promise<void>;
-  /** Sends the requests of a call. Throws where they are too big, or bodies among them have no memory any more. */
+  /** Sends the requests of a call. Throws if they are too big, or the memory of a body is detached. */
   send(call: HttpCall, requests: readonly ReadHttpRequest[]): void;
-  /** Forgets a call: its responses are not waited for any more. */
+  /** Drops a call, whose responses are not waited for any more. */
   cancel(call: HttpCall): void;
   /** Closes the connections: calls under way fail. */
   close(): void;
 }
 
-/** The sockets that this thread's event loop drives: one submission a turn for all, one frame an iteration. */
+/** The sockets driven by this thread's event loop: one submission per turn for all of them, one frame per iteration. */
 class DrivenSockets {
   readonly raw: HttpLoop;
   readonly #writer = new HttpSubmissionWriter();
-  /** The calls and the pools that they are of, by the calls' ids. */
+  /** The calls, and the pool of each call, by the ids of the calls. */
   readonly #calls: (HttpCall | undefined)[] = [];
   readonly #owners: (DrivenPool | undefined)[] = [];
   readonly #free: number[] = [];
   readonly #pools = new Map<number, DrivenPool>();
   #isScheduled = false;
-  /** The memory of the last frame: small ones share it. */
+  /** The memory of the last frame, which small frames share. */
   #frame: HttpFrame | undefined;
   readonly #flush = (): void => {
     this.#isScheduled = false;
@@ -121,12 +121,12 @@ class DrivenSockets {
     if (this.#writer.length >= FLUSHED_BYTES) this.submit();
     else if (!this.#isScheduled) {
       this.#isScheduled = true;
-      // After all that this turn's promises lead to.
+      // After all promise callbacks of this turn.
       process.nextTick(this.#flush);
     }
   }
 
-  /** Gives the addon what is staged. */
+  /** Passes the staged requests to the addon. */
   submit(): void {
     const { bytes, length } = this.#writer;
     if (length === 0) return;
@@ -137,7 +137,7 @@ class DrivenSockets {
   cancel(call: HttpCall): void {
     if (this.#calls[call.id] !== call) return;
     this.submit();
-    // Its result may just have come.
+    // The submission may have delivered the result.
     if (this.#calls[call.id] !== call) return;
     this.#forget(call.id);
     this.take(this.raw.cancel(call.id));
@@ -147,7 +147,7 @@ class DrivenSockets {
     this.#pools.set(connection, pool);
   }
 
-  /** Takes a frame that the addon returned. */
+  /** Delivers a frame that the addon returned. */
   take(frame: ArrayBuffer | undefined): void {
     if (frame !== undefined) this.#deliver(frame, 0, frame.byteLength);
   }
@@ -179,14 +179,14 @@ class DrivenSockets {
 
 let driven: DrivenSockets | undefined;
 
-/** The connections of one client on the event loop, opened when they are needed. */
+/** The connections of one client on the event loop, opened on demand. */
 class DrivenPool implements HttpTransport {
   readonly number: number;
   readonly #sockets: DrivenSockets;
   readonly #place: HttpPlace;
   readonly #connections: number;
   readonly #connectMs: number;
-  /** How many connections are to be had: fewer for a while where the server refuses one. */
+  /** The most connections to open: fewer for a while if the server refuses one. */
   #most: number;
   #open = 0;
   #opening = 0;
@@ -225,19 +225,19 @@ class DrivenPool implements HttpTransport {
     this.#sockets.take(this.#sockets.raw.removePool(this.number));
   }
 
-  /** So many requests are over. */
+  /** Counts requests that are over. */
   isOver(count: number): void {
     this.#inFlight -= count;
   }
 
-  /** A connection is gone. */
+  /** Removes a lost connection. */
   hasLost(): void {
     this.#open -= 1;
     this.#most = this.#connections;
     this.#grow();
   }
 
-  /** Opens connections while there is more to send than there are. */
+  /** Opens connections while there are fewer than requests under way. */
   #grow(): void {
     const wanted = Math.min(this.#most, this.#inFlight);
     while (!this.#isClosed && this.#open + this.#opening < wanted) void this.#openOne();
@@ -271,7 +271,7 @@ class DrivenPool implements HttpTransport {
   }
 }
 
-/** A client whose connections the addon drives by itself: behind TLS, and of HTTP/2. */
+/** The transport of a client whose connections the addon drives itself: TLS and HTTP/2. */
 class RemoteTransport implements HttpTransport {
   readonly #place: HttpPlace;
   readonly #writer = new HttpSubmissionWriter();
@@ -291,7 +291,7 @@ class RemoteTransport implements HttpTransport {
   send(call: HttpCall, requests: readonly ReadHttpRequest[]): void {
     this.#writer.clear();
     this.#writer.add(0, 0, requests);
-    // It takes the submission before it waits for anything.
+    // `#run` copies the submission before its first await.
     void this.#run(call);
   }
 
@@ -318,7 +318,7 @@ class RemoteTransport implements HttpTransport {
   }
 }
 
-/** What carries the calls to a server. */
+/** The transport of calls to a server. */
 export function openTransport(place: HttpPlace, connections: number, connectMs: number): HttpTransport {
   return place.drivable ? new DrivenPool(place, connections, connectMs) : new RemoteTransport(place, connectMs);
 }

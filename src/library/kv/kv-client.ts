@@ -11,31 +11,31 @@ import { type ServerOptions, withUrlOptions } from '../crossing/url-options.js';
 const MOST_CONNECTIONS = 1000;
 
 export interface KvClientOptions extends ConnectOptions, ServerOptions {
-  /** The connections to the server, 1 where it is left out. Each call takes the one with the fewest calls under way. */
+  /** The number of connections to the server. Default: 1. Each call takes the one with the fewest calls under way. */
   readonly connections?: number | undefined;
   /**
-   * The most milliseconds of each call that does not say itself; none where it is left out, as ioredis has it: a call then waits
-   * while its connection lives.
+   * The time-out in milliseconds of each call without its own. Default: none, as in ioredis: a call then waits while its
+   * connection lives.
    */
   readonly timeoutMs?: number | undefined;
 }
 
 /**
- * A client of servers that speak the Redis wire: `redis://[[user]:password@]host[:port][/database]`, `rediss://...` for
- * TLS, `redis+unix:///path`; clusters are found out, or named by `?cluster=true`. A reply has 512 MiB at most, unless
+ * A client of servers that speak the Redis protocol: `redis://[[user]:password@]host[:port][/database]`, `rediss://...` for TLS,
+ * `redis+unix:///path`; clusters are detected, or named by `?cluster=true`. The largest reply is 512 MiB, unless
  * `maxResponseBytes` says otherwise.
  *
- * Calls may be under way at once; those of one turn of the event loop cross into Rust together, and share the writes to
- * their connections. All errors are `BoundaryError`s. When a connection is lost, its calls under way are rejected with
- * `BB_CONNECTION`: they may have been executed or not, and are never sent again; the next call connects anew. A call that
- * is aborted or takes too long is given up, and its connection closed once no other call waits for it.
+ * Several calls may be under way at once; the calls of one turn of the event loop cross into Rust together, and share the writes
+ * to their connections. All errors are `BoundaryError`s. When a connection is lost, its calls under way are rejected with
+ * `BB_CONNECTION`: they may have been executed or not, and are never retried; the next call reconnects. A call that is aborted
+ * or times out is rejected, and its connection closed once no other call waits for it.
  */
 export class KvClient implements AsyncDisposable {
   readonly #url: string;
   readonly #timeoutMs: number | undefined;
   readonly #connectMs: number;
   readonly #links: (KvLink | undefined)[];
-  /** Connections being made, in their places. */
+  /** Connections being opened, at their indices in `#links`. */
   readonly #opening: (Promise<KvLink> | undefined)[];
   #isClosed = false;
 
@@ -68,12 +68,12 @@ export class KvClient implements AsyncDisposable {
     }
   }
 
-  /** The value of a key, null where there is none. */
+  /** The value of a key; null if the key does not exist. */
   get(key: KvData, options?: WorkOptions): Promise<Uint8Array | null> {
     return this.#call('bytes', GET, undefined, [key], options);
   }
 
-  /** As `get`, as text. */
+  /** Like `get`, as text. */
   getText(key: KvData, options?: WorkOptions): Promise<string | null> {
     return this.#call('text', GET, undefined, [key], options);
   }
@@ -84,18 +84,18 @@ export class KvClient implements AsyncDisposable {
   }
 
   /**
-   * The values of keys, in one crossing each way. More than 4096 keys, or a megabyte of them, become several commands; so
-   * do keys of several slots of a cluster. Where some of these fail, their values have an `error`.
+   * The values of keys, in one crossing each way. More than 4096 keys, or a megabyte of keys, are split into several commands,
+   * as are keys of several slots of a cluster. If some of the commands fail, their values have an `error`.
    */
   async mget(keys: readonly KvData[], options?: WorkOptions): Promise<KvValues> {
     if (!Array.isArray(keys)) throw noArray('keys');
-    // Of their own: reading them may run code of the caller's, and they are sent later where a connection must be made.
+    // A copy, since reading the keys may run the caller's code, and they are sent later if a connection must be opened.
     const own = [...(keys as readonly KvData[])];
     checkLength('keys', own);
     return this.#call('values', MGET, undefined, own, options);
   }
 
-  /** Sets keys to values, in one crossing, divided as `mget` does; each command is atomic. */
+  /** Sets keys to values, in one crossing, split as for `mget`; each command is atomic. */
   async mset(entries: Iterable<readonly [KvData, KvData]>, options?: WorkOptions): Promise<void> {
     if (typeof entries?.[Symbol.iterator] !== 'function') {
       throw new BoundaryError(
@@ -109,7 +109,7 @@ export class KvClient implements AsyncDisposable {
     return this.#call('nothing', MSET, undefined, args, options);
   }
 
-  /** Commands that cross and are sent together; each has its own reply, or error. */
+  /** A pipeline of commands that cross and are sent together; each has its own reply or error. */
   pipeline(): KvPipeline {
     return new KvPipeline((counts, args, options) => this.#call<KvReplies>('replies', PIPELINE, counts, args, options));
   }
@@ -147,7 +147,7 @@ export class KvClient implements AsyncDisposable {
     });
   }
 
-  /** A call that must wait for a connection, or may be ended. */
+  /** Sends a call that must wait for a connection, or may be ended. */
   async #callWithin<T>(
     answer: Answer,
     kind: RequestKind,
@@ -160,7 +160,7 @@ export class KvClient implements AsyncDisposable {
     if (this.#isClosed) throw closed();
     let giveUp!: (error: BoundaryError) => void;
     const ending = new Promise<never>((_resolve, reject) => (giveUp = reject));
-    // Somebody may be there to hear of it only later, or never.
+    // Marks a rejection as handled, since the promise may be awaited later or never.
     ending.catch(() => {});
     const onAbort = (): void => giveUp(abortedBy(signal!));
     const onTimeout = (): void => giveUp(new BoundaryError(TIMEOUT, `the work took longer than its ${timeoutMs} ms`));
@@ -172,11 +172,11 @@ export class KvClient implements AsyncDisposable {
     };
     try {
       let link = this.#ready();
-      // The memory of the caller's bytes is his again once the call has returned.
+      // A copy, since the caller may reuse the memory of the bytes once the call has returned.
       const own = link === undefined ? args.map(ownData) : args;
       while (link === undefined || link.isOver) {
         link = await Promise.race([this.#open(this.#place()), ending]);
-        // Closed meanwhile; its number may be another connection's by now.
+        // The client was closed in the meantime, and the link's number may belong to another connection.
         if (this.#isClosed) throw closed();
       }
       const open = link;
@@ -185,7 +185,7 @@ export class KvClient implements AsyncDisposable {
         open.send(call, kind, counts, own);
         giveUp = (error) => {
           call.fail(error);
-          // Its reply is still owed, and would keep the next calls waiting.
+          // The reply is still pending, and would delay the next calls on this connection.
           open.retire();
         };
       });
@@ -196,7 +196,7 @@ export class KvClient implements AsyncDisposable {
     }
   }
 
-  /** The connection with the fewest calls, where all are there. */
+  /** The connection with the fewest calls; undefined if one is missing. */
   #ready(): KvLink | undefined {
     let best: KvLink | undefined;
     for (const link of this.#links) {
@@ -206,7 +206,7 @@ export class KvClient implements AsyncDisposable {
     return this.#isClosed ? undefined : best;
   }
 
-  /** The place of a connection that is gone, else of the one with the fewest calls. */
+  /** The index of a missing connection, else of the one with the fewest calls. */
   #place(): number {
     const gone = this.#links.findIndex((link) => link === undefined || link.isOver);
     return gone === -1 ? this.#links.indexOf(this.#ready()) : gone;

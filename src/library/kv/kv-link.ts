@@ -4,17 +4,17 @@ import { connecting } from '../crossing/connecting.js';
 import { type KvData, type RequestKind, SubmissionWriter } from './kv-submission.js';
 import { bytesOf, KvFrame, KvReplies, KvValues, refusalOf, textOf } from './kv-values.js';
 
-/** The status of a result of a request that was answered, and of a connection that is gone. */
+/** Statuses of results: that of an answered request, and that of a lost connection. */
 const ANSWERED = 0;
 const GONE = 2;
 
-/** A submission is sent before the end of the turn once it has so many bytes: the server begins while we go on. */
+/** Bytes of a submission above which it is sent before the end of the turn: the server begins while more is written. */
 const FLUSHED_BYTES = 1 << 12;
 
-/** How a call wants its answer. */
+/** The form in which a call returns its reply. */
 export type Answer = 'bytes' | 'text' | 'nothing' | 'values' | 'replies';
 
-/** A call that waits for its answer. */
+/** A call that waits for its reply. */
 export class KvCall {
   readonly #answer: Answer;
   readonly #resolve: (value: unknown) => void;
@@ -33,7 +33,7 @@ export class KvCall {
     return this.#isOver;
   }
 
-  /** The result has come; nobody wants it where the call was ended before. */
+  /** Settles the call with its result; does nothing if the call was ended before. */
   complete(frame: KvFrame, word: number): void {
     if (this.#isOver) return;
     try {
@@ -80,7 +80,7 @@ export class KvCall {
   }
 }
 
-/** The calls of this thread by the ids of their requests. */
+/** The calls of this thread, by the ids of their requests. */
 class Calls {
   readonly #calls: (KvCall | undefined)[] = [];
   readonly #free: number[] = [];
@@ -98,7 +98,7 @@ class Calls {
     return call;
   }
 
-  /** Gives the results between two words of a frame to their calls. */
+  /** Delivers the results between two words of a frame to their calls. */
   deliver(frame: KvFrame, from: number, to: number, onGone: (connection: number) => void): void {
     const { words } = frame;
     for (let word = from; word < to; word = frame.next(word)) {
@@ -110,12 +110,12 @@ class Calls {
 
 const calls = new Calls();
 
-/** A connection, or those of a cluster, and the calls under way on it. */
+/** A connection, or the connections of a cluster, with its calls under way. */
 export abstract class KvLink {
   #callsUnderWay = 0;
   #isRetired = false;
 
-  /** Whether it takes no more calls. */
+  /** Whether the link takes no more calls. */
   get isOver(): boolean {
     return this.#isRetired;
   }
@@ -124,7 +124,9 @@ export abstract class KvLink {
     return this.#callsUnderWay;
   }
 
-  /** Sends a request at the end of this turn of the event loop, with all others of the turn. Not where it is over. */
+  /**
+   * Sends a request at the end of this turn of the event loop, with the other requests of the turn. The link must not be over.
+   */
   send(call: KvCall, kind: RequestKind, counts: readonly number[] | undefined, args: readonly KvData[]): void {
     const id = calls.add(call);
     try {
@@ -141,7 +143,7 @@ export abstract class KvLink {
     if (this.#isRetired && this.#callsUnderWay === 0) this.close();
   }
 
-  /** Takes no more calls, and closes when those under way are over. */
+  /** Takes no more calls, and closes when the calls under way are over. */
   retire(): void {
     if (this.#isRetired) return;
     this.#isRetired = true;
@@ -159,13 +161,13 @@ export abstract class KvLink {
   abstract close(): void;
 }
 
-/** The connections that this thread's event loop drives: one submission a turn for all, one frame an iteration. */
+/** The connections driven by this thread's event loop: one submission per turn for all of them, one frame per iteration. */
 class DrivenLinks {
   readonly #raw: KvLoop;
   readonly #writer = new SubmissionWriter();
   readonly #links = new Map<number, DrivenLink>();
   #isScheduled = false;
-  /** The memory of the last frame: small ones share it. */
+  /** The memory of the last frame, which small frames share. */
   #frame: KvFrame | undefined;
   readonly #onGone = (connection: number): void => {
     this.#links.get(connection)?.retire();
@@ -198,14 +200,14 @@ class DrivenLinks {
     if (this.#writer.length >= FLUSHED_BYTES) this.#submit();
     else if (!this.#isScheduled) {
       this.#isScheduled = true;
-      // After all that this turn's promises lead to.
+      // After all promise callbacks of this turn.
       process.nextTick(this.#flush);
     }
   }
 
   remove(connection: number): void {
     if (!this.#links.has(connection)) return;
-    // What is staged for it must not reach the next connection of that number.
+    // Requests staged for this connection must not reach the next connection of the same number.
     this.#submit();
     const frame = this.#raw.remove(connection);
     if (frame !== undefined) this.#deliver(frame, 0, frame.byteLength);
@@ -253,7 +255,7 @@ class DrivenLink extends KvLink {
   }
 }
 
-/** Connections that the addon drives by itself: behind TLS, and to clusters. */
+/** Connections that the addon drives itself: those over TLS, and those to clusters. */
 class RemoteLink extends KvLink {
   readonly #raw: KvConnection;
   readonly #writer = new SubmissionWriter();
@@ -293,7 +295,7 @@ class RemoteLink extends KvLink {
     try {
       const { bytes, length } = this.#writer;
       this.#writer.clear();
-      // It copies them before it waits for anything.
+      // `run` copies the bytes before its first wait.
       const results = new KvFrame(await this.#raw.run(bytes.subarray(0, length)));
       calls.deliver(results, 0, results.words.length, () => {});
     } catch (thrown) {

@@ -5,18 +5,20 @@ import type { WorkOptions } from '../crossing/cancellation.js';
 import { type KvData, ownData } from './kv-submission.js';
 import type { KvReplies } from './kv-values.js';
 
-/** Sends the commands of a pipeline. */
+/** The function that sends the commands of a pipeline. */
 type Execute = (counts: readonly number[], args: readonly KvData[], options?: WorkOptions) => Promise<KvReplies>;
 
 /**
- * Commands that are not answered by one reply each in the protocol that the client speaks: others would be taken for the
- * answers of what is asked next.
+ * Commands that are not answered by exactly one reply in the client's protocol: further replies would be taken for those of the
+ * next commands.
  */
 const OTHERWISE_ANSWERED = new Set(
   'SUBSCRIBE PSUBSCRIBE SSUBSCRIBE UNSUBSCRIBE PUNSUBSCRIBE SUNSUBSCRIBE MONITOR SYNC PSYNC HELLO'.split(' '),
 );
 
-/** Commands that are collected, then sent together. They run in their order, but not as one: others may come between. */
+/**
+ * Commands that are collected, then sent together. They run in order, but not atomically: commands of others may run in between.
+ */
 export class KvPipeline {
   readonly #execute: Execute;
   readonly #counts: number[] = [];
@@ -45,11 +47,11 @@ export class KvPipeline {
   }
 
   /**
-   * Any command that is answered by one reply: its name and its arguments. Throws `BB_UNSUPPORTED` for subscriptions,
+   * Adds any command that is answered by one reply: its name and its arguments. Throws `BB_UNSUPPORTED` for subscriptions,
    * `MONITOR`, `HELLO`, `CLIENT REPLY` and the like.
    */
   command(name: string, ...args: KvData[]): this {
-    // What is checked is what will be sent, whatever becomes of the caller's memory.
+    // Copies, so that the bytes checked are the bytes sent, even if the caller changes the memory.
     const command = ownData(name);
     if (args.length > 0) args[0] = ownData(args[0]!);
     checkCommand(command, args[0]);
@@ -58,7 +60,7 @@ export class KvPipeline {
     return this;
   }
 
-  /** Sends them; resolves to one reply for each. The pipeline is then empty, and may be used again. */
+  /** Sends the commands; resolves to one reply per command. The pipeline is then empty, and may be used again. */
   async execute(options?: WorkOptions): Promise<KvReplies> {
     if (this.#counts.length === 0) throw new BoundaryError('BB_INVALID_ARGUMENT', 'the pipeline has no commands');
     return this.#execute(this.#counts.splice(0), this.#args.splice(0), options);

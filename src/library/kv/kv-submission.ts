@@ -5,10 +5,10 @@ import { describeValue } from '../crossing/describe-value.js';
 import { SubmissionMemory } from '../crossing/submission-memory.js';
 import { byteLengthOf, bytesOf, isGone } from '../crossing/typed-memory.js';
 
-/** A key or a value: text is sent as UTF-8, bytes as they are. */
+/** A key or a value: text is sent as UTF-8, bytes unchanged. */
 export type KvData = string | Uint8Array;
 
-/** What a request asks for, by its number in a submission. */
+/** Kinds of requests, by their numbers in a submission. */
 export const GET = 0;
 export const SET = 1;
 export const MGET = 2;
@@ -17,24 +17,24 @@ export const PIPELINE = 4;
 
 export type RequestKind = typeof GET | typeof SET | typeof MGET | typeof MSET | typeof PIPELINE;
 
-/** Words before a request's lengths. */
+/** Header words of a request, before its lengths. */
 const REQUEST_WORDS = 5;
 
-/** Texts up to this length are written byte by byte: a call into the runtime takes longer. */
+/** Strings up to this length are written byte by byte: a call into the runtime takes longer. */
 const SHORT_TEXT = 64;
 
-/** So many texts are written together. */
+/** The number of arguments from which short texts are written together. */
 const MANY = 8;
 
-/** Requests on their way to the addon, laid out as `native/clients/redis/src/submission.rs` describes. */
+/** Writer of requests to the addon, laid out as `native/clients/redis/src/submission.rs` describes. */
 export class SubmissionWriter extends SubmissionMemory {
   constructor() {
     super('a request');
   }
 
   /**
-   * Adds a request: its arguments, and of a pipeline the number of arguments of each command, in arrays of ours. Adds nothing
-   * where an argument is no text and no bytes.
+   * Adds a request: its arguments and, for a pipeline, the number of arguments per command. The arrays must be our own. Adds
+   * nothing if an argument is neither a string nor bytes.
    */
   add(
     connection: number,
@@ -66,7 +66,10 @@ export class SubmissionWriter extends SubmissionMemory {
     this.submitted(end);
   }
 
-  /** Writes short texts in one piece, which costs one call into the runtime; returns where they end, -1 where some are not. */
+  /**
+   * Writes short texts in one piece, by one call into the runtime; returns the end, or -1 if an argument is not a short ASCII
+   * text.
+   */
   #writeJoined(at: number, lengths: number, args: readonly KvData[]): number {
     let total = 0;
     for (let index = 0; index < args.length; index += 1) {
@@ -75,17 +78,17 @@ export class SubmissionWriter extends SubmissionMemory {
       total += text.length;
     }
     this.reserve(at, total * 3);
-    // Texts that are all ASCII, and only those, have as many bytes as characters.
+    // A text has as many bytes as characters exactly if it is all ASCII.
     if (this.memory.write(args.join(''), at, 'utf8') !== total) return -1;
     for (let index = 0; index < args.length; index += 1) this.words[lengths + index] = args[index]!.length;
     return at + total;
   }
 
-  /** Writes an argument; returns where it ends, -1 where it is none. */
+  /** Writes an argument; returns its end, or -1 if it can't be sent. */
   #write(at: number, data: KvData): number {
     if (typeof data === 'string') {
       const { length } = data;
-      // UTF-8 takes three bytes at most for each unit of a text.
+      // UTF-8 takes at most three bytes per UTF-16 unit of a string.
       this.reserve(at, length * 3);
       const bytes = this.memory;
       if (length > SHORT_TEXT) return at + bytes.write(data, at, 'utf8');
@@ -105,7 +108,7 @@ export class SubmissionWriter extends SubmissionMemory {
   }
 }
 
-/** Bytes in memory of their own. What can't be sent stays as it is, to be refused when it is written. */
+/** Copies bytes into memory of their own. Other values stay unchanged, and are rejected when they are written. */
 export function ownData(data: KvData): KvData {
   return types.isUint8Array(data) && !isGone(data) ? bytesOf(data).slice() : data;
 }

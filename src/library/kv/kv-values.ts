@@ -1,22 +1,22 @@
 import { BoundaryError } from '../../errors.js';
 
-/** The words before a result's entries. */
+/** Header words of a result, before its entries. */
 const RESULT_WORDS = 5;
 
 /** The flag of a result whose bytes are all ASCII. */
 const ASCII = 1;
 
-/** The kinds of entries, by their numbers in a frame. */
+/** Kinds of entries, by their numbers in a frame. */
 const NIL = 0;
 const STATUS = 2;
 const INT = 3;
 const ERROR = 4;
 const ARRAY = 5;
 
-/** What a command answered, as values of JavaScript. Integers that are not safe are bigints. */
+/** The reply to a command, as JavaScript values. Integers that are not safe are bigints. */
 export type KvReply = string | number | bigint | null | BoundaryError | readonly KvReply[];
 
-/** The results that crossed at once, laid out as `native/clients/redis/src/submission.rs` describes. */
+/** The results of one crossing, laid out as `native/clients/redis/src/submission.rs` describes. */
 export class KvFrame {
   readonly words: Uint32Array;
   readonly bytes: Buffer;
@@ -39,7 +39,7 @@ export class KvFrame {
   }
 }
 
-/** The value of a result of one entry, as text. */
+/** The value of a result with one entry, as text. */
 export function textOf(frame: KvFrame, word: number): string | null {
   const { words, bytes } = frame;
   const kind = bytes[(word + RESULT_WORDS + 1) * 4];
@@ -50,7 +50,7 @@ export function textOf(frame: KvFrame, word: number): string | null {
   return bytes.toString((words[word + 4]! & ASCII) === 0 ? 'utf8' : 'latin1', start, end);
 }
 
-/** The value of a result of one entry, as bytes of their own. */
+/** The value of a result with one entry, as bytes in memory of their own. */
 export function bytesOf(frame: KvFrame, word: number): Uint8Array | null {
   const { words, bytes } = frame;
   const kind = bytes[(word + RESULT_WORDS + 1) * 4];
@@ -61,7 +61,7 @@ export function bytesOf(frame: KvFrame, word: number): Uint8Array | null {
   return new Uint8Array(words.buffer.slice(start, end));
 }
 
-/** The error of a result of one entry that is nothing else of interest. */
+/** The error of a result with one entry whose value does not matter; undefined if the entry is not an error. */
 export function refusalOf(frame: KvFrame, word: number): BoundaryError | undefined {
   const { words, bytes } = frame;
   if (bytes[(word + RESULT_WORDS + 1) * 4] !== ERROR) return undefined;
@@ -69,14 +69,17 @@ export function refusalOf(frame: KvFrame, word: number): BoundaryError | undefin
   return errorOf(bytes.toString('utf8', start, start + words[word + 3]!));
 }
 
-/** The values of keys, in the keys' order. They stay in the memory in which they crossed, and are read when asked for. */
+/**
+ * The values of keys, in the order of the keys. They stay in the memory in which they crossed, and are decoded when they are
+ * read.
+ */
 export class KvValues implements Iterable<string | null> {
-  /** How many there are. */
+  /** The number of values. */
   readonly length: number;
-  /** The bytes of all values, one after the other. */
+  /** The bytes of all values, concatenated. */
   readonly data: Uint8Array;
   readonly #frame: KvFrame;
-  /** The word of the first entry's end. */
+  /** The word with the end of the first entry. */
   readonly #ends: number;
   readonly #kinds: number;
   readonly #start: number;
@@ -95,35 +98,35 @@ export class KvValues implements Iterable<string | null> {
     this.data = new Uint8Array(bytes.buffer, this.#start, words[word + 3]!);
   }
 
-  /** Where value `index` begins in `data`. */
+  /** The start of value `index` in `data`. */
   start(index: number): number {
     this.#check(index);
     return index === 0 ? 0 : this.#frame.words[this.#ends + index - 1]!;
   }
 
-  /** Where value `index` ends in `data`. */
+  /** The end of value `index` in `data`. */
   end(index: number): number {
     this.#check(index);
     return this.#frame.words[this.#ends + index]!;
   }
 
-  /** Whether there is no value. */
+  /** Whether value `index` is null. */
   isNull(index: number): boolean {
     return this.kind(index) === NIL;
   }
 
-  /** The error in place of value `index`, where the server refused this one, or was lost before it. */
+  /** The error in place of value `index`, if the server rejected this command, or the connection was lost before it. */
   error(index: number): BoundaryError | undefined {
     if (this.kind(index) !== ERROR) return undefined;
     return errorOf(Buffer.from(this.data.subarray(this.start(index), this.end(index))).toString('utf8'));
   }
 
-  /** Value `index` as a view of the memory in which it crossed, null where there is none. Throws its error, if it has one. */
+  /** Value `index` as a view of the memory in which it crossed; null if there is none. Throws its error if it has one. */
   bytes(index: number): Uint8Array | null {
     return this.#hasValue(index) ? this.data.subarray(this.start(index), this.end(index)) : null;
   }
 
-  /** Value `index` as text, null where there is none. Throws its error, if it has one. */
+  /** Value `index` as text; null if there is none. Throws its error if it has one. */
   text(index: number): string | null {
     return this.#hasValue(index) ? this.textAt(index) : null;
   }
@@ -137,7 +140,7 @@ export class KvValues implements Iterable<string | null> {
     for (let index = 0; index < this.length; index += 1) yield this.text(index);
   }
 
-  /** The first error, where every entry is one. */
+  /** The first error, if every entry is an error; else undefined. */
   failure(): BoundaryError | undefined {
     for (let index = 0; index < this.length; index += 1) if (this.kind(index) !== ERROR) return undefined;
     return this.length === 0 ? undefined : this.error(0);
@@ -152,7 +155,7 @@ export class KvValues implements Iterable<string | null> {
     const start = this.start(index);
     const end = this.end(index);
     if (!this.#isAscii) return this.#frame.bytes.toString('utf8', this.#start + start, this.#start + end);
-    // All of it at once, and then parts, which cost no call into the runtime.
+    // Decodes all values at once and cuts the text, since a substring costs no call into the runtime.
     this.#text ??= this.#frame.bytes.toString('latin1', this.#start, this.#start + this.data.length);
     return this.#text.substring(start, end);
   }
@@ -169,9 +172,9 @@ export class KvValues implements Iterable<string | null> {
   }
 }
 
-/** What the commands of a pipeline answered, in their order. An error is that of its own command alone. */
+/** The replies to the commands of a pipeline, in order. An error is that of its own command only. */
 export class KvReplies extends KvValues {
-  /** Reply `index` as a value of JavaScript; an error is returned, not thrown. */
+  /** Reply `index` as a JavaScript value; an error is returned, not thrown. */
   value(index: number): KvReply {
     switch (this.kind(index)) {
       case NIL:
@@ -187,7 +190,7 @@ export class KvReplies extends KvValues {
     }
   }
 
-  /** All replies as values of JavaScript, errors among them. */
+  /** All replies as JavaScript values, errors among them. */
   values(): KvReply[] {
     return Array.from({ length: this.length }, (_, index) => this.value(index));
   }
@@ -198,7 +201,7 @@ export class KvReplies extends KvValues {
   }
 }
 
-/** Reads a reply as it came over the wire; the addon has checked that it is whole. */
+/** Parses a reply as it came over the wire; the addon has checked that it is complete. */
 class ReplyReader {
   readonly #bytes: Buffer;
   #at = 0;
@@ -237,7 +240,7 @@ function integer(digits: string): number | bigint {
   return Number.isSafeInteger(number) ? number : BigInt(digits);
 }
 
-/** The error of a text that its code leads in brackets. */
+/** The error of a text that begins with its code in brackets. */
 function errorOf(text: string): BoundaryError {
   const [, code, message] = /^\[(BB_[A-Z0-9_]+)\]\s*([\s\S]*)$/.exec(text) ?? [];
   return code === undefined ? new BoundaryError('BB_INTERNAL', text) : new BoundaryError(code, message!);

@@ -7,74 +7,74 @@ import { ShardRows } from './shard-rows.js';
 import { ShardScan } from './shard-scan.js';
 import { ShardStore } from './shard-store.js';
 
-/** The keys that are read at once while the event loop waits: a few hundred microseconds. */
+/** The most keys read synchronously, while the event loop waits: a few hundred microseconds. */
 const MOST_KEYS_NOW = 2048;
 
 const MOST_CONNECTIONS = 1000;
 
 export interface ShardClientOptions extends ConnectOptions {
   /**
-   * The most milliseconds of each call, a scan and a population as a whole; none where it is left out, as grpc-js has it: calls
-   * then wait as long as it takes.
+   * The time-out in milliseconds of each call, including a scan or a population as a whole. Default: none, as in grpc-js: calls
+   * then wait indefinitely.
    */
   readonly timeoutMs?: number | undefined;
-  /** The connections to each shard, 1 where it is left out; calls take turns. */
+  /** The number of connections to each shard, used in turn. Default: 1. */
   readonly connections?: number | undefined;
-  /** The key that the shards ask for, where their addresses hold none. */
+  /** The API key that the shards require, for addresses that contain none. */
   readonly apiKey?: string | undefined;
-  /** A file of certificates to trust in place of the system's, where addresses of `https` name none. */
+  /** A file of certificates to trust in place of the system's, for `https` addresses that name none. */
   readonly tlsCa?: string | undefined;
 }
 
 /**
- * How a call is ended before its end, in the shards too: it is rejected with `BB_ABORTED`. A write that was under way may be done
- * or not.
+ * Options that end a call early, in the shards too; it is rejected with `BB_ABORTED`. A write that was under way may have been
+ * executed or not.
  */
 export type ShardCallOptions = Pick<WorkOptions, 'signal'>;
 
 export interface ShardPopulateOptions extends ShardCallOptions {
-  /** Whether rows that are there are removed, each shard's when all its new ones came; else they are an error. */
+  /** Whether existing rows are replaced, in each shard once all its new rows have arrived; otherwise they are an error. */
   readonly replace?: boolean | undefined;
 }
 
 /** Keys of rows. In a `Float64Array` they must be safe integers. */
 export type ShardKeys = BigInt64Array | Int32Array | Float64Array;
 
-/** The columns that can be summed up and filtered by. */
+/** The columns that can be aggregated and filtered by. */
 export type ShardColumn = 'key' | 'quantity' | 'price' | 'updated_at';
 
 export interface ShardAggregation {
   readonly column: ShardColumn;
-  /** The rows that count; all without it. */
+  /** The condition on the rows that count. Default: all rows. */
   readonly filter?: {
     readonly column: ShardColumn;
     readonly comparison: '=' | '!=' | '<' | '<=' | '>' | '>=';
     readonly value: number | bigint;
   };
-  /** `shards`, the default: each shard sums up its rows. `here`: all rows come here first, to see what that costs. */
+  /** Where rows are aggregated: `shards`, the default, or `here`, after all rows have crossed, to see what that costs. */
   readonly place?: 'shards' | 'here';
 }
 
-/** The sums over a column: bigints of integers, numbers of prices. */
+/** The aggregate of a column: bigints for integers, numbers for prices. */
 export interface ShardAggregate {
   readonly count: number;
   readonly sum: bigint | number;
-  /** Without rows there is none. */
+  /** The minimum; absent if no rows count, like `max` and `average`. */
   readonly min?: bigint | number;
   readonly max?: bigint | number;
   readonly average?: number;
 }
 
-/** What a shard holds. */
+/** The state of a shard. */
 export interface ShardState {
   readonly rows: number;
-  /** The rows that all shards got together from the last population that came to its end. */
+  /** The number of rows that all shards together got from the last population that completed. */
   readonly populated?: number;
 }
 
 /**
- * A client of a sharded store. Each shard is behind gRPC, named by its address, or in this process, given as a `ShardStore`. Rows
- * have 200 bytes; their shards follow from a hash of their keys. All errors are `BoundaryError`s that name the shard.
+ * A client of a sharded store. Each shard is reached by gRPC, under its address, or is in this process, given as a `ShardStore`.
+ * Rows have 200 bytes; a hash of its key determines a row's shard. All errors are `BoundaryError`s that name the shard.
  */
 export class ShardClient implements AsyncDisposable {
   readonly #raw: RawShardClient;
@@ -127,9 +127,9 @@ export class ShardClient implements AsyncDisposable {
   }
 
   /**
-   * Reads the row of a key without a promise, where its shard is in the memory of this process; null where there is no such row,
-   * undefined where the shard is elsewhere: `get` finds it. Without `into`, the row returned is the client's own, whose values
-   * are good until the next call.
+   * Reads the row of a key without a promise, if its shard is in the memory of this process; null if there is no such row,
+   * undefined if the shard is elsewhere and `get` must be used. Without `into`, the row returned is the client's own, whose
+   * values are valid until the next call.
    */
   tryGet(key: number | bigint, into: ShardRow = this.#row): ShardRow | null | undefined {
     let found: number;
@@ -142,7 +142,7 @@ export class ShardClient implements AsyncDisposable {
     return found === 0 ? null : undefined;
   }
 
-  /** Reads the row of a key; null where there is none. */
+  /** Reads the row of a key; null if there is none. */
   async get(key: number | bigint, options?: ShardCallOptions): Promise<ShardRow | null> {
     const signal = signalOf(options);
     const row = this.#hasMemory ? this.tryGet(key, new ShardRow()) : undefined;
@@ -152,8 +152,8 @@ export class ShardClient implements AsyncDisposable {
   }
 
   /**
-   * Reads the rows of keys: the keys cross together, all shards that have some are asked at the same time, and the rows come back
-   * in one piece. Where a shard fails, its rows are missing, and `failures` says why.
+   * Reads the rows of keys: the keys cross together, the shards concerned are asked in parallel, and the rows cross in one
+   * buffer. If a shard fails, its rows are missing, and `failures` has the reason.
    */
   async multiGet(keys: ShardKeys, options?: ShardCallOptions): Promise<ShardRows> {
     const signal = signalOf(options);
@@ -161,19 +161,21 @@ export class ShardClient implements AsyncDisposable {
     return new ShardRows(found ?? (await ours((cancel) => this.#raw.multiGet(keys, cancel), signal)));
   }
 
-  /** Writes a row, in place of the one with its key, without a promise where its shard is in the memory of this process; else false. */
+  /**
+   * Like `put`, without a promise, if the row's shard is in the memory of this process; else returns false and writes nothing.
+   */
   tryPut(row: ShardRow): boolean {
     return now(() => this.#write(row.bytes)) === 1;
   }
 
-  /** Writes a row, in place of the one with its key if there is any. */
+  /** Writes a row, replacing the row with its key if there is one. */
   async put(row: ShardRow, options?: ShardCallOptions): Promise<void> {
     const signal = signalOf(options);
     if (this.#hasMemory && this.tryPut(row)) return;
     await ours((cancel) => this.#raw.put(row.bytes, cancel), signal);
   }
 
-  /** Writes packed rows, 200 bytes each as `ShardRow.bytes` has them. Where a shard fails, the rows of the others are written. */
+  /** Writes packed rows, 200 bytes each as in `ShardRow.bytes`. If a shard fails, the rows of the others are written. */
   async putMany(rows: Uint8Array, options?: ShardCallOptions): Promise<void> {
     const signal = signalOf(options);
     await ours((cancel) => this.#raw.putMany(rows, cancel), signal);
@@ -184,7 +186,7 @@ export class ShardClient implements AsyncDisposable {
     return new ShardScan(this.#raw, readWorkOptions(options ?? {}).signal);
   }
 
-  /** Sums over a column. */
+  /** Aggregates a column. */
   async aggregate({ column, filter, place }: ShardAggregation, options?: ShardCallOptions): Promise<ShardAggregate> {
     const signal = signalOf(options);
     type Arguments = Parameters<RawShardClient['aggregate']>;
@@ -202,15 +204,15 @@ export class ShardClient implements AsyncDisposable {
   }
 
   /**
-   * Fills all shards at the same time with the rows that benchmarks give to the keys from 0 to `rows`. Rows that are there are an
-   * error unless `replace` is true.
+   * Fills all shards in parallel with the benchmark's rows for the keys from 0 to `rows`, exclusive. Existing rows are an error
+   * unless `replace` is true.
    */
   async populate(rows: number, options: ShardPopulateOptions = {}): Promise<void> {
     const signal = signalOf(options);
     await ours((cancel) => this.#raw.populate(rows, options.replace ?? false, cancel), signal);
   }
 
-  /** What each shard holds. */
+  /** The state of each shard. */
   async describe(options?: ShardCallOptions): Promise<ShardState[]> {
     const signal = signalOf(options);
     const states = await ours((cancel) => this.#raw.describe(cancel), signal);
@@ -239,7 +241,7 @@ function now<T>(work: () => T): T {
   }
 }
 
-/** Throws `BB_ABORTED` where the signal is aborted already, also for what would not have to wait. */
+/** The signal of a call. Throws `BB_ABORTED` if it is already aborted, even for a call that would not have to wait. */
 function signalOf(options: ShardCallOptions | undefined): AbortSignal | undefined {
   if (options === undefined) return undefined;
   const { signal } = readWorkOptions(options);
@@ -247,7 +249,7 @@ function signalOf(options: ShardCallOptions | undefined): AbortSignal | undefine
   return signal;
 }
 
-/** Runs native work that a signal may end; its errors are explained. */
+/** Runs native work that a signal may end; maps its errors. */
 async function ours<T>(work: (cancel?: Cancel) => Promise<T>, signal?: AbortSignal): Promise<T> {
   if (signal !== undefined) return untilAborted(work, signal);
   try {

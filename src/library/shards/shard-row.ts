@@ -1,31 +1,31 @@
 import { byteLengthOf, isGone } from '../crossing/typed-memory.js';
 
-/** The bytes of a row's values. */
+/** The bytes of a packed row. */
 export const ROW_BYTES = 200;
 
 /** The bytes of a row's payload. */
 export const PAYLOAD_BYTES = 172;
 
-/** Where the values begin. */
+/** Byte offsets of the values in a packed row. */
 const QUANTITY = 8;
 const PRICE = 12;
 const UPDATED_AT = 20;
 const PAYLOAD = 28;
 
-/** What a row is made of. */
+/** The values of a row. */
 export interface ShardValues {
   readonly key: number | bigint;
   readonly quantity: number;
   readonly price: number;
-  /** Microseconds since 1970 began. */
+  /** Microseconds since 1970-01-01T00:00:00 UTC. */
   readonly updatedAt: number | bigint;
-  /** At most 172 bytes; what is missing is zero. */
+  /** The payload, at most 172 bytes; the rest is filled with zeros. */
   readonly payload: Uint8Array;
 }
 
 /**
- * A row of a sharded store: 200 packed bytes, read when a value is asked for. It can be used for one row after the other: then
- * its values, and the payload's memory, are those of the last one.
+ * A row of a sharded store: 200 packed bytes, of which a value is decoded when it is read. It can be reused for one row after
+ * the other; its values, and the payload's memory, are then those of the last row.
  */
 export class ShardRow {
   readonly bytes: Uint8Array;
@@ -37,14 +37,14 @@ export class ShardRow {
     this.#view = new DataView(bytes.buffer, bytes.byteOffset, ROW_BYTES);
   }
 
-  /** A row of these values. */
+  /** Makes a row of these values. */
   static of(values: ShardValues): ShardRow {
     return new ShardRow().set(values);
   }
 
-  /** Gives it other values. */
+  /** Replaces all values. */
   set({ key, quantity, price, updatedAt, payload }: ShardValues): this {
-    // Numbers before the first byte is written: making them may throw, or run code of an object's own.
+    // Converts all values before the first byte is written: a conversion may throw, or run code of an object.
     const wholeKey = BigInt(key);
     const amount = +quantity;
     const cost = +price;
@@ -73,17 +73,17 @@ export class ShardRow {
     return this.#view.getFloat64(PRICE, true);
   }
 
-  /** Microseconds since 1970 began. */
+  /** Microseconds since 1970-01-01T00:00:00 UTC. */
   get updatedAt(): bigint {
     return this.#view.getBigInt64(UPDATED_AT, true);
   }
 
-  /** A view of its memory. */
+  /** A view of the row's payload. */
   get payload(): Uint8Array {
     return this.bytes.subarray(PAYLOAD, ROW_BYTES);
   }
 
-  /** The same values in memory of their own. */
+  /** A copy of the row in memory of its own. */
   copy(): ShardRow {
     return new ShardRow(this.bytes.slice());
   }

@@ -6,11 +6,11 @@ import type { Row } from '../engine/row-reader.js';
 import { SqlType } from '../engine/sql-type.js';
 import type { Column } from '../engine/table-definition.js';
 
-/** Why a shard could not be asked. */
+/** A shard that could not be read, with the reason. */
 export interface ShardFailure {
   /** The number of the shard. */
   readonly shard: number;
-  /** It names the shard. */
+  /** The error, which names the shard. */
   readonly error: BoundaryError;
 }
 
@@ -22,23 +22,23 @@ const TYPES: readonly (readonly [string, SqlType])[] = [
   ['payload', SqlType.bytes()],
 ];
 
-/** The columns of all rows. */
+/** The columns of a scan of all rows. */
 export const SCAN_COLUMNS: readonly Column[] = TYPES.map(([name, type]) => ({ name, type, nullable: false }));
 
-/** The columns of the rows of keys, of which some may be missing. */
+/** The columns of the rows found by keys, of which some may be missing. */
 const FOUND_COLUMNS: readonly Column[] = TYPES.map(([name, type]) => ({ name, type, nullable: name !== 'key' }));
 
-/** A column that is null where there is no row. */
+/** The index of a column that is null only if there is no row. */
 const QUANTITY = 1;
 
 /**
- * The rows of keys, in the order of the keys. Their values are read when they are asked for, from memory that `release` gives
- * back at once, and the garbage collector later.
+ * The rows of keys, in the order of the keys. Values are decoded when they are read, from memory that `release` returns at once,
+ * and the garbage collector late.
  */
 export class ShardRows implements Disposable {
-  /** The rows by columns: `key`, `quantity`, `price`, `updated_at`, `payload`. Where there is no row, only the key is not null. */
+  /** The rows as columns: `key`, `quantity`, `price`, `updated_at`, `payload`. If a key has no row, all but the key are null. */
   readonly chunk: ColumnarChunk;
-  /** The shards that could not be asked: their rows are missing. */
+  /** The shards that could not be read, whose rows are missing. */
   readonly failures: readonly ShardFailure[];
 
   /** @internal */
@@ -58,17 +58,17 @@ export class ShardRows implements Disposable {
     return this.length - this.chunk.nullCount(QUANTITY);
   }
 
-  /** Whether there is a row for the key `index`. */
+  /** Whether key `index` has a row. */
   has(index: number): boolean {
     return this.chunk.has(QUANTITY, index);
   }
 
-  /** The row of the key `index`; undefined where there is none. */
+  /** The row of key `index`; undefined if there is none. */
   row(index: number): Row | undefined {
     return this.has(index) ? this.chunk.row(index) : undefined;
   }
 
-  /** Throws the first failure, where there is one. */
+  /** Throws the first failure, if there is one. */
   assertAll(): this {
     if (this.failures.length > 0) throw this.failures[0]!.error;
     return this;

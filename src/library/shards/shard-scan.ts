@@ -9,9 +9,9 @@ import { SCAN_COLUMNS } from './shard-rows.js';
 import { assertFirstUse } from '../crossing/single-use.js';
 
 /**
- * All rows of all shards, in no order, as chunks of columns; it can be iterated once. Breaking out of the loop ends it. Where
- * shards fail, the rows of the others come first, and the loop then throws what the first one failed with, which names it. When
- * its signal is aborted, no further chunk comes.
+ * All rows of all shards, in no order, as chunks of columns; can be iterated once. Breaking out of the loop ends the scan. If
+ * shards fail, the rows of the others come first, and the loop then throws the error of the first failed shard, which names it.
+ * After its signal is aborted, no further chunk is returned.
  */
 export class ShardScan implements AsyncIterable<ColumnarChunk> {
   readonly #client: RawShardClient;
@@ -34,7 +34,7 @@ export class ShardScan implements AsyncIterable<ColumnarChunk> {
     const signal = this.#signal;
     if (signal?.aborted) throw abortedBy(signal);
     const scan = this.#start();
-    // A signal may live long; it must not keep a scan alive that its user has dropped.
+    // Weak, since a long-lived signal must not keep alive a scan that its user has dropped.
     const held = new WeakRef(scan);
     const onAbort = (): void => held.deref()?.cancel();
     signal?.addEventListener('abort', onAbort, { once: true });
@@ -51,7 +51,7 @@ export class ShardScan implements AsyncIterable<ColumnarChunk> {
           yield chunk;
         } else {
           failure ??= frame;
-          // Nothing comes after it.
+          // No frame follows after the client was closed.
           if (frame.code === 'BB_CLOSED') break;
         }
       }
@@ -71,7 +71,7 @@ export class ShardScan implements AsyncIterable<ColumnarChunk> {
   }
 }
 
-/** The next frame, what a shard failed with, or null at the end. */
+/** The next frame, the error of a shard, or null at the end. */
 async function nextFrame(scan: RawShardScan): Promise<ArrayBuffer | BoundaryError | null> {
   await nextTurn();
   try {

@@ -2,13 +2,13 @@ import { addon, type RawShardStore } from '../../addon.js';
 import { BoundaryError, toBoundaryError } from '../../errors.js';
 
 /**
- * The rows of one shard in this process: clients that are given it in the place of an address reach them without gRPC. It may be
- * given to several clients, also while others reach its rows.
+ * The rows of one shard in this process. Clients that are given the store in place of an address reach its rows without gRPC. It
+ * may be given to several clients, also while others use it.
  */
 export class ShardStore implements Disposable {
-  /** @internal How the addon is told of it. */
+  /** @internal The name under which the addon knows the store. */
   readonly place: string;
-  /** Whether its rows survive the end of the process. Then reading them may wait for the disk. */
+  /** Whether the rows survive the end of the process. Reading them may then wait for the disk. */
   readonly isPersistent: boolean;
   readonly #raw: RawShardStore;
 
@@ -18,12 +18,12 @@ export class ShardStore implements Disposable {
     this.isPersistent = isPersistent;
   }
 
-  /** An empty store in memory. */
+  /** Makes an empty store in memory. */
   static inMemory(): ShardStore {
     return new ShardStore(addon.RawShardStore.inMemory(), false);
   }
 
-  /** Opens the store in a folder, or makes it: that of the shard `shard` of `shards`, which is checked. */
+  /** Opens or creates the store in a folder, for shard number `shard` of `shards`; an existing store must be of that shard. */
   static async open(folder: string, shard: number, shards: number): Promise<ShardStore> {
     if (!(Number.isInteger(shards) && shards >= 1 && Number.isInteger(shard) && shard >= 0 && shard < shards)) {
       throw new BoundaryError('BB_INVALID_ARGUMENT', `there is no shard ${shard} of ${shards}: the first is 0`);
@@ -35,7 +35,7 @@ export class ShardStore implements Disposable {
     }
   }
 
-  /** The rows that it holds. */
+  /** The number of rows in the store. */
   get rows(): number {
     try {
       return this.#raw.rows;
@@ -44,7 +44,7 @@ export class ShardStore implements Disposable {
     }
   }
 
-  /** Gives it up; clients that have it keep it until they are closed. Does nothing the second time. */
+  /** Releases the store; clients that use it keep it until they are closed. Does nothing the second time. */
   close(): void {
     this.#raw.close();
   }

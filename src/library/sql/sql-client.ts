@@ -16,10 +16,10 @@ const MOST_CONNECTIONS = 10_000;
 
 const DEFAULT_CONNECTIONS = 10;
 
-/** Shapes of results that a client keeps, as many as the addon does: those of statements that differ each time are many. */
+/** The most result shapes that a client keeps, as many as the addon; statements that differ each time make many shapes. */
 const MOST_SHAPES = 4096;
 
-/** What a submission asks for, by its first word; `native/clients/mysql/src/submission.rs` describes them. */
+/** Kinds of submissions, in the first word; `native/clients/mysql/src/submission.rs` describes them. */
 const RUN = 0;
 const PING = 1;
 const PREPARE = 2;
@@ -29,7 +29,7 @@ const INSERT = 3;
 const PREPARED = 0;
 const AS_TEXT = 1;
 
-/** Bytes of the words about a statement. */
+/** Bytes of the header words of a statement. */
 const HEAD_BYTES = 20;
 
 /** The values of a statement's parameters, or of a row. */
@@ -38,7 +38,7 @@ type ParameterList = readonly ParameterInput[];
 const NO_PARAMETERS: ParameterList = [];
 const ONE_OF_NONE = [NO_PARAMETERS];
 
-/** A statement of a batch. */
+/** A statement of a batch, with the parameters of each of its requests. */
 interface StatementLists {
   readonly sql: string;
   readonly flags: number;
@@ -46,45 +46,42 @@ interface StatementLists {
 }
 
 export interface SqlClientOptions extends ConnectOptions, ServerOptions {
-  /** Connections that may be open at a time, 10 where it is left out; they are opened as they are needed. */
+  /** The most open connections; they are opened on demand. Default: 10. */
   readonly connections?: number | undefined;
-  /**
-   * The most milliseconds of each call that does not say itself; none where it is left out, as mysql2 has it: a call then takes
-   * as long as it likes.
-   */
+  /** The time-out in milliseconds of each call without its own. Default: none, as in mysql2: a call then may take any time. */
   readonly timeoutMs?: number | undefined;
-  /** As for queries: 64-bit integers as bigints where it is left out. */
+  /** The type of 64-bit integers, as for queries. Default: `bigint`. */
   readonly int64?: Int64Mode | undefined;
   /**
-   * The file of the server's RSA key, in PEM: the password is encrypted with it where the server wants it over a connection that
-   * others may read.
+   * The PEM file of the server's RSA key, with which the password is encrypted if the server asks for it over a connection
+   * without TLS.
    */
   readonly serverPublicKey?: string | undefined;
   /**
-   * Lets the server give that key itself, where there is no TLS that verifies: then whoever answers in its place gets the
-   * password. Without it and without a key such a login fails with the code `BB_INSECURE`.
+   * Allows fetching that key from the server if there is no verified TLS: anyone who impersonates the server then learns the
+   * password. Without this option and without a key such a login fails with the code `BB_INSECURE`.
    */
   readonly allowPublicKeyRetrieval?: boolean | undefined;
 }
 
-/** One request of many. */
+/** One request of a `run` call. */
 export interface SqlRequest {
-  /** A statement, whose parameters are written `?`. */
+  /** The statement, with `?` for each parameter. */
   readonly sql: string;
-  /** Its parameters; absent: none, and the statement is sent as text. */
+  /** The parameters; if absent, the statement has none, and is sent as text. */
   readonly parameters?: readonly ParameterInput[] | undefined;
 }
 
 /**
- * A client of servers that speak the MySQL wire: `mysql://user:password@host:port/database`, with `?socket=/path` or
+ * A client of servers that speak the MySQL protocol: `mysql://user:password@host:port/database`, with `?socket=/path` or
  * `?tls=required`, `?tls=verify&tls-ca=/path.pem`. The rows of one call take 1 GiB at most, unless `maxResponseBytes` says
  * otherwise.
  *
- * Each call takes a connection of its own, so calls under way at once don't wait for each other; with `connections: 1` all
- * share one session, its transactions and settings. When a connection is lost, what was under way is rejected: it may have
- * been executed or not, and is never sent again. The next call begins another session, outside of any transaction: who has
- * one open runs its statements in one call (`run`), or stops at the first error. A call that is aborted or takes too long is given up with its connection,
- * and the server asked to end it.
+ * Each call takes a connection of its own, so concurrent calls do not wait for each other; with `connections: 1` all calls share
+ * one session, its transactions and settings. When a connection is lost, its calls under way are rejected: they may have been
+ * executed or not, and are never retried. The next call begins another session, outside of any transaction: a transaction should
+ * run its statements in one call (`run`), or stop at the first error. A call that is aborted or times out is rejected, its
+ * connection is closed, and the server is asked to end the statement.
  */
 export class SqlClient implements AsyncDisposable {
   readonly #connections: SqlConnections;
@@ -124,12 +121,12 @@ export class SqlClient implements AsyncDisposable {
     return new SqlClient(await openSqlConnections(server, connections, connectMs), int64, timeoutMs);
   }
 
-  /** The server's name and version. */
+  /** The name and version of the server. */
   get version(): string {
     return this.#connections.version;
   }
 
-  /** Asks whether the server is there. */
+  /** Checks that the server responds. */
   async ping(options?: WorkOptions): Promise<void> {
     await this.#perform(options, (writer) => writer.word(PING));
   }
@@ -143,7 +140,7 @@ export class SqlClient implements AsyncDisposable {
     ).at(0);
   }
 
-  /** Runs one prepared statement; it is prepared once a connection. */
+  /** Runs one prepared statement, which is prepared once per connection. */
   async execute(sql: string, parameters = NO_PARAMETERS, options?: WorkOptions): Promise<SqlResult> {
     checkText(sql);
     return this.#results(
@@ -152,7 +149,7 @@ export class SqlClient implements AsyncDisposable {
     ).at(0);
   }
 
-  /** Makes sure that the server can prepare a statement. */
+  /** Prepares a statement on the server, to check that this is possible and to count its parameters. */
   async prepare(sql: string, options?: WorkOptions): Promise<SqlStatement> {
     checkText(sql);
     const bytes = await this.#perform(options, (writer) => {
@@ -163,8 +160,8 @@ export class SqlClient implements AsyncDisposable {
   }
 
   /**
-   * Runs one prepared statement with each of the lists, over one connection, all sent ahead of their answers. What fails
-   * does not keep the others from running: ask the results for their `errors`.
+   * Runs one prepared statement once per list of parameters, over one connection, all requests sent ahead of their responses. A
+   * request that fails does not stop the others: the results have the `errors`.
    */
   async queryMany(
     sql: string,
@@ -176,14 +173,14 @@ export class SqlClient implements AsyncDisposable {
     return this.#results(await this.#perform(options, (writer) => writeOne(writer, PREPARED, sql, lists)), first);
   }
 
-  /** As `queryMany`, for statements that change something: each is a transaction of its own, unless one is open. */
+  /** Like `queryMany`, for statements that change rows: each is a transaction of its own, unless one is open. */
   executeBatch(sql: string, rows: readonly (readonly ParameterInput[])[], options?: WorkOptions): Promise<SqlResults> {
     return this.queryMany(sql, rows, options);
   }
 
-  /** Runs requests in their order over one connection, all sent ahead of their answers; see `queryMany`. */
+  /** Runs requests in order over one connection, all sent ahead of their responses; see `queryMany`. */
   async run(requests: readonly SqlRequest[], options?: WorkOptions): Promise<SqlResults> {
-    // What is sent as text and what is prepared are statements apart.
+    // The same SQL sent as text and prepared is two statements.
     const prepared = new Map<string, number>();
     const texts = new Map<string, number>();
     const statements: StatementLists[] = [];
@@ -208,8 +205,8 @@ export class SqlClient implements AsyncDisposable {
   }
 
   /**
-   * Inserts rows into columns of a table (`table` or `database.table`) in the fastest way that the server has, all of them
-   * or none; within a transaction of the session they become part of it. Resolves to their number.
+   * Inserts rows into columns of a table (`table` or `database.table`) in the fastest way that the server supports, all or none;
+   * within a transaction of the session they become part of it. Resolves to the number of rows.
    */
   async insertRows(
     table: string,
@@ -233,7 +230,7 @@ export class SqlClient implements AsyncDisposable {
     return this.close();
   }
 
-  /** Writes a submission and hands it over, before any other call can write to the same memory. */
+  /** Writes a submission and hands it over, before another call can write to the same memory. */
   #perform(options: WorkOptions | undefined, write: (writer: CellWriter) => void): Promise<ResultBytes> {
     const limits = options === undefined ? undefined : readWorkOptions(options);
     return this.#writers.use((writer) => {
@@ -262,7 +259,7 @@ export class SqlClient implements AsyncDisposable {
 /** A statement that the server has prepared. */
 export class SqlStatement {
   readonly sql: string;
-  /** How many parameters it takes. */
+  /** The number of parameters of the statement. */
   readonly parameterCount: number;
   readonly #client: SqlClient;
 
@@ -273,12 +270,12 @@ export class SqlStatement {
     this.parameterCount = parameterCount;
   }
 
-  /** Runs it once. */
+  /** Runs the statement once. */
   execute(parameters?: readonly ParameterInput[], options?: WorkOptions): Promise<SqlResult> {
     return this.#client.execute(this.sql, parameters, options);
   }
 
-  /** Runs it with each of the lists; see `SqlClient.queryMany`. */
+  /** Runs the statement once per list of parameters; see `SqlClient.queryMany`. */
   queryMany(parameterLists: readonly (readonly ParameterInput[])[], options?: WorkOptions): Promise<SqlResults> {
     return this.#client.queryMany(this.sql, parameterLists, options);
   }
@@ -288,12 +285,12 @@ function first(): number {
   return 0;
 }
 
-/** The only word of a result that is a number. */
+/** The number in a result that consists of one word. */
 function numberOf({ memory, start }: ResultBytes): number {
   return memory.words[start >> 2]!;
 }
 
-/** One statement, with each of the lists. */
+/** Writes one statement with its lists of parameters. */
 function writeOne(writer: CellWriter, flags: number, sql: string, lists: readonly ParameterList[]): void {
   writer.word(RUN);
   writer.word(1);
@@ -335,7 +332,7 @@ function writeRows(
   writer.setWord(sizes + 4 * (columns.length + 1), writer.length - start);
 }
 
-/** The words about a statement; `writeStatement` fills in its sizes. */
+/** Writes the header words of a statement; `writeStatement` fills in its sizes. */
 function writeHead(writer: CellWriter, flags: number, width: number, lists: number): void {
   writer.word(flags);
   writer.word(width);
@@ -363,7 +360,7 @@ function sqlBytes(writer: CellWriter, sql: string): number {
   return bytes;
 }
 
-/** The number of values in each of the lists. */
+/** The number of values in each list, taken from the first one. */
 function widthOf(lists: readonly ParameterList[]): number {
   const [list] = lists;
   if (list === undefined) return 0;
@@ -371,7 +368,7 @@ function widthOf(lists: readonly ParameterList[]): number {
   return list.length;
 }
 
-/** Writes exactly `width` values of each list, however long a list says it is the next time. */
+/** Writes exactly `width` values per list, even if a list reports another length the next time. */
 function writeLists(writer: CellWriter, lists: readonly ParameterList[], width: number, what: string): void {
   for (let index = 0; index < lists.length; index += 1) {
     const list = lists[index]!;
@@ -391,7 +388,7 @@ function checkText(text: unknown): void {
   if (typeof text !== 'string') throw invalid('a statement, or the name of a table, must be a string');
 }
 
-/** An array of ours with the caller's elements, which stays as it is whatever getters do to the caller's. */
+/** A copy of the caller's array, which getters of the caller can't change. */
 function ownList<T>(what: string, list: readonly T[]): readonly T[] {
   if (!Array.isArray(list)) throw invalid(`${what} must be in an array`);
   return [...(list as readonly T[])];

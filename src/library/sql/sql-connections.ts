@@ -7,26 +7,26 @@ import { FrameMemory } from '../engine/frame.js';
 import { OpenHandles } from '../crossing/open-handles.js';
 import { ResultBytes } from './sql-results.js';
 
-/** The connections of a client, and how calls get to them. */
+/** The connections of a client, with the queue of calls for them. */
 export interface SqlConnections {
-  /** The server's name and version. */
+  /** The name and version of the server. */
   readonly version: string;
-  /** The columns of results. */
+  /** The columns of results, by the shapes' numbers. */
   readonly shapes: SqlShapes;
-  /** Does what a submission asks for, on a connection that has nothing else to do meanwhile. */
+  /** Runs a submission on a connection that runs nothing else in the meantime. */
   perform(submission: CellWriter, options?: WorkOptions): Promise<ResultBytes>;
-  /** Closes them; calls under way are rejected with `BB_CLOSED`. */
+  /** Closes the connections; calls under way are rejected with `BB_CLOSED`. */
   close(): Promise<void>;
 }
 
-/** Connects: driven by the event loop where that can be, else by threads of the addon's, as over TLS. */
+/** Connects. The event loop drives the connections if it can; otherwise threads of the addon do, as for TLS. */
 export async function openSqlConnections(url: string, connections: number, connectMs: number): Promise<SqlConnections> {
   try {
     if (addon.SqlConnection.isDrivable(url)) return await LoopConnections.open(url, connections, connectMs);
     const token = new addon.Cancel();
     const opening = addon.RawSqlClient.open(url, connections, token);
     const raw = connecting(opening, connectMs, (late) => void late.close());
-    // Where it was not in time, nobody wants it any more.
+    // After a time-out nobody uses the connections.
     raw.catch(() => token.cancel());
     return new ThreadConnections(await raw, new OpenHandles('the client'));
   } catch (thrown) {
@@ -34,7 +34,7 @@ export async function openSqlConnections(url: string, connections: number, conne
   }
 }
 
-/** Connections that threads of the addon's serve. */
+/** Connections served by threads of the addon. */
 class ThreadConnections implements SqlConnections {
   readonly shapes: SqlShapes = new addon.SqlShapes();
   readonly #raw: RawSqlClient;
@@ -66,11 +66,11 @@ class ThreadConnections implements SqlConnections {
   }
 }
 
-/** A call that waits for its connection or for its answer. */
+/** A call that waits for its connection or for its response. */
 class Call {
-  /** What to send, while it waits for a connection. */
+  /** The bytes to send, while the call waits for a connection. */
   submission: Uint8Array | undefined;
-  /** The connection that it was sent on. */
+  /** The number of the connection on which the call was sent. */
   connection: number | undefined;
   readonly #resolve: (results: ResultBytes) => void;
   readonly #reject: (error: BoundaryError) => void;
@@ -81,7 +81,7 @@ class Call {
     this.#reject = reject;
   }
 
-  /** Calls `giveUp` when its signal is aborted or its time is over. */
+  /** Calls `giveUp` when the signal is aborted or the time-out passes. */
   limit({ signal, timeoutMs }: WorkOptions, giveUp: (error: BoundaryError) => void): void {
     const onAbort = (): void => giveUp(abortedBy(signal!));
     const onTimeout = (): void => giveUp(new BoundaryError(TIMEOUT, `the work took longer than its ${timeoutMs} ms`));
@@ -104,14 +104,14 @@ class Call {
   }
 }
 
-/** The connections that the event loop of this thread drives, of all clients. */
+/** The connections of all clients that the event loop of this thread drives. */
 class Loop {
   readonly shapes: SqlShapes = new addon.SqlShapes();
   readonly #loop: SqlLoop;
-  /** By the numbers of the connections. */
+  /** The owner of each connection, by the connection's number. */
   readonly #owners: (LoopConnections | undefined)[] = [];
   readonly #calls: (Call | undefined)[] = [];
-  /** Where the last results are: small ones share memory. */
+  /** The memory of the last results, which small results share. */
   #memory: FrameMemory | undefined;
 
   constructor() {
@@ -131,7 +131,7 @@ class Loop {
     if (this.#loop.submit(number, bytes, length)) this.#deliver(this.#loop.outcomes());
   }
 
-  /** Closes a connection; returns its call, which gets nothing any more. */
+  /** Closes a connection; returns its call, which is not settled by the loop any more. */
   remove(number: number): Call | undefined {
     const call = this.#calls[number];
     this.#owners[number] = undefined;
@@ -159,7 +159,7 @@ class Loop {
   }
 
   #results(buffer: ArrayBuffer, start: number, end: number): ResultBytes {
-    // Memory of their own goes with them.
+    // Results with memory of their own take it along.
     if (end - start === buffer.byteLength) return new ResultBytes(new FrameMemory(buffer), start, end);
     if (this.#memory?.buffer !== buffer) this.#memory = new FrameMemory(buffer);
     return new ResultBytes(this.#memory, start, end);
@@ -168,7 +168,7 @@ class Loop {
 
 let loop: Loop | undefined;
 
-/** Connections that the event loop drives: no other thread has a part in a call. */
+/** Connections driven by the event loop: no other thread takes part in a call. */
 class LoopConnections implements SqlConnections {
   readonly #url: string;
   readonly #loop: Loop;
@@ -214,7 +214,7 @@ class LoopConnections implements SqlConnections {
         this.#send(number, call, bytes, length);
         return;
       }
-      // A Buffer's own slice is a view of memory that the next call writes to.
+      // A Buffer's own `slice` is a view of memory that the next call overwrites.
       call.submission = Uint8Array.prototype.slice.call(bytes, 0, length);
       this.#waiting.push(call);
       this.#openForWaiting();
@@ -230,14 +230,14 @@ class LoopConnections implements SqlConnections {
     for (const call of calls) call?.reject(new BoundaryError('BB_CLOSED', 'the client was closed'));
   }
 
-  /** A connection has done its work. */
+  /** Gives a connection that has finished its call the next one. */
   free(number: number): void {
     const next = this.#waiting.shift();
     if (next === undefined) this.#idle.push(number);
     else this.#send(number, next, next.submission!, next.submission!.length);
   }
 
-  /** A connection is lost. */
+  /** Removes a lost connection. */
   gone(number: number): void {
     this.#forget(number);
     this.#openForWaiting();
@@ -247,7 +247,7 @@ class LoopConnections implements SqlConnections {
     try {
       this.#loop.submit(number, call, bytes, length);
     } catch (thrown) {
-      // Nothing was sent.
+      // A submission that throws has sent nothing.
       this.#idle.push(number);
       call.reject(toBoundaryError(thrown));
     }
@@ -270,7 +270,7 @@ class LoopConnections implements SqlConnections {
     if (place !== -1) this.#idle.splice(place, 1);
   }
 
-  /** Opens connections while calls wait for them and there may be more. */
+  /** Opens connections while calls wait for them, up to the limit. */
   #openForWaiting(): void {
     while (
       !this.#isClosed &&
@@ -278,7 +278,7 @@ class LoopConnections implements SqlConnections {
       this.#connections.size + this.#opening < this.#most
     ) {
       this.#open().catch((error: BoundaryError) => {
-        // Those that can't be served by another connection hear of it.
+        // Rejects the waiting calls if no other connection can serve them.
         if (this.#connections.size === 0) for (const call of this.#waiting.splice(0)) call.reject(error);
       });
     }

@@ -6,20 +6,20 @@ import { Frame, type FrameMemory } from '../engine/frame.js';
 import { type Row, RowReader } from '../engine/row-reader.js';
 import type { Column } from '../engine/table-definition.js';
 
-/** Words for each statement, and for each request; `native/clients/mysql/src/submission.rs` describes them. */
+/** Header words of the results, of each statement and of each request; `native/clients/mysql/src/submission.rs` describes them. */
 const HEAD_WORDS = 2;
 const STATEMENT_WORDS = 2;
 const REQUEST_WORDS = 8;
 
-/** So many rows are read without views of their columns: making these takes longer. */
+/** The most rows that are read without views of their columns: making these takes longer. */
 const FEW_ROWS = 16;
 
 const TWO_TO_32 = 2 ** 32;
 
-/** Where the results of one call are. Small ones share their memory, which no one may detach then. */
+/** The bytes of the results of one call. Small results share memory, which then must not be detached. */
 export class ResultBytes {
   readonly memory: FrameMemory;
-  /** The first byte, and the one behind the last. */
+  /** Byte offsets of the first byte, and behind the last. */
   readonly start: number;
   readonly end: number;
 
@@ -30,11 +30,11 @@ export class ResultBytes {
   }
 }
 
-/** What results of the same columns share. */
+/** The columns of a result, with the readers that all results of these columns share. */
 export class ResultShape {
   readonly columns: readonly Column[];
   readonly reader: RowReader;
-  /** Undefined where rows are read by `reader`, few or many. */
+  /** The reader of a few rows; undefined if `reader` reads all rows. */
   readonly readFew: ReadFewRows | undefined;
 
   constructor(columns: readonly Column[], int64: Int64Mode) {
@@ -46,22 +46,22 @@ export class ResultShape {
 
 /** A request of a batch that failed. */
 export interface SqlRequestError {
-  /** Which request, from 0. */
+  /** The index of the request, from 0. */
   readonly index: number;
   readonly error: BoundaryError;
 }
 
-/** What the requests of one call did, in their order. Rows are read when they are asked for. */
+/** The results of the requests of one call, in order. Rows are decoded when they are read. */
 export class SqlResults implements Iterable<SqlResult> {
   /** The number of requests. */
   readonly length: number;
   readonly #bytes: ResultBytes;
   readonly #words: Uint32Array;
-  /** The first word of the results. */
+  /** The index of the first word of the results. */
   readonly #head: number;
   readonly #statements: number;
   readonly #int64: Int64Mode;
-  /** Of each statement; undefined where it returned no rows. */
+  /** The shape of each statement's rows; undefined if the statement returned no rows. */
   readonly #shapes: readonly (ResultShape | undefined)[];
   readonly #statementOf: (index: number) => number;
   readonly #frames: (Frame | undefined)[] = [];
@@ -83,7 +83,7 @@ export class SqlResults implements Iterable<SqlResult> {
     this.length = words[head + 1]!;
     this.#int64 = int64;
     this.#statementOf = statementOf;
-    // At once: the addon forgets shapes in time.
+    // Looked up at once, since the addon drops old shapes.
     const shapes: (ResultShape | undefined)[] = [];
     for (let statement = 0; statement < statements; statement += 1) {
       const shape = words[head + HEAD_WORDS + STATEMENT_WORDS * statement]!;
@@ -92,14 +92,14 @@ export class SqlResults implements Iterable<SqlResult> {
     this.#shapes = shapes;
   }
 
-  /** What request `index` did. Throws its error where it failed. */
+  /** The result of request `index`. Throws its error if it failed. */
   at(index: number): SqlResult {
     const error = this.error(index);
     if (error !== undefined) throw error;
     return new SqlResult(this, index);
   }
 
-  /** Why request `index` failed; undefined where it did not. */
+  /** The error of request `index`; undefined if it did not fail. */
   error(index: number): BoundaryError | undefined {
     const word = this.#word(index);
     const from = this.#words[word + 6]!;
@@ -117,14 +117,14 @@ export class SqlResults implements Iterable<SqlResult> {
     return errors;
   }
 
-  /** Throws the error of the first request that failed, if one did. */
+  /** Throws the error of the first request that failed, if there is one. */
   throwIfFailed(): void {
     for (let index = 0; index < this.length; index += 1) {
       if (this.#words[this.#word(index) + 6] !== 0) throw this.error(index)!;
     }
   }
 
-  /** Rows changed by all requests together; of an update, rows that it found. */
+  /** The number of rows changed by all requests together; for an update, the number of rows found. */
   get affectedRows(): number {
     let sum = 0;
     for (let index = 0; index < this.length; index += 1) sum += this.affectedRowsOf(index);
@@ -132,8 +132,8 @@ export class SqlResults implements Iterable<SqlResult> {
   }
 
   /**
-   * The rows of all requests of a statement (the first, where it is left out) as columns; undefined where it returned
-   * none. Releasing the chunk gives back the memory of all these results.
+   * The rows of all requests of a statement (default: the first) as columns; undefined if it returned none. Releasing the chunk
+   * frees the memory of all these results.
    */
   chunk(statement = 0): ColumnarChunk | undefined {
     const shape = this.#shapeOf(statement);
@@ -146,7 +146,7 @@ export class SqlResults implements Iterable<SqlResult> {
     return new ColumnarChunk(frame, this.#int64, 0);
   }
 
-  /** The rows of all requests of a statement (the first, where it is left out), as objects. */
+  /** The rows of all requests of a statement (default: the first) as objects. */
   rows(statement = 0): Row[] {
     const shape = this.#shapeOf(statement);
     if (shape === undefined) return [];
@@ -209,7 +209,7 @@ export class SqlResults implements Iterable<SqlResult> {
     return this.#shapes[statement];
   }
 
-  /** Where the frame of a statement begins in the results. */
+  /** The byte offset in the results at which the frame of a statement begins. */
   #frameStart(statement: number): number {
     return this.#words[this.#head + HEAD_WORDS + STATEMENT_WORDS * statement + 1]!;
   }
@@ -228,7 +228,7 @@ export class SqlResults implements Iterable<SqlResult> {
   }
 }
 
-/** What one request did. */
+/** The result of one request. */
 export class SqlResult {
   readonly #results: SqlResults;
   readonly #index: number;
@@ -239,27 +239,27 @@ export class SqlResult {
     this.#index = index;
   }
 
-  /** Rows that it changed; of an update, those that it found. */
+  /** The number of rows changed; for an update, the number of rows found. */
   get affectedRows(): number {
     return this.#results.affectedRowsOf(this.#index);
   }
 
-  /** The first key that the server made up, 0 where it made none; a bigint where it is no safe integer. */
+  /** The first key that the server generated, 0 if there is none; a bigint if it is not a safe integer. */
   get lastInsertId(): number | bigint {
     return this.#results.lastInsertIdOf(this.#index);
   }
 
-  /** How many rows it returned. */
+  /** The number of rows returned. */
   get rowCount(): number {
     return this.#results.rowCountOf(this.#index);
   }
 
-  /** The columns of its rows. */
+  /** The columns of the rows. */
   get columns(): readonly Column[] {
     return this.#results.columnsOf(this.#index);
   }
 
-  /** Its rows as objects, made anew by each call. */
+  /** The rows as objects, made anew by each call. */
   rows(): Row[] {
     return this.#results.rowsOf(this.#index);
   }
