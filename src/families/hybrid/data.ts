@@ -6,7 +6,8 @@ import { PAYLOAD_BYTES, ROW_BYTES } from '../../library/shards/shard-row.js';
 import { keyHash, mix } from '../../library/shards/shard-placing.js';
 import type { Checksum } from '../../records/record.js';
 import type { RowColumns } from '../../clients/shard-batches.js';
-import { type RequestMatrix, type RequestWorkload, readRequestMatrix } from '../requests/grid.js';
+import { familyMatrix } from '../matrix.js';
+import type { RequestMatrix, RequestWorkload } from '../requests/grid.js';
 
 /**
  * How the shards of a cell are reached: all in this process, all by gRPC, or the first in this process and the others by gRPC.
@@ -29,7 +30,7 @@ export interface HybridMatrix extends RequestMatrix<HybridWorkload> {
   readonly leastQuantity: number;
 }
 
-export const HYBRID_MATRIX = readRequestMatrix<HybridWorkload>('hybrid') as HybridMatrix;
+export const HYBRID_MATRIX = familyMatrix<HybridMatrix>('hybrid');
 
 /** The 32-bit words of a row, of its payload, and of the values before the payload. */
 export const ROW_WORDS = ROW_BYTES / 4;

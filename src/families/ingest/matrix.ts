@@ -1,6 +1,5 @@
-import { readFileSync } from 'node:fs';
-
 import type { Side } from '../../records/record.js';
+import { familyMatrix } from '../matrix.js';
 import type { RequestMatrix } from '../requests/grid.js';
 
 /** The input of a stage: a body of lines, a body of columnar MessagePack, or columns in memory. */
@@ -52,10 +51,4 @@ export interface IngestMatrix {
 }
 
 /** The family's definition, read from the package's `bench` folder. */
-export const matrix: IngestMatrix = readMatrix();
-
-function readMatrix(): IngestMatrix {
-  const file = new URL('../../../bench/matrix.json', import.meta.url);
-  const parsed = JSON.parse(readFileSync(file, 'utf8')) as { families: { ingest: IngestMatrix } };
-  return parsed.families.ingest;
-}
+export const matrix = familyMatrix<IngestMatrix>('ingest');

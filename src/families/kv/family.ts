@@ -4,7 +4,8 @@ import { VALKEY_GLIDE, valkeyGlide } from '../../clients/valkey-glide.js';
 import type { Family, OpenCell } from '../workload.js';
 import { TargetClients } from '../requests/clients.js';
 import { defineRequestFamily } from '../requests/family.js';
-import { type PlannedRequests, readRequestMatrix, requestsOf } from '../requests/grid.js';
+import { familyMatrix } from '../matrix.js';
+import { type PlannedRequests, type RequestMatrix, requestsOf } from '../requests/grid.js';
 import { openLoadCell } from '../requests/load-cell.js';
 import type { TargetServer } from '../requests/target-server.js';
 import { expectedOf, KvSums } from './keys.js';
@@ -17,7 +18,7 @@ const CLIENTS = new TargetClients<KvTarget>('kv', { ioredis, 'valkey-glide': val
 export const kvFamily: Family = defineRequestFamily({
   name: 'kv',
   server: 'redis',
-  matrix: readRequestMatrix('kv'),
+  matrix: familyMatrix<RequestMatrix>('kv'),
   peers: { 'valkey-glide': VALKEY_GLIDE },
   expected: ({ cell }) => expectedOf(cell.rows),
   openCell,

@@ -1,6 +1,5 @@
-import { readFileSync } from 'node:fs';
-
 import type { Side } from '../../records/record.js';
+import { familyMatrix } from '../matrix.js';
 
 /** What a sample does to the rows: `in` writes them into an engine, `out` reads them back. */
 export type Direction = 'in' | 'out';
@@ -68,13 +67,7 @@ export interface MeasurementsMatrix {
 }
 
 /** The family's definition, read from the package's `bench` folder. Both languages read this file. */
-export const matrix: MeasurementsMatrix = readMatrix();
-
-function readMatrix(): MeasurementsMatrix {
-  const file = new URL('../../../bench/matrix.json', import.meta.url);
-  const parsed = JSON.parse(readFileSync(file, 'utf8')) as { families: { measurements: MeasurementsMatrix } };
-  return parsed.families.measurements;
-}
+export const matrix = familyMatrix<MeasurementsMatrix>('measurements');
 
 /** The definition of a workload. */
 export function workloadEntry(workload: string): WorkloadEntry {

@@ -1,6 +1,4 @@
 /** The cells of a family of requests: the lanes of `bench/matrix.json`, over its grid of threads and batches. */
-import { readFileSync } from 'node:fs';
-
 import type { Cell, Side } from '../../records/record.js';
 import type { FamilyOptions, PlannedCell } from '../workload.js';
 
@@ -62,15 +60,6 @@ export interface PlannedRequests extends PlannedCell {
   readonly cell: Cell & { readonly lane: RequestLane['lane']; readonly threads: number; readonly batch: number };
   readonly mode?: string;
   readonly target?: string;
-}
-
-/** A family's definition, read from the package's `bench` folder. */
-export function readRequestMatrix<W extends RequestWorkload>(family: string): RequestMatrix<W> {
-  const file = new URL('../../../bench/matrix.json', import.meta.url);
-  const { families } = JSON.parse(readFileSync(file, 'utf8')) as { families: Record<string, RequestMatrix<W>> };
-  const matrix = families[family];
-  if (matrix === undefined) throw new Error(`bench/matrix.json has no family "${family}"`);
-  return matrix;
 }
 
 /** The place where the cells of a family run. */

@@ -4,7 +4,8 @@
  */
 import type { JsonValues } from '../../library/codecs/json-paths.js';
 import type { Checksum } from '../../records/record.js';
-import { type RequestMatrix, type RequestWorkload, readRequestMatrix } from '../requests/grid.js';
+import { familyMatrix } from '../matrix.js';
+import type { RequestMatrix, RequestWorkload } from '../requests/grid.js';
 
 interface RestWorkload extends RequestWorkload {
   /** The table of a workload that reads by primary key. */
@@ -33,7 +34,7 @@ interface RestMatrix extends RequestMatrix<RestWorkload> {
   >;
 }
 
-export const REST_MATRIX = readRequestMatrix<RestWorkload>('rest') as RestMatrix;
+export const REST_MATRIX = familyMatrix<RestMatrix>('rest');
 
 export const BATCH_PATH = '/0.1.0/batch';
 

@@ -3,18 +3,19 @@ import { mysql2 } from '../../clients/mysql2.js';
 import type { SqlTarget } from '../../clients/sql-target.js';
 import { TargetClients } from '../requests/clients.js';
 import { defineRequestFamily } from '../requests/family.js';
-import { type PlannedRequests, readRequestMatrix, requestsOf } from '../requests/grid.js';
+import { familyMatrix } from '../matrix.js';
+import { type PlannedRequests, requestsOf } from '../requests/grid.js';
 import { openLoadCell } from '../requests/load-cell.js';
 import type { TargetServer } from '../requests/target-server.js';
 import type { Family, OpenCell } from '../workload.js';
 import { SqlSums } from './data.js';
-import { type SqlMatrix, SqlPlan, type SqlWorkload } from './plan.js';
+import { type SqlMatrix, SqlPlan } from './plan.js';
 import { openNapiRequester, type SqlRequester, type SqlWork, targetRequester } from './requesters.js';
 import { SqlTable } from './table.js';
 
 const CLIENTS = new TargetClients<SqlTarget>('sql', { mysql2, mariadb });
 
-const MATRIX = readRequestMatrix<SqlWorkload>('sql') as SqlMatrix;
+const MATRIX = familyMatrix<SqlMatrix>('sql');
 
 /** Small requests over the MySQL protocol: statements on one table, and transactions as sysbench defines them. */
 export const sqlFamily: Family = defineRequestFamily({
