@@ -6,7 +6,7 @@ import { exposeCollector } from '../src/collect-garbage.js';
 it('collects at once what nobody holds, and leaves no flag of V8 behind', async () => {
   const collect = exposeCollector()!;
   const dropped = new WeakRef({});
-  // In the turn in which it is made, a WeakRef holds its object.
+  // A WeakRef keeps its object alive during the turn of the event loop in which it is made.
   await nextTurn();
   expect(dropped.deref()).toEqual({});
   await nextTurn();

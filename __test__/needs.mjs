@@ -1,16 +1,16 @@
-// The needs of tests, and which of them BOUNDARY_BENCH_REQUIRE names. In JavaScript, since what runs the tests reads it too.
+// The needs of tests, and which of them BOUNDARY_BENCH_REQUIRE names. In JavaScript, since the runner of the tests reads it too.
 import { readFileSync } from 'node:fs';
 
-/** Each need by its word: what it is, the command that gets it, and whether `npm run test:all` requires it. */
+/** Each need by its word: its description, the command that gets it, and whether `npm run test:all` requires it. */
 export const needs = JSON.parse(readFileSync(new URL('needs.json', import.meta.url), 'utf8'));
 
-/** Whether a need must be there. Throws where a word is unknown, of the need or in the variable. */
+/** Whether a need is required. Throws if the word of the need, or a word in the variable, is unknown. */
 export function isRequired(need) {
   if (!Object.hasOwn(needs, need)) throw new Error(`${need} is no word of __test__/needs.json`);
   return requiredNeeds().includes(need);
 }
 
-/** The words of BOUNDARY_BENCH_REQUIRE. Throws where one is unknown. */
+/** The words of BOUNDARY_BENCH_REQUIRE. Throws if one is unknown. */
 export function requiredNeeds() {
   const text = process.env.BOUNDARY_BENCH_REQUIRE ?? '';
   const words = text

@@ -1,8 +1,8 @@
 /**
- * How a test asks for what a machine may lack: a server, a program, something of the kernel. `needs.json` has a word for each
- * such need and the command that gets it; `native/kernel/src/testing/need.rs` is this rule for tests in Rust. Tests whose need is
- * not there are left out, which is said on the standard error stream and in the file that `BOUNDARY_BENCH_SKIPPED` names. They
- * fail instead where `BOUNDARY_BENCH_REQUIRE` has the word.
+ * The needs of tests that a machine may lack: a server, a program, a feature of the kernel. `needs.json` has a word for each
+ * need and the command that gets it; `native/kernel/src/testing/need.rs` is this rule for tests in Rust. Tests whose need is
+ * missing are skipped, which is reported on the standard error stream and in the file that `BOUNDARY_BENCH_SKIPPED` names.
+ * They fail instead if `BOUNDARY_BENCH_REQUIRE` has the word.
  */
 import { spawnSync } from 'node:child_process';
 import { appendFileSync } from 'node:fs';
@@ -15,10 +15,10 @@ import { isRequired, needs } from './needs.mjs';
 /** A word of `needs.json`. */
 export type Need = keyof typeof needs;
 
-/** Why something is not there; `undefined` where it is. */
+/** The reason why a need is missing; `undefined` if it is not. */
 type Why = string | undefined;
 
-/** How each need is looked for that can be found at once. */
+/** The finder of each need that can be looked for synchronously. */
 const FINDERS = {
   hyperd: (): Why => {
     const hyperd = findHyperd();
@@ -31,14 +31,16 @@ const FINDERS = {
 } satisfies Partial<Record<Need, () => Why>>;
 
 /**
- * Whether tests that need this are to be left out: `describe.skipIf(lacks('redis'))`. It throws where the need is required but
- * missing, and where a word is unknown.
+ * Whether tests with this need are to be skipped: `describe.skipIf(lacks('redis'))`. It throws if the need is required but
+ * missing, and if a word is unknown.
  */
 export function lacks(need: keyof typeof FINDERS): boolean {
   return isLeftOut(need, FINDERS[need]());
 }
 
-/** As `lacks`, for what the caller has looked for; `why`: why it is not there, or nothing where it is. */
+/**
+ * As `lacks`, for a need that the caller has looked for; `why`: the reason why it is missing, or nothing if it is not.
+ */
 export function isLeftOut(need: Need, why: string | null | undefined): boolean {
   const required = isRequired(need);
   if (why === undefined || why === null) return false;
@@ -49,7 +51,7 @@ export function isLeftOut(need: Need, why: string | null | undefined): boolean {
   const file = expect.getState().testPath ?? '';
   process.stderr.write(`SKIPPED: tests of ${file} (${need}): ${why}\n`);
   const list = process.env['BOUNDARY_BENCH_SKIPPED'];
-  // One write of one line, since other processes add theirs.
+  // The line is one write, since other processes append theirs.
   if (list !== undefined && list !== '') appendFileSync(list, `${JSON.stringify({ need, why, file })}\n`);
   return true;
 }

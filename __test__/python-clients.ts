@@ -1,4 +1,4 @@
-/** Clients that nobody here wrote, in Python. Where they are required but not there yet, pip installs them. */
+/** Clients of other projects, in Python. If they are required but not installed yet, pip installs them. */
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
@@ -12,7 +12,7 @@ import { isRequired } from './needs.mjs';
 
 const execute = promisify(execFile);
 
-/** The packages, with what they need, in the versions that the tests were written with. */
+/** The packages and their dependencies, in the versions that the tests were written with. */
 const PACKAGES = [
   'adbc-driver-flightsql==1.13.0',
   'adbc-driver-manager==1.13.0',
@@ -24,10 +24,10 @@ const PACKAGES = [
   'typing-extensions==4.16.0',
 ];
 
-/** The folder with the packages, or why there is none. */
+/** The folder with the packages, or the reason why there is none. */
 export type PythonClients = { readonly folder: string } | { readonly missing: string };
 
-/** Finds the packages, for tests that are left out without them. */
+/** Finds the packages, for tests that are skipped without them. */
 export async function pythonClients(): Promise<PythonClients> {
   const clients = await findClients();
   isLeftOut('python', 'missing' in clients ? clients.missing : undefined);
@@ -55,13 +55,13 @@ async function folderOfClients(): Promise<string> {
 
 async function install(folder: string): Promise<void> {
   await mkdir(dirname(folder), { recursive: true });
-  // Beside its place, so that whoever looks finds all of it or nothing.
+  // The packages are installed beside the folder and then renamed, so that others find the complete folder or none.
   const workshop = await mkdtemp(`${folder}-setup-`);
   try {
     const quietly = ['--quiet', '--disable-pip-version-check', '--no-input', '--only-binary=:all:', '--no-deps'];
     await execute('python3', ['-m', 'pip', 'install', ...quietly, '--target', workshop, ...PACKAGES]);
     await rename(workshop, folder).catch((error: unknown) => {
-      // Another test was faster.
+      // Another test has installed the packages meanwhile.
       if (!existsSync(folder)) throw error;
     });
   } finally {

@@ -4,7 +4,7 @@ type Kind = Parameters<typeof addon.PrivateServer.start>[0];
 
 const KIND = 'redis' as Kind;
 
-/** A server of its own for one test file. */
+/** Starts a private server for one test file. */
 export function startRedis(): Promise<InstanceType<typeof addon.PrivateServer>> {
   return addon.PrivateServer.start(KIND);
 }

@@ -5,7 +5,7 @@ import { isLeftOut, lacks } from './needs.js';
 import { requiredNeeds } from './needs.mjs';
 import { pythonClients } from './python-clients.js';
 
-// `npm run test:all` runs this file first: what is missing is told before all else is run for minutes.
+// `npm run test:all` runs this file first: missing needs are reported before the other tests run for minutes.
 it('is there, whatever BOUNDARY_BENCH_REQUIRE names', async () => {
   const missing: string[] = [];
   for (const need of requiredNeeds()) {
@@ -13,7 +13,7 @@ it('is there, whatever BOUNDARY_BENCH_REQUIRE names', async () => {
       if (need === 'python') await pythonClients();
       else if (need === 'netem') isLeftOut(need, await addon.PrivateShards.whyNoNamespaces());
       else if (need === 'hyperd' || need === 'redis' || need === 'mysql' || need === 'git') lacks(need);
-      // The others are looked for by the tests in Rust that need them.
+      // The other needs are looked for by the tests in Rust that have them.
     } catch (error) {
       missing.push((error as Error).message);
     }

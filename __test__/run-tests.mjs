@@ -1,9 +1,9 @@
-// Runs the tests in Rust, then those in TypeScript, and says at the end what was not tested and how many passed.
+// Runs the tests in Rust, then those in TypeScript, and reports at the end what was not tested and how many passed.
 //
-//   node __test__/run-tests.mjs [rust | node] [--all] [--skipped-in FILE] [what cargo or vitest is told]
+//   node __test__/run-tests.mjs [rust | node] [--all] [--skipped-in FILE] [arguments of cargo or vitest]
 //
-// --all: requires what a command can get, and gets hyperd and Python's packages itself.
-// --skipped-in: runs only the tests that a run before left out, by the file that BOUNDARY_BENCH_SKIPPED named then.
+// --all: requires every need that a command can get, and gets hyperd and Python's packages itself.
+// --skipped-in: runs only the tests that an earlier run skipped, by the file that BOUNDARY_BENCH_SKIPPED named then.
 import { spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -44,38 +44,38 @@ async function main() {
   if (only !== 'rust') runs.push(await runVitest(before?.filter((test) => 'file' in test)));
   const skipped = skippedTests(readFileSync(list, 'utf8'));
   const sum = (name) => runs.reduce((total, { counts }) => total + counts[name], 0);
-  // A test in Rust that ends without what it needs has passed for cargo.
+  // For cargo, a test in Rust that ends early because its need is missing has passed.
   const ended = new Set(skipped.filter((test) => 'rust' in test).map((test) => `${test.crate} ${test.rust}`)).size;
   const counts = { passed: sum('passed') - ended, failed: sum('failed'), skipped: sum('skipped') + ended };
   process.stdout.write(`\n${report(skipped, counts)}\n`);
   return runs.every(({ status }) => status === 0) ? 0 : 1;
 }
 
-/** Gets what needs no root, then looks whether all that is required is there. */
+/** Gets the needs that can be had without root, then checks that all required needs are met. */
 async function getAll() {
   const { findHyperd } = await import('../dist/host/hyperd.js');
-  // What it says where it fails is followed by the test's own words.
+  // If the setup fails, the test below reports the missing need after the setup's own message.
   if ('missing' in findHyperd()) await run(process.execPath, [join(root, 'dist/cli/main.js'), 'setup', 'hyperd']);
   const { status } = await run(process.execPath, [vitest(), 'run', '__test__/required-needs.test.ts']);
   return status === 0;
 }
 
-/** Runs the tests in Rust; `before`: those of a run before that are to be run again. */
+/** Runs the tests in Rust; `before`: the tests of an earlier run that are to be run again. */
 async function runCargo(before) {
   const nothing = { status: 0, counts: { passed: 0, failed: 0, skipped: 0 } };
   if (before?.length === 0) return nothing;
   const names = new Set(before?.map(({ rust }) => rust));
-  // Tests that run one after the other have the name of the main thread.
+  // If tests run one after the other, their thread is the main thread, so their names are unknown.
   const exact = names.size === 0 || names.has('main') ? [] : ['--', '--exact', ...names];
   const told = only === 'rust' ? words : [];
-  // Lint compiles the examples, and no crate has tests in its documentation.
+  // No examples and no doc tests: lint compiles the examples, and no crate has tests in its documentation.
   const targets = ['--lib', '--bins', '--tests'];
   const args = ['test', '--workspace', '--locked', '--no-fail-fast', ...targets, ...told, ...exact];
   const { status, printed } = await run('cargo', args, ['inherit', 'pipe', 'inherit']);
   return { status, counts: withFailure(countsOfCargo(printed), status) };
 }
 
-/** Runs the tests in TypeScript, as above. */
+/** Runs the tests in TypeScript; `before` as for `runCargo`. */
 async function runVitest(before) {
   if (before?.length === 0) return { status: 0, counts: { passed: 0, failed: 0, skipped: 0 } };
   const files = new Set(before?.map(({ file }) => file));
@@ -89,7 +89,7 @@ async function runVitest(before) {
   return { status, counts: withFailure(counts, status) };
 }
 
-/** What fails otherwise than by a test, such as the compiler, counts as one. */
+/** The counts, in which a failure outside of a test, such as a compiler error, is one failed test. */
 function withFailure(counts, status) {
   return status !== 0 && counts.failed === 0 ? { ...counts, failed: 1 } : counts;
 }
@@ -98,7 +98,7 @@ function vitest() {
   return join(root, 'node_modules/vitest/vitest.mjs');
 }
 
-/** Runs a program to its end; what it prints is passed on, and kept where it is piped. */
+/** Runs a program to its end; its output is passed on, and also returned if it is piped. */
 function run(program, args, stdio = 'inherit') {
   return new Promise((resolve, reject) => {
     const child = spawn(program, args, { cwd: root, stdio });

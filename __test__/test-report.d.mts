@@ -1,6 +1,6 @@
 import type words from './needs.json';
 
-/** A test in Rust, or a file of tests in TypeScript, that was left out. */
+/** A test in Rust, or a file of tests in TypeScript, that was skipped. */
 export interface SkippedTest {
   readonly need: keyof typeof words;
   readonly why: string;
@@ -15,7 +15,7 @@ export interface Counts {
   readonly skipped: number;
 }
 
-/** What is used of the report of vitest. */
+/** The used part of vitest's report. */
 export interface VitestReport {
   readonly numPassedTests: number;
   readonly numFailedTests: number;

@@ -1,12 +1,15 @@
-// What is said at the end of a run of the tests: what was not tested, how it can be, and how many tests passed.
+// The report at the end of a run of the tests: what was not tested, how it can be tested, and how many tests passed.
 import { needs } from './needs.mjs';
 
-/** The tests that were left out, as BOUNDARY_BENCH_SKIPPED's file has them: each once. */
+/** The skipped tests in the text of BOUNDARY_BENCH_SKIPPED's file, each once. */
 export function skippedTests(text) {
   return [...new Set(text.split('\n').filter((line) => line !== ''))].map((line) => JSON.parse(line));
 }
 
-/** How many tests passed, failed and were skipped, as cargo has printed it. Those that another test runs are none of their own. */
+/**
+ * The numbers of tests that passed, failed and were skipped, as cargo has printed them. Tests that another test runs are not
+ * counted.
+ */
 export function countsOfCargo(printed) {
   const counts = { passed: 0, failed: 0, skipped: 0 };
   for (const [, passed, failed] of printed.matchAll(/^test result: \w+\. (\d+) passed; (\d+) failed;/gm)) {
@@ -16,7 +19,7 @@ export function countsOfCargo(printed) {
   return counts;
 }
 
-/** The same of vitest's report in JSON. A file that can't be loaded is a test that failed. */
+/** The same numbers of vitest's report in JSON. A file that can't be loaded is a failed test. */
 export function countsOfVitest({ numPassedTests, numFailedTests, numPendingTests, numTodoTests, testResults }) {
   const broken = testResults.filter(
     ({ status, assertionResults }) => status === 'failed' && assertionResults.length === 0,

@@ -1,6 +1,6 @@
-// Runs tests with an addon whose own code AddressSanitizer watches: `npm run test:asan [-- files]`, those of the addon and of the
-// library where none is named. Linux alone. Node is as ever: the sanitizer's runtime is loaded into it before all else, and so also
-// sees what other code frees, and copies by the functions of C.
+// Runs tests with an addon whose own code AddressSanitizer checks: `npm run test:asan [-- files]`, by default the tests of the
+// addon and of the library. Linux only. Node itself is not instrumented: the sanitizer's runtime is preloaded into it, and so
+// also sees what other code frees, and copies by the functions of C.
 import { execFileSync, spawnSync } from 'node:child_process';
 import { copyFileSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -23,7 +23,7 @@ const host = /^host: (.*)$/m.exec(execFileSync('rustc', ['-vV'], { encoding: 'ut
 if (!host.endsWith('-linux-gnu'))
   throw new Error(`AddressSanitizer is loaded into Node on Linux alone, not on ${host}`);
 
-/** The runtime that belongs to this rustc, which gives it as a static library, as one to preload. */
+/** The sanitizer's runtime of this rustc, made from its static library into a shared one to preload. */
 function runtime() {
   const sysroot = execFileSync('rustc', ['--print', 'sysroot'], { encoding: 'utf8' }).trim();
   const libraries = path.join(sysroot, 'lib/rustlib', host, 'lib');
@@ -32,7 +32,7 @@ function runtime() {
     throw new Error(`${libraries} has no runtime of AddressSanitizer; rustup's toolchains have it`);
   const [archive, shared] = ['runtime.a', 'runtime.so'].map((name) => path.join(place, name));
   copyFileSync(path.join(libraries, given), archive);
-  // What starts before a program's own start is for programs alone, not for libraries.
+  // Code that runs before a program's start (`.preinit_array`) is allowed in programs only, not in libraries.
   run('ar', ['d', archive, 'asan_preinit.cpp.o']);
   const whole = ['-Wl,--whole-archive', archive, '-Wl,--no-whole-archive'];
   run('cc', ['-shared', '-o', shared, ...whole, '-lstdc++', '-lpthread', '-ldl', '-lm', '-lrt']);
@@ -40,7 +40,7 @@ function runtime() {
 }
 
 const preloaded = runtime();
-// As `npm run build` builds the addon, so that the crates of others are those that are there already.
+// The options are those of `npm run build`, so that other people's crates are not built again.
 const built = spawnSync(
   'cargo',
   [
@@ -78,15 +78,8 @@ run(
   {
     BOUNDARY_BENCH_ADDON: addon,
     LD_PRELOAD: preloaded,
-    // Node gives back little of its memory when it ends. A report ends the process, so that the test fails. Freed memory is held
-    // back for a while, but not so much of it that tests which measure memory fail.
-    ASAN_OPTIONS: [
-      'detect_leaks=0',
-      'abort_on_error=0',
-      'exitcode=99',
-      'quarantine_size_mb=8',
-      'thread_local_quarantine_size_kb=64',
-      process.env.ASAN_OPTIONS ?? '',
-    ].join(':'),
+    // Leaks are not reported: Node frees little of its memory when it ends. A report ends the process, so that the test
+    // fails.
+    ASAN_OPTIONS: ['detect_leaks=0', 'abort_on_error=0', 'exitcode=99', process.env.ASAN_OPTIONS ?? ''].join(':'),
   },
 );

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Cargo's RUSTC_WORKSPACE_WRAPPER for `npm run test:asan`: the memory that our own crates read and write is checked by AddressSanitizer,
-# whose runtime Node has loaded already; all other crates are built as ever. Sanitizers are no stable option of rustc yet.
+# Cargo's RUSTC_WORKSPACE_WRAPPER for `npm run test:asan`: AddressSanitizer checks the memory accesses of our own crates; Node has
+# loaded its runtime already. All other crates are built as usual. Sanitizers are not a stable option of rustc yet.
 rustc=$1
 shift
 case " $* " in

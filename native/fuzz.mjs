@@ -1,6 +1,6 @@
-// Looks for inputs that break a harness of native/fuzz: `npm run fuzz -- [--seconds N] [--keep] [NAME ...]`, each harness for a minute
-// where nothing else is said. Begins with the kept inputs; with --keep, adds to them those that reach more of the code.
-// An input that breaks a harness is kept in any case, as the regression test that it will be.
+// Looks for inputs that break a harness of native/fuzz: `npm run fuzz -- [--seconds N] [--keep] [NAME ...]`, each harness for a
+// minute by default. Begins with the kept inputs; with --keep, adds the new inputs that reach more of the code. An input that
+// breaks a harness is kept in any case, as a regression test.
 import { execFileSync, spawnSync } from 'node:child_process';
 import { copyFileSync, cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -21,7 +21,7 @@ const known = readdirSync(corpus).toSorted();
 const unknown = positionals.filter((name) => !known.includes(name));
 if (unknown.length > 0) throw new Error(`no harness ${unknown.join(', ')}; there are ${known.join(', ')}`);
 
-/** Builds with cargo, and returns the messages that it gives to programs. */
+/** Builds with cargo, and returns its JSON messages. */
 function cargo(args, options) {
   const { status, stdout } = spawnSync(
     'cargo',
@@ -44,7 +44,7 @@ const engine = cargo(['build'], { cwd: path.join(folder, 'libfuzzer') }).find(
   ({ reason, package_id: id }) => reason === 'build-script-executed' && id.includes('libfuzzer-sys'),
 );
 const host = /^host: (.*)$/m.exec(execFileSync('rustc', ['-vV'], { encoding: 'utf8' }))[1];
-// With the target and the features of the addon's build, whose other crates serve here, too.
+// The target and the features are those of the addon's build, so that other people's crates are not built again.
 const program = cargo(
   ['build', '--target', host, '-p', 'boundary-bench-addon', '-p', 'boundary-bench-fuzz'].concat([
     '--bin',
@@ -58,7 +58,7 @@ const program = cargo(
   },
 ).find(({ executable }) => executable !== undefined && executable !== null).executable;
 
-/** Runs libFuzzer with a harness, and returns its status and what it says. */
+/** Runs libFuzzer with a harness, and returns its exit status and its output. */
 function run(name, args) {
   const { status, stderr } = spawnSync(program, ['-rss_limit_mb=2048', '-timeout=10', '-verbosity=1', ...args], {
     encoding: 'utf8',
@@ -68,14 +68,16 @@ function run(name, args) {
   return { status, said: stderr };
 }
 
-/** The inputs of `fresh` that reach code which neither those in `kept` nor shorter ones reach, three places of it at least. */
+/**
+ * The inputs of `fresh` that reach at least three places of the code that neither the inputs in `kept` nor shorter ones reach.
+ */
 function reachingMore(name, kept, fresh, longest, work) {
   const [before, control] = ['before', 'control'].map((part) => path.join(work, part));
-  // libFuzzer adds to its first folder whatever differs in how often it reaches what.
+  // libFuzzer adds to its first folder every input that differs in how often it reaches a place.
   cpSync(kept, before, { recursive: true });
   run(name, ['-merge=1', `-max_len=${longest}`, `-merge_control_file=${control}`, before, fresh]);
-  // The number of inputs, that of those in the first folder, their paths, and then lines such as `COV 7 31 32`: the places in the
-  // code that nothing before the input 7 had reached.
+  // The control file holds the number of inputs, the number of those in the first folder, their paths, and then lines such as
+  // `COV 7 31 32`: the places in the code that no input before input 7 had reached.
   const [all, , ...lines] = readFileSync(control, 'utf8').split('\n');
   const inputs = lines.slice(0, Number(all));
   const more = lines.map((line) => /^COV (\d+)(?: \d+){3}/.exec(line)?.[1]).filter((index) => index !== undefined);

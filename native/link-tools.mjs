@@ -1,5 +1,5 @@
-// Run by npm after an install in this repository: links what cargo needs of node_modules to paths that are the same on
-// every machine (.cargo/config.toml).
+// Run by npm after an install in this repository: links the files in node_modules that cargo needs to paths that are
+// the same on every machine (.cargo/config.toml).
 import { mkdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
@@ -19,7 +19,9 @@ function duckdbFolder() {
   return dirname(fromBindings.resolve(`${platformPackage}/package.json`));
 }
 
-/** The compiler of protocol buffers for this platform. The package has one for each, and the files it includes. */
+/**
+ * The compiler of protocol buffers for this platform. The package has one for each platform, and the files it includes.
+ */
 function protocBinary() {
   const folder = dirname(require.resolve('protoc/package.json'));
   const assets = JSON.parse(readFileSync(join(folder, 'assets.json'), 'utf8'));

@@ -23,7 +23,7 @@ beforeAll(async () => {
 });
 afterAll(() => engine.close());
 
-/** What a call throws or rejects with, which must be an error of ours, or a type error of Node-API. */
+/** The error that a call throws or rejects with, which must be an error of ours, or a type error of Node-API. */
 async function refusal(call: () => unknown): Promise<Error & { code?: string }> {
   let value: unknown;
   try {
@@ -363,7 +363,7 @@ describe('after the end', () => {
     }
     expect(statement.parameters).toHaveLength(1);
     expect(await reader.next()).toBeInstanceOf(ArrayBuffer);
-    // And one outlives its engine's object.
+    // A statement may outlive its engine's object.
     const other = await Engine.open('embedded:');
     const orphan = await other.prepare('SELECT $1');
     await other.close();

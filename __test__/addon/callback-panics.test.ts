@@ -10,7 +10,7 @@ import { startRawServer } from '../library/http/http-server.js';
 import { greeting, oneText, PLAIN, startScriptedMysql } from '../library/sql/scripted-mysql.js';
 import { startScriptedRedis } from '../library/kv/scripted-redis.js';
 
-/** Has the next callback of a kind panic on this thread: not in the public types. */
+/** Makes the next callback of a kind panic on this thread; it is not in the public types. */
 const { panicInCallback } = createRequire(import.meta.url)(addonPath) as {
   panicInCallback(kind: 'poll' | 'check' | 'prepare'): void;
 };
@@ -20,7 +20,7 @@ const panicked = expect.objectContaining({
   message: expect.stringContaining('a test asked for it'),
 });
 
-/** Asks while a callback panics, then asks again. */
+/** Makes a request, one while a callback panics, and one more; resolves to the answers of the first and the last. */
 async function asks(kind: 'poll' | 'check' | 'prepare', ask: () => Promise<unknown>): Promise<unknown[]> {
   const before = await ask();
   const failing = expect(ask()).rejects.toEqual(panicked);
@@ -29,7 +29,7 @@ async function asks(kind: 'poll' | 'check' | 'prepare', ask: () => Promise<unkno
   return [before, await ask()];
 }
 
-// The first of this file: callbacks after the sockets come to all clients that a thread ever had.
+// This test must be the first of the file: check callbacks run for all clients that a thread ever had.
 test.each(['check', 'poll'] as const)('requests over HTTP (%s)', async (kind) => {
   await using server = await startRawServer(({ answer }) => answer('here'));
   await using client = await HttpClient.connect(server.url);

@@ -1,4 +1,4 @@
-/** Memory of frames that JavaScript can still read is not used again, whatever was done to it. */
+/** Memory of frames that JavaScript can still read is never reused, whatever was done to the frames. */
 import { expect, test } from 'vitest';
 
 import { resultOf } from './run-script.js';

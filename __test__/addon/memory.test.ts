@@ -1,4 +1,4 @@
-/** Memory that goes away while it is used, and bytes that lie. */
+/** Memory that is detached or shrinks while it is used, and corrupt bytes. */
 import { expect, test } from 'vitest';
 
 import { resultOf } from './run-script.js';

@@ -1,9 +1,9 @@
-/** Runs what may crash in a process of its own, so that a crash is a failed test that names its signal. */
+/** Runs code that may crash in a process of its own, so that a crash is a failed test that names its signal. */
 import { spawn } from 'node:child_process';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 
-/** How a script ended. */
+/** The outcome of a script. */
 export interface Ending {
   readonly code: number | null;
   readonly signal: NodeJS.Signals | null;
@@ -11,7 +11,7 @@ export interface Ending {
   readonly stderr: string;
 }
 
-/** Runs a script of `scripts/`. One that hangs is killed, and so ends by SIGKILL. */
+/** Runs a script of `scripts/`. A script that hangs is killed, and so ends by SIGKILL. */
 export async function endingOf(script: string, args: readonly string[] = [], flags: readonly string[] = []) {
   const path = fileURLToPath(new URL(`scripts/${script}`, import.meta.url));
   const child = spawn(process.execPath, [...flags, path, ...args], {
@@ -27,7 +27,7 @@ export async function endingOf(script: string, args: readonly string[] = [], fla
   return { ...ending, stdout, stderr } satisfies Ending;
 }
 
-/** What a script of `scripts/` printed, as JSON. */
+/** The output of a script of `scripts/`, parsed as JSON. */
 export async function resultOf(
   script: string,
   args: readonly string[] = [],

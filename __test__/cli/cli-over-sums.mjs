@@ -1,6 +1,6 @@
 /**
- * The built command line over the family of sums, in a process of its own. The environment variable `BROKEN` holds what
- * goes wrong, as JSON.
+ * The built command line over the family of sums, in a process of its own. The environment variable `BROKEN` holds the
+ * faults by cell, as JSON.
  */
 import { runCli } from '../../dist/cli/cli.js';
 import { sumFamily } from '../runner/sum-family.mjs';

@@ -217,7 +217,7 @@ describe('compare', () => {
     const { exitCode } = await cli(['run', '--samples', '8', '--workers', '1', '--out', 'out', '--quiet']);
     expect(exitCode).toBe(0);
     const before = await readOut('out');
-    // Times that are told apart by the factor alone, so that the verdict does not hang on this machine's noise.
+    // The times differ by a fixed factor, so that the verdict does not depend on this machine's noise.
     const timed = (times: (index: number) => number): Run => ({
       ...before,
       records: before.records.map((record) =>

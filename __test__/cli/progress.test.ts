@@ -62,7 +62,7 @@ describe('TimeLeft', () => {
     expect(left.seconds(115)).toBeUndefined();
     left.note(completed('a', 5, 10), 120);
     expect(left.seconds(120)).toBe(50);
-    // Half of one more cell, in five more seconds.
+    // Five more seconds, in which half of one more cell was measured.
     left.note(sample('b', 3), 125);
     expect(left.seconds(125)).toBe(45);
   });
@@ -80,7 +80,7 @@ describe('formatClock', () => {
   });
 });
 
-/** A terminal of 60 columns that does what the display asks of it, so that what is seen can be read back. */
+/** A terminal of 60 columns that obeys the display's control sequences, so that its visible text can be read back. */
 class Screen extends Writable {
   readonly columns = 60;
   readonly lines: string[] = [''];

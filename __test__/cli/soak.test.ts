@@ -53,7 +53,7 @@ describe('boundary-bench soak', () => {
   });
 
   it('fails where no request succeeds, and says why once', async () => {
-    // A batch of the other ones is more than this server takes.
+    // A batch of the other tests has more points than this server accepts.
     const strict = await openTarget('ingest', {}, ['--max-points', '10']);
     try {
       for (const client of ['rust', 'addon', 'undici']) {

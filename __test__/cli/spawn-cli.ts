@@ -17,7 +17,7 @@ export interface SpawnOptions {
   readonly cwd: string;
   readonly script?: string;
   readonly broken?: Readonly<Record<string, string>>;
-  /** Called with all of standard error so far, each time more comes. */
+  /** Called with all of standard error so far, each time more arrives. */
   readonly onStderr?: (text: string, kill: (signal: NodeJS.Signals) => void) => void;
 }
 

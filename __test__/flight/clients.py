@@ -103,7 +103,7 @@ def large_results_stream(cursor):
         rows += batch.num_rows
         total += pc.sum(batch.column("id")).as_py()
     assert (rows, total) == (ROWS, ROWS * (ROWS - 1) // 2)
-    # Far more than fits in memory: only what is read is made.
+    # Far more rows than fit in memory: the server makes only the rows that are read.
     cursor.execute("SELECT range AS n, repeat('x', 100) AS text FROM range(10000000000)")
     reader = cursor.fetch_record_batch()
     assert reader.read_next_batch().num_rows > 0
@@ -163,7 +163,7 @@ def deadlines_and_cancellations_end_queries(client, options):
     short = flight.FlightCallOptions(headers=HEADERS, timeout=0.5)
     error = refused(lambda: client.do_get(info.endpoints[0].ticket, short).read_all())
     assert isinstance(error, flight.FlightTimedOutError), error
-    # The server is not busy with it any more: it would be for hours.
+    # The server does not work on the query any more, which would take hours.
     assert time.monotonic() - began < 60
     endless = client.get_flight_info(query("SELECT range FROM range(10000000000)"), options)
     stream = client.do_get(endless.endpoints[0].ticket, options)
@@ -174,7 +174,7 @@ def deadlines_and_cancellations_end_queries(client, options):
         request = flight.Action("CancelFlightInfo", field(1, endless.serialize()))
         status = [result.body.to_pybytes() for result in client.do_action(request, options)]
         assert status == [field(1, 1)], status
-    # pyarrow's own loops take a cancelled call for Ctrl-C.
+    # pyarrow's own loops treat a cancelled call as Ctrl-C.
     refused(lambda: drain(stream), "cancelled")
     other = client.get_flight_info(query("SELECT range FROM range(10000000000)"), options)
     stream = client.do_get(other.endpoints[0].ticket, options)

@@ -30,7 +30,7 @@ afterEach(() => {
   rmSync(folder, { recursive: true });
 });
 
-/** Writes an executable that says `text`, or does what a shell script does. */
+/** Writes an executable shell script. */
 function script(path: string, body: string): string {
   writeFileSync(path, `#!/bin/sh\n${body}\n`);
   chmodSync(path, 0o755);
@@ -73,7 +73,7 @@ console.log(JSON.stringify([findHyperd(), process.env.HYPERD_PATH]));`;
 });
 
 describe.skipIf(hyperdWheel() === undefined || lacks('python'))('setup hyperd', () => {
-  /** Has pip find a wheel whose hyperd does what a shell script does, and nothing else. */
+  /** Makes pip find only a wheel whose hyperd is a shell script with this body. */
   function offerWheel(body: string): void {
     const wheels = join(folder, 'wheels');
     mkdirSync(wheels, { recursive: true });

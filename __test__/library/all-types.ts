@@ -1,11 +1,11 @@
-/** Rows over all types, for the property tests: what is given, and what must come back. */
+/** Rows over all types, for the property tests: the given values, and the values that must be returned. */
 import fc from 'fast-check';
 
 import { formatDecimal } from '../../src/library/engine/decimal-text.js';
 import { SqlType } from '../../src/library/engine/sql-type.js';
 import { type Column, TableDefinition } from '../../src/library/engine/table-definition.js';
 
-/** A value as it is given, and as every lane out must return it. */
+/** A value as it is given, and the value that every lane out must return for it. */
 export interface Sample {
   readonly given: unknown;
   readonly returned: unknown;
@@ -15,11 +15,11 @@ const same = <T>(arbitrary: fc.Arbitrary<T>): fc.Arbitrary<Sample> =>
   arbitrary.map((value) => ({ given: value, returned: value }));
 
 const INT64 = { min: -(2n ** 63n), max: 2n ** 63n - 1n };
-// The engine keeps the ends of the range for its infinities.
+// The engine uses the ends of the range for its infinities.
 const MICROS = { min: -(2n ** 62n), max: 2n ** 62n };
 const safeIntegers = fc.oneof(
   fc.maxSafeInteger(),
-  // Around the edges of the halves of 32 bits.
+  // Integers around multiples of 2^32, where one of the 32-bit halves overflows.
   fc
     .tuple(fc.integer({ min: -(2 ** 20), max: 2 ** 20 }), fc.integer({ min: -2, max: 2 }))
     .map(([high, low]) => high * 2 ** 32 + low),
@@ -95,7 +95,7 @@ const TYPES: readonly (readonly [string, SqlType, fc.Arbitrary<Sample>])[] = [
   ['"];throw 1;//\u2028', SqlType.double(), same(fc.double())],
 ];
 
-/** A nullable column of each type, and each once more as NOT NULL. */
+/** A nullable column of each type, and a NOT NULL column of each type. */
 export const definition = new TableDefinition('all types', [
   ...TYPES.map(([name, type]) => ({ name, type })),
   ...TYPES.map(([name, type]) => ({ name: `${name} not null`, type, nullable: false })),

@@ -1,36 +1,40 @@
 /**
- * Getters, proxies and iterators among the values of a call run code of the caller's while the library reads them. Wherever
- * that is, it may ask for something else, throw or close: no request is mixed with another, sent in half or lost without a word.
+ * Getters, proxies and iterators among the values of a call run the caller's code while the library reads them. At any such
+ * place that code may make another request, throw or close: no request is mixed with another, sent in half or lost without an
+ * error.
  */
 import { describe, expect, test } from 'vitest';
 
 import { BoundaryError } from '../../src/index.js';
 import { type Watch, watching } from './watched-values.js';
 
-/** Something that takes values of a caller. */
+/** A part of the library that takes values of a caller. */
 export interface Taker {
-  /** Gives it values that hold the mark, through `watch`, and resolves to what came of it, with the mark. */
+  /** Makes a call with values that hold the mark, wrapped by `watch`; resolves to its result, which holds the mark. */
   call(mark: string, watch: Watch): unknown;
   close(): unknown;
 }
 
-/** What a call with a mark must come to. */
+/** The result that a call with a mark must have. */
 export type Expected = (mark: string) => unknown;
 
 export const asGiven: Watch = (value) => value;
 
-/** What a call came to: that it throws at once is as good as that it rejects. */
+/** The result of a call as a promise: a call that throws counts as one that rejects. */
 function outcome(work: () => unknown): Promise<unknown> {
   const done = new Promise((resolve) => resolve(work()));
-  // Whoever awaits it may not come to it, where an expectation fails first.
+  // If an expectation fails first, no caller awaits the promise.
   done.catch(() => {});
   return done;
 }
 
-/** At most so many of the places at which a call reads something, evenly apart: all of them where they are fewer. */
+/**
+ * The number, roughly, of a call's reads at which the caller's code acts, evenly spaced; with fewer reads, it acts at
+ * each.
+ */
 const MOST_PLACES = 24;
 
-/** Makes a call do `act` at each of the places at which it reads something; `open` is asked for a taker for each. */
+/** Runs `act` at places at which a call reads a value, about `MOST_PLACES` of them, each with a new taker of `open`. */
 async function atEveryRead(
   open: () => Promise<Taker>,
   act: (taker: Taker, outer: (act: () => void) => Promise<unknown>, place: number) => Promise<void>,
@@ -61,7 +65,7 @@ async function atEveryRead(
   }
 }
 
-/** Tests of what all takers have in common, for those that `open` makes. */
+/** The tests that all takers share, for the takers that `open` makes. */
 export function takesCodeOfItsCaller(name: string, open: () => Promise<Taker>, expected: Expected): void {
   describe(`${name}`, () => {
     testsOf(open, expected);

@@ -1,4 +1,4 @@
-/** Frames made from staged parts, as `native/engine/src/frame.rs` lays them out: the stager and the reader test each other. */
+/** Frames made from staged parts, in the layout of `native/engine/src/frame.rs`: the stager and the reader test each other. */
 
 const ALIGNMENT = 64;
 const HEADER_WORDS = 2;

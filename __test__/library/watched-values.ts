@@ -1,6 +1,5 @@
 /**
- * Values as a caller with code of his own gives them: whatever reads anything of them calls `onRead` first. What they say is
- * the truth.
+ * Values whose reads run code of the caller: each read of a part calls `onRead` first, and then returns the true part.
  */
 export type Watch = <T>(value: T) => T;
 
@@ -24,7 +23,7 @@ export function watching(onRead: () => void): Watch {
     });
   };
 
-  /** Puts getters of the value's own before those that it has. */
+  /** Puts own getters on the value, before the getters that it inherits. */
   const withGetters = (value: object, names: readonly PropertyKey[], prototype: object): object => {
     for (const name of names) {
       const { get, value: method } = Object.getOwnPropertyDescriptor(prototype, name)!;

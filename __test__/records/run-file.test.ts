@@ -27,7 +27,7 @@ test('a full run follows the schema and comes back as it was', () => {
   expect(parseRun(text)).toEqual(sampleRun());
 });
 
-/** One record of each kind, with one sample, and one comparison: all that the layout knows, and little of it twice. */
+/** One record of each kind, with one sample, and one comparison: every part of the layout, with few repetitions. */
 function smallRun(): Run {
   const { records, comparisons, context, ...rest } = sampleRun();
   const kinds: ((record: RunRecord) => boolean)[] = [
@@ -49,7 +49,7 @@ function smallRun(): Run {
 
 type Path = readonly (string | number)[];
 
-/** Every place in a JSON value but its root. */
+/** The path of every place in a JSON value except its root. */
 function placesIn(value: unknown, path: Path = []): Path[] {
   const here = path.length === 0 ? [] : [path];
   if (typeof value !== 'object' || value === null) return here;

@@ -100,7 +100,7 @@ const RUST_LANES: Readonly<Record<string, string>> = {
   'naive-objects': 'objects',
 };
 
-/** As the plan of a family says it: a Node lane is compared with the Rust lane of its own name unless another is named. */
+/** The plan's rule of comparisons: a Node lane is compared with the Rust lane of its own name unless another is named. */
 export const rustLaneOf = (id: string): string | undefined => {
   const [, , lane = '', side] = id.split('/');
   return side === 'rust' ? undefined : (RUST_LANES[lane] ?? lane);

@@ -60,7 +60,7 @@ test('a simulated network is told with who made it, what was asked for, and what
   expect(armTable(records, network).notes).toEqual([expect.stringContaining('Hybrid:'), `${text}.`]);
   const run = runOf(records);
   expect(renderRunMarkdown(run)).not.toContain('Simulated');
-  // Among what the run ran on, and below the table.
+  // The text is in the description of the host, and below the table.
   const markdown = renderRunMarkdown({ ...run, context: { ...context, networks: { shards: network } } });
   expect(markdown.split(text)).toHaveLength(3);
 });

@@ -84,7 +84,7 @@ test('each cell, with the CPU of both ends, and where the client was the limit',
       "§ The client was the bottleneck: its threads were busy all the time, so a faster server would not show.",
     ]
   `);
-  // Rust has one thread on two cores, and that was busy.
+  // Rust has one thread on two cores, and that thread was busy.
   expect(requestTable(records.slice(0, 1), 2).notes).toContain(notes[2]);
   expect(requestTable([], 4)).toEqual({ table: expect.objectContaining({ rows: [] }), notes: [] });
 });

@@ -359,7 +359,7 @@ describe('a resumed run', () => {
       [TYPED_BACK]: 'failed',
       [SIDEWAYS]: 'skipped',
     });
-    // What a crash in the middle of a line leaves.
+    // The rest that a crash in the middle of a line leaves.
     await appendFile(join(directory, 'run.jsonl'), '{"type":"record","rec');
 
     const log: string[] = [];

@@ -5,7 +5,7 @@ import { type ResourceReader, nodeResources } from '../../src/runner/resources.j
 import { SampleStopwatch } from '../../src/runner/sample-stopwatch.js';
 import { overlapOf } from '../../src/runner/time-spans.js';
 
-/** Blocks the event loop; what is measured must be at least that long, and may be longer. */
+/** Blocks the event loop; the measured time must be at least that long, and may be longer. */
 function block(milliseconds: number): void {
   const until = performance.now() + milliseconds;
   while (performance.now() < until);
@@ -76,7 +76,7 @@ describe('SampleStopwatch', () => {
     stopwatch.start();
     stopwatch.stop();
     const sample = await stopwatch.end();
-    // All that was timed lies within the stall, so that is all of it that counts.
+    // The timed span lies within the stall, so only that span of the stall counts.
     expect(sample.longestStallMs).toBeLessThanOrEqual(sample.seconds * 1000 + 0.001);
   });
 

@@ -8,7 +8,7 @@ import {
   samplingPolicy,
 } from '../../src/runner/schedule.js';
 
-/** A cell whose executions take the times it is given, on a clock that only they move; the last time repeats. */
+/** A cell whose executions take given times, on a clock that only executions advance; the last time repeats. */
 class ScriptedCell implements Contestant {
   readonly executions: string[] = [];
   readonly endings: Ending[] = [];
@@ -78,7 +78,7 @@ describe('measureInterleaved', () => {
 
   it('ends a steady cell at the minimum and goes on with one that is not', async () => {
     const steady = new ScriptedCell('steady', [1]);
-    // Two of warm-up, then five samples that spread, then ones that agree.
+    // Two warm-ups, then five samples that spread, then samples that agree.
     const settling = new ScriptedCell('settling', [1, 1, 1, 2, 1, 2, 1, 1]);
     await measureInterleaved([steady, settling], samplingPolicy(undefined, 1000));
     expect(steady.count('sample')).toBe(5);
@@ -158,7 +158,7 @@ describe('measureInterleaved', () => {
 
   it('finishes the cells that have their minimum of samples when the signal aborts', async () => {
     const controller = new AbortController();
-    // They never get steady: the spread of 1 and 2 is too wide.
+    // The cells never get steady: the spread of 1 and 2 is too wide.
     const cells = ['A', 'B'].map((name) => new ScriptedCell(name, [1, 1, 2, 1, 2, 1, 2, 1, 2]));
     const [first, second] = cells as [ScriptedCell, ScriptedCell];
     const execute = second.execute.bind(second);

@@ -15,8 +15,8 @@ const WORKLOADS = /** @type {const} */ (['sum.typed', 'sum.boxed']);
 const LANES = /** @type {const} */ (['forwards', 'backwards']);
 
 /**
- * @param {{ broken?: Readonly<Record<string, Breakage>>, log?: string[] }} [options] `broken`: what goes wrong, by cell
- *   id. `log` receives what the runner does to the family.
+ * @param {{ broken?: Readonly<Record<string, Breakage>>, log?: string[] }} [options] `broken`: the fault of each cell,
+ * by   cell id. `log` receives the runner's calls of the family.
  * @returns {Family}
  */
 export function sumFamily({ broken = {}, log = [] } = {}) {

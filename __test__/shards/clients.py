@@ -189,7 +189,7 @@ def rows_are_written(shards):
     shard.call("Put", row=message)
     assert shard.call("Get", key=-5).row == message
     other = [made(key) for key in range(ROWS, ROWS + 100) if shard_of(key) == shard_of(-5)]
-    # Of several with one key the last one counts.
+    # Of several rows with one key, the last one counts.
     shard.call("PutMany", rows=b"".join(PACKED.pack(*row) for row in (*other, made(-5), *other)))
     assert shard.call("Describe").rows == before + 1 + len(other)
     answer = shard.call("MultiGet", keys=[-5, *(row[0] for row in other)])
@@ -246,7 +246,7 @@ def errors_have_codes_and_shards(shards):
         real = shard.message("Filter", column=1, comparison=1, value=shard.message("Number", real=0.5))
         refused(lambda: shard.call("Aggregate", column=1, filter=real), *invalid)
         refused(lambda: shard.call("MultiGet", keys=[0] * 25_000), *invalid, "fit into an answer")
-        # This one is found by gRPC itself, which knows no codes of ours.
+        # gRPC itself refuses this message, without a code of ours.
         refused(lambda: shard.call("PutMany", rows=bytes(200 * 21_000)), grpc.StatusCode.OUT_OF_RANGE)
         plain = shard.channel.unary_unary(f"/{SERVICE}/Drop", bytes, bytes)
         refused(lambda: plain(b"", timeout=60), grpc.StatusCode.UNIMPLEMENTED)
@@ -273,7 +273,7 @@ def populations_that_are_wrong_are_refused(shards, tables):
     begin = shard.message("PopulateBegin", rows=1, total_rows=1, replace=True)
     garbage = shard.message("PopulateRequest", begin=begin, ipc_header=bytes(range(100)))
     refused(lambda: populate([garbage]), *stream)
-    # Whatever went wrong, a population can be made after it.
+    # After any of these errors a population succeeds.
     assert shard.populate(table, replace=True).rows == table.num_rows
     assert shard.scan().sort_by("key").equals(table)
 
@@ -295,10 +295,10 @@ def deadlines_and_cancellations_end_calls(shards, tables):
         shard.method("Populate")(endless(), timeout=0.3)
         raise AssertionError("it did not fail")
     except grpc.RpcError as error:
-        # Both sides have a clock; that of the shard adds its code.
+        # Client and shard both check the deadline; the shard adds its code.
         assert error.code() is grpc.StatusCode.DEADLINE_EXCEEDED, error
         assert dict(error.trailing_metadata() or ()).get("bb-code") in (None, "BB_TIMEOUT"), error
-    # What broke off changes nothing.
+    # A population that breaks off changes nothing.
     described = shard.call("Describe")
     assert described.populated and described.rows == before, described
     assert shard.populate(table, replace=True).rows == table.num_rows

@@ -1,4 +1,4 @@
-/** What clients hear when shards fail under their calls. Every call comes to an end: no test returns where one does not. */
+/** The errors of clients whose shards fail during calls. Every call must end: a test does not return before its calls. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 
@@ -13,7 +13,7 @@ const SHARDS = 3;
 const ROWS = 9000;
 const KEYS = Int32Array.from({ length: 3000 }, (_, key) => key);
 
-/** That every key has its row. */
+/** The expected presence of rows if every key has its row. */
 const ALL = [...KEYS].map(() => true);
 
 function keyOf(shard: number): number {
@@ -24,12 +24,12 @@ function rowOf(key: number): ShardRow {
   return new ShardRow(new Uint8Array(packedRows([key]).buffer));
 }
 
-/** How an error must name a shard. */
+/** The text by which an error must name a shard. */
 function named(shard: number): unknown {
   return expect.stringContaining(`shard ${shard} of ${SHARDS} at http://127.0.0.1:`);
 }
 
-/** Which keys have their rows where a shard is missing. */
+/** For each key, whether its row is found while a shard is missing. */
 function keysWithout(shard: number): boolean[] {
   return [...KEYS].map((key) => shardOf(key, SHARDS) !== shard);
 }
@@ -40,7 +40,7 @@ async function check(client: ShardClient, rows: number): Promise<void> {
   expect(sums.checksum()).toEqual(expectedOf('scan', 1, rows));
 }
 
-/** Waits until a call is answered again: connections are made anew by what needs them, some time after they broke. */
+/** Repeats a call until it is answered again: a call that needs a broken connection reconnects after some time. */
 async function answered<T>(work: () => Promise<T>): Promise<T> {
   for (;;) {
     try {

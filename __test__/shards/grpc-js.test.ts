@@ -35,7 +35,7 @@ import { ShardServer } from './shard-process.js';
 const PROTO = fileURLToPath(new URL('../../proto/boundary_bench/shards/v1/shards.proto', import.meta.url));
 const SERVICE = 'boundary_bench.shards.v1.ShardService';
 
-/** It may be asked for any key: the client chooses the shard. */
+/** The number of rows of the one shard. It may be asked for any key: the client chooses the shard. */
 const ROWS = 10_000;
 
 type Reflected = Client & UntypedServiceImplementation;
@@ -81,7 +81,7 @@ function scan(): ClientReadableStream<{ readonly ipc_header?: Buffer; readonly i
   return (client['Scan'] as unknown as Function).call(client, {});
 }
 
-/** The messages of a population with the made rows of keys, as apache-arrow writes them. */
+/** The messages of a population with the generated rows of keys, as apache-arrow writes them. */
 function* populationOf(keys: readonly number[], replace = false): Generator<object> {
   yield { begin: { rows: keys.length, total_rows: ROWS, replace } };
   const rows = new Uint8Array(packedRows(keys).buffer);
@@ -107,7 +107,7 @@ function* populationOf(keys: readonly number[], replace = false): Generator<obje
   yield* piecesOf(RecordBatchStreamWriter.writeAll([batch]).toUint8Array(true));
 }
 
-/** The messages of a stream of Arrow, each with its body apart. */
+/** The messages of an Arrow stream, each with a separate body. */
 function* piecesOf(stream: Uint8Array): Generator<object> {
   const reader = new MessageReader(stream);
   const view = new DataView(stream.buffer, stream.byteOffset, stream.byteLength);
@@ -121,7 +121,7 @@ function* piecesOf(stream: Uint8Array): Generator<object> {
   }
 }
 
-/** What counts on the wire of each message and enumeration. */
+/** The properties of each message and enumeration that matter on the wire. */
 function shapesOf(definition: PackageDefinition): Record<string, unknown> {
   type Field = { name: string; number: number; type?: string; typeName?: string; label?: string; oneofIndex?: number };
   const shapes: Record<string, unknown> = {};
@@ -144,14 +144,17 @@ function rowOf(key: number): ShardRow {
   return new ShardRow(new Uint8Array(packedRows([key]).buffer));
 }
 
-/** A row as grpc-js has it, integers of 64 bits as text. Optional fields are said to be there. */
+/**
+ * A row in the form of grpc-js, with 64-bit integers as text. An optional field that is present has a mark such as
+ * `_price`.
+ */
 function messageOf(key: number): Message {
   const { quantity, price, updatedAt, payload } = rowOf(key);
   const integers = { key: String(key), quantity, updated_at: String(updatedAt) };
   return { ...integers, price, _price: 'price', payload: Buffer.from(payload) };
 }
 
-/** What a call that must fail says: its status, and the code and the shard of its metadata. */
+/** The error of a call that must fail: its status, and the code and the shard in its metadata. */
 async function refusal(work: Promise<unknown>): Promise<Message> {
   const error = (await work.then(
     () => expect.unreachable('it did not fail'),
@@ -273,7 +276,7 @@ describe('a shard, to @grpc/grpc-js with what its reflection says', () => {
       code: 'BB_NOT_ENOUGH_MEMORY',
       shard: '1',
     });
-    // It goes on, with the rows that it had.
+    // The shard goes on, with the rows that it had.
     expect(await call('Describe')).toMatchObject({ rows: String(ROWS) });
   });
 
@@ -301,7 +304,7 @@ describe('a shard, to @grpc/grpc-js with what its reflection says', () => {
       te: 'trailers',
       'grpc-timeout': '200m',
     });
-    // It waits for the first message.
+    // The call is open and the server waits for its first message.
     const [headers] = (await once(call, 'response')) as [Readonly<Record<string, string>>];
     expect(headers).toMatchObject({
       'grpc-status': String(status.DEADLINE_EXCEEDED),

@@ -1,4 +1,4 @@
-/** A client of `@grpc/grpc-js` that knows no proto: its services and messages are those that the server's reflection tells of. */
+/** A client of `@grpc/grpc-js` without a proto file: its services and messages come from the server's reflection. */
 import {
   type ClientDuplexStream,
   type ServiceClientConstructor,
@@ -9,7 +9,7 @@ import { type PackageDefinition, fromJSON, loadFileDescriptorSetFromBuffer } fro
 
 const OPTIONS = { keepCase: true, longs: String, enums: String, oneofs: true };
 
-/** What is needed of https://github.com/grpc/grpc/blob/master/src/proto/grpc/reflection/v1/reflection.proto. */
+/** The used part of https://github.com/grpc/grpc/blob/master/src/proto/grpc/reflection/v1/reflection.proto. */
 function reflectionOf(version: string): PackageDefinition {
   return fromJSON(
     {
@@ -59,7 +59,7 @@ interface Answer {
   readonly error_response?: { readonly error_code: number; readonly error_message: string } | null;
 }
 
-/** What a server tells of itself. */
+/** The reflection service of a server. */
 export class Reflection {
   readonly #address: string;
   readonly #service: ServiceClientConstructor;
@@ -69,13 +69,13 @@ export class Reflection {
     this.#service = constructorOf(reflectionOf(version), `grpc.reflection.${version}.ServerReflection`);
   }
 
-  /** The names of its services. */
+  /** The names of the server's services. */
   async services(): Promise<string[]> {
     const { list_services_response: listed } = await this.#ask({ list_services: '' });
     return listed!.service.map(({ name }) => name);
   }
 
-  /** What the file says in which a service is described. */
+  /** The definitions in the file that describes a service. */
   async definitionOf(service: string): Promise<PackageDefinition> {
     const { file_descriptor_response: files, error_response: failure } = await this.#ask({
       file_containing_symbol: service,

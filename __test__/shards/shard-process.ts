@@ -8,13 +8,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 import { serveCommand } from '../../src/library/crossing/reference-server.js';
 
-/** How a shard is started. */
+/** The options of a shard's start. */
 export interface ShardArguments {
   readonly dataDir?: string;
   readonly words?: readonly string[];
 }
 
-/** `boundary-bench serve shard`, which can be killed, stopped, and started again where it was. */
+/** `boundary-bench serve shard`, which can be killed, stopped, and started again at its address. */
 export class ShardServer {
   readonly #words: readonly string[];
   #process: ChildProcess | undefined;
@@ -39,37 +39,37 @@ export class ShardServer {
     return this.#url;
   }
 
-  /** The bytes of memory that it holds. */
+  /** The resident memory of the server, in bytes. */
   get memory(): number {
     return memoryOf(this.#process!.pid!);
   }
 
-  /** Starts it again where it was. */
+  /** Starts the server again at its address. */
   restart(): Promise<void> {
     return this.start(new URL(this.#url).host);
   }
 
-  /** Ends it at once, as a failure of the machine would. */
+  /** Kills the server at once, as a failure of the machine would. */
   async kill(): Promise<void> {
     const ended = once(this.#process!, 'exit');
     this.#process!.kill('SIGKILL');
     await ended;
   }
 
-  /** Ends it, if it runs. */
+  /** Kills the server, if it runs. */
   async end(): Promise<void> {
     if (this.#process?.exitCode === null && this.#process.signalCode === null) await this.kill();
   }
 
-  /** Lets it stand still. */
+  /** Stops the server's process, which `resume` continues. */
   async pause(): Promise<void> {
     this.#process!.kill('SIGSTOP');
-    // A signal takes its time.
+    // The signal takes effect after a while.
     do await sleep(20);
     while (process.platform === 'linux' && stateOf(this.#process!.pid!) !== 'T');
   }
 
-  /** Lets it go on. */
+  /** Continues the server's process after `pause`. */
   resume(): void {
     this.#process!.kill('SIGCONT');
   }
@@ -112,7 +112,7 @@ export class ShardServers implements AsyncDisposable {
   }
 }
 
-/** A folder for rows, that is removed. */
+/** A folder for rows, removed when it is disposed of. */
 export class DataFolder implements Disposable {
   readonly path = mkdtempSync(join(tmpdir(), 'bb-shards-'));
 
@@ -121,7 +121,7 @@ export class DataFolder implements Disposable {
   }
 }
 
-/** The bytes of memory that a process holds, on Linux. */
+/** The resident memory of a process in bytes, on Linux. */
 export function memoryOf(processId: number): number {
   return Number(/^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${processId}/status`, 'utf8'))![1]) * 1024;
 }

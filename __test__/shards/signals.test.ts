@@ -9,7 +9,7 @@ const ROWS = 1000;
 const KEYS = Int32Array.from({ length: ROWS }, (_, key) => key);
 const PACKED = new Uint8Array(packedRows([...KEYS]).buffer);
 
-/** All that a client can be asked for. */
+/** Every call of a client. */
 const CALLS: Readonly<Record<string, (client: ShardClient, options?: ShardCallOptions) => Promise<unknown>>> = {
   get: (client, options) => client.get(1, options),
   multiGet: (client, options) => client.multiGet(KEYS, options),

@@ -10,13 +10,15 @@ import { DataFolder, ShardServers, memoryOf } from './shard-process.js';
 
 const MEBIBYTE = 1 << 20;
 
-/** Rows of 200 MB: far more than may be on the way to who does not read. */
+/** Rows of 200 MB: far more than may be buffered for a client that does not read. */
 const MANY = 1_000_000;
 
-/** What may be on the way, and what engines and allocators take without asking. */
+/**
+ * Limit of the memory of buffered rows, in bytes, with room for what engines and allocators take of their own accord.
+ */
 const MOST_ON_THE_WAY = 100 * MEBIBYTE;
 
-/** Waits until a number stands still within a mebibyte. */
+/** Waits until a number of bytes changes by less than a mebibyte; resolves to it. */
 async function settled(read: () => number): Promise<number> {
   for (let last = read(); ;) {
     await sleep(300);
@@ -28,7 +30,7 @@ async function settled(read: () => number): Promise<number> {
 
 describe.skipIf(process.platform !== 'linux')('a scan that is not read', () => {
   it('waits, and takes no memory for it on either side', async () => {
-    // Rows on disk: to read them ahead takes memory there, while those in memory are sent from where they are.
+    // The rows are on disk: reading them ahead would take memory, while rows in memory are sent without a copy.
     using folder = new DataFolder();
     await using servers = await ShardServers.start(1, { dataDir: folder.path });
     await using client = await ShardClient.connect(servers.urls);
@@ -45,7 +47,7 @@ describe.skipIf(process.platform !== 'linux')('a scan that is not read', () => {
     for (let chunk = 0; chunk < 5; chunk += 1) await take();
     expect((await settled(() => servers.each[0]!.memory)) - there).toBeLessThan(MOST_ON_THE_WAY);
     expect((await settled(() => memoryOf(process.pid))) - here).toBeLessThan(MOST_ON_THE_WAY);
-    // It is the same scan that goes on.
+    // The same scan goes on.
     expect(read).toBeLessThan(MANY);
     while (await take());
     expect(read).toBe(MANY);
@@ -63,7 +65,7 @@ describe.skipIf(process.platform !== 'linux')('a scan that is not read', () => {
     expect((await settled(() => memoryOf(process.pid))) - here).toBeLessThan(MOST_ON_THE_WAY);
     let count = 1;
     while ((await messages.next()).done !== true) count += 1;
-    // One for each 4096 rows, of the schema and of the end.
+    // One message for each 4096 rows, one for the schema and one for the end.
     expect(count).toBe(Math.ceil(MANY / 4096) + 2);
     client.close();
   });
@@ -79,7 +81,7 @@ describe('a shard that takes one call of a connection at a time', () => {
     await using client = await ShardClient.connect(servers.urls, { timeoutMs: 60_000 });
     for await (const chunk of client.scan()) {
       expect(chunk.rowCount).toBeGreaterThan(0);
-      // It would be read on for long. What is asked for here goes over the same connection.
+      // The scan is far from its end. This call goes over the same connection, which takes one call at a time.
       const waiting = client.describe().then(() => 'answered');
       expect(await Promise.race([waiting, sleep(200, 'busy')])).toBe('busy');
       break;

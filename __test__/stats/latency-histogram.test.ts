@@ -11,7 +11,7 @@ const of = (values: readonly number[]): LatencyHistogram => {
   return histogram;
 };
 
-/** What two equal histograms have in common. */
+/** The numbers in which two equal histograms agree. */
 const shapeOf = (histogram: LatencyHistogram): number[] => [
   histogram.count,
   ...[0, 0.1, 0.25, 0.5, 0.75, 0.9, 0.99, 0.999, 1].map((part) => histogram.quantile(part)),

@@ -1,6 +1,6 @@
 /**
- * The native suite inside Node and as a program of its own: the same code must do the same work. How fast each was is
- * printed for a reader to compare, since a shared machine's noise is no test's business.
+ * The native suite inside Node and as a program of its own: the same code must do the same work. Their speeds are
+ * printed for a reader to compare, but not tested, because of the noise of a shared machine.
  */
 import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
@@ -20,7 +20,7 @@ interface Sample {
   readonly checksum: unknown;
 }
 
-/** Built for the same target as the addon, so that all they share is built already. */
+/** Builds the program for the target of the addon, so that the crates that they share are built already. */
 function standAloneProgram(): string {
   const host = /^host: (.+)$/m.exec(execFileSync('rustc', ['-vV'], { encoding: 'utf8' }))?.[1] ?? '';
   const build = ['build', '--release', '--locked', '--target', host, '--package', 'boundary-bench-suite'];

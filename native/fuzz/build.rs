@@ -8,7 +8,7 @@ fn main() {
     if let Ok(dir) = std::env::var("LIBFUZZER_DIR") {
         let library = if cfg!(target_os = "macos") { "c++" } else { "stdc++" };
         println!("cargo::rustc-link-arg-bins=-L{dir}");
-        // Its `main` calls the program, and the program calls nothing of it.
+        // libFuzzer's `main` calls the program, and the program calls nothing of libFuzzer.
         println!("cargo::rustc-link-arg-bins=-Wl,--whole-archive,-lfuzzer,--no-whole-archive");
         println!("cargo::rustc-link-arg-bins=-l{library}");
     }

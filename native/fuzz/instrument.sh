@@ -1,6 +1,6 @@
 #!/bin/sh
-# Cargo's RUSTC_WORKSPACE_WRAPPER for `npm run fuzz`: our own crates tell libFuzzer what an input reaches, and check what debug builds
-# check; all others are built as ever.
+# Cargo's RUSTC_WORKSPACE_WRAPPER for `npm run fuzz`: our own crates report to libFuzzer the code that an input reaches, and make
+# the checks of debug builds; all other crates are built as usual.
 rustc=$1
 shift
 case " $* " in

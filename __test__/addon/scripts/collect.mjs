@@ -1,4 +1,4 @@
-/** Collects garbage all the while that work is under way whose objects nobody else holds; run with --expose-gc. */
+/** Collects garbage while work is under way whose objects have no other references; run with --expose-gc. */
 import { addon } from '../../../dist/addon.js';
 
 const table = { name: 't', columns: [{ name: 'id', kind: 'int', nullable: false }] };
@@ -26,7 +26,7 @@ const prepared = await (async () => {
   const frame = await (await (await (await open()).prepare(rows)).query([0n])).next();
   return frame.byteLength > 0;
 })();
-// Frames that nobody releases, and readers that nobody ends.
+// Frames that are never released, and readers that are never ended.
 const engine = await open();
 for (let round = 0; round < 20; round++) {
   const reader = await engine.query('SELECT range AS a, range AS b FROM range(1000000000)');

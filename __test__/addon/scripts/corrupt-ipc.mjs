@@ -1,6 +1,6 @@
 /**
  * Corrupts and cuts Arrow IPC bytes and gives them to both engines. Takes a seed and the number of rounds; prints how
- * often they were taken, and how often refused, by code.
+ * often the bytes were accepted, and how often refused, by error code.
  */
 import { tableFromArrays, tableToIPC } from 'apache-arrow';
 
@@ -40,7 +40,7 @@ const SELECT_ALL =
 const engines = await Promise.all(['embedded:', 'memory:'].map((uri) => addon.Engine.open(uri)));
 const sources = [
   [all, new Uint8Array(await engines[0].queryToArrow(SELECT_ALL, 100))],
-  // Text comes as a dictionary.
+  // The text column is dictionary-encoded.
   [words, tableToIPC(tableFromArrays({ s: ['a', 'b', 'a', 'c'] }), 'stream')],
 ];
 
@@ -66,7 +66,7 @@ for (let round = 0; round < rounds; round++) {
     inserter.writeIpc(given.subarray(0, cut));
     inserter.writeIpc(given.subarray(cut));
     await inserter.execute();
-    // What was taken must be whole: every value is read again.
+    // Accepted rows must be intact: every value is read again.
     const frames = await engine.query(`SELECT * FROM ${table.name}`);
     while ((await frames.next()) !== null);
     const objects = await engine.queryNaive(`SELECT * FROM ${table.name}`);

@@ -1,4 +1,4 @@
-/** Leaves the process, by `process.exit` or by an error that nobody catches, while all kinds of work are under way. */
+/** Ends the process, by `process.exit` or by an uncaught error, while all kinds of work are under way. */
 import { setTimeout as sleep } from 'node:timers/promises';
 
 import { addon } from '../../../dist/addon.js';

@@ -1,6 +1,6 @@
 /**
- * Does to frames what JavaScript can do to keep their memory, has others take the memory that came back, and prints for each case
- * whether what was read is what it was. Run with --expose-gc.
+ * Keeps the memory of frames in every way that JavaScript can, fills recycled memory with other frames, and prints for each case
+ * whether the kept values are unchanged. Run with --expose-gc.
  */
 import { pbkdf2 } from 'node:crypto';
 import { close, open, readFileSync, rmSync, write } from 'node:fs';
@@ -18,18 +18,18 @@ import { connect as connectTo } from '../../../dist/index.js';
 
 const engine = await addon.Engine.open('embedded:');
 const frame = async (n) => (await engine.query(`SELECT ${n}::BIGINT x FROM range(65536)`)).next();
-/** More than sockets take while nobody reads. */
+/** A frame of more bytes than a socket buffers while its peer does not read. */
 const largeFrame = async (n) => (await engine.query(`SELECT ${n}::BIGINT x FROM range(${1 << 22})`, 1 << 22)).next();
 const smallFrame = async (n) => (await engine.query(`SELECT ${n}::BIGINT x FROM range(1000)`)).next();
 
-/** Moves the memory of a buffer into another one. Before Node 22 only a stream does. */
+/** Moves the memory of a buffer into another buffer. Before Node 22 only a stream does that. */
 async function moved(buffer) {
   if (buffer.transfer !== undefined) return buffer.transfer();
   const source = { type: 'bytes', start: (controller) => controller.enqueue(new Uint8Array(buffer)) };
   return (await new ReadableStream(source).getReader().read()).value.buffer;
 }
 
-/** Takes the memory that came back, and writes other rows there. */
+/** Takes recycled memory for new frames, and so writes other rows there. */
 async function takeMemory(make = frame) {
   const kept = [];
   for (let round = 0; round < 8; round++) {
@@ -40,7 +40,7 @@ async function takeMemory(make = frame) {
   return kept;
 }
 
-/** Keeps the pool's threads busy, so that what is asked of the file system next waits. */
+/** Keeps the threads of libuv's pool busy, so that the next file operation waits. */
 function busyThreads() {
   return Promise.all(Array.from({ length: 4 }, () => promisify(pbkdf2)('', '', 400_000, 64, 'sha512')));
 }
@@ -51,7 +51,7 @@ function bytesOf(lent) {
     : new Uint8Array(lent.buffer, lent.byteOffset, lent.byteLength);
 }
 
-/** Whether a file gets what a frame held when its write began, though the frame is given away meanwhile. */
+/** Whether a file gets the bytes that a frame held when its write began, though the frame is given away meanwhile. */
 async function isWrittenWhole(make, giveAway) {
   const path = join(tmpdir(), `boundary-bench-frames-${process.pid}`);
   const file = await promisify(open)(path, 'w');
@@ -75,7 +75,10 @@ async function isWrittenWhole(make, giveAway) {
   return kept.length === 8 && bytes === expected.length && found.equals(expected);
 }
 
-/** Whether a reader that begins late gets what a frame held when it was sent, though it was released meanwhile. */
+/**
+ * Whether a reader that begins late gets the bytes that a frame held when it was sent, though it was released
+ * meanwhile.
+ */
 async function isSentWhole(make, send, receive) {
   const expected = await (async () => {
     const lent = await make(111);
@@ -90,13 +93,13 @@ async function isSentWhole(make, send, receive) {
 }
 
 const WORKERS = {
-  /** Ends while another thread has the memory. */
+  /** A thread that ends while another thread has the memory. */
   async moved() {
     const lent = await frame(111);
     const other = await moved(lent);
     parentPort.postMessage(other, [other]);
   },
-  /** Ends with frames that it has seen, released and recycled. */
+  /** A thread that ends with frames that it has read, released and recycled. */
   async ends() {
     const reader = await engine.query(`SELECT 333::BIGINT x FROM range(${60 * 65536})`);
     globalThis.seen = [];
@@ -107,7 +110,7 @@ const WORKERS = {
   },
 };
 
-/** What a worker posts, once it has ended. */
+/** The message that a worker posts, once the worker has ended. */
 async function postedBy(workerData) {
   const worker = new Worker(new URL(import.meta.url), { workerData });
   const ended = new Promise((resolve, reject) => worker.once('exit', resolve).once('error', reject));
@@ -190,7 +193,7 @@ const CASES = {
   'of threads that end': async () => {
     for (let round = 0; round < 2; round++) await postedBy('ends');
     const { rss } = process.memoryUsage();
-    // Each has 30 MiB at its end, of which the newest frame may not come back.
+    // Each worker has 30 MiB at its end, of which the newest frame may not be recycled.
     for (let round = 0; round < 12; round++) await postedBy('ends');
     return process.memoryUsage().rss - rss < 64 << 20;
   },

@@ -1,4 +1,4 @@
-/** Gives the addon memory that goes away, shrinks or is shared; prints what each case comes to. */
+/** Gives the addon memory that is detached, shrinks or is shared; prints the outcome of each case. */
 import { addon } from '../../../dist/addon.js';
 
 const table = {
@@ -37,7 +37,7 @@ const written = (make) => () => {
   return inserter.writeColumns(2, make(inserter));
 };
 const shards = await addon.RawShardClient.connect([addon.RawShardStore.inMemory().place]);
-/** So many that their frame is not copied. */
+/** 2048 keys: enough that the frame of their rows is not copied. */
 const keys = (first) => new Int32Array(2048).map((_, index) => first + index);
 
 const CASES = {
@@ -146,14 +146,14 @@ const CASES = {
       addon.releaseFrame(frame);
       return new Uint32Array(copy)[0];
     } catch (error) {
-      // Node 20 gives a copy, later ones refuse.
+      // Node 20 makes a copy, later versions refuse.
       if (error.name !== 'DataCloneError') throw error;
       return new Uint32Array(frame)[0];
     }
   },
   'a frame in another buffer': () => {
     const frame = shards.multiGetNow(keys(3)).rows;
-    // From Node 22 on.
+    // `transfer` exists from Node 22 on.
     const other = frame.transfer?.() ?? frame;
     addon.releaseFrame(other);
     return [frame.byteLength, other.byteLength];
@@ -177,7 +177,7 @@ const CASES = {
   'a frame in the memory of a released one': async () => {
     addon.releaseFrame(shards.multiGetNow(keys(0)).rows);
     const second = shards.multiGetNow(keys(1)).rows;
-    // Node tells of the first one now.
+    // Node now runs the finalizer of the first frame.
     for (let turn = 0; turn < 5; turn++) await new Promise(setImmediate);
     const third = shards.multiGetNow(keys(2)).rows;
     return [second, third].map((frame) => Number(new BigInt64Array(frame, new Uint32Array(frame)[5], 1)[0]));

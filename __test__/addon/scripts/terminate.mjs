@@ -9,9 +9,9 @@ import { isMainThread, parentPort, Worker, workerData } from 'node:worker_thread
 import { addon } from '../../../dist/addon.js';
 
 const ENDLESS = 'SELECT range AS id FROM range(1000000000000)';
-/** Works for minutes before its first row. */
+/** A query that runs for minutes before its first row. */
 const SILENT = 'SELECT count(*) AS n FROM range(100000000000) WHERE hash(range) = 42';
-/** A row now and then, so that whoever reads waits. */
+/** A query that returns a row now and then, so that its reader waits. */
 const SLOW = 'SELECT range AS id FROM range(100000000000) WHERE hash(range) % 100000000 = 3';
 const table = { name: 't', columns: [{ name: 'id', kind: 'int', nullable: false }] };
 const ROWS = 1 << 20;
@@ -23,7 +23,7 @@ async function forEver(step) {
   for (;;) await step();
 }
 
-/** What a thread does until it is terminated. */
+/** The work of a thread until it is terminated. */
 const WORK = {
   async next(engine) {
     const reader = await engine.query(ENDLESS, 1000);
@@ -100,7 +100,7 @@ if (isMainThread) {
     await sleep(thread * 7);
     await worker.terminate();
   }
-  // Nobody is left who waits for what they began, so it ends; how soon is for the machine to say.
+  // The work of the terminated threads ends, since nothing waits for it; how soon depends on the machine.
   const deadline = performance.now() + 30_000;
   while (threadsAtWork()?.length > 0 && performance.now() < deadline) await sleep(20);
   const left = threadsAtWork() ?? [];

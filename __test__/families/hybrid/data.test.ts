@@ -35,7 +35,7 @@ function* batchesOf(totalRows: number): Generator<{ columns: RowColumns; shard: 
 
 describe('the rows of hybrid', () => {
   it('have the hashes and shards that Rust computes', () => {
-    // The same numbers stand in `native/clients/shards/src/placing.rs`.
+    // The same numbers are in `native/clients/shards/src/placing.rs`.
     expect([0, 1, 2, 3, -1, 2n ** 63n - 1n, 2 ** 32].map(keyHash)).toEqual([
       2_856_213_345, 1_863_002_342, 577_680_360, 3_888_307_089, 478_346_618, 3_842_498_966, 2_571_226_413,
     ]);
@@ -48,7 +48,7 @@ describe('the rows of hybrid', () => {
   });
 
   it('are made as the proto says', () => {
-    // The same numbers stand in `native/clients/shards/src/row.rs`.
+    // The same numbers are in `native/clients/shards/src/row.rs`.
     const words = packedRows([12_345]);
     const row = new ShardRow(new Uint8Array(words.buffer));
     expect([row.key, row.quantity, row.price, row.updatedAt]).toEqual([12_345n, 47, 6017.75, 1_700_000_012_345_000n]);

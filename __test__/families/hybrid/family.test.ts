@@ -10,7 +10,7 @@ import type { PlannedRequests } from '../../../src/families/requests/grid.js';
 import type { FamilyOptions, PlannedCell, Stopwatch } from '../../../src/families/workload.js';
 import { isLeftOut } from '../../needs.js';
 
-/** A stopwatch that only sees that it is used. */
+/** A stopwatch that measures nothing. */
 const stopwatch: Stopwatch = {
   start: () => {},
   stop: () => {},
@@ -26,7 +26,7 @@ const SMALL: FamilyOptions = { ...OPTIONS, operations: 300, threads: [1, 3], bat
 const VARIABLES = ['HYBRID_SCALE', 'HYBRID_DATA_DIR', 'HYBRID_SKIP_POPULATE', 'HYBRID_NET_DELAY_US'];
 
 beforeEach(() => {
-  // Ten thousand rows.
+  // A scale of ten thousand rows.
   process.env['HYBRID_SCALE'] = String(1 / 7500);
 });
 afterEach(() => {
@@ -73,7 +73,7 @@ describe('the plan of hybrid', () => {
 
 const whyNoKernel = await addon.PrivateShards.whyNoNamespaces();
 
-/** Lookups behind a network that the kernel is to simulate. */
+/** Options and cells of lookups over a network that the kernel simulates. */
 function overKernel(): { readonly options: FamilyOptions; readonly cells: readonly PlannedCell[] } {
   const settings = { netDelayUs: 3000, netBy: 'kernel' };
   const options: FamilyOptions = { ...SMALL, operations: 20, threads: [1], batch: [1], settings };
@@ -143,7 +143,7 @@ describe('the family hybrid', () => {
       const cell = await family.openCell(planned);
       const started = performance.now();
       expect(await cell.sample(stopwatch, signal)).toEqual(cell.expected);
-      // There and back, twenty times.
+      // Twenty round trips of 10 ms.
       expect(performance.now() - started).toBeGreaterThanOrEqual(200);
       await cell.close();
     }

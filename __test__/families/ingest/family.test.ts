@@ -8,7 +8,7 @@ import { CheckedStopwatch } from '../measurements/checked-stopwatch.js';
 const OPTIONS = { rows: 3000, workers: 1, engines: {}, operations: 2500, threads: [2] };
 const CELLS = ingestFamily.plan(OPTIONS);
 
-/** Takes latencies, too. */
+/** A checked stopwatch that also takes latencies. */
 class LoadStopwatch extends CheckedStopwatch {
   override addRequests(): void {}
 }

@@ -51,7 +51,7 @@ describe('a soak', () => {
     const options: SoakOptions = { url: server.url, ...OPTIONS, client, warmupSeconds: 0, rate };
     const result = await runSoak(options, never());
     expect(result.unsent).toBeGreaterThan(OPTIONS.workers);
-    // The last one that was answered was due after as many microseconds as there were requests.
+    // At this rate, the last answered request was due after as many microseconds as there were requests.
     const behind = result.seconds * MICROSECONDS - ((result.requests + OPTIONS.workers) / rate) * MICROSECONDS;
     expect(result.latency.max).toBeGreaterThanOrEqual(0.99 * behind);
     expect(result.count.outcome).toBe('right');

@@ -8,7 +8,7 @@ import { parseKvUrl } from '../../../src/clients/kv-target.js';
 import { startRedis } from '../../redis-server.js';
 import { lacks } from '../../needs.js';
 
-/** A stopwatch that only sees that it is used. */
+/** A stopwatch that measures nothing. */
 const stopwatch: Stopwatch = {
   start: () => {},
   stop: () => {},

@@ -2,7 +2,7 @@ import { verifyChecksum } from '../../../src/runner/checksum.js';
 import type { planMeasurements } from '../../../src/families/measurements/plan.js';
 import type { OpenFamily, Stopwatch } from '../../../src/families/workload.js';
 
-/** Checks how it is used: starts and stops in pairs, or times that make sense. */
+/** A stopwatch that checks its use: starts and stops in pairs, or plausible times. */
 export class CheckedStopwatch implements Stopwatch {
   isRunning = false;
   seconds = 0;

@@ -6,12 +6,12 @@ import { beforeEach, describe, expect, it, vi } from 'vitest';
 import type { Connection } from '../../../src/library/engine/connection.js';
 import { ConnectedEngine } from '../../../src/families/measurements/connected-engine.js';
 
-/** The URIs that were connected to, and the connections. */
+/** The connections made so far, with their URIs. */
 const connected: { uri: string; connection: Connection }[] = [];
-/** The URIs that could not be connected to, and what part of a URI makes it so. */
+/** The refused URIs; `what` is the part of a URI that makes a connection fail. */
 const refused: { uris: string[]; what: string | undefined } = { uris: [], what: undefined };
 
-// An embedded database stands in for the server: two connections to one file share it, too.
+// An embedded database stands in for the server: two connections to one file share the database, too.
 vi.mock('../../../src/library/engine/connection.js', async (importOriginal) => {
   const original = await importOriginal<typeof import('../../../src/library/engine/connection.js')>();
   return {

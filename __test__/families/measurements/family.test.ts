@@ -145,7 +145,7 @@ describe('what cells leave behind', () => {
   });
 });
 
-/** The programs of the processes that a process has started. */
+/** The programs of a process's child processes. */
 function childrenOf(parent: number): string[] {
   if (process.platform !== 'linux') {
     const lines = execFileSync('ps', ['-A', '-o', 'ppid=,comm='], { encoding: 'utf8' }).split('\n');
@@ -158,7 +158,7 @@ function childrenOf(parent: number): string[] {
       const [, name = '', itsParent = ''] = /\((.*)\) \S+ (\d+)/s.exec(stat) ?? [];
       return Number(itsParent) === parent ? [name] : [];
     } catch {
-      // It has ended meanwhile.
+      // The process has ended meanwhile.
       return [];
     }
   });

@@ -67,7 +67,8 @@ describe('whyUnusable', () => {
         join(home, 'package.json'),
         JSON.stringify({ name: 'some-peer', version: '1.2.3', main: 'index.js', engines: { node } }),
       );
-      // What is installed in the project that the package is run in counts, too; the module looks when it is loaded.
+      // Packages installed in the project that runs this package count, too; the module looks for them when it is
+      // loaded.
       vi.spyOn(process, 'cwd').mockReturnValue(folder);
       vi.resetModules();
       const fresh = await import('../../../src/clients/optional-package.js');

@@ -8,7 +8,7 @@ import { planMeasurements } from '../../../src/families/measurements/plan.js';
 
 const ids = (rows: number, workers: number): string[] => planMeasurements({ rows, workers }).map(({ cell }) => cell.id);
 
-/** The path of a `hyperd` that is there, and need not run: plans only look. */
+/** The path of a file in place of `hyperd`, which need not run: plans only check that it exists. */
 let hyperd: string;
 
 beforeAll(() => {
@@ -75,13 +75,14 @@ describe('the plan of the family', () => {
       'napi embedded',
       'rust embedded',
     ]);
-    // One engine after the other: the first one's tables can go before the next one's come.
+    // The plan has one engine after the other, so that an engine's tables can be freed before the next engine's are
+    // made.
     const engines = planned.map(({ group }) => group.split('|')[1]);
     expect(engines.filter((engine, at) => engine !== engines[at - 1])).toEqual(Object.keys(matrix.engines));
   });
 
   it('skips what an engine without SQL cannot do, and nothing else', () => {
-    // A server that is named, so that none is looked for.
+    // The URL of a server, so that no server is looked for.
     const engines = { mysql: 'mysql://localhost/bench' };
     const skipped = planMeasurements({ rows: 1000, workers: 2, engines }).filter(
       ({ cell, skip }) => skip !== undefined && cell.engine !== 'hyper',

@@ -4,7 +4,7 @@ import { type Requester, runLoad } from '../../../src/families/requests/load.js'
 
 const { signal } = new AbortController();
 
-/** Notes what it is asked for. */
+/** A requester that records the indices of its requests. */
 class Noting implements Requester {
   readonly indices: number[] = [];
 
@@ -16,7 +16,7 @@ class Noting implements Requester {
 
 const requesters = (count: number): Noting[] => Array.from({ length: count }, () => new Noting());
 
-/** Answers the first request after so many milliseconds, the others at once. */
+/** A requester that answers the first request after `ms` milliseconds, the others at once. */
 const slowFirst = (ms: number): Requester => ({
   request: async (index) => {
     if (index === 0) await delay(ms);
@@ -50,7 +50,7 @@ describe('runLoad', () => {
 
   it('counts from the intended time in an open loop, so that what waits behind a slow answer is not forgotten', async () => {
     const { latency } = await runLoad([slowFirst(60)], { requests: 20, rate: 1000 }, signal);
-    // Request i is due after i ms; the last of them still waits 40 of the 60.
+    // Request i is due after i ms; the last one still waits 40 of the 60 ms.
     expect(latency.quantile(0)).toBeGreaterThan(39_000);
   });
 
@@ -82,7 +82,7 @@ describe('runLoad', () => {
     await expect(load).rejects.toThrow('no answer');
     const sent = others.map(({ indices }) => indices.length);
     await delay(20);
-    // At most what was under way.
+    // At most the request that was under way is added.
     others.forEach(({ indices }, thread) => expect(indices.length).toBeLessThanOrEqual(sent[thread]! + 1));
   });
 

@@ -73,7 +73,7 @@ describe.each(SERVERS)('a private server of $kind', ({ kind, name }) => {
     expect(server.isPrivate).toBe(true);
     expect(server.newPrefix()).not.toBe(server.newPrefix());
     expect(server.newPrefix()).toMatch(/^bb[0-9a-z]+$/);
-    // The same server, as one that somebody else runs.
+    // The same server, attached by its URL as a server that is not ours.
     const { url } = server;
     const attached = await openTarget(kind, { [kind]: url });
     expect(attached).toMatchObject({ isPrivate: false, version: server.version.replace(' (private)', '') });
@@ -120,14 +120,14 @@ describe('a process that is killed', () => {
   });
 });
 
-/** What a stream gives first. */
+/** The first chunk of a stream. */
 async function once(stream: NodeJS.ReadableStream): Promise<string> {
   return new Promise((resolve) => {
     stream.once('data', (data: Buffer) => resolve(data.toString()));
   });
 }
 
-/** Whether a process runs; one that has ended but was not waited for does not. */
+/** Whether a process runs; a zombie, which has ended but was not waited for, does not. */
 function isAlive(processId: number): boolean {
   try {
     process.kill(processId, 0);

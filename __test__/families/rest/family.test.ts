@@ -9,7 +9,7 @@ import { addressOf, restFamily } from '../../../src/families/rest/family.js';
 import type { Stopwatch } from '../../../src/families/workload.js';
 import { LatencyHistogram } from '../../../src/stats/latency-histogram.js';
 
-/** A stopwatch that only sees that it is used. */
+/** A stopwatch that measures nothing. */
 const stopwatch: Stopwatch = {
   start: () => {},
   stop: () => {},
@@ -62,7 +62,7 @@ describe('the family rest', () => {
   let server: TargetServer;
   beforeAll(async () => {
     server = await openTarget('rest', {}, ['--scale-factor', '0.01', '--max-batch', '128']);
-    // Threads take turns between two addresses, whether they are of one server or of two.
+    // Threads alternate between two addresses, whether they belong to one server or to two.
     process.env['REST_URL_2'] = server.url;
   }, 120_000);
   afterAll(async () => {
@@ -77,7 +77,7 @@ describe('the family rest', () => {
       engines: { rest: server.url },
       operations: 300,
       threads: [1, 3],
-      // Above what the server takes: such batches are divided.
+      // 150 is above the server's limit: such batches are divided.
       batch: [1, 16, 150],
     };
     const cells = restFamily
@@ -122,7 +122,7 @@ describe('the family rest', () => {
         await family.close();
         return isCounted;
       };
-      // The second one is that of the variable, whose process nobody knows.
+      // The second server is the one of the variable, whose process is unknown.
       expect(await counted()).toBe(false);
       const second = process.env['REST_URL_2'];
       delete process.env['REST_URL_2'];
@@ -152,7 +152,7 @@ describe('the family rest', () => {
         return histogram!;
       };
       const [usual, late] = [await latency(closed), await latency(open)];
-      // All are due at once, so each waits for those before it: the last one for hundreds.
+      // All requests are due at once, so each waits for those before it: the last one for hundreds.
       expect(late.quantile(1)).toBeGreaterThan(50 * usual.quantile(0.5));
       expect(late.quantile(0.9)).toBeGreaterThan(2 * late.quantile(0.1));
       await family.close();

@@ -8,7 +8,7 @@ import type { Stopwatch } from '../../../src/families/workload.js';
 import { inDatabase, startMysql } from '../../mysql-server.js';
 import { lacks } from '../../needs.js';
 
-/** A stopwatch that only sees that it is used. */
+/** A stopwatch that measures nothing. */
 const stopwatch: Stopwatch = {
   start: () => {},
   stop: () => {},

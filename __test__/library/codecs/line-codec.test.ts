@@ -28,7 +28,7 @@ test('numbers are written as JavaScript writes them, by Rust and by hand', () =>
       const expected = points.map(([value, time]) => `bench,host=a v=${value} ${time}\n`).join('');
       expect(Buffer.from(encodeLines(NAMES, values, timestamps)).toString()).toBe(expected);
       const byHand = lineProtocol.encoder!(NAMES, { values, timestamps })();
-      // By hand, zero keeps its sign.
+      // The line written by hand keeps the sign of zero.
       expect(Buffer.from(byHand).toString().replaceAll('v=-0 ', 'v=0 ')).toBe(expected);
     }),
   );

@@ -4,7 +4,7 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { CallDeadlines, DeadlineCall } from '../../../src/library/crossing/call-deadlines.js';
 
 class Noted extends DeadlineCall {
-  /** When it was given up. */
+  /** The time at which the call was abandoned; `undefined` before. */
   expiredAt: number | undefined;
 
   override expire(): void {

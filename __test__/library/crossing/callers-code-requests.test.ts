@@ -13,7 +13,7 @@ import type { Watch } from '../watched-values.js';
 describe('HttpClient', () => {
   let server: RawServer;
   let http2: Http2Server;
-  /** What the servers got, of each request. */
+  /** The text that the servers get of a request with a mark. */
   const seen = (mark: string): string => `POST /${mark} a=${mark} ${mark}`;
 
   beforeAll(async () => {

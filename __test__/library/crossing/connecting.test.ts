@@ -21,7 +21,7 @@ const CLIENTS: Record<string, (port: number, times: Times) => Promise<AsyncDispo
   ShardClient: (port, times) => ShardClient.connect([`http://127.0.0.1:${port}`], times),
 };
 
-/** Those that exchange something before they are connected. */
+/** The clients that exchange messages with the server before they are connected. */
 const TALKERS = Object.keys(CLIENTS).filter((name) => name !== 'HttpClient' && name !== 'HttpClient of HTTP/2');
 
 const late = (ms: number): unknown =>
@@ -37,7 +37,7 @@ describe('connecting to a port whose listener takes no connection', () => {
   let port: number;
 
   beforeAll(async () => {
-    // Its thread sleeps once it listens, so that nothing is accepted; the system keeps a connection or two until it is.
+    // The worker's thread sleeps once it listens, so that no connection is accepted; the system queues one or two.
     listener = new Worker(
       `const { parentPort } = require('node:worker_threads');
        const server = require('node:net').createServer().listen({ port: 0, host: '127.0.0.1', backlog: 1 }, () => {
@@ -60,7 +60,7 @@ describe('connecting to a port whose listener takes no connection', () => {
 
   test.each(Object.keys(CLIENTS))('%s gives up in time', async (name) => {
     await expect(CLIENTS[name]!(port, { connectTimeoutMs: 60 })).rejects.toEqual(late(60));
-    // The time of calls is that of connecting too, where it is less than is usual.
+    // The time-out of calls also limits connecting, if it is shorter than the default.
     await expect(CLIENTS[name]!(port, { timeoutMs: 70 })).rejects.toMatchObject({ code: 'BB_TIMEOUT' });
     await expect(CLIENTS[name]!(port, { timeoutMs: 60_000, connectTimeoutMs: 80 })).rejects.toEqual(late(80));
   });
@@ -77,14 +77,14 @@ describe('connecting to a server that says nothing', () => {
     const server = createServer((socket) => {
       open += 1;
       socket.on('error', () => {}).on('close', () => (open -= 1));
-      // Read, or its end is not seen.
+      // A socket that is not read does not see its end.
       socket.resume();
     });
     await new Promise<void>((done) => void server.listen(0, '127.0.0.1', done));
     const { port } = server.address() as AddressInfo;
     await expect(CLIENTS[name]!(port, { connectTimeoutMs: 60 })).rejects.toEqual(late(60));
     server.close();
-    // Where the addon is asked for a connection that can't be given up, it gives it up itself some seconds later.
+    // The addon itself abandons a connection attempt that can't be cancelled, some seconds later.
     await vi.waitFor(() => expect(open).toBe(0), 30_000);
   });
 });

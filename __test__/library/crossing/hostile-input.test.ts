@@ -241,7 +241,7 @@ test('Arrow bytes that are cut, corrupt or none are refused, and the insert goes
       expect.objectContaining({ name: 'BoundaryError', code }),
     );
   }
-  // Whole, in two slices, as an ArrayBuffer.
+  // The bytes are given whole, in two slices, and as an ArrayBuffer.
   inserter.insert(bytes);
   inserter.insert(bytes.subarray(0, 100));
   inserter.insert(bytes.subarray(100));

@@ -123,7 +123,7 @@ describe('inserters and statements', () => {
               }
               await stored;
               const rows = await connection.executeQuery<{ mark: string }>('SELECT mark, note, n FROM t');
-              // One that a getter kept from being added may be there all the same, as a row before the one that is wrong.
+              // A row whose call a getter made fail may still be stored, if it precedes the faulty row.
               for (const row of rows) deepEqual([row], notes(row.mark));
               for (const [each, times] of added) {
                 equal(rows.filter((row) => row.mark === each).length, times);

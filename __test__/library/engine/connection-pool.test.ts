@@ -129,7 +129,7 @@ describe('a pool', () => {
     const close = vi.spyOn(addon.Engine.prototype, 'close');
     try {
       expect(await pool.use((connection) => connection.listTables())).toEqual(['t']);
-      // The broken one and the shared engine behind its replacement were checked; the broken one was closed.
+      // The broken engine and the shared engine of its replacement were checked; the broken one was closed.
       expect([check.mock.calls.length, close.mock.calls.length]).toEqual([2, 1]);
     } finally {
       vi.restoreAllMocks();
@@ -197,7 +197,7 @@ describe('a pool', () => {
   });
 });
 
-/** What one user of the pool does. */
+/** The action of one user of the pool. */
 type Deed = 'query' | 'fail' | 'throw' | 'discard' | 'stream' | 'leave' | 'impatient' | 'broken';
 
 test('many users with failures of all kinds: never more than max, all are served, nothing is left', async () => {
@@ -234,7 +234,7 @@ test('many users with failures of all kinds: never more than max, all are served
               for await (const _ of connection.executeQueryStream('SELECT range FROM range(10000)')) break;
               return undefined;
             case 'leave':
-              // Given back while it runs.
+              // The connection is returned to the pool while the query runs.
               return void connection.executeQuery('SELECT count(*) FROM range(1000000)').catch(() => {});
             default:
               return await connection.executeQuery('SELECT 1');
@@ -260,7 +260,7 @@ test('many users with failures of all kinds: never more than max, all are served
         expect([lent, pool.waiting]).toEqual([0, 0]);
         expect(pool.size).toBeLessThanOrEqual(max);
         check.mockRestore();
-        // All that were lost are replaced.
+        // All lost connections are replaced.
         const held = await Promise.all(Array.from({ length: max }, () => pool.acquire()));
         expect(pool.size).toBe(max);
         await Promise.all(held.map((connection) => connection.executeQuery('SELECT 1')));
@@ -268,7 +268,7 @@ test('many users with failures of all kinds: never more than max, all are served
       } finally {
         await pool.close({ force: true });
         vi.restoreAllMocks();
-        // Each engine that was lent is closed.
+        // Each leased engine is closed.
         for (const engine of engines) expect(() => engine.name).toThrow('BB_CLOSED');
       }
       expect(state(pool)).toEqual({ size: 0, idle: 0, waiting: 0 });

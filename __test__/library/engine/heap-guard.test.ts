@@ -9,7 +9,7 @@ import { encodeFrame } from '../frame-encoder.js';
 const { columns } = new TableDefinition('t', [{ name: 'id', type: SqlType.int() }]);
 const frame = new Frame(encodeFrame(1000, [null, null, new Uint8Array(4000)]), columns);
 
-/** A heap of 1 MiB, of which so much is live and so much is garbage. */
+/** A heap of 1 MiB with given amounts of live memory and garbage. */
 class SmallHeap implements Heap {
   live: number;
   garbage: number;
@@ -59,7 +59,7 @@ test('a heap that is nearly full is not collected for every frame', async () => 
 });
 
 test("collects Node's garbage", async () => {
-  // Made and dropped in a function of its own, so that nothing here still refers to it.
+  // The object is made and dropped in a function of its own, so that nothing here still refers to it.
   const dropped = (() => new WeakRef(Array.from({ length: 100_000 }, (_, index) => ({ index }))))();
   // A WeakRef holds its target until the end of the job that made it.
   await new Promise((resolve) => setImmediate(resolve));

@@ -21,7 +21,7 @@ const numbers = new TableDefinition('numbers', [
   { name: 'value', type: SqlType.double() },
 ]);
 const ENDLESS = 'SELECT range AS id FROM range(1000000000000)';
-/** Works for long before its first row, so that there is nothing to read while it runs. */
+/** A query that runs for long before its first row, so that there is nothing to read while it runs. */
 const SILENT = 'SELECT count(*) AS n FROM range(100000000000) a WHERE hash(range) = 42';
 
 async function withRows(uri: string, rows: number): Promise<Connection> {
@@ -115,7 +115,7 @@ describe.each(['memory:', 'embedded:'])('inserters on %s', (uri) => {
     await using connection = await withRows(uri, 5_000_000);
     expect(await count(connection)).toBe(5_000_000);
     await connection.createTable(numbers, { mode: 'replace' });
-    // One batch of more bytes than may wait: whatever the engine's pace, the answer is to pause.
+    // One batch has more bytes than may be queued: at any speed of the engine, the inserter asks its caller to pause.
     const batchRows = 1 << 21;
     const inserter = new RowInserter(connection, numbers, { batchRows });
     const columns = { id: new Int32Array(batchRows), value: new Float64Array(batchRows) };
@@ -168,7 +168,7 @@ describe.each(['memory:', 'embedded:'])('inserters on %s', (uri) => {
       async () => new ArrowInserter(connection, numbers),
     ];
     for (const use of uses) await expect(use()).rejects.toMatchObject({ name: 'BoundaryError', code: 'BB_CLOSED' });
-    // Whoever else uses the engine goes on.
+    // Other users of the engine go on.
     expect(await count(second)).toBe(300_000);
     await second.close();
   });

@@ -1,4 +1,4 @@
-/** What only shows in a process or a thread of its own; these run the built library in `dist`. */
+/** Behaviour that only shows in a process or a thread of its own; these tests run the built library in `dist`. */
 import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
@@ -7,7 +7,7 @@ import { expect, test } from 'vitest';
 
 const library = new URL('../../../dist/index.js', import.meta.url).href;
 
-/** Runs a module with these flags of Node; what it prints, as JSON. */
+/** Runs a module with these flags of Node; resolves to its output, parsed as JSON. */
 async function run(flags: readonly string[], source: string): Promise<unknown> {
   const cwd = fileURLToPath(new URL('../../..', import.meta.url));
   const all = [

@@ -17,10 +17,10 @@ import {
 
 const names = columns.map(({ name }) => `"${name.replaceAll('"', '""')}"`).join(', ');
 const SELECT = `SELECT ${names} FROM "${definition.name}"`;
-// Smaller than the rows of most runs, so that there are several batches both ways.
+// A batch is smaller than the rows of most runs, so that there are several batches in both directions.
 const BATCH = { batchRows: 8 };
 
-/** The columns of a chunk, as they are given to `addColumns`. */
+/** The columns of a chunk in the form that `addColumns` takes. */
 function memoryOf(chunk: ColumnarChunk): Record<string, ColumnInput> {
   return Object.fromEntries(
     columns.map(({ name, type }): [string, ColumnInput] => {
@@ -40,7 +40,7 @@ async function insert(connection: Connection, add: (inserter: RowInserter) => un
   expect(await inserter.execute()).toBe(rows);
 }
 
-/** Fills the table again with what it holds, by a lane that takes what a lane out returned. */
+/** Fills the table again with its rows, by a lane in that takes the values of a lane out. */
 async function refill(connection: Connection, read: () => Promise<(connection: Connection) => Promise<void>>) {
   const write = await read();
   await connection.createTable(definition, { mode: 'replace' });

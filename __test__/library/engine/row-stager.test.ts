@@ -9,7 +9,7 @@ import { type Column, TableDefinition } from '../../../src/library/engine/table-
 import { columns, givenArray, givenObject, returnedObject, rowsOfSamples } from '../all-types.js';
 import { encodeFrame } from '../frame-encoder.js';
 
-/** What is staged, read back. */
+/** The staged rows, read back. */
 function readBack(stager: RowStager, of: readonly Column[], generate = true) {
   return new RowReader(of, 'bigint', generate).read(new Frame(encodeFrame(stager.rows, stager.parts()), of));
 }
@@ -40,7 +40,7 @@ describe.each([
       fc.property(rowsOfSamples, fc.nat(columns.length - 1), fc.nat(40), (rows, column, position) => {
         fc.pre(rows.length > 0);
         const bad = rows[position % rows.length]!.map((sample) => sample.given);
-        // Nulls in front of the bad value must be taken back, too.
+        // Nulls before the bad value must be undone, too.
         for (let index = 0; index < column; index++) if (columns[index]!.nullable) bad[index] = null;
         bad[column] = Symbol('bad');
         const stager = new RowStager(columns, 100, generate);

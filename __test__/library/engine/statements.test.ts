@@ -15,7 +15,7 @@ import {
 } from '../../../src/index.js';
 import { handlesOf } from '../../../src/library/engine/connection.js';
 
-/** Works for long before its first row. */
+/** A query that runs for long before its first row. */
 const SILENT = 'SELECT count(*) AS n FROM range(100000000000) a WHERE hash(range) = $1';
 
 let connection: Connection;
@@ -24,7 +24,7 @@ beforeEach(async () => {
 });
 afterEach(() => connection.close());
 
-/** Every way to run a statement that returns one row with the column `x`, to the value of that. */
+/** Every way to run a statement that returns one row with the column `x`; each resolves to the value of `x`. */
 const LANES: Record<string, (sql: string, parameters: ParameterInput[]) => Promise<unknown>> = {
   async executeQuery(sql, parameters) {
     return (await connection.executeQuery(sql, { parameters }))[0]?.['x'];

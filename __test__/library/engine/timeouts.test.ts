@@ -6,9 +6,9 @@ import { connect, type Connection, type WorkOptions } from '../../../src/index.j
 import { handlesOf } from '../../../src/library/engine/connection.js';
 
 const ENDLESS = 'SELECT range AS id FROM range(1000000000000)';
-/** Works for long before its first row, so that there is nothing to read while it runs. */
+/** A query that runs for long before its first row, so that there is nothing to read while it runs. */
 const SILENT = 'SELECT count(*) AS n FROM range(100000000000) a WHERE hash(range) = 42';
-/** Time enough for anything that ends at all. */
+/** A time-out in milliseconds that is long enough for any call that ends at all. */
 const AMPLE = 100_000;
 
 let connection: Connection;
@@ -121,7 +121,7 @@ test('a time that passes while the loop is held up does not end what is done', a
   const done = connection.executeQuery('SELECT 1 AS one', { timeoutMs: 5000 });
   expect(await done).toEqual([{ one: 1 }]);
   const stream = connection.executeQueryStream('SELECT 1 AS one', { timeoutMs: 20 });
-  // The time begins with the first row asked for.
+  // The time-out begins with the request for the first row.
   await sleep(60);
   const rows = [];
   for await (const row of stream) rows.push(row);

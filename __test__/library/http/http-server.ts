@@ -1,9 +1,9 @@
 import { type AddressInfo, type Server, type Socket, createServer } from 'node:net';
 
-/** A server of raw sockets for one test: `talk` gets every request's head, and says what it likes. */
+/** A server of raw sockets for one test: `talk` gets every request's head, and may send any answer. */
 export interface RawServer extends AsyncDisposable {
   readonly url: string;
-  /** How many connections were made. */
+  /** The number of connections made so far. */
   readonly connections: number;
   /** Cuts all connections. */
   cut(): void;

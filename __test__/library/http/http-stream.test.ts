@@ -16,7 +16,7 @@ describe('HttpClient.stream', () => {
     await using client = new HttpClient(server.url);
     const stream = await client.stream({ path: '/p', body: '{}' });
     expect([stream.status, stream.isOk, stream.headers['x-a']]).toEqual([200, true, '1']);
-    // All that came is one piece at most; the server says the rest when it is asked for.
+    // At most one piece has arrived; the server sends the rest after `go`.
     go();
     let text = '';
     for await (const piece of stream) text += Buffer.from(piece).toString();

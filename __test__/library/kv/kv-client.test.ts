@@ -19,7 +19,7 @@ describe.skipIf(lacks('redis'))('KvClient', () => {
     await server.stop();
   });
 
-  /** Another connection than the one under test. */
+  /** Runs a command over another connection than the one under test. */
   const run = async (...command: [string, ...string[]]): Promise<unknown> => {
     await using admin = await KvClient.connect(server.url);
     return (
@@ -209,7 +209,7 @@ describe.skipIf(lacks('redis'))('KvClient', () => {
     expect(replies.error(2)?.code).toBe('BB_CONNECTION');
     expect(await behind).toBe('BB_CONNECTION');
     expect(await client.getText('count')).toBe('1');
-    // While nothing is in flight.
+    // The connection is killed while no command is in flight.
     await run('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
     await new Promise((next) => setTimeout(next, 20));
     expect(await client.getText('count')).toBe('1');

@@ -75,7 +75,8 @@ describe('KvClient and servers that do what they like', () => {
   });
 
   test('that a connection is gone is told before another gets its number', async () => {
-    // In a thread of its own: this one sleeps until both are to be seen at once, the end of the first before the second.
+    // The server has a thread of its own: this thread sleeps until both events are pending, the first connection's end before the
+    // second one.
     const server = new Worker(
       `const sockets = [];
        const server = require('node:net').createServer((socket) => {

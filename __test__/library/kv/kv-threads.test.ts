@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startRedis } from '../../redis-server.js';
 import { lacks } from '../../needs.js';
 
-/** Runs a module of its own with the built package, and returns what it printed. */
+/** Runs a module in a process of its own with the built package; returns its exit status and its output. */
 function runModule(url: string, code: string): { readonly status: number | null; readonly output: string } {
   const index = new URL('../../../dist/index.js', import.meta.url).href;
   const module = `import { KvClient } from ${JSON.stringify(index)};\nconst url = ${JSON.stringify(url)};\n${code}`;

@@ -1,14 +1,14 @@
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 
-/** A server of the Redis wire that says what a test wants it to. */
+/** A server of the Redis protocol whose answers a test determines. */
 export interface ScriptedRedis {
   readonly url: string;
-  /** The connections that are open. */
+  /** The number of open connections. */
   connections(): Promise<number>;
   close(): void;
 }
 
-/** Starts one. It answers a PING; everything else is up to `answer`. */
+/** Starts a server. It answers PING by itself, and every other command by `answer`. */
 export async function startScriptedRedis(
   answer: (command: readonly string[], socket: Socket) => void,
 ): Promise<ScriptedRedis> {
@@ -34,7 +34,7 @@ export async function startScriptedRedis(
   };
 }
 
-/** The first command of a text, if all of it is there. */
+/** The first command of a text and the command's end; `undefined` if the command is incomplete. */
 function readCommand(text: string): { readonly command: string[]; readonly end: number } | undefined {
   const lengthAt = (kind: string, at: number): { value: number; next: number } | undefined => {
     const end = text.indexOf('\r\n', at);

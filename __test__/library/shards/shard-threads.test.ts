@@ -9,7 +9,7 @@ import { packedRows } from '../../../src/families/hybrid/data.js';
 
 const INDEX = new URL('../../../dist/index.js', import.meta.url).href;
 
-/** Runs a module of its own with the built package, and returns what it printed. */
+/** Runs a module in a process of its own with the built package; returns its exit status and its output. */
 function runModule(urls: readonly string[], code: string): { readonly status: number | null; readonly output: string } {
   const head = `import { ShardClient } from ${JSON.stringify(INDEX)};\nconst urls = ${JSON.stringify(urls)};\n`;
   const { status, stdout, stderr } = spawnSync(process.execPath, ['--input-type=module', '-e', head + code], {
@@ -77,7 +77,7 @@ describe('ShardClient and the threads of Node', () => {
     const rows = new Uint8Array(packedRows(keys).buffer);
     for (const id of shards.processIds) process.kill(id, 'SIGSTOP');
     const writing = Promise.all(Array.from({ length: 20 }, () => client.putMany(rows)));
-    // The loop goes on meanwhile.
+    // The event loop goes on meanwhile.
     await new Promise((resolve) => setTimeout(resolve, 100));
     for (const id of shards.processIds) process.kill(id, 'SIGCONT');
     await writing;

@@ -1,4 +1,4 @@
-/** A server whose one result, of 200 000 rows, is made beforehand: it comes as fast as the system takes it. */
+/** A server whose one result, of 200 000 rows, is made beforehand: it is sent as fast as the system takes it. */
 import { createServer } from 'node:net';
 import { parentPort } from 'node:worker_threads';
 
@@ -12,7 +12,7 @@ const greeting = Buffer.concat([
   Buffer.from('\n8.0.0\0'),
   Buffer.from([1, 0, 0, 0]),
   Buffer.from('12345678\0'),
-  // What it can do, in two parts: all but TLS.
+  // The server's capabilities, in two parts: all except TLS.
   Buffer.from([0xff, 0xf7, 45, 2, 0, 0xff, 0x0f, 21]),
   Buffer.alloc(10),
   Buffer.from('abcdefghijkl\0mysql_native_password\0'),

@@ -1,10 +1,10 @@
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 
-/** Capabilities of a server: all of the first 28 bits but TLS, and TLS. */
+/** Capabilities of a server: all of the first 28 bits without TLS, and with TLS. */
 export const PLAIN = 0x0fff_f7ff;
 export const WITH_TLS = 0x0fff_ffff;
 
-/** A packet of the MySQL wire. */
+/** A packet of the MySQL protocol. */
 export function packet(sequence: number, body: Uint8Array | readonly number[]): Buffer {
   const head = Buffer.alloc(4);
   head.writeUIntLE(body.length, 0, 3);
@@ -12,7 +12,7 @@ export function packet(sequence: number, body: Uint8Array | readonly number[]): 
   return Buffer.concat([head, Buffer.from(body)]);
 }
 
-/** The packet that a login, or a statement without rows, is answered with. */
+/** The OK packet, which answers a login or a statement without rows. */
 export function okPacket(sequence: number): Buffer {
   return packet(sequence, [0, 0, 0, 2, 0, 0, 0]);
 }
@@ -35,7 +35,7 @@ function sized(text: string): Buffer {
   return Buffer.concat([Buffer.from([text.length]), Buffer.from(text)]);
 }
 
-/** What a server says first; `plugin` is how it wants the password. */
+/** The greeting of a server; `plugin` is its authentication method. */
 export function greeting(capabilities: number, plugin = 'mysql_native_password'): Buffer {
   const bits = Buffer.alloc(4);
   bits.writeUInt32LE(capabilities);
@@ -50,7 +50,8 @@ export function greeting(capabilities: number, plugin = 'mysql_native_password')
 }
 
 /**
- * Starts a server that says what a test wants it to: at first, to the login, and to the statements, the client's own left out.
+ * Starts a server whose packets a test determines: `first` as the greeting, `admit` for the login, `answer` for the statements
+ * except those of the client's own.
  */
 export async function startScriptedMysql(
   first: Buffer,

@@ -32,7 +32,7 @@ describe.skipIf(lacks('mysql'))('SqlClient', () => {
 
   const number = async (sql: string): Promise<number> => Number(Object.values((await client.query(sql)).rows()[0]!)[0]);
 
-  /** Waits until the server runs something that looks like this, or nothing does. */
+  /** Waits until the server runs a statement that contains `what`, or, if `runs` is false, until it runs none. */
   const until = async (what: string, runs: boolean): Promise<void> => {
     const running = `SELECT COUNT(*) FROM information_schema.processlist WHERE info LIKE '%${what}%' AND id <> CONNECTION_ID()`;
     while ((await number(running)) > 0 !== runs) await new Promise((next) => setTimeout(next, 10));
@@ -233,7 +233,7 @@ describe.skipIf(lacks('mysql'))('SqlClient', () => {
     expect(await waiting).toBe('BB_ABORTED');
     await until('dropped', false);
     expect(await codeOf(client.ping({ signal: AbortSignal.abort() }))).toBe('BB_ABORTED');
-    // One that waits for the only connection.
+    // A call that waits for the only connection.
     await using one = await SqlClient.connect(url, { connections: 1, timeoutMs: 300 });
     const slow = codeOf(one.query('SELECT SLEEP(20)'));
     expect(await codeOf(one.ping({ timeoutMs: 50 }))).toBe('BB_TIMEOUT');
@@ -263,7 +263,7 @@ describe.skipIf(lacks('mysql'))('SqlClient', () => {
     const second = await id();
     expect(second).not.toBe(first);
     expect(await number('SELECT COUNT(*) FROM once')).toBe(1);
-    // While nothing is in flight.
+    // The connection is killed while no statement is in flight.
     await client.query(`KILL ${second}`);
     await new Promise((next) => setTimeout(next, 50));
     expect(await id()).not.toBe(second);

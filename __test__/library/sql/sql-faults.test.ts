@@ -16,7 +16,7 @@ test('a connection that is reset behind its answer is not used again', async () 
     asked = 0;
     const client = await SqlClient.connect(server.url, { connections: 1 });
     expect((await client.query('SELECT 1')).rows()).toEqual([{ x: '1' }]);
-    // By then the reset has come, too.
+    // After this pause the reset has arrived, too.
     await new Promise((next) => setTimeout(next, 20));
     expect((await client.query('SELECT 2')).rows()).toEqual([{ x: '2' }]);
     await client.close();
@@ -25,7 +25,7 @@ test('a connection that is reset behind its answer is not used again', async () 
 });
 
 test('a result that comes faster than it is read leaves the event loop time for others', async () => {
-  // In a thread of its own, which is never waited for.
+  // The server has a thread of its own, so that the event loop of this one never waits for it.
   const server = new Worker(new URL('flooding-mysql.mjs', import.meta.url));
   const port = await new Promise<number>((resolve) => void server.once('message', resolve));
   const client = await SqlClient.connect(`mysql://me@127.0.0.1:${port}/`, { connections: 1 });
@@ -63,7 +63,7 @@ test('a server that wants the password itself gets nothing unless an option lets
   }
   await expect(SqlClient.connect(server.url, { serverPublicKey: '/no/such.pem' })).rejects.toThrow(/no\/such\.pem/);
   expect(asked).toEqual([]);
-  // Then it is asked for its key, and gives none.
+  // Now the client asks the server for its key, and gets none.
   const allowed = SqlClient.connect(server.url, { allowPublicKeyRetrieval: true, timeoutMs: 1000 });
   await expect(allowed).rejects.toMatchObject({ code: 'BB_TIMEOUT' });
   expect(asked.length).toBe(1);

@@ -7,7 +7,7 @@ import { lacks } from '../../needs.js';
 
 const INDEX = new URL('../../../dist/index.js', import.meta.url).href;
 
-/** Runs a module of its own with the built package, and returns what it printed. */
+/** Runs a module in a process of its own with the built package; returns its exit status and its output. */
 function runModule(url: string, code: string): { readonly status: number | null; readonly output: string } {
   const module = `import { SqlClient } from ${JSON.stringify(INDEX)};\nconst url = ${JSON.stringify(url)};\n${code}`;
   const { status, stdout, stderr } = spawnSync(process.execPath, ['--input-type=module', '-e', module], {

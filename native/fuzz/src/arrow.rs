@@ -1,4 +1,4 @@
-//! What carries Arrow's columns: IPC, Flight, and the columns and frames that cross to JavaScript.
+//! The carriers of Arrow's columns: IPC, Flight, and the columns and frames that cross to JavaScript.
 
 use std::sync::{Arc, LazyLock};
 
@@ -15,16 +15,17 @@ use bytes::Bytes;
 use crate::input::{Input, cut};
 use crate::memory::Bound;
 
-/// The most bytes of a Flight message that is written here and read again.
+/// Maximum length of a Flight message that is written here and read again, in bytes.
 const MOST_MESSAGE: usize = 64 << 20;
 
-/// The most bytes of a Flight message that is read: a reader takes as much memory as a message announces, up to 16 MiB.
+/// Maximum length of a Flight message that is read, in bytes: a reader takes as much memory as a message announces, up
+/// to 16 MiB.
 const MOST_MESSAGE_READ: usize = 64 << 10;
 
-/// A schema of many small fields is the most that a few bytes can say.
+/// The bound of readers of Arrow streams. A schema of many small fields takes the most memory for its bytes.
 pub(crate) const STREAM: Bound = Bound { times: 256, for_any: 256 << 10 };
 
-/// The columns of each type that cross to JavaScript, all of which may be null but the first.
+/// A column of each type that crosses to JavaScript; all but the first are nullable.
 static COLUMNS: LazyLock<Vec<Column>> = LazyLock::new(|| {
     let types = [
         SqlType::BigInt,
@@ -44,7 +45,7 @@ static COLUMNS: LazyLock<Vec<Column>> = LazyLock::new(|| {
     types.into_iter().enumerate().map(column).collect()
 });
 
-/// Checks that all arrays are what Arrow says of them: others read out of bounds where they are used.
+/// Checks that all arrays are valid in Arrow's format: the use of an invalid array reads out of bounds.
 pub(crate) fn check_arrays(batch: &RecordBatch) {
     for (array, field) in batch.columns().iter().zip(batch.schema_ref().fields()) {
         assert_eq!((array.len(), array.data_type()), (batch.num_rows(), field.data_type()));
@@ -60,7 +61,7 @@ pub(crate) fn flight(bytes: &[u8]) {
     assert_eq!(format!("{pieces:?}"), format!("{whole:?}"));
     for batch in &whole {
         check_arrays(batch);
-        // Columns that hold nothing take memory for each row then, of which a batch may have a million at any rate.
+        // Columns of no bytes take memory for each row once they are converted, and any batch may have a million rows.
         let held = Bound { for_any: (1 + batch.num_columns()) * (64 << 20), ..STREAM };
         if let Ok(ours) = held.check(bytes.len(), || in_our_types(batch)) {
             check_arrays(&ours);
@@ -75,7 +76,7 @@ pub(crate) fn flight(bytes: &[u8]) {
     }
 }
 
-/// The first byte says which columns the table has.
+/// The first byte chooses the columns of the table.
 pub(crate) fn ipc(bytes: &[u8]) {
     let Some((table, bytes)) = bytes.split_first() else { return };
     let columns: Vec<_> = match table % 4 {
@@ -103,8 +104,8 @@ pub(crate) fn ipc(bytes: &[u8]) {
     }
 }
 
-/// The input: the number of rows, then of each column which parts it has and those, behind their lengths where those are no matter of
-/// the rows.
+/// The input: the number of rows, then for each column a byte that tells its parts, and the parts, after their lengths where the
+/// number of rows does not determine these.
 pub(crate) fn columns(bytes: &[u8]) {
     let mut input = Input(bytes);
     let (rows, count) = (usize::from(input.byte()), usize::from(input.byte()));
@@ -130,7 +131,7 @@ pub(crate) fn columns(bytes: &[u8]) {
     }
 }
 
-/// A frame of a batch holds its values, as its description says where.
+/// Checks that a frame of a batch holds the batch's values at the offsets in the frame's header.
 fn check_frame(batch: &RecordBatch) {
     let Ok(mut slab) = frame::encode(batch) else { return };
     check_words(slab.as_mut_slice(), batch, 64);

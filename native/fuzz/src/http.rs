@@ -6,10 +6,11 @@ use crate::input::cut;
 use crate::memory::Bound;
 use crate::sockets::hear;
 
-/// Bodies of more bytes are refused; no input has as many.
+/// Bodies of more bytes are refused; no input is as long.
 const MOST_BYTES: usize = 1 << 20;
 
-/// What is offered to the network, whatever is announced, and every response as the harness keeps it.
+/// The bound of the reader: the buffer offered to the network, whatever length is announced, and the responses that the
+/// harness keeps.
 const READER: Bound = Bound { times: 16, for_any: 256 << 10 };
 
 pub(crate) fn responses(bytes: &[u8]) {
@@ -19,7 +20,7 @@ pub(crate) fn responses(bytes: &[u8]) {
         assert_eq!((&pieces, in_pieces.is_ok()), (&whole, ended.is_ok()), "{ended:?} {in_pieces:?}");
         for found in &whole {
             assert!(found.body.len() <= bytes.len() && (200..=999).contains(&found.status), "{found:?}");
-            // A body that ends with the connection is the last one.
+            // A response whose body ends with the connection is the last one.
             assert!(!is_head || found.body.is_empty());
         }
         let one = hear(&cut(bytes), |socket| streamed(socket, is_head));

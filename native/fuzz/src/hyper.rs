@@ -1,4 +1,4 @@
-//! The wire of hyperd.
+//! The protocols of hyperd.
 
 use std::io::Write;
 
@@ -10,7 +10,7 @@ use crate::sockets::saying;
 
 pub(crate) fn wire(bytes: &[u8]) {
     let whole = messages(saying(bytes)).expect("a socket");
-    // The reader waits for what comes, so that another thread must say it.
+    // The reader blocks, so another thread must send the bytes.
     let (ours, mut theirs) = std::os::unix::net::UnixStream::pair().expect("two sockets");
     let pieces = std::thread::scope(|scope| {
         scope.spawn(move || cut(bytes).into_iter().try_for_each(|piece| theirs.write_all(piece)));

@@ -11,10 +11,10 @@ use crate::memory::Bound;
 
 const MOST_POINTS: usize = 100;
 
-/// How lines are read.
+/// The options of the reader of line protocol.
 pub const LINES: LineOptions = LineOptions { precision: Precision::Milliseconds, now: 77, most_points: MOST_POINTS };
 
-/// How rows are read.
+/// The options of the reader of MessagePack rows.
 pub const ROWS: RowOptions = RowOptions { precision: Precision::Milliseconds, now: 77, most_points: MOST_POINTS };
 
 const LINES_AGAIN: LineOptions = LineOptions { precision: Precision::Nanoseconds, ..LINES };
@@ -22,7 +22,7 @@ const ROWS_AGAIN: RowOptions = RowOptions { precision: Precision::Nanoseconds, .
 
 const READER: Bound = Bound { times: 64, for_any: 64 << 10 };
 
-/// The points as text, each with all its names.
+/// Each point as text, with all its names.
 fn shown(points: &Points<'_>) -> Vec<String> {
     let show = |point: boundary_bench_ingest::points::Point<'_, '_>| {
         let fields: Vec<_> = point.fields().map(|(name, value)| format!("{name}={value:?}")).collect();
@@ -31,7 +31,7 @@ fn shown(points: &Points<'_>) -> Vec<String> {
     points.iter().map(show).collect()
 }
 
-/// Checks what holds of all points, and of what refuses bytes.
+/// Checks the properties of all points, or of the error for refused bytes.
 fn checked<'a>(format: &str, bytes: &[u8], outcome: Result<Points<'a>>) -> Option<Points<'a>> {
     let points = match outcome {
         Ok(points) => points,
@@ -43,14 +43,14 @@ fn checked<'a>(format: &str, bytes: &[u8], outcome: Result<Points<'a>>) -> Optio
     let values: usize = points.iter().map(|point| point.fields().count()).sum();
     assert_eq!(values, points.values().len());
     assert!(points.len() <= MOST_POINTS);
-    // Rows hold all that any format can say.
+    // Rows of MessagePack can hold the points of any format.
     let rows = encode_rows(&points);
     let again = decode_rows(&rows, &ROWS_AGAIN, Points::default()).expect("rows that were written");
     assert_eq!(shown(&again), shown(&points));
     Some(points)
 }
 
-/// What is wrong with bytes is said with a place that they have.
+/// Checks that the place in an error exists in the bytes.
 fn check_place(format: &str, bytes: &[u8], error: &Error) {
     let Error::Parse { place, .. } = error else {
         let is_known = matches!(error, Error::TooManyPoints { .. } | Error::InvalidArgument(_));
@@ -72,23 +72,23 @@ fn check_place(format: &str, bytes: &[u8], error: &Error) {
 pub(crate) fn lines(bytes: &[u8]) {
     let outcome = READER.check(bytes.len(), || parse_lines(bytes, &LINES));
     let Some(points) = checked("lines", bytes, outcome) else { return };
-    // Lines like those before them are read another way than the first ones are.
+    // Lines of the same shape as the line before them take another path of the parser than first lines do.
     let middle = memchr(bytes, bytes.len() / 2);
     let (first, second) = bytes.split_at(middle);
     if let (Ok(first), Ok(second)) = (parse_lines(first, &LINES), parse_lines(second, &LINES)) {
         assert_eq!([shown(&first), shown(&second)].concat(), shown(&points));
     }
     let mut written = Vec::new();
-    // Line protocol can't say all that it can be read as.
+    // Some points that are read from line protocol can't be written in it.
     if points.iter().all(|point| push_point(&mut written, &point).is_ok()) {
         let again = parse_lines(&written, &LINES_AGAIN).expect("lines that were written");
-        // Zero has no sign in them.
+        // Line protocol writes zero without a sign.
         let signed = shown(&points).join("\n").replace("Float(-0.0)", "Float(0.0)");
         assert_eq!(shown(&again).join("\n"), signed);
     }
 }
 
-/// Behind the first end of a line from a place on, or the end.
+/// The position after the first line break at or after `from`, else the end.
 fn memchr(bytes: &[u8], from: usize) -> usize {
     bytes[from..].iter().position(|byte| *byte == b'\n').map_or(bytes.len(), |at| from + at + 1)
 }
@@ -109,7 +109,7 @@ pub(crate) fn columns(bytes: &[u8]) {
     let times = batch.head.has_timestamps.then_some(batch.timestamps.as_slice());
     writer.encode_vec(&batch.values, times, &mut written).expect("as many of both");
     let again = decode_columns(&written, ColumnBuffers::default(), MOST_POINTS).expect("columns that were written");
-    // What is no number is written as it came.
+    // The bits of NaNs are kept.
     let bits = |values: &[f64]| values.iter().map(|value| value.to_bits()).collect::<Vec<_>>();
     assert_eq!(
         (&again.head, bits(&again.values), &again.timestamps),

@@ -1,6 +1,7 @@
-//! Inputs taken apart: into pieces as a network cuts bytes, and into the values that a harness wants beside them.
+//! Inputs taken apart: into pieces as a network cuts bytes, and into further values that a harness needs.
 
-/// Cuts bytes into pieces, always the same ones for the same bytes: so an input is nothing but what the reader reads.
+/// Cuts bytes into pieces, always into the same ones for the same bytes: so an input needs only the bytes for the
+/// reader.
 pub(crate) fn cut(bytes: &[u8]) -> Vec<&[u8]> {
     let mut state = bytes
         .iter()
@@ -40,14 +41,14 @@ impl<'a> Input<'a> {
         self.0.is_empty()
     }
 
-    /// So many bytes, or all that are left.
+    /// Takes `count` bytes, or all that are left.
     pub(crate) fn take(&mut self, count: usize) -> &'a [u8] {
         let (taken, rest) = self.0.split_at(count.min(self.0.len()));
         self.0 = rest;
         taken
     }
 
-    /// Bytes behind their length, which takes two bytes.
+    /// Takes bytes after their length, which takes two bytes.
     pub(crate) fn sized(&mut self) -> &'a [u8] {
         let length = u16::from_le_bytes(self.array());
         self.take(length.into())

@@ -1,4 +1,4 @@
-//! Values picked out of JSON, compared with what `serde_json` makes of it.
+//! Values picked out of JSON, compared with the values that `serde_json` reads.
 
 use std::fmt;
 
@@ -10,10 +10,11 @@ use crate::memory::Bound;
 
 const PICKED: Bound = Bound { times: 64, for_any: 16 << 10 };
 
-/// Deeper values are refused by us, and by `serde_json` somewhat earlier.
+/// The number of opening brackets above which JSON is not compared: we refuse deep values, and `serde_json` refuses
+/// them somewhat earlier.
 const DEEP: usize = 120;
 
-/// JSON as it stands there: names that come twice are there twice.
+/// JSON as it is written: a name that occurs twice in an object is kept twice.
 #[derive(Debug)]
 enum Tree {
     Null,
@@ -82,7 +83,7 @@ impl<'de> Deserialize<'de> for Tree {
 }
 
 impl Tree {
-    /// The values of `*.a`.
+    /// The values at the path `*.a`.
     fn each_a(&self) -> Vec<&Self> {
         let values: Box<dyn Iterator<Item = &Self>> = match self {
             Self::List(values) => Box::new(values.iter()),
@@ -92,7 +93,7 @@ impl Tree {
         values.flat_map(Self::a).collect()
     }
 
-    /// The values of `a`.
+    /// The values at the path `a`.
     fn a(&self) -> Vec<&Self> {
         match self {
             Self::Map(entries) => entries.iter().filter(|(name, _)| name == "a").map(|(_, value)| value).collect(),
@@ -104,7 +105,7 @@ impl Tree {
         match (self, picked) {
             (Self::Null, None) => true,
             (Self::Text(text), Some(picked)) => text == picked,
-            // `serde_json` may miss the last bit.
+            // `serde_json` may be wrong in the last bit.
             (Self::Number(number), Some(picked)) => {
                 picked.parse::<f64>().is_ok_and(|picked| (picked - number).abs() <= number.abs() * 1e-15)
             }
@@ -117,7 +118,7 @@ fn paths_of(paths: &[(&str, Kind)]) -> Paths {
     Paths::new(paths.iter().copied()).expect("paths")
 }
 
-/// Whether it is UTF-8, and no escapes are halves of characters.
+/// Whether the text is UTF-8 and no escape is one half of a surrogate pair.
 fn is_unicode(json: &[u8]) -> bool {
     let has_half = |pair: &[u8]| pair.eq_ignore_ascii_case(b"ud");
     std::str::from_utf8(json).is_ok() && !json.windows(2).any(has_half)
@@ -128,16 +129,16 @@ fn is_deep(json: &[u8]) -> bool {
 }
 
 pub(crate) fn paths(bytes: &[u8]) {
-    // Nothing is picked: all that matters is whether it is JSON.
+    // The path picks nothing, so that the outcome tells only whether the bytes are JSON.
     let is_json = paths_of(&[("none.of.it", Kind::Text)]).pick(bytes).is_ok();
-    // Names with escapes are read as texts, which `serde_json` only passes over here.
+    // We decode names with escapes, which `serde_json` only skips here.
     if !is_deep(bytes) && is_unicode(bytes) {
         assert_eq!(is_json, serde_json::from_slice::<IgnoredAny>(bytes).is_ok());
     }
     let paths = paths_of(&[("*.a", Kind::Text), ("*.b.*", Kind::Number), ("c.*.*", Kind::Text), ("c.d", Kind::Text)]);
     let picked = PICKED.check(bytes.len(), || paths.pick(bytes));
     if let (Ok(picked), Ok(tree)) = (&picked, serde_json::from_slice::<Tree>(bytes)) {
-        // `c` has paths of its own, and its `a` is none of theirs.
+        // `c` has paths of its own, none of which picks its `a`.
         if !matches!(&tree, Tree::Map(entries) if entries.iter().any(|(name, _)| name == "c")) {
             let (found, expected) = (texts(&picked[0]), tree.each_a());
             let agree = found.len() == expected.len()
@@ -174,7 +175,7 @@ pub(crate) fn rows(bytes: &[u8]) {
     let (whole, is_whole) = PICKED.check(bytes.len(), || read(&[bytes]));
     let (pieces, in_pieces) = read(&cut(bytes));
     assert_eq!(in_pieces, is_whole);
-    // Rows before what is refused come with their piece.
+    // If the input is refused, the rows before the error depend on the pieces.
     if is_whole {
         assert_eq!(pieces, whole);
     }
@@ -182,7 +183,7 @@ pub(crate) fn rows(bytes: &[u8]) {
     if is_whole && is_once {
         let same = paths_of(&[("data.*.n", Kind::Number), ("data.*.t", Kind::Text), ("data.*.x.*", Kind::Text)]);
         let picked = same.pick(bytes).expect("rows that were read are JSON");
-        // The name may be one deeper down, too.
+        // The name may also occur deeper down, where the paths don't pick it.
         if picked.iter().any(|column| !column.is_empty()) {
             assert_eq!(picked.iter().map(texts).collect::<Vec<_>>(), whole);
         }

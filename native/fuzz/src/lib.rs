@@ -1,9 +1,9 @@
-//! Harnesses: each gives any bytes to a reader of the network's bytes or of a file's, and panics where something does not hold that
-//! must hold of all bytes. What is read in pieces is what is read at once, memory stays in proportion to the input, what was read
-//! can be written and read again, and other readers of the same format agree.
+//! Harnesses: each gives arbitrary bytes to a reader of network or file bytes, and panics if a property fails that must hold for
+//! all bytes. Bytes read in pieces give the same result as bytes read at once, memory stays in proportion to the input, values
+//! that were read can be written and read again, and other readers of the same format agree.
 //!
-//! `npm run fuzz` looks for inputs that break a harness, guided by what they reach of the code, and begins with those kept in
-//! `corpus/`. The tests run the kept ones through the same harnesses.
+//! `npm run fuzz` looks for inputs that break a harness, guided by the code that they reach, and begins with the inputs kept in
+//! `corpus/`. The tests run the kept inputs through the same harnesses.
 
 mod arrow;
 mod http;
@@ -20,16 +20,16 @@ mod wal;
 
 use std::path::PathBuf;
 
-/// A harness.
+/// A harness: a reader under test, and the check of its properties.
 #[derive(Debug, Clone, Copy)]
 pub struct Harness {
-    /// Its name, and that of its folder in the corpus.
+    /// The name of the harness and of its folder in the corpus.
     pub name: &'static str,
-    /// What it reads, for people.
+    /// A description of the bytes that the harness reads, for people.
     pub reads: &'static str,
-    /// Gives bytes to the reader, and panics where what must hold of all bytes does not.
+    /// Gives bytes to the reader, and panics if a property fails that must hold for all bytes.
     pub run: fn(&[u8]),
-    /// The longest input that is tried.
+    /// Maximum length of an input, in bytes.
     pub most_bytes: usize,
 }
 
@@ -59,7 +59,7 @@ const fn harness(name: &'static str, reads: &'static str, run: fn(&[u8]), most_b
     Harness { name, reads, run, most_bytes }
 }
 
-/// The harness of a name.
+/// The harness with a name; `None` if there is none.
 #[must_use]
 pub fn find(name: &str) -> Option<Harness> {
     HARNESSES.into_iter().find(|harness| harness.name == name)

@@ -1,5 +1,5 @@
-//! Looks for inputs that break a harness, by libFuzzer: `npm run fuzz`. The harness's name is in the environment, the arguments are
-//! libFuzzer's.
+//! Looks for inputs that break a harness, by libFuzzer: `npm run fuzz`. An environment variable names the harness; the arguments
+//! are those of libFuzzer.
 
 #![no_main]
 
@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 
 use boundary_bench_fuzz::{HARNESSES, Harness, find};
 
-/// Names the harness to run.
+/// The environment variable that names the harness to run.
 const NAME: &str = "BOUNDARY_BENCH_HARNESS";
 
 static HARNESS: LazyLock<Harness> = LazyLock::new(|| {
@@ -18,7 +18,8 @@ static HARNESS: LazyLock<Harness> = LazyLock::new(|| {
     })
 });
 
-/// libFuzzer calls it once. A panic ends the process, so that it keeps the input; one that a reader catches itself does not.
+/// libFuzzer calls this function once. From then on a panic ends the process, so that libFuzzer keeps the input. Panics that a
+/// reader catches itself do not.
 #[unsafe(export_name = "LLVMFuzzerInitialize")]
 extern "C" fn initialize(_arguments: *const i32, _values: *const *const *const u8) -> i32 {
     let report = std::panic::take_hook();
@@ -29,7 +30,7 @@ extern "C" fn initialize(_arguments: *const i32, _values: *const *const *const u
     0
 }
 
-/// libFuzzer calls it with every input.
+/// libFuzzer calls this function with every input.
 ///
 /// # Safety
 /// `data` must point to `size` bytes.

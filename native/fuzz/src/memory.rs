@@ -1,9 +1,9 @@
-//! How much memory a reader takes, by an allocator that counts.
+//! The memory that a reader takes, measured by a counting allocator.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
-/// Counts the memory of each thread.
+/// An allocator that counts the memory of each thread.
 struct Counting;
 
 thread_local! {
@@ -14,7 +14,7 @@ thread_local! {
 fn count(taken: usize, given_back: usize) {
     let in_use = IN_USE.get().wrapping_add(taken).wrapping_sub(given_back);
     IN_USE.set(in_use);
-    // What came from another thread makes this wrap.
+    // Memory that another thread has allocated makes the number wrap when this thread frees it.
     if in_use.cast_signed() > MOST.get().cast_signed() {
         MOST.set(in_use);
     }
@@ -50,7 +50,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// The memory that a reader may take: so many times the bytes that it reads, and so much for any.
+/// The memory that a reader may take, in bytes: `times` the length of its input, plus `for_any`.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Bound {
     pub(crate) times: usize,
@@ -58,14 +58,14 @@ pub(crate) struct Bound {
 }
 
 impl Bound {
-    /// Runs a reader of so many bytes, and checks what it took at most.
+    /// Runs a reader of `bytes` bytes, and checks the peak of the memory that it took.
     pub(crate) fn check<T>(self, bytes: usize, read: impl FnOnce() -> T) -> T {
         let before = IN_USE.get();
         MOST.set(before);
         let outcome = read();
         let taken = MOST.get().wrapping_sub(before);
         let most = self.times * bytes + self.for_any;
-        // What an earlier use has kept and gives back now makes this negative.
+        // Memory of an earlier use that is freed now makes the number negative.
         assert!(taken.cast_signed() <= most.cast_signed(), "{bytes} bytes took {taken} of memory, more than {most}");
         outcome
     }

@@ -1,4 +1,4 @@
-//! The MySQL wire, and the values that cross from JavaScript on their way there.
+//! The MySQL protocol, and the parameter values that cross from JavaScript.
 
 use std::sync::Arc;
 
@@ -9,17 +9,17 @@ use crate::input::{Input, cut};
 use crate::memory::Bound;
 use crate::sockets::hear;
 
-/// What is kept of rows, with the room that builders of many columns begin with.
+/// The bound of the builder of rows: the values, and the initial capacity of the builders of many columns.
 const ROWS: Bound = Bound { times: 64, for_any: 256 << 10 };
 
-/// Of each value the place where it begins is kept.
+/// The bound of lists of values: the position of each value is kept.
 const CELLS: Bound = Bound { times: 32, for_any: 4 << 10 };
 
-/// What the server offers in the greetings that a harness says for it: all that the client knows, but TLS and what is the input's
-/// to say.
+/// The server's capabilities in a greeting that a harness makes: all that the client knows, except TLS and those that the input
+/// chooses.
 const CAPABILITIES: u64 = 0x002f_f7fe & !(1 << 11);
 
-/// The first packets of a server of `MariaDB` with these capabilities beside the others: its greeting, and its OK to the login.
+/// The first packets of a `MariaDB` server with further capabilities `more`: its greeting, and its OK to the login.
 fn handshake(more: u64) -> Vec<u8> {
     let [a, b, c, d, extended @ ..] = (CAPABILITIES | more).to_le_bytes();
     let mut greeting = b"\x0a11.8.2-MariaDB\0\x01\0\0\0nonce--8\0".to_vec();
@@ -33,11 +33,11 @@ fn handshake(more: u64) -> Vec<u8> {
     packets
 }
 
-/// The first byte says how the server begins: whether the input holds its greeting, and what it can do where it does not.
+/// The first byte chooses the server's beginning: whether the input holds its greeting, and else the server's capabilities.
 pub(crate) fn connection(bytes: &[u8]) {
     let Some((kind, said)) = bytes.split_first() else { return };
     let bit = |bit: u8, capability: u64| u64::from(kind >> bit & 1) << capability;
-    // No EOF packets; rows of many values at once; columns that are not sent again.
+    // The capabilities: no EOF packets; many rows of values at once; column definitions that are not sent again.
     let begins = if kind & 1 == 0 { Vec::new() } else { handshake(bit(1, 24) | bit(2, 34) | bit(3, 36)) };
     let all = [&begins, said].concat();
     let url: Url = "mysql://user:password@localhost/database".parse().expect("a URL");
@@ -57,7 +57,7 @@ pub(crate) fn connection(bytes: &[u8]) {
     assert_eq!(talk(&pieces), whole);
 }
 
-/// The input: the form and the columns, eight bytes each, then rows behind their lengths.
+/// The input: the form, then the columns, eight bytes each, then rows, each after its length.
 pub(crate) fn rows(bytes: &[u8]) {
     let mut input = Input(bytes);
     let head = input.byte();
@@ -74,7 +74,7 @@ pub(crate) fn rows(bytes: &[u8]) {
         let mut builder = RowBuilder::new(&shape, 0);
         let mut pushed = 0;
         while !input.is_empty() {
-            // One that is refused leaves a row of no use.
+            // A row that is refused still counts as a row, with unspecified values.
             let _ = builder.push(input.sized());
             pushed += 1;
             assert_eq!(builder.rows(), pushed);
@@ -86,7 +86,7 @@ pub(crate) fn rows(bytes: &[u8]) {
     check_arrays(&batch);
 }
 
-/// The first two bytes say how many lists there are, and how many values in each.
+/// The first two bytes are the number of lists and the number of values in each.
 pub(crate) fn cells(bytes: &[u8]) {
     let mut input = Input(bytes);
     let (lists, width) = (usize::from(input.byte()), usize::from(input.byte()));

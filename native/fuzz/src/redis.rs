@@ -1,14 +1,14 @@
-//! The Redis wire.
+//! The Redis protocol.
 
 use boundary_bench_redis::{Reply, ReplyBuffer};
 
 use crate::input::cut;
 use crate::memory::Bound;
 
-/// A reply is read where it came; the buffer begins with 16 KiB and doubles.
+/// The bound of the reader: a reply is read in its buffer, which begins with 16 KiB and doubles.
 const BUFFER: Bound = Bound { times: 4, for_any: 64 << 10 };
 
-/// A reply with all that is in it, and whether the bytes were refused behind the last one.
+/// The replies as text, with their contents, and whether the bytes after the last reply were refused.
 type Replies = (Vec<String>, bool);
 
 fn replies(pieces: &[&[u8]]) -> Replies {

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use crate::arrow::{STREAM, check_arrays};
 use crate::input::Input;
 
-/// The input is packed rows, and a scan's messages: headers and bodies behind their lengths.
+/// The input is read as packed rows, and as a scan's messages: headers and bodies, each after its length.
 pub(crate) fn messages(bytes: &[u8]) {
     if let Ok(block) = unpacked(bytes) {
         assert_eq!(block.len() * ROW_BYTES, bytes.len());
@@ -36,7 +36,7 @@ pub(crate) fn messages(bytes: &[u8]) {
     }
 }
 
-/// A block that is sent is read as the same rows.
+/// Checks that a block that is sent is read as the same rows.
 fn check_block(block: Block) {
     let block = Arc::new(block);
     let (found, ended) = batches(written(std::slice::from_ref(&block)));

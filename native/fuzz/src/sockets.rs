@@ -1,4 +1,4 @@
-//! The other side of a connection that says what an input holds.
+//! The peer of a connection, which sends the bytes of an input.
 
 use std::io::Write;
 use std::os::unix::net::UnixStream as Socket;
@@ -11,7 +11,7 @@ thread_local! {
     static RUNTIME: Runtime = Builder::new_current_thread().enable_all().build().expect("a runtime");
 }
 
-/// Runs what talks to the other side of a socket, which says these pieces and ends then.
+/// Runs `talk` with a socket whose peer sends these pieces and then ends its sending.
 pub(crate) fn hear<T, F: Future<Output = T>>(pieces: &[&[u8]], talk: impl FnOnce(Socket) -> F) -> T {
     RUNTIME.with(|runtime| {
         runtime.block_on(async {
@@ -20,7 +20,7 @@ pub(crate) fn hear<T, F: Future<Output = T>>(pieces: &[&[u8]], talk: impl FnOnce
             let mut theirs = UnixStream::from_std(theirs).expect("a socket of the runtime");
             let say = async {
                 for piece in pieces {
-                    // One that has heard enough is gone.
+                    // Fails once the reader has closed its socket.
                     if theirs.write_all(piece).await.is_err() {
                         break;
                     }
@@ -40,7 +40,7 @@ pub(crate) fn hear<T, F: Future<Output = T>>(pieces: &[&[u8]], talk: impl FnOnce
     })
 }
 
-/// A socket whose other side has said these bytes and is gone. They must fit what the system keeps for a socket.
+/// A socket whose peer has sent these bytes and closed. The bytes must fit the system's buffer of a socket.
 pub(crate) fn saying(bytes: &[u8]) -> Socket {
     let (ours, mut theirs) = Socket::pair().expect("two sockets");
     theirs.write_all(bytes).expect("room for the bytes");

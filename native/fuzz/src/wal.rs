@@ -1,4 +1,4 @@
-//! The write-ahead log: what is replayed of damaged files.
+//! The write-ahead log: the replay of damaged files.
 
 use std::cell::OnceCell;
 use std::fs;
@@ -9,10 +9,10 @@ use boundary_bench_ingest::store::{Entry, Wal, read_entry, replay};
 use crate::input::Input;
 use crate::memory::Bound;
 
-/// An entry has a few arrays, and names.
+/// The bound of the reader of an entry, which has a few arrays, and names.
 const ENTRY: Bound = Bound { times: 64, for_any: 16 << 10 };
 
-/// Folders that are gone with the thread.
+/// A folder that is removed when its thread ends.
 struct Folder(PathBuf);
 
 impl Drop for Folder {
@@ -25,7 +25,7 @@ thread_local! {
     static FOLDER: OnceCell<Folder> = const { OnceCell::new() };
 }
 
-/// Runs `work` in an empty folder, in memory where the system has such folders: syncs take no time there.
+/// Runs `work` in an empty folder, in memory if the system has `/dev/shm`: syncs take no time there.
 fn in_folder<T>(work: impl FnOnce(&Path) -> T) -> T {
     FOLDER.with(|folder| {
         let Folder(path) = folder.get_or_init(|| {
@@ -41,7 +41,7 @@ fn in_folder<T>(work: impl FnOnce(&Path) -> T) -> T {
     })
 }
 
-/// All entries; `None` where the log is refused as damaged.
+/// All entries; `None` if the log is refused as damaged.
 fn entries(folder: &Path) -> Option<Vec<Vec<u8>>> {
     let mut entries = Vec::new();
     let visit = |entry: &[u8]| {
@@ -61,8 +61,8 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// The input: operations on a log, each a byte and what it takes. Appends and rotations make the files; then the log is closed and
-/// the files are damaged: cut, changed, or written anew with bytes of the input.
+/// The input: operations on a log, each a byte and its arguments. Appends and rotations make the files; then the log is closed
+/// and the files are damaged: cut, changed, or written anew with bytes of the input.
 pub(crate) fn log(bytes: &[u8]) {
     in_folder(|folder| {
         let mut input = Input(bytes);
@@ -82,7 +82,7 @@ pub(crate) fn log(bytes: &[u8]) {
             }
         }
         assert_eq!(entries(folder).as_ref(), Some(&appended), "what was appended is replayed");
-        // Whether the files hold bytes of the input, which may know their checksums.
+        // Whether the files hold bytes of the input, which may have valid checksums.
         let mut is_foreign = false;
         while !input.is_empty() {
             let files = files(folder);
@@ -103,12 +103,12 @@ pub(crate) fn log(bytes: &[u8]) {
             fs::write(path, content).expect("a file");
         }
         let Some(first) = entries(folder) else { return };
-        // Nothing is made up, and the order is that of the appends.
+        // Every replayed entry was appended, and their order is the order of the appends.
         let mut rest = appended.iter();
         let is_part = first.iter().all(|entry| rest.any(|appended| appended == entry));
         assert!(is_part || is_foreign, "{first:?} of {appended:?}");
         assert_eq!(entries(folder).as_ref(), Some(&first), "a second replay sees the same");
-        // What is appended then is there beside what was kept.
+        // An entry appended later is replayed after the kept entries.
         let Ok(log) = Wal::open(folder, true) else { return };
         log.append(|out| out.extend_from_slice(b"later")).expect("an append");
         drop(log);
@@ -121,7 +121,7 @@ pub(crate) fn log(bytes: &[u8]) {
 pub(crate) fn entry(bytes: &[u8]) {
     let read = ENTRY.check(bytes.len(), || read_entry(bytes));
     let Some((database, points)) = read else { return };
-    // All of it can be walked, and an entry of the same points holds the same.
+    // All points can be read, and an entry written from the points is read as the same points.
     let values: usize = points.iter().map(|point| point.fields().count()).sum();
     assert_eq!(values, points.values().len());
     let mut written = Vec::new();

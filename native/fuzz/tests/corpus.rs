@@ -1,11 +1,11 @@
-//! The kept inputs of every harness, and what is close to them, through the same functions that `npm run fuzz` calls.
+//! The kept inputs of every harness, and inputs close to them, through the same functions that `npm run fuzz` calls.
 
 use boundary_bench_fuzz::{HARNESSES, kept};
 
-/// So many of an input's first bytes are changed, one after another.
+/// The number of an input's first bytes in which inputs are cut and changed.
 const CHANGED: usize = 100;
 
-/// Runs a harness, and says with which input it panics.
+/// Runs a harness, and reports the input with which it panics.
 fn run(harness: &boundary_bench_fuzz::Harness, from: &std::path::Path, input: &[u8]) {
     let outcome = std::panic::catch_unwind(|| (harness.run)(input));
     assert!(outcome.is_ok(), "{} of {}: {}", harness.name, from.display(), input.escape_ascii());
@@ -31,7 +31,8 @@ fn what_is_close_to_a_kept_input_passes_too() {
     for harness in &HARNESSES {
         run(harness, std::path::Path::new("nothing"), &[]);
         for (path, input) in kept(harness).unwrap() {
-            // All inputs of all harnesses would take minutes: of each, some places, other ones for other inputs.
+            // All places of all inputs would take minutes: each input is tried at some places, which depend on its
+            // length.
             let places = input.len().min(CHANGED);
             for place in (input.len() % 17..places).step_by(17) {
                 run(harness, &path, &input[..place]);

@@ -1,6 +1,6 @@
-//! What becomes of every kept input of the formats of ingest: so many points, or this error.
+//! The outcome of every kept input of the ingest formats: the number of points, or the error.
 //!
-//! `expected.txt` says it; with `UPDATE_CORPUS=1` the test writes it.
+//! `expected.txt` holds the expected outcomes; with `UPDATE_CORPUS=1` the test writes it.
 
 use std::fmt::Write as _;
 use std::path::Path;

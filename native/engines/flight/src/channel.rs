@@ -27,14 +27,15 @@ use crate::status::to_error;
 use crate::url::FlightUrl;
 use crate::{CONNECTION_WINDOW, FRAME_SIZE, STREAM_WINDOW, engine_error, runtime};
 
-/// Connections to one server, at most: each is one stream of bytes that one thread reads, so calls at once have their own.
+/// Maximum number of connections to one server. One thread reads each connection, so concurrent calls get connections of
+/// their own.
 const MAX_CONNECTIONS: usize = 8;
 
-/// How long a server may be silent while a call waits for it, before it is asked whether it still is there. Servers of gRPC take
-/// such questions every five minutes, and close the connection of who asks more often.
+/// How long a server may be silent while a call waits for it, before it is sent a ping. Servers of gRPC accept a ping every five
+/// minutes, and close a connection that sends them more often.
 const PING_INTERVAL: Duration = Duration::from_secs(330);
 
-/// Bytes that wait to be sent.
+/// Maximum number of bytes of a stream that wait to be sent.
 const SEND_BUFFER: usize = 4 << 20;
 
 const NAME_AND_VERSION: HeaderValue = HeaderValue::from_static(concat!("boundary-bench/", env!("CARGO_PKG_VERSION")));
@@ -42,7 +43,7 @@ const NAME_AND_VERSION: HeaderValue = HeaderValue::from_static(concat!("boundary
 /// A server and the connections to it.
 pub(crate) struct Channel {
     url: FlightUrl,
-    /// The header that lets calls in.
+    /// The value of the `authorization` header of calls; `None` without a login.
     token: Mutex<Option<HeaderValue>>,
     connections: Mutex<Vec<Connection>>,
     /// A server of our own, which must outlive the connections.
@@ -52,7 +53,7 @@ pub(crate) struct Channel {
 impl Drop for Channel {
     fn drop(&mut self) {
         if let Some(server) = self.server.take() {
-            // Stopping it waits for its end, and a drop may come from anywhere.
+            // Stopping a server waits for its end, but a drop may run on any thread.
             runtime().spawn_blocking(move || drop(server));
         }
     }
@@ -60,7 +61,7 @@ impl Drop for Channel {
 
 struct Connection {
     sender: http2::SendRequest<MessageBody>,
-    /// Held by the calls under way.
+    /// Cloned by each call under way, so that its reference count tells their number.
     calls: Arc<()>,
 }
 
@@ -76,7 +77,7 @@ impl Channel {
         Ok(Arc::new(channel))
     }
 
-    /// The same service at another place, which one of its endpoints names.
+    /// Connects to the same service at another location, which one of its endpoints names.
     pub(crate) async fn elsewhere(&self, location: &str) -> Result<Arc<Self>> {
         let (scheme, rest) = location.split_once("://").unwrap_or((location, ""));
         let scheme = match scheme {
@@ -106,7 +107,7 @@ impl Channel {
         let body = MessageBody::request(Parts::from([framed(&request)]));
         let mut reply = match self.call("Handshake", body).await {
             Ok(reply) => reply,
-            // It has none, and may take the password with each call.
+            // The server has no handshake, and may take the password with each call.
             Err(Error::Unsupported(_)) => return Ok(basic),
             Err(error) => return Err(error),
         };
@@ -121,7 +122,7 @@ impl Channel {
         }
     }
 
-    /// A connection that no other call uses, if there may be another one.
+    /// A connection without calls, opened if necessary; at [`MAX_CONNECTIONS`], the one with the fewest calls.
     async fn lease(&self) -> Result<(http2::SendRequest<MessageBody>, Arc<()>)> {
         {
             let mut connections = self.connections.lock().unwrap_or_else(PoisonError::into_inner);
@@ -155,12 +156,12 @@ impl Channel {
             .keep_alive_interval(PING_INTERVAL);
         let shaken = builder.handshake(TokioIo::new(stream)).await;
         let (sender, connection) = shaken.map_err(|error| self.lost(&error))?;
-        // It ends with the last sender; what goes wrong on it, its calls are told.
+        // The connection's task ends with the last sender; its calls report the errors of the connection.
         tokio::spawn(async move { drop(connection.await) });
         Ok(sender)
     }
 
-    /// Makes a call; what it answers is read as it comes.
+    /// Makes a call; its reply is read as it arrives.
     pub(crate) async fn call(&self, method: &str, body: MessageBody) -> Result<Reply> {
         let (mut sender, calls) = self.lease().await?;
         let uri = format!(
@@ -190,7 +191,7 @@ impl Channel {
         Ok(Reply { headers: head.headers, messages: Messages::new(body, self.url.most_bytes), ended, _calls: calls })
     }
 
-    /// Waits for the server, as long as the URL allows.
+    /// Waits for the server, with the time-out of the URL.
     pub(crate) async fn timed<T>(&self, work: impl Future<Output = Result<T>>) -> Result<T> {
         let Some(timeout) = self.url.timeout else { return work.await };
         let waited = tokio::time::timeout(timeout, work).await;
@@ -205,7 +206,7 @@ impl Channel {
     }
 }
 
-/// The error of a connection as one of this engine.
+/// The error of a connection as an error of this engine.
 fn named(error: Error) -> Error {
     match error {
         Error::Engine { message, .. } => engine_error(message),
@@ -213,17 +214,17 @@ fn named(error: Error) -> Error {
     }
 }
 
-/// What a call answers.
+/// The reply to a call.
 pub(crate) struct Reply {
     headers: HeaderMap,
     messages: Messages<Incoming>,
-    /// Whether its status came already.
+    /// Whether the status has arrived with the headers.
     ended: bool,
     _calls: Arc<()>,
 }
 
 impl Reply {
-    /// The next message; `None` at the end of a call that went well.
+    /// The next message; `None` at the end of a successful call.
     pub(crate) async fn next<M: Message + Default>(&mut self) -> Result<Option<M>> {
         let next = self.messages.next().await.map_err(|status| to_error(&status))?;
         if next.is_none() {
@@ -232,7 +233,7 @@ impl Reply {
         Ok(next)
     }
 
-    /// As [`Reply::next`], of the messages that carry Arrow's.
+    /// The next `FlightData` message; `None` at the end of a successful call.
     pub(crate) async fn next_data(&mut self) -> Result<Option<Data>> {
         let next = Data::next(&mut self.messages).await.map_err(|status| to_error(&status))?;
         if next.is_none() {
@@ -241,7 +242,7 @@ impl Reply {
         Ok(next)
     }
 
-    /// Looks at the status behind the last message.
+    /// Checks the status after the last message.
     fn finish(&self) -> Result<()> {
         let status = self.messages.trailers().and_then(Status::from_header_map);
         match status {
@@ -253,7 +254,7 @@ impl Reply {
     }
 }
 
-/// What a caller waits for, until it is cancelled.
+/// Waits for futures, until its token is cancelled.
 pub(crate) struct Waiter {
     cancel: CancelToken,
     cancelled: Arc<Notify>,
@@ -268,12 +269,12 @@ impl Waiter {
         Self { cancel: cancel.clone(), cancelled, _guard: guard }
     }
 
-    /// An error once cancelled.
+    /// Checks that the token is not cancelled.
     pub(crate) fn check(&self) -> Result<()> {
         self.cancel.check()
     }
 
-    /// Waits on this thread. A cancellation drops the work, which ends the call at the server, too.
+    /// Waits for `work` on the calling thread. A cancellation drops the work, which ends the call at the server, too.
     pub(crate) fn wait<T>(&self, work: impl Future<Output = Result<T>>) -> Result<T> {
         self.cancel.check()?;
         runtime().block_on(async {

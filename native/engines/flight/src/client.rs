@@ -14,14 +14,14 @@ use crate::engine_error;
 use crate::grpc::{MessageBody, Parts, framed};
 
 impl Channel {
-    /// Where the result of a command is.
+    /// The endpoints of a command's result.
     pub(crate) async fn flight_info(&self, command: &impl ProstMessageExt) -> Result<FlightInfo> {
         let request = MessageBody::request(Parts::from([framed(&descriptor(command))]));
         let mut reply = self.call("GetFlightInfo", request).await?;
         only(&mut reply).await
     }
 
-    /// Sends a command and perhaps a batch; the answer.
+    /// Sends a command and perhaps a batch; returns the response.
     pub(crate) async fn put(
         &self,
         command: &impl ProstMessageExt,
@@ -40,7 +40,7 @@ impl Channel {
         self.timed(last(&mut reply)).await
     }
 
-    /// Takes an action; the message that it answers with.
+    /// Runs an action; returns the message of its response.
     pub(crate) async fn act<M: ProstMessageExt>(
         &self,
         name: &str,
@@ -59,7 +59,7 @@ pub(crate) fn descriptor(command: &impl ProstMessageExt) -> FlightDescriptor {
     FlightDescriptor::new_cmd(command.as_any().encode_to_vec())
 }
 
-/// The last message of an answer, read to its end.
+/// Reads a reply to its end and returns its last message.
 pub(crate) async fn last<M: Message + Default>(reply: &mut Reply) -> Result<Option<M>> {
     let mut last = None;
     while let Some(message) = reply.next().await? {
@@ -72,14 +72,14 @@ async fn only<M: Message + Default>(reply: &mut Reply) -> Result<M> {
     last(reply).await?.ok_or_else(|| engine_error("the server's answer is empty"))
 }
 
-/// The number of rows in the answer to an update; 0 where the server does not know it.
+/// The number of rows that an update changed; 0 if the server does not know it.
 pub(crate) fn rows_changed(result: Option<PutResult>) -> Result<u64> {
     let Some(result) = result else { return Ok(0) };
     let result = DoPutUpdateResult::decode(result.app_metadata).map_err(|error| not_understood(&error))?;
     Ok(u64::try_from(result.record_count).unwrap_or(0))
 }
 
-/// A schema as the server sends it outside of streams; `None` where it sends none.
+/// A schema that the server sends outside of a stream; `None` if it sends none.
 pub(crate) fn schema_of(bytes: Bytes) -> Result<Option<Schema>> {
     if bytes.is_empty() {
         return Ok(None);

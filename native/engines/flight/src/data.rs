@@ -1,4 +1,5 @@
-//! `FlightData`, the message that carries Arrow's: read from the frames as they come, written without touching the arrays.
+//! `FlightData`, the message that carries Arrow's messages: read from the frames as they arrive, written without a copy of the
+//! arrays.
 
 use std::collections::HashMap;
 use std::fmt::Display;
@@ -22,41 +23,41 @@ use tonic::Status;
 use crate::engine_error;
 use crate::grpc::{Messages, PREFIX, Parts, malformed, put_prefix};
 
-/// The fields of the message, each a length and bytes.
+/// The tags of the message's fields, each of which is a length and bytes.
 const DESCRIPTOR: u64 = field(1);
 const HEADER: u64 = field(2);
 const METADATA: u64 = field(3);
 const BODY: u64 = field(1000);
 
-/// The bytes of a batch in one message, at most, unless one row has more: the clients of gRPC take 4 MiB by default.
+/// Maximum number of bytes of a batch in one message, unless one row has more: clients of gRPC accept 4 MiB by default.
 const MAX_BODY: usize = 3 << 20;
 
-/// Parts smaller than this are joined with their neighbours: each is a frame of its own.
+/// Parts of fewer bytes are joined with their neighbours, since each part is sent as a frame of its own.
 const SMALL_PART: usize = 4 << 10;
 
-/// The most rows of a batch whose body has less than a bit for each of them.
+/// Maximum number of rows of a batch whose body has less than a bit for each row.
 const MOST_ROWS_OF_NO_BYTES: usize = 1 << 20;
 
-/// What stands before the parts of an encapsulated message of Arrow's: a marker and the length of its header.
+/// The number of bytes before an encapsulated message of Arrow: a marker and the length of the message's header.
 const ENCAPSULATION: usize = 8;
 
 const fn field(number: u64) -> u64 {
     number << 3 | 2
 }
 
-/// A message.
+/// A `FlightData` message.
 #[derive(Debug, Default)]
 pub(crate) struct Data {
     pub(crate) descriptor: Option<FlightDescriptor>,
-    /// The header of Arrow's message.
+    /// The header of the Arrow message.
     header: Bytes,
-    /// Of the application.
+    /// The metadata of the application.
     pub(crate) metadata: Bytes,
     body: Buffer,
 }
 
 impl Data {
-    /// The next message; `None` at the end. The body lies where Arrow wants its arrays, whatever was before it.
+    /// Reads the next message; `None` at the end. The body is aligned for Arrow's arrays, whatever precedes it.
     pub(crate) async fn next<B>(messages: &mut Messages<B>) -> std::result::Result<Option<Self>, Status>
     where
         B: Body<Data = Bytes> + Unpin,
@@ -90,7 +91,7 @@ impl Data {
     }
 }
 
-/// Leaves out a field that has no length before it, such as one of a later version.
+/// Skips a field that has no length before it, such as a field of a later version.
 async fn skip_other<B>(messages: &mut Messages<B>, tag: u64) -> std::result::Result<(), Status>
 where
     B: Body<Data = Bytes> + Unpin,
@@ -104,10 +105,10 @@ where
     }
 }
 
-/// What a message held.
+/// The content of a message.
 #[derive(Debug)]
 pub(crate) enum Decoded {
-    /// Nothing of Arrow's.
+    /// Neither a schema nor a batch.
     Nothing,
     Schema(SchemaRef),
     Batch(RecordBatch),
@@ -129,7 +130,7 @@ impl BatchReader {
         if data.header.is_empty() {
             return Ok(Decoded::Nothing);
         }
-        // The decoder has checks of its own, but a panic on hostile bytes must not get further than this.
+        // The decoder checks its input, but a panic on hostile bytes must not get further than this.
         catch_panic(|| self.decode(data)).map_err(|error| match error {
             Error::Internal(message) => Error::InvalidIpc(message),
             other => other,
@@ -164,7 +165,7 @@ impl BatchReader {
                 let decoder = RecordBatchDecoder::try_new(&data.body, batch, schema, &self.dictionaries, &version);
                 let batch = decoder.and_then(RecordBatchDecoder::read_record_batch);
                 let batch = batch.map_err(|error| invalid(&error))?;
-                // Columns of nothing but nulls take no bytes, and as text or as values they would take some for each row.
+                // Columns of nothing but nulls take no bytes here, but some bytes for each row once they are text or values.
                 if batch.num_rows() > MOST_ROWS_OF_NO_BYTES.max(data.body.len().saturating_mul(8)) {
                     return Err(invalid(&format_args!("{} rows, which its bytes can't hold", batch.num_rows())));
                 }
@@ -175,10 +176,10 @@ impl BatchReader {
     }
 }
 
-/// Encodes batches of one schema, whose arrays are sent from where they are.
+/// Encodes batches of one schema; their arrays are sent without a copy.
 pub(crate) struct BatchWriter {
     encoder: StreamEncoder,
-    /// Whether the encoder has given its own message of the schema.
+    /// Whether the encoder has returned its own schema message, which is dropped.
     began: bool,
 }
 
@@ -192,7 +193,7 @@ impl BatchWriter {
     /// The messages of a batch.
     ///
     /// # Errors
-    /// [`Error::Engine`] for what can't be sent.
+    /// [`Error::Engine`] for a batch that can't be sent.
     pub(crate) fn write(&mut self, batch: &RecordBatch) -> Result<Parts> {
         let mut parts = Parts::new();
         self.split(batch, &mut parts)?;
@@ -230,16 +231,16 @@ pub(crate) fn schema_message(schema: &Schema, descriptor: Option<&FlightDescript
     parts
 }
 
-/// A message of nothing but a command.
+/// A message that has only a command.
 pub(crate) fn command_message(descriptor: &FlightDescriptor) -> Parts {
     let mut parts = Parts::new();
     put_message(&mut parts, Some(descriptor), &[], Vec::new());
     parts
 }
 
-/// Takes the buffers of one encapsulated message: its header and those of its body.
+/// Takes the buffers of one encapsulated message: its header and the buffers of its body.
 fn next_message(buffers: &mut impl Iterator<Item = Buffer>) -> Result<Option<(Vec<u8>, Vec<Buffer>)>> {
-    // Behind the last bytes of a body there may be buffers of none.
+    // Empty buffers may follow the last bytes of a body.
     let Some(first) = buffers.find(|buffer| !buffer.is_empty()) else { return Ok(None) };
     let length = first.get(ENCAPSULATION - 4..ENCAPSULATION).and_then(|bytes| bytes.try_into().ok());
     let length = length.map_or(0, |bytes| u32::from_le_bytes(bytes) as usize);
@@ -263,7 +264,7 @@ fn cut_short() -> Error {
     Error::Internal("Arrow's encoder gave a message that does not fit its header".to_owned())
 }
 
-/// Appends a message, its small parts joined.
+/// Appends a message, and joins its small parts.
 fn put_message(parts: &mut Parts, descriptor: Option<&FlightDescriptor>, header: &[u8], body: Vec<Buffer>) {
     let body_length: usize = body.iter().map(Buffer::len).sum();
     let descriptor_length = descriptor.map(Message::encoded_len);
@@ -294,7 +295,7 @@ fn put_message(parts: &mut Parts, descriptor: Option<&FlightDescriptor>, header:
     }
 }
 
-/// A buffer as the owner of bytes to send.
+/// A buffer that owns bytes to be sent.
 struct Owned(Buffer);
 
 impl AsRef<[u8]> for Owned {

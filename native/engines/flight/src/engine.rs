@@ -1,4 +1,4 @@
-//! The engine itself: tables by SQL and by what the service tells of itself, queries and inserts as Arrow.
+//! The engine: tables by SQL and by the service's metadata, queries and inserts as Arrow.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -26,16 +26,17 @@ use crate::url::FlightUrl;
 use crate::values::columns_of;
 use crate::{NAME, engine_error, runtime};
 
-/// How long a server may take to answer that it is there.
+/// How long a server may take to answer a ping.
 const PING_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The kinds of tables that rows go to, as servers name them.
+/// The types of tables that take rows, under the names of different servers.
 const TABLE_KINDS: [&str; 3] = ["TABLE", "BASE TABLE", "table"];
 
-/// Opens the engine of a service that runs.
+/// Opens the engine of a running service.
 ///
 /// # Errors
-/// [`Error::InvalidArgument`] for an unusable URL, [`Error::Engine`] where the service is not there or refuses.
+/// [`Error::InvalidArgument`] for an unusable URL, [`Error::Engine`] if the service is unreachable or refuses the
+/// calls.
 pub fn open(uri: &str) -> Result<Arc<dyn Engine>> {
     Ok(Arc::new(FlightEngine::open(uri.parse()?, None)?))
 }
@@ -48,27 +49,27 @@ pub struct FlightEngine {
 }
 
 impl FlightEngine {
-    /// Connects; a server of our own is kept for as long as something of the engine lives.
+    /// Connects to a service; a server of our own is kept for as long as any part of the engine lives.
     ///
     /// # Errors
-    /// As [`open`].
+    /// The same errors as [`open`].
     pub fn open(url: FlightUrl, server: Option<Arc<dyn Any + Send + Sync>>) -> Result<Self> {
         runtime().block_on(async {
             let channel = Channel::connect(url, server).await?;
             let version = match about(&channel).await {
                 Ok(version) => version,
-                // It need not tell anything of itself.
+                // A service need not report its name and version.
                 Err(Error::Unsupported(_)) => "unknown".to_owned(),
                 Err(error) => return Err(error),
             };
             let probe = CommandStatementQuery { query: "SELECT 1".to_owned(), transaction_id: None };
-            // Of a server that says nothing, any order is to be expected.
+            // A server that does not state the order may return rows in any order.
             let ordered = channel.flight_info(&probe).await.is_ok_and(|info| info.ordered);
             Ok(Self { channel, version, ordered })
         })
     }
 
-    /// Where it is.
+    /// The URL of the service.
     #[must_use]
     pub fn url(&self) -> &FlightUrl {
         self.channel.url()
@@ -79,15 +80,16 @@ impl FlightEngine {
         rows_changed(Waiter::new(cancel).wait(self.channel.put(&update, None))?)
     }
 
-    /// Runs one of our own commands.
+    /// Runs a command of the engine's own.
     fn command(&self, sql: &str) -> Result<()> {
         self.update(sql, &CancelToken::default()).map(drop)
     }
 
-    /// The tables that the server tells of, with their columns where they are wanted: those of a name, or all.
+    /// The tables of the server, those of a name or all, with their schemas if `with_columns` is set.
     fn tables(&self, name: Option<&str>, with_columns: bool) -> Result<Vec<(String, Bytes)>> {
         let command = CommandGetTables {
-            // As a pattern, a name matches itself, and perhaps others; but for what escapes in some servers.
+            // As a pattern, a name matches itself, and perhaps others. A name with a backslash, the escape character of
+            // some servers, is not sent as a pattern.
             table_name_filter_pattern: name.filter(|name| !name.contains('\\')).map(ToOwned::to_owned),
             include_schema: with_columns,
             ..CommandGetTables::default()
@@ -110,7 +112,7 @@ impl FlightEngine {
     }
 }
 
-/// All batches of the answer to a command.
+/// All batches of a command's result.
 async fn fetch(channel: &Arc<Channel>, command: &impl ProstMessageExt) -> Result<Vec<RecordBatch>> {
     let info = channel.flight_info(command).await?;
     let mut endpoints = Endpoints::new(Arc::clone(channel), info);
@@ -217,7 +219,7 @@ impl Engine for FlightEngine {
         FlightStream::start(&self.channel, Waiter::new(&options.cancel), options, self.channel.flight_info(&query))
     }
 
-    /// Several statements are one command of the server's: whether they are one transaction is its own affair.
+    /// Several statements are one command of the server, which decides whether they are one transaction.
     fn execute(&self, sql: &str, cancel: &CancelToken) -> Result<u64> {
         self.update(sql, cancel)
     }

@@ -1,4 +1,5 @@
-//! Doors for the harnesses of `native/fuzz`: what this crate's readers make of any bytes. No part of the interface.
+//! Entry points for the harnesses of `native/fuzz`: this crate's readers over arbitrary bytes. Not a part of the
+//! interface.
 
 use std::convert::Infallible;
 use std::pin::{Pin, pin};
@@ -17,7 +18,7 @@ use crate::data::{BatchReader, BatchWriter, Data, Decoded, schema_message};
 use crate::grpc::Messages;
 use crate::values::{self, adapted, columns_of};
 
-/// A body of these frames, all of which are there.
+/// A body of these frames, all of which are ready.
 #[derive(Debug)]
 pub struct Frames(pub std::vec::IntoIter<Bytes>);
 
@@ -33,7 +34,7 @@ impl Body for Frames {
     }
 }
 
-/// The batches of a stream whose frames these are, messages having so many bytes at most, and how the reading ended.
+/// The batches of a stream of these frames, whose messages have at most `limit` bytes, and the outcome of the reading.
 pub fn batches(frames: Vec<Bytes>, limit: usize) -> (Vec<RecordBatch>, Result<()>) {
     let mut messages = Messages::new(Frames(frames.into_iter()), limit);
     let mut reader = BatchReader::default();
@@ -53,25 +54,25 @@ pub fn batches(frames: Vec<Bytes>, limit: usize) -> (Vec<RecordBatch>, Result<()
 }
 
 fn next(messages: &mut Messages<Frames>) -> std::result::Result<Option<Data>, Status> {
-    // All frames are there, so that nothing is waited for.
+    // All frames are ready, so the future never waits.
     match pin!(Data::next(messages)).poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(data) => data,
         Poll::Pending => Err(Status::internal("it waits for nothing")),
     }
 }
 
-/// A batch in our types, as the engine gives it on.
+/// A batch in our types, as the engine returns it.
 ///
 /// # Errors
-/// As a query whose result holds it.
+/// The errors of a query whose result holds the batch.
 pub fn in_our_types(batch: &RecordBatch) -> Result<RecordBatch> {
     adapted(batch, &arrow_schema_of(&columns_of(&batch.schema())?))
 }
 
-/// A batch as parameters of statements, as the service reads it.
+/// A batch as sets of parameters, as the service reads it.
 ///
 /// # Errors
-/// [`Error::InvalidArgument`].
+/// [`Error::InvalidArgument`] for values that can't be parameters.
 pub fn parameters(batch: &RecordBatch) -> Result<Vec<Vec<Value>>> {
     values::rows(batch)
 }

@@ -1,8 +1,8 @@
-//! The messages of gRPC in the bodies of HTTP/2, in and out, on both sides of a call.
+//! The messages of gRPC in the bodies of HTTP/2, received and sent, for client and server.
 //!
 //! tonic would gather each message in memory of its own before it is decoded, and once more before it is sent: two copies of
-//! every byte of a result. Here the bytes of a batch go from the frames that came straight to where they stay, and are sent
-//! from where they are.
+//! every byte of a result. Here the bytes of a batch go from the received frames straight to their final memory, and are
+//! sent from there.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -28,21 +28,21 @@ use tonic::{Code, Status};
 
 use crate::status::of_error;
 
-/// The bytes before each message: whether it is compressed, and its length.
+/// The number of bytes before each message: the compression flag and the message's length.
 pub(crate) const PREFIX: usize = 5;
 
-/// The service of Flight, before the names of its methods in paths.
+/// The path of Flight's service, which precedes the names of its methods.
 pub(crate) const SERVICE: &str = "/arrow.flight.protocol.FlightService/";
 
-/// The header of who wants to read: a server of ours then refuses commands that are sent as queries.
+/// The header of a client that only reads: our server then refuses commands that are sent as queries.
 pub(crate) const ONLY_READS: &str = "boundary-bench-only-reads";
 
 pub(crate) const GRPC: HeaderValue = HeaderValue::from_static("application/grpc");
 
-/// A message in parts to be sent one after another.
+/// A message in parts that are sent one after another.
 pub(crate) type Parts = VecDeque<Bytes>;
 
-/// A message with what stands before it.
+/// An encoded message with its prefix.
 pub(crate) fn framed(message: &impl Message) -> Bytes {
     let length = message.encoded_len();
     let mut bytes = BytesMut::with_capacity(PREFIX + length);
@@ -51,7 +51,7 @@ pub(crate) fn framed(message: &impl Message) -> Bytes {
     bytes.freeze()
 }
 
-/// What stands before a message of this length. A message is far shorter than the four gibibytes that fit.
+/// Appends the prefix of a message of this length, which is far shorter than the 4 GiB that fit.
 pub(crate) fn put_prefix(target: &mut BytesMut, length: usize) {
     target.put_u8(0);
     target.put_u32(u32::try_from(length).unwrap_or(u32::MAX));
@@ -61,9 +61,9 @@ pub(crate) fn put_prefix(target: &mut BytesMut, length: usize) {
 #[derive(Debug)]
 pub(crate) struct Messages<B> {
     body: B,
-    /// What came and was not read yet.
+    /// Received bytes that are not read yet.
     current: Bytes,
-    /// Bytes of the message that is being read.
+    /// The number of unread bytes of the current message.
     left: usize,
     limit: usize,
     trailers: Option<HeaderMap>,
@@ -74,17 +74,17 @@ where
     B: Body<Data = Bytes> + Unpin,
     B::Error: Display,
 {
-    /// Messages of at most so many bytes.
+    /// The messages of `body`, each of at most `limit` bytes.
     pub(crate) fn new(body: B, limit: usize) -> Self {
         Self { body, current: Bytes::new(), left: 0, limit, trailers: None }
     }
 
-    /// What came behind the last message.
+    /// The trailers of the body, received after the last message.
     pub(crate) fn trailers(&self) -> Option<&HeaderMap> {
         self.trailers.as_ref()
     }
 
-    /// Begins the next message; its length, or `None` at the end.
+    /// Begins the next message and returns its length; `None` at the end.
     pub(crate) async fn begin(&mut self) -> Result<Option<usize>, Status> {
         self.skip(self.left).await?;
         if !self.fill().await? {
@@ -117,12 +117,12 @@ where
         self.next().await?.ok_or_else(|| Status::invalid_argument("the call has no message"))
     }
 
-    /// Bytes of the message that are not read yet.
+    /// The number of unread bytes of the current message.
     pub(crate) fn left(&self) -> usize {
         self.left
     }
 
-    /// A number of the message, in base 128.
+    /// Reads a number in base 128.
     pub(crate) async fn varint(&mut self) -> Result<u64, Status> {
         let mut value = 0;
         for shift in (0..64).step_by(7) {
@@ -136,7 +136,7 @@ where
         Err(malformed(&"a number has more than ten bytes"))
     }
 
-    /// The next bytes of the message.
+    /// Reads the next `length` bytes of the message.
     pub(crate) async fn bytes(&mut self, length: usize) -> Result<Bytes, Status> {
         if length <= self.left && length <= self.current.len() {
             self.left -= length;
@@ -152,7 +152,7 @@ where
         Ok(bytes.into())
     }
 
-    /// The next bytes of the message, where Arrow wants its arrays.
+    /// Reads the next `length` bytes of the message into memory that is aligned for Arrow's arrays.
     pub(crate) async fn buffer(&mut self, length: usize) -> Result<Buffer, Status> {
         self.check(length)?;
         self.left -= length;
@@ -166,7 +166,7 @@ where
         Ok(arriving.finish())
     }
 
-    /// Some of what comes next, at most so many bytes.
+    /// The next received bytes, at least one and at most `most`.
     async fn part(&mut self, most: usize) -> Result<Bytes, Status> {
         if !self.fill().await? {
             return Err(self.broken(&"it ends within a message"));
@@ -174,7 +174,7 @@ where
         Ok(self.current.split_to(most.min(self.current.len())))
     }
 
-    /// Copies the next bytes of the message.
+    /// Copies the next bytes of the message to `target`.
     pub(crate) async fn copy_to(&mut self, mut target: &mut [u8]) -> Result<(), Status> {
         self.check(target.len())?;
         self.left -= target.len();
@@ -187,7 +187,7 @@ where
         Ok(())
     }
 
-    /// Leaves out the next bytes of the message.
+    /// Skips the next `length` bytes of the message.
     pub(crate) async fn skip(&mut self, mut length: usize) -> Result<(), Status> {
         self.check(length)?;
         self.left -= length;
@@ -201,7 +201,7 @@ where
         if length > self.left { Err(malformed(&"a field is longer than its message")) } else { Ok(()) }
     }
 
-    /// Waits until there are bytes; `false` at the end.
+    /// Waits until `current` has bytes; `false` at the end of the body.
     async fn fill(&mut self) -> Result<bool, Status> {
         while self.current.is_empty() {
             match poll_fn(|context| Pin::new(&mut self.body).poll_frame(context)).await {
@@ -216,14 +216,14 @@ where
         Ok(true)
     }
 
-    /// The status that came behind an end which is none, or that the stream broke.
+    /// The status of a body that ended too early: the one in its trailers, else that the stream broke.
     fn broken(&self, problem: &dyn Display) -> Status {
         let told = self.trailers.as_ref().and_then(Status::from_header_map).filter(|status| status.code() != Code::Ok);
         told.unwrap_or_else(|| Status::unavailable(format!("the stream broke: {problem}")))
     }
 }
 
-/// The status for a message beyond the limit, which either side may have.
+/// The status for a message beyond the limit, which both client and server may have.
 fn too_large(length: usize, limit: usize) -> Status {
     of_error(&Error::TooLarge(format!(
         "a message of {length} bytes is longer than the {limit} that are taken; send smaller batches, or raise the limit \
@@ -231,37 +231,38 @@ fn too_large(length: usize, limit: usize) -> Status {
     )))
 }
 
-/// The status for bytes that are no message.
+/// The status for bytes that are no readable message.
 pub(crate) fn malformed(problem: &dyn Display) -> Status {
     Status::invalid_argument(format!("not a readable message: {problem}"))
 }
 
-/// The body of an answer or of a request: messages, and in an answer the status behind them.
+/// The body of a response or of a request: messages, and in a response the status after them.
 #[derive(Debug)]
 pub struct MessageBody {
     parts: Parts,
-    /// Messages that are still made; an error is the end.
+    /// The channel of the messages that are still being made; an error ends the body.
     more: Option<mpsc::Receiver<Result<Parts, Status>>>,
-    /// The status of an answer, until it was sent.
+    /// The status of a response, until it is sent.
     status: Option<Status>,
-    /// A request that ends with an error is cut off, so that nobody takes it for the whole.
+    /// Whether the body is a request. A request that ends with an error is cut off, so that the server does not take it
+    /// for a complete one.
     is_request: bool,
-    /// The parts that were taken, where somebody counts them.
+    /// The number of parts that the connection has taken; `None` if they are not counted.
     taken: Option<Arc<AtomicU64>>,
 }
 
 impl MessageBody {
-    /// An answer of these parts.
+    /// A response of these parts.
     pub(crate) fn whole(parts: Parts) -> Self {
         Self { parts, more: None, status: Some(Status::new(Code::Ok, "")), is_request: false, taken: None }
     }
 
-    /// An answer that is made while it is sent.
+    /// A response that is made while it is sent.
     pub(crate) fn answer(parts: Parts, more: mpsc::Receiver<Result<Parts, Status>>) -> Self {
         Self { more: Some(more), ..Self::whole(parts) }
     }
 
-    /// The same body, and the number of its parts that were taken so far.
+    /// The same body, and a counter of the parts that the connection has taken.
     pub(crate) fn counted(mut self) -> (Self, Arc<AtomicU64>) {
         let taken = Arc::clone(self.taken.get_or_insert_default());
         (self, taken)
@@ -278,7 +279,7 @@ impl MessageBody {
     }
 }
 
-/// Why a request is cut off.
+/// The error of a request body that is cut off.
 #[derive(Debug)]
 pub struct CutOff;
 
@@ -332,20 +333,20 @@ impl Body for MessageBody {
 fn trailers(status: &Status) -> HeaderMap {
     let mut trailers = HeaderMap::new();
     if status.add_header(&mut trailers).is_err() {
-        // Its message can't be a header's value.
+        // The status has a message that can't be a header's value.
         trailers.insert(Status::GRPC_STATUS, HeaderValue::from(status.code() as i32));
     }
     trailers
 }
 
-/// An answer with this body.
+/// A response with this body.
 pub(crate) fn answer(body: MessageBody) -> Response<MessageBody> {
     let mut response = Response::new(body);
     response.headers_mut().insert(CONTENT_TYPE, GRPC);
     response
 }
 
-/// An answer of nothing but a status.
+/// A response of nothing but a status.
 pub(crate) fn refusal(status: &Status) -> Response<MessageBody> {
     let body = MessageBody { status: None, ..MessageBody::whole(Parts::new()) };
     let mut response = answer(body);
@@ -353,7 +354,8 @@ pub(crate) fn refusal(status: &Status) -> Response<MessageBody> {
     response
 }
 
-/// The status of an answer that has nothing else, where it is none of gRPC's: such as that of a server of another kind.
+/// The error status in the head of a response, also of a response that is none of gRPC, as from a server of another
+/// kind.
 pub(crate) fn status_of(head: &hyper::http::response::Parts) -> Option<Status> {
     match Status::from_header_map(&head.headers) {
         Some(status) if status.code() != Code::Ok => Some(status),
@@ -364,7 +366,7 @@ pub(crate) fn status_of(head: &hyper::http::response::Parts) -> Option<Status> {
     }
 }
 
-/// The time that a call may take, as its header says it.
+/// The time-out of a call in its `grpc-timeout` header.
 pub(crate) fn timeout(headers: &HeaderMap) -> Option<Duration> {
     let text = headers.get("grpc-timeout")?.to_str().ok()?;
     let (number, unit) = text.split_at_checked(text.len().checked_sub(1)?)?;

@@ -1,4 +1,4 @@
-//! Inserts: one call of bulk ingestion, whose rows the server takes while the next ones are made.
+//! Inserts: each is one call of bulk ingestion, whose rows the server takes while the next ones are made.
 
 use std::sync::Arc;
 
@@ -19,26 +19,26 @@ use crate::data::{BatchWriter, schema_message};
 use crate::grpc::{MessageBody, Parts};
 use crate::{engine_error, runtime};
 
-/// Batches that wait to be sent.
+/// Maximum number of batches that wait to be sent.
 const AHEAD: usize = 2;
 
 /// An insert under way.
 pub(crate) struct FlightIngest {
-    /// `None` once the insert has ended or failed.
+    /// The call of bulk ingestion; `None` once the insert has ended or failed.
     call: Option<Call>,
     schema: SchemaRef,
     writer: BatchWriter,
     rows: u64,
 }
 
-/// The call that the rows go to.
+/// The call that sends the rows.
 struct Call {
     sender: mpsc::Sender<std::result::Result<Parts, Status>>,
     answer: JoinHandle<Result<Option<PutResult>>>,
 }
 
 impl FlightIngest {
-    /// Begins to insert into a table that has these columns.
+    /// Begins an insert into a table, which must have the columns of `table`.
     pub(crate) fn begin(channel: &Arc<Channel>, table: &TableDefinition) -> Result<Self> {
         let schema = table.to_arrow();
         let command = CommandStatementIngest {
@@ -64,7 +64,7 @@ impl FlightIngest {
         let Some(call) = &mut self.call else { return Err(Error::Closed("the insert that failed")) };
         let parts = self.writer.write(batch)?;
         if runtime().block_on(call.sender.send(Ok(parts))).is_err() {
-            // The server has answered before the end: it refuses.
+            // The server has answered before the end of the rows: it refuses the insert.
             let answer = runtime().block_on(&mut call.answer);
             self.call = None;
             let error = engine_error("the server ended the insert before its end");
@@ -74,10 +74,10 @@ impl FlightIngest {
         Ok(())
     }
 
-    /// Cuts the call off, so that the server throws away what it has.
+    /// Cuts the call off, so that the server discards the rows that it has.
     fn give_up(&mut self) {
         if let Some(Call { sender, answer }) = self.call.take() {
-            // Not waited for: a drop may come from anywhere.
+            // The end is not waited for: a drop may run on any thread.
             runtime().spawn(async move {
                 let _ = sender.send(Err(Status::cancelled(""))).await;
                 drop(answer.await);
@@ -95,7 +95,7 @@ impl Ingest for FlightIngest {
         let Some(Call { sender, answer }) = self.call.take() else {
             return Err(Error::Closed("the insert that failed"));
         };
-        // The end of the rows is what the server publishes them at.
+        // The server publishes the rows at the end of the stream.
         drop(sender);
         let answer = runtime().block_on(answer).map_err(|error| Error::Internal(error.to_string()))??;
         let taken = rows_changed(answer)?;

@@ -27,13 +27,14 @@ pub use url::FlightUrl;
 
 const NAME: &str = "flight";
 
-/// Bytes of one stream that may be on their way: some batches, so that neither side waits for the other's last word.
+/// The flow-control window of one stream, in bytes: some batches, so that the sender need not wait for each
+/// acknowledgement.
 pub const STREAM_WINDOW: u32 = 4 << 20;
 
-/// Bytes of one connection that may be on their way; no stream shall wait because another one is not read.
+/// The flow-control window of one connection, in bytes: so large that no stream waits because another one is not read.
 pub const CONNECTION_WINDOW: u32 = 1 << 30;
 
-/// Bytes of one frame: the fewer there are, the less is done for each. A scan reaches 56 M rows/s with 16 KiB, 76 with 64 KiB, and
+/// Maximum size of one frame, in bytes: fewer frames cost less work. A scan reaches 56 M rows/s with 16 KiB, 76 with 64 KiB, and
 /// no more than 84 with 256 KiB or 1 MiB.
 pub const FRAME_SIZE: u32 = 256 << 10;
 

@@ -1,4 +1,4 @@
-//! Statements that the server has prepared.
+//! Prepared statements of the server.
 
 use std::sync::Arc;
 
@@ -21,12 +21,12 @@ use crate::stream::{FlightStream, not_a_query};
 use crate::values::{columns_of, parameter_batch, sql_type};
 use crate::{engine_error, runtime};
 
-/// A statement and its handle on the server, where it is closed with the drop.
+/// A prepared statement and its handle. Dropping it closes the statement on the server.
 pub(crate) struct PreparedStatement {
     channel: Arc<Channel>,
     handle: Bytes,
     parameters: Vec<Option<SqlType>>,
-    /// Whether the server told how many parameters there are.
+    /// Whether the server has reported the number of parameters.
     counts: bool,
     columns: Option<Vec<Column>>,
 }
@@ -100,7 +100,7 @@ impl Statement for PreparedStatement {
     }
 }
 
-/// The handle that holds the parameters, where the server keeps them in it.
+/// The new handle of a statement with bound parameters, if the server keeps them in the handle.
 fn renewed(result: Option<PutResult>) -> Result<Option<Bytes>> {
     let metadata = result.map(|result| result.app_metadata).unwrap_or_default();
     let result = DoPutPreparedStatementResult::decode(metadata).map_err(|error| not_understood(&error))?;
@@ -112,7 +112,8 @@ impl Drop for PreparedStatement {
         let request =
             ActionClosePreparedStatementRequest { prepared_statement_handle: std::mem::take(&mut self.handle) };
         let channel = Arc::clone(&self.channel);
-        // Not waited for: a drop may come from anywhere. What the server is not told, it forgets in the end.
+        // The response is not waited for: a drop may run on any thread. If the call fails, the server closes the
+        // statement in the end by itself.
         runtime().spawn(async move {
             let closed: std::result::Result<Option<ActionCreatePreparedStatementResult>, Error> =
                 channel.act("ClosePreparedStatement", &request).await;

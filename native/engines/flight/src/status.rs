@@ -1,4 +1,4 @@
-//! Errors on their way through gRPC: the codes that any client knows, and beside them our own.
+//! Errors as statuses of gRPC: with the codes that any client knows, and our own codes beside them.
 
 use boundary_bench_kernel::Error;
 use tonic::metadata::MetadataValue;
@@ -6,10 +6,10 @@ use tonic::{Code, Status};
 
 use crate::engine_error;
 
-/// Our code of an error, in the metadata behind its status.
+/// The key of our code of an error in the metadata of its status.
 const OWN_CODE: &str = "boundary-bench-code";
 
-/// The status that tells of an error.
+/// The status that reports an error.
 pub(crate) fn of_error(error: &Error) -> Status {
     let code = match error {
         Error::InvalidArgument(_) | Error::InvalidValue { .. } | Error::InvalidIpc(_) | Error::Engine { .. } => {
@@ -27,7 +27,7 @@ pub(crate) fn of_error(error: &Error) -> Status {
         Error::NotInstalled(_) | Error::Io { .. } | Error::Internal(_) => Code::Internal,
     };
     let message = match error {
-        // The name of the engine here is nothing to a client.
+        // The name of the engine on this side is of no use to a client.
         Error::Engine { message, .. } => message.clone(),
         other => other.to_string(),
     };
@@ -36,7 +36,7 @@ pub(crate) fn of_error(error: &Error) -> Status {
     status
 }
 
-/// The error that a status tells of.
+/// The error that a status reports.
 pub(crate) fn to_error(status: &Status) -> Error {
     let message = status.message().to_owned();
     let own = status.metadata().get(OWN_CODE).and_then(|code| code.to_str().ok());

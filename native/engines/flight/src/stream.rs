@@ -1,4 +1,4 @@
-//! The result of a query, as it comes from its endpoints.
+//! The result of a query, read from its endpoints.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -18,13 +18,13 @@ use crate::engine_error;
 use crate::grpc::{MessageBody, Parts, framed};
 use crate::values::{adapted, columns_of};
 
-/// What says that the result is where it was asked for.
+/// The URI of a location that means the connection of the request.
 const SAME_CONNECTION: &str = "arrow-flight-reuse-connection://";
 
-/// Batches of fewer rows are gathered, as far as more are wanted; joining larger ones costs more than it saves.
+/// Batches of fewer rows are joined, if the caller wants larger ones; joining larger batches costs more than it saves.
 const ENOUGH_ROWS: usize = 16_384;
 
-/// Bytes that are gathered for one batch at most: the offsets of its texts must not overflow.
+/// The number of bytes at which a batch is no longer extended: the offsets of its texts must not overflow.
 const MAX_GATHERED_BYTES: usize = 256 << 20;
 
 /// The batches of a result, as the server sends them.
@@ -41,7 +41,7 @@ impl Endpoints {
         Self { channel, left: info.endpoint.into(), current: None, reader: BatchReader::default(), schema: None }
     }
 
-    /// The schema, which comes before all batches.
+    /// Reads the schema, which precedes all batches.
     pub(crate) async fn schema(&mut self) -> Result<Option<SchemaRef>> {
         while self.schema.is_none() && self.advance().await?.is_some() {}
         Ok(self.schema.clone())
@@ -97,7 +97,7 @@ impl Endpoints {
 
 /// A query under way. Dropping it ends the query.
 pub(crate) struct FlightStream {
-    /// `None` once it has ended.
+    /// The source of batches; `None` once it has ended.
     endpoints: Option<Endpoints>,
     waiter: Waiter,
     columns: Vec<Column>,
@@ -107,7 +107,7 @@ pub(crate) struct FlightStream {
 }
 
 impl FlightStream {
-    /// Begins to read the result that `info` finds.
+    /// Begins to read the result that `info` describes.
     pub(crate) fn start(
         channel: &Arc<Channel>,
         waiter: Waiter,
@@ -158,7 +158,7 @@ impl FlightStream {
         self.take()
     }
 
-    /// Takes at most the rows of one batch from those gathered.
+    /// Takes the rows of one batch, at most, from the gathered batches.
     fn take(&mut self) -> Result<Option<RecordBatch>> {
         let mut parts = Vec::new();
         let mut wanted = self.batch_rows;

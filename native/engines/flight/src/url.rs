@@ -1,4 +1,4 @@
-//! Where a service is, and how to log in.
+//! The URL of a service: its address, its login and its options.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,24 +8,25 @@ use boundary_bench_http::Url;
 use boundary_bench_kernel::tls::{TlsWords, Trust};
 use boundary_bench_kernel::{Error, Result, percent, response_limit};
 
-/// The largest message, where the URL does not say: a row is never split, so there is no natural end.
+/// Default maximum length of a message, in bytes: a row is never split, so there is no natural limit.
 const MOST_BYTES: usize = 1 << 30;
 
 /// A service of Flight SQL: `flight://user:password@host:port`, or `flight+tls://...` with encryption.
-/// `?tls-ca=/path.pem` names the authority to trust in place of the system's ([`TlsWords`]), `?timeout=30` how many seconds the
-/// server may take to answer a call and to send the next part of a result, `?max-response-bytes=` the most bytes of one message.
+/// `?tls-ca=/path.pem` names the authority to trust in place of the system's ([`TlsWords`]), `?timeout=30` the seconds that the
+/// server may take to answer a call and to send the next part of a result, `?max-response-bytes=` the maximum length of one
+/// message.
 /// User, password and path are written with `%XX` where needed. Neither its text nor its debug form shows the password.
 #[derive(Clone, PartialEq, Eq)]
 pub struct FlightUrl {
-    /// Host, port and whether TLS protects it.
+    /// The host, the port, and whether TLS protects the connection.
     pub place: Url,
-    /// The user and the password.
+    /// The user and the password; `None` without a login.
     pub login: Option<(String, String)>,
-    /// Whom to trust over TLS.
+    /// The certificates to trust over TLS.
     pub trust: Trust,
-    /// The most bytes of a message.
+    /// Maximum length of a message, in bytes.
     pub most_bytes: usize,
-    /// How long the server may take.
+    /// How long the server may take to answer a call and to send the next part of a result; `None` for no limit.
     pub timeout: Option<Duration>,
 }
 

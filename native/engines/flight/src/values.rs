@@ -1,4 +1,4 @@
-//! Between the types of Arrow and ours: columns of any server, and the values of parameters.
+//! Conversions between Arrow's types and ours: columns of any server, and the values of parameters.
 
 use std::sync::Arc;
 
@@ -16,12 +16,12 @@ use boundary_bench_kernel::{Error, Result};
 
 use crate::engine_error;
 
-/// A value that does not fit is an error, not a null.
+/// Options of casts in which a value that does not fit is an error, not a null.
 const EXACT: CastOptions<'static> = CastOptions { safe: false, format_options: FORMAT };
 
 const FORMAT: arrow_cast::display::FormatOptions<'static> = arrow_cast::display::FormatOptions::new();
 
-/// The type that holds all values of an Arrow type; `None` where there is none.
+/// Our type that holds all values of an Arrow type; `None` if there is none.
 pub(crate) fn sql_type(data_type: &DataType) -> Option<SqlType> {
     Some(match data_type {
         DataType::Int8 | DataType::UInt8 => SqlType::SmallInt,
@@ -32,7 +32,7 @@ pub(crate) fn sql_type(data_type: &DataType) -> Option<SqlType> {
         DataType::Null | DataType::LargeUtf8 | DataType::Utf8View => SqlType::Text,
         DataType::LargeBinary | DataType::BinaryView | DataType::FixedSizeBinary(_) => SqlType::Bytes,
         DataType::Date64 => SqlType::Date,
-        // With a zone, the values are those of UTC, which is how they are told.
+        // The values of a type with a time zone are in UTC, and are returned in UTC.
         DataType::Timestamp(..) => SqlType::Timestamp,
         DataType::Decimal32(precision, scale) | DataType::Decimal64(precision, scale) => {
             SqlType::Decimal { precision: *precision, scale: u8::try_from(*scale).ok()? }
@@ -42,7 +42,7 @@ pub(crate) fn sql_type(data_type: &DataType) -> Option<SqlType> {
     })
 }
 
-/// Our columns for the fields of a schema, with names that differ.
+/// Our columns for the fields of a schema, with unique names.
 pub(crate) fn columns_of(schema: &Schema) -> Result<Vec<Column>> {
     let names = unique_names(schema.fields().iter().map(|field| field.name().as_str()));
     let columns = names.into_iter().zip(schema.fields()).map(|(name, field)| match sql_type(field.data_type()) {
@@ -55,7 +55,7 @@ pub(crate) fn columns_of(schema: &Schema) -> Result<Vec<Column>> {
     columns.collect()
 }
 
-/// An array in this type; the same one where it has it already.
+/// An array converted to the type `wanted`; the same array if it has that type already.
 pub(crate) fn converted(array: &ArrayRef, wanted: &DataType) -> Result<ArrayRef> {
     if array.data_type() == wanted {
         return Ok(Arc::clone(array));
@@ -79,8 +79,8 @@ pub(crate) fn adapted(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordB
     RecordBatch::try_new_with_options(Arc::clone(schema), arrays, &options).map_err(engine_error)
 }
 
-/// The columns of a batch in the types of a table's schema, by their names: in any order, and null where the table has one
-/// more that may be.
+/// The columns of a batch in the types of a table's schema, matched by name in any order; a nullable column that the batch
+/// lacks is filled with nulls.
 pub(crate) fn by_name(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch> {
     let given = batch.schema();
     if let Some(other) = given.fields().iter().find(|field| schema.field_with_name(field.name()).is_err()) {
@@ -92,7 +92,7 @@ pub(crate) fn by_name(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordB
         None => Err(Error::SchemaMismatch(format!("the column \"{}\" is missing, which can't be null", field.name()))),
     });
     let arrays = arrays.collect::<Result<Vec<_>>>()?;
-    // Nulls where none may be are the engine's to name.
+    // All fields are nullable here: the engine reports nulls in columns that may have none.
     let fields: Vec<Field> = schema.fields().iter().map(|field| field.as_ref().clone().with_nullable(true)).collect();
     RecordBatch::try_new(Arc::new(Schema::new(fields)), arrays).map_err(engine_error)
 }
@@ -107,7 +107,7 @@ pub(crate) fn rows(batch: &RecordBatch) -> Result<Vec<Vec<Value>>> {
         .collect())
 }
 
-/// The value of a row that is not null.
+/// Makes the value of an array at a row that is not null.
 type MakeValue = fn(&dyn Array, usize) -> Value;
 
 fn values(array: &ArrayRef, position: usize) -> Result<Vec<Value>> {
@@ -116,7 +116,7 @@ fn values(array: &ArrayRef, position: usize) -> Result<Vec<Value>> {
     }
     let known = sql_type(array.data_type())
         .ok_or_else(|| unusable_parameter(position, format!("values of type {} are not taken", array.data_type())))?;
-    // The widest type of each kind.
+    // The widest Arrow type of each kind, and the constructor of its values.
     let (wide, make): (DataType, MakeValue) = match known {
         SqlType::Bool => (DataType::Boolean, |array, row| Value::Bool(array.as_boolean().value(row))),
         SqlType::SmallInt | SqlType::Int | SqlType::BigInt => {
@@ -141,7 +141,7 @@ fn values(array: &ArrayRef, position: usize) -> Result<Vec<Value>> {
     Ok((0..array.len()).map(|row| if array.is_null(row) { Value::Null } else { make(array.as_ref(), row) }).collect())
 }
 
-/// Parameters as a batch of one row, in the types that the statement wants where their values fit those.
+/// Parameters as a batch of one row; a value has the type that the statement wants if it fits that type, else its own.
 pub(crate) fn parameter_batch(parameters: &[Value], wanted: &[Option<SqlType>]) -> Result<RecordBatch> {
     let mut fields = Vec::with_capacity(parameters.len());
     let mut arrays = Vec::with_capacity(parameters.len());
@@ -158,7 +158,7 @@ pub(crate) fn parameter_batch(parameters: &[Value], wanted: &[Option<SqlType>]) 
     RecordBatch::try_new(Arc::new(Schema::new(fields)), arrays).map_err(engine_error)
 }
 
-/// Whether a cast to the type loses nothing of a value: one to another kind is the server's to make.
+/// Whether a cast to the type keeps the value; a cast to another kind of type is left to the server.
 fn keeps(value: &Value, wanted: &DataType) -> bool {
     match value {
         Value::Null => true,
@@ -185,7 +185,7 @@ fn array_of(value: &Value) -> ArrayRef {
     }
 }
 
-/// The Arrow schema of parameters, whose type is null where it is open.
+/// The Arrow schema of parameters; an open type is Arrow's null type.
 pub(crate) fn parameter_schema(parameters: &[Option<SqlType>]) -> Schema {
     let fields = parameters.iter().enumerate().map(|(index, known)| {
         Field::new(format!("{}", index + 1), known.map_or(DataType::Null, SqlType::to_arrow), true)

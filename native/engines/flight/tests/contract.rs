@@ -1,4 +1,4 @@
-//! What every engine must do, over Flight SQL.
+//! The contract of every engine, over Flight SQL.
 
 mod common;
 

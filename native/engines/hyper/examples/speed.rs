@@ -25,7 +25,7 @@ const SAMPLES: usize = 7;
 const TABLE: &str = "measurements";
 const SCAN: &str = "SELECT id, sensor_id, value, timestamp FROM measurements";
 
-/// One that takes part: its name, whether it is the client library's, and its work, which returns its seconds.
+/// A contestant: its name, whether it is the client library's, and its work, which returns its duration in seconds.
 type Contestant<'a> = (&'static str, bool, Box<dyn FnMut() -> Result<f64> + 'a>);
 
 fn main() -> Result<()> {
@@ -39,15 +39,15 @@ fn main() -> Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = &runtime.map_err(|error| Error::Internal(error.to_string()))?;
     println!("{} {}, {rows} rows, {uri}", engine.name(), engine.version());
-    // The last insert's rows are those that are scanned.
+    // The scans read the rows of the last insert.
     race("insert", rows, inserts(&engine, &endpoint, runtime, range)?)?;
     race("scan", rows, scans(&engine, &endpoint, runtime, range))
 }
 
-/// Runs all in turn, forwards and backwards, so that drift can't pick the winner, and prints them.
+/// Runs all contestants in turn, forwards and backwards, so that drift can't pick the winner, and prints their results.
 fn race(name: &str, rows: u64, mut contestants: Vec<Contestant>) -> Result<()> {
     let mut seconds = vec![Vec::new(); contestants.len()];
-    // One round first that does not count.
+    // The first round is a warm-up that does not count.
     for round in 0..=SAMPLES {
         let mut order = (0..contestants.len()).collect::<Vec<_>>();
         if round % 2 == 1 {
@@ -74,7 +74,7 @@ fn race(name: &str, rows: u64, mut contestants: Vec<Contestant>) -> Result<()> {
     Ok(())
 }
 
-/// The seconds that work takes.
+/// The duration of `work`, in seconds.
 fn timed<T>(work: impl FnOnce() -> Result<T>) -> Result<f64> {
     let start = Instant::now();
     work()?;
@@ -124,7 +124,7 @@ fn inserts<'a>(
             Box::new(move || {
                 new_table()?;
                 let session = endpoint.connect()?;
-                // All rows as one piece, which is taken back when there is no next one: nothing is copied.
+                // All rows are one piece, which is taken back when there is no next one: nothing is copied.
                 let mut given = false;
                 let mut next_piece = |piece: &mut Vec<Measurement>| {
                     std::mem::swap(piece, &mut rows);
@@ -148,7 +148,7 @@ fn inserts<'a>(
     ])
 }
 
-/// One Arrow IPC stream, in the pieces that are sent at once.
+/// One Arrow IPC stream, in pieces of one send each.
 fn ipc_stream(range: RowRange) -> Result<Vec<Vec<u8>>> {
     let unusable = |error: ArrowError| Error::Internal(error.to_string());
     let mut writer = StreamWriter::try_new(Vec::new(), &table("").to_arrow()).map_err(unusable)?;

@@ -9,29 +9,29 @@ use boundary_bench_kernel::{Error, Result};
 
 use crate::engine_error;
 
-/// What ends a stream of Arrow's format.
+/// The end marker of a stream in Arrow's format.
 const END_OF_STREAM: [u8; 8] = [0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0];
 
-/// Where the pieces of a stream come from. Dropping it ends the query.
+/// A source of the pieces of a stream. Dropping it ends the query.
 pub(crate) trait Pieces: Send {
     /// The next piece; `None` at the end.
     fn next_piece(&mut self) -> Result<Option<Buffer>>;
 }
 
-/// A stream, decoded as it is asked for.
+/// A stream, decoded on demand.
 pub(crate) struct ArrowStream<P> {
-    /// `None` once the stream has ended.
+    /// The source of pieces; `None` once the stream has ended.
     pieces: Option<P>,
     decoder: StreamDecoder,
     /// Bytes that are not decoded yet.
     data: Buffer,
-    /// A batch that came with the schema.
+    /// A batch that was decoded together with the schema.
     first: Option<RecordBatch>,
     schema: SchemaRef,
 }
 
 impl<P: Pieces> ArrowStream<P> {
-    /// Reads as far as the schema, before which the errors of a query come.
+    /// Reads as far as the schema; the errors of a query arrive before it.
     pub(crate) fn start(pieces: P) -> Result<Self> {
         let mut stream = Self {
             pieces: Some(pieces),
@@ -78,8 +78,7 @@ impl<P: Pieces> ArrowStream<P> {
                 self.data = data;
             } else {
                 self.pieces = None;
-                // The server leaves out the mark of the end. The decoder wants it, and takes a schema that no batch
-                // follows only then.
+                // The server leaves out the end marker. The decoder requires it after a schema that no batch follows.
                 decoded(|| {
                     self.decoder.decode(&mut Buffer::from(END_OF_STREAM))?;
                     self.decoder.finish()
@@ -90,7 +89,7 @@ impl<P: Pieces> ArrowStream<P> {
     }
 }
 
-/// Runs the decoder. It has checks of its own, but a panic on what is no such stream must not get further than this.
+/// Runs the decoder. It checks its input, but a panic on bytes that are no Arrow stream must not get further than this.
 fn decoded<T>(decode: impl FnOnce() -> std::result::Result<T, ArrowError>) -> Result<T> {
     catch_panic(|| decode().map_err(engine_error)).map_err(|error| match error {
         Error::Internal(problem) => engine_error(problem),

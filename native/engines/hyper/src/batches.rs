@@ -1,4 +1,5 @@
-//! The batches of a result as everyone here expects them: our types, names that differ, as many rows as were asked for.
+//! The batches of a result in the form that every engine returns: our types, unique names, the requested number of
+//! rows.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -20,12 +21,12 @@ use boundary_bench_kernel::{Error, Result};
 use crate::arrow_stream::{ArrowStream, Pieces};
 use crate::engine_error;
 
-/// Bytes that are gathered for one batch at most: the offsets of its texts must not overflow.
+/// The number of bytes at which a batch is no longer extended: the offsets of its texts must not overflow.
 const MAX_GATHERED_BYTES: usize = 256 << 20;
 
 const MILLISECONDS_A_DAY: i64 = 86_400_000;
 
-/// Where batches come from, as the server sends them. Dropping it ends the query.
+/// A source of batches, as the server sends them. Dropping it ends the query.
 pub(crate) trait Source: Send {
     /// The next batch, possibly empty; `None` at the end.
     fn next_batch(&mut self) -> Result<Option<RecordBatch>>;
@@ -33,7 +34,7 @@ pub(crate) trait Source: Send {
 
 /// The result of a query.
 pub(crate) struct Batches<S> {
-    /// `None` once it has ended.
+    /// The source of batches; `None` once it has ended.
     source: Option<S>,
     columns: Vec<Column>,
     schema: SchemaRef,
@@ -51,7 +52,7 @@ impl<P: Pieces> Source for ArrowStream<P> {
 }
 
 impl<P: Pieces + 'static> Batches<ArrowStream<P>> {
-    /// The result that comes in these pieces.
+    /// The result whose Arrow stream arrives in `pieces`.
     pub(crate) fn start(pieces: P, options: &QueryOptions) -> Result<Box<dyn BatchStream>> {
         let stream = ArrowStream::start(pieces)
             .map_err(|error| if options.cancel.is_cancelled() { Error::Cancelled } else { error })?;
@@ -97,7 +98,7 @@ impl<S: Source> Batches<S> {
         Ok(())
     }
 
-    /// Takes at most the rows of one batch from those gathered.
+    /// Takes the rows of one batch, at most, from the gathered rows.
     fn take(&mut self) -> Result<Option<RecordBatch>> {
         let mut parts = Vec::new();
         let mut wanted = self.batch_rows;
@@ -141,7 +142,7 @@ impl<S: Source> BatchStream for Batches<S> {
     }
 }
 
-/// The columns of a result, in our types and with names that differ.
+/// The columns of a result, in our types and with unique names.
 fn columns_of(sent: &SchemaRef) -> Result<Vec<Column>> {
     let names = unique_names(sent.fields().iter().map(|field| field.name().as_str()));
     let columns = names.into_iter().zip(sent.fields()).map(|(name, field)| {
@@ -161,7 +162,7 @@ fn columns_of(sent: &SchemaRef) -> Result<Vec<Column>> {
     columns.collect()
 }
 
-/// An array in the type of [`columns_of`].
+/// An array, converted to the type of its column in [`columns_of`].
 fn converted(array: &ArrayRef) -> ArrayRef {
     match array.data_type() {
         // hyperd's dates are whole days.
@@ -176,8 +177,8 @@ fn converted(array: &ArrayRef) -> ArrayRef {
     }
 }
 
-/// The rows of all parts in one batch. Numbers go into recycled memory: what is allocated and freed batch by batch costs
-/// its page faults each time.
+/// The rows of all parts in one batch. Numbers go into recycled memory: memory that is allocated and freed for each batch
+/// costs its page faults each time.
 fn joined(schema: &SchemaRef, parts: &[RecordBatch]) -> Result<RecordBatch> {
     let arrays = (0..schema.fields().len()).map(|column| {
         let arrays = parts.iter().map(|part| part.column(column).as_ref()).collect::<Vec<_>>();

@@ -1,4 +1,4 @@
-//! What tables there are, and what columns they have: queries on the server's catalog and how to read their rows.
+//! The tables and their columns: queries on the server's catalog and the decoding of their rows.
 
 use boundary_bench_engine::table::{Column, SqlType, TableDefinition};
 use boundary_bench_kernel::{Error, Result};
@@ -8,7 +8,7 @@ use crate::sql;
 /// A row of text, as the queries below return it.
 pub(crate) type Row = Vec<Option<String>>;
 
-/// Asks for the names of all tables.
+/// The query for the names of all tables.
 pub(crate) const TABLES: &str = "SELECT tablename FROM pg_catalog.pg_tables WHERE schemaname = 'public'";
 
 /// The sorted names of all tables in the rows of [`TABLES`].
@@ -18,7 +18,7 @@ pub(crate) fn table_names(rows: Vec<Row>) -> Vec<String> {
     names
 }
 
-/// Asks for the columns of a table.
+/// The query for the columns of a table.
 pub(crate) fn columns_query(table: &str) -> String {
     format!(
         "SELECT a.attname, a.atttypid, a.atttypmod, a.attnotnull FROM pg_catalog.pg_attribute a \
@@ -51,7 +51,7 @@ fn column(table: &str, row: Row) -> Result<Column> {
     Ok(Column { name, sql_type, nullable: !not_null.starts_with('t') })
 }
 
-/// The type behind a number of the catalog.
+/// The type with a number of the catalog; `None` if it has no counterpart here.
 pub(crate) fn sql_type(id: u32, modifier: i32) -> Option<SqlType> {
     Some(match id {
         16 => SqlType::Bool,
@@ -65,7 +65,7 @@ pub(crate) fn sql_type(id: u32, modifier: i32) -> Option<SqlType> {
         1082 => SqlType::Date,
         1114 => SqlType::Timestamp,
         1700 => {
-            // Precision and scale in 16 bits each, and 4 more.
+            // The modifier holds precision and scale in 16 bits each, plus 4.
             let packed = modifier.checked_sub(4).filter(|packed| *packed >= 0)?;
             let precision = u8::try_from(packed >> 16).ok()?;
             SqlType::Decimal { precision, scale: u8::try_from(packed & 0xffff).ok()? }

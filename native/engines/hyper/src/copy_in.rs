@@ -1,10 +1,10 @@
-//! Inserts: a transaction of its own, filled by `COPY ... FROM STDIN` of Arrow streams.
+//! Inserts: each is a transaction of its own, filled by `COPY ... FROM STDIN` of Arrow streams.
 //!
-//! An open COPY keeps every reader of its table waiting, one that has ended does not. So a COPY ends when it has taken
-//! enough, and a watchman ends one whose caller has paused. Until then the batches are sent as they come, so that the
-//! server stores them while the next ones are made: in pieces that are held back and sent in one go, an insert takes a
-//! third longer. Each COPY is one whole Arrow stream: of several in one, the server takes the first and drops the rest
-//! without a word.
+//! An open COPY blocks every reader of its table, an ended one does not. So a COPY ends after [`COPY_BYTES`], and a
+//! watchman thread ends a COPY whose caller pauses. Until then the batches are sent as they arrive, so that the server
+//! stores them while the next ones are made: an insert whose pieces are held back and sent in one go takes a third
+//! longer. Each COPY is one whole Arrow stream: of several streams in one COPY, the server takes the first and drops
+//! the rest without an error.
 
 use std::io::Write;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -21,14 +21,14 @@ use crate::pool::Lease;
 use crate::wire::{CopyWriter, Failure};
 use crate::{catalog, engine_error, sql};
 
-/// Bytes that one COPY takes, where `BOUNDARY_BENCH_FLUSH_BYTES` does not say otherwise: about a second's work of the
-/// server, which readers of the table may have to wait for. Smaller ones cost more: with 16 MiB, a third of the speed.
+/// Bytes of one COPY, unless `BOUNDARY_BENCH_FLUSH_BYTES` sets another number: about a second of the server's work, for
+/// which readers of the table may have to wait. Smaller COPYs cost more: with 16 MiB, a third of the speed.
 const COPY_BYTES: usize = 256 << 20;
 
-/// Rows of fewer bytes are held back, so that a small insert is one COPY, opened by its commit.
+/// Batches of fewer bytes in total are held back, so that a small insert is one COPY, opened by its commit.
 const HELD_BYTES: usize = 1 << 20;
 
-/// A COPY that nothing was written to for so long is ended, so that readers of its table need not wait for its caller.
+/// A COPY without a write for this long is ended, so that readers of its table need not wait for its caller.
 const LONGEST_PAUSE: Duration = Duration::from_millis(20);
 
 /// An insert under way.
@@ -36,15 +36,15 @@ pub(crate) struct CopyIn {
     shared: Arc<Shared>,
 }
 
-/// What the insert shares with its watchman.
+/// The state that an insert shares with its watchman thread.
 struct Shared {
     insert: Mutex<Insert>,
-    /// Told when a COPY was opened, and when the insert has ended.
+    /// Notified when a COPY is opened, and when the insert has ended.
     changed: Condvar,
 }
 
 struct Insert {
-    /// `None` once the insert has ended or failed.
+    /// The session of the transaction; `None` once the insert has ended or failed.
     session: Option<Lease>,
     copy: String,
     schema: SchemaRef,
@@ -54,12 +54,12 @@ struct Insert {
     open: Option<OpenCopy>,
     rows: u64,
     written_at: Instant,
-    /// What the watchman met; the next call tells of it.
+    /// An error of the watchman, which the next call returns.
     failure: Option<Error>,
     is_watched: bool,
 }
 
-/// A COPY under way: the stream, encoded batch by batch into memory that is used again, and what went into it.
+/// An open COPY: its Arrow stream, encoded batch by batch into reused memory, and the number of its bytes and rows.
 struct OpenCopy {
     stream: StreamWriter<Vec<u8>>,
     bytes: usize,
@@ -67,7 +67,7 @@ struct OpenCopy {
 }
 
 impl CopyIn {
-    /// Begins to insert into a table, which must have these columns.
+    /// Begins an insert into a table, which must have the columns of `table`.
     pub(crate) fn begin(mut session: Lease, table: &TableDefinition) -> Result<Self> {
         let rows = session.rows(&catalog::columns_query(&table.name))?;
         catalog::definition(&table.name, rows)?.check_columns(table, sql::column)?;
@@ -93,7 +93,7 @@ impl CopyIn {
         Ok(Self { shared: Arc::new(Shared { insert: Mutex::new(insert), changed: Condvar::new() }) })
     }
 
-    /// Runs a step of the insert; an error ends it.
+    /// Runs a step of the insert; an error ends the insert.
     fn step<T>(&self, work: impl FnOnce(&mut Insert) -> Result<T>) -> Result<T> {
         let mut insert = self.shared.lock();
         let result = match insert.failure.take() {
@@ -119,7 +119,7 @@ impl Shared {
     }
 }
 
-/// Starts the thread that ends a COPY whose caller has paused. It goes with the insert.
+/// Starts the watchman thread, which ends a COPY whose caller pauses. The thread ends with the insert.
 fn watch(shared: &Arc<Shared>) -> Result<()> {
     let theirs = Arc::clone(shared);
     let watchman = move || {
@@ -155,7 +155,7 @@ impl Insert {
             return Ok(());
         }
         let bytes = bytes_of(batch)?;
-        // Only where COPYs smaller than a batch are asked for.
+        // A batch is split only if a COPY may be smaller than the batch.
         let rows = (self.copy_bytes.saturating_mul(batch.num_rows()) / bytes.max(1)).max(1);
         for start in (0..batch.num_rows()).step_by(rows) {
             self.hold(&batch.slice(start, rows.min(batch.num_rows() - start)))?;
@@ -165,7 +165,7 @@ impl Insert {
     }
 
     fn hold(&mut self, batch: &RecordBatch) -> Result<()> {
-        // Under the table's own schema: the server compares what the stream says of nulls with the table.
+        // The batch gets the table's own schema: the server compares the nullability in the stream with the table.
         let batch =
             RecordBatch::try_new(SchemaRef::clone(&self.schema), batch.columns().to_vec()).map_err(engine_error)?;
         self.held_bytes += bytes_of(&batch)?;
@@ -177,7 +177,7 @@ impl Insert {
         Ok(())
     }
 
-    /// Sends what is held, and ends the COPY when it has taken enough.
+    /// Sends the held batches, and ends the COPY once it has `copy_bytes`.
     fn send(&mut self) -> Result<()> {
         let Some(session) = &mut self.session else { return Err(Error::Closed("the insert that failed")) };
         if self.open.is_none() {
@@ -195,7 +195,7 @@ impl Insert {
         if open.bytes >= self.copy_bytes { self.close_copy() } else { Ok(()) }
     }
 
-    /// Ends the COPY, if one is open, and compares what the server took.
+    /// Ends the COPY, if one is open, and checks the number of rows that the server took.
     fn close_copy(&mut self) -> Result<()> {
         let Some(session) = &mut self.session else { return Err(Error::Closed("the insert that failed")) };
         let Some(open) = &mut self.open else { return Ok(()) };
@@ -233,7 +233,7 @@ impl Insert {
         match session.command("ROLLBACK") {
             Ok(_) => Ok(()),
             Err(failure) => {
-                // Without its session there is no transaction.
+                // Closing the session ends the transaction, too.
                 session.close();
                 match failure {
                     Failure::Refused(error) => Err(error.into()),
@@ -258,12 +258,12 @@ fn bytes_of(batch: &RecordBatch) -> Result<usize> {
 }
 
 impl OpenCopy {
-    /// Sends what the stream has encoded; returns its bytes.
+    /// Sends the encoded bytes of the stream; returns their number.
     fn transmit(&mut self, session: &mut Lease) -> Result<usize> {
         let encoded = self.stream.get_mut();
         let mut writer = CopyWriter::new(session);
         let written = writer.write_all(encoded);
-        // A socket's own error says more than that of the writer above it.
+        // The socket's own error says more than the error of the writer above it.
         writer.finish()?;
         written.map_err(engine_error)?;
         let bytes = encoded.len();
@@ -272,8 +272,8 @@ impl OpenCopy {
     }
 }
 
-/// Ends the transaction of an insert that failed. A session is closed where the server did not answer that the COPY has
-/// failed: closing it frees the table.
+/// Rolls back the transaction of a failed insert. If the server does not confirm that the COPY has failed, the session
+/// is closed, which frees the table.
 fn end(mut session: Lease, in_copy: bool) {
     if in_copy && session.status().is_none() && session.end_copy("the insert failed").is_ok() {
         session.settle();

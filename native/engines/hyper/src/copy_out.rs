@@ -1,4 +1,4 @@
-//! Queries over `PostgreSQL`'s protocol: `COPY (...) TO STDOUT` as an Arrow stream, read as it is asked for.
+//! Queries over `PostgreSQL`'s protocol: `COPY (...) TO STDOUT` as an Arrow stream, read on demand.
 
 use std::sync::Arc;
 
@@ -18,13 +18,13 @@ use crate::wire::{Message, ServerError};
 
 /// A query under way.
 struct CopyOut {
-    /// The session, until the server is done with the query.
+    /// The session, until the server has ended the query.
     running: Option<Running>,
     refusal: Option<ServerError>,
 }
 
 struct Running {
-    // Dropped in this order: no cancellation may hit the session's next user.
+    // The guard is dropped first: no cancellation may hit the session's next user.
     _guard: CancelGuard,
     session: Lease,
 }
@@ -43,7 +43,7 @@ pub(crate) fn start(
     Batches::start(pieces, options)
 }
 
-/// Runs a statement that shows something; its result is text.
+/// Runs a statement such as `EXPLAIN` or `SHOW`, whose result is text.
 pub(crate) fn display(
     mut session: Lease,
     statement: &Statement<'_>,
@@ -69,7 +69,7 @@ pub(crate) fn display(
     Ok(Box::new(Batches::new(Shown(batch), &schema, options)?))
 }
 
-/// Makes `cancel` end what the session runs, while the guard lives.
+/// Makes `cancel` end the session's running statement, while the guard lives.
 pub(crate) fn guard(session: &Lease, cancel: &CancelToken) -> CancelGuard {
     let canceller = session.canceller();
     cancel.on_cancel(move || canceller.cancel())
@@ -91,7 +91,8 @@ impl Pieces for CopyOut {
 
 impl Drop for CopyOut {
     fn drop(&mut self) {
-        // What still runs is ended, and the session emptied of it, so that it locks nothing and can be used again.
+        // A running query is cancelled and its remaining messages are read, so that the session locks nothing and can
+        // be reused.
         if let Some(running) = &mut self.running
             && running.session.status().is_none()
         {
@@ -101,7 +102,7 @@ impl Drop for CopyOut {
     }
 }
 
-/// A result that is there already.
+/// A result that is complete already: one batch, or none.
 struct Shown(Option<RecordBatch>);
 
 impl Source for Shown {

@@ -1,4 +1,4 @@
-//! The engine itself: which server, which session, which statement.
+//! The engine: it chooses the server, the session and the statement for each call.
 
 use std::any::Any;
 use std::path::{Path, PathBuf};
@@ -24,41 +24,41 @@ use crate::uri::{Place, Transport, Uri};
 use crate::wire::{Address, Answer, DEFAULT_USER, Login, rows_changed};
 use crate::{NAME, catalog, copy_out, engine_error, sql};
 
-/// How long an idle session may take to answer that it is there.
+/// How long a session may take to answer a ping.
 const PING_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Where a server of our own listens.
+/// The host of a server of our own.
 const LOOPBACK: &str = "127.0.0.1";
 
-/// How often a command is repeated that met another one at work on the same table.
+/// Maximum attempts of a command that conflicts with another one on the same table.
 const ATTEMPTS: u32 = 5;
 
-/// What a second command on the same table is refused with.
+/// The SQLSTATE of a command that conflicts with another one on the same table.
 const CONFLICT: &str = "40001";
 
-/// What `CREATE TABLE` says of a table that is there.
+/// The SQLSTATE of a `CREATE TABLE` whose table exists.
 const TABLE_EXISTS: &str = "42P07";
 
-/// What `DROP TABLE` says of a table that is not there.
+/// The SQLSTATE of a `DROP TABLE` whose table does not exist.
 const NO_SUCH_TABLE: &str = "42P01";
 
 /// A database of a `hyperd`. All methods may run at once; each takes a session of its own.
 pub struct HyperEngine {
     transport: Transport,
-    /// Where its client library would connect.
+    /// The address of the database for `hyperd`'s client library.
     endpoint: Endpoint,
     database: String,
-    // Dropped before the sessions, with which a new database goes.
+    // Dropped before the sessions, with which a new database is removed.
     grpc: Option<Arc<Grpc>>,
-    /// `None` where a server is known by its gRPC endpoint only.
+    /// The sessions; `None` if only the gRPC endpoint of the server is known.
     pool: Option<Arc<Pool>>,
 }
 
 impl HyperEngine {
-    /// Opens a database; the server of this process is started where the place needs one.
+    /// Opens a database, and starts the server of this process if the place needs it.
     ///
     /// # Errors
-    /// As [`crate::open`].
+    /// The same errors as [`crate::open`].
     pub fn open(uri: Uri) -> Result<Self> {
         match uri.place {
             Place::Fresh => Self::own(uri.transport, None, uri.most_bytes),
@@ -93,7 +93,7 @@ impl HyperEngine {
         Ok(Self { transport, endpoint, database, grpc, pool: Some(Arc::new(pool)) })
     }
 
-    /// A database of a server that runs.
+    /// A database of a running server.
     fn attached(transport: Transport, (host, port): (String, u16), login: Login, database: String) -> Result<Self> {
         let address = if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") };
         if !transport.is_grpc() {
@@ -110,13 +110,13 @@ impl HyperEngine {
         Ok(Self { transport, endpoint, database, grpc: Some(grpc), pool: None })
     }
 
-    /// How queries travel.
+    /// The transport of queries.
     #[must_use]
     pub fn transport(&self) -> Transport {
         self.transport
     }
 
-    /// Where the server listens, as its own clients write it: `host:port`, `tab.domain://...` or `http://host:port`.
+    /// The server's address in the notation of its own clients: `host:port`, `tab.domain://...` or `http://host:port`.
     #[must_use]
     pub fn endpoint(&self) -> &str {
         &self.endpoint.endpoint
@@ -137,7 +137,7 @@ impl HyperEngine {
         }
     }
 
-    /// The rows of one of our own queries.
+    /// The rows of a query of the engine's own.
     fn rows(&self, sql: &str) -> Result<Vec<catalog::Row>> {
         match (&self.pool, &self.grpc) {
             (None, Some(grpc)) => grpc.rows(sql),
@@ -145,7 +145,7 @@ impl HyperEngine {
         }
     }
 
-    /// Runs a command about a table, again where another one was in its way.
+    /// Runs a command on a table, and repeats it if it conflicts with another one.
     fn define(&self, sql: &str) -> Answer<()> {
         let mut session = self.session()?;
         let mut attempt = 1;
@@ -158,7 +158,7 @@ impl HyperEngine {
     }
 }
 
-/// The one absolute name of a file, so that two ways to write it open one database. The file need not exist.
+/// The canonical path of a file, so that two spellings of it open one database. The file need not exist.
 fn absolute(path: &Path) -> Result<PathBuf> {
     let cannot =
         |problem: &dyn std::fmt::Display| engine_error(format!("can't open \"{}\": {problem}", path.display()));
@@ -190,7 +190,7 @@ impl Engine for HyperEngine {
         Capabilities { sql: true, ordered: false, all_floats: true }
     }
 
-    /// The server's commands about tables are no transactions: a table to be replaced is gone for a moment, and stays
+    /// The server's commands on tables are not transactional: a table to be replaced is gone for a moment, and stays
     /// gone if the new one can't be created.
     fn create_table(&self, table: &TableDefinition, mode: CreateMode) -> Result<()> {
         table.validate()?;
@@ -227,7 +227,7 @@ impl Engine for HyperEngine {
     }
 
     /// Takes one statement that reads: `SELECT`, `WITH`, `VALUES`, `TABLE`, and `EXPLAIN` or `SHOW`, whose results are
-    /// text. While it is read, writers of its tables wait, but not over gRPC.
+    /// text. While the result is read, writers of its tables wait, except over gRPC.
     fn query(&self, sql: &str, options: &QueryOptions) -> Result<Box<dyn BatchStream>> {
         let statement = the_only_statement(sql)?;
         check_parameter_count(0, parameter_count(statement.text)?)?;
@@ -279,7 +279,7 @@ impl Engine for HyperEngine {
             Ok(changed)
         };
         let result: Result<u64> = run();
-        // What is done is now either published as a whole or not at all; a cancellation could only spoil that.
+        // The changes are now committed or rolled back as a whole; a cancellation must not interrupt that.
         drop(guard);
         let settled = session.canceller().settle();
         let ended = match (&result, together && session.status().is_some()) {
@@ -297,7 +297,7 @@ impl Engine for HyperEngine {
         }
     }
 
-    /// The types of parameters are open until there are values: hyperd does not tell them.
+    /// The types of parameters are unknown until they have values: hyperd does not report them.
     fn prepare(&self, sql: &str, cancel: &CancelToken) -> Result<Box<dyn Prepared>> {
         let statement = the_only_statement(sql)?;
         if self.transport.is_grpc() {

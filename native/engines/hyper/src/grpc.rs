@@ -1,7 +1,7 @@
 //! Queries over gRPC, in the three ways of handing a result over that the server has.
 //!
-//! A query is a task of the engine's own threads, which sends what arrives to the thread that reads: so the engine can be
-//! used from any thread, also from one that runs tasks itself.
+//! A query is a task on the engine's own threads, which sends the pieces that arrive to the reading thread. So the engine
+//! can be used from any thread, also from one that runs tasks itself.
 
 use std::pin::pin;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -29,40 +29,40 @@ use crate::server::Server;
 use crate::uri::Transport;
 use crate::{catalog, engine_error};
 
-/// The longest that one answer may take: queries are ended by their users, not by a clock.
+/// Time limit of one request, longer than any query: queries are ended by their users, not by a clock.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// Pieces that are fetched ahead of the reader.
+/// Maximum number of pieces that are fetched ahead of the reader.
 const PIECES_AHEAD: usize = 2;
 
-/// What the server says to one who asks for a part that a result does not have.
+/// The SQLSTATE of a request for a part that the result does not have.
 const NO_SUCH_PART: &str = "22023";
 
-/// How long the end of a query may take that nobody wants any more.
+/// Time limit of the cancel request for an abandoned query.
 const CANCEL_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Connections that are kept for later use, at most.
+/// Maximum number of idle connections that are kept.
 const MAX_IDLE: usize = 16;
 
 /// The gRPC endpoint of a server and a database of it.
 pub(crate) struct Grpc {
     clients: Arc<Clients>,
-    /// `None` only while it is dropped.
+    /// The threads of the queries; `None` only during the drop.
     runtime: Option<Runtime>,
-    /// The server of our own, which must outlive the connections.
+    /// A server of our own, which must outlive the connections.
     _server: Option<Arc<Server>>,
 }
 
-/// The connections, which the tasks share.
+/// The connections, shared by the tasks.
 struct Clients {
     config: GrpcConfig,
     mode: TransferMode,
-    /// A query takes one until it has started, so that queries start at the same time.
+    /// Idle connections. A query takes one until it has started, so that several queries can start at the same time.
     idle: Mutex<Vec<GrpcClient>>,
 }
 
 impl Grpc {
-    /// Connects to check that the endpoint is one.
+    /// Connects once, to check the endpoint.
     pub(crate) fn connect(
         address: &str,
         database: &str,
@@ -108,7 +108,7 @@ impl Grpc {
         Batches::start(call, options)
     }
 
-    /// Runs one of our own queries and returns its rows as text.
+    /// Runs a query of the engine's own and returns its rows as text.
     pub(crate) fn rows(self: &Arc<Self>, sql: &str) -> Result<Vec<catalog::Row>> {
         let mut stream = ArrowStream::start(self.start(sql))?;
         let mut rows = Vec::new();
@@ -133,7 +133,7 @@ impl Grpc {
 impl Drop for Grpc {
     fn drop(&mut self) {
         if let Some(runtime) = self.runtime.take() {
-            // Not waiting: the last user may be one of its own threads.
+            // Does not wait for the threads: the last user may run on one of them.
             runtime.shutdown_background();
         }
     }
@@ -156,7 +156,7 @@ impl Clients {
     }
 }
 
-/// Runs a query until its end, its cancellation, or until nobody reads it.
+/// Runs a query until its end, its cancellation, or the drop of its receiver.
 async fn run(clients: Arc<Clients>, sql: String, sender: mpsc::Sender<Result<Buffer>>, stop: Arc<Notify>) {
     let mut query_id = None;
     let fetched = tokio::select! {
@@ -167,10 +167,10 @@ async fn run(clients: Arc<Clients>, sql: String, sender: mpsc::Sender<Result<Buf
     let Err(error) = fetched else { return };
     let cancelled = matches!(error, Error::Cancelled);
     if cancelled && let Some(query_id) = query_id {
-        // Done or not, nobody waits for it longer.
+        // The outcome of the cancel request does not matter.
         let _ = tokio::time::timeout(CANCEL_TIMEOUT, cancel(&clients, &query_id)).await;
     }
-    // Nobody may be there to hear it.
+    // Fails if the receiver is dropped.
     let _ = sender.send(Err(error)).await;
 }
 
@@ -205,16 +205,16 @@ async fn fetch(
         if failure.sqlstate() != Some(NO_SUCH_PART) || !failure.message().contains("result is empty") {
             return Err(refused(&failure));
         }
-        // The client asks for a part of the result although an empty one has none.
+        // The client requests a part of the result although an empty result has none.
         if sent {
             return Ok(());
         }
-        // This one tells the columns of an empty result.
+        // The sync mode reports the columns of an empty result.
         mode = TransferMode::Sync;
     }
 }
 
-/// Ends a query that the server would else bring to its end for nobody: one whose result is fetched apart from its call.
+/// Cancels a query whose result is fetched by requests of its own, which the server would otherwise run to its end.
 async fn cancel(clients: &Clients, query_id: &str) {
     if let Ok(mut client) = clients.take().await
         && client.cancel_query(query_id).await.is_ok()
@@ -223,12 +223,12 @@ async fn cancel(clients: &Clients, query_id: &str) {
     }
 }
 
-/// A query under way, seen from the thread that reads it. Dropping it ends the query.
+/// A query under way, as its reading thread sees it. Dropping it ends the query.
 struct Call {
     pieces: mpsc::Receiver<Result<Buffer>>,
     stop: Arc<Notify>,
     guard: Option<CancelGuard>,
-    /// `None` once it was waited for.
+    /// The task that runs the query; `None` once it has been joined.
     task: Option<JoinHandle<()>>,
     _grpc: Arc<Grpc>,
 }
@@ -236,10 +236,10 @@ struct Call {
 impl Drop for Call {
     fn drop(&mut self) {
         self.guard = None;
-        // The task ends with this, soon: it is waited for, so that nothing runs on when the call is gone.
+        // Closing the channel ends the task soon. The drop waits for that, so that nothing runs on after it.
         self.pieces.close();
         if let Some(task) = self.task.take() {
-            // It fails only by a panic of the client, which the reader was told of by the end of the pieces.
+            // Fails only if the client panicked, which the reader learns at the end of the pieces.
             let _ = wait(task);
         }
     }
@@ -251,7 +251,7 @@ impl Pieces for Call {
         if piece.is_none()
             && let Some(task) = self.task.take()
         {
-            // The end of the pieces is the end of the result only if the task came to its own.
+            // The end of the pieces is the end of the result only if the task ended without a panic.
             wait(task).map_err(|error| Error::Internal(error.to_string()))?;
         }
         piece.transpose()
@@ -269,7 +269,7 @@ fn refused(error: &ClientError) -> Error {
     }
 }
 
-/// Waits for a future on this thread, which may be any.
+/// Waits for a future on the calling thread, which may be any thread.
 fn wait<F: Future>(future: F) -> F::Output {
     struct Unpark(Thread);
 

@@ -1,6 +1,7 @@
 //! Tableau's `hyperd`, a real database server, as an engine: behind every lane, over every transport it has.
 //!
-//! [`open`] takes an engine's URI ([`Uri`]). A private server is started once a process and stopped with its last user.
+//! [`open`] takes an engine's URI ([`Uri`]). A private server is started once per process and stopped with its last
+//! user.
 
 mod arrow_stream;
 mod batches;
@@ -36,8 +37,8 @@ const NAME: &str = "hyper";
 /// Opens the engine of a `hyper:` URI.
 ///
 /// # Errors
-/// [`Error::InvalidArgument`] for an unusable URI, [`Error::NotInstalled`] where `hyperd` is not found,
-/// [`Error::Engine`] when the server does not start or refuses.
+/// [`Error::InvalidArgument`] for an unusable URI, [`Error::NotInstalled`] if `hyperd` is not found,
+/// [`Error::Engine`] if the server does not start or refuses the session.
 pub fn open(uri: &str) -> Result<Arc<dyn Engine>> {
     Ok(Arc::new(HyperEngine::open(uri.parse()?)?))
 }
@@ -46,7 +47,7 @@ fn engine_error(message: impl Display) -> Error {
     Error::Engine { engine: NAME, message: message.to_string() }
 }
 
-/// The number in a variable of the environment, where a sweep sets one.
+/// The number in an environment variable, which a sweep may set; `None` if it is not set.
 fn setting<T: FromStr>(name: &str) -> Result<Option<T>> {
     let Some(text) = std::env::var_os(name) else { return Ok(None) };
     let number = text.to_str().and_then(|text| text.parse().ok());

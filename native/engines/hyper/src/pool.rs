@@ -1,4 +1,4 @@
-//! The sessions with one database: opened as they are needed, used again when they are idle and well.
+//! The sessions with one database: opened as they are needed, and reused when they are idle and intact.
 
 use std::ops::{Deref, DerefMut};
 use std::path::PathBuf;
@@ -11,13 +11,13 @@ use crate::server::Server;
 use crate::sql;
 use crate::wire::{Address, Connection, DEFAULT_USER, Failure, Login, Status};
 
-/// Sessions that are kept for later use, at most.
+/// Maximum number of idle sessions that are kept.
 const MAX_IDLE: usize = 16;
 
-/// How long a database may take to be written after its last session.
+/// How long the server may take to write a database after its last session.
 const UNLOAD_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// How often that is looked at.
+/// Pause between two attempts to open a database that is still being written.
 const UNLOAD_PAUSE: Duration = Duration::from_millis(5);
 
 /// A database and the sessions with it.
@@ -27,16 +27,16 @@ pub(crate) struct Pool {
     login: Login,
     database: String,
     idle: Mutex<Vec<Connection>>,
-    /// One session is always open, since the server unloads a database with its last one.
+    /// A session that is always open, since the server unloads a database with its last session.
     keeper: Option<Connection>,
-    /// Whether the database goes with the pool.
+    /// Whether the database is removed with the pool.
     temporary: bool,
-    /// The server of our own, which must outlive the sessions.
+    /// A server of our own, which must outlive the sessions.
     _server: Option<Arc<Server>>,
 }
 
 impl Pool {
-    /// The sessions with a database of the server of our own, made if it is not there.
+    /// The sessions with a database of our own server, which is created if it does not exist.
     pub(crate) fn own(server: Arc<Server>, address: Address, file: Option<PathBuf>, most_bytes: usize) -> Result<Self> {
         let login = Login { user: DEFAULT_USER.to_owned(), password: None, most_bytes };
         let temporary = file.is_none();
@@ -53,7 +53,7 @@ impl Pool {
         Ok(Self { address, login, database, idle, keeper: Some(keeper), temporary, _server: Some(server) })
     }
 
-    /// The sessions with a database of a server that runs.
+    /// The sessions with a database of a running server.
     pub(crate) fn attached(address: Address, login: Login, database: String) -> Result<Self> {
         let keeper = Connection::open(&address, &login, Some(&database))?;
         let idle = Mutex::default();
@@ -97,14 +97,14 @@ impl Drop for Pool {
         self.idle.get_mut().unwrap_or_else(PoisonError::into_inner).clear();
         self.keeper = None;
         if self.temporary {
-            // Not DROP DATABASE: beside the work of other sessions it makes hyperd crash. What the server still writes
-            // goes with its folder.
+            // Not by DROP DATABASE, which makes hyperd crash while other sessions work. Files that the server still
+            // writes are removed with its folder.
             let _ = std::fs::remove_file(&self.database);
         }
     }
 }
 
-/// Opens a session in a database, which is made if it is not there.
+/// Opens a session with a database, which is created if it does not exist.
 fn open_or_create(address: &Address, login: &Login, database: &str) -> Result<Connection> {
     let deadline = Instant::now() + UNLOAD_TIMEOUT;
     loop {
@@ -113,7 +113,7 @@ fn open_or_create(address: &Address, login: &Login, database: &str) -> Result<Co
             Connection::open(address, login, Some(database))
         });
         match opened {
-            // Its last user has just left, and the server still writes the file.
+            // The last session of the database has just closed, and the server still writes the file.
             Err(Failure::Refused(error)) if error.is_unloading() && Instant::now() < deadline => {
                 std::thread::sleep(UNLOAD_PAUSE);
             }
@@ -122,17 +122,17 @@ fn open_or_create(address: &Address, login: &Login, database: &str) -> Result<Co
     }
 }
 
-/// A session on loan. It goes back when it is dropped, if it is idle then; else it is closed.
+/// A session leased from the pool. Dropping the lease returns the session if it is idle, and closes it otherwise.
 #[derive(Debug)]
 pub(crate) struct Lease {
-    /// Absent only while the lease is dropped.
+    /// The session; `None` only while the lease is dropped.
     connection: Option<Connection>,
-    // After the connection, so that the last session is gone when the pool goes.
+    // Dropped after the connection, so that the last session is closed before the pool is dropped.
     pool: Arc<Pool>,
 }
 
 impl Lease {
-    /// Closes the session, which no one else may use.
+    /// Closes the session, so that it is not reused.
     pub(crate) fn close(mut self) {
         self.connection = None;
     }

@@ -1,7 +1,7 @@
 //! Prepared statements, over `PostgreSQL`'s extended protocol.
 //!
-//! The server says nothing about the types of parameters: it is told them with the values, by having the statement
-//! parsed anew, in the same round trip, where they are others than before.
+//! The server does not report the types of parameters. They are sent with the values: if they differ from those of the
+//! run before, the statement is parsed anew in the same round trip.
 
 use arrow_array::RecordBatch;
 use boundary_bench_engine::sql_text;
@@ -17,21 +17,21 @@ use crate::sql::Meaning;
 use crate::wire::{Bound, Failure, Message, Parameter, Rows, ServerError, Status, rows_changed};
 use crate::{copy_out, engine_error, sql};
 
-/// The type of a parameter that the server finds out by itself. Its value comes as text, and is read as if it were
-/// written into the statement in quotes.
+/// The type number of a parameter whose type the server infers. Its value is sent as text, and read like a quoted
+/// literal in the statement.
 const OPEN: u32 = 0;
 
-/// What the server says where it can't find out the type of a parameter without a value.
+/// The beginning of the server's error if it can't infer the type of a parameter without a value.
 const UNDECIDED: &str = "could not deduce parameter type";
 
-/// The errors that a value of the wrong type or size is answered with: overflow, date, text, binary format, types.
+/// SQLSTATEs of values of the wrong type or size: overflow, date, text, binary format, types.
 const MISFITS: [&str; 7] = ["22003", "22007", "22008", "22P02", "22P03", "42601", "42804"];
 
-/// The days and microseconds from 1970-01-01 to 2000-01-01, where the protocol counts from.
+/// Days and microseconds from 1970-01-01 to 2000-01-01, the epoch of the protocol.
 const POSTGRES_EPOCH_DAYS: i32 = 10_957;
 const POSTGRES_EPOCH_MICROSECONDS: i64 = POSTGRES_EPOCH_DAYS as i64 * 86_400_000_000;
 
-/// Rows that are read at once, and bytes of them, at most.
+/// The number of rows and of their bytes at which a batch ends.
 const MAX_ROWS: usize = 65_536;
 const MAX_BYTES: usize = 16 << 20;
 
@@ -40,9 +40,9 @@ pub(crate) struct PreparedStatement {
     session: Lease,
     sql: String,
     returns_rows: bool,
-    /// Types are open until there are values.
+    /// The types of the parameters; all `None`, since the server does not report them.
     parameters: Vec<Option<SqlType>>,
-    /// What the server has parsed the statement for; `None` where it may have forgotten it.
+    /// The parameter types that the server has parsed the statement with; `None` if the statement must be parsed anew.
     parsed: Option<Vec<Option<SqlType>>>,
 }
 
@@ -52,7 +52,7 @@ impl PreparedStatement {
         statement: &sql_text::Statement<'_>,
         cancel: &CancelToken,
     ) -> Result<Self> {
-        // A COPY waits for data that nobody sends.
+        // A COPY would wait for data that nobody sends.
         if !statement.keeps_session() || statement.is_transaction() || statement.keyword == "COPY" {
             return Err(Error::Unsupported(format!(
                 "{} can't be prepared; run it by execute, without parameters",
@@ -80,14 +80,14 @@ impl PreparedStatement {
 
     /// Sends the statement with these values.
     fn start(&mut self, parameters: &[Value]) -> Result<()> {
-        // What cancelled the run before must not hit this one.
+        // A cancel request for the run before must not hit this one.
         if self.session.status() != Some(Status::Idle) || !self.session.canceller().settle() {
             return Err(Error::Closed("the statement, whose last run did not end"));
         }
         let values: Vec<_> = parameters.iter().map(encoded).collect();
         let parsed = self.parsed.take().filter(|parsed| {
-            // After a change of its tables the server describes a query as it was parsed, but returns what they hold now:
-            // values would be read as of another type. So queries are parsed anew. NULL is of any type.
+            // After a change of a query's tables the server still describes the columns as they were parsed, but returns
+            // the new ones, whose values would be read as another type. So queries are parsed anew. NULL fits any type.
             !self.returns_rows
                 && parsed
                     .iter()
@@ -106,7 +106,7 @@ impl PreparedStatement {
         Ok(())
     }
 
-    /// The statement with the precision and scale of its decimals, for which the protocol has no room.
+    /// The statement with casts of its decimal parameters to their precision and scale, which the protocol can't carry.
     fn with_casts(&self, parameters: &[Value]) -> String {
         let (mut sql, mut copied) = (String::with_capacity(self.sql.len()), 0);
         for placeholder in sql::placeholders(&self.sql) {
@@ -124,8 +124,7 @@ impl PreparedStatement {
         sql
     }
 
-    /// The error for a run that failed: the parameter that has no value of the statement's type is to blame, if there
-    /// is one.
+    /// The error of a run that failed: it names the parameter whose value does not fit the statement, if there is one.
     fn failure(&mut self, failure: Failure, parameters: &[Value], cancel: &CancelToken) -> Error {
         self.parsed = None;
         if cancel.is_cancelled() {
@@ -140,7 +139,7 @@ impl PreparedStatement {
 
     /// The error for the first parameter that the server can't convert. Nothing is run.
     fn misfit(&mut self, parameters: &[Value], cancel: &CancelToken) -> Option<Error> {
-        // Of the first `fitting` parameters all fit; of the first `refused` one does not.
+        // A binary search: the first `fitting` parameters all fit; one of the first `refused` does not.
         let (mut fitting, mut refused) = (0, parameters.len());
         let mut problem = self.refusal_of(&parameters[..refused], parameters.len())?;
         while fitting + 1 < refused && !cancel.is_cancelled() {
@@ -153,12 +152,13 @@ impl PreparedStatement {
         (fitting + 1 == refused).then(|| unusable_parameter(refused, &problem))
     }
 
-    /// What the server says against these first of `count` parameters, while the others are NULL.
+    /// The server's error for the values of the `first` of `count` parameters, while the others are NULL; `None` if
+    /// they fit.
     fn refusal_of(&mut self, first: &[Value], count: usize) -> Option<String> {
         let mut types = vec![OPEN; count];
         let mut values: Vec<_> = (0..count).map(|_| None).collect();
         for (index, value) in first.iter().enumerate() {
-            // Open, a number is compared with the range of the type wanted.
+            // As text of an open type, a number is compared with the range of the type that the statement wants.
             values[index] = match value {
                 Value::Int(number) => Some(Parameter::Text(number.to_string())),
                 Value::Double(number) if number.is_finite() => Some(Parameter::Text(number.round().to_string())),
@@ -216,7 +216,7 @@ impl Statement for PreparedStatement {
                 _ => {}
             }
         };
-        // From here on the result is given up when it is dropped.
+        // From here on, dropping the result ends the query.
         let mut source =
             BoundRows { session: &mut self.session, guard: Some(guard), rows: None, refusal, most: options.batch_rows };
         let rows = RowBuilder::new(&fields)?;
@@ -249,14 +249,14 @@ impl Statement for PreparedStatement {
     }
 }
 
-/// The rows of a statement that runs.
+/// The rows of a running statement.
 struct BoundRows<'statement> {
     session: &'statement mut Lease,
     guard: Option<CancelGuard>,
-    /// `None` where the result is of no use.
+    /// The builder of the batches; `None` if a column of the result has an unsupported type.
     rows: Option<RowBuilder>,
     refusal: Option<ServerError>,
-    /// Rows of a batch at most.
+    /// Maximum number of rows of a batch.
     most: usize,
 }
 
@@ -287,7 +287,7 @@ impl Source for BoundRows<'_> {
 
 impl Drop for BoundRows<'_> {
     fn drop(&mut self) {
-        // As for a query without parameters: what still runs is ended, and the session emptied of it.
+        // A running statement is cancelled and its remaining messages are read, as for a query without parameters.
         if self.session.status().is_none() {
             self.session.canceller().cancel();
             self.session.settle();
@@ -295,7 +295,7 @@ impl Drop for BoundRows<'_> {
     }
 }
 
-/// The number of parameters in a statement, which are all of `$1`, `$2`, ...
+/// The number of parameters in a statement, which must be `$1`, `$2`, ... without a gap.
 pub(crate) fn parameter_count(statement: &str) -> Result<usize> {
     let mut numbers = sql::placeholders(statement)
         .into_iter()
@@ -315,8 +315,8 @@ pub(crate) fn parameter_count(statement: &str) -> Result<usize> {
     }
 }
 
-/// The type that the server is told for a value. Text may become what the statement wants, and so may a decimal, which
-/// is cast to its own type in the statement.
+/// The type number that is sent for a value. Text is open, so that the server converts it to the type that the
+/// statement wants, and so is a decimal, which is cast to its own type in the statement.
 fn type_of(value: &Value) -> u32 {
     match value {
         Value::Null | Value::Text(_) | Value::Decimal { .. } => OPEN,
@@ -329,7 +329,7 @@ fn type_of(value: &Value) -> u32 {
     }
 }
 
-/// A value for the type of [`type_of`].
+/// A value, encoded for the type of [`type_of`]; `None` for NULL.
 fn encoded(value: &Value) -> Option<Parameter> {
     Some(match value {
         Value::Null => return None,
@@ -339,7 +339,7 @@ fn encoded(value: &Value) -> Option<Parameter> {
         Value::Decimal { value, scale, .. } => Parameter::Text(decimal_text(*value, *scale)),
         Value::Text(text) => Parameter::Text(text.clone()),
         Value::Bytes(bytes) => Parameter::Binary(bytes.clone()),
-        // What saturates here lies outside of what the server takes.
+        // A value that saturates is outside of the server's range.
         Value::Date(days) => Parameter::Binary(days.saturating_sub(POSTGRES_EPOCH_DAYS).to_be_bytes().to_vec()),
         Value::Timestamp(microseconds) => {
             Parameter::Binary(microseconds.saturating_sub(POSTGRES_EPOCH_MICROSECONDS).to_be_bytes().to_vec())
@@ -347,7 +347,7 @@ fn encoded(value: &Value) -> Option<Parameter> {
     })
 }
 
-/// A decimal as SQL writes it.
+/// A decimal in SQL notation.
 fn decimal_text(value: i128, scale: u8) -> String {
     let sign = if value < 0 { "-" } else { "" };
     let scale = usize::from(scale);

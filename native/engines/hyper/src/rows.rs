@@ -1,4 +1,4 @@
-//! Rows in `HyperBinary`, the server's own format, on their way into Arrow's columns.
+//! Decoding of rows in `HyperBinary`, the server's own format, into Arrow's columns.
 
 use std::sync::Arc;
 
@@ -14,16 +14,16 @@ use boundary_bench_kernel::{Error, Result};
 use crate::wire::{Field, values_of};
 use crate::{catalog, engine_error};
 
-/// The server counts days from here: 1970-01-01 as a Julian day.
+/// 1970-01-01 as a Julian day, which is how the server counts days.
 const EPOCH_DAY: i32 = 2_440_588;
 
-/// The same in microseconds.
+/// [`EPOCH_DAY`] in microseconds.
 const EPOCH_MICROSECONDS: i64 = EPOCH_DAY as i64 * 86_400_000_000;
 
-/// The digits of the longest decimal that comes in 8 bytes; longer ones take 16.
+/// Maximum number of digits of a decimal that is sent in 8 bytes; longer ones take 16 bytes.
 const MAX_SHORT_PRECISION: u8 = 18;
 
-/// Rows that are gathered for a batch.
+/// The builder of a batch from rows.
 pub(crate) struct RowBuilder {
     schema: SchemaRef,
     columns: Vec<ColumnBuilder>,
@@ -31,7 +31,7 @@ pub(crate) struct RowBuilder {
     bytes: usize,
 }
 
-/// A column of these rows.
+/// The builder of one column.
 enum ColumnBuilder {
     Bool(BooleanBuilder),
     SmallInt(Int16Builder),
@@ -47,7 +47,7 @@ enum ColumnBuilder {
     Timestamp(TimestampMicrosecondBuilder),
 }
 
-/// Does the same with whichever builder it is.
+/// Evaluates the same expression with the Arrow builder of any column.
 macro_rules! on_builder {
     ($column:expr, $builder:ident => $call:expr) => {
         match $column {
@@ -67,7 +67,7 @@ macro_rules! on_builder {
 }
 
 impl RowBuilder {
-    /// For the rows of a result with these columns.
+    /// A builder for the rows of a result with these columns.
     pub(crate) fn new(fields: &[Field]) -> Result<Self> {
         let columns = fields.iter().map(column_of).collect::<Result<Vec<_>>>()?;
         let builders = columns.iter().map(|column| ColumnBuilder::new(column.sql_type)).collect();
@@ -78,12 +78,12 @@ impl RowBuilder {
         &self.schema
     }
 
-    /// The rows gathered.
+    /// The number of rows gathered for the next batch.
     pub(crate) fn rows(&self) -> usize {
         self.rows
     }
 
-    /// The bytes that these rows came in.
+    /// The encoded size of the gathered rows, in bytes.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes
     }
@@ -105,7 +105,7 @@ impl RowBuilder {
         Ok(())
     }
 
-    /// The rows gathered, as a batch; then gathers anew.
+    /// Returns the gathered rows as a batch, and begins the next batch.
     pub(crate) fn finish(&mut self) -> Result<RecordBatch> {
         (self.rows, self.bytes) = (0, 0);
         let arrays = self
@@ -136,7 +136,7 @@ impl ColumnBuilder {
         }
     }
 
-    /// Adds a value; `None` where its bytes are none of the column's type.
+    /// Adds a value; `None` if its bytes are no value of the column's type.
     fn push(&mut self, value: &[u8]) -> Option<()> {
         match self {
             Self::Bool(builder) => builder.append_value(i8::from_le_bytes(value.try_into().ok()?) != 0),

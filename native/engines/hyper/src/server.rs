@@ -23,13 +23,13 @@ const START_TIMEOUT: Duration = Duration::from_secs(60);
 /// How long a server may take to end by itself before it is killed.
 const STOP_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The same for one that has databases in files of their own: it writes what was committed as it ends.
+/// How long a server with database files may take to end before it is killed: it writes the committed rows as it ends.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(300);
 
-/// How often a start or a stop is looked at.
+/// Interval between two checks of a server that starts or stops.
 const POLL: Duration = Duration::from_millis(5);
 
-/// Lines of a server's output that the error of a failed start repeats, at most.
+/// Maximum number of lines of a server's output in the error of a failed start.
 const MAX_LINES: usize = 20;
 
 /// The beginning of the names of the servers' folders; the id of the process that started the server follows.
@@ -38,13 +38,14 @@ const FOLDER_PREFIX: &str = "boundary-bench-hyperd-";
 /// The name of the Unix socket in a server's folder.
 const SOCKET_NAME: &str = "socket";
 
-/// The longest path of a server's folder: the socket in it must fit the 104 bytes that the systems' addresses have.
+/// Maximum length of the path of a server's folder, in bytes: the path of the socket in it must fit the 104 bytes of a
+/// Unix socket address.
 const MAX_FOLDER_PATH: usize = 80;
 
-/// The one server of this process, while someone uses it.
+/// The one server of this process, kept alive by its users.
 static SHARED: Mutex<Weak<Server>> = Mutex::new(Weak::new());
 
-/// Numbers the folders of this process.
+/// The number of the next server folder of this process.
 static NEXT_FOLDER: AtomicU64 = AtomicU64::new(0);
 
 /// A running `hyperd`. It listens on TCP, on a Unix socket and for gRPC, so that all are measured on the same server.
@@ -52,13 +53,13 @@ static NEXT_FOLDER: AtomicU64 = AtomicU64::new(0);
 #[derive(Debug)]
 pub struct Server {
     process: Mutex<Child>,
-    /// The server ends when this connection does, also when this process is killed.
+    /// The server's callback connection. The server ends when it closes, also when this process is killed.
     switch: TcpStream,
     tcp_port: u16,
     grpc_port: u16,
     folder: PathBuf,
     next_database: AtomicU64,
-    /// Whether a database in a file of its own was opened.
+    /// Whether a database in a file outside of the server's folder was opened.
     has_files: AtomicBool,
 }
 
@@ -66,9 +67,9 @@ impl Server {
     /// The server of this process, started if none runs.
     ///
     /// # Errors
-    /// [`Error::NotInstalled`] where `hyperd` is not found, [`Error::Engine`] with its own words when it does not start.
+    /// [`Error::NotInstalled`] if `hyperd` is not found, [`Error::Engine`] with the server's output if it does not start.
     pub fn shared() -> Result<Arc<Self>> {
-        // Held during the start, so that two callers do not start two servers.
+        // The lock is held during the start, so that two callers do not start two servers.
         let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(server) = shared.upgrade()
             && server.is_running()
@@ -80,10 +81,10 @@ impl Server {
         Ok(server)
     }
 
-    /// Starts a server of its own, with settings (`--name=value`) beside ours.
+    /// Starts a new server, with further settings (`--name=value`) after ours.
     ///
     /// # Errors
-    /// As [`Server::shared`].
+    /// The same errors as [`Server::shared`].
     pub fn start(executable: &Path, settings: &[&str]) -> Result<Self> {
         let parent = folder_of_folders();
         sweep(&parent);
@@ -104,7 +105,7 @@ impl Server {
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
-            // A group of its own: Ctrl-C is for us, who then stop it in order.
+            // A process group of its own: Ctrl-C then signals only this process, which stops the server in order.
             .process_group(0)
             .spawn()
             .map_err(|error| engine_error(format!("can't run {}: {error}", executable.display())))?;
@@ -120,7 +121,7 @@ impl Server {
                 has_files: AtomicBool::new(false),
             }),
             Err(problem) => {
-                // It may have ended already.
+                // Fails if the process has ended already.
                 let _ = process.kill();
                 let _ = process.wait();
                 Err(failed(&problem))
@@ -146,29 +147,29 @@ impl Server {
         self.folder.join(SOCKET_NAME)
     }
 
-    /// The Unix socket as the server's own clients write it.
+    /// The descriptor of the Unix socket in the notation of the server's own clients.
     pub(crate) fn socket_descriptor(&self) -> String {
         socket_descriptor(&self.folder)
     }
 
-    /// The folder that goes with the server: its socket, its log, databases without a file of their own.
+    /// The server's folder, removed with it: its socket, its log, and databases without a file of their own.
     #[must_use]
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// The id of its process.
+    /// The id of the server's process.
     #[must_use]
     pub fn process_id(&self) -> u32 {
         self.process.lock().unwrap_or_else(PoisonError::into_inner).id()
     }
 
-    /// A path for a new database that goes with the server.
+    /// A path for a new database that is removed with the server.
     pub(crate) fn new_database(&self) -> PathBuf {
         self.folder.join(format!("{}.hyper", self.next_database.fetch_add(1, Ordering::Relaxed)))
     }
 
-    /// Tells that a database in a file of its own is opened.
+    /// Records that a database in a file outside of the server's folder is opened.
     pub(crate) fn opens_file(&self) {
         self.has_files.store(true, Ordering::Relaxed);
     }
@@ -180,7 +181,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // Fails only where the server has ended.
+        // Fails only if the server has ended.
         let _ = self.switch.shutdown(Shutdown::Both);
         let process = self.process.get_mut().unwrap_or_else(PoisonError::into_inner);
         let deadline = Instant::now() + if *self.has_files.get_mut() { WRITE_TIMEOUT } else { STOP_TIMEOUT };
@@ -193,11 +194,11 @@ impl Drop for Server {
     }
 }
 
-/// Where `hyperd` is: what `HYPERD_PATH` names (the file, or the folder that holds it), else the copy that
+/// The path of `hyperd`: the one in `HYPERD_PATH` (the file, or the folder that holds it), else the copy that
 /// `boundary-bench setup hyperd` has put into the cache folder.
 ///
 /// # Errors
-/// [`Error::NotInstalled`] saying what to do.
+/// [`Error::NotInstalled`], whose message says what to do.
 pub fn executable() -> Result<PathBuf> {
     let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
     let advice = "set HYPERD_PATH, or run `boundary-bench setup hyperd`";
@@ -219,7 +220,7 @@ pub fn executable() -> Result<PathBuf> {
     path.filter(|path| path.is_file()).ok_or_else(|| Error::NotInstalled(format!("hyperd is not installed; {advice}")))
 }
 
-/// What `hyperd run` is told.
+/// The arguments of `hyperd run`.
 fn arguments(folder: &Path, callback_port: u16) -> Vec<OsString> {
     let socket = socket_descriptor(folder);
     let folder = folder.display();
@@ -229,7 +230,7 @@ fn arguments(folder: &Path, callback_port: u16) -> Vec<OsString> {
         format!("--log-dir={folder}"),
         format!("--hyper-temp-directory-override={folder}"),
         "--log-config=file,json,error,hyperd,0".to_owned(),
-        // A line a second otherwise.
+        // By default the server logs a line every second.
         "--log-resource-usage-interval=0s".to_owned(),
         "--init-user=tableau_internal_user".to_owned(),
         "--no-password".to_owned(),
@@ -237,7 +238,7 @@ fn arguments(folder: &Path, callback_port: u16) -> Vec<OsString> {
         "--language=en_US".to_owned(),
         "--date-style=MDY".to_owned(),
         "--date-style-lenient=false".to_owned(),
-        // The first version that has both REAL and decimals of 38 digits.
+        // The first version of the database format that has both REAL and decimals of 38 digits.
         "--default-database-version=4".to_owned(),
         // Every open result and insert holds a thread; with the default of 150 % a few of them make all others wait for
         // five seconds. The threads of one query stay as many as there are cores.
@@ -253,7 +254,7 @@ fn arguments(folder: &Path, callback_port: u16) -> Vec<OsString> {
     .into()
 }
 
-/// The path of the socket itself leaves out the `domain`.
+/// The descriptor of a server's Unix socket. The path of the socket itself leaves out the `domain`.
 fn socket_descriptor(folder: &Path) -> String {
     format!("tab.domain://{}/domain/{SOCKET_NAME}", folder.display())
 }
@@ -263,7 +264,7 @@ struct Ports {
     grpc: u16,
 }
 
-/// Reads all that the process writes, to its end: a full pipe would stop it.
+/// Reads the process's output until it ends, since a full pipe would block the process. Returns the lines.
 fn listen_to(process: &mut Child) -> std::result::Result<Receiver<String>, String> {
     let (sender, lines) = channel();
     let outputs: [Option<Box<dyn Read + Send>>; 2] =
@@ -274,7 +275,7 @@ fn listen_to(process: &mut Child) -> std::result::Result<Receiver<String>, Strin
             .name("hyperd output".to_owned())
             .spawn(move || {
                 for line in BufReader::new(pipe).split(b'\n').map_while(std::io::Result::ok) {
-                    // Once the server has started, nobody listens.
+                    // Fails once the server has started: the receiver is dropped then.
                     let _ = sender.send(String::from_utf8_lossy(&line).into_owned());
                 }
             })
@@ -283,7 +284,7 @@ fn listen_to(process: &mut Child) -> std::result::Result<Receiver<String>, Strin
     Ok(lines)
 }
 
-/// Waits until the server has called back and said where it listens.
+/// Waits until the server has connected to `listener`, printed its ports and made its Unix socket.
 fn await_start(
     process: &mut Child,
     listener: &TcpListener,
@@ -340,14 +341,14 @@ fn last_words(lines: &[String]) -> String {
     if lines.is_empty() { "it said nothing".to_owned() } else { lines.join("\n") }
 }
 
-/// The folder for temporary files, or a shorter one.
+/// The parent of the servers' folders: the folder for temporary files, or `/tmp` if the path of that is too long.
 fn folder_of_folders() -> PathBuf {
     let usual = std::env::temp_dir();
     let length = usual.as_os_str().len() + 1 + FOLDER_PREFIX.len() + "4294967295-99".len();
     if length <= MAX_FOLDER_PATH { usual } else { PathBuf::from("/tmp") }
 }
 
-/// Removes the folders of processes that ended without their destructors.
+/// Removes the server folders of processes that ended without running their destructors.
 fn sweep(parent: &Path) {
     let Ok(entries) = std::fs::read_dir(parent) else { return };
     for entry in entries.flatten() {
@@ -357,7 +358,8 @@ fn sweep(parent: &Path) {
             .and_then(|name| name.strip_prefix(FOLDER_PREFIX))
             .and_then(|rest| rest.split_once('-'))
             .and_then(|(process_id, _)| process_id.parse::<i32>().ok());
-        // The folder may be that of a process of another container, which has ids of its own: its server answers.
+        // The folder may belong to a process of another container, which has process ids of its own: its server
+        // answers.
         if let Some(process_id) = process_id
             && !exists(process_id)
             && UnixStream::connect(entry.path().join(SOCKET_NAME)).is_err()
@@ -380,7 +382,7 @@ fn new_folder(parent: &Path) -> Result<PathBuf> {
         let folder = parent.join(format!("{FOLDER_PREFIX}{}-{number}", std::process::id()));
         match std::fs::DirBuilder::new().mode(0o700).create(&folder) {
             Ok(()) => return Ok(folder),
-            // Left by a process that had the same id, as those of containers often have.
+            // A folder left by a process with the same id, which is common in containers.
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
             Err(source) => return Err(io_error(&folder, source)),
         }

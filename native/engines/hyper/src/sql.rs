@@ -4,12 +4,12 @@ pub(crate) use boundary_bench_engine::sql_text::identifier;
 use boundary_bench_engine::sql_text::{self, Placeholder, Statement, Token, TokenKind, is_word, line, quoted, word};
 use boundary_bench_engine::table::{Column, SqlType};
 
-/// `text` as SQL writes a value.
+/// `text` as a quoted SQL literal.
 pub(crate) fn literal(text: &str) -> String {
     format!("'{}'", text.replace('\'', "''"))
 }
 
-/// A type under hyperd's name.
+/// The name of a type in hyperd.
 pub(crate) fn type_name(sql_type: SqlType) -> String {
     match sql_type {
         SqlType::Double => "DOUBLE PRECISION".to_owned(),
@@ -26,21 +26,21 @@ pub(crate) fn column(column: &Column) -> String {
     format!("{} {}{constraint}", identifier(&column.name), type_name(column.sql_type))
 }
 
-/// What the server does with a statement.
+/// Properties of a statement on this server.
 pub(crate) trait Meaning {
-    /// Whether it is a query whose result can be had as Arrow.
+    /// Whether the statement is a query whose result can be sent as Arrow.
     fn is_query(&self) -> bool;
 
-    /// Whether it only shows something, as text.
+    /// Whether the statement only displays something, as text.
     fn is_display(&self) -> bool;
 
-    /// Whether it begins or ends a transaction.
+    /// Whether the statement begins or ends a transaction.
     fn is_transaction(&self) -> bool;
 
-    /// Whether a transaction can undo it; what changes tables themselves can't be undone.
+    /// Whether a transaction can undo the statement; changes of the tables themselves can't be undone.
     fn is_undoable(&self) -> bool;
 
-    /// Whether the session is as before it: without another setting or a temporary table.
+    /// Whether the statement leaves no changed setting and no temporary table in the session.
     fn keeps_session(&self) -> bool;
 }
 
@@ -77,7 +77,7 @@ pub(crate) fn placeholders(statement: &str) -> Vec<Placeholder<'_>> {
     sql_text::placeholders(statement, token)
 }
 
-/// The statements of a script; those of nothing but comments are left out.
+/// The statements of a script; statements of nothing but comments are left out.
 pub(crate) fn statements(script: &str) -> Vec<Statement<'_>> {
     sql_text::statements(script, token)
 }
@@ -100,7 +100,7 @@ fn token(text: &str) -> Token {
     }
 }
 
-/// The length of a comment, in which others may nest.
+/// The length of a comment, in which other comments may nest.
 fn comment(text: &str) -> usize {
     let (mut depth, mut position) = (0, 0);
     while position < text.len() {
@@ -161,7 +161,7 @@ mod tests {
         assert_eq!(texts("SELECT 'a\\'; SELECT 2"), ["SELECT 'a\\'", "SELECT 2"]);
         assert!(texts(" -- nothing\n/* at all */ ;").is_empty());
         assert!(texts("").is_empty());
-        // No deeper for being longer.
+        // A long statement needs no deeper recursion.
         let long = format!("SELECT '{}'", "''".repeat(1_000_000));
         assert_eq!(texts(&format!("{long}; b")), [long.as_str(), "b"]);
     }

@@ -8,7 +8,7 @@ use boundary_bench_kernel::{Error, Result, percent, response_limit};
 /// How a client talks to the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Transport {
-    /// TCP on the loopback, or to where the server is.
+    /// TCP, to the loopback or to the server's host.
     #[default]
     Tcp,
     /// A Unix domain socket.
@@ -31,7 +31,7 @@ const TRANSPORTS: [(&str, Transport); 5] = [
 ];
 
 impl Transport {
-    /// Its name in URIs, the matrix and the results.
+    /// The transport's name in URIs, the matrix and the results.
     #[must_use]
     pub fn name(self) -> &'static str {
         // Every transport is in the list; the first is the default.
@@ -45,46 +45,47 @@ impl Transport {
     }
 }
 
-/// Where the rows live: `hyper:` (a private server and a new database), `hyper:/path/file.hyper` (a private server), or
-/// `hyper://user:password@host:port/database` (a server that runs). `?transport=` is one of `tcp` (the default), `ipc`,
-/// `grpc-sync`, `grpc-adaptive`, `grpc-async`; `max-response-bytes=` the most bytes of one message of the server's. In user and password, `/`, `?` and `%` are written `%2F`, `%3F` and `%25`.
+/// The address of a database: `hyper:` (a private server and a new database), `hyper:/path/file.hyper` (a private
+/// server), or `hyper://user:password@host:port/database` (a running server). `?transport=` is one of `tcp` (the
+/// default), `ipc`, `grpc-sync`, `grpc-adaptive`, `grpc-async`; `max-response-bytes=` is the maximum length of one message from
+/// the server. In user and password, `/`, `?` and `%` are written `%2F`, `%3F` and `%25`.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Uri {
-    /// What to connect to.
+    /// The server and its database.
     pub place: Place,
-    /// How.
+    /// The transport of queries.
     pub transport: Transport,
-    /// The most bytes of a message of the server's.
+    /// Maximum length of a message from the server, in bytes.
     pub most_bytes: usize,
 }
 
-/// The largest message, where the URI does not say: a row is never split, so there is no natural end.
+/// Default maximum length of a message from the server, in bytes: a row is never split, so there is no natural limit.
 const MOST_BYTES: usize = 1 << 30;
 
 /// A server and a database.
 #[derive(Clone, PartialEq, Eq)]
 pub enum Place {
-    /// The private server, and a new database that goes with the engine.
+    /// The private server, and a new database that is removed with the engine.
     Fresh,
-    /// The private server, and the database in this file, made if it is not there.
+    /// The private server, and the database in this file, which is created if it does not exist.
     File(PathBuf),
-    /// A server that runs.
+    /// A running server.
     Server {
-        /// Its host, and the port of its TCP or gRPC endpoint.
+        /// The server's host.
         host: String,
-        /// See `host`.
+        /// The port of the server's TCP or gRPC endpoint.
         port: u16,
-        /// The user; the server's own default user where it is absent.
+        /// The user; `None` for the server's default user.
         user: Option<String>,
         /// The password, never shown.
         password: Option<String>,
-        /// The path of the database on the server, with its leading `/` where there are two.
+        /// The path of the database on the server, with a leading `/` if the URI has `//` there.
         database: String,
     },
 }
 
 impl std::fmt::Debug for Uri {
-    /// Without the password.
+    /// Leaves out the password.
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let place = match &self.place {
             Place::Fresh => String::new(),

@@ -1,7 +1,7 @@
-//! `PostgreSQL`'s protocol as `hyperd` speaks it, over a socket of ours: its options, its timeouts, its buffers.
+//! `PostgreSQL`'s protocol as `hyperd` speaks it, over a socket with our own options, time-outs and buffers.
 //!
-//! The client's crate does the handshake. Messages are then framed here, so that the bytes of a batch are read where
-//! they stay, aligned for Arrow.
+//! The crate `hyperdb-api-core` does the handshake. Messages are then framed here, so that the bytes of a batch are
+//! read into their final memory, aligned for Arrow.
 
 mod canceller;
 mod copy_writer;
@@ -32,26 +32,26 @@ use crate::engine_error;
 /// How long an abandoned statement may take to end after it was cancelled; the connection is closed then.
 const SETTLE_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Bytes that one read asks for where no message says more, and at most: memory is taken for what comes, and not for what is
-/// announced.
+/// Minimum and maximum number of bytes that one read requests: memory is allocated for bytes that arrive, not for a length that a
+/// message announces.
 const READ_BYTES: usize = 64 << 10;
 const MOST_READ_BYTES: usize = 1 << 20;
 
-/// The largest payload of one message of ours. The server refuses packets beyond 150 MiB.
+/// Maximum payload of one `CopyData` message to the server, in bytes. The server refuses packets beyond 150 MiB.
 const MAX_PAYLOAD: usize = 16 << 20;
 
-/// The user of a server that has no others.
+/// The user of a server that has no other users.
 pub(crate) const DEFAULT_USER: &str = "tableau_internal_user";
 
-/// What a session is in between two statements.
+/// The state of a session between two statements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Status {
     Idle,
-    /// Also in one that failed and waits for its end.
+    /// The session is inside a transaction, also one that has failed and waits for its end.
     InTransaction,
 }
 
-/// Whether the next row is wanted.
+/// Whether the caller wants further rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Rows {
     More,
@@ -62,25 +62,26 @@ pub(crate) enum Rows {
 #[derive(Debug)]
 pub(crate) struct Connection {
     socket: Socket,
-    /// Bytes that were read; those before `position` are used.
+    /// Bytes read from the socket; those before `position` are parsed already.
     read: Vec<u8>,
     position: usize,
-    /// Bytes to be written.
+    /// Bytes not yet written to the socket.
     unsent: Vec<u8>,
-    /// Where the session stands; `None` while a statement runs, and for ever once the two sides disagree.
+    /// The state of the session; `None` while a statement runs, and for good once the connection is lost or out of
+    /// step.
     status: Option<Status>,
     canceller: Arc<Canceller>,
     version: String,
-    /// Of a message of the server's.
+    /// Maximum length of a message from the server, in bytes.
     most_bytes: usize,
 }
 
-/// What a session needs to know about who opens it.
+/// The user of a new session, and its limit.
 #[derive(Debug, Clone)]
 pub(crate) struct Login {
     pub(crate) user: String,
     pub(crate) password: Option<String>,
-    /// The most bytes of a message of the server's.
+    /// Maximum length of a message from the server, in bytes.
     pub(crate) most_bytes: usize,
 }
 
@@ -90,7 +91,7 @@ impl Connection {
         let socket = Socket::connect(address).map_err(|error| unreachable_server(address, &error))?;
         let lost = |error: std::io::Error| lost(&error);
         let own = matches!(socket, Socket::Unix(_)).then_some(UNIX_BUFFER_BYTES);
-        // 0: the system's own.
+        // 0 keeps the system's default size.
         if let Some(bytes) = crate::setting("BOUNDARY_BENCH_SOCKET_BUFFER")?.or(own).filter(|bytes| *bytes > 0) {
             socket.set_buffer_bytes(bytes).map_err(lost)?;
         }
@@ -127,12 +128,12 @@ impl Connection {
         &self.version
     }
 
-    /// What cancels this session's statements.
+    /// The canceller of this session's statements.
     pub(crate) fn canceller(&self) -> Arc<Canceller> {
         Arc::clone(&self.canceller)
     }
 
-    /// Whether the next statement may be sent, and what that would be part of.
+    /// The state of the session if the next statement may be sent; `None` while one runs and once the session is lost.
     pub(crate) fn status(&self) -> Option<Status> {
         self.status
     }
@@ -172,7 +173,7 @@ impl Connection {
         messages.push((b'B', bind_body(bound.values)?));
         if bound.run {
             messages.push((b'D', b"P\0".to_vec()));
-            // All rows.
+            // The row limit 0 requests all rows.
             messages.push((b'E', vec![0; 5]));
         }
         messages.push((b'S', Vec::new()));
@@ -195,14 +196,14 @@ impl Connection {
         self.synchronize()
     }
 
-    /// Asks the server for an answer, for at most `timeout`.
+    /// Checks that the server answers, waiting at most `timeout`.
     pub(crate) fn ping(&mut self, timeout: Duration) -> Result<()> {
         self.socket.set_read_timeout(Some(timeout)).map_err(|error| lost(&error))?;
         self.synchronize()?;
         self.socket.set_read_timeout(None).map_err(|error| lost(&error))
     }
 
-    /// Sends what is gathered and waits until the server is done with it.
+    /// Sends the gathered messages and a Sync, and waits until the server has processed them.
     fn synchronize(&mut self) -> Answer<()> {
         self.begin_message(b'S', 0)?;
         self.status = None;
@@ -210,7 +211,7 @@ impl Connection {
         self.finish()
     }
 
-    /// Reads to the end of what runs.
+    /// Reads the messages of the running statement to their end.
     pub(crate) fn finish(&mut self) -> Answer<()> {
         let mut refusal = None;
         loop {
@@ -222,7 +223,8 @@ impl Connection {
         }
     }
 
-    /// Gives the bytes of each row to `each` until that says that it has enough; else returns the message behind them.
+    /// Gives the bytes of each row to `each`. Returns `None` once `each` has enough, else the message that follows the
+    /// rows.
     pub(crate) fn receive_rows(&mut self, mut each: impl FnMut(&[u8]) -> Result<Rows>) -> Result<Option<Message>> {
         loop {
             let (kind, length) = self.next_header()?;
@@ -239,7 +241,7 @@ impl Connection {
         }
     }
 
-    /// Runs one statement to its end; what `each` is given are its messages.
+    /// Runs one statement to its end and gives its messages to `each`.
     pub(crate) fn run(&mut self, sql: &str, mut each: impl FnMut(&Message)) -> Answer<()> {
         self.send_query(sql)?;
         let mut refusal = None;
@@ -253,7 +255,7 @@ impl Connection {
         }
     }
 
-    /// Runs one statement and returns its tag, "" if there is none.
+    /// Runs one statement and returns its command tag, "" if there is none.
     pub(crate) fn command(&mut self, sql: &str) -> Answer<String> {
         let mut tag = String::new();
         self.run(sql, |message| {
@@ -309,7 +311,7 @@ impl Connection {
         }
     }
 
-    /// Gives a `COPY ... FROM STDIN` up. A socket that is closed without this leaves the table locked.
+    /// Aborts a `COPY ... FROM STDIN`. A socket that is closed without this leaves the table locked.
     pub(crate) fn end_copy(&mut self, why: &str) -> Result<()> {
         self.begin_message(b'f', why.len() + 1)?;
         self.unsent.extend_from_slice(why.as_bytes());
@@ -317,7 +319,7 @@ impl Connection {
         self.flush()
     }
 
-    /// Reads what is left of a statement that is not wanted any more, for a short time.
+    /// Reads and drops the remaining messages of an abandoned statement, with a short read time-out.
     pub(crate) fn settle(&mut self) {
         if self.socket.set_read_timeout(Some(SETTLE_TIMEOUT)).is_err() {
             return;
@@ -362,7 +364,7 @@ impl Connection {
         })
     }
 
-    /// The kind of the next message and the bytes that follow its header.
+    /// The kind of the next message and the length of its body, in bytes.
     fn next_header(&mut self) -> Result<(u8, usize)> {
         self.fill(5)?;
         let header = &self.read[self.position..self.position + 5];
@@ -391,7 +393,7 @@ impl Connection {
         Ok(data.finish())
     }
 
-    /// Reads until `bytes` of them are there.
+    /// Reads until at least `bytes` unparsed bytes are in the buffer.
     fn fill(&mut self, bytes: usize) -> Result<()> {
         if self.read.len() - self.position >= bytes {
             return Ok(());
@@ -429,7 +431,7 @@ impl Connection {
         written.map_err(|error| self.broken(&error))
     }
 
-    /// The error for a socket that takes no bytes: what the server said before it closed, if it said anything.
+    /// The error of a failed write: the error that the server sent before it closed the socket, if it sent one.
     fn broken(&mut self, error: &std::io::Error) -> Error {
         let lost = lost(error);
         if self.socket.set_read_timeout(Some(SETTLE_TIMEOUT)).is_ok() {
@@ -447,7 +449,7 @@ impl Connection {
     fn send_data(&mut self, data: &[u8]) -> Result<()> {
         for part in data.chunks(MAX_PAYLOAD) {
             self.begin_message(b'd', part.len())?;
-            // One call for both where the socket takes it all.
+            // One system call writes header and payload if the socket has room for both.
             let header = std::mem::take(&mut self.unsent);
             let written =
                 self.socket.write_vectored(&[IoSlice::new(&header), IoSlice::new(part)]).and_then(|written| {
@@ -465,7 +467,8 @@ impl Connection {
 
 impl Drop for Connection {
     fn drop(&mut self) {
-        // Terminate: it also frees what a COPY had locked. In the middle of a message it would be taken for data.
+        // A Terminate message, which also releases what a COPY has locked. Sent in the middle of another message, it is
+        // read as data.
         let _ = self.socket.set_write_timeout(Some(SETTLE_TIMEOUT));
         self.unsent.clear();
         let _ = self.begin_message(b'X', 0);
@@ -474,13 +477,13 @@ impl Drop for Connection {
     }
 }
 
-/// How a statement ended.
+/// The outcome of a statement.
 pub(crate) type Answer<T> = std::result::Result<T, Failure>;
 
-/// Why a statement did not end well.
+/// The failure of a statement.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// The server refused; the session goes on.
+    /// The server refused the statement; the session is still usable.
     Refused(ServerError),
     /// The session is lost, or the statement was never sent.
     Lost(Error),
@@ -502,7 +505,7 @@ impl From<Failure> for Error {
 }
 
 impl Failure {
-    /// The SQLSTATE, where the server refused.
+    /// The SQLSTATE, if the server refused the statement.
     pub(crate) fn code(&self) -> Option<&str> {
         match self {
             Self::Refused(error) => Some(&error.code),

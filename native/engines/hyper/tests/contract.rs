@@ -1,8 +1,8 @@
-//! What every engine must do, on hyperd, over every transport.
+//! The contract of every engine, on hyperd, over every transport.
 
 use boundary_bench_engine::engine_contract;
 
-/// The engine of a URI, for a test that ends here without hyperd.
+/// The engine of a URI; without hyperd the test ends here.
 macro_rules! hyper {
     ($uri:literal) => {{
         boundary_bench_kernel::needs!("hyperd", boundary_bench_hyper::executable());

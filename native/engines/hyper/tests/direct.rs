@@ -1,5 +1,5 @@
-//! `hyperdb-api` used directly, against the real server: every variant stores and reads what it should, and none leaves
-//! a table locked.
+//! `hyperdb-api` used directly, against the real server: every variant stores and reads the expected rows, and none
+//! leaves a table locked.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -52,7 +52,7 @@ impl Server {
             parameters.set_listen_mode(ListenMode::Both { grpc_port: free.port() });
         }
         let process = HyperProcess::new(Some(&executable().unwrap()), Some(&parameters)).unwrap();
-        // The name that a Unix socket really has.
+        // The descriptor of a Unix socket names the actual socket.
         let endpoint = match transport {
             TransportMode::Tcp => process.require_endpoint().unwrap().to_owned(),
             TransportMode::Ipc => process.connection_endpoint().unwrap().to_descriptor(),
@@ -67,7 +67,7 @@ impl Server {
         Connection::connect(&self.endpoint, &self.database, mode).unwrap()
     }
 
-    /// Fails where something holds the table.
+    /// Replaces the table by an empty one; fails if a session holds the table.
     fn empty(&self, mode: CreateMode) {
         let connection = self.connect(mode);
         connection.execute_command("DROP TABLE IF EXISTS measurements").unwrap();
@@ -115,7 +115,7 @@ fn pieces(range: RowRange) -> impl FnMut(&mut Vec<Measurement>) -> bool {
     }
 }
 
-/// One IPC stream, cut where the writer has finished a batch.
+/// One IPC stream, cut after each batch.
 fn stream(range: RowRange) -> Vec<Vec<u8>> {
     let mut writer = StreamWriter::try_new(Vec::new(), &table("").to_arrow()).unwrap();
     let mut pieces = Vec::new();
@@ -217,7 +217,7 @@ fn decoded(mut bytes: Buffer) -> Checksum {
     checksum.unwrap()
 }
 
-/// The trap of the server: it stops at the end of the first stream. What `insert_ipc` sends must be one.
+/// A trap of the server: it stops at the end of the first stream, so that `insert_ipc` must send one stream.
 #[test]
 fn several_ipc_streams_in_one_insert_lose_rows_without_a_word() {
     needs!("hyperd", executable());
@@ -291,7 +291,7 @@ fn what_is_not_there_is_an_error_in_the_words_of_the_server() {
         assert_eq!(error.code(), "BB_ENGINE");
         assert!(error.to_string().contains("missing"), "{error}");
     }
-    // The connection works on.
+    // The connection is still usable.
     assert_eq!(read_rows(&session, SCAN, RowShape::Measurements).unwrap().rows, 0);
 
     let nowhere = Endpoint { database: "/nowhere/x.hyper".to_owned(), ..endpoint.clone() };

@@ -1,4 +1,5 @@
-//! The server behind the engine: started, stopped, killed, misused. Each test uses the server of this process alone.
+//! The server of the engine: started, stopped, killed, misused. Only one test at a time uses the server of this
+//! process.
 
 mod common;
 
@@ -17,7 +18,7 @@ use boundary_bench_kernel::needs;
 use boundary_bench_kernel::testing::{Process, processes, signal};
 use common::{Folder, batch, insert, number, table};
 
-/// Set for a process that a test runs to see what it leaves behind.
+/// The environment variable of a child process that a test runs to see what the child leaves behind.
 const LEAVING: &str = "BOUNDARY_BENCH_TEST_LEAVES";
 
 /// Only one test at a time may start and stop the server.
@@ -26,13 +27,13 @@ fn alone() -> MutexGuard<'static, ()> {
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The servers of a process, as the ids of their processes.
+/// The process ids of the servers that a process has started.
 fn servers_of(process_id: u32) -> BTreeSet<u32> {
     let is_server = |process: &Process| process.parent == process_id && process.command.contains("hyperd run");
     processes().into_iter().filter(is_server).map(|process| process.id).collect()
 }
 
-/// The folders that the servers of a process left.
+/// The folders of a process's servers.
 fn folders_of(process_id: u32) -> Vec<PathBuf> {
     let prefix = format!("boundary-bench-hyperd-{process_id}-");
     let entries = std::fs::read_dir(std::env::temp_dir()).unwrap();
@@ -40,7 +41,7 @@ fn folders_of(process_id: u32) -> Vec<PathBuf> {
     paths.filter(|path| path.file_name().unwrap().to_string_lossy().starts_with(&prefix)).collect()
 }
 
-/// How many files and sockets this process has open.
+/// The number of open files and sockets of this process.
 fn open_files() -> usize {
     let folder = if cfg!(target_os = "linux") { "/proc/self/fd" } else { "/dev/fd" };
     std::fs::read_dir(folder).unwrap().count()
@@ -50,7 +51,7 @@ fn kill(process_id: u32) {
     signal("KILL", process_id);
 }
 
-/// Waits until nothing is left of a process, which must end: its other threads may hold its socket when its first one has ended.
+/// Waits until a process has ended with all its threads: they may hold its socket after its first thread has ended.
 fn await_end(process_id: u32) {
     let id = i32::try_from(process_id).unwrap();
     // SAFETY: signal 0 is not sent, only whether it could be is checked.
@@ -68,7 +69,7 @@ fn opening_and_closing_leaves_no_process_socket_or_file() {
         engine.create_table(&table(), CreateMode::Create).unwrap();
         insert(&engine, 0..10);
         assert_eq!(number(&engine, "SELECT count(*) FROM t"), 10);
-        // Half read, and closed after its engine.
+        // The stream is half read, and closed after its engine.
         let mut stream =
             engine.query("SELECT x FROM generate_series(1, 300000) g(x)", &QueryOptions::default()).unwrap();
         stream.next_batch().unwrap();
@@ -121,7 +122,7 @@ fn a_server_killed_in_an_insert_is_an_error_and_the_table_is_as_before() {
         let engine = open(&uri).unwrap();
         engine.create_table(&table(), CreateMode::Replace).unwrap();
         insert(&engine, 0..1000);
-        // Closed, so written: the server keeps what was committed in memory until then.
+        // Closing the engine writes the file: until then the server keeps committed rows in memory.
         drop(engine);
 
         let engine = open(&uri).unwrap();
@@ -183,7 +184,7 @@ fn a_server_killed_in_a_scan_is_an_error_over_every_transport() {
         assert_eq!(engine.check().unwrap_err().code(), "BB_ENGINE");
         drop(stream);
         drop(engine);
-        // Another one is started for the next.
+        // The next engine starts another server.
         assert_eq!(number(&open("hyper:").unwrap(), "SELECT CAST(5 AS BIGINT)"), 5);
     }
 }
@@ -290,7 +291,7 @@ fn a_server_that_runs_is_attached_to_and_left_alone() {
         );
     }
     drop(engine);
-    // Still there.
+    // The rows are still there.
     assert_eq!(number(&open(&uri).unwrap(), "SELECT count(*) FROM t"), 20);
 }
 
@@ -315,7 +316,7 @@ fn a_file_that_is_no_database_is_refused() {
     insert(&engine, 0..100_000);
     drop(engine);
     let path = folder.0.join("cut.hyper");
-    // Until the server has ended, the file is its.
+    // The server has ended, so the file may be changed.
     let bytes = std::fs::read(&path).unwrap();
     std::fs::write(&path, &bytes[..bytes.len() / 2]).unwrap();
     let result = open(&folder.uri("cut.hyper")).and_then(|engine| {
@@ -326,7 +327,7 @@ fn a_file_that_is_no_database_is_refused() {
     assert_eq!(result.unwrap_err().code(), "BB_ENGINE");
 }
 
-/// Makes a file one that nobody can write, root included, or back again. `false` where that can't be had.
+/// Makes a file read-only for everybody, root included, or writable again. `false` if the system can't do that.
 fn protect(path: &Path, on: bool) -> bool {
     let mut permissions = std::fs::metadata(path).unwrap().permissions();
     permissions.set_mode(if on { 0o400 } else { 0o600 });
@@ -335,7 +336,7 @@ fn protect(path: &Path, on: bool) -> bool {
         std::fs::set_permissions(path, permissions).unwrap();
         return true;
     }
-    // Root heeds no permissions, but what the file system forbids.
+    // Root ignores permissions, but not the file system's immutable attribute.
     let status = Command::new("chattr").arg(if on { "+i" } else { "-i" }).arg(path).status();
     status.is_ok_and(|status| status.success())
 }
@@ -365,7 +366,7 @@ fn wrong_credentials_are_refused() {
     let _alone = alone();
     let folder = Folder::new("hyper-password");
     drop(open(&folder.uri("rows.hyper")).unwrap());
-    // Without --no-password it asks for a new password, twice.
+    // Without --no-password the server asks for a new password, twice.
     let mut server = Command::new(executable().unwrap())
         .args([
             "run",
@@ -420,7 +421,7 @@ fn a_process_that_ends_without_closing_leaves_no_server() {
         let server = lines.find_map(|line| line.rsplit_once("server ")?.1.parse().ok()).unwrap();
         process.wait().unwrap();
         await_end(server);
-        // The next start removes the folder.
+        // The start of the next server removes the folder.
         drop(open("hyper:").unwrap());
         assert!(folders_of(process.id()).is_empty(), "{way}");
     }

@@ -38,7 +38,7 @@ fn refused(engine: &Arc<dyn Engine>, sql: &str) -> Error {
     engine.query(sql, &QueryOptions::default()).err().unwrap()
 }
 
-/// Cancels in a while, from another thread.
+/// Cancels after a while, from another thread.
 fn cancel_soon(cancel: &CancelToken) -> std::thread::JoinHandle<()> {
     let cancel = cancel.clone();
     std::thread::spawn(move || {
@@ -94,7 +94,7 @@ fn a_stream_dropped_in_the_middle_ends_its_query_and_no_other() {
             let mut stream = engine.query(LONG, &QueryOptions::default()).unwrap();
             assert_eq!(stream.next_batch().unwrap().unwrap().num_rows(), 65_536, "{uri}");
             drop(stream);
-            // On the same session, which a cancellation that comes late would hit.
+            // This query runs on the same session, where a late cancel request would hit it.
             assert_eq!(number(&engine, "SELECT count(*) FROM generate_series(1, 50000) g(x)"), 50_000, "{uri}");
         }
     }
@@ -178,15 +178,15 @@ fn statements_given_together_are_one_transaction() {
     assert_eq!(execute(&engine, "UPDATE t SET x = x + 1; SELECT * FROM t; INSERT INTO t SELECT 5").unwrap(), 2);
     assert_eq!(execute(&engine, "").unwrap(), 0);
     assert_eq!(execute(&engine, "CREATE TABLE\0").unwrap_err().code(), "BB_INVALID_ARGUMENT");
-    // Nothing comes with it; the server must not wait for it.
+    // No data follows this statement; the server must not wait for any.
     assert_eq!(execute(&engine, "COPY t FROM STDIN").unwrap_err().code(), "BB_ENGINE");
-    // A temporary table is one session's, and that session is not used again.
+    // A temporary table belongs to one session, and that session is not reused.
     execute(&engine, "CREATE TEMPORARY TABLE passing (x INT)").unwrap();
     assert_eq!(refused(&engine, "SELECT * FROM passing").code(), "BB_ENGINE");
     assert_eq!(engine.list_tables().unwrap(), ["t"]);
 }
 
-/// The size of a piece comes from the environment, which the tests of a process share: so one of its own runs it.
+/// The size of a COPY is set by the environment, which all tests of a process share: so a child process runs this test.
 #[test]
 fn no_row_is_lost_where_an_insert_takes_several_pieces() {
     needs!("hyperd", executable());
@@ -206,7 +206,7 @@ fn an_insert_of_several_pieces() {
         let engine = open(uri).unwrap();
         engine.create_table(&table(), CreateMode::Create).unwrap();
         let mut ingest = engine.ingest(&table()).unwrap();
-        // Four bytes a row: three pieces of 16 MiB and a rest.
+        // 4 bytes a row: three COPYs of 16 MiB and a rest.
         for start in (0..13_000_000).step_by(1_000_000) {
             ingest.write(&batch(start..start + 1_000_000)).unwrap();
         }
@@ -225,7 +225,7 @@ fn an_insert_that_pauses_keeps_no_reader_waiting_and_loses_no_row() {
     for start in (0..3_000_000).step_by(1_000_000) {
         ingest.write(&batch(start..start + 1_000_000)).unwrap();
         std::thread::sleep(Duration::from_millis(50));
-        // Answered only because the pause has ended a piece, which is not committed.
+        // The query is answered only because the pause has ended the COPY, whose rows are not committed.
         assert_eq!(number(&engine, "SELECT count(*) FROM t"), 0);
     }
     assert_eq!(ingest.commit().unwrap(), 3_000_000);

@@ -86,7 +86,7 @@ fn a_parameter_has_its_own_type_where_the_statement_leaves_it_open() {
     assert_eq!(batch.column(4).data_type(), &DataType::Decimal128(7, 3));
     let mut sum = prepare(&engine, "SELECT CAST(2 + $1 AS DOUBLE PRECISION) WHERE $1 < $2").unwrap();
     assert_eq!(sum.parameters(), [None, None]);
-    // The type of a value may be another in each run.
+    // The type of a parameter's value may differ from run to run.
     let decimal = |value, scale| Value::Decimal { value, precision: 5, scale };
     for (value, expected) in
         [(Value::Double(0.5), 2.5), (Value::Int(2), 4.0), (decimal(125, 2), 3.25), (decimal(5, 1), 2.5)]
@@ -95,7 +95,7 @@ fn a_parameter_has_its_own_type_where_the_statement_leaves_it_open() {
         let found = batch.column(0).as_primitive::<Float64Type>().value(0);
         assert!((found - expected).abs() < 1e-12, "{found} is not {expected}");
     }
-    // Two texts that are compared say nothing about their type, until both are known.
+    // The types of two parameters that are compared with each other are unknown until both have values.
     assert_eq!(one(&engine, "SELECT 1 WHERE $1 = $2", &[Value::Int(1), Value::Int(1)]).unwrap().num_rows(), 1);
 }
 
@@ -126,7 +126,7 @@ fn a_parameter_of_a_wrong_type_is_named() {
     let texts = ["7", "2024-02-29", "1.5"].map(|text| Value::Text(text.to_owned()));
     assert_eq!(run(&texts).unwrap(), 1);
     assert_eq!(run(&[Value::Double(2.0), Value::Null, Value::Double(0.25)]).unwrap(), 1);
-    // An error that no parameter is to blame for stays the engine's.
+    // An error that no parameter causes stays an engine error.
     let error = one(&engine, "SELECT 1 / ($1 - 1)", &[Value::Int(1)]).unwrap_err();
     assert_eq!(error.code(), "BB_ENGINE");
     assert!(error.to_string().contains("zero"), "{error}");
@@ -187,7 +187,7 @@ fn a_statement_follows_the_changes_of_its_table() {
     let mut select = prepare(&engine, "SELECT x FROM t WHERE x >= $1 ORDER BY x").unwrap();
     let mut found = || rows(select.query(&[Value::Int(2)], &QueryOptions::default())?.as_mut());
     assert_eq!(found().unwrap().column(0).data_type(), &DataType::Int32);
-    // The statement, which is idle, holds nothing of its table.
+    // An idle statement holds no lock on its table.
     assert!(engine.drop_table("t").unwrap());
     execute(&engine, "CREATE TABLE t (x REAL)");
     execute(&engine, "INSERT INTO t VALUES (2.5)");
@@ -210,7 +210,7 @@ fn a_result_left_in_the_middle_holds_nothing() {
             let mut stream = select.query(&[Value::Int(0)], &QueryOptions::default()).unwrap();
             assert!(stream.next_batch().unwrap().is_some());
         }
-        // Before the first row, too.
+        // The same for a result that is dropped before its first row is read.
         drop(select.query(&[Value::Int(0)], &QueryOptions::default()).unwrap());
         assert!(engine.drop_table("t").unwrap());
         drop(select);

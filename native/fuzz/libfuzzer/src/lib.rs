@@ -1,1 +1,1 @@
-//! Nothing of its own: the build of `libfuzzer-sys` leaves `libfuzzer.a`, which the program of the harnesses is linked with.
+//! An empty crate: the build of its dependency `libfuzzer-sys` makes `libfuzzer.a`, which the harnesses' program is linked with.

@@ -12,7 +12,7 @@ fn frames(bytes: &[u8], size: usize) -> Messages<Frames> {
     Messages::new(Frames(frames.into_iter()), 64 << 20)
 }
 
-/// All that a stream holds.
+/// The batches of a stream, or its error.
 fn read(bytes: &[u8], size: usize) -> std::result::Result<Vec<RecordBatch>, String> {
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     let mut messages = frames(bytes, size);

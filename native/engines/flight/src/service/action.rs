@@ -1,4 +1,4 @@
-//! Actions: prepared statements made and closed, queries cancelled.
+//! Actions, which create and close prepared statements and cancel queries.
 
 use std::sync::{Arc, PoisonError};
 
@@ -21,10 +21,10 @@ use crate::values::parameter_schema;
 const CREATE_STATEMENT: &str = "CreatePreparedStatement";
 const CLOSE_STATEMENT: &str = "ClosePreparedStatement";
 const CANCEL_FLIGHT_INFO: &str = "CancelFlightInfo";
-/// The older way to do the same.
+/// The older action that cancels a query.
 const CANCEL_QUERY: &str = "CancelQuery";
 
-/// Every action with what it does.
+/// The name and the description of every action.
 const ACTIONS: [(&str, &str); 4] = [
     (
         CREATE_STATEMENT,
@@ -35,7 +35,7 @@ const ACTIONS: [(&str, &str); 4] = [
     (CANCEL_QUERY, "As CancelFlightInfo. ActionCancelQueryRequest, ActionCancelQueryResult"),
 ];
 
-/// What can be done.
+/// The list of the actions.
 pub(super) fn list() -> MessageBody {
     let types = ACTIONS.iter().map(|(name, description)| {
         framed(&ActionType { r#type: (*name).to_owned(), description: (*description).to_owned() })
@@ -72,7 +72,7 @@ impl FlightService {
             CANCEL_QUERY => {
                 let request: ActionCancelQueryRequest = unpacked(&action.body)?;
                 let info = FlightInfo::decode(request.info).map_err(|error| malformed(&error))?;
-                // The numbers mean the same in both.
+                // The numbers of the statuses are the same in both messages.
                 let result = self.cancel(Some(&info)).into();
                 Ok(outcome(ActionCancelQueryResult { result }.as_any().encode_to_vec()))
             }
@@ -80,7 +80,7 @@ impl FlightService {
         }
     }
 
-    /// Cancels the queries of these tickets, as far as their results are under way.
+    /// Cancels the queries of these tickets whose results are being sent.
     fn cancel(&self, info: Option<&FlightInfo>) -> CancelStatus {
         let tickets = info.into_iter().flat_map(|info| &info.endpoint).filter_map(|endpoint| endpoint.ticket.as_ref());
         let running = self.running.lock().unwrap_or_else(PoisonError::into_inner);

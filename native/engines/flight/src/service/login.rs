@@ -1,4 +1,4 @@
-//! Who is let in: everybody, or who gives the name and the password, once for a token or with each call.
+//! Authentication: none, or by user and password, once for a token or with each call.
 
 use std::fmt::Display;
 use std::fs::File;
@@ -21,16 +21,16 @@ use tonic::Status;
 use super::{Login, one};
 use crate::grpc::{self, MessageBody, Messages};
 
-/// Clients written in Go leave out the padding.
+/// Base64 with or without padding: clients written in Go leave it out.
 const LENIENT: GeneralPurpose = GeneralPurpose::new(
     &alphabet::STANDARD,
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
 );
 
-/// What checks the logins.
+/// The check of logins.
 pub(super) struct Door {
     login: Option<Login>,
-    /// `Bearer ...`, made for this service: good for as long as it lives.
+    /// The `Bearer ...` token of this service, valid for as long as the service lives.
     token: String,
 }
 
@@ -42,7 +42,7 @@ impl Door {
         Ok(Self { login, token: format!("Bearer {}", STANDARD.encode(random)) })
     }
 
-    /// Whether the headers of a call let it in.
+    /// Checks the login in the headers of a call.
     pub(super) fn check(&self, head: &request::Parts) -> std::result::Result<(), Status> {
         if self.login.is_none() || self.knows(&head.headers) { Ok(()) } else { Err(unknown()) }
     }
@@ -56,13 +56,13 @@ impl Door {
         decoded.is_some_and(|text| self.is_login(&text))
     }
 
-    /// Whether this is `user:password`.
+    /// Whether `given` is the login's `user:password`.
     fn is_login(&self, given: &[u8]) -> bool {
         let login = self.login.as_ref().map(|login| format!("{}:{}", login.user, login.password));
         login.is_some_and(|login| same(given, login.as_bytes()))
     }
 
-    /// Gives a token for a login, in the header or in the first message.
+    /// Answers a handshake: returns the token for a login in the headers or in the first message.
     pub(super) async fn shake_hands<B>(&self, head: &request::Parts, mut messages: Messages<B>) -> Response<MessageBody>
     where
         B: Body<Data = Bytes> + Unpin,
@@ -91,7 +91,7 @@ fn unknown() -> Status {
     Status::unauthenticated("the user or the password is wrong, or missing")
 }
 
-/// Compares in a time that tells nothing of where they differ.
+/// Compares in a time that does not depend on where the texts differ.
 fn same(left: &[u8], right: &[u8]) -> bool {
     left.len() == right.len() && left.iter().zip(right).fold(0, |all, (left, right)| all | (left ^ right)) == 0
 }

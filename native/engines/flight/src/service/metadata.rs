@@ -1,4 +1,4 @@
-//! What clients ask about the database itself.
+//! Metadata of the database: catalogs, schemas, tables and the server's own description.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use super::{FlightService, not_offered};
 const TABLE: &str = "TABLE";
 const VIEW: &str = "VIEW";
 
-/// What a server says of itself.
+/// The server's description of itself.
 pub(super) fn sql_info(engine: &Arc<dyn Engine>) -> Result<SqlInfoData> {
     let mut info = SqlInfoDataBuilder::new();
     info.append(SqlInfo::FlightSqlServerName, "boundary-bench");
@@ -38,7 +38,7 @@ pub(super) fn sql_info(engine: &Arc<dyn Engine>) -> Result<SqlInfoData> {
     info.build().map_err(internal)
 }
 
-/// The names of the database and of the schema in which the tables are; where the engine has none, its own name and `main`.
+/// The names of the database and of the schema that hold the tables; the engine's name and `main` if the engine has none.
 pub(super) fn place(engine: &Arc<dyn Engine>) -> (String, String) {
     let ask = || {
         let sql = "SELECT current_database(), current_schema()";
@@ -50,7 +50,7 @@ pub(super) fn place(engine: &Arc<dyn Engine>) -> (String, String) {
 }
 
 impl FlightService {
-    /// The schema of the answer to a command about the database.
+    /// The schema of the result of a metadata command.
     pub(super) fn metadata_schema(&self, command: &Command) -> std::result::Result<Schema, Status> {
         let schema = match command {
             Command::CommandGetCatalogs(_) => GetCatalogsBuilder::new().schema(),
@@ -64,7 +64,7 @@ impl FlightService {
         Ok(schema.as_ref().clone())
     }
 
-    /// The answer to a command about the database.
+    /// The result of a metadata command.
     pub(super) fn metadata(&self, command: Command) -> Result<RecordBatch> {
         match command {
             Command::CommandGetCatalogs(command) => {
@@ -81,7 +81,7 @@ impl FlightService {
                 builder.build().map_err(internal)
             }
             Command::CommandGetSqlInfo(command) => command.into_builder(&self.info).build().map_err(internal),
-            // The engine's tables have none.
+            // The engine's tables have no primary keys.
             Command::CommandGetPrimaryKeys(_) => Ok(RecordBatch::new_empty(Arc::new(primary_keys()))),
             other => Err(Error::Unsupported(not_offered(&other).message().to_owned())),
         }
@@ -125,12 +125,12 @@ impl FlightService {
         builder.build().map_err(internal)
     }
 
-    /// The schema of a table; an empty one where it has a type that is not known here, or was dropped meanwhile.
+    /// The schema of a table; an empty one if the table has a column of an unknown type or was dropped meanwhile.
     fn table_schema(&self, name: &str) -> Schema {
         self.engine.describe_table(name).map_or_else(|_| Schema::empty(), |table| table.to_arrow().as_ref().clone())
     }
 
-    /// The names of the views; none of an engine that has no such catalog.
+    /// The names of the views; none if the engine has no catalog of views.
     fn views(&self) -> Vec<String> {
         let sql = "SELECT view_name FROM duckdb_views() WHERE database_name = current_database() \
                    AND schema_name = current_schema() AND NOT internal";
@@ -149,7 +149,7 @@ fn matches_pattern(pattern: Option<&str>, name: &str) -> bool {
     let Some(pattern) = pattern else { return true };
     let (pattern, name): (Vec<char>, Vec<char>) = (pattern.chars().collect(), name.chars().collect());
     let (mut p, mut n) = (0, 0);
-    // Where to go on after the last %, with one character more left to it.
+    // The positions in pattern and name after the last %; a retry lets that % match one character more.
     let mut retry: Option<(usize, usize)> = None;
     while n < name.len() {
         match pattern.get(p) {
@@ -173,7 +173,7 @@ fn matches_pattern(pattern: Option<&str>, name: &str) -> bool {
     pattern[p..].iter().all(|c| *c == '%')
 }
 
-/// The columns of the answer to `CommandGetPrimaryKeys`.
+/// The columns of the result of `CommandGetPrimaryKeys`.
 fn primary_keys() -> Schema {
     Schema::new(vec![
         Field::new("catalog_name", DataType::Utf8, true),

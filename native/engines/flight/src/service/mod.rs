@@ -1,8 +1,8 @@
-//! Flight SQL over an engine, for any client of it: arrow-flight's messages, with our own way of sending them.
+//! Flight SQL over an engine, for any client of the protocol: the messages of arrow-flight, sent by our own code.
 //!
-//! Results and inserts are streams: at no time is more than a few batches of them in memory, and who does not read on is not
-//! sent to. A call that is dropped, by its client or at its deadline, ends what it began. No call holds a thread while it waits for
-//! its client, nor waits for ever.
+//! Results and inserts are streams: at no time is more than a few batches of them in memory, and a client that does not read
+//! holds its result back. A call that is dropped, by its client or at its deadline, ends the work that it began. No call holds a
+//! thread while it waits for its client, and every wait has a time-out.
 
 mod action;
 mod login;
@@ -41,32 +41,33 @@ use crate::status::of_error;
 
 type Answered = std::result::Result<MessageBody, Status>;
 
-/// Threads of commands. They and those of inserts are fewer than the runtime has (512).
+/// Maximum number of threads of commands. Together with the threads of inserts they are fewer than the runtime has
+/// (512).
 const COMMAND_THREADS: usize = 256;
 
-/// Commands that wait for a thread; further ones are refused.
+/// Maximum number of commands that wait for a thread; further ones are refused.
 const WAITING_COMMANDS: usize = 2048;
 
-/// Threads of inserts, which hold one only for a batch that came.
+/// Maximum number of threads of inserts. An insert holds a thread only while it writes a received batch.
 const INSERT_THREADS: usize = 64;
 
-/// The bytes of a message of a handshake, at most: whoever sends it is not known yet.
+/// Maximum length of a message of a handshake, in bytes: its sender is not authenticated yet.
 const HANDSHAKE_BYTES: usize = 64 << 10;
 
-/// What a client may ask for.
+/// The limits of a service.
 #[derive(Debug, Clone)]
 pub struct ServiceLimits {
-    /// The bytes of one message; those of a batch, of a client that inserts.
+    /// Maximum length of one message, in bytes; an inserting client sends one batch in a message.
     pub message: usize,
-    /// How long the engine may take for a command, and from one batch of a result to the next.
+    /// Time limit of the engine for a command, and from one batch of a result to the next.
     pub query_time: Duration,
-    /// How long a client may send nothing of a call, or take nothing of a result.
+    /// How long a client may send nothing of a call, or read nothing of a result.
     pub stall_time: Duration,
-    /// Results that are open at a time, and inserts, of each; further ones are refused.
+    /// Maximum number of open results, and also of open inserts; further ones are refused.
     pub open: usize,
-    /// Prepared statements that are open at a time.
+    /// Maximum number of open prepared statements.
     pub statements: usize,
-    /// How long a prepared statement stays open that nobody uses.
+    /// How long an unused prepared statement stays open.
     pub statement_time: Duration,
 }
 
@@ -83,17 +84,17 @@ impl Default for ServiceLimits {
     }
 }
 
-/// Who may use a service.
+/// The user of a service.
 #[derive(Clone)]
 pub struct Login {
-    /// The name.
+    /// The user's name.
     pub user: String,
-    /// The password.
+    /// The user's password.
     pub password: String,
 }
 
 impl std::fmt::Debug for Login {
-    /// Without the password.
+    /// Leaves out the password.
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.debug_struct("Login").field("user", &self.user).finish_non_exhaustive()
     }
@@ -107,9 +108,9 @@ pub struct FlightService {
     statements: Statements,
     commands: Workers,
     inserts: Workers,
-    /// The results that are open; each has a thread of its own.
+    /// The threads of the open results, one for each.
     results: Workers,
-    /// The queries whose results are under way, by the numbers in their tickets.
+    /// The queries whose results are being sent, by the numbers in their tickets.
     running: Arc<Mutex<HashMap<u64, Arc<Notify>>>>,
     next_ticket: AtomicU64,
     info: SqlInfoData,
@@ -119,10 +120,10 @@ pub struct FlightService {
 }
 
 impl FlightService {
-    /// A service; whoever reaches it may use the engine, unless there is a login.
+    /// Creates a service. Without a login, every client that reaches it may use the engine.
     ///
     /// # Errors
-    /// [`Error::Internal`] without a source of random bytes.
+    /// [`Error::Internal`] if the system has no source of random bytes.
     pub fn new(engine: Arc<dyn Engine>, limits: ServiceLimits, login: Option<Login>) -> Result<Self> {
         let info = metadata::sql_info(&engine)?;
         let (catalog, schema) = metadata::place(&engine);
@@ -204,14 +205,14 @@ impl FlightService {
         }
     }
 
-    /// Runs work of the engine, which blocks, for as long as the limits and the call allow.
+    /// Runs blocking work of the engine, for as long as the limits and the call allow.
     async fn run<T: Send + 'static>(
         self: &Arc<Self>,
         call: &Call,
         work: impl FnOnce(&Self, &CancelToken) -> Result<T> + Send + 'static,
     ) -> std::result::Result<T, Status> {
         let (this, token) = (Arc::clone(self), call.cancel.clone());
-        // Whoever gives up waiting ends the work.
+        // Dropping this future cancels the work.
         let ending = CancelOnDrop(call.cancel.clone());
         let place = self.commands.admit().map_err(|full| refused(&full))?;
         let working = place.run(move || work(&this, &token));
@@ -230,7 +231,7 @@ impl FlightService {
         ))
     }
 
-    /// Notes a query as running, until the guard is dropped.
+    /// Registers a query as running, until the guard is dropped.
     fn running(&self, ticket: u64) -> Running {
         let (running, stop) = (Arc::clone(&self.running), Arc::new(Notify::new()));
         running.lock().unwrap_or_else(PoisonError::into_inner).insert(ticket, Arc::clone(&stop));
@@ -242,26 +243,26 @@ impl FlightService {
     }
 }
 
-/// What is known of one call.
+/// The state of one call.
 struct Call {
     deadline: Option<Instant>,
     cancel: CancelToken,
     purpose: Purpose,
 }
 
-/// What is to happen to a command where a query is expected.
+/// The treatment of a command where a query is expected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Purpose {
-    /// It is run.
+    /// The command is run.
     Run,
-    /// It is told what it is.
+    /// The command is only described.
     Describe,
-    /// It is refused.
+    /// The command is refused.
     Read,
 }
 
 impl Call {
-    /// Waits for a part of the call, no longer than its deadline.
+    /// Waits for a part of the call, until the call's deadline at most.
     async fn within<T>(
         &self,
         work: impl Future<Output = std::result::Result<T, Status>>,
@@ -272,11 +273,11 @@ impl Call {
     }
 }
 
-/// An entry of a running query.
+/// The entry of a running query in the service's `running`; its drop removes the entry.
 struct Running {
     all: Arc<Mutex<HashMap<u64, Arc<Notify>>>>,
     ticket: u64,
-    /// Told when somebody cancels it.
+    /// Notified when the query is cancelled.
     stop: Arc<Notify>,
 }
 
@@ -286,12 +287,12 @@ impl Drop for Running {
     }
 }
 
-/// The status of a call for which there is no place.
+/// The status of a call that is refused because a limit is reached.
 fn refused(full: &Full) -> Status {
     Status::resource_exhausted(full.to_string())
 }
 
-/// An answer of one message.
+/// A response of one message.
 fn one(message: &impl Message) -> MessageBody {
     MessageBody::whole(Parts::from([framed(message)]))
 }

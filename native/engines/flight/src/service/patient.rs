@@ -1,4 +1,4 @@
-//! The body of a call, waited for with patience.
+//! The body of a call, read with a time-out.
 
 use std::fmt::{Display, Formatter};
 use std::pin::Pin;
@@ -12,18 +12,18 @@ use bytes::Bytes;
 use hyper::body::{Body, Frame, SizeHint};
 use tokio::time::{Instant, Sleep, sleep};
 
-/// A body that ends with an error where nothing of it comes for too long, while somebody waits for it.
+/// A body that ends with an error if its reader waits too long for the next frame.
 pub(super) struct Patient<B> {
     body: B,
     patience: Duration,
-    /// The end of the patience, where `is_waiting`.
+    /// The timer of the current wait; valid if `is_waiting`.
     ends: Pin<Box<Sleep>>,
     is_waiting: bool,
     is_lost: Arc<AtomicBool>,
 }
 
 impl<B> Patient<B> {
-    /// A body, and whether its sender was given up.
+    /// A body, and a flag that is set once the wait for its sender has timed out.
     pub(super) fn new(body: B, patience: Duration) -> (Self, Arc<AtomicBool>) {
         let is_lost = Arc::new(AtomicBool::new(false));
         let ends = Box::pin(sleep(patience));
@@ -31,7 +31,7 @@ impl<B> Patient<B> {
     }
 }
 
-/// Why a body has no end.
+/// The error of a body that is incomplete.
 #[derive(Debug)]
 pub(super) struct Unfinished(String);
 

@@ -12,7 +12,7 @@ use tonic::Status;
 
 use super::ServiceLimits;
 
-/// A statement and the parameters that were given for its next run.
+/// A statement and the parameters of its next run.
 pub(super) struct Open {
     pub(super) statement: Arc<PreparedStatement>,
     rows: Mutex<Vec<Vec<Value>>>,
@@ -20,17 +20,17 @@ pub(super) struct Open {
 }
 
 impl Open {
-    /// Takes the parameters of the next run: a set of them for each row.
+    /// Sets the parameters of the next run: each row is a set of parameters.
     pub(super) fn bind(&self, rows: Vec<Vec<Value>>) {
         *self.rows.lock().unwrap_or_else(PoisonError::into_inner) = rows;
     }
 
-    /// The runs that the parameters given ask for; without parameters, one.
+    /// One run for each of the bound sets of parameters; without any, one.
     pub(super) fn runs(&self) -> Vec<BoundStatement> {
         self.runs_of(self.rows.lock().unwrap_or_else(PoisonError::into_inner).clone())
     }
 
-    /// One run for each of these sets of parameters; without any, one.
+    /// One run for each of the given sets of parameters; without any, one.
     pub(super) fn runs_of(&self, mut rows: Vec<Vec<Value>>) -> Vec<BoundStatement> {
         if rows.is_empty() {
             rows.push(Vec::new());
@@ -59,7 +59,7 @@ impl Statements {
         }
     }
 
-    /// Keeps a statement; its handle. Those that nobody used for long are closed for it.
+    /// Adds a statement and returns its handle. At the limit, statements that are unused for long are closed first.
     pub(super) fn insert(&self, statement: PreparedStatement) -> Result<Bytes, Status> {
         let now = Instant::now();
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,4 +1,4 @@
-//! What clients send: commands, parameters, and rows to insert.
+//! `DoPut`: the commands, parameters and rows to insert that clients send.
 
 use std::fmt::Display;
 use std::sync::Arc;
@@ -29,10 +29,10 @@ use crate::grpc::Messages;
 use crate::status::of_error;
 use crate::values::{by_name, columns_of, rows};
 
-/// Batches that wait for the engine.
+/// Maximum number of batches that wait for the engine.
 const AHEAD: usize = 2;
 
-/// Rows of parameters of one run, at most: each is a run of its own.
+/// Maximum number of rows of parameters of one call: each row is a run of its own.
 const MAX_PARAMETER_ROWS: usize = 1 << 20;
 
 impl FlightService {
@@ -59,7 +59,7 @@ impl FlightService {
             Command::CommandPreparedStatementQuery(query) => {
                 let open = self.statements.get(&query.prepared_statement_handle)?;
                 open.bind(stream.parameters(self.limits.message).await?);
-                // The handle stays as it is.
+                // The handle does not change.
                 let result = DoPutPreparedStatementResult { prepared_statement_handle: None };
                 return Ok(one(&PutResult { app_metadata: result.encode_to_vec().into() }));
             }
@@ -96,10 +96,10 @@ impl FlightService {
         }
         let place = self.inserts.admit().map_err(|full| refused(&full))?;
         let (sender, receiver) = mpsc::channel(AHEAD);
-        // A task of its own, which removes what it began where this call is given up.
+        // A task of its own, which removes a table that it has made if this call is dropped.
         let inserting = Arc::clone(self).insert(place, target, schema, receiver, call.cancel.clone());
         let inserting = tokio::spawn(inserting);
-        // Where the engine has given up, it says why.
+        // If the engine has failed, the task returns its error.
         let sent = stream.send(&sender).await;
         if sent.is_ok() {
             let _ = sender.send(Step::Commit).await;
@@ -113,7 +113,7 @@ impl FlightService {
         inserted.map_err(|error| of_error(&error))
     }
 
-    /// Takes the rows as they come. It holds a thread for each batch, not while it waits for the next one.
+    /// Inserts the batches as they arrive. It holds a thread for each batch, not while it waits for the next one.
     async fn insert(
         self: Arc<Self>,
         place: Place,
@@ -126,13 +126,13 @@ impl FlightService {
         let (table, is_new) = place.run(move || this.target(&target, &schema)).await?;
         let inserted = take(&place, Arc::clone(&self.engine), table.clone(), steps, &cancel).await;
         if inserted.is_err() && is_new {
-            // It came into being for these rows.
+            // The table was created for these rows.
             let _ = place.run(move || self.engine.drop_table(&table.name)).await;
         }
         inserted
     }
 
-    /// The table that the rows go to, and whether it was made for them.
+    /// The table that the rows go to, and whether it was created for them.
     fn target(&self, target: &CommandStatementIngest, schema: &Schema) -> Result<(TableDefinition, bool)> {
         let options = target.table_definition_options.unwrap_or_default();
         let missing = TableNotExistOption::try_from(options.if_not_exist).unwrap_or(TableNotExistOption::Unspecified);
@@ -187,7 +187,7 @@ async fn take(
     Err(Error::Cancelled)
 }
 
-/// What happens to an insert next.
+/// The next step of an insert.
 enum Step {
     Batch(RecordBatch),
     Commit,
@@ -201,7 +201,7 @@ fn execute(runs: &[BoundStatement], cancel: &CancelToken) -> Result<u64> {
 struct Batches<B> {
     messages: Messages<B>,
     reader: BatchReader,
-    /// The message that had the command, which may have a schema, too.
+    /// The message with the command, which may have a schema, too; `None` once it is read.
     first: Option<Data>,
 }
 
@@ -219,7 +219,7 @@ where
         decoded.map_err(|error| of_error(&error))
     }
 
-    /// The schema, which comes before all rows.
+    /// Reads the schema, which precedes all rows.
     async fn schema(&mut self) -> std::result::Result<SchemaRef, Status> {
         loop {
             match self.next().await? {
@@ -230,7 +230,7 @@ where
         }
     }
 
-    /// Hands all rows on; also ends where nobody takes them any more.
+    /// Sends all rows to `sender`; also ends once its receiver is dropped.
     async fn send(&mut self, sender: &mpsc::Sender<Step>) -> std::result::Result<(), Status> {
         while let Some(decoded) = self.next().await? {
             if let Decoded::Batch(batch) = decoded
@@ -243,7 +243,7 @@ where
         Ok(())
     }
 
-    /// All rows as sets of parameters, which have so many bytes at most.
+    /// All rows as sets of parameters, of at most `most_bytes` in total.
     async fn parameters(&mut self, most_bytes: usize) -> std::result::Result<Vec<Vec<Value>>, Status> {
         let mut parameters = Vec::new();
         let mut bytes = 0;

@@ -1,4 +1,4 @@
-//! Queries: what they return, and their results.
+//! Queries: their schemas and tickets, and their results.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -25,14 +25,14 @@ use crate::grpc::{MessageBody, Parts};
 use crate::status::of_error;
 use crate::stream::not_a_query;
 
-/// The bytes of the number at the beginning of a ticket.
+/// The size of the number at the beginning of a ticket, in bytes.
 const NUMBER: usize = 8;
 
-/// The number of a command that ran already.
+/// The ticket number of a command that has run already.
 const DONE: u64 = 0;
 
 impl FlightService {
-    /// Where the result of a command is to be had, and what it will look like.
+    /// The ticket of a command's result, and the result's schema.
     pub(super) async fn flight_info(
         self: &Arc<Self>,
         descriptor: FlightDescriptor,
@@ -74,8 +74,8 @@ impl FlightService {
         Ok(info)
     }
 
-    /// Runs commands of clients that know only one way to run a statement, and need not fetch what it returns; the ticket
-    /// of its result, which is nothing.
+    /// Runs a command that is sent as a query, by a client with only one way to run a statement, which need not fetch the
+    /// result. Returns the ticket of the empty result.
     async fn execute_now(self: &Arc<Self>, runs: Vec<BoundStatement>, call: &Call) -> std::result::Result<Any, Status> {
         match call.purpose {
             Purpose::Run => {}
@@ -86,7 +86,7 @@ impl FlightService {
         Ok(TicketStatementQuery { statement_handle: Bytes::copy_from_slice(&DONE.to_be_bytes()) }.as_any())
     }
 
-    /// The result behind a ticket.
+    /// The result of a ticket.
     pub(super) async fn get(self: &Arc<Self>, command: Command, call: &Call) -> Answered {
         match command {
             Command::TicketStatementQuery(ticket) => {
@@ -146,10 +146,10 @@ impl FlightService {
             let sent = tokio::select! {
                 sent = rest.within(this.send(reader, runs, &sender, &taken)) => sent,
                 () = stop.notified() => Err(cancelled()),
-                // Nobody reads on.
+                // The client has dropped the response.
                 () = sender.closed() => return,
             };
-            // The query has ended, though its client may not read that for long.
+            // The query has ended, though its client may take long to read the end of the result.
             drop(held);
             if let Err(status) = sent {
                 let _ = sender.send(Err(status)).await;
@@ -174,7 +174,7 @@ impl FlightService {
         }
     }
 
-    /// Waits until the client has taken what was sent, as long as it goes on taking.
+    /// Waits until the client has read the parts sent before. The time-out begins anew while the client reads on.
     async fn room<'sender, T>(
         &self,
         sender: &'sender mpsc::Sender<T>,
@@ -191,7 +191,7 @@ impl FlightService {
         }
     }
 
-    /// Waits for the engine, as long as it may take.
+    /// Waits for the engine, for [`ServiceLimits::query_time`](super::ServiceLimits::query_time) at most.
     async fn timed<T>(&self, work: impl Future<Output = Result<T>>) -> std::result::Result<T, Status> {
         let result = tokio::time::timeout(self.limits.query_time, work).await;
         result.unwrap_or_else(|_| Err(self.too_long())).map_err(|error| of_error(&error))
@@ -205,7 +205,7 @@ impl FlightService {
     }
 }
 
-/// Starts a query on a thread of its own, which encodes the batches, too.
+/// Starts a query on a thread of its own, which also encodes the batches.
 async fn start(run: BoundStatement) -> Result<QueryReader<Parts>> {
     let mut writer: Option<BatchWriter> = None;
     QueryReader::start_bound(run, QueryOptions::default(), move |batch| {
@@ -234,7 +234,7 @@ fn is_command(statement: &PreparedStatement) -> bool {
     statement.columns().is_some_and(<[_]>::is_empty)
 }
 
-/// The schema of a statement's rows, empty for a command, where it is known.
+/// The schema of a statement's rows, empty for a command; `None` if it is not known.
 pub(super) fn columns_of(statement: &PreparedStatement) -> Option<Schema> {
     statement.columns().map(|columns| arrow_schema_of(columns).as_ref().clone())
 }
@@ -248,7 +248,7 @@ pub(super) fn no_transaction(transaction: Option<&Bytes>) -> std::result::Result
     }
 }
 
-/// A schema as an encapsulated message.
+/// A schema as an encapsulated Arrow message.
 pub(super) fn ipc_schema(schema: &Schema) -> std::result::Result<Bytes, Status> {
     let message = IpcMessage::try_from(SchemaAsIpc::new(schema, &IpcWriteOptions::default()));
     message.map(|message| message.0).map_err(|error| Status::internal(error.to_string()))

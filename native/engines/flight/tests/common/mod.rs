@@ -1,4 +1,4 @@
-//! What the tests share: a server of Flight SQL in this process, over a database in memory.
+//! Helpers that the tests share: a server of Flight SQL in this process, over a database in memory.
 #![expect(dead_code, reason = "each test uses a part of it")]
 
 use std::sync::Arc;
@@ -20,7 +20,7 @@ pub fn options(flight: FlightOptions) -> Options {
     Options { flight: Some(flight), ..Options::default() }
 }
 
-/// An engine over a new server, which goes with it.
+/// An engine over a new server, which is stopped with the engine.
 pub fn open() -> Arc<dyn Engine> {
     let server = serve(Options::default());
     let url: FlightUrl = server.url().parse().unwrap();

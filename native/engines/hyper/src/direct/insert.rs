@@ -9,10 +9,10 @@ use hyperdb_api::{AsyncArrowInserter, AsyncConnection, ChunkSender, InsertChunk,
 
 use super::{Session, refused};
 
-/// The rows that the guide sends at once as Arrow: one batch of the IPC stream.
+/// The number of rows that the guide sends at once as Arrow: one batch of the IPC stream.
 pub const ROWS_OF_A_SEND: u32 = 100_000;
 
-/// What the guide gives the Arrow inserter.
+/// The flush threshold of the Arrow inserter in the guide, in bytes.
 const FLUSH_THRESHOLD: usize = 16 << 20;
 
 /// The table of measurements as `hyperdb-api` defines it.
@@ -26,9 +26,9 @@ fn definition(table: &str) -> TableDefinition {
 
 /// `Inserter (HyperBinary)`: rows value by value into one COPY. Returns the number of rows that the server stored.
 ///
-/// `next_piece` fills the next piece of input, and returns whether there is one. It is called when the client has
-/// handed what the last piece filled of its chunks to the system; whether the server has stored them nobody can ask it
-/// before the end of the COPY.
+/// `next_piece` fills the next piece of input, and returns whether there is one. It is called after the client has
+/// handed the chunks that the last piece filled to the operating system; the server does not tell before the end of the
+/// COPY whether it has stored them.
 ///
 /// # Errors
 /// [`Error::Engine`]; then nothing is stored once the connection is dropped.
@@ -58,7 +58,7 @@ pub fn insert_rows(
 /// `ChunkSender` by one thread: rows are encoded into chunks, each sent when it is full. See [`insert_rows`].
 ///
 /// # Errors
-/// As [`insert_rows`].
+/// The same errors as [`insert_rows`].
 pub fn insert_chunks(
     connection: &Session,
     table: &str,
@@ -66,7 +66,7 @@ pub fn insert_chunks(
 ) -> Result<u64> {
     let table = definition(table);
     let sender = ChunkSender::new(connection.get()?, &table).map_err(refused)?;
-    // As in `insert_rows`.
+    // A panic would poison the connection's lock and leave the COPY open, as in `insert_rows`.
     catch_panic(|| {
         let mut chunk = InsertChunk::from_table_definition(&table);
         let mut rows = Vec::new();
@@ -82,19 +82,19 @@ pub fn insert_chunks(
     sender.finish().map_err(refused)
 }
 
-/// `ChunkSender` by several threads over one connection: a thread for each part encodes its rows into chunks, and this
-/// one sends them. (The sender can't be shared, for all that its documentation says: it holds a lock of this thread.)
+/// `ChunkSender` by several threads over one connection: a thread for each part encodes its rows into chunks, and the
+/// calling thread sends them. (The sender can't be shared, despite its documentation: it holds a lock of its thread.)
 /// Returns the number of rows that the server stored.
 ///
 /// # Errors
-/// As [`insert_rows`].
+/// The same errors as [`insert_rows`].
 pub fn insert_chunks_of_threads<I>(connection: &Session, table: &str, parts: Vec<I>) -> Result<u64>
 where
     I: Iterator<Item = Measurement> + Send,
 {
     let table = &definition(table);
     let sender = ChunkSender::new(connection.get()?, table).map_err(refused)?;
-    // Threads that are ahead wait, rather than hold the whole input as chunks.
+    // The channel is bounded: threads that are ahead wait, rather than hold the whole input as chunks.
     let (chunks, encoded) = mpsc::sync_channel(parts.len());
     std::thread::scope(|scope| {
         let threads = parts.into_iter().map(|part| {
@@ -102,10 +102,10 @@ where
             scope.spawn(move || encode(part, table, &chunks))
         });
         let threads = threads.collect::<Vec<_>>();
-        // Now the chunks end with the threads.
+        // The channel now closes when the last thread ends.
         drop(chunks);
         let sent = encoded.iter().try_for_each(|chunk| sender.send_chunk(chunk).map_err(refused));
-        // Nobody takes the chunks of those that are still at it after an error.
+        // Threads that still encode after an error end when their next send fails.
         drop(encoded);
         let panicked = |_| Err(Error::Internal("a thread that encodes panicked".to_owned()));
         let ended = threads.into_iter().try_for_each(|thread| thread.join().unwrap_or_else(panicked));
@@ -114,7 +114,7 @@ where
     sender.finish().map_err(refused)
 }
 
-/// The work of one thread. It ends early, without an error of its own, where nobody takes its chunks.
+/// Encodes the rows of one thread. Ends early, without an error, once the receiver of the chunks is dropped.
 fn encode(
     rows: impl Iterator<Item = Measurement>,
     table: &TableDefinition,
@@ -132,8 +132,8 @@ fn encode(
     Ok(())
 }
 
-/// Adds a row to a chunk. A chunk that is full is taken out, and a new one put in its place, as the guide has it:
-/// sending takes a chunk's buffer away.
+/// Adds a row to a chunk. A full chunk is returned and replaced by a new one, as in the guide: sending consumes a
+/// chunk's buffer.
 #[inline]
 fn add_row(chunk: &mut InsertChunk, row: &Measurement, table: &TableDefinition) -> Result<Option<InsertChunk>> {
     chunk.add_i32(row.id).map_err(refused)?;
@@ -145,7 +145,7 @@ fn add_row(chunk: &mut InsertChunk, row: &Measurement, table: &TableDefinition) 
 }
 
 /// `AsyncArrowInserter`: the bytes of one Arrow IPC stream, a send for each piece of it. The pieces must be of one
-/// stream: the server stops at its end marker, and would lose whatever came after it without a word.
+/// stream: the server stops at its end marker, and drops all bytes after it without an error.
 ///
 /// # Errors
 /// [`Error::Engine`]; then nothing is stored.

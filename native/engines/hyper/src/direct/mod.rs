@@ -1,7 +1,7 @@
-//! The crate `hyperdb-api` used directly, as its own benchmark guide uses it: what our engine is compared with.
+//! The crate `hyperdb-api` used directly, as its own benchmark guide uses it: the baseline of our engine.
 //!
-//! Each function is the work of one variant of the guide over rows of measurements, on a connection that is there.
-//! None of them looks at a clock: inserts ask for their input piece by piece, and whoever makes it may stop one.
+//! Each function is the work of one variant of the guide over rows of measurements, on an open connection. None of them
+//! reads a clock: an insert requests its input piece by piece, so that its caller can stop a clock meanwhile.
 
 mod insert;
 mod query;
@@ -16,21 +16,21 @@ pub use hyperdb_api::grpc::TransferMode;
 pub use insert::{ROWS_OF_A_SEND, insert_chunks, insert_chunks_of_threads, insert_ipc, insert_rows};
 pub use query::{RowShape, read_arrow, read_columns, read_rows, read_rows_async};
 
-/// Where to connect, as `hyperdb-api` takes it.
+/// The address of a database and its login, as `hyperdb-api` takes them.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Endpoint {
     /// `host:port`, the path or descriptor of a Unix socket, or the `http://` URL of gRPC.
     pub endpoint: String,
-    /// The path of the database, which exists.
+    /// The path of the database, which must exist.
     pub database: String,
-    /// How results come over gRPC; absent elsewhere.
+    /// The transfer mode of results over gRPC; `None` for another transport.
     pub transfer_mode: Option<TransferMode>,
-    /// The user and the password; the server's own user without one where they are absent.
+    /// The user and the password; `None` for the server's default user, without a password.
     pub credentials: Option<(String, String)>,
 }
 
 impl std::fmt::Debug for Endpoint {
-    /// Without the password.
+    /// Leaves out the password.
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(formatter, "{} of {}", self.database, self.endpoint)
     }
@@ -55,7 +55,7 @@ impl Endpoint {
     /// Opens a connection for blocking calls.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] for gRPC, [`Error::Engine`].
+    /// [`Error::Unsupported`] for gRPC, [`Error::Engine`] if the connection fails.
     pub fn connect(&self) -> Result<Session> {
         self.refuse_grpc()?;
         let connection = match &self.credentials {
@@ -67,10 +67,10 @@ impl Endpoint {
         Ok(Session { connection: Some(connection.map_err(refused)?) })
     }
 
-    /// Opens a connection for tasks of a runtime that has I/O and time.
+    /// Opens a connection for tasks of a runtime with I/O and timers enabled.
     ///
     /// # Errors
-    /// As [`Endpoint::connect`].
+    /// The same errors as [`Endpoint::connect`].
     pub async fn connect_async(&self) -> Result<AsyncConnection> {
         self.refuse_grpc()?;
         let connection = match &self.credentials {
@@ -83,18 +83,18 @@ impl Endpoint {
         connection.map_err(refused)
     }
 
-    /// Opens a gRPC connection that gives each result as a whole.
+    /// Opens a gRPC connection that returns each result as a whole.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] where the endpoint is not of gRPC, [`Error::Engine`].
+    /// [`Error::Unsupported`] if the endpoint is none of gRPC, [`Error::Engine`] if the connection fails.
     pub async fn connect_grpc(&self) -> Result<GrpcConnectionAsync> {
         GrpcConnectionAsync::connect_with_config(self.grpc()?).await.map_err(refused)
     }
 
-    /// Opens a gRPC connection that gives each result part by part.
+    /// Opens a gRPC connection that returns each result part by part.
     ///
     /// # Errors
-    /// As [`Endpoint::connect_grpc`].
+    /// The same errors as [`Endpoint::connect_grpc`].
     pub async fn connect_grpc_stream(&self) -> Result<GrpcClient> {
         GrpcClient::connect(self.grpc()?).await.map_err(refused)
     }
@@ -116,10 +116,10 @@ impl Endpoint {
 
 /// A blocking connection.
 ///
-/// Its drop says goodbye to the server, which ends a COPY that an error left open. Without that the table would be locked
-/// for minutes: neither the inserters of `hyperdb-api` nor its connection end one when they are dropped.
+/// Dropping it closes the connection in order, which ends a COPY that an error left open. Without that the table would be
+/// locked for minutes: neither the inserters of `hyperdb-api` nor its connection end a COPY when they are dropped.
 pub struct Session {
-    /// Absent only while it is dropped.
+    /// `None` only while the session is dropped.
     connection: Option<Connection>,
 }
 
@@ -127,7 +127,7 @@ impl Session {
     /// The connection.
     ///
     /// # Errors
-    /// [`Error::Closed`].
+    /// [`Error::Closed`] while the session is dropped.
     fn get(&self) -> Result<&Connection> {
         self.connection.as_ref().ok_or(Error::Closed("the connection"))
     }
@@ -136,7 +136,7 @@ impl Session {
 impl Drop for Session {
     fn drop(&mut self) {
         if let Some(connection) = self.connection.take() {
-            // After an error nothing more can be done about another one.
+            // An error is ignored: nothing can be done about a close that fails.
             drop(connection.close());
         }
     }
@@ -145,12 +145,12 @@ impl Drop for Session {
 /// Closes a connection of [`Endpoint::connect_async`].
 ///
 /// # Errors
-/// [`Error::Engine`].
+/// [`Error::Engine`] if the close fails.
 pub async fn close_async(connection: AsyncConnection) -> Result<()> {
     connection.close().await.map_err(refused)
 }
 
-/// The error for what the client or the server says.
+/// An error of the client library or the server as an engine error.
 fn refused(error: impl std::fmt::Display) -> Error {
     Error::Engine { engine: "hyper", message: error.to_string() }
 }

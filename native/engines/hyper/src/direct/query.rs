@@ -10,7 +10,7 @@ use hyperdb_api::{AsyncConnection, Row, RowValue};
 
 use super::{Session, refused};
 
-/// What the rows of a query are.
+/// The columns of a query's rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RowShape {
     /// `id, sensor_id, value, timestamp`.
@@ -22,7 +22,7 @@ pub enum RowShape {
 /// Reads the rows of a query chunk by chunk (`execute_query`, `next_chunk`).
 ///
 /// # Errors
-/// [`Error::Engine`]; [`Error::SchemaMismatch`] where the rows are others.
+/// [`Error::Engine`]; [`Error::SchemaMismatch`] if the rows have other columns or a null.
 pub fn read_rows(connection: &Session, sql: &str, shape: RowShape) -> Result<Checksum> {
     let mut rows = connection.get()?.execute_query(sql).map_err(refused)?;
     let mut sums = Sums::new(shape);
@@ -32,10 +32,10 @@ pub fn read_rows(connection: &Session, sql: &str, shape: RowShape) -> Result<Che
     Ok(sums.into())
 }
 
-/// The same by the asynchronous calls.
+/// Reads the rows of a query like [`read_rows`], by the asynchronous calls.
 ///
 /// # Errors
-/// As [`read_rows`].
+/// The same errors as [`read_rows`].
 pub async fn read_rows_async(connection: &AsyncConnection, sql: &str, shape: RowShape) -> Result<Checksum> {
     let mut rows = connection.execute_query(sql).await.map_err(refused)?;
     let mut sums = Sums::new(shape);
@@ -53,7 +53,7 @@ pub async fn read_arrow(connection: &mut GrpcConnectionAsync, sql: &str) -> Resu
     Ok(Buffer::from(connection.execute_query_to_arrow(sql).await.map_err(refused)?))
 }
 
-/// Reads the batches of a query over gRPC as they come (`execute_query_stream`), column by column.
+/// Reads the batches of a query over gRPC as they arrive (`execute_query_stream`), column by column.
 ///
 /// # Errors
 /// [`Error::Engine`], [`Error::InvalidIpc`].
@@ -73,13 +73,13 @@ pub async fn read_columns(connection: &mut GrpcClient, sql: &str) -> Result<Chec
     }
     match (checksum, decoder.schema()) {
         (Some(checksum), _) => Ok(checksum),
-        // A result without rows has its schema all the same.
+        // A result without rows still has its schema.
         (None, Some(schema)) => Checksum::new(&schema),
         (None, None) => Err(Error::InvalidIpc("there is no schema".to_owned())),
     }
 }
 
-/// The sums of rows so far.
+/// The sums of the rows read so far.
 enum Sums {
     Measurements(MeasurementSums),
     Aggregates(Checksum),
@@ -96,7 +96,7 @@ impl Sums {
     fn add(&mut self, rows: &[Row]) -> Result<()> {
         match self {
             Self::Measurements(sums) => {
-                // Each chunk apart: many small sums lose less of the floats than one long one.
+                // Each chunk is summed apart: many short sums of floats lose less precision than one long sum.
                 let mut chunk = MeasurementSums::default();
                 for row in rows {
                     chunk.add(&Measurement {
@@ -140,7 +140,8 @@ fn checksum_of_aggregates(rows: u64, [sensor_id, count]: [i64; 2], [avg, min, ma
     )
 }
 
-/// A value of a row. The client gives nothing for a null and for another type alike; neither is among these rows.
+/// A value of a row. The client returns `None` both for a null and for a value of another type; these rows have
+/// neither.
 #[inline]
 fn value<T: RowValue>(row: &Row, column: usize) -> Result<T> {
     row.get(column).ok_or_else(|| Error::SchemaMismatch(format!("column {column} has no value of the type expected")))

@@ -1,4 +1,4 @@
-//! Ending what a session runs.
+//! Cancellation of a session's statements.
 
 use std::io::{Read, Write};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,11 +9,11 @@ use std::time::{Duration, Instant};
 use super::SETTLE_TIMEOUT;
 use super::socket::{Address, Socket};
 
-/// How long the server may take to end a statement that was cancelled; the session is closed then, so that its caller
-/// waits no longer for a server that does not answer.
+/// How long the server may take to end a cancelled statement. After that the session is closed, so that its caller does
+/// not wait for a server that does not answer.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// How often that is looked at.
+/// Interval between two checks whether a cancelled statement has ended.
 const POLL: Duration = Duration::from_millis(20);
 
 /// Cancels the statements of one session, over sockets of its own.
@@ -24,9 +24,9 @@ pub(crate) struct Canceller {
     secret_key: i32,
     /// The session's own socket.
     session: Socket,
-    /// The statements of the session that have ended.
+    /// The number of the session's statements that have ended.
     ended: AtomicU64,
-    /// Requests of which it is not known yet whether the server has acted on them.
+    /// Cancel requests under way; each receives whether the server has acted on it.
     requests: Mutex<Vec<Receiver<bool>>>,
 }
 
@@ -35,27 +35,27 @@ impl Canceller {
         Self { address, process_id, secret_key, session, ended: AtomicU64::new(0), requests: Mutex::default() }
     }
 
-    /// Tells that the statement under way has ended.
+    /// Records that the running statement has ended.
     pub(super) fn statement_ended(&self) {
         self.ended.fetch_add(1, Ordering::AcqRel);
     }
 
-    /// Asks for the end of what runs. It waits for nothing: an unreachable server would hold its caller up, who may be
-    /// an event loop.
+    /// Cancels the running statement on a thread of its own. It does not wait: an unreachable server would block the
+    /// caller, which may be an event loop.
     pub(crate) fn cancel(self: &Arc<Self>) {
         let (acted, request) = channel();
         self.requests.lock().unwrap_or_else(PoisonError::into_inner).push(request);
         let canceller = Arc::clone(self);
         let ended = self.ended.load(Ordering::Acquire);
         let thread = std::thread::Builder::new().name("hyperd cancel".to_owned());
-        // Without a thread the request was dropped unanswered, and the session is not used again.
+        // If no thread can be spawned, `acted` is dropped without an answer, and the session is not reused.
         let _ = thread.spawn(move || {
             let _ = acted.send(canceller.request().unwrap_or(false));
             canceller.close_after_grace(ended);
         });
     }
 
-    /// Sends a request; whether the server has acted on it.
+    /// Sends a cancel request; returns whether the server has acted on it.
     fn request(&self) -> std::io::Result<bool> {
         let mut request = [0; 16];
         let words = [16, 80_877_102, self.process_id, self.secret_key];
@@ -80,7 +80,7 @@ impl Canceller {
         }
     }
 
-    /// Waits until no request is under way that could hit the next statement; `false` if that is not sure.
+    /// Waits until no cancel request can hit the next statement any more; `false` if that is not certain.
     pub(crate) fn settle(&self) -> bool {
         let requests = std::mem::take(&mut *self.requests.lock().unwrap_or_else(PoisonError::into_inner));
         requests.into_iter().all(|request| request.recv_timeout(SETTLE_TIMEOUT).unwrap_or(false))

@@ -7,14 +7,14 @@ use boundary_bench_kernel::{Error, Result};
 use super::Connection;
 use super::socket::lost;
 
-/// Writes below this are gathered.
+/// Writes of fewer bytes are gathered into messages of at most this size.
 const GATHER_BYTES: usize = 64 * 1024;
 
 /// Writes the data of a `COPY ... FROM STDIN`, in messages that the server takes.
 pub(crate) struct CopyWriter<'a> {
     connection: &'a mut Connection,
     gathered: Vec<u8>,
-    /// The error behind the one that [`Write`] can tell of.
+    /// The error of a failed send, which [`Write`] can only report as a broken pipe.
     failure: Option<Error>,
 }
 
@@ -23,7 +23,7 @@ impl<'a> CopyWriter<'a> {
         Self { connection, gathered: Vec::with_capacity(GATHER_BYTES), failure: None }
     }
 
-    /// Sends what is left, and tells of the error that [`Write`] met.
+    /// Sends the gathered rest, and returns the error of a failed send.
     pub(crate) fn finish(mut self) -> Result<()> {
         let flushed = self.flush();
         match self.failure.take() {

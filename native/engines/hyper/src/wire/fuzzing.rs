@@ -1,4 +1,5 @@
-//! Doors for the harnesses of `native/fuzz`: what this crate's readers make of any bytes. No part of the interface.
+//! Entry points for the harnesses of `native/fuzz`: this crate's readers over arbitrary bytes. Not a part of the
+//! interface.
 
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
@@ -13,7 +14,7 @@ use crate::arrow_stream::{ArrowStream, Pieces};
 use crate::rows::RowBuilder;
 
 impl Connection {
-    /// A session on a socket, past the handshake.
+    /// A session on a socket, as it is after the handshake.
     fn past_handshake(socket: UnixStream) -> Result<Self> {
         let ended = socket.try_clone().map_err(|error| Error::Internal(error.to_string()))?;
         Ok(Self {
@@ -29,7 +30,8 @@ impl Connection {
     }
 }
 
-/// Reads messages from a socket until the session is lost, the rows behind a description of columns into Arrow; what each came to.
+/// Reads messages from a socket until the session is lost, and the rows after a description of columns into Arrow arrays. Returns
+/// a text for each message.
 ///
 /// # Errors
 /// [`Error::Internal`] for a socket that can't be cloned.
@@ -74,7 +76,7 @@ pub fn messages(socket: UnixStream) -> Result<Vec<String>> {
 }
 
 impl RowBuilder {
-    /// The rows as a batch; nothing of rows that could not be read, whose columns have different lengths.
+    /// The rows as a batch; `None` if a row could not be read, since the columns then have different lengths.
     fn finish_if_whole(&mut self, is_whole: bool) -> Option<Result<RecordBatch>> {
         is_whole.then(|| self.finish())
     }
@@ -88,7 +90,7 @@ impl Pieces for Given {
     }
 }
 
-/// The batches of a stream of Arrow's that comes in pieces, and how the reading ended.
+/// The batches of an Arrow stream that arrives in pieces, and the outcome of the reading.
 pub fn batches(pieces: Vec<Vec<u8>>) -> (Vec<RecordBatch>, Result<()>) {
     let mut batches = Vec::new();
     let read = || {

@@ -1,4 +1,4 @@
-//! What the two sides say to each other
+//! The messages of `PostgreSQL`'s protocol
 //! (<https://www.postgresql.org/docs/current/protocol-message-formats.html>).
 
 use arrow_buffer::Buffer;
@@ -7,10 +7,10 @@ use boundary_bench_kernel::{Error, Result};
 
 use crate::engine_error;
 
-/// The number of the format of rows that is the server's own: little-endian, the widths of Arrow's types.
+/// The format code of `HyperBinary`, the server's own format of rows: little-endian, with the widths of Arrow's types.
 const HYPER_BINARY: u16 = 2;
 
-/// What the server says, as far as it matters here.
+/// A message of the server.
 pub(crate) enum Message {
     /// A part of a result of `COPY ... TO STDOUT`.
     CopyData(Buffer),
@@ -22,13 +22,13 @@ pub(crate) enum Message {
     CopyIn,
     /// The server begins with the data of `COPY ... TO STDOUT`.
     CopyOut,
-    /// A statement is done; its tag, such as `INSERT 0 3`.
+    /// A statement is done; its command tag, such as `INSERT 0 3`.
     Complete(String),
-    /// A statement failed; the server's words with its code.
+    /// A statement failed; the server's error.
     Failed(ServerError),
     /// The server waits for the next statement.
     Ready,
-    /// Nothing to act upon.
+    /// A message that needs no action.
     Other,
 }
 
@@ -36,23 +36,24 @@ pub(crate) enum Message {
 #[derive(Debug, Clone)]
 pub(crate) struct Field {
     pub(crate) name: String,
-    /// The number of its type in the catalog.
+    /// The number of the column's type in the catalog.
     pub(crate) type_id: u32,
     /// Precision and scale of a `NUMERIC`.
     pub(crate) modifier: i32,
 }
 
-/// A statement with parameters, on its way to the server, which keeps it until the next one comes.
+/// A statement with parameters to be sent. The server keeps the parsed statement until it parses the next one.
 pub(crate) struct Bound<'a> {
-    /// The statement and the types of its parameters, 0 where one is open; `None` where the server has it.
+    /// The statement's text and the types of its parameters, 0 for an open one; `None` if the server has parsed it
+    /// already.
     pub(crate) parse: Option<(&'a str, &'a [u32])>,
     /// The values, `None` for NULL.
     pub(crate) values: &'a [Option<Parameter>],
-    /// Whether it is to run; else the server says only whether the values fit.
+    /// Whether the statement is run; if not, the server only checks whether the values fit.
     pub(crate) run: bool,
 }
 
-/// A value as the server reads it.
+/// A parameter's value in an encoding of the protocol.
 pub(crate) enum Parameter {
     Text(String),
     /// `PostgreSQL`'s binary format.
@@ -68,12 +69,13 @@ pub(crate) struct ServerError {
 }
 
 impl ServerError {
-    /// The server's words.
+    /// The server's error message.
     pub(crate) fn text(&self) -> &str {
         &self.text
     }
 
-    /// Whether a database can't be opened because it is being closed. One that another server holds has the same code.
+    /// Whether the database can't be opened because the server is still closing it. A database that another server
+    /// holds gives the same SQLSTATE.
     pub(crate) fn is_unloading(&self) -> bool {
         self.code == "55006" && self.text.contains("still in use")
     }
@@ -85,12 +87,13 @@ impl From<ServerError> for Error {
     }
 }
 
-/// The number at the end of a tag, such as `INSERT 0 3`.
+/// The number of rows at the end of a command tag, such as `INSERT 0 3`.
 pub(super) fn rows_of(tag: &str) -> u64 {
     tag.rsplit(' ').next().and_then(|number| number.parse().ok()).unwrap_or(0)
 }
 
-/// The rows that a statement changed, by its tag: `INSERT 0 3`, `DELETE 3`; a `SELECT 3` changed none.
+/// The number of rows that a statement changed, by its command tag: `INSERT 0 3`, `DELETE 3`; a `SELECT 3` changed
+/// none.
 pub(crate) fn rows_changed(tag: &str) -> u64 {
     let changes = ["INSERT", "UPDATE", "DELETE", "COPY"].iter().any(|kind| tag.starts_with(kind));
     if changes { rows_of(tag) } else { 0 }
@@ -155,7 +158,7 @@ pub(super) fn fields_of(body: &[u8]) -> Option<Vec<Field>> {
     Some(fields)
 }
 
-/// The values of a row, `None` for NULL; an error where its bytes are no such row.
+/// The values of a row, `None` for NULL; an error if the bytes are no valid row.
 pub(crate) fn values_of(body: &[u8]) -> impl Iterator<Item = Result<Option<&[u8]>>> {
     let (count, mut rest) = body.split_at_checked(2).unwrap_or_default();
     let count = count.try_into().map_or(0, u16::from_be_bytes);
@@ -174,14 +177,14 @@ pub(super) fn malformed() -> Error {
     engine_error("the server sent a malformed message")
 }
 
-/// A number of parameters as the protocol writes it.
+/// A count of parameters in the protocol's encoding.
 fn count_of(parameters: usize) -> Result<[u8; 2]> {
     let count = u16::try_from(parameters)
         .map_err(|_| Error::InvalidArgument("a statement takes at most 65535 parameters".to_owned()))?;
     Ok(count.to_be_bytes())
 }
 
-/// The body of the message that brings a statement, which has no name.
+/// The body of the Parse message of an unnamed statement.
 pub(super) fn parse_body(sql: &str, types: &[u32]) -> Result<Vec<u8>> {
     let mut body = vec![0];
     body.extend_from_slice(sql.as_bytes());
@@ -191,7 +194,7 @@ pub(super) fn parse_body(sql: &str, types: &[u32]) -> Result<Vec<u8>> {
     Ok(body)
 }
 
-/// The body of the message that gives a statement its values.
+/// The body of the Bind message, which gives the unnamed statement its values.
 pub(super) fn bind_body(values: &[Option<Parameter>]) -> Result<Vec<u8>> {
     let count = count_of(values.len())?;
     // The portal and the statement, both without a name.

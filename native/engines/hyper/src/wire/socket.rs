@@ -11,7 +11,7 @@ use boundary_bench_kernel::{Error, socket};
 
 use crate::engine_error;
 
-/// Where a server listens.
+/// The address of a server.
 #[derive(Debug, Clone)]
 pub(crate) enum Address {
     Tcp(String, u16),
@@ -25,11 +25,11 @@ pub(super) enum Socket {
     Unix(UnixStream),
 }
 
-/// The kernel's buffers of a Unix domain socket, which it cuts to its own limit: never slower than the system's own, and up
-/// to a tenth faster (`bench/lab/hyper-sweep.mjs`). Those of a TCP socket grow by themselves.
+/// Size of the kernel's buffers of a Unix domain socket, in bytes, which the kernel cuts to its own limit: never slower than
+/// the default size, and up to a tenth faster (`bench/hyper-sweep.mjs`). The buffers of a TCP socket grow by themselves.
 pub(super) const UNIX_BUFFER_BYTES: libc::c_int = 1 << 20;
 
-/// Runs the same call on whichever socket it is.
+/// Makes the same call on the stream of either kind of socket.
 macro_rules! on_socket {
     ($socket:expr, $stream:ident => $call:expr) => {
         match $socket {
@@ -78,9 +78,9 @@ impl Socket {
         on_socket!(self, stream => stream.set_read_timeout(timeout))
     }
 
-    /// Ends the reading and writing of all who use it.
+    /// Ends reading and writing on all clones of the socket.
     pub(super) fn shutdown(&self) {
-        // It may have ended already.
+        // Fails if the connection is closed already.
         let _ = on_socket!(self, stream => stream.shutdown(Shutdown::Both));
     }
 
@@ -91,7 +91,7 @@ impl Socket {
         })
     }
 
-    /// Whether the server has sent nothing and not closed: what an idle connection must look like.
+    /// Whether the server has sent nothing and has not closed the connection, as an idle connection must be.
     pub(super) fn is_quiet(&mut self) -> bool {
         if on_socket!(self, stream => stream.set_nonblocking(true)).is_err() {
             return false;

@@ -1,4 +1,4 @@
-//! The wire against servers that announce what never comes, send too much, or say nothing at all.
+//! The wire protocol against servers that announce bytes they never send, send too much, or send nothing at all.
 
 use std::net::{TcpListener, TcpStream};
 
@@ -8,16 +8,17 @@ use socket2::SockRef;
 
 use super::*;
 
-/// What a server may make this process take beside what the tests take.
+/// Maximum growth of this process's memory during a test, in bytes: room for the tests, not for what a server
+/// announces.
 const LITTLE: u64 = 300 << 20;
 
-/// A message of the server's.
+/// A message of the server.
 fn message(kind: u8, body: &[u8]) -> Vec<u8> {
     let length = u32::try_from(body.len() + 4).unwrap();
     [&[kind], &length.to_be_bytes()[..], body].concat()
 }
 
-/// A server that lets everybody in and answers the first statement so.
+/// A server that accepts every login and answers the first statement with `answer`.
 fn serve(answer: Vec<u8>) -> Address {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -31,7 +32,7 @@ fn serve(answer: Vec<u8>) -> Address {
                 if hear(&mut stream) {
                     let _ = stream.write_all(&answer);
                 }
-                // The end of what was announced never comes.
+                // The rest of an announced message is never sent.
                 let _ = stream.shutdown(std::net::Shutdown::Write);
                 while hear(&mut stream) {}
             });
@@ -48,7 +49,7 @@ fn login(most_bytes: usize) -> Login {
     Login { user: DEFAULT_USER.to_owned(), password: None, most_bytes }
 }
 
-/// A message of this kind, whose header says that it is of the greatest length.
+/// The beginning of a message whose header announces the maximum length.
 fn announced(kind: u8) -> Vec<u8> {
     [&[kind], &u32::MAX.to_be_bytes()[..], b"abc"].concat()
 }

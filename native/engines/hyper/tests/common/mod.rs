@@ -1,4 +1,4 @@
-//! What the tests of the engine share.
+//! Helpers that the tests of the engine share.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use arrow_array::{ArrayRef, Int32Array, RecordBatch};
 use boundary_bench_engine::table::{Column, SqlType, TableDefinition};
 use boundary_bench_engine::{Engine, QueryOptions};
 
-/// A folder of its own for one test, removed at its end.
+/// A folder for one test, removed at the test's end.
 pub struct Folder(pub PathBuf);
 
 impl Folder {
@@ -19,7 +19,7 @@ impl Folder {
         Self(path)
     }
 
-    /// The URI of a database file in it.
+    /// The URI of a database file in the folder.
     pub fn uri(&self, file: &str) -> String {
         format!("hyper:{}", self.0.join(file).display())
     }
