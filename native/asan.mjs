@@ -79,7 +79,14 @@ run(
     BOUNDARY_BENCH_ADDON: addon,
     LD_PRELOAD: preloaded,
     // Leaks are not reported: Node frees little of its memory when it ends. A report ends the process, so that the test
-    // fails.
-    ASAN_OPTIONS: ['detect_leaks=0', 'abort_on_error=0', 'exitcode=99', process.env.ASAN_OPTIONS ?? ''].join(':'),
+    // fails. The quarantine of freed memory is small, so that tests which measure memory pass.
+    ASAN_OPTIONS: [
+      'detect_leaks=0',
+      'abort_on_error=0',
+      'exitcode=99',
+      'quarantine_size_mb=8',
+      'thread_local_quarantine_size_kb=64',
+      process.env.ASAN_OPTIONS ?? '',
+    ].join(':'),
   },
 );
