@@ -12,13 +12,11 @@ use tokio_rustls::TlsConnector;
 
 use crate::connection::Connection;
 use crate::http2::Http2;
+use crate::limits::MOST_BYTES;
 use crate::request::{Head, Request};
 use crate::response::Response;
 use crate::stream::{Version, tls_connector};
 use crate::url::Url;
-
-/// The most bytes of a response's body, where no limit is given.
-pub const MOST_BYTES: usize = 256 << 20;
 
 /// What a client is told beside the URL.
 #[derive(Clone)]

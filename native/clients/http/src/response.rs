@@ -5,8 +5,9 @@ use std::ops::Range;
 use boundary_bench_kernel::{Error, Result, response_limit};
 
 use crate::chunks::Step;
-use crate::head::{Begun, Framing, MOST_HEAD, head_end, parse_head, too_long};
+use crate::head::{Begun, Framing, head_end, parse_head, too_long};
 use crate::http_error;
+use crate::limits::MOST_HEAD;
 
 /// The room that is offered to the network at least.
 const ROOM: usize = 16 << 10;
@@ -248,7 +249,7 @@ mod tests {
 
     use super::*;
     use crate::fuzzing::responses;
-    use crate::head::MOST_HEADERS;
+    use crate::limits::MOST_HEADERS;
 
     /// What a reader finds in bytes that come in pieces, with the end of the connection behind them.
     fn read(pieces: &[&[u8]], is_head: bool) -> Result<Vec<(u16, String, bool)>> {

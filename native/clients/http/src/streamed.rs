@@ -8,8 +8,9 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::chunks::Step;
 use crate::client::{Place, within};
-use crate::head::{Begun, Framing, MOST_HEAD, head_end, parse_head, too_long};
+use crate::head::{Begun, Framing, head_end, parse_head, too_long};
 use crate::http_error;
+use crate::limits::MOST_HEAD;
 use crate::request::{Method, Request};
 use crate::session::lost;
 use crate::stream::{Stream, Version};
