@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use boundary_bench_kernel::{Error, Result};
 
-use crate::client::Place;
+use crate::place::Place;
 use crate::request::Method;
 use crate::response::Response;
 use crate::session::{Session, lost};

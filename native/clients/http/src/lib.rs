@@ -3,6 +3,7 @@
 //! HTTP/1.1 is written and read here, over a socket that the async runtime or an event loop drives; HTTP/2 is hyper's.
 
 mod address;
+mod answers;
 mod chunks;
 mod client;
 mod connection;
@@ -13,6 +14,7 @@ mod head;
 mod http2;
 mod json;
 mod limits;
+mod place;
 mod request;
 mod response;
 mod session;
@@ -20,15 +22,18 @@ mod shared;
 mod stream;
 mod streamed;
 mod submission;
+mod timeout;
 mod url;
 
 use boundary_bench_kernel::Error;
 
 pub use address::Address;
-pub use client::{Answer, HttpClient, HttpOptions, Place};
+pub use answers::Answer;
+pub use client::HttpClient;
 pub use dispatch::{Dispatch, DrivenSession, Sessions};
 pub use json::{Kind, Paths, Picked, Rows};
 pub use limits::MOST_BYTES;
+pub use place::{HttpOptions, Place};
 pub use request::{Head, Method, Request};
 pub use response::Response;
 pub use session::{Arrived, Session, lost};

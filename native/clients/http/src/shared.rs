@@ -6,9 +6,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use boundary_bench_kernel::{Error, Result};
 use tokio::sync::Semaphore;
 
-use crate::client::{HttpClient, Place};
+use crate::client::HttpClient;
 use crate::connection::Connection;
 use crate::http2::Http2;
+use crate::place::Place;
 use crate::request::Request;
 use crate::stream::Version;
 use crate::submission::{Frame, Responses, Submission};
@@ -39,7 +40,7 @@ impl SharedClient {
         if let Some(http2) = &self.http2 {
             return http2.connect().await;
         }
-        let connection = self.place.open().await?;
+        let connection = Connection::open(&self.place).await?;
         self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(connection);
         Ok(())
     }
