@@ -3,12 +3,15 @@
 mod client;
 mod cluster;
 mod connection;
+mod groups;
 mod remote;
 mod resp;
 mod server;
 mod session;
+mod slots;
 mod stream;
 mod submission;
+mod timeout;
 mod url;
 
 use boundary_bench_kernel::Error;

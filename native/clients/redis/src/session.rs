@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use boundary_bench_kernel::outbox::Outbox;
 use boundary_bench_kernel::{Error, Result};
 
-use crate::client::Groups;
+use crate::groups::Groups;
 use crate::resp::{Commands, Reply, ReplyBuffer};
 use crate::submission::{Entered, Entries, Frame, Request, RequestKind};
 use crate::{lost, server_error};
