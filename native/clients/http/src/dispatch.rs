@@ -6,13 +6,14 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use boundary_bench_kernel::frame::Frame;
 use boundary_bench_kernel::{Error, Result};
 
 use crate::place::Place;
 use crate::request::Method;
 use crate::response::Response;
 use crate::session::{Session, lost};
-use crate::submission::{Frame, Group, Responses};
+use crate::submission::{Group, Responses, finish_one};
 
 /// Of which group a request is, and which of its requests. The serial tells a group from an earlier one of its id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -303,12 +304,12 @@ impl Dispatch {
         let Some(slot) = self.groups.get_mut(ticket.group as usize) else { return };
         let Some(open) = slot.as_mut().filter(|open| open.serial == ticket.serial) else { return };
         match &mut open.responses {
-            None => self.frame.one(ticket.group, answer),
+            None => finish_one(&mut self.frame, ticket.group, answer),
             Some(responses) => {
                 if !responses.add(ticket.index as usize, answer) {
                     return;
                 }
-                self.frame.finish(ticket.group, responses);
+                responses.finish(ticket.group, &mut self.frame);
             }
         }
         *slot = None;

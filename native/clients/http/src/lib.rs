@@ -29,6 +29,7 @@ use boundary_bench_kernel::Error;
 
 pub use address::Address;
 pub use answers::Answer;
+pub use boundary_bench_kernel::frame::Frame;
 pub use client::HttpClient;
 pub use dispatch::{Dispatch, DrivenSession, Sessions};
 pub use json::{Kind, Paths, Picked, Rows};
@@ -40,7 +41,7 @@ pub use session::{Arrived, Session, lost};
 pub use shared::SharedClient;
 pub use stream::{Stream, Version, has_news, tls_connector};
 pub use streamed::StreamedResponse;
-pub use submission::{Frame, Group, NO_BODY, Responses, Submission};
+pub use submission::{Group, NO_BODY, Responses, Submission};
 pub use url::Url;
 
 /// The name of the client in errors.

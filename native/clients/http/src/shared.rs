@@ -3,6 +3,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use boundary_bench_kernel::frame::Frame;
 use boundary_bench_kernel::{Error, Result};
 use tokio::sync::Semaphore;
 
@@ -12,7 +13,7 @@ use crate::http2::Http2;
 use crate::place::Place;
 use crate::request::Request;
 use crate::stream::Version;
-use crate::submission::{Frame, Responses, Submission};
+use crate::submission::{Responses, Submission};
 
 /// The connections to one server. A caller has as many of them as are free, and waits for one otherwise.
 #[derive(Debug)]
@@ -68,7 +69,7 @@ impl SharedClient {
                 }
             }
             self.batch(&requests, &places, &mut responses).await?;
-            frame.finish(group.id, &responses);
+            responses.finish(group.id, &mut frame);
         }
         Ok(frame.take())
     }
