@@ -39,8 +39,14 @@ impl Default for QueryOptions {
     }
 }
 
-/// The capabilities of an engine beyond ingesting and scanning whole tables. Differences between engines are expressed
-/// by these flags, never by an engine's name.
+/// The error for a query that would change something.
+#[must_use]
+pub fn not_a_query() -> Error {
+    Error::Unsupported("a query only reads; run statements that change something by execute".to_owned())
+}
+
+/// What an engine can do beyond ingesting and scanning whole tables. Differences between engines are told by these
+/// flags, never by an engine's name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Capabilities {
     /// Whether the engine runs SQL: filters, aggregations, commands. Without it only `SELECT <columns> FROM <table>`

@@ -21,6 +21,7 @@ mod value;
 
 pub use engine::{
     BatchStream, Capabilities, CreateMode, DEFAULT_BATCH_ROWS, Engine, Ingest, QueryOptions, Statement, check_batch,
+    not_a_query,
 };
 pub use memory::MemoryEngine;
 pub use value::{Value, check_parameter_count, unusable_parameter};

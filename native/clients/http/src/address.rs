@@ -7,7 +7,8 @@ use std::str::FromStr;
 use boundary_bench_kernel::tls::{TlsWords, Trust};
 use boundary_bench_kernel::{Error, Result, percent, response_limit};
 
-use crate::client::{HttpOptions, MOST_BYTES};
+use crate::limits::MOST_BYTES;
+use crate::place::HttpOptions;
 use crate::url::Url;
 
 /// `http[s]://[[user]:secret@]host[:port][/path][?tls-ca=/file.pem&max-response-bytes=N]`. Characters that would end a part

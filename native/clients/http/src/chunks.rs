@@ -2,8 +2,8 @@
 
 use boundary_bench_kernel::Result;
 
-use crate::head::MOST_HEAD;
 use crate::http_error;
+use crate::limits::MOST_HEAD;
 
 /// The most bytes of the line that gives a chunk's size.
 const MOST_LINE: usize = 4 << 10;

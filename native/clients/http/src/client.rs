@@ -3,129 +3,17 @@
 use std::future::poll_fn;
 use std::sync::Arc;
 use std::task::Poll;
-use std::time::Duration;
 
-use boundary_bench_kernel::socket::CONNECT_TIMEOUT;
-use boundary_bench_kernel::tls::Trust;
 use boundary_bench_kernel::{Error, Result};
-use tokio_rustls::TlsConnector;
 
+use crate::answers::{Answer, Answers};
 use crate::connection::Connection;
 use crate::http2::Http2;
-use crate::request::{Head, Request};
+use crate::place::Place;
+use crate::request::Request;
 use crate::response::Response;
-use crate::stream::{Version, tls_connector};
-use crate::url::Url;
-
-/// The most bytes of a response's body, where no limit is given.
-pub const MOST_BYTES: usize = 256 << 20;
-
-/// The options of a client beside the URL.
-#[derive(Clone)]
-pub struct HttpOptions {
-    /// The most connections of HTTP/1.1; they are opened when they are needed.
-    pub connections: usize,
-    /// The most requests in flight on one connection of HTTP/1.1.
-    pub pipelining: usize,
-    /// The time-out of a call, connecting included. Without one, a call waits for as long as its connection lives.
-    pub timeout: Option<Duration>,
-    /// Headers of all requests, each as `name: value` and a line break.
-    pub headers: String,
-    /// The most bytes of a response's body.
-    pub most_bytes: usize,
-    /// The version of the protocol.
-    pub version: Version,
-    /// The certificates to trust over TLS.
-    pub trust: Trust,
-}
-
-impl Default for HttpOptions {
-    fn default() -> Self {
-        Self {
-            connections: 1,
-            pipelining: 1,
-            timeout: None,
-            headers: String::new(),
-            most_bytes: MOST_BYTES,
-            version: Version::default(),
-            trust: Trust::default(),
-        }
-    }
-}
-
-/// The server of a client, with the options and the request head that its requests share.
-#[derive(Clone)]
-pub struct Place {
-    pub(crate) url: Url,
-    pub(crate) options: HttpOptions,
-    pub(crate) head: Head,
-    pub(crate) tls: Option<TlsConnector>,
-}
-
-impl std::fmt::Debug for Place {
-    /// Shows the place without its headers, which may hold a key.
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_struct("Place").field("url", &self.url).finish_non_exhaustive()
-    }
-}
-
-impl Place {
-    /// A place of this URL and these options, both checked.
-    ///
-    /// # Errors
-    /// [`Error::InvalidArgument`] for zero connections or requests on one, unusable headers or unusable certificates.
-    pub fn new(url: Url, options: HttpOptions) -> Result<Self> {
-        if options.connections == 0 || options.pipelining == 0 {
-            return Err(Error::InvalidArgument("a client needs a connection, and a request on it".to_owned()));
-        }
-        let head = Head::new(&url, &options.headers)?;
-        let tls = tls_connector(&url, &options.trust, options.version)?;
-        Ok(Self { url, options, head, tls })
-    }
-
-    /// Whether the protocol goes over bare TCP sockets (HTTP/1.1 without TLS), so that an event loop can drive it.
-    #[must_use]
-    pub fn is_drivable(&self) -> bool {
-        self.tls.is_none() && self.options.version == Version::Http1
-    }
-
-    /// The URL of the server.
-    #[must_use]
-    pub fn url(&self) -> &Url {
-        &self.url
-    }
-
-    /// The part of the head that all requests share.
-    #[must_use]
-    pub fn head(&self) -> &Head {
-        &self.head
-    }
-
-    /// The options of the client.
-    #[must_use]
-    pub fn options(&self) -> &HttpOptions {
-        &self.options
-    }
-
-    /// A new socket connected to the server, for an event loop that drives it.
-    ///
-    /// # Errors
-    /// [`Error::Engine`] where the server can't be reached, [`Error::Timeout`], [`Error::Unsupported`] over TLS.
-    pub async fn open_socket(&self) -> Result<std::net::TcpStream> {
-        let connection = self.open().await?;
-        let socket = connection.into_socket();
-        let socket =
-            socket.ok_or_else(|| Error::Unsupported("the connection can't be driven by its socket".to_owned()))?;
-        socket.into_std().map_err(|error| crate::http_error(error.to_string()))
-    }
-
-    pub(crate) async fn open(&self) -> Result<Connection> {
-        within(Some(self.options.timeout.unwrap_or(CONNECT_TIMEOUT)), Connection::open(self)).await
-    }
-}
-
-/// The outcome of one request of a batch.
-pub type Answer<'response, 'error> = std::result::Result<Response<'response>, &'error Error>;
+use crate::stream::Version;
+use crate::timeout::within;
 
 /// A client of one server. It makes one call at a time; the requests of a batch share its connections.
 ///
@@ -198,7 +86,7 @@ impl HttpClient {
     /// Sends requests over all connections at once, and calls `each` once for every request, with its position and its
     /// response or its error. The order of these calls is any.
     pub async fn batch(&mut self, requests: &[Request<'_>], each: impl FnMut(usize, Answer<'_, '_>)) {
-        let mut answers = Answers { each, is_answered: vec![false; requests.len()], left: requests.len() };
+        let mut answers = Answers::new(requests.len(), each);
         for (index, request) in requests.iter().enumerate() {
             if let Err(error) = request.check() {
                 answers.give(index, Err(&error));
@@ -235,7 +123,7 @@ impl HttpClient {
                 break;
             }
             if slot.is_none() {
-                match self.place.open().await {
+                match Connection::open(&self.place).await {
                     Ok(connection) => *slot = Some(connection),
                     Err(_) if usable > 0 => break,
                     Err(error) => return Err(error),
@@ -252,9 +140,9 @@ impl HttpClient {
         answers: &mut Answers<impl FnMut(usize, Answer<'_, '_>)>,
     ) -> Result<()> {
         let mut next = 0;
-        while answers.left > 0 {
+        while answers.left() > 0 {
             // Only requests that were never sent are left here.
-            self.open_connections(self.connections.len().min(answers.left)).await?;
+            self.open_connections(self.connections.len().min(answers.left())).await?;
             self.drive(requests, &mut next, answers).await;
         }
         Ok(())
@@ -269,11 +157,11 @@ impl HttpClient {
     ) {
         let Self { place, connections, .. } = self;
         let open = connections.iter().flatten().count();
-        // With pipelining, the requests are divided evenly over the connections.
-        let share = answers.left.div_ceil(open.max(1)).min(place.options.pipelining);
-        let mut feed = |connection: &mut crate::session::Session<usize>, answers: &[bool]| {
+        // Many requests are divided evenly where they may follow each other on a connection.
+        let share = answers.left().div_ceil(open.max(1)).min(place.options.pipelining);
+        let mut feed = |connection: &mut crate::session::Session<usize>, answers: &Answers<_>| {
             while *next < requests.len() && connection.in_flight() < share && !connection.is_over() {
-                if !answers[*next] {
+                if !answers.is_answered(*next) {
                     connection.submit(*next, &place.head, &requests[*next]);
                 }
                 *next += 1;
@@ -283,12 +171,12 @@ impl HttpClient {
             let mut is_waiting = false;
             for slot in connections.iter_mut() {
                 let Some(connection) = slot else { continue };
-                feed(connection.session(), &answers.is_answered);
+                feed(connection.session(), answers);
                 loop {
                     match connection.poll(context, place, |index, response| answers.give(index, Ok(response))) {
                         Poll::Pending => is_waiting = true,
                         Poll::Ready(Ok(())) => {
-                            feed(connection.session(), &answers.is_answered);
+                            feed(connection.session(), answers);
                             if connection.session().in_flight() > 0 {
                                 continue;
                             }
@@ -308,36 +196,4 @@ impl HttpClient {
         })
         .await;
     }
-}
-
-/// The answers that a batch has got so far.
-pub(crate) struct Answers<F> {
-    each: F,
-    is_answered: Vec<bool>,
-    left: usize,
-}
-
-impl<F: FnMut(usize, Answer<'_, '_>)> Answers<F> {
-    pub(crate) fn give(&mut self, index: usize, answer: Answer<'_, '_>) {
-        if !std::mem::replace(&mut self.is_answered[index], true) {
-            self.left -= 1;
-            (self.each)(index, answer);
-        }
-    }
-
-    pub(crate) fn is_answered(&self, index: usize) -> bool {
-        self.is_answered[index]
-    }
-
-    fn fail_rest(&mut self, error: &Error) {
-        (0..self.is_answered.len()).for_each(|index| self.give(index, Err(error)));
-    }
-}
-
-/// Runs `work` with a time-out, if there is one.
-pub(crate) async fn within<T>(timeout: Option<Duration>, work: impl Future<Output = Result<T>>) -> Result<T> {
-    let Some(timeout) = timeout else { return work.await };
-    tokio::time::timeout(timeout, work)
-        .await
-        .unwrap_or_else(|_| Err(Error::Timeout(format!("the server did not answer within {} ms", timeout.as_millis()))))
 }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use boundary_bench_kernel::{Error, Result};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use crate::client::Place;
+use crate::place::Place;
 use crate::response::Response;
 use crate::session::{Session, lost};
 use crate::stream::Stream;
@@ -26,16 +26,8 @@ pub(crate) struct Connection {
 
 impl Connection {
     pub(crate) async fn open(place: &Place) -> Result<Self> {
-        let stream = Stream::open(&place.url, place.tls.as_ref()).await?;
+        let stream = place.open_stream().await?;
         Ok(Self { stream, session: Session::new(place.options.most_bytes), answered: Instant::now() })
-    }
-
-    /// The bare socket; `None` over TLS.
-    pub(crate) fn into_socket(self) -> Option<tokio::net::TcpStream> {
-        match self.stream {
-            Stream::Tcp(stream) => Some(stream),
-            Stream::Tls(_) => None,
-        }
     }
 
     /// Whether a request can be sent: a server may close an idle connection at any time.

@@ -6,13 +6,14 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use boundary_bench_kernel::frame::Frame;
 use boundary_bench_kernel::{Error, Result};
 
-use crate::client::Place;
+use crate::place::Place;
 use crate::request::Method;
 use crate::response::Response;
 use crate::session::{Session, lost};
-use crate::submission::{Frame, Group, Responses};
+use crate::submission::{Group, Responses, finish_one};
 
 /// The group of a request and the request's position in it. The serial tells a group from an earlier one with the same
 /// id.
@@ -307,12 +308,12 @@ impl Dispatch {
         let Some(slot) = self.groups.get_mut(ticket.group as usize) else { return };
         let Some(open) = slot.as_mut().filter(|open| open.serial == ticket.serial) else { return };
         match &mut open.responses {
-            None => self.frame.one(ticket.group, answer),
+            None => finish_one(&mut self.frame, ticket.group, answer),
             Some(responses) => {
                 if !responses.add(ticket.index as usize, answer) {
                     return;
                 }
-                self.frame.finish(ticket.group, responses);
+                responses.finish(ticket.group, &mut self.frame);
             }
         }
         *slot = None;

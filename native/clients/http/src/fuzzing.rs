@@ -6,7 +6,7 @@ use std::os::unix::net::UnixStream;
 use boundary_bench_kernel::{Error, Result};
 use tokio::net::TcpStream;
 
-use crate::client::{HttpOptions, Place};
+use crate::place::{HttpOptions, Place};
 use crate::request::{Method, Request};
 use crate::response::{ResponseReader, Whole};
 use crate::stream::Stream;

@@ -7,12 +7,7 @@ use boundary_bench_kernel::{Error, Result};
 
 use crate::chunks::Chunk;
 use crate::http_error;
-
-/// The most bytes of a response's head, and of its trailers.
-pub(crate) const MOST_HEAD: usize = 64 << 10;
-
-/// The most headers of a response.
-pub(crate) const MOST_HEADERS: usize = 100;
+use crate::limits::{MOST_HEAD, MOST_HEADERS};
 
 /// The framing that says where a body ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -12,11 +12,13 @@ use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use tokio::sync::Mutex;
 use tokio::task::JoinSet;
 
-use crate::client::{Answer, Answers, Place, within};
+use crate::answers::{Answer, Answers};
 use crate::http_error;
+use crate::place::Place;
 use crate::request::{Request, header_lines};
 use crate::response::Response;
 use crate::stream::Stream;
+use crate::timeout::within;
 
 type Sender = http2::SendRequest<Full<Bytes>>;
 

@@ -3,6 +3,7 @@
 //! HTTP/1.1 is implemented here, over a socket that the async runtime or an event loop drives; HTTP/2 is hyper's.
 
 mod address;
+mod answers;
 mod chunks;
 mod client;
 mod connection;
@@ -12,6 +13,8 @@ pub mod fuzzing;
 mod head;
 mod http2;
 mod json;
+mod limits;
+mod place;
 mod request;
 mod response;
 mod session;
@@ -19,21 +22,26 @@ mod shared;
 mod stream;
 mod streamed;
 mod submission;
+mod timeout;
 mod url;
 
 use boundary_bench_kernel::Error;
 
 pub use address::Address;
-pub use client::{Answer, HttpClient, HttpOptions, MOST_BYTES, Place};
+pub use answers::Answer;
+pub use boundary_bench_kernel::frame::Frame;
+pub use client::HttpClient;
 pub use dispatch::{Dispatch, DrivenSession, Sessions};
 pub use json::{Kind, Paths, Picked, Rows};
+pub use limits::MOST_BYTES;
+pub use place::{HttpOptions, Place};
 pub use request::{Head, Method, Request};
 pub use response::Response;
 pub use session::{Arrived, Session, lost};
 pub use shared::SharedClient;
 pub use stream::{Stream, Version, has_news, tls_connector};
 pub use streamed::StreamedResponse;
-pub use submission::{Frame, Group, NO_BODY, Responses, Submission};
+pub use submission::{Group, NO_BODY, Responses, Submission};
 pub use url::Url;
 
 /// The name of the client in errors.

@@ -5,8 +5,9 @@ use std::ops::Range;
 use boundary_bench_kernel::{Error, Result, response_limit};
 
 use crate::chunks::Step;
-use crate::head::{Begun, Framing, MOST_HEAD, head_end, parse_head, too_long};
+use crate::head::{Begun, Framing, head_end, parse_head, too_long};
 use crate::http_error;
+use crate::limits::MOST_HEAD;
 
 /// The least size of the buffer offered to the network.
 const ROOM: usize = 16 << 10;
@@ -249,7 +250,7 @@ mod tests {
 
     use super::*;
     use crate::fuzzing::responses;
-    use crate::head::MOST_HEADERS;
+    use crate::limits::MOST_HEADERS;
 
     /// The responses read from bytes that arrive in pieces, after which the connection ends.
     fn read(pieces: &[&[u8]], is_head: bool) -> Result<Vec<(u16, String, bool)>> {

@@ -3,15 +3,17 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use boundary_bench_kernel::frame::Frame;
 use boundary_bench_kernel::{Error, Result};
 use tokio::sync::Semaphore;
 
-use crate::client::{HttpClient, Place};
+use crate::client::HttpClient;
 use crate::connection::Connection;
 use crate::http2::Http2;
+use crate::place::Place;
 use crate::request::Request;
 use crate::stream::Version;
-use crate::submission::{Frame, Responses, Submission};
+use crate::submission::{Responses, Submission};
 
 /// The connections to one server. A caller gets as many as are free and it has requests for, and waits for one where
 /// none is free.
@@ -40,7 +42,7 @@ impl SharedClient {
         if let Some(http2) = &self.http2 {
             return http2.connect().await;
         }
-        let connection = self.place.open().await?;
+        let connection = Connection::open(&self.place).await?;
         self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(connection);
         Ok(())
     }
@@ -68,7 +70,7 @@ impl SharedClient {
                 }
             }
             self.batch(&requests, &places, &mut responses).await?;
-            frame.finish(group.id, &responses);
+            responses.finish(group.id, &mut frame);
         }
         Ok(frame.take())
     }

@@ -2,17 +2,18 @@
 
 use std::io;
 
-use boundary_bench_kernel::socket::CONNECT_TIMEOUT;
 use boundary_bench_kernel::{Error, Result};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::chunks::Step;
-use crate::client::{Place, within};
-use crate::head::{Begun, Framing, MOST_HEAD, head_end, parse_head, too_long};
+use crate::head::{Begun, Framing, head_end, parse_head, too_long};
 use crate::http_error;
+use crate::limits::MOST_HEAD;
+use crate::place::Place;
 use crate::request::{Method, Request};
 use crate::session::lost;
 use crate::stream::{Stream, Version};
+use crate::timeout::within;
 
 /// The size of the receive buffer: the most bytes read from the network at once.
 const ROOM: usize = 128 << 10;
@@ -44,9 +45,7 @@ impl StreamedResponse {
         if place.options.version == Version::Http2 {
             return Err(Error::Unsupported("bodies are streamed over HTTP/1.1 alone".to_owned()));
         }
-        let timeout = place.options.timeout;
-        let stream = within(Some(timeout.unwrap_or(CONNECT_TIMEOUT)), Stream::open(&place.url, place.tls.as_ref()));
-        Self::over(stream.await?, place, request).await
+        Self::over(place.open_stream().await?, place, request).await
     }
 
     /// Sends a request over an open stream, and reads the head of its response.

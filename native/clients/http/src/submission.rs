@@ -9,6 +9,7 @@
 //! the bytes, padded to a whole word. The status 0 of a response marks an error: the body is the error's text, with its code in
 //! brackets. With the status 2 of a result the id is that of a connection, which is gone.
 
+use boundary_bench_kernel::frame::{ASCII, Frame, word, words};
 use boundary_bench_kernel::{Error, Result};
 
 use crate::request::{Method, Request};
@@ -19,12 +20,6 @@ pub const NO_BODY: u32 = u32::MAX;
 
 const GROUP_WORDS: usize = 3;
 const REQUEST_WORDS: usize = 4;
-
-/// The status of a result that reports a lost connection.
-const GONE: u32 = 2;
-
-/// The flag of a result whose bytes are all ASCII.
-const ASCII: u32 = 1;
 
 /// A group of requests in a submission.
 #[derive(Debug, Clone, Copy)]
@@ -73,12 +68,7 @@ fn malformed() -> Error {
     Error::InvalidArgument("not a submission of requests".to_owned())
 }
 
-/// The 32-bit words in bytes, in the machine's order.
-fn words(bytes: &[u8]) -> impl Iterator<Item = u32> {
-    bytes.as_chunks::<4>().0.iter().map(|word| u32::from_ne_bytes(*word))
-}
-
-/// An iterator over the groups of a submission.
+/// The groups of a submission.
 #[derive(Debug, Clone)]
 pub struct Submission<'a>(&'a [u8]);
 
@@ -150,81 +140,42 @@ impl Responses {
         let start = self.bytes.len();
         self.bytes.extend_from_slice(head);
         self.bytes.extend_from_slice(body);
-        self.entries[index] = [status, count(start), count(head.len()), count(body.len())];
+        self.entries[index] = [status, word(start), word(head.len()), word(body.len())];
         self.left -= 1;
         self.left == 0
     }
 
-    /// Whether this many bytes fit below the limit of 32 bits, with 64 MiB left for the texts of errors.
+    /// Adds the result of the group to a frame.
+    pub fn finish(&self, id: u32, frame: &mut Frame) {
+        add(frame, id, &self.entries, &[&self.bytes]);
+    }
+
+    /// Whether there is room for so many bytes, and for errors beyond them.
     fn fits(&self, bytes: usize) -> bool {
         self.bytes.len() + bytes < u32::MAX as usize - (64 << 20)
     }
 }
 
-fn count(number: usize) -> u32 {
-    u32::try_from(number).unwrap_or(u32::MAX)
-}
-
-/// The buffer of results that were not taken yet.
-#[derive(Debug, Default)]
-pub struct Frame {
-    bytes: Vec<u8>,
-}
-
-impl Frame {
-    /// Takes the bytes of all results so far, and leaves the frame empty.
-    pub fn take(&mut self) -> Vec<u8> {
-        std::mem::take(&mut self.bytes)
-    }
-
-    /// The bytes of all results so far.
-    #[must_use]
-    pub fn bytes(&self) -> &[u8] {
-        &self.bytes
-    }
-
-    /// Discards the results, and keeps at most 1 MiB of the memory.
-    pub fn clear(&mut self) {
-        self.bytes.clear();
-        self.bytes.shrink_to(1 << 20);
-    }
-
-    /// Appends the result of a group.
-    pub fn finish(&mut self, id: u32, responses: &Responses) {
-        self.add(id, &responses.entries, &[&responses.bytes]);
-    }
-
-    /// Appends the result of a group of one request.
-    pub fn one(&mut self, id: u32, answer: std::result::Result<Response<'_>, &Error>) {
-        match answer {
-            Ok(Response { status, head, body }) => {
-                self.add(id, &[[status.into(), 0, count(head.len()), count(body.len())]], &[head, body]);
-            }
-            Err(error) => {
-                let text = error.coded();
-                self.add(id, &[[0, 0, 0, count(text.len())]], &[text.as_bytes()]);
-            }
+/// Adds the result of a group of one request.
+pub(crate) fn finish_one(frame: &mut Frame, id: u32, answer: std::result::Result<Response<'_>, &Error>) {
+    match answer {
+        Ok(Response { status, head, body }) => {
+            add(frame, id, &[[status.into(), 0, word(head.len()), word(body.len())]], &[head, body]);
+        }
+        Err(error) => {
+            let text = error.coded();
+            add(frame, id, &[[0, 0, 0, word(text.len())]], &[text.as_bytes()]);
         }
     }
+}
 
-    /// Appends a result that reports a lost connection.
-    pub fn gone(&mut self, connection: u32) {
-        self.words(&[connection, GONE, 0, 0, 0]);
-    }
-
-    fn add(&mut self, id: u32, entries: &[[u32; REQUEST_WORDS]], parts: &[&[u8]]) {
-        let bytes = parts.iter().map(|part| part.len()).sum::<usize>();
-        self.bytes.reserve(20 + entries.len() * REQUEST_WORDS * 4 + bytes + 4);
-        let flags = if parts.iter().all(|part| part.is_ascii()) { ASCII } else { 0 };
-        self.words(&[id, 0, count(entries.len()), count(bytes), flags]);
-        entries.iter().for_each(|entry| self.words(entry));
-        parts.iter().for_each(|part| self.bytes.extend_from_slice(part));
-        self.bytes.resize(self.bytes.len().next_multiple_of(4), 0);
-    }
-
-    fn words(&mut self, words: &[u32]) {
-        words.iter().for_each(|word| self.bytes.extend_from_slice(&word.to_ne_bytes()));
-    }
+fn add(frame: &mut Frame, id: u32, entries: &[[u32; REQUEST_WORDS]], parts: &[&[u8]]) {
+    let bytes = parts.iter().map(|part| part.len()).sum::<usize>();
+    let flags = if parts.iter().all(|part| part.is_ascii()) { ASCII } else { 0 };
+    frame.begin([id, 0, word(entries.len()), word(bytes), flags], entries.len() * REQUEST_WORDS * 4 + bytes + 4);
+    entries.iter().for_each(|entry| frame.words(entry));
+    parts.iter().for_each(|part| frame.put(part));
+    frame.fill();
 }
 
 #[cfg(test)]
@@ -283,14 +234,14 @@ pub(crate) mod tests {
         let response = Response { status: 200, head: b"a: b", body: b"xyz" };
         assert!(!responses.add(1, Ok(response)));
         assert!(responses.add(0, Err(&Error::Cancelled)));
-        frame.finish(7, &responses);
+        responses.finish(7, &mut frame);
         let bytes = frame.take();
         let read = words(&bytes).collect::<Vec<_>>();
         let text = u32::try_from(Error::Cancelled.coded().len()).unwrap();
         assert_eq!(read[..5], [7, 0, 2, 7 + text, 1]);
         assert_eq!(read[5..13], [0, 7, 0, text, 200, 0, 4, 3]);
         assert!(bytes[13 * 4..].starts_with(b"a: bxyz[BB_ABORTED] "));
-        frame.one(8, Ok(response));
+        finish_one(&mut frame, 8, Ok(response));
         frame.gone(9);
         let read = words(frame.bytes()).collect::<Vec<_>>();
         assert_eq!((read[..9].to_vec(), read[11..13].to_vec()), (vec![8, 0, 1, 7, 1, 200, 0, 4, 3], vec![9, 2]));

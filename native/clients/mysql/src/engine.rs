@@ -9,6 +9,7 @@ use boundary_bench_engine::sql_text::Statement;
 use boundary_bench_engine::table::TableDefinition;
 use boundary_bench_engine::{
     BatchStream, Capabilities, CreateMode, Engine, Ingest, QueryOptions, Statement as Prepared, check_parameter_count,
+    not_a_query,
 };
 use boundary_bench_kernel::cancel::CancelToken;
 use boundary_bench_kernel::{Error, Result};
@@ -300,10 +301,6 @@ impl Engine for MysqlEngine {
             }
         })
     }
-}
-
-pub(crate) fn not_a_query() -> Error {
-    Error::Unsupported("a query only reads; run statements that change something by execute".to_owned())
 }
 
 fn the_only_statement(sql: &str) -> Result<Statement<'_>> {

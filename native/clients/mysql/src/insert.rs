@@ -107,8 +107,27 @@ impl Target<'_> {
     }
 }
 
-/// Inserts rows, all or none of them, and returns the number that the server took. In a transaction of the caller's,
-/// they become part of it.
+/// Inserts rows on a session.
+pub(crate) async fn insert_lists(
+    session: &mut Session,
+    table: &str,
+    columns: &[String],
+    rows: &CellLists,
+    max_packet: usize,
+) -> Result<u64> {
+    if !rows.is_empty() && (columns.is_empty() || rows.width() != columns.len()) {
+        return Err(Error::InvalidArgument(format!(
+            "rows of {} values don't fit {} columns",
+            rows.width(),
+            columns.len()
+        )));
+    }
+    let table: Vec<_> = table.splitn(2, '.').map(sql::identifier).collect();
+    let target = Target { table: &table.join("."), columns, max_packet };
+    Ok(insert(session, &target, rows).await?)
+}
+
+/// Inserts rows, all or none of them where the session is in no transaction, and returns how many the server took.
 pub(crate) async fn insert(session: &mut Session, target: &Target<'_>, rows: &dyn Rows) -> Answer<u64> {
     if rows.count() == 0 {
         return Ok(0);

@@ -3,6 +3,7 @@
 //! [`open`] takes an engine's URI, [`SqlClient`] sends requests, one at a time or many in one go, [`server::start`]
 //! starts a private server.
 
+mod batch;
 mod calendar;
 mod catalog;
 mod cells;
@@ -31,8 +32,9 @@ use std::fmt::Display;
 use boundary_bench_kernel::Error;
 pub(crate) use boundary_bench_kernel::runtime::runtime;
 
+pub use batch::{Batch, Outcome, Results, StatementLists};
 pub use cells::{Cell, CellLists, put_cell};
-pub use client::{Batch, ClientOptions, Outcome, Results, SqlClient, StatementLists};
+pub use client::{ClientOptions, SqlClient};
 pub use codec::{Done, Failure, Field, ServerError};
 pub use connection::{Connection, Prepared, Started};
 pub use driven::DrivenSession;

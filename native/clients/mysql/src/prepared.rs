@@ -10,14 +10,13 @@ use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use boundary_bench_engine::sql_text;
 use boundary_bench_engine::table::{Column, SqlType};
-use boundary_bench_engine::{BatchStream, QueryOptions, Statement, Value, check_parameter_count};
+use boundary_bench_engine::{BatchStream, QueryOptions, Statement, Value, check_parameter_count, not_a_query};
 use boundary_bench_kernel::cancel::{CancelGuard, CancelToken};
 use boundary_bench_kernel::{Error, Result};
 
 use crate::cells::{Values, put_parameters};
 use crate::codec::{Failure, command};
 use crate::connection::{Prepared, Started};
-use crate::engine::not_a_query;
 use crate::pool::Lease;
 use crate::rows::{Form, RowBuilder, RowShape};
 use crate::sql::{Meaning, Numbered};

@@ -24,9 +24,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use boundary_bench_engine::frame;
 use boundary_bench_kernel::{Error, Result};
 
+use crate::batch::{Batch, Results, StatementLists, run_batch};
 use crate::cells::CellLists;
-use crate::client::{Batch, Results, StatementLists, insert_lists, run_batch};
 use crate::codec::Bytes;
+use crate::insert::insert_lists;
 use crate::pool::Session;
 use crate::rows::RowShape;
 

@@ -1,25 +1,19 @@
 //! The Redis client: single commands, and batches of commands as pipelines.
 
-use std::ops::Range;
 use std::time::Duration;
 
 use boundary_bench_kernel::socket::CONNECT_TIMEOUT;
 use boundary_bench_kernel::{Error, Result};
 
-use crate::cluster::{Cluster, slot_of};
+use crate::cluster::Cluster;
 use crate::connection::Connection;
-use crate::resp::{Commands, Reply, write_argument};
+use crate::groups::Groups;
+use crate::resp::{Answer, Commands, Reply};
+use crate::timeout::within;
 use crate::url::Url;
 use crate::{engine_error, server_error};
 
-/// The most keys of one MGET or MSET. A server executes a command as a whole while all other clients wait, and refuses
-/// commands of more than a million arguments.
-pub(crate) const MOST_KEYS: usize = 4096;
-
-/// The most bytes of one MGET or MSET, where it has more than one key.
-pub(crate) const MOST_BYTES: usize = 1 << 20;
-
-/// The options of a client beside the URL.
+/// What a client is told beside the URL.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct KvOptions {
     /// The time-out of a call, connecting included. Without one, a call waits for as long as the connection lives.
@@ -44,9 +38,6 @@ enum Route {
     Single(Option<Connection>),
     Cluster(Box<Cluster>),
 }
-
-/// The outcome of one command of a batch.
-pub(crate) type Answer<'reply, 'error> = std::result::Result<Reply<'reply>, &'error Error>;
 
 impl KvClient {
     /// Connects, logs in, and, unless the URL says it, asks the server whether it belongs to a cluster.
@@ -251,146 +242,6 @@ impl KvClient {
     }
 }
 
-/// The division of keys among commands: a range of `order` for each command.
-#[derive(Debug, Default)]
-pub(crate) struct Groups {
-    /// The end of each command's range in `order`.
-    ends: Vec<usize>,
-    total: usize,
-    /// The positions of the keys, grouped; `None` where they keep their own order.
-    order: Option<Vec<usize>>,
-}
-
-impl Groups {
-    /// Divides keys in their own order.
-    pub(crate) fn of_keys<'a>(keys: impl Iterator<Item = &'a [u8]>) -> Self {
-        Self::of_sizes(keys.map(<[u8]>::len))
-    }
-
-    /// Divides entries in their own order.
-    pub(crate) fn of_entries<'a>(entries: impl Iterator<Item = (&'a [u8], &'a [u8])>) -> Self {
-        Self::of_sizes(entries.map(|(key, value)| key.len() + value.len()))
-    }
-
-    fn of_sizes(sizes: impl Iterator<Item = usize>) -> Self {
-        let mut groups = Self::default();
-        let mut filled = Filled::default();
-        for size in sizes {
-            if !filled.takes(size) {
-                groups.ends.push(groups.total);
-                filled = Filled::default();
-            }
-            filled.add(size);
-            groups.total += 1;
-        }
-        groups.close()
-    }
-
-    /// Divides items so that each command has keys of one slot of a cluster.
-    fn of_slots<'a>(items: impl Iterator<Item = (&'a [u8], usize)>) -> Self {
-        let mut by_slot =
-            items.enumerate().map(|(position, (key, size))| (slot_of(key), position, size)).collect::<Vec<_>>();
-        by_slot.sort_unstable();
-        let mut groups = Self::default();
-        let (mut filled, mut last) = (Filled::default(), None);
-        for (slot, _, size) in &by_slot {
-            if groups.total > 0 && (last != Some(slot) || !filled.takes(*size)) {
-                groups.ends.push(groups.total);
-                filled = Filled::default();
-            }
-            filled.add(*size);
-            groups.total += 1;
-            last = Some(slot);
-        }
-        groups.order = Some(by_slot.into_iter().map(|(_, position, _)| position).collect());
-        groups.close()
-    }
-
-    fn close(mut self) -> Self {
-        if self.total > 0 {
-            self.ends.push(self.total);
-        }
-        self
-    }
-
-    /// The number of commands.
-    pub(crate) fn len(&self) -> usize {
-        self.ends.len()
-    }
-
-    /// The range of a command's keys in `order`.
-    pub(crate) fn range(&self, command: usize) -> Range<usize> {
-        let start = if command == 0 { 0 } else { self.ends[command - 1] };
-        start..self.ends[command]
-    }
-
-    /// The positions of a command's keys.
-    fn positions(&self, command: usize) -> impl Iterator<Item = usize> {
-        self.range(command).map(|at| self.order.as_ref().map_or(at, |order| order[at]))
-    }
-
-    /// Appends the MGETs of the keys.
-    pub(crate) fn write_mget<'a>(&self, commands: &mut Commands, keys: impl Iterator<Item = &'a [u8]>) {
-        self.write(commands, b"MGET", 1, keys, write_argument);
-    }
-
-    /// Appends the MSETs of the entries.
-    pub(crate) fn write_mset<'a>(&self, commands: &mut Commands, entries: impl Iterator<Item = (&'a [u8], &'a [u8])>) {
-        self.write(commands, b"MSET", 2, entries, |out, (key, value)| {
-            write_argument(out, key);
-            write_argument(out, value);
-        });
-    }
-
-    fn write<T: Copy>(
-        &self,
-        commands: &mut Commands,
-        name: &[u8],
-        arguments: usize,
-        mut items: impl Iterator<Item = T>,
-        write: impl Fn(&mut Vec<u8>, T),
-    ) {
-        let by_position: Vec<T> = if self.order.is_some() { items.by_ref().collect() } else { Vec::new() };
-        for command in 0..self.len() {
-            let range = self.range(command);
-            commands.push_with(name, range.len() * arguments, |out| match &self.order {
-                None => items.by_ref().take(range.len()).for_each(|item| write(out, item)),
-                Some(order) => order[range].iter().for_each(|position| write(out, by_position[*position])),
-            });
-        }
-    }
-
-    /// Adds the position of a command's first entry to its error, where there are several commands.
-    pub(crate) fn at_entry(&self, position: usize, error: Error) -> Error {
-        match error {
-            error if self.len() == 1 => error,
-            Error::Engine { engine, message } => {
-                Error::Engine { engine, message: format!("entry {position}: {message}") }
-            }
-            Error::Connection(message) => Error::Connection(format!("entry {position}: {message}")),
-            other => other,
-        }
-    }
-}
-
-/// The keys and bytes that a command has so far.
-#[derive(Default)]
-struct Filled {
-    keys: usize,
-    bytes: usize,
-}
-
-impl Filled {
-    fn takes(&self, size: usize) -> bool {
-        self.keys == 0 || (self.keys < MOST_KEYS && self.bytes + size <= MOST_BYTES)
-    }
-
-    fn add(&mut self, size: usize) {
-        self.keys += 1;
-        self.bytes += size;
-    }
-}
-
 impl<'a> Reply<'a> {
     /// The reply, unless it is an error.
     ///
@@ -423,18 +274,4 @@ fn unexpected(reply: &Reply<'_>) -> Error {
         _ => "a value",
     };
     engine_error(format!("the server answered with {kind} where none was expected"))
-}
-
-/// Runs `work` with a time-out, if there is one.
-pub(crate) async fn within<T>(timeout: Option<Duration>, work: impl Future<Output = Result<T>>) -> Result<T> {
-    match timeout {
-        None => work.await,
-        Some(timeout) => match tokio::time::timeout(timeout, work).await {
-            Ok(result) => result,
-            Err(_) => Err(Error::Timeout(format!(
-                "the Redis server did not answer within {} ms; what was sent may have been executed or not",
-                timeout.as_millis()
-            ))),
-        },
-    }
 }

@@ -9,10 +9,10 @@ use boundary_bench_kernel::socket::CONNECT_TIMEOUT;
 use boundary_bench_kernel::{Error, Result};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use crate::client::within;
 use crate::resp::{Commands, Reply, ReplyBuffer};
 use crate::session::Session;
 use crate::stream::Stream;
+use crate::timeout::within;
 use crate::url::{Place, Url};
 use crate::{engine_error, lost, server_error};
 

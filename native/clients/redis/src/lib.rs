@@ -3,23 +3,27 @@
 mod client;
 mod cluster;
 mod connection;
+mod groups;
 mod remote;
 mod resp;
 mod server;
 mod session;
+mod slots;
 mod stream;
 mod submission;
+mod timeout;
 mod url;
 
 use boundary_bench_kernel::Error;
 
+pub use boundary_bench_kernel::frame::Frame;
 pub use client::{KvClient, KvOptions};
 pub use connection::Connection;
 pub use remote::run_submission;
 pub use resp::{Commands, Items, Reply, ReplyBuffer};
 pub use server::{Server, executable};
 pub use session::Session;
-pub use submission::{Frame, Request, Submission};
+pub use submission::{Request, Submission};
 pub use url::{Place, Url};
 
 /// The name of the target in the matrix, the results and the errors.

@@ -2,10 +2,11 @@
 //! to a cluster.
 
 use boundary_bench_kernel::Result;
+use boundary_bench_kernel::frame::Frame;
 
 use crate::client::KvClient;
 use crate::resp::Commands;
-use crate::submission::{Entered, Entries, Frame, RequestKind, Submission};
+use crate::submission::{Entered, Entries, RequestKind, Submission};
 
 /// Runs the requests of a submission in their order, and returns the frame of their results. Consecutive requests other
 /// than MGET and MSET go as one pipeline.
@@ -32,7 +33,7 @@ pub async fn run_submission(client: &mut KvClient, submission: &[u8]) -> Result<
                         Err(error) => entered.error(&error),
                     }
                 }
-                frame.finish(request.id, &mut entered);
+                entered.finish(request.id, &mut frame);
                 at += 1;
             }
             RequestKind::Mset => {
@@ -40,7 +41,7 @@ pub async fn run_submission(client: &mut KvClient, submission: &[u8]) -> Result<
                     Ok(()) => entered.reply(&crate::Reply::Status(b"OK")),
                     Err(error) => entered.error(&error),
                 }
-                frame.finish(request.id, &mut entered);
+                entered.finish(request.id, &mut frame);
                 at += 1;
             }
             RequestKind::Get | RequestKind::Set | RequestKind::Pipeline => {
@@ -71,7 +72,7 @@ pub async fn run_submission(client: &mut KvClient, submission: &[u8]) -> Result<
                 for (request, end) in requests[at..].iter().zip(&ends) {
                     results.by_ref().take(end - start).flatten().for_each(|result| entered.append(&result));
                     start = *end;
-                    frame.finish(request.id, &mut entered);
+                    entered.finish(request.id, &mut frame);
                 }
                 at += ends.len();
             }

@@ -161,6 +161,9 @@ pub enum Reply<'a> {
     Array(Items<'a>),
 }
 
+/// What a call of a batch gives for each command.
+pub(crate) type Answer<'reply, 'error> = std::result::Result<Reply<'reply>, &'error Error>;
+
 impl<'a> Reply<'a> {
     /// Reads the reply that the bytes begin with, and returns the bytes behind it; `None` where they hold no whole
     /// reply.

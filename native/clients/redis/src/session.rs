@@ -3,12 +3,13 @@
 
 use std::collections::VecDeque;
 
+use boundary_bench_kernel::frame::Frame;
 use boundary_bench_kernel::outbox::Outbox;
 use boundary_bench_kernel::{Error, Result};
 
-use crate::client::Groups;
+use crate::groups::Groups;
 use crate::resp::{Commands, Reply, ReplyBuffer};
-use crate::submission::{Entered, Entries, Frame, Request, RequestKind};
+use crate::submission::{Entered, Entries, Request, RequestKind, fail};
 use crate::{lost, server_error};
 
 /// The requests in flight on one connection.
@@ -127,7 +128,7 @@ impl Session {
                     Some((position, error)) => self.entered.error(&waiting.groups.at_entry(position, error)),
                 }
             }
-            frame.finish(waiting.id, &mut self.entered);
+            self.entered.finish(waiting.id, frame);
             self.waiting.pop_front();
             self.seen = 0;
         }
@@ -139,7 +140,7 @@ impl Session {
     pub fn fail(&mut self, error: &Error, frame: &mut Frame) {
         for waiting in self.waiting.drain(..) {
             if self.entered.is_empty() || waiting.kind == RequestKind::Mset {
-                frame.fail(waiting.id, error);
+                fail(frame, waiting.id, error);
                 continue;
             }
             let missing = match waiting.kind {
@@ -147,7 +148,7 @@ impl Session {
                 _ => waiting.replies - self.seen,
             };
             (0..missing).for_each(|_| self.entered.error(error));
-            frame.finish(waiting.id, &mut self.entered);
+            self.entered.finish(waiting.id, frame);
         }
         self.seen = 0;
     }

@@ -9,6 +9,7 @@
 //! that the request failed as a whole: the bytes are the error's text, with its code in brackets. With the status 2 the id
 //! is that of a connection, which is gone.
 
+use boundary_bench_kernel::frame::{ASCII, Frame, word, words};
 use boundary_bench_kernel::{Error, Result};
 
 use crate::resp::{Commands, Reply};
@@ -16,8 +17,8 @@ use crate::resp::{Commands, Reply};
 /// The number of words before a request's lengths.
 const REQUEST_WORDS: usize = 5;
 
-/// The flag of a result whose bytes are all ASCII.
-const ASCII: u32 = 1;
+/// The status of a result whose request failed as a whole.
+const FAILED: u32 = 1;
 
 /// The operation of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -120,12 +121,7 @@ impl<'a> Iterator for Entries<'a> {
 
 impl ExactSizeIterator for Entries<'_> {}
 
-/// The 32-bit words in bytes, in the machine's order.
-fn words(bytes: &[u8]) -> impl Iterator<Item = u32> {
-    bytes.as_chunks::<4>().0.iter().map(|word| u32::from_ne_bytes(*word))
-}
-
-/// An iterator over the requests of a submission.
+/// The requests of a submission.
 #[derive(Debug, Clone)]
 pub struct Submission<'a>(&'a [u8]);
 
@@ -254,6 +250,27 @@ impl Entered {
         self.push(EntryKind::Error, error.coded().as_bytes());
     }
 
+    /// Adds a result of the entries to a frame. The entries are forgotten.
+    pub fn finish(&mut self, id: u32, frame: &mut Frame) {
+        if self.bytes.len() >= u32::MAX as usize {
+            let error = Error::Unsupported("a result of more than 4 GiB; ask for fewer keys at once".to_owned());
+            fail(frame, id, &error);
+        } else {
+            let flags = if self.bytes.is_ascii() { ASCII } else { 0 };
+            let (entries, bytes) = (self.kinds.len(), self.bytes.len());
+            frame.begin([id, 0, word(entries), word(bytes), flags], entries * 5 + bytes + 8);
+            frame.words(&self.ends);
+            frame.put(&self.kinds);
+            frame.fill();
+            frame.put(&self.bytes);
+            frame.fill();
+        }
+        self.ends.clear();
+        self.kinds.clear();
+        self.bytes.clear();
+        self.bytes.shrink_to(1 << 20);
+    }
+
     /// Whether there are no entries.
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -261,82 +278,12 @@ impl Entered {
     }
 }
 
-/// The buffer of results that were not taken yet.
-#[derive(Debug, Default)]
-pub struct Frame {
-    bytes: Vec<u8>,
-}
-
-impl Frame {
-    /// Takes the bytes of all results so far, and leaves the frame empty.
-    pub fn take(&mut self) -> Vec<u8> {
-        std::mem::take(&mut self.bytes)
-    }
-
-    /// The bytes of all results so far.
-    #[must_use]
-    pub fn bytes(&self) -> &[u8] {
-        &self.bytes
-    }
-
-    /// Discards the results, and keeps at most 1 MiB of the memory.
-    pub fn clear(&mut self) {
-        self.bytes.clear();
-        self.bytes.shrink_to(1 << 20);
-    }
-
-    /// Whether there are no results.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.bytes.is_empty()
-    }
-
-    /// Appends a result with these entries, and clears them.
-    pub fn finish(&mut self, id: u32, entered: &mut Entered) {
-        if entered.bytes.len() >= u32::MAX as usize {
-            let error = Error::Unsupported("a result of more than 4 GiB; ask for fewer keys at once".to_owned());
-            self.fail(id, &error);
-        } else {
-            let flags = if entered.bytes.is_ascii() { ASCII } else { 0 };
-            self.head(id, 0, entered.kinds.len(), entered.bytes.len(), flags);
-            for end in &entered.ends {
-                self.bytes.extend_from_slice(&end.to_ne_bytes());
-            }
-            self.bytes.extend_from_slice(&entered.kinds);
-            self.fill();
-            self.bytes.extend_from_slice(&entered.bytes);
-            self.fill();
-        }
-        entered.ends.clear();
-        entered.kinds.clear();
-        entered.bytes.clear();
-        entered.bytes.shrink_to(1 << 20);
-    }
-
-    /// Appends the failure of a request.
-    pub fn fail(&mut self, id: u32, error: &Error) {
-        let text = error.coded();
-        self.head(id, 1, 0, text.len(), 0);
-        self.bytes.extend_from_slice(text.as_bytes());
-        self.fill();
-    }
-
-    /// Appends a result that reports a lost connection.
-    pub fn gone(&mut self, connection: u32) {
-        self.head(connection, 2, 0, 0, 0);
-    }
-
-    fn head(&mut self, id: u32, status: u32, entries: usize, bytes: usize, flags: u32) {
-        self.bytes.reserve(REQUEST_WORDS * 4 + entries * 5 + bytes + 8);
-        let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
-        for word in [id, status, count(entries), count(bytes), flags] {
-            self.bytes.extend_from_slice(&word.to_ne_bytes());
-        }
-    }
-
-    fn fill(&mut self) {
-        self.bytes.resize(self.bytes.len().next_multiple_of(4), 0);
-    }
+/// Adds the failure of a request.
+pub(crate) fn fail(frame: &mut Frame, id: u32, error: &Error) {
+    let text = error.coded();
+    frame.begin([id, FAILED, 0, word(text.len()), 0], text.len() + 8);
+    frame.put(text.as_bytes());
+    frame.fill();
 }
 
 #[cfg(test)]
@@ -396,12 +343,12 @@ mod tests {
         entered.value(Some(b"abcde"));
         entered.reply(&Reply::Nil);
         entered.reply(&Reply::Int(-5));
-        frame.finish(3, &mut entered);
+        entered.finish(3, &mut frame);
         assert!(entered.is_empty());
         let bytes = frame.take();
         assert_eq!(words(&bytes[..32]).collect::<Vec<_>>(), [3, 0, 3, 7, 1, 5, 5, 7]);
         assert_eq!(&bytes[32..], b"\x01\x00\x03\x00abcde-5\x00");
-        frame.fail(4, &Error::Cancelled);
+        fail(&mut frame, 4, &Error::Cancelled);
         let bytes = frame.take();
         assert_eq!(words(&bytes[..20]).collect::<Vec<_>>()[..3], [4, 1, 0]);
         assert!(bytes[20..].starts_with(b"[BB_ABORTED] "));

@@ -14,7 +14,7 @@ mod held_scan;
 mod ipc;
 mod made_rows;
 mod memory;
-mod memory_plan;
+mod options;
 mod persistent;
 mod placing;
 mod prefetch;
@@ -31,11 +31,12 @@ pub use client::{ClientOptions, Connection, FoundRows, MultiGet, Place, Scan, Sh
 pub use framing::with_binary_payloads;
 pub use made_rows::{MadeRows, made_checksum};
 pub use memory::MemoryStore;
-pub use memory_plan::{available as available_memory, check_rows, memory_of};
+pub use memory::plan::{available as available_memory, check_rows, memory_of};
+pub use options::{Limits, ShardOptions, TlsFiles};
 pub use persistent::PersistentStore;
 pub use placing::{key_hash, shard_of};
 pub use row::{PAYLOAD_BYTES, ROW_BYTES, Row, SEED, made_hash};
-pub use server::{Limits, ShardOptions, ShardServer, TlsFiles};
+pub use server::ShardServer;
 pub use store::{Blocks, EachRow, NextBatch, Population, Store, checksum};
 
 /// The messages and the service, generated from the proto.

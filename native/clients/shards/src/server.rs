@@ -1,22 +1,19 @@
 //! The server of one shard, with its own threads.
 
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::path::PathBuf;
+use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use boundary_bench_kernel::api_key::{self, ApiKey};
-use boundary_bench_kernel::bind::{Protection, check_bind};
+use boundary_bench_kernel::api_key::ApiKey;
 use boundary_bench_kernel::{Error, Result};
 use tokio::net::TcpListener;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::watch;
 use tonic::transport::server::TcpIncoming;
-use tonic::transport::{Identity, Server, ServerTlsConfig};
+use tonic::transport::{Server, ServerTlsConfig};
 
-use crate::memory::MemoryStore;
-use crate::persistent::PersistentStore;
+use crate::options::ShardOptions;
 use crate::proto::FILE_DESCRIPTOR_SET;
 use crate::proto::shard_service_server::ShardServiceServer;
 use crate::scan_body::WithScan;
@@ -37,139 +34,6 @@ const HANDSHAKE_TIME: Duration = Duration::from_secs(10);
 
 /// How long the calls in flight may take to finish when the server is stopped.
 const STOP_TIME: Duration = Duration::from_secs(10);
-
-/// The limits on what a client may ask for.
-#[derive(Debug, Clone)]
-pub struct Limits {
-    /// Bytes of a message in either direction, at most.
-    pub message_bytes: usize,
-    /// Concurrent calls of one connection, at most; further ones wait.
-    pub streams: u32,
-    /// Open scans, at most; further ones are refused.
-    pub open: usize,
-    /// Time-out of a client that reads nothing of a scan, or sends nothing of a population.
-    pub stall_time: Duration,
-    /// The interval of HTTP/2 pings, and the time-out of their replies.
-    pub keep_alive: Duration,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        // The default limit of messages in every gRPC client.
-        Self {
-            message_bytes: 4 << 20,
-            streams: 1024,
-            open: 1024,
-            stall_time: Duration::from_secs(30),
-            keep_alive: Duration::from_secs(30),
-        }
-    }
-}
-
-/// The options of a shard's server.
-#[derive(Debug, Clone)]
-pub struct ShardOptions {
-    /// The address that the server listens on; port 0 takes a free one.
-    pub listen: SocketAddr,
-    /// The number of the shard, from 0.
-    pub shard: u32,
-    /// The number of shards.
-    pub shards: u32,
-    /// The directory of the rows, with a folder for each shard. `None`: the rows are in memory.
-    pub data_dir: Option<PathBuf>,
-    /// The number of network threads. `None`: one for two cores, since the client has the others.
-    pub threads: Option<usize>,
-    /// The API key that calls must carry in their metadata.
-    pub api_key: Option<String>,
-    /// The certificate and key files of TLS; without them the server speaks plain HTTP/2.
-    pub tls: Option<TlsFiles>,
-    /// Whether the server may listen where other machines reach it without a key, or without TLS.
-    pub allow_insecure_bind: bool,
-    /// The limits on what a client may ask for.
-    pub limits: Limits,
-}
-
-/// The certificate and key files of TLS, in PEM.
-#[derive(Debug, Clone)]
-pub struct TlsFiles {
-    /// The file of the certificate and its chain.
-    pub certificate: PathBuf,
-    /// The file of the certificate's private key.
-    pub key: PathBuf,
-}
-
-impl TlsFiles {
-    fn identity(&self) -> Result<Identity> {
-        let read = |path: &PathBuf| {
-            let unreadable = |error: std::io::Error| {
-                Error::InvalidArgument(format!("{}: not usable for TLS: {error}", path.display()))
-            };
-            std::fs::read(path).map_err(unreadable)
-        };
-        Ok(Identity::from_pem(read(&self.certificate)?, read(&self.key)?))
-    }
-}
-
-impl Default for ShardOptions {
-    fn default() -> Self {
-        Self {
-            listen: SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0),
-            shard: 0,
-            shards: 1,
-            data_dir: None,
-            threads: None,
-            api_key: None,
-            tls: None,
-            allow_insecure_bind: false,
-            limits: Limits::default(),
-        }
-    }
-}
-
-impl ShardOptions {
-    /// Checks the options as far as possible without starting a server.
-    ///
-    /// # Errors
-    /// [`Error::InvalidArgument`] naming the option that is not usable.
-    pub fn validate(&self) -> Result<()> {
-        let problem = if self.shard >= self.shards {
-            format!("there is no shard {} of {}: the first is 0", self.shard, self.shards)
-        } else if self.threads == Some(0) {
-            "a server needs a thread".to_owned()
-        } else if self.limits.open == 0 || self.limits.streams == 0 {
-            "a limit of 0 would refuse everything".to_owned()
-        } else if self.limits.message_bytes < 1 << 20 {
-            // A batch of a scan has 800 KiB, and must fit into a message.
-            "messages must be allowed 1 MiB at least".to_owned()
-        } else if self.api_key.as_deref().is_some_and(|key| !api_key::is_api_key(key)) {
-            api_key::form()
-        } else {
-            let login = self.api_key.is_none().then_some("--api-key");
-            let tls = self.tls.is_none().then_some("--tls-cert and --tls-key");
-            return check_bind(
-                self.listen,
-                Protection { without_login: login, without_tls: tls },
-                self.allow_insecure_bind,
-            );
-        };
-        Err(Error::InvalidArgument(problem))
-    }
-
-    /// Opens the store of the shard.
-    ///
-    /// # Errors
-    /// The errors of [`PersistentStore::open`], and of [`Self::validate`].
-    pub fn open(&self) -> Result<Arc<dyn Store>> {
-        self.validate()?;
-        Ok(match &self.data_dir {
-            None => Arc::new(MemoryStore::new()),
-            Some(folder) => {
-                let folder = folder.join(format!("shard_{}", self.shard));
-                Arc::new(PersistentStore::open(&folder, self.shard, self.shards)?)
-            }
-        })
-    }
-}
 
 /// A running server of one shard. Dropping it stops it as [`ShardServer::stop`] does.
 #[derive(Debug)]

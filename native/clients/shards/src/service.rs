@@ -20,13 +20,13 @@ use tonic::{Code, Request, Response, Status, Streaming};
 use crate::block::{self, Block, Columns};
 use crate::held_scan::HeldScan;
 use crate::ipc::{MessageReader, block_header, end_message, schema_message};
+use crate::options::{Limits, ShardOptions};
 use crate::proto::{
     AggregateRequest, AggregateResponse, DescribeRequest, DescribeResponse, GetRequest, GetResponse, MultiGetRequest,
     MultiGetResponse, PopulateRequest, PopulateResponse, PutManyRequest, PutManyResponse, PutRequest, PutResponse,
     ScanRequest, ScanResponse,
 };
 use crate::row::ROW_BYTES;
-use crate::server::{Limits, ShardOptions};
 use crate::status::{deadline, status_of};
 use crate::store::{Population, Store};
 use crate::{convert, proto};

@@ -1,5 +1,5 @@
 use super::*;
-use crate::client::HttpOptions;
+use crate::place::HttpOptions;
 use crate::request::Request;
 use crate::submission::Submission;
 use crate::submission::tests::submission;

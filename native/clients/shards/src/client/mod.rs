@@ -24,7 +24,7 @@ use tokio::task::spawn_blocking;
 
 use crate::aggregate::{Aggregate, Aggregation};
 use crate::block::{Columns, unpack};
-use crate::memory_plan::check_rows;
+use crate::memory::plan::check_rows;
 use crate::placing::shard_of;
 use crate::row::{ROW_BYTES, Row};
 use crate::store::Store;

@@ -11,7 +11,7 @@ use futures_util::stream;
 use super::{Shard, ShardClient, shard_number};
 use crate::ipc::{block_header, end_message, schema_message};
 use crate::made_rows::MadeRows;
-use crate::memory_plan;
+use crate::memory::plan::check_rows;
 use crate::proto::{PopulateBegin, PopulateRequest};
 use crate::store::{Population, Store};
 
@@ -48,8 +48,8 @@ impl ShardClient {
     fn check_memory(&self, total_rows: u64) -> Result<()> {
         let stores = self.shards.iter().filter_map(Shard::store);
         let in_memory = stores.filter(|store| !store.is_persistent());
-        // The old rows stay in memory until the new ones are complete.
-        memory_plan::check_rows(total_rows / u64::from(self.shards()) * in_memory.count() as u64)
+        // What they hold stays until the new rows are whole.
+        check_rows(total_rows / u64::from(self.shards()) * in_memory.count() as u64)
     }
 }
 

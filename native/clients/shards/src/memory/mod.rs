@@ -4,6 +4,7 @@
 //! scan still holds is copied before one of its rows is replaced.
 
 mod index;
+pub(crate) mod plan;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
@@ -14,15 +15,11 @@ use boundary_bench_kernel::{Error, Result};
 
 use crate::aggregate::{Aggregate, Aggregation};
 use crate::block::{BLOCK_ROWS, Block, Columns};
-use crate::memory_plan;
 use crate::row::{ROW_BYTES, Row};
 use crate::store::{Blocks, EachRow, NextBatch, Population, Store};
 use index::{Index, spread};
 
-/// Bytes of a row in memory, including its part of the index.
-pub(crate) const BYTES_PER_ROW: u64 = ROW_BYTES as u64 + index::BYTES_PER_ROW;
-
-/// A position has 32 bits, of which one value is reserved for an empty slot.
+/// A position has 32 bits, of which one value says that there is none.
 const MOST_ROWS: u64 = u32::MAX as u64 - 1;
 
 /// How many keys ahead of the current one a row is prefetched; the rows prefetched at a time fit into the first-level cache.
@@ -94,10 +91,10 @@ impl MemoryStore {
     /// Checks that there is memory for these rows and those of other populations under way, and counts them until the guard is
     /// dropped.
     fn plan(&self, rows: u64) -> Result<Planned<'_>> {
-        memory_plan::check_rows(rows)?;
+        plan::check_rows(rows)?;
         let others = self.coming.fetch_add(rows, Ordering::AcqRel);
         let planned = Planned { coming: &self.coming, rows };
-        memory_plan::check_rows(others.saturating_add(rows))?;
+        plan::check_rows(others.saturating_add(rows))?;
         Ok(planned)
     }
 
@@ -134,7 +131,7 @@ impl MemoryStore {
         let mut blocks = view.blocks.clone();
         if !has_block {
             if needed > planned {
-                memory_plan::check_bytes((BLOCK_ROWS * ROW_BYTES) as u64)?;
+                plan::check_bytes((BLOCK_ROWS * ROW_BYTES) as u64)?;
             }
             blocks.push(Arc::new(RwLock::new(Arc::new(Block::with_capacity(BLOCK_ROWS)))));
         }
@@ -142,7 +139,7 @@ impl MemoryStore {
             Arc::clone(&view.index)
         } else {
             let rows = (needed * 2).min(MOST_ROWS);
-            memory_plan::check_bytes(rows * index::BYTES_PER_ROW)?;
+            plan::check_bytes(rows * index::BYTES_PER_ROW)?;
             Arc::new(view.indexed(rows))
         };
         let view = Arc::new(View { index, blocks });

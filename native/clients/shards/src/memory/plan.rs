@@ -2,7 +2,11 @@
 
 use boundary_bench_kernel::{Error, Result};
 
-use crate::memory::BYTES_PER_ROW;
+use super::index;
+use crate::row::ROW_BYTES;
+
+/// The bytes that a row takes, with its part of the index.
+const BYTES_PER_ROW: u64 = ROW_BYTES as u64 + index::BYTES_PER_ROW;
 
 /// Bytes that are left free for everything else.
 const RESERVE: u64 = 64 << 20;
@@ -21,8 +25,8 @@ pub fn check_rows(rows: u64) -> Result<()> {
     check(memory_of(rows), available(), &format_args!("{rows} rows"))
 }
 
-/// Checks that this many more bytes fit.
-pub(crate) fn check_bytes(bytes: u64) -> Result<()> {
+/// Checks that so many more bytes fit.
+pub(super) fn check_bytes(bytes: u64) -> Result<()> {
     check(bytes, available(), &"further rows")
 }
 

@@ -1,0 +1,42 @@
+//! What the requests of a batch get.
+
+use boundary_bench_kernel::Error;
+
+use crate::response::Response;
+
+/// What a call of a batch gives for each request.
+pub type Answer<'response, 'error> = std::result::Result<Response<'response>, &'error Error>;
+
+/// The answers that a batch has had.
+pub(crate) struct Answers<F> {
+    each: F,
+    is_answered: Vec<bool>,
+    left: usize,
+}
+
+impl<F: FnMut(usize, Answer<'_, '_>)> Answers<F> {
+    /// The answers of a batch of so many requests, each of which `each` is called with.
+    pub(crate) fn new(requests: usize, each: F) -> Self {
+        Self { each, is_answered: vec![false; requests], left: requests }
+    }
+
+    pub(crate) fn give(&mut self, index: usize, answer: Answer<'_, '_>) {
+        if !std::mem::replace(&mut self.is_answered[index], true) {
+            self.left -= 1;
+            (self.each)(index, answer);
+        }
+    }
+
+    pub(crate) fn is_answered(&self, index: usize) -> bool {
+        self.is_answered[index]
+    }
+
+    /// The number of requests without an answer.
+    pub(crate) fn left(&self) -> usize {
+        self.left
+    }
+
+    pub(crate) fn fail_rest(&mut self, error: &Error) {
+        (0..self.is_answered.len()).for_each(|index| self.give(index, Err(error)));
+    }
+}

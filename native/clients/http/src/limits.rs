@@ -1,0 +1,10 @@
+//! The most that is taken from a server for one response.
+
+/// The most bytes of a response's head, and of its trailers.
+pub(crate) const MOST_HEAD: usize = 64 << 10;
+
+/// The most headers of a response.
+pub(crate) const MOST_HEADERS: usize = 100;
+
+/// The most bytes of a response's body, where no limit is given.
+pub const MOST_BYTES: usize = 256 << 20;

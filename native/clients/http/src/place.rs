@@ -1,0 +1,120 @@
+//! Where requests go, and how: a URL, and what a client is told beside it.
+
+use std::time::Duration;
+
+use boundary_bench_kernel::socket::CONNECT_TIMEOUT;
+use boundary_bench_kernel::tls::Trust;
+use boundary_bench_kernel::{Error, Result};
+use tokio_rustls::TlsConnector;
+
+use crate::http_error;
+use crate::limits::MOST_BYTES;
+use crate::request::Head;
+use crate::stream::{Stream, Version, tls_connector};
+use crate::timeout::within;
+use crate::url::Url;
+
+/// What a client is told beside the URL.
+#[derive(Clone)]
+pub struct HttpOptions {
+    /// The most connections of HTTP/1.1; they are opened when they are needed.
+    pub connections: usize,
+    /// The most requests under way on one connection of HTTP/1.1.
+    pub pipelining: usize,
+    /// How long a call may take, connecting included. Without it a call waits for as long as its connection lives.
+    pub timeout: Option<Duration>,
+    /// Headers of all requests, each as `name: value` and a line break.
+    pub headers: String,
+    /// The most bytes of a response's body.
+    pub most_bytes: usize,
+    /// The version of the protocol.
+    pub version: Version,
+    /// Whom to trust over TLS.
+    pub trust: Trust,
+}
+
+impl Default for HttpOptions {
+    fn default() -> Self {
+        Self {
+            connections: 1,
+            pipelining: 1,
+            timeout: None,
+            headers: String::new(),
+            most_bytes: MOST_BYTES,
+            version: Version::default(),
+            trust: Trust::default(),
+        }
+    }
+}
+
+/// Where a client's requests go, and how.
+#[derive(Clone)]
+pub struct Place {
+    pub(crate) url: Url,
+    pub(crate) options: HttpOptions,
+    pub(crate) head: Head,
+    pub(crate) tls: Option<TlsConnector>,
+}
+
+impl std::fmt::Debug for Place {
+    /// Without the headers, which may hold a key.
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Place").field("url", &self.url).finish_non_exhaustive()
+    }
+}
+
+impl Place {
+    /// Checks a URL and options.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`].
+    pub fn new(url: Url, options: HttpOptions) -> Result<Self> {
+        if options.connections == 0 || options.pipelining == 0 {
+            return Err(Error::InvalidArgument("a client needs a connection, and a request on it".to_owned()));
+        }
+        let head = Head::new(&url, &options.headers)?;
+        let tls = tls_connector(&url, &options.trust, options.version)?;
+        Ok(Self { url, options, head, tls })
+    }
+
+    /// Whether the protocol goes over sockets as it is, so that an event loop can drive it.
+    #[must_use]
+    pub fn is_drivable(&self) -> bool {
+        self.tls.is_none() && self.options.version == Version::Http1
+    }
+
+    /// The URL.
+    #[must_use]
+    pub fn url(&self) -> &Url {
+        &self.url
+    }
+
+    /// What all requests have in common.
+    #[must_use]
+    pub fn head(&self) -> &Head {
+        &self.head
+    }
+
+    /// The options.
+    #[must_use]
+    pub fn options(&self) -> &HttpOptions {
+        &self.options
+    }
+
+    /// A new socket to the server, for an event loop that drives it.
+    ///
+    /// # Errors
+    /// [`Error::Engine`] where the server can't be reached, [`Error::Timeout`].
+    pub async fn open_socket(&self) -> Result<std::net::TcpStream> {
+        match self.open_stream().await? {
+            Stream::Tcp(socket) => socket.into_std().map_err(|error| http_error(error.to_string())),
+            Stream::Tls(_) => Err(Error::Unsupported("the connection can't be driven by its socket".to_owned())),
+        }
+    }
+
+    /// A new stream to the server, made within the time that a call may take, or the usual one.
+    pub(crate) async fn open_stream(&self) -> Result<Stream> {
+        let timeout = self.options.timeout.unwrap_or(CONNECT_TIMEOUT);
+        within(Some(timeout), Stream::open(&self.url, self.tls.as_ref())).await
+    }
+}

@@ -1,0 +1,106 @@
+//! Results on their way to another language: many in one piece of memory, in 32-bit words of the machine's order.
+//!
+//! A *frame* is a sequence of results. Each begins with the words `id, status, count, bytes, flags`; what follows, filled up to a
+//! whole word, is up to the client whose results they are.
+
+/// The words that a result begins with.
+const HEAD_WORDS: usize = 5;
+
+/// The status of a result that names a connection which is gone.
+const GONE: u32 = 2;
+
+/// The flag of a result whose bytes are all ASCII.
+pub const ASCII: u32 = 1;
+
+/// Results on their way.
+#[derive(Debug, Default)]
+pub struct Frame {
+    bytes: Vec<u8>,
+}
+
+impl Frame {
+    /// The bytes of all results so far; there are none then.
+    pub fn take(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.bytes)
+    }
+
+    /// The bytes of all results so far.
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// Forgets the results, and keeps the memory unless it is much.
+    pub fn clear(&mut self) {
+        self.bytes.clear();
+        self.bytes.shrink_to(1 << 20);
+    }
+
+    /// Whether there are no results.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.bytes.is_empty()
+    }
+
+    /// Says that a connection is gone.
+    pub fn gone(&mut self, connection: u32) {
+        self.words(&[connection, GONE, 0, 0, 0]);
+    }
+
+    /// Begins a result with its first words, and makes room for so many bytes behind them.
+    #[inline]
+    pub fn begin(&mut self, head: [u32; HEAD_WORDS], room: usize) {
+        self.bytes.reserve(HEAD_WORDS * 4 + room);
+        self.words(&head);
+    }
+
+    /// Adds words to a result.
+    #[inline]
+    pub fn words(&mut self, words: &[u32]) {
+        words.iter().for_each(|word| self.bytes.extend_from_slice(&word.to_ne_bytes()));
+    }
+
+    /// Adds bytes to a result.
+    #[inline]
+    pub fn put(&mut self, bytes: &[u8]) {
+        self.bytes.extend_from_slice(bytes);
+    }
+
+    /// Fills a result up to a whole word.
+    #[inline]
+    pub fn fill(&mut self) {
+        self.bytes.resize(self.bytes.len().next_multiple_of(4), 0);
+    }
+}
+
+/// A number as a word: the largest word where the number is larger.
+#[inline]
+#[must_use]
+pub fn word(number: usize) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
+}
+
+/// The words of bytes.
+#[inline]
+pub fn words(bytes: &[u8]) -> impl Iterator<Item = u32> {
+    bytes.as_chunks::<4>().0.iter().map(|word| u32::from_ne_bytes(*word))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn results_follow_one_another_in_whole_words() {
+        let mut frame = Frame::default();
+        frame.begin([7, 0, 1, 3, ASCII], 4);
+        frame.put(b"abc");
+        frame.fill();
+        frame.gone(9);
+        assert_eq!(&frame.bytes()[20..24], b"abc\0");
+        let bytes = frame.take();
+        let read = words(&bytes).collect::<Vec<_>>();
+        assert_eq!((&read[..5], &read[6..]), ([7, 0, 1, 3, 1].as_slice(), [9, 2, 0, 0, 0].as_slice()));
+        assert!(frame.is_empty());
+    }
+}
