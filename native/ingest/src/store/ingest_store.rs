@@ -1,83 +1,22 @@
 //! The store as a server uses it.
 
 use std::borrow::Cow;
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
-use std::time::Duration;
 
 use super::block::Block;
 use super::catalog::DataFile;
 use super::entry::Entry;
 use super::files::{Disk, Files};
+use super::options::StoreOptions;
 use super::query::{QueryRows, Select, Sources, run};
-use super::registry::{Database, Limits};
-use super::storing::{Storing, block_of, lock};
+use super::registry::Database;
+use super::storing::{StoreStatus, Storing, block_of, lock};
 use super::table::Name;
 use crate::msgpack::ColumnarBatch;
 use crate::points::{FieldKind, Points, Shape};
 use crate::rules::check_times;
 use crate::{Error, Precision, Result};
-
-/// When a write is acknowledged.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Durability {
-    /// When it is on the disk.
-    #[default]
-    Durable,
-    /// When the kernel has it: it outlives the process, and not the machine.
-    Fast,
-}
-
-/// How a store is opened.
-#[derive(Debug, Clone)]
-pub struct StoreOptions {
-    /// Its folder; made where it is missing.
-    pub directory: PathBuf,
-    /// When a write is acknowledged.
-    pub durability: Durability,
-    /// How often points in memory go to files; `None` for only when asked.
-    pub flush_interval: Option<Duration>,
-    /// Points in memory go to files early when they take so many bytes, and writes are refused at twice as many.
-    pub memory_bytes: usize,
-    /// How many names a database may have.
-    pub limits: Limits,
-    /// Is told, in a sentence, what went wrong with points that were acknowledged: a flush that failed, damage in the log,
-    /// points that were set aside.
-    pub report: fn(&str),
-}
-
-impl StoreOptions {
-    /// The defaults, in a folder.
-    #[must_use]
-    pub fn new(directory: impl Into<PathBuf>) -> Self {
-        Self {
-            directory: directory.into(),
-            durability: Durability::default(),
-            flush_interval: Some(Duration::from_secs(10)),
-            memory_bytes: 256 << 20,
-            limits: Limits::default(),
-            report: |_| {},
-        }
-    }
-}
-
-/// What became of points that were acknowledged.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct StoreStatus {
-    /// The bytes of the points that are in no file yet.
-    pub unflushed_bytes: usize,
-    /// The flushes that failed since the store was opened.
-    pub failed_flushes: u64,
-    /// Why the last flush failed; `None` where it did not.
-    pub flush_error: Option<String>,
-    /// The files of what was set aside; somebody has to look at them, and take them away.
-    pub set_aside: Vec<PathBuf>,
-    /// The points that were set aside since the store was opened: a flush could not store them.
-    pub set_aside_points: u64,
-    /// The bytes of the log that were damaged when the store was opened.
-    pub damaged_bytes: u64,
-}
 
 /// Databases of points in a folder.
 pub struct IngestStore<F: Files = Disk> {
