@@ -10,10 +10,8 @@ use arrow_schema::{DataType, Field, Schema, TimeUnit};
 use boundary_bench_kernel as kernel;
 
 use crate::msgpack::ColumnarBatch;
+use crate::rules::TIME;
 use crate::{Precision, Result};
-
-/// The column of the timestamps.
-pub const TIME: &str = "time";
 
 /// The columns of a batch as Arrow has them: `time` in nanoseconds, one column of text for each tag, as a dictionary of one
 /// value, and the field. The numbers are not copied.

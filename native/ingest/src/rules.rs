@@ -5,9 +5,11 @@
 
 use std::ops::RangeInclusive;
 
-use crate::arrow::TIME;
 use crate::points::{SeriesKey, Shape};
 use crate::{Error, Result};
+
+/// The column of the timestamps.
+pub const TIME: &str = "time";
 
 /// The most bytes of the name of a database, a measurement, a tag or a field.
 pub const MOST_NAME_BYTES: usize = 1024;
