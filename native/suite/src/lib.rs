@@ -8,6 +8,7 @@
 //!
 //! The suite knows engines only by their trait, and JavaScript not at all.
 
+mod dimensions;
 mod direct;
 mod expected;
 pub mod hybrid;
@@ -32,10 +33,11 @@ use boundary_bench_engine::Engine;
 use boundary_bench_kernel::Result;
 use boundary_bench_kernel::cancel::CancelToken;
 
+pub use dimensions::{Flavor, Lane, Target, Workload};
 pub use expected::expected;
 pub use matrix::{EngineEntry, Family, LaneEntry, WorkerCount, WorkloadEntry, matrix};
 pub use sample::CellSample;
-pub use spec::{CellSpec, Flavor, Lane, Target, Workload};
+pub use spec::CellSpec;
 pub use tables::{load, table_names, unload, worker_ranges};
 pub use target::{PrivateTarget, TargetInfo, TargetKind};
 
