@@ -14,7 +14,7 @@ use boundary_bench_kernel::{Error, Result};
 
 use super::FIRST_TIME;
 use super::points_query::PointsQuery;
-use super::soak_client::{SoakClient, SoakEncoding};
+use super::soak_client::{SoakClient, SoakEncoding, ingest_error};
 use crate::requests::{RequestCell, RequestLane, RequestSpec, runtime};
 use crate::sample::CellSample;
 
@@ -29,10 +29,6 @@ const REST_WITHIN: Duration = Duration::from_secs(10);
 /// A server that says that it is busy is asked again after this.
 const BUSY: u16 = 503;
 const REST: Duration = Duration::from_millis(10);
-
-pub(super) fn ingest_error(message: String) -> Error {
-    Error::Engine { engine: "ingest", message }
-}
 
 /// One thread of a load.
 struct SoakRequester {
