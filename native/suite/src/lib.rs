@@ -4,7 +4,7 @@
 //! it once and returns the time and the checksum of what was read or written, to be compared with [`expected`]. A
 //! query's tables are prepared once by [`load`]; an insert makes and drops its own.
 //!
-//! Request work, small requests to a real server, has cells of its own: [`requests`].
+//! Request work, small requests to a real server, has cells of its own ([`requests`]), which their families open ([`registry`]).
 //!
 //! The suite knows engines only by their trait, and JavaScript not at all.
 
@@ -17,6 +17,7 @@ mod insert;
 mod kv;
 mod matrix;
 mod query;
+pub mod registry;
 pub mod requests;
 mod rest;
 mod sample;
