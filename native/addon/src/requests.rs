@@ -3,7 +3,8 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use boundary_bench_kernel::Error;
-use boundary_bench_suite::requests::{RequestCell, RequestSpec, open_request_cell};
+use boundary_bench_suite::registry::{FamilySpec, open_request_cell};
+use boundary_bench_suite::requests::RequestCell;
 use boundary_bench_suite::{PrivateTarget, TargetKind};
 use napi::Env;
 use napi::bindgen_prelude::AsyncBlock;
@@ -31,7 +32,7 @@ impl NativeRequests {
     pub fn open(env: Env, spec: String, cancel: Option<&Cancel>) -> napi::Result<AsyncBlock<NativeRequests>> {
         let token = cancel.map(|cancel| cancel.token.clone()).unwrap_or_default();
         promise(env, async move {
-            let cell = on_own_thread(move || open_request_cell(&parse::<RequestSpec>(&spec)?, &token)).await?;
+            let cell = on_own_thread(move || open_request_cell(&parse::<FamilySpec>(&spec)?, &token)).await?;
             Ok(Self { cell: Mutex::new(Some(Arc::from(cell))), in_flight: Arc::default() })
         })
     }

@@ -5,11 +5,13 @@
 
 use std::ops::RangeInclusive;
 
-use crate::arrow::TIME;
 use crate::points::{SeriesKey, Shape};
 use crate::{Error, Result};
 
-/// Bytes of the name of a database, a measurement, a tag or a field, at most.
+/// The column of the timestamps.
+pub const TIME: &str = "time";
+
+/// The most bytes of the name of a database, a measurement, a tag or a field.
 pub const MOST_NAME_BYTES: usize = 1024;
 
 /// Bytes of a measurement with all its tags, names and values, at most. The metadata's keys, which hold them and the database's

@@ -21,11 +21,12 @@ use boundary_bench_hyper::direct::{self, Endpoint, ROWS_OF_A_SEND, RowShape, Ses
 use boundary_bench_kernel::{Error, Result};
 use tokio::task::spawn_blocking;
 
+use crate::dimensions::{Flavor, Lane, Workload};
 use crate::insert::{Encoded, into_new_tables};
 use crate::matrix::matrix;
 use crate::query::{self, Read, read_ipc};
 use crate::sample::CellSample;
-use crate::spec::{CellSpec, Flavor, Lane, Workload};
+use crate::spec::CellSpec;
 use crate::tables::{table_names, worker_ranges};
 use crate::workers::{Clock, Finished, as_tasks, on_threads, runtime};
 

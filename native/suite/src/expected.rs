@@ -4,7 +4,8 @@ use boundary_bench_engine::checksum::Checksum;
 use boundary_bench_engine::measurements::{expected_aggregation, expected_all, expected_filtered};
 use boundary_bench_kernel::Result;
 
-use crate::spec::{CellSpec, Workload};
+use crate::dimensions::Workload;
+use crate::spec::CellSpec;
 use crate::tables::worker_ranges;
 
 /// The expected checksum of a cell: the sum of its workers' checksums.

@@ -20,9 +20,10 @@ use boundary_bench_engine::table::{Column, TableDefinition};
 use boundary_bench_engine::{BatchStream, CreateMode, DEFAULT_BATCH_ROWS, Engine};
 use boundary_bench_kernel::{Error, Result};
 
+use crate::dimensions::{Flavor, Lane};
 use crate::matrix::matrix;
 use crate::sample::CellSample;
-use crate::spec::{CellSpec, Flavor, Lane};
+use crate::spec::CellSpec;
 use crate::tables::{contents, table_names, unload, worker_ranges};
 use crate::workers::{Clock, Finished, as_tasks, cpu, on_threads, seconds};
 

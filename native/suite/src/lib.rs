@@ -4,10 +4,11 @@
 //! it once and returns the time and the checksum of the rows read or written, to be compared with [`expected`]. The
 //! tables of queries are prepared once by [`load`]; an insert makes and drops its own.
 //!
-//! Request work (small requests to a real server) has cells of its own: [`requests`].
+//! Request work, small requests to a real server, has cells of its own ([`requests`]), which their families open ([`registry`]).
 //!
 //! The suite depends on engines only through their trait, and not on JavaScript.
 
+mod dimensions;
 mod direct;
 mod expected;
 pub mod hybrid;
@@ -16,6 +17,7 @@ mod insert;
 mod kv;
 mod matrix;
 mod query;
+pub mod registry;
 pub mod requests;
 mod rest;
 mod sample;
@@ -32,10 +34,11 @@ use boundary_bench_engine::Engine;
 use boundary_bench_kernel::Result;
 use boundary_bench_kernel::cancel::CancelToken;
 
+pub use dimensions::{Flavor, Lane, Target, Workload};
 pub use expected::expected;
 pub use matrix::{EngineEntry, Family, LaneEntry, WorkerCount, WorkloadEntry, matrix};
 pub use sample::CellSample;
-pub use spec::{CellSpec, Flavor, Lane, Target, Workload};
+pub use spec::CellSpec;
 pub use tables::{load, table_names, unload, worker_ranges};
 pub use target::{PrivateTarget, TargetInfo, TargetKind};
 

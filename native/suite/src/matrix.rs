@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use boundary_bench_kernel::{Error, Result};
 use serde::Deserialize;
 
-use crate::spec::{Flavor, Lane, Target, Workload};
+use crate::dimensions::{Flavor, Lane, Target, Workload};
 
 #[derive(Deserialize)]
 struct Matrix {

@@ -21,9 +21,10 @@ use boundary_bench_engine::table::arrow_schema_of;
 use boundary_bench_engine::{Engine, QueryOptions};
 use boundary_bench_kernel::{Error, Result};
 
+use crate::dimensions::{Flavor, Lane, Workload};
 use crate::matrix::matrix;
 use crate::sample::{CellSample, merge};
-use crate::spec::{CellSpec, Flavor, Lane, Workload};
+use crate::spec::CellSpec;
 use crate::tables::table_names;
 use crate::workers::{Clock, Finished, as_tasks, cpu, on_threads, seconds};
 

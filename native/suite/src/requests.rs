@@ -1,8 +1,8 @@
 //! Request work: many small requests to a real server, over several connections.
 //!
-//! Opening a cell ([`open_request_cell`]) connects, loads the data to read and prepares statements, untimed. Each
-//! [`RequestCell::sample`] then runs the load once, over the same connections. The timed part is that of
-//! [`boundary_bench_kernel::load::run_load`]: from the common start to the last answer consumed.
+//! A cell is opened once ([`crate::registry::open_request_cell`]): that connects, loads what is read and prepares statements,
+//! untimed. Each [`RequestCell::sample`] then runs the load once, over the same connections. The timed part is
+//! [`boundary_bench_kernel::load::run_load`]'s: from the common start to the last answer consumed.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -21,23 +21,7 @@ use crate::sample::CellSample;
 /// The most connections of a cell; a larger number is taken for a mistake.
 const MAX_THREADS: u32 = 10_000;
 
-/// The family of a request cell, which determines the client and the server's wire.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum RequestFamily {
-    /// SQL over the MySQL wire.
-    Sql,
-    /// Keys and values over the Redis wire.
-    Kv,
-    /// Reads by primary key over HTTP.
-    Rest,
-    /// Points written over HTTP.
-    Ingest,
-    /// A sharded store, in this process, behind gRPC, or some of each.
-    Hybrid,
-}
-
-/// How operations are passed to the client.
+/// How the requests go to the client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RequestLane {
@@ -47,13 +31,11 @@ pub enum RequestLane {
     Batch,
 }
 
-/// One cell of request work.
+/// One cell of request work; its family is in [`crate::registry::FamilySpec`].
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RequestSpec {
-    /// The group of workloads.
-    pub family: RequestFamily,
-    /// The workload's name in the matrix.
+    /// What to do, by its name in the matrix.
     pub workload: String,
     /// How operations are passed to the client.
     pub lane: RequestLane,
@@ -83,10 +65,9 @@ pub struct RequestSpec {
 
 impl std::fmt::Debug for RequestSpec {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { family, workload, lane, flavor, threads, batch, operations, rate, prefix, .. } = self;
+        let Self { workload, lane, flavor, threads, batch, operations, rate, prefix, .. } = self;
         formatter
             .debug_struct("RequestSpec")
-            .field("family", family)
             .field("workload", workload)
             .field("lane", lane)
             .field("flavor", flavor)
@@ -186,23 +167,7 @@ impl CellSample {
     }
 }
 
-/// Connects a cell to its server and loads the data that it reads.
-///
-/// # Errors
-/// [`Error::InvalidArgument`] for a cell that the matrix does not have, [`Error::Unsupported`] for one that the server
-/// can't serve, and other errors of the server.
-pub fn open_request_cell(spec: &RequestSpec, cancel: &CancelToken) -> Result<Box<dyn RequestCell>> {
-    spec.validate()?;
-    match spec.family {
-        RequestFamily::Sql => crate::sql::open(spec, cancel),
-        RequestFamily::Kv => crate::kv::open(spec, cancel),
-        RequestFamily::Rest => crate::rest::open(spec, cancel),
-        RequestFamily::Ingest => crate::ingest::open(spec, cancel),
-        RequestFamily::Hybrid => crate::hybrid::open(spec, cancel),
-    }
-}
-
-/// The async runtime of all request cells, started once and kept warm: their connections live on it.
+/// The runtime of all request cells, started once and kept warm: their connections live on it.
 ///
 /// It has threads for half of the cores, and leaves the others to a server on this machine. On two cores, one thread sends a
 /// third more single requests over eight connections than two threads, which wake each other and take the server's core.
@@ -225,7 +190,6 @@ mod tests {
 
     fn spec(operations: u64, batch: u32) -> RequestSpec {
         RequestSpec {
-            family: RequestFamily::Kv,
             workload: "get".to_owned(),
             lane: RequestLane::Batch,
             flavor: None,
@@ -242,7 +206,7 @@ mod tests {
 
     #[test]
     fn a_spec_is_read_as_the_other_side_writes_it_and_keeps_its_secret() {
-        let text = r#"{"family":"kv","workload":"get","lane":"batch","url":"redis://:geheim@localhost","threads":4,"batch":16,"operations":100,"prefix":"bb"}"#;
+        let text = r#"{"workload":"get","lane":"batch","url":"redis://:geheim@localhost","threads":4,"batch":16,"operations":100,"prefix":"bb"}"#;
         let parsed: RequestSpec = serde_json::from_str(text).unwrap();
         assert_eq!(parsed, spec(100, 16));
         assert_eq!(serde_json::to_string(&parsed).unwrap(), text);

@@ -6,76 +6,11 @@ use boundary_bench_engine::measurements::RowRange;
 use boundary_bench_kernel::{Error, Result};
 use serde::{Deserialize, Serialize};
 
+use crate::dimensions::{Flavor, Lane, Target, Workload};
 use crate::matrix::matrix;
 
 /// The most workers of a cell; a larger number is taken for a mistake.
 const MAX_WORKERS: u32 = 1024;
-
-/// One piece of logical work.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Workload {
-    /// Inserts rows into a new table.
-    #[serde(rename = "insert.bulk")]
-    InsertBulk,
-    /// Reads all rows.
-    #[serde(rename = "query.full_scan")]
-    QueryFullScan,
-    /// Reads the rows of one sensor.
-    #[serde(rename = "query.filtered")]
-    QueryFiltered,
-    /// Aggregates the rows by sensor; the result has one row a sensor.
-    #[serde(rename = "query.aggregation")]
-    QueryAggregation,
-}
-
-impl Workload {
-    /// The workload's name in the matrix and the result files.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::InsertBulk => "insert.bulk",
-            Self::QueryFullScan => "query.full_scan",
-            Self::QueryFiltered => "query.filtered",
-            Self::QueryAggregation => "query.aggregation",
-        }
-    }
-}
-
-/// How the data crosses. On this side, where nothing crosses: the form in which a Rust program holds the data.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Lane {
-    /// In: rows pushed one by one.
-    Row,
-    /// In: slices of columns, copied once.
-    Columns,
-    /// In: the bytes of an Arrow IPC stream, decoded. Out: the result written as such bytes and read back.
-    ArrowIpc,
-    /// Out: all rows collected.
-    Objects,
-    /// Out: rows handed over one by one, none kept.
-    Stream,
-    /// Out: slices of columns, batch by batch.
-    Columnar,
-}
-
-/// How the code around the engine is written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Flavor {
-    /// Plain calls on the calling thread, or on one thread a worker.
-    Sync,
-    /// One task a worker on an async runtime; the engine's work runs on threads of its own.
-    Async,
-}
-
-/// A client library that a lane uses in place of the engine, to compare the engine with.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Target {
-    /// The crate `hyperdb-api`, a client of the server of the engine `hyper`.
-    HyperdbApi,
-}
 
 /// One cell to run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

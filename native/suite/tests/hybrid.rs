@@ -12,7 +12,8 @@ use boundary_bench_shards::{
     ShardClient, ShardOptions, ShardServer, Store,
 };
 use boundary_bench_suite::hybrid::LocalStore;
-use boundary_bench_suite::requests::{RequestFamily, RequestLane, RequestSpec, open_request_cell};
+use boundary_bench_suite::registry::{FamilySpec, RequestFamily, open_request_cell};
+use boundary_bench_suite::requests::{RequestLane, RequestSpec};
 
 const ROWS: u64 = 5000;
 
@@ -48,10 +49,9 @@ impl Shards {
     }
 }
 
-fn spec(workload: &str, batch: u32, threads: u32, url: &str) -> RequestSpec {
+fn spec(workload: &str, batch: u32, threads: u32, url: &str) -> FamilySpec {
     let lane = if batch == 1 { RequestLane::Call } else { RequestLane::Batch };
-    RequestSpec {
-        family: RequestFamily::Hybrid,
+    let requests = RequestSpec {
         workload: workload.to_owned(),
         lane,
         flavor: None,
@@ -63,7 +63,8 @@ fn spec(workload: &str, batch: u32, threads: u32, url: &str) -> RequestSpec {
         prefix: "bb".to_owned(),
         server_processes: Vec::new(),
         options: BTreeMap::from([("totalRows".to_owned(), ROWS.into())]),
-    }
+    };
+    FamilySpec { family: RequestFamily::Hybrid, requests }
 }
 
 #[test]
@@ -158,11 +159,12 @@ fn a_population_that_does_nothing_is_seen() {
 #[test]
 fn what_there_is_not_is_refused() {
     let none = CancelToken::default();
-    let refused = |spec: &RequestSpec| open_request_cell(spec, &none).err().map(|error| error.code());
+    let refused = |spec: &FamilySpec| open_request_cell(spec, &none).err().map(|error| error.code());
     assert_eq!(refused(&spec("sort", 1, 1, "http://127.0.0.1:1")), Some("BB_INVALID_ARGUMENT"));
     assert_eq!(refused(&spec("scan", 2, 1, "http://127.0.0.1:1")), Some("BB_INVALID_ARGUMENT"));
     assert_eq!(refused(&spec("scan", 1, 1, "local:0")), Some("BB_INVALID_ARGUMENT"));
     assert_eq!(refused(&spec("scan", 1, 1, "http://127.0.0.1:1")), Some("BB_CONNECTION"));
-    let untold = RequestSpec { options: BTreeMap::new(), ..spec("scan", 1, 1, "local:0") };
+    let mut untold = spec("scan", 1, 1, "local:0");
+    untold.requests.options.clear();
     assert_eq!(refused(&untold), Some("BB_INVALID_ARGUMENT"));
 }

@@ -7,7 +7,7 @@ use boundary_bench_kernel::cancel::CancelToken;
 use boundary_bench_kernel::latency::LatencyHistogram;
 use boundary_bench_server::{Options, Server};
 use boundary_bench_suite::ingest::soak::{SoakEncoding, SoakReport, SoakSpec, run_soak};
-use boundary_bench_suite::requests::{RequestSpec, open_request_cell};
+use boundary_bench_suite::registry::{FamilySpec, open_request_cell};
 
 fn server() -> Server {
     let listen = "127.0.0.1:0".parse().unwrap();
@@ -33,7 +33,7 @@ fn run(spec: &SoakSpec) -> SoakReport {
     run_soak(spec, &CancelToken::default()).unwrap()
 }
 
-fn cell(url: &str, workload: &str) -> RequestSpec {
+fn cell(url: &str, workload: &str) -> FamilySpec {
     let text = format!(
         r#"{{"family":"ingest","workload":"{workload}","lane":"batch","url":"{url}","threads":2,"batch":100,"operations":2550,"prefix":"bb_{workload}"}}"#
     );

@@ -5,10 +5,10 @@ mod on_mysql {
     use boundary_bench_kernel::cancel::CancelToken;
     use boundary_bench_kernel::needs;
     use boundary_bench_mysql::server;
-    use boundary_bench_suite::requests::{RequestSpec, open_request_cell};
+    use boundary_bench_suite::registry::{FamilySpec, open_request_cell};
     use serde_json::{Value, json};
 
-    fn spec(url: &str, workload: &str, more: &Value) -> RequestSpec {
+    fn spec(url: &str, workload: &str, more: &Value) -> FamilySpec {
         let mut spec = json!({
             "family": "sql", "workload": workload, "lane": "call", "url": url, "threads": 3, "batch": 1, "operations": 60,
             "prefix": "bb_test", "options": { "rows": 1200 }

@@ -12,7 +12,7 @@ use super::block::{Block, TablePoints, Unstorable, divide, runs_of};
 use super::catalog::{DataColumn, DataFile};
 use super::files::{Files, LogFile};
 use super::table::{MeasurementTable, Name};
-use crate::arrow::TIME;
+use crate::rules::TIME;
 use crate::{Error, Result};
 
 /// The name of the temporary table that points pass through on their way to a file.

@@ -1,85 +1,24 @@
 //! The ingest store as a server uses it.
 
 use std::borrow::Cow;
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
-use std::time::Duration;
 
 use super::block::Block;
 use super::catalog::DataFile;
 use super::entry::Entry;
 use super::files::{Disk, Files};
+use super::options::StoreOptions;
 use super::query::{QueryRows, Select, Sources, run};
-use super::registry::{Database, Limits};
-use super::storing::{Storing, block_of, lock};
+use super::registry::Database;
+use super::storing::{StoreStatus, Storing, block_of, lock};
 use super::table::Name;
 use crate::msgpack::ColumnarBatch;
 use crate::points::{FieldKind, Points, Shape};
 use crate::rules::check_times;
 use crate::{Error, Precision, Result};
 
-/// The point at which a write is acknowledged.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Durability {
-    /// A write is acknowledged when it is on the disk.
-    #[default]
-    Durable,
-    /// A write is acknowledged when the kernel has it: it survives the end of the process, but not of the machine.
-    Fast,
-}
-
-/// The options of a store.
-#[derive(Debug, Clone)]
-pub struct StoreOptions {
-    /// The folder of the store; created if missing.
-    pub directory: PathBuf,
-    /// The point at which a write is acknowledged.
-    pub durability: Durability,
-    /// The interval of flushes; `None`: flush only on request or when `memory_bytes` is reached.
-    pub flush_interval: Option<Duration>,
-    /// Bytes of points in memory that start an early flush; at twice as many, writes are refused.
-    pub memory_bytes: usize,
-    /// The limits on the number of names.
-    pub limits: Limits,
-    /// Called with a sentence about each problem with acknowledged points: a failed flush, damage in the log, points that were
-    /// set aside.
-    pub report: fn(&str),
-}
-
-impl StoreOptions {
-    /// The default options, for this folder.
-    #[must_use]
-    pub fn new(directory: impl Into<PathBuf>) -> Self {
-        Self {
-            directory: directory.into(),
-            durability: Durability::default(),
-            flush_interval: Some(Duration::from_secs(10)),
-            memory_bytes: 256 << 20,
-            limits: Limits::default(),
-            report: |_| {},
-        }
-    }
-}
-
-/// The state of acknowledged points: unflushed, damaged, set aside.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct StoreStatus {
-    /// Bytes of the points that are in no file yet.
-    pub unflushed_bytes: usize,
-    /// The number of failed flushes since the store was opened.
-    pub failed_flushes: u64,
-    /// The error of the last flush; `None` if it succeeded.
-    pub flush_error: Option<String>,
-    /// The files of points and log bytes that were set aside; an operator has to inspect and remove them.
-    pub set_aside: Vec<PathBuf>,
-    /// The number of points that flushes could not store and set aside since the store was opened.
-    pub set_aside_points: u64,
-    /// The bytes of the log that were found damaged when the store was opened.
-    pub damaged_bytes: u64,
-}
-
-/// A store of databases of points in a folder.
+/// Databases of points in a folder.
 pub struct IngestStore<F: Files = Disk> {
     inner: Arc<Storing<F>>,
     flusher: Mutex<Option<JoinHandle<()>>>,

@@ -14,8 +14,8 @@ use super::catalog::DataFile;
 use super::flush::{file_path, ingest, path_literal, quoted};
 use super::table::{MeasurementTable, Name, UNSIGNED_DIGITS};
 use crate::Result;
-use crate::arrow::TIME;
 use crate::points::FieldKind;
+use crate::rules::TIME;
 
 /// The prefix of the names of the tables that hold points in memory.
 const TABLE: &str = "unflushed";

@@ -12,14 +12,31 @@ use super::catalog::DataFile;
 use super::entry::{Entry, read_entry};
 use super::files::{Files, create_folders};
 use super::flush::{EngineSlot, FileWriter, file_path, remove_unknown};
-use super::ingest_store::{Durability, StoreOptions, StoreStatus};
+use super::options::{Durability, StoreOptions};
 use super::registry::{Database, Registry, Resolved};
 use super::replay::{Visited, keep_entries, next_aside, replay_with, set_aside};
 use super::wal::Wal;
 use crate::points::Points;
 use crate::{Error, Result};
 
-/// The state of a store: its points in memory, its files, and its log.
+/// What became of points that were acknowledged.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct StoreStatus {
+    /// The bytes of the points that are in no file yet.
+    pub unflushed_bytes: usize,
+    /// The flushes that failed since the store was opened.
+    pub failed_flushes: u64,
+    /// Why the last flush failed; `None` where it did not.
+    pub flush_error: Option<String>,
+    /// The files of what was set aside; somebody has to look at them, and take them away.
+    pub set_aside: Vec<PathBuf>,
+    /// The points that were set aside since the store was opened: a flush could not store them.
+    pub set_aside_points: u64,
+    /// The bytes of the log that were damaged when the store was opened.
+    pub damaged_bytes: u64,
+}
+
+/// The points of a store, in memory and in files, and its log.
 pub(super) struct Storing<F: Files> {
     pub registry: Registry,
     pub wal: Wal<F>,

@@ -11,8 +11,8 @@ use boundary_bench_kernel as kernel;
 
 use super::block::{Run, TablePoints};
 use crate::Result;
-use crate::arrow::TIME;
 use crate::points::{FieldKind, FieldValue, Shape, parse_key};
+use crate::rules::TIME;
 
 /// The approximate bytes of one batch of a table.
 const BATCH_BYTES: usize = 8 << 20;

@@ -9,8 +9,7 @@ use boundary_bench_kernel::{Result, percent};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::soak_cell::ingest_error;
-use super::soak_client::{Answer, FIELD, key_header};
+use super::soak_client::{Answer, FIELD, ingest_error, key_header};
 
 /// The time-out of counting few points. `HyperbyteDB` counts only flushed points, and flushes every ten seconds.
 const COUNT_WITHIN: Duration = Duration::from_secs(30);

@@ -14,7 +14,7 @@ use boundary_bench_kernel::{Error, Result};
 
 use super::FIRST_TIME;
 use super::points_query::PointsQuery;
-use super::soak_client::{SoakClient, SoakEncoding};
+use super::soak_client::{SoakClient, SoakEncoding, ingest_error};
 use crate::requests::{RequestCell, RequestLane, RequestSpec, runtime};
 use crate::sample::CellSample;
 
@@ -32,10 +32,6 @@ const REST_WITHIN: Duration = Duration::from_secs(10);
 const BUSY: u16 = 503;
 /// The pause before a retry.
 const REST: Duration = Duration::from_millis(10);
-
-pub(super) fn ingest_error(message: String) -> Error {
-    Error::Engine { engine: "ingest", message }
-}
 
 /// One thread of a load.
 struct SoakRequester {

@@ -18,6 +18,10 @@ pub(super) const FIELD: &str = "v";
 /// The most characters of a response that an error repeats.
 const MOST_TEXT: usize = 300;
 
+pub(super) fn ingest_error(message: String) -> Error {
+    Error::Engine { engine: "ingest", message }
+}
+
 /// An encoding of `/write`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]

@@ -1,0 +1,81 @@
+import { spawnSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+
+import { expect, it } from 'vitest';
+
+const script = join(import.meta.dirname, '../native/check-circles.mjs');
+
+/** Runs the check over files in a folder of their own. */
+function check(files: Readonly<Record<string, string>>): { status: number | null; said: string } {
+  const folder = mkdtempSync(join(tmpdir(), 'boundary-bench-circles-'));
+  try {
+    for (const [name, text] of Object.entries(files)) {
+      mkdirSync(dirname(join(folder, name)), { recursive: true });
+      writeFileSync(join(folder, name), text);
+    }
+    const { status, stderr } = spawnSync(process.execPath, [script, folder], { encoding: 'utf8' });
+    return { status, said: stderr };
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}
+
+const crate = { 'outer/Cargo.toml': '[package]\n', 'outer/src/lib.rs': 'mod a;\nmod b;\npub use a::A;\n' };
+
+it('finds a circle of two modules and prints what makes it', () => {
+  const { status, said } = check({
+    ...crate,
+    'outer/src/a.rs': '//! A.\n\nuse crate::b::{\n    B, C,\n};\n',
+    'outer/src/b.rs': 'fn f() -> super::a::A {}\n',
+  });
+  expect(status).toBe(1);
+  expect(said).toMatchInlineSnapshot(`
+    "These modules import each other in a circle:
+      outer/src/a.rs:3 imports outer/src/b.rs: use crate::b::{ B, C, };
+      outer/src/b.rs:1 imports outer/src/a.rs: super::a::A
+    "
+  `);
+});
+
+it('finds a circle behind a re-export, in a crate within the folder of another', () => {
+  const { status, said } = check({
+    ...crate,
+    'outer/src/a.rs': '',
+    'outer/src/b.rs': '',
+    'outer/inner/Cargo.toml': '[package]\n',
+    'outer/inner/src/lib.rs': 'pub mod parts;\npub mod user;\n',
+    'outer/inner/src/parts/mod.rs': 'mod one;\npub(crate) use one::{One as First, Two};\n',
+    'outer/inner/src/parts/one.rs': 'use crate::user;\n',
+    'outer/inner/src/user.rs': 'use crate::{parts::{First, Two}, user as me};\n',
+  });
+  expect(status).toBe(1);
+  expect(said).toMatchInlineSnapshot(`
+    "These modules import each other in a circle:
+      outer/inner/src/parts/one.rs:1 imports outer/inner/src/user.rs: use crate::user;
+      outer/inner/src/user.rs:1 imports outer/inner/src/parts/one.rs: use crate::{parts::{First, Two}, user as me};
+    "
+  `);
+});
+
+it('finds none where modules use those below them, what they are a part of, or others in their tests alone', () => {
+  const { status, said } = check({
+    ...crate,
+    'outer/src/a.rs': [
+      'mod part;',
+      'use std::fmt;',
+      'use part::Part;',
+      '#[cfg(test)]',
+      'mod tests {',
+      '    use crate::b::B;',
+      '}',
+      '// use crate::b::B;',
+      'fn f() -> part::Part {}',
+    ].join('\n'),
+    'outer/src/a/part.rs': 'use super::A;\nuse crate::b::B;\n',
+    'outer/src/b.rs': 'use fmt;\nuse crate::VERSION;\nmod inline {\n    use super::fmt;\n}\n',
+  });
+  expect(said).toBe('');
+  expect(status).toBe(0);
+});

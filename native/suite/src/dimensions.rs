@@ -1,0 +1,69 @@
+//! The dimensions of the matrix: each of its cells has a workload, a lane and a flavor, and perhaps a target.
+
+use serde::{Deserialize, Serialize};
+
+/// One piece of logical work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Workload {
+    /// Rows go into a new table.
+    #[serde(rename = "insert.bulk")]
+    InsertBulk,
+    /// All rows come out.
+    #[serde(rename = "query.full_scan")]
+    QueryFullScan,
+    /// The rows of one sensor come out.
+    #[serde(rename = "query.filtered")]
+    QueryFiltered,
+    /// One row a sensor comes out.
+    #[serde(rename = "query.aggregation")]
+    QueryAggregation,
+}
+
+impl Workload {
+    /// The name in the matrix and the result files.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::InsertBulk => "insert.bulk",
+            Self::QueryFullScan => "query.full_scan",
+            Self::QueryFiltered => "query.filtered",
+            Self::QueryAggregation => "query.aggregation",
+        }
+    }
+}
+
+/// How the data crosses; here, where nothing crosses, how a Rust program would hold it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Lane {
+    /// In: rows pushed one by one.
+    Row,
+    /// In: slices of columns, copied once.
+    Columns,
+    /// In: the bytes of an Arrow IPC stream, decoded. Out: written as such bytes and read back.
+    ArrowIpc,
+    /// Out: all rows collected.
+    Objects,
+    /// Out: rows handed over one by one, none kept.
+    Stream,
+    /// Out: slices of columns, batch by batch.
+    Columnar,
+}
+
+/// How the code around the engine is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Flavor {
+    /// Plain calls on the calling thread, or on one thread a worker.
+    Sync,
+    /// One task a worker on an async runtime; the engine's work has threads of its own.
+    Async,
+}
+
+/// A client library that a lane uses in place of the engine, for what the engine is compared with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Target {
+    /// The crate of the server of the engine `hyper`.
+    HyperdbApi,
+}
