@@ -9,30 +9,34 @@
  */
 export declare const __napiBindingTarget: 'native' | 'wasm32-wasi' | 'wasm32-wasip1'
 
-/** Cancels the query or the command that it was given to. Each takes one of its own: a query that ends cancels its own. */
+/**
+ * A token that cancels the query or the command that it was given to. Each needs a token of its own: a query that ends cancels
+ * its own.
+ */
 export declare class Cancel {
-  /** A canceller of nothing yet. */
+  /** Makes a token that no work has been given yet. */
   constructor()
-  /** Ends the work; what waits for it is rejected with `BB_ABORTED`. */
+  /** Cancels the work; its promises are rejected with `BB_ABORTED`. */
   cancel(): void
 }
 
 /** A place where rows live. Every call is a transaction of its own. */
 export declare class Engine {
   /**
-   * Opens `memory:`, `embedded:`, `embedded:/path/to/file.duckdb`, `hyper:...`, `mysql:...` or `flight:...`. Two opens of one
-   * file share one engine. `server` is the program of a private server of `flight:`, with its first arguments.
+   * Opens the engine of a URI: `memory:`, `embedded:`, `embedded:/path/to/file.duckdb`, `hyper:...`, `mysql:...` or
+   * `flight:...`. Two opens of one file share one engine. `server` is the program of a private server of `flight:`, with its
+   * first arguments.
    */
   static open(uri: string, server?: Array<string> | undefined | null): Promise<Engine>
   /** The engine that another thread of this process shared. */
   static attach(handle: string): Engine
-  /** A handle for `attach` in other threads of this process, good for as long as the engine is open somewhere. */
+  /** A handle for `attach` in other threads of this process, valid while the engine is open in any of them. */
   share(): string
   /** The engine's name. */
   get name(): string
   /** The version of the software that holds the rows. */
   get version(): string
-  /** Whether it runs SQL; otherwise only `SELECT <columns> FROM <table>` works. */
+  /** Whether the engine runs SQL; otherwise only `SELECT <columns> FROM <table>` works. */
   get sql(): boolean
   /** Creates a table. */
   createTable(table: TableSpec, mode: CreateMode): Promise<void>
@@ -44,26 +48,26 @@ export declare class Engine {
   dropTable(name: string): Promise<boolean>
   /**
    * Runs commands that return no rows, in one transaction; resolves to the number of rows changed.
-   * Parameters are those of its only statement.
+   * With parameters, `sql` must be one statement.
    */
   execute(sql: string, cancel?: Cancel | undefined | null, parameters?: unknown[] | undefined | null): Promise<number>
   /** Prepares one statement, whose parameters are `$1`, `$2`, ... */
   prepare(sql: string, cancel?: Cancel | undefined | null): Promise<Statement>
-  /** Rejects where the engine will never answer again, such as one whose server is gone. */
+  /** Rejects if the engine can never answer again, for example because its server has ended. */
   check(): Promise<void>
   /** Begins an insert into the table `table.name`, which must have these columns. */
   inserter(table: TableSpec): RawInserter
-  /** As `inserter`, for the naive lane. */
+  /** Begins an insert in the naive lane; else like `inserter`. */
   naiveInserter(table: TableSpec): NaiveInserter
   /** Runs a query; resolves once its columns are known. */
   query(sql: string, batchRows?: number | undefined | null, cancel?: Cancel | undefined | null, parameters?: unknown[] | undefined | null): Promise<FrameReader>
-  /** As `query`, for the naive lane. */
+  /** Runs a query in the naive lane; else like `query`. */
   queryNaive(sql: string, batchRows?: number | undefined | null, cancel?: Cancel | undefined | null): Promise<NaiveReader>
   /** Runs a query; resolves to its whole result as one Arrow IPC stream. */
   queryToArrow(sql: string, batchRows?: number | undefined | null, cancel?: Cancel | undefined | null, parameters?: unknown[] | undefined | null): Promise<ArrayBuffer>
   /**
-   * Lets go of the engine; resolves when that is done, and does nothing the second time. Inserts and queries under way
-   * keep it until they end.
+   * Releases the engine; resolves when that is done, and does nothing the second time. Inserts and queries under way keep the
+   * engine open until they end.
    */
   close(): Promise<void>
   /**
@@ -72,96 +76,99 @@ export declare class Engine {
    */
   runNative(spec: string): Promise<string>
   /**
-   * Makes the tables that the native suite's queries read. Takes `{table, rows, workers}` as JSON: one table of that
-   * name, or with several workers `table_0`, `table_1`, ... with their share of the rows.
+   * Makes the tables that the native suite's queries read. Takes `{table, rows, workers}` as JSON: makes one table of that
+   * name, or for several workers `table_0`, `table_1`, ... with their share of the rows.
    */
   loadNative(tables: string): Promise<void>
-  /** Drops the tables of `loadNative`. */
+  /** Drops the tables that `loadNative` made. */
   unloadNative(tables: string): Promise<void>
 }
 
-/** A query's result, frame by frame. Dropping it ends the query. */
+/** A query's result, frame by frame. Dropping it cancels the query. */
 export declare class FrameReader {
   /** The result's columns. */
   get columns(): Array<ColumnSpec>
   /**
-   * The next frame, or null at the end. Frames come in the query's order to calls one after the other; which of
-   * several calls under way at once gets which frame is left open.
+   * The next frame, or null at the end. Successive calls get the frames in the query's order; with several calls under way at
+   * once, it is unspecified which call gets which frame.
    */
   next(): Promise<ArrayBuffer | null>
   /**
-   * The next frame if it is there already, null at the end, undefined when it must be waited for with `next`: saves
-   * the detour over other threads that a promise takes.
+   * The next frame if it is ready, null at the end, undefined if it must be awaited with `next`. Avoids the switch to other
+   * threads that a promise takes.
    */
   tryNext(): ArrayBuffer | null | undefined
-  /** Ends the query; calls of `next` are then rejected with `BB_ABORTED`. */
+  /** Cancels the query; calls of `next` are then rejected with `BB_ABORTED`. */
   cancel(): void
 }
 
-/** A response whose body is read while it comes, on a connection of its own. */
+/** A response whose body is streamed, on a connection of its own. */
 export declare class HttpBody {
-  /** The status. */
+  /** The status code of the response. */
   get status(): number
-  /** The header lines as they came. */
+  /** The header lines as received. */
   get head(): string
-  /** The next piece of the body; null at its end. One call at a time; one that is cancelled closes the connection. */
+  /** The next piece of the body; null at its end. Only one call may run at a time; a cancelled call closes the connection. */
   next(cancel: Cancel): Promise<ArrayBuffer | null>
-  /** Closes the connection, unless a call is under way, which closes it when it is cancelled. */
+  /** Closes the connection, unless a call of `next` is under way, which closes it when it is cancelled. */
   close(): void
 }
 
-/** The connections of a thread of Node's. */
+/** The HTTP/1.1 connections of one of Node's threads. */
 export declare class HttpLoop {
-  /** The connections of this thread; `callback` gets the frames of results: each lies between two places of a buffer. */
+  /**
+   * Makes a loop on this thread. `callback` gets frames of results, each as a buffer and the byte offsets of its start and
+   * end.
+   */
   constructor(callback: (buffer: ArrayBuffer, start: number, end: number) => void)
-  /** A pool of connections to a server; returns its number, by which submissions name it. */
+  /** Adds a pool of connections to a server; returns its number, by which submissions name it. */
   addPool(place: HttpPlace): number
-  /** Takes a connection of a pool, which gets what waits for one; returns its number. */
+  /** Adds a connection to a pool, which sends the pool's waiting requests; returns its number. */
   add(pool: number, place: HttpPlace, socket: HttpSocket): number
-  /** Sends the requests in the first bytes of a submission. Returns a frame where there are results at once. */
+  /** Sends the requests in the first `bytes` bytes of a submission. Returns a frame if there are results at once. */
   submit(submission: Uint8Array, bytes: number): ArrayBuffer | undefined
-  /** Forgets a group, which gets no result; connections that owe it responses are closed, once they owe nothing else. */
+  /** Cancels a group, which then gets no result. Connections that owe it responses are closed once they owe no others. */
   cancel(id: number): ArrayBuffer | undefined
-  /** Gives all requests of a pool that wait for a connection the error why there is none. */
+  /** Fails all requests of a pool that wait for a connection, with the error of connecting. */
   failWaiting(pool: number, code: string, message: string): ArrayBuffer | undefined
-  /** Closes the connections of a pool; their requests, and those that wait for one, fail. */
+  /** Removes a pool and closes its connections. Their requests, and those that wait for a connection, fail. */
   removePool(pool: number): ArrayBuffer | undefined
 }
 
 /**
- * A server, and how it is spoken to. Where it is `drivable`, its sockets are given to an `HttpLoop`; otherwise it runs
+ * A server and the options of connections to it. If it is `drivable`, an `HttpLoop` drives its sockets; otherwise `run` sends
  * submissions by itself.
  */
 export declare class HttpPlace {
-  /** Checks a URL and options; connects to nothing yet. */
+  /** Checks a URL and options; does not connect yet. */
   constructor(url: string, options: HttpPlaceOptions)
   /** Whether an `HttpLoop` can drive its sockets. */
   get drivable(): boolean
   /** Connects a socket for an `HttpLoop`. */
   open(): Promise<HttpSocket>
-  /** Connects where no loop drives the sockets, to see that the server is there. */
+  /** Connects to the server, to check that it can be reached; for servers that are not `drivable`. */
   connect(): Promise<void>
   /** Runs a submission of one group by itself and resolves to the frame of its result. */
   run(submission: Uint8Array, cancel: Cancel): Promise<ArrayBuffer>
-  /** Sends the one request of a submission, and resolves when the head of its response is there. */
+  /** Sends the single request of a submission; resolves once the head of its response has been received. */
   stream(submission: Uint8Array, cancel: Cancel): Promise<HttpBody>
 }
 
-/** A connected socket. */
+/** A connected socket for an `HttpLoop`. */
 export declare class HttpSocket {
-  /** Closes it, unless a loop drives it. */
+  /** Closes the socket, unless a loop has taken it. */
   close(): void
 }
 
-/** A stage of the native suite, to be run on bodies that JavaScript gives. */
+/** A stage of the native suite that runs on bodies from JavaScript. */
 export declare class IngestStage {
   /** Opens a stage. Takes `{workload, batches, batch, inputs, durable?}` as JSON. */
   static open(spec: string): Promise<IngestStage>
   /** Begins a sample. */
   begin(): void
-  /** Does the stage's work on a body; returns how many points it had. */
+  /** Runs the stage on a body; returns the number of its points. */
   run(body: Uint8Array): number
-  /** Adds up what the last body became. */
+  /** Adds the result of the last body to the sample's checksum. */
   consume(): void
   /** The checksum of the sample, as JSON. */
   finish(): string
@@ -171,62 +178,71 @@ export declare class IngestStage {
 
 /** Paths of values in JSON, such as `result.*.body.data.*`. */
 export declare class JsonPaths {
-  /** Checks the paths; `numbers` says of each whether it leads to numbers. */
+  /** Checks the paths; `numbers` tells for each path whether its values are numbers (else texts). */
   constructor(paths: Array<string>, numbers: Array<boolean>)
-  /** Picks the values of all paths out of a text. */
+  /** Picks the values of all paths out of a JSON text. */
   pick(json: Uint8Array): ArrayBuffer
 }
 
-/** The rows of an array in a JSON object, which come in pieces. */
+/** The rows of an array in a JSON object that arrives in pieces. */
 export declare class JsonRows {
-  /** The rows of the entry `array`, and the paths to pick out of each. */
+  /** Makes a reader of the rows of the entry `array`, which picks the values of `paths` out of each row. */
   constructor(array: string, paths: Array<string>, numbers: Array<boolean>)
-  /** Takes the next bytes, and picks the values out of the rows that are whole now. */
+  /** Takes the next bytes, and picks the values out of the rows that are now complete. */
   feed(json: Uint8Array): ArrayBuffer
-  /** Throws where the JSON has not come to its end. */
+  /** Throws if the JSON is not complete. */
   finish(): void
 }
 
 /**
- * A connection to a server, or the connections to a cluster's. One that is `drivable` is given to a `KvLoop`; any other
- * runs submissions by itself.
+ * A connection to a server, or the connections to a cluster. A `KvLoop` drives a `drivable` connection; any other runs
+ * submissions by itself.
  */
 export declare class KvConnection {
-  /** Connects and logs in. */
+  /** Connects to the server and logs in. */
   static open(url: string, timeoutMs?: number | undefined | null): Promise<KvConnection>
-  /** Whether a `KvLoop` can drive it. */
+  /** Whether a `KvLoop` can drive the connection. */
   get drivable(): boolean
-  /** Runs a submission and resolves to the frame of its results. One after the other, in the order of the calls. */
+  /**
+   * Runs a submission and resolves to the frame of its results. Submissions run one after the other, in the order of the
+   * calls.
+   */
   run(submission: Uint8Array): Promise<ArrayBuffer>
-  /** Closes it. What runs ends with `BB_CLOSED`: what was sent may have been executed or not. Does nothing the second time. */
+  /**
+   * Closes the connection. A submission under way ends with `BB_CLOSED`; the requests already sent may have been executed or
+   * not. Does nothing the second time.
+   */
   close(): void
 }
 
-/** The connections of a thread of Node's. */
+/** The Redis connections of one of Node's threads. */
 export declare class KvLoop {
-  /** The connections of this thread; `callback` gets the frames of results: each lies between two places of a buffer. */
+  /**
+   * Makes a loop on this thread. `callback` gets frames of results, each as a buffer and the byte offsets of its start and
+   * end.
+   */
   constructor(callback: (buffer: ArrayBuffer, start: number, end: number) => void)
-  /** Takes a connection that is `drivable`; returns its number, by which submissions name it. */
+  /** Adds a `drivable` connection; returns its number, by which submissions name it. */
   add(connection: KvConnection): number
   /**
-   * Sends the requests in the first bytes of a submission. Returns a frame where there are results at once, of
-   * connections that are gone.
+   * Sends the requests in the first `bytes` bytes of a submission. Returns a frame if there are results at once: those of
+   * requests on closed connections.
    */
   submit(submission: Uint8Array, bytes: number): ArrayBuffer | undefined
-  /** Closes a connection. Its requests fail: returns the frame that says so. */
+  /** Closes a connection. Returns the frame of the errors of its requests. */
   remove(connection: number): ArrayBuffer | undefined
 }
 
-/** Rows by value, for the naive lane: what most addons do. */
+/** An insert of rows value by value: the naive lane, as in most addons. */
 export declare class NaiveInserter {
   /**
-   * Adds rows, each an array of values in the columns' order; every value crosses by itself. Returns and throws as
-   * `RawInserter.writeColumns`.
+   * Adds rows, each an array of values in the order of the columns; every value crosses by itself. Returns and throws as
+   * `RawInserter.writeColumns` does.
    */
   addRows(rows: unknown[][]): boolean
-  /** Resolves when there is room for more. */
+  /** Resolves when there is room for more rows. */
   drained(): Promise<void>
-  /** Publishes all rows at once; resolves to their number. */
+  /** Publishes all rows at once; resolves to the number of rows. */
   execute(): Promise<number>
   /** Drops all rows. Does nothing after the end of the insert. */
   abort(): Promise<void>
@@ -234,17 +250,17 @@ export declare class NaiveInserter {
 
 /** A query's result as arrays of objects, built by Node-API value by value: the naive lane. */
 export declare class NaiveReader {
-  /** The rows of the next batch, or null at the end. Calls under way at once as for `FrameReader.next`. */
+  /** The rows of the next batch, or null at the end. Calls under way at once behave as for `FrameReader.next`. */
   next(): Promise<Array<Record<string, unknown>> | null>
-  /** As `FrameReader.cancel`. */
+  /** Cancels the query, as `FrameReader.cancel` does. */
   cancel(): void
 }
 
-/** A stage of the native suite with its input: a cell of the `rust` side. */
+/** A stage of the native suite with its own input: a cell of the `rust` side. */
 export declare class NativeIngest {
   /** Opens a stage and makes its input. Takes `{workload, batches, batch, inputs, durable?}` as JSON. */
   static open(spec: string): Promise<NativeIngest>
-  /** Takes a sample on a thread of its own; resolves to it as JSON. */
+  /** Takes a sample on a thread of its own; resolves to the sample as JSON. */
   sample(cancel?: Cancel | undefined | null): Promise<string>
   /** Closes the stage and removes its files; does nothing the second time. */
   close(): Promise<void>
@@ -253,82 +269,83 @@ export declare class NativeIngest {
 /** A cell of request work in Rust, connected and loaded. */
 export declare class NativeRequests {
   /**
-   * Connects a cell and loads what it reads. Takes `{family, workload, lane, flavor?, url, threads, batch, operations,
-   * rate?, prefix, serverProcesses?, options?}` as JSON.
+   * Connects a cell and loads the data that it reads. Takes `{family, workload, lane, flavor?, url, threads, batch,
+   * operations, rate?, prefix, serverProcesses?, options?}` as JSON.
    */
   static open(spec: string, cancel?: Cancel | undefined | null): Promise<NativeRequests>
   /** Runs the load once, on threads of its own; resolves to the sample as JSON. */
   sample(cancel?: Cancel | undefined | null): Promise<string>
-  /** What every sample must return, as JSON. */
+  /** The checksum that every sample must return, as JSON. */
   get expected(): string
   /** Removes the cell's tables or keys and closes its connections; does nothing the second time. */
   close(): Promise<void>
 }
 
-/** Proxies of our own that make the loopback as slow as a network, one before each of several servers. */
+/** Private proxies that make the loopback as slow as a network, one in front of each of several servers. */
 export declare class PrivateDelays {
   /**
-   * Starts a proxy before each address (`host:port`) by the program given with its first arguments, or by the one that is
-   * found. Everything arrives `delayUs` later in each direction, no more than `megabits` a second.
+   * Starts a proxy in front of each address (`host:port`): by the program `command` with its first arguments, or else by the
+   * program that is found. All traffic arrives `delayUs` later in each direction, at most `megabits` a second.
    */
   static start(command: Array<string>, addresses: Array<string>, delayUs: number, megabits?: number | undefined | null, cancel?: Cancel | undefined | null): Promise<PrivateDelays>
-  /** Their addresses, in the order of the servers. */
+  /** The addresses of the proxies, in the order of the servers. */
   get urls(): Array<string>
-  /** Stops all of them; does nothing the second time. */
+  /** Stops all proxies; does nothing the second time. */
   stop(): Promise<void>
 }
 
-/** A server of our own, in a folder of its own; both are gone when this process ends, however it ends. */
+/** A private server in a folder of its own. The server ends and the folder is removed when this process ends, however it ends. */
 export declare class PrivateServer {
-  /** Starts a server: the program given with its arguments, or the first of its kind that is found. */
+  /** Starts a server: by the program `command` with its arguments, or else by the first program of its kind that is found. */
   static start(kind: ServerKind, command?: Array<string> | undefined | null, cancel?: Cancel | undefined | null): Promise<PrivateServer>
-  /** The program that `start` would run. Throws `BB_NOT_INSTALLED` where there is none. */
+  /** The program that `start` would run. Throws `BB_NOT_INSTALLED` if there is none. */
   static find(kind: ServerKind): string
-  /** What the server of a URL says of itself: `{version, processId?}` as JSON. */
+  /** Asks the server at a URL for its version: resolves to `{version, processId?}` as JSON. */
   static describe(kind: ServerKind, url: string): Promise<string>
-  /** The URL to reach it, with the password that was made for it. */
+  /** The URL of the server, with its generated password. */
   get url(): string
-  /** Its process. */
+  /** The process id of the server. */
   get processId(): number
-  /** How it ended by itself; null while it runs and once it was stopped. */
+  /** How the server ended by itself; null while it runs, and after `stop`. */
   get ending(): string | null
-  /** Stops it and removes its folder; does nothing the second time. */
+  /** Stops the server and removes its folder; does nothing the second time. */
   stop(): Promise<void>
 }
 
-/** Shards of our own, each as a process; all are gone when this process ends, however it ends. */
+/** Private shards, each a process. All end when this process ends, however it ends. */
 export declare class PrivateShards {
   /**
-   * Starts so many shards by the program given with its first arguments, or by the one that is found. Rows are kept in
-   * `dataDir`, or in memory without. With `ownNamespaces` each is in a network namespace of its own, for `slowDown`.
+   * Starts `shards` shards: by the program `command` with its first arguments, or else by the program that is found. Rows are
+   * kept in `dataDir`, or in memory without it. With `ownNamespaces`, each shard is in a network namespace of its own, for
+   * `slowDown`.
    */
   static start(command: Array<string>, shards: number, dataDir?: string | undefined | null, cancel?: Cancel | undefined | null, ownNamespaces?: boolean | undefined | null): Promise<PrivateShards>
-  /** Their addresses, in the order of the shards. */
+  /** The addresses of the shards, in their order. */
   get urls(): Array<string>
-  /** Their processes. */
+  /** The process ids of the shards, in their order. */
   get processIds(): Array<number>
-  /** How the first that ended by itself did; null while all run and once they were stopped. */
+  /** How the first shard in order that has ended by itself did so; null while all run, and after `stop`. */
   get ending(): string | null
-  /** Why they can't have namespaces of their own that the kernel slows down; null where they can. */
+  /** The reason why shards can't have network namespaces that the kernel slows down on this machine; null if they can. */
   static whyNoNamespaces(): Promise<string | null>
   /**
-   * Lets the kernel deliver everything `delayUs` later in each direction, no more than `megabits` a second and shard; done
-   * again, it replaces what was.
+   * Has the kernel delay all traffic of the shards by `delayUs` in each direction, and limit it to `megabits` a second for
+   * each shard. A second call replaces the settings of the first.
    */
   slowDown(delayUs: number, megabits?: number | undefined | null): Promise<void>
-  /** Stops one of them. */
+  /** Stops one shard. */
   stopOne(shard: number): Promise<void>
-  /** Stops all of them; does nothing the second time. */
+  /** Stops all shards; does nothing the second time. */
   stop(): Promise<void>
 }
 
-/** Decodes columns of `MessagePack`. */
+/** A decoder of columns of `MessagePack`. */
 export declare class RawColumnsReader {
-  /** A reader. */
+  /** Makes a reader that has decoded no batch yet. */
   constructor()
   /**
-   * The function that decodes into the arrays. It returns four times the number of points, plus 1 where there are
-   * timestamps, plus 2 where the names are not those of the last batch; or, where the arrays are too short, minus the
+   * Returns the function that decodes a batch into the arrays. It returns four times the number of points, plus 1 if the
+   * batch has timestamps, plus 2 if its names are not those of the last batch; or, if the arrays are too short, minus the
    * number of points.
    */
   decoder(): (bytes: Uint8Array, values: Float64Array, timestamps: BigInt64Array) => number
@@ -336,25 +353,25 @@ export declare class RawColumnsReader {
   get head(): string
 }
 
-/** An insert into one table, whole batches at a time. Dropped without `execute`, it leaves nothing. */
+/** An insert into one table, whole batches at a time. If it is dropped without `execute`, no rows are stored. */
 export declare class RawInserter {
   /**
    * Adds a batch of `rows` rows. `parts` holds three entries a column: the validity bitmap or null, the 32-bit
    * offsets (text and bytes only) or null, and the values, each a `Uint8Array`. The memory is copied, and can be
-   * used again at once.
+   * reused at once.
    *
-   * Returns false to ask that `drained` be awaited before more is added. Throws, adding nothing, for wrong lengths
-   * or values.
+   * Returns false as backpressure: await `drained` before adding more. Throws, adding nothing, for wrong lengths or
+   * values.
    */
   writeColumns(rows: number, parts: Array<Uint8Array | null>): boolean
   /**
-   * Adds the batches in these bytes of an Arrow IPC stream: a slice of one, a whole one, or several. The bytes are
-   * copied. Returns as `writeColumns`; throws, adding none of these bytes, when they can't be read or do not fit.
+   * Adds the batches in a part of an Arrow IPC stream: a slice of a batch, a whole one, or several. The bytes are copied.
+   * Returns false as `writeColumns` does; throws, adding none of these bytes, if they can't be read or do not fit the table.
    */
   writeIpc(bytes: Uint8Array): boolean
-  /** Resolves when there is room for more. */
+  /** Resolves when there is room for more rows. */
   drained(): Promise<void>
-  /** Publishes all rows at once; resolves to their number. */
+  /** Publishes all rows at once; resolves to the number of rows. */
   execute(): Promise<number>
   /** Drops all rows. Does nothing after the end of the insert. */
   abort(): Promise<void>
@@ -362,25 +379,26 @@ export declare class RawInserter {
   get rows(): number
 }
 
-/** Reads line protocol into one piece of memory: for each table the times, the places of the series, and the columns. */
+/** A parser of line protocol. For each point it gives the timestamp, the index of its series and of its table, and the values. */
 export declare class RawLineParser {
-  /** A parser. */
+  /** Makes a parser that has read no body yet. */
   constructor()
   /**
-   * Reads a body and keeps its points for `take`. A line without a timestamp has that of `nowMs`. Returns four times the
-   * number of points, plus 2 where the names are not those of the last body.
+   * Parses a body and keeps its points for `take`. A line without a timestamp gets `nowMs`, in milliseconds. Returns four
+   * times the number of points, plus 2 if the names are not those of the last body.
    */
   parse(bytes: Uint8Array, precision: string, nowMs: number): number
   /** The series and tables of the last body, as JSON. */
   get head(): string
   /**
-   * Copies the points of the last body: their times, the bits of their values one point after another, and the places of
-   * their series and tables. Returns the number of values; where there is no room for them, minus that.
+   * Copies the points of the last body into the arrays: their timestamps, the bits of their values one point after another,
+   * and the indexes of their series and tables. Returns the number of values, or, if `values` is too short, minus that
+   * number.
    */
   take(times: BigInt64Array, values: Float64Array, series: Uint32Array, tables: Uint32Array): number
   /**
-   * The text of all values that are text; those are places in it: the start in the upper half, the length in the lower,
-   * both in bytes.
+   * The text of all values that are text, in one string. The bits of such a value give its place in the string: its start in
+   * the upper half and its length in the lower half, both in bytes.
    */
   text(): string
 }
@@ -388,50 +406,53 @@ export declare class RawLineParser {
 /** A client of all shards. */
 export declare class RawShardClient {
   /**
-   * Connects to the shards at their places, in their order: the addresses of servers, or `place` of stores. The key and the
-   * file of certificates are for addresses that hold none.
+   * Connects to the shards at `places`, in the order of the shards: the addresses of servers, or the `place` of stores.
+   * `apiKey` and `tlsCa`, a file of certificates, apply to addresses that hold none.
    */
   static connect(places: Array<string>, timeoutMs?: number | undefined | null, connections?: number | undefined | null, apiKey?: string | undefined | null, tlsCa?: string | undefined | null): Promise<RawShardClient>
   /** The number of shards. */
   get shards(): number
   /**
-   * The function that reads the row of a key, where its shard is in the memory of this process: into the first 200 bytes of
-   * `into`. Returns 1, 0 where there is no such row, or -1 where the shard is elsewhere.
+   * Returns a function that reads the row of a key into the first 200 bytes of `into`, if its shard is in the memory of this
+   * process. The function returns 1, 0 if there is no such row, or -1 if the shard is elsewhere.
    */
   rowReader(): (key: number | bigint, into: Uint8Array) => number
-  /** The function that writes the packed row in the first 200 bytes of `from`. Returns 1, or -1 as `rowReader`'s. */
+  /**
+   * Returns a function that writes the packed row in the first 200 bytes of `from`. The function returns 1, or -1 if the row's
+   * shard is not in the memory of this process.
+   */
   rowWriter(): (from: Uint8Array) => number
-  /** The packed row of a key, or null. */
+  /** Reads the row of a key; resolves to the packed row, or to null if there is none. */
   get(key: number | bigint, cancel?: Cancel): Promise<ArrayBuffer | null>
-  /** The rows of keys. */
+  /** Reads the rows of keys. */
   multiGet(keys: BigInt64Array | Int32Array | Float64Array, cancel?: Cancel): Promise<RawShardRows>
-  /** The same without a promise; null where a shard is not in the memory of this process. */
+  /** Reads the rows of keys without a promise; null if a shard is not in the memory of this process. */
   multiGetNow(keys: BigInt64Array | Int32Array | Float64Array): RawShardRows | null
   /** Writes a packed row. */
   put(row: Uint8Array, cancel?: Cancel): Promise<void>
   /** Writes packed rows. */
   putMany(rows: Uint8Array, cancel?: Cancel): Promise<void>
-  /** Starts to read all rows. */
+  /** Starts a scan of all rows. */
   scan(): RawShardScan
-  /** Sums over a column, of the rows that pass the filter, in the shards. */
+  /** Aggregates a column over the rows that pass the filter; the shards compute. */
   aggregate(column: RawShardColumn, filter?: RawShardColumn, comparison?: RawComparison, value?: number | bigint, cancel?: Cancel): Promise<RawAggregate>
-  /** The same sums, made here of all rows. */
+  /** Aggregates a column over the rows that pass the filter; all rows are read and the client computes. */
   aggregateHere(column: RawShardColumn, filter?: RawShardColumn, comparison?: RawComparison, value?: number | bigint, cancel?: Cancel): Promise<RawAggregate>
-  /** Fills all shards with the made rows of so many keys. */
+  /** Fills all shards with the generated rows of the keys 0 to `rows` - 1. */
   populate(rows: number, replace: boolean, cancel?: Cancel | undefined | null): Promise<void>
-  /** What each shard holds. */
+  /** Resolves to the contents of each shard. */
   describe(cancel?: Cancel | undefined | null): Promise<Array<RawShardState>>
-  /** Closes it: calls under way end with `BB_CLOSED`. Does nothing the second time. */
+  /** Closes the client: calls under way end with `BB_CLOSED`. Does nothing the second time. */
   close(): void
 }
 
-/** A scan of all shards, frame by frame. Dropping it ends it. */
+/** A scan of all shards, frame by frame. Dropping it cancels the scan. */
 export declare class RawShardScan {
   /** The next frame of any shard, or null at the end. It rejects once for each shard that fails; the others go on. */
   next(): Promise<ArrayBuffer | null>
-  /** The next frame if it is there already, null at the end, undefined when it must be waited for with `next`. */
+  /** The next frame if it is ready, null at the end, undefined if it must be awaited with `next`. */
   tryNext(): ArrayBuffer | null | undefined
-  /** Ends the scan: `next` then finds the end. */
+  /** Cancels the scan: `next` then resolves to null. */
   cancel(): void
 }
 
@@ -439,13 +460,13 @@ export declare class RawShardScan {
 export declare class RawShardStore {
   /** An empty store in memory. */
   static inMemory(): RawShardStore
-  /** Opens the store of a folder, or makes it. */
+  /** Opens the persistent store in a folder, or creates it. */
   static open(folder: string, shard: number, shards: number): Promise<RawShardStore>
-  /** How a client is told of it, as of a server by its address. */
+  /** The text that names this store to a client's `connect`, in place of a server's address. */
   get place(): string
-  /** The rows that it holds. */
+  /** The number of rows in the store. */
   get rows(): number
-  /** Forgets it; the clients that have it keep it. Does nothing the second time. */
+  /** Closes this handle of the store; clients that are connected to the store keep it. Does nothing the second time. */
   close(): void
 }
 
@@ -455,95 +476,96 @@ export declare class RawSqlClient {
   static open(url: string, connections: number, cancel?: Cancel | undefined | null): Promise<RawSqlClient>
   /** The server's name and version. */
   get version(): string
-  /** Does what the first bytes of a submission ask for; resolves to the results. */
+  /** Performs the call in the first `bytes` bytes of a submission; resolves to the results. */
   perform(submission: Uint8Array, bytes: number, shapes: SqlShapes, cancel?: Cancel | undefined | null): Promise<ArrayBuffer>
-  /** Closes the connections; calls under way end first. Does nothing the second time. */
+  /** Closes the connections after the calls under way have ended. Does nothing the second time. */
   close(): Promise<void>
 }
 
-/** The reference server. It serves on threads of its own until it is stopped, or its process ends. */
+/** The reference server. It serves on threads of its own until it is stopped or this process ends. */
 export declare class ReferenceServer {
-  /** The text that explains the arguments. */
+  /** The help text of the server's arguments. */
   static help(): string
-  /** Starts a server with arguments as `help` explains them; null where they ask for that text. */
+  /** Starts a server with the arguments that `help` explains; null if they ask for the help text. */
   static start(arguments: Array<string>): Promise<ReferenceServer | undefined | null>
-  /** The beginning of its URLs. */
+  /** The beginning of the server's URLs. */
   get url(): string
-  /** Takes no more connections, answers the requests in flight, and ends; does nothing the second time. */
+  /** Stops the server: it takes no more connections, answers the requests in flight, and ends. Does nothing the second time. */
   stop(): Promise<void>
 }
 
 /** A connection that a `SqlLoop` drives. */
 export declare class SqlConnection {
-  /** Whether connections to the server of this URL can be driven by a `SqlLoop`; others go by a `RawSqlClient`. */
+  /** Whether a `SqlLoop` can drive connections to the server at this URL; others need a `RawSqlClient`. */
   static isDrivable(url: string): boolean
-  /** Connects and logs in. */
+  /** Connects to the server and logs in. */
   static open(url: string): Promise<SqlConnection>
   /** The server's name and version. */
   get version(): string
 }
 
-/** The connections of a thread of Node's. */
+/** The MySQL connections of one of Node's threads. */
 export declare class SqlLoop {
   /**
-   * The connections of this thread. `callback` gets arrays of four places for each connection: its number; the memory of
-   * the results of its call, the text of its error, or null where it is gone; where in the memory they begin and end.
+   * Makes a loop on this thread. `callback` gets arrays of four elements for each outcome: the number of the connection; the
+   * buffer of its call's results, the text of its error, or null if the connection is closed; and the byte offsets in the
+   * buffer at which the results start and end.
    */
   constructor(shapes: SqlShapes, callback: (outcomes: (number | ArrayBuffer | string | null)[]) => void)
-  /** Takes a connection; returns its number. */
+  /** Adds a connection; returns its number. */
   add(connection: SqlConnection): number
   /**
-   * Begins what the first bytes of a submission ask for, on a connection that has no call under way. The callback gets
-   * the results; returns true where they are there already, and `deliver` is to be called.
+   * Begins the call in the first `bytes` bytes of a submission, on a connection that has no call under way. The callback gets
+   * the results. Returns true if outcomes are ready at once, which the caller takes with `outcomes`.
    */
   submit(connection: number, submission: Uint8Array, bytes: number): boolean
-  /** What was not given to the callback yet, as it would get it. */
+  /** Takes the outcomes that are not delivered yet, in the array that the callback would get. */
   outcomes(): (number | ArrayBuffer | string | null)[]
-  /** Closes a connection; the server is asked to end what it runs. The callback gets nothing of it any more. */
+  /** Closes a connection and asks the server to end its call under way. The callback gets no more outcomes of it. */
   remove(connection: number): void
 }
 
 /** The columns of results, by the numbers of their shapes. */
 export declare class SqlShapes {
-  /** None yet. */
+  /** Makes an empty list of shapes. */
   constructor()
-  /** The columns of the results of a shape's number. */
+  /** The columns of the results that have the shape `number`. */
   columns(number: number): Array<ColumnSpec>
 }
 
-/** A statement that was prepared; may be run any number of times at once. */
+/** A prepared statement; it may run any number of times at once. */
 export declare class Statement {
-  /** The types of its parameters, null where a type is open until there is a value. */
+  /** The types of the statement's parameters; null where the type is unknown until a value is given. */
   get parameters(): Array<ColumnSpec | undefined | null>
-  /** Runs it as a query; resolves once its columns are known. */
+  /** Runs the statement as a query; resolves once its columns are known. */
   query(parameters: unknown[], batchRows?: number | undefined | null, cancel?: Cancel | undefined | null): Promise<FrameReader>
-  /** Runs it as a query; resolves to its whole result as one Arrow IPC stream. */
+  /** Runs the statement as a query; resolves to its whole result as one Arrow IPC stream. */
   queryToArrow(parameters: unknown[], batchRows?: number | undefined | null, cancel?: Cancel | undefined | null): Promise<ArrayBuffer>
-  /** Runs it as a command, in a transaction of its own; resolves to the number of rows changed. */
+  /** Runs the statement as a command, in a transaction of its own; resolves to the number of rows changed. */
   execute(parameters: unknown[], cancel?: Cancel | undefined | null): Promise<number>
-  /** Lets go of the engine; what runs goes on to its end. Does nothing the second time. */
+  /** Releases the engine; runs under way go on to their end. Does nothing the second time. */
   close(): Promise<void>
 }
 
-/** How the addon was built. */
+/** Returns the facts of the addon's build. */
 export declare function buildInfo(): BuildInfo
 
-/** How the addon was built. */
+/** The facts of the addon's build. */
 export interface BuildInfo {
-  /** `release` or `debug`. */
+  /** The build profile: `release` or `debug`. */
   profile: string
-  /** The CPU the compiler was told to build for. */
+  /** The target CPU of the compiler: the value of `-C target-cpu`. */
   targetCpu: string
   /** The compiler's version. */
   rustc: string
 }
 
-/** Throws `BB_NOT_ENOUGH_MEMORY` where the machine, or the limit set for this process, has none for so many rows in memory. */
+/** Throws `BB_NOT_ENOUGH_MEMORY` if the machine, or the limit set for this process, has too little memory for `rows` rows. */
 export declare function checkShardMemory(rows: number): void
 
 /**
- * The function that collects the garbage of this thread's young generation, for memory that waits for its buffers to be
- * collected. It is called within `releaseFrame`, now and then, and must not touch frames.
+ * Sets the function that collects this thread's young generation, so that the buffers of released frames are collected and their
+ * memory is reused. `releaseFrame` calls it now and then; it must not touch frames.
  *
  * Throws `BB_INVALID_ARGUMENT` for anything but a function.
  */
@@ -576,53 +598,53 @@ export declare const enum ColumnKind {
 }
 
 /**
- * A function that encodes columns of one series and field as `MessagePack`; `tags` are names and values in turn. It encodes
- * into `out`, which must have room for `columnsMostBytes`, and returns how many bytes it took.
+ * Returns a function that encodes columns of one series and field as `MessagePack`; `tags` holds names and values alternately.
+ * The function encodes into `out`, which must have room for `columnsMostBytes`, and returns the number of bytes written.
  */
 export declare function columnsEncoder(measurement: string, tags: Array<string>, field: string): (values: Float64Array, timestamps: BigInt64Array | undefined, out: Uint8Array) => number
 
-/** The most bytes that no points with these names take; each point takes 18 more. */
+/** The most bytes that a batch of zero points with these names takes; each point takes 18 more. */
 export declare function columnsMostBytes(measurement: string, tags: Array<string>, field: string): number
 
 /** A column of a table or of a query's result. */
 export interface ColumnSpec {
-  /** Unique within its table. */
+  /** The name of the column, unique within its table. */
   name: string
-  /** The type of its values. */
+  /** The type of the column's values. */
   kind: ColumnKind
-  /** All digits of a decimal, 1 to 38. */
+  /** The number of all digits of a decimal, 1 to 38. */
   precision?: number
-  /** A decimal's digits behind the point. */
+  /** The number of a decimal's digits after the decimal point. */
   scale?: number
-  /** Whether it may hold null. */
+  /** Whether the column may hold null. */
   nullable: boolean
 }
 
 /** CPU time in seconds. */
 export interface CpuTime {
-  /** Spent in the program itself. */
+  /** The seconds spent in the program itself. */
   user: number
-  /** Spent in the kernel on its behalf. */
+  /** The seconds spent in the kernel on its behalf. */
   system: number
 }
 
-/** What to do when the table to create exists. */
+/** The action if the table to create exists. */
 export declare const enum CreateMode {
   /** Fail with `BB_TABLE_EXISTS`. */
   Create = 'create',
-  /** Drop it with its rows, then create it. */
+  /** Drop the existing table with its rows, then create the new one. */
   Replace = 'replace',
-  /** Leave it alone. */
+  /** Leave the existing table as it is. */
   IfNotExists = 'ifNotExists',
 }
 
-/** What a client is told beside the URL. */
+/** The options of a client beside the URL. */
 export interface HttpPlaceOptions {
-  /** The most connections of HTTP/1.1. */
+  /** The most connections to the server with HTTP/1.1. */
   connections: number
-  /** The most requests under way on one of them. */
+  /** The most requests under way on one HTTP/1.1 connection. */
   pipelining: number
-  /** The most milliseconds that connecting may take. */
+  /** The time-out of connecting, in milliseconds. */
   timeoutMs?: number
   /** Headers of all requests, each as `name: value` and a line break. */
   headers: string
@@ -630,31 +652,32 @@ export interface HttpPlaceOptions {
   mostBytes?: number
   /** Whether to speak HTTP/2. */
   http2: boolean
-  /** How much of TLS `https` wants: `verify`, which is the default, or `required`. */
+  /** The TLS mode of `https`: `verify`, which is the default, or `required`. */
   tls?: string
   /** A file of certificates to trust in place of the system's. */
   tlsCa?: string
 }
 
 /**
- * A function that encodes columns of one series and field as line protocol; `tags` are names and values in turn. It encodes
- * into `out` and returns how many bytes it took; where there is no room, minus the bytes needed.
+ * Returns a function that encodes columns of one series and field as line protocol; `tags` holds names and values alternately.
+ * The function encodes into `out` and returns the number of bytes written, or, if `out` is too short, minus the number of bytes
+ * needed.
  */
 export declare function linesEncoder(measurement: string, tags: Array<string>, field: string): (values: Float64Array, timestamps: BigInt64Array | undefined, out: Uint8Array) => number
 
-/** The sums over a column: bigints of integers, numbers of prices. */
+/** The aggregates of a column: bigints for columns of integers, numbers for prices. */
 export interface RawAggregate {
-  /** The rows that passed the filter. */
+  /** The number of rows that passed the filter. */
   count: number
-  /** The sum of their values. */
+  /** The sum of the column's values in those rows. */
   sum: bigint | number
-  /** The smallest of them. */
+  /** The smallest of those values; absent if there are no rows. */
   min?: bigint | number
-  /** The largest of them. */
+  /** The largest of those values; absent if there are no rows. */
   max?: bigint | number
 }
 
-/** How a value is compared with that of a filter. */
+/** The comparison of a column's value with the value of a filter. */
 export declare const enum RawComparison {
   /** Equal. */
   Equal = '=',
@@ -682,56 +705,58 @@ export declare const enum RawShardColumn {
   UpdatedAt = 'updated_at',
 }
 
-/** What a shard failed with. */
+/** The failure of one shard. */
 export interface RawShardFailure {
-  /** Its number. */
+  /** The number of the shard. */
   shard: number
-  /** Why, with the code in brackets before it. */
+  /** The error's message, with its code in brackets before it. */
   message: string
 }
 
-/** The rows of keys. */
+/** The answer to a request for the rows of several keys. */
 export interface RawShardRows {
-  /** The frame of the rows, in the order of the keys; where there is none, only the key is not null. */
+  /** The frame of the rows, in the order of the keys. Where a key has no row, all columns but the key are null. */
   rows: ArrayBuffer
-  /** The shards that could not be asked, where there are some. */
+  /** The shards that failed, if any did. */
   failures?: Array<RawShardFailure>
 }
 
-/** What a shard holds. */
+/** The contents of a shard. */
 export interface RawShardState {
-  /** Its rows. */
+  /** The number of rows of the shard. */
   rows: number
-  /** The rows that all shards got together from the last population; absent where none came to its end. */
+  /** The number of rows that all shards together got from the last population; absent if none was completed. */
   populated?: number
 }
 
 /**
- * As `releaseFrame`, for a buffer of which nobody but the caller has ever had a view: its memory is used again at once.
+ * Releases the memory of a frame of which nobody but the caller has ever had a view: it is reused at once. Else like
+ * `releaseFrame`.
  *
  * Throws `BB_INVALID_ARGUMENT` for anything that can't be detached.
  */
 export declare function recycleFrame(buffer: ArrayBuffer): void
 
 /**
- * Gives the memory of a frame back sooner than when it is garbage collected: detaches the buffer, whose views become empty. The
- * memory is used again as soon as no request under way can have it, such as an `fs.write` that was given a view. Does
- * nothing to a buffer that is detached already.
+ * Releases the memory of a frame before the buffer is garbage collected: detaches the buffer, whose views become empty. The
+ * memory is reused as soon as no request under way can read it, such as an `fs.write` that was given a view. Does nothing to a
+ * buffer that is already detached.
  *
  * Throws `BB_INVALID_ARGUMENT` for anything that can't be detached.
  */
 export declare function releaseFrame(buffer: ArrayBuffer): void
 
 /**
- * A function that encodes columns of one series and field as rows of `MessagePack`; `tags` are names and values in turn. It
- * encodes into `out` and returns how many bytes it took; where there is no room, minus the bytes needed.
+ * Returns a function that encodes columns of one series and field as rows of `MessagePack`; `tags` holds names and values
+ * alternately. The function encodes into `out` and returns the number of bytes written, or, if `out` is too short, minus the
+ * number of bytes needed.
  */
 export declare function rowsEncoder(measurement: string, tags: Array<string>, field: string): (values: Float64Array, timestamps: BigInt64Array | undefined, out: Uint8Array) => number
 
 /**
  * Posts batches of points for a while, with the native client on threads of its own. Takes `{url, path, measurement, encoding,
  * workers, batchSize, durationSeconds, warmupSeconds, rate?, firstTime}` as JSON and resolves to `{points, seconds, requests,
- * latency, errors, acknowledged, uncertain, unsent}`; cancelled, to what was measured until then.
+ * latency, errors, acknowledged, uncertain, unsent}`; if cancelled, to the measurements until then.
  */
 export declare function runSoak(spec: string, cancel?: Cancel | undefined | null): Promise<string>
 
@@ -751,9 +776,9 @@ export declare const enum ServerKind {
 export interface TableSpec {
   /** The table's name, unquoted. */
   name: string
-  /** Its columns, in order. */
+  /** The table's columns, in order. */
   columns: Array<ColumnSpec>
 }
 
-/** The CPU time of the calling thread since its start; null where the platform does not tell. */
+/** The CPU time of the calling thread since its start; null if the platform does not report it. */
 export declare function threadCpu(): CpuTime | null

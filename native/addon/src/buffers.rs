@@ -2,49 +2,16 @@
 
 use std::ptr;
 
-use boundary_bench_engine::slab::{GrowingBytes, Slab};
-use boundary_bench_kernel::Error;
 use napi::bindgen_prelude::{JsObjectValue, Object, ToNapiValue, Unknown};
 use napi::{Env, JsValue, sys};
 
-use crate::errors::{invalid, js};
+use crate::array_buffer::{FixedMemory, copy_of};
+use crate::errors::invalid;
 use crate::loans::lend;
 
 /// Memory that Rust owns alone and hands to JavaScript as an `ArrayBuffer`: without a copy where it is large and the host
 /// takes external memory (Electron does not). `loans.rs` says when Rust may use the memory again.
 pub struct Handover<T>(pub T);
-
-/// Memory at a fixed place for as long as its owner lives.
-///
-/// # Safety
-/// The memory of `parts` is initialised, stays where it is when the owner is moved, and is reached by nobody else until
-/// the owner is dropped.
-pub unsafe trait FixedMemory: 'static {
-    /// The address of the memory, and its length in bytes.
-    fn parts(&mut self) -> (*mut u8, usize);
-}
-
-// SAFETY: a slab owns its memory alone, and holds a pointer to it.
-unsafe impl FixedMemory for Slab {
-    fn parts(&mut self) -> (*mut u8, usize) {
-        (self.as_ptr(), self.as_slice().len())
-    }
-}
-
-// SAFETY: as for a slab.
-unsafe impl FixedMemory for Vec<u8> {
-    fn parts(&mut self) -> (*mut u8, usize) {
-        (self.as_mut_ptr(), self.len())
-    }
-}
-
-// SAFETY: as for a slab.
-unsafe impl FixedMemory for GrowingBytes {
-    fn parts(&mut self) -> (*mut u8, usize) {
-        let bytes = self.as_mut_slice();
-        (bytes.as_mut_ptr(), bytes.len())
-    }
-}
 
 impl<T: FixedMemory> ToNapiValue for Handover<T> {
     unsafe fn to_napi_value(env: sys::napi_env, value: Self) -> napi::Result<sys::napi_value> {
@@ -64,26 +31,6 @@ impl<T: FixedMemory> ToNapiValue for Handover<T> {
 
 /// The size in bytes up to which memory is copied into a buffer of JavaScript's: that costs less than lending it.
 pub const COPIED_BYTES: usize = 64 << 10;
-
-/// An `ArrayBuffer` with a copy of bytes.
-///
-/// # Safety
-/// `env` is the environment of this thread, and a scope of handles is open.
-pub unsafe fn copy_of(env: sys::napi_env, bytes: &[u8]) -> napi::Result<sys::napi_value> {
-    let (mut data, mut buffer) = (ptr::null_mut(), ptr::null_mut());
-    // SAFETY: the caller's environment; the memory that Node gives has the length asked for, and nobody else sees it yet. Of
-    // nothing, no memory is given.
-    unsafe {
-        let status = sys::napi_create_arraybuffer(env, bytes.len(), &raw mut data, &raw mut buffer);
-        if status != sys::Status::napi_ok {
-            return Err(js(Error::Internal("there is no memory for a result".to_owned())));
-        }
-        if !bytes.is_empty() {
-            ptr::copy_nonoverlapping(bytes.as_ptr(), data.cast::<u8>(), bytes.len());
-        }
-    }
-    Ok(buffer)
-}
 
 /// The `expected` elements of an array. All are read before the memory of any is used: reading an element may run a getter, which
 /// could detach the memory of another.

@@ -30,7 +30,7 @@ use std::ptr;
 use boundary_bench_kernel::Error;
 use napi::{Env, sys};
 
-use crate::buffers::{FixedMemory, copy_of};
+use crate::array_buffer::{FixedMemory, copy_of};
 use crate::errors::{contained, js};
 use crate::handle_scope::scoped;
 

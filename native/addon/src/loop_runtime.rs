@@ -26,7 +26,7 @@ use napi::{Env, JsError, sys};
 
 use crate::attachment::{Attached, Attachment};
 use crate::errors::{catching, js};
-use crate::loop_socket::{Events, LoopSocket, SocketWatcher};
+use crate::loop_socket::{Events, LoopSocket, SocketWatcher, close_all, send_written};
 use crate::uv::{Handle, Watcher};
 
 /// The most rounds of polling tasks that woke each other before JavaScript and other sockets get their turn.
@@ -47,13 +47,8 @@ struct Inner {
     tasks: RefCell<Option<LocalSet>>,
     alarm: Arc<Alarm>,
     open: RefCell<Option<Open>>,
-    /// The handles of the watched sockets, by the sockets' numbers.
-    sockets: RefCell<HashMap<u64, Handle>>,
-    /// Sockets with bytes that tasks have written and that are not sent yet.
-    written: RefCell<Vec<Arc<Events>>>,
     /// Wakers to call once everything written has been sent.
     sending: RefCell<Vec<Waker>>,
-    last_socket: Cell<u64>,
     /// The unsettled promises, by their numbers.
     promises: RefCell<HashMap<u64, sys::napi_deferred>>,
     last_promise: Cell<u64>,
@@ -126,10 +121,7 @@ impl LoopRuntime {
             tasks: RefCell::new(Some(LocalSet::new())),
             alarm: Arc::new(Alarm { state: AtomicU8::new(IDLE), thread: thread::current().id(), bell }),
             open: RefCell::default(),
-            sockets: RefCell::default(),
-            written: RefCell::default(),
             sending: RefCell::default(),
-            last_socket: Cell::default(),
             promises: RefCell::default(),
             last_promise: Cell::default(),
             answers: RefCell::default(),
@@ -202,15 +194,6 @@ pub fn watch(stream: std::net::TcpStream) -> std::io::Result<LoopSocket> {
     runtime.0.watch(stream)
 }
 
-/// Schedules a socket's output to be sent once all awake tasks have run.
-pub fn send_later(socket: &Arc<Events>) {
-    RUNTIME.with_borrow(|runtime| {
-        if let Some(runtime) = runtime {
-            runtime.0.written.borrow_mut().push(Arc::clone(socket));
-        }
-    });
-}
-
 /// Waits until the output that the tasks of this thread have written is sent.
 pub async fn sent() {
     let mut is_waiting = false;
@@ -226,27 +209,6 @@ pub async fn sent() {
         })
     })
     .await;
-}
-
-/// Sets the events that a socket of this thread's loop is watched for.
-pub fn set_events(number: u64, events: c_int) {
-    RUNTIME.with_borrow(|runtime| {
-        if let Some(runtime) = runtime
-            && let Some(handle) = runtime.0.sockets.borrow().get(&number)
-        {
-            handle.watch(events);
-        }
-    });
-}
-
-/// Stops watching a socket of this thread's loop and closes its handle.
-pub fn forget(number: u64) {
-    // While a thread ends, its thread-local storage may be gone; `end` has then closed the handles.
-    let runtime = RUNTIME.try_with(|runtime| runtime.try_borrow().ok().and_then(|runtime| runtime.clone()));
-    if let Ok(Some(runtime)) = runtime {
-        let handle = runtime.0.sockets.borrow_mut().remove(&number);
-        handle.into_iter().for_each(Handle::close);
-    }
 }
 
 impl Inner {
@@ -273,8 +235,7 @@ impl Inner {
     fn work(self: &Rc<Self>) {
         loop {
             self.run();
-            let written = self.written.take();
-            written.iter().for_each(|socket| socket.send());
+            send_written();
             let sending = self.sending.take();
             if sending.is_empty() {
                 break;
@@ -310,16 +271,13 @@ impl Inner {
 
     fn watch(self: &Rc<Self>, stream: std::net::TcpStream) -> std::io::Result<LoopSocket> {
         stream.set_nonblocking(true)?;
-        let number = self.last_socket.get() + 1;
-        self.last_socket.set(number);
-        let events = Arc::new(Events::new(number, stream));
+        let events = Events::new(stream);
         let watcher = Box::new(LoopWatcher { inner: Rc::clone(self), socket: SocketWatcher(Arc::clone(&events)) });
         let descriptor = events.descriptor();
         // SAFETY: the watcher keeps the socket, and tells the attachment.
         let handle = unsafe { self.attachment.watch(descriptor, watcher) };
         let handle = handle.map_err(|error| std::io::Error::other(error.to_string()))?;
-        self.sockets.borrow_mut().insert(number, handle);
-        Ok(LoopSocket::new(events))
+        Ok(LoopSocket::new(events, handle))
     }
 }
 
@@ -418,9 +376,7 @@ impl Attached for Inner {
         drop(tasks);
         self.answers.take();
         self.promises.take();
-        let sockets = self.sockets.take();
-        sockets.into_values().for_each(Handle::close);
-        self.written.take();
+        close_all();
         self.sending.take();
         if let Some(Open { bell, prepare }) = self.open.take() {
             bell.close();

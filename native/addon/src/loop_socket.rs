@@ -1,6 +1,7 @@
 //! A socket that a task reads and writes and that the event loop watches.
 
-use std::collections::VecDeque;
+use std::cell::RefCell;
+use std::collections::{HashMap, VecDeque};
 use std::ffi::c_int;
 use std::io::{self, ErrorKind, Write};
 use std::net::{Shutdown, TcpStream};
@@ -12,14 +13,58 @@ use std::task::{Context, Poll, Waker};
 use napi::tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use socket2::SockRef;
 
-use crate::loop_runtime::{forget, send_later, set_events};
-use crate::uv::{READABLE, WRITABLE};
+use crate::uv::{Handle, READABLE, WRITABLE};
 
 /// The number of written or unsent bytes from which output is sent at once; less is sent together with the tasks' next writes.
 const MUCH: usize = 16 << 10;
 
 /// The number of unsent bytes from which writing tasks wait (backpressure).
 const MOST_UNSENT: usize = 256 << 10;
+
+thread_local! {
+    /// The sockets of this thread's loop.
+    static SOCKETS: RefCell<Sockets> = RefCell::default();
+}
+
+#[derive(Default)]
+struct Sockets {
+    /// The handles of the watched sockets, by the sockets' numbers.
+    handles: HashMap<u64, Handle>,
+    /// Sockets with bytes that tasks have written and that are not sent yet.
+    written: Vec<Arc<Events>>,
+    /// The number of the newest socket.
+    last: u64,
+}
+
+/// Sends what the tasks of this thread have written.
+pub fn send_written() {
+    let written = SOCKETS.with_borrow_mut(|sockets| std::mem::take(&mut sockets.written));
+    written.iter().for_each(|socket| socket.send());
+}
+
+/// Closes the handles of all sockets of this thread's loop, and forgets their output.
+pub fn close_all() {
+    let sockets = SOCKETS.take();
+    sockets.handles.into_values().for_each(Handle::close);
+}
+
+/// Sets the events that a socket of this thread's loop is watched for.
+fn set_events(number: u64, events: c_int) {
+    // While a thread ends, its thread-local storage may be gone; `close_all` has then closed the handles.
+    let _ = SOCKETS.try_with(|sockets| {
+        if let Some(handle) = sockets.borrow().handles.get(&number) {
+            handle.watch(events);
+        }
+    });
+}
+
+/// Stops watching a socket of this thread's loop and closes its handle.
+fn forget(number: u64) {
+    // While a thread ends, its thread-local storage may be gone; `close_all` has then closed the handles.
+    let handle = SOCKETS
+        .try_with(|sockets| sockets.try_borrow_mut().ok().and_then(|mut sockets| sockets.handles.remove(&number)));
+    handle.ok().flatten().into_iter().for_each(Handle::close);
+}
 
 /// A socket and the tasks that wait for it. It lives as long as the loop watches the socket.
 pub struct Events {
@@ -43,7 +88,11 @@ struct State {
 
 impl Events {
     /// A socket that the loop watches for being readable.
-    pub fn new(number: u64, stream: TcpStream) -> Self {
+    pub fn new(stream: TcpStream) -> Arc<Self> {
+        let number = SOCKETS.with_borrow_mut(|sockets| {
+            sockets.last += 1;
+            sockets.last
+        });
         let state = State {
             reader: None,
             writer: None,
@@ -52,7 +101,7 @@ impl Events {
             output: VecDeque::new(),
             failure: None,
         };
-        Self { number, stream, state: Mutex::new(state) }
+        Arc::new(Self { number, stream, state: Mutex::new(state) })
     }
 
     /// The file descriptor of the socket, valid as long as `self` lives.
@@ -137,8 +186,9 @@ impl SocketWatcher {
 pub struct LoopSocket(Arc<Events>);
 
 impl LoopSocket {
-    /// Makes the task's end of a socket that the loop watches.
-    pub fn new(events: Arc<Events>) -> Self {
+    /// Makes the task's end of a socket that the loop watches by `handle`.
+    pub fn new(events: Arc<Events>, handle: Handle) -> Self {
+        SOCKETS.with_borrow_mut(|sockets| sockets.handles.insert(events.number, handle));
         Self(events)
     }
 }
@@ -219,7 +269,7 @@ impl AsyncWrite for LoopSocket {
         if state.output.len() >= MUCH {
             self.0.send_output(&mut state);
         } else if is_first {
-            send_later(&self.0);
+            SOCKETS.with_borrow_mut(|sockets| sockets.written.push(Arc::clone(&self.0)));
         }
         Poll::Ready(Ok(bytes))
     }

@@ -15,8 +15,9 @@ use boundary_bench_kernel::{Error, Result};
 use napi::bindgen_prelude::{Either, Function, ToNapiValue, Undefined, Unknown};
 use napi::{Env, sys};
 
+use crate::array_buffer::copy_of;
 use crate::attachment::{Attached, Attachment, detach};
-use crate::buffers::{COPIED_BYTES, Handover, copy_of};
+use crate::buffers::{COPIED_BYTES, Handover};
 use crate::errors::js;
 use crate::shared_memory::{SMALL_BYTES, SharedMemory};
 use crate::uv::{Handle, READABLE, WRITABLE, Watcher};

@@ -278,8 +278,8 @@ impl Entered {
     }
 }
 
-/// Adds the failure of a request.
-pub(crate) fn fail(frame: &mut Frame, id: u32, error: &Error) {
+/// Adds the failure of the request `id` to the results.
+pub fn fail(frame: &mut Frame, id: u32, error: &Error) {
     let text = error.coded();
     frame.begin([id, FAILED, 0, word(text.len()), 0], text.len() + 8);
     frame.put(text.as_bytes());

@@ -1,6 +1,6 @@
 //! The values picked for each path, as columns.
 
-use super::scanner::{Problem, Scanned};
+use super::problem::{Problem, Scanned};
 
 /// The type of a path's values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -7,6 +7,7 @@
 //! dependency.
 
 mod columns;
+mod problem;
 mod rows;
 mod scanner;
 
@@ -15,7 +16,8 @@ use boundary_bench_kernel::{Error, Result};
 pub use columns::{Kind, Picked};
 pub use rows::Rows;
 
-use scanner::{Problem, Scanner};
+use problem::Problem;
+use scanner::Scanner;
 
 /// The step of a path that stands for every element of an array, and every value of an object.
 const EACH: &str = "*";

@@ -2,7 +2,8 @@
 
 use boundary_bench_kernel::{Error, Result};
 
-use super::scanner::{Problem, Scanned, Scanner};
+use super::problem::{Problem, Scanned};
+use super::scanner::Scanner;
 use super::{Paths, Picked, malformed};
 
 /// The most bytes of one row.

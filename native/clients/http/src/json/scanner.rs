@@ -5,21 +5,11 @@
 
 use std::borrow::Cow;
 
+use super::problem::{Problem, Scanned};
 use super::{Node, Picked};
 
 /// The deepest nesting of arrays and objects.
 const MOST_DEPTH: u32 = 128;
-
-/// The reason for which a value can't be read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Problem {
-    /// The bytes end before the value does.
-    Ends,
-    /// The bytes are no JSON, or the value is not of its path's type.
-    Wrong(&'static str),
-}
-
-pub(super) type Scanned<T> = Result<T, Problem>;
 
 /// A JSON string among the bytes.
 struct Text<'json> {
