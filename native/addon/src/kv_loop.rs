@@ -113,17 +113,14 @@ impl KvLoop {
             for request in Submission::new(submission) {
                 let request = request.map_err(js)?;
                 let index = request.connection as usize;
-                match state.sockets.get_mut(index).and_then(Option::as_mut) {
-                    Some(socket) => {
-                        socket.session.submit(&request);
-                        if touched.last() != Some(&index) {
-                            touched.push(index);
-                        }
+                if let Some(socket) = state.sockets.get_mut(index).and_then(Option::as_mut) {
+                    socket.session.submit(&request);
+                    if touched.last() != Some(&index) {
+                        touched.push(index);
                     }
-                    None => {
-                        let gone = Error::Connection("the connection is gone; nothing was sent".to_owned());
-                        fail(&mut state.protocol.0, request.id, &gone);
-                    }
+                } else {
+                    let gone = Error::Connection("the connection is gone; nothing was sent".to_owned());
+                    fail(&mut state.protocol.0, request.id, &gone);
                 }
             }
             touched.into_iter().for_each(|index| state.send(index));

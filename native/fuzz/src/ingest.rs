@@ -14,7 +14,7 @@ const MOST_POINTS: usize = 100;
 /// The options of the reader of line protocol.
 pub const LINES: LineOptions = LineOptions { precision: Precision::Milliseconds, now: 77, most_points: MOST_POINTS };
 
-/// The options of the reader of MessagePack rows.
+/// The options of the reader of `MessagePack` rows.
 pub const ROWS: RowOptions = RowOptions { precision: Precision::Milliseconds, now: 77, most_points: MOST_POINTS };
 
 const LINES_AGAIN: LineOptions = LineOptions { precision: Precision::Nanoseconds, ..LINES };
