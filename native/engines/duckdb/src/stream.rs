@@ -12,7 +12,7 @@ use super::statement::{Prepared, QueryResult, Statements};
 use super::vector::{Mapping, Vector, mapping, type_name};
 use super::{engine_error, interruptible};
 use boundary_bench_engine::table::{Column, arrow_schema_of, unique_names};
-use boundary_bench_engine::{BatchStream, QueryOptions, check_parameter_count};
+use boundary_bench_engine::{BatchStream, QueryOptions, check_parameter_count, not_a_query};
 use boundary_bench_kernel::cancel::CancelGuard;
 use boundary_bench_kernel::cancel::CancelToken;
 use boundary_bench_kernel::{Error, Result};
@@ -202,7 +202,7 @@ pub(super) fn check_reads(statement: &Prepared) -> Result<()> {
         | duckdb::duckdb_statement_type_DUCKDB_STATEMENT_TYPE_EXPLAIN
         | duckdb::duckdb_statement_type_DUCKDB_STATEMENT_TYPE_PRAGMA
         | duckdb::duckdb_statement_type_DUCKDB_STATEMENT_TYPE_CALL => Ok(()),
-        _ => Err(Error::Unsupported("a query only reads; run statements that change something by execute".to_owned())),
+        _ => Err(not_a_query()),
     }
 }
 

@@ -9,7 +9,7 @@ use arrow_flight::sql::{
 };
 use arrow_schema::DataType;
 use boundary_bench_engine::table::{Column, SqlType};
-use boundary_bench_engine::{BatchStream, QueryOptions, Statement, Value, check_parameter_count};
+use boundary_bench_engine::{BatchStream, QueryOptions, Statement, Value, check_parameter_count, not_a_query};
 use boundary_bench_kernel::cancel::CancelToken;
 use boundary_bench_kernel::{Error, Result};
 use bytes::Bytes;
@@ -17,7 +17,7 @@ use prost::Message;
 
 use crate::channel::{Channel, Waiter};
 use crate::client::{not_understood, rows_changed, schema_of};
-use crate::stream::{FlightStream, not_a_query};
+use crate::stream::FlightStream;
 use crate::values::{columns_of, parameter_batch, sql_type};
 use crate::{engine_error, runtime};
 

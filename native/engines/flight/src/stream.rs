@@ -8,7 +8,7 @@ use arrow_flight::{FlightEndpoint, FlightInfo};
 use arrow_schema::{Schema, SchemaRef};
 use arrow_select::concat::concat_batches;
 use boundary_bench_engine::table::{Column, arrow_schema_of};
-use boundary_bench_engine::{BatchStream, QueryOptions};
+use boundary_bench_engine::{BatchStream, QueryOptions, not_a_query};
 use boundary_bench_kernel::{Error, Result};
 
 use crate::channel::{Channel, Reply, Waiter};
@@ -197,8 +197,4 @@ impl BatchStream for FlightStream {
             self.gathered.clear();
         })
     }
-}
-
-pub(crate) fn not_a_query() -> Error {
-    Error::Unsupported("a query only reads; run statements that change something by execute".to_owned())
 }

@@ -9,6 +9,7 @@ use boundary_bench_engine::sql_text::Statement;
 use boundary_bench_engine::table::TableDefinition;
 use boundary_bench_engine::{
     BatchStream, Capabilities, CreateMode, Engine, Ingest, QueryOptions, Statement as Prepared, check_parameter_count,
+    not_a_query,
 };
 use boundary_bench_kernel::cancel::CancelToken;
 use boundary_bench_kernel::{Error, Result};
@@ -240,7 +241,7 @@ impl Engine for HyperEngine {
         } else if statement.is_display() {
             copy_out::display(self.session()?, &statement, options)
         } else {
-            Err(Error::Unsupported("a query only reads; run statements that change something by execute".to_owned()))
+            Err(not_a_query())
         }
     }
 

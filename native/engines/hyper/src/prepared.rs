@@ -6,7 +6,9 @@
 use arrow_array::RecordBatch;
 use boundary_bench_engine::sql_text;
 use boundary_bench_engine::table::SqlType;
-use boundary_bench_engine::{BatchStream, QueryOptions, Statement, Value, check_parameter_count, unusable_parameter};
+use boundary_bench_engine::{
+    BatchStream, QueryOptions, Statement, Value, check_parameter_count, not_a_query, unusable_parameter,
+};
 use boundary_bench_kernel::cancel::{CancelGuard, CancelToken};
 use boundary_bench_kernel::{Error, Result};
 
@@ -190,9 +192,7 @@ impl Statement for PreparedStatement {
     ) -> Result<Box<dyn BatchStream + 'statement>> {
         check_parameter_count(parameters.len(), self.parameters.len())?;
         if !self.returns_rows {
-            return Err(Error::Unsupported(
-                "a query only reads; run statements that change something by execute".to_owned(),
-            ));
+            return Err(not_a_query());
         }
         let guard = copy_out::guard(&self.session, &options.cancel);
         options.cancel.check()?;

@@ -7,10 +7,10 @@ use arrow_flight::sql::{Any, Command, CommandStatementQuery, ProstMessageExt, Ti
 use arrow_flight::{FlightDescriptor, FlightEndpoint, FlightInfo, IpcMessage, SchemaAsIpc, Ticket};
 use arrow_ipc::writer::IpcWriteOptions;
 use arrow_schema::Schema;
-use boundary_bench_engine::QueryOptions;
 use boundary_bench_engine::lanes::reader::QueryReader;
 use boundary_bench_engine::lanes::statement::{BoundStatement, PreparedStatement};
 use boundary_bench_engine::table::arrow_schema_of;
+use boundary_bench_engine::{QueryOptions, not_a_query};
 use boundary_bench_kernel::cancel::CancelToken;
 use boundary_bench_kernel::workers::stalled_reader;
 use boundary_bench_kernel::{Error, Result};
@@ -23,7 +23,6 @@ use super::{Answered, Call, FlightService, Purpose, Running, command, refused};
 use crate::data::{BatchWriter, schema_message};
 use crate::grpc::{MessageBody, Parts};
 use crate::status::of_error;
-use crate::stream::not_a_query;
 
 /// The size of the number at the beginning of a ticket, in bytes.
 const NUMBER: usize = 8;
