@@ -76,7 +76,7 @@ impl NativeRequests {
 pub enum ServerKind {
     /// The MySQL wire.
     Mysql,
-    /// The Redis wire.
+    /// The Redis protocol.
     Redis,
     /// `RonDB`'s REST requests over HTTP.
     Rest,

@@ -6,20 +6,20 @@
 /// The words that a result begins with.
 const HEAD_WORDS: usize = 5;
 
-/// The status of a result that names a connection which is gone.
+/// The status of a result that reports a lost connection.
 const GONE: u32 = 2;
 
 /// The flag of a result whose bytes are all ASCII.
 pub const ASCII: u32 = 1;
 
-/// Results on their way.
+/// The buffer of results that were not taken yet.
 #[derive(Debug, Default)]
 pub struct Frame {
     bytes: Vec<u8>,
 }
 
 impl Frame {
-    /// The bytes of all results so far; there are none then.
+    /// Takes the bytes of all results so far, and leaves the frame empty.
     pub fn take(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.bytes)
     }
@@ -30,7 +30,7 @@ impl Frame {
         &self.bytes
     }
 
-    /// Forgets the results, and keeps the memory unless it is much.
+    /// Discards the results, and keeps at most 1 MiB of the memory.
     pub fn clear(&mut self) {
         self.bytes.clear();
         self.bytes.shrink_to(1 << 20);
@@ -42,7 +42,7 @@ impl Frame {
         self.bytes.is_empty()
     }
 
-    /// Says that a connection is gone.
+    /// Appends a result that reports a lost connection.
     pub fn gone(&mut self, connection: u32) {
         self.words(&[connection, GONE, 0, 0, 0]);
     }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::requests::{RequestCell, RequestSpec};
 
-/// The family of a request cell: by it the client and the server's wire are chosen.
+/// The family of a request cell, which determines the client and the server's wire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RequestFamily {
@@ -18,7 +18,7 @@ pub enum RequestFamily {
     Rest,
     /// Points written over HTTP.
     Ingest,
-    /// A sharded store, in this process, behind gRPC, or partly each.
+    /// A sharded store, in this process, behind gRPC, or some of each.
     Hybrid,
 }
 

@@ -21,7 +21,7 @@ use crate::sample::CellSample;
 /// The most connections of a cell; a larger number is taken for a mistake.
 const MAX_THREADS: u32 = 10_000;
 
-/// How the requests go to the client.
+/// How operations are passed to the client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RequestLane {
@@ -35,7 +35,7 @@ pub enum RequestLane {
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RequestSpec {
-    /// What to do, by its name in the matrix.
+    /// The workload's name in the matrix.
     pub workload: String,
     /// How operations are passed to the client.
     pub lane: RequestLane,

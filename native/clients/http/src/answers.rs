@@ -4,10 +4,10 @@ use boundary_bench_kernel::Error;
 
 use crate::response::Response;
 
-/// What a call of a batch gives for each request.
+/// The outcome of one request of a batch.
 pub type Answer<'response, 'error> = std::result::Result<Response<'response>, &'error Error>;
 
-/// The answers that a batch has had.
+/// The answers that a batch has got so far.
 pub(crate) struct Answers<F> {
     each: F,
     is_answered: Vec<bool>,

@@ -157,7 +157,7 @@ impl HttpClient {
     ) {
         let Self { place, connections, .. } = self;
         let open = connections.iter().flatten().count();
-        // Many requests are divided evenly where they may follow each other on a connection.
+        // With pipelining, the requests are divided evenly over the connections.
         let share = answers.left().div_ceil(open.max(1)).min(place.options.pipelining);
         let mut feed = |connection: &mut crate::session::Session<usize>, answers: &Answers<_>| {
             while *next < requests.len() && connection.in_flight() < share && !connection.is_over() {

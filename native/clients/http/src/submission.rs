@@ -68,7 +68,7 @@ fn malformed() -> Error {
     Error::InvalidArgument("not a submission of requests".to_owned())
 }
 
-/// The groups of a submission.
+/// An iterator over the groups of a submission.
 #[derive(Debug, Clone)]
 pub struct Submission<'a>(&'a [u8]);
 
@@ -150,13 +150,13 @@ impl Responses {
         add(frame, id, &self.entries, &[&self.bytes]);
     }
 
-    /// Whether there is room for so many bytes, and for errors beyond them.
+    /// Whether this many bytes fit below the limit of 32 bits, with 64 MiB left for the texts of errors.
     fn fits(&self, bytes: usize) -> bool {
         self.bytes.len() + bytes < u32::MAX as usize - (64 << 20)
     }
 }
 
-/// Adds the result of a group of one request.
+/// Appends the result of a group of one request.
 pub(crate) fn finish_one(frame: &mut Frame, id: u32, answer: std::result::Result<Response<'_>, &Error>) {
     match answer {
         Ok(Response { status, head, body }) => {

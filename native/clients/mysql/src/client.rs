@@ -15,7 +15,7 @@ use crate::pool::{Lease, Pool};
 use crate::submission::{Shapes, Submission};
 use crate::url::Url;
 
-/// How a client behaves.
+/// The options of a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ClientOptions {
     /// The most connections open at a time; they are opened when they are needed.

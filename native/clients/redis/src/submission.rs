@@ -121,7 +121,7 @@ impl<'a> Iterator for Entries<'a> {
 
 impl ExactSizeIterator for Entries<'_> {}
 
-/// The requests of a submission.
+/// An iterator over the requests of a submission.
 #[derive(Debug, Clone)]
 pub struct Submission<'a>(&'a [u8]);
 
