@@ -76,7 +76,7 @@ impl NativeRequests {
 pub enum ServerKind {
     /// The MySQL wire.
     Mysql,
-    /// The Redis protocol.
+    /// The Redis wire.
     Redis,
     /// `RonDB`'s REST requests over HTTP.
     Rest,

@@ -39,7 +39,7 @@ impl Default for QueryOptions {
     }
 }
 
-/// The error for a query that would change something.
+/// The error for a query whose statement would change something.
 #[must_use]
 pub fn not_a_query() -> Error {
     Error::Unsupported("a query only reads; run statements that change something by execute".to_owned())

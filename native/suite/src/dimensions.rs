@@ -1,4 +1,4 @@
-//! The dimensions of the matrix: each of its cells has a workload, a lane and a flavor, and perhaps a target.
+//! The dimensions of the matrix: the workload, the lane and the flavor of a cell, and the target of some cells.
 
 use serde::{Deserialize, Serialize};
 

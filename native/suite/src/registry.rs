@@ -1,4 +1,4 @@
-//! The families of request work. Each knows [`crate::requests`], and none knows this module.
+//! The families of request work. Each depends on [`crate::requests`], and none depends on this module.
 
 use boundary_bench_kernel::Result;
 use boundary_bench_kernel::cancel::CancelToken;
@@ -32,11 +32,11 @@ pub struct FamilySpec {
     pub requests: RequestSpec,
 }
 
-/// Connects a cell to its server and loads what it reads.
+/// Connects a cell to its server and loads the data that it reads.
 ///
 /// # Errors
 /// [`boundary_bench_kernel::Error::InvalidArgument`] for a cell that the matrix does not have,
-/// [`boundary_bench_kernel::Error::Unsupported`] for one that the server can't serve, else whatever the server says.
+/// [`boundary_bench_kernel::Error::Unsupported`] for one that the server can't serve, and other errors of the server.
 pub fn open_request_cell(spec: &FamilySpec, cancel: &CancelToken) -> Result<Box<dyn RequestCell>> {
     let FamilySpec { family, requests } = spec;
     requests.validate()?;

@@ -1,7 +1,7 @@
 //! Request work: many small requests to a real server, over several connections.
 //!
-//! A cell is opened once ([`crate::registry::open_request_cell`]): that connects, loads what is read and prepares statements,
-//! untimed. Each [`RequestCell::sample`] then runs the load once, over the same connections. The timed part is
+//! A cell is opened once ([`crate::registry::open_request_cell`]): that connects, loads the data that it reads and prepares
+//! statements, untimed. Each [`RequestCell::sample`] then runs the load once, over the same connections. The timed part is
 //! [`boundary_bench_kernel::load::run_load`]'s: from the common start to the last answer consumed.
 
 use std::collections::BTreeMap;
@@ -167,7 +167,7 @@ impl CellSample {
     }
 }
 
-/// The runtime of all request cells, started once and kept warm: their connections live on it.
+/// The async runtime of all request cells, started once and kept warm: their connections live on it.
 ///
 /// It has threads for half of the cores, and leaves the others to a server on this machine. On two cores, one thread sends a
 /// third more single requests over eight connections than two threads, which wake each other and take the server's core.

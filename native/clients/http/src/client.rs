@@ -98,7 +98,7 @@ impl HttpClient {
             None => within(timeout, self.batch_http1(requests, &mut answers)).await,
         };
         if let Err(error) = result {
-            // Responses that nobody waits for any more are still on their way there.
+            // Responses are still outstanding on these connections, and no caller awaits them any more.
             for slot in &mut self.connections {
                 slot.take_if(|connection| connection.session().in_flight() > 0);
             }

@@ -1,4 +1,4 @@
-//! Where requests go, and how: a URL, and what a client is told beside it.
+//! The server of a client, by its URL, and the options of the client.
 
 use std::time::Duration;
 
@@ -112,7 +112,7 @@ impl Place {
         }
     }
 
-    /// A new stream to the server, made within the time that a call may take, or the usual one.
+    /// A new stream to the server, opened within the time-out of a call, or else within [`CONNECT_TIMEOUT`].
     pub(crate) async fn open_stream(&self) -> Result<Stream> {
         let timeout = self.options.timeout.unwrap_or(CONNECT_TIMEOUT);
         within(Some(timeout), Stream::open(&self.url, self.tls.as_ref())).await

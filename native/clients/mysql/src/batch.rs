@@ -13,7 +13,7 @@ use crate::connection::{CELL_BYTES, Prepared, Started};
 use crate::pool::Session;
 use crate::rows::{Form, RowBuilder, RowShape};
 
-/// The bytes of requests that are encoded before earlier ones must have been sent.
+/// The unsent bytes from which on no further requests are encoded.
 const AHEAD_BYTES: usize = 256 << 10;
 
 /// The number of rows that a result has room for from the start.
@@ -34,7 +34,7 @@ pub struct StatementLists {
 /// running.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Batch {
-    /// The distinct statements of the batch.
+    /// The statements that the requests run.
     pub statements: Vec<StatementLists>,
     /// The index of the statement of each request, which takes that statement's next list.
     pub order: Vec<u32>,
@@ -84,7 +84,7 @@ impl Batch {
     /// A batch of one statement without parameters, sent as text and run once.
     ///
     /// # Errors
-    /// None occur: one list of no values is always valid.
+    /// No error occurs: one list of no values is always valid.
     pub fn text(sql: impl Into<String>) -> Result<Self> {
         let lists = CellLists::new(Vec::new(), 1, 0)?;
         Ok(Self { statements: vec![StatementLists { sql: sql.into(), lists, is_text: true }], order: vec![0] })

@@ -43,11 +43,11 @@ const MOST_BYTES: usize = 1 << 31;
 pub enum Submission {
     /// Requests to run.
     Run(Batch),
-    /// A ping frame.
+    /// A ping.
     Ping,
     /// A statement to prepare.
     Prepare(String),
-    /// A source of rows to insert.
+    /// Rows to insert.
     Insert {
         /// The name of the table: `table` or `database.table`.
         table: String,

@@ -1,4 +1,4 @@
-//! Many keys as the MGETs or MSETs that they become.
+//! The division of many keys among several MGETs or MSETs.
 
 use std::ops::Range;
 

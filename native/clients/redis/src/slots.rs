@@ -1,4 +1,4 @@
-//! The slots of a cluster: which of them a key has, and which key a command.
+//! The slots of a cluster: the slot of a key, and the key of a command.
 
 use std::sync::LazyLock;
 

@@ -1,4 +1,4 @@
-//! The time that a call has.
+//! The time-out of a call.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Whether there is memory for rows: checked before the first row, and while rows are added.
+//! Checks that there is memory for rows: before the first row, and while rows are added.
 
 use boundary_bench_kernel::{Error, Result};
 
