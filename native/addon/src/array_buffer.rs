@@ -1,4 +1,4 @@
-//! Memory of Rust's that becomes an `ArrayBuffer`: kept in its place, or copied.
+//! Memory of Rust as an `ArrayBuffer`: in place, or as a copy.
 
 use std::ptr;
 
@@ -11,8 +11,8 @@ use crate::errors::js;
 /// Memory at a fixed place for as long as its owner lives.
 ///
 /// # Safety
-/// The memory of `parts` is initialised, stays where it is when the owner is moved, and is reached by nobody else until
-/// the owner is dropped.
+/// The memory of `parts` is initialised, stays where it is when the owner is moved, and is accessed by no other code
+/// until the owner is dropped.
 pub unsafe trait FixedMemory: 'static {
     /// The address of the memory, and its length in bytes.
     fn parts(&mut self) -> (*mut u8, usize);
@@ -40,14 +40,14 @@ unsafe impl FixedMemory for GrowingBytes {
     }
 }
 
-/// An `ArrayBuffer` with a copy of bytes.
+/// An `ArrayBuffer` with a copy of `bytes`.
 ///
 /// # Safety
 /// `env` is the environment of this thread, and a scope of handles is open.
 pub unsafe fn copy_of(env: sys::napi_env, bytes: &[u8]) -> napi::Result<sys::napi_value> {
     let (mut data, mut buffer) = (ptr::null_mut(), ptr::null_mut());
-    // SAFETY: the caller's environment; the memory that Node gives has the length asked for, and nobody else sees it yet. Of
-    // nothing, no memory is given.
+    // SAFETY: the caller's environment; the memory that Node gives has the length asked for, and no other code sees it yet.
+    // For a length of 0 Node gives no memory, and nothing is copied.
     unsafe {
         let status = sys::napi_create_arraybuffer(env, bytes.len(), &raw mut data, &raw mut buffer);
         if status != sys::Status::napi_ok {

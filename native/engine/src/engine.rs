@@ -18,7 +18,7 @@ pub const DEFAULT_BATCH_ROWS: usize = 65_536;
 pub enum CreateMode {
     /// Fail with [`Error::TableExists`].
     Create,
-    /// Drop it with its rows, then create it.
+    /// Drop the existing table with its rows, then create the new one.
     Replace,
     /// Leave the table as it is, whatever its columns.
     IfNotExists,
@@ -39,14 +39,14 @@ impl Default for QueryOptions {
     }
 }
 
-/// The error for a query that would change something.
+/// The error for a query whose statement would change something.
 #[must_use]
 pub fn not_a_query() -> Error {
     Error::Unsupported("a query only reads; run statements that change something by execute".to_owned())
 }
 
-/// What an engine can do beyond ingesting and scanning whole tables. Differences between engines are told by these
-/// flags, never by an engine's name.
+/// The capabilities of an engine beyond ingesting and scanning whole tables. Differences between engines are expressed
+/// by these flags, never by an engine's name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Capabilities {
     /// Whether the engine runs SQL: filters, aggregations, commands. Without it only `SELECT <columns> FROM <table>`

@@ -1,4 +1,4 @@
-//! Lets this crate's tests, whose server has DuckDB, find libduckdb when they run.
+//! Tells the linker where this crate's tests, whose server uses DuckDB, find libduckdb when they run.
 
 include!("../../link_duckdb.rs");
 

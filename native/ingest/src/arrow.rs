@@ -13,8 +13,8 @@ use crate::msgpack::ColumnarBatch;
 use crate::rules::TIME;
 use crate::{Precision, Result};
 
-/// The columns of a batch as Arrow has them: `time` in nanoseconds, one column of text for each tag, as a dictionary of one
-/// value, and the field. The numbers are not copied.
+/// A batch of columns as an Arrow batch: `time` in nanoseconds, a text column for each tag as a dictionary of one value, and
+/// the field. The numbers are not copied.
 ///
 /// # Errors
 /// [`crate::Error::InvalidArgument`] for a timestamp outside the 64-bit range of nanoseconds.

@@ -8,10 +8,10 @@ use std::ops::RangeInclusive;
 use crate::points::{SeriesKey, Shape};
 use crate::{Error, Result};
 
-/// The column of the timestamps.
+/// The name of the column of timestamps.
 pub const TIME: &str = "time";
 
-/// The most bytes of the name of a database, a measurement, a tag or a field.
+/// Bytes of the name of a database, a measurement, a tag or a field, at most.
 pub const MOST_NAME_BYTES: usize = 1024;
 
 /// Bytes of a measurement with all its tags, names and values, at most. The metadata's keys, which hold them and the database's

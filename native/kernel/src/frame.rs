@@ -1,25 +1,25 @@
-//! Results on their way to another language: many in one piece of memory, in 32-bit words of the machine's order.
+//! The form in which results cross to another language: many in one buffer, in 32-bit words of the machine's order.
 //!
-//! A *frame* is a sequence of results. Each begins with the words `id, status, count, bytes, flags`; what follows, filled up to a
-//! whole word, is up to the client whose results they are.
+//! A *frame* is a sequence of results. Each begins with the words `id, status, count, bytes, flags`; the data that follow,
+//! padded to a whole word, are in the client's own format.
 
-/// The words that a result begins with.
+/// The number of words that a result begins with.
 const HEAD_WORDS: usize = 5;
 
-/// The status of a result that names a connection which is gone.
+/// The status of a result that reports a lost connection.
 const GONE: u32 = 2;
 
 /// The flag of a result whose bytes are all ASCII.
 pub const ASCII: u32 = 1;
 
-/// Results on their way.
+/// The buffer of results that were not taken yet.
 #[derive(Debug, Default)]
 pub struct Frame {
     bytes: Vec<u8>,
 }
 
 impl Frame {
-    /// The bytes of all results so far; there are none then.
+    /// Takes the bytes of all results so far, and leaves the frame empty.
     pub fn take(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.bytes)
     }
@@ -30,7 +30,7 @@ impl Frame {
         &self.bytes
     }
 
-    /// Forgets the results, and keeps the memory unless it is much.
+    /// Discards the results, and keeps at most 1 MiB of the memory.
     pub fn clear(&mut self) {
         self.bytes.clear();
         self.bytes.shrink_to(1 << 20);
@@ -42,45 +42,45 @@ impl Frame {
         self.bytes.is_empty()
     }
 
-    /// Says that a connection is gone.
+    /// Appends a result that reports a lost connection.
     pub fn gone(&mut self, connection: u32) {
         self.words(&[connection, GONE, 0, 0, 0]);
     }
 
-    /// Begins a result with its first words, and makes room for so many bytes behind them.
+    /// Appends the first words of a result, and reserves `room` bytes behind them.
     #[inline]
     pub fn begin(&mut self, head: [u32; HEAD_WORDS], room: usize) {
         self.bytes.reserve(HEAD_WORDS * 4 + room);
         self.words(&head);
     }
 
-    /// Adds words to a result.
+    /// Appends words to the last result.
     #[inline]
     pub fn words(&mut self, words: &[u32]) {
         words.iter().for_each(|word| self.bytes.extend_from_slice(&word.to_ne_bytes()));
     }
 
-    /// Adds bytes to a result.
+    /// Appends bytes to the last result.
     #[inline]
     pub fn put(&mut self, bytes: &[u8]) {
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// Fills a result up to a whole word.
+    /// Pads the last result to a whole word with zeros.
     #[inline]
     pub fn fill(&mut self) {
         self.bytes.resize(self.bytes.len().next_multiple_of(4), 0);
     }
 }
 
-/// A number as a word: the largest word where the number is larger.
+/// A number as a word; [`u32::MAX`] for a larger number.
 #[inline]
 #[must_use]
 pub fn word(number: usize) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX)
 }
 
-/// The words of bytes.
+/// The words in `bytes`; the bytes of an incomplete last word are ignored.
 #[inline]
 pub fn words(bytes: &[u8]) -> impl Iterator<Item = u32> {
     bytes.as_chunks::<4>().0.iter().map(|word| u32::from_ne_bytes(*word))

@@ -1,26 +1,26 @@
-//! The dimensions of the matrix: each of its cells has a workload, a lane and a flavor, and perhaps a target.
+//! The dimensions of the matrix: the workload, the lane and the flavor of a cell, and the target of some cells.
 
 use serde::{Deserialize, Serialize};
 
 /// One piece of logical work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Workload {
-    /// Rows go into a new table.
+    /// Inserts rows into a new table.
     #[serde(rename = "insert.bulk")]
     InsertBulk,
-    /// All rows come out.
+    /// Reads all rows.
     #[serde(rename = "query.full_scan")]
     QueryFullScan,
-    /// The rows of one sensor come out.
+    /// Reads the rows of one sensor.
     #[serde(rename = "query.filtered")]
     QueryFiltered,
-    /// One row a sensor comes out.
+    /// Aggregates the rows by sensor; the result has one row a sensor.
     #[serde(rename = "query.aggregation")]
     QueryAggregation,
 }
 
 impl Workload {
-    /// The name in the matrix and the result files.
+    /// The workload's name in the matrix and the result files.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -32,7 +32,7 @@ impl Workload {
     }
 }
 
-/// How the data crosses; here, where nothing crosses, how a Rust program would hold it.
+/// How the data crosses. On this side, where nothing crosses: the form in which a Rust program holds the data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Lane {
@@ -40,7 +40,7 @@ pub enum Lane {
     Row,
     /// In: slices of columns, copied once.
     Columns,
-    /// In: the bytes of an Arrow IPC stream, decoded. Out: written as such bytes and read back.
+    /// In: the bytes of an Arrow IPC stream, decoded. Out: the result written as such bytes and read back.
     ArrowIpc,
     /// Out: all rows collected.
     Objects,
@@ -56,14 +56,14 @@ pub enum Lane {
 pub enum Flavor {
     /// Plain calls on the calling thread, or on one thread a worker.
     Sync,
-    /// One task a worker on an async runtime; the engine's work has threads of its own.
+    /// One task a worker on an async runtime; the engine's work runs on threads of its own.
     Async,
 }
 
-/// A client library that a lane uses in place of the engine, for what the engine is compared with.
+/// A client library that a lane uses in place of the engine, to compare the engine with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Target {
-    /// The crate of the server of the engine `hyper`.
+    /// The crate `hyperdb-api`, a client of the server of the engine `hyper`.
     HyperdbApi,
 }

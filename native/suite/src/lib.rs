@@ -4,7 +4,7 @@
 //! it once and returns the time and the checksum of the rows read or written, to be compared with [`expected`]. The
 //! tables of queries are prepared once by [`load`]; an insert makes and drops its own.
 //!
-//! Request work, small requests to a real server, has cells of its own ([`requests`]), which their families open ([`registry`]).
+//! Request work (small requests to a real server) has cells of its own ([`requests`]), which [`registry`] opens by family.
 //!
 //! The suite depends on engines only through their trait, and not on JavaScript.
 
@@ -42,10 +42,11 @@ pub use spec::CellSpec;
 pub use tables::{load, table_names, unload, worker_ranges};
 pub use target::{PrivateTarget, TargetInfo, TargetKind};
 
-/// Opens the engine that `uri` names, as [`boundary_bench_engines::open`] does; `flight:` is a private server of its own.
+/// Opens the engine that `uri` names, as [`boundary_bench_engines::open`] does; a bare `flight:` starts a private server
+/// for the engine.
 ///
 /// # Errors
-/// The errors of that function.
+/// The errors of [`boundary_bench_engines::open`], and of the start of the private server.
 pub fn open(uri: &str) -> Result<Arc<dyn Engine>> {
     open_with(uri, None)
 }

@@ -1,4 +1,4 @@
-//! The families of request work. Each knows [`crate::requests`], and none knows this module.
+//! The families of request work. Each depends on [`crate::requests`], and none depends on this module.
 
 use boundary_bench_kernel::Result;
 use boundary_bench_kernel::cancel::CancelToken;
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::requests::{RequestCell, RequestSpec};
 
-/// The family of a request cell: by it the client and the server's wire are chosen.
+/// The family of a request cell, which determines the client and the server's wire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RequestFamily {
@@ -18,7 +18,7 @@ pub enum RequestFamily {
     Rest,
     /// Points written over HTTP.
     Ingest,
-    /// A sharded store, in this process, behind gRPC, or partly each.
+    /// A sharded store, in this process, behind gRPC, or some of each.
     Hybrid,
 }
 
@@ -32,11 +32,11 @@ pub struct FamilySpec {
     pub requests: RequestSpec,
 }
 
-/// Connects a cell to its server and loads what it reads.
+/// Connects a cell to its server and loads the data that it reads.
 ///
 /// # Errors
 /// [`boundary_bench_kernel::Error::InvalidArgument`] for a cell that the matrix does not have,
-/// [`boundary_bench_kernel::Error::Unsupported`] for one that the server can't serve, else whatever the server says.
+/// [`boundary_bench_kernel::Error::Unsupported`] for one that the server can't serve, and other errors of the server.
 pub fn open_request_cell(spec: &FamilySpec, cancel: &CancelToken) -> Result<Box<dyn RequestCell>> {
     let FamilySpec { family, requests } = spec;
     requests.validate()?;

@@ -1,7 +1,7 @@
 //! Request work: many small requests to a real server, over several connections.
 //!
-//! A cell is opened once ([`crate::registry::open_request_cell`]): that connects, loads what is read and prepares statements,
-//! untimed. Each [`RequestCell::sample`] then runs the load once, over the same connections. The timed part is
+//! A cell is opened once ([`crate::registry::open_request_cell`]): that connects, loads the data that it reads and prepares
+//! statements, untimed. Each [`RequestCell::sample`] then runs the load once, over the same connections. The timed part is
 //! [`boundary_bench_kernel::load::run_load`]'s: from the common start to the last answer consumed.
 
 use std::collections::BTreeMap;
@@ -21,7 +21,7 @@ use crate::sample::CellSample;
 /// The most connections of a cell; a larger number is taken for a mistake.
 const MAX_THREADS: u32 = 10_000;
 
-/// How the requests go to the client.
+/// How operations are passed to the client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RequestLane {
@@ -35,7 +35,7 @@ pub enum RequestLane {
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RequestSpec {
-    /// What to do, by its name in the matrix.
+    /// The workload's name in the matrix.
     pub workload: String,
     /// How operations are passed to the client.
     pub lane: RequestLane,
@@ -167,7 +167,7 @@ impl CellSample {
     }
 }
 
-/// The runtime of all request cells, started once and kept warm: their connections live on it.
+/// The async runtime of all request cells, started once and kept warm: their connections live on it.
 ///
 /// It has threads for half of the cores, and leaves the others to a server on this machine. On two cores, one thread sends a
 /// third more single requests over eight connections than two threads, which wake each other and take the server's core.

@@ -1,13 +1,13 @@
-//! What the requests of a batch get.
+//! The answers of a batch: a response or an error for each request.
 
 use boundary_bench_kernel::Error;
 
 use crate::response::Response;
 
-/// What a call of a batch gives for each request.
+/// The outcome of one request of a batch.
 pub type Answer<'response, 'error> = std::result::Result<Response<'response>, &'error Error>;
 
-/// The answers that a batch has had.
+/// The answers that a batch has got so far.
 pub(crate) struct Answers<F> {
     each: F,
     is_answered: Vec<bool>,
@@ -15,7 +15,7 @@ pub(crate) struct Answers<F> {
 }
 
 impl<F: FnMut(usize, Answer<'_, '_>)> Answers<F> {
-    /// The answers of a batch of so many requests, each of which `each` is called with.
+    /// No answers yet, for a batch of this many requests; `each` is called with each request's position and answer.
     pub(crate) fn new(requests: usize, each: F) -> Self {
         Self { each, is_answered: vec![false; requests], left: requests }
     }

@@ -98,7 +98,7 @@ impl HttpClient {
             None => within(timeout, self.batch_http1(requests, &mut answers)).await,
         };
         if let Err(error) = result {
-            // Responses that nobody waits for any more are still on their way there.
+            // Responses are still outstanding on these connections, and no caller awaits them any more.
             for slot in &mut self.connections {
                 slot.take_if(|connection| connection.session().in_flight() > 0);
             }
@@ -157,7 +157,7 @@ impl HttpClient {
     ) {
         let Self { place, connections, .. } = self;
         let open = connections.iter().flatten().count();
-        // Many requests are divided evenly where they may follow each other on a connection.
+        // With pipelining, the requests are divided evenly over the connections.
         let share = answers.left().div_ceil(open.max(1)).min(place.options.pipelining);
         let mut feed = |connection: &mut crate::session::Session<usize>, answers: &Answers<_>| {
             while *next < requests.len() && connection.in_flight() < share && !connection.is_over() {

@@ -67,7 +67,7 @@ pub async fn streamed(socket: UnixStream, is_head: bool) -> Result<(u16, Vec<u8>
     let place = Place::new("http://127.0.0.1:1".parse()?, HttpOptions::default())?;
     let failed = |error: std::io::Error| Error::Internal(error.to_string());
     socket.set_nonblocking(true).map_err(failed)?;
-    // The socket is only read from and written to, as one of TCP is.
+    // The socket is only read from and written to, so a Unix socket can stand in for a TCP socket.
     let socket = std::net::TcpStream::from(OwnedFd::from(socket));
     let stream = Stream::Tcp(TcpStream::from_std(socket).map_err(failed)?);
     let method = if is_head { Method::Head } else { Method::Get };

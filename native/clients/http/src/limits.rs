@@ -1,4 +1,4 @@
-//! The most that is taken from a server for one response.
+//! The limits on the size of a response.
 
 /// The most bytes of a response's head, and of its trailers.
 pub(crate) const MOST_HEAD: usize = 64 << 10;

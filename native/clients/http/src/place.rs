@@ -1,4 +1,4 @@
-//! Where requests go, and how: a URL, and what a client is told beside it.
+//! The server of a client, by its URL, and the options of the client.
 
 use std::time::Duration;
 
@@ -14,14 +14,14 @@ use crate::stream::{Stream, Version, tls_connector};
 use crate::timeout::within;
 use crate::url::Url;
 
-/// What a client is told beside the URL.
+/// The options of a client beside the URL.
 #[derive(Clone)]
 pub struct HttpOptions {
     /// The most connections of HTTP/1.1; they are opened when they are needed.
     pub connections: usize,
-    /// The most requests under way on one connection of HTTP/1.1.
+    /// The most requests in flight on one connection of HTTP/1.1.
     pub pipelining: usize,
-    /// How long a call may take, connecting included. Without it a call waits for as long as its connection lives.
+    /// The time-out of a call, connecting included. Without one, a call waits for as long as its connection lives.
     pub timeout: Option<Duration>,
     /// Headers of all requests, each as `name: value` and a line break.
     pub headers: String,
@@ -29,7 +29,7 @@ pub struct HttpOptions {
     pub most_bytes: usize,
     /// The version of the protocol.
     pub version: Version,
-    /// Whom to trust over TLS.
+    /// The certificates to trust over TLS.
     pub trust: Trust,
 }
 
@@ -47,7 +47,7 @@ impl Default for HttpOptions {
     }
 }
 
-/// Where a client's requests go, and how.
+/// The server of a client, with the options and the request head that its requests share.
 #[derive(Clone)]
 pub struct Place {
     pub(crate) url: Url,
@@ -57,17 +57,17 @@ pub struct Place {
 }
 
 impl std::fmt::Debug for Place {
-    /// Without the headers, which may hold a key.
+    /// Shows the place without its headers, which may hold a key.
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.debug_struct("Place").field("url", &self.url).finish_non_exhaustive()
     }
 }
 
 impl Place {
-    /// Checks a URL and options.
+    /// A place of this URL and these options, both checked.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`].
+    /// [`Error::InvalidArgument`] for zero connections or requests on one, unusable headers or unusable certificates.
     pub fn new(url: Url, options: HttpOptions) -> Result<Self> {
         if options.connections == 0 || options.pipelining == 0 {
             return Err(Error::InvalidArgument("a client needs a connection, and a request on it".to_owned()));
@@ -77,34 +77,34 @@ impl Place {
         Ok(Self { url, options, head, tls })
     }
 
-    /// Whether the protocol goes over sockets as it is, so that an event loop can drive it.
+    /// Whether the protocol goes over bare TCP sockets (HTTP/1.1 without TLS), so that an event loop can drive it.
     #[must_use]
     pub fn is_drivable(&self) -> bool {
         self.tls.is_none() && self.options.version == Version::Http1
     }
 
-    /// The URL.
+    /// The URL of the server.
     #[must_use]
     pub fn url(&self) -> &Url {
         &self.url
     }
 
-    /// What all requests have in common.
+    /// The part of the head that all requests share.
     #[must_use]
     pub fn head(&self) -> &Head {
         &self.head
     }
 
-    /// The options.
+    /// The options of the client.
     #[must_use]
     pub fn options(&self) -> &HttpOptions {
         &self.options
     }
 
-    /// A new socket to the server, for an event loop that drives it.
+    /// A new socket connected to the server, for an event loop that drives it.
     ///
     /// # Errors
-    /// [`Error::Engine`] where the server can't be reached, [`Error::Timeout`].
+    /// [`Error::Engine`] where the server can't be reached, [`Error::Timeout`], [`Error::Unsupported`] over TLS.
     pub async fn open_socket(&self) -> Result<std::net::TcpStream> {
         match self.open_stream().await? {
             Stream::Tcp(socket) => socket.into_std().map_err(|error| http_error(error.to_string())),
@@ -112,7 +112,7 @@ impl Place {
         }
     }
 
-    /// A new stream to the server, made within the time that a call may take, or the usual one.
+    /// A new stream to the server, opened within the time-out of a call, or else within [`CONNECT_TIMEOUT`].
     pub(crate) async fn open_stream(&self) -> Result<Stream> {
         let timeout = self.options.timeout.unwrap_or(CONNECT_TIMEOUT);
         within(Some(timeout), Stream::open(&self.url, self.tls.as_ref())).await

@@ -7,7 +7,7 @@
 //! A *frame* is a sequence of results, one a group: `id, status, count, bytes, flags`, then for each request the words `status,
 //! start, head, body`: where among the bytes its header lines start, and the lengths of these and of the body behind them; then
 //! the bytes, padded to a whole word. The status 0 of a response marks an error: the body is the error's text, with its code in
-//! brackets. With the status 2 of a result the id is that of a connection, which is gone.
+//! brackets. A result with the status 2 reports a lost connection; its id is that connection's.
 
 use boundary_bench_kernel::frame::{ASCII, Frame, word, words};
 use boundary_bench_kernel::{Error, Result};
@@ -68,7 +68,7 @@ fn malformed() -> Error {
     Error::InvalidArgument("not a submission of requests".to_owned())
 }
 
-/// The groups of a submission.
+/// An iterator over the groups of a submission.
 #[derive(Debug, Clone)]
 pub struct Submission<'a>(&'a [u8]);
 
@@ -145,18 +145,18 @@ impl Responses {
         self.left == 0
     }
 
-    /// Adds the result of the group to a frame.
+    /// Appends the result of the group to a frame.
     pub fn finish(&self, id: u32, frame: &mut Frame) {
         add(frame, id, &self.entries, &[&self.bytes]);
     }
 
-    /// Whether there is room for so many bytes, and for errors beyond them.
+    /// Whether this many bytes fit below the limit of 32 bits, with 64 MiB left for the texts of errors.
     fn fits(&self, bytes: usize) -> bool {
         self.bytes.len() + bytes < u32::MAX as usize - (64 << 20)
     }
 }
 
-/// Adds the result of a group of one request.
+/// Appends the result of a group of one request.
 pub(crate) fn finish_one(frame: &mut Frame, id: u32, answer: std::result::Result<Response<'_>, &Error>) {
     match answer {
         Ok(Response { status, head, body }) => {

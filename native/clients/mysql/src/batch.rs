@@ -13,83 +13,84 @@ use crate::connection::{CELL_BYTES, Prepared, Started};
 use crate::pool::Session;
 use crate::rows::{Form, RowBuilder, RowShape};
 
-/// Bytes of requests that are made ahead of what has gone out.
+/// The unsent bytes from which on no further requests are encoded.
 const AHEAD_BYTES: usize = 256 << 10;
 
-/// Rows of a result that there is room for from the start.
+/// The number of rows that a result has room for from the start.
 const SMALL_RESULT: usize = 8;
 
 /// A statement and the lists of parameters that it is run with.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StatementLists {
-    /// One statement, whose parameters are written `?`.
+    /// The statement, whose parameters are written `?`.
     pub sql: String,
-    /// Its parameters, a list for each request.
+    /// The parameters of the statement, a list for each request.
     pub lists: CellLists,
-    /// Sent as text in place of prepared; then it has no parameters.
+    /// Whether the statement is sent as text instead of prepared; it then has no parameters.
     pub is_text: bool,
 }
 
-/// Requests to send in one go, over one connection, in order. What fails does not keep the others from running.
+/// Requests to send in one go, over one connection, in order. A request that fails does not keep the others from
+/// running.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Batch {
-    /// The statements.
+    /// The statements that the requests run.
     pub statements: Vec<StatementLists>,
-    /// The statement of each request, which takes that statement's next list.
+    /// The index of the statement of each request, which takes that statement's next list.
     pub order: Vec<u32>,
 }
 
-/// What one request did.
+/// The outcome of one request.
 #[derive(Debug, Clone, Default)]
 pub struct Outcome {
-    /// Where its rows begin among those of its statement.
+    /// The index of its first row among the rows of its statement.
     pub first_row: usize,
-    /// How many there are.
+    /// The number of rows that it returned.
     pub rows: usize,
-    /// Rows that it changed; of an update, those that it found.
+    /// The number of rows that it changed; for an update, the rows that it matched.
     pub affected_rows: u64,
-    /// The first key that the server made up.
+    /// The first key that the server generated.
     pub last_insert_id: u64,
-    /// Why it failed.
+    /// The error, if the request failed.
     pub error: Option<Error>,
 }
 
-/// What a batch did.
+/// The results of a batch.
 #[derive(Debug, Default)]
 pub struct Results {
     /// The rows of each statement, in the order of its requests; `None` where it returned none.
     pub rows: Vec<Option<StatementRows>>,
-    /// What each request did.
+    /// The outcome of each request.
     pub requests: Vec<Outcome>,
 }
 
 /// The rows of all requests of one statement.
 #[derive(Debug)]
 pub struct StatementRows {
-    /// Their columns.
+    /// The columns of the rows.
     pub shape: Arc<RowShape>,
-    /// The rows.
+    /// The rows as an Arrow batch.
     pub batch: RecordBatch,
 }
 
 impl Batch {
-    /// One statement, run with each of the lists.
+    /// A batch of one statement, run with each of the lists.
     #[must_use]
     pub fn of(sql: impl Into<String>, lists: CellLists) -> Self {
         let order = vec![0; lists.len()];
         Self { statements: vec![StatementLists { sql: sql.into(), lists, is_text: false }], order }
     }
 
-    /// One statement, sent as text, run once.
+    /// A batch of one statement without parameters, sent as text and run once.
     ///
     /// # Errors
-    /// [`Error::Internal`] never: one list of no values is a list.
+    /// No error occurs: one list of no values is always valid.
     pub fn text(sql: impl Into<String>) -> Result<Self> {
         let lists = CellLists::new(Vec::new(), 1, 0)?;
         Ok(Self { statements: vec![StatementLists { sql: sql.into(), lists, is_text: true }], order: vec![0] })
     }
 
-    /// The list of each request.
+    /// The index of each request's list among those of its statement.
     fn lists(&self) -> Result<Vec<usize>> {
         let mut next = vec![0; self.statements.len()];
         let lists = self.order.iter().map(|statement| {
@@ -103,29 +104,29 @@ impl Batch {
     }
 }
 
-/// Runs a batch on a session.
+/// Runs a batch over a session.
 pub(crate) async fn run_batch(session: &mut Session, batch: &Batch, max_packet: usize) -> Result<Results> {
     let lists = batch.lists()?;
     Run::new(batch, &lists, max_packet).finish(session).await
 }
 
-/// A batch under way.
+/// The state of a batch that runs.
 struct Run<'a> {
     batch: &'a Batch,
-    /// The list of each request.
+    /// The index of each request's list among those of its statement.
     lists: &'a [usize],
     max_packet: usize,
     statements: Vec<StatementState>,
     outcomes: Vec<Outcome>,
-    /// Bytes of the rows that have come.
+    /// The bytes of all rows received so far.
     gathered: usize,
 }
 
-/// What is known of a statement.
+/// The state of a statement of a batch.
 #[derive(Default)]
 struct StatementState {
     prepared: Option<Prepared>,
-    /// Why it can't be run.
+    /// The error for which the statement can't be run.
     error: Option<Error>,
     rows: Option<RowBuilder>,
 }
@@ -144,7 +145,7 @@ impl<'a> Run<'a> {
 
     async fn finish(mut self, session: &mut Session) -> Result<Results> {
         if let Err(lost) = self.run(session).await {
-            // Those that were answered are known; the others may or may not be done.
+            // The outcomes received are complete; all other requests may or may not be done.
             session.connection.condemn();
             return Err(lost);
         }
@@ -216,7 +217,7 @@ impl<'a> Run<'a> {
             return Err(error.clone());
         }
         let list = self.lists[request];
-        // What a packet has beside the texts: its head, a type and a length for each value.
+        // The bytes of a packet beside the values: its head, and a type and a length for each value.
         let size = match &state.prepared {
             None => statement.sql.len() + 1,
             Some(_) => statement.lists.size(list) + 11 * statement.lists.width() + 16,
@@ -234,7 +235,7 @@ impl<'a> Run<'a> {
                 statement.lists.check(list)?;
                 let width = statement.lists.width();
                 connection.send_execute(prepared.id, |target| {
-                    // Its values were checked.
+                    // The values of this list were checked.
                     let _ = put_parameters(target, width, statement.lists.cells(list));
                 });
             }
@@ -264,7 +265,7 @@ impl<'a> Run<'a> {
                         if *gathered > most {
                             return Err(response_limit::exceeded("the result", most));
                         }
-                        // What follows a row that can't be taken is of no use.
+                        // The rows behind one that can't be read are skipped.
                         if problem.is_none()
                             && let Some(rows) = &mut rows
                         {
@@ -287,7 +288,7 @@ impl<'a> Run<'a> {
 }
 
 impl StatementState {
-    /// Gets ready for rows with these columns, which must be those of the statement's other requests.
+    /// Prepares for rows with these columns, which must be those of the statement's other requests.
     fn expect(&mut self, session: &mut Session, sql: &str, fields: &Arc<[Field]>) -> Result<()> {
         let form = if self.prepared.is_some() { Form::Binary } else { Form::Text };
         match &self.rows {

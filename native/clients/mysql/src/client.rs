@@ -15,7 +15,7 @@ use crate::pool::{Lease, Pool};
 use crate::submission::{Shapes, Submission};
 use crate::url::Url;
 
-/// How a client behaves.
+/// The options of a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ClientOptions {
     /// The most connections open at a time; they are opened when they are needed.
@@ -76,8 +76,8 @@ impl SqlClient {
         self.guarded(cancel, |call| async move { Ok(call.lease().await?.prepared(sql).await?.parameters) }).await
     }
 
-    /// Runs requests. What is wrong with one of them is in its [`Outcome`](crate::Outcome); where the connection is lost, so is every
-    /// request whose answer had not come.
+    /// Runs the requests of a batch. The error of a single request is in its [`Outcome`](crate::Outcome); where the
+    /// connection is lost, every request without an answer has that error.
     ///
     /// # Errors
     /// [`Error::Engine`] where no connection can be opened, [`Error::Timeout`], [`Error::Cancelled`].

@@ -107,7 +107,7 @@ impl Target<'_> {
     }
 }
 
-/// Inserts rows on a session.
+/// Inserts rows over a session.
 pub(crate) async fn insert_lists(
     session: &mut Session,
     table: &str,
@@ -127,7 +127,8 @@ pub(crate) async fn insert_lists(
     Ok(insert(session, &target, rows).await?)
 }
 
-/// Inserts rows, all or none of them where the session is in no transaction, and returns how many the server took.
+/// Inserts rows, all or none of them, and returns the number that the server took. In a transaction of the caller's,
+/// they become part of it.
 pub(crate) async fn insert(session: &mut Session, target: &Target<'_>, rows: &dyn Rows) -> Answer<u64> {
     if rows.count() == 0 {
         return Ok(0);

@@ -13,7 +13,7 @@ use crate::timeout::within;
 use crate::url::Url;
 use crate::{engine_error, server_error};
 
-/// What a client is told beside the URL.
+/// The options of a client beside the URL.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct KvOptions {
     /// The time-out of a call, connecting included. Without one, a call waits for as long as the connection lives.

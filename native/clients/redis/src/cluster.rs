@@ -13,13 +13,13 @@ use crate::resp::{Answer, Commands, Reply};
 use crate::slots::{SLOTS, key_of, slot_of};
 use crate::url::{Place, Url};
 
-/// How often a command is directed to another server before that is an error.
+/// The most rounds in which a command is sent; a redirection or failure in the last one is an error.
 const MOST_ROUNDS: u32 = 8;
 
 /// The wait before a retry of a command that a server can't execute while a slot moves; multiplied by the round.
 const TRY_AGAIN: Duration = Duration::from_millis(10);
 
-/// The servers of a cluster, each with a connection that is made when it is needed.
+/// The servers of a cluster, each with a connection that is opened when it is needed.
 #[derive(Debug)]
 pub(crate) struct Cluster {
     url: Url,

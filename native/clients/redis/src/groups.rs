@@ -1,4 +1,4 @@
-//! Many keys as the MGETs or MSETs that they become.
+//! The division of many keys among several MGETs or MSETs.
 
 use std::ops::Range;
 
@@ -7,30 +7,30 @@ use boundary_bench_kernel::Error;
 use crate::resp::{Commands, write_argument};
 use crate::slots::slot_of;
 
-/// The most keys of one MGET or MSET. A server executes a command as a whole, and all other clients wait meanwhile; it
-/// refuses those of more than a million arguments.
+/// The most keys of one MGET or MSET. A server executes a command as a whole while all other clients wait, and refuses
+/// commands of more than a million arguments.
 const MOST_KEYS: usize = 4096;
 
 /// The most bytes of one MGET or MSET, where it has more than one key.
 const MOST_BYTES: usize = 1 << 20;
 
-/// The keys of each command, as ranges of an order.
+/// The division of keys among commands: a range of `order` for each command.
 #[derive(Debug, Default)]
 pub(crate) struct Groups {
-    /// Where in the order the keys of each command end.
+    /// The end of each command's range in `order`.
     ends: Vec<usize>,
     total: usize,
-    /// The positions of the keys; `None`: their own order.
+    /// The positions of the keys, grouped; `None` where they keep their own order.
     order: Option<Vec<usize>>,
 }
 
 impl Groups {
-    /// Groups of keys in their own order.
+    /// Divides keys in their own order.
     pub(crate) fn of_keys<'a>(keys: impl Iterator<Item = &'a [u8]>) -> Self {
         Self::of_sizes(keys.map(<[u8]>::len))
     }
 
-    /// Groups of entries in their own order.
+    /// Divides entries in their own order.
     pub(crate) fn of_entries<'a>(entries: impl Iterator<Item = (&'a [u8], &'a [u8])>) -> Self {
         Self::of_sizes(entries.map(|(key, value)| key.len() + value.len()))
     }
@@ -49,7 +49,7 @@ impl Groups {
         groups.close()
     }
 
-    /// Groups of which each has one slot of a cluster.
+    /// Divides items so that each command has keys of one slot of a cluster.
     pub(crate) fn of_slots<'a>(items: impl Iterator<Item = (&'a [u8], usize)>) -> Self {
         let mut by_slot =
             items.enumerate().map(|(position, (key, size))| (slot_of(key), position, size)).collect::<Vec<_>>();
@@ -81,7 +81,7 @@ impl Groups {
         self.ends.len()
     }
 
-    /// Where in the order the keys of a command are.
+    /// The range of a command's keys in `order`.
     pub(crate) fn range(&self, command: usize) -> Range<usize> {
         let start = if command == 0 { 0 } else { self.ends[command - 1] };
         start..self.ends[command]
@@ -92,12 +92,12 @@ impl Groups {
         self.range(command).map(|at| self.order.as_ref().map_or(at, |order| order[at]))
     }
 
-    /// Adds the MGETs of keys.
+    /// Appends the MGETs of the keys.
     pub(crate) fn write_mget<'a>(&self, commands: &mut Commands, keys: impl Iterator<Item = &'a [u8]>) {
         self.write(commands, b"MGET", 1, keys, write_argument);
     }
 
-    /// Adds the MSETs of entries.
+    /// Appends the MSETs of the entries.
     pub(crate) fn write_mset<'a>(&self, commands: &mut Commands, entries: impl Iterator<Item = (&'a [u8], &'a [u8])>) {
         self.write(commands, b"MSET", 2, entries, |out, (key, value)| {
             write_argument(out, key);
@@ -123,7 +123,7 @@ impl Groups {
         }
     }
 
-    /// An error of a command among several, with the position of the entry that it begins with.
+    /// Adds the position of a command's first entry to its error, where there are several commands.
     pub(crate) fn at_entry(&self, position: usize, error: Error) -> Error {
         match error {
             error if self.len() == 1 => error,
@@ -136,7 +136,7 @@ impl Groups {
     }
 }
 
-/// How full a command is.
+/// The keys and bytes that a command has so far.
 #[derive(Default)]
 struct Filled {
     keys: usize,

@@ -161,7 +161,7 @@ pub enum Reply<'a> {
     Array(Items<'a>),
 }
 
-/// What a call of a batch gives for each command.
+/// The outcome of one command of a batch.
 pub(crate) type Answer<'reply, 'error> = std::result::Result<Reply<'reply>, &'error Error>;
 
 impl<'a> Reply<'a> {

@@ -1,10 +1,10 @@
-//! The slots of a cluster: which of them a key has, and which key a command.
+//! The slots of a cluster: the slot of a key, and the key of a command.
 
 use std::sync::LazyLock;
 
 use crate::resp::arguments_of;
 
-/// The slots of a cluster.
+/// The number of slots of a cluster.
 pub(crate) const SLOTS: u16 = 16_384;
 
 /// The remainders of CRC-16/XMODEM of every byte.
@@ -15,7 +15,7 @@ static CRC: LazyLock<[u16; 256]> = LazyLock::new(|| {
     })
 });
 
-/// The slot of a key: of what stands in its first braces, where something does.
+/// The slot of a key: of its hash tag, the text in its first braces, if that is not empty.
 #[must_use]
 pub(crate) fn slot_of(key: &[u8]) -> u16 {
     let tag = key.iter().position(|byte| *byte == b'{').and_then(|open| {
@@ -28,7 +28,7 @@ pub(crate) fn slot_of(key: &[u8]) -> u16 {
     crc % SLOTS
 }
 
-/// The key that decides where a command goes; `None`: any server.
+/// The key whose slot a command goes to; `None` for a command that any server executes.
 pub(crate) fn key_of(command: &[u8]) -> Option<&[u8]> {
     let mut arguments = arguments_of(command);
     let name = arguments.next()?.to_ascii_uppercase();
@@ -53,7 +53,7 @@ mod tests {
 
     #[test]
     fn slots_are_those_of_the_servers() {
-        // As CLUSTER KEYSLOT answers.
+        // The slots that CLUSTER KEYSLOT gives.
         assert_eq!([slot_of(b"123456789"), slot_of(b"foo"), slot_of(b"")], [12_739, 12_182, 0]);
         assert_eq!(slot_of(b"{user1000}.following"), slot_of(b"user1000"));
         assert_eq!(slot_of(b"foo{{bar}}zap"), slot_of(b"{bar"));

@@ -6,8 +6,8 @@
 //!
 //! A *frame* is a sequence of results: `id, status, entries, bytes, flags`, then the end of each entry's bytes, then a byte
 //! for each entry's kind, padded to a whole word, then the bytes of all entries, padded as well. A status other than 0 means
-//! that the request failed as a whole: the bytes are the error's text, with its code in brackets. With the status 2 the id
-//! is that of a connection, which is gone.
+//! that the request failed as a whole: the bytes are the error's text, with its code in brackets. A result with the status
+//! 2 reports a lost connection; its id is that connection's.
 
 use boundary_bench_kernel::frame::{ASCII, Frame, word, words};
 use boundary_bench_kernel::{Error, Result};
@@ -121,7 +121,7 @@ impl<'a> Iterator for Entries<'a> {
 
 impl ExactSizeIterator for Entries<'_> {}
 
-/// The requests of a submission.
+/// An iterator over the requests of a submission.
 #[derive(Debug, Clone)]
 pub struct Submission<'a>(&'a [u8]);
 
@@ -250,7 +250,7 @@ impl Entered {
         self.push(EntryKind::Error, error.coded().as_bytes());
     }
 
-    /// Adds a result of the entries to a frame. The entries are forgotten.
+    /// Appends a result with these entries to a frame, and clears them.
     pub fn finish(&mut self, id: u32, frame: &mut Frame) {
         if self.bytes.len() >= u32::MAX as usize {
             let error = Error::Unsupported("a result of more than 4 GiB; ask for fewer keys at once".to_owned());
@@ -278,7 +278,7 @@ impl Entered {
     }
 }
 
-/// Adds the failure of the request `id` to the results.
+/// Appends the failure of the request `id` to a frame.
 pub fn fail(frame: &mut Frame, id: u32, error: &Error) {
     let text = error.coded();
     frame.begin([id, FAILED, 0, word(text.len()), 0], text.len() + 8);
@@ -358,7 +358,7 @@ mod tests {
         #[test]
         fn no_bytes_make_the_reader_panic(bytes in proptest::collection::vec(any::<u8>(), 0..80), kind in 0_u32..5) {
             let _ = Submission::new(&bytes).count();
-            // The bytes behind a head that is nearly right.
+            // The same bytes behind a request's first words that are nearly valid.
             let mut words = vec![0, 0, kind, u32::from(kind == 4), 1];
             words.push(u32::try_from(bytes.len()).unwrap() * 2 / 3);
             let mut all = words.iter().flat_map(|word| word.to_ne_bytes()).collect::<Vec<_>>();

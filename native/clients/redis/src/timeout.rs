@@ -1,10 +1,10 @@
-//! The time that a call has.
+//! The time-out of a call.
 
 use std::time::Duration;
 
 use boundary_bench_kernel::{Error, Result};
 
-/// Work that must end within a time, where there is one.
+/// Runs `work` with a time-out, if there is one.
 pub(crate) async fn within<T>(timeout: Option<Duration>, work: impl Future<Output = Result<T>>) -> Result<T> {
     match timeout {
         None => work.await,

@@ -1,4 +1,4 @@
-//! How a shard is to be served.
+//! The options of a shard's server.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
@@ -14,24 +14,24 @@ use crate::memory::MemoryStore;
 use crate::persistent::PersistentStore;
 use crate::store::Store;
 
-/// What a client may ask for.
+/// The limits on what a client may ask for.
 #[derive(Debug, Clone)]
 pub struct Limits {
-    /// The largest message, either way.
+    /// Bytes of a message in either direction, at most.
     pub message_bytes: usize,
-    /// Calls of one connection at a time; the next ones wait.
+    /// Concurrent calls of one connection, at most; further ones wait.
     pub streams: u32,
-    /// Scans that are open at a time; further ones are refused.
+    /// Open scans, at most; further ones are refused.
     pub open: usize,
-    /// How long a client may take nothing of a scan, or send nothing of a population.
+    /// Time-out of a client that reads nothing of a scan, or sends nothing of a population.
     pub stall_time: Duration,
-    /// How often a connection is asked for a sign of life, and how long it may take to give one.
+    /// The interval of HTTP/2 pings, and the time-out of their replies.
     pub keep_alive: Duration,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        // That of every client of gRPC that was not told otherwise.
+        // The default limit of messages in every gRPC client.
         Self {
             message_bytes: 4 << 20,
             streams: 1024,
@@ -42,35 +42,35 @@ impl Default for Limits {
     }
 }
 
-/// How a shard is to be served.
+/// The options of a shard's server.
 #[derive(Debug, Clone)]
 pub struct ShardOptions {
-    /// Where it listens; port 0 takes a free one.
+    /// The address that the server listens on; port 0 takes a free one.
     pub listen: SocketAddr,
-    /// Its number, from 0.
+    /// The number of the shard, from 0.
     pub shard: u32,
     /// The number of shards.
     pub shards: u32,
-    /// Where rows are kept, in a folder for each shard; in memory without.
+    /// The directory of the rows, with a folder for each shard. `None`: the rows are in memory.
     pub data_dir: Option<PathBuf>,
-    /// Threads of the network. `None`: one for two cores, since the client has the others.
+    /// The number of network threads. `None`: one for two cores, since the client has the others.
     pub threads: Option<usize>,
-    /// The key that calls must carry in their metadata.
+    /// The API key that calls must carry in their metadata.
     pub api_key: Option<String>,
-    /// The files of TLS; without them calls come in clear text.
+    /// The certificate and key files of TLS; without them the server speaks plain HTTP/2.
     pub tls: Option<TlsFiles>,
-    /// Whether it may listen where other machines reach it without a key, or without TLS.
+    /// Whether the server may listen where other machines reach it without a key, or without TLS.
     pub allow_insecure_bind: bool,
-    /// What a client may ask for.
+    /// The limits on what a client may ask for.
     pub limits: Limits,
 }
 
-/// The files of TLS, in PEM.
+/// The certificate and key files of TLS, in PEM.
 #[derive(Debug, Clone)]
 pub struct TlsFiles {
-    /// The certificate, then those that signed it.
+    /// The file of the certificate and its chain.
     pub certificate: PathBuf,
-    /// Its private key.
+    /// The file of the certificate's private key.
     pub key: PathBuf,
 }
 
@@ -103,10 +103,10 @@ impl Default for ShardOptions {
 }
 
 impl ShardOptions {
-    /// Checks what can be checked without starting.
+    /// Checks the options as far as possible without starting a server.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`].
+    /// [`Error::InvalidArgument`] naming the option that is not usable.
     pub fn validate(&self) -> Result<()> {
         let problem = if self.shard >= self.shards {
             format!("there is no shard {} of {}: the first is 0", self.shard, self.shards)
@@ -115,7 +115,7 @@ impl ShardOptions {
         } else if self.limits.open == 0 || self.limits.streams == 0 {
             "a limit of 0 would refuse everything".to_owned()
         } else if self.limits.message_bytes < 1 << 20 {
-            // A batch of a scan has 800 KiB.
+            // A batch of a scan has 800 KiB, and must fit into a message.
             "messages must be allowed 1 MiB at least".to_owned()
         } else if self.api_key.as_deref().is_some_and(|key| !api_key::is_api_key(key)) {
             api_key::form()
@@ -131,10 +131,10 @@ impl ShardOptions {
         Err(Error::InvalidArgument(problem))
     }
 
-    /// Opens the rows of the shard.
+    /// Opens the store of the shard.
     ///
     /// # Errors
-    /// As [`PersistentStore::open`].
+    /// The errors of [`PersistentStore::open`], and of [`Self::validate`].
     pub fn open(&self) -> Result<Arc<dyn Store>> {
         self.validate()?;
         Ok(match &self.data_dir {

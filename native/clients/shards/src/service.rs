@@ -58,7 +58,7 @@ const SCAN_THREADS: usize = 64;
 const POPULATIONS: usize = 8;
 const WAITING_POPULATIONS: usize = 64;
 
-/// The service of one shard.
+/// The gRPC service of one shard.
 #[derive(Clone)]
 pub(crate) struct Service {
     pub(crate) shard: u32,

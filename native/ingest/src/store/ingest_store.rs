@@ -18,7 +18,7 @@ use crate::points::{FieldKind, Points, Shape};
 use crate::rules::check_times;
 use crate::{Error, Precision, Result};
 
-/// Databases of points in a folder.
+/// A store of databases of points in a folder.
 pub struct IngestStore<F: Files = Disk> {
     inner: Arc<Storing<F>>,
     flusher: Mutex<Option<JoinHandle<()>>>,

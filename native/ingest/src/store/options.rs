@@ -1,40 +1,40 @@
-//! How a store is opened.
+//! The options of a store.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
 use super::registry::Limits;
 
-/// When a write is acknowledged.
+/// The point at which a write is acknowledged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Durability {
-    /// When it is on the disk.
+    /// A write is acknowledged when it is on the disk.
     #[default]
     Durable,
-    /// When the kernel has it: it outlives the process, and not the machine.
+    /// A write is acknowledged when the kernel has it: it survives the end of the process, but not of the machine.
     Fast,
 }
 
-/// How a store is opened.
+/// The options of a store.
 #[derive(Debug, Clone)]
 pub struct StoreOptions {
-    /// Its folder; made where it is missing.
+    /// The folder of the store; created if missing.
     pub directory: PathBuf,
-    /// When a write is acknowledged.
+    /// The point at which a write is acknowledged.
     pub durability: Durability,
-    /// How often points in memory go to files; `None` for only when asked.
+    /// The interval of flushes; `None`: flush only on request or when `memory_bytes` is reached.
     pub flush_interval: Option<Duration>,
-    /// Points in memory go to files early when they take so many bytes, and writes are refused at twice as many.
+    /// Bytes of points in memory that start an early flush; at twice as many, writes are refused.
     pub memory_bytes: usize,
-    /// How many names a database may have.
+    /// The limits on the number of names.
     pub limits: Limits,
-    /// Is told, in a sentence, what went wrong with points that were acknowledged: a flush that failed, damage in the log,
-    /// points that were set aside.
+    /// Called with a sentence about each problem with acknowledged points: a failed flush, damage in the log, points that were
+    /// set aside.
     pub report: fn(&str),
 }
 
 impl StoreOptions {
-    /// The defaults, in a folder.
+    /// The default options, for this folder.
     #[must_use]
     pub fn new(directory: impl Into<PathBuf>) -> Self {
         Self {

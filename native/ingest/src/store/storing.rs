@@ -19,24 +19,24 @@ use super::wal::Wal;
 use crate::points::Points;
 use crate::{Error, Result};
 
-/// What became of points that were acknowledged.
+/// The state of acknowledged points: unflushed, damaged, set aside.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct StoreStatus {
-    /// The bytes of the points that are in no file yet.
+    /// Bytes of the points that are in no file yet.
     pub unflushed_bytes: usize,
-    /// The flushes that failed since the store was opened.
+    /// The number of failed flushes since the store was opened.
     pub failed_flushes: u64,
-    /// Why the last flush failed; `None` where it did not.
+    /// The error of the last flush; `None` if it succeeded.
     pub flush_error: Option<String>,
-    /// The files of what was set aside; somebody has to look at them, and take them away.
+    /// The files of points and log bytes that were set aside; an operator has to inspect and remove them.
     pub set_aside: Vec<PathBuf>,
-    /// The points that were set aside since the store was opened: a flush could not store them.
+    /// The number of points that flushes could not store and set aside since the store was opened.
     pub set_aside_points: u64,
-    /// The bytes of the log that were damaged when the store was opened.
+    /// The bytes of the log that were found damaged when the store was opened.
     pub damaged_bytes: u64,
 }
 
-/// The points of a store, in memory and in files, and its log.
+/// The state of a store: its points in memory, its files, and its log.
 pub(super) struct Storing<F: Files> {
     pub registry: Registry,
     pub wal: Wal<F>,

@@ -33,7 +33,7 @@ const BUSY: u16 = 503;
 /// The pause before a retry.
 const REST: Duration = Duration::from_millis(10);
 
-/// One thread of a load.
+/// One thread of a load, with its connections.
 struct SoakRequester {
     client: SoakClient,
     spec: Arc<RequestSpec>,

@@ -1,4 +1,4 @@
-//! Why JSON can't be read.
+//! The reasons for which JSON can't be read.
 
 /// The reason for which a value can't be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

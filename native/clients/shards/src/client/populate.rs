@@ -48,7 +48,7 @@ impl ShardClient {
     fn check_memory(&self, total_rows: u64) -> Result<()> {
         let stores = self.shards.iter().filter_map(Shard::store);
         let in_memory = stores.filter(|store| !store.is_persistent());
-        // What they hold stays until the new rows are whole.
+        // The old rows stay in memory until the new ones are complete.
         check_rows(total_rows / u64::from(self.shards()) * in_memory.count() as u64)
     }
 }

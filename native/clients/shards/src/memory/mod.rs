@@ -19,7 +19,7 @@ use crate::row::{ROW_BYTES, Row};
 use crate::store::{Blocks, EachRow, NextBatch, Population, Store};
 use index::{Index, spread};
 
-/// A position has 32 bits, of which one value says that there is none.
+/// A position has 32 bits, of which one value is reserved for an empty slot.
 const MOST_ROWS: u64 = u32::MAX as u64 - 1;
 
 /// How many keys ahead of the current one a row is prefetched; the rows prefetched at a time fit into the first-level cache.

@@ -1,11 +1,11 @@
-//! Whether there is memory for rows: checked before the first row, and while rows are added.
+//! Checks that there is memory for rows: before the first row, and while rows are added.
 
 use boundary_bench_kernel::{Error, Result};
 
 use super::index;
 use crate::row::ROW_BYTES;
 
-/// The bytes that a row takes, with its part of the index.
+/// Bytes of a row in memory, including its part of the index.
 const BYTES_PER_ROW: u64 = ROW_BYTES as u64 + index::BYTES_PER_ROW;
 
 /// Bytes that are left free for everything else.
@@ -25,7 +25,7 @@ pub fn check_rows(rows: u64) -> Result<()> {
     check(memory_of(rows), available(), &format_args!("{rows} rows"))
 }
 
-/// Checks that so many more bytes fit.
+/// Checks that this many more bytes fit.
 pub(super) fn check_bytes(bytes: u64) -> Result<()> {
     check(bytes, available(), &"further rows")
 }
