@@ -1,5 +1,5 @@
 /** What stands in the place of a secret. */
-const HIDDEN = '***';
+export const HIDDEN = '***';
 
 /** The names of parameters whose values are secrets. */
 const SECRET_NAME = /pass|pwd|secret|token|auth|key|user/i;

@@ -4,9 +4,9 @@ import { formatRows } from '../report/format.js';
 import { type FamilyPlan, planRun } from '../runner/plan.js';
 import type { Family } from '../families/workload.js';
 import type { CliServices } from './services.js';
-import { type MatrixOptions, addMatrixOptions, requestFrom } from './matrix-options.js';
+import { type MatrixFlags, addMatrixOptions, requestFrom } from './matrix-options.js';
 
-interface ListOptions extends MatrixOptions {
+interface ListOptions extends MatrixFlags {
   readonly json?: boolean;
 }
 

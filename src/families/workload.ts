@@ -1,4 +1,5 @@
 import type { Cell, Checksum, SimulatedNetwork } from '../records/record.js';
+import type { OptionTable } from './option.js';
 
 /** What is done to bytes before they cross, or after: timed apart from the crossing. */
 export type CodecWork = 'encode' | 'decode';
@@ -63,7 +64,7 @@ export interface PlannedCell {
   readonly skip?: string;
 }
 
-/** What a run asks of a family. */
+/** What a run asks of any family. */
 export interface FamilyOptions {
   readonly rows: number;
   /** How many workers the cells of more than one worker have. */
@@ -71,20 +72,13 @@ export interface FamilyOptions {
   /** Engine URIs by engine name, e.g. `embedded` -> `embedded:/tmp/bench.duckdb`; absent: the engine's default. */
   readonly engines: Readonly<Record<string, string>>;
   /** Whether to plan the optional clients, too: those that are no dependencies of this package. */
-  readonly peers?: boolean;
-  /** Of request work: the numbers of connections and of operations a request; absent: the family's own, `all`: its whole grid. */
-  readonly threads?: readonly number[] | 'all';
-  readonly batch?: readonly number[] | 'all';
-  /** Of request work: the operations of each cell's sample, exactly; absent: the family's own. */
-  readonly operations?: number;
-  /** Of request work: requests a second, for an open loop. */
-  readonly rate?: number;
-  /** What a family has of its own, by the names of its `defaultSettings`. */
-  readonly settings?: Readonly<Record<string, string | number>>;
+  readonly peers?: boolean | undefined;
+  /** The keys that requests carry, by the engine that they are for, where its URI holds none. */
+  readonly apiKeys?: Readonly<Record<string, string>> | undefined;
 }
 
-/** A group of workloads over one schema. */
-export interface Family {
+/** A group of workloads over one schema. `Own` are the values of the options that it declares. */
+export interface Family<Own = object> {
   readonly name: string;
   /** The sentence `boundary-bench list` shows. */
   readonly description: string;
@@ -94,12 +88,12 @@ export interface Family {
   readonly onlyIfNamed?: boolean;
   /** Whether `rows` are of no meaning to it: it has operations. */
   readonly hasOperations?: boolean;
-  /** What else its users may say that changes what is measured, with what holds where they don't. */
-  readonly defaultSettings?: Readonly<Record<string, string | number>>;
+  /** The options that it takes beside `FamilyOptions`. */
+  readonly options?: OptionTable;
   /** Every cell of the family, before filters. */
-  plan(options: FamilyOptions): readonly PlannedCell[];
+  plan(options: FamilyOptions & Partial<Own>): readonly PlannedCell[];
   /** Prepares whatever the cells of a run, `cells`, share: engines, loaded tables. Untimed. */
-  open(options: FamilyOptions, cells: readonly PlannedCell[]): Promise<OpenFamily>;
+  open(options: FamilyOptions & Partial<Own>, cells: readonly PlannedCell[]): Promise<OpenFamily>;
 }
 
 /** A family, opened for one run. */

@@ -6,7 +6,7 @@ import { ShardClient } from '../../library/shards/shard-client.js';
 import { shardOf } from '../../library/shards/shard-placing.js';
 import type { RoundTrip, SimulatedNetwork } from '../../records/record.js';
 import { quantileOfSorted } from '../../stats/quantile.js';
-import type { HybridSettings } from './options.js';
+import type { HybridValues } from './options.js';
 
 /** The round trips to each shard that are measured, and for how long, but for the least of them. */
 const ROUND_TRIPS = 100;
@@ -17,7 +17,7 @@ const LEAST_TRIPS = 5;
 const WARM_UP = 10;
 
 /** Whether there is a network to simulate. */
-export function isSimulated({ netDelayUs, netBandwidthMbps }: HybridSettings): boolean {
+export function isSimulated({ netDelayUs, netBandwidthMbps }: HybridValues): boolean {
   return netDelayUs > 0 || netBandwidthMbps > 0;
 }
 
@@ -25,7 +25,7 @@ export function isSimulated({ netDelayUs, netBandwidthMbps }: HybridSettings): b
  * Who simulates the network; `undefined`: there is none to simulate. The kernel where it can and the shards are ours. Throws
  * where the kernel was asked for and can't.
  */
-export async function networkBy(settings: HybridSettings, isOurs: boolean): Promise<'kernel' | 'proxy' | undefined> {
+export async function networkBy(settings: HybridValues, isOurs: boolean): Promise<'kernel' | 'proxy' | undefined> {
   if (!isSimulated(settings)) return undefined;
   if (settings.netBy === 'proxy') return 'proxy';
   const why = isOurs ? await addon.PrivateShards.whyNoNamespaces() : 'the shards are not started here';
@@ -46,7 +46,7 @@ export interface SlowShards {
 /** Slows the network before filled shards down, and measures it before and after. `ours`: those in namespaces, for the kernel. */
 export async function slowDown(
   addresses: readonly string[],
-  settings: HybridSettings,
+  settings: HybridValues,
   ours: PrivateShards | undefined,
 ): Promise<SlowShards> {
   const { netDelayUs, netBandwidthMbps } = settings;

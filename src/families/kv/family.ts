@@ -1,7 +1,7 @@
 import { ioredis } from '../../clients/ioredis.js';
 import type { KvTarget } from '../../clients/kv-target.js';
 import { VALKEY_GLIDE, valkeyGlide } from '../../clients/valkey-glide.js';
-import type { Family, OpenCell } from '../workload.js';
+import type { OpenCell } from '../workload.js';
 import { TargetClients } from '../requests/clients.js';
 import { defineRequestFamily } from '../requests/family.js';
 import { type PlannedRequests, readRequestMatrix, requestsOf } from '../requests/grid.js';
@@ -14,7 +14,7 @@ import { type KvRequester, type KvWork, openNapiRequester, targetRequester } fro
 const CLIENTS = new TargetClients<KvTarget>('kv', { ioredis, 'valkey-glide': valkeyGlide });
 
 /** Keys and values over the Redis wire: one at a time, pipelined, and many in one command. */
-export const kvFamily: Family = defineRequestFamily({
+export const kvFamily = defineRequestFamily({
   name: 'kv',
   server: 'redis',
   matrix: readRequestMatrix('kv'),

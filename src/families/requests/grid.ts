@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 
 import type { Cell, Side } from '../../records/record.js';
 import type { FamilyOptions, PlannedCell } from '../workload.js';
+import type { RequestValues } from './options.js';
 
 /** A piece of work that is done by one request, or by many. */
 export interface RequestWorkload {
@@ -81,7 +82,11 @@ export interface GridPlace {
 }
 
 /** Every cell of the family for these options: workload by workload, with few threads and small batches first. */
-export function planRequests(matrix: RequestMatrix, place: GridPlace, options: FamilyOptions): PlannedRequests[] {
+export function planRequests(
+  matrix: RequestMatrix,
+  place: GridPlace,
+  options: FamilyOptions & RequestValues,
+): PlannedRequests[] {
   const lanes = matrix.lanes.filter(({ peer }) => peer !== true || options.peers === true);
   return Object.keys(matrix.workloads).flatMap((workload) => {
     const ofWorkload = lanes.filter((lane) => lane.workloads.includes(workload));
@@ -121,7 +126,7 @@ function plannedCell(
   { family, engine, skip: placeSkip, peerSkip }: GridPlace,
   { side, lane, rustLane, variant, mode, target, peer }: RequestLane,
   { workload, threads, batch }: Dimensions,
-  { operations, rate }: FamilyOptions,
+  { operations, rate }: RequestValues,
 ): PlannedRequests {
   const client = [target, mode].filter((part) => part !== undefined);
   const skip = placeSkip ?? (peer === true && target !== undefined ? peerSkip(target) : undefined);

@@ -5,19 +5,10 @@ import { type PrivateServer, addon } from '../../addon.js';
 import { BoundaryError, toBoundaryError } from '../../errors.js';
 import { serveCommand, serveSkip } from '../../library/crossing/reference-server.js';
 import type { SimulatedNetwork } from '../../records/record.js';
-import { apiKeyOf } from './api-keys.js';
+import type { FamilyOptions } from '../workload.js';
 
 /** A kind of server, by its wire; also the name of the engine of its cells. */
 export type ServerKind = 'mysql' | 'redis' | 'rest' | 'ingest' | 'shards';
-
-/** The variables that name a server where no option does. */
-const URL_VARIABLES: Readonly<Record<ServerKind, string>> = {
-  mysql: 'MYSQL_URL',
-  redis: 'REDIS_URL',
-  rest: 'REST_URL',
-  ingest: 'INGEST_URL',
-  shards: 'SHARDS_URL',
-};
 
 /** The kinds of which the private server is the reference server. */
 const REFERENCE_KINDS: ReadonlySet<ServerKind> = new Set(['rest', 'ingest', 'shards']);
@@ -46,19 +37,20 @@ export interface TargetServer {
   close(): Promise<void>;
 }
 
-/** The URL of the server that the user names, by an option or by a variable; `undefined`: a private one is wanted. */
+/** The URL of the server that the user names; `undefined`: a private one is wanted. */
 export function targetUrl(kind: ServerKind, engines: Readonly<Record<string, string>>): string | undefined {
-  const url = engines[kind] ?? process.env[URL_VARIABLES[kind]];
+  const url = engines[kind];
   // `redis:` alone asks for a private server, as it does of an engine.
-  if (url === undefined || url === '' || url === `${kind}:`) return undefined;
-  const key = apiKeyOf(kind);
+  return url === '' || url === `${kind}:` ? undefined : url;
+}
+
+/** The engine URIs, with the key of its kind in the URL of a server. */
+export function enginesWithKey(kind: ServerKind, { engines, apiKeys }: FamilyOptions): FamilyOptions['engines'] {
+  const url = targetUrl(kind, engines);
+  if (url === undefined) return engines;
   // Shards are a list of URLs.
-  return key === undefined
-    ? url
-    : url
-        .split(',')
-        .map((one) => withApiKey(one, key))
-        .join(',');
+  const urls = url.split(',').map((one) => withApiKey(one, apiKeys?.[kind]));
+  return { ...engines, [kind]: urls.join(',') };
 }
 
 /**

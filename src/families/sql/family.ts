@@ -6,7 +6,7 @@ import { defineRequestFamily } from '../requests/family.js';
 import { type PlannedRequests, readRequestMatrix, requestsOf } from '../requests/grid.js';
 import { openLoadCell } from '../requests/load-cell.js';
 import type { TargetServer } from '../requests/target-server.js';
-import type { Family, OpenCell } from '../workload.js';
+import type { OpenCell } from '../workload.js';
 import { SqlSums } from './data.js';
 import { type SqlMatrix, SqlPlan, type SqlWorkload } from './plan.js';
 import { openNapiRequester, type SqlRequester, type SqlWork, targetRequester } from './requesters.js';
@@ -17,7 +17,7 @@ const CLIENTS = new TargetClients<SqlTarget>('sql', { mysql2, mariadb });
 const MATRIX = readRequestMatrix<SqlWorkload>('sql') as SqlMatrix;
 
 /** Small requests over the MySQL wire: statements on one table, and transactions as sysbench defines them. */
-export const sqlFamily: Family = defineRequestFamily({
+export const sqlFamily = defineRequestFamily({
   name: 'sql',
   server: 'mysql',
   matrix: MATRIX,

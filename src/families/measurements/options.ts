@@ -1,0 +1,20 @@
+import { BoundaryError } from '../../errors.js';
+import { hyperdAt } from '../../host/hyperd.js';
+import type { FilledValues, OptionTable } from '../option.js';
+import { SERVER_OPTIONS } from '../requests/options.js';
+
+/** The options of the family `measurements`. */
+export const MEASUREMENTS_OPTIONS = {
+  hyperd: {
+    flag: '--hyperd <path>',
+    type: 'path',
+    help: 'the hyperd to start for the engine hyper',
+    otherwise: 'HYPERD_PATH, or where `setup` put it',
+    check: (path: string) => {
+      if (hyperdAt(path) === undefined) throw new BoundaryError('BB_USAGE', `--hyperd ${path}: there is no hyperd`);
+    },
+  },
+  ...SERVER_OPTIONS.mysql,
+} as const satisfies OptionTable;
+
+export type MeasurementsValues = FilledValues<typeof MEASUREMENTS_OPTIONS>;

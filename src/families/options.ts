@@ -1,0 +1,20 @@
+import { HYBRID_OPTIONS } from './hybrid/options.js';
+import { MEASUREMENTS_OPTIONS } from './measurements/options.js';
+import type { GivenValues } from './option.js';
+import { REQUEST_OPTIONS, SERVER_OPTIONS } from './requests/options.js';
+import { REST_OPTIONS } from './rest/options.js';
+
+/** The options of all families of this package, known without loading a family. */
+export const FAMILY_OPTIONS = {
+  ...MEASUREMENTS_OPTIONS,
+  ...SERVER_OPTIONS.redis,
+  ...SERVER_OPTIONS.rest,
+  ...SERVER_OPTIONS.ingest,
+  ...SERVER_OPTIONS.shards,
+  ...REST_OPTIONS,
+  ...HYBRID_OPTIONS,
+  ...REQUEST_OPTIONS,
+};
+
+/** What may be said of them. */
+export type FamilyValues = GivenValues<typeof FAMILY_OPTIONS>;

@@ -1,9 +1,0 @@
-/** The variables of the keys that requests carry, by the kind of their server, where its URL holds none. */
-export const API_KEY_VARIABLES = { rest: 'REST_API_KEY', ingest: 'INGEST_API_KEY', shards: 'SHARDS_API_KEY' } as const;
-
-/** The key for the requests to a kind of server. */
-export function apiKeyOf(kind: string): string | undefined {
-  return Object.hasOwn(API_KEY_VARIABLES, kind)
-    ? process.env[API_KEY_VARIABLES[kind as keyof typeof API_KEY_VARIABLES]]
-    : undefined;
-}
