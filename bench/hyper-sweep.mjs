@@ -15,7 +15,7 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 
 import { connect, defineWorkload, run } from '../dist/index.js';
-import { parseRows } from '../dist/cli/option-values.js';
+import { parseRows } from '../dist/families/option-values.js';
 import { ColumnSums } from '../dist/families/measurements/checksum.js';
 import { expectedOf } from '../dist/families/measurements/closed-forms.js';
 import { prepareLane } from '../dist/families/measurements/lanes.js';

@@ -5,7 +5,8 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
 import { Command, Option as Flag } from 'commander';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { addMatrixOptions, requestFrom } from '../../src/cli/matrix-options.js';
-import { type OptionTable, type OptionType, flatten } from '../../src/families/option.js';
+import { type OptionTable, flatten } from '../../src/families/option.js';
+import { kinds } from '../../src/families/option-values.js';
 import { FAMILY_OPTIONS } from '../../src/families/options.js';
 import { loadFamilies } from '../../src/families/registry.js';
 import type { Family } from '../../src/families/workload.js';
@@ -33,8 +34,8 @@ function requestOf(words: readonly string[], environment: Readonly<Record<string
   return requestFrom(undefined, command.parse(words, { from: 'user' }).opts(), environment);
 }
 
-/** For each type a text of the command line, and its value. */
-const EXAMPLES: Readonly<Record<OptionType, readonly [string, unknown]>> = {
+/** For each kind a text of the command line, and its value. */
+const EXAMPLES: Readonly<Record<keyof typeof kinds, readonly [string, unknown]>> = {
   rows: ['2K', 2000],
   count: ['3', 3],
   seconds: ['0.5', 0.5],
@@ -50,17 +51,20 @@ const EXAMPLES: Readonly<Record<OptionType, readonly [string, unknown]>> = {
   flag: ['', true],
 };
 
+const KIND_NAMES = Object.keys(kinds) as (keyof typeof kinds)[];
+
 /** A text of an option, and its value. */
 function exampleOf(name: string): readonly [string, unknown] {
-  const { type, choices } = ALL[name]!;
+  const { kind, choices } = ALL[name]!;
   // One that is there, since it is looked for.
   if (name === 'hyperd') return [process.execPath, process.execPath];
-  return choices === undefined ? EXAMPLES[type] : [choices[1]!, choices[1]];
+  if (choices !== undefined) return [choices[1]!, choices[1]];
+  return EXAMPLES[KIND_NAMES.find((each) => kinds[each] === kind)!];
 }
 
 function wordsOf(name: string): string[] {
   const flag = new Flag(ALL[name]!.flag).long!;
-  return ALL[name]!.type === 'flag' ? [flag] : [flag, exampleOf(name)[0]];
+  return ALL[name]!.kind === kinds.flag ? [flag] : [flag, exampleOf(name)[0]];
 }
 
 /** A value as `run()` takes it: the entry of a map, or the option itself. */
@@ -76,9 +80,9 @@ describe.each(Object.keys(ALL))('the option %s', (name) => {
   });
 
   test('is given by its variable through the command line alone, after the flag', () => {
-    const { variable, type } = ALL[name]!;
+    const { variable, kind } = ALL[name]!;
     if (variable === undefined) return;
-    const environment = { [variable]: type === 'flag' ? '1' : exampleOf(name)[0] };
+    const environment = { [variable]: kind === kinds.flag ? '1' : exampleOf(name)[0] };
     const request = requestOf([], environment);
     expect(givenBy(name, request)).toBeUndefined();
     expect(givenBy(name, request.fallbacks!)).toEqual(value);
@@ -199,7 +203,7 @@ test('the options of hybrid are options of the run, and variables where no optio
   const environment = { HYBRID_SCALE: '0.5', HYBRID_NET_DELAY_US: '0', HYBRID_SKIP_POPULATE: '0' };
   expect(requestOf([]).fallbacks).toEqual({});
   const request = requestOf(['--net-delay-us', '2000', '--family', 'hybrid', '--net-by', 'proxy'], environment);
-  expect(request.fallbacks).toEqual({ scale: 0.5, netDelayUs: 0 });
+  expect(request.fallbacks).toEqual({ scale: 0.5, netDelayUs: 0, skipPopulate: false });
   expect(planRun(families, request).config).toMatchObject({ scale: 0.5, netDelayUs: 2000, netBy: 'proxy' });
   expect(() => requestOf(['--net-by', 'magic'])).toThrow('Allowed choices are auto, kernel, proxy');
   expect(() => requestOf([], { HYBRID_NET_BY: 'magic' })).toThrow(

@@ -8,7 +8,8 @@ import { readLog } from '../../src/records/run-log.js';
 import type { RunEvent } from '../../src/runner/events.js';
 import { type RunOptions, run } from '../../src/runner/run.js';
 import { LatencyHistogram } from '../../src/stats/latency-histogram.js';
-import type { FilledValues, OptionTable } from '../../src/families/option.js';
+import { type FilledValues, type OptionTable, option } from '../../src/families/option.js';
+import { kinds } from '../../src/families/option-values.js';
 import { REQUEST_OPTIONS, type RequestValues } from '../../src/families/requests/options.js';
 import type { Family } from '../../src/families/workload.js';
 import { network } from '../records/sample-run.js';
@@ -391,10 +392,10 @@ describe('a resumed run', () => {
   it('goes on with the options of its families, and refuses others', async () => {
     const seen: unknown[] = [];
     const table = {
-      scale: { flag: '--scale <n>', type: 'scale', help: '', default: 0.5 },
-      netBy: { flag: '--net-by <who>', type: 'text', help: '', default: 'auto' },
-      dataDir: { flag: '--data-dir <path>', type: 'path', help: '' },
-    } as const satisfies OptionTable;
+      scale: option('--scale <n>', kinds.scale, '', { default: 0.5 }),
+      netBy: option('--net-by <who>', kinds.text, '', { default: 'auto' }),
+      dataDir: option('--data-dir <path>', kinds.path, ''),
+    } satisfies OptionTable;
     const withOptions = (): Family<FilledValues<typeof table>> => {
       const family = sumFamily();
       return {

@@ -4,9 +4,10 @@ import { formatRows } from '../report/format.js';
 import { type FamilyPlan, planRun } from '../runner/plan.js';
 import type { Family } from '../families/workload.js';
 import type { CliServices } from './services.js';
-import { type MatrixFlags, addMatrixOptions, requestFrom } from './matrix-options.js';
+import type { Flags } from './flags.js';
+import { addMatrixOptions, requestFrom } from './matrix-options.js';
 
-interface ListOptions extends MatrixFlags {
+interface ListOptions extends Flags {
   readonly json?: boolean;
 }
 

@@ -8,10 +8,11 @@ import { SAMPLING_OPTIONS } from '../runner/run-config.js';
 import type { CliServices, Finish } from './services.js';
 import { EXIT_FAILED, EXIT_OK } from './exit-code.js';
 import { interruptible } from './interrupt.js';
-import { type MatrixFlags, addMatrixOptions, requestFrom } from './matrix-options.js';
+import type { Flags } from './flags.js';
+import { addMatrixOptions, requestFrom } from './matrix-options.js';
 import { progressOn } from './progress.js';
 
-interface RunCommandOptions extends MatrixFlags {
+interface RunCommandOptions extends Flags {
   readonly out?: string;
   readonly resume?: string | true;
   readonly json?: boolean;

@@ -22,10 +22,11 @@ export function hyperdWheel(): string | undefined {
 }
 
 /**
- * Looks for `hyperd`: at `named`, by default `HYPERD_PATH` (the file, or the folder that holds it), in the cache, which
+ * Looks for `hyperd`: at `HYPERD_PATH` (the file, or the folder that holds it), in the cache, which
  * `boundary-bench setup hyperd` fills, and in a wheel that is installed for `python3`.
  */
-export function findHyperd(named = process.env['HYPERD_PATH']): Hyperd {
+export function findHyperd(): Hyperd {
+  const named = process.env['HYPERD_PATH'];
   if (named !== undefined && named !== '') {
     const path = hyperdAt(named);
     return path === undefined ? { missing: `HYPERD_PATH is ${named}, but there is no hyperd` } : { path };
@@ -44,15 +45,11 @@ export function hyperdAt(path: string): string | undefined {
   return existsSync(file) && statSync(file).isFile() ? file : undefined;
 }
 
-/** Has the addon, which knows `hyperd` by its variable, start the one at this path, until the returned function is called. */
-export function useHyperd(path: string | undefined): () => void {
-  const before = process.env['HYPERD_PATH'];
+/** Names the `hyperd` to find until it is disposed of, for the addon as well, which knows it by the variable. */
+export function useHyperd(path: string | undefined): Disposable {
+  const before = process.env['HYPERD_PATH'] ?? '';
   if (path !== undefined) process.env['HYPERD_PATH'] = path;
-  return () => {
-    if (path === undefined) return;
-    if (before === undefined) delete process.env['HYPERD_PATH'];
-    else process.env['HYPERD_PATH'] = before;
-  };
+  return { [Symbol.dispose]: () => void (path !== undefined && (process.env['HYPERD_PATH'] = before)) };
 }
 
 /** The folder that `boundary-bench setup hyperd` fills. */

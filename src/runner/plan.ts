@@ -22,7 +22,10 @@ export interface RunPlan {
  */
 export function planRun(families: readonly Family[], request: RunRequest): RunPlan {
   const known = knownOptions(families);
-  const planOf = (chosen: readonly Family[]): RunPlan => expandAll(chosen, configOf(request, chosen, known));
+  const planOf = (chosen: readonly Family[]): RunPlan => {
+    const config = configOf(request, chosen, known);
+    return { config, plans: chosen.map((family) => expand(family, config)) };
+  };
   const named = familiesNamed(families, request.filters?.family ?? []);
   if (named !== undefined) return filterPlan(planOf(named));
   const usual = planOf(families.filter(({ onlyIfNamed }) => onlyIfNamed !== true));
@@ -47,10 +50,6 @@ function namesOnly(cells: readonly PlannedCell[], { filters, engines }: RunConfi
     Object.keys(engines).every((engine) => cells.some(({ cell }) => cell.engine === engine)) &&
     wordsAreKnown(cells, filters)
   );
-}
-
-function expandAll(families: readonly Family[], config: RunConfig): RunPlan {
-  return { config, plans: families.map((family) => expand(family, config)) };
 }
 
 function filterPlan({ config, plans }: RunPlan): RunPlan {

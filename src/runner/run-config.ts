@@ -1,5 +1,5 @@
 import { availableParallelism } from 'node:os';
-import { amount, listOf, mapOf, objectOf, positiveCount, text } from '../records/shape.js';
+import { mapOf, objectOf, positiveCount } from '../records/shape.js';
 import { BoundaryError } from '../errors.js';
 import { hasHidden, redactUrl } from '../redact-url.js';
 import {
@@ -9,70 +9,53 @@ import {
   checkValue,
   flatten,
   nest,
+  option,
   partsOf,
 } from '../families/option.js';
+import { kinds } from '../families/option-values.js';
 import type { FamilyValues } from '../families/options.js';
 import type { Family } from '../families/workload.js';
-import { type CellFilters, FILTER_NAMES } from './filters.js';
-
-const FILTER_EXAMPLES: Readonly<Record<(typeof FILTER_NAMES)[number], string>> = {
-  family: 'measurements,kv,sql',
-  workload: 'query.*',
-  lane: 'staged-row,columns',
-  side: 'rust,napi,js',
-  engine: 'embedded',
-  transport: 'tcp,ipc,grpc-*',
-};
-
-const FILTER_OPTIONS: OptionTable = Object.fromEntries(
-  FILTER_NAMES.map((name) => [
-    `filters.${name}`,
-    { flag: `--${name} <list>`, type: 'words', help: `only these, e.g. ${FILTER_EXAMPLES[name]}` },
-  ]),
-);
+import type { CellFilters } from './filters.js';
 
 const CELL_OPTIONS = {
-  rows: { flag: '--rows <n>', type: 'rows', help: 'the same as an option' },
-  workers: {
-    flag: '--workers <list>',
-    type: 'counts',
-    help: 'numbers of workers, e.g. 1,4',
+  rows: option('--rows <n>', kinds.rows, 'the same as an option'),
+  workers: option('--workers <list>', kinds.counts, 'numbers of workers, e.g. 1,4', {
     otherwise: '1 and the number of cores',
     default: [1, availableParallelism()],
-  },
-  engines: {
-    flag: '--engine-uri <name=uri>',
-    type: 'uris',
-    help: 'where an engine keeps its rows; may be repeated',
+  }),
+  engines: option('--engine-uri <name=uri>', kinds.uris, 'where an engine keeps its rows; may be repeated', {
     redact: redactUrl,
-  },
-  peers: {
-    flag: '--peers',
-    type: 'flag',
-    help: 'also clients one could pick instead: node:sqlite, better-sqlite3, nodejs-polars, valkey-glide, where installed',
-  },
-} as const satisfies OptionTable;
+  }),
+  peers: option(
+    '--peers',
+    kinds.flag,
+    'also clients one could pick instead: node:sqlite, better-sqlite3, nodejs-polars, valkey-glide, where installed',
+  ),
+} satisfies OptionTable;
 
 /** The options of any run that say which cells it has. */
-export const MATRIX_OPTIONS: OptionTable = { ...CELL_OPTIONS, ...FILTER_OPTIONS };
+export const MATRIX_OPTIONS: OptionTable = {
+  ...CELL_OPTIONS,
+  'filters.family': option('--family <list>', kinds.words, 'only these, e.g. measurements,kv,sql'),
+  'filters.workload': option('--workload <list>', kinds.words, 'only these, e.g. query.*'),
+  'filters.lane': option('--lane <list>', kinds.words, 'only these, e.g. staged-row,columns'),
+  'filters.side': option('--side <list>', kinds.words, 'only these, e.g. rust,napi,js'),
+  'filters.engine': option('--engine <list>', kinds.words, 'only these, e.g. embedded'),
+  'filters.transport': option('--transport <list>', kinds.words, 'only these, e.g. tcp,ipc,grpc-*'),
+};
 
 /** The options of any run that say how its cells are measured. */
 export const SAMPLING_OPTIONS = {
-  samples: {
-    flag: '--samples <n>',
-    type: 'count',
-    help: 'take exactly so many samples a cell',
+  samples: option('--samples <n>', kinds.count, 'take exactly so many samples a cell', {
     otherwise: '5 or more, until steady',
-  },
-  timeBudgetSeconds: {
-    flag: '--time-budget <seconds>',
-    type: 'seconds',
-    help: 'time for each cell, beyond which 5 samples must do',
-    otherwise: '3',
-    default: 3,
-    calledAs: 'the time budget',
-  },
-} as const satisfies OptionTable;
+  }),
+  timeBudgetSeconds: option(
+    '--time-budget <seconds>',
+    kinds.seconds,
+    'time for each cell, beyond which 5 samples must do',
+    { default: 3, calledAs: 'the time budget' },
+  ),
+} satisfies OptionTable;
 
 type RunValues = GivenValues<typeof CELL_OPTIONS & typeof SAMPLING_OPTIONS> & FamilyValues;
 
@@ -97,14 +80,6 @@ export interface RunConfig extends Omit<RunRequest, 'rows' | 'fallbacks'> {
   readonly filters: CellFilters;
 }
 
-const configShape = objectOf({
-  rows: mapOf(positiveCount),
-  workers: listOf(positiveCount, 1),
-  timeBudgetSeconds: amount,
-  engines: mapOf(text),
-  filters: mapOf(listOf(text)),
-});
-
 /** All options that mean something to a run over these families. */
 export function knownOptions(families: readonly Pick<Family, 'options'>[]): OptionTable {
   return Object.assign({}, MATRIX_OPTIONS, SAMPLING_OPTIONS, ...families.map(({ options }) => options)) as OptionTable;
@@ -125,13 +100,14 @@ export function configOf(
   known: OptionTable,
 ): RunConfig {
   const own = knownOptions(families);
-  const defaults = Object.entries(own).map(([name, option]) => [name, option.default] as const);
+  const defaults = Object.entries(own).map(([name, declared]) => [name, declared.default] as const);
   const fallbacks = Object.entries(flatten(request.fallbacks ?? {})).filter(([name]) => own[name] !== undefined);
   const given = Object.entries(flatten(request)).filter(([name]) => optionOf(known, name) !== undefined);
   const values = flatten(Object.fromEntries([...defaults, ...fallbacks, ...given]));
   for (const [name, value] of Object.entries(values)) {
     if (known[name] !== undefined) checkValue(name, known[name], value);
-    if (isNumbers(value)) values[name] = ascending(value);
+    if (Array.isArray(value) && typeof value[0] === 'number')
+      values[name] = [...new Set(value)].toSorted((a, b) => a - b);
   }
   const { rows, ...others } = values;
   return {
@@ -164,7 +140,7 @@ export function resumeRequest(
   known: OptionTable,
 ): RunRequest {
   const path = 'the configuration of the run to resume';
-  configShape(logged, path);
+  objectOf({ rows: mapOf(positiveCount) })(logged, path);
   const { rows, ...rest } = logged as unknown as RunConfig;
   const before = flatten({ ...rest, rows: singleValueOf(Object.values(rows)) });
   for (const [name, value] of Object.entries(before)) {
@@ -207,12 +183,4 @@ function singleValueOf(values: readonly number[]): number | undefined {
 /** The same text for the same values, in whatever order they were given. */
 function canonical(value: unknown): string {
   return JSON.stringify(Array.isArray(value) ? value.toSorted() : value) ?? 'none';
-}
-
-function isNumbers(value: unknown): value is readonly number[] {
-  return Array.isArray(value) && typeof value[0] === 'number';
-}
-
-function ascending(values: readonly number[]): number[] {
-  return [...new Set(values)].toSorted((a, b) => a - b);
 }

@@ -1,74 +1,55 @@
-import type { FilledValues, OptionTable } from '../option.js';
+import { type FilledValues, type OptionTable, option } from '../option.js';
+import { type MustBe, kinds } from '../option-values.js';
 import { HYBRID_MATRIX } from './data.js';
 
 /** A second: on earth nothing is farther. */
 const MOST_DELAY_US = 1_000_000;
 
+const called = (calledAs: string) => ({ calledAs: `${calledAs} of hybrid`, code: 'BB_USAGE' });
+
 /** The options of the family `hybrid` alone. */
 export const HYBRID_OPTIONS = {
-  scale: {
-    flag: '--scale <n>',
-    type: 'scale',
-    help: 'of hybrid: the part of 75 million rows',
-    otherwise: String(HYBRID_MATRIX.scale),
+  scale: option('--scale <n>', kinds.scale, 'of hybrid: the part of 75 million rows', {
+    ...called('the scale'),
     default: HYBRID_MATRIX.scale,
     variable: 'HYBRID_SCALE',
-    calledAs: 'the scale of hybrid',
-    code: 'BB_USAGE',
-    check: (scale: number, mustBe) => {
+    check: (scale: number, mustBe: MustBe) => {
       const rows = totalRows({ scale });
       if (!(Number.isSafeInteger(rows) && rows >= 1)) mustBe('a number above 0, such as 0.01', scale);
     },
-  },
-  dataDir: {
-    flag: '--data-dir <path>',
-    type: 'path',
-    help: 'of hybrid: where private shards keep their rows',
+  }),
+  dataDir: option('--data-dir <path>', kinds.path, 'of hybrid: where private shards keep their rows', {
     otherwise: 'memory',
     variable: 'HYBRID_DATA_DIR',
-  },
-  skipPopulate: {
-    flag: '--skip-populate',
-    type: 'flag',
-    help: 'of hybrid: use the rows that are there, once they are checked to be those of this scale',
-    variable: 'HYBRID_SKIP_POPULATE',
-  },
-  netDelayUs: {
-    flag: '--net-delay-us <n>',
-    type: 'amount',
-    help: 'of hybrid: delay gRPC so many microseconds each way',
-    otherwise: '0',
+  }),
+  skipPopulate: option(
+    '--skip-populate',
+    kinds.flag,
+    'of hybrid: use the rows that are there, once they are checked to be those of this scale',
+    { variable: 'HYBRID_SKIP_POPULATE' },
+  ),
+  netDelayUs: option('--net-delay-us <n>', kinds.amount, 'of hybrid: delay gRPC so many microseconds each way', {
+    ...called('netDelayUs'),
     default: 0,
     variable: 'HYBRID_NET_DELAY_US',
-    calledAs: 'netDelayUs of hybrid',
-    code: 'BB_USAGE',
-    check: (delay: number, mustBe) => {
+    check: (delay: number, mustBe: MustBe) => {
       const isRight = Number.isInteger(delay) && delay >= 0 && delay <= MOST_DELAY_US;
       if (!isRight) mustBe(`an integer of 0 to ${MOST_DELAY_US}`, delay);
     },
-  },
-  netBandwidthMbps: {
-    flag: '--net-bandwidth-mbps <n>',
-    type: 'amount',
-    help: 'of hybrid: megabits a second each way, of a shard or a connection',
-    otherwise: '0, as many as there are',
-    default: 0,
-    variable: 'HYBRID_NET_BANDWIDTH_MBPS',
-    calledAs: 'netBandwidthMbps of hybrid',
-    code: 'BB_USAGE',
-  },
-  netBy: {
-    flag: '--net-by <who>',
-    type: 'text',
-    help: 'of hybrid: who does both: the kernel (netem, as root), else a proxy',
-    otherwise: 'auto',
+  }),
+  netBandwidthMbps: option(
+    '--net-bandwidth-mbps <n>',
+    kinds.amount,
+    'of hybrid: megabits a second each way, of a shard or a connection; 0 for as many as there are',
+    { ...called('netBandwidthMbps'), default: 0, variable: 'HYBRID_NET_BANDWIDTH_MBPS' },
+  ),
+  netBy: option('--net-by <who>', kinds.text, 'of hybrid: who does both: the kernel (netem, as root), else a proxy', {
+    ...called('netBy'),
     choices: ['auto', 'kernel', 'proxy'],
     default: 'auto',
     variable: 'HYBRID_NET_BY',
-    calledAs: 'netBy of hybrid',
-    code: 'BB_USAGE',
-  },
-} as const satisfies OptionTable;
+  }),
+} satisfies OptionTable;
 
 export type HybridValues = FilledValues<typeof HYBRID_OPTIONS>;
 

@@ -17,7 +17,8 @@ import type { OpenCell } from '../workload.js';
 import { matrix } from './matrix.js';
 import { failureKind, FIELD, PointsQuery, writePath } from './points-query.js';
 import { SoakBatch } from './soak-batch.js';
-import { type BodyEncoder, openSoakClient, SOAK_ENCODINGS, type SoakClient, type SoakEncoding } from './soak-client.js';
+import { type BodyEncoder, openSoakClient, type SoakClient } from './soak-client.js';
+import { SOAK_ENCODINGS, type SoakEncoding } from './soak-options.js';
 
 const DATABASE = 'server';
 

@@ -10,28 +10,12 @@ import { toBoundaryError } from '../../errors.js';
 import type { Latency } from '../../records/record.js';
 import { LatencyHistogram } from '../../stats/latency-histogram.js';
 import { PointsQuery, writePath } from './points-query.js';
-import { openSoakClient, type SoakEncoding } from './soak-client.js';
+import { openSoakClient } from './soak-client.js';
 import { runLoad } from './soak-load.js';
+import type { SoakClientName, SoakValues } from './soak-options.js';
 
-/** Who encodes and sends: Rust alone, the addon, or JavaScript alone. */
-export const SOAK_CLIENTS = ['rust', 'addon', 'undici'] as const;
-
-export type SoakClientName = (typeof SOAK_CLIENTS)[number];
-
-export interface SoakOptions {
+export interface SoakOptions extends Omit<SoakValues, 'url' | 'apiKey' | 'durable'> {
   readonly url: string;
-  readonly client: SoakClientName;
-  readonly encoding: SoakEncoding;
-  /** Requests under way at once, each over a connection of its own. */
-  readonly workers: number;
-  /** Points of a request. */
-  readonly batchSize: number;
-  readonly durationSeconds: number;
-  /** Not in the figures, and in the count. */
-  readonly warmupSeconds: number;
-  /** Requests a second of all workers together; absent: a closed loop. */
-  readonly rate?: number | undefined;
-  readonly database: string;
 }
 
 /** What the workers are told beside their client. */

@@ -4,13 +4,13 @@ import { targetSkip } from '../requests/target-server.js';
 import { type EngineEntry, matrix } from './matrix.js';
 
 /** What an engine needs beside the addon: why it can't be opened, where it can't. */
-const MISSING: Readonly<Record<string, (hyperd?: string) => string | undefined>> = {
-  hyper: (path) => {
-    const hyperd = findHyperd(path);
+const MISSING: Readonly<Record<string, () => string | undefined>> = {
+  hyper: () => {
+    const hyperd = findHyperd();
     return 'missing' in hyperd ? hyperd.missing : undefined;
   },
   mysql: () => targetSkip('mysql', {}),
-  flight: () => serveSkip(),
+  flight: serveSkip,
 };
 
 /** The URI of an engine, in parts. */
@@ -23,13 +23,8 @@ interface EngineUri {
   readonly transport: string | undefined;
 }
 
-/** Why an engine can't be opened over a transport, where that is known. `hyperd`: the one that the user names. */
-export function engineSkip(
-  engine: string,
-  uri: string | undefined,
-  transport?: string,
-  hyperd?: string,
-): string | undefined {
+/** Why an engine can't be opened over a transport, where that is known. */
+export function engineSkip(engine: string, uri: string | undefined, transport?: string): string | undefined {
   const { isServer, transport: named } = partsOf(uri ?? `${engine}:`);
   if (transport !== undefined && named !== undefined && transport !== named) {
     return `the URI of the engine ${engine} names the transport ${named}`;
@@ -38,7 +33,7 @@ export function engineSkip(
   if (isServer && transport !== defaultTransport(engine)) {
     return `a ${engine} server that runs already is reached over ${defaultTransport(engine)} alone`;
   }
-  return isServer ? undefined : MISSING[engine]?.(hyperd);
+  return isServer ? undefined : MISSING[engine]?.();
 }
 
 /** The URI of an engine over one of its transports. */

@@ -30,7 +30,10 @@ export const measurementsFamily: Family<MeasurementsValues> = {
   description: matrix.description,
   defaultRows: matrix.defaultRows,
   options: MEASUREMENTS_OPTIONS,
-  plan: planMeasurements,
+  plan: (options) => {
+    using _hyperd = useHyperd(options.hyperd);
+    return planMeasurements(options);
+  },
   open: async (options, cells) => new OpenMeasurements(options, cells as readonly PlannedMeasurement[]),
 };
 
@@ -40,12 +43,12 @@ class OpenMeasurements implements OpenFamily {
   readonly #places = new Map<string, Promise<Place>>();
   /** The group whose cells were opened last. */
   #group: string | undefined;
-  readonly #forgetHyperd: () => void;
+  readonly #hyperd: Disposable;
   #mysql: Promise<{ readonly server: TargetServer; readonly url: string }> | undefined;
 
   constructor({ engines, hyperd }: FamilyOptions & MeasurementsValues, cells: readonly PlannedMeasurement[]) {
     this.#engineUris = engines;
-    this.#forgetHyperd = useHyperd(hyperd);
+    this.#hyperd = useHyperd(hyperd);
     this.#cells = cells;
   }
 
@@ -65,7 +68,7 @@ class OpenMeasurements implements OpenFamily {
   }
 
   async close(): Promise<void> {
-    this.#forgetHyperd();
+    this.#hyperd[Symbol.dispose]();
     const places = opened(await Promise.allSettled(this.#places.values()));
     this.#places.clear();
     const outcomes = await Promise.allSettled(places.map((place) => place.close()));

@@ -3,7 +3,6 @@ import type { FamilyOptions, PlannedCell } from '../workload.js';
 import { expectedOf } from './closed-forms.js';
 import { engineSkip } from './engine-uris.js';
 import { type LaneEntry, matrix, workloadEntry } from './matrix.js';
-import type { MeasurementsValues } from './options.js';
 import { peerSkip } from './peers.js';
 import { splitRows } from './rows.js';
 
@@ -17,7 +16,7 @@ export interface PlannedMeasurement extends PlannedCell {
   readonly target?: string;
 }
 
-type PlanOptions = Pick<FamilyOptions, 'rows' | 'workers'> & Partial<FamilyOptions> & MeasurementsValues;
+type PlanOptions = Pick<FamilyOptions, 'rows' | 'workers'> & Partial<FamilyOptions>;
 
 /**
  * Every cell of the family: the lanes of the matrix, each with its workloads, engines, transports, flavors and workers.
@@ -30,14 +29,14 @@ export function planMeasurements(options: PlanOptions): PlannedMeasurement[] {
 }
 
 function cellsOfLane(lane: LaneEntry, options: PlanOptions): PlannedMeasurement[] {
-  const { rows, workers, engines = {}, hyperd } = options;
+  const { rows, workers, engines = {} } = options;
   const counts = lane.workers.flatMap((count) => (count === 'one' ? [1] : workers > 1 ? [workers] : []));
   return lane.workloads.flatMap((workload) =>
     lane.engines.flatMap((engine) => {
       const cellsOver = (transport: string | undefined): PlannedMeasurement[] => {
         const skip =
           skipReason(workload, engine) ??
-          engineSkip(engine, engines[engine], transport, hyperd) ??
+          engineSkip(engine, engines[engine], transport) ??
           (lane.peer === true ? peerSkip(lane.target ?? engine) : undefined);
         return lane.flavors.flatMap((flavor) =>
           counts.map((count) => plannedCell(lane, { workload, engine, transport, flavor, workers: count, rows }, skip)),
@@ -60,7 +59,7 @@ function unusedTransport(
   lane: LaneEntry,
   workload: string,
   engine: string,
-  { rows, engines = {}, hyperd }: PlanOptions,
+  { rows, engines = {} }: PlanOptions,
 ): PlannedMeasurement[] {
   const isIn = workloadEntry(workload).direction === 'in';
   const used = transportsOf(lane, engine);
@@ -68,7 +67,7 @@ function unusedTransport(
   const [flavor] = lane.flavors;
   // What a client library can't do is not the engine's to say.
   if (!isIn || unused === undefined || flavor === undefined || lane.target !== undefined) return [];
-  const skip = engineSkip(engine, engines[engine], unused, hyperd) ?? 'gRPC is for queries only';
+  const skip = engineSkip(engine, engines[engine], unused) ?? 'gRPC is for queries only';
   return [plannedCell(lane, { workload, engine, transport: unused, flavor, workers: 1, rows }, skip)];
 }
 

@@ -2,8 +2,8 @@
 import { readFileSync } from 'node:fs';
 
 import type { Cell, Side } from '../../records/record.js';
-import type { FamilyOptions, PlannedCell } from '../workload.js';
-import type { RequestValues } from './options.js';
+import type { PlannedCell } from '../workload.js';
+import type { RequestOptions, RequestValues } from './options.js';
 
 /** A piece of work that is done by one request, or by many. */
 export interface RequestWorkload {
@@ -82,11 +82,7 @@ export interface GridPlace {
 }
 
 /** Every cell of the family for these options: workload by workload, with few threads and small batches first. */
-export function planRequests(
-  matrix: RequestMatrix,
-  place: GridPlace,
-  options: FamilyOptions & RequestValues,
-): PlannedRequests[] {
+export function planRequests(matrix: RequestMatrix, place: GridPlace, options: RequestOptions): PlannedRequests[] {
   const lanes = matrix.lanes.filter(({ peer }) => peer !== true || options.peers === true);
   return Object.keys(matrix.workloads).flatMap((workload) => {
     const ofWorkload = lanes.filter((lane) => lane.workloads.includes(workload));
