@@ -106,6 +106,15 @@ test('every option of a family is one of the command line, and a variable has on
   expect(new Set(variables).size).toBe(variables.length);
 });
 
+test('nothing but the command line reads variables, but for the places of programs', async () => {
+  const source = new URL('../../src/', import.meta.url);
+  const files = (await readdir(source, { recursive: true })).filter((file) => file.endsWith('.ts'));
+  const reading: string[] = [];
+  for (const file of files)
+    if ((await readFile(new URL(file, source), 'utf8')).includes('process.env')) reading.push(file);
+  expect(reading.toSorted()).toEqual([join('cli', 'flags.ts'), join('host', 'hyperd.ts')]);
+});
+
 test('the flags of today are all there', () => {
   const command = addMatrixOptions(new Command(), SAMPLING_OPTIONS);
   const flags = command.options.map(({ long }) => long).toSorted();

@@ -18,12 +18,11 @@ export function addFlags(command: Command, table: OptionTable): Command {
   return command;
 }
 
-/** The help of the options that share a flag. */
 function helpOf(options: readonly Option[]): string {
   const { help, default: byDefault, otherwise = byDefault } = options[0]!;
   const variables = options.flatMap(({ variable }) => variable ?? []).join(', ');
-  const text = [variables, otherwise].filter((part) => part !== undefined && part !== '').join(', or ');
-  return text === '' ? help : `${help} (default: ${text})`;
+  const sources = [variables, otherwise].filter((part) => part !== undefined && part !== '');
+  return sources.length === 0 ? help : `${help} (default: ${sources.join(', or ')})`;
 }
 
 /** A parser for commander, which prints what is wrong with the option's name. */

@@ -9,9 +9,6 @@ import { type Flags, addFlags, givenBy, givenByVariables, parserOf } from './fla
 const FAMILIES_HEADING =
   'Options of families (sql, kv, rest, ingest and hybrid, for request work, are measured where they are named):';
 
-/** The heading of the options that belong to no group. */
-const OTHER_OPTIONS = 'Options:';
-
 const ALL_OPTIONS: OptionTable = { ...MATRIX_OPTIONS, ...SAMPLING_OPTIONS, ...FAMILY_OPTIONS };
 
 const ABOUT_ROWS = "rows of each workload: 1000000, 1_000_000, 1M, 500K (default: the family's own)";
@@ -19,14 +16,18 @@ const ABOUT_ROWS = "rows of each workload: 1000000, 1_000_000, 1M, 500K (default
 /** Adds the options that say which cells there are, and `others` of a run. */
 export function addMatrixOptions(command: Command, others: OptionTable = {}): Command {
   addFlags(command.argument('[rows]', ABOUT_ROWS, parserOf(parseRows)), { ...MATRIX_OPTIONS, ...others });
-  return addFlags(command.optionsGroup(FAMILIES_HEADING), FAMILY_OPTIONS).optionsGroup(OTHER_OPTIONS);
+  return addFlags(command.optionsGroup(FAMILIES_HEADING), FAMILY_OPTIONS).optionsGroup('Options:');
 }
 
 /**
  * What the command line and the environment ask of a run. Throws a `BoundaryError` with the code `BB_USAGE` where two options
  * contradict, and as `checkValue` where a variable makes no sense.
  */
-export function requestFrom(rowsArgument: number | undefined, flags: Flags, environment = process.env): RunRequest {
+export function requestFrom(
+  rowsArgument: number | undefined,
+  flags: Flags,
+  environment?: NodeJS.ProcessEnv,
+): RunRequest {
   const given = givenBy(flags, ALL_OPTIONS);
   const { rows, engines = {} } = given as Pick<RunRequest, 'rows' | 'engines'>;
   if (rowsArgument !== undefined && rows !== undefined && rowsArgument !== rows) {

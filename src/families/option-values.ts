@@ -5,13 +5,12 @@ import { BoundaryError } from '../errors.js';
 /** Throws that the value `found` is not as the option expects it. */
 export type MustBe = (expected: string, found: unknown) => never;
 
-/** A kind of values. */
 export interface Kind<T> {
   /** The value of a text. `before`: the value of the same option, given before. Throws a `BoundaryError` that says what is wrong. */
   parse(text: string, before?: T): T;
   /** Reads the text of a variable, where `parse` is not to: plainly, and `check` says what is wrong. */
   read?(text: string): T;
-  check(value: unknown, mustBe: MustBe): void;
+  check(value: unknown, mustBe: MustBe): unknown;
 }
 
 const ROW_UNITS: Readonly<Record<string, number>> = { '': 1, k: 1e3, m: 1e6, g: 1e9 };
@@ -26,7 +25,6 @@ export function parseRows(text: string): number {
   return rows;
 }
 
-/** A parser of plain decimals. */
 function decimals(isRight: (value: number) => boolean, expected: string): (text: string) => number {
   return (text) => {
     const value = Number(text);
@@ -35,7 +33,7 @@ function decimals(isRight: (value: number) => boolean, expected: string): (text:
   };
 }
 
-const isCount = (value: number): boolean => Number.isSafeInteger(value) && value >= 1;
+export const isCount = (value: number): boolean => Number.isSafeInteger(value) && value >= 1;
 const isAbove = (value: number): boolean => Number.isFinite(value) && value > 0;
 const isAmount = (value: number): boolean => value === 0 || isAbove(value);
 
@@ -87,7 +85,8 @@ function wrongText(message: string): BoundaryError {
 
 type Check = Kind<unknown>['check'];
 
-function passing<T>(expected: string, isRight: (value: T) => boolean): Check {
+/** A check of values that must be as `expected` says. */
+export function passing<T>(expected: string, isRight: (value: T) => boolean): Check {
   return (value, mustBe) => (isRight(value as T) ? undefined : mustBe(expected, value));
 }
 
@@ -97,33 +96,32 @@ const someCounts: Check = (value, mustBe) => {
   for (const item of Array.isArray(value) ? (value as unknown[]) : [mustBe('a list', value)]) aCount(item, mustBe);
 };
 
-const rows: Kind<number> = { parse: parseRows, check: aCount };
-const count: Kind<number> = { parse: parseCount, read: Number, check: aCount };
-const counts: Kind<readonly number[]> = { parse: parseCounts, check: someCounts };
-const grid: Kind<readonly number[] | 'all'> = {
-  parse: parseGrid,
-  check: (value, mustBe) => (value === 'all' ? undefined : someCounts(value, mustBe)),
-};
-const seconds: Kind<number> = {
-  parse: decimals(isAmount, 'a number of seconds, such as 2 or 0.5'),
-  read: Number,
-  check: passing('seconds, 0 or more', isAmount),
-};
-const rate: Kind<number> = { parse: parseRate, check: passing('above 0 a second', isAbove) };
-const amount: Kind<number> = { parse: parseRate, read: Number, check: passing('a number of 0 or more', isAmount) };
-const scale: Kind<number> = {
-  parse: decimals(isAbove, 'a number above 0, such as 0.01'),
-  read: Number,
-  check: passing('a number above 0', isAbove),
-};
-const words: Kind<readonly string[]> = { parse: parseWords, check: passing('a list', Array.isArray) };
-const uris: Kind<Readonly<Record<string, string>>> = { parse: parseEngineUri, check: passing('an object', Object) };
-const text: Kind<string> = { parse: String, check: aText };
-const path: Kind<string> = { parse: (given) => resolve(given), check: aText };
-/** A flag has no text but that of its variable. */
-const flag: Kind<boolean> = {
-  parse: (given) => given === '1',
-  check: passing('true or false', (value) => typeof value === 'boolean'),
+function kind<T>(parse: Kind<T>['parse'], check: Check, read?: (text: string) => T): Kind<T> {
+  return { parse, check, ...(read && { read }) };
+}
+
+export const kinds = {
+  rows: kind<number>(parseRows, aCount),
+  count: kind<number>(parseCount, aCount, Number),
+  counts: kind<readonly number[]>(parseCounts, someCounts),
+  grid: kind<readonly number[] | 'all'>(parseGrid, (value, mustBe) => value === 'all' || someCounts(value, mustBe)),
+  seconds: kind(
+    decimals(isAmount, 'a number of seconds, such as 2 or 0.5'),
+    passing('seconds, 0 or more', isAmount),
+    Number,
+  ),
+  rate: kind<number>(parseRate, passing('above 0 a second', isAbove)),
+  amount: kind<number>(parseRate, passing('a number of 0 or more', isAmount), Number),
+  scale: kind(decimals(isAbove, 'a number above 0, such as 0.01'), passing('a number above 0', isAbove), Number),
+  words: kind<readonly string[]>(parseWords, passing('a list', Array.isArray)),
+  uris: kind<Readonly<Record<string, string>>>(parseEngineUri, passing('an object', Object)),
+  text: kind<string>(String, aText),
+  path: kind<string>((text) => resolve(text), aText),
+  /** A flag has no text but that of its variable. */
+  flag: kind<boolean>(
+    (text) => text === '1',
+    passing('true or false', (value) => typeof value === 'boolean'),
+  ),
 };
 
-export const kinds = { rows, count, counts, grid, seconds, rate, amount, scale, words, uris, text, path, flag };
+export const { rows, count, counts, grid, seconds, rate, amount, scale, words, uris, text, path, flag } = kinds;

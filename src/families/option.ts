@@ -14,7 +14,7 @@ export interface Details {
   /** The code of the errors of a wrong value; default: `BB_INVALID_ARGUMENT`. */
   readonly code?: string;
   /** Replaces the check of its kind. */
-  check?(value: unknown, mustBe: MustBe): void;
+  check?(value: unknown, mustBe: MustBe): unknown;
   /** A text of the value as it may be written down: without its secrets. */
   redact?(text: string): string;
 }
@@ -32,7 +32,6 @@ export type OptionTable = Readonly<Record<string, Option>>;
 
 type Declared<T> = Pick<Option, 'flag' | 'help'> & { readonly kind: Kind<T> };
 
-/** An option whose values are of a kind. */
 export function option<T, const D extends Details>(flag: string, kind: Kind<T>, help: string, details?: D) {
   return { flag, kind, help, ...details } as Declared<T> & NoInfer<D>;
 }
@@ -43,10 +42,8 @@ type ValueOf<O> = O extends { readonly choices: readonly (infer Choice)[] }
     ? T
     : never;
 
-/** What may be said of the options of a table. Maps, whose entries some options are, have types of their own. */
-export type GivenValues<Table> = {
-  readonly [Name in Exclude<keyof Table, `${string}.${string}`>]?: ValueOf<Table[Name]> | undefined;
-};
+/** What may be said of the options of a table. */
+export type GivenValues<Table> = { readonly [Name in keyof Table]?: ValueOf<Table[Name]> | undefined };
 
 type WithDefault<Table> = {
   [N in keyof Table]: Table[N] extends { readonly default: unknown } ? N : never;
@@ -67,7 +64,6 @@ export function flatten(values: object): Record<string, unknown> {
   return Object.fromEntries(entries.filter(([, value]) => says(value))) as Record<string, unknown>;
 }
 
-/** The reverse of `flatten`. */
 export function nest(flat: Readonly<Record<string, unknown>>): Record<string, unknown> {
   const values: Record<string, unknown> = {};
   for (const [name, value] of Object.entries(flat)) {

@@ -1,60 +1,48 @@
 import { availableParallelism } from 'node:os';
 import { mapOf, objectOf, positiveCount } from '../records/shape.js';
+import type { RunContext } from '../records/record.js';
 import { BoundaryError } from '../errors.js';
 import { hasHidden, redactUrl } from '../redact-url.js';
-import {
-  type GivenValues,
-  type Option,
-  type OptionTable,
-  checkValue,
-  flatten,
-  nest,
-  option,
-  partsOf,
-} from '../families/option.js';
-import { kinds } from '../families/option-values.js';
+import type { GivenValues, Option, OptionTable } from '../families/option.js';
+import { checkValue, flatten, nest, option, partsOf } from '../families/option.js';
+import { count, counts, flag, rows, seconds, uris, words } from '../families/option-values.js';
 import type { FamilyValues } from '../families/options.js';
 import type { Family } from '../families/workload.js';
 import type { CellFilters } from './filters.js';
 
+const URIS = { redact: redactUrl };
+const SAMPLES = { otherwise: '5 or more, until steady' };
+const ABOUT_PEERS =
+  'also clients one could pick instead: node:sqlite, better-sqlite3, nodejs-polars, valkey-glide, where installed';
+
 const CELL_OPTIONS = {
-  rows: option('--rows <n>', kinds.rows, 'the same as an option'),
-  workers: option('--workers <list>', kinds.counts, 'numbers of workers, e.g. 1,4', {
+  rows: option('--rows <n>', rows, 'the same as an option'),
+  workers: option('--workers <list>', counts, 'numbers of workers, e.g. 1,4', {
     otherwise: '1 and the number of cores',
     default: [1, availableParallelism()],
   }),
-  engines: option('--engine-uri <name=uri>', kinds.uris, 'where an engine keeps its rows; may be repeated', {
-    redact: redactUrl,
-  }),
-  peers: option(
-    '--peers',
-    kinds.flag,
-    'also clients one could pick instead: node:sqlite, better-sqlite3, nodejs-polars, valkey-glide, where installed',
-  ),
+  engines: option('--engine-uri <name=uri>', uris, 'where an engine keeps its rows; may be repeated', URIS),
+  peers: option('--peers', flag, ABOUT_PEERS),
 } satisfies OptionTable;
 
 /** The options of any run that say which cells it has. */
 export const MATRIX_OPTIONS: OptionTable = {
   ...CELL_OPTIONS,
-  'filters.family': option('--family <list>', kinds.words, 'only these, e.g. measurements,kv,sql'),
-  'filters.workload': option('--workload <list>', kinds.words, 'only these, e.g. query.*'),
-  'filters.lane': option('--lane <list>', kinds.words, 'only these, e.g. staged-row,columns'),
-  'filters.side': option('--side <list>', kinds.words, 'only these, e.g. rust,napi,js'),
-  'filters.engine': option('--engine <list>', kinds.words, 'only these, e.g. embedded'),
-  'filters.transport': option('--transport <list>', kinds.words, 'only these, e.g. tcp,ipc,grpc-*'),
+  'filters.family': option('--family <list>', words, 'only these, e.g. measurements,kv,sql'),
+  'filters.workload': option('--workload <list>', words, 'only these, e.g. query.*'),
+  'filters.lane': option('--lane <list>', words, 'only these, e.g. staged-row,columns'),
+  'filters.side': option('--side <list>', words, 'only these, e.g. rust,napi,js'),
+  'filters.engine': option('--engine <list>', words, 'only these, e.g. embedded'),
+  'filters.transport': option('--transport <list>', words, 'only these, e.g. tcp,ipc,grpc-*'),
 };
 
 /** The options of any run that say how its cells are measured. */
 export const SAMPLING_OPTIONS = {
-  samples: option('--samples <n>', kinds.count, 'take exactly so many samples a cell', {
-    otherwise: '5 or more, until steady',
+  samples: option('--samples <n>', count, 'take exactly so many samples a cell', SAMPLES),
+  timeBudgetSeconds: option('--time-budget <seconds>', seconds, 'time for each cell, beyond which 5 samples must do', {
+    default: 3,
+    calledAs: 'the time budget',
   }),
-  timeBudgetSeconds: option(
-    '--time-budget <seconds>',
-    kinds.seconds,
-    'time for each cell, beyond which 5 samples must do',
-    { default: 3, calledAs: 'the time budget' },
-  ),
 } satisfies OptionTable;
 
 type RunValues = GivenValues<typeof CELL_OPTIONS & typeof SAMPLING_OPTIONS> & FamilyValues;
@@ -63,7 +51,7 @@ type RunValues = GivenValues<typeof CELL_OPTIONS & typeof SAMPLING_OPTIONS> & Fa
 export interface RunRequest extends RunValues {
   /** Engine URIs by engine name. The URL of a server is the URI of the engine of its name, such as `redis`. */
   readonly engines?: Readonly<Record<string, string>> | undefined;
-  /** The keys that requests carry, by the names `rest`, `ingest` and `shards`. They are in no result file. */
+  /** The keys that requests carry, by the names `rest`, `ingest` and `shards`. They are hidden in the result files. */
   readonly apiKeys?: Readonly<Record<string, string>> | undefined;
   readonly filters?: CellFilters | undefined;
   /** What holds of the options of the families that are measured, where the request leaves it out; of others it changes nothing. */
@@ -71,17 +59,16 @@ export interface RunRequest extends RunValues {
 }
 
 /** The request with its defaults filled in; it stands in the run's context. */
-export interface RunConfig extends Omit<RunRequest, 'rows' | 'fallbacks'> {
+export interface RunConfig
+  extends Omit<RunRequest, 'rows' | 'fallbacks' | Settled>, Required<Pick<RunRequest, Settled>> {
   /** Rows by family. */
   readonly rows: Readonly<Record<string, number>>;
-  readonly workers: readonly number[];
-  readonly timeBudgetSeconds: number;
-  readonly engines: Readonly<Record<string, string>>;
-  readonly filters: CellFilters;
 }
 
+type Settled = 'workers' | 'timeBudgetSeconds' | 'engines' | 'filters';
+
 /** All options that mean something to a run over these families. */
-export function knownOptions(families: readonly Pick<Family, 'options'>[]): OptionTable {
+export function knownOptions(families: readonly Family[]): OptionTable {
   return Object.assign({}, MATRIX_OPTIONS, SAMPLING_OPTIONS, ...families.map(({ options }) => options)) as OptionTable;
 }
 
@@ -94,20 +81,16 @@ function optionOf(known: OptionTable, name: string): Option | undefined {
  * Fills in the defaults and fallbacks of the families that are measured. `known` are the options of all families. Throws a
  * `BoundaryError` for a value that makes no sense.
  */
-export function configOf(
-  request: RunRequest,
-  families: readonly Pick<Family, 'name' | 'defaultRows' | 'hasOperations' | 'options'>[],
-  known: OptionTable,
-): RunConfig {
+export function configOf(request: RunRequest, families: readonly Family[], known: OptionTable): RunConfig {
   const own = knownOptions(families);
   const defaults = Object.entries(own).map(([name, declared]) => [name, declared.default] as const);
-  const fallbacks = Object.entries(flatten(request.fallbacks ?? {})).filter(([name]) => own[name] !== undefined);
-  const given = Object.entries(flatten(request)).filter(([name]) => optionOf(known, name) !== undefined);
+  const fallbacks = entriesOf(request.fallbacks, (name) => own[name] !== undefined);
+  const given = entriesOf(request, (name) => optionOf(known, name) !== undefined);
   const values = flatten(Object.fromEntries([...defaults, ...fallbacks, ...given]));
   for (const [name, value] of Object.entries(values)) {
     if (known[name] !== undefined) checkValue(name, known[name], value);
-    if (Array.isArray(value) && typeof value[0] === 'number')
-      values[name] = [...new Set(value)].toSorted((a, b) => a - b);
+    const isNumbers = Array.isArray(value) && typeof value[0] === 'number';
+    if (isNumbers) values[name] = [...new Set<number>(value)].toSorted((a, b) => a - b);
   }
   const { rows, ...others } = values;
   return {
@@ -134,11 +117,7 @@ export function publicConfig(config: object, known: OptionTable): Record<string,
  * the code `BB_RESUME_MISMATCH` where the two disagree, and another where the log's configuration has another
  * shape.
  */
-export function resumeRequest(
-  request: RunRequest,
-  logged: Readonly<Record<string, unknown>>,
-  known: OptionTable,
-): RunRequest {
+export function resumeRequest(request: RunRequest, logged: RunContext['config'], known: OptionTable): RunRequest {
   const path = 'the configuration of the run to resume';
   objectOf({ rows: mapOf(positiveCount) })(logged, path);
   const { rows, ...rest } = logged as unknown as RunConfig;
@@ -149,30 +128,32 @@ export function resumeRequest(
       throw new BoundaryError('BB_RESULT_FILE_SHAPE', `${path}.${name} must be ${expected}, but is ${String(found)}`);
     });
   }
-  const fallbacks = Object.entries(flatten(request.fallbacks ?? {})).filter(([name]) => before[name] !== undefined);
-  const asked = Object.entries(flatten(request)).filter(([name]) => optionOf(known, name) !== undefined);
-  const given = Object.fromEntries([...fallbacks, ...asked]);
+  const fallbacks = entriesOf(request.fallbacks, (name) => before[name] !== undefined);
+  const given = Object.fromEntries([
+    ...fallbacks,
+    ...entriesOf(request, (name) => optionOf(known, name) !== undefined),
+  ]);
   for (const [name, value] of Object.entries(flatten(publicConfig(nest(given), known)))) {
-    if (canonical(value) !== canonical(before[name])) {
-      throw new BoundaryError(
-        'BB_RESUME_MISMATCH',
-        `the run was started with ${partsOf(name).key} ${canonical(before[name])}, and can't go on with ${canonical(value)}`,
-        { hint: 'Leave the option out to go on as it was started, or start a new run.' },
-      );
-    }
+    const [asked, started] = [canonical(value), canonical(before[name])];
+    const what = `${partsOf(name).key} ${started}, and can't go on with ${asked}`;
+    if (asked !== started) throw mismatch(what, 'Leave the option out to go on as it was started, or start a new run.');
   }
   // What was written down has no secrets, so whoever goes on gives them again.
   for (const [name, value] of Object.entries(before)) {
-    if (typeof value === 'string' && hasHidden(value) && given[name] === undefined) {
-      const { map, key } = partsOf(name);
-      throw new BoundaryError(
-        'BB_RESUME_MISMATCH',
-        `the run was started with ${value}, whose secrets are not written down`,
-        { hint: `Give the ${map === 'apiKeys' ? 'key' : 'URL'} of ${key} again.` },
-      );
-    }
+    if (typeof value !== 'string' || !hasHidden(value) || given[name] !== undefined) continue;
+    const { map, key } = partsOf(name);
+    const hint = `Give the ${map === 'apiKeys' ? 'key' : 'URL'} of ${key} again.`;
+    throw mismatch(`${value}, whose secrets are not written down`, hint);
   }
   return nest({ ...before, ...given });
+}
+
+function mismatch(what: string, hint: string): BoundaryError {
+  return new BoundaryError('BB_RESUME_MISMATCH', `the run was started with ${what}`, { hint });
+}
+
+function entriesOf(values: object | undefined, isMeant: (name: string) => boolean): [string, unknown][] {
+  return Object.entries(flatten(values ?? {})).filter(([name]) => isMeant(name));
 }
 
 /** The one value of several families' rows, if it is one: then it may have been given, and must be given again. */

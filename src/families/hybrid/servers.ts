@@ -52,9 +52,7 @@ export async function openHybridServer(
     const addresses = ours?.urls ?? url!.split(',');
     await fill(addresses, settings, ours !== undefined);
     if (isDirectNeeded) {
-      for (let shard = 0; shard < addresses.length; shard += 1) {
-        stores.push(await openStore(settings, shard, addresses.length));
-      }
+      for (const shard of addresses.keys()) stores.push(await openStore(settings, shard, addresses.length));
       await fill(stores, settings, true);
     }
     // Filled without the delay, which is for what is measured.

@@ -12,7 +12,7 @@ import { LatencyHistogram } from '../../stats/latency-histogram.js';
 import { PointsQuery, writePath } from './points-query.js';
 import { openSoakClient } from './soak-client.js';
 import { runLoad } from './soak-load.js';
-import type { SoakClientName, SoakValues } from './soak-options.js';
+import type { SoakValues } from './soak-options.js';
 
 export interface SoakOptions extends Omit<SoakValues, 'url' | 'apiKey' | 'durable'> {
   readonly url: string;
@@ -69,7 +69,7 @@ export async function runSoak(options: SoakOptions, signal: AbortSignal): Promis
   }
 }
 
-async function figuresOf(name: SoakClientName, load: SoakLoad, signal: AbortSignal): Promise<SoakFigures> {
+async function figuresOf(name: SoakOptions['client'], load: SoakLoad, signal: AbortSignal): Promise<SoakFigures> {
   if (name === 'rust') return runNativeLoad(load, signal);
   const client = openSoakClient(name, load.url, load.workers, load.encoding);
   try {

@@ -9,6 +9,7 @@ import {
 import { flechette } from '../../clients/flechette.js';
 import type { ColumnTableTarget } from '../../clients/measurement-table.js';
 import { useHyperd } from '../../host/hyperd.js';
+import { SERVER_OPTIONS } from '../requests/options.js';
 import { openTarget, type TargetServer } from '../requests/target-server.js';
 import { ownDatabase } from '../sql/database.js';
 import type { Family, FamilyOptions, OpenCell, OpenFamily } from '../workload.js';
@@ -29,10 +30,14 @@ export const measurementsFamily: Family<MeasurementsValues> = {
   name: FAMILY_NAME,
   description: matrix.description,
   defaultRows: matrix.defaultRows,
-  options: MEASUREMENTS_OPTIONS,
+  options: { ...MEASUREMENTS_OPTIONS, ...SERVER_OPTIONS.mysql },
   plan: (options) => {
-    using _hyperd = useHyperd(options.hyperd);
-    return planMeasurements(options);
+    const hyperd = useHyperd(options.hyperd);
+    try {
+      return planMeasurements(options);
+    } finally {
+      hyperd[Symbol.dispose]();
+    }
   },
   open: async (options, cells) => new OpenMeasurements(options, cells as readonly PlannedMeasurement[]),
 };

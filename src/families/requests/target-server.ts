@@ -2,10 +2,11 @@
 import { randomBytes } from 'node:crypto';
 
 import { type PrivateServer, addon } from '../../addon.js';
-import { BoundaryError, toBoundaryError } from '../../errors.js';
+import { toBoundaryError } from '../../errors.js';
 import { serveCommand, serveSkip } from '../../library/crossing/reference-server.js';
 import type { SimulatedNetwork } from '../../records/record.js';
 import type { FamilyOptions } from '../workload.js';
+import { serverUrlOf } from './http-address.js';
 
 /** A kind of server, by its wire; also the name of the engine of its cells. */
 export type ServerKind = 'mysql' | 'redis' | 'rest' | 'ingest' | 'shards';
@@ -59,12 +60,7 @@ export function enginesWithKey(kind: ServerKind, { engines, apiKeys }: FamilyOpt
  */
 export function withApiKey(url: string, key: string | undefined): string {
   if (key === undefined || key === '') return url;
-  let parsed: URL;
-  try {
-    parsed = new URL(url);
-  } catch {
-    throw new BoundaryError('BB_INVALID_ARGUMENT', 'the URL of the server is none: it looks like http://host:4406');
-  }
+  const parsed = serverUrlOf(url);
   if (parsed.password === '') parsed.password = key;
   return parsed.href.replace(/\/$/, '');
 }
