@@ -23,11 +23,7 @@ export function addMatrixOptions(command: Command, others: OptionTable = {}): Co
  * What the command line and the environment ask of a run. Throws a `BoundaryError` with the code `BB_USAGE` where two options
  * contradict, and as `checkValue` where a variable makes no sense.
  */
-export function requestFrom(
-  rowsArgument: number | undefined,
-  flags: Flags,
-  environment?: NodeJS.ProcessEnv,
-): RunRequest {
+export function requestFrom(rowsArgument: number | undefined, flags: Flags, env?: NodeJS.ProcessEnv): RunRequest {
   const given = givenBy(flags, ALL_OPTIONS);
   const { rows, engines = {} } = given as Pick<RunRequest, 'rows' | 'engines'>;
   if (rowsArgument !== undefined && rows !== undefined && rowsArgument !== rows) {
@@ -38,6 +34,6 @@ export function requestFrom(
       throw new BoundaryError('BB_USAGE', `the server ${key} is given twice: by --${key}-url and --engine-uri`);
     }
   }
-  const fallbacks = nest(givenByVariables(ALL_OPTIONS, environment));
+  const fallbacks = nest(givenByVariables(ALL_OPTIONS, env));
   return { ...nest(given), rows: rowsArgument ?? rows, fallbacks };
 }
