@@ -1,5 +1,5 @@
-/** The text shown in place of a secret. */
-const HIDDEN = '***';
+/** What stands in the place of a secret. */
+export const HIDDEN = '***';
 
 /** Names of parameters whose values are secrets. */
 const SECRET_NAME = /pass|pwd|secret|token|auth|key|user/i;

@@ -1,51 +1,261 @@
-import { afterEach, expect, test } from 'vitest';
-import { Command } from 'commander';
-import { type MatrixOptions, addMatrixOptions, requestFrom } from '../../src/cli/matrix-options.js';
-import { resumeRequest } from '../../src/runner/run-config.js';
+import { mkdtemp, readFile, readdir, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import { Command, Option as Flag } from 'commander';
+import { afterEach, describe, expect, test, vi } from 'vitest';
+import { addMatrixOptions, requestFrom } from '../../src/cli/matrix-options.js';
+import { type OptionTable, flatten } from '../../src/families/option.js';
+import { kinds } from '../../src/families/option-values.js';
+import { FAMILY_OPTIONS } from '../../src/families/options.js';
+import { loadFamilies } from '../../src/families/registry.js';
+import type { Family } from '../../src/families/workload.js';
+import { planRun } from '../../src/runner/plan.js';
+import { run } from '../../src/runner/run.js';
+import {
+  MATRIX_OPTIONS,
+  type RunRequest,
+  SAMPLING_OPTIONS,
+  knownOptions,
+  resumeRequest,
+} from '../../src/runner/run-config.js';
+import { sumFamily } from '../runner/sum-family.mjs';
 
-const VARIABLES = ['HYBRID_SCALE', 'HYBRID_NET_DELAY_US', 'HYBRID_NET_BY'];
+const ALL: OptionTable = { ...MATRIX_OPTIONS, ...SAMPLING_OPTIONS, ...FAMILY_OPTIONS };
+const SECRET = 'geheim';
+const families = await loadFamilies();
 
-afterEach(() => {
-  for (const name of VARIABLES) delete process.env[name];
-});
+afterEach(() => vi.unstubAllEnvs());
 
-function settingsOf(...words: string[]): unknown {
-  const command = addMatrixOptions(new Command().exitOverride().configureOutput({ writeErr: () => {} }));
-  return requestFrom(undefined, command.parse(words, { from: 'user' }).opts<MatrixOptions>()).settings;
+/** What these words ask of a run, in this environment alone. */
+function requestOf(words: readonly string[], environment: Readonly<Record<string, string>> = {}): RunRequest {
+  const command = addMatrixOptions(new Command().exitOverride(), SAMPLING_OPTIONS);
+  command.configureOutput({ writeErr: () => {} });
+  return requestFrom(undefined, command.parse(words, { from: 'user' }).opts(), environment);
 }
 
-test('the options of hybrid are settings of the run, and variables where no option is', () => {
-  expect(settingsOf()).toEqual({});
-  process.env['HYBRID_SCALE'] = '0.5';
-  process.env['HYBRID_NET_DELAY_US'] = '100';
-  expect(settingsOf('--net-delay-us', '2000', '--net-bandwidth-mbps', '1000', '--net-by', 'proxy')).toEqual({
-    scale: 0.5,
-    netDelayUs: 2000,
-    netBandwidthMbps: 1000,
-    netBy: 'proxy',
+/** For each kind a text of the command line, and its value. */
+const EXAMPLES: Readonly<Record<keyof typeof kinds, readonly [string, unknown]>> = {
+  rows: ['2K', 2000],
+  count: ['3', 3],
+  seconds: ['0.5', 0.5],
+  rate: ['5K', 5000],
+  amount: ['7', 7],
+  scale: ['0.02', 0.02],
+  counts: ['1,2', [1, 2]],
+  grid: ['4,8', [4, 8]],
+  words: ['a,b', ['a', 'b']],
+  text: [`http://user:${SECRET}@host`, `http://user:${SECRET}@host`],
+  path: ['some', resolve('some')],
+  uris: ['arrays=arrays:', { arrays: 'arrays:' }],
+  flag: ['', true],
+};
+
+const KIND_NAMES = Object.keys(kinds) as (keyof typeof kinds)[];
+
+/** A text of an option, and its value. */
+function exampleOf(name: string): readonly [string, unknown] {
+  const { kind, choices } = ALL[name]!;
+  // One that is there, since it is looked for.
+  if (name === 'hyperd') return [process.execPath, process.execPath];
+  if (choices !== undefined) return [choices[1]!, choices[1]];
+  return EXAMPLES[KIND_NAMES.find((each) => kinds[each] === kind)!];
+}
+
+function wordsOf(name: string): string[] {
+  const flag = new Flag(ALL[name]!.flag).long!;
+  return ALL[name]!.kind === kinds.flag ? [flag] : [flag, exampleOf(name)[0]];
+}
+
+/** A value as `run()` takes it: the entry of a map, or the option itself. */
+function givenBy(name: string, request: object): unknown {
+  return flatten(request)[name === 'engines' ? 'engines.arrays' : name];
+}
+
+describe.each(Object.keys(ALL))('the option %s', (name) => {
+  const value = name === 'engines' ? 'arrays:' : exampleOf(name)[1];
+
+  test('is given by its flag, as run() takes it', () => {
+    expect(givenBy(name, requestOf(wordsOf(name)))).toEqual(value);
   });
-  expect(() => settingsOf('--net-by', 'magic')).toThrow('Allowed choices are auto, kernel, proxy');
-  process.env['HYBRID_NET_BY'] = 'magic';
-  expect(() => settingsOf()).toThrow('netBy of hybrid must be one of auto, kernel, proxy, not magic');
+
+  test('is given by its variable through the command line alone, after the flag', () => {
+    const { variable, kind } = ALL[name]!;
+    if (variable === undefined) return;
+    const environment = { [variable]: kind === kinds.flag ? '1' : exampleOf(name)[0] };
+    const request = requestOf([], environment);
+    expect(givenBy(name, request)).toBeUndefined();
+    expect(givenBy(name, request.fallbacks!)).toEqual(value);
+    expect(requestOf([], { [variable]: '' }).fallbacks).toEqual({});
+    const known = { ...sumFamily(), options: { [name]: ALL[name]! } };
+    const configOf = (asked: RunRequest): unknown => givenBy(name, planRun([known], asked).config);
+    const own = ALL[name]!.default;
+    vi.stubEnv(variable, environment[variable]!);
+    expect(configOf({})).toEqual(own);
+    if (name.startsWith('engines.')) return;
+    expect(configOf(request)).toEqual(value);
+    expect(configOf({ ...requestOf(wordsOf(name)), fallbacks: { scale: 9, dataDir: '/other' } })).toEqual(value);
+  });
+});
+
+test('every option of a family is one of the command line, and a variable has one option', () => {
+  const known = knownOptions(families);
+  expect(new Set(Object.keys(known))).toEqual(new Set(Object.keys(ALL)));
+  for (const [name, option] of Object.entries(known)) expect(ALL[name]).toEqual(option);
+  const variables = Object.values(ALL).flatMap(({ variable }) => variable ?? []);
+  expect(new Set(variables).size).toBe(variables.length);
+});
+
+test('nothing but the command line reads variables, but for the place of hyperd', async () => {
+  const source = new URL('../../src/', import.meta.url);
+  const files = (await readdir(source, { recursive: true })).filter((file) => file.endsWith('.ts'));
+  const reading: string[] = [];
+  for (const file of files)
+    if ((await readFile(new URL(file, source), 'utf8')).includes('process.env')) reading.push(file);
+  // The progress asks whether the terminal is a real one.
+  expect(reading.toSorted()).toEqual(['cli/flags.ts', 'cli/progress.ts', 'host/hyperd.ts'].map((file) => join(file)));
+});
+
+test('the flags of today are all there', () => {
+  const command = addMatrixOptions(new Command(), SAMPLING_OPTIONS);
+  const flags = command.options.map(({ long }) => long).toSorted();
+  expect(flags).toMatchInlineSnapshot(`
+    [
+      "--api-key",
+      "--batch",
+      "--data-dir",
+      "--engine",
+      "--engine-uri",
+      "--family",
+      "--hyperd",
+      "--ingest-url",
+      "--lane",
+      "--mysql-url",
+      "--net-bandwidth-mbps",
+      "--net-by",
+      "--net-delay-us",
+      "--operations",
+      "--peers",
+      "--rate",
+      "--redis-url",
+      "--rest-scale-factor",
+      "--rest-url",
+      "--rest-url-2",
+      "--rows",
+      "--samples",
+      "--scale",
+      "--shards-url",
+      "--side",
+      "--skip-populate",
+      "--threads",
+      "--time-budget",
+      "--transport",
+      "--workers",
+      "--workload",
+    ]
+  `);
+});
+
+/** All options but those that choose other cells than those of sums. */
+const RECORDED = Object.keys(ALL).filter((name) => !/^(filters\..*|rows|workers)$/.test(name));
+
+describe('run.json', () => {
+  test('records every option that run() is given, without secrets, and --resume restores it', async () => {
+    const directory = join(await mkdtemp(join(tmpdir(), 'bb-options-')), 'out');
+    // Engines that sums know, so that every server is one of a cell.
+    const sums = sumFamily();
+    const engines = Object.keys(ALL).flatMap((name) => (name.startsWith('engines.') ? [name.slice(8)] : []));
+    const seen: unknown[] = [];
+    const all: Family = {
+      ...sums,
+      options: FAMILY_OPTIONS,
+      plan: (options) => {
+        seen.push(JSON.stringify(flatten(options)));
+        const [first, ...others] = sums.plan(options);
+        const named = engines.map((engine) => ({
+          ...first!,
+          cell: { ...first!.cell, id: `sums/${engine}`, engine },
+          skip: 'not here',
+        }));
+        return [first!, ...others, ...named];
+      },
+    };
+    const request = requestOf(RECORDED.flatMap(wordsOf));
+    const { run: finished } = await run({ ...request, workers: [1], rows: 9, families: [all], directory });
+    const config = flatten(finished.context.config);
+    for (const name of RECORDED.filter((each) => each !== 'engines')) {
+      const [, value] = exampleOf(name);
+      const isSecret = typeof value === 'string' && value.includes(SECRET);
+      const shown = name.startsWith('apiKeys.') ? '***' : 'http://***@host';
+      expect(config[name], name).toEqual(isSecret ? shown : value);
+    }
+    for (const file of await readdir(directory)) {
+      expect(await readFile(join(directory, file), 'utf8'), file).not.toContain(SECRET);
+    }
+    const schema = JSON.parse(await readFile(new URL('../../schema/run.schema.json', import.meta.url), 'utf8'));
+    const isValid = new Ajv2020({ strict: true, strictRequired: false }).compile(schema);
+    expect(isValid(JSON.parse(JSON.stringify(finished))), JSON.stringify(isValid.errors)).toBe(true);
+
+    const planned = seen.at(-1);
+    const { apiKeys, engines: uris, restUrl2, ...others } = request;
+    await expect(run({ ...others, families: [all], directory, resume: true })).rejects.toMatchObject({
+      code: 'BB_RESUME_MISMATCH',
+      hint: expect.stringMatching(/^Give the (URL|key) of \w+ again\.$/),
+    });
+    await run({ apiKeys, engines: uris, restUrl2, families: [all], directory, resume: true });
+    const [before, after] = [planned, seen.at(-1)].map((text) => JSON.parse(text as string) as object);
+    expect(after).toEqual(before);
+    await rm(join(directory, '..'), { recursive: true });
+  });
+});
+
+test('the options of hybrid are options of the run, and variables where no option is', () => {
+  const environment = { HYBRID_SCALE: '0.5', HYBRID_NET_DELAY_US: '0', HYBRID_SKIP_POPULATE: '0' };
+  expect(requestOf([]).fallbacks).toEqual({});
+  const request = requestOf(['--net-delay-us', '2000', '--family', 'hybrid', '--net-by', 'proxy'], environment);
+  expect(request.fallbacks).toEqual({ scale: 0.5, netDelayUs: 0, skipPopulate: false });
+  expect(planRun(families, request).config).toMatchObject({ scale: 0.5, netDelayUs: 2000, netBy: 'proxy' });
+  expect(() => requestOf(['--net-by', 'magic'])).toThrow('Allowed choices are auto, kernel, proxy');
+  expect(() => requestOf([], { HYBRID_NET_BY: 'magic' })).toThrow(
+    'netBy of hybrid must be one of auto, kernel, proxy, not magic',
+  );
+  expect(() => requestOf([], { HYBRID_SCALE: 'much' })).toThrow('the scale of hybrid must be a number above 0');
+});
+
+test('a variable of a family that is not measured changes nothing, a flag names its server', () => {
+  const environment = { REDIS_URL: 'redis://here', HYBRID_SCALE: '0.5', REST_API_KEY: SECRET };
+  const { config, plans } = planRun(families, requestOf(['--workers', '1'], environment));
+  expect(plans.map(({ family }) => family.name)).toEqual(['measurements']);
+  expect([config.engines, config.scale, config.apiKeys]).toEqual([{}, undefined, undefined]);
+  const kv = planRun(families, requestOf(['--family', 'kv'], environment));
+  expect(kv.config.engines).toEqual({ redis: 'redis://here' });
+  expect(() => planRun(families, requestOf(['--family', 'kv', '--mysql-url', 'mysql://x']))).toThrow(
+    "unknown engine 'mysql'",
+  );
 });
 
 test('a run goes on with no other scale, delay or network than it was started with', () => {
-  const settings = { scale: 0.01, netDelayUs: 0, netBandwidthMbps: 0, netBy: 'auto' };
-  const logged = { rows: {}, workers: [1], timeBudgetSeconds: 3, engines: {}, filters: {}, settings };
-  const resume = (...words: string[]): unknown => {
-    const request = { settings: settingsOf(...words) as Readonly<Record<string, string | number>> };
-    return resumeRequest(request, logged).settings;
-  };
-  expect(resume()).toEqual(settings);
-  expect(resume('--scale', '0.01', '--net-by', 'auto')).toEqual(settings);
+  const hybrid = { scale: 0.01, netDelayUs: 0, netBandwidthMbps: 0, netBy: 'auto' };
+  const logged = { rows: {}, workers: [1], timeBudgetSeconds: 3, engines: {}, filters: {}, ...hybrid };
+  const known = knownOptions(families);
+  const resume = (words: readonly string[], environment = {}): RunRequest =>
+    resumeRequest(requestOf(words, environment), logged, known);
+  expect(resume([])).toMatchObject(hybrid);
+  expect(resume(['--scale', '0.01', '--net-by', 'auto'])).toMatchObject(hybrid);
   for (const [name, value] of [
     ['scale', '0.02'],
     ['net-delay-us', '100'],
     ['net-bandwidth-mbps', '10'],
     ['net-by', 'proxy'],
+    ['data-dir', '/else'],
   ] as const) {
-    expect(() => resume(`--${name}`, value), name).toThrow(/the run was started with \w+ .*, and can't go on with/);
+    expect(() => resume([`--${name}`, value]), name).toThrow(/the run was started with \w+ .*, and can't go on with/);
   }
-  process.env['HYBRID_SCALE'] = '0.02';
-  expect(() => resume()).toThrow("the run was started with scale 0.01, and can't go on with 0.02");
+  expect(() => resume([], { HYBRID_SCALE: '0.02' })).toThrow(
+    "the run was started with scale 0.01, and can't go on with 0.02",
+  );
+  // Of an option that the run was started without, a variable says nothing.
+  expect(resume([], { HYBRID_DATA_DIR: '/else', REDIS_URL: 'redis://here' })).toMatchObject(hybrid);
+  const wrong = { ...logged, threads: ['many'] };
+  expect(() => resumeRequest({}, wrong, known)).toThrow(expect.objectContaining({ code: 'BB_RESULT_FILE_SHAPE' }));
 });

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { filterCells } from '../../src/runner/filters.js';
 import { planRun } from '../../src/runner/plan.js';
 import type { RunRequest } from '../../src/runner/run-config.js';
+import { REQUEST_OPTIONS, type RequestValues } from '../../src/families/requests/options.js';
 import type { Family } from '../../src/families/workload.js';
 import { sumFamily } from './sum-family.mjs';
 
@@ -104,11 +105,12 @@ describe('planRun', () => {
   );
 
   describe('with a family that is measured only where it is named', () => {
-    const requests: Family = {
+    const requests: Family<RequestValues> = {
       ...family,
       name: 'requests',
       onlyIfNamed: true,
       hasOperations: true,
+      options: REQUEST_OPTIONS,
       plan: ({ threads = [1], operations = 9 }) =>
         (threads === 'all' ? [1, 2] : threads).map((count) => ({
           cell: {

@@ -8,6 +8,9 @@ import { readLog } from '../../src/records/run-log.js';
 import type { RunEvent } from '../../src/runner/events.js';
 import { type RunOptions, run } from '../../src/runner/run.js';
 import { LatencyHistogram } from '../../src/stats/latency-histogram.js';
+import { type FilledValues, type OptionTable, option } from '../../src/families/option.js';
+import { kinds } from '../../src/families/option-values.js';
+import { REQUEST_OPTIONS, type RequestValues } from '../../src/families/requests/options.js';
 import type { Family } from '../../src/families/workload.js';
 import { network } from '../records/sample-run.js';
 import { sumFamily } from './sum-family.mjs';
@@ -257,11 +260,12 @@ describe('a run of requests', () => {
   };
 
   /** A family whose samples have latencies of 10 µs, 20 µs, ... */
-  function echoes(): Family {
+  function echoes(): Family<RequestValues> {
     const sums = sumFamily();
     let samples = 0;
     return {
       ...sums,
+      options: REQUEST_OPTIONS,
       open: async (options, cells) => {
         const family = await sums.open(options, cells);
         return {
@@ -385,36 +389,40 @@ describe('a resumed run', () => {
     await start({ resume: true, rows: 50, filters: { family: ['sums'] } });
   });
 
-  it('goes on with the settings of its families, and refuses others', async () => {
+  it('goes on with the options of its families, and refuses others', async () => {
     const seen: unknown[] = [];
-    const withSettings = (): Family => {
+    const table = {
+      scale: option('--scale <n>', kinds.scale, '', { default: 0.5 }),
+      netBy: option('--net-by <who>', kinds.text, '', { default: 'auto' }),
+      dataDir: option('--data-dir <path>', kinds.path, ''),
+    } satisfies OptionTable;
+    const withOptions = (): Family<FilledValues<typeof table>> => {
       const family = sumFamily();
       return {
         ...family,
-        defaultSettings: { scale: 0.5, by: 'auto' },
+        options: table,
         plan: (options) => {
-          seen.push(options.settings);
+          seen.push([options.scale, options.netBy, options.dataDir]);
           return family.plan(options);
         },
       };
     };
-    const begin = (options: Partial<RunOptions> = {}) => start({ families: [withSettings()], ...options });
-    const { run: before } = await begin({ settings: { scale: 2, unknown: 1 } });
-    expect(before.context.config['settings']).toEqual({ scale: 2, by: 'auto' });
-    await expect(begin({ resume: true, settings: { scale: 3 } })).rejects.toMatchObject({
+    const begin = (options: Partial<RunOptions> = {}) => start({ families: [withOptions()], ...options });
+    const { run: before } = await begin({ scale: 2, dataDir: '/data', netDelayUs: 1 });
+    expect(before.context.config).toMatchObject({ scale: 2, netBy: 'auto', dataDir: '/data' });
+    expect(before.context.config).not.toHaveProperty('netDelayUs');
+    await expect(begin({ resume: true, scale: 3 })).rejects.toMatchObject({
       code: 'BB_RESUME_MISMATCH',
       message: "the run was started with scale 2, and can't go on with 3",
     });
-    await expect(begin({ resume: true, settings: { by: 'hand' } })).rejects.toMatchObject({
+    await expect(begin({ resume: true, netBy: 'proxy' })).rejects.toMatchObject({
       code: 'BB_RESUME_MISMATCH',
     });
     const count = seen.length;
     await begin({ resume: true });
-    await begin({ resume: true, settings: { by: 'auto' } });
-    expect(new Set(seen.slice(count).map((settings) => JSON.stringify(settings)))).toEqual(
-      new Set(['{"scale":2,"by":"auto"}']),
-    );
-    expect((await start({ directory: `${directory}-other` })).run.context.config).not.toHaveProperty('settings');
+    await begin({ resume: true, netBy: 'auto' });
+    expect(new Set(seen.slice(count).map(String))).toEqual(new Set(['2,auto,/data']));
+    expect((await start({ directory: `${directory}-other` })).run.context.config).not.toHaveProperty('scale');
   });
 
   it('takes one filter of several for all of them', async () => {

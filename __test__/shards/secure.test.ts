@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import { ShardClient } from '../../src/index.js';
 import { GrpcShards } from '../../src/clients/grpc-js.js';
-import { targetUrl } from '../../src/families/requests/target-server.js';
+import { enginesWithKey } from '../../src/families/requests/target-server.js';
 import { ShardServers } from './shard-process.js';
 
 const KEY = `${'k'.repeat(16)}.${'s'.repeat(64)}`;
@@ -68,14 +68,9 @@ describe('shards that ask for a key', () => {
     bare.close();
   });
 
-  it('get the key of the variable in each of their addresses', () => {
-    process.env['SHARDS_API_KEY'] = KEY;
-    try {
-      const url = targetUrl('shards', { shards: servers.urls.join(',') });
-      expect(url).toBe(servers.urls.map((one) => withKey(one)).join(','));
-    } finally {
-      delete process.env['SHARDS_API_KEY'];
-    }
+  it('get the key of the run in each of their addresses', () => {
+    const options = { rows: 0, workers: 1, engines: { shards: servers.urls.join(',') }, apiKeys: { shards: KEY } };
+    expect(enginesWithKey('shards', options)['shards']).toBe(servers.urls.map((one) => withKey(one)).join(','));
   });
 });
 

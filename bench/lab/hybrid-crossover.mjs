@@ -40,16 +40,17 @@ const runs = [];
 let context;
 try {
   for (const delayUs of DELAYS_US) {
-    const settings = { scale: SCALE, netDelayUs: delayUs, netBy: values['net-by'] };
+    const network = { netDelayUs: delayUs, netBy: values['net-by'] };
     const directory = join(folder, String(delayUs));
-    const measured = await run({ families: [crossover(delayUs)], directory, samples: SAMPLES, settings });
+    const families = [crossover(delayUs)];
+    const measured = await run({ families, directory, samples: SAMPLES, scale: SCALE, ...network });
     context = measured.run.context;
-    const network = context.networks?.shards;
+    const simulated = context.networks?.shards;
     const records = measured.run.records.map(withoutLatencies);
     for (const { id, outcome, error, reason } of records) {
       if (outcome !== 'completed') throw new Error(`${id} ${outcome}: ${error?.message ?? reason}`);
     }
-    runs.push({ delayUs, ...(network === undefined ? {} : { network }), records });
+    runs.push({ delayUs, ...(simulated === undefined ? {} : { network: simulated }), records });
   }
 } finally {
   rmSync(folder, { recursive: true, force: true });

@@ -4,7 +4,8 @@ import { readRun } from '../records/run-file.js';
 import { renderComparisonTerminal } from '../report/compare-report.js';
 import type { Finish } from './services.js';
 import { EXIT_FAILED, EXIT_OK } from './exit-code.js';
-import { parseFraction } from './option-values.js';
+import { parseFraction } from '../families/option-values.js';
+import { parserOf } from './flags.js';
 
 interface CompareOptions {
   readonly force?: boolean;
@@ -28,7 +29,7 @@ export function addCompareCommand(program: Command, finish: Finish): void {
     .argument('<before>', 'the run.json that is the baseline')
     .argument('<after>', 'the run.json to judge')
     .option('--force', 'compare though the hardware differs')
-    .option('--threshold <part>', 'the part of its speed a cell may lose', parseFraction, DEFAULT_THRESHOLD)
+    .option('--threshold <part>', 'the part of its speed a cell may lose', parserOf(parseFraction), DEFAULT_THRESHOLD)
     .option('--json', 'print JSON')
     .addHelpText('after', EXAMPLES)
     .action(async (before: string, after: string, { force, threshold, json }: CompareOptions) => {

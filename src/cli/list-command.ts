@@ -4,11 +4,8 @@ import { formatRows } from '../report/format.js';
 import { type FamilyPlan, planRun } from '../runner/plan.js';
 import type { Family } from '../families/workload.js';
 import type { CliServices } from './services.js';
-import { type MatrixOptions, addMatrixOptions, requestFrom } from './matrix-options.js';
-
-interface ListOptions extends MatrixOptions {
-  readonly json?: boolean;
-}
+import type { Flags } from './flags.js';
+import { addMatrixOptions, requestFrom } from './matrix-options.js';
 
 const EXAMPLES = `
 Examples:
@@ -22,11 +19,11 @@ export function addListCommand(program: Command, services: CliServices): void {
     .description('Shows the cells that `run` with the same options would measure.')
     .option('--json', 'print JSON')
     .addHelpText('after', EXAMPLES)
-    .action(async (rows: number | undefined, options: ListOptions) => {
-      const request = requestFrom(rows, options);
+    .action(async (rows: number | undefined, flags: Flags) => {
+      const request = requestFrom(rows, flags);
       const families = await services.loadFamilies();
       const { plans } = planRun(families, request);
-      process.stdout.write(options.json ? renderJson(plans) : renderTable(plans) + othersLine(families, plans));
+      process.stdout.write(flags['json'] ? renderJson(plans) : renderTable(plans) + othersLine(families, plans));
     });
 }
 

@@ -4,16 +4,15 @@ import { renderRunTerminal } from '../report/run-report.js';
 import { BoundaryError } from '../errors.js';
 import { exposeCollector } from '../collect-garbage.js';
 import { type RunResult, run } from '../runner/run.js';
+import { SAMPLING_OPTIONS } from '../runner/run-config.js';
 import type { CliServices, Finish } from './services.js';
 import { EXIT_FAILED, EXIT_OK } from './exit-code.js';
 import { interruptible } from './interrupt.js';
-import { type MatrixOptions, addMatrixOptions, requestFrom } from './matrix-options.js';
-import { parseCount, parseSeconds } from './option-values.js';
+import type { Flags } from './flags.js';
+import { addMatrixOptions, requestFrom } from './matrix-options.js';
 import { progressOn } from './progress.js';
 
-interface RunCommandOptions extends MatrixOptions {
-  readonly samples?: number;
-  readonly timeBudget?: number;
+interface RunCommandOptions extends Flags {
   readonly out?: string;
   readonly resume?: string | true;
   readonly json?: boolean;
@@ -38,11 +37,9 @@ Examples:
   boundary-bench run --resume results/today                 go on where it was interrupted`;
 
 export function addRunCommand(program: Command, services: CliServices, finish: Finish): void {
-  addMatrixOptions(program.command('run'))
+  addMatrixOptions(program.command('run'), SAMPLING_OPTIONS)
     .summary('measure the matrix, or a part of it')
     .description('Measures the cells of the matrix: checks that each did its work, and prints who is how fast.')
-    .option('--samples <n>', 'take exactly so many samples a cell (default: 5 or more, until steady)', parseCount)
-    .option('--time-budget <seconds>', 'time for each cell, beyond which 5 samples must do (default: 3)', parseSeconds)
     .option('--out <dir>', 'where the result files go (default: results/runs/<UTC time>)')
     .option('--resume [dir]', 'go on with the run in this directory, or in that of --out')
     .option('--json', 'print nothing but the path of run.json to standard output')
@@ -57,8 +54,6 @@ export function addRunCommand(program: Command, services: CliServices, finish: F
       const measure = (signal: AbortSignal): Promise<RunResult> =>
         run({
           ...request,
-          samples: options.samples,
-          timeBudgetSeconds: options.timeBudget,
           families,
           directory,
           resume,

@@ -10,7 +10,6 @@ import { type MethodDefinition, loadSync } from '@grpc/proto-loader';
 
 import { BoundaryError, TIMEOUT, UNSUPPORTED } from '../errors.js';
 import { shardOf } from '../library/shards/shard-placing.js';
-import { packageVersion } from './package-version.js';
 
 const PROTO = fileURLToPath(new URL('../../proto/boundary_bench/shards/v1/shards.proto', import.meta.url));
 
@@ -100,8 +99,6 @@ export interface GrpcAggregate {
   readonly min: GrpcNumber | null;
   readonly max: GrpcNumber | null;
 }
-
-export const grpcJs = { version: (): string => packageVersion('@grpc/grpc-js') };
 
 type Methods = Readonly<Record<string, MethodDefinition<object, object>>>;
 

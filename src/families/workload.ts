@@ -1,4 +1,5 @@
 import type { Cell, Checksum, SimulatedNetwork } from '../records/record.js';
+import type { OptionTable } from './option.js';
 
 /** Work on bytes before or after they cross, timed separately from the crossing. */
 export type CodecWork = 'encode' | 'decode';
@@ -63,31 +64,21 @@ export interface PlannedCell {
   readonly skip?: string;
 }
 
-/** The options of a run for a family. */
+/** What a run asks of any family. */
 export interface FamilyOptions {
   readonly rows: number;
   /** The number of workers of cells with more than one worker. */
   readonly workers: number;
   /** Engine URIs by engine name, e.g. `embedded` -> `embedded:/tmp/bench.duckdb`; absent: the engine's default. */
   readonly engines: Readonly<Record<string, string>>;
-  /** Whether to plan the optional clients, too: those that are not dependencies of this package. */
-  readonly peers?: boolean;
-  /**
-   * For request work: the numbers of connections and of operations per request; absent: the family's defaults; `all`: its whole
-   * grid.
-   */
-  readonly threads?: readonly number[] | 'all';
-  readonly batch?: readonly number[] | 'all';
-  /** For request work: the exact number of operations of each cell's sample; absent: the family's default. */
-  readonly operations?: number;
-  /** For request work: the requests per second of an open loop. */
-  readonly rate?: number;
-  /** The family's own settings, by the names of its `defaultSettings`. */
-  readonly settings?: Readonly<Record<string, string | number>>;
+  /** Whether to plan the optional clients, too: those that are no dependencies of this package. */
+  readonly peers?: boolean | undefined;
+  /** The keys that requests carry, by the engine that they are for, where its URI holds none. */
+  readonly apiKeys?: Readonly<Record<string, string>> | undefined;
 }
 
-/** A group of workloads over one schema. */
-export interface Family {
+/** A group of workloads over one schema. `Own` are the values of the options that it declares. */
+export interface Family<Own = object> {
   readonly name: string;
   /** The sentence `boundary-bench list` shows. */
   readonly description: string;
@@ -97,12 +88,12 @@ export interface Family {
   readonly onlyIfNamed?: boolean;
   /** Whether the family has operations, to which `rows` do not apply. */
   readonly hasOperations?: boolean;
-  /** The defaults of the family's own settings, which change what is measured. */
-  readonly defaultSettings?: Readonly<Record<string, string | number>>;
+  /** The options that it takes beside `FamilyOptions`. */
+  readonly options?: OptionTable;
   /** Every cell of the family, before filters. */
-  plan(options: FamilyOptions): readonly PlannedCell[];
-  /** Prepares what the cells of a run, `cells`, share: engines, loaded tables. Untimed. */
-  open(options: FamilyOptions, cells: readonly PlannedCell[]): Promise<OpenFamily>;
+  plan(options: FamilyOptions & Partial<Own>): readonly PlannedCell[];
+  /** Prepares whatever the cells of a run, `cells`, share: engines, loaded tables. Untimed. */
+  open(options: FamilyOptions & Partial<Own>, cells: readonly PlannedCell[]): Promise<OpenFamily>;
 }
 
 /** A family, opened for one run. */

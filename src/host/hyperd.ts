@@ -45,7 +45,14 @@ export function hyperdAt(path: string): string | undefined {
   return existsSync(file) && statSync(file).isFile() ? file : undefined;
 }
 
-/** The cache folder, which `boundary-bench setup hyperd` fills. */
+/** Names the `hyperd` to find until it is disposed of, for the addon as well, which knows it by the variable. */
+export function useHyperd(path: string | undefined): Disposable {
+  const before = process.env['HYPERD_PATH'] ?? '';
+  if (path !== undefined) process.env['HYPERD_PATH'] = path;
+  return { [Symbol.dispose]: () => void (path !== undefined && (process.env['HYPERD_PATH'] = before)) };
+}
+
+/** The folder that `boundary-bench setup hyperd` fills. */
 export function hyperdCache(): string {
   return join(cacheFolder(), 'hyperd');
 }

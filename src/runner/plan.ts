@@ -1,6 +1,6 @@
 import type { Family, FamilyOptions, PlannedCell } from '../families/workload.js';
 import { filterCells, unknownWord, valuesNamedBy, wordsAreKnown } from './filters.js';
-import { type RunConfig, type RunRequest, configOf } from './run-config.js';
+import { type RunConfig, type RunRequest, configOf, knownOptions } from './run-config.js';
 
 /** The cells of one family that a run measures, and the options with which the family is opened. */
 export interface FamilyPlan {
@@ -21,16 +21,16 @@ export interface RunPlan {
  * `BB_FILTER_UNKNOWN` for an unknown family, or the URI of an engine on which no cell runs.
  */
 export function planRun(families: readonly Family[], request: RunRequest): RunPlan {
+  const known = knownOptions(families);
+  const planOf = (chosen: readonly Family[]): RunPlan => {
+    const config = configOf(request, chosen, known);
+    return { config, plans: chosen.map((family) => expand(family, config)) };
+  };
   const named = familiesNamed(families, request.filters?.family ?? []);
-  if (named !== undefined) return expandAll(named, request);
-  const usual = expandAll(
-    families.filter(({ onlyIfNamed }) => onlyIfNamed !== true),
-    request,
-    { isFiltered: false },
-  );
+  if (named !== undefined) return filterPlan(planOf(named));
+  const usual = planOf(families.filter(({ onlyIfNamed }) => onlyIfNamed !== true));
   const cells = usual.plans.flatMap((plan) => plan.cells);
-  const isUsual = cells.length > 0 && namesOnly(cells, usual.config);
-  return expandAll(isUsual ? families.filter(({ onlyIfNamed }) => onlyIfNamed !== true) : families, request);
+  return filterPlan(cells.length > 0 && namesOnly(cells, usual.config) ? usual : planOf(families));
 }
 
 /** The families that words name; `undefined` if there are no words. */
@@ -52,10 +52,7 @@ function namesOnly(cells: readonly PlannedCell[], { filters, engines }: RunConfi
   );
 }
 
-function expandAll(families: readonly Family[], request: RunRequest, { isFiltered = true } = {}): RunPlan {
-  const config = configOf(request, families);
-  const plans = families.map((family) => expand(family, config));
-  if (!isFiltered) return { config, plans };
+function filterPlan({ config, plans }: RunPlan): RunPlan {
   const all = plans.flatMap(({ cells }) => cells);
   const engines = [...new Set(all.map(({ cell }) => cell.engine))];
   for (const name of Object.keys(config.engines)) {
@@ -73,15 +70,9 @@ function expandAll(families: readonly Family[], request: RunRequest, { isFiltere
 /** The plan of one family. It plans for one number of workers at a time, beside one worker, so cells in common are kept once. */
 function expand(family: Family, config: RunConfig): FamilyPlan {
   const optionsFor = (workers: number): FamilyOptions => ({
+    ...config,
     rows: config.rows[family.name] ?? family.defaultRows,
     workers,
-    engines: config.engines,
-    peers: config.peers ?? false,
-    ...(config.threads === undefined ? {} : { threads: config.threads }),
-    ...(config.batch === undefined ? {} : { batch: config.batch }),
-    ...(config.operations === undefined ? {} : { operations: config.operations }),
-    ...(config.rate === undefined ? {} : { rate: config.rate }),
-    ...(config.settings === undefined ? {} : { settings: config.settings }),
   });
   const cells = new Map<string, PlannedCell>();
   // Request work has threads instead of workers.

@@ -1,171 +1,158 @@
 import { availableParallelism } from 'node:os';
-import { type Check, amount, flag, listOf, mapOf, objectOf, positiveCount, text } from '../records/shape.js';
+import { mapOf, objectOf, positiveCount } from '../records/shape.js';
+import type { RunContext } from '../records/record.js';
 import { BoundaryError } from '../errors.js';
 import { hasHidden, redactUrl } from '../redact-url.js';
+import type { GivenValues, Option, OptionTable } from '../families/option.js';
+import { checkValue, flatten, nest, option, partsOf } from '../families/option.js';
+import { count, counts, flag, rows, seconds, uris, words } from '../families/option-values.js';
+import type { FamilyValues } from '../families/options.js';
 import type { Family } from '../families/workload.js';
-import { type CellFilters, FILTER_NAMES } from './filters.js';
+import type { CellFilters } from './filters.js';
 
-/** A user's request for a run; absent fields have defaults. */
-export interface RunRequest {
-  /** The rows of every family; absent: each family's own default. */
-  readonly rows?: number | undefined;
-  /** The numbers of workers to measure with. Default: one, and the number of cores. */
-  readonly workers?: readonly number[] | undefined;
-  /** The exact number of samples per cell; absent: at least 5, until they are steady or the time budget is spent. */
-  readonly samples?: number | undefined;
-  /**
-   * The seconds per cell, including warm-up and untimed work. Default: 3. The minimum number of samples is taken in any case.
-   */
-  readonly timeBudgetSeconds?: number | undefined;
-  /** Engine URIs by engine name. */
+const URIS = { redact: redactUrl };
+const SAMPLES = { otherwise: '5 or more, until steady' };
+const ABOUT_PEERS =
+  'also clients one could pick instead: node:sqlite, better-sqlite3, nodejs-polars, valkey-glide, where installed';
+
+const CELL_OPTIONS = {
+  rows: option('--rows <n>', rows, 'the same as an option'),
+  workers: option('--workers <list>', counts, 'numbers of workers, e.g. 1,4', {
+    otherwise: '1 and the number of cores',
+    default: [1, availableParallelism()],
+  }),
+  engines: option('--engine-uri <name=uri>', uris, 'where an engine keeps its rows; may be repeated', URIS),
+  peers: option('--peers', flag, ABOUT_PEERS),
+} satisfies OptionTable;
+
+/** The options of any run that say which cells it has. */
+export const MATRIX_OPTIONS: OptionTable = {
+  ...CELL_OPTIONS,
+  'filters.family': option('--family <list>', words, 'only these, e.g. measurements,kv,sql'),
+  'filters.workload': option('--workload <list>', words, 'only these, e.g. query.*'),
+  'filters.lane': option('--lane <list>', words, 'only these, e.g. staged-row,columns'),
+  'filters.side': option('--side <list>', words, 'only these, e.g. rust,napi,js'),
+  'filters.engine': option('--engine <list>', words, 'only these, e.g. embedded'),
+  'filters.transport': option('--transport <list>', words, 'only these, e.g. tcp,ipc,grpc-*'),
+};
+
+/** The options of any run that say how its cells are measured. */
+export const SAMPLING_OPTIONS = {
+  samples: option('--samples <n>', count, 'take exactly so many samples a cell', SAMPLES),
+  timeBudgetSeconds: option('--time-budget <seconds>', seconds, 'time for each cell, beyond which 5 samples must do', {
+    default: 3,
+    calledAs: 'the time budget',
+  }),
+} satisfies OptionTable;
+
+type RunValues = GivenValues<typeof CELL_OPTIONS & typeof SAMPLING_OPTIONS> & FamilyValues;
+
+/** What a user asks of a run; what is absent has a default. */
+export interface RunRequest extends RunValues {
+  /** Engine URIs by engine name. The URL of a server is the URI of the engine of its name, such as `redis`. */
   readonly engines?: Readonly<Record<string, string>> | undefined;
+  /** The keys that requests carry, by the names `rest`, `ingest` and `shards`. They are hidden in the result files. */
+  readonly apiKeys?: Readonly<Record<string, string>> | undefined;
   readonly filters?: CellFilters | undefined;
-  /** Whether to measure the optional clients, too, if they are installed. */
-  readonly peers?: boolean | undefined;
-  /**
-   * For request work: the numbers of connections, each with one request in flight; absent: each family's own, `all`: its grid.
-   */
-  readonly threads?: readonly number[] | 'all' | undefined;
-  /** For request work: the numbers of operations per request; absent and `all` as for `threads`. */
-  readonly batch?: readonly number[] | 'all' | undefined;
-  /** For request work: the operations of each cell's sample; absent: each family's own. */
-  readonly operations?: number | undefined;
-  /**
-   * For request work: the requests per second of all connections together, sent without waiting for responses; absent: each
-   * request is sent after the previous response.
-   */
-  readonly rate?: number | undefined;
-  /** The families' own settings, by the names of their `defaultSettings`. */
-  readonly settings?: Readonly<Record<string, string | number>> | undefined;
+  /** What holds of the options of the families that are measured, where the request leaves it out; of others it changes nothing. */
+  readonly fallbacks?: Omit<RunRequest, 'fallbacks'> | undefined;
 }
 
-/** The request with its defaults filled in; part of the run's context. */
-export interface RunConfig {
-  /** The rows of each family, by its name. */
+/** The request with its defaults filled in; it stands in the run's context. */
+export interface RunConfig
+  extends Omit<RunRequest, 'rows' | 'fallbacks' | Settled>, Required<Pick<RunRequest, Settled>> {
+  /** Rows by family. */
   readonly rows: Readonly<Record<string, number>>;
-  readonly workers: readonly number[];
-  readonly samples?: number;
-  readonly timeBudgetSeconds: number;
-  readonly engines: Readonly<Record<string, string>>;
-  readonly filters: CellFilters;
-  readonly peers?: boolean;
-  readonly threads?: readonly number[] | 'all';
-  readonly batch?: readonly number[] | 'all';
-  readonly operations?: number;
-  readonly rate?: number;
-  readonly settings?: Readonly<Record<string, string | number>>;
 }
 
-const DEFAULT_TIME_BUDGET_SECONDS = 3;
+type Settled = 'workers' | 'timeBudgetSeconds' | 'engines' | 'filters';
 
-const gridPart: Check = (value, path) => (value === 'all' ? undefined : listOf(positiveCount, 1)(value, path));
+/** All options that mean something to a run over these families. */
+export function knownOptions(families: readonly Family[]): OptionTable {
+  return Object.assign({}, MATRIX_OPTIONS, SAMPLING_OPTIONS, ...families.map(({ options }) => options)) as OptionTable;
+}
 
-const setting: Check = (value, path) => (typeof value === 'number' ? amount : text)(value, path);
+/** The option that a value is of: its own one, or the one of the map that it is in. */
+function optionOf(known: OptionTable, name: string): Option | undefined {
+  return known[name] ?? known[partsOf(name).map ?? name];
+}
 
-const configShape = objectOf(
-  {
-    rows: mapOf(positiveCount),
-    workers: listOf(positiveCount, 1),
-    timeBudgetSeconds: amount,
-    engines: mapOf(text),
-    filters: objectOf({}, Object.fromEntries(FILTER_NAMES.map((name) => [name, listOf(text)]))),
-  },
-  {
-    samples: positiveCount,
-    peers: flag,
-    threads: gridPart,
-    batch: gridPart,
-    operations: positiveCount,
-    rate: amount,
-    settings: mapOf(setting),
-  },
-);
-
-/** Fills in the defaults. Throws a `BoundaryError` with the code `BB_INVALID_ARGUMENT` for an invalid number. */
-export function configOf(
-  request: RunRequest,
-  families: readonly Pick<Family, 'name' | 'defaultRows' | 'hasOperations' | 'defaultSettings'>[],
-): RunConfig {
-  const { threads, batch, operations, rate } = request;
-  requireCount('rows', request.rows);
-  requireCount('samples', request.samples);
-  requireCount('operations', operations);
-  for (const workers of request.workers ?? []) requireCount('workers', workers);
-  for (const count of listed(threads)) requireCount('threads', count);
-  for (const size of listed(batch)) requireCount('batch', size);
-  if (rate !== undefined && !(Number.isFinite(rate) && rate > 0)) throw invalid('rate', 'above 0 a second', rate);
-  // The settings of families that are not in the run do not affect it.
-  const defaults = Object.assign({}, ...families.map(({ defaultSettings }) => defaultSettings)) as NonNullable<
-    RunConfig['settings']
-  >;
-  const settings = Object.keys(defaults).map((name) => [name, request.settings?.[name] ?? defaults[name]!] as const);
-  const budget = request.timeBudgetSeconds ?? DEFAULT_TIME_BUDGET_SECONDS;
-  if (!Number.isFinite(budget) || budget < 0) throw invalid('the time budget', 'seconds, 0 or more', budget);
+/**
+ * Fills in the defaults and fallbacks of the families that are measured. `known` are the options of all families. Throws a
+ * `BoundaryError` for a value that makes no sense.
+ */
+export function configOf(request: RunRequest, families: readonly Family[], known: OptionTable): RunConfig {
+  const own = knownOptions(families);
+  const defaults = Object.entries(own).map(([name, declared]) => [name, declared.default] as const);
+  const fallbacks = entriesOf(request.fallbacks, (name) => own[name] !== undefined);
+  const given = entriesOf(request, (name) => optionOf(known, name) !== undefined);
+  const values = flatten(Object.fromEntries([...defaults, ...fallbacks, ...given]));
+  for (const [name, value] of Object.entries(values)) {
+    if (known[name] !== undefined) checkValue(name, known[name], value);
+    const isNumbers = Array.isArray(value) && typeof value[0] === 'number';
+    if (isNumbers) values[name] = [...new Set<number>(value)].toSorted((a, b) => a - b);
+  }
+  const { rows, ...others } = values;
   return {
+    ...({ engines: {}, filters: {}, ...nest(others) } as unknown as RunConfig),
     rows: Object.fromEntries(
       families
         .filter(({ hasOperations }) => hasOperations !== true)
-        .map(({ name, defaultRows }) => [name, request.rows ?? defaultRows]),
+        .map((family) => [family.name, (rows as number | undefined) ?? family.defaultRows]),
     ),
-    workers: ascending(request.workers?.length ? request.workers : [1, availableParallelism()]),
-    ...(request.samples === undefined ? {} : { samples: request.samples }),
-    timeBudgetSeconds: budget,
-    engines: request.engines ?? {},
-    filters: request.filters ?? {},
-    ...(request.peers === true ? { peers: true } : {}),
-    ...(threads === undefined ? {} : { threads: threads === 'all' ? threads : ascending(threads) }),
-    ...(batch === undefined ? {} : { batch: batch === 'all' ? batch : ascending(batch) }),
-    ...(operations === undefined ? {} : { operations }),
-    ...(rate === undefined ? {} : { rate }),
-    ...(settings.length === 0 ? {} : { settings: Object.fromEntries(settings) }),
   };
 }
 
-/** The configuration for result files: without the secrets of its URLs. */
-export function publicConfig(config: RunConfig): RunConfig {
-  return { ...config, engines: withoutSecrets(config.engines) };
-}
-
-function withoutSecrets(engines: Readonly<Record<string, string>>): Record<string, string> {
-  return Object.fromEntries(Object.entries(engines).map(([name, uri]) => [name, redactUrl(uri)]));
-}
-
-function listed(values: readonly number[] | 'all' | undefined): readonly number[] {
-  return values === undefined || values === 'all' ? [] : values;
+/** The configuration as it is written down: without the secrets of its URLs, and without keys. */
+export function publicConfig(config: object, known: OptionTable): Record<string, unknown> {
+  const values = Object.entries(flatten(config)).map(([name, value]) => {
+    const redact = known[name]?.redact ?? known[partsOf(name).map ?? name]?.redact;
+    return [name, redact === undefined ? value : redact(String(value))] as const;
+  });
+  return { ...config, ...nest(Object.fromEntries(values)) };
 }
 
 /**
  * The request that resumes a run: options that the user leaves out are as at its start. Throws a `BoundaryError` with the code
  * `BB_RESUME_MISMATCH` if the two disagree, and with another code if the log's configuration has another shape.
  */
-export function resumeRequest(request: RunRequest, logged: Readonly<Record<string, unknown>>): RunRequest {
-  configShape(logged, 'the configuration of the run to resume');
+export function resumeRequest(request: RunRequest, logged: RunContext['config'], known: OptionTable): RunRequest {
+  const path = 'the configuration of the run to resume';
+  objectOf({ rows: mapOf(positiveCount) })(logged, path);
   const { rows, ...rest } = logged as unknown as RunConfig;
-  const started: RunRequest = { ...rest, rows: singleValueOf(Object.values(rows)) };
-  const before = optionsOf(started);
-  const given = optionsOf({ ...request, engines: withoutSecrets(request.engines ?? {}) });
-  for (const [name, value] of Object.entries(given)) {
-    if (isGiven(value) && canonical(value) !== canonical(before[name])) {
-      throw new BoundaryError(
-        'BB_RESUME_MISMATCH',
-        `the run was started with ${name} ${canonical(before[name])}, and can't go on with ${canonical(value)}`,
-        { hint: 'Leave the option out to go on as it was started, or start a new run.' },
-      );
-    }
+  const before = flatten({ ...rest, rows: singleValueOf(Object.values(rows)) });
+  for (const [name, value] of Object.entries(before)) {
+    if (known[name] === undefined) continue;
+    checkValue(name, known[name], value, (expected, found) => {
+      throw new BoundaryError('BB_RESULT_FILE_SHAPE', `${path}.${name} must be ${expected}, but is ${String(found)}`);
+    });
   }
-  // The recorded URLs have no secrets, so the user must give them again.
-  for (const [name, uri] of Object.entries(started.engines ?? {})) {
-    if (hasHidden(uri) && request.engines?.[name] === undefined) {
-      throw new BoundaryError(
-        'BB_RESUME_MISMATCH',
-        `the run was started with ${uri}, whose secrets are not written down`,
-        {
-          hint: `Give the URL of ${name} again.`,
-        },
-      );
-    }
+  const fallbacks = entriesOf(request.fallbacks, (name) => before[name] !== undefined);
+  const given = Object.fromEntries([
+    ...fallbacks,
+    ...entriesOf(request, (name) => optionOf(known, name) !== undefined),
+  ]);
+  for (const [name, value] of Object.entries(flatten(publicConfig(nest(given), known)))) {
+    const [asked, started] = [canonical(value), canonical(before[name])];
+    const what = `${partsOf(name).key} ${started}, and can't go on with ${asked}`;
+    if (asked !== started) throw mismatch(what, 'Leave the option out to go on as it was started, or start a new run.');
   }
-  return { ...started, engines: { ...started.engines, ...request.engines } };
+  // What was written down has no secrets, so whoever goes on gives them again.
+  for (const [name, value] of Object.entries(before)) {
+    if (typeof value !== 'string' || !hasHidden(value) || given[name] !== undefined) continue;
+    const { map, key } = partsOf(name);
+    const hint = `Give the ${map === 'apiKeys' ? 'key' : 'URL'} of ${key} again.`;
+    throw mismatch(`${value}, whose secrets are not written down`, hint);
+  }
+  return nest({ ...before, ...given });
+}
+
+function mismatch(what: string, hint: string): BoundaryError {
+  return new BoundaryError('BB_RESUME_MISMATCH', `the run was started with ${what}`, { hint });
+}
+
+function entriesOf(values: object | undefined, isMeant: (name: string) => boolean): [string, unknown][] {
+  return Object.entries(flatten(values ?? {})).filter(([name]) => isMeant(name));
 }
 
 /** The rows of several families if they are equal, since the user may then have given them, and must give the same again. */
@@ -173,37 +160,7 @@ function singleValueOf(values: readonly number[]): number | undefined {
   return new Set(values).size === 1 ? values[0] : undefined;
 }
 
-/** The options one by one: a user who repeats one filter or setting of a run need not repeat the others. */
-function optionsOf({ filters, settings, ...others }: RunRequest): Record<string, unknown> {
-  return { ...others, ...filters, ...settings };
-}
-
-function isGiven(value: unknown): boolean {
-  const isEmptyObject = typeof value === 'object' && value !== null && Object.keys(value).length === 0;
-  return value !== undefined && !isEmptyObject;
-}
-
-/** A canonical text of a value, which does not depend on the order in which its parts were given. */
+/** The same text for the same values, in whatever order they were given. */
 function canonical(value: unknown): string {
-  return (
-    JSON.stringify(value, (_, part: unknown) => {
-      if (Array.isArray(part)) return part.toSorted();
-      if (typeof part !== 'object' || part === null) return part;
-      return Object.fromEntries(Object.entries(part).toSorted(([a], [b]) => (a < b ? -1 : 1)));
-    }) ?? 'none'
-  );
-}
-
-function ascending(values: readonly number[]): number[] {
-  return [...new Set(values)].toSorted((a, b) => a - b);
-}
-
-function requireCount(what: string, value: number | undefined): void {
-  if (value !== undefined && (!Number.isSafeInteger(value) || value < 1)) {
-    throw invalid(what, 'a whole number of 1 or more', value);
-  }
-}
-
-function invalid(what: string, expected: string, found: unknown): BoundaryError {
-  return new BoundaryError('BB_INVALID_ARGUMENT', `${what} must be ${expected}, not ${String(found)}`);
+  return JSON.stringify(Array.isArray(value) ? value.toSorted() : value) ?? 'none';
 }

@@ -11,7 +11,7 @@ import { GarbageBetween } from './garbage-collection.js';
 import { type FamilyPlan, planRun } from './plan.js';
 import { type ResourceReader, nodeResources } from './resources.js';
 import { requireSameHost, withVersions } from './resume.js';
-import { type RunRequest, publicConfig, resumeRequest } from './run-config.js';
+import { type RunRequest, knownOptions, publicConfig, resumeRequest } from './run-config.js';
 import { RunDirectory, defaultDirectory } from './run-directory.js';
 import { type SamplingPolicy, measureInterleaved, samplingPolicy } from './schedule.js';
 
@@ -87,10 +87,10 @@ async function startSession(options: RunOptions): Promise<Session> {
   const startedAt = new Date();
   const path = options.directory ?? defaultDirectory(startedAt);
   const resumed = options.resume ? await RunDirectory.resume(path) : undefined;
-  const request =
-    resumed === undefined ? requestOf(options) : resumeRequest(requestOf(options), resumed.context.config);
+  const known = knownOptions(options.families);
+  const request = resumed === undefined ? options : resumeRequest(options, resumed.context.config, known);
   const { config, plans } = planRun(options.families, request);
-  const context = await runContext({ startedAt, config: { ...publicConfig(config) }, build: options.build });
+  const context = await runContext({ startedAt, config: publicConfig(config, known), build: options.build });
   if (resumed !== undefined) requireSameHost(resumed.context, context);
   const directory = resumed ?? (await RunDirectory.create(path, context));
   const collectGarbage = options.collectGarbage ?? exposedCollector();
@@ -107,13 +107,6 @@ async function startSession(options: RunOptions): Promise<Session> {
     signal: options.signal ?? new AbortController().signal,
     emit: options.onEvent ?? (() => {}),
   };
-}
-
-function requestOf(options: RunOptions): RunRequest {
-  const { rows, workers, samples, timeBudgetSeconds, engines, filters, peers } = options;
-  const { threads, batch, operations, rate, settings } = options;
-  const cells = { rows, workers, samples, timeBudgetSeconds, engines, filters, peers };
-  return { ...cells, threads, batch, operations, rate, settings };
 }
 
 async function measureFamily(session: Session, { family, options, cells }: FamilyPlan): Promise<void> {

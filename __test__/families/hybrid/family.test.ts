@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -6,7 +6,9 @@ import { join } from 'node:path';
 import { addon } from '../../../src/addon.js';
 import { verifyChecksum } from '../../../src/runner/checksum.js';
 import { hybridFamily } from '../../../src/families/hybrid/family.js';
+import type { HybridValues } from '../../../src/families/hybrid/options.js';
 import type { PlannedRequests } from '../../../src/families/requests/grid.js';
+import type { RequestValues } from '../../../src/families/requests/options.js';
 import type { FamilyOptions, PlannedCell, Stopwatch } from '../../../src/families/workload.js';
 import { isLeftOut } from '../../needs.js';
 
@@ -21,17 +23,11 @@ const stopwatch: Stopwatch = {
 
 const { signal } = new AbortController();
 
-const OPTIONS: FamilyOptions = { rows: 0, workers: 1, engines: {} };
-const SMALL: FamilyOptions = { ...OPTIONS, operations: 300, threads: [1, 3], batch: [1, 10, 250] };
-const VARIABLES = ['HYBRID_SCALE', 'HYBRID_DATA_DIR', 'HYBRID_SKIP_POPULATE', 'HYBRID_NET_DELAY_US'];
+type HybridOptions = FamilyOptions & RequestValues & Partial<HybridValues>;
 
-beforeEach(() => {
-  // A scale of ten thousand rows.
-  process.env['HYBRID_SCALE'] = String(1 / 7500);
-});
-afterEach(() => {
-  for (const name of VARIABLES) delete process.env[name];
-});
+/** Ten thousand rows. */
+const OPTIONS: HybridOptions = { rows: 0, workers: 1, engines: {}, scale: 1 / 7500 };
+const SMALL: HybridOptions = { ...OPTIONS, operations: 300, threads: [1, 3], batch: [1, 10, 250] };
 
 describe('the plan of hybrid', () => {
   it('has each workload on each side in each way, JavaScript alone behind gRPC', () => {
@@ -48,14 +44,15 @@ describe('the plan of hybrid', () => {
   });
 
   it('leaves out what would replace rows that are to be used', () => {
-    process.env['HYBRID_SKIP_POPULATE'] = '1';
-    const skipped = hybridFamily.plan(OPTIONS).filter(({ skip }) => skip?.includes('are to be used'));
+    const skipped = hybridFamily
+      .plan({ ...OPTIONS, skipPopulate: true })
+      .filter(({ skip }) => skip?.includes('are to be used'));
     expect(new Set(skipped.map(({ cell }) => cell.workload))).toEqual(new Set(['populate']));
   });
 
-  it('takes the settings of the run before those of variables, and refuses what is none', () => {
-    const scansAt = (settings: FamilyOptions['settings'] = {}): number[] => {
-      const cells = hybridFamily.plan({ ...OPTIONS, settings }).map(({ cell }) => cell);
+  it('takes the options of the run, and refuses what is none', () => {
+    const scansAt = (options: Partial<HybridOptions> = {}): number[] => {
+      const cells = hybridFamily.plan({ ...OPTIONS, ...options }).map(({ cell }) => cell);
       return [...new Set(cells.filter(({ workload }) => workload === 'scan').map(({ rows }) => rows))];
     };
     expect(scansAt()).toEqual([10_000]);
@@ -65,23 +62,23 @@ describe('the plan of hybrid', () => {
       expect(() => scansAt({ netDelayUs })).toThrow('netDelayUs of hybrid must be an integer of 0 to 1000000');
     }
     expect(() => scansAt({ netBandwidthMbps: -1 })).toThrow('netBandwidthMbps of hybrid must be a number of 0 or more');
-    expect(() => scansAt({ netBy: 'magic' })).toThrow('netBy of hybrid must be one of auto, kernel, proxy, not magic');
-    process.env['HYBRID_SCALE'] = 'much';
-    expect(() => hybridFamily.plan(OPTIONS)).toThrow('the scale of hybrid must be a number above 0');
+    const netBy = 'magic' as 'auto';
+    expect(() => scansAt({ netBy })).toThrow('netBy of hybrid must be one of auto, kernel, proxy, not magic');
+    expect(() => scansAt({ scale: Number('much') })).toThrow('the scale of hybrid must be a number above 0');
   });
 });
 
 const whyNoKernel = await addon.PrivateShards.whyNoNamespaces();
 
-/** Options and cells of lookups over a network that the kernel simulates. */
-function overKernel(): { readonly options: FamilyOptions; readonly cells: readonly PlannedCell[] } {
-  const settings = { netDelayUs: 3000, netBy: 'kernel' };
-  const options: FamilyOptions = { ...SMALL, operations: 20, threads: [1], batch: [1], settings };
+/** Lookups behind a network that the kernel is to simulate. */
+function overKernel(): { readonly options: HybridOptions; readonly cells: readonly PlannedCell[] } {
+  const network = { netDelayUs: 3000, netBy: 'kernel' } as const;
+  const options: HybridOptions = { ...SMALL, operations: 20, threads: [1], batch: [1], ...network };
   const isLookup = ({ cell }: PlannedCell): boolean => cell.id.includes('point_lookup/call/napi/shards/grpc');
   return { options, cells: hybridFamily.plan(options).filter(isLookup) };
 }
 
-async function runAll(cells: readonly PlannedCell[], options: FamilyOptions = SMALL): Promise<void> {
+async function runAll(cells: readonly PlannedCell[], options = SMALL): Promise<void> {
   const family = await hybridFamily.open(options, cells);
   try {
     for (const planned of cells) {
@@ -109,16 +106,15 @@ describe('the family hybrid', () => {
 
   it('uses the rows on the disk again, and says where they are others', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'bb-hybrid-'));
-    process.env['HYBRID_DATA_DIR'] = folder;
+    const options = { ...SMALL, dataDir: folder };
     try {
       const isScan = ({ cell }: PlannedCell): boolean => cell.workload === 'scan' && cell.side !== 'js';
-      const scans = hybridFamily.plan(SMALL).filter(isScan);
-      await runAll(scans);
-      process.env['HYBRID_SKIP_POPULATE'] = '1';
-      await runAll(scans);
-      process.env['HYBRID_SCALE'] = String(1 / 75_000);
-      const other = hybridFamily.plan(SMALL).filter(isScan);
-      const family = await hybridFamily.open(SMALL, other);
+      await runAll(hybridFamily.plan(options).filter(isScan), options);
+      const again = { ...options, skipPopulate: true };
+      await runAll(hybridFamily.plan(again).filter(isScan), again);
+      const smaller = { ...again, scale: 1 / 75_000 };
+      const other = hybridFamily.plan(smaller).filter(isScan);
+      const family = await hybridFamily.open(smaller, other);
       await expect(family.openCell(other[0]!)).rejects.toThrow('the rows of another population');
       await family.close();
     } finally {
@@ -127,9 +123,8 @@ describe('the family hybrid', () => {
   }, 300_000);
 
   it('delays what goes through gRPC', async () => {
-    process.env['HYBRID_NET_DELAY_US'] = '5000';
-    const settings = { netBy: 'proxy', netBandwidthMbps: 1000 };
-    const options = { ...SMALL, operations: 20, threads: [1], batch: [1], settings };
+    const slow = { netDelayUs: 5000, netBy: 'proxy', netBandwidthMbps: 1000 } as const;
+    const options = { ...SMALL, operations: 20, threads: [1], batch: [1], ...slow };
     const isLookup = ({ cell }: PlannedCell): boolean => cell.workload === 'point_lookup' && cell.transport === 'grpc';
     const cells = hybridFamily.plan(options).filter(isLookup);
     const family = await hybridFamily.open(options, cells);

@@ -4,8 +4,8 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 
 import { SoakBatch } from '../../../src/families/ingest/soak-batch.js';
-import { SOAK_ENCODINGS } from '../../../src/families/ingest/soak-client.js';
-import { runSoak, SOAK_CLIENTS, type SoakOptions } from '../../../src/families/ingest/soak.js';
+import { SOAK_CLIENTS, SOAK_ENCODINGS } from '../../../src/families/ingest/soak-options.js';
+import { runSoak, type SoakOptions } from '../../../src/families/ingest/soak.js';
 import { openTarget, type TargetServer } from '../../../src/families/requests/target-server.js';
 
 // Each test starts a server or uses one, which takes as long as the machine is busy.

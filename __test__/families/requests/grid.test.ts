@@ -7,7 +7,10 @@ import {
   planRequests,
   requestsOf,
 } from '../../../src/families/requests/grid.js';
+import type { RequestValues } from '../../../src/families/requests/options.js';
 import type { FamilyOptions } from '../../../src/families/workload.js';
+
+type GridOptions = FamilyOptions & RequestValues;
 
 const matrix: RequestMatrix = {
   description: 'echoes',
@@ -33,11 +36,11 @@ const matrix: RequestMatrix = {
   ],
 };
 const place: GridPlace = { family: 'loop', engine: 'server', peerSkip: (target) => `${target} is not installed` };
-const options: FamilyOptions = { rows: 7, workers: 3, engines: {} };
+const options: GridOptions = { rows: 7, workers: 3, engines: {} };
 
-const plan = (more: Partial<FamilyOptions> = {}, where: GridPlace = place) =>
+const plan = (more: Partial<GridOptions> = {}, where: GridPlace = place) =>
   planRequests(matrix, where, { ...options, ...more });
-const idsOf = (more: Partial<FamilyOptions> = {}): string[] => plan(more).map(({ cell }) => cell.id);
+const idsOf = (more: Partial<GridOptions> = {}): string[] => plan(more).map(({ cell }) => cell.id);
 
 describe('planRequests', () => {
   it('plans calls one at a time, and batches for the larger ones or where there are no calls', () => {
@@ -64,7 +67,7 @@ describe('planRequests', () => {
   });
 
   it('has more operations for larger batches, unless the user says how many', () => {
-    const rowsOf = (more: Partial<FamilyOptions>): number[] => plan(more).map(({ cell }) => cell.rows);
+    const rowsOf = (more: Partial<GridOptions>): number[] => plan(more).map(({ cell }) => cell.rows);
     expect(rowsOf({})).toEqual([1000, 1000, 10_000, 50, 500]);
     expect(rowsOf({ batch: [4] })).toEqual([4000, 200]);
     expect(new Set(rowsOf({ operations: 77 }))).toEqual(new Set([77]));

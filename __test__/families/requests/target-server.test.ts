@@ -1,9 +1,10 @@
 import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import {
   type ServerKind,
+  enginesWithKey,
   openTarget,
   targetSkip,
   targetUrl,
@@ -11,36 +12,35 @@ import {
 } from '../../../src/families/requests/target-server.js';
 import { lacks } from '../../needs.js';
 
-const environment = { ...process.env };
-
-afterEach(() => {
-  for (const name of ['MYSQL_URL', 'REDIS_URL', 'PATH', 'REST_API_KEY', 'INGEST_API_KEY']) {
-    if (environment[name] === undefined) delete process.env[name];
-    else process.env[name] = environment[name];
-  }
-});
-
 describe('targetUrl', () => {
-  it('takes the option before the variable, and neither for a private server', () => {
-    delete process.env['REDIS_URL'];
+  it('takes the option and no variable, and neither for a private server', () => {
+    vi.stubEnv('REDIS_URL', 'redis://variable');
     expect(targetUrl('redis', {})).toBeUndefined();
-    process.env['REDIS_URL'] = 'redis://variable';
-    expect(targetUrl('redis', {})).toBe('redis://variable');
     expect(targetUrl('redis', { redis: 'redis://option' })).toBe('redis://option');
     expect(targetUrl('redis', { redis: 'redis:' })).toBeUndefined();
-    process.env['REDIS_URL'] = '';
-    expect(targetUrl('redis', { mysql: 'mysql://other' })).toBeUndefined();
+    expect(targetUrl('redis', { redis: '', mysql: 'mysql://other' })).toBeUndefined();
+    vi.unstubAllEnvs();
   });
 });
 
-describe('the key of a variable', () => {
+describe('an API key', () => {
   it('goes to the servers of its kind alone', () => {
-    process.env['REST_API_KEY'] = 'pre.rest';
-    process.env['INGEST_API_KEY'] = 'pre.ingest';
-    const url = 'http://host:4406';
-    expect(targetUrl('rest', { rest: url })).toBe('http://:pre.rest@host:4406');
-    expect(targetUrl('ingest', { ingest: url })).toBe('http://:pre.ingest@host:4406');
-    expect(targetUrl('redis', { redis: 'redis://host' })).toBe('redis://host');
+    const engines = {
+      rest: 'http://host:4406',
+      shards: 'http://a,http://:own@b',
+      redis: 'redis://host',
+      ingest: 'ingest:',
+    };
+    const options = {
+      rows: 0,
+      workers: 1,
+      engines,
+      apiKeys: { rest: 'pre.rest', shards: 'pre.shards', ingest: 'none' },
+    };
+    expect(enginesWithKey('rest', options)).toEqual({ ...engines, rest: 'http://:pre.rest@host:4406' });
+    expect(enginesWithKey('shards', options)['shards']).toBe('http://:pre.shards@a,http://:own@b');
+    expect(enginesWithKey('redis', options)).toEqual(engines);
+    expect(enginesWithKey('ingest', options)).toEqual(engines);
   });
 });
 

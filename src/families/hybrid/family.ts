@@ -5,7 +5,9 @@ import { defineRequestFamily } from '../requests/family.js';
 import { type PlannedRequests, requestsOf } from '../requests/grid.js';
 import { openLoadCell } from '../requests/load-cell.js';
 import type { TargetServer } from '../requests/target-server.js';
-import type { Family, FamilyOptions, OpenCell } from '../workload.js';
+import { valuesOf } from '../option.js';
+import type { RequestValues } from '../requests/options.js';
+import type { Family, OpenCell } from '../workload.js';
 import {
   type Arm,
   HYBRID_MATRIX,
@@ -17,13 +19,13 @@ import {
   isOfAll,
 } from './data.js';
 import { HybridInput } from './input.js';
-import { DEFAULT_SETTINGS, type HybridSettings, settingsOf, skipsPopulate, totalRows } from './options.js';
+import { HYBRID_OPTIONS, type HybridValues, totalRows } from './options.js';
 import { type HybridRequester, type HybridWork, openRequester } from './requesters.js';
 import { type HybridServer, openHybridServer } from './servers.js';
 
 /** A cell with the settings of the shards, which all cells of a run share. */
 interface PlannedHybrid extends PlannedRequests {
-  readonly settings: HybridSettings;
+  readonly settings: HybridValues;
 }
 
 const family = defineRequestFamily<PlannedHybrid>({
@@ -31,6 +33,7 @@ const family = defineRequestFamily<PlannedHybrid>({
   server: 'shards',
   matrix: HYBRID_MATRIX,
   peers: {},
+  options: HYBRID_OPTIONS,
   openServer: (engines, cells) => openHybridServer(engines, cells, cells[0]!.settings),
   serverOf: async ({ mode }, server) => (server as HybridServer).ofArm(mode as Arm),
   expected: ({ cell, settings }) => expectedOf(cell.workload, cell.rows, totalRows(settings)),
@@ -40,24 +43,23 @@ const family = defineRequestFamily<PlannedHybrid>({
     cells.some(({ cell }) => cell.side === 'js') ? { 'grpc-js': packageVersion('@grpc/grpc-js') } : {},
 });
 
-/** Rows in shards that are in this process, behind gRPC, or some of each: the cost of each from Rust and from Node. */
-export const hybridFamily: Family = {
+/** Rows in shards that are in this process, behind gRPC, or partly each: what either costs from Rust and from Node. */
+export const hybridFamily: Family<RequestValues & HybridValues> = {
   ...family,
-  defaultSettings: { ...DEFAULT_SETTINGS },
   plan: (options) => {
-    const settings = settingsOf(options);
+    const settings = valuesOf(HYBRID_OPTIONS, options);
     return family.plan(options).map((planned) => withArm({ ...(planned as PlannedRequests), settings }, options));
   },
 };
 
 /** The cell with its arm as its transport, and with the rows that its sample moves. */
-function withArm(planned: PlannedHybrid, { operations }: FamilyOptions): PlannedHybrid {
+function withArm(planned: PlannedHybrid, { operations }: RequestValues): PlannedHybrid {
   const { cell, mode, settings } = planned;
   const times = mode === 'direct' && operations === undefined ? HYBRID_MATRIX.directTimesOperations : 1;
   const rows = isOfAll(cell.workload) ? totalRows(settings) : cell.rows * times;
   const skip =
     planned.skip ??
-    (cell.workload === 'populate' && skipsPopulate() ? 'the rows that are there are to be used' : undefined);
+    (cell.workload === 'populate' && settings.skipPopulate ? 'the rows that are there are to be used' : undefined);
   return {
     ...planned,
     cell: {

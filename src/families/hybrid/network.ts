@@ -6,7 +6,7 @@ import { ShardClient } from '../../library/shards/shard-client.js';
 import { shardOf } from '../../library/shards/shard-placing.js';
 import type { RoundTrip, SimulatedNetwork } from '../../records/record.js';
 import { quantileOfSorted } from '../../stats/quantile.js';
-import type { HybridSettings } from './options.js';
+import type { HybridValues } from './options.js';
 
 /** The round trips measured per shard, the time limit in milliseconds, and the least number of trips despite the limit. */
 const ROUND_TRIPS = 100;
@@ -16,8 +16,8 @@ const LEAST_TRIPS = 5;
 /** The first round trips of a connection, which take longer and are not counted. */
 const WARM_UP = 10;
 
-/** Whether a network is to be simulated. */
-export function isSimulated({ netDelayUs, netBandwidthMbps }: HybridSettings): boolean {
+/** Whether there is a network to simulate. */
+export function isSimulated({ netDelayUs, netBandwidthMbps }: HybridValues): boolean {
   return netDelayUs > 0 || netBandwidthMbps > 0;
 }
 
@@ -25,7 +25,7 @@ export function isSimulated({ netDelayUs, netBandwidthMbps }: HybridSettings): b
  * What simulates the network: the kernel, if it can and we start the shards, else a proxy; `undefined` if there is none to
  * simulate. Throws if the kernel was asked for and can't.
  */
-export async function networkBy(settings: HybridSettings, isOurs: boolean): Promise<'kernel' | 'proxy' | undefined> {
+export async function networkBy(settings: HybridValues, isOurs: boolean): Promise<'kernel' | 'proxy' | undefined> {
   if (!isSimulated(settings)) return undefined;
   if (settings.netBy === 'proxy') return 'proxy';
   const why = isOurs ? await addon.PrivateShards.whyNoNamespaces() : 'the shards are not started here';
@@ -49,7 +49,7 @@ export interface SlowShards {
  */
 export async function slowDown(
   addresses: readonly string[],
-  settings: HybridSettings,
+  settings: HybridValues,
   ours: PrivateShards | undefined,
 ): Promise<SlowShards> {
   const { netDelayUs, netBandwidthMbps } = settings;

@@ -1,95 +1,51 @@
-/** The user's settings for the shards, by command line options or by environment variables. */
-import { BoundaryError } from '../../errors.js';
-import type { FamilyOptions } from '../workload.js';
+import { type FilledValues, type OptionTable, option } from '../option.js';
+import { amount, flag, path, scale, text, isCount, passing } from '../option-values.js';
 import { HYBRID_MATRIX } from './data.js';
 
-/** The variable of the folder in which shards keep their rows on disk. */
-export const DATA_DIR_VARIABLE = 'HYBRID_DATA_DIR';
-
-/** The variable that, set to `1`, reuses existing rows, and fails if they are not the expected ones. */
-export const SKIP_POPULATE_VARIABLE = 'HYBRID_SKIP_POPULATE';
-
-/** The highest delay in microseconds, a second: above any round trip on earth. */
+/** A second: on earth nothing is farther. */
 const MOST_DELAY_US = 1_000_000;
 
-/** What simulates a network. `auto`: the kernel, if it can and we start the shards, else a proxy. */
-const NETWORKS = ['auto', 'kernel', 'proxy'] as const;
+const called = (calledAs: string) => ({ calledAs: `${calledAs} of hybrid`, code: 'BB_USAGE' });
 
-export type NetworkBy = (typeof NETWORKS)[number];
+const DATA_DIR = { otherwise: 'memory', variable: 'HYBRID_DATA_DIR' };
+const ABOUT_SKIPPING = 'of hybrid: use the rows that are there, once they are checked to be those of this scale';
 
-/** The settings that change what is measured, and are recorded in the configuration of a run. */
-export interface HybridSettings {
-  /** The fraction of 75 million rows. */
-  readonly scale: number;
-  /** The delay in microseconds of all data to and from a shard; 0: no delay. */
-  readonly netDelayUs: number;
-  /** The bandwidth in megabits per second in each direction; 0: unlimited. */
-  readonly netBandwidthMbps: number;
-  readonly netBy: NetworkBy;
-}
+/** The options of the family `hybrid` alone. */
+export const HYBRID_OPTIONS = {
+  scale: option('--scale <n>', scale, 'of hybrid: the part of 75 million rows', {
+    ...called('the scale'),
+    default: HYBRID_MATRIX.scale,
+    variable: 'HYBRID_SCALE',
+    check: passing('a number above 0, such as 0.01', (given: number) => isCount(totalRows({ scale: given }))),
+  }),
+  dataDir: option('--data-dir <path>', path, 'of hybrid: where private shards keep their rows', DATA_DIR),
+  skipPopulate: option('--skip-populate', flag, ABOUT_SKIPPING, { variable: 'HYBRID_SKIP_POPULATE' }),
+  netDelayUs: option('--net-delay-us <n>', amount, 'of hybrid: delay gRPC so many microseconds each way', {
+    ...called('netDelayUs'),
+    default: 0,
+    variable: 'HYBRID_NET_DELAY_US',
+    check: passing(
+      `an integer of 0 to ${MOST_DELAY_US}`,
+      (delay: number) => delay === 0 || (isCount(delay) && delay <= MOST_DELAY_US),
+    ),
+  }),
+  netBandwidthMbps: option(
+    '--net-bandwidth-mbps <n>',
+    amount,
+    'of hybrid: megabits a second each way, of a shard or a connection; 0 for as many as there are',
+    { ...called('netBandwidthMbps'), default: 0, variable: 'HYBRID_NET_BANDWIDTH_MBPS' },
+  ),
+  netBy: option('--net-by <who>', text, 'of hybrid: who does both: the kernel (netem, as root), else a proxy', {
+    ...called('netBy'),
+    choices: ['auto', 'kernel', 'proxy'],
+    default: 'auto',
+    variable: 'HYBRID_NET_BY',
+  }),
+} satisfies OptionTable;
 
-/** The environment variables of settings that have no option. */
-const VARIABLES: Readonly<Record<keyof HybridSettings, string>> = {
-  scale: 'HYBRID_SCALE',
-  netDelayUs: 'HYBRID_NET_DELAY_US',
-  netBandwidthMbps: 'HYBRID_NET_BANDWIDTH_MBPS',
-  netBy: 'HYBRID_NET_BY',
-};
-
-export const DEFAULT_SETTINGS: HybridSettings = {
-  scale: HYBRID_MATRIX.scale,
-  netDelayUs: 0,
-  netBandwidthMbps: 0,
-  netBy: 'auto',
-};
-
-/** The settings given by environment variables. Throws `BB_USAGE` for invalid ones. */
-export function settingsOfVariables(): Partial<HybridSettings> {
-  const given = Object.entries(VARIABLES).flatMap(([name, variable]) => {
-    const text = process.env[variable];
-    return text === undefined || text === '' ? [] : [[name, name === 'netBy' ? text : Number(text)] as const];
-  });
-  const settings = Object.fromEntries(given) as Partial<HybridSettings>;
-  check({ ...DEFAULT_SETTINGS, ...settings });
-  return settings;
-}
-
-/** All settings of a run. Throws `BB_USAGE` for invalid ones. */
-export function settingsOf({ settings }: Pick<FamilyOptions, 'settings'>): HybridSettings {
-  const all = { ...DEFAULT_SETTINGS, ...settingsOfVariables(), ...settings } as HybridSettings;
-  check(all);
-  return all;
-}
-
-function check({ scale, netDelayUs, netBandwidthMbps, netBy }: HybridSettings): void {
-  const rows = totalRows({ scale });
-  if (!(Number.isSafeInteger(rows) && rows >= 1)) {
-    throw new BoundaryError('BB_USAGE', `the scale of hybrid must be a number above 0, such as 0.01, not ${scale}`);
-  }
-  if (!(Number.isInteger(netDelayUs) && netDelayUs >= 0 && netDelayUs <= MOST_DELAY_US)) {
-    const range = `an integer of 0 to ${MOST_DELAY_US}`;
-    throw new BoundaryError('BB_USAGE', `netDelayUs of hybrid must be ${range}, not ${netDelayUs}`);
-  }
-  if (!(Number.isFinite(netBandwidthMbps) && netBandwidthMbps >= 0)) {
-    const wrong = `netBandwidthMbps of hybrid must be a number of 0 or more, not ${netBandwidthMbps}`;
-    throw new BoundaryError('BB_USAGE', wrong);
-  }
-  if (!NETWORKS.includes(netBy)) {
-    throw new BoundaryError('BB_USAGE', `netBy of hybrid must be one of ${NETWORKS.join(', ')}, not ${netBy}`);
-  }
-}
+export type HybridValues = FilledValues<typeof HYBRID_OPTIONS>;
 
 /** The rows of all shards together. */
-export function totalRows({ scale }: Pick<HybridSettings, 'scale'>): number {
-  return Math.round(HYBRID_MATRIX.rowsAtScale1 * scale);
-}
-
-/** The folder in which shards keep their rows on disk; `undefined`: in memory. */
-export function dataDir(): string | undefined {
-  const folder = process.env[DATA_DIR_VARIABLE];
-  return folder === '' ? undefined : folder;
-}
-
-export function skipsPopulate(): boolean {
-  return process.env[SKIP_POPULATE_VARIABLE] === '1';
+export function totalRows({ scale: part }: { readonly scale: number }): number {
+  return Math.round(HYBRID_MATRIX.rowsAtScale1 * part);
 }

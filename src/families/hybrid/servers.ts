@@ -12,7 +12,7 @@ import { type TargetServer, targetUrl } from '../requests/target-server.js';
 import { type Arm, HYBRID_MATRIX } from './data.js';
 import { restoreBlanks } from './input.js';
 import { type SlowShards, networkBy, slowDown } from './network.js';
-import { type HybridSettings, dataDir, skipsPopulate, totalRows } from './options.js';
+import { type HybridValues, totalRows } from './options.js';
 
 /** The shards as a cell uses them. */
 export interface HybridServer extends TargetServer {
@@ -29,15 +29,15 @@ const DIRECT_FOLDER = 'direct';
 export async function openHybridServer(
   engines: Readonly<Record<string, string>>,
   cells: readonly PlannedRequests[],
-  settings: HybridSettings,
+  settings: HybridValues,
 ): Promise<HybridServer> {
   const arms = new Set(cells.filter(({ skip }) => skip === undefined).map(({ mode }) => mode));
   const isDirectNeeded = arms.has('direct') || arms.has('hybrid');
   const url = targetUrl('shards', engines);
   const total = totalRows(settings);
-  checkMemory(total, { isOurs: url === undefined, isDirectNeeded });
+  if (settings.dataDir === undefined) checkMemory(total, { isOurs: url === undefined, isDirectNeeded });
   const by = await networkBy(settings, url === undefined);
-  const ours = url === undefined ? await startShards(by === 'kernel') : undefined;
+  const ours = url === undefined ? await startShards(settings, by === 'kernel') : undefined;
   const stores: ShardStore[] = [];
   let slow: SlowShards | undefined;
   const close = async (): Promise<void> => {
@@ -50,37 +50,35 @@ export async function openHybridServer(
   };
   try {
     const addresses = ours?.urls ?? url!.split(',');
-    await fill(addresses, total, ours !== undefined);
+    await fill(addresses, settings, ours !== undefined);
     if (isDirectNeeded) {
-      for (let shard = 0; shard < addresses.length; shard += 1) stores.push(await openStore(shard, addresses.length));
-      await fill(stores, total, true);
+      for (const shard of addresses.keys()) stores.push(await openStore(settings, shard, addresses.length));
+      await fill(stores, settings, true);
     }
     // Filled without the delay, which applies only to measured requests.
     if (by !== undefined) slow = await slowDown(addresses, settings, by === 'kernel' ? ours : undefined);
-    return hybridServer(slow?.addresses ?? addresses, stores, { ours, total, network: slow?.network }, close);
+    return hybridServer(slow?.addresses ?? addresses, stores, { ours, settings, network: slow?.network }, close);
   } catch (thrown) {
     await close();
     throw thrown;
   }
 }
 
-async function startShards(ownNamespaces: boolean): Promise<PrivateShards> {
+async function startShards({ dataDir }: HybridValues, ownNamespaces: boolean): Promise<PrivateShards> {
   try {
-    return await addon.PrivateShards.start(serveCommand(), HYBRID_MATRIX.shards, dataDir(), null, ownNamespaces);
+    return await addon.PrivateShards.start(serveCommand(), HYBRID_MATRIX.shards, dataDir, null, ownNamespaces);
   } catch (thrown) {
     throw toBoundaryError(thrown);
   }
 }
 
-function openStore(shard: number, shards: number): Promise<ShardStore> {
-  const folder = dataDir();
-  if (folder === undefined) return Promise.resolve(ShardStore.inMemory());
-  return ShardStore.open(join(folder, DIRECT_FOLDER, `shard_${shard}`), shard, shards);
+function openStore({ dataDir }: HybridValues, shard: number, shards: number): Promise<ShardStore> {
+  if (dataDir === undefined) return Promise.resolve(ShardStore.inMemory());
+  return ShardStore.open(join(dataDir, DIRECT_FOLDER, `shard_${shard}`), shard, shards);
 }
 
 /** Checks the memory of all copies together, before the first is made. */
 function checkMemory(rows: number, { isOurs, isDirectNeeded }: { isOurs: boolean; isDirectNeeded: boolean }): void {
-  if (dataDir() !== undefined) return;
   const copies = (isOurs ? 1 : 0) + (isDirectNeeded ? 1 : 0);
   try {
     addon.checkShardMemory(rows * copies);
@@ -89,16 +87,17 @@ function checkMemory(rows: number, { isOurs, isDirectNeeded }: { isOurs: boolean
   }
 }
 
-/** Fills the shards, unless they already hold the rows of this scale. */
-async function fill(places: readonly (string | ShardStore)[], total: number, isOurs: boolean): Promise<void> {
+/** Fills the shards, unless they hold the rows of this scale already. */
+async function fill(places: readonly (string | ShardStore)[], settings: HybridValues, isOurs: boolean): Promise<void> {
+  const total = totalRows(settings);
   await using client = await ShardClient.connect(places);
   const states = await client.describe();
   if (states.every(({ populated }) => populated === total)) {
     await restoreBlanks(client);
     return;
   }
-  const isMemory = dataDir() === undefined && isOurs;
-  if (skipsPopulate() && !isMemory) {
+  const isMemory = settings.dataDir === undefined && isOurs;
+  if (settings.skipPopulate && !isMemory) {
     const held = states.map(({ populated }) => populated ?? 'none').join(', ');
     throw new BoundaryError(
       'BB_INVALID_ARGUMENT',
@@ -111,24 +110,24 @@ async function fill(places: readonly (string | ShardStore)[], total: number, isO
 
 interface OpenShards {
   readonly ours: PrivateShards | undefined;
-  readonly total: number;
+  readonly settings: HybridValues;
   readonly network: SimulatedNetwork | undefined;
 }
 
 function hybridServer(
   addresses: readonly string[],
   stores: readonly ShardStore[],
-  { ours, total, network }: OpenShards,
+  { ours, settings, network }: OpenShards,
   close: () => Promise<void>,
 ): HybridServer {
   const processIds = ours?.processIds ?? [];
-  const kept = dataDir() === undefined ? 'in memory' : 'on disk';
+  const kept = settings.dataDir === undefined ? 'in memory' : 'on disk';
   let cells = 0;
   const all: HybridServer = {
     kind: 'shards',
     url: addresses.join(','),
     places: addresses,
-    version: `${addresses.length} shards, ${total} rows${ours === undefined ? '' : ` ${kept} (private)`}${networkText(network)}`,
+    version: `${addresses.length} shards, ${totalRows(settings)} rows${ours === undefined ? '' : ` ${kept} (private)`}${networkText(network)}`,
     ...(network === undefined ? {} : { network }),
     isPrivate: ours !== undefined,
     processIds,

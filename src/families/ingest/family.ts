@@ -3,6 +3,7 @@ import { dataViewColumns } from '../../clients/data-view-columns.js';
 import type { IngestTarget } from '../../clients/ingest-target.js';
 import { lineProtocol } from '../../clients/line-protocol.js';
 import { msgpackr } from '../../clients/msgpackr.js';
+import type { RequestValues } from '../requests/options.js';
 import type { Family, FamilyOptions, OpenCell, PlannedCell } from '../workload.js';
 import { matrix, type StageLane } from './matrix.js';
 import { soakFamily } from './soak-family.js';
@@ -26,11 +27,12 @@ interface PlannedStage extends PlannedCell {
 }
 
 /** The stages of time-series ingest in process, and the soak over HTTP. */
-export const ingestFamily: Family = {
+export const ingestFamily: Family<RequestValues> = {
   name: FAMILY_NAME,
   description: matrix.description,
   defaultRows: matrix.defaultRows,
   onlyIfNamed: true,
+  options: soakFamily.options!,
   plan: (options) => [...planStages(options), ...soakFamily.plan(options)],
   open: async (options, cells) => {
     const [stages, requests] = [cells.filter(isStage), cells.filter((planned) => !isStage(planned))];

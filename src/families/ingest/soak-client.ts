@@ -12,11 +12,7 @@ import { packRows } from '../../clients/msgpackr.js';
 import { trusting } from '../../clients/undici.js';
 import { type HttpAddress, httpAddress } from '../requests/http-address.js';
 import { keyHeader } from './points-query.js';
-
-/** The encodings of `/write`. */
-export const SOAK_ENCODINGS = ['columnar', 'rows', 'lines'] as const;
-
-export type SoakEncoding = (typeof SOAK_ENCODINGS)[number];
+import type { SoakEncoding } from './soak-options.js';
 
 const CONTENT_TYPES: Readonly<Record<SoakEncoding, string>> = {
   columnar: COLUMNS_CONTENT_TYPE,

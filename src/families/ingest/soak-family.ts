@@ -13,11 +13,12 @@ import { operationsOf, type PlannedRequests, requestsOf } from '../requests/grid
 import type { Requester } from '../requests/load.js';
 import { openLoadCell } from '../requests/load-cell.js';
 import type { TargetServer } from '../requests/target-server.js';
-import type { Family, OpenCell } from '../workload.js';
+import type { OpenCell } from '../workload.js';
 import { matrix } from './matrix.js';
 import { failureKind, FIELD, PointsQuery, writePath } from './points-query.js';
 import { SoakBatch } from './soak-batch.js';
-import { type BodyEncoder, openSoakClient, SOAK_ENCODINGS, type SoakClient, type SoakEncoding } from './soak-client.js';
+import { type BodyEncoder, openSoakClient, type SoakClient } from './soak-client.js';
+import { SOAK_ENCODINGS, type SoakEncoding } from './soak-options.js';
 
 const DATABASE = 'server';
 
@@ -35,7 +36,7 @@ const RESTING = 0.2;
 const REST_WITHIN_MS = 10_000;
 
 /** A part of the family `ingest`. */
-export const soakFamily: Family = defineRequestFamily({
+export const soakFamily = defineRequestFamily({
   name: 'ingest',
   server: 'ingest',
   matrix: matrix.soak,

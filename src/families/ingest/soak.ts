@@ -10,28 +10,12 @@ import { toBoundaryError } from '../../errors.js';
 import type { Latency } from '../../records/record.js';
 import { LatencyHistogram } from '../../stats/latency-histogram.js';
 import { PointsQuery, writePath } from './points-query.js';
-import { openSoakClient, type SoakEncoding } from './soak-client.js';
+import { openSoakClient } from './soak-client.js';
 import { runLoad } from './soak-load.js';
+import type { SoakValues } from './soak-options.js';
 
-/** The software that encodes and sends: Rust alone, the addon, or JavaScript alone. */
-export const SOAK_CLIENTS = ['rust', 'addon', 'undici'] as const;
-
-export type SoakClientName = (typeof SOAK_CLIENTS)[number];
-
-export interface SoakOptions {
+export interface SoakOptions extends Omit<SoakValues, 'url' | 'apiKey' | 'durable'> {
   readonly url: string;
-  readonly client: SoakClientName;
-  readonly encoding: SoakEncoding;
-  /** The number of requests in flight, each over a connection of its own. */
-  readonly workers: number;
-  /** The points of a request. */
-  readonly batchSize: number;
-  readonly durationSeconds: number;
-  /** The length of the warm-up, which is excluded from the figures, but its points are counted. */
-  readonly warmupSeconds: number;
-  /** The requests per second of all workers together; absent: a closed loop. */
-  readonly rate?: number | undefined;
-  readonly database: string;
 }
 
 /** The load of the workers, without their client. */
@@ -85,7 +69,7 @@ export async function runSoak(options: SoakOptions, signal: AbortSignal): Promis
   }
 }
 
-async function figuresOf(name: SoakClientName, load: SoakLoad, signal: AbortSignal): Promise<SoakFigures> {
+async function figuresOf(name: SoakOptions['client'], load: SoakLoad, signal: AbortSignal): Promise<SoakFigures> {
   if (name === 'rust') return runNativeLoad(load, signal);
   const client = openSoakClient(name, load.url, load.workers, load.encoding);
   try {

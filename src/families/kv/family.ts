@@ -1,7 +1,7 @@
 import { ioredis } from '../../clients/ioredis.js';
 import type { KvTarget } from '../../clients/kv-target.js';
 import { VALKEY_GLIDE, valkeyGlide } from '../../clients/valkey-glide.js';
-import type { Family, OpenCell } from '../workload.js';
+import type { OpenCell } from '../workload.js';
 import { TargetClients } from '../requests/clients.js';
 import { defineRequestFamily } from '../requests/family.js';
 import { familyMatrix } from '../matrix.js';
@@ -14,8 +14,8 @@ import { type KvRequester, type KvWork, openNapiRequester, targetRequester } fro
 
 const CLIENTS = new TargetClients<KvTarget>('kv', { ioredis, 'valkey-glide': valkeyGlide });
 
-/** Keys and values over the Redis protocol: one at a time, pipelined, and many in one command. */
-export const kvFamily: Family = defineRequestFamily({
+/** Keys and values over the Redis wire: one at a time, pipelined, and many in one command. */
+export const kvFamily = defineRequestFamily({
   name: 'kv',
   server: 'redis',
   matrix: familyMatrix<RequestMatrix>('kv'),

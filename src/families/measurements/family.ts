@@ -8,6 +8,8 @@ import {
 } from '../../clients/duckdb-node-api.js';
 import { flechette } from '../../clients/flechette.js';
 import type { ColumnTableTarget } from '../../clients/measurement-table.js';
+import { useHyperd } from '../../host/hyperd.js';
+import { SERVER_OPTIONS } from '../requests/options.js';
 import { openTarget, type TargetServer } from '../requests/target-server.js';
 import { ownDatabase } from '../sql/database.js';
 import type { Family, FamilyOptions, OpenCell, OpenFamily } from '../workload.js';
@@ -18,16 +20,25 @@ import { loadDuckDbTable, openDuckDbCell } from './duckdb-cells.js';
 import { LoadedTables } from './loaded-tables.js';
 import { matrix } from './matrix.js';
 import { openMysql2Place } from './mysql2-cells.js';
+import { MEASUREMENTS_OPTIONS, type MeasurementsValues } from './options.js';
 import { PEERS } from './peers.js';
 import type { Place } from './place.js';
 import { FAMILY_NAME, type PlannedMeasurement, planMeasurements } from './plan.js';
 
 /** Bulk insert, scan, filter and aggregate of one table, on all sides. */
-export const measurementsFamily: Family = {
+export const measurementsFamily: Family<MeasurementsValues> = {
   name: FAMILY_NAME,
   description: matrix.description,
   defaultRows: matrix.defaultRows,
-  plan: planMeasurements,
+  options: { ...MEASUREMENTS_OPTIONS, ...SERVER_OPTIONS.mysql },
+  plan: (options) => {
+    const hyperd = useHyperd(options.hyperd);
+    try {
+      return planMeasurements(options);
+    } finally {
+      hyperd[Symbol.dispose]();
+    }
+  },
   open: async (options, cells) => new OpenMeasurements(options, cells as readonly PlannedMeasurement[]),
 };
 
@@ -37,10 +48,12 @@ class OpenMeasurements implements OpenFamily {
   readonly #places = new Map<string, Promise<Place>>();
   /** The group of the cell that was opened last. */
   #group: string | undefined;
+  readonly #hyperd: Disposable;
   #mysql: Promise<{ readonly server: TargetServer; readonly url: string }> | undefined;
 
-  constructor({ engines }: FamilyOptions, cells: readonly PlannedMeasurement[]) {
+  constructor({ engines, hyperd }: FamilyOptions & MeasurementsValues, cells: readonly PlannedMeasurement[]) {
     this.#engineUris = engines;
+    this.#hyperd = useHyperd(hyperd);
     this.#cells = cells;
   }
 
@@ -60,6 +73,7 @@ class OpenMeasurements implements OpenFamily {
   }
 
   async close(): Promise<void> {
+    this.#hyperd[Symbol.dispose]();
     const places = opened(await Promise.allSettled(this.#places.values()));
     this.#places.clear();
     const outcomes = await Promise.allSettled(places.map((place) => place.close()));

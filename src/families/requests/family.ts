@@ -1,25 +1,29 @@
 import { BoundaryError } from '../../errors.js';
 import type { Checksum, SimulatedNetwork } from '../../records/record.js';
 import { whyUnusable } from '../../clients/optional-package.js';
+import type { OptionTable } from '../option.js';
 import type { Family, FamilyOptions, OpenCell, OpenFamily, PlannedCell } from '../workload.js';
 import { type PlannedRequests, type RequestMatrix, planRequests } from './grid.js';
 import { openNativeRequests } from './native-cell.js';
-import { type ServerKind, type TargetServer, openTarget, targetSkip } from './target-server.js';
+import { REQUEST_OPTIONS, type RequestValues, SERVER_OPTIONS } from './options.js';
+import { type ServerKind, type TargetServer, enginesWithKey, openTarget, targetSkip } from './target-server.js';
 
-/** The definition of one family of requests, beside the parts that all share. */
-export interface RequestFamilyDefinition<P extends PlannedRequests = PlannedRequests> {
-  /** The name of the family in `bench/matrix.json`. */
+/** What a family of requests defines over what all of them share. */
+export interface RequestFamilyDefinition<P extends PlannedRequests = PlannedRequests, Own = object> {
+  /** Its name in `bench/matrix.json`. */
   readonly name: string;
   /** The kind of the family's server, which is also the engine of its cells. */
   readonly server: ServerKind;
   readonly matrix: RequestMatrix;
   /** The packages of optional clients, by the names of their targets in the matrix. */
   readonly peers: Readonly<Record<string, string>>;
-  /** The options of a private server, beside the default ones. */
-  serverOptions?(cells: readonly P[]): readonly string[];
+  /** The options that it has beside those of all families of requests. */
+  readonly options?: OptionTable;
+  /** What a private server is told at its start, beside what it is told always. */
+  serverOptions?(cells: readonly P[], options: Partial<Own>): readonly string[];
   /** The server of a cell that needs another than the family's, or one more; it is closed with the cell. */
-  serverOf?(planned: P, server: TargetServer): Promise<TargetServer> | undefined;
-  /** Connects to or starts servers that are not one process. Default: `openTarget`. */
+  serverOf?(planned: P, server: TargetServer, options: FamilyOptions & Partial<Own>): Promise<TargetServer> | undefined;
+  /** Reaches or starts servers of another kind than one process; absent: those of `openTarget`. */
   openServer?(engines: FamilyOptions['engines'], cells: readonly P[]): Promise<TargetServer>;
   /** The checksum that every sample of a cell must return, in closed form. */
   expected(planned: P, server: TargetServer): Checksum | Promise<Checksum>;
@@ -34,10 +38,10 @@ export interface RequestFamilyDefinition<P extends PlannedRequests = PlannedRequ
   versions(cells: readonly P[]): Readonly<Record<string, string>>;
 }
 
-/** Makes a family of requests, measured only if it is asked for. */
-export function defineRequestFamily<P extends PlannedRequests = PlannedRequests>(
-  definition: RequestFamilyDefinition<P>,
-): Family {
+/** A family of requests, measured only where it is asked for. */
+export function defineRequestFamily<P extends PlannedRequests = PlannedRequests, Own = object>(
+  definition: RequestFamilyDefinition<P, Own>,
+): Family<RequestValues & Own> {
   const { name, server, matrix, peers } = definition;
   return {
     name,
@@ -45,13 +49,14 @@ export function defineRequestFamily<P extends PlannedRequests = PlannedRequests>
     defaultRows: matrix.defaultOperations,
     onlyIfNamed: true,
     hasOperations: true,
+    options: { ...SERVER_OPTIONS[server], ...REQUEST_OPTIONS, ...definition.options },
     plan: (options) =>
       planRequests(
         matrix,
         {
           family: name,
           engine: server,
-          skip: targetSkip(server, options.engines),
+          skip: targetSkip(server, enginesWithKey(server, options)),
           peerSkip: (target) => whyUnusable(peers[target] ?? target),
         },
         options,
@@ -60,15 +65,15 @@ export function defineRequestFamily<P extends PlannedRequests = PlannedRequests>
   };
 }
 
-class OpenRequests<P extends PlannedRequests> implements OpenFamily {
-  readonly #definition: RequestFamilyDefinition<P>;
-  readonly #engines: FamilyOptions['engines'];
+class OpenRequests<P extends PlannedRequests, Own> implements OpenFamily {
+  readonly #definition: RequestFamilyDefinition<P, Own>;
+  readonly #options: FamilyOptions & Partial<Own>;
   readonly #cells: readonly P[];
   #server: Promise<TargetServer> | undefined;
 
-  constructor(definition: RequestFamilyDefinition<P>, { engines }: FamilyOptions, cells: readonly P[]) {
+  constructor(definition: RequestFamilyDefinition<P, Own>, options: FamilyOptions & Partial<Own>, cells: readonly P[]) {
     this.#definition = definition;
-    this.#engines = engines;
+    this.#options = options;
     this.#cells = cells;
   }
 
@@ -88,7 +93,7 @@ class OpenRequests<P extends PlannedRequests> implements OpenFamily {
   async openCell(planned: PlannedCell): Promise<OpenCell> {
     const requests = planned as P;
     const server = await this.#runningTarget();
-    const own = await this.#definition.serverOf?.(requests, server);
+    const own = await this.#definition.serverOf?.(requests, server, this.#options);
     if (own === undefined) return this.#openCell(requests, server);
     try {
       const cell = await this.#openCell(requests, own);
@@ -133,8 +138,9 @@ class OpenRequests<P extends PlannedRequests> implements OpenFamily {
 
   #target(): Promise<TargetServer> {
     const { server, serverOptions, openServer } = this.#definition;
+    const engines = enginesWithKey(server, this.#options);
     this.#server ??=
-      openServer?.(this.#engines, this.#cells) ?? openTarget(server, this.#engines, serverOptions?.(this.#cells));
+      openServer?.(engines, this.#cells) ?? openTarget(server, engines, serverOptions?.(this.#cells, this.#options));
     return this.#server;
   }
 }

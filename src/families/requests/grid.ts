@@ -1,6 +1,7 @@
 /** The cells of a family of requests: the lanes of `bench/matrix.json`, over its grid of threads and batches. */
 import type { Cell, Side } from '../../records/record.js';
-import type { FamilyOptions, PlannedCell } from '../workload.js';
+import type { PlannedCell } from '../workload.js';
+import type { RequestOptions, RequestValues } from './options.js';
 
 /** A piece of work done by one request, or by many. */
 export interface RequestWorkload {
@@ -73,7 +74,7 @@ export interface GridPlace {
 }
 
 /** Every cell of the family for these options: workload by workload, with few threads and small batches first. */
-export function planRequests(matrix: RequestMatrix, place: GridPlace, options: FamilyOptions): PlannedRequests[] {
+export function planRequests(matrix: RequestMatrix, place: GridPlace, options: RequestOptions): PlannedRequests[] {
   const lanes = matrix.lanes.filter(({ peer }) => peer !== true || options.peers === true);
   return Object.keys(matrix.workloads).flatMap((workload) => {
     const ofWorkload = lanes.filter((lane) => lane.workloads.includes(workload));
@@ -113,7 +114,7 @@ function plannedCell(
   { family, engine, skip: placeSkip, peerSkip }: GridPlace,
   { side, lane, rustLane, variant, mode, target, peer }: RequestLane,
   { workload, threads, batch }: Dimensions,
-  { operations, rate }: FamilyOptions,
+  { operations, rate }: RequestValues,
 ): PlannedRequests {
   const client = [target, mode].filter((part) => part !== undefined);
   const skip = placeSkip ?? (peer === true && target !== undefined ? peerSkip(target) : undefined);

@@ -12,16 +12,16 @@ export interface HttpAddress {
 
 /** Reads `http[s]://[:key@]host[:port][/path][?tls-ca=/file.pem]`, as `native/clients/http/src/address.rs` does. */
 export function httpAddress(serverUrl: string): HttpAddress {
-  let url: URL;
-  try {
-    url = new URL(serverUrl);
-  } catch {
-    throw new BoundaryError('BB_INVALID_ARGUMENT', 'the URL of the server is none: it looks like http://host:4406');
-  }
+  const url = serverUrlOf(serverUrl);
   const secret = decodeURIComponent(url.password);
   const tlsCa = url.searchParams.get('tls-ca') ?? url.searchParams.get('cacert');
   url.username = '';
   url.password = '';
   url.search = '';
   return { url: url.href.replace(/\/$/, ''), secret, ...(tlsCa === null ? {} : { tlsCa }) };
+}
+
+export function serverUrlOf(serverUrl: string): URL {
+  if (URL.canParse(serverUrl)) return new URL(serverUrl);
+  throw new BoundaryError('BB_INVALID_ARGUMENT', 'the URL of the server is none: it looks like http://host:4406');
 }

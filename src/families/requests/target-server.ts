@@ -2,24 +2,16 @@
 import { randomBytes } from 'node:crypto';
 
 import { type PrivateServer, addon } from '../../addon.js';
-import { BoundaryError, toBoundaryError } from '../../errors.js';
+import { toBoundaryError } from '../../errors.js';
 import { serveCommand, serveSkip } from '../../library/crossing/reference-server.js';
 import type { SimulatedNetwork } from '../../records/record.js';
-import { apiKeyOf } from './api-keys.js';
+import type { FamilyOptions } from '../workload.js';
+import { serverUrlOf } from './http-address.js';
 
 /** The kind of a server, by its protocol; also the engine of its cells. */
 export type ServerKind = 'mysql' | 'redis' | 'rest' | 'ingest' | 'shards';
 
-/** The environment variables of servers' URLs, if no option names one. */
-const URL_VARIABLES: Readonly<Record<ServerKind, string>> = {
-  mysql: 'MYSQL_URL',
-  redis: 'REDIS_URL',
-  rest: 'REST_URL',
-  ingest: 'INGEST_URL',
-  shards: 'SHARDS_URL',
-};
-
-/** The kinds whose private server is the reference server. */
+/** The kinds of which the private server is the reference server. */
 const REFERENCE_KINDS: ReadonlySet<ServerKind> = new Set(['rest', 'ingest', 'shards']);
 
 /** The prefix of all names that we make on a server. */
@@ -46,19 +38,20 @@ export interface TargetServer {
   close(): Promise<void>;
 }
 
-/** The URL of the user's server, from an option or an environment variable; `undefined`: a private one is wanted. */
+/** The URL of the server that the user names; `undefined`: a private one is wanted. */
 export function targetUrl(kind: ServerKind, engines: Readonly<Record<string, string>>): string | undefined {
-  const url = engines[kind] ?? process.env[URL_VARIABLES[kind]];
-  // `redis:` alone asks for a private server, as for engines.
-  if (url === undefined || url === '' || url === `${kind}:`) return undefined;
-  const key = apiKeyOf(kind);
-  // The URL of shards is a list of URLs.
-  return key === undefined
-    ? url
-    : url
-        .split(',')
-        .map((one) => withApiKey(one, key))
-        .join(',');
+  const url = engines[kind];
+  // `redis:` alone asks for a private server, as it does of an engine.
+  return url === '' || url === `${kind}:` ? undefined : url;
+}
+
+/** The engine URIs, with the key of its kind in the URL of a server. */
+export function enginesWithKey(kind: ServerKind, { engines, apiKeys }: FamilyOptions): FamilyOptions['engines'] {
+  const url = targetUrl(kind, engines);
+  if (url === undefined) return engines;
+  // Shards are a list of URLs.
+  const urls = url.split(',').map((one) => withApiKey(one, apiKeys?.[kind]));
+  return { ...engines, [kind]: urls.join(',') };
 }
 
 /**
@@ -67,12 +60,7 @@ export function targetUrl(kind: ServerKind, engines: Readonly<Record<string, str
  */
 export function withApiKey(url: string, key: string | undefined): string {
   if (key === undefined || key === '') return url;
-  let parsed: URL;
-  try {
-    parsed = new URL(url);
-  } catch {
-    throw new BoundaryError('BB_INVALID_ARGUMENT', 'the URL of the server is none: it looks like http://host:4406');
-  }
+  const parsed = serverUrlOf(url);
   if (parsed.password === '') parsed.password = key;
   return parsed.href.replace(/\/$/, '');
 }

@@ -5,11 +5,13 @@ import { defineRequestFamily } from '../requests/family.js';
 import { type PlannedRequests, requestsOf } from '../requests/grid.js';
 import { httpAddress } from '../requests/http-address.js';
 import { openLoadCell } from '../requests/load-cell.js';
-import { type TargetServer, openTarget } from '../requests/target-server.js';
-import type { Family, OpenCell } from '../workload.js';
+import { type TargetServer, enginesWithKey, openTarget } from '../requests/target-server.js';
+import { valuesOf } from '../option.js';
+import type { FamilyOptions, OpenCell } from '../workload.js';
 import { AggregationSums, COUNT_BODY, SQL_PATH, countOf, expectedAggregation } from './aggregation.js';
 import { openAggregator } from './aggregator.js';
 import { BATCH_PATH, REST_MATRIX, RestInput, RestSums } from './data.js';
+import { REST_OPTIONS, type RestValues } from './options.js';
 import {
   type RestAddress,
   type RestRequester,
@@ -24,23 +26,18 @@ import {
 /** The time-out of probing the server in milliseconds. */
 const PROBE_TIMEOUT_MS = 10_000;
 
-/** The environment variable of the second server's URL; without it, a private one is started beside a private one. */
-const SECOND_URL_VARIABLE = 'REST_URL_2';
-
-/** The environment variable of the scale factor of a private server's `lineitem`, 0.01 to 1. */
-const SCALE_FACTOR_VARIABLE = 'REST_SCALE_FACTOR';
-
 /** Reads by primary key over RonDB's REST requests: one at a time, many at once, and in batches of the server's own. */
-export const restFamily: Family = defineRequestFamily({
+export const restFamily = defineRequestFamily<PlannedRequests, RestValues>({
   name: 'rest',
   server: 'rest',
   matrix: REST_MATRIX,
   peers: {},
-  serverOptions: (cells) =>
+  options: REST_OPTIONS,
+  serverOptions: (cells, options) =>
     cells.some(({ cell, skip }) => isAggregation(cell.workload) && skip === undefined)
-      ? ['--scale-factor', process.env[SCALE_FACTOR_VARIABLE] ?? String(REST_MATRIX.aggregation.scaleFactor)]
+      ? ['--scale-factor', String(valuesOf(REST_OPTIONS, options).restScaleFactor)]
       : [],
-  serverOf: ({ mode }, server) => (mode === 'two_servers' ? withSecond(server) : undefined),
+  serverOf: ({ mode }, server, options) => (mode === 'two_servers' ? withSecond(server, options) : undefined),
   expected: async ({ cell }, server) => {
     if (!isAggregation(cell.workload)) return new RestInput(cell.workload).expected(cell.rows);
     return expectedAggregation(cell.rows, await countRows(server));
@@ -50,14 +47,17 @@ export const restFamily: Family = defineRequestFamily({
     cells.some(({ cell }) => cell.side === 'js') ? { undici: undici.version() } : {},
 });
 
-/** Two servers that the threads use in turn, as one server whose URL names both. */
-async function withSecond(server: TargetServer): Promise<TargetServer> {
-  const url = process.env[SECOND_URL_VARIABLE];
-  if (url === undefined && !server.isPrivate) {
-    throw new BoundaryError('BB_UNSUPPORTED', `the second server is to be named by ${SECOND_URL_VARIABLE}`);
+/** Two servers of which the threads take turns, as one whose URL names both. */
+async function withSecond(
+  server: TargetServer,
+  { restUrl2, ...options }: FamilyOptions & Partial<RestValues>,
+): Promise<TargetServer> {
+  if (restUrl2 === undefined && !server.isPrivate) {
+    throw new BoundaryError('BB_UNSUPPORTED', `the second server is to be named by ${REST_OPTIONS.restUrl2.variable}`);
   }
-  const second = await openTarget('rest', { rest: url ?? 'rest:' });
-  // The CPU time of only one of them would be taken for that of both.
+  const engines = { rest: restUrl2 ?? 'rest:' };
+  const second = await openTarget('rest', enginesWithKey('rest', { ...options, engines }));
+  // The CPU time of one of them would be taken for that of both.
   const areKnown = server.processIds.length > 0 && second.processIds.length > 0;
   return {
     ...server,

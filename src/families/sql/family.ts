@@ -7,7 +7,7 @@ import { familyMatrix } from '../matrix.js';
 import { type PlannedRequests, requestsOf } from '../requests/grid.js';
 import { openLoadCell } from '../requests/load-cell.js';
 import type { TargetServer } from '../requests/target-server.js';
-import type { Family, OpenCell } from '../workload.js';
+import type { OpenCell } from '../workload.js';
 import { SqlSums } from './data.js';
 import { type SqlMatrix, SqlPlan } from './plan.js';
 import { openNapiRequester, type SqlRequester, type SqlWork, targetRequester } from './requesters.js';
@@ -17,8 +17,8 @@ const CLIENTS = new TargetClients<SqlTarget>('sql', { mysql2, mariadb });
 
 const MATRIX = familyMatrix<SqlMatrix>('sql');
 
-/** Small requests over the MySQL protocol: statements on one table, and transactions as sysbench defines them. */
-export const sqlFamily: Family = defineRequestFamily({
+/** Small requests over the MySQL wire: statements on one table, and transactions as sysbench defines them. */
+export const sqlFamily = defineRequestFamily({
   name: 'sql',
   server: 'mysql',
   matrix: MATRIX,
