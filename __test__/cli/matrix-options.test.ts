@@ -4,7 +4,9 @@ import { join, resolve } from 'node:path';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { Command, Option as Flag } from 'commander';
 import { afterEach, describe, expect, test, vi } from 'vitest';
+import { givenByVariables } from '../../src/cli/flags.js';
 import { addMatrixOptions, requestFrom } from '../../src/cli/matrix-options.js';
+import { SOAK_OPTIONS } from '../../src/families/ingest/soak-options.js';
 import { type OptionTable, flatten } from '../../src/families/option.js';
 import { kinds } from '../../src/families/option-values.js';
 import { FAMILY_OPTIONS } from '../../src/families/options.js';
@@ -258,4 +260,35 @@ test('a run goes on with no other scale, delay or network than it was started wi
   expect(resume([], { HYBRID_DATA_DIR: '/else', REDIS_URL: 'redis://here' })).toMatchObject(hybrid);
   const wrong = { ...logged, threads: ['many'] };
   expect(() => resumeRequest({}, wrong, known)).toThrow(expect.objectContaining({ code: 'BB_RESULT_FILE_SHAPE' }));
+});
+
+test.each([
+  '--samples=3.0',
+  '--samples=1e1',
+  '--workers=1,2.0',
+  '--batch=4.0',
+  '--time-budget=.5',
+  '--time-budget=1e1',
+])('a number is written as it always was: %s is refused', (words) => {
+  expect(() => requestOf([words])).toThrow(/It must be a (whole number of 1 or more|number of seconds)/);
+});
+
+test('a variable that makes no sense is named, and is read as its flag is', () => {
+  for (const [variable, text] of [
+    ['WORKERS', '1e1'],
+    ['BATCH_SIZE', '3.0'],
+    ['DURATION_SECS', '.5'],
+    ['WARMUP_SECS', '0x10'],
+  ] as const) {
+    expect(() => givenByVariables(SOAK_OPTIONS, { [variable]: text })).toThrow(`${variable} is "${text}". It must be`);
+  }
+  expect(givenByVariables(SOAK_OPTIONS, { WORKERS: '3', DURATION_SECS: '0.5' })).toEqual({
+    workers: 3,
+    durationSeconds: 0.5,
+  });
+});
+
+test('the URI of an engine must be a string', () => {
+  const wrong = { engines: { embedded: 5 } } as unknown as RunRequest;
+  expect(() => planRun(families, wrong)).toThrow('engines.embedded must be a string, not 5');
 });

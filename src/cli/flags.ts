@@ -1,6 +1,7 @@
 /** The flags of the command line, made of the tables of options. */
 import { type Command, InvalidArgumentError, Option as Flag } from 'commander';
 import { groupBy } from '../compare/cell-groups.js';
+import { BoundaryError } from '../errors.js';
 import { type Option, type OptionTable, checkValue } from '../families/option.js';
 
 /** What the command line says, by the names of flags. */
@@ -42,14 +43,25 @@ export function givenBy(flags: Flags, table: OptionTable): Record<string, unknow
   return Object.fromEntries(values.filter(([, value]) => value !== undefined)) as Record<string, unknown>;
 }
 
-/** The options of a table that variables give: the one place that reads them. Throws as `checkValue`. */
+/**
+ * The options of a table that variables give: the one place that reads them. Throws as `checkValue`, or `BB_USAGE` for a text that
+ * is no value of its option.
+ */
 export function givenByVariables(table: OptionTable, environment = process.env): Record<string, unknown> {
   const values: Record<string, unknown> = {};
   for (const [name, option] of Object.entries(table)) {
     const text = environment[option.variable ?? ''] ?? '';
     if (text === '') continue;
-    values[name] = (option.kind.read ?? option.kind.parse)(text);
+    values[name] = valueOf(option, text);
     checkValue(name, option, values[name]);
   }
   return values;
+}
+
+function valueOf({ kind, variable }: Option, text: string): unknown {
+  try {
+    return (kind.read ?? kind.parse)(text);
+  } catch (cause) {
+    throw new BoundaryError('BB_USAGE', `${variable} is "${text}". ${(cause as Error).message}`, { cause });
+  }
 }

@@ -10,6 +10,7 @@ export interface Kind<T> {
   parse(text: string, before?: T): T;
   /** Reads the text of a variable, where `parse` is not to: plainly, and `check` says what is wrong. */
   read?(text: string): T;
+  /** Checks a value; of a map, each of its entries. */
   check(value: unknown, mustBe: MustBe): unknown;
 }
 
@@ -25,10 +26,10 @@ export function parseRows(text: string): number {
   return rows;
 }
 
-function decimals(isRight: (value: number) => boolean, expected: string): (text: string) => number {
+function numbers(pattern: RegExp, isRight: (value: number) => boolean, expected: string): (text: string) => number {
   return (text) => {
     const value = Number(text);
-    if (!/^\d*\.?\d+$/.test(text) || !isRight(value)) throw wrongText(`It must be ${expected}.`);
+    if (!pattern.test(text) || !isRight(value)) throw wrongText(`It must be ${expected}.`);
     return value;
   };
 }
@@ -38,10 +39,12 @@ const isAbove = (value: number): boolean => Number.isFinite(value) && value > 0;
 const isAmount = (value: number): boolean => value === 0 || isAbove(value);
 
 const A_COUNT = 'a whole number of 1 or more';
-const parseCount = decimals(isCount, A_COUNT);
+const DECIMALS = /^\d*\.?\d+$/;
+
+const parseCount = numbers(/^\d+$/, isCount, A_COUNT);
 
 /** A part of 1, such as `0.05`. */
-export const parseFraction = decimals((value) => value < 1, 'from 0 to below 1, such as 0.05');
+export const parseFraction = numbers(DECIMALS, (value) => value < 1, 'from 0 to below 1, such as 0.05');
 
 /** Words with commas between; an option given twice adds to its list. */
 function parseWords(text: string, before: readonly string[] = []): string[] {
@@ -102,19 +105,22 @@ function kind<T>(parse: Kind<T>['parse'], check: Check, read?: (text: string) =>
 
 export const kinds = {
   rows: kind<number>(parseRows, aCount),
-  count: kind<number>(parseCount, aCount, Number),
+  count: kind<number>(parseCount, aCount),
   counts: kind<readonly number[]>(parseCounts, someCounts),
   grid: kind<readonly number[] | 'all'>(parseGrid, (value, mustBe) => value === 'all' || someCounts(value, mustBe)),
   seconds: kind(
-    decimals(isAmount, 'a number of seconds, such as 2 or 0.5'),
+    numbers(/^\d+(\.\d+)?$/, isAmount, 'a number of seconds, such as 2 or 0.5'),
     passing('seconds, 0 or more', isAmount),
-    Number,
   ),
   rate: kind<number>(parseRate, passing('above 0 a second', isAbove)),
   amount: kind<number>(parseRate, passing('a number of 0 or more', isAmount), Number),
-  scale: kind(decimals(isAbove, 'a number above 0, such as 0.01'), passing('a number above 0', isAbove), Number),
+  scale: kind(
+    numbers(DECIMALS, isAbove, 'a number above 0, such as 0.01'),
+    passing('a number above 0', isAbove),
+    Number,
+  ),
   words: kind<readonly string[]>(parseWords, passing('a list', Array.isArray)),
-  uris: kind<Readonly<Record<string, string>>>(parseEngineUri, passing('an object', Object)),
+  uris: kind<Readonly<Record<string, string>>>(parseEngineUri, aText),
   text: kind<string>(String, aText),
   path: kind<string>((text) => resolve(text), aText),
   /** A flag has no text but that of its variable. */

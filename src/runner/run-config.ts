@@ -88,7 +88,8 @@ export function configOf(request: RunRequest, families: readonly Family[], known
   const given = entriesOf(request, (name) => optionOf(known, name) !== undefined);
   const values = flatten(Object.fromEntries([...defaults, ...fallbacks, ...given]));
   for (const [name, value] of Object.entries(values)) {
-    if (known[name] !== undefined) checkValue(name, known[name], value);
+    const declared = optionOf(known, name);
+    if (declared !== undefined) checkValue(name, declared, value);
     const isNumbers = Array.isArray(value) && typeof value[0] === 'number';
     if (isNumbers) values[name] = [...new Set<number>(value)].toSorted((a, b) => a - b);
   }
@@ -122,8 +123,9 @@ export function resumeRequest(request: RunRequest, logged: RunContext['config'],
   const { rows, ...rest } = logged as unknown as RunConfig;
   const before = flatten({ ...rest, rows: singleValueOf(Object.values(rows)) });
   for (const [name, value] of Object.entries(before)) {
-    if (known[name] === undefined) continue;
-    checkValue(name, known[name], value, (expected, found) => {
+    const declared = optionOf(known, name);
+    if (declared === undefined) continue;
+    checkValue(name, declared, value, (expected, found) => {
       throw new BoundaryError('BB_RESULT_FILE_SHAPE', `${path}.${name} must be ${expected}, but is ${String(found)}`);
     });
   }
