@@ -3,9 +3,9 @@
 // and the ratio to sysbench. Needs sysbench on the PATH.
 //
 //   node bench/lab/sql-ceiling.mjs [ROUNDS]
-import { spawnSync } from 'node:child_process';
-
 import { addon } from '../../dist/addon.js';
+import { mediansInTurn, shownRate, shownRatio } from './in-turn.mjs';
+import { findProgram, outputOf } from './programs.mjs';
 
 const ROWS = 10_000;
 
@@ -17,6 +17,8 @@ const CELLS = [
 ];
 
 const rounds = Number(process.argv[2] ?? 3);
+const mariadb = findProgram(['mariadb', 'mysql'], 'mariadb-client');
+const benchmark = findProgram(['sysbench'], 'sysbench');
 const server = await addon.PrivateServer.start('mysql');
 const url = new URL(server.url);
 try {
@@ -41,27 +43,22 @@ async function compare({ threads, operations }) {
   };
   const native = await addon.NativeRequests.open(JSON.stringify({ ...spec, prefix: `bb_ceiling_${threads}` }));
   try {
-    const sides = {
-      theirs: () => sysbench(threads, operations, 'run'),
-      ours: async () => operations / JSON.parse(await native.sample()).seconds,
-    };
     await native.sample();
-    const rates = { theirs: [], ours: [] };
-    // In alternating order, so that a machine that slows down favours none.
-    for (let round = 0; round < rounds; round += 1) {
-      const order = round % 2 === 1 ? ['ours', 'theirs'] : ['theirs', 'ours'];
-      for (const side of order) rates[side].push(await sides[side]());
-    }
-    const [theirs, ours] = Object.values(rates).map(median);
-    const shown = (rate) => Math.round(rate).toLocaleString('en-US');
-    console.log(`| ${threads} | ${shown(theirs)} | ${shown(ours)} | ${(ours / theirs).toFixed(2)}× |`);
+    const { theirs, ours } = await mediansInTurn(
+      {
+        theirs: () => sysbench(threads, operations, 'run'),
+        ours: async () => operations / JSON.parse(await native.sample()).seconds,
+      },
+      rounds,
+    );
+    console.log(`| ${threads} | ${shownRate(theirs)} | ${shownRate(ours)} | ${shownRatio(ours, theirs)} |`);
   } finally {
     await native.close();
   }
 }
 
 function sysbench(threads, events, command) {
-  const output = run('sysbench', [
+  const output = outputOf(benchmark, [
     'oltp_point_select',
     '--db-driver=mysql',
     `--mysql-host=${url.hostname}`,
@@ -82,25 +79,6 @@ function sysbench(threads, events, command) {
 
 function client(statements) {
   const args = ['-h', url.hostname, '-P', url.port, '-u', decodeURIComponent(url.username), '--protocol=tcp'];
-  run('mariadb', [...args, '-e', statements.join('; ')], { MYSQL_PWD: decodeURIComponent(url.password) });
-}
-
-function run(program, args, environment = {}) {
-  const { status, stdout, stderr, error } = spawnSync(program, args, {
-    encoding: 'utf8',
-    env: { ...process.env, ...environment },
-  });
-  if (error?.code === 'ENOENT') {
-    console.error(`${program} is not on the PATH (Debian: sysbench, mariadb-client)`);
-    process.exit(2);
-  }
-  if (error !== undefined) throw error;
-  if (status !== 0) throw new Error(`${program} failed: ${stderr}${stdout}`);
-  return stdout;
-}
-
-function median(values) {
-  const sorted = values.toSorted((a, b) => a - b);
-  const middle = sorted.length >> 1;
-  return sorted.length % 2 === 1 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
+  const environment = { MYSQL_PWD: decodeURIComponent(url.password) };
+  outputOf(mariadb, [...args, '-e', statements.join('; ')], { environment });
 }

@@ -1,0 +1,41 @@
+// Other programs that the scripts of this folder measure next to ours.
+import { spawnSync } from 'node:child_process';
+import { accessSync, constants } from 'node:fs';
+import { delimiter, join } from 'node:path';
+
+/** What a program prints; throws if it fails. */
+export function outputOf(program, args, { environment = {}, output = 'pipe' } = {}) {
+  const { status, stdout, stderr, error } = spawnSync(program, args, {
+    encoding: 'utf8',
+    stdio: ['ignore', output, output],
+    env: { ...process.env, ...environment },
+  });
+  if (error !== undefined) throw error;
+  if (status !== 0) throw new Error(`${program} failed: ${stderr}`);
+  return stdout;
+}
+
+/** The path of the first of the programs that is on the PATH; ends this process, with the names of Debian's packages, if none is. */
+export function findProgram(names, packages) {
+  for (const folder of (process.env.PATH ?? '').split(delimiter)) {
+    for (const name of names) {
+      try {
+        const path = join(folder, name);
+        accessSync(path, constants.X_OK);
+        return path;
+      } catch {
+        // Not in this folder; the next one is tried.
+      }
+    }
+  }
+  console.error(`${names.join(' or ')} is not on the PATH (Debian: ${packages})`);
+  process.exit(2);
+}
+
+/** Builds an example of one of our crates for release, with what else `targets` name, and gives the path of its program. */
+export function builtExample(crate, example, targets = []) {
+  const args = ['build', '--release', '--locked', '-p', crate, '--example', example, ...targets];
+  outputOf('cargo', args, { output: 'inherit' });
+  const metadata = JSON.parse(outputOf('cargo', ['metadata', '--no-deps', '--format-version', '1']));
+  return join(metadata.target_directory, 'release', 'examples', example);
+}
