@@ -12,6 +12,7 @@ use boundary_bench_engine::{
     not_a_query,
 };
 use boundary_bench_kernel::cancel::CancelToken;
+use boundary_bench_kernel::url::bracketed;
 use boundary_bench_kernel::{Error, Result};
 
 use crate::copy_in::CopyIn;
@@ -96,7 +97,7 @@ impl HyperEngine {
 
     /// A database of a running server.
     fn attached(transport: Transport, (host, port): (String, u16), login: Login, database: String) -> Result<Self> {
-        let address = if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") };
+        let address = format!("{}:{port}", bracketed(&host));
         if !transport.is_grpc() {
             let credentials = login.password.clone().map(|password| (login.user.clone(), password));
             let pool = Pool::attached(Address::Tcp(host, port), login, database.clone())?;
