@@ -17,6 +17,7 @@ pub mod runtime;
 pub mod socket;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
+pub mod timeout;
 pub mod tls;
 pub mod url;
 pub mod workers;

@@ -22,8 +22,9 @@ mod shared;
 mod stream;
 mod streamed;
 mod submission;
-mod timeout;
 mod url;
+
+use std::time::Duration;
 
 use boundary_bench_kernel::Error;
 
@@ -46,6 +47,11 @@ pub use url::Url;
 
 /// The name of the client in errors.
 pub const NAME: &str = "http";
+
+/// The error of a server that took longer than `time`.
+pub(crate) fn no_answer(time: Duration) -> Error {
+    Error::Timeout(format!("the server did not answer within {} ms", time.as_millis()))
+}
 
 pub(crate) fn http_error(message: String) -> Error {
     Error::Engine { engine: NAME, message }

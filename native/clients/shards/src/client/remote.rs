@@ -9,6 +9,7 @@ use std::time::Duration;
 use base64::Engine;
 use boundary_bench_http::Address;
 use boundary_bench_kernel::socket::{CONNECT_TIMEOUT, KEEP_ALIVE_IDLE, KEEP_ALIVE_INTERVAL, KEEP_ALIVE_PROBES};
+use boundary_bench_kernel::timeout::within;
 use boundary_bench_kernel::tls::Trust;
 use boundary_bench_kernel::{Error, Result, api_key, response_limit};
 use futures_util::Stream;
@@ -84,14 +85,8 @@ impl Name {
         deadline: Option<Duration>,
         call: impl Future<Output = std::result::Result<Response<T>, Status>>,
     ) -> Result<T> {
-        let answer = match deadline {
-            None => call.await,
-            Some(time) => {
-                let answer = tokio::time::timeout(time, call).await;
-                answer.map_err(|_| Error::Timeout(status::timed_out(self)))?
-            }
-        };
-        answer.map(Response::into_inner).map_err(|status| self.error(&status))
+        let answer = async { call.await.map(Response::into_inner).map_err(|status| self.error(&status)) };
+        within(deadline, answer, |_| Error::Timeout(status::timed_out(self))).await
     }
 }
 
