@@ -25,6 +25,7 @@ use self::ingest::EmbeddedIngest;
 use self::prepared::EmbeddedStatement;
 use self::statement::{Prepared, Statements};
 use self::stream::EmbeddedStream;
+use boundary_bench_engine::dialect::no_transaction;
 use boundary_bench_engine::sql_text::identifier;
 use boundary_bench_engine::table::{Column, TableDefinition};
 use boundary_bench_engine::{
@@ -195,9 +196,7 @@ impl Engine for EmbeddedEngine {
 fn run_command(statement: &Prepared, cancel: &CancelToken) -> Result<u64> {
     let kind = statement.kind();
     if kind == duckdb::duckdb_statement_type_DUCKDB_STATEMENT_TYPE_TRANSACTION {
-        return Err(Error::Unsupported(
-            "a transaction can't span calls; give all its statements in one call, which runs them as one".to_owned(),
-        ));
+        return Err(no_transaction());
     }
     let reads = kind == duckdb::duckdb_statement_type_DUCKDB_STATEMENT_TYPE_SELECT;
     let pending = statement.start(reads)?;

@@ -13,13 +13,16 @@ use std::time::{Duration, Instant};
 use arrow_array::{Array, RecordBatch};
 use arrow_ipc::writer::StreamWriter;
 use arrow_schema::SchemaRef;
+use boundary_bench_engine::dialect::Dialect;
+use boundary_bench_engine::sql_text::identifier;
 use boundary_bench_engine::table::TableDefinition;
 use boundary_bench_engine::{Ingest, check_batch};
 use boundary_bench_kernel::{Error, Result};
 
 use crate::pool::Lease;
+use crate::sql::Hyperd;
 use crate::wire::{CopyWriter, Failure};
-use crate::{catalog, engine_error, sql};
+use crate::{catalog, engine_error};
 
 /// Bytes of one COPY, unless `BOUNDARY_BENCH_FLUSH_BYTES` sets another number: about a second of the server's work, for
 /// which readers of the table may have to wait. Smaller COPYs cost more: with 16 MiB, a third of the speed.
@@ -70,13 +73,13 @@ impl CopyIn {
     /// Begins an insert into a table, which must have the columns of `table`.
     pub(crate) fn begin(mut session: Lease, table: &TableDefinition) -> Result<Self> {
         let rows = session.rows(&catalog::columns_query(&table.name))?;
-        catalog::definition(&table.name, rows)?.check_columns(table, sql::column)?;
+        catalog::definition(&table.name, rows)?.check_columns(table, Hyperd::column)?;
         session.command("BEGIN")?;
-        let columns: Vec<_> = table.columns.iter().map(|column| sql::identifier(&column.name)).collect();
+        let columns: Vec<_> = table.columns.iter().map(|column| identifier(&column.name)).collect();
         let insert = Insert {
             copy: format!(
                 "COPY {} ({}) FROM STDIN WITH (FORMAT ARROWSTREAM)",
-                sql::identifier(&table.name),
+                identifier(&table.name),
                 columns.join(", ")
             ),
             session: Some(session),
