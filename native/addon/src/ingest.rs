@@ -1,7 +1,7 @@
 //! The codecs of time-series ingest, exported to JavaScript.
 //!
-//! A codec takes a microsecond or two for a thousand points, so each batch is one call that works in the caller's memory. The
-//! names, which are the same for all batches, cross once.
+//! A codec takes little more time for a batch than a few crossings, so each batch is one call that works in the caller's memory.
+//! The names, which are the same for all batches, cross once.
 
 use std::borrow::Cow;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -1,10 +1,8 @@
 //! Values picked out of JSON by their paths, in one pass and without a tree: many values then cross in one buffer, and no
 //! object is built for a value that nobody reads.
 //!
-//! The scanner is our own. Measured on responses of batches and of scans, on a processor with AVX2 and code for any x86-64, it
-//! reads 0.7 to 1.4 GB/s: 1.3 to 1.6 times as fast as `serde_json` with the same paths, 1.1 to 1.4 times as fast as `sonic-rs`,
-//! 1.2 to 3 times as fast as `simd-json`, and 2.5 to 3.4 times as fast as `JSON.parse`. It needs no unsafe code and no
-//! dependency.
+//! The scanner is our own: on responses of batches and of scans it is faster than `serde_json` with the same paths, than
+//! `sonic-rs`, `simd-json` and `JSON.parse`, and it needs no unsafe code and no dependency.
 
 mod columns;
 mod problem;

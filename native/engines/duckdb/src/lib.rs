@@ -1,7 +1,7 @@
 //! The embedded engine: DuckDB in this process, through the C API of the libduckdb that an npm package brings.
 //!
 //! Each call has its own connection and thus its own transaction; queries and inserts run in parallel. A connection
-//! costs some 6 us, so connections are not pooled: all state that a call leaves behind ends with its connection.
+//! costs little, so connections are not pooled: all state that a call leaves behind ends with its connection.
 
 mod catalog;
 mod column_builder;

@@ -2,8 +2,8 @@
 //!
 //! An open COPY blocks every reader of its table, an ended one does not. So a COPY ends after [`COPY_BYTES`], and a
 //! watchman thread ends a COPY whose caller pauses. Until then the batches are sent as they arrive, so that the server
-//! stores them while the next ones are made: an insert whose pieces are held back and sent in one go takes a third
-//! longer. Each COPY is one whole Arrow stream: of several streams in one COPY, the server takes the first and drops
+//! stores them while the next ones are made: an insert whose pieces are held back and sent in one go takes longer.
+//! Each COPY is one whole Arrow stream: of several streams in one COPY, the server takes the first and drops
 //! the rest without an error.
 
 use std::io::Write;
@@ -25,7 +25,7 @@ use crate::wire::{CopyWriter, Failure};
 use crate::{catalog, engine_error};
 
 /// Bytes of one COPY, unless `BOUNDARY_BENCH_FLUSH_BYTES` sets another number: about a second of the server's work, for
-/// which readers of the table may have to wait. Smaller COPYs cost more: with 16 MiB, a third of the speed.
+/// which readers of the table may have to wait. Smaller COPYs cost more.
 const COPY_BYTES: usize = 256 << 20;
 
 /// Batches of fewer bytes in total are held back, so that a small insert is one COPY, opened by its commit.
