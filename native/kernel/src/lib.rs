@@ -14,6 +14,7 @@ pub mod private_server;
 pub mod resources;
 pub mod response_limit;
 pub mod runtime;
+pub mod serving;
 pub mod socket;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;

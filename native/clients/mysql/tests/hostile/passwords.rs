@@ -1,10 +1,10 @@
 //! Tests of how much of a password a server learns that does not prove its identity.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
 
-use boundary_bench_kernel::testing::{Certificate, certificate};
+use boundary_bench_kernel::testing::{Certificate, Folder, certificate};
 use boundary_bench_kernel::tls::Trust;
 use boundary_bench_kernel::{Error, needs};
 use boundary_bench_mysql::{Connection, Url};
@@ -86,27 +86,6 @@ async fn a_server_that_proves_nothing_gets_nothing_of_the_password() {
     let told = refusal(&url).await.to_string();
     for option in ["tls=verify", "server-public-key=", "allow-public-key-retrieval=on"] {
         assert!(told.contains(option) && !told.contains(PASSWORD), "{told}");
-    }
-}
-
-/// A temporary folder for one test, removed at its end.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("bb-mysql-{name}-{}", std::process::id()));
-        std::fs::create_dir_all(&path).unwrap();
-        Self(path)
-    }
-
-    fn file(&self, name: &str) -> PathBuf {
-        self.0.join(name)
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        std::fs::remove_dir_all(&self.0).unwrap();
     }
 }
 
