@@ -1,15 +1,15 @@
-//! TLS for all clients: the trust in servers, its options in URLs, and the setup of connections.
+//! TLS: for clients, the trust in servers, its options in URLs, and the setup of connections; for servers, their certificates.
 
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use tokio_rustls::TlsConnector;
 use tokio_rustls::rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use tokio_rustls::rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
 use tokio_rustls::rustls::pki_types::pem::PemObject;
-use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName, UnixTime};
-use tokio_rustls::rustls::{self, ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use tokio_rustls::rustls::{self, ClientConfig, DigitallySignedStruct, RootCertStore, ServerConfig, SignatureScheme};
+use tokio_rustls::{TlsAcceptor, TlsConnector};
 
 use crate::{Error, Result};
 
@@ -79,7 +79,10 @@ impl Trust {
     }
 
     /// The trusted authorities; `None` where certificates are not verified.
-    fn roots(&self) -> Result<Option<RootCertStore>> {
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] for a file without usable certificates.
+    pub fn roots(&self) -> Result<Option<RootCertStore>> {
         let mut roots = RootCertStore::empty();
         match self {
             Self::Anyone => return Ok(None),
@@ -101,6 +104,39 @@ fn add_certificates(roots: &mut RootCertStore, file: &Path) -> Result<()> {
         roots.add(certificate).map_err(|error| unusable(&error))?;
     }
     if roots.is_empty() { Err(unusable(&"there are none in it")) } else { Ok(()) }
+}
+
+/// The certificate and key files of a server, in PEM.
+#[derive(Debug, Clone)]
+pub struct TlsFiles {
+    /// The file of the certificate and its chain.
+    pub certificate: PathBuf,
+    /// The file of the certificate's private key.
+    pub key: PathBuf,
+}
+
+impl TlsFiles {
+    /// The acceptor of connections of these protocols, where one is negotiated in TLS (ALPN).
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] naming the file that is not usable.
+    pub fn acceptor(&self, protocols: &[&[u8]]) -> Result<TlsAcceptor> {
+        let unusable = |path: &Path, problem: &dyn Display| {
+            Error::InvalidArgument(format!("{}: not usable for TLS: {problem}", path.display()))
+        };
+        let certificates: std::result::Result<Vec<_>, _> =
+            CertificateDer::pem_file_iter(&self.certificate).and_then(Iterator::collect);
+        let certificates = certificates.map_err(|error| unusable(&self.certificate, &error))?;
+        let key = PrivateKeyDer::from_pem_file(&self.key).map_err(|error| unusable(&self.key, &error))?;
+        let mut config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+            .with_safe_default_protocol_versions()
+            .map_err(|error| Error::Internal(error.to_string()))?
+            .with_no_client_auth()
+            .with_single_cert(certificates, key)
+            .map_err(|error| unusable(&self.certificate, &error))?;
+        config.alpn_protocols = protocols.iter().map(|protocol| protocol.to_vec()).collect();
+        Ok(TlsAcceptor::from(Arc::new(config)))
+    }
 }
 
 /// The name that a server's certificate must be valid for.

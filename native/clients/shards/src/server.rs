@@ -11,7 +11,7 @@ use tokio::net::TcpListener;
 use tonic::transport::server::TcpIncoming;
 use tonic::transport::{Server, ServerTlsConfig};
 
-use crate::options::ShardOptions;
+use crate::options::{ShardOptions, identity};
 use crate::proto::FILE_DESCRIPTOR_SET;
 use crate::proto::shard_service_server::ShardServiceServer;
 use crate::scan_body::WithScan;
@@ -88,7 +88,7 @@ fn builder(options: &ShardOptions) -> Result<Server> {
         .http2_keepalive_interval(Some(options.limits.keep_alive))
         .http2_keepalive_timeout(Some(options.limits.keep_alive));
     let Some(files) = &options.tls else { return Ok(server) };
-    let tls = ServerTlsConfig::new().identity(files.identity()?).timeout(HANDSHAKE_TIME);
+    let tls = ServerTlsConfig::new().identity(identity(files)?).timeout(HANDSHAKE_TIME);
     server.tls_config(tls).map_err(|error| {
         let cause = std::error::Error::source(&error).map_or_else(|| error.to_string(), ToString::to_string);
         let (certificate, key) = (files.certificate.display(), files.key.display());

@@ -5,7 +5,7 @@ mod folder;
 mod need;
 mod process;
 
-pub use certificate::{Certificate, certificate};
+pub use certificate::certificate;
 pub use folder::Folder;
 pub use need::ask;
 pub use process::{Process, processes, runs, signal};
