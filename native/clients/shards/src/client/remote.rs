@@ -8,7 +8,6 @@ use std::time::Duration;
 
 use boundary_bench_http::Address;
 use boundary_bench_kernel::socket::{CONNECT_TIMEOUT, KEEP_ALIVE_IDLE, KEEP_ALIVE_INTERVAL, KEEP_ALIVE_PROBES};
-use boundary_bench_kernel::timeout::within;
 use boundary_bench_kernel::tls::Trust;
 use boundary_bench_kernel::{Error, Result, api_key, response_limit};
 use futures_util::Stream;
@@ -84,8 +83,15 @@ impl Name {
         deadline: Option<Duration>,
         call: impl Future<Output = std::result::Result<Response<T>, Status>>,
     ) -> Result<T> {
-        let answer = async { call.await.map(Response::into_inner).map_err(|status| self.error(&status)) };
-        within(deadline, answer, |_| Error::Timeout(status::timed_out(self))).await
+        // Awaited here, since the call is large, and a function that awaits it would hold it once more.
+        let answer = match deadline {
+            None => call.await,
+            Some(time) => {
+                let answer = tokio::time::timeout(time, call).await;
+                answer.map_err(|_| Error::Timeout(status::timed_out(self)))?
+            }
+        };
+        answer.map(Response::into_inner).map_err(|status| self.error(&status))
     }
 }
 
