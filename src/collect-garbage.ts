@@ -2,7 +2,7 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 
 /**
- * Collects garbage of this thread synchronously: the young generation, which takes a tenth of a millisecond and more, or all.
+ * Collects garbage of this thread synchronously: the young generation, which is short work, or all.
  */
 export type CollectGarbage = (which: 'young' | 'all') => void;
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 
 import { type LaneDefinition, type WorkloadDefinition, defineWorkload } from '../../src/families/define.js';
-import type { Stopwatch } from '../../src/families/workload.js';
+import { stopwatch } from './sampled-cells.js';
 
 interface SumLane extends LaneDefinition {
   readonly sum: (values: readonly number[]) => number;
@@ -54,8 +54,6 @@ function definition(lanes: readonly SumLane[]): WorkloadDefinition<SumLane> {
     },
   };
 }
-
-const stopwatch: Stopwatch = { start() {}, stop() {}, apart: (_, execute) => execute(), add() {}, addRequests() {} };
 
 describe('defineWorkload', () => {
   it('plans a cell for each lane', () => {

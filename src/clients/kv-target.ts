@@ -1,4 +1,5 @@
 /** Clients of the Redis protocol with which the addon's is compared. */
+import { urlParts } from './url-parts.js';
 
 /** One connection of a client. Every method resolves with the response; keys and values are strings. */
 export interface KvTargetConnection {
@@ -38,24 +39,20 @@ const DEFAULT_PORT = 6379;
 
 /** Parses a URL. The addon's client has already accepted it, so it is valid. */
 export function parseKvUrl(text: string): KvAddress {
-  const [, scheme = '', rest = ''] = /^([a-z+]+):\/\/(.*)$/.exec(text) ?? [];
-  // Parsed as an http URL, whose parts are the same.
-  const url = new URL(`http://${rest.startsWith('/') ? `localhost${rest}` : rest}`);
-  const isSocket = scheme.endsWith('unix');
-  const option = (name: string): string | undefined => url.searchParams.get(name) ?? undefined;
-  const username = option('user') ?? decodeURIComponent(url.username);
-  const password = option('password') ?? decodeURIComponent(url.password);
-  const tlsCa = option('tls-ca') ?? option('cacert');
-  const cluster = option('cluster');
-  const database = option('db') ?? (isSocket ? '' : url.pathname.slice(1));
+  const url = urlParts(text);
+  const isSocket = url.scheme.endsWith('unix');
+  const username = url.option('user') ?? url.user;
+  const password = url.option('password') ?? url.password;
+  const tlsCa = url.option('tls-ca') ?? url.option('cacert');
+  const cluster = url.option('cluster');
   return {
-    host: url.hostname === '' ? '127.0.0.1' : url.hostname.replace(/^\[|\]$/g, ''),
-    port: url.port === '' ? (/:80(?:[/?]|$)/.test(rest) ? 80 : DEFAULT_PORT) : Number(url.port),
-    ...(isSocket ? { path: decodeURIComponent(url.pathname) } : {}),
-    ...(username === '' ? {} : { username }),
-    ...(password === '' ? {} : { password }),
-    database: database === '' ? 0 : Number(database),
-    tls: scheme === 'rediss' || scheme === 'valkeys',
+    host: url.host === '' ? '127.0.0.1' : url.host,
+    port: url.port ?? DEFAULT_PORT,
+    ...(isSocket ? { path: url.path } : {}),
+    ...(username ? { username } : {}),
+    ...(password ? { password } : {}),
+    database: Number(url.option('db') ?? (isSocket ? '' : url.path.slice(1))),
+    tls: url.scheme === 'rediss' || url.scheme === 'valkeys',
     ...(tlsCa === undefined ? {} : { tlsCa }),
     ...(cluster === undefined ? {} : { cluster: cluster === 'true' }),
   };

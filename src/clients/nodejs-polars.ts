@@ -1,6 +1,6 @@
 /**
  * Data frames of `nodejs-polars`, queried by its SQL. Its fastest way in is one typed array per column: frames made batch by
- * batch and joined by `concat` take eight times as long. 64-bit integers become numbers in its row objects.
+ * batch and joined by `concat` take several times as long. 64-bit integers become numbers in its row objects.
  */
 import type { MeasurementColumns } from './measurement-table.js';
 import { loadPackage } from './optional-package.js';

@@ -1,6 +1,8 @@
 /** Clients of the MySQL protocol with which the addon's is compared. */
 import { readFileSync } from 'node:fs';
 
+import { urlParts } from './url-parts.js';
+
 /** The response to a statement. */
 export interface SqlAnswer {
   /** The rows as objects; undefined if the statement returns none. */
@@ -51,24 +53,16 @@ const DEFAULT_PORT = 3306;
 
 /** Parses a URL. The addon's client has already accepted it, so it is valid. */
 export function parseSqlUrl(text: string): SqlAddress {
-  const [, authority = '', database = '', query = ''] = /^mysql:\/\/([^/?]*)\/?([^?]*)\??(.*)$/.exec(text) ?? [];
-  const at = authority.lastIndexOf('@');
-  const login = authority.slice(0, Math.max(at, 0));
-  const [, host = '', port = ''] = /^(\[[^\]]*\]|[^:]*):?(\d*)$/.exec(authority.slice(at + 1)) ?? [];
-  const colon = login.indexOf(':');
-  const option = (name: string): string | undefined => {
-    const pair = query.split('&').find((part) => part.startsWith(`${name}=`));
-    return pair === undefined ? undefined : decodeURIComponent(pair.slice(name.length + 1));
-  };
+  const { user = '', password, host, port = DEFAULT_PORT, path, option } = urlParts(text);
   return {
-    host: host.replace(/^\[|\]$/g, ''),
-    port: port === '' ? DEFAULT_PORT : Number(port),
-    user: decodeURIComponent(colon === -1 ? login : login.slice(0, colon)),
-    password: colon === -1 ? undefined : decodeURIComponent(login.slice(colon + 1)),
-    database: database === '' ? undefined : decodeURIComponent(database),
+    host,
+    port,
+    user,
+    password,
+    database: path.length > 1 ? path.slice(1) : undefined,
     socket: option('socket'),
     tls: (option('tls') ?? 'off') as SqlAddress['tls'],
-    authorities: option('tls-ca'),
+    authorities: option('tls-ca') ?? option('cacert'),
   };
 }
 

@@ -4,22 +4,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 import { addon } from '../../../src/addon.js';
-import { verifyChecksum } from '../../../src/runner/checksum.js';
 import { hybridFamily } from '../../../src/families/hybrid/family.js';
 import type { HybridValues } from '../../../src/families/hybrid/options.js';
 import type { PlannedRequests } from '../../../src/families/requests/grid.js';
 import type { RequestValues } from '../../../src/families/requests/options.js';
-import type { FamilyOptions, PlannedCell, Stopwatch } from '../../../src/families/workload.js';
+import type { FamilyOptions, PlannedCell } from '../../../src/families/workload.js';
 import { isLeftOut } from '../../needs.js';
-
-/** A stopwatch that measures nothing. */
-const stopwatch: Stopwatch = {
-  start: () => {},
-  stop: () => {},
-  add: () => {},
-  addRequests: ({ latency }) => expect(latency).not.toBe(''),
-  apart: (_work, execute) => execute(),
-};
+import { sampleCells, stopwatch } from '../sampled-cells.js';
 
 const { signal } = new AbortController();
 
@@ -79,22 +70,7 @@ function overKernel(): { readonly options: HybridOptions; readonly cells: readon
 }
 
 async function runAll(cells: readonly PlannedCell[], options = SMALL): Promise<void> {
-  const family = await hybridFamily.open(options, cells);
-  try {
-    for (const planned of cells) {
-      const cell = await family.openCell(planned);
-      try {
-        for (let sample = 0; sample < 2; sample += 1) {
-          const checksum = await cell.sample(stopwatch, signal);
-          expect(() => verifyChecksum(checksum, cell.expected), planned.cell.id).not.toThrow();
-        }
-      } finally {
-        await cell.close();
-      }
-    }
-  } finally {
-    await family.close();
-  }
+  await sampleCells(await hybridFamily.open(options, cells), cells);
 }
 
 describe('the family hybrid', () => {

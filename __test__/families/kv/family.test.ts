@@ -1,21 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
 import { KvClient } from '../../../src/index.js';
-import type { Stopwatch } from '../../../src/families/workload.js';
 import { kvFamily } from '../../../src/families/kv/family.js';
 import { expectedOf, KvSums, valueOf } from '../../../src/families/kv/keys.js';
 import { parseKvUrl } from '../../../src/clients/kv-target.js';
 import { startRedis } from '../../redis-server.js';
 import { lacks } from '../../needs.js';
-
-/** A stopwatch that measures nothing. */
-const stopwatch: Stopwatch = {
-  start: () => {},
-  stop: () => {},
-  add: () => {},
-  addRequests: ({ latency }) => expect(latency).not.toBe(''),
-  apart: (_work, execute) => execute(),
-};
+import { sampleCells, stopwatch } from '../sampled-cells.js';
 
 test('the sums of the values have a closed form, by text and by bytes', () => {
   const [texts, bytes] = [new KvSums(), new KvSums()];
@@ -69,22 +60,8 @@ describe.skipIf(lacks('redis'))('the family kv', () => {
     const family = await kvFamily.open(options, cells);
     await using admin = await KvClient.connect(server.url);
     const size = async (): Promise<unknown> => (await admin.pipeline().command('DBSIZE').execute()).value(0);
-    try {
-      for (const planned of cells.filter(({ skip }) => skip === undefined)) {
-        const cell = await family.openCell(planned);
-        try {
-          for (let sample = 0; sample < 2; sample += 1) {
-            const checksum = await cell.sample(stopwatch, new AbortController().signal);
-            expect({ id: planned.cell.id, checksum }).toEqual({ id: planned.cell.id, checksum: cell.expected });
-          }
-        } finally {
-          await cell.close();
-        }
-        expect({ id: planned.cell.id, keys: await size() }).toEqual({ id: planned.cell.id, keys: 0 });
-      }
-    } finally {
-      await family.close();
-    }
+    const opened = cells.filter(({ skip }) => skip === undefined);
+    await sampleCells(family, opened, async (id) => expect({ id, keys: await size() }).toEqual({ id, keys: 0 }));
   });
 
   test('a wrong value is seen, and a sample can be aborted', async () => {

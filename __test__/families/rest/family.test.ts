@@ -1,22 +1,13 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import { HttpClient } from '../../../src/index.js';
-import { verifyChecksum } from '../../../src/runner/checksum.js';
 import { type TargetServer, openTarget } from '../../../src/families/requests/target-server.js';
 import { expectedAggregation } from '../../../src/families/rest/aggregation.js';
 import { RestInput, RestSums } from '../../../src/families/rest/data.js';
 import { addressOf, restFamily } from '../../../src/families/rest/family.js';
 import type { Stopwatch } from '../../../src/families/workload.js';
 import { LatencyHistogram } from '../../../src/stats/latency-histogram.js';
-
-/** A stopwatch that measures nothing. */
-const stopwatch: Stopwatch = {
-  start: () => {},
-  stop: () => {},
-  add: () => {},
-  addRequests: ({ latency }) => expect(latency).not.toBe(''),
-  apart: (_work, execute) => execute(),
-};
+import { sampleCells, stopwatch } from '../sampled-cells.js';
 
 const { signal } = new AbortController();
 
@@ -83,22 +74,7 @@ describe('the family rest', () => {
         planned.cell.workload.startsWith('aggregation.') ? { ...planned, cell: { ...planned.cell, rows: 1 } } : planned,
       );
     expect(new Set(cells.map(({ cell }) => cell.side))).toEqual(new Set(['rust', 'napi', 'js']));
-    const family = await restFamily.open(options, cells);
-    try {
-      for (const planned of cells) {
-        const cell = await family.openCell(planned);
-        try {
-          for (let sample = 0; sample < 2; sample += 1) {
-            const checksum = await cell.sample(stopwatch, signal);
-            expect(() => verifyChecksum(checksum, cell.expected), planned.cell.id).not.toThrow();
-          }
-        } finally {
-          await cell.close();
-        }
-      }
-    } finally {
-      await family.close();
-    }
+    await sampleCells(await restFamily.open(options, cells), cells);
   }, 300_000);
 
   it.skipIf(process.platform !== 'linux').each(['rust', 'napi', 'js'] as const)(

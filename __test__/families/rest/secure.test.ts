@@ -7,15 +7,8 @@ import { runSoak } from '../../../src/families/ingest/soak.js';
 import { httpAddress } from '../../../src/families/requests/http-address.js';
 import { openTarget } from '../../../src/families/requests/target-server.js';
 import { restFamily } from '../../../src/families/rest/family.js';
-import type { Stopwatch } from '../../../src/families/workload.js';
+import { stopwatch } from '../sampled-cells.js';
 
-const stopwatch: Stopwatch = {
-  start: () => {},
-  stop: () => {},
-  add: () => {},
-  addRequests: () => {},
-  apart: (_work, execute) => execute(),
-};
 const { signal } = new AbortController();
 const KEY = `${'k'.repeat(16)}.${'s'.repeat(64)}`;
 

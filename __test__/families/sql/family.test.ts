@@ -4,18 +4,9 @@ import { addon } from '../../../src/addon.js';
 import { SqlClient } from '../../../src/index.js';
 import { parseSqlUrl } from '../../../src/clients/sql-target.js';
 import { sqlFamily } from '../../../src/families/sql/family.js';
-import type { Stopwatch } from '../../../src/families/workload.js';
 import { inDatabase, startMysql } from '../../mysql-server.js';
 import { lacks } from '../../needs.js';
-
-/** A stopwatch that measures nothing. */
-const stopwatch: Stopwatch = {
-  start: () => {},
-  stop: () => {},
-  add: () => {},
-  addRequests: ({ latency }) => expect(latency).not.toBe(''),
-  apart: (_work, execute) => execute(),
-};
+import { sampleCells, stopwatch } from '../sampled-cells.js';
 
 test('URLs are taken apart for clients that do not read all of them', () => {
   expect(parseSqlUrl('mysql://localhost')).toMatchObject({ host: 'localhost', port: 3306, user: '', tls: 'off' });
@@ -61,26 +52,9 @@ describe.skipIf(lacks('mysql'))('the family sql', () => {
     const family = await sqlFamily.open(options, cells);
     await using admin = await SqlClient.connect(url, { int64: 'number' });
     const tables = 'SELECT table_name AS name FROM information_schema.tables WHERE table_schema = DATABASE()';
-    try {
-      for (const planned of cells) {
-        const { id } = planned.cell;
-        const cell = await family.openCell(planned);
-        try {
-          for (let sample = 0; sample < 2; sample += 1) {
-            const { rows, sums } = await cell.sample(stopwatch, new AbortController().signal);
-            const { doubles, ...exact } = sums;
-            const { doubles: expected, ...others } = cell.expected.sums;
-            expect({ id, rows, ...exact }).toEqual({ id, rows: cell.expected.rows, ...others });
-            expect(Number(doubles)).toBeCloseTo(Number(expected), 3);
-          }
-        } finally {
-          await cell.close();
-        }
-        expect({ id, tables: (await admin.query(tables)).rows() }).toEqual({ id, tables: [] });
-      }
-    } finally {
-      await family.close();
-    }
+    const left = async (id: string): Promise<void> =>
+      expect({ id, tables: (await admin.query(tables)).rows() }).toEqual({ id, tables: [] });
+    await sampleCells(family, cells, left);
   }, 300_000);
 
   test('what the two languages expect is the same', async () => {

@@ -1,5 +1,5 @@
-//! Functions for work of a microsecond, which call Node-API directly. Calling a method of napi-rs takes 290 ns, most of it to
-//! find its object; a function carries its state.
+//! Functions for short work, which call Node-API directly. Calling a method of napi-rs would cost as much as the work, most of it
+//! to find its object; a function carries its state.
 
 use std::ptr;
 

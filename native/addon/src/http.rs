@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use boundary_bench_http::{HttpOptions, Place, SharedClient, StreamedResponse, Submission, Url, Version};
-use boundary_bench_kernel::tls::TlsWords;
+use boundary_bench_kernel::tls::Trust;
 use boundary_bench_kernel::{Error, Result};
 use napi::Env;
 use napi::bindgen_prelude::{AsyncBlock, Unknown};
@@ -55,11 +55,8 @@ impl HttpPlace {
     #[napi(constructor, catch_unwind)]
     pub fn new(url: String, options: HttpPlaceOptions) -> napi::Result<Self> {
         let url: Url = url.parse().map_err(js)?;
-        let mut words = TlsWords::default();
-        for (name, value) in [("tls", options.tls), ("tls-ca", options.tls_ca)] {
-            value.map(|value| words.take(name, &value)).transpose().map_err(invalid)?;
-        }
-        let trust = words.trust(Some(url.tls)).map_err(invalid)?.unwrap_or_default();
+        let trust = Trust::of_words(options.tls.as_deref(), options.tls_ca.as_deref(), Some(url.tls));
+        let trust = trust.map_err(invalid)?.unwrap_or_default();
         let defaults = HttpOptions::default();
         let options = HttpOptions {
             connections: options.connections as usize,

@@ -1,15 +1,15 @@
 //! The codecs of time-series ingest, exported to JavaScript.
 //!
-//! A codec takes a microsecond or two for a thousand points, so each batch is one call that works in the caller's memory. The
-//! names, which are the same for all batches, cross once.
+//! A codec takes little more time for a batch than a few crossings, so each batch is one call that works in the caller's memory.
+//! The names, which are the same for all batches, cross once.
 
 use std::borrow::Cow;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use boundary_bench_ingest::line::{LineHead as WrittenHead, LineOptions, parse_lines_into, put_columns, write_columns};
-use boundary_bench_ingest::msgpack::{ColumnSink, ColumnsHead, ColumnsWriter, RowsWriter, decode_columns_into};
-use boundary_bench_ingest::points::{SeriesKey, Shape};
-use boundary_bench_ingest::{MOST_POINTS, Points, Precision};
+use boundary_bench_codecs::line::{LineHead as WrittenHead, LineOptions, parse_lines_into, put_columns, write_columns};
+use boundary_bench_codecs::msgpack::{ColumnSink, ColumnsHead, ColumnsWriter, RowsWriter, decode_columns_into};
+use boundary_bench_codecs::points::{SeriesKey, Shape};
+use boundary_bench_codecs::{MOST_POINTS, Points, Precision};
 use boundary_bench_kernel::Error;
 use napi::bindgen_prelude::Unknown;
 use napi::{Env, JsValue, sys};
@@ -24,7 +24,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn failed(error: boundary_bench_ingest::Error) -> napi::Error {
+fn failed(error: boundary_bench_codecs::Error) -> napi::Error {
     js(error.into())
 }
 
@@ -128,19 +128,19 @@ struct Columns<'a> {
 }
 
 impl ColumnSink for Columns<'_> {
-    fn values(&mut self, count: usize) -> boundary_bench_ingest::Result<&mut [f64]> {
+    fn values(&mut self, count: usize) -> boundary_bench_codecs::Result<&mut [f64]> {
         self.needed = self.needed.max(count);
         self.values.get_mut(..count).ok_or_else(no_room)
     }
 
-    fn timestamps(&mut self, count: usize) -> boundary_bench_ingest::Result<&mut [i64]> {
+    fn timestamps(&mut self, count: usize) -> boundary_bench_codecs::Result<&mut [i64]> {
         self.needed = self.needed.max(count);
         self.times.get_mut(..count).ok_or_else(no_room)
     }
 }
 
-fn no_room() -> boundary_bench_ingest::Error {
-    boundary_bench_ingest::Error::InvalidArgument("the arrays are too short".to_owned())
+fn no_room() -> boundary_bench_codecs::Error {
+    boundary_bench_codecs::Error::InvalidArgument("the arrays are too short".to_owned())
 }
 
 /// The flag in the result of `decode` for points with timestamps.

@@ -1,8 +1,8 @@
-//! Values picked out of JSON, exported to JavaScript. `native/clients/http/src/json/columns.rs` tells how they cross.
+//! Values picked out of JSON, exported to JavaScript. `native/codecs/src/json/columns.rs` tells how they cross.
 
 use std::sync::{Mutex, PoisonError};
 
-use boundary_bench_http::{Kind, Paths, Picked, Rows};
+use boundary_bench_codecs::json::{Kind, Paths, Picked, Rows};
 use boundary_bench_kernel::Result;
 use napi::Env;
 use napi::bindgen_prelude::Unknown;

@@ -3,7 +3,7 @@
 use std::net::TcpStream;
 
 use boundary_bench_kernel::{Error, Result};
-use boundary_bench_redis::{Frame, Session, Submission, fail};
+use boundary_bench_redis::{Frame, Session, Submission, fail_request};
 use napi::Env;
 use napi::bindgen_prelude::{Either, Function, Undefined, Unknown};
 use napi_derive::napi;
@@ -120,7 +120,7 @@ impl KvLoop {
                     }
                 } else {
                     let gone = Error::Connection("the connection is gone; nothing was sent".to_owned());
-                    fail(&mut state.protocol.0, request.id, &gone);
+                    fail_request(&mut state.protocol.0, request.id, &gone);
                 }
             }
             touched.into_iter().for_each(|index| state.send(index));

@@ -235,8 +235,8 @@ unsafe fn tell_outlived(env: sys::napi_env, bytes: usize) {
     }
 }
 
-/// Sets the function that collects the young generation, which takes a tenth of a millisecond. Without one, or if it collects
-/// nothing, the young generation is collected by making garbage, which takes milliseconds.
+/// Sets the function that collects the young generation. Without one, or if it collects nothing, the young generation is
+/// collected by making garbage, which takes much longer.
 pub fn collect_by(env: Env, collector: sys::napi_value) -> napi::Result<()> {
     let mut reference = ptr::null_mut();
     // SAFETY: the environment and the handle are those of the call under way, and the out-pointer is valid.

@@ -4,11 +4,13 @@
 //! engine trait, so an engine gets all lanes and a lane works on all engines.
 
 pub mod arriving;
+pub mod catalog;
 pub mod checksum;
 #[cfg(any(test, feature = "testing"))]
 #[doc(hidden)]
 pub mod contract;
 pub mod decimal;
+pub mod dialect;
 mod engine;
 pub mod frame;
 pub mod lanes;

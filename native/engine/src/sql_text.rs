@@ -42,6 +42,12 @@ pub fn identifier(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 
+/// Quotes a text as a standard SQL string.
+#[must_use]
+pub fn literal(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "''"))
+}
+
 /// Whether a word may begin with the character.
 #[must_use]
 pub fn is_word(c: char) -> bool {

@@ -135,8 +135,14 @@ impl Column {
     /// The definition of the column in `CREATE TABLE`.
     #[must_use]
     pub fn to_sql(&self) -> String {
+        self.definition(&identifier(&self.name), &self.sql_type.to_sql())
+    }
+
+    /// The definition of the column in `CREATE TABLE`, with its name and type as a server writes them.
+    #[must_use]
+    pub fn definition(&self, name: &str, type_name: &str) -> String {
         let constraint = if self.nullable { "" } else { " NOT NULL" };
-        format!("{} {}{constraint}", identifier(&self.name), self.sql_type.to_sql())
+        format!("{name} {type_name}{constraint}")
     }
 }
 

@@ -1,10 +1,10 @@
 //! The formats of time-series ingest.
 
-use boundary_bench_ingest::line::{LineOptions, parse_lines, push_point};
-use boundary_bench_ingest::msgpack::{
+use boundary_bench_codecs::line::{LineOptions, parse_lines, push_point};
+use boundary_bench_codecs::msgpack::{
     ColumnBuffers, ColumnsWriter, RowOptions, columns_to_points, decode_columns, decode_rows, encode_rows,
 };
-use boundary_bench_ingest::{Error, Points, Precision, Result, arrow};
+use boundary_bench_codecs::{Error, Points, Precision, Result, arrow};
 
 use crate::arrow::check_arrays;
 use crate::memory::Bound;
@@ -24,7 +24,7 @@ const READER: Bound = Bound { times: 64, for_any: 64 << 10 };
 
 /// Each point as text, with all its names.
 fn shown(points: &Points<'_>) -> Vec<String> {
-    let show = |point: boundary_bench_ingest::points::Point<'_, '_>| {
+    let show = |point: boundary_bench_codecs::points::Point<'_, '_>| {
         let fields: Vec<_> = point.fields().map(|(name, value)| format!("{name}={value:?}")).collect();
         format!("{:?} {} {}", point.series().text, fields.join(","), point.time())
     };

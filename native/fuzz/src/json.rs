@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use boundary_bench_http::{Kind, Paths, Picked, Rows};
+use boundary_bench_codecs::json::{Kind, Paths, Picked, Rows};
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
 use crate::input::cut;

@@ -5,11 +5,11 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
+use boundary_bench_codecs::line::parse_lines;
+use boundary_bench_codecs::msgpack::{ColumnBuffers, decode_columns, decode_rows};
+use boundary_bench_codecs::{Points, Result};
 use boundary_bench_fuzz::ingest::{LINES, ROWS};
 use boundary_bench_fuzz::{find, kept};
-use boundary_bench_ingest::line::parse_lines;
-use boundary_bench_ingest::msgpack::{ColumnBuffers, decode_columns, decode_rows};
-use boundary_bench_ingest::{Points, Result};
 
 /// The number of points that bytes of a format hold.
 fn read(format: &str, bytes: &[u8]) -> Result<usize> {

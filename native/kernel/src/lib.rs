@@ -1,5 +1,5 @@
-//! What every other crate of Boundary Bench stands on: errors, cancellation, clocks, loads of requests, sockets, TLS and private
-//! processes. It knows no database and nothing of JavaScript.
+//! What every other crate of Boundary Bench stands on: errors, cancellation, clocks, loads of requests, URLs, sockets, TLS and
+//! private processes. It knows no database and nothing of JavaScript.
 
 pub mod api_key;
 pub mod bind;
@@ -14,10 +14,13 @@ pub mod private_server;
 pub mod resources;
 pub mod response_limit;
 pub mod runtime;
+pub mod serving;
 pub mod socket;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
+pub mod timeout;
 pub mod tls;
+pub mod url;
 pub mod workers;
 
 pub use error::{Error, Result};

@@ -5,8 +5,8 @@
 //! from there. In an *open loop* request `i` is due `i / rate` seconds after the start, whether the server keeps up or
 //! not, and its latency counts from then: requests that wait behind a slow answer are not left out.
 //!
-//! The loop itself costs 33 ns a request (the example `load_speed`). An open loop sends 30 to 40 µs late in the median, which
-//! it reports: a thread of its own tells when each request is due, and wakes the one that sends it.
+//! The example `load_speed` measures what the loop itself costs a request. An open loop reports how late it sends: a thread of its
+//! own tells when each request is due, and wakes the one that sends it.
 
 use std::pin::pin;
 use std::sync::Arc;

@@ -1,6 +1,11 @@
 //! Percent-encoding of URLs.
 
-use std::fmt::Write;
+use std::borrow::Cow;
+
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
+
+/// All characters but letters, digits and `-._~`.
+const RESERVED: AsciiSet = NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 /// Decodes `%XX` to bytes of UTF-8.
 ///
@@ -8,36 +13,23 @@ use std::fmt::Write;
 /// The problem of the text: a `%` without two hexadecimal digits, or bytes that are no UTF-8. It repeats nothing of the
 /// text, which may be a secret.
 pub fn decoded(text: &str) -> Result<String, &'static str> {
-    let mut parts = text.split('%');
-    let mut bytes = parts.next().unwrap_or_default().as_bytes().to_vec();
-    for part in parts {
-        let (byte, rest) = byte_of(part).ok_or("a % is not followed by two digits")?;
-        bytes.push(byte);
-        bytes.extend_from_slice(rest.as_bytes());
+    let is_escape = |digits: &[u8]| digits.len() > 1 && digits[..2].iter().all(u8::is_ascii_hexdigit);
+    if !text.split('%').skip(1).all(|behind| is_escape(behind.as_bytes())) {
+        return Err("a % is not followed by two digits");
     }
-    String::from_utf8(bytes).map_err(|_| "a %XX in it is no UTF-8")
+    percent_decode_str(text).decode_utf8().map(Cow::into_owned).map_err(|_| "a %XX in it is no UTF-8")
+}
+
+/// Decodes each `%XX` and keeps other percent signs, as servers do; a text whose bytes are no UTF-8 is unchanged.
+#[must_use]
+pub fn decoded_leniently(text: &str) -> Cow<'_, str> {
+    percent_decode_str(text).decode_utf8().unwrap_or(Cow::Borrowed(text))
 }
 
 /// Encodes a text as a part of a URL: all characters but letters, digits and `-._~` as `%XX`.
 #[must_use]
 pub fn encoded(text: &str) -> String {
-    text.bytes().fold(String::with_capacity(text.len()), |mut encoded, byte| {
-        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
-            encoded.push(char::from(byte));
-        } else {
-            // Writing into a `String` does not fail.
-            let _ = write!(encoded, "%{byte:02X}");
-        }
-        encoded
-    })
-}
-
-/// The byte of the two hexadecimal digits at the beginning, and the text behind them.
-fn byte_of(text: &str) -> Option<(u8, &str)> {
-    let (digits, rest) = text.split_at_checked(2)?;
-    // The standard library accepts a sign as part of a number.
-    let byte = u8::from_str_radix(digits, 16).ok().filter(|_| !digits.starts_with('+'))?;
-    Some((byte, rest))
+    utf8_percent_encode(text, &RESERVED).to_string()
 }
 
 #[cfg(test)]
@@ -50,11 +42,15 @@ mod tests {
     fn two_hexadecimal_digits_are_a_byte() {
         for (text, expected) in [("", ""), ("a b+", "a b+"), ("p%40ss%3a%25", "p@ss:%"), ("%C3%a4%2541", "\u{e4}%41")] {
             assert_eq!(decoded(text).as_deref(), Ok(expected));
+            assert_eq!(decoded_leniently(text), expected);
         }
         for text in ["%", "a%4", "%4%41", "%zz", "%+1", "%-1", "%\u{e4}", "%4\u{e4}"] {
             assert_eq!(decoded(text), Err("a % is not followed by two digits"), "{text}");
         }
         assert_eq!(decoded("%FF"), Err("a %XX in it is no UTF-8"));
+        for (text, expected) in [("%ff", "%ff"), ("%4", "%4"), ("%zz%", "%zz%"), ("%4%41", "%4A")] {
+            assert_eq!(decoded_leniently(text), expected);
+        }
     }
 
     proptest! {

@@ -1,15 +1,15 @@
-//! TLS for all clients: the trust in servers, its options in URLs, and the setup of connections.
+//! TLS: for clients, the trust in servers, its options in URLs, and the setup of connections; for servers, their certificates.
 
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use tokio_rustls::TlsConnector;
 use tokio_rustls::rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use tokio_rustls::rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
 use tokio_rustls::rustls::pki_types::pem::PemObject;
-use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName, UnixTime};
-use tokio_rustls::rustls::{self, ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use tokio_rustls::rustls::{self, ClientConfig, DigitallySignedStruct, RootCertStore, ServerConfig, SignatureScheme};
+use tokio_rustls::{TlsAcceptor, TlsConnector};
 
 use crate::{Error, Result};
 
@@ -32,6 +32,33 @@ impl Trust {
         *self != Self::Anyone
     }
 
+    /// The trust that options state, in a URL's query or elsewhere; `None` for no TLS. `tls` is `verify`, `required` (encrypted,
+    /// without verifying the server) or `off`; `authorities`, in URLs `tls-ca=/file.pem`, is a file with the authorities to trust in
+    /// place of the machine's. `scheme` says whether the URL's scheme means TLS, `None` that it says nothing about it.
+    ///
+    /// # Errors
+    /// The problem of an option, without its value, or the contradiction between options.
+    pub fn of_words(
+        tls: Option<&str>,
+        authorities: Option<&str>,
+        scheme: Option<bool>,
+    ) -> std::result::Result<Option<Self>, &'static str> {
+        let trust = match (tls, scheme) {
+            (Some("off"), Some(true)) => return Err("its scheme is that of TLS, which tls=off refuses"),
+            (Some("required" | "verify"), Some(false)) => return Err("tls needs the scheme that is that of TLS"),
+            (Some("off"), _) | (None, None | Some(false)) => None,
+            (Some("required"), _) => Some(Self::Anyone),
+            (Some("verify"), _) | (None, Some(true)) => Some(Self::System),
+            (Some(_), _) => return Err("tls is off, required or verify"),
+        };
+        match (trust, authorities) {
+            (_, Some("")) => Err("tls-ca names no file"),
+            (Some(Self::System), Some(file)) => Ok(Some(Self::Authorities(file.into()))),
+            (_, Some(_)) => Err("tls-ca needs TLS that verifies (tls=verify)"),
+            (trust, None) => Ok(trust),
+        }
+    }
+
     /// The connector of connections; `protocol` is the application's protocol, where it is negotiated in TLS (ALPN).
     /// Certificates are read anew each time, since they may change during the run.
     ///
@@ -52,7 +79,10 @@ impl Trust {
     }
 
     /// The trusted authorities; `None` where certificates are not verified.
-    fn roots(&self) -> Result<Option<RootCertStore>> {
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] for a file without usable certificates.
+    pub fn roots(&self) -> Result<Option<RootCertStore>> {
         let mut roots = RootCertStore::empty();
         match self {
             Self::Anyone => return Ok(None),
@@ -76,6 +106,39 @@ fn add_certificates(roots: &mut RootCertStore, file: &Path) -> Result<()> {
     if roots.is_empty() { Err(unusable(&"there are none in it")) } else { Ok(()) }
 }
 
+/// The certificate and key files of a server, in PEM.
+#[derive(Debug, Clone)]
+pub struct TlsFiles {
+    /// The file of the certificate and its chain.
+    pub certificate: PathBuf,
+    /// The file of the certificate's private key.
+    pub key: PathBuf,
+}
+
+impl TlsFiles {
+    /// The acceptor of connections of these protocols, where one is negotiated in TLS (ALPN).
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] naming the file that is not usable.
+    pub fn acceptor(&self, protocols: &[&[u8]]) -> Result<TlsAcceptor> {
+        let unusable = |path: &Path, problem: &dyn Display| {
+            Error::InvalidArgument(format!("{}: not usable for TLS: {problem}", path.display()))
+        };
+        let certificates: std::result::Result<Vec<_>, _> =
+            CertificateDer::pem_file_iter(&self.certificate).and_then(Iterator::collect);
+        let certificates = certificates.map_err(|error| unusable(&self.certificate, &error))?;
+        let key = PrivateKeyDer::from_pem_file(&self.key).map_err(|error| unusable(&self.key, &error))?;
+        let mut config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+            .with_safe_default_protocol_versions()
+            .map_err(|error| Error::Internal(error.to_string()))?
+            .with_no_client_auth()
+            .with_single_cert(certificates, key)
+            .map_err(|error| unusable(&self.certificate, &error))?;
+        config.alpn_protocols = protocols.iter().map(|protocol| protocol.to_vec()).collect();
+        Ok(TlsAcceptor::from(Arc::new(config)))
+    }
+}
+
 /// The name that a server's certificate must be valid for.
 ///
 /// # Errors
@@ -83,65 +146,6 @@ fn add_certificates(roots: &mut RootCertStore, file: &Path) -> Result<()> {
 pub fn server_name(host: &str) -> Result<ServerName<'static>> {
     let name = ServerName::try_from(host.to_owned());
     name.map_err(|_| Error::InvalidArgument(format!("\"{host}\" is no name that TLS can check")))
-}
-
-/// The options of TLS in a URL's query, collected one by one: `tls=verify`, `tls=required` (encrypted, without verifying the
-/// server), `tls=off`, and `tls-ca=/file.pem` with the authorities to trust in place of the machine's. `cacert` is an older
-/// spelling of `tls-ca`.
-#[derive(Debug, Default)]
-pub struct TlsWords {
-    mode: Option<Mode>,
-    authorities: Option<PathBuf>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Mode {
-    Off,
-    Required,
-    Verify,
-}
-
-impl TlsWords {
-    /// Takes an option; `false` if it is no option of TLS.
-    ///
-    /// # Errors
-    /// The problem of the option, without its value.
-    pub fn take(&mut self, name: &str, value: &str) -> std::result::Result<bool, &'static str> {
-        match (name, value) {
-            ("tls", "off") => self.mode = Some(Mode::Off),
-            ("tls", "required") => self.mode = Some(Mode::Required),
-            ("tls", "verify") => self.mode = Some(Mode::Verify),
-            ("tls", _) => return Err("tls is off, required or verify"),
-            ("tls-ca" | "cacert", "") => return Err("tls-ca names no file"),
-            ("tls-ca" | "cacert", file) => self.authorities = Some(file.into()),
-            _ => return Ok(false),
-        }
-        Ok(true)
-    }
-
-    /// The trust that the options state; `None` for no TLS. `scheme` says whether the URL's scheme means TLS, `None` that it says
-    /// nothing about it.
-    ///
-    /// # Errors
-    /// The contradiction between options.
-    pub fn trust(self, scheme: Option<bool>) -> std::result::Result<Option<Trust>, &'static str> {
-        let mode = match (self.mode, scheme) {
-            (Some(Mode::Off), Some(true)) => return Err("its scheme is that of TLS, which tls=off refuses"),
-            (Some(Mode::Required | Mode::Verify), Some(false)) => {
-                return Err("tls needs the scheme that is that of TLS");
-            }
-            (None, Some(true)) => Mode::Verify,
-            (None, _) => Mode::Off,
-            (Some(mode), _) => mode,
-        };
-        match (mode, self.authorities) {
-            (Mode::Verify, None) => Ok(Some(Trust::System)),
-            (Mode::Verify, Some(file)) => Ok(Some(Trust::Authorities(file))),
-            (Mode::Off | Mode::Required, Some(_)) => Err("tls-ca needs TLS that verifies (tls=verify)"),
-            (Mode::Required, None) => Ok(Some(Trust::Anyone)),
-            (Mode::Off, None) => Ok(None),
-        }
-    }
 }
 
 /// A verifier that accepts any certificate whose private key the server has.
@@ -187,48 +191,39 @@ impl ServerCertVerifier for Anyone {
 mod tests {
     use super::*;
 
-    fn trust(words: &[(&str, &str)], scheme: Option<bool>) -> std::result::Result<Option<Trust>, &'static str> {
-        let mut all = TlsWords::default();
-        for (name, value) in words {
-            assert!(all.take(name, value)?);
-        }
-        all.trust(scheme)
-    }
-
     #[test]
-    fn the_words_say_whom_to_trust() {
+    fn words_say_whom_to_trust() {
         let file = || Some(Trust::Authorities("/a.pem".into()));
-        for (words, scheme, expected) in [
-            (&[][..], None, None),
-            (&[], Some(false), None),
-            (&[], Some(true), Some(Trust::System)),
-            (&[("tls", "off")], None, None),
-            (&[("tls", "off")], Some(false), None),
-            (&[("tls", "required")], None, Some(Trust::Anyone)),
-            (&[("tls", "required")], Some(true), Some(Trust::Anyone)),
-            (&[("tls", "verify")], None, Some(Trust::System)),
-            (&[("tls-ca", "/a.pem"), ("tls", "verify")], None, file()),
-            (&[("cacert", "/a.pem")], Some(true), file()),
+        for (tls, authorities, scheme, expected) in [
+            (None, None, None, None),
+            (None, None, Some(false), None),
+            (None, None, Some(true), Some(Trust::System)),
+            (Some("off"), None, None, None),
+            (Some("off"), None, Some(false), None),
+            (Some("required"), None, None, Some(Trust::Anyone)),
+            (Some("required"), None, Some(true), Some(Trust::Anyone)),
+            (Some("verify"), None, None, Some(Trust::System)),
+            (Some("verify"), Some("/a.pem"), None, file()),
+            (None, Some("/a.pem"), Some(true), file()),
         ] {
-            assert_eq!(trust(words, scheme), Ok(expected), "{words:?}");
+            assert_eq!(Trust::of_words(tls, authorities, scheme), Ok(expected), "{tls:?} {authorities:?} {scheme:?}");
         }
         assert!(!Trust::Anyone.verifies() && Trust::default().verifies());
     }
 
     #[test]
     fn words_that_contradict_each_other_are_refused() {
-        for (words, scheme) in [
-            (&[("tls", "maybe")][..], None),
-            (&[("tls-ca", "")], Some(true)),
-            (&[("tls-ca", "/a")], None),
-            (&[("tls-ca", "/a")], Some(false)),
-            (&[("tls-ca", "/a"), ("tls", "required")], None),
-            (&[("tls", "off")], Some(true)),
-            (&[("tls", "verify")], Some(false)),
+        for (tls, authorities, scheme) in [
+            (Some("maybe"), None, None),
+            (None, Some(""), Some(true)),
+            (None, Some("/a"), None),
+            (None, Some("/a"), Some(false)),
+            (Some("required"), Some("/a"), None),
+            (Some("off"), None, Some(true)),
+            (Some("verify"), None, Some(false)),
         ] {
-            assert!(trust(words, scheme).is_err(), "{words:?} {scheme:?}");
+            assert!(Trust::of_words(tls, authorities, scheme).is_err(), "{tls:?} {authorities:?} {scheme:?}");
         }
-        assert_eq!(TlsWords::default().take("cluster", "true"), Ok(false));
     }
 
     #[test]

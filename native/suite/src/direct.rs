@@ -5,8 +5,8 @@
 //! COPY; for a query, from sending it until its last value is consumed. The difference is where a pause of the clock would hide
 //! work. A COPY acknowledges nothing before its end, so the server may be busy with bytes in the socket's buffer (some
 //! megabytes) while the clock is paused, and there is no way to wait for it. So:
-//! - rows, which take a hundredth of the time to make that they take to send, are made in pauses all the same;
-//! - an IPC stream, which takes a tenth, is made as a whole before the clock starts, and kept in memory;
+//! - rows, which take far less time to make than to send, are made in pauses all the same;
+//! - an IPC stream, which takes longer to make, is made as a whole before the clock starts, and kept in memory;
 //! - the rows of `ChunkSender` with several threads are made as they are encoded, within the timed part: a pause of one thread
 //!   would not stop the thread that sends.
 

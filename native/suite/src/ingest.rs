@@ -15,9 +15,9 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
+use boundary_bench_codecs::line::{LineHead, write_columns};
+use boundary_bench_codecs::msgpack::ColumnsWriter;
 use boundary_bench_engine::checksum::{Checksum, ChecksumSum};
-use boundary_bench_ingest::line::{LineHead, write_columns};
-use boundary_bench_ingest::msgpack::ColumnsWriter;
 use boundary_bench_kernel::cancel::CancelToken;
 use boundary_bench_kernel::{Error, Result};
 use serde::{Deserialize, Serialize};

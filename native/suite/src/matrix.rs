@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
+use boundary_bench_engine::sql_text::identifier;
 use boundary_bench_kernel::{Error, Result};
 use serde::Deserialize;
 
@@ -136,7 +137,7 @@ impl Family {
         let entry = self.workloads.get(workload.name());
         let sql = entry.and_then(|entry| entry.sql.as_deref());
         let sql = sql.ok_or_else(|| Error::InvalidArgument(format!("{} has no query", workload.name())))?;
-        Ok(sql.replace("{table}", &quoted(table)))
+        Ok(sql.replace("{table}", &identifier(table)))
     }
 
     /// The entries of a lane for a workload: those on the engines, or with `target` those of that client library.
@@ -146,11 +147,6 @@ impl Family {
         };
         self.lanes.iter().filter(fits)
     }
-}
-
-/// Quotes a name for SQL.
-pub(crate) fn quoted(name: &str) -> String {
-    format!("\"{}\"", name.replace('"', "\"\""))
 }
 
 /// The family `measurements` of the matrix, parsed once.

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use boundary_bench_engine::checksum::{Checksum, ChecksumSum};
 use boundary_bench_engine::lanes::row_writer::RowWriter;
 use boundary_bench_engine::measurements::{self, RowRange};
+use boundary_bench_engine::sql_text::identifier;
 use boundary_bench_engine::{CreateMode, Engine, QueryOptions};
 use boundary_bench_kernel::Result;
 
-use crate::matrix::quoted;
 use crate::sample::merge;
 use crate::spec::check_workers;
 
@@ -81,7 +81,7 @@ fn summed_by_engine(engine: &dyn Engine, table: &str) -> Result<Checksum> {
         whole("id"),
         whole("sensor_id"),
         whole("timestamp"),
-        quoted(table)
+        identifier(table)
     );
     let mut sums = read_all(engine, &sql)?;
     let (_, rows) = sums.sums.0.remove(0);
@@ -92,7 +92,7 @@ fn summed_by_engine(engine: &dyn Engine, table: &str) -> Result<Checksum> {
 }
 
 fn scanned(engine: &dyn Engine, table: &str) -> Result<Checksum> {
-    read_all(engine, &format!("SELECT id, sensor_id, value, timestamp FROM {}", quoted(table)))
+    read_all(engine, &format!("SELECT id, sensor_id, value, timestamp FROM {}", identifier(table)))
 }
 
 fn read_all(engine: &dyn Engine, sql: &str) -> Result<Checksum> {

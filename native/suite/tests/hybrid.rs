@@ -43,7 +43,7 @@ impl Shards {
     /// The name and URL of each setting: all shards direct, all behind gRPC, and mixed.
     fn arms(&self) -> [(&'static str, String); 3] {
         let direct: Vec<String> = self.locals.iter().map(LocalStore::place).collect();
-        let remote: Vec<String> = self.servers.iter().map(ShardServer::url).collect();
+        let remote: Vec<String> = self.servers.iter().map(|server| server.url()).collect();
         let hybrid = [&direct[..1], &remote[1..]].concat();
         [("direct", direct.join(",")), ("grpc", remote.join(",")), ("hybrid", hybrid.join(","))]
     }

@@ -59,7 +59,7 @@ export async function openRequester(work: HybridWork): Promise<HybridRequester> 
     const client = await ShardClient.connect(server.places);
     return { request: napiRequest(work, client), close: () => client.close() };
   }
-  // Imported on demand, since loading it takes a tenth of a second.
+  // Imported on demand, since loading it takes long.
   const { GrpcShards } = await import('../../clients/grpc-js.js');
   const client = await GrpcShards.connect(server.url.split(',').map(httpAddress));
   return { request: grpcRequest(work, client), close: async () => client.close() };

@@ -123,8 +123,8 @@ export function sumFloat64(values: Float64Array): number {
 }
 
 /**
- * The sum of 64-bit integers, exact for up to 2 Mi values of any size. The 32-bit halves are added as numbers, at 1.4 ns per
- * value, while adding `bigint`s takes 9.
+ * The sum of 64-bit integers, exact for up to 2 Mi values of any size. The 32-bit halves are added as numbers, which
+ * takes a fraction of the time of adding `bigint`s.
  */
 export function sumInt64(values: BigInt64Array): bigint {
   const low = new Uint32Array(values.buffer, values.byteOffset, 2 * values.length);

@@ -4,7 +4,7 @@ import { BoundaryError, toBoundaryError } from '../../errors.js';
 /** Header words before the values of a path. */
 const HEAD_WORDS = 4;
 
-/** Kinds of a path's values, as `native/clients/http/src/json/columns.rs` numbers them. */
+/** Kinds of a path's values, as `native/codecs/src/json/columns.rs` numbers them. */
 const ASCII = 1;
 const NUMBERS = 2;
 

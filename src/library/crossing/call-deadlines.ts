@@ -15,7 +15,7 @@ const TICKS = 30;
 
 /**
  * Calls under way that share one time-out, in the order in which they were sent, which is the order in which they time out. One
- * timer serves all calls, since a timer per call would cost a tenth of a small request; so a call may time out late, by a
+ * timer serves all calls, since a timer per call would show in the time of a small request; so a call may time out late, by a
  * thirtieth of its time-out.
  */
 export class CallDeadlines {

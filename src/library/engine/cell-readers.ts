@@ -106,8 +106,8 @@ export function decimalAt(quarters: Int32Array, words: BigInt64Array, at: number
 }
 
 /**
- * Text is decoded in blocks of rows, and cut if a block is all ASCII: a third of the time of decoding value by value. Blocks are
- * small because a substring keeps the whole text alive.
+ * Text is decoded in blocks of rows, and cut if a block is all ASCII, since decoding value by value calls the decoder for each.
+ * Blocks are small because a substring keeps the whole text alive.
  */
 function textReader(values: Uint8Array, offsets: Int32Array): (row: number) => string {
   const bytes = Buffer.from(values.buffer as ArrayBuffer, values.byteOffset, values.length);

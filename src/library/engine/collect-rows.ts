@@ -24,7 +24,7 @@ export async function collectRows(source: QuerySource, options: QueryOptions): P
 }
 
 /**
- * One array of all rows. Avoids `concat`, which becomes twenty times slower once a library such as apache-arrow defines
+ * One array of all rows. Avoids `concat`, which becomes much slower once a library such as apache-arrow defines
  * `Symbol.isConcatSpreadable`.
  */
 function joinChunks(chunks: Row[][]): Row[] {

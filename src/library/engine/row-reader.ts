@@ -71,8 +71,8 @@ export class RowReader {
 
   /**
    * The builder for a frame. A column without nulls in this frame is read without null checks. A value that may be null must be
-   * a heap object of its own before its row is made, while V8 allocates a double that can't be null together with its row: kept
-   * rows then take half the time.
+   * a heap object of its own before its row is made, while V8 allocates a double that can't be null together with its row,
+   * which takes less time for rows that are kept.
    */
   #builderFor(bound: readonly BoundColumn[]): BuildRows {
     const withNulls = bound.map(({ validity }) => validity !== null);

@@ -4,15 +4,16 @@
 use std::fmt;
 use std::str::FromStr;
 
-use boundary_bench_kernel::tls::{TlsWords, Trust};
-use boundary_bench_kernel::{Error, Result, percent, response_limit};
+use boundary_bench_kernel::tls::Trust;
+use boundary_bench_kernel::url::UrlParts;
+use boundary_bench_kernel::{Error, Result};
 
 use crate::limits::MOST_BYTES;
 use crate::place::HttpOptions;
 use crate::url::Url;
 
 /// `http[s]://[[user]:secret@]host[:port][/path][?tls-ca=/file.pem&max-response-bytes=N]`. Characters that would end a part
-/// are percent-encoded in it. The options of TLS are those of [`TlsWords`].
+/// are percent-encoded in it. The options of TLS are those of [`Trust::of_words`].
 #[derive(Clone, PartialEq, Eq)]
 pub struct Address {
     /// The URL that requests are sent to.
@@ -52,25 +53,14 @@ impl FromStr for Address {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self> {
-        let (place, query) = text.split_once('?').unwrap_or((text, ""));
-        let (scheme, rest) = place.split_once("://").ok_or_else(|| invalid("there is no scheme"))?;
-        let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
-        let (login, host) = authority.rsplit_once('@').unwrap_or(("", authority));
-        let secret = login.split_once(':').map_or("", |(_, secret)| secret);
-        let secret = percent::decoded(secret).map_err(|_| invalid("its key is not percent-encoded"))?;
-        let (mut words, mut most_bytes) = (TlsWords::default(), MOST_BYTES);
-        for pair in query.split('&').filter(|pair| !pair.is_empty()) {
-            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-            let value = percent::decoded(value).map_err(invalid)?;
-            if name == response_limit::OPTION {
-                most_bytes = response_limit::parse(&value).map_err(invalid)?;
-            } else if !words.take(name, &value).map_err(invalid)? {
-                return Err(invalid("it has an unknown option"));
-            }
-        }
-        let url: Url = format!("{scheme}://{host}{path}").parse()?;
-        let trust = words.trust(Some(url.tls)).map_err(invalid)?.unwrap_or_default();
-        Ok(Self { url, secret: (!secret.is_empty()).then_some(secret), trust, most_bytes })
+        let mut parts = UrlParts::parse(text).map_err(invalid)?;
+        let url = Url::of(&parts)?;
+        let secret = parts.authority.take().and_then(|authority| authority.password);
+        let mut options = parts.options;
+        let most_bytes = options.take_response_limit(MOST_BYTES).map_err(invalid)?;
+        let trust = options.take_trust(Some(url.tls)).map_err(invalid)?.unwrap_or_default();
+        options.end().map_err(invalid)?;
+        Ok(Self { url, secret: secret.filter(|secret| !secret.is_empty()), trust, most_bytes })
     }
 }
 

@@ -4,16 +4,17 @@ use std::future::poll_fn;
 use std::sync::Arc;
 use std::task::Poll;
 
+use boundary_bench_kernel::timeout::within;
 use boundary_bench_kernel::{Error, Result};
 
 use crate::answers::{Answer, Answers};
 use crate::connection::Connection;
 use crate::http2::Http2;
+use crate::no_answer;
 use crate::place::Place;
 use crate::request::Request;
 use crate::response::Response;
 use crate::stream::Version;
-use crate::timeout::within;
 
 /// A client of one server. It makes one call at a time; the requests of a batch share its connections.
 ///
@@ -94,8 +95,8 @@ impl HttpClient {
         }
         let timeout = self.place.options.timeout;
         let result = match &self.http2 {
-            Some(http2) => within(timeout, http2.batch(requests, &mut answers)).await,
-            None => within(timeout, self.batch_http1(requests, &mut answers)).await,
+            Some(http2) => within(timeout, http2.batch(requests, &mut answers), no_answer).await,
+            None => within(timeout, self.batch_http1(requests, &mut answers), no_answer).await,
         };
         if let Err(error) = result {
             // Responses are still outstanding on these connections, and no caller awaits them any more.

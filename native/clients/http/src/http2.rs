@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use boundary_bench_kernel::socket::{CONNECT_TIMEOUT, KEEP_ALIVE_IDLE};
+use boundary_bench_kernel::timeout::within;
 use boundary_bench_kernel::{Error, Result, response_limit};
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
@@ -13,12 +14,11 @@ use tokio::sync::Mutex;
 use tokio::task::JoinSet;
 
 use crate::answers::{Answer, Answers};
-use crate::http_error;
 use crate::place::Place;
 use crate::request::{Request, header_lines};
 use crate::response::Response;
 use crate::stream::Stream;
-use crate::timeout::within;
+use crate::{http_error, no_answer};
 
 type Sender = http2::SendRequest<Full<Bytes>>;
 
@@ -73,7 +73,8 @@ impl Http2 {
             let handshake = builder.handshake(TokioIo::new(stream)).await;
             handshake.map_err(|error| http_error(format!("{} does not speak HTTP/2: {error}", place.url)))
         };
-        let (sender, connection) = within(Some(place.options.timeout.unwrap_or(CONNECT_TIMEOUT)), connect).await?;
+        let timeout = place.options.timeout.unwrap_or(CONNECT_TIMEOUT);
+        let (sender, connection) = within(Some(timeout), connect, no_answer).await?;
         // The task ends with the last sender; errors of the connection are reported to its requests.
         tokio::spawn(async move { drop(connection.await) });
         *slot = Some(sender.clone());

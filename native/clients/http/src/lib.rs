@@ -12,7 +12,6 @@ mod dispatch;
 pub mod fuzzing;
 mod head;
 mod http2;
-mod json;
 mod limits;
 mod place;
 mod request;
@@ -22,8 +21,9 @@ mod shared;
 mod stream;
 mod streamed;
 mod submission;
-mod timeout;
 mod url;
+
+use std::time::Duration;
 
 use boundary_bench_kernel::Error;
 
@@ -32,7 +32,6 @@ pub use answers::Answer;
 pub use boundary_bench_kernel::frame::Frame;
 pub use client::HttpClient;
 pub use dispatch::{Dispatch, DrivenSession, Sessions};
-pub use json::{Kind, Paths, Picked, Rows};
 pub use limits::MOST_BYTES;
 pub use place::{HttpOptions, Place};
 pub use request::{Head, Method, Request};
@@ -46,6 +45,11 @@ pub use url::Url;
 
 /// The name of the client in errors.
 pub const NAME: &str = "http";
+
+/// The error of a server that took longer than `time`.
+pub(crate) fn no_answer(time: Duration) -> Error {
+    Error::Timeout(format!("the server did not answer within {} ms", time.as_millis()))
+}
 
 pub(crate) fn http_error(message: String) -> Error {
     Error::Engine { engine: NAME, message }

@@ -3,16 +3,16 @@
 use std::time::Duration;
 
 use boundary_bench_kernel::socket::CONNECT_TIMEOUT;
+use boundary_bench_kernel::timeout::within;
 use boundary_bench_kernel::tls::Trust;
 use boundary_bench_kernel::{Error, Result};
 use tokio_rustls::TlsConnector;
 
-use crate::http_error;
 use crate::limits::MOST_BYTES;
 use crate::request::Head;
 use crate::stream::{Stream, Version, tls_connector};
-use crate::timeout::within;
 use crate::url::Url;
+use crate::{http_error, no_answer};
 
 /// The options of a client beside the URL.
 #[derive(Clone)]
@@ -115,6 +115,6 @@ impl Place {
     /// A new stream to the server, opened within the time-out of a call, or else within [`CONNECT_TIMEOUT`].
     pub(crate) async fn open_stream(&self) -> Result<Stream> {
         let timeout = self.options.timeout.unwrap_or(CONNECT_TIMEOUT);
-        within(Some(timeout), Stream::open(&self.url, self.tls.as_ref())).await
+        within(Some(timeout), Stream::open(&self.url, self.tls.as_ref()), no_answer).await
     }
 }

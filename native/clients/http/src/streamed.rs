@@ -2,18 +2,18 @@
 
 use std::io;
 
+use boundary_bench_kernel::timeout::within;
 use boundary_bench_kernel::{Error, Result};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::chunks::Step;
 use crate::head::{Begun, Framing, head_end, parse_head, too_long};
-use crate::http_error;
 use crate::limits::MOST_HEAD;
 use crate::place::Place;
 use crate::request::{Method, Request};
 use crate::session::lost;
 use crate::stream::{Stream, Version};
-use crate::timeout::within;
+use crate::{http_error, no_answer};
 
 /// The size of the receive buffer: the most bytes read from the network at once.
 const ROOM: usize = 128 << 10;
@@ -64,7 +64,7 @@ impl StreamedResponse {
             end: 0,
             piece: Vec::new(),
         };
-        within(place.options.timeout, response.begin(request)).await?;
+        within(place.options.timeout, response.begin(request), no_answer).await?;
         Ok(response)
     }
 
@@ -88,7 +88,7 @@ impl StreamedResponse {
     pub async fn next_piece(&mut self) -> Result<Option<&[u8]>> {
         self.piece.clear();
         let timeout = self.place.options.timeout;
-        within(timeout, self.fill()).await?;
+        within(timeout, self.fill(), no_answer).await?;
         Ok((!self.piece.is_empty()).then_some(&self.piece))
     }
 

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use boundary_bench_kernel::url::{UrlParts, bracketed};
 use boundary_bench_kernel::{Error, Result};
 
 /// A server's base URL: `http://host[:port][/path]` or `https://...`. The paths of requests are appended to its path.
@@ -22,8 +23,8 @@ impl Url {
     /// The server as the header `host` names it.
     #[must_use]
     pub fn authority(&self) -> String {
-        let host = if self.host.contains(':') { format!("[{}]", self.host) } else { self.host.clone() };
-        if self.port == default_port(self.tls) { host } else { format!("{host}:{}", self.port) }
+        let host = bracketed(&self.host);
+        if self.port == default_port(self.tls) { host.into_owned() } else { format!("{host}:{}", self.port) }
     }
 
     fn scheme(&self) -> &'static str {
@@ -50,44 +51,34 @@ impl FromStr for Url {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self> {
-        let (scheme, rest) = text.split_once("://").ok_or_else(|| invalid("there is no scheme"))?;
-        let tls = match scheme {
+        let url = UrlParts::parse(text).map_err(invalid)?;
+        if url.authority.as_ref().is_some_and(|authority| authority.user.is_some()) {
+            return Err(invalid("it has a login; give the header authorization"));
+        }
+        url.options.end().map_err(|_| invalid("it has a query"))?;
+        Self::of(&url)
+    }
+}
+
+impl Url {
+    /// The URL in these parts, without their login and options.
+    pub(crate) fn of(url: &UrlParts<'_>) -> Result<Self> {
+        let authority = url.authority.as_ref().ok_or_else(|| invalid("no // follows the scheme"))?;
+        let tls = match url.scheme {
             "http" => false,
             "https" => true,
             _ => return Err(invalid("the scheme is unknown")),
         };
-        let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
-        if authority.contains('@') {
-            return Err(invalid("it has a login; give the header authorization"));
-        }
-        if rest.contains(['?', '#']) {
-            return Err(invalid("it has a query"));
-        }
-        let (host, port) = match authority.strip_prefix('[') {
-            Some(rest) => {
-                let (host, after) = rest.split_once(']').ok_or_else(|| invalid("the address has no ]"))?;
-                let port = match after {
-                    "" => None,
-                    after => Some(after.strip_prefix(':').ok_or_else(|| invalid("the port is no port"))?),
-                };
-                (host, port)
-            }
-            None => match authority.split_once(':') {
-                Some((host, port)) => (host, Some(port)),
-                None => (authority, None),
-            },
-        };
         let is_name = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~:%".contains(&byte);
-        if host.is_empty() || !host.bytes().all(is_name) {
+        if authority.host.is_empty() || !authority.host.bytes().all(is_name) {
             return Err(invalid("the host is no name and no address"));
         }
-        let port =
-            port.map_or(Ok(default_port(tls)), |port| port.parse().map_err(|_| invalid("the port is no port")))?;
-        let path = path.trim_end_matches('/');
-        if !path.bytes().all(|byte| byte.is_ascii_graphic()) {
+        let path = url.path.trim_end_matches('/');
+        if !path.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'#') {
             return Err(invalid("the path has characters that must be percent-encoded"));
         }
-        Ok(Self { tls, host: host.to_owned(), port, path: path.to_owned() })
+        let port = authority.port.unwrap_or(default_port(tls));
+        Ok(Self { tls, host: authority.host.to_owned(), port, path: path.to_owned() })
     }
 }
 

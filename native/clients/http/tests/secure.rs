@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use boundary_bench_http::{HttpClient, HttpOptions, Place, Request, SharedClient, Version};
-use boundary_bench_kernel::testing::{Certificate, certificate};
-use boundary_bench_kernel::tls::Trust;
+use boundary_bench_kernel::testing::certificate;
+use boundary_bench_kernel::tls::{TlsFiles, Trust};
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
@@ -14,23 +14,10 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
-use tokio_rustls::rustls::ServerConfig;
-use tokio_rustls::rustls::crypto::ring::default_provider;
-use tokio_rustls::rustls::pki_types::pem::PemObject;
-use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
 /// The server's side of TLS with a self-signed certificate.
-fn acceptor(files: &Certificate) -> TlsAcceptor {
-    let certificate = CertificateDer::from_pem_file(&files.certificate).unwrap();
-    let key = PrivateKeyDer::from_pem_file(&files.key).unwrap();
-    let mut config = ServerConfig::builder_with_provider(Arc::new(default_provider()))
-        .with_safe_default_protocol_versions()
-        .unwrap()
-        .with_no_client_auth()
-        .with_single_cert(vec![certificate], key)
-        .unwrap();
-    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-    TlsAcceptor::from(Arc::new(config))
+fn acceptor(files: &TlsFiles) -> TlsAcceptor {
+    files.acceptor(&[b"h2", b"http/1.1"]).unwrap()
 }
 
 /// Answers a request with its version, its path, a header and the length of its body.

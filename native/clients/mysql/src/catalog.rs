@@ -1,23 +1,14 @@
-//! The catalog: the tables of the database, and their columns.
+//! The queries on the server's catalog, and the types in their rows.
 
+use boundary_bench_engine::catalog::{self, Row};
 use boundary_bench_engine::table::{Column, SqlType, TableDefinition};
 use boundary_bench_kernel::{Error, Result};
 
 use crate::sql;
 
-/// A row of a catalog query, as texts.
-pub(crate) type Row = Vec<Option<String>>;
-
 /// The query for the names of all tables.
 pub(crate) const TABLES: &str =
     "SELECT table_name FROM information_schema.tables WHERE table_schema = DATABASE() AND table_type = 'BASE TABLE'";
-
-/// The sorted names of all tables in the rows of [`TABLES`].
-pub(crate) fn table_names(rows: Vec<Row>) -> Vec<String> {
-    let mut names: Vec<String> = rows.into_iter().filter_map(|row| row.into_iter().next().flatten()).collect();
-    names.sort();
-    names
-}
 
 /// The query for the columns of a table.
 pub(crate) fn columns_query(table: &str) -> String {
@@ -32,18 +23,10 @@ pub(crate) fn columns_query(table: &str) -> String {
 pub(crate) fn definition(table: &str, rows: Vec<Row>) -> Result<TableDefinition> {
     // The server compares names without regard to case.
     let rows = rows.into_iter().filter(|row| row.first().is_some_and(|name| name.as_deref() == Some(table)));
-    let columns = rows.map(|row| column(table, row)).collect::<Result<Vec<_>>>()?;
-    if columns.is_empty() {
-        return Err(Error::TableNotFound(table.to_owned()));
-    }
-    Ok(TableDefinition { name: table.to_owned(), columns })
+    catalog::definition(table, rows, |row| column(table, row))
 }
 
-fn column(table: &str, row: Row) -> Result<Column> {
-    let [_, Some(name), Some(type_name), Some(nullable)] = <[Option<String>; 4]>::try_from(row).unwrap_or_default()
-    else {
-        return Err(Error::Internal(format!("the catalog's row of a column of \"{table}\" is not understood")));
-    };
+fn column(table: &str, [_, name, type_name, nullable]: [String; 4]) -> Result<Column> {
     let sql_type = sql_type(&type_name).ok_or_else(|| {
         Error::Unsupported(format!(
             "column \"{name}\" of table \"{table}\" has the type {type_name}, which has no counterpart here"

@@ -5,11 +5,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
-use boundary_bench_engine::sql_text::Statement;
+use boundary_bench_engine::catalog::{Row, table_names};
+use boundary_bench_engine::dialect::Dialect;
 use boundary_bench_engine::table::TableDefinition;
 use boundary_bench_engine::{
-    BatchStream, Capabilities, CreateMode, Engine, Ingest, QueryOptions, Statement as Prepared, check_parameter_count,
-    not_a_query,
+    BatchStream, Capabilities, CreateMode, Engine, Ingest, QueryOptions, Statement, not_a_query,
 };
 use boundary_bench_kernel::cancel::CancelToken;
 use boundary_bench_kernel::{Error, Result};
@@ -20,7 +20,7 @@ use crate::ingest::MysqlIngest;
 use crate::pool::{Lease, Pool};
 use crate::prepared::{PreparedStatement, Running, start_query};
 use crate::server::{self, Server};
-use crate::sql::{self, Meaning, Numbered};
+use crate::sql::{Mysql, identifier};
 use crate::url::Url;
 use crate::{NAME, engine_error, runtime};
 
@@ -90,7 +90,7 @@ impl MysqlEngine {
     /// Connects; the database `new` is created if it does not exist, and dropped at the end if the server is private.
     fn attach(mut url: Url, new: Option<&str>, server: Option<Arc<Server>>) -> Result<Self> {
         if let Some(name) = new {
-            let create = format!("CREATE DATABASE IF NOT EXISTS {} CHARACTER SET utf8mb4", sql::identifier(name));
+            let create = format!("CREATE DATABASE IF NOT EXISTS {} CHARACTER SET utf8mb4", identifier(name));
             let pool = Pool::new(url.clone(), Vec::new(), 1);
             runtime().block_on(async { pool.lease().await?.connection.run(&create).await })?;
             url.database = Some(name.to_owned());
@@ -118,7 +118,7 @@ impl MysqlEngine {
     }
 
     /// The rows of a catalog query.
-    fn rows(&self, sql: &str) -> Result<Vec<catalog::Row>> {
+    fn rows(&self, sql: &str) -> Result<Vec<Row>> {
         let mut session = self.session()?;
         Ok(runtime().block_on(session.connection.texts(sql))?)
     }
@@ -140,7 +140,7 @@ impl Drop for MysqlEngine {
                 && let Ok(mut session) = pool.lease().await
             {
                 // A failure leaves the database until its server is removed.
-                let _ = session.connection.run(&format!("DROP DATABASE IF EXISTS {}", sql::identifier(&name))).await;
+                let _ = session.connection.run(&format!("DROP DATABASE IF EXISTS {}", identifier(&name))).await;
             }
             pool.close().await;
             // Stopping a server blocks until it has ended.
@@ -184,13 +184,9 @@ impl Engine for MysqlEngine {
     /// missing if the new one can't be created.
     fn create_table(&self, table: &TableDefinition, mode: CreateMode) -> Result<()> {
         table.validate()?;
-        let name = sql::identifier(&table.name);
-        let columns = table.columns.iter().map(sql::column).collect::<Vec<_>>().join(", ");
-        let condition = if mode == CreateMode::IfNotExists { "IF NOT EXISTS " } else { "" };
-        if mode == CreateMode::Replace {
-            self.run(&format!("DROP TABLE IF EXISTS {name}"))?;
-        }
-        let create = format!("CREATE TABLE {condition}{name} ({columns}) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin");
+        let (drop_old, create) = Mysql::create_table(table, mode);
+        drop_old.map_or(Ok(()), |drop_old| self.run(&drop_old))?;
+        let create = create + " CHARACTER SET utf8mb4 COLLATE utf8mb4_bin";
         self.run(&create).map_err(|failure| match failure.code() {
             Some(TABLE_EXISTS) => Error::TableExists(table.name.clone()),
             _ => failure.into(),
@@ -202,11 +198,11 @@ impl Engine for MysqlEngine {
     }
 
     fn list_tables(&self) -> Result<Vec<String>> {
-        Ok(catalog::table_names(self.rows(catalog::TABLES)?))
+        Ok(table_names(self.rows(catalog::TABLES)?))
     }
 
     fn drop_table(&self, name: &str) -> Result<bool> {
-        match self.run(&format!("DROP TABLE {}", sql::identifier(name))) {
+        match self.run(&format!("DROP TABLE {}", identifier(name))) {
             Ok(()) => Ok(true),
             Err(failure) if failure.code() == Some(UNKNOWN_TABLE) => Ok(false),
             Err(failure) => Err(failure.into()),
@@ -214,15 +210,14 @@ impl Engine for MysqlEngine {
     }
 
     fn ingest(&self, table: &TableDefinition) -> Result<Box<dyn Ingest>> {
-        self.describe_table(&table.name)?.check_columns(table, sql::column)?;
+        self.describe_table(&table.name)?.check_columns(table, Mysql::column)?;
         Ok(Box::new(MysqlIngest::begin(self.session()?, table)?))
     }
 
     /// Takes one statement that reads: `SELECT`, `WITH`, `VALUES`, `TABLE`, and `SHOW`, `DESCRIBE` or `EXPLAIN`.
     fn query(&self, sql: &str, options: &QueryOptions) -> Result<Box<dyn BatchStream>> {
-        let statement = the_only_statement(sql)?;
-        check_parameter_count(0, Numbered::parse(statement.text)?.count)?;
-        if !statement.is_query() {
+        let statement = Mysql::query(sql)?;
+        if !Mysql::is_query(&statement) {
             return Err(not_a_query());
         }
         options.cancel.check()?;
@@ -232,23 +227,8 @@ impl Engine for MysqlEngine {
     /// Several statements are one transaction, so `BEGIN`, `COMMIT` and `ROLLBACK` are refused, and so are statements
     /// that the server can't undo, such as `CREATE TABLE`, unless they come alone. `SET` lasts for this call only.
     fn execute(&self, sql: &str, cancel: &CancelToken) -> Result<u64> {
-        let statements = sql::statements(sql);
-        for statement in &statements {
-            check_parameter_count(0, Numbered::parse(statement.text)?.count)?;
-        }
-        if statements.iter().any(Statement::is_transaction) {
-            return Err(Error::Unsupported(
-                "a transaction can't span calls; give all its statements in one call, which runs them as one"
-                    .to_owned(),
-            ));
-        }
+        let statements = Mysql::command(sql)?;
         let together = statements.len() > 1;
-        if together && let Some(statement) = statements.iter().find(|statement| !statement.is_undoable()) {
-            return Err(Error::Unsupported(format!(
-                "the server can't undo {}, so it can't be one of several statements; run it alone",
-                statement.keyword
-            )));
-        }
         let mut session = self.session()?;
         let running = Running::new(&session, cancel);
         let ran: Result<u64> = runtime().block_on(async {
@@ -268,7 +248,7 @@ impl Engine for MysqlEngine {
             (Ok(_), true) => runtime().block_on(session.connection.run("COMMIT")).map(drop),
             _ => Ok(()),
         };
-        if ran.is_err() || was_cancelled || !statements.iter().all(Statement::keeps_session) {
+        if ran.is_err() || was_cancelled || !statements.iter().all(Mysql::keeps_session) {
             // Closing the session rolls the transaction back.
             session.close();
         }
@@ -280,14 +260,9 @@ impl Engine for MysqlEngine {
     }
 
     /// The types of parameters are open until there are values: the server does not tell them.
-    fn prepare(&self, sql: &str, cancel: &CancelToken) -> Result<Box<dyn Prepared>> {
-        let statement = the_only_statement(sql)?;
-        if !statement.keeps_session() || statement.is_transaction() {
-            return Err(Error::Unsupported(format!(
-                "{} can't be prepared; run it by execute, without parameters",
-                statement.keyword
-            )));
-        }
+    fn prepare(&self, sql: &str, cancel: &CancelToken) -> Result<Box<dyn Statement>> {
+        let statement = Mysql::the_only_statement(sql)?;
+        Mysql::check_prepared(&statement)?;
         cancel.check()?;
         Ok(Box::new(PreparedStatement::prepare(self.session()?, &statement)?))
     }
@@ -300,13 +275,5 @@ impl Engine for MysqlEngine {
                 Err(_) => Err(engine_error(format!("the server did not answer for {} s", PING_TIMEOUT.as_secs()))),
             }
         })
-    }
-}
-
-fn the_only_statement(sql: &str) -> Result<Statement<'_>> {
-    let mut statements = sql::statements(sql);
-    match (statements.len(), statements.pop()) {
-        (1, Some(statement)) => Ok(statement),
-        (count, _) => Err(Error::InvalidArgument(format!("a query is exactly one statement, here are {count}"))),
     }
 }

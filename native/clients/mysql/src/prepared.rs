@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
+use boundary_bench_engine::dialect::Dialect;
 use boundary_bench_engine::sql_text;
 use boundary_bench_engine::table::{Column, SqlType};
 use boundary_bench_engine::{BatchStream, QueryOptions, Statement, Value, check_parameter_count, not_a_query};
@@ -19,7 +20,7 @@ use crate::codec::{Failure, command};
 use crate::connection::{Prepared, Started};
 use crate::pool::Lease;
 use crate::rows::{Form, RowBuilder, RowShape};
-use crate::sql::{Meaning, Numbered};
+use crate::sql::{Mysql, Numbered};
 use crate::{engine_error, runtime};
 
 /// The error number for a kind of statement that the server can't prepare.
@@ -204,7 +205,7 @@ impl PreparedStatement {
                 "the statement has parameters written ?; write them $1, $2, ...".to_owned(),
             ));
         }
-        let only_reads = statement.is_query() && !prepared.fields.is_empty();
+        let only_reads = Mysql::is_query(statement) && !prepared.fields.is_empty();
         Ok(Self { session, prepared, parameters: vec![None; numbered.count], numbered, only_reads })
     }
 

@@ -1,9 +1,9 @@
-//! SQL text in the mode `ANSI_QUOTES`, as the engine takes it: quoting of names and values, and splitting of scripts.
+//! The SQL of the server in the mode `ANSI_QUOTES`, as the engine takes it.
 
+use boundary_bench_engine::dialect::{Dialect, Parameters};
 use boundary_bench_engine::sql_text::{self, Statement, Token, TokenKind, is_word, line, quoted, word};
-use boundary_bench_engine::table::{Column, SqlType};
-use boundary_bench_engine::unusable_parameter;
-use boundary_bench_kernel::{Error, Result};
+use boundary_bench_engine::table::SqlType;
+use boundary_bench_kernel::Result;
 
 /// Quotes a name as an SQL identifier, for any mode of the server.
 pub(crate) fn identifier(name: &str) -> String {
@@ -12,63 +12,77 @@ pub(crate) fn identifier(name: &str) -> String {
 
 /// Quotes a text as an SQL string, for the mode of an engine's sessions.
 pub(crate) fn literal(text: &str) -> String {
-    format!("'{}'", text.replace('\\', "\\\\").replace('\'', "''"))
+    sql_text::literal(&text.replace('\\', "\\\\"))
 }
 
-/// The server's name of a type.
-pub(crate) fn type_name(sql_type: SqlType) -> String {
-    match sql_type {
-        SqlType::Real => "FLOAT".to_owned(),
-        SqlType::Text => "LONGTEXT".to_owned(),
-        SqlType::Bytes => "LONGBLOB".to_owned(),
-        // TIMESTAMP ends in 2038 on many servers.
-        SqlType::Timestamp => "DATETIME(6)".to_owned(),
-        other => other.to_sql(),
+/// The SQL of the server.
+pub(crate) struct Mysql;
+
+impl Dialect for Mysql {
+    const SERVER: &'static str = "the server";
+
+    fn identifier(name: &str) -> String {
+        identifier(name)
     }
-}
 
-/// The definition of a column in `CREATE TABLE`.
-pub(crate) fn column(column: &Column) -> String {
-    let constraint = if column.nullable { "" } else { " NOT NULL" };
-    format!("{} {}{constraint}", identifier(&column.name), type_name(column.sql_type))
-}
+    fn type_name(sql_type: SqlType) -> String {
+        match sql_type {
+            SqlType::Real => "FLOAT".to_owned(),
+            SqlType::Text => "LONGTEXT".to_owned(),
+            SqlType::Bytes => "LONGBLOB".to_owned(),
+            // TIMESTAMP ends in 2038 on many servers.
+            SqlType::Timestamp => "DATETIME(6)".to_owned(),
+            other => other.to_sql(),
+        }
+    }
 
-/// The effects of a statement in this server.
-pub(crate) trait Meaning {
-    /// Whether the statement may return rows and changes nothing. For a `WITH`, the server decides.
-    fn is_query(&self) -> bool;
-
-    /// Whether the statement begins or ends a transaction.
-    fn is_transaction(&self) -> bool;
-
-    /// Whether a transaction can undo the statement; changes of tables themselves can't be undone.
-    fn is_undoable(&self) -> bool;
-
-    /// Whether the statement leaves the session unchanged: without another setting, a lock or a temporary table.
-    fn keeps_session(&self) -> bool;
-}
-
-impl Meaning for Statement<'_> {
-    fn is_query(&self) -> bool {
+    /// For a `WITH`, the server decides whether it is a query.
+    fn is_query(statement: &Statement<'_>) -> bool {
         matches!(
-            self.keyword.as_str(),
+            statement.keyword.as_str(),
             "SELECT" | "WITH" | "VALUES" | "TABLE" | "SHOW" | "EXPLAIN" | "DESCRIBE" | "DESC"
         )
     }
 
-    fn is_transaction(&self) -> bool {
-        matches!(self.keyword.as_str(), "BEGIN" | "COMMIT" | "ROLLBACK" | "SAVEPOINT" | "RELEASE" | "XA")
-            || (self.keyword == "START" && self.second == "TRANSACTION")
+    fn is_transaction(statement: &Statement<'_>) -> bool {
+        matches!(statement.keyword.as_str(), "BEGIN" | "COMMIT" | "ROLLBACK" | "SAVEPOINT" | "RELEASE" | "XA")
+            || (statement.keyword == "START" && statement.second == "TRANSACTION")
     }
 
-    fn is_undoable(&self) -> bool {
-        self.is_query() || matches!(self.keyword.as_str(), "INSERT" | "UPDATE" | "DELETE" | "REPLACE" | "DO")
+    fn is_undoable(statement: &Statement<'_>) -> bool {
+        Self::is_query(statement)
+            || matches!(statement.keyword.as_str(), "INSERT" | "UPDATE" | "DELETE" | "REPLACE" | "DO")
     }
 
-    fn keeps_session(&self) -> bool {
-        self.is_undoable()
-            || (matches!(self.keyword.as_str(), "CREATE" | "DROP" | "ALTER" | "TRUNCATE" | "RENAME" | "ANALYZE")
-                && self.second != "TEMPORARY")
+    fn keeps_session(statement: &Statement<'_>) -> bool {
+        Self::is_undoable(statement)
+            || (matches!(statement.keyword.as_str(), "CREATE" | "DROP" | "ALTER" | "TRUNCATE" | "RENAME" | "ANALYZE")
+                && statement.second != "TEMPORARY")
+    }
+
+    fn first_token(text: &str) -> Token {
+        let first = text.chars().next().unwrap_or_default();
+        match first {
+            ';' => Token::new(TokenKind::Separator, 1),
+            '\'' => Token::new(TokenKind::Other, quoted(text, '\'', true)),
+            '"' => Token::new(TokenKind::Other, quoted(text, '"', false)),
+            '`' => Token::new(TokenKind::Other, quoted(text, '`', false)),
+            '#' => Token::new(TokenKind::Space, line(text)),
+            // Two minuses begin a comment only before a space or control character.
+            '-' if text.starts_with("--")
+                && text[2..].chars().next().is_none_or(|c| c.is_whitespace() || c.is_control()) =>
+            {
+                Token::new(TokenKind::Space, line(text))
+            }
+            // The server runs the contents of these comments, so they are read as SQL.
+            '/' if text.starts_with("/*!") || text.starts_with("/*M!") => Token::new(TokenKind::Other, 2),
+            '/' if text.starts_with("/*") => {
+                Token::new(TokenKind::Space, text[2..].find("*/").map_or(text.len(), |end| end + 4))
+            }
+            _ if first.is_whitespace() => Token::new(TokenKind::Space, first.len_utf8()),
+            _ if is_word(first) => Token::new(TokenKind::Word, word(text)),
+            _ => Token::new(TokenKind::Other, first.len_utf8()),
+        }
     }
 }
 
@@ -83,58 +97,16 @@ pub(crate) struct Numbered {
 impl Numbered {
     /// Rewrites the parameters of a statement, whose numbers must be `$1`, `$2`, ... without gaps.
     pub(crate) fn parse(statement: &str) -> Result<Self> {
+        let Parameters { places, count } = Mysql::parameters(statement)?;
         let (mut text, mut order, mut copied) = (String::with_capacity(statement.len()), Vec::new(), 0);
-        for placeholder in sql_text::placeholders(statement, token) {
-            let (place, name) = (placeholder.place, placeholder.name);
-            let number = name.parse::<usize>().ok().filter(|number| *number > 0).ok_or_else(|| {
-                Error::InvalidArgument(format!(
-                    "the parameter ${name} has a name; parameters are matched by position: $1, $2, ..."
-                ))
-            })?;
-            text.push_str(&statement[copied..place.start]);
+        for (placeholder, index) in places {
+            text.push_str(&statement[copied..placeholder.place.start]);
             text.push('?');
-            copied = place.end;
-            order.push(number - 1);
+            copied = placeholder.place.end;
+            order.push(index);
         }
         text.push_str(&statement[copied..]);
-        let mut numbers = order.clone();
-        numbers.sort_unstable();
-        numbers.dedup();
-        match numbers.iter().enumerate().find(|(index, number)| index != *number) {
-            None => Ok(Self { text, order, count: numbers.len() }),
-            Some((index, _)) => Err(unusable_parameter(index + 1, "the statement leaves out this number")),
-        }
-    }
-}
-
-/// The statements of a script, without those that consist of comments only.
-pub(crate) fn statements(script: &str) -> Vec<Statement<'_>> {
-    sql_text::statements(script, token)
-}
-
-/// The first token of `text`, which is not empty.
-fn token(text: &str) -> Token {
-    let first = text.chars().next().unwrap_or_default();
-    match first {
-        ';' => Token::new(TokenKind::Separator, 1),
-        '\'' => Token::new(TokenKind::Other, quoted(text, '\'', true)),
-        '"' => Token::new(TokenKind::Other, quoted(text, '"', false)),
-        '`' => Token::new(TokenKind::Other, quoted(text, '`', false)),
-        '#' => Token::new(TokenKind::Space, line(text)),
-        // Two minuses begin a comment only before a space or control character.
-        '-' if text.starts_with("--")
-            && text[2..].chars().next().is_none_or(|c| c.is_whitespace() || c.is_control()) =>
-        {
-            Token::new(TokenKind::Space, line(text))
-        }
-        // The server runs the contents of these comments, so they are read as SQL.
-        '/' if text.starts_with("/*!") || text.starts_with("/*M!") => Token::new(TokenKind::Other, 2),
-        '/' if text.starts_with("/*") => {
-            Token::new(TokenKind::Space, text[2..].find("*/").map_or(text.len(), |end| end + 4))
-        }
-        _ if first.is_whitespace() => Token::new(TokenKind::Space, first.len_utf8()),
-        _ if is_word(first) => Token::new(TokenKind::Word, word(text)),
-        _ => Token::new(TokenKind::Other, first.len_utf8()),
+        Ok(Self { text, order, count })
     }
 }
 
@@ -145,7 +117,7 @@ mod tests {
     use super::*;
 
     fn texts(script: &str) -> Vec<&str> {
-        statements(script).into_iter().map(|statement| statement.text).collect()
+        Mysql::statements(script).into_iter().map(|statement| statement.text).collect()
     }
 
     #[test]
@@ -181,22 +153,22 @@ mod tests {
 
     #[test]
     fn statements_are_told_by_their_first_words() {
-        let first = |script| statements(script).remove(0);
-        assert!(first("/* x */ ( (select 1))").is_query());
-        assert!(first("start transaction").is_transaction());
-        assert!(!first("start slave").is_transaction());
-        assert!(!first("/*! insert into t values (1) */").is_query());
-        assert!(first("insert into t values (1)").is_undoable());
-        assert!(!first("create table t (x int)").is_undoable());
-        assert!(first("create table t (x int)").keeps_session());
-        assert!(!first("create temporary table t (x int)").keeps_session());
-        assert!(!first("SET x = 1").keeps_session());
+        let first = |script| Mysql::statements(script).remove(0);
+        assert!(Mysql::is_query(&first("/* x */ ( (select 1))")));
+        assert!(Mysql::is_transaction(&first("start transaction")));
+        assert!(!Mysql::is_transaction(&first("start slave")));
+        assert!(!Mysql::is_query(&first("/*! insert into t values (1) */")));
+        assert!(Mysql::is_undoable(&first("insert into t values (1)")));
+        assert!(!Mysql::is_undoable(&first("create table t (x int)")));
+        assert!(Mysql::keeps_session(&first("create table t (x int)")));
+        assert!(!Mysql::keeps_session(&first("create temporary table t (x int)")));
+        assert!(!Mysql::keeps_session(&first("SET x = 1")));
     }
 
     proptest! {
         #[test]
         fn no_text_makes_it_panic(text in "[-;'\"`$#/*! a1\\\\\n漢]*") {
-            let _ = (statements(&text), Numbered::parse(&text));
+            let _ = (Mysql::statements(&text), Numbered::parse(&text));
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The URL of a server and its login: `mysql://user:password@host:port/database?socket=...&tls=...`.
 //!
-//! Options: `socket`; those of TLS ([`TlsWords`]); `server-public-key=/file.pem`, a key to encrypt the password with for a server
+//! Options: `socket`; those of TLS ([`Trust::of_words`]); `server-public-key=/file.pem`, a key to encrypt the password with for a server
 //! that asks for it over a connection that others may read, and `allow-public-key-retrieval=on`, to ask the server for that key;
 //! `max-response-bytes`; `extensions=off`.
 
@@ -8,8 +8,10 @@ use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use boundary_bench_kernel::tls::{TlsWords, Trust};
-use boundary_bench_kernel::{Error, Result, percent, response_limit};
+use boundary_bench_kernel::percent::{self, encoded};
+use boundary_bench_kernel::tls::Trust;
+use boundary_bench_kernel::url::{Authority, UrlParts, bracketed};
+use boundary_bench_kernel::{Error, Result, response_limit};
 
 /// The default port of MySQL.
 const DEFAULT_PORT: u16 = 3306;
@@ -51,8 +53,7 @@ impl fmt::Display for Url {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.socket {
             Some(socket) => write!(formatter, "{}", socket.display())?,
-            None if self.host.contains(':') => write!(formatter, "[{}]:{}", self.host, self.port)?,
-            None => write!(formatter, "{}:{}", self.host, self.port)?,
+            None => write!(formatter, "{}:{}", bracketed(&self.host), self.port)?,
         }
         self.database.as_ref().map_or(Ok(()), |database| write!(formatter, "/{database}"))
     }
@@ -69,7 +70,7 @@ impl Url {
     #[must_use]
     pub fn secret_text(&self) -> String {
         let password = self.password.as_deref().map(|password| format!(":{}", encoded(password))).unwrap_or_default();
-        let host = if self.host.contains(':') { format!("[{}]", self.host) } else { self.host.clone() };
+        let host = bracketed(&self.host);
         let database = self.database.as_deref().map(encoded).unwrap_or_default();
         let text = format!("mysql://{}{password}@{host}:{}/{database}", encoded(&self.user), self.port);
         let mut options = Vec::new();
@@ -112,51 +113,38 @@ impl FromStr for Url {
                  ?allow-public-key-retrieval=on, ?max-response-bytes=N where needed"
             ))
         };
-        let rest = text.strip_prefix("mysql://").ok_or_else(|| invalid("it does not begin with mysql://"))?;
-        let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
-        let (authority, database) = rest.split_once('/').unwrap_or((rest, ""));
-        let (login, address) = authority.rsplit_once('@').unwrap_or(("", authority));
-        let (user, password) = match login.split_once(':') {
-            Some((user, password)) => (user, Some(password)),
-            None => (login, None),
+        let UrlParts { scheme, authority, path, mut options } = UrlParts::parse(text).map_err(invalid)?;
+        let authority = authority.filter(|_| scheme == "mysql");
+        let Authority { user, password, host, port } =
+            authority.ok_or_else(|| invalid("it does not begin with mysql://"))?;
+        let database = percent::decoded(path.strip_prefix('/').unwrap_or(path)).map_err(invalid)?;
+        let mut is_on = |name, problem, default| match options.take(name).as_deref() {
+            None => Ok(default),
+            Some("on") => Ok(true),
+            Some("off") => Ok(false),
+            Some(_) => Err(invalid(problem)),
         };
-        let decode = |text: &str| percent::decoded(text).map_err(invalid);
-        let (host, port) = parse_address(address).ok_or_else(|| invalid("host:port is not understood"))?;
-        let mut url = Self {
-            user: decode(user)?,
-            password: password.map(decode).transpose()?,
+        let allow_public_key_retrieval =
+            is_on("allow-public-key-retrieval", "allow-public-key-retrieval is on or off", false)?;
+        let extensions = is_on("extensions", "extensions is on or off", true)?;
+        let mut path = |name, is_path: fn(&str) -> bool, problem| match options.take(name) {
+            Some(path) if !is_path(&path) => Err(invalid(problem)),
+            path => Ok(path.map(PathBuf::from)),
+        };
+        let url = Self {
+            user: user.unwrap_or_default(),
+            password,
             host: host.to_owned(),
-            port,
-            socket: None,
-            database: (!database.is_empty()).then(|| decode(database)).transpose()?,
-            tls: None,
-            server_public_key: None,
-            allow_public_key_retrieval: false,
-            most_bytes: MOST_BYTES,
-            extensions: true,
+            port: port.unwrap_or(DEFAULT_PORT),
+            socket: path("socket", |path| path.starts_with('/'), "the path of a socket must be absolute")?,
+            database: (!database.is_empty()).then_some(database),
+            server_public_key: path("server-public-key", |path| !path.is_empty(), "server-public-key names no file")?,
+            tls: options.take_trust(None).map_err(invalid)?,
+            allow_public_key_retrieval,
+            most_bytes: options.take_response_limit(MOST_BYTES).map_err(invalid)?,
+            extensions,
         };
-        let mut words = TlsWords::default();
-        for pair in query.split('&').filter(|pair| !pair.is_empty()) {
-            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-            let value = decode(value)?;
-            if words.take(name, &value).map_err(invalid)? {
-                continue;
-            }
-            match (name, value.as_str()) {
-                ("socket", path) if path.starts_with('/') => url.socket = Some(PathBuf::from(path)),
-                ("socket", _) => return Err(invalid("the path of a socket must be absolute")),
-                ("server-public-key", "") => return Err(invalid("server-public-key names no file")),
-                ("server-public-key", path) => url.server_public_key = Some(PathBuf::from(path)),
-                ("allow-public-key-retrieval", "on") => url.allow_public_key_retrieval = true,
-                ("allow-public-key-retrieval", "off") => url.allow_public_key_retrieval = false,
-                ("allow-public-key-retrieval", _) => return Err(invalid("allow-public-key-retrieval is on or off")),
-                (response_limit::OPTION, value) => url.most_bytes = response_limit::parse(value).map_err(invalid)?,
-                ("extensions", "on") => url.extensions = true,
-                ("extensions", "off") => url.extensions = false,
-                _ => return Err(invalid("it has an unknown option")),
-            }
-        }
-        url.tls = words.trust(None).map_err(invalid)?;
+        options.end().map_err(invalid)?;
         if url.socket.is_some() && url.tls.is_some() {
             return Err(invalid("there is no TLS over a socket"));
         }
@@ -165,35 +153,6 @@ impl FromStr for Url {
         }
         Ok(url)
     }
-}
-
-fn parse_address(text: &str) -> Option<(&str, u16)> {
-    if let Some(rest) = text.strip_prefix('[') {
-        let (host, rest) = rest.split_once(']')?;
-        return match rest.strip_prefix(':') {
-            Some(port) => Some((host, port.parse().ok()?)),
-            None if rest.is_empty() => Some((host, DEFAULT_PORT)),
-            None => None,
-        };
-    }
-    match text.split_once(':') {
-        Some((host, port)) => Some((host, port.parse().ok()?)),
-        None => Some((text, DEFAULT_PORT)),
-    }
-}
-
-/// Percent-encodes all bytes but letters, digits and a few more.
-fn encoded(text: &str) -> String {
-    let mut written = String::with_capacity(text.len());
-    for byte in text.bytes() {
-        if byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte) {
-            written.push(byte.into());
-        } else {
-            written.push('%');
-            written.extend([byte >> 4, byte & 15].map(|digit| char::from(b"0123456789ABCDEF"[usize::from(digit)])));
-        }
-    }
-    written
 }
 
 #[cfg(test)]

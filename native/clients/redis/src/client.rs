@@ -3,15 +3,15 @@
 use std::time::Duration;
 
 use boundary_bench_kernel::socket::CONNECT_TIMEOUT;
+use boundary_bench_kernel::timeout::within;
 use boundary_bench_kernel::{Error, Result};
 
 use crate::cluster::Cluster;
 use crate::connection::Connection;
 use crate::groups::Groups;
 use crate::resp::{Answer, Commands, Reply};
-use crate::timeout::within;
 use crate::url::Url;
-use crate::{engine_error, server_error};
+use crate::{engine_error, no_answer, server_error};
 
 /// The options of a client beside the URL.
 #[derive(Debug, Clone, Copy, Default)]
@@ -45,7 +45,8 @@ impl KvClient {
     /// # Errors
     /// [`Error::Engine`] where the server can't be reached or refuses the login, [`Error::Timeout`].
     pub async fn connect(url: Url, options: KvOptions) -> Result<Self> {
-        let route = within(Some(options.timeout.unwrap_or(CONNECT_TIMEOUT)), async {
+        let timeout = options.timeout.unwrap_or(CONNECT_TIMEOUT);
+        let route = async {
             let mut connection = Connection::open_untimed(&url.place, &url).await?;
             if url.cluster == Some(false) {
                 return Ok(Route::Single(Some(connection)));
@@ -57,8 +58,8 @@ impl KvClient {
                 }
                 None => Ok(Route::Single(Some(connection))),
             }
-        });
-        let route = route.await?;
+        };
+        let route = within(Some(timeout), route, no_answer).await?;
         Ok(Self { url, options, route, scratch: Commands::new() })
     }
 
@@ -103,18 +104,18 @@ impl KvClient {
                     };
                     connection.round_trip(commands.bytes(), commands.len(), take).await
                 };
-                within(timeout, work).await
+                within(timeout, work, no_answer).await
             }
             Route::Cluster(cluster) => {
                 let take = |index: usize, answer: Answer<'_, '_>| {
                     is_answered[index] = true;
                     each(index, answer);
                 };
-                within(timeout, async {
+                let work = async {
                     cluster.execute(commands, take).await;
                     Ok(())
-                })
-                .await
+                };
+                within(timeout, work, no_answer).await
             }
         };
         if let Err(error) = result {

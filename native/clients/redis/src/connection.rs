@@ -6,15 +6,15 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 use boundary_bench_kernel::socket::CONNECT_TIMEOUT;
+use boundary_bench_kernel::timeout::within;
 use boundary_bench_kernel::{Error, Result};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::resp::{Commands, Reply, ReplyBuffer};
 use crate::session::Session;
 use crate::stream::Stream;
-use crate::timeout::within;
 use crate::url::{Place, Url};
-use crate::{engine_error, lost, server_error};
+use crate::{engine_error, lost, no_answer, server_error};
 
 /// A connection that one caller at a time uses.
 #[derive(Debug)]
@@ -39,7 +39,7 @@ impl Connection {
 
     /// Connects as [`Connection::open`] does, to another place than the URL's: another server of its cluster.
     pub(crate) async fn open_at(place: &Place, url: &Url) -> Result<Self> {
-        within(Some(CONNECT_TIMEOUT), Self::open_untimed(place, url)).await
+        within(Some(CONNECT_TIMEOUT), Self::open_untimed(place, url), no_answer).await
     }
 
     /// Connects as [`Connection::open_at`] does, for a caller who sets the time-out.

@@ -11,8 +11,9 @@ mod session;
 mod slots;
 mod stream;
 mod submission;
-mod timeout;
 mod url;
+
+use std::time::Duration;
 
 use boundary_bench_kernel::Error;
 
@@ -23,7 +24,7 @@ pub use remote::run_submission;
 pub use resp::{Commands, Items, Reply, ReplyBuffer};
 pub use server::{Server, executable};
 pub use session::Session;
-pub use submission::{Request, Submission, fail};
+pub use submission::{Request, Submission, fail_request};
 pub use url::{Place, Url};
 
 /// The name of the target in the matrix, the results and the errors.
@@ -31,6 +32,14 @@ pub const NAME: &str = "redis";
 
 fn engine_error(message: String) -> Error {
     Error::Engine { engine: NAME, message }
+}
+
+/// The error of a server that took longer than `time`.
+fn no_answer(time: Duration) -> Error {
+    Error::Timeout(format!(
+        "the Redis server did not answer within {} ms; what was sent may have been executed or not",
+        time.as_millis()
+    ))
 }
 
 /// The error for an error reply of the server.

@@ -17,7 +17,7 @@ const PROGRAMS: [&str; 2] = ["valkey-server", "redis-server"];
 /// The folders searched for the program beside those of `PATH`.
 const ELSEWHERE: [&str; 3] = ["/usr/sbin", "/usr/local/sbin", "/opt/homebrew/bin"];
 
-/// The time-out of a server's start, which takes 50 ms where nothing else runs.
+/// The time-out of a server's start, long enough for a busy machine.
 const START_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The time-out of one probe whether the server answers.

@@ -254,7 +254,7 @@ impl Entered {
     pub fn finish(&mut self, id: u32, frame: &mut Frame) {
         if self.bytes.len() >= u32::MAX as usize {
             let error = Error::Unsupported("a result of more than 4 GiB; ask for fewer keys at once".to_owned());
-            fail(frame, id, &error);
+            fail_request(frame, id, &error);
         } else {
             let flags = if self.bytes.is_ascii() { ASCII } else { 0 };
             let (entries, bytes) = (self.kinds.len(), self.bytes.len());
@@ -279,7 +279,7 @@ impl Entered {
 }
 
 /// Appends the failure of the request `id` to a frame.
-pub fn fail(frame: &mut Frame, id: u32, error: &Error) {
+pub fn fail_request(frame: &mut Frame, id: u32, error: &Error) {
     let text = error.coded();
     frame.begin([id, FAILED, 0, word(text.len()), 0], text.len() + 8);
     frame.put(text.as_bytes());
@@ -348,7 +348,7 @@ mod tests {
         let bytes = frame.take();
         assert_eq!(words(&bytes[..32]).collect::<Vec<_>>(), [3, 0, 3, 7, 1, 5, 5, 7]);
         assert_eq!(&bytes[32..], b"\x01\x00\x03\x00abcde-5\x00");
-        fail(&mut frame, 4, &Error::Cancelled);
+        fail_request(&mut frame, 4, &Error::Cancelled);
         let bytes = frame.take();
         assert_eq!(words(&bytes[..20]).collect::<Vec<_>>()[..3], [4, 1, 0]);
         assert!(bytes[20..].starts_with(b"[BB_ABORTED] "));

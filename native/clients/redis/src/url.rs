@@ -4,8 +4,9 @@ use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use boundary_bench_kernel::tls::{TlsWords, Trust};
-use boundary_bench_kernel::{Error, Result, percent, response_limit};
+use boundary_bench_kernel::tls::Trust;
+use boundary_bench_kernel::url::{Authority, UrlParts, bracketed};
+use boundary_bench_kernel::{Error, Result, percent};
 
 /// The default port of Redis.
 const DEFAULT_PORT: u16 = 6379;
@@ -16,7 +17,7 @@ pub const MOST_BYTES: usize = 512 << 20;
 /// A server's URL: `redis://[[user]:password@]host[:port][/database]`, `rediss://...` over TLS, and `redis+unix:///path` or
 /// `unix:///path` with `?db=`, `&user=`, `&password=`. With `?cluster=true` the server is one of a cluster, with
 /// `?cluster=false` it is used alone; otherwise the server is asked. `?tls-ca=/file.pem` names the certificate authorities to
-/// trust in place of the system's ([`TlsWords`]), `?max-response-bytes=` the most bytes of a reply. Passwords are never shown.
+/// trust in place of the system's ([`Trust::of_words`]), `?max-response-bytes=` the most bytes of a reply. Passwords are never shown.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Url {
     /// The place of the server.
@@ -54,8 +55,7 @@ pub enum Place {
 impl fmt::Display for Place {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Tcp { host, port, .. } if host.contains(':') => write!(formatter, "[{host}]:{port}"),
-            Self::Tcp { host, port, .. } => write!(formatter, "{host}:{port}"),
+            Self::Tcp { host, port, .. } => write!(formatter, "{}:{port}", bracketed(host)),
             Self::Unix(path) => write!(formatter, "{}", path.display()),
         }
     }
@@ -91,35 +91,39 @@ impl FromStr for Url {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self> {
-        let (scheme, rest) = text.split_once("://").ok_or_else(|| invalid("there is no scheme"))?;
-        let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
-        let mut url = match scheme {
-            "redis" | "valkey" => parse_tcp(rest, false)?,
-            "rediss" | "valkeys" => parse_tcp(rest, true)?,
-            "unix" | "redis+unix" | "valkey+unix" => parse_unix(rest)?,
+        let UrlParts { scheme, authority, path, mut options } = UrlParts::parse(text).map_err(invalid)?;
+        let Authority { user, password, host, port } = authority.ok_or_else(|| invalid("no // follows the scheme"))?;
+        if user.is_some() && password.is_none() {
+            return Err(invalid("the login must be user:password or :password"));
+        }
+        let number = |text: &str| text.parse().map_err(|_| invalid("the database must be a number"));
+        let (place, database) = match scheme {
+            "redis" | "valkey" | "rediss" | "valkeys" => {
+                let host = if host.is_empty() { "127.0.0.1".to_owned() } else { decode(host)? };
+                let tls = matches!(scheme, "rediss" | "valkeys");
+                let database = path.strip_prefix('/').filter(|database| !database.is_empty()).map_or(Ok(0), number)?;
+                (Place::Tcp { host, port: port.unwrap_or(DEFAULT_PORT), tls }, database)
+            }
+            "unix" | "redis+unix" | "valkey+unix" if host.is_empty() && port.is_none() && !path.is_empty() => {
+                (Place::Unix(PathBuf::from(decode(path)?)), 0)
+            }
+            "unix" | "redis+unix" | "valkey+unix" => return Err(invalid("the path of a socket must be absolute")),
             _ => return Err(invalid("the scheme is unknown")),
         };
-        let mut words = TlsWords::default();
-        for pair in query.split('&').filter(|pair| !pair.is_empty()) {
-            let (name, value) = pair.split_once('=').ok_or_else(|| invalid("an option has no value"))?;
-            let value = decode(value)?;
-            if words.take(name, &value).map_err(invalid)? {
-                continue;
-            }
-            match name {
-                "db" => url.database = value.parse().map_err(|_| invalid("the database must be a number"))?,
-                "user" => url.user = Some(value),
-                "password" => url.password = Some(value),
-                response_limit::OPTION => url.most_bytes = response_limit::parse(&value).map_err(invalid)?,
-                "cluster" => {
-                    let known = value.parse().map_err(|_| invalid("cluster must be true or false"))?;
-                    url.cluster = Some(known);
-                }
-                _ => return Err(invalid("it has an unknown option")),
-            }
-        }
-        let tls = matches!(url.place, Place::Tcp { tls: true, .. });
-        url.trust = words.trust(Some(tls)).map_err(invalid)?.unwrap_or_default();
+        let is_bool = |text: String| text.parse().map_err(|_| invalid("cluster must be true or false"));
+        let cluster = options.take("cluster").map(is_bool).transpose()?;
+        let tls = matches!(place, Place::Tcp { tls: true, .. });
+        let url = Self {
+            // A server at the path of a socket is not asked whether it is one of a cluster.
+            cluster: cluster.or_else(|| matches!(place, Place::Unix(_)).then_some(false)),
+            place,
+            user: options.take("user").or(user.filter(|user| !user.is_empty())),
+            password: options.take("password").or(password),
+            database: options.take("db").map_or(Ok(database), |text| number(&text))?,
+            trust: options.take_trust(Some(tls)).map_err(invalid)?.unwrap_or_default(),
+            most_bytes: options.take_response_limit(MOST_BYTES).map_err(invalid)?,
+        };
+        options.end().map_err(invalid)?;
         if url.user.is_some() && url.password.is_none() {
             return Err(invalid("a user needs a password (redis://user:password@host)"));
         }
@@ -128,62 +132,6 @@ impl FromStr for Url {
         }
         Ok(url)
     }
-}
-
-fn parse_tcp(text: &str, tls: bool) -> Result<Url> {
-    let (authority, path) = text.split_once('/').unwrap_or((text, ""));
-    let (login, address) = match authority.rsplit_once('@') {
-        Some((login, address)) => (Some(login), address),
-        None => (None, authority),
-    };
-    let (user, password) = match login {
-        None => (None, None),
-        Some(login) => {
-            let (user, password) =
-                login.split_once(':').ok_or_else(|| invalid("the login must be user:password or :password"))?;
-            let user = decode(user)?;
-            ((!user.is_empty()).then_some(user), Some(decode(password)?))
-        }
-    };
-    let (host, port) = match address.strip_prefix('[') {
-        Some(rest) => {
-            let (host, after) = rest.split_once(']').ok_or_else(|| invalid("the address has no ]"))?;
-            (host, after.strip_prefix(':'))
-        }
-        None => match address.split_once(':') {
-            Some((host, port)) => (host, Some(port)),
-            None => (address, None),
-        },
-    };
-    let port = port.map_or(Ok(DEFAULT_PORT), |port| port.parse().map_err(|_| invalid("the port is no port")))?;
-    let host = if host.is_empty() { "127.0.0.1".to_owned() } else { decode(host)? };
-    let database = if path.is_empty() { Ok(0) } else { path.parse() };
-    let database = database.map_err(|_| invalid("the database must be a number"))?;
-    Ok(Url { user, password, database, ..at(Place::Tcp { host, port, tls }, None) })
-}
-
-fn parse_unix(text: &str) -> Result<Url> {
-    let (login, path) = match text.split_once('@') {
-        Some((login, path)) if !login.contains('/') => (Some(login), path),
-        _ => (None, text),
-    };
-    let (user, password) = match login.map(|login| login.split_once(':')) {
-        None => (None, None),
-        Some(None) => return Err(invalid("the login must be user:password or :password")),
-        Some(Some((user, password))) => {
-            ((!user.is_empty()).then(|| decode(user)).transpose()?, Some(decode(password)?))
-        }
-    };
-    if !path.starts_with('/') {
-        return Err(invalid("the path of a socket must be absolute"));
-    }
-    let path = PathBuf::from(decode(path)?);
-    Ok(Url { user, password, ..at(Place::Unix(path), Some(false)) })
-}
-
-/// The URL of a server at a place, without a login.
-fn at(place: Place, cluster: Option<bool>) -> Url {
-    Url { place, user: None, password: None, database: 0, cluster, trust: Trust::default(), most_bytes: MOST_BYTES }
 }
 
 /// Decodes percent-encoded text.

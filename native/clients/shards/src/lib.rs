@@ -32,7 +32,7 @@ pub use framing::with_binary_payloads;
 pub use made_rows::{MadeRows, made_checksum};
 pub use memory::MemoryStore;
 pub use memory::plan::{available as available_memory, check_rows, memory_of};
-pub use options::{Limits, ShardOptions, TlsFiles};
+pub use options::{Limits, ShardOptions};
 pub use persistent::PersistentStore;
 pub use placing::{key_hash, shard_of};
 pub use row::{PAYLOAD_BYTES, ROW_BYTES, Row, SEED, made_hash};

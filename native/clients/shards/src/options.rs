@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use boundary_bench_kernel::api_key;
 use boundary_bench_kernel::bind::{Protection, check_bind};
+use boundary_bench_kernel::tls::TlsFiles;
 use boundary_bench_kernel::{Error, Result};
 use tonic::transport::Identity;
 
@@ -65,25 +66,14 @@ pub struct ShardOptions {
     pub limits: Limits,
 }
 
-/// The certificate and key files of TLS, in PEM.
-#[derive(Debug, Clone)]
-pub struct TlsFiles {
-    /// The file of the certificate and its chain.
-    pub certificate: PathBuf,
-    /// The file of the certificate's private key.
-    pub key: PathBuf,
-}
-
-impl TlsFiles {
-    pub(crate) fn identity(&self) -> Result<Identity> {
-        let read = |path: &PathBuf| {
-            let unreadable = |error: std::io::Error| {
-                Error::InvalidArgument(format!("{}: not usable for TLS: {error}", path.display()))
-            };
-            std::fs::read(path).map_err(unreadable)
-        };
-        Ok(Identity::from_pem(read(&self.certificate)?, read(&self.key)?))
-    }
+/// The identity of a server in tonic's form.
+pub(crate) fn identity(files: &TlsFiles) -> Result<Identity> {
+    let read = |path: &PathBuf| {
+        let unreadable =
+            |error: std::io::Error| Error::InvalidArgument(format!("{}: not usable for TLS: {error}", path.display()));
+        std::fs::read(path).map_err(unreadable)
+    };
+    Ok(Identity::from_pem(read(&files.certificate)?, read(&files.key)?))
 }
 
 impl Default for ShardOptions {

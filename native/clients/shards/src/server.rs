@@ -1,19 +1,17 @@
 //! The server of one shard, with its own threads.
 
-use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::JoinHandle;
+use std::ops::Deref;
+use std::sync::Arc;
 use std::time::Duration;
 
 use boundary_bench_kernel::api_key::ApiKey;
+use boundary_bench_kernel::serving::{self, Serving, Stopped};
 use boundary_bench_kernel::{Error, Result};
 use tokio::net::TcpListener;
-use tokio::runtime::{Builder, Runtime};
-use tokio::sync::watch;
 use tonic::transport::server::TcpIncoming;
 use tonic::transport::{Server, ServerTlsConfig};
 
-use crate::options::ShardOptions;
+use crate::options::{ShardOptions, identity};
 use crate::proto::FILE_DESCRIPTOR_SET;
 use crate::proto::shard_service_server::ShardServiceServer;
 use crate::scan_body::WithScan;
@@ -35,14 +33,9 @@ const HANDSHAKE_TIME: Duration = Duration::from_secs(10);
 /// How long the calls in flight may take to finish when the server is stopped.
 const STOP_TIME: Duration = Duration::from_secs(10);
 
-/// A running server of one shard. Dropping it stops it as [`ShardServer::stop`] does.
+/// A running server of one shard. Dropping it stops it as [`Serving::stop`] does.
 #[derive(Debug)]
-pub struct ShardServer {
-    address: SocketAddr,
-    scheme: &'static str,
-    stop: watch::Sender<bool>,
-    serving: Mutex<Option<JoinHandle<()>>>,
-}
+pub struct ShardServer(Serving);
 
 impl ShardServer {
     /// Starts a server; it accepts calls when this returns.
@@ -64,45 +57,23 @@ impl ShardServer {
         let listener = std::net::TcpListener::bind(options.listen).map_err(io_error)?;
         listener.set_nonblocking(true).map_err(io_error)?;
         let address = listener.local_addr().map_err(io_error)?;
-        let runtime = runtime(options)?;
+        let runtime = serving::runtime("bb-shard", options.threads)?;
         let server = builder(options)?;
-        let (stop, stopped) = watch::channel(false);
         let service = WithScan::new(Service::new(options, store), ApiKey(options.api_key.clone()));
-        let serve = move || {
+        let scheme = if options.tls.is_some() { "https" } else { "http" };
+        let serving = Serving::start("bb-shard", scheme, address, move |stopped| {
             runtime.block_on(serve(server, service, listener, stopped));
             runtime.shutdown_timeout(STOP_TIME);
-        };
-        let thread = std::thread::Builder::new().name("bb-shard".to_owned()).spawn(serve);
-        let thread = thread.map_err(|error| Error::Internal(format!("the shard's thread does not start: {error}")))?;
-        let scheme = if options.tls.is_some() { "https" } else { "http" };
-        Ok(Self { address, scheme, stop, serving: Mutex::new(Some(thread)) })
-    }
-
-    /// The address that the server listens on.
-    #[must_use]
-    pub fn address(&self) -> SocketAddr {
-        self.address
-    }
-
-    /// The base of the server's URLs.
-    #[must_use]
-    pub fn url(&self) -> String {
-        format!("{}://{}", self.scheme, self.address)
-    }
-
-    /// Stops accepting calls and returns once those in flight are answered; a second call does nothing.
-    pub fn stop(&self) {
-        self.stop.send_replace(true);
-        let serving = self.serving.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(thread) = serving {
-            let _ = thread.join();
-        }
+        });
+        serving.map(Self)
     }
 }
 
-impl Drop for ShardServer {
-    fn drop(&mut self) {
-        self.stop();
+impl Deref for ShardServer {
+    type Target = Serving;
+
+    fn deref(&self) -> &Serving {
+        &self.0
     }
 }
 
@@ -117,7 +88,7 @@ fn builder(options: &ShardOptions) -> Result<Server> {
         .http2_keepalive_interval(Some(options.limits.keep_alive))
         .http2_keepalive_timeout(Some(options.limits.keep_alive));
     let Some(files) = &options.tls else { return Ok(server) };
-    let tls = ServerTlsConfig::new().identity(files.identity()?).timeout(HANDSHAKE_TIME);
+    let tls = ServerTlsConfig::new().identity(identity(files)?).timeout(HANDSHAKE_TIME);
     server.tls_config(tls).map_err(|error| {
         let cause = std::error::Error::source(&error).map_or_else(|| error.to_string(), ToString::to_string);
         let (certificate, key) = (files.certificate.display(), files.key.display());
@@ -125,12 +96,7 @@ fn builder(options: &ShardOptions) -> Result<Server> {
     })
 }
 
-async fn serve(
-    mut server: Server,
-    service: WithScan,
-    listener: std::net::TcpListener,
-    mut stopped: watch::Receiver<bool>,
-) {
+async fn serve(mut server: Server, service: WithScan, listener: std::net::TcpListener, stopped: Stopped) {
     // The conversion fails only outside a runtime, and this task runs in one.
     let Ok(listener) = TcpListener::from_std(listener) else { return };
     let (health, health_service) = tonic_health::server::health_reporter();
@@ -140,10 +106,9 @@ async fn serve(
             .register_encoded_file_descriptor_set(FILE_DESCRIPTOR_SET)
             .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
     };
-    let mut until = stopped.clone();
+    let until = stopped.clone().wait();
     let until = async move {
-        // The wait fails where the sender was dropped, which also means stop.
-        let _ = until.wait_for(|stopped| *stopped).await;
+        until.await;
         health.set_not_serving::<ShardServiceServer<Service>>().await;
     };
     let server = server
@@ -157,15 +122,8 @@ async fn serve(
         // Serving fails where the listener does.
         _ = server.serve_with_incoming_shutdown(incoming, until) => {}
         () = async {
-            let _ = stopped.wait_for(|stopped| *stopped).await;
+            stopped.wait().await;
             tokio::time::sleep(STOP_TIME).await;
         } => {}
     }
-}
-
-fn runtime(options: &ShardOptions) -> Result<Runtime> {
-    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZeroUsize::get);
-    let threads = options.threads.unwrap_or_else(|| cores.div_ceil(2));
-    let built = Builder::new_multi_thread().worker_threads(threads).thread_name("bb-shard").enable_all().build();
-    built.map_err(|error| Error::Internal(format!("no async runtime: {error}")))
 }

@@ -3,14 +3,15 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use boundary_bench_kernel::testing::{Certificate, certificate};
+use boundary_bench_kernel::testing::certificate;
+use boundary_bench_kernel::tls::TlsFiles;
 use boundary_bench_shards::proto::shard_service_client::ShardServiceClient;
 use boundary_bench_shards::proto::{
     AggregateRequest, DescribeRequest, GetRequest, MultiGetRequest, PopulateRequest, PutManyRequest, PutRequest,
     ScanRequest,
 };
 use boundary_bench_shards::{
-    ClientOptions, Columns, MemoryStore, Place, Row, ShardClient, ShardOptions, ShardServer, TlsFiles, made_checksum,
+    ClientOptions, Columns, MemoryStore, Place, Row, ShardClient, ShardOptions, ShardServer, made_checksum,
 };
 use tonic::Code;
 
@@ -87,11 +88,10 @@ async fn a_key_is_asked_for_by_every_call() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn tls_protects_all_calls() {
     let (own, other) = (certificate("loopback"), certificate("localhost"));
-    let tls = TlsFiles { certificate: own.certificate.clone(), key: own.key.clone() };
-    let server = guarded(ShardOptions { tls: Some(tls), ..ShardOptions::default() });
+    let server = guarded(ShardOptions { tls: Some(own.clone()), ..ShardOptions::default() });
     assert!(server.url().starts_with("https://127.0.0.1:"));
     let url = server.url().replace("://", &format!("://:{}@", key()));
-    let trusting = |certificate: &Certificate| ClientOptions {
+    let trusting = |certificate: &TlsFiles| ClientOptions {
         tls_ca: Some(certificate.certificate.clone()),
         connections: 2,
         ..ClientOptions::default()

@@ -1,13 +1,14 @@
 //! Clients of a shard that do not send or do not read delay no other clients, and are disconnected in the end. A population
 //! takes effect as a whole, or not at all.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use boundary_bench_kernel::Result;
 use boundary_bench_kernel::cancel::CancelToken;
+use boundary_bench_kernel::testing::Folder;
 use boundary_bench_shards::proto::shard_service_client::ShardServiceClient;
 use boundary_bench_shards::proto::{GetRequest, PopulateBegin, PopulateRequest, PutRequest, ScanRequest};
 use boundary_bench_shards::{
@@ -68,23 +69,6 @@ async fn checksum(client: &ShardClient) -> Result<(u64, u32)> {
         sum = sum.wrapping_add(Columns::of_batch(&batch)?.checksum());
     }
     Ok((rows, sum))
-}
-
-/// A temporary folder, removed when dropped.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("bb-stalled-{name}-{}", std::process::id()));
-        let _ = std::fs::remove_dir_all(&path);
-        Self(path)
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
 }
 
 /// The options of a shard in memory, and of one on disk.

@@ -6,14 +6,10 @@ use arrow_array::cast::AsArray;
 use super::ffi::Connection;
 use super::stream::EmbeddedStream;
 use super::vector::Mapping;
-use boundary_bench_engine::sql_text::identifier;
+use boundary_bench_engine::sql_text::{identifier, literal};
 use boundary_bench_engine::table::{Column, TableDefinition};
 use boundary_bench_engine::{BatchStream, QueryOptions};
 use boundary_bench_kernel::{Error, Result};
-
-fn literal(text: &str) -> String {
-    format!("'{}'", text.replace('\'', "''"))
-}
 
 /// The values of the first column of a result, which must be texts.
 fn texts(connection: &Connection, sql: &str) -> Result<Vec<String>> {

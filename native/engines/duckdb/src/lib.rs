@@ -1,7 +1,7 @@
 //! The embedded engine: DuckDB in this process, through the C API of the libduckdb that an npm package brings.
 //!
 //! Each call has its own connection and thus its own transaction; queries and inserts run in parallel. A connection
-//! costs some 6 us, so connections are not pooled: all state that a call leaves behind ends with its connection.
+//! costs little, so connections are not pooled: all state that a call leaves behind ends with its connection.
 
 mod catalog;
 mod column_builder;
@@ -25,6 +25,7 @@ use self::ingest::EmbeddedIngest;
 use self::prepared::EmbeddedStatement;
 use self::statement::{Prepared, Statements};
 use self::stream::EmbeddedStream;
+use boundary_bench_engine::dialect::no_transaction;
 use boundary_bench_engine::sql_text::identifier;
 use boundary_bench_engine::table::{Column, TableDefinition};
 use boundary_bench_engine::{
@@ -195,9 +196,7 @@ impl Engine for EmbeddedEngine {
 fn run_command(statement: &Prepared, cancel: &CancelToken) -> Result<u64> {
     let kind = statement.kind();
     if kind == duckdb::duckdb_statement_type_DUCKDB_STATEMENT_TYPE_TRANSACTION {
-        return Err(Error::Unsupported(
-            "a transaction can't span calls; give all its statements in one call, which runs them as one".to_owned(),
-        ));
+        return Err(no_transaction());
     }
     let reads = kind == duckdb::duckdb_statement_type_DUCKDB_STATEMENT_TYPE_SELECT;
     let pending = statement.start(reads)?;

@@ -1,6 +1,6 @@
 //! Database files of the embedded engine.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
@@ -11,27 +11,7 @@ use boundary_bench_engine::table::{Column, SqlType, TableDefinition};
 use boundary_bench_engine::{CreateMode, Engine, QueryOptions};
 use boundary_bench_kernel::Error;
 use boundary_bench_kernel::cancel::CancelToken;
-
-/// A temporary folder for one test, removed at its end.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(test: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("boundary-bench-{test}-{}", std::process::id()));
-        std::fs::create_dir_all(&path).unwrap();
-        Self(path)
-    }
-
-    fn path(&self, file: &str) -> String {
-        path(&self.0.join(file))
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        std::fs::remove_dir_all(&self.0).unwrap();
-    }
-}
+use boundary_bench_kernel::testing::Folder;
 
 fn path(path: &Path) -> String {
     path.display().to_string()
@@ -55,7 +35,7 @@ fn count(engine: &Arc<dyn Engine>) -> i64 {
 #[test]
 fn a_file_keeps_what_was_committed_and_nothing_else() {
     let folder = Folder::new("keeps");
-    let path = folder.path("rows.duckdb");
+    let path = path(&folder.file("rows.duckdb"));
     let engine = EmbeddedEngine::open(&path).unwrap();
     engine.create_table(&table(), CreateMode::Create).unwrap();
     let mut committed = engine.ingest(&table()).unwrap();
@@ -77,11 +57,11 @@ fn a_file_keeps_what_was_committed_and_nothing_else() {
 #[test]
 fn two_opens_of_a_file_are_one_database() {
     let folder = Folder::new("shared");
-    let first = EmbeddedEngine::open(&folder.path("rows.duckdb")).unwrap();
+    let first = EmbeddedEngine::open(&path(&folder.file("rows.duckdb"))).unwrap();
     first.create_table(&table(), CreateMode::Create).unwrap();
     let link = folder.0.join("link.duckdb");
     std::os::unix::fs::symlink(folder.0.join("rows.duckdb"), &link).unwrap();
-    let ways = [folder.path("rows.duckdb"), folder.path("./rows.duckdb"), path(&link)];
+    let ways = [path(&folder.file("rows.duckdb")), path(&folder.file("./rows.duckdb")), path(&link)];
     for way in &ways {
         let other = EmbeddedEngine::open(way).unwrap();
         other.execute("INSERT INTO t VALUES (1)", &CancelToken::default()).unwrap();
@@ -99,14 +79,14 @@ fn two_opens_in_memory_are_two_databases() {
 #[test]
 fn an_insert_and_a_query_keep_their_database_open() {
     let folder = Folder::new("open");
-    let engine = EmbeddedEngine::open(&folder.path("rows.duckdb")).unwrap();
+    let engine = EmbeddedEngine::open(&path(&folder.file("rows.duckdb"))).unwrap();
     engine.create_table(&table(), CreateMode::Create).unwrap();
     let mut ingest = engine.ingest(&table()).unwrap();
     drop(engine);
     ingest.write(&batch(0..10)).unwrap();
     assert_eq!(ingest.commit().unwrap(), 10);
 
-    let engine = EmbeddedEngine::open(&folder.path("rows.duckdb")).unwrap();
+    let engine = EmbeddedEngine::open(&path(&folder.file("rows.duckdb"))).unwrap();
     let mut stream = engine.query("SELECT x FROM t", &QueryOptions::default()).unwrap();
     drop(engine);
     assert_eq!(stream.next_batch().unwrap().unwrap().num_rows(), 10);
@@ -121,7 +101,7 @@ fn what_cannot_be_opened_is_said_clearly() {
     for (path, told) in [
         (path(&text), "not a valid DuckDB database"),
         (path(&folder.0), "it is a directory"),
-        (folder.path("missing/rows.duckdb"), "No such file or directory"),
+        (path(&folder.file("missing/rows.duckdb")), "No such file or directory"),
     ] {
         let error = refused(&path);
         assert_eq!(error.code(), "BB_ENGINE");

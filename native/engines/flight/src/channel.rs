@@ -11,6 +11,7 @@ use base64::engine::general_purpose::STANDARD;
 use boundary_bench_http::{Stream, Version, tls_connector};
 use boundary_bench_kernel::cancel::{CancelGuard, CancelToken};
 use boundary_bench_kernel::socket::CONNECT_TIMEOUT;
+use boundary_bench_kernel::timeout::within;
 use boundary_bench_kernel::{Error, Result};
 use hyper::Request;
 use hyper::body::Incoming;
@@ -134,8 +135,9 @@ impl Channel {
                 return Ok((free.sender.clone(), Arc::clone(&free.calls)));
             }
         }
-        let connected = tokio::time::timeout(self.url.timeout.unwrap_or(CONNECT_TIMEOUT), self.open()).await;
-        let sender = connected.map_err(|_| Error::Timeout(format!("{} does not answer", self.url)))??;
+        let timeout = self.url.timeout.unwrap_or(CONNECT_TIMEOUT);
+        let late = |_| Error::Timeout(format!("{} does not answer", self.url));
+        let sender = within(Some(timeout), self.open(), late).await?;
         let calls = Arc::new(());
         let connection = Connection { sender: sender.clone(), calls: Arc::clone(&calls) };
         self.connections.lock().unwrap_or_else(PoisonError::into_inner).push(connection);
@@ -193,11 +195,8 @@ impl Channel {
 
     /// Waits for the server, with the time-out of the URL.
     pub(crate) async fn timed<T>(&self, work: impl Future<Output = Result<T>>) -> Result<T> {
-        let Some(timeout) = self.url.timeout else { return work.await };
-        let waited = tokio::time::timeout(timeout, work).await;
-        waited.unwrap_or_else(|_| {
-            Err(Error::Timeout(format!("{} did not answer for {} s", self.url, timeout.as_secs_f64())))
-        })
+        let late = |time: Duration| Error::Timeout(format!("{} did not answer for {} s", self.url, time.as_secs_f64()));
+        within(self.url.timeout, work, late).await
     }
 
     fn lost(&self, error: &hyper::Error) -> Error {

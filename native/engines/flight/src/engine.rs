@@ -10,6 +10,7 @@ use arrow_array::{Array, RecordBatch, UnionArray};
 use arrow_flight::sql::{
     CommandGetSqlInfo, CommandGetTables, CommandStatementQuery, CommandStatementUpdate, ProstMessageExt, SqlInfo,
 };
+use boundary_bench_engine::dialect::create_table;
 use boundary_bench_engine::sql_text::identifier;
 use boundary_bench_engine::table::{Column, TableDefinition};
 use boundary_bench_engine::{BatchStream, Capabilities, CreateMode, Engine, Ingest, QueryOptions, Statement};
@@ -164,13 +165,9 @@ impl Engine for FlightEngine {
     /// A table to be replaced is gone for a moment, and stays gone if the new one can't be created.
     fn create_table(&self, table: &TableDefinition, mode: CreateMode) -> Result<()> {
         table.validate()?;
-        let name = identifier(&table.name);
-        let columns = table.columns.iter().map(Column::to_sql).collect::<Vec<_>>().join(", ");
-        let condition = if mode == CreateMode::IfNotExists { "IF NOT EXISTS " } else { "" };
-        if mode == CreateMode::Replace {
-            self.command(&format!("DROP TABLE IF EXISTS {name}"))?;
-        }
-        self.command(&format!("CREATE TABLE {condition}{name} ({columns})")).map_err(|error| {
+        let (drop_old, create) = create_table(table, mode, identifier, Column::to_sql);
+        drop_old.map_or(Ok(()), |drop_old| self.command(&drop_old))?;
+        self.command(&create).map_err(|error| {
             let exists = mode == CreateMode::Create
                 && self.tables(Some(&table.name), false).is_ok_and(|tables| !tables.is_empty());
             if exists { Error::TableExists(table.name.clone()) } else { error }

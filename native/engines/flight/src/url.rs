@@ -5,14 +5,15 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use boundary_bench_http::Url;
-use boundary_bench_kernel::tls::{TlsWords, Trust};
-use boundary_bench_kernel::{Error, Result, percent, response_limit};
+use boundary_bench_kernel::tls::Trust;
+use boundary_bench_kernel::url::{Authority, UrlParts, bracketed};
+use boundary_bench_kernel::{Error, Result};
 
 /// Default maximum length of a message, in bytes: a row is never split, so there is no natural limit.
 const MOST_BYTES: usize = 1 << 30;
 
 /// A service of Flight SQL: `flight://user:password@host:port`, or `flight+tls://...` with encryption.
-/// `?tls-ca=/path.pem` names the authority to trust in place of the system's ([`TlsWords`]), `?timeout=30` the seconds that the
+/// `?tls-ca=/path.pem` names the authority to trust in place of the system's ([`Trust::of_words`]), `?timeout=30` the seconds that the
 /// server may take to answer a call and to send the next part of a result, `?max-response-bytes=` the maximum length of one
 /// message.
 /// User, password and path are written with `%XX` where needed. Neither its text nor its debug form shows the password.
@@ -33,12 +34,7 @@ pub struct FlightUrl {
 impl fmt::Display for FlightUrl {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let scheme = if self.place.tls { "flight+tls" } else { "flight" };
-        let Url { host, port, .. } = &self.place;
-        if host.contains(':') {
-            write!(formatter, "{scheme}://[{host}]:{port}")
-        } else {
-            write!(formatter, "{scheme}://{host}:{port}")
-        }
+        write!(formatter, "{scheme}://{}:{}", bracketed(&self.place.host), self.place.port)
     }
 }
 
@@ -59,54 +55,29 @@ impl FromStr for FlightUrl {
                  with ?tls-ca=/path.pem, ?timeout=SECONDS and ?max-response-bytes=N where needed"
             ))
         };
-        let (scheme, rest) = text.split_once("://").ok_or_else(|| invalid("it has no ://"))?;
+        let UrlParts { scheme, authority, path, mut options } = UrlParts::parse(text).map_err(invalid)?;
+        let Authority { user, password, host, port } = authority.ok_or_else(|| invalid("it has no ://"))?;
         let tls = match scheme {
             "flight" => false,
             "flight+tls" => true,
             _ => return Err(invalid("the scheme is neither flight nor flight+tls")),
         };
-        let (authority, query) = rest.split_once('?').unwrap_or((rest, ""));
-        let authority = authority.strip_suffix('/').unwrap_or(authority);
-        let (login, address) = match authority.rsplit_once('@') {
-            Some((login, address)) => (Some(login), address),
-            None => (None, authority),
-        };
-        let decode = |text: &str| percent::decoded(text).map_err(invalid);
-        let login = login.map(|login| {
-            let (user, password) = login.split_once(':').unwrap_or((login, ""));
-            Ok::<_, Error>((decode(user)?, decode(password)?))
-        });
-        let (host, port) = address.rsplit_once(':').ok_or_else(|| invalid("it names no port"))?;
-        let host = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
-        let port = port.parse().ok().filter(|port| *port > 0).ok_or_else(|| invalid("the port is no port"))?;
-        if host.is_empty() || host.contains(['/', '[', ']']) {
+        let port = port.filter(|port| *port > 0).ok_or_else(|| invalid("it names no port"))?;
+        if host.is_empty() || host.contains(['[', ']']) || !matches!(path, "" | "/") {
             return Err(invalid("host:port is not understood"));
         }
-        let mut url = Self {
-            place: Url { tls, host: host.to_owned(), port, path: String::new() },
-            login: login.transpose()?,
-            trust: Trust::default(),
-            most_bytes: MOST_BYTES,
-            timeout: None,
+        let seconds = |value: String| {
+            let time = value.parse().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+            time.filter(|time| !time.is_zero()).ok_or_else(|| invalid("the timeout is no number of seconds"))
         };
-        let mut words = TlsWords::default();
-        for pair in query.split('&').filter(|pair| !pair.is_empty()) {
-            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-            let value = decode(value)?;
-            if words.take(name, &value).map_err(invalid)? {
-                continue;
-            }
-            match name {
-                response_limit::OPTION => url.most_bytes = response_limit::parse(&value).map_err(invalid)?,
-                "timeout" => {
-                    let seconds = value.parse().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
-                    let seconds = seconds.filter(|seconds| !seconds.is_zero());
-                    url.timeout = Some(seconds.ok_or_else(|| invalid("the timeout is no number of seconds"))?);
-                }
-                _ => return Err(invalid("it has an unknown option")),
-            }
-        }
-        url.trust = words.trust(Some(tls)).map_err(invalid)?.unwrap_or_default();
+        let url = Self {
+            place: Url { tls, host: host.to_owned(), port, path: String::new() },
+            login: user.map(|user| (user, password.unwrap_or_default())),
+            trust: options.take_trust(Some(tls)).map_err(invalid)?.unwrap_or_default(),
+            most_bytes: options.take_response_limit(MOST_BYTES).map_err(invalid)?,
+            timeout: options.take("timeout").map(seconds).transpose()?,
+        };
+        options.end().map_err(invalid)?;
         Ok(url)
     }
 }

@@ -1,22 +1,12 @@
-//! The tables and their columns: queries on the server's catalog and the decoding of their rows.
+//! The queries on the server's catalog, and the types in their rows.
 
+use boundary_bench_engine::catalog::{self, Row};
+use boundary_bench_engine::sql_text::literal;
 use boundary_bench_engine::table::{Column, SqlType, TableDefinition};
 use boundary_bench_kernel::{Error, Result};
 
-use crate::sql;
-
-/// A row of text, as the queries below return it.
-pub(crate) type Row = Vec<Option<String>>;
-
 /// The query for the names of all tables.
 pub(crate) const TABLES: &str = "SELECT tablename FROM pg_catalog.pg_tables WHERE schemaname = 'public'";
-
-/// The sorted names of all tables in the rows of [`TABLES`].
-pub(crate) fn table_names(rows: Vec<Row>) -> Vec<String> {
-    let mut names: Vec<String> = rows.into_iter().filter_map(|row| row.into_iter().next().flatten()).collect();
-    names.sort();
-    names
-}
 
 /// The query for the columns of a table.
 pub(crate) fn columns_query(table: &str) -> String {
@@ -24,25 +14,16 @@ pub(crate) fn columns_query(table: &str) -> String {
         "SELECT a.attname, a.atttypid, a.atttypmod, a.attnotnull FROM pg_catalog.pg_attribute a \
          JOIN pg_catalog.pg_class c ON a.attrelid = c.oid JOIN pg_catalog.pg_namespace n ON c.relnamespace = n.oid \
          WHERE n.nspname = 'public' AND c.relname = {} AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum",
-        sql::literal(table)
+        literal(table)
     )
 }
 
 /// The table in the rows of [`columns_query`].
 pub(crate) fn definition(table: &str, rows: Vec<Row>) -> Result<TableDefinition> {
-    if rows.is_empty() {
-        return Err(Error::TableNotFound(table.to_owned()));
-    }
-    let columns = rows.into_iter().map(|row| column(table, row)).collect::<Result<_>>()?;
-    Ok(TableDefinition { name: table.to_owned(), columns })
+    catalog::definition(table, rows, |row| column(table, row))
 }
 
-fn column(table: &str, row: Row) -> Result<Column> {
-    let [Some(name), Some(type_id), Some(modifier), Some(not_null)] =
-        <[Option<String>; 4]>::try_from(row).unwrap_or_default()
-    else {
-        return Err(Error::Internal(format!("the catalog's row of a column of \"{table}\" is not understood")));
-    };
+fn column(table: &str, [name, type_id, modifier, not_null]: [String; 4]) -> Result<Column> {
     let sql_type = sql_type(type_id.parse().unwrap_or(0), modifier.parse().unwrap_or(-1)).ok_or_else(|| {
         Error::Unsupported(format!(
             "column \"{name}\" of table \"{table}\" has a type (number {type_id} of the catalog) with no counterpart here"

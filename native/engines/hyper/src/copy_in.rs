@@ -2,8 +2,8 @@
 //!
 //! An open COPY blocks every reader of its table, an ended one does not. So a COPY ends after [`COPY_BYTES`], and a
 //! watchman thread ends a COPY whose caller pauses. Until then the batches are sent as they arrive, so that the server
-//! stores them while the next ones are made: an insert whose pieces are held back and sent in one go takes a third
-//! longer. Each COPY is one whole Arrow stream: of several streams in one COPY, the server takes the first and drops
+//! stores them while the next ones are made: an insert whose pieces are held back and sent in one go takes longer.
+//! Each COPY is one whole Arrow stream: of several streams in one COPY, the server takes the first and drops
 //! the rest without an error.
 
 use std::io::Write;
@@ -13,16 +13,19 @@ use std::time::{Duration, Instant};
 use arrow_array::{Array, RecordBatch};
 use arrow_ipc::writer::StreamWriter;
 use arrow_schema::SchemaRef;
+use boundary_bench_engine::dialect::Dialect;
+use boundary_bench_engine::sql_text::identifier;
 use boundary_bench_engine::table::TableDefinition;
 use boundary_bench_engine::{Ingest, check_batch};
 use boundary_bench_kernel::{Error, Result};
 
 use crate::pool::Lease;
+use crate::sql::Hyperd;
 use crate::wire::{CopyWriter, Failure};
-use crate::{catalog, engine_error, sql};
+use crate::{catalog, engine_error};
 
 /// Bytes of one COPY, unless `BOUNDARY_BENCH_FLUSH_BYTES` sets another number: about a second of the server's work, for
-/// which readers of the table may have to wait. Smaller COPYs cost more: with 16 MiB, a third of the speed.
+/// which readers of the table may have to wait. Smaller COPYs cost more.
 const COPY_BYTES: usize = 256 << 20;
 
 /// Batches of fewer bytes in total are held back, so that a small insert is one COPY, opened by its commit.
@@ -70,13 +73,13 @@ impl CopyIn {
     /// Begins an insert into a table, which must have the columns of `table`.
     pub(crate) fn begin(mut session: Lease, table: &TableDefinition) -> Result<Self> {
         let rows = session.rows(&catalog::columns_query(&table.name))?;
-        catalog::definition(&table.name, rows)?.check_columns(table, sql::column)?;
+        catalog::definition(&table.name, rows)?.check_columns(table, Hyperd::column)?;
         session.command("BEGIN")?;
-        let columns: Vec<_> = table.columns.iter().map(|column| sql::identifier(&column.name)).collect();
+        let columns: Vec<_> = table.columns.iter().map(|column| identifier(&column.name)).collect();
         let insert = Insert {
             copy: format!(
                 "COPY {} ({}) FROM STDIN WITH (FORMAT ARROWSTREAM)",
-                sql::identifier(&table.name),
+                identifier(&table.name),
                 columns.join(", ")
             ),
             session: Some(session),

@@ -5,25 +5,27 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use boundary_bench_engine::sql_text::Statement;
+use boundary_bench_engine::catalog::{Row, table_names};
+use boundary_bench_engine::dialect::Dialect;
+use boundary_bench_engine::sql_text::identifier;
 use boundary_bench_engine::table::TableDefinition;
 use boundary_bench_engine::{
-    BatchStream, Capabilities, CreateMode, Engine, Ingest, QueryOptions, Statement as Prepared, check_parameter_count,
-    not_a_query,
+    BatchStream, Capabilities, CreateMode, Engine, Ingest, QueryOptions, Statement, not_a_query,
 };
 use boundary_bench_kernel::cancel::CancelToken;
+use boundary_bench_kernel::url::bracketed;
 use boundary_bench_kernel::{Error, Result};
 
 use crate::copy_in::CopyIn;
 use crate::direct::Endpoint;
 use crate::grpc::Grpc;
 use crate::pool::{Lease, Pool};
-use crate::prepared::{PreparedStatement, parameter_count};
+use crate::prepared::PreparedStatement;
 use crate::server::Server;
-use crate::sql::Meaning;
+use crate::sql::{Hyperd, is_display};
 use crate::uri::{Place, Transport, Uri};
 use crate::wire::{Address, Answer, DEFAULT_USER, Login, rows_changed};
-use crate::{NAME, catalog, copy_out, engine_error, sql};
+use crate::{NAME, catalog, copy_out, engine_error};
 
 /// How long a session may take to answer a ping.
 const PING_TIMEOUT: Duration = Duration::from_secs(10);
@@ -96,7 +98,7 @@ impl HyperEngine {
 
     /// A database of a running server.
     fn attached(transport: Transport, (host, port): (String, u16), login: Login, database: String) -> Result<Self> {
-        let address = if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") };
+        let address = format!("{}:{port}", bracketed(&host));
         if !transport.is_grpc() {
             let credentials = login.password.clone().map(|password| (login.user.clone(), password));
             let pool = Pool::attached(Address::Tcp(host, port), login, database.clone())?;
@@ -139,7 +141,7 @@ impl HyperEngine {
     }
 
     /// The rows of a query of the engine's own.
-    fn rows(&self, sql: &str) -> Result<Vec<catalog::Row>> {
+    fn rows(&self, sql: &str) -> Result<Vec<Row>> {
         match (&self.pool, &self.grpc) {
             (None, Some(grpc)) => grpc.rows(sql),
             _ => Ok(self.session()?.rows(sql)?),
@@ -195,13 +197,9 @@ impl Engine for HyperEngine {
     /// gone if the new one can't be created.
     fn create_table(&self, table: &TableDefinition, mode: CreateMode) -> Result<()> {
         table.validate()?;
-        let name = sql::identifier(&table.name);
-        let columns = table.columns.iter().map(sql::column).collect::<Vec<_>>().join(", ");
-        let condition = if mode == CreateMode::IfNotExists { "IF NOT EXISTS " } else { "" };
-        if mode == CreateMode::Replace {
-            self.define(&format!("DROP TABLE IF EXISTS {name}"))?;
-        }
-        self.define(&format!("CREATE TABLE {condition}{name} ({columns})")).map_err(|failure| match failure.code() {
+        let (drop_old, create) = Hyperd::create_table(table, mode);
+        drop_old.map_or(Ok(()), |drop_old| self.define(&drop_old))?;
+        self.define(&create).map_err(|failure| match failure.code() {
             Some(TABLE_EXISTS) => Error::TableExists(table.name.clone()),
             _ => failure.into(),
         })
@@ -212,11 +210,11 @@ impl Engine for HyperEngine {
     }
 
     fn list_tables(&self) -> Result<Vec<String>> {
-        Ok(catalog::table_names(self.rows(catalog::TABLES)?))
+        Ok(table_names(self.rows(catalog::TABLES)?))
     }
 
     fn drop_table(&self, name: &str) -> Result<bool> {
-        match self.define(&format!("DROP TABLE {}", sql::identifier(name))) {
+        match self.define(&format!("DROP TABLE {}", identifier(name))) {
             Ok(()) => Ok(true),
             Err(failure) if failure.code() == Some(NO_SUCH_TABLE) => Ok(false),
             Err(failure) => Err(failure.into()),
@@ -230,15 +228,15 @@ impl Engine for HyperEngine {
     /// Takes one statement that reads: `SELECT`, `WITH`, `VALUES`, `TABLE`, and `EXPLAIN` or `SHOW`, whose results are
     /// text. While the result is read, writers of its tables wait, except over gRPC.
     fn query(&self, sql: &str, options: &QueryOptions) -> Result<Box<dyn BatchStream>> {
-        let statement = the_only_statement(sql)?;
-        check_parameter_count(0, parameter_count(statement.text)?)?;
+        without_nul(sql)?;
+        let statement = Hyperd::query(sql)?;
         if let Some(grpc) = &self.grpc
-            && statement.is_query()
+            && Hyperd::is_query(&statement)
         {
             grpc.query(&statement, options)
-        } else if statement.is_query() {
+        } else if Hyperd::is_query(&statement) {
             copy_out::start(self.session()?, &statement, options)
-        } else if statement.is_display() {
+        } else if is_display(&statement) {
             copy_out::display(self.session()?, &statement, options)
         } else {
             Err(not_a_query())
@@ -249,23 +247,8 @@ impl Engine for HyperEngine {
     /// the server can't undo, such as `CREATE TABLE`, unless they come alone. `SET` lasts for this call only.
     fn execute(&self, sql: &str, cancel: &CancelToken) -> Result<u64> {
         without_nul(sql)?;
-        let statements = sql::statements(sql);
-        for statement in &statements {
-            check_parameter_count(0, parameter_count(statement.text)?)?;
-        }
-        if statements.iter().any(Statement::is_transaction) {
-            return Err(Error::Unsupported(
-                "a transaction can't span calls; give all its statements in one call, which runs them as one"
-                    .to_owned(),
-            ));
-        }
+        let statements = Hyperd::command(sql)?;
         let together = statements.len() > 1;
-        if together && let Some(statement) = statements.iter().find(|statement| !statement.is_undoable()) {
-            return Err(Error::Unsupported(format!(
-                "hyperd can't undo {}, so it can't be one of several statements; run it alone",
-                statement.keyword
-            )));
-        }
         let mut session = self.session()?;
         let guard = copy_out::guard(&session, cancel);
         let mut run = || {
@@ -288,7 +271,7 @@ impl Engine for HyperEngine {
             (Ok(_), true) => session.command("COMMIT").map(drop),
             (Err(_), true) => session.command("ROLLBACK").map(drop),
         };
-        if !settled || !statements.iter().all(Statement::keeps_session) {
+        if !settled || !statements.iter().all(Hyperd::keeps_session) {
             session.close();
         }
         match result {
@@ -299,8 +282,9 @@ impl Engine for HyperEngine {
     }
 
     /// The types of parameters are unknown until they have values: hyperd does not report them.
-    fn prepare(&self, sql: &str, cancel: &CancelToken) -> Result<Box<dyn Prepared>> {
-        let statement = the_only_statement(sql)?;
+    fn prepare(&self, sql: &str, cancel: &CancelToken) -> Result<Box<dyn Statement>> {
+        without_nul(sql)?;
+        let statement = Hyperd::the_only_statement(sql)?;
         if self.transport.is_grpc() {
             return Err(Error::Unsupported(
                 "parameters and prepared statements don't go over gRPC; use the transport tcp or ipc".to_owned(),
@@ -322,13 +306,4 @@ fn without_nul(sql: &str) -> Result<()> {
         return Err(Error::InvalidArgument("SQL text can't hold a NUL character".to_owned()));
     }
     Ok(())
-}
-
-fn the_only_statement(sql: &str) -> Result<Statement<'_>> {
-    without_nul(sql)?;
-    let mut statements = sql::statements(sql);
-    match (statements.len(), statements.pop()) {
-        (1, Some(statement)) => Ok(statement),
-        (count, _) => Err(Error::InvalidArgument(format!("a query is exactly one statement, here are {count}"))),
-    }
 }

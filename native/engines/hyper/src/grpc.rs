@@ -12,6 +12,7 @@ use std::time::Duration;
 use arrow_array::ArrayRef;
 use arrow_buffer::Buffer;
 use arrow_cast::display::array_value_to_string;
+use boundary_bench_engine::catalog::Row;
 use boundary_bench_engine::sql_text::Statement;
 use boundary_bench_engine::{BatchStream, QueryOptions};
 use boundary_bench_kernel::cancel::CancelGuard;
@@ -25,9 +26,9 @@ use tokio::task::JoinHandle;
 
 use crate::arrow_stream::{ArrowStream, Pieces};
 use crate::batches::Batches;
+use crate::engine_error;
 use crate::server::Server;
 use crate::uri::Transport;
-use crate::{catalog, engine_error};
 
 /// Time limit of one request, longer than any query: queries are ended by their users, not by a clock.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(24 * 60 * 60);
@@ -109,7 +110,7 @@ impl Grpc {
     }
 
     /// Runs a query of the engine's own and returns its rows as text.
-    pub(crate) fn rows(self: &Arc<Self>, sql: &str) -> Result<Vec<catalog::Row>> {
+    pub(crate) fn rows(self: &Arc<Self>, sql: &str) -> Result<Vec<Row>> {
         let mut stream = ArrowStream::start(self.start(sql))?;
         let mut rows = Vec::new();
         while let Some(batch) = stream.next_batch()? {

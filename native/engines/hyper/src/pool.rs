@@ -5,10 +5,10 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use boundary_bench_engine::sql_text::identifier;
 use boundary_bench_kernel::{Error, Result};
 
 use crate::server::Server;
-use crate::sql;
 use crate::wire::{Address, Connection, DEFAULT_USER, Failure, Login, Status};
 
 /// Maximum number of idle sessions that are kept.
@@ -109,7 +109,7 @@ fn open_or_create(address: &Address, login: &Login, database: &str) -> Result<Co
     let deadline = Instant::now() + UNLOAD_TIMEOUT;
     loop {
         let opened = Connection::open(address, login, None).and_then(|mut connection| {
-            connection.command(&format!("CREATE DATABASE IF NOT EXISTS {}", sql::identifier(database)))?;
+            connection.command(&format!("CREATE DATABASE IF NOT EXISTS {}", identifier(database)))?;
             Connection::open(address, login, Some(database))
         });
         match opened {

@@ -4,7 +4,8 @@
 //! run before, the statement is parsed anew in the same round trip.
 
 use arrow_array::RecordBatch;
-use boundary_bench_engine::sql_text;
+use boundary_bench_engine::dialect::Dialect;
+use boundary_bench_engine::sql_text::{self, placeholders};
 use boundary_bench_engine::table::SqlType;
 use boundary_bench_engine::{
     BatchStream, QueryOptions, Statement, Value, check_parameter_count, not_a_query, unusable_parameter,
@@ -15,9 +16,9 @@ use boundary_bench_kernel::{Error, Result};
 use crate::batches::{Batches, Source};
 use crate::pool::Lease;
 use crate::rows::RowBuilder;
-use crate::sql::Meaning;
+use crate::sql::{Hyperd, is_display};
 use crate::wire::{Bound, Failure, Message, Parameter, Rows, ServerError, Status, rows_changed};
-use crate::{copy_out, engine_error, sql};
+use crate::{copy_out, engine_error};
 
 /// The type number of a parameter whose type the server infers. Its value is sent as text, and read like a quoted
 /// literal in the statement.
@@ -54,14 +55,8 @@ impl PreparedStatement {
         statement: &sql_text::Statement<'_>,
         cancel: &CancelToken,
     ) -> Result<Self> {
-        // A COPY would wait for data that nobody sends.
-        if !statement.keeps_session() || statement.is_transaction() || statement.keyword == "COPY" {
-            return Err(Error::Unsupported(format!(
-                "{} can't be prepared; run it by execute, without parameters",
-                statement.keyword
-            )));
-        }
-        let count = parameter_count(statement.text)?;
+        Hyperd::check_prepared(statement)?;
+        let count = Hyperd::parameters(statement.text)?.count;
         let guard = copy_out::guard(&session, cancel);
         cancel.check()?;
         let parsed = session.parse(statement.text, &vec![OPEN; count]);
@@ -74,7 +69,7 @@ impl PreparedStatement {
         Ok(Self {
             session,
             sql: statement.text.to_owned(),
-            returns_rows: statement.is_query() || statement.is_display(),
+            returns_rows: Hyperd::is_query(statement) || is_display(statement),
             parameters: vec![None; count],
             parsed: None,
         })
@@ -111,14 +106,14 @@ impl PreparedStatement {
     /// The statement with casts of its decimal parameters to their precision and scale, which the protocol can't carry.
     fn with_casts(&self, parameters: &[Value]) -> String {
         let (mut sql, mut copied) = (String::with_capacity(self.sql.len()), 0);
-        for placeholder in sql::placeholders(&self.sql) {
+        for placeholder in placeholders(&self.sql, Hyperd::first_token) {
             let value =
                 placeholder.name.parse::<usize>().ok().and_then(|number| parameters.get(number.wrapping_sub(1)));
             if let Some(value @ Value::Decimal { .. }) = value
                 && let Some(sql_type) = value.sql_type()
             {
                 sql.push_str(&self.sql[copied..placeholder.place.start]);
-                sql.extend(["CAST($", placeholder.name, " AS ", &sql::type_name(sql_type), ")"]);
+                sql.extend(["CAST($", placeholder.name, " AS ", &Hyperd::type_name(sql_type), ")"]);
                 copied = placeholder.place.end;
             }
         }
@@ -295,26 +290,6 @@ impl Drop for BoundRows<'_> {
     }
 }
 
-/// The number of parameters in a statement, which must be `$1`, `$2`, ... without a gap.
-pub(crate) fn parameter_count(statement: &str) -> Result<usize> {
-    let mut numbers = sql::placeholders(statement)
-        .into_iter()
-        .map(|placeholder| match placeholder.name.parse::<usize>() {
-            Ok(number) if number > 0 => Ok(number),
-            _ => Err(Error::InvalidArgument(format!(
-                "the parameter ${} has a name; parameters are matched by position: $1, $2, ...",
-                placeholder.name
-            ))),
-        })
-        .collect::<Result<Vec<_>>>()?;
-    numbers.sort_unstable();
-    numbers.dedup();
-    match numbers.iter().enumerate().find(|(index, number)| **number != index + 1) {
-        None => Ok(numbers.len()),
-        Some((index, _)) => Err(unusable_parameter(index + 1, "the statement leaves out this number")),
-    }
-}
-
 /// The type number that is sent for a value. Text is open, so that the server converts it to the type that the
 /// statement wants, and so is a decimal, which is cast to its own type in the statement.
 fn type_of(value: &Value) -> u32 {
@@ -367,14 +342,5 @@ mod tests {
         assert_eq!(decimal_text(5, 3), "0.005");
         assert_eq!(decimal_text(-7, 0), "-7");
         assert_eq!(decimal_text(0, 2), "0.00");
-    }
-
-    #[test]
-    fn parameters_are_counted_and_named_where_one_is_left_out() {
-        assert_eq!(parameter_count("SELECT $2, $1, $1, '$9'").unwrap(), 2);
-        assert_eq!(parameter_count("SELECT 1").unwrap(), 0);
-        assert!(parameter_count("SELECT $1, $3").unwrap_err().to_string().starts_with("parameter 2"));
-        assert!(parameter_count("SELECT $0").is_err());
-        assert!(parameter_count("SELECT $x").unwrap_err().to_string().contains("$x has a name"));
     }
 }

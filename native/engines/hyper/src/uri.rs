@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use boundary_bench_kernel::{Error, Result, percent, response_limit};
+use boundary_bench_kernel::url::{Authority, UrlParts};
+use boundary_bench_kernel::{Error, Result};
 
 /// How a client talks to the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -107,25 +108,23 @@ impl FromStr for Uri {
                  and ?max-response-bytes=N where needed"
             ))
         };
-        let rest = text.strip_prefix("hyper:").ok_or_else(|| invalid("it does not begin with \"hyper:\""))?;
-        let (place, query) = rest.split_once('?').unwrap_or((rest, ""));
-        let (mut transport, mut most_bytes) = (Transport::default(), MOST_BYTES);
-        for pair in query.split('&').filter(|pair| !pair.is_empty()) {
-            match pair.split_once('=').unwrap_or((pair, "")) {
-                ("transport", found) => {
-                    let known = TRANSPORTS.iter().find(|(name, _)| *name == found);
-                    transport = known.ok_or_else(|| invalid("there is no such transport"))?.1;
-                }
-                (response_limit::OPTION, value) => most_bytes = response_limit::parse(value).map_err(invalid)?,
-                _ => return Err(invalid("it has another option")),
-            }
+        let UrlParts { scheme, authority, path, mut options } = UrlParts::parse(text).map_err(invalid)?;
+        if scheme != "hyper" {
+            return Err(invalid("it does not begin with \"hyper:\""));
         }
-        let place = match place.strip_prefix("//") {
-            Some(server) => parse_server(server).ok_or_else(|| invalid("the server needs host:port/database"))?,
-            None if place.is_empty() => Place::Fresh,
-            None if place.starts_with('/') => Place::File(PathBuf::from(place)),
+        let place = match authority {
+            Some(server) => server_of(server, path).ok_or_else(|| invalid("the server needs host:port/database"))?,
+            None if path.is_empty() => Place::Fresh,
+            None if path.starts_with('/') => Place::File(PathBuf::from(path)),
             None => return Err(invalid("the path of a file must be absolute")),
         };
+        let transport = options.take("transport").map(|found| {
+            let known = TRANSPORTS.iter().find(|(name, _)| *name == found);
+            known.map(|(_, transport)| *transport).ok_or_else(|| invalid("there is no such transport"))
+        });
+        let transport = transport.transpose()?.unwrap_or_default();
+        let most_bytes = options.take_response_limit(MOST_BYTES).map_err(invalid)?;
+        options.end().map_err(invalid)?;
         if matches!(place, Place::Server { .. }) && transport == Transport::Ipc {
             return Err(invalid("a server of host and port is reached by tcp or gRPC"));
         }
@@ -133,27 +132,11 @@ impl FromStr for Uri {
     }
 }
 
-fn parse_server(text: &str) -> Option<Place> {
-    let (address, database) = text.split_once('/')?;
-    let (credentials, address) = match address.rsplit_once('@') {
-        Some((credentials, address)) => (Some(credentials), address),
-        None => (None, address),
-    };
-    let (host, port) = address.rsplit_once(':')?;
-    let (user, password) = match credentials.map(|credentials| credentials.split_once(':')) {
-        None => (None, None),
-        Some(None) => (Some(percent::decoded(credentials?).ok()?), None),
-        Some(Some((user, password))) => (Some(percent::decoded(user).ok()?), Some(percent::decoded(password).ok()?)),
-    };
-    let host = host.trim_start_matches('[').trim_end_matches(']').to_owned();
-    let port = port.parse().ok()?;
-    (!host.is_empty() && !database.is_empty()).then(|| Place::Server {
-        host,
-        port,
-        user,
-        password,
-        database: database.to_owned(),
-    })
+/// The database at a path of a running server.
+fn server_of(authority: Authority<'_>, path: &str) -> Option<Place> {
+    let Authority { user, password, host, port } = authority;
+    let database = path.strip_prefix('/').filter(|database| !database.is_empty() && !host.is_empty())?.to_owned();
+    Some(Place::Server { host: host.to_owned(), port: port?, user, password, database })
 }
 
 #[cfg(test)]

@@ -15,8 +15,9 @@ use boundary_bench_engine::{CreateMode, QueryOptions, Value};
 use boundary_bench_hyper::{Server, executable, open};
 use boundary_bench_kernel::cancel::CancelToken;
 use boundary_bench_kernel::needs;
+use boundary_bench_kernel::testing::Folder;
 use boundary_bench_kernel::testing::{Process, processes, signal};
-use common::{Folder, batch, insert, number, table};
+use common::{batch, file_uri, insert, number, table};
 
 /// The environment variable of a child process that a test runs to see what the child leaves behind.
 const LEAVING: &str = "BOUNDARY_BENCH_TEST_LEAVES";
@@ -116,7 +117,7 @@ fn a_server_killed_in_an_insert_is_an_error_and_the_table_is_as_before() {
     needs!("hyperd", executable());
     let _alone = alone();
     let folder = Folder::new("hyper-killed-insert");
-    let uri = folder.uri("rows.hyper");
+    let uri = file_uri(&folder, "rows.hyper");
     for transport in ["tcp", "ipc"] {
         let uri = format!("{uri}?transport={transport}");
         let engine = open(&uri).unwrap();
@@ -247,7 +248,7 @@ fn an_idle_session_that_the_server_ended_is_not_used_again() {
     let folder = Folder::new("hyper-idle");
     let server = Server::start(&executable().unwrap(), &[]).unwrap();
     let path = folder.0.join("rows.hyper");
-    drop(open(&folder.uri("rows.hyper")).unwrap());
+    drop(open(&file_uri(&folder, "rows.hyper")).unwrap());
     let engine = open(&format!("hyper://127.0.0.1:{}/{}", server.tcp_port(), path.display())).unwrap();
     assert_eq!(number(&engine, "SELECT CAST(5 AS BIGINT)"), 5);
     drop(server);
@@ -265,7 +266,7 @@ fn a_server_that_runs_is_attached_to_and_left_alone() {
     let missing = open(&uri).err().unwrap();
     assert!(missing.code() == "BB_ENGINE" && missing.to_string().contains("does not exist"), "{missing}");
 
-    let owner = open(&folder.uri("rows.hyper")).unwrap();
+    let owner = open(&file_uri(&folder, "rows.hyper")).unwrap();
     owner.create_table(&table(), CreateMode::Create).unwrap();
     insert(&owner, 0..10);
     let held = open(&uri).err().unwrap();
@@ -275,7 +276,7 @@ fn a_server_that_runs_is_attached_to_and_left_alone() {
     let engine = open(&uri).unwrap();
     assert!(engine.version().contains('.'), "{}", engine.version());
     insert(&engine, 10..20);
-    let held = open(&folder.uri("rows.hyper")).err().unwrap();
+    let held = open(&file_uri(&folder, "rows.hyper")).err().unwrap();
     assert!(held.code() == "BB_ENGINE" && held.to_string().contains("locked"), "{held}");
     for mode in ["sync", "adaptive", "async"] {
         let address = format!("127.0.0.1:{}", server.grpc_port());
@@ -303,15 +304,15 @@ fn a_file_that_is_no_database_is_refused() {
     for (name, content) in [("empty.hyper", &b""[..]), ("text.hyper", &b"no database, but long enough to be read"[..])]
     {
         std::fs::write(folder.0.join(name), content).unwrap();
-        let error = open(&folder.uri(name)).err().unwrap();
+        let error = open(&file_uri(&folder, name)).err().unwrap();
         assert!(error.code() == "BB_ENGINE" && error.to_string().contains("database"), "{error}");
         assert_eq!(std::fs::read(folder.0.join(name)).unwrap(), content);
     }
-    for uri in [folder.uri("nowhere/x.hyper"), format!("hyper:{}", folder.0.display())] {
+    for uri in [file_uri(&folder, "nowhere/x.hyper"), format!("hyper:{}", folder.0.display())] {
         assert_eq!(open(&uri).err().unwrap().code(), "BB_ENGINE", "{uri}");
     }
 
-    let engine = open(&folder.uri("cut.hyper")).unwrap();
+    let engine = open(&file_uri(&folder, "cut.hyper")).unwrap();
     engine.create_table(&table(), CreateMode::Create).unwrap();
     insert(&engine, 0..100_000);
     drop(engine);
@@ -319,7 +320,7 @@ fn a_file_that_is_no_database_is_refused() {
     // The server has ended, so the file may be changed.
     let bytes = std::fs::read(&path).unwrap();
     std::fs::write(&path, &bytes[..bytes.len() / 2]).unwrap();
-    let result = open(&folder.uri("cut.hyper")).and_then(|engine| {
+    let result = open(&file_uri(&folder, "cut.hyper")).and_then(|engine| {
         let mut stream = engine.query("SELECT x FROM t", &QueryOptions::default())?;
         while stream.next_batch()?.is_some() {}
         Ok(())
@@ -346,18 +347,18 @@ fn a_database_that_can_not_be_written_is_refused() {
     needs!("hyperd", executable());
     let _alone = alone();
     let folder = Folder::new("hyper-read-only");
-    let engine = open(&folder.uri("rows.hyper")).unwrap();
+    let engine = open(&file_uri(&folder, "rows.hyper")).unwrap();
     engine.create_table(&table(), CreateMode::Create).unwrap();
     insert(&engine, 0..10);
     drop(engine);
     let path = folder.0.join("rows.hyper");
     let why = "root can't make a file immutable here (chattr +i), and heeds no permissions";
     needs!("read-only-files", protect(&path, true).then_some(()).ok_or(why));
-    let refused = open(&folder.uri("rows.hyper")).err();
+    let refused = open(&file_uri(&folder, "rows.hyper")).err();
     assert!(protect(&path, false));
     let refused = refused.expect("it can't be written");
     assert!(refused.code() == "BB_ENGINE" && refused.to_string().contains("rows.hyper"), "{refused}");
-    assert_eq!(number(&open(&folder.uri("rows.hyper")).unwrap(), "SELECT count(*) FROM t"), 10);
+    assert_eq!(number(&open(&file_uri(&folder, "rows.hyper")).unwrap(), "SELECT count(*) FROM t"), 10);
 }
 
 #[test]
@@ -365,7 +366,7 @@ fn wrong_credentials_are_refused() {
     needs!("hyperd", executable());
     let _alone = alone();
     let folder = Folder::new("hyper-password");
-    drop(open(&folder.uri("rows.hyper")).unwrap());
+    drop(open(&file_uri(&folder, "rows.hyper")).unwrap());
     // Without --no-password the server asks for a new password, twice.
     let mut server = Command::new(executable().unwrap())
         .args([

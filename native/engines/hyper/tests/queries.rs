@@ -13,8 +13,9 @@ use boundary_bench_engine::table::{Column, SqlType, TableDefinition};
 use boundary_bench_engine::{CreateMode, Engine, QueryOptions};
 use boundary_bench_hyper::{executable, open};
 use boundary_bench_kernel::cancel::CancelToken;
+use boundary_bench_kernel::testing::Folder;
 use boundary_bench_kernel::{Error, Result, needs};
-use common::{Folder, batch, insert, number, table};
+use common::{batch, file_uri, insert, number, table};
 
 const URIS: [&str; 5] = [
     "hyper:",
@@ -308,14 +309,14 @@ fn many_queries_and_inserts_run_at_once() {
 fn two_opens_of_a_file_are_one_database_and_new_ones_are_their_own() {
     needs!("hyperd", executable());
     let folder = Folder::new("hyper-shared");
-    let first = open(&folder.uri("rows.hyper")).unwrap();
+    let first = open(&file_uri(&folder, "rows.hyper")).unwrap();
     first.create_table(&table(), CreateMode::Create).unwrap();
-    let second = open(&(folder.uri("rows.hyper") + "?transport=ipc")).unwrap();
+    let second = open(&(file_uri(&folder, "rows.hyper") + "?transport=ipc")).unwrap();
     insert(&second, 0..10);
     assert_eq!(number(&first, "SELECT count(*) FROM t"), 10);
     assert!(open("hyper:").unwrap().list_tables().unwrap().is_empty());
     drop((first, second));
-    let again = open(&folder.uri("rows.hyper")).unwrap();
+    let again = open(&file_uri(&folder, "rows.hyper")).unwrap();
     assert_eq!(again.describe_table("t").unwrap(), table());
     assert_eq!(number(&again, "SELECT count(*) FROM t"), 10);
 }

@@ -1,21 +1,14 @@
 //! Certificates for the servers of tests. They are files of the repository, so that no test needs a program that makes
 //! some.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-/// A self-signed certificate and its private key, as PEM files.
-#[derive(Debug, Clone)]
-pub struct Certificate {
-    /// The path of the certificate, which is its own authority.
-    pub certificate: PathBuf,
-    /// The path of its private key.
-    pub key: PathBuf,
-}
+use crate::tls::TlsFiles;
 
-/// The certificate of that name in `__test__/fixtures/tls`: `localhost` is valid for that name only, `loopback` for
-/// `localhost` and for `127.0.0.1`. Neither is an authority of the other.
+/// The self-signed certificate of that name, which is its own authority, and its key, in `__test__/fixtures/tls`: `localhost` is
+/// valid for that name only, `loopback` for `localhost` and for `127.0.0.1`. Neither is an authority of the other.
 #[must_use]
-pub fn certificate(name: &str) -> Certificate {
+pub fn certificate(name: &str) -> TlsFiles {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../__test__/fixtures/tls");
-    Certificate { certificate: folder.join(format!("{name}.pem")), key: folder.join(format!("{name}.key")) }
+    TlsFiles { certificate: folder.join(format!("{name}.pem")), key: folder.join(format!("{name}.key")) }
 }

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use boundary_bench_codecs::line::{LineHead, put_columns};
+use boundary_bench_codecs::msgpack::{COLUMNS_CONTENT_TYPE, ColumnsWriter, ROWS_CONTENT_TYPE, RowsWriter};
 use boundary_bench_http::{Address, HttpClient, HttpOptions, Place, Request, Response};
-use boundary_bench_ingest::line::{LineHead, put_columns};
-use boundary_bench_ingest::msgpack::{COLUMNS_CONTENT_TYPE, ColumnsWriter, ROWS_CONTENT_TYPE, RowsWriter};
 use boundary_bench_kernel::{Error, Result};
 use serde::{Deserialize, Serialize};
 

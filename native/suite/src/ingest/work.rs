@@ -7,14 +7,14 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, TimestampNanosecondType};
+use boundary_bench_codecs::arrow::columns_to_arrow;
+use boundary_bench_codecs::line::{LineHead, LineOptions, parse_lines_into, put_columns};
+use boundary_bench_codecs::msgpack::{ColumnBuffers, ColumnarBatch, ColumnsWriter, columns_to_points, decode_columns};
+use boundary_bench_codecs::points::{FieldKind, Shape};
+use boundary_bench_codecs::{MOST_POINTS, Points, Precision};
 use boundary_bench_engine::checksum::{sum_f64, sum_i64};
-use boundary_bench_ingest::arrow::columns_to_arrow;
-use boundary_bench_ingest::line::{LineHead, LineOptions, parse_lines_into, put_columns};
-use boundary_bench_ingest::msgpack::{ColumnBuffers, ColumnarBatch, ColumnsWriter, columns_to_points, decode_columns};
-use boundary_bench_ingest::points::{FieldKind, Shape};
-use boundary_bench_ingest::store::{Database, Entry, Registry, Wal, read_entry, replay};
-use boundary_bench_ingest::{MOST_POINTS, Points, Precision};
 use boundary_bench_kernel::{Error, Result};
+use boundary_bench_point_store::{Database, Entry, Registry, Wal, read_entry, replay};
 
 use super::{InputBatch, MILLISECOND, Stage, StageSpec, StageSums, columns_writer, line_head};
 

@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use boundary_bench_codecs::json::{Kind, Paths, Picked, Rows};
 use boundary_bench_engine::checksum::{Checksum, ChecksumSum};
-use boundary_bench_http::{Kind, Paths, Picked, Rows};
 use boundary_bench_kernel::Result;
 use serde::Deserialize;
 use serde_json::json;

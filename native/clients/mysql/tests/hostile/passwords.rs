@@ -1,20 +1,14 @@
 //! Tests of how much of a password a server learns that does not prove its identity.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
-use std::sync::Arc;
 
-use boundary_bench_kernel::testing::{Certificate, certificate};
+use boundary_bench_kernel::testing::{Folder, certificate};
 use boundary_bench_kernel::tls::Trust;
 use boundary_bench_kernel::{Error, needs};
 use boundary_bench_mysql::{Connection, Url};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::task::JoinHandle;
-use tokio_rustls::TlsAcceptor;
-use tokio_rustls::rustls::ServerConfig;
-use tokio_rustls::rustls::crypto::ring::default_provider;
-use tokio_rustls::rustls::pki_types::pem::PemObject;
-use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
 use crate::scripted::{NONCE, OK, PASSWORD, PLAIN, WITH_TLS, greeting, hear, listen, packet};
 
@@ -89,27 +83,6 @@ async fn a_server_that_proves_nothing_gets_nothing_of_the_password() {
     }
 }
 
-/// A temporary folder for one test, removed at its end.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("bb-mysql-{name}-{}", std::process::id()));
-        std::fs::create_dir_all(&path).unwrap();
-        Self(path)
-    }
-
-    fn file(&self, name: &str) -> PathBuf {
-        self.0.join(name)
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        std::fs::remove_dir_all(&self.0).unwrap();
-    }
-}
-
 fn openssl(arguments: &[&str], files: &[(&str, &Path)]) {
     let mut command = Command::new("openssl");
     command.args(arguments);
@@ -155,21 +128,14 @@ async fn the_password_is_encrypted_with_a_key_that_was_given_or_may_be_asked_for
 
 #[tokio::test]
 async fn encryption_alone_does_not_make_a_server_the_one_that_was_meant() {
-    let Certificate { certificate, key } = certificate("loopback");
-    let chain = CertificateDer::pem_file_iter(&certificate).unwrap().map(Result::unwrap).collect();
-    let config = ServerConfig::builder_with_provider(Arc::new(default_provider()))
-        .with_safe_default_protocol_versions()
-        .unwrap()
-        .with_no_client_auth()
-        .with_single_cert(chain, PrivateKeyDer::from_pem_file(&key).unwrap())
-        .unwrap();
-    let acceptor = TlsAcceptor::from(Arc::new(config));
+    let files = certificate("loopback");
+    let acceptor = files.acceptor(&[]).unwrap();
     let clear = || vec![switch_to("mysql_clear_password"), OK.to_vec()];
     for (trust, said, expected) in [
         (Trust::Anyone, vec![WHOLE.to_vec()], Err("BB_INSECURE")),
         (Trust::Anyone, clear(), Err("BB_INSECURE")),
-        (Trust::Authorities(certificate.clone()), vec![WHOLE.to_vec(), OK.to_vec()], Ok(())),
-        (Trust::Authorities(certificate.clone()), clear(), Ok(())),
+        (Trust::Authorities(files.certificate.clone()), vec![WHOLE.to_vec(), OK.to_vec()], Ok(())),
+        (Trust::Authorities(files.certificate.clone()), clear(), Ok(())),
     ] {
         let (listener, url) = listen().await;
         let acceptor = acceptor.clone();

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use base64::Engine;
 use boundary_bench_http::Address;
 use boundary_bench_kernel::socket::{CONNECT_TIMEOUT, KEEP_ALIVE_IDLE, KEEP_ALIVE_INTERVAL, KEEP_ALIVE_PROBES};
 use boundary_bench_kernel::tls::Trust;
@@ -14,7 +13,7 @@ use boundary_bench_kernel::{Error, Result, api_key, response_limit};
 use futures_util::Stream;
 use prost::Message;
 use tonic::metadata::AsciiMetadataValue as Key;
-use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint};
+use tonic::transport::{Channel, ClientTlsConfig, Endpoint};
 use tonic::{Request, Response, Status};
 
 use super::ClientOptions;
@@ -84,6 +83,7 @@ impl Name {
         deadline: Option<Duration>,
         call: impl Future<Output = std::result::Result<Response<T>, Status>>,
     ) -> Result<T> {
+        // Awaited here, since the call is large, and a function that awaits it would hold it once more.
         let answer = match deadline {
             None => call.await,
             Some(time) => {
@@ -102,16 +102,6 @@ fn key_of(key: &str) -> Result<Key> {
     Ok(key)
 }
 
-/// The CA certificates that the system trusts. Unreadable ones are left out; without any the handshake fails.
-fn system_certificates() -> Vec<Certificate> {
-    let certificates = rustls_native_certs::load_native_certs().certs;
-    let pem = |certificate: &[u8]| {
-        let text = base64::engine::general_purpose::STANDARD.encode(certificate);
-        Certificate::from_pem(format!("-----BEGIN CERTIFICATE-----\n{text}\n-----END CERTIFICATE-----\n"))
-    };
-    certificates.iter().map(|certificate| pem(certificate)).collect()
-}
-
 /// The endpoint of an address, with its TLS settings.
 fn endpoint_of(address: &Address, tls_ca: Option<&PathBuf>) -> std::result::Result<Endpoint, String> {
     let text = |error: &dyn std::error::Error| match error.source() {
@@ -126,14 +116,9 @@ fn endpoint_of(address: &Address, tls_ca: Option<&PathBuf>) -> std::result::Resu
         (Trust::System, Some(path)) => &Trust::Authorities(path.clone()),
         (trust, _) => trust,
     };
-    let tls = match trust {
-        Trust::System => ClientTlsConfig::new().ca_certificates(system_certificates()),
-        Trust::Anyone => return Err("the certificate of a shard is always checked; name it by tls-ca".to_owned()),
-        Trust::Authorities(path) => {
-            let certificates = std::fs::read(path).map_err(|error| format!("{}: {error}", path.display()))?;
-            ClientTlsConfig::new().ca_certificate(Certificate::from_pem(certificates))
-        }
-    };
+    let roots = trust.roots().map_err(|error| error.to_string())?;
+    let roots = roots.ok_or("the certificate of a shard is always checked; name it by tls-ca")?.roots;
+    let tls = ClientTlsConfig::new().trust_anchors(roots);
     endpoint.tls_config(tls).map_err(|error| text(&error))
 }
 

@@ -1,28 +1,12 @@
 use std::collections::BTreeMap;
 
+use boundary_bench_kernel::testing::Folder;
 use proptest::prelude::*;
 
 use super::*;
 use crate::aggregate::{Column, Sum};
 use crate::made_rows::{MadeRows, made_checksum};
 use crate::store::checksum;
-
-/// A temporary folder, removed when dropped.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("bb-shards-{name}-{}", std::process::id()));
-        let _ = std::fs::remove_dir_all(&path);
-        Self(path)
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
 
 fn row(key: i64, quantity: i32) -> Row {
     Row { quantity, ..Row::made(key) }

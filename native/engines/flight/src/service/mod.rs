@@ -23,6 +23,7 @@ use arrow_flight::sql::{Any, Command};
 use arrow_flight::{Action, FlightDescriptor, SchemaResult, Ticket};
 use boundary_bench_engine::Engine;
 use boundary_bench_kernel::cancel::{CancelOnDrop, CancelToken};
+use boundary_bench_kernel::timeout::within;
 use boundary_bench_kernel::workers::{Full, Workers, stalled_sender};
 use boundary_bench_kernel::{Error, Result};
 use bytes::Bytes;
@@ -216,8 +217,7 @@ impl FlightService {
         let ending = CancelOnDrop(call.cancel.clone());
         let place = self.commands.admit().map_err(|full| refused(&full))?;
         let working = place.run(move || work(&this, &token));
-        let result = tokio::time::timeout(self.limits.query_time, working).await;
-        let result = result.unwrap_or_else(|_| Err(self.too_long()));
+        let result = within(Some(self.limits.query_time), working, |_| self.too_long()).await;
         if result.is_ok() {
             ending.forget();
         }
@@ -267,9 +267,8 @@ impl Call {
         &self,
         work: impl Future<Output = std::result::Result<T, Status>>,
     ) -> std::result::Result<T, Status> {
-        let Some(deadline) = self.deadline else { return work.await };
-        let waited = tokio::time::timeout_at(deadline.into(), work).await;
-        waited.unwrap_or_else(|_| Err(Status::deadline_exceeded("the call's own time is over")))
+        let left = self.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+        within(left, work, |_| Status::deadline_exceeded("the call's own time is over")).await
     }
 }
 

@@ -12,6 +12,7 @@ use boundary_bench_engine::lanes::statement::{BoundStatement, PreparedStatement}
 use boundary_bench_engine::table::arrow_schema_of;
 use boundary_bench_engine::{QueryOptions, not_a_query};
 use boundary_bench_kernel::cancel::CancelToken;
+use boundary_bench_kernel::timeout::within;
 use boundary_bench_kernel::workers::stalled_reader;
 use boundary_bench_kernel::{Error, Result};
 use bytes::{BufMut, Bytes, BytesMut};
@@ -192,8 +193,8 @@ impl FlightService {
 
     /// Waits for the engine, for [`ServiceLimits::query_time`](super::ServiceLimits::query_time) at most.
     async fn timed<T>(&self, work: impl Future<Output = Result<T>>) -> std::result::Result<T, Status> {
-        let result = tokio::time::timeout(self.limits.query_time, work).await;
-        result.unwrap_or_else(|_| Err(self.too_long())).map_err(|error| of_error(&error))
+        let result = within(Some(self.limits.query_time), work, |_| self.too_long()).await;
+        result.map_err(|error| of_error(&error))
     }
 
     fn ticket(&self, query: &CommandStatementQuery) -> TicketStatementQuery {

@@ -1,6 +1,5 @@
 //! Helpers that the tests of the engine share.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
@@ -8,27 +7,11 @@ use arrow_array::types::Int64Type;
 use arrow_array::{ArrayRef, Int32Array, RecordBatch};
 use boundary_bench_engine::table::{Column, SqlType, TableDefinition};
 use boundary_bench_engine::{Engine, QueryOptions};
+use boundary_bench_kernel::testing::Folder;
 
-/// A folder for one test, removed at the test's end.
-pub struct Folder(pub PathBuf);
-
-impl Folder {
-    pub fn new(test: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("boundary-bench-{test}-{}", std::process::id()));
-        std::fs::create_dir_all(&path).unwrap();
-        Self(path)
-    }
-
-    /// The URI of a database file in the folder.
-    pub fn uri(&self, file: &str) -> String {
-        format!("hyper:{}", self.0.join(file).display())
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        std::fs::remove_dir_all(&self.0).unwrap();
-    }
+/// The URI of a database file in a folder.
+pub fn file_uri(folder: &Folder, file: &str) -> String {
+    format!("hyper:{}", folder.file(file).display())
 }
 
 /// The table `t` of one column of numbers.

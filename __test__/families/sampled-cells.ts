@@ -1,0 +1,38 @@
+import { expect } from 'vitest';
+
+import { verifyChecksum } from '../../src/runner/checksum.js';
+import type { OpenFamily, PlannedCell, Stopwatch } from '../../src/families/workload.js';
+
+/** A stopwatch that measures nothing, for samples of requests. */
+export const stopwatch: Stopwatch = {
+  start: () => {},
+  stop: () => {},
+  add: () => {},
+  addRequests: ({ latency }) => expect(latency).not.toBe(''),
+  apart: (_work, execute) => execute(),
+};
+
+/** Opens one cell after the other and checks two samples of each, then closes the family; `afterwards` follows each cell. */
+export async function sampleCells(
+  family: OpenFamily,
+  cells: readonly PlannedCell[],
+  afterwards: (id: string) => Promise<void> = async () => {},
+): Promise<void> {
+  try {
+    for (const planned of cells) {
+      const { id } = planned.cell;
+      const cell = await family.openCell(planned);
+      try {
+        for (let sample = 0; sample < 2; sample += 1) {
+          const checksum = await cell.sample(stopwatch, new AbortController().signal);
+          expect(() => verifyChecksum(checksum, cell.expected), id).not.toThrow();
+        }
+      } finally {
+        await cell.close();
+      }
+      await afterwards(id);
+    }
+  } finally {
+    await family.close();
+  }
+}

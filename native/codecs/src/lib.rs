@@ -1,0 +1,25 @@
+//! Codecs: pure functions over bytes, without files, sockets and JavaScript.
+//!
+//! Of the write formats of `HyperbyteDB`:
+//! - [`line`]: line protocol, read and written.
+//! - [`msgpack`]: columns and rows in `MessagePack`, read and written.
+//! - [`points`]: the points that every format is decoded to, and [`arrow`], their Arrow batch.
+//! - [`rules`]: which names and times can be stored, whatever their format was.
+//!
+//! Of JSON, [`json`]: values picked out by paths, without a tree.
+
+pub mod arrow;
+pub mod error;
+pub mod json;
+pub mod line;
+pub mod msgpack;
+pub mod points;
+pub mod precision;
+pub mod rules;
+
+pub use error::{Error, Result};
+pub use points::{FieldKind, Points};
+pub use precision::Precision;
+
+/// The default limit of points in one write.
+pub const MOST_POINTS: usize = 500_000;
