@@ -24,10 +24,9 @@ export declare class Cancel {
 export declare class Engine {
   /**
    * Opens the engine of a URI: `memory:`, `embedded:`, `embedded:/path/to/file.duckdb`, `hyper:...`, `mysql:...` or
-   * `flight:...`. Two opens of one file share one engine. `server` is the program of a private server of `flight:`, with its
-   * first arguments.
+   * `flight:...`. Two opens of one file share one engine.
    */
-  static open(uri: string, server?: Array<string> | undefined | null): Promise<Engine>
+  static open(uri: string): Promise<Engine>
   /** The engine that another thread of this process shared. */
   static attach(handle: string): Engine
   /** A handle for `attach` in other threads of this process, valid while the engine is open in any of them. */
@@ -284,10 +283,10 @@ export declare class NativeRequests {
 /** Private proxies that make the loopback as slow as a network, one in front of each of several servers. */
 export declare class PrivateDelays {
   /**
-   * Starts a proxy in front of each address (`host:port`): by the program `command` with its first arguments, or else by the
-   * program that is found. All traffic arrives `delayUs` later in each direction, at most `megabits` a second.
+   * Starts a proxy in front of each address (`host:port`). All traffic arrives `delayUs` later in each direction, at most
+   * `megabits` a second.
    */
-  static start(command: Array<string>, addresses: Array<string>, delayUs: number, megabits?: number | undefined | null, cancel?: Cancel | undefined | null): Promise<PrivateDelays>
+  static start(addresses: Array<string>, delayUs: number, megabits?: number | undefined | null, cancel?: Cancel | undefined | null): Promise<PrivateDelays>
   /** The addresses of the proxies, in the order of the servers. */
   get urls(): Array<string>
   /** Stops all proxies; does nothing the second time. */
@@ -296,8 +295,8 @@ export declare class PrivateDelays {
 
 /** A private server in a folder of its own. The server ends and the folder is removed when this process ends, however it ends. */
 export declare class PrivateServer {
-  /** Starts a server: by the program `command` with its arguments, or else by the first program of its kind that is found. */
-  static start(kind: ServerKind, command?: Array<string> | undefined | null, cancel?: Cancel | undefined | null): Promise<PrivateServer>
+  /** Starts a server, the first program of its kind that is found, with `arguments` before ours. */
+  static start(kind: ServerKind, arguments?: Array<string> | undefined | null, cancel?: Cancel | undefined | null): Promise<PrivateServer>
   /** The program that `start` would run. Throws `BB_NOT_INSTALLED` if there is none. */
   static find(kind: ServerKind): string
   /** Asks the server at a URL for its version: resolves to `{version, processId?}` as JSON. */
@@ -315,11 +314,10 @@ export declare class PrivateServer {
 /** Private shards, each a process. All end when this process ends, however it ends. */
 export declare class PrivateShards {
   /**
-   * Starts `shards` shards: by the program `command` with its first arguments, or else by the program that is found. Rows are
-   * kept in `dataDir`, or in memory without it. With `ownNamespaces`, each shard is in a network namespace of its own, for
-   * `slowDown`.
+   * Starts `shards` shards. Rows are kept in `dataDir`, or in memory without it. With `ownNamespaces`, each shard is in a network
+   * namespace of its own, for `slowDown`.
    */
-  static start(command: Array<string>, shards: number, dataDir?: string | undefined | null, cancel?: Cancel | undefined | null, ownNamespaces?: boolean | undefined | null): Promise<PrivateShards>
+  static start(shards: number, dataDir?: string | undefined | null, cancel?: Cancel | undefined | null, ownNamespaces?: boolean | undefined | null): Promise<PrivateShards>
   /** The addresses of the shards, in their order. */
   get urls(): Array<string>
   /** The process ids of the shards, in their order. */
@@ -480,18 +478,6 @@ export declare class RawSqlClient {
   perform(submission: Uint8Array, bytes: number, shapes: SqlShapes, cancel?: Cancel | undefined | null): Promise<ArrayBuffer>
   /** Closes the connections after the calls under way have ended. Does nothing the second time. */
   close(): Promise<void>
-}
-
-/** The reference server. It serves on threads of its own until it is stopped or this process ends. */
-export declare class ReferenceServer {
-  /** The help text of the server's arguments. */
-  static help(): string
-  /** Starts a server with the arguments that `help` explains; null if they ask for the help text. */
-  static start(arguments: Array<string>): Promise<ReferenceServer | undefined | null>
-  /** The beginning of the server's URLs. */
-  get url(): string
-  /** Stops the server: it takes no more connections, answers the requests in flight, and ends. Does nothing the second time. */
-  stop(): Promise<void>
 }
 
 /** A connection that a `SqlLoop` drives. */

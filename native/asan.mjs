@@ -39,8 +39,10 @@ function runtime() {
   return shared;
 }
 
+run('npm', ['run', 'build']);
 const preloaded = runtime();
-// The options are those of `npm run build`, so that other people's crates are not built again.
+// The options are those of `npm run build`, so that other people's crates are not built again. The
+// program of the reference servers is not checked: unlike the addon, it would have to be linked with the sanitizer's runtime.
 const built = spawnSync(
   'cargo',
   [
@@ -49,6 +51,9 @@ const built = spawnSync(
     '--locked',
     '-p',
     'boundary-bench-addon',
+    '-p',
+    'boundary-bench-server',
+    '--lib',
     '--target',
     host,
     '--message-format=json-render-diagnostics',
@@ -69,7 +74,8 @@ const library = built.stdout
   .find(({ reason, target }) => reason === 'compiler-artifact' && target.name === 'boundary_bench_addon').filenames[0];
 const addon = path.join(place, 'boundary-bench.node');
 copyFileSync(library, addon);
-run('npm', ['run', 'build:ts']);
+const servers = readdirSync(root).find((name) => name.startsWith('boundary-bench-server.'));
+copyFileSync(path.join(root, servers), path.join(place, 'boundary-bench-server'));
 
 const tests = files.length > 0 ? files : ['__test__/addon', '__test__/library'];
 run(

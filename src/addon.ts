@@ -42,7 +42,6 @@ export type {
   RawShardScan,
   RawShardStore,
   RawSqlClient,
-  ReferenceServer,
   SqlLoop,
   SqlShapes,
   Statement,

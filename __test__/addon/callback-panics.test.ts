@@ -5,7 +5,6 @@ import { expect, test } from 'vitest';
 
 import { addon, addonPath } from '../../src/addon.js';
 import { HttpClient, KvClient, ShardClient, SqlClient } from '../../src/index.js';
-import { serveCommand } from '../../src/library/crossing/reference-server.js';
 import { startRawServer } from '../library/http/http-server.js';
 import { greeting, oneText, PLAIN, startScriptedMysql } from '../library/sql/scripted-mysql.js';
 import { startScriptedRedis } from '../library/kv/scripted-redis.js';
@@ -57,7 +56,7 @@ test('statements of MySQL', async () => {
 test.each(['poll', 'prepare'] as const)(
   'calls of shards (%s)',
   async (kind) => {
-    const shards = await addon.PrivateShards.start(serveCommand(), 2);
+    const shards = await addon.PrivateShards.start(2);
     {
       await using client = await ShardClient.connect(shards.urls);
       expect(await asks(kind, () => client.get(7))).toEqual([null, null]);

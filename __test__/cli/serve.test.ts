@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { tmpdir } from 'node:os';
 import { describe, expect, it, vi } from 'vitest';
 import { builtMain, spawnCli } from './spawn-cli.js';
@@ -28,17 +28,8 @@ describe('boundary-bench serve', () => {
   });
 
   it('answers until it is interrupted, and then ends with success', async () => {
-    const server = spawn(process.execPath, [builtMain, 'serve', '--listen', '127.0.0.1:0'], {
-      stdio: ['ignore', 'pipe', 'ignore'],
-    });
-    const ended = new Promise<number | null>((resolve) => {
-      server.once('exit', resolve);
-    });
+    const { server, ended, url } = await serve();
     try {
-      const line = await new Promise<string>((resolve) => {
-        server.stdout.once('data', (data: Buffer) => resolve(data.toString()));
-      });
-      const url = /^listening on (http:\/\/127\.0\.0\.1:\d+)\n$/.exec(line)?.[1];
       const body = JSON.stringify({ filters: [{ column: 'id0', value: 5 }], operationId: 'x' });
       const answer = await fetch(`${url}/0.1.0/rdrs_bench/table_1/pk-read`, { method: 'POST', body });
       expect(answer.status).toBe(200);
@@ -49,4 +40,24 @@ describe('boundary-bench serve', () => {
       server.kill('SIGKILL');
     }
   });
+
+  it('leaves no server when it is killed', async () => {
+    const { server, url } = await serve();
+    server.kill('SIGKILL');
+    await vi.waitFor(() => expect(fetch(url)).rejects.toThrow('fetch failed'), { timeout: 60_000 });
+  });
 });
+
+/** The command in a process of its own, and the URL that it prints. */
+async function serve(): Promise<{ server: ChildProcess; ended: Promise<number | null>; url: string }> {
+  const server = spawn(process.execPath, [builtMain, 'serve', '--listen', '127.0.0.1:0'], {
+    stdio: ['ignore', 'pipe', 'ignore'],
+  });
+  const ended = new Promise<number | null>((resolve) => {
+    server.once('exit', resolve);
+  });
+  const line = await new Promise<string>((resolve) => {
+    server.stdout.once('data', (data: Buffer) => resolve(data.toString()));
+  });
+  return { server, ended, url: /^listening on (http:\/\/127\.0\.0\.1:\d+)\n$/.exec(line)![1]! };
+}

@@ -2,7 +2,6 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import { type PrivateShards, addon } from '../../src/addon.js';
-import { serveCommand } from '../../src/library/crossing/reference-server.js';
 import { pythonClients, runPython } from '../python-clients.js';
 
 const CLIENTS = fileURLToPath(new URL('clients.py', import.meta.url));
@@ -12,7 +11,7 @@ const python = await pythonClients();
 describe('boundary-bench serve shard', () => {
   let shards: PrivateShards;
   beforeAll(async () => {
-    shards = await addon.PrivateShards.start(serveCommand(), 3);
+    shards = await addon.PrivateShards.start(3);
   });
   afterAll(() => shards.stop());
 

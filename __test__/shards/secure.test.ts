@@ -51,11 +51,11 @@ describe('shards that ask for a key', () => {
   it('refuse all others, whose errors do not tell the key', async () => {
     const wrong = KEY.replaceAll('s', 't');
     for (const refused of [
-      ShardClient.connect(servers.urls),
-      ShardClient.connect(servers.urls, { apiKey: wrong }),
-      ShardClient.connect(servers.urls.map((url) => withKey(url, wrong))),
+      () => ShardClient.connect(servers.urls),
+      () => ShardClient.connect(servers.urls, { apiKey: wrong }),
+      () => ShardClient.connect(servers.urls.map((url) => withKey(url, wrong))),
     ]) {
-      const error = await refused.then(
+      const error = await refused().then(
         () => expect.fail('it must be refused'),
         (thrown: unknown) => thrown,
       );

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-import { serveCommand } from '../../src/library/crossing/reference-server.js';
+import { serverProgram } from '../../src/families/requests/target-server.js';
 
 /** The options of a shard's start. */
 export interface ShardArguments {
@@ -14,7 +14,7 @@ export interface ShardArguments {
   readonly words?: readonly string[];
 }
 
-/** `boundary-bench serve shard`, which can be killed, stopped, and started again at its address. */
+/** The program of a shard, which can be killed, stopped, and started again at its address. */
 export class ShardServer {
   readonly #words: readonly string[];
   #process: ChildProcess | undefined;
@@ -75,8 +75,7 @@ export class ShardServer {
   }
 
   private async start(listen: string): Promise<void> {
-    const [program, ...first] = serveCommand() as [string, ...string[]];
-    const server = spawn(program, [...first, 'shard', '--listen', listen, ...this.#words], {
+    const server = spawn(serverProgram('shards'), ['shard', '--listen', listen, ...this.#words], {
       stdio: ['ignore', 'pipe', 'inherit'],
     });
     this.#process = server;

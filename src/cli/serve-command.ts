@@ -1,10 +1,11 @@
+import { spawn } from 'node:child_process';
+
 import type { Command } from 'commander';
-import { toBoundaryError } from '../errors.js';
-import { EXIT_OK } from './exit-code.js';
+import { EXIT_FAILED } from './exit-code.js';
 import { interruptible } from './interrupt.js';
 import type { Finish } from './services.js';
 
-/** Adds `serve`. The server parses and explains its options itself: `help` of the addon is their one definition. */
+/** Adds `serve`, which runs the program of the reference servers. The program parses and explains its options itself. */
 export function addServeCommand(program: Command, finish: Finish): void {
   program
     .command('serve')
@@ -13,35 +14,22 @@ export function addServeCommand(program: Command, finish: Finish): void {
     .allowUnknownOption()
     .helpOption(false)
     .action(async (words: readonly string[]) => {
-      const { addon } = await import('../addon.js');
-      try {
-        const server = await addon.ReferenceServer.start([...words]);
-        if (server === null || server === undefined) {
-          process.stdout.write(addon.ReferenceServer.help());
-          return;
-        }
-        await interruptible(
-          async (signal) => {
-            process.stdout.write(`listening on ${server.url}\n`);
-            await aborted(signal);
-            await server.stop();
-          },
-          () => process.stderr.write('Stopping after the requests in flight; Ctrl-C again to stop at once.\n'),
-        );
-      } catch (error) {
-        throw toBoundaryError(error);
-      }
-      finish(EXIT_OK);
+      const { serverProgram } = await import('../families/requests/target-server.js');
+      const server = serverProgram('rest');
+      const { result } = await interruptible(
+        (signal) => run(server, words, signal),
+        () => process.stderr.write('Stopping after the requests in flight; Ctrl-C again to stop at once.\n'),
+      );
+      finish(result);
     });
 }
 
-/** Resolves when the signal aborts; keeps the process alive until then. */
-function aborted(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const alive = setInterval(() => {}, 1 << 30);
-    signal.addEventListener('abort', () => {
-      clearInterval(alive);
-      resolve();
-    });
+/** Runs the program to its end and gives its exit code. The signal stops it in order, and it does not outlive this process. */
+function run(program: string, words: readonly string[], signal: AbortSignal): Promise<number> {
+  const server = spawn(program, ['--until-input-ends', ...words], { stdio: ['pipe', 'inherit', 'inherit'] });
+  signal.addEventListener('abort', () => server.stdin.end());
+  process.once('exit', () => server.kill('SIGKILL'));
+  return new Promise((resolve, reject) => {
+    server.once('error', reject).once('exit', (code) => resolve(code ?? EXIT_FAILED));
   });
 }

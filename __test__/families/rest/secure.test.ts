@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
-import { addon } from '../../../src/addon.js';
+import { type PrivateServer, addon } from '../../../src/addon.js';
 import { redactUrl } from '../../../src/redact-url.js';
 import { runSoak } from '../../../src/families/ingest/soak.js';
 import { httpAddress } from '../../../src/families/requests/http-address.js';
@@ -14,14 +14,12 @@ const KEY = `${'k'.repeat(16)}.${'s'.repeat(64)}`;
 
 describe('a server behind TLS with a certificate of its own', () => {
   const file = (name: string): string => fileURLToPath(new URL(`../../fixtures/tls/${name}`, import.meta.url));
-  let server: InstanceType<typeof addon.ReferenceServer>;
+  let server: PrivateServer;
   let url: string;
   beforeAll(async () => {
-    // prettier-ignore
-    const started = await addon.ReferenceServer.start(['--listen', '127.0.0.1:0', '--scale-factor', '0.01', '--api-key', KEY,
-      '--tls-cert', file('loopback.pem'), '--tls-key', file('loopback.key')]);
-    if (started === null || started === undefined) throw new Error('no server was asked for');
-    server = started;
+    const kind = 'rest' as Parameters<typeof addon.PrivateServer.start>[0];
+    const tls = ['--tls-cert', file('loopback.pem'), '--tls-key', file('loopback.key')];
+    server = await addon.PrivateServer.start(kind, ['--scale-factor', '0.01', '--api-key', KEY, ...tls]);
     url = server.url.replace('://', `://:${KEY}@`);
   }, 60_000);
   afterAll(() => server.stop());

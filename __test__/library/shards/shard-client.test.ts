@@ -3,7 +3,6 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import { type PrivateShards, addon } from '../../../src/addon.js';
 import { ShardClient, ShardRow, ShardStore } from '../../../src/index.js';
-import { serveCommand } from '../../../src/library/crossing/reference-server.js';
 import { shardOf } from '../../../src/library/shards/shard-placing.js';
 import { GrpcShards } from '../../../src/clients/grpc-js.js';
 import { RowSums, expectedOf, packedRows, rowHash } from '../../../src/families/hybrid/data.js';
@@ -153,7 +152,7 @@ it('a client uses no memory that is shared or gone', async () => {
 describe('clients of shards behind gRPC', () => {
   let shards: PrivateShards;
   beforeAll(async () => {
-    shards = await addon.PrivateShards.start(serveCommand(), SHARDS);
+    shards = await addon.PrivateShards.start(SHARDS);
     await using client = await ShardClient.connect(shards.urls);
     await client.populate(ROWS);
   }, 120_000);
@@ -200,7 +199,7 @@ describe('clients of shards behind gRPC', () => {
   });
 
   it('name the shard that is gone, and give the rows of the others', async () => {
-    const own = await addon.PrivateShards.start(serveCommand(), SHARDS);
+    const own = await addon.PrivateShards.start(SHARDS);
     await using client = await ShardClient.connect(own.urls);
     await client.populate(ROWS);
     const javaScript = await GrpcShards.connect(own.urls);

@@ -4,7 +4,6 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
 import { type PrivateShards, addon } from '../../../src/addon.js';
 import { ShardClient } from '../../../src/index.js';
-import { serveCommand } from '../../../src/library/crossing/reference-server.js';
 import { packedRows } from '../../../src/families/hybrid/data.js';
 
 const INDEX = new URL('../../../dist/index.js', import.meta.url).href;
@@ -22,7 +21,7 @@ function runModule(urls: readonly string[], code: string): { readonly status: nu
 describe('ShardClient and the threads of Node', () => {
   let shards: PrivateShards;
   beforeAll(async () => {
-    shards = await addon.PrivateShards.start(serveCommand(), 2);
+    shards = await addon.PrivateShards.start(2);
     const client = await ShardClient.connect(shards.urls);
     await client.populate(10_000);
     await client.close();

@@ -92,11 +92,10 @@ impl Engine {
 #[napi]
 impl Engine {
     /// Opens the engine of a URI: `memory:`, `embedded:`, `embedded:/path/to/file.duckdb`, `hyper:...`, `mysql:...` or
-    /// `flight:...`. Two opens of one file share one engine. `server` is the program of a private server of `flight:`, with its
-    /// first arguments.
+    /// `flight:...`. Two opens of one file share one engine.
     #[napi(factory)]
-    pub async fn open(uri: String, server: Option<Vec<String>>) -> napi::Result<Self> {
-        blocking(move || boundary_bench_suite::open_with(&uri, server.as_deref())).await.map(Self::of)
+    pub async fn open(uri: String) -> napi::Result<Self> {
+        blocking(move || boundary_bench_engines::open(&uri)).await.map(Self::of)
     }
 
     /// The engine that another thread of this process shared.

@@ -26,7 +26,6 @@ mod naive;
 mod parameters;
 mod reader;
 mod requests;
-mod serve;
 mod shard_answers;
 mod shard_calls;
 mod shard_clients;

@@ -103,22 +103,20 @@ pub struct PrivateServer {
 
 #[napi]
 impl PrivateServer {
-    /// Starts a server: by the program `command` with its arguments, or else by the first program of its kind that is found.
+    /// Starts a server, the first program of its kind that is found, with `arguments` before ours.
     #[napi(catch_unwind)]
     pub fn start(
         env: Env,
         kind: ServerKind,
-        command: Option<Vec<String>>,
+        arguments: Option<Vec<String>>,
         cancel: Option<&Cancel>,
     ) -> napi::Result<AsyncBlock<PrivateServer>> {
         let token = cancel.map(|cancel| cancel.token.clone()).unwrap_or_default();
         let kind = TargetKind::from(kind);
         promise(env, async move {
             let start = move || {
-                let command: Vec<&str> = command.iter().flatten().map(String::as_str).collect();
-                let (program, arguments) =
-                    command.split_first().map_or((None, &[][..]), |(first, rest)| (Some(first), rest));
-                kind.start(program.map(std::path::Path::new), arguments, &token)
+                let arguments: Vec<&str> = arguments.iter().flatten().map(String::as_str).collect();
+                kind.start(&arguments, &token)
             };
             Ok(Self { server: Arc::new(blocking(start).await?) })
         })

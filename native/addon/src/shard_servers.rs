@@ -1,11 +1,11 @@
 //! Private servers of shards, exported to JavaScript.
 
-use std::path::Path;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use boundary_bench_kernel::{Error, Result};
-use boundary_bench_server::{DelayProcess, NetworkOptions, ShardNetwork, ShardProcess, ShardProcesses};
+use boundary_bench_processes::{NetworkOptions, PrivateServer, ShardNetwork, ShardProcesses, why_no_kernel_delay};
 use napi::Env;
 use napi::bindgen_prelude::AsyncBlock;
 use napi_derive::napi;
@@ -23,13 +23,11 @@ pub struct PrivateShards {
 
 #[napi]
 impl PrivateShards {
-    /// Starts `shards` shards: by the program `command` with its first arguments, or else by the program that is found. Rows are
-    /// kept in `dataDir`, or in memory without it. With `ownNamespaces`, each shard is in a network namespace of its own, for
-    /// `slowDown`.
+    /// Starts `shards` shards. Rows are kept in `dataDir`, or in memory without it. With `ownNamespaces`, each shard is in a network
+    /// namespace of its own, for `slowDown`.
     #[napi(catch_unwind)]
     pub fn start(
         env: Env,
-        command: Vec<String>,
         shards: u32,
         data_dir: Option<String>,
         cancel: Option<&Cancel>,
@@ -38,14 +36,11 @@ impl PrivateShards {
         let network = if own_namespaces == Some(true) { ShardNetwork::OwnNamespace } else { ShardNetwork::Loopback };
         let token = cancel.map(|cancel| cancel.token.clone()).unwrap_or_default();
         let start = move || {
-            let words: Vec<&str> = command.iter().map(String::as_str).collect();
-            let (program, arguments) =
-                words.split_first().map_or((None, &[][..]), |(first, rest)| (Some(Path::new(*first)), rest));
-            let data_dir = data_dir.as_deref().map(Path::new);
-            let processes = ShardProcesses::start_in(network, program, arguments, shards, data_dir, &token)?;
+            let data_dir = data_dir.map(PathBuf::from);
+            let processes = ShardProcesses::start(network, shards, data_dir.as_deref(), &token)?;
             Ok(Self {
-                urls: processes.processes().iter().map(ShardProcess::url).collect(),
-                process_ids: processes.processes().iter().map(ShardProcess::process_id).collect(),
+                urls: processes.urls(),
+                process_ids: processes.processes().iter().map(PrivateServer::process_id).collect(),
                 processes: Mutex::new(Some(Arc::new(processes))),
             })
         };
@@ -68,13 +63,13 @@ impl PrivateShards {
     #[napi(getter)]
     pub fn ending(&self) -> Option<String> {
         let processes = self.lock().clone();
-        processes.iter().flat_map(|processes| processes.processes()).find_map(ShardProcess::ending)
+        processes.iter().flat_map(|processes| processes.processes()).find_map(PrivateServer::ending)
     }
 
     /// The reason why shards can't have network namespaces that the kernel slows down on this machine; null if they can.
     #[napi(catch_unwind, ts_return_type = "Promise<string | null>")]
     pub fn why_no_namespaces(env: Env) -> napi::Result<AsyncBlock<Option<String>>> {
-        promise(env, blocking(|| Ok(boundary_bench_server::why_no_kernel_delay())))
+        promise(env, blocking(|| Ok(why_no_kernel_delay())))
     }
 
     /// Has the kernel delay all traffic of the shards by `delayUs` in each direction, and limit it to `megabits` a second for
@@ -96,7 +91,7 @@ impl PrivateShards {
         let processes = self.lock().clone();
         let stop = move || {
             let process = processes.as_ref().and_then(|processes| processes.processes().get(shard as usize));
-            process.into_iter().for_each(ShardProcess::stop);
+            process.into_iter().for_each(PrivateServer::stop);
             Ok(())
         };
         promise(env, blocking(stop))
@@ -107,7 +102,7 @@ impl PrivateShards {
     pub fn stop(&self, env: Env) -> napi::Result<AsyncBlock<()>> {
         let processes = self.lock().take();
         let stop = move || {
-            processes.iter().flat_map(|processes| processes.processes()).for_each(ShardProcess::stop);
+            processes.iter().flat_map(|processes| processes.processes()).for_each(PrivateServer::stop);
             Ok(())
         };
         promise(env, blocking(stop))
@@ -131,17 +126,16 @@ fn network_of(delay_us: u32, megabits: Option<f64>) -> napi::Result<NetworkOptio
 #[napi]
 pub struct PrivateDelays {
     urls: Vec<String>,
-    processes: Mutex<Vec<DelayProcess>>,
+    processes: Mutex<Vec<PrivateServer>>,
 }
 
 #[napi]
 impl PrivateDelays {
-    /// Starts a proxy in front of each address (`host:port`): by the program `command` with its first arguments, or else by the
-    /// program that is found. All traffic arrives `delayUs` later in each direction, at most `megabits` a second.
+    /// Starts a proxy in front of each address (`host:port`). All traffic arrives `delayUs` later in each direction, at most
+    /// `megabits` a second.
     #[napi(catch_unwind)]
     pub fn start(
         env: Env,
-        command: Vec<String>,
         addresses: Vec<String>,
         delay_us: u32,
         megabits: Option<f64>,
@@ -150,12 +144,9 @@ impl PrivateDelays {
         let token = cancel.map(|cancel| cancel.token.clone()).unwrap_or_default();
         let network = network_of(delay_us, megabits)?;
         let start = move || {
-            let words: Vec<&str> = command.iter().map(String::as_str).collect();
-            let (program, arguments) =
-                words.split_first().map_or((None, &[][..]), |(first, rest)| (Some(Path::new(*first)), rest));
-            let starting = addresses.iter().map(|to| DelayProcess::start(program, arguments, to, &network, &token));
+            let starting = addresses.iter().map(|to| PrivateServer::start_delay(to, &network, &token));
             let processes = starting.collect::<Result<Vec<_>>>()?;
-            Ok(Self { urls: processes.iter().map(DelayProcess::url).collect(), processes: Mutex::new(processes) })
+            Ok(Self { urls: processes.iter().map(PrivateServer::url).collect(), processes: Mutex::new(processes) })
         };
         promise(env, blocking(start))
     }
@@ -171,7 +162,7 @@ impl PrivateDelays {
     pub fn stop(&self, env: Env) -> napi::Result<AsyncBlock<()>> {
         let processes = std::mem::take(&mut *self.processes.lock().unwrap_or_else(PoisonError::into_inner));
         let stop = move || {
-            processes.iter().for_each(DelayProcess::stop);
+            processes.iter().for_each(PrivateServer::stop);
             Ok(())
         };
         promise(env, blocking(stop))

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use boundary_bench_kernel::{Error, Result};
 use boundary_bench_shards::{
-    ClientOptions, MemoryStore, PersistentStore, ROW_BYTES, Row, ShardClient, Store, Transport, check_rows,
+    ClientOptions, LocalStore, MemoryStore, PersistentStore, ROW_BYTES, Row, ShardClient, Store, Transport, check_rows,
+    place_of,
 };
-use boundary_bench_suite::hybrid::{LocalStore, place_of};
 use napi::bindgen_prelude::{AsyncBlock, ToNapiValue, Unknown};
 use napi::tokio::sync::watch;
 use napi::{Env, JsValue};

@@ -11,7 +11,7 @@
 mod dimensions;
 mod direct;
 mod expected;
-pub mod hybrid;
+mod hybrid;
 pub mod ingest;
 mod insert;
 mod kv;
@@ -27,12 +27,10 @@ mod tables;
 mod target;
 mod workers;
 
-use std::path::Path;
 use std::sync::Arc;
 
 use boundary_bench_engine::Engine;
 use boundary_bench_kernel::Result;
-use boundary_bench_kernel::cancel::CancelToken;
 
 pub use dimensions::{Flavor, Lane, Target, Workload};
 pub use expected::expected;
@@ -41,39 +39,6 @@ pub use sample::CellSample;
 pub use spec::CellSpec;
 pub use tables::{load, table_names, unload, worker_ranges};
 pub use target::{PrivateTarget, TargetInfo, TargetKind};
-
-/// Opens the engine that `uri` names, as [`boundary_bench_engines::open`] does; a bare `flight:` starts a private server
-/// for the engine.
-///
-/// # Errors
-/// The errors of [`boundary_bench_engines::open`], and of the start of the private server.
-pub fn open(uri: &str) -> Result<Arc<dyn Engine>> {
-    open_with(uri, None)
-}
-
-/// Opens an engine as [`open`] does. `server` is the program of a private server of `flight:` and its first arguments; `None` for
-/// [`boundary_bench_server::executable`].
-///
-/// # Errors
-/// The errors of [`open`].
-pub fn open_with(uri: &str, server: Option<&[String]>) -> Result<Arc<dyn Engine>> {
-    match uri.split_once(':') {
-        Some(("flight", "")) => own_flight(server),
-        _ => boundary_bench_engines::open(uri),
-    }
-}
-
-/// Opens an engine with a private server of Flight SQL and a database in memory; the server ends with the engine.
-fn own_flight(server: Option<&[String]>) -> Result<Arc<dyn Engine>> {
-    let (program, first) = match server.and_then(<[String]>::split_first) {
-        Some((program, first)) => (Some(Path::new(program)), first),
-        None => (None, &[][..]),
-    };
-    let arguments: Vec<&str> = first.iter().map(String::as_str).chain(["flight"]).collect();
-    let server = boundary_bench_server::PrivateServer::start_flight(program, &arguments, &CancelToken::default())?;
-    let url = server.url().parse()?;
-    Ok(Arc::new(boundary_bench_flight::FlightEngine::open(url, Some(Arc::new(server)))?))
-}
 
 /// The transport of the engine that `uri` names, by its name in the matrix; `None` if the engine has no choice of transports.
 ///

@@ -9,10 +9,11 @@ use std::sync::Arc;
 use arguments::{Arguments, HELP, Parsed, parse};
 use boundary_bench_engine::Engine;
 use boundary_bench_engine::checksum::FLOAT_TOLERANCE;
+use boundary_bench_engines::open;
 use boundary_bench_kernel::resources::{peak_rss, reset_peak_rss};
 use boundary_bench_kernel::{Error, Result};
 use boundary_bench_suite::{
-    CellSample, CellSpec, LaneEntry, Workload, expected, load, matrix, open, run_cell, transport, unload,
+    CellSample, CellSpec, LaneEntry, Workload, expected, load, matrix, run_cell, transport, unload,
 };
 use serde::Serialize;
 

@@ -1,6 +1,6 @@
 //! The servers of request work: starting private ones, and asking a server for its version.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -44,7 +44,7 @@ pub enum PrivateTarget {
     /// `valkey-server` or `redis-server`.
     Redis(boundary_bench_redis::Server),
     /// The reference server, which answers both kinds of requests over HTTP.
-    Http(boundary_bench_server::PrivateServer),
+    Http(boundary_bench_processes::PrivateServer),
 }
 
 impl TargetKind {
@@ -56,21 +56,21 @@ impl TargetKind {
         match self {
             Self::Mysql => boundary_bench_mysql::server::executable(None),
             Self::Redis => boundary_bench_redis::executable(None),
-            Self::Rest | Self::Ingest => boundary_bench_server::executable(),
+            Self::Rest | Self::Ingest => boundary_bench_processes::executable(),
         }
     }
 
-    /// Starts a private server: `program`, or the program of [`TargetKind::executable`], with `arguments` before our own.
+    /// Starts a private server, the program of [`TargetKind::executable`] with `arguments` before our own.
     ///
     /// # Errors
     /// The errors of [`TargetKind::executable`], [`Error::Engine`] with the server's own output if it does not start, and
     /// [`Error::Cancelled`].
-    pub fn start(self, program: Option<&Path>, arguments: &[&str], cancel: &CancelToken) -> Result<PrivateTarget> {
+    pub fn start(self, arguments: &[&str], cancel: &CancelToken) -> Result<PrivateTarget> {
         Ok(match self {
-            Self::Mysql => PrivateTarget::Mysql(boundary_bench_mysql::server::start_with(program, arguments, cancel)?),
-            Self::Redis => PrivateTarget::Redis(boundary_bench_redis::Server::start_with(program, arguments, cancel)?),
+            Self::Mysql => PrivateTarget::Mysql(boundary_bench_mysql::server::start_with(None, arguments, cancel)?),
+            Self::Redis => PrivateTarget::Redis(boundary_bench_redis::Server::start_with(None, arguments, cancel)?),
             Self::Rest | Self::Ingest => {
-                PrivateTarget::Http(boundary_bench_server::PrivateServer::start(program, arguments, cancel)?)
+                PrivateTarget::Http(boundary_bench_processes::PrivateServer::start(arguments, cancel)?)
             }
         })
     }
@@ -244,7 +244,7 @@ mod tests {
 
     /// Checks that a private server reports its version, and does not answer after it was stopped.
     fn check(kind: TargetKind) {
-        let server = kind.start(None, &[], &CancelToken::default()).unwrap();
+        let server = kind.start(&[], &CancelToken::default()).unwrap();
         let info = kind.describe(&server.url()).unwrap();
         assert!(info.version.contains('.'), "{info:?}");
         if cfg!(target_os = "linux") && kind == TargetKind::Redis {

@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use boundary_bench_engine::Engine;
 use boundary_bench_engine::checksum::FLOAT_TOLERANCE;
+use boundary_bench_engines::open;
 use boundary_bench_kernel::needs;
 use boundary_bench_suite::{
-    CellSpec, Flavor, Lane, LaneEntry, Target, Workload, expected, load, matrix, open, run_cell, transport,
+    CellSpec, Flavor, Lane, LaneEntry, Target, Workload, expected, load, matrix, run_cell, transport,
 };
 
 const ROWS: u64 = 10_007;

@@ -8,10 +8,9 @@ use boundary_bench_engine::checksum::FLOAT_TOLERANCE;
 use boundary_bench_kernel::Result;
 use boundary_bench_kernel::cancel::CancelToken;
 use boundary_bench_shards::{
-    Aggregate, Aggregation, Blocks, ClientOptions, Columns, MemoryStore, NextBatch, Place, Population, Row,
+    Aggregate, Aggregation, Blocks, ClientOptions, Columns, LocalStore, MemoryStore, NextBatch, Place, Population, Row,
     ShardClient, ShardOptions, ShardServer, Store,
 };
-use boundary_bench_suite::hybrid::LocalStore;
 use boundary_bench_suite::registry::{FamilySpec, RequestFamily, open_request_cell};
 use boundary_bench_suite::requests::{RequestLane, RequestSpec};
 

@@ -1,7 +1,6 @@
 /** A simulated network in front of the shards, and its measured round trips. */
 import { type PrivateDelays, type PrivateShards, addon } from '../../addon.js';
 import { BoundaryError, toBoundaryError } from '../../errors.js';
-import { serveCommand } from '../../library/crossing/reference-server.js';
 import { ShardClient } from '../../library/shards/shard-client.js';
 import { shardOf } from '../../library/shards/shard-placing.js';
 import type { RoundTrip, SimulatedNetwork } from '../../records/record.js';
@@ -59,7 +58,7 @@ export async function slowDown(
   try {
     if (ours === undefined) {
       const hosts = addresses.map((address) => new URL(address).host);
-      delays = await addon.PrivateDelays.start(serveCommand(), hosts, netDelayUs, megabits);
+      delays = await addon.PrivateDelays.start(hosts, netDelayUs, megabits);
     } else {
       await ours.slowDown(netDelayUs, megabits);
     }

@@ -3,7 +3,6 @@ import { join } from 'node:path';
 
 import { type PrivateShards, addon } from '../../addon.js';
 import { BoundaryError, toBoundaryError } from '../../errors.js';
-import { serveCommand } from '../../library/crossing/reference-server.js';
 import { ShardClient } from '../../library/shards/shard-client.js';
 import { ShardStore } from '../../library/shards/shard-store.js';
 import type { SimulatedNetwork } from '../../records/record.js';
@@ -66,7 +65,7 @@ export async function openHybridServer(
 
 async function startShards({ dataDir }: HybridValues, ownNamespaces: boolean): Promise<PrivateShards> {
   try {
-    return await addon.PrivateShards.start(serveCommand(), HYBRID_MATRIX.shards, dataDir, null, ownNamespaces);
+    return await addon.PrivateShards.start(HYBRID_MATRIX.shards, dataDir, null, ownNamespaces);
   } catch (thrown) {
     throw toBoundaryError(thrown);
   }

@@ -1,5 +1,4 @@
 import { findHyperd } from '../../host/hyperd.js';
-import { serveSkip } from '../../library/crossing/reference-server.js';
 import { targetSkip } from '../requests/target-server.js';
 import { type EngineEntry, matrix } from './matrix.js';
 
@@ -10,7 +9,8 @@ const MISSING: Readonly<Record<string, () => string | undefined>> = {
     return 'missing' in hyperd ? hyperd.missing : undefined;
   },
   mysql: () => targetSkip('mysql', {}),
-  flight: serveSkip,
+  // The reference server also serves Flight SQL.
+  flight: () => targetSkip('rest', {}),
 };
 
 /** The URI of an engine, in parts. */

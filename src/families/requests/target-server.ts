@@ -3,16 +3,12 @@ import { randomBytes } from 'node:crypto';
 
 import { type PrivateServer, addon } from '../../addon.js';
 import { toBoundaryError } from '../../errors.js';
-import { serveCommand, serveSkip } from '../../library/crossing/reference-server.js';
 import type { SimulatedNetwork } from '../../records/record.js';
 import type { FamilyOptions } from '../workload.js';
 import { serverUrlOf } from './http-address.js';
 
 /** The kind of a server, by its protocol; also the engine of its cells. */
 export type ServerKind = 'mysql' | 'redis' | 'rest' | 'ingest' | 'shards';
-
-/** The kinds of which the private server is the reference server. */
-const REFERENCE_KINDS: ReadonlySet<ServerKind> = new Set(['rest', 'ingest', 'shards']);
 
 /** The prefix of all names that we make on a server. */
 const OWN_PREFIX = 'bb';
@@ -68,18 +64,26 @@ export function withApiKey(url: string, key: string | undefined): string {
 /** The reason why there is no server of this kind, if it is known before one is started. */
 export function targetSkip(kind: ServerKind, engines: Readonly<Record<string, string>>): string | undefined {
   if (targetUrl(kind, engines) !== undefined) return undefined;
-  if (REFERENCE_KINDS.has(kind)) return serveSkip();
   try {
-    addon.PrivateServer.find(addonKind(kind));
+    serverProgram(kind);
     return undefined;
   } catch (error) {
     return toBoundaryError(error).message;
   }
 }
 
+/** The path of the program that private servers of a kind run. Throws `BB_NOT_INSTALLED`, with what to do, if there is none. */
+export function serverProgram(kind: ServerKind): string {
+  try {
+    return addon.PrivateServer.find(addonKind(kind));
+  } catch (error) {
+    throw toBoundaryError(error);
+  }
+}
+
 /**
- * Connects to the user's server, or starts a private one; the reference server gets `serverOptions`, as `boundary-bench serve`
- * takes them. Throws the error of the server or of its start.
+ * Connects to the user's server, or starts a private one with `serverOptions`, as its program takes them. Throws the error of the
+ * server or of its start.
  */
 export async function openTarget(
   kind: ServerKind,
@@ -88,10 +92,9 @@ export async function openTarget(
 ): Promise<TargetServer> {
   const url = targetUrl(kind, engines);
   if (url !== undefined) return describedTarget(kind, url);
-  const command = REFERENCE_KINDS.has(kind) ? [...serveCommand(), ...serverOptions] : undefined;
   let server: PrivateServer;
   try {
-    server = await addon.PrivateServer.start(addonKind(kind), command);
+    server = await addon.PrivateServer.start(addonKind(kind), [...serverOptions]);
   } catch (error) {
     throw toBoundaryError(error);
   }
@@ -126,6 +129,7 @@ async function describedTarget(kind: ServerKind, url: string, server?: PrivateSe
   };
 }
 
+/** The kind by the name of the addon; shards are served by the program of `rest`. */
 function addonKind(kind: ServerKind): Parameters<typeof addon.PrivateServer.find>[0] {
-  return kind as Parameters<typeof addon.PrivateServer.find>[0];
+  return (kind === 'shards' ? 'rest' : kind) as Parameters<typeof addon.PrivateServer.find>[0];
 }

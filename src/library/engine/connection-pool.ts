@@ -2,7 +2,6 @@ import { addon, type Engine } from '../../addon.js';
 import { BoundaryError, TIMEOUT, toBoundaryError } from '../../errors.js';
 import { abortedBy, checkTimeout, readWorkOptions, type WorkOptions } from '../crossing/cancellation.js';
 import { Connection } from './connection.js';
-import { serveCommand } from '../crossing/reference-server.js';
 
 const MOST_CONNECTIONS = 65_535;
 
@@ -219,8 +218,8 @@ export class ConnectionPool implements AsyncDisposable {
   }
 
   async #open(): Promise<Engine> {
-    if (!NAMES_NO_PLACE.test(this.#uri)) return await addon.Engine.open(this.#uri, serveCommand());
-    const opening = (this.#root ??= addon.Engine.open(this.#uri, serveCommand()));
+    if (!NAMES_NO_PLACE.test(this.#uri)) return await addon.Engine.open(this.#uri);
+    const opening = (this.#root ??= addon.Engine.open(this.#uri));
     const root = await opening.catch((thrown: unknown) => {
       if (this.#root === opening) this.#root = undefined;
       throw thrown;

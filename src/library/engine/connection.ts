@@ -7,7 +7,6 @@ import { OpenHandles } from '../crossing/open-handles.js';
 import { toRawParameters } from './parameters.js';
 import { type CommandOptions, PreparedStatement } from './prepared-statement.js';
 import { checkSql, type QueryOptions, type QuerySource, readQueryOptions } from './query-run.js';
-import { serveCommand } from '../crossing/reference-server.js';
 import type { Row } from './row-reader.js';
 import { RowStream } from './row-stream.js';
 import { fromColumnSpecs, TableDefinition, toTableSpec } from './table-definition.js';
@@ -191,7 +190,7 @@ export class Connection implements AsyncDisposable {
  */
 export async function connect(uri = 'embedded:'): Promise<Connection> {
   try {
-    return new Connection(await addon.Engine.open(uri, serveCommand()));
+    return new Connection(await addon.Engine.open(uri));
   } catch (thrown) {
     throw toBoundaryError(thrown);
   }

@@ -12,6 +12,7 @@ mod framing;
 pub mod fuzzing;
 mod held_scan;
 mod ipc;
+mod local_store;
 mod made_rows;
 mod memory;
 mod options;
@@ -29,6 +30,7 @@ pub use aggregate::{Aggregate, Aggregation, Column, Comparison, Filter, Number, 
 pub use block::{BLOCK_ROWS, Block, Columns, NULLABLE_SCHEMA, SCHEMA};
 pub use client::{ClientOptions, Connection, FoundRows, MultiGet, Place, Scan, ShardClient, ShardFailure, Transport};
 pub use framing::with_binary_payloads;
+pub use local_store::{LocalStore, place_of};
 pub use made_rows::{MadeRows, made_checksum};
 pub use memory::MemoryStore;
 pub use memory::plan::{available as available_memory, check_rows, memory_of};

@@ -16,6 +16,7 @@ use boundary_bench_engine::table::{Column, TableDefinition};
 use boundary_bench_engine::{BatchStream, Capabilities, CreateMode, Engine, Ingest, QueryOptions, Statement};
 use boundary_bench_kernel::cancel::CancelToken;
 use boundary_bench_kernel::{Error, Result};
+use boundary_bench_processes::PrivateServer;
 use bytes::Bytes;
 
 use crate::channel::{Channel, Waiter};
@@ -33,13 +34,19 @@ const PING_TIMEOUT: Duration = Duration::from_secs(10);
 /// The types of tables that take rows, under the names of different servers.
 const TABLE_KINDS: [&str; 3] = ["TABLE", "BASE TABLE", "table"];
 
-/// Opens the engine of a running service.
+/// Opens the engine of a running service, or with `flight:` of a private server over a database in memory, which ends with the
+/// engine.
 ///
 /// # Errors
 /// [`Error::InvalidArgument`] for an unusable URL, [`Error::Engine`] if the service is unreachable or refuses the
-/// calls.
+/// calls; the errors of the start of the private server.
 pub fn open(uri: &str) -> Result<Arc<dyn Engine>> {
-    Ok(Arc::new(FlightEngine::open(uri.parse()?, None)?))
+    if uri != "flight:" {
+        return Ok(Arc::new(FlightEngine::open(uri.parse()?, None)?));
+    }
+    let server = PrivateServer::start_flight(&CancelToken::default())?;
+    let url = server.url().parse()?;
+    Ok(Arc::new(FlightEngine::open(url, Some(Arc::new(server)))?))
 }
 
 /// A service of Flight SQL. All methods may run at once.

@@ -1,13 +1,12 @@
 //! The family `hybrid`: rows of 200 bytes in shards that are in this process, behind gRPC, or some of each.
 //!
 //! The URL of a cell lists the places of the shards in their order, separated by commas: `local:7` for a store of this process
-//! ([`LocalStore`]), else the address of a server. The shards hold the generated rows of the keys below the option `totalRows`.
+//! ([`boundary_bench_shards::LocalStore`]), else the address of a server. The shards hold the generated rows of the keys below the option `totalRows`.
 //! Operation `i` reads or writes the row of the key `hash(i) mod totalRows`; the row's hash has a closed form. A write stores
 //! the row that the key had at first; before each sample another row replaces it, so that a lost write is noticed. Work on all
 //! rows is one request.
 
 mod data;
-mod places;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -15,12 +14,11 @@ use boundary_bench_engine::checksum::Checksum;
 use boundary_bench_kernel::cancel::CancelToken;
 use boundary_bench_kernel::load::{Requester, run_load};
 use boundary_bench_kernel::{Error, Result};
-use boundary_bench_shards::{Aggregate, ClientOptions, Columns, Place, Row, ShardClient};
+use boundary_bench_shards::{Aggregate, ClientOptions, Columns, Place, Row, ShardClient, place_of};
 
 use crate::requests::{RequestCell, RequestLane, RequestSpec, runtime};
 use crate::sample::CellSample;
 use data::{AGGREGATION, Sums, blank, expected_aggregate, expected_rows, expected_scan, key_of};
-pub use places::{LocalStore, place_of};
 
 /// The number of keys in one call of blanking and of reading back.
 const KEYS_AT_ONCE: usize = 4096;

@@ -4,7 +4,9 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use boundary_bench_kernel::{Error, Result};
-use boundary_bench_shards::{Place, Store};
+
+use crate::client::Place;
+use crate::store::Store;
 
 /// The prefix of the number of a store of this process.
 const LOCAL: &str = "local:";
@@ -74,9 +76,8 @@ pub fn place_of(text: &str) -> Result<Place> {
 
 #[cfg(test)]
 mod tests {
-    use boundary_bench_shards::MemoryStore;
-
     use super::*;
+    use crate::memory::MemoryStore;
 
     #[test]
     fn a_store_is_found_by_its_place_while_it_is_open() {
