@@ -1,7 +1,6 @@
 /** The tables that pages have between `<!-- table: NAME -->` and `<!-- /table -->`, by their names. */
 import { adviceFor } from '../../dist/report/advice.js';
 import { armTable } from '../../dist/report/arm-table.js';
-import { crossoverFindings, crossoverTable } from '../../dist/report/crossover.js';
 import { list, paragraph, renderMarkdown, tableBlock } from '../../dist/report/document.js';
 import { formatRows } from '../../dist/report/format.js';
 import { bestTable, laneTable } from '../../dist/report/head-to-head.js';
@@ -9,6 +8,7 @@ import { hostLines } from '../../dist/report/host-block.js';
 import { networkText } from '../../dist/report/network-text.js';
 import { requestAdviceFor } from '../../dist/report/request-advice.js';
 import { requestBestTable } from '../../dist/report/request-tables.js';
+import { crossoverFindings, crossoverTable } from '../lab/crossover.mjs';
 import { MAIN, comparisonsOn, newestRun, newestText, recordsById } from './runs.mjs';
 
 /** What the one line about the machine takes from the lines about the host. */

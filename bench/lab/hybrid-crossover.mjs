@@ -11,10 +11,10 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 
 import { run } from '../../dist/index.js';
-import { crossoverFindings, crossoverTable } from '../../dist/report/crossover.js';
 import { list, paragraph, renderTerminal, tableBlock } from '../../dist/report/document.js';
 import { networkText } from '../../dist/report/network-text.js';
 import { hybridFamily } from '../../dist/families/hybrid/family.js';
+import { crossoverFindings, crossoverTable } from './crossover.mjs';
 
 const DELAYS_US = [0, 100, 500, 2000];
 

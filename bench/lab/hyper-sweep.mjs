@@ -33,7 +33,6 @@ const KNEE = 0.95;
 const FLUSH_BYTES = [24 * KIB, 96 * KIB, 384 * KIB, 1.5 * MIB, 4 * MIB, 16 * MIB, 64 * MIB, 256 * MIB];
 const BATCH_ROWS = [1, 4, 16, 64, 256, 1024].map((factor) => factor * KIB);
 const SOCKET_BUFFERS = [0, 256 * KIB, MIB, 4 * MIB];
-const SETTINGS = ['BOUNDARY_BENCH_FLUSH_BYTES', 'BOUNDARY_BENCH_SOCKET_BUFFER'];
 const SOURCE = 'measurements';
 const TARGET = 'measurements_insert';
 
@@ -43,7 +42,7 @@ const folder = mkdtempSync(join(tmpdir(), 'bb-sweep-'));
 const out = values.out ?? join(folder, 'run');
 
 /** @param {string} transport */
-const uri = (transport) => `hyper:${folder}/sweep.hyper?transport=${transport}`;
+const uri = (transport, options = '') => `hyper:${folder}/sweep.hyper?transport=${transport}${options}`;
 
 const keeper = await connect(uri('tcp'));
 try {
@@ -63,12 +62,11 @@ function sweeps() {
     sweep('insert.flush', FLUSH_BYTES, (bytes) => ({
       label: sizeOf(bytes),
       transport: 'tcp',
-      environment: { BOUNDARY_BENCH_FLUSH_BYTES: String(bytes) },
+      options: `&copy-bytes=${bytes}`,
     })),
     sweep('scan.batch', BATCH_ROWS, (batchRows) => ({
       label: `${batchRows / KIB} Ki rows`,
       transport: 'tcp',
-      environment: {},
       batchRows,
     })),
     ...['tcp', 'ipc'].flatMap((transport) =>
@@ -76,7 +74,7 @@ function sweeps() {
         sweep(`${name}.${transport}`, SOCKET_BUFFERS, (bytes) => ({
           label: bytes === 0 ? "the system's own" : sizeOf(bytes),
           transport,
-          environment: { BOUNDARY_BENCH_SOCKET_BUFFER: String(bytes) },
+          options: `&socket-buffer-bytes=${bytes}`,
         })),
       ),
     ),
@@ -104,14 +102,13 @@ function sweep(name, sizes, settingOf) {
 }
 
 async function openInsert(lane) {
-  const connection = await connectWith(lane);
+  const connection = await connect(uri(lane.transport, lane.options));
   const spec = { workload: 'insert.bulk', lane: 'arrow-ipc', flavor: 'sync', table: TARGET, rows, workers: 1 };
   const task = { workload: 'insert.bulk', lane: 'arrow-ipc', table: TARGET, range: { start: 0, rows } };
   const fromNode = prepareLane(connection, task);
   return {
     expected: expectedOf('insert.bulk', [{ start: 0, rows }]),
     sample: async (stopwatch, signal) => {
-      setEnvironment(lane);
       if (lane.side === 'rust') return native(connection, spec, stopwatch);
       await createTables(connection, [TARGET]);
       try {
@@ -126,7 +123,7 @@ async function openInsert(lane) {
 }
 
 async function openScan(lane) {
-  const connection = await connectWith(lane);
+  const connection = await connect(uri(lane.transport, lane.options));
   const { batchRows = 64 * KIB } = lane;
   const [workload, sql] = ['query.full_scan', queryOf('query.full_scan', SOURCE)];
   const spec = { workload, lane: 'columnar', flavor: 'async', table: SOURCE, rows, workers: 1, batchRows };
@@ -134,7 +131,6 @@ async function openScan(lane) {
   return {
     expected: expectedOf(workload, [{ start: 0, rows }]),
     sample: async (stopwatch) => {
-      setEnvironment(lane);
       if (lane.side === 'rust') return native(connection, spec, stopwatch);
       const sums = new ColumnSums(names);
       stopwatch.start();
@@ -148,17 +144,6 @@ async function openScan(lane) {
     },
     close: () => connection.close(),
   };
-}
-
-/** Sets the environment variables that the engine reads when it opens a session or begins an insert; nothing else runs then. */
-function setEnvironment({ environment }) {
-  for (const name of SETTINGS) delete process.env[name];
-  Object.assign(process.env, environment);
-}
-
-function connectWith(lane) {
-  setEnvironment(lane);
-  return connect(uri(lane.transport));
 }
 
 async function native(connection, spec, stopwatch) {

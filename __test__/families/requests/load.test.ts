@@ -60,6 +60,54 @@ describe('runLoad', () => {
     expect(performance.now() - startedAt).toBeGreaterThan(50);
   });
 
+  it.each([
+    { rate: undefined, most: Infinity },
+    { rate: 1000, most: 50 },
+  ])('ends after its duration, or with its last request: %o', async ({ rate, most }) => {
+    const { latency, seconds } = await runLoad(requesters(2), { requests: Infinity, seconds: 0.05, rate }, signal);
+    expect(latency.count).toBeGreaterThan(2);
+    expect(latency.count).toBeLessThanOrEqual(most);
+    expect(seconds).toBeGreaterThan(0.04);
+    expect((await runLoad(requesters(2), { requests: 7, seconds: 3600, rate }, signal)).latency.count).toBe(7);
+    expect((await runLoad(requesters(2), { requests: Infinity, seconds: 0, rate }, signal)).latency.count).toBe(0);
+  });
+
+  it('counts what was due and not sent, however much that is', async () => {
+    const slow = await runLoad([slowFirst(100)], { requests: Infinity, seconds: 0.05, rate: 1000 }, signal);
+    expect([slow.latency.count, slow.unsent]).toEqual([1, 49]);
+    const waiting: Requester = { request: () => delay(1) };
+    const { latency, unsent } = await runLoad([waiting], { requests: Infinity, seconds: 0.1, rate: 1e9 }, signal);
+    expect(latency.count).toBeGreaterThan(0);
+    expect(unsent).toBeGreaterThan(100_000);
+  });
+
+  it.each([undefined, 10_000])('goes on after failures that are noted, at the rate %o', async (rate) => {
+    const noted: unknown[] = [];
+    const requester: Requester = {
+      request: async (index) => {
+        if (index % 2 === 1) throw index;
+      },
+      failed: async (thrown) => void noted.push(thrown),
+    };
+    const { latency } = await runLoad([requester], { requests: 10, rate }, signal);
+    expect([noted, latency.count]).toEqual([[1, 3, 5, 7, 9], 5]);
+  });
+
+  it.each([undefined, 1000])(
+    'with a duration says what it measured when it is aborted, at the rate %o',
+    async (rate) => {
+      const controller = new AbortController();
+      const [noting] = requesters(1) as [Noting];
+      setTimeout(() => controller.abort(), 20);
+      const waiting: Requester = { request: () => delay(1) };
+      const load = { requests: Infinity, seconds: 3600, rate };
+      const { latency } = await runLoad([waiting], load, controller.signal);
+      expect(latency.count).toBeGreaterThan(0);
+      expect((await runLoad([noting], load, controller.signal)).latency.count).toBe(0);
+      expect(noting.indices).toEqual([]);
+    },
+  );
+
   it.each([0, -1, Number.NaN, Number.POSITIVE_INFINITY])('refuses the rate %d', async (rate) => {
     await expect(runLoad(requesters(1), { requests: 1, rate }, signal)).rejects.toMatchObject({
       code: 'BB_INVALID_ARGUMENT',

@@ -59,8 +59,8 @@ pub struct Capabilities {
 }
 
 /// An engine that holds rows. All methods may be called from several threads at once; each call is a transaction of its
-/// own.
-pub trait Engine: Send + Sync {
+/// own. An engine can be downcast to its own type, which may have more to say, such as the address of its server.
+pub trait Engine: Any + Send + Sync {
     /// The name of the engine, as the result files write it.
     fn name(&self) -> &'static str;
 
@@ -69,12 +69,6 @@ pub trait Engine: Send + Sync {
 
     /// The capabilities of the engine.
     fn capabilities(&self) -> Capabilities;
-
-    /// The endpoint of the engine's server, for lanes that use its client library instead of this engine; its type is
-    /// defined by the engine's crate. `None` where there is no server.
-    fn client_endpoint(&self) -> Option<&dyn Any> {
-        None
-    }
 
     /// Creates a table.
     ///

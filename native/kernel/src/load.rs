@@ -3,18 +3,18 @@
 //! Thread `t` of `T` sends the requests `t`, `t + T`, `t + 2T`, ..., so that the requests of each connection are known
 //! beforehand. In a *closed loop* a thread sends its next request when the last one is answered, and a latency counts
 //! from there. In an *open loop* request `i` is due `i / rate` seconds after the start, whether the server keeps up or
-//! not, and its latency counts from then: requests that wait behind a slow answer are not left out.
+//! not, and its latency counts from then: requests that wait behind a slow answer are not left out. A load ends after a
+//! number of requests, after a duration, or at the first of both.
 //!
-//! The example `load_speed` measures what the loop itself costs a request. An open loop reports how late it sends: a thread of its
-//! own tells when each request is due, and wakes the one that sends it.
+//! The example `load_speed` measures the cost of the loop itself. An open loop reports how late it sends: a thread of its own tells
+//! when each request is due, and wakes the one that sends it.
 
 use std::pin::pin;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use tokio::sync::Barrier;
-use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::sync::{Barrier, Semaphore};
 use tokio::task::JoinSet;
 
 use crate::cancel::CancelToken;
@@ -26,17 +26,27 @@ use crate::{Error, Result};
 /// The delay before the first request of an open loop, so that no thread is late for it.
 const OPEN_LOOP_DELAY: Duration = Duration::from_millis(2);
 
+/// The number of due requests of an open loop of which the times are kept. Of a longer backlog the newest count for the oldest.
+const MOST_NOTICES: u64 = 1 << 16;
+
 /// A connection that sends one request after the other.
 pub trait Requester: Send + 'static {
     /// Sends the request with this index and resolves once its answer is consumed.
     fn request(&mut self, index: u64) -> impl Future<Output = Result<()>> + Send;
+
+    /// Takes note of a failed request, which has no latency, after which this thread goes on. By default the failure ends the load.
+    fn failed(&mut self, error: Error) -> impl Future<Output = Result<()>> + Send {
+        std::future::ready(Err(error))
+    }
 }
 
-/// The number of requests of a load, and their rate.
+/// The number of requests of a load, its duration, and the rate of the requests.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Load {
-    /// The number of requests of all threads together.
+    /// The most requests of all threads together.
     pub requests: u64,
+    /// The duration after which no request is sent; `None` for a load that ends with its last request.
+    pub duration: Option<Duration>,
     /// The requests per second of all threads together, for an open loop; `None` for a closed one.
     pub rate: Option<f64>,
     /// The ids of the servers' processes, if they run on this machine: their CPU time is counted in total.
@@ -52,6 +62,14 @@ impl Load {
             _ => Ok(()),
         }
     }
+
+    /// The number of requests, without those of an open loop that are due after its end.
+    fn most_requests(&self) -> u64 {
+        let (Some(duration), Some(rate)) = (self.duration, self.rate) else { return self.requests };
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it saturates")]
+        let due = (duration.as_secs_f64() * rate).ceil() as u64;
+        due.min(self.requests)
+    }
 }
 
 /// The outcome of a load.
@@ -59,11 +77,13 @@ impl Load {
 pub struct LoadOutcome {
     /// The seconds from the common start to the last answer consumed.
     pub seconds: f64,
-    /// The latencies of all requests.
+    /// The latencies of all requests that succeeded.
     pub latency: LatencyHistogram,
     /// For an open loop, how late requests were sent for reasons within this program, not because the answer before was
     /// late: the delay in noticing that they were due, and the delay in sending them then.
     pub behind: Option<LatencyHistogram>,
+    /// The number of requests of an open loop that were due, but not sent before its end.
+    pub unsent: u64,
     /// The CPU time of this process during the load.
     pub cpu: Option<CpuTime>,
     /// The CPU time of the servers during the load, if their processes are known.
@@ -74,14 +94,15 @@ pub struct LoadOutcome {
 struct Thread<R> {
     number: usize,
     requester: R,
-    /// The times of the thread's start and of its last answer; `None` for a thread of an open loop without requests.
+    /// The time from which the latency of the first request counts, and the time of the last answer; `None` without requests.
     span: Option<(Instant, Instant)>,
     latency: LatencyHistogram,
     behind: Option<LatencyHistogram>,
 }
 
-/// Sends all requests, with one task for each requester on the current runtime, and returns the requesters in their
-/// order. The first failure ends all tasks.
+/// Sends requests until the end of the load, with one task for each requester on the current runtime, and returns the requesters
+/// in their order. The first failure ends all tasks, unless its requester takes note of it ([`Requester::failed`]). A cancelled
+/// load with a duration ends when the requests in flight are answered, with what was measured.
 ///
 /// # Errors
 /// [`Error::InvalidArgument`] without a requester or for an unusable rate, [`Error::Cancelled`], else the error of a
@@ -92,33 +113,33 @@ pub async fn run_load<R: Requester>(
     cancel: &CancelToken,
 ) -> Result<(Vec<R>, LoadOutcome)> {
     load.check()?;
-    cancel.check()?;
+    if load.duration.is_none() {
+        cancel.check()?;
+    }
     let threads = requesters.len();
     if threads == 0 {
         return Err(Error::InvalidArgument("a load needs a connection".to_owned()));
     }
-    let (senders, mut receivers): (Vec<_>, Vec<_>) =
-        load.rate.iter().flat_map(|_| (0..threads).map(|_| unbounded_channel())).unzip();
-    receivers.reverse();
+    let course = Arc::new(Course::new(load, threads));
     let gate = Arc::new(Barrier::new(threads + 1));
     let mut tasks = JoinSet::new();
     let mut handles = Vec::with_capacity(threads);
     for (number, requester) in requesters.into_iter().enumerate() {
-        let share = Share { number, threads, requests: load.requests };
-        let (gate, due) = (Arc::clone(&gate), receivers.pop());
+        let (gate, course) = (Arc::clone(&gate), Arc::clone(&course));
         handles.push(tasks.spawn(quietly(async move {
             gate.wait().await;
-            match due {
-                None => closed_loop(requester, share).await,
-                Some(due) => open_loop(requester, share, due).await,
-            }
+            send(requester, number, &course).await
         })));
     }
-    let _guard = cancel.on_cancel(move || handles.iter().for_each(tokio::task::AbortHandle::abort));
+    let theirs = Arc::clone(&course);
+    let _guard = cancel.on_cancel(move || match theirs.duration {
+        Some(_) => theirs.stop(),
+        None => handles.iter().for_each(tokio::task::AbortHandle::abort),
+    });
     let server = || cpu_of_processes(&load.server_processes);
     let (cpu_before, server_before) = (process_cpu(), server());
     gate.wait().await;
-    let pacer = load.rate.map(|rate| Pacer::start(rate, load.requests, senders)).transpose()?;
+    let pacer = load.rate.map(|rate| Pacer::start(&course, rate)).transpose()?;
     let mut finished = Vec::with_capacity(threads);
     while let Some(ended) = tasks.join_next().await {
         finished.push(ended.map_err(|error| ending(&error))??);
@@ -131,6 +152,7 @@ pub async fn run_load<R: Requester>(
         seconds: seconds(&finished),
         latency: merged(finished.iter().map(|thread| &thread.latency)),
         behind: load.rate.map(|_| merged(finished.iter().filter_map(|thread| thread.behind.as_ref()))),
+        unsent: course.due.iter().map(|due| due.available_permits() as u64).sum(),
         cpu: since(cpu_before, cpu),
         server_cpu: since(server_before, server_cpu),
     };
@@ -143,93 +165,142 @@ fn cpu_of_processes(processes: &[u32]) -> Option<CpuTime> {
     times.into_iter().reduce(|sum, time| sum + time)
 }
 
-/// The requests of one thread.
-#[derive(Clone, Copy)]
-struct Share {
-    number: usize,
-    threads: usize,
+/// The schedule of a load, which its threads share.
+struct Course {
     requests: u64,
+    duration: Option<Duration>,
+    rate: Option<f64>,
+    /// The time of the start, set by the first who asks for it.
+    start: OnceLock<Instant>,
+    stopped: AtomicBool,
+    /// For each thread a permit for every request of an open loop that is due and not sent.
+    due: Vec<Semaphore>,
+    /// The delays in noticing that the latest requests of an open loop were due, in nanoseconds, by the index modulo the length.
+    notice_delays: Vec<AtomicU64>,
 }
 
-impl Share {
-    fn indices(self) -> impl Iterator<Item = u64> {
-        (self.number as u64..self.requests).step_by(self.threads)
+impl Course {
+    fn new(load: &Load, threads: usize) -> Self {
+        let requests = load.most_requests();
+        let notices = load.rate.map_or(0, |_| requests.min(MOST_NOTICES));
+        Self {
+            requests,
+            duration: load.duration,
+            rate: load.rate,
+            start: OnceLock::new(),
+            stopped: AtomicBool::new(false),
+            due: (0..threads).map(|_| Semaphore::new(0)).collect(),
+            notice_delays: (0..notices).map(|_| AtomicU64::new(0)).collect(),
+        }
+    }
+
+    fn start(&self) -> Instant {
+        let delay = self.rate.map_or(Duration::ZERO, |_| OPEN_LOOP_DELAY);
+        *self.start.get_or_init(|| Instant::now() + delay)
+    }
+
+    /// Stops the pacer, and every thread before its next request.
+    fn stop(&self) {
+        self.stopped.store(true, Ordering::Release);
+        self.due.iter().for_each(Semaphore::close);
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.stopped.load(Ordering::Acquire)
+    }
+
+    /// The time at which a request of an open loop is due.
+    fn intended(&self, index: u64, rate: f64) -> Instant {
+        // A time beyond the range of the clock means practically never.
+        let after = Duration::try_from_secs_f64(index as f64 / rate).unwrap_or(Duration::MAX);
+        self.start().checked_add(after).unwrap_or_else(|| self.start() + Duration::from_secs(u64::from(u32::MAX)))
+    }
+
+    fn notice_delay(&self, index: u64) -> &AtomicU64 {
+        #[expect(clippy::cast_possible_truncation, reason = "the remainder is less than a length")]
+        let place = (index % self.notice_delays.len() as u64) as usize;
+        &self.notice_delays[place]
+    }
+
+    /// Marks the next request of a thread as due, which was noticed with a delay.
+    fn release(&self, index: u64, thread: &Semaphore, delay: Duration) {
+        let nanoseconds = u64::try_from(delay.as_nanos()).unwrap_or(u64::MAX);
+        self.notice_delay(index).store(nanoseconds, Ordering::Release);
+        thread.add_permits(1);
+    }
+
+    /// Waits until a request is due, and returns the delay in noticing that; `None` once the load is stopped.
+    async fn turn(&self, index: u64, thread: usize) -> Option<Duration> {
+        self.due[thread].acquire().await.ok()?.forget();
+        Some(Duration::from_nanos(self.notice_delay(index).load(Ordering::Acquire)))
     }
 }
 
-async fn closed_loop<R: Requester>(mut requester: R, share: Share) -> Result<Thread<R>> {
-    let mut latency = LatencyHistogram::new();
-    let started = Instant::now();
-    let mut sent = started;
-    for index in share.indices() {
-        requester.request(index).await?;
+/// Sends the requests of one thread.
+async fn send<R: Requester>(requester: R, number: usize, course: &Course) -> Result<Thread<R>> {
+    let (latency, behind) = (LatencyHistogram::new(), course.rate.map(|_| LatencyHistogram::new()));
+    let mut thread = Thread { number, requester, span: None, latency, behind };
+    let end = course.duration.and_then(|duration| course.start().checked_add(duration));
+    let mut ready = Instant::now();
+    for index in (number as u64..course.requests).step_by(course.due.len()) {
+        if course.is_stopped() || end.is_some_and(|end| ready >= end) {
+            break;
+        }
+        let from = match (course.rate, &mut thread.behind) {
+            (Some(rate), Some(behind)) => {
+                let Some(notice_delay) = course.turn(index, number).await else { break };
+                let intended = course.intended(index, rate);
+                let ready = ready.max(intended + notice_delay);
+                behind.record(notice_delay + Instant::now().saturating_duration_since(ready));
+                intended
+            }
+            _ => ready,
+        };
+        let outcome = thread.requester.request(index).await;
         let answered = Instant::now();
-        latency.record(answered - sent);
-        sent = answered;
+        thread.span = Some((thread.span.map_or(from, |(first, _)| first), answered));
+        ready = match outcome {
+            Ok(()) => {
+                thread.latency.record(answered.saturating_duration_since(from));
+                answered
+            }
+            Err(error) => {
+                thread.requester.failed(error).await?;
+                Instant::now()
+            }
+        };
     }
-    Ok(Thread { number: share.number, requester, span: Some((started, sent)), latency, behind: None })
-}
-
-async fn open_loop<R: Requester>(mut requester: R, share: Share, mut due: UnboundedReceiver<Due>) -> Result<Thread<R>> {
-    let (mut latency, mut behind) = (LatencyHistogram::new(), LatencyHistogram::new());
-    let (mut started, mut answered) = (None, None);
-    for index in share.indices() {
-        let Due { intended, noticed } = due.recv().await.ok_or(Error::Closed("the open loop"))?;
-        let ready = answered.map_or(noticed, |answered| noticed.max(answered));
-        behind.record((noticed - intended) + Instant::now().saturating_duration_since(ready));
-        requester.request(index).await?;
-        let now = Instant::now();
-        latency.record(now.saturating_duration_since(intended));
-        started = started.or(Some(intended));
-        answered = Some(now);
-    }
-    Ok(Thread { number: share.number, requester, span: started.zip(answered), latency, behind: Some(behind) })
-}
-
-/// A request that is due: its intended time, and the time at which the pacer noticed it.
-struct Due {
-    intended: Instant,
-    noticed: Instant,
+    Ok(thread)
 }
 
 /// The thread that tells when the requests of an open loop are due: the timers of the runtime are only precise to the
 /// millisecond.
 struct Pacer {
     thread: std::thread::Thread,
-    stopped: Arc<AtomicBool>,
+    course: Arc<Course>,
 }
 
 impl Pacer {
-    fn start(rate: f64, requests: u64, threads: Vec<UnboundedSender<Due>>) -> Result<Self> {
-        let stopped = Arc::new(AtomicBool::new(false));
-        let ours = Arc::clone(&stopped);
+    fn start(course: &Arc<Course>, rate: f64) -> Result<Self> {
+        let ours = Arc::clone(course);
         let pace = move || {
             crate::resources::sleep_precisely();
-            let start = Instant::now() + OPEN_LOOP_DELAY;
-            for (index, thread) in (0..requests).zip(threads.iter().cycle()) {
-                let intended = intended(start, index, rate);
+            for (index, thread) in (0..ours.requests).zip(ours.due.iter().cycle()) {
+                let intended = ours.intended(index, rate);
                 let Some(noticed) = sleep_until(intended, &ours) else { return };
-                // A thread that has failed receives no more.
-                let _ = thread.send(Due { intended, noticed });
+                ours.release(index, thread, noticed - intended);
             }
         };
         let thread = std::thread::Builder::new().name("bb-pacer".to_owned()).spawn(pace);
         let thread = thread.map_err(|error| Error::Internal(format!("no thread for the open loop: {error}")))?;
-        Ok(Self { thread: thread.thread().clone(), stopped })
+        Ok(Self { thread: thread.thread().clone(), course: Arc::clone(course) })
     }
 }
 
-/// The time at which a request is due.
-fn intended(start: Instant, index: u64, rate: f64) -> Instant {
-    // A time beyond the range of the clock means practically never.
-    let after = Duration::try_from_secs_f64(index as f64 / rate).unwrap_or(Duration::MAX);
-    start.checked_add(after).unwrap_or(start + Duration::from_secs(u64::from(u32::MAX)))
-}
-
-/// Sleeps until a time, and returns the time at which that was noticed; `None` once it must stop.
-fn sleep_until(time: Instant, stopped: &AtomicBool) -> Option<Instant> {
+/// Sleeps until a time, and returns the time at which that was noticed; `None` once the load is stopped.
+fn sleep_until(time: Instant, course: &Course) -> Option<Instant> {
     loop {
-        if stopped.load(Ordering::Acquire) {
+        if course.is_stopped() {
             return None;
         }
         let now = Instant::now();
@@ -242,7 +313,7 @@ fn sleep_until(time: Instant, stopped: &AtomicBool) -> Option<Instant> {
 
 impl Drop for Pacer {
     fn drop(&mut self) {
-        self.stopped.store(true, Ordering::Release);
+        self.course.stop();
         self.thread.unpark();
     }
 }
@@ -355,6 +426,29 @@ mod tests {
     }
 
     #[test]
+    fn a_load_with_a_duration_ends_after_it_or_with_its_last_request() {
+        let duration = Some(Duration::from_millis(50));
+        let load = Load { requests: u64::MAX, duration, ..Load::default() };
+        let (_, closed) = run(vec![Noting::default(), Noting::default()], &load).unwrap();
+        assert!(closed.latency.count() > 2 && closed.seconds >= 0.05, "{}", closed.seconds);
+        let rate = Some(1000.0);
+        let (_, open) = run(vec![Noting::default(), Noting::default()], &Load { rate, ..load.clone() }).unwrap();
+        // How late the pacer is depends on the machine.
+        assert!((1..=50).contains(&(open.latency.count() + open.unsent)));
+        assert_eq!(open.behind.unwrap().count(), open.latency.count());
+        // The first answer comes after the end.
+        let slow = vec![SlowFirst { first: Duration::from_millis(250) }];
+        let (_, slow) = run(slow, &Load { rate, ..load.clone() }).unwrap();
+        assert!(slow.latency.count() == 1 && (1..=49).contains(&slow.unsent), "{slow:?}");
+        let short = Load { requests: 7, duration: Some(Duration::MAX), ..Load::default() };
+        assert_eq!(run(vec![Noting::default()], &short).unwrap().1.latency.count(), 7);
+        let none = Load { duration: Some(Duration::ZERO), ..load };
+        for load in [none.clone(), Load { rate, ..none }] {
+            assert_eq!(run(vec![Noting::default()], &load).unwrap().1.latency.count(), 0);
+        }
+    }
+
+    #[test]
     fn an_open_loop_keeps_its_rate() {
         let load = Load { requests: 51, rate: Some(1000.0), ..Load::default() };
         let (_, outcome) = run(vec![Noting::default(), Noting::default()], &load).unwrap();
@@ -415,6 +509,49 @@ mod tests {
             canceller.join().unwrap();
             let again = runtime.block_on(run_load(vec![Faulty::Waiting], &load, &cancel));
             assert_eq!(again.err().unwrap().code(), "BB_ABORTED");
+        }
+    }
+
+    /// A requester of which every other request fails, and which notes that.
+    #[derive(Default)]
+    struct Tolerant(Vec<&'static str>);
+
+    impl Requester for Tolerant {
+        async fn request(&mut self, index: u64) -> Result<()> {
+            if index % 2 == 0 { Ok(()) } else { Err(Error::Timeout("no answer".to_owned())) }
+        }
+
+        async fn failed(&mut self, error: Error) -> Result<()> {
+            self.0.push(error.code());
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_failure_that_is_noted_ends_nothing_and_has_no_latency() {
+        for rate in [None, Some(10_000.0)] {
+            let load = Load { requests: 10, rate, ..Load::default() };
+            let (requesters, outcome) = run(vec![Tolerant::default()], &load).unwrap();
+            assert_eq!(requesters[0].0, ["BB_TIMEOUT"; 5]);
+            assert_eq!(outcome.latency.count(), 5);
+        }
+    }
+
+    #[test]
+    fn a_cancelled_load_with_a_duration_says_what_it_measured() {
+        for rate in [None, Some(1000.0)] {
+            let load = Load { requests: u64::MAX, duration: Some(Duration::from_secs(3600)), rate, ..Load::default() };
+            let cancel = CancelToken::default();
+            let theirs = cancel.clone();
+            let canceller = std::thread::spawn(move || {
+                std::thread::sleep(Duration::from_millis(20));
+                theirs.cancel();
+            });
+            let (requesters, outcome) = runtime().block_on(run_load(vec![Noting::default()], &load, &cancel)).unwrap();
+            canceller.join().unwrap();
+            assert_eq!(requesters[0].0.len() as u64, outcome.latency.count());
+            let (_, none) = runtime().block_on(run_load(requesters, &load, &cancel)).unwrap();
+            assert_eq!(none.latency.count(), 0);
         }
     }
 

@@ -9,7 +9,7 @@
 //! The suite depends on engines only through their trait, and not on JavaScript.
 
 mod dimensions;
-mod direct;
+pub mod direct;
 mod expected;
 mod hybrid;
 pub mod ingest;

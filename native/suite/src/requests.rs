@@ -118,7 +118,8 @@ impl RequestSpec {
     /// The load of one sample.
     #[must_use]
     pub fn load(&self) -> Load {
-        Load { requests: self.requests(), rate: self.rate, server_processes: self.server_processes.clone() }
+        let (requests, server_processes) = (self.requests(), self.server_processes.clone());
+        Load { requests, rate: self.rate, server_processes, ..Load::default() }
     }
 
     /// The value of an option of the family; `None` if it is not set.

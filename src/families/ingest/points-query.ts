@@ -19,6 +19,9 @@ const COUNTED_PER_MS = 1000;
 /** The time-out in milliseconds of a query that counts nothing. */
 const TIMEOUT_MS = 30_000;
 
+/** The status of the response to a write that the server has kept. */
+const NO_CONTENT = 204;
+
 /** A connection for `/query`. */
 export class PointsQuery {
   readonly #client: HttpClient;
@@ -119,6 +122,18 @@ export function failureKind({ status, text }: SoakAnswer): string {
     // Not every server writes its errors in JSON.
   }
   return `HTTP ${status}: ${said.slice(0, MOST_TEXT).replaceAll(/\d+/g, 'N')}`;
+}
+
+/** The error of a write that the server has refused; its message is the kind of the failure. */
+export class RefusedWrite extends BoundaryError {
+  constructor(answer: SoakAnswer) {
+    super('BB_ENGINE', failureKind(answer));
+  }
+}
+
+/** Throws a `RefusedWrite` unless the server has kept the points. */
+export function checkKept(answer: SoakAnswer): void {
+  if (answer.status !== NO_CONTENT) throw new RefusedWrite(answer);
 }
 
 /** The path of writes to a database, with times in milliseconds. */

@@ -4,7 +4,6 @@
  */
 import { setTimeout as delay } from 'node:timers/promises';
 
-import { BoundaryError } from '../../errors.js';
 import { cpuOfProcess } from '../../host/process-cpu.js';
 import type { Checksum } from '../../records/record.js';
 import { undici } from '../../clients/undici.js';
@@ -15,14 +14,12 @@ import { openLoadCell } from '../requests/load-cell.js';
 import type { TargetServer } from '../requests/target-server.js';
 import type { OpenCell } from '../workload.js';
 import { matrix } from './matrix.js';
-import { failureKind, FIELD, PointsQuery, writePath } from './points-query.js';
-import { SoakBatch } from './soak-batch.js';
-import { type BodyEncoder, openSoakClient, type SoakClient } from './soak-client.js';
+import { checkKept, PointsQuery, writePath } from './points-query.js';
+import { SoakSeries } from './soak-batch.js';
+import { openSoakClient, type SoakClient } from './soak-client.js';
 import { SOAK_ENCODINGS, type SoakEncoding } from './soak-options.js';
 
 const DATABASE = 'server';
-
-const NO_CONTENT = 204;
 
 /** The status of a busy server, and the delay in milliseconds before the request is retried. */
 const BUSY = 503;
@@ -108,15 +105,13 @@ function encodingOf(workload: string): SoakEncoding {
   return encoding;
 }
 
-/** One connection, with the memory of its batches. */
+/** One connection. */
 class SoakRequester implements Requester {
   readonly #client: SoakClient;
   readonly #cell: PlannedRequests['cell'];
   readonly #worker: number;
   readonly #path = writePath(DATABASE);
-  #measurement = '';
-  /** The encoders, by the number of points: the last batch of a sample may be smaller. */
-  #encoders = new Map<number, { readonly batch: SoakBatch; readonly encode: BodyEncoder }>();
+  #series: SoakSeries | undefined;
 
   constructor(client: SoakClient, cell: PlannedRequests['cell'], worker: number) {
     this.#client = client;
@@ -126,31 +121,16 @@ class SoakRequester implements Requester {
 
   /** Starts the series of another sample. */
   begin(measurement: string): void {
-    this.#measurement = measurement;
-    this.#encoders.clear();
+    this.#series = new SoakSeries(this.#client, measurement, this.#worker, matrix.timestampStart);
   }
 
   async request(index: number): Promise<void> {
     const { from, to } = operationsOf(this.#cell, index);
-    const { batch, encode } = this.#encoderOf(to - from);
-    batch.fill(from, matrix.timestampStart);
-    const body = encode();
+    const body = this.#series!.body(from, to);
     for (;;) {
       const answer = await this.#client.write(this.#path, body);
-      if (answer.status === NO_CONTENT) return;
-      if (answer.status !== BUSY) throw new BoundaryError('BB_ENGINE', failureKind(answer));
+      if (answer.status !== BUSY) return checkKept(answer);
       await delay(REST_MS);
     }
-  }
-
-  #encoderOf(points: number): { readonly batch: SoakBatch; readonly encode: BodyEncoder } {
-    let encoder = this.#encoders.get(points);
-    if (encoder === undefined) {
-      const batch = new SoakBatch(points);
-      const names = { measurement: this.#measurement, tags: { worker: `${this.#worker}` }, field: FIELD };
-      encoder = { batch, encode: this.#client.encoder(names, batch) };
-      this.#encoders.set(points, encoder);
-    }
-    return encoder;
   }
 }

@@ -11,7 +11,7 @@ import type { Latency } from '../../records/record.js';
 import { LatencyHistogram } from '../../stats/latency-histogram.js';
 import { PointsQuery, writePath } from './points-query.js';
 import { openSoakClient } from './soak-client.js';
-import { runLoad } from './soak-load.js';
+import { postAll } from './soak-worker.js';
 import type { SoakValues } from './soak-options.js';
 
 export interface SoakOptions extends Omit<SoakValues, 'url' | 'apiKey' | 'durable'> {
@@ -38,7 +38,7 @@ export interface SoakFigures {
   readonly acknowledged: number;
   /** The points of requests without a response, which may be stored or not. */
   readonly uncertain: number;
-  /** For an open loop: requests that were due, but not sent before the end. */
+  /** For an open loop: requests that were due during the measurement, but not sent before its end. */
   readonly unsent: number;
 }
 
@@ -73,7 +73,7 @@ async function figuresOf(name: SoakOptions['client'], load: SoakLoad, signal: Ab
   if (name === 'rust') return runNativeLoad(load, signal);
   const client = openSoakClient(name, load.url, load.workers, load.encoding);
   try {
-    return await runLoad(client, load, signal);
+    return await postAll(client, load, signal);
   } finally {
     await client.close();
   }

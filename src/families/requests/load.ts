@@ -11,23 +11,31 @@ import { LatencyHistogram } from '../../stats/latency-histogram.js';
 export interface Requester {
   /** Sends request `index` and resolves once its response is consumed. */
   request(index: number): Promise<void>;
+  /** Takes note of a failed request, which has no latency, after which its thread goes on. Absent: the first failure ends the load. */
+  failed?(thrown: unknown): Promise<void>;
 }
 
 export interface Load {
-  /** The requests of all threads together. */
+  /** The most requests of all threads together. */
   readonly requests: number;
+  /** The duration in seconds after which no request is sent; absent: the load ends with its last request. */
+  readonly seconds?: number | undefined;
   /** The requests per second of all threads together, for an open loop; absent: a closed loop. */
   readonly rate?: number | undefined;
 }
 
 export interface LoadOutcome {
-  /** The latencies of all requests, in an open loop from the intended send time. */
+  /** The seconds from the common start to the last response consumed. */
+  readonly seconds: number;
+  /** The latencies of all requests that succeeded, in an open loop from the intended send time. */
   readonly latency: LatencyHistogram;
   /**
    * For an open loop: the delays of requests caused by this process, not by a pending response: the delay until it noticed that
    * a request was due, plus the delay until it then sent it.
    */
   readonly behind?: LatencyHistogram;
+  /** The requests of an open loop that were due, but not sent before its end. */
+  readonly unsent: number;
 }
 
 /** The milliseconds from the start of an open loop to its first request. */
@@ -36,13 +44,17 @@ const OPEN_LOOP_DELAY_MS = 2;
 /** The most milliseconds by which timers are late; this last part of a wait is spent in turns of the event loop. */
 const TIMER_LATE_MS = 2;
 
+/** The number of due requests whose times are kept. Of a longer backlog the newest count for the oldest. */
+const MOST_NOTICES = 65_536;
+
 const MICROSECONDS_PER_MS = 1000;
 const MS_PER_SECOND = 1000;
 
 /**
- * Sends all requests and resolves once all responses are consumed: in a closed loop each thread sends after the previous
- * response, in an open loop request `i` is sent `i / rate` seconds after the start, or at once if the thread is late. Rejects at
- * the first failure or at the signal's abort; no thread sends anything after that.
+ * Sends requests until the end of the load and resolves once all responses are consumed: in a closed loop each thread sends after
+ * the previous response, in an open loop request `i` is sent `i / rate` seconds after the start, or at once if the thread is late.
+ * Rejects at the first failure of which its requester takes no note, and at the signal's abort; no thread sends anything after that.
+ * A load with a duration does not reject at the abort, but ends when the requests in flight are answered.
  */
 export async function runLoad(requesters: readonly Requester[], load: Load, signal: AbortSignal): Promise<LoadOutcome> {
   const { rate } = load;
@@ -52,10 +64,8 @@ export async function runLoad(requesters: readonly Requester[], load: Load, sign
   }
   const stop = new Stop(signal);
   try {
-    return await Promise.race([
-      rate === undefined ? closedLoop(requesters, load, stop) : openLoop(requesters, load.requests, rate, stop),
-      stop.requested,
-    ]);
+    const outcome = sendAll(requesters, load, stop);
+    return await (load.seconds === undefined ? Promise.race([outcome, stop.requested]) : outcome);
   } finally {
     stop.now();
   }
@@ -98,100 +108,108 @@ class Stop {
   }
 }
 
-async function closedLoop(requesters: readonly Requester[], { requests }: Load, stop: Stop): Promise<LoadOutcome> {
+async function sendAll(requesters: readonly Requester[], load: Load, stop: Stop): Promise<LoadOutcome> {
   const latency = new LatencyHistogram();
-  const threads = requesters.length;
-  await Promise.all(
-    requesters.map(async (requester, thread) => {
-      let sent = performance.now();
-      for (let index = thread; index < requests; index += threads) {
-        if (stop.isStopped) return;
+  const schedule = load.rate === undefined ? undefined : new Schedule(load, load.rate, stop);
+  const { requests } = schedule ?? load;
+  const start = schedule?.start ?? performance.now();
+  const end = start + (load.seconds ?? Infinity) * MS_PER_SECOND;
+  /** Sends the requests of one thread, and returns the time of its last response. */
+  const send = async (requester: Requester, thread: number): Promise<number> => {
+    let ready = performance.now();
+    for (let index = thread; index < requests && ready < end; index += requesters.length) {
+      const from = schedule === undefined ? ready : await schedule.turn(index, ready);
+      if (stop.isStopped) break;
+      try {
         await requester.request(index);
-        const answered = performance.now();
-        latency.record((answered - sent) * MICROSECONDS_PER_MS);
-        sent = answered;
+        ready = performance.now();
+        latency.record((ready - from) * MICROSECONDS_PER_MS);
+      } catch (thrown) {
+        if (requester.failed === undefined) throw thrown;
+        await requester.failed(thrown);
+        ready = performance.now();
       }
-    }),
-  );
-  return { latency };
-}
-
-async function openLoop(
-  requesters: readonly Requester[],
-  requests: number,
-  rate: number,
-  stop: Stop,
-): Promise<LoadOutcome> {
-  const latency = new LatencyHistogram();
-  const behind = new LatencyHistogram();
-  const threads = requesters.length;
-  const start = performance.now() + OPEN_LOOP_DELAY_MS;
-  const intendedAt = (index: number): number => start + (index / rate) * MS_PER_SECOND;
-  const clock = new SendClock(requesters.length);
-  const pace = async (): Promise<void> => {
-    for (let index = 0; index < requests; index += 1) {
-      await waitUntil(intendedAt(index), stop);
-      if (stop.isStopped) return clock.end();
-      clock.release(index % threads, performance.now());
     }
+    return ready;
   };
-  const send = async (requester: Requester, thread: number): Promise<void> => {
-    let answered = Number.NEGATIVE_INFINITY;
-    for (let index = thread; index < requests; index += threads) {
-      const noticed = await clock.due(thread);
-      if (stop.isStopped) return;
-      const intended = intendedAt(index);
-      const late = noticed - intended + (performance.now() - Math.max(noticed, answered));
-      behind.record(late * MICROSECONDS_PER_MS);
-      await requester.request(index);
-      answered = performance.now();
-      latency.record((answered - intended) * MICROSECONDS_PER_MS);
-    }
-  };
-  await Promise.all([pace(), ...requesters.map(send)]);
-  return { latency, behind };
+  const telling = schedule?.run();
+  const ended = await Promise.all(requesters.map(send));
+  stop.now();
+  await telling;
+  const seconds = (Math.max(start, ...ended) - start) / MS_PER_SECOND;
+  return { seconds, latency, ...(schedule && { behind: schedule.behind }), unsent: schedule?.unsent ?? 0 };
 }
 
-/** Sleeps while a timer is precise enough, then turns the event loop, so that responses are read in the meantime. */
-async function waitUntil(time: number, stop: Stop): Promise<void> {
-  for (;;) {
-    const left = time - performance.now();
-    if (left <= 0 || stop.isStopped) return;
-    if (left > TIMER_LATE_MS) await stop.sleep(left - TIMER_LATE_MS);
-    else await nextTurn();
+/** The schedule of an open loop. */
+class Schedule {
+  readonly behind = new LatencyHistogram();
+  readonly requests: number;
+  /** The time at which the first request is due. */
+  readonly start = performance.now() + OPEN_LOOP_DELAY_MS;
+  readonly #rate: number;
+  readonly #stop: Stop;
+  /** The number of requests that were noticed as due. */
+  #due = 0;
+  /** The times at which the latest requests were noticed as due, by the index modulo the length. */
+  readonly #noticed: Float64Array;
+  /** Resume the threads that wait for a request to be due, by its index. */
+  readonly #waiting = new Map<number, () => void>();
+
+  constructor({ requests, seconds = Infinity }: Load, rate: number, stop: Stop) {
+    this.requests = Math.min(requests, Math.ceil(seconds * rate));
+    this.#rate = rate;
+    this.#stop = stop;
+    this.#noticed = new Float64Array(Math.min(this.requests, MOST_NOTICES));
   }
-}
 
-/** For each thread, the times at which its next requests were noticed as due, and its promise while it waits for one. */
-class SendClock {
-  readonly #due: number[][];
-  readonly #waiting: (((noticed: number) => void) | undefined)[];
-
-  constructor(threads: number) {
-    this.#due = Array.from({ length: threads }, () => []);
-    this.#waiting = Array.from({ length: threads }, () => undefined);
+  /** The number of requests that were due, but not sent. */
+  get unsent(): number {
+    return this.#due - this.behind.count;
   }
 
-  release(thread: number, noticed: number): void {
-    const waiting = this.#waiting[thread];
-    if (waiting === undefined) {
-      this.#due[thread]!.push(noticed);
-    } else {
-      this.#waiting[thread] = undefined;
-      waiting(noticed);
+  /** Tells when requests are due, until all are, or the load is stopped. */
+  async run(): Promise<void> {
+    while (this.#due < this.requests) {
+      await this.#waitUntil(this.#intended(this.#due));
+      if (this.#stop.isStopped) break;
+      this.#release(performance.now());
+    }
+    for (const resume of this.#waiting.values()) resume();
+  }
+
+  /** Waits until a request is due, whose thread is ready for it since a time, and returns when it was; also if the load is stopped. */
+  async turn(index: number, ready: number): Promise<number> {
+    if (index >= this.#due) await new Promise<void>((resume) => this.#waiting.set(index, resume));
+    const intended = this.#intended(index);
+    if (this.#stop.isStopped) return intended;
+    const noticed = this.#noticed[index % MOST_NOTICES]!;
+    const late = noticed - intended + (performance.now() - Math.max(noticed, ready));
+    this.behind.record(late * MICROSECONDS_PER_MS);
+    return intended;
+  }
+
+  #intended(index: number): number {
+    return this.start + (index / this.#rate) * MS_PER_SECOND;
+  }
+
+  /** Marks the requests as due that are, at most as many as there are notices, so that the event loop turns in between. */
+  #release(now: number): void {
+    const most = Math.min(this.requests, this.#due + MOST_NOTICES);
+    while (this.#due < most && this.#intended(this.#due) <= now) {
+      const index = this.#due;
+      this.#due += 1;
+      this.#noticed[index % MOST_NOTICES] = now;
+      this.#waiting.get(index)?.();
+      this.#waiting.delete(index);
     }
   }
 
-  due(thread: number): Promise<number> {
-    const noticed = this.#due[thread]!.shift();
-    if (noticed !== undefined) return Promise.resolve(noticed);
-    return new Promise((resolve) => {
-      this.#waiting[thread] = resolve;
-    });
-  }
-
-  /** Resumes every waiting thread, to see that the load has ended. */
-  end(): void {
-    for (const waiting of this.#waiting) waiting?.(performance.now());
+  /** Sleeps while a timer is precise enough, then turns the event loop, once at least, so that responses are read meanwhile. */
+  async #waitUntil(time: number): Promise<void> {
+    do {
+      const left = time - performance.now();
+      if (left > TIMER_LATE_MS) await this.#stop.sleep(left - TIMER_LATE_MS);
+      else await nextTurn();
+    } while (performance.now() < time && !this.#stop.isStopped);
   }
 }

@@ -1,6 +1,5 @@
 //! The engine over one database of a server.
 
-use std::any::Any;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
@@ -170,10 +169,6 @@ impl Engine for MysqlEngine {
 
     fn version(&self) -> String {
         self.version.clone()
-    }
-
-    fn client_endpoint(&self) -> Option<&dyn Any> {
-        Some(&self.url)
     }
 
     fn capabilities(&self) -> Capabilities {

@@ -161,10 +161,6 @@ impl Engine for FlightEngine {
         self.version.clone()
     }
 
-    fn client_endpoint(&self) -> Option<&dyn Any> {
-        Some(self.url())
-    }
-
     fn capabilities(&self) -> Capabilities {
         Capabilities { sql: true, ordered: self.ordered, all_floats: true }
     }

@@ -1,6 +1,6 @@
 //! Inserts: each is a transaction of its own, filled by `COPY ... FROM STDIN` of Arrow streams.
 //!
-//! An open COPY blocks every reader of its table, an ended one does not. So a COPY ends after [`COPY_BYTES`], and a
+//! An open COPY blocks every reader of its table, an ended one does not. So a COPY ends after some bytes ([`COPY_BYTES`]), and a
 //! watchman thread ends a COPY whose caller pauses. Until then the batches are sent as they arrive, so that the server
 //! stores them while the next ones are made: an insert whose pieces are held back and sent in one go takes longer.
 //! Each COPY is one whole Arrow stream: of several streams in one COPY, the server takes the first and drops
@@ -24,9 +24,9 @@ use crate::sql::Hyperd;
 use crate::wire::{CopyWriter, Failure};
 use crate::{catalog, engine_error};
 
-/// Bytes of one COPY, unless `BOUNDARY_BENCH_FLUSH_BYTES` sets another number: about a second of the server's work, for
-/// which readers of the table may have to wait. Smaller COPYs cost more.
-const COPY_BYTES: usize = 256 << 20;
+/// Default bytes of one COPY: about a second of the server's work, for which readers of the table may have to wait. Smaller COPYs
+/// cost more.
+pub(crate) const COPY_BYTES: usize = 256 << 20;
 
 /// Batches of fewer bytes in total are held back, so that a small insert is one COPY, opened by its commit.
 const HELD_BYTES: usize = 1 << 20;
@@ -70,8 +70,8 @@ struct OpenCopy {
 }
 
 impl CopyIn {
-    /// Begins an insert into a table, which must have the columns of `table`.
-    pub(crate) fn begin(mut session: Lease, table: &TableDefinition) -> Result<Self> {
+    /// Begins an insert, by COPYs of that many bytes, into a table, which must have the columns of `table`.
+    pub(crate) fn begin(mut session: Lease, table: &TableDefinition, copy_bytes: usize) -> Result<Self> {
         let rows = session.rows(&catalog::columns_query(&table.name))?;
         catalog::definition(&table.name, rows)?.check_columns(table, Hyperd::column)?;
         session.command("BEGIN")?;
@@ -84,7 +84,7 @@ impl CopyIn {
             ),
             session: Some(session),
             schema: table.to_arrow(),
-            copy_bytes: crate::setting("BOUNDARY_BENCH_FLUSH_BYTES")?.unwrap_or(COPY_BYTES),
+            copy_bytes,
             held: Vec::new(),
             held_bytes: 0,
             open: None,

@@ -1,6 +1,5 @@
 //! The engine: it chooses the server, the session and the statement for each call.
 
-use std::any::Any;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,8 +15,8 @@ use boundary_bench_kernel::cancel::CancelToken;
 use boundary_bench_kernel::url::bracketed;
 use boundary_bench_kernel::{Error, Result};
 
+use crate::address::ServerAddress;
 use crate::copy_in::CopyIn;
-use crate::direct::Endpoint;
 use crate::grpc::Grpc;
 use crate::pool::{Lease, Pool};
 use crate::prepared::PreparedStatement;
@@ -47,10 +46,9 @@ const NO_SUCH_TABLE: &str = "42P01";
 
 /// A database of a `hyperd`. All methods may run at once; each takes a session of its own.
 pub struct HyperEngine {
-    transport: Transport,
-    /// The address of the database for `hyperd`'s client library.
-    endpoint: Endpoint,
-    database: String,
+    address: ServerAddress,
+    /// Bytes of one COPY of an insert.
+    copy_bytes: usize,
     // Dropped before the sessions, with which a new database is removed.
     grpc: Option<Arc<Grpc>>,
     /// The sessions; `None` if only the gRPC endpoint of the server is known.
@@ -63,25 +61,27 @@ impl HyperEngine {
     /// # Errors
     /// The same errors as [`crate::open`].
     pub fn open(uri: Uri) -> Result<Self> {
-        match uri.place {
-            Place::Fresh => Self::own(uri.transport, None, uri.most_bytes),
-            Place::File(path) => Self::own(uri.transport, Some(absolute(&path)?), uri.most_bytes),
+        let Uri { place, transport, most_bytes, copy_bytes, socket_buffer } = uri;
+        let login = Login { user: DEFAULT_USER.to_owned(), password: None, most_bytes, socket_buffer };
+        match place {
+            Place::Fresh => Self::own(transport, None, login, copy_bytes),
+            Place::File(path) => Self::own(transport, Some(absolute(&path)?), login, copy_bytes),
             Place::Server { host, port, user, password, database } => {
-                let user = user.unwrap_or_else(|| DEFAULT_USER.to_owned());
-                let login = Login { user, password, most_bytes: uri.most_bytes };
-                Self::attached(uri.transport, (host, port), login, database)
+                let login = Login { user: user.unwrap_or(login.user), password, ..login };
+                Self::attached(transport, (host, port), login, database, copy_bytes)
             }
         }
     }
 
     /// A database of the server of this process.
-    fn own(transport: Transport, file: Option<PathBuf>, most_bytes: usize) -> Result<Self> {
+    fn own(transport: Transport, file: Option<PathBuf>, login: Login, copy_bytes: usize) -> Result<Self> {
         let server = Server::shared()?;
         let address = match transport {
             Transport::Ipc => Address::Unix(server.socket()),
             _ => Address::Tcp(LOOPBACK.to_owned(), server.tcp_port()),
         };
-        let pool = Pool::own(Arc::clone(&server), address, file, most_bytes)?;
+        let most_bytes = login.most_bytes;
+        let pool = Pool::own(Arc::clone(&server), address, file, login)?;
         let database = pool.database().to_owned();
         let (endpoint, grpc) = if transport.is_grpc() {
             let address = format!("{LOOPBACK}:{}", server.grpc_port());
@@ -92,43 +92,38 @@ impl HyperEngine {
         } else {
             (format!("{LOOPBACK}:{}", server.tcp_port()), None)
         };
-        let endpoint = Endpoint::new(endpoint, &database, transport, None);
-        Ok(Self { transport, endpoint, database, grpc, pool: Some(Arc::new(pool)) })
+        let address = ServerAddress { endpoint, database, transport, credentials: None };
+        Ok(Self { address, copy_bytes, grpc, pool: Some(Arc::new(pool)) })
     }
 
     /// A database of a running server.
-    fn attached(transport: Transport, (host, port): (String, u16), login: Login, database: String) -> Result<Self> {
+    fn attached(
+        transport: Transport,
+        (host, port): (String, u16),
+        login: Login,
+        database: String,
+        copy_bytes: usize,
+    ) -> Result<Self> {
         let address = format!("{}:{port}", bracketed(&host));
         if !transport.is_grpc() {
             let credentials = login.password.clone().map(|password| (login.user.clone(), password));
             let pool = Pool::attached(Address::Tcp(host, port), login, database.clone())?;
-            let endpoint = Endpoint::new(address, &database, transport, credentials);
-            return Ok(Self { transport, endpoint, database, grpc: None, pool: Some(Arc::new(pool)) });
+            let address = ServerAddress { endpoint: address, database, transport, credentials };
+            return Ok(Self { address, copy_bytes, grpc: None, pool: Some(Arc::new(pool)) });
         }
         if login.password.is_some() {
             return Err(Error::Unsupported("no password can be given over gRPC; use the transport tcp".to_owned()));
         }
         let grpc = Grpc::connect(&address, &database, transport, login.most_bytes, None)?;
-        let endpoint = Endpoint::new(format!("http://{address}"), &database, transport, None);
-        Ok(Self { transport, endpoint, database, grpc: Some(grpc), pool: None })
+        let endpoint = format!("http://{address}");
+        let address = ServerAddress { endpoint, database, transport, credentials: None };
+        Ok(Self { address, copy_bytes, grpc: Some(grpc), pool: None })
     }
 
-    /// The transport of queries.
+    /// The place of the database, for other clients of its server.
     #[must_use]
-    pub fn transport(&self) -> Transport {
-        self.transport
-    }
-
-    /// The server's address in the notation of its own clients: `host:port`, `tab.domain://...` or `http://host:port`.
-    #[must_use]
-    pub fn endpoint(&self) -> &str {
-        &self.endpoint.endpoint
-    }
-
-    /// The path of the database on its server.
-    #[must_use]
-    pub fn database(&self) -> &str {
-        &self.database
+    pub fn address(&self) -> &ServerAddress {
+        &self.address
     }
 
     fn session(&self) -> Result<Lease> {
@@ -184,10 +179,6 @@ impl Engine for HyperEngine {
         self.pool.as_ref().map_or("unknown", |pool| pool.version()).to_owned()
     }
 
-    fn client_endpoint(&self) -> Option<&dyn Any> {
-        Some(&self.endpoint)
-    }
-
     fn capabilities(&self) -> Capabilities {
         // The server stores the batches of one insert in parallel.
         Capabilities { sql: true, ordered: false, all_floats: true }
@@ -222,7 +213,7 @@ impl Engine for HyperEngine {
     }
 
     fn ingest(&self, table: &TableDefinition) -> Result<Box<dyn Ingest>> {
-        Ok(Box::new(CopyIn::begin(self.session()?, table)?))
+        Ok(Box::new(CopyIn::begin(self.session()?, table, self.copy_bytes)?))
     }
 
     /// Takes one statement that reads: `SELECT`, `WITH`, `VALUES`, `TABLE`, and `EXPLAIN` or `SHOW`, whose results are
@@ -285,7 +276,7 @@ impl Engine for HyperEngine {
     fn prepare(&self, sql: &str, cancel: &CancelToken) -> Result<Box<dyn Statement>> {
         without_nul(sql)?;
         let statement = Hyperd::the_only_statement(sql)?;
-        if self.transport.is_grpc() {
+        if self.address.transport.is_grpc() {
             return Err(Error::Unsupported(
                 "parameters and prepared statements don't go over gRPC; use the transport tcp or ipc".to_owned(),
             ));

@@ -3,12 +3,12 @@
 //! [`open`] takes an engine's URI ([`Uri`]). A private server is started once per process and stopped with its last
 //! user.
 
+mod address;
 mod arrow_stream;
 mod batches;
 mod catalog;
 mod copy_in;
 mod copy_out;
-pub mod direct;
 mod engine;
 mod grpc;
 mod pool;
@@ -20,12 +20,12 @@ mod uri;
 mod wire;
 
 use std::fmt::Display;
-use std::str::FromStr;
 use std::sync::Arc;
 
 use boundary_bench_engine::Engine;
 use boundary_bench_kernel::{Error, Result};
 
+pub use address::ServerAddress;
 pub use engine::HyperEngine;
 pub use server::{Server, executable};
 pub use uri::{Place, Transport, Uri};
@@ -45,11 +45,4 @@ pub fn open(uri: &str) -> Result<Arc<dyn Engine>> {
 
 fn engine_error(message: impl Display) -> Error {
     Error::Engine { engine: NAME, message: message.to_string() }
-}
-
-/// The number in an environment variable, which a sweep may set; `None` if it is not set.
-fn setting<T: FromStr>(name: &str) -> Result<Option<T>> {
-    let Some(text) = std::env::var_os(name) else { return Ok(None) };
-    let number = text.to_str().and_then(|text| text.parse().ok());
-    number.map(Some).ok_or_else(|| Error::InvalidArgument(format!("{name} must be a number of bytes")))
 }

@@ -9,7 +9,7 @@ use boundary_bench_engine::sql_text::identifier;
 use boundary_bench_kernel::{Error, Result};
 
 use crate::server::Server;
-use crate::wire::{Address, Connection, DEFAULT_USER, Failure, Login, Status};
+use crate::wire::{Address, Connection, Failure, Login, Status};
 
 /// Maximum number of idle sessions that are kept.
 const MAX_IDLE: usize = 16;
@@ -37,8 +37,7 @@ pub(crate) struct Pool {
 
 impl Pool {
     /// The sessions with a database of our own server, which is created if it does not exist.
-    pub(crate) fn own(server: Arc<Server>, address: Address, file: Option<PathBuf>, most_bytes: usize) -> Result<Self> {
-        let login = Login { user: DEFAULT_USER.to_owned(), password: None, most_bytes };
+    pub(crate) fn own(server: Arc<Server>, address: Address, file: Option<PathBuf>, login: Login) -> Result<Self> {
         let temporary = file.is_none();
         if !temporary {
             server.opens_file();

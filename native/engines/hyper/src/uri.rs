@@ -3,8 +3,10 @@
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use boundary_bench_kernel::url::{Authority, UrlParts};
+use boundary_bench_kernel::url::{Authority, UrlOptions, UrlParts};
 use boundary_bench_kernel::{Error, Result};
+
+use crate::copy_in::COPY_BYTES;
 
 /// How a client talks to the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -49,7 +51,7 @@ impl Transport {
 /// The address of a database: `hyper:` (a private server and a new database), `hyper:/path/file.hyper` (a private
 /// server), or `hyper://user:password@host:port/database` (a running server). `?transport=` is one of `tcp` (the
 /// default), `ipc`, `grpc-sync`, `grpc-adaptive`, `grpc-async`; `max-response-bytes=` is the maximum length of one message from
-/// the server. In user and password, `/`, `?` and `%` are written `%2F`, `%3F` and `%25`.
+/// the server, `copy-bytes=` the length of one COPY of an insert, `socket-buffer-bytes=` the size of the buffers of a socket. In user and password, `/`, `?` and `%` are written `%2F`, `%3F` and `%25`.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Uri {
     /// The server and its database.
@@ -58,6 +60,10 @@ pub struct Uri {
     pub transport: Transport,
     /// Maximum length of a message from the server, in bytes.
     pub most_bytes: usize,
+    /// Length of one COPY of an insert, in bytes.
+    pub copy_bytes: usize,
+    /// Size of each of a socket's buffers, in bytes, 0 for the system's; `None` for the one that suits the transport.
+    pub socket_buffer: Option<i32>,
 }
 
 /// Default maximum length of a message from the server, in bytes: a row is never split, so there is no natural limit.
@@ -124,12 +130,20 @@ impl FromStr for Uri {
         });
         let transport = transport.transpose()?.unwrap_or_default();
         let most_bytes = options.take_response_limit(MOST_BYTES).map_err(invalid)?;
+        let copy_bytes = size_of(&mut options, "copy-bytes").map_err(invalid)?.unwrap_or(COPY_BYTES);
+        let socket_buffer = size_of(&mut options, "socket-buffer-bytes").map_err(invalid)?;
         options.end().map_err(invalid)?;
         if matches!(place, Place::Server { .. }) && transport == Transport::Ipc {
             return Err(invalid("a server of host and port is reached by tcp or gRPC"));
         }
-        Ok(Self { place, transport, most_bytes })
+        Ok(Self { place, transport, most_bytes, copy_bytes, socket_buffer })
     }
+}
+
+/// Takes a size in bytes from the options.
+fn size_of<T: FromStr>(options: &mut UrlOptions<'_>, name: &str) -> std::result::Result<Option<T>, &'static str> {
+    let parsed = options.take(name).map(|value| value.parse());
+    parsed.transpose().map_err(|_| "a size must be a number of bytes")
 }
 
 /// The database at a path of a running server.
@@ -149,10 +163,19 @@ mod tests {
 
     #[test]
     fn uris_name_a_server_a_database_and_a_transport() {
-        let fresh = Uri { place: Place::Fresh, transport: Transport::Tcp, most_bytes: MOST_BYTES };
+        let fresh = Uri {
+            place: Place::Fresh,
+            transport: Transport::Tcp,
+            most_bytes: MOST_BYTES,
+            copy_bytes: COPY_BYTES,
+            socket_buffer: None,
+        };
         assert!(parsed("hyper:") == fresh);
-        let file = Uri { place: Place::File("/a b.hyper".into()), transport: Transport::GrpcAsync, most_bytes: 70 };
+        let place = Place::File("/a b.hyper".into());
+        let file = Uri { place, transport: Transport::GrpcAsync, most_bytes: 70, ..fresh.clone() };
         assert!(parsed("hyper:/a b.hyper?transport=grpc-async&max-response-bytes=70") == file);
+        let sized = Uri { copy_bytes: 80, socket_buffer: Some(0), ..fresh };
+        assert!(parsed("hyper:?copy-bytes=80&socket-buffer-bytes=0") == sized);
         let Place::Server { host, port, user, password, database } =
             parsed("hyper://me:s3cr@t@[::1]:7483//data/x.hyper").place
         else {
@@ -175,6 +198,8 @@ mod tests {
             "hyper:?transport=udp",
             "hyper:?x=1",
             "hyper:?max-response-bytes=0",
+            "hyper:?copy-bytes=x",
+            "hyper:?socket-buffer-bytes=1e6",
             "hyperx:",
         ] {
             assert_eq!(text.parse::<Uri>().unwrap_err().code(), "BB_INVALID_ARGUMENT", "{text}");

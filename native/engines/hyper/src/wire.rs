@@ -76,13 +76,15 @@ pub(crate) struct Connection {
     most_bytes: usize,
 }
 
-/// The user of a new session, and its limit.
+/// The user of a new session, and its limits.
 #[derive(Debug, Clone)]
 pub(crate) struct Login {
     pub(crate) user: String,
     pub(crate) password: Option<String>,
     /// Maximum length of a message from the server, in bytes.
     pub(crate) most_bytes: usize,
+    /// Size of each of the socket's buffers, in bytes, 0 for the system's; `None` for the one that suits the transport.
+    pub(crate) socket_buffer: Option<i32>,
 }
 
 impl Connection {
@@ -91,8 +93,7 @@ impl Connection {
         let socket = Socket::connect(address).map_err(|error| unreachable_server(address, &error))?;
         let lost = |error: std::io::Error| lost(&error);
         let own = matches!(socket, Socket::Unix(_)).then_some(UNIX_BUFFER_BYTES);
-        // 0 keeps the system's default size.
-        if let Some(bytes) = crate::setting("BOUNDARY_BENCH_SOCKET_BUFFER")?.or(own).filter(|bytes| *bytes > 0) {
+        if let Some(bytes) = login.socket_buffer.or(own).filter(|bytes| *bytes > 0) {
             socket.set_buffer_bytes(bytes).map_err(lost)?;
         }
         socket.set_read_timeout(Some(CONNECT_TIMEOUT)).map_err(lost)?;

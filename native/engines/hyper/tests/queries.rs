@@ -2,7 +2,6 @@
 
 mod common;
 
-use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -187,23 +186,10 @@ fn statements_given_together_are_one_transaction() {
     assert_eq!(engine.list_tables().unwrap(), ["t"]);
 }
 
-/// The size of a COPY is set by the environment, which all tests of a process share: so a child process runs this test.
 #[test]
 fn no_row_is_lost_where_an_insert_takes_several_pieces() {
     needs!("hyperd", executable());
-    let status = Command::new(std::env::current_exe().unwrap())
-        .args(["an_insert_of_several_pieces", "--exact", "--ignored"])
-        .env("BOUNDARY_BENCH_FLUSH_BYTES", (16 << 20).to_string())
-        .status()
-        .unwrap();
-    assert!(status.success());
-}
-
-#[test]
-#[ignore = "another test runs it, with smaller pieces"]
-fn an_insert_of_several_pieces() {
-    needs!("hyperd", executable());
-    for uri in ["hyper:", "hyper:?transport=ipc"] {
+    for uri in ["hyper:?copy-bytes=16777216", "hyper:?copy-bytes=16777216&transport=ipc"] {
         let engine = open(uri).unwrap();
         engine.create_table(&table(), CreateMode::Create).unwrap();
         let mut ingest = engine.ingest(&table()).unwrap();

@@ -14,7 +14,7 @@ use boundary_bench_kernel::{Error, Result};
 
 use super::FIRST_TIME;
 use super::points_query::PointsQuery;
-use super::soak_client::{SoakClient, SoakEncoding, ingest_error};
+use super::soak_client::{SoakClient, SoakEncoding};
 use crate::requests::{RequestCell, RequestLane, RequestSpec, runtime};
 use crate::sample::CellSample;
 
@@ -45,11 +45,8 @@ impl Requester for SoakRequester {
         self.client.fill(self.spec.operations_of(index), FIRST_TIME)?;
         loop {
             let answer = self.client.post(&self.path).await?;
-            if answer.is_kept() {
-                return Ok(());
-            }
             if answer.status != BUSY {
-                return Err(ingest_error(answer.kind()));
+                return answer.check();
             }
             tokio::time::sleep(REST).await;
         }

@@ -15,11 +15,17 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 /// The name of the points' field.
 pub(super) const FIELD: &str = "v";
 
+/// The status of the response of a server that has kept the points.
+const KEPT: u16 = 204;
+
 /// The most characters of a response that an error repeats.
 const MOST_TEXT: usize = 300;
 
+/// The name of the server in the errors that its responses tell of.
+pub(super) const INGEST: &str = "ingest";
+
 pub(super) fn ingest_error(message: String) -> Error {
-    Error::Engine { engine: "ingest", message }
+    Error::Engine { engine: INGEST, message }
 }
 
 /// An encoding of `/write`.
@@ -96,9 +102,12 @@ impl Answer {
         Self { status: response.status, text: String::from_utf8_lossy(response.body).into_owned() }
     }
 
-    /// Whether the server has kept the points.
-    pub fn is_kept(&self) -> bool {
-        self.status == 204
+    /// Fails unless the server has kept the points.
+    ///
+    /// # Errors
+    /// [`Error::Engine`] with the kind of the failure.
+    pub fn check(&self) -> Result<()> {
+        if self.status == KEPT { Ok(()) } else { Err(ingest_error(self.kind())) }
     }
 
     /// The kind of a failure: the response's status and error text, with digits replaced, so that equal failures of different

@@ -46,7 +46,7 @@ fn hear(stream: &mut TcpStream) -> bool {
 }
 
 fn login(most_bytes: usize) -> Login {
-    Login { user: DEFAULT_USER.to_owned(), password: None, most_bytes }
+    Login { user: DEFAULT_USER.to_owned(), password: None, most_bytes, socket_buffer: None }
 }
 
 /// The beginning of a message whose header announces the maximum length.

@@ -1,5 +1,5 @@
 //! The lanes that use a server's own client library in place of our engine, as the server's benchmark guide does
-//! ([`boundary_bench_hyper::direct`]). The engine still makes, reads back and drops the tables.
+//! ([`client`]). The engine still makes, reads back and drops the tables.
 //!
 //! The timed part is that of the other lanes, on connections that are open: for an insert, from the inserter to the end of its
 //! COPY; for a query, from sending it until its last value is consumed. The difference is where a pause of the clock would hide
@@ -10,6 +10,9 @@
 //! - the rows of `ChunkSender` with several threads are made as they are encoded, within the timed part: a pause of one thread
 //!   would not stop the thread that sends.
 
+pub mod client;
+
+use std::any::Any;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -17,10 +20,11 @@ use arrow_ipc::writer::StreamWriter;
 use arrow_schema::ArrowError;
 use boundary_bench_engine::Engine;
 use boundary_bench_engine::measurements::{self, Measurement, RowRange};
-use boundary_bench_hyper::direct::{self, Endpoint, ROWS_OF_A_SEND, RowShape, Session};
+use boundary_bench_hyper::HyperEngine;
 use boundary_bench_kernel::{Error, Result};
 use tokio::task::spawn_blocking;
 
+use self::client::{Endpoint, ROWS_OF_A_SEND, RowShape, Session};
 use crate::dimensions::{Flavor, Lane, Workload};
 use crate::insert::{Encoded, into_new_tables};
 use crate::matrix::matrix;
@@ -31,16 +35,16 @@ use crate::tables::{table_names, worker_ranges};
 use crate::workers::{Clock, Finished, as_tasks, on_threads, runtime};
 
 pub(crate) fn run(engine: &Arc<dyn Engine>, spec: &CellSpec) -> Result<CellSample> {
-    let endpoint = engine.client_endpoint().and_then(|endpoint| endpoint.downcast_ref::<Endpoint>());
-    let endpoint = endpoint.ok_or_else(|| {
+    let hyper = (&**engine as &dyn Any).downcast_ref::<HyperEngine>().ok_or_else(|| {
         Error::Unsupported(format!(
             "hyperdb-api is a client of hyperd; the engine {} has no such server",
             engine.name()
         ))
     })?;
+    let endpoint = Endpoint(hyper.address().clone());
     match spec.workload {
-        Workload::InsertBulk => insert(engine, endpoint, spec),
-        Workload::QueryFullScan | Workload::QueryFiltered | Workload::QueryAggregation => read(endpoint, spec),
+        Workload::InsertBulk => insert(engine, &endpoint, spec),
+        Workload::QueryFullScan | Workload::QueryFiltered | Workload::QueryAggregation => read(&endpoint, spec),
     }
 }
 
@@ -52,10 +56,10 @@ fn insert(engine: &Arc<dyn Engine>, endpoint: &Endpoint, spec: &CellSpec) -> Res
             let parts = names.iter().map(|name| Ok((endpoint.connect()?, name)));
             on_threads(parts.collect::<Result<Vec<_>>>()?, |(session, name), clock| {
                 if let [range] = ranges[..] {
-                    return insert_pieces(range, clock, |next| direct::insert_rows(&session, name, next));
+                    return insert_pieces(range, clock, |next| client::insert_rows(&session, name, next));
                 }
                 let rows = ranges.iter().map(|range| range.iter()).collect();
-                direct::insert_chunks_of_threads(&session, name, rows)?;
+                client::insert_chunks_of_threads(&session, name, rows)?;
                 Ok(clock.finish(None))
             })
         }),
@@ -64,7 +68,7 @@ fn insert(engine: &Arc<dyn Engine>, endpoint: &Endpoint, spec: &CellSpec) -> Res
             as_tasks(
                 parts.collect::<Result<Vec<_>>>()?,
                 |(session, name, range): (Session, String, _), clock| async move {
-                    let work = move || insert_pieces(range, clock, |next| direct::insert_chunks(&session, &name, next));
+                    let work = move || insert_pieces(range, clock, |next| client::insert_chunks(&session, &name, next));
                     spawn_blocking(work).await.map_err(|error| Error::Internal(error.to_string()))?
                 },
             )
@@ -75,9 +79,9 @@ fn insert(engine: &Arc<dyn Engine>, endpoint: &Endpoint, spec: &CellSpec) -> Res
                 Ok((connection, name.clone(), IpcStream::of(range)?))
             });
             as_tasks(parts.collect::<Result<Vec<_>>>()?, |(connection, name, stream), clock| async move {
-                let inserted = direct::insert_ipc(&connection, &name, &stream.pieces).await;
+                let inserted = client::insert_ipc(&connection, &name, &stream.pieces).await;
                 let finished = clock.finish(Some(stream.encoded));
-                direct::close_async(connection).await?;
+                client::close_async(connection).await?;
                 inserted.map(|_| finished)
             })
         }),
@@ -139,30 +143,30 @@ fn read(endpoint: &Endpoint, spec: &CellSpec) -> Result<CellSample> {
         (Lane::Stream, Flavor::Sync) => {
             let parts = queries.map(|sql| Ok((endpoint.connect()?, sql?))).collect::<Result<Vec<_>>>()?;
             on_threads(parts, |(session, sql), clock| {
-                let checksum = direct::read_rows(&session, &sql, shape)?;
+                let checksum = client::read_rows(&session, &sql, shape)?;
                 Ok(clock.finish(Read::from(checksum)))
             })?
         }
         (Lane::Stream, Flavor::Async) => {
             let parts = queries.map(|sql| Ok((runtime()?.block_on(endpoint.connect_async())?, sql?)));
             as_tasks(parts.collect::<Result<Vec<_>>>()?, move |(connection, sql), clock| async move {
-                let finished = direct::read_rows_async(&connection, &sql, shape).await.map(Read::from);
+                let finished = client::read_rows_async(&connection, &sql, shape).await.map(Read::from);
                 let finished = finished.map(|read| clock.finish(read));
-                direct::close_async(connection).await?;
+                client::close_async(connection).await?;
                 finished
             })?
         }
         (Lane::Columnar, _) => {
             let parts = queries.map(|sql| Ok((runtime()?.block_on(endpoint.connect_grpc_stream())?, sql?)));
             as_tasks(parts.collect::<Result<Vec<_>>>()?, |(mut connection, sql), clock| async move {
-                let checksum = direct::read_columns(&mut connection, &sql).await?;
+                let checksum = client::read_columns(&mut connection, &sql).await?;
                 Ok(clock.finish(Read::from(checksum)))
             })?
         }
         (Lane::ArrowIpc, _) => {
             let parts = queries.map(|sql| Ok((runtime()?.block_on(endpoint.connect_grpc())?, sql?)));
             as_tasks(parts.collect::<Result<Vec<_>>>()?, |(mut connection, sql), clock| async move {
-                read_ipc(direct::read_arrow(&mut connection, &sql).await?, clock)
+                read_ipc(client::read_arrow(&mut connection, &sql).await?, clock)
             })?
         }
         (lane, _) => return Err(Error::InvalidArgument(format!("{lane:?} is no lane out of hyperdb-api"))),

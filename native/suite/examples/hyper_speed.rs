@@ -1,5 +1,5 @@
 //! Our engine over `hyperd` against its client library used directly, sample by sample in turn:
-//! `cargo run --release -p boundary-bench-hyper --example speed -- [ROWS] [URI]`.
+//! `cargo run --release -p boundary-bench-suite --example hyper_speed -- [ROWS] [URI]`.
 //!
 //! Making the input is not timed. Prints the median of each, and its ratio to the best of the client library.
 #![expect(clippy::print_stdout, reason = "a program for a terminal")]
@@ -17,8 +17,9 @@ use boundary_bench_engine::lanes::inserter::Inserter;
 use boundary_bench_engine::lanes::row_writer::RowWriter;
 use boundary_bench_engine::measurements::{Measurement, MeasurementSums, RowRange, expected_all, table};
 use boundary_bench_engine::{CreateMode, DEFAULT_BATCH_ROWS, Engine, QueryOptions};
-use boundary_bench_hyper::direct::{self, Endpoint, ROWS_OF_A_SEND, RowShape};
+use boundary_bench_hyper::HyperEngine;
 use boundary_bench_kernel::{Error, Result};
+use boundary_bench_suite::direct::client::{self, Endpoint, ROWS_OF_A_SEND, RowShape};
 use tokio::runtime::Runtime;
 
 const SAMPLES: usize = 7;
@@ -32,10 +33,10 @@ fn main() -> Result<()> {
     let mut arguments = std::env::args().skip(1);
     let rows = arguments.next().and_then(|rows| rows.parse().ok()).unwrap_or(10_000_000);
     let uri = arguments.next().unwrap_or_else(|| "hyper:".to_owned());
-    let engine = boundary_bench_hyper::open(&uri)?;
+    let engine = HyperEngine::open(uri.parse()?)?;
     let range = RowRange::new(0, rows)?;
-    let endpoint = engine.client_endpoint().and_then(|endpoint| endpoint.downcast_ref::<Endpoint>()).cloned();
-    let endpoint = endpoint.ok_or_else(|| Error::Unsupported("the engine tells no endpoint".to_owned()))?;
+    let endpoint = Endpoint(engine.address().clone());
+    let engine: Arc<dyn Engine> = Arc::new(engine);
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = &runtime.map_err(|error| Error::Internal(error.to_string()))?;
     println!("{} {}, {rows} rows, {uri}", engine.name(), engine.version());
@@ -131,7 +132,7 @@ fn inserts<'a>(
                     given = !given;
                     given
                 };
-                timed(|| direct::insert_rows(&session, TABLE, &mut next_piece))
+                timed(|| client::insert_rows(&session, TABLE, &mut next_piece))
             }),
         ),
         (
@@ -140,8 +141,8 @@ fn inserts<'a>(
             Box::new(move || {
                 new_table()?;
                 let connection = runtime.block_on(endpoint.connect_async())?;
-                let seconds = timed(|| runtime.block_on(direct::insert_ipc(&connection, TABLE, &stream)));
-                runtime.block_on(direct::close_async(connection))?;
+                let seconds = timed(|| runtime.block_on(client::insert_ipc(&connection, TABLE, &stream)));
+                runtime.block_on(client::close_async(connection))?;
                 seconds
             }),
         ),
@@ -191,7 +192,7 @@ fn scans<'a>(
             true,
             Box::new(move || {
                 let session = endpoint.connect()?;
-                timed(|| sync(&direct::read_rows(&session, SCAN, RowShape::Measurements)?))
+                timed(|| sync(&client::read_rows(&session, SCAN, RowShape::Measurements)?))
             }),
         ),
         (
@@ -199,9 +200,9 @@ fn scans<'a>(
             true,
             Box::new(move || {
                 let connection = runtime.block_on(endpoint.connect_async())?;
-                let read = || runtime.block_on(direct::read_rows_async(&connection, SCAN, RowShape::Measurements));
+                let read = || runtime.block_on(client::read_rows_async(&connection, SCAN, RowShape::Measurements));
                 let seconds = timed(|| r#async(&read()?));
-                runtime.block_on(direct::close_async(connection))?;
+                runtime.block_on(client::close_async(connection))?;
                 seconds
             }),
         ),

@@ -2,44 +2,24 @@
  * Direct, batching or scatter-gather, and the network delays at which each wins: rows of shards got in each way, at several
  * delays.
  */
-import { rateRatio } from '../compare/rate-ratio.js';
-import type { CompletedRecord, Side, SimulatedNetwork } from '../records/record.js';
-import type { RatioInterval } from '../stats/ratio-interval.js';
-import { columns } from './document.js';
-import { UNKNOWN, formatFactor } from './format.js';
-import type { MarkedTable } from './head-to-head.js';
+import { rateRatio } from '../../dist/compare/rate-ratio.js';
+import { columns } from '../../dist/report/document.js';
+import { UNKNOWN, formatFactor } from '../../dist/report/format.js';
 
-/** The measurements at one delay. */
-export interface DelayedRecords {
-  /** The requested delay each way, in microseconds. */
-  readonly delayUs: number;
-  /** The network as measured; absent if nothing was delayed. */
-  readonly network?: SimulatedNetwork;
-  readonly records: readonly CompletedRecord[];
-}
+const ONE_BY_ONE = { name: 'one by one', workload: 'point_lookup', threads: 1, batch: 1 };
+const IN_FLIGHT = { name: 'ten in flight', workload: 'point_lookup', threads: 10, batch: 1 };
+const TOGETHER = multiGet(10);
 
-/** A way to get rows. */
-interface Way {
-  readonly name: string;
-  readonly workload: 'point_lookup' | 'multi_get';
-  readonly threads: number;
-  readonly batch: number;
-}
-
-const ONE_BY_ONE: Way = { name: 'one by one', workload: 'point_lookup', threads: 1, batch: 1 };
-const IN_FLIGHT: Way = { name: 'ten in flight', workload: 'point_lookup', threads: 10, batch: 1 };
-const TOGETHER: Way = multiGet(10);
-
-/** The ways of the comparison, in the order of its columns. */
-export const CROSSOVER_WAYS: readonly Way[] = [ONE_BY_ONE, IN_FLIGHT, TOGETHER, multiGet(100), multiGet(1000)];
+/** The ways to get rows that are compared, in the order of the table's columns. */
+const WAYS = [ONE_BY_ONE, IN_FLIGHT, TOGETHER, multiGet(100), multiGet(1000)];
 
 /** The ways that ask for at most ten rows at a time. */
 const SMALL_WAYS = [ONE_BY_ONE, IN_FLIGHT, TOGETHER];
 
 /** The arms that use the network for all or some shards. */
-const REMOTE_ARMS = ['grpc', 'hybrid'] as const;
+const REMOTE_ARMS = ['grpc', 'hybrid'];
 
-const SIDES: readonly Side[] = ['rust', 'napi', 'js'];
+const SIDES = ['rust', 'napi', 'js'];
 
 const NOTES = [
   'Microseconds a row: all gRPC / hybrid, the first of three shards in this process. Ten in flight: ten connections, each with its ' +
@@ -47,13 +27,13 @@ const NOTES = [
     'same time. Direct: all shards in this process. Measured: half of what a call of one row took longer.',
 ];
 
-function multiGet(batch: number): Way {
+function multiGet(batch) {
   return { name: `multiGet of ${batch}`, workload: 'multi_get', threads: 1, batch };
 }
 
 /** The time per row of each way, at each delay and on each side, with the fastest way of those with at most ten rows. */
-export function crossoverTable(runs: readonly DelayedRecords[]): MarkedTable {
-  const titles = CROSSOVER_WAYS.map(({ name }) => `>${name}`);
+export function crossoverTable(runs) {
+  const titles = WAYS.map(({ name }) => `>${name}`);
   const rows = SIDES.flatMap((side) => [
     ...directRows(runs, side),
     ...runs.filter((run) => recordOf(run, side, 'grpc', ONE_BY_ONE) !== undefined).map((run) => delayRow(run, side)),
@@ -65,17 +45,17 @@ export function crossoverTable(runs: readonly DelayedRecords[]): MarkedTable {
 }
 
 /** The row of direct shards, which no network delays, so one row covers all delays. */
-function directRows(runs: readonly DelayedRecords[], side: Side): string[][] {
+function directRows(runs, side) {
   const run = runs.find((candidate) => recordOf(candidate, side, 'direct', ONE_BY_ONE) !== undefined);
   if (run === undefined) return [];
-  const times = CROSSOVER_WAYS.map((way) => timeText(recordOf(run, side, 'direct', way)));
+  const times = WAYS.map((way) => timeText(recordOf(run, side, 'direct', way)));
   return [[side, 'direct', UNKNOWN, ...times, UNKNOWN]];
 }
 
-function delayRow(run: DelayedRecords, side: Side): string[] {
+function delayRow(run, side) {
   const { delayUs, network } = run;
   const measured = network === undefined ? UNKNOWN : `${Math.round((network.delayed.p50 - network.plain.p50) / 2)} µs`;
-  const times = CROSSOVER_WAYS.map((way) =>
+  const times = WAYS.map((way) =>
     REMOTE_ARMS.map((arm) => recordOf(run, side, arm, way))
       .filter((record) => record !== undefined)
       .map(timeText)
@@ -85,7 +65,7 @@ function delayRow(run: DelayedRecords, side: Side): string[] {
 }
 
 /** The fastest way with at most ten rows, and its factor over the next. */
-function fastestOfTen(run: DelayedRecords, side: Side): string {
+function fastestOfTen(run, side) {
   const candidates = REMOTE_ARMS.flatMap((arm) =>
     SMALL_WAYS.flatMap((way) => {
       const record = recordOf(run, side, arm, way);
@@ -102,8 +82,8 @@ function fastestOfTen(run: DelayedRecords, side: Side): string {
 }
 
 /** The findings, computed: the delays at which each way wins, and its factor at each delay in turn. */
-export function crossoverFindings(runs: readonly DelayedRecords[]): string[] {
-  const contender = (arm: string, way: Way): Contender => ({
+export function crossoverFindings(runs) {
+  const contender = (arm, way) => ({
     name: `${way.name} (${arm})`,
     at: (run, side) => recordOf(run, side, arm, way),
   });
@@ -112,21 +92,16 @@ export function crossoverFindings(runs: readonly DelayedRecords[]): string[] {
     [contender('grpc', TOGETHER), contender('grpc', IN_FLIGHT)],
     [contender('grpc', TOGETHER), contender('hybrid', ONE_BY_ONE)],
     [contender('hybrid', ONE_BY_ONE), contender('grpc', ONE_BY_ONE)],
-    ...CROSSOVER_WAYS.slice(2).map((way) => [contender('hybrid', way), contender('grpc', way)] as const),
-  ] as const;
+    ...WAYS.slice(2).map((way) => [contender('hybrid', way), contender('grpc', way)]),
+  ];
   return pairs.flatMap(([a, b]) => {
     const found = SIDES.flatMap((side) => finding(runs, side, a, b) ?? []);
     return found.length === 0 ? [] : [`${a.name} beats ${b.name}: ${found.join('; ')}.`];
   });
 }
 
-interface Contender {
-  readonly name: string;
-  at(run: DelayedRecords, side: Side): CompletedRecord | undefined;
-}
-
 /** The delays at which one way is faster than the other on a side; `undefined` if they were not both measured. */
-function finding(runs: readonly DelayedRecords[], side: Side, a: Contender, b: Contender): string | undefined {
+function finding(runs, side, a, b) {
   const ratios = runs.flatMap((run) => {
     const [over, under] = [a.at(run, side), b.at(run, side)];
     const ratio = over && under && rateRatio(over, under);
@@ -137,26 +112,21 @@ function finding(runs: readonly DelayedRecords[], side: Side, a: Contender, b: C
 }
 
 /** The text of the delays at which a way wins, given in ascending order: `from 500 µs each way on`. */
-function whereFaster(ratios: readonly { readonly delayUs: number; readonly ratio: RatioInterval }[]): string {
+function whereFaster(ratios) {
   const wins = ratios.map(({ ratio }) => ratio.low > 1);
   const first = wins.indexOf(true);
   const last = wins.lastIndexOf(true);
   if (first === -1) return 'nowhere';
   if (wins.every(Boolean)) return 'at every delay';
   const isOneSpan = wins.slice(first, last + 1).every(Boolean);
-  if (isOneSpan && last === wins.length - 1) return `from ${ratios[first]!.delayUs} µs each way on`;
-  if (isOneSpan && first === 0 && last === 0) return `at ${ratios[0]!.delayUs} µs alone`;
-  if (isOneSpan && first === 0) return `up to ${ratios[last]!.delayUs} µs each way`;
+  if (isOneSpan && last === wins.length - 1) return `from ${ratios[first].delayUs} µs each way on`;
+  if (isOneSpan && first === 0 && last === 0) return `at ${ratios[0].delayUs} µs alone`;
+  if (isOneSpan && first === 0) return `up to ${ratios[last].delayUs} µs each way`;
   const places = ratios.filter((_, index) => wins[index]).map(({ delayUs }) => `${delayUs} µs`);
   return `at ${places.join(', ')}`;
 }
 
-function recordOf(
-  { records }: DelayedRecords,
-  side: Side,
-  arm: string,
-  { workload, threads, batch }: Way,
-): CompletedRecord | undefined {
+function recordOf({ records }, side, arm, { workload, threads, batch }) {
   return records.find(
     (record) =>
       record.workload === workload &&
@@ -167,12 +137,12 @@ function recordOf(
   );
 }
 
-function microseconds({ summary, rows }: CompletedRecord): number {
+function microseconds({ summary, rows }) {
   return (summary.medianSeconds / rows) * 1e6;
 }
 
 /** The microseconds per row with three digits, without the unit. */
-function timeText(record: CompletedRecord | undefined): string {
+function timeText(record) {
   if (record === undefined) return UNKNOWN;
   const time = microseconds(record);
   return time < 9.95 ? time.toFixed(2) : time < 99.5 ? time.toFixed(1) : time.toFixed(0);

@@ -1,7 +1,7 @@
 //! `hyperdb-api` used directly, against the real server: every variant stores and reads the expected rows, and none
 //! leaves a table locked.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use arrow_buffer::Buffer;
@@ -11,13 +11,13 @@ use boundary_bench_engine::checksum::{Checksum, FLOAT_TOLERANCE};
 use boundary_bench_engine::measurements::{
     Measurement, RowRange, expected_aggregation, expected_all, expected_filtered, table,
 };
-use boundary_bench_hyper::direct::{
-    Endpoint, RowShape, Session, TransferMode, close_async, insert_chunks, insert_chunks_of_threads, insert_ipc,
-    insert_rows, read_arrow, read_columns, read_rows, read_rows_async,
-};
-use boundary_bench_hyper::executable;
+use boundary_bench_hyper::{ServerAddress, Transport, executable};
 use boundary_bench_kernel::Result;
 use boundary_bench_kernel::needs;
+use boundary_bench_suite::direct::client::{
+    Endpoint, RowShape, Session, close_async, insert_chunks, insert_chunks_of_threads, insert_ipc, insert_rows,
+    read_arrow, read_columns, read_rows, read_rows_async,
+};
 use hyperdb_api::{Connection, CreateMode, HyperProcess, ListenMode, Parameters, TransportMode};
 
 const ROWS: u64 = 150_001;
@@ -78,12 +78,12 @@ impl Server {
 
     fn direct(&self) -> Endpoint {
         let (endpoint, database) = (self.endpoint.clone(), self.database.clone());
-        Endpoint { endpoint, database, transfer_mode: None, credentials: None }
+        Endpoint(ServerAddress { endpoint, database, transport: Transport::Tcp, credentials: None })
     }
 
-    fn grpc(&self, mode: TransferMode) -> Endpoint {
+    fn grpc(&self, transport: Transport) -> Endpoint {
         let endpoint = self.process.require_grpc_url().unwrap();
-        Endpoint { endpoint, transfer_mode: Some(mode), ..self.direct() }
+        Endpoint(ServerAddress { endpoint, transport, ..self.direct().0 })
     }
 
     fn fill(&self) {
@@ -194,7 +194,7 @@ fn every_query_reads_every_value() {
             if transport == TransportMode::Ipc {
                 continue;
             }
-            for mode in [TransferMode::Sync, TransferMode::Adaptive, TransferMode::Async] {
+            for mode in [Transport::GrpcSync, Transport::GrpcAdaptive, Transport::GrpcAsync] {
                 let endpoint = server.grpc(mode);
                 let (whole, columns) = on_runtime(async {
                     let bytes = read_arrow(&mut endpoint.connect_grpc().await?, sql).await?;
@@ -282,7 +282,7 @@ fn what_is_not_there_is_an_error_in_the_words_of_the_server() {
         read_rows(&session, sql, RowShape::Measurements).unwrap_err(),
         insert_rows(&session, "missing", pieces(all())).unwrap_err(),
         on_runtime(async {
-            let grpc = server.grpc(TransferMode::Adaptive);
+            let grpc = server.grpc(Transport::GrpcAdaptive);
             read_columns(&mut grpc.connect_grpc_stream().await?, sql).await
         })
         .unwrap_err(),
@@ -294,20 +294,20 @@ fn what_is_not_there_is_an_error_in_the_words_of_the_server() {
     // The connection is still usable.
     assert_eq!(read_rows(&session, SCAN, RowShape::Measurements).unwrap().rows, 0);
 
-    let nowhere = Endpoint { database: "/nowhere/x.hyper".to_owned(), ..endpoint.clone() };
+    let nowhere = Endpoint(ServerAddress { database: "/nowhere/x.hyper".to_owned(), ..endpoint.0.clone() });
     assert_eq!(nowhere.connect().err().unwrap().code(), "BB_ENGINE");
-    assert_eq!(server.grpc(TransferMode::Sync).connect().err().unwrap().code(), "BB_UNSUPPORTED");
+    assert_eq!(server.grpc(Transport::GrpcSync).connect().err().unwrap().code(), "BB_UNSUPPORTED");
     let not_grpc = on_runtime(async { endpoint.connect_grpc().await.map(drop) });
     assert_eq!(not_grpc.unwrap_err().code(), "BB_UNSUPPORTED");
 }
 
 #[test]
 fn an_endpoint_does_not_show_its_password() {
-    let endpoint = Endpoint {
+    let endpoint = Endpoint(ServerAddress {
         endpoint: "host:1".to_owned(),
-        database: Path::new("/data/x.hyper").to_str().unwrap().to_owned(),
-        transfer_mode: None,
+        database: "/data/x.hyper".to_owned(),
+        transport: Transport::Tcp,
         credentials: Some(("me".to_owned(), "secret".to_owned())),
-    };
+    });
     assert!(!format!("{endpoint:?}").contains("secret"));
 }

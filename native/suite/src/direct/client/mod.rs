@@ -1,4 +1,4 @@
-//! The crate `hyperdb-api` used directly, as its own benchmark guide uses it: the baseline of our engine.
+//! The crate `hyperdb-api`, as its own benchmark guide uses it: the baseline of our engine.
 //!
 //! Each function is the work of one variant of the guide over rows of measurements, on an open connection. None of them
 //! reads a clock: an insert requests its input piece by piece, so that its caller can stop a clock meanwhile.
@@ -6,63 +6,29 @@
 mod insert;
 mod query;
 
+use boundary_bench_hyper::{ServerAddress, Transport};
 use boundary_bench_kernel::{Error, Result};
-use hyperdb_api::grpc::{GrpcClient, GrpcConfig, GrpcConnectionAsync};
+use hyperdb_api::grpc::{GrpcClient, GrpcConfig, GrpcConnectionAsync, TransferMode};
 use hyperdb_api::{AsyncConnection, Connection, CreateMode};
 
-use crate::uri::Transport;
-
-pub use hyperdb_api::grpc::TransferMode;
 pub use insert::{ROWS_OF_A_SEND, insert_chunks, insert_chunks_of_threads, insert_ipc, insert_rows};
 pub use query::{RowShape, read_arrow, read_columns, read_rows, read_rows_async};
 
-/// The address of a database and its login, as `hyperdb-api` takes them.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Endpoint {
-    /// `host:port`, the path or descriptor of a Unix socket, or the `http://` URL of gRPC.
-    pub endpoint: String,
-    /// The path of the database, which must exist.
-    pub database: String,
-    /// The transfer mode of results over gRPC; `None` for another transport.
-    pub transfer_mode: Option<TransferMode>,
-    /// The user and the password; `None` for the server's default user, without a password.
-    pub credentials: Option<(String, String)>,
-}
-
-impl std::fmt::Debug for Endpoint {
-    /// Leaves out the password.
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(formatter, "{} of {}", self.database, self.endpoint)
-    }
-}
+/// A database on a `hyperd`, to which `hyperdb-api` connects.
+#[derive(Debug, Clone)]
+pub struct Endpoint(pub ServerAddress);
 
 impl Endpoint {
-    pub(crate) fn new(
-        endpoint: String,
-        database: &str,
-        transport: Transport,
-        credentials: Option<(String, String)>,
-    ) -> Self {
-        let transfer_mode = match transport {
-            Transport::Tcp | Transport::Ipc => None,
-            Transport::GrpcSync => Some(TransferMode::Sync),
-            Transport::GrpcAdaptive => Some(TransferMode::Adaptive),
-            Transport::GrpcAsync => Some(TransferMode::Async),
-        };
-        Self { endpoint, database: database.to_owned(), transfer_mode, credentials }
-    }
-
     /// Opens a connection for blocking calls.
     ///
     /// # Errors
     /// [`Error::Unsupported`] for gRPC, [`Error::Engine`] if the connection fails.
     pub fn connect(&self) -> Result<Session> {
-        self.refuse_grpc()?;
-        let connection = match &self.credentials {
-            None => Connection::connect(&self.endpoint, &self.database, CreateMode::DoNotCreate),
-            Some((user, password)) => {
-                Connection::connect_with_auth(&self.endpoint, &self.database, CreateMode::DoNotCreate, user, password)
-            }
+        let ServerAddress { endpoint, database, credentials, .. } = self.without_grpc()?;
+        let mode = CreateMode::DoNotCreate;
+        let connection = match credentials {
+            None => Connection::connect(endpoint, database, mode),
+            Some((user, password)) => Connection::connect_with_auth(endpoint, database, mode, user, password),
         };
         Ok(Session { connection: Some(connection.map_err(refused)?) })
     }
@@ -72,12 +38,12 @@ impl Endpoint {
     /// # Errors
     /// The same errors as [`Endpoint::connect`].
     pub async fn connect_async(&self) -> Result<AsyncConnection> {
-        self.refuse_grpc()?;
-        let connection = match &self.credentials {
-            None => AsyncConnection::connect(&self.endpoint, &self.database, CreateMode::DoNotCreate).await,
+        let ServerAddress { endpoint, database, credentials, .. } = self.without_grpc()?;
+        let mode = CreateMode::DoNotCreate;
+        let connection = match credentials {
+            None => AsyncConnection::connect(endpoint, database, mode).await,
             Some((user, password)) => {
-                let mode = CreateMode::DoNotCreate;
-                AsyncConnection::connect_with_auth(&self.endpoint, &self.database, mode, user, password).await
+                AsyncConnection::connect_with_auth(endpoint, database, mode, user, password).await
             }
         };
         connection.map_err(refused)
@@ -99,18 +65,23 @@ impl Endpoint {
         GrpcClient::connect(self.grpc()?).await.map_err(refused)
     }
 
-    fn refuse_grpc(&self) -> Result<()> {
-        match self.transfer_mode {
-            None => Ok(()),
-            Some(_) => Err(Error::Unsupported("gRPC has no rows: it is for queries of Arrow batches".to_owned())),
+    fn without_grpc(&self) -> Result<&ServerAddress> {
+        if self.0.transport.is_grpc() {
+            return Err(Error::Unsupported("gRPC has no rows: it is for queries of Arrow batches".to_owned()));
         }
+        Ok(&self.0)
     }
 
     fn grpc(&self) -> Result<GrpcConfig> {
-        let Some(mode) = self.transfer_mode else {
-            return Err(Error::Unsupported("this lane needs a gRPC transport".to_owned()));
+        let mode = match self.0.transport {
+            Transport::GrpcSync => TransferMode::Sync,
+            Transport::GrpcAdaptive => TransferMode::Adaptive,
+            Transport::GrpcAsync => TransferMode::Async,
+            Transport::Tcp | Transport::Ipc => {
+                return Err(Error::Unsupported("this lane needs a gRPC transport".to_owned()));
+            }
         };
-        Ok(GrpcConfig::new(&*self.endpoint).database(&*self.database).transfer_mode(mode))
+        Ok(GrpcConfig::new(&*self.0.endpoint).database(&*self.0.database).transfer_mode(mode))
     }
 }
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
+import { type DelayedRecords, crossoverFindings, crossoverTable } from '../../bench/lab/crossover.mjs';
 import type { CompletedRecord, Side } from '../../src/records/record.js';
-import { type DelayedRecords, crossoverFindings, crossoverTable } from '../../src/report/crossover.js';
 import { completed, network } from '../records/sample-run.js';
 
 /** Microseconds a row: `[one by one, ten in flight, multiGet of 10]`. */
