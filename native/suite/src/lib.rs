@@ -30,20 +30,20 @@ mod workers;
 use std::path::Path;
 use std::sync::Arc;
 
-use boundary_bench_engine::Engine;
+use boundary_bench_engine::{Engine, Reference};
 use boundary_bench_kernel::Result;
 use boundary_bench_kernel::cancel::CancelToken;
 
 pub use dimensions::{Flavor, Lane, Target, Workload};
 pub use expected::expected;
-pub use matrix::{EngineEntry, Family, LaneEntry, WorkerCount, WorkloadEntry, matrix};
+pub use matrix::{EngineEntry, EngineLane, Family, WorkerCount, WorkloadEntry, matrix};
 pub use sample::CellSample;
 pub use spec::CellSpec;
 pub use tables::{load, table_names, unload, worker_ranges};
 pub use target::{PrivateTarget, TargetInfo, TargetKind};
 
-/// Opens the engine that `uri` names, as [`boundary_bench_engines::open`] does; a bare `flight:` starts a private server
-/// for the engine.
+/// Opens the engine that `uri` names, as [`boundary_bench_engines::open`] does; for an engine over the reference server, a URI
+/// without an address starts a private one.
 ///
 /// # Errors
 /// The errors of [`boundary_bench_engines::open`], and of the start of the private server.
@@ -51,39 +51,28 @@ pub fn open(uri: &str) -> Result<Arc<dyn Engine>> {
     open_with(uri, None)
 }
 
-/// Opens an engine as [`open`] does. `server` is the program of a private server of `flight:` and its first arguments; `None` for
+/// Opens an engine as [`open`] does. `server` is the program of the private reference server and its first arguments; `None` for
 /// [`boundary_bench_server::executable`].
 ///
 /// # Errors
 /// The errors of [`open`].
 pub fn open_with(uri: &str, server: Option<&[String]>) -> Result<Arc<dyn Engine>> {
-    match uri.split_once(':') {
-        Some(("flight", "")) => own_flight(server),
-        _ => boundary_bench_engines::open(uri),
+    let engine = boundary_bench_engines::of_uri(uri)?;
+    match &engine.reference {
+        Some(reference) if uri.strip_prefix(engine.name) == Some(":") => over_own_server(reference, server),
+        _ => (engine.open)(uri),
     }
 }
 
-/// Opens an engine with a private server of Flight SQL and a database in memory; the server ends with the engine.
-fn own_flight(server: Option<&[String]>) -> Result<Arc<dyn Engine>> {
+/// Opens an engine with a private reference server and a database in memory; the server ends with the engine.
+fn over_own_server(reference: &Reference, server: Option<&[String]>) -> Result<Arc<dyn Engine>> {
     let (program, first) = match server.and_then(<[String]>::split_first) {
         Some((program, first)) => (Some(Path::new(program)), first),
         None => (None, &[][..]),
     };
-    let arguments: Vec<&str> = first.iter().map(String::as_str).chain(["flight"]).collect();
+    let arguments: Vec<&str> = first.iter().map(String::as_str).chain([reference.serves]).collect();
     let server = boundary_bench_server::PrivateServer::start_flight(program, &arguments, &CancelToken::default())?;
-    let url = server.url().parse()?;
-    Ok(Arc::new(boundary_bench_flight::FlightEngine::open(url, Some(Arc::new(server)))?))
-}
-
-/// The transport of the engine that `uri` names, by its name in the matrix; `None` if the engine has no choice of transports.
-///
-/// # Errors
-/// [`boundary_bench_kernel::Error::InvalidArgument`] for a `hyper:` URI that can't be parsed.
-pub fn transport(uri: &str) -> Result<Option<&'static str>> {
-    if !uri.starts_with("hyper:") {
-        return Ok(None);
-    }
-    Ok(Some(uri.parse::<boundary_bench_hyper::Uri>()?.transport.name()))
+    (reference.open)(&server.url(), Arc::new(server))
 }
 
 /// Executes a cell once.

@@ -3,8 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
+use boundary_bench_engine::Engine;
 use boundary_bench_kernel::{Error, Result};
 use serde::Deserialize;
+use serde_json::Value;
 
 use crate::dimensions::{Flavor, Lane, Target, Workload};
 
@@ -47,24 +49,54 @@ pub struct Family {
     pub engines: BTreeMap<String, EngineEntry>,
     /// The workloads by name.
     pub workloads: BTreeMap<String, WorkloadEntry>,
-    /// The lanes of the `rust` side.
-    #[serde(deserialize_with = "rust_lanes")]
-    pub lanes: Vec<LaneEntry>,
+    /// The lanes of the `rust` side, each on each engine that can do what it needs.
+    #[serde(skip)]
+    pub lanes: Vec<EngineLane>,
+    /// The lanes of all sides as the matrix states them.
+    #[serde(rename = "lanes")]
+    stated: Vec<Value>,
+}
+
+/// A capability of an engine, which a lane or a workload may need.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Capability {
+    /// The engine runs SQL; see [`boundary_bench_engine::Capabilities::sql`].
+    Sql,
+    /// Results arrive in batches of rows.
+    Batches,
+    /// The engine is quick enough to show what single values cost that cross one by one.
+    Detail,
 }
 
 /// An engine of the matrix.
 #[derive(Debug, Deserialize)]
 pub struct EngineEntry {
-    /// Whether the engine runs SQL; see [`boundary_bench_engine::Capabilities::sql`].
-    pub sql: bool,
-    /// The transports to the engine's server; `None` if it has no choice of them.
-    pub transports: Option<Vec<String>>,
+    /// The capabilities of the engine.
+    pub can: Vec<Capability>,
+    /// The transports to the engine's server; empty if it has no choice of them.
+    #[serde(default)]
+    pub transports: BTreeMap<String, Transport>,
+    /// The flavours with which the engine is measured; `None` for those of each lane.
+    flavors: Option<Vec<Flavor>>,
+    /// The numbers of workers with which the engine is measured; `None` for those of each lane.
+    workers: Option<Vec<WorkerCount>>,
+}
+
+/// A transport of the matrix.
+#[derive(Debug, Deserialize)]
+pub struct Transport {
+    /// Says that no rows go in over the transport; `None` if it does all.
+    pub limit: Option<String>,
 }
 
 /// A workload of the matrix.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct WorkloadEntry {
+    /// The capabilities that an engine needs for the workload.
+    #[serde(default)]
+    pub needs: Vec<Capability>,
     /// The query, with `{table}` for the table's name; `None` for workloads that insert rows.
     pub sql: Option<String>,
     /// The columns of the rows that cross.
@@ -73,19 +105,45 @@ pub struct WorkloadEntry {
     pub filtered_sensor: Option<u32>,
 }
 
-/// A lane of the `rust` side.
-#[derive(Debug, Deserialize)]
-pub struct LaneEntry {
+/// A lane of the `rust` side as the matrix states it.
+#[derive(Debug, Clone, Deserialize)]
+struct LaneEntry {
+    lane: Lane,
+    variant: String,
+    workloads: Vec<Workload>,
+    /// The engine of a lane with a client of its own; `None` for every engine that can do what the lane needs.
+    engine: Option<String>,
+    #[serde(default)]
+    needs: Vec<Capability>,
+    transports: Option<Transports>,
+    flavors: Vec<Flavor>,
+    workers: Vec<WorkerCount>,
+    target: Option<Target>,
+}
+
+/// A class of transports.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Transports {
+    /// Transports without a limit.
+    Full,
+    /// Transports with a limit.
+    Limited,
+}
+
+/// A lane of the `rust` side on one engine, within the limits of both.
+#[derive(Debug)]
+pub struct EngineLane {
     /// The name of the lane.
     pub lane: Lane,
     /// The text of the Variant column of the tables.
     pub variant: String,
     /// The workloads that the lane applies to.
     pub workloads: Vec<Workload>,
-    /// The names of the engines that the lane applies to.
-    pub engines: Vec<String>,
-    /// The lane's transports on engines that have transports; `None` for all of the engine's.
-    pub transports: Option<Vec<String>>,
+    /// The name of the engine.
+    pub engine: String,
+    /// The lane's transports to the engine's server; empty if the engine has no choice of them.
+    pub transports: Vec<String>,
     /// The flavours of the lane.
     pub flavors: Vec<Flavor>,
     /// The numbers of workers that the lane runs with.
@@ -94,19 +152,18 @@ pub struct LaneEntry {
     pub target: Option<Target>,
 }
 
-impl LaneEntry {
+impl EngineLane {
     /// Whether the lane runs with this number of workers.
     #[must_use]
     pub fn runs_with(&self, workers: u32) -> bool {
         self.workers.contains(if workers == 1 { &WorkerCount::One } else { &WorkerCount::Many })
     }
 
-    /// Whether the lane runs on an engine, over a transport where the engine has some.
+    /// Whether the lane runs on an engine over its transport.
     #[must_use]
-    pub fn runs_on(&self, engine: &str, transport: Option<&str>) -> bool {
-        let over =
-            |transport: &str| self.transports.as_ref().is_none_or(|names| names.iter().any(|name| name == transport));
-        self.engines.iter().any(|name| name == engine) && transport.is_none_or(over)
+    pub fn runs_on(&self, engine: &dyn Engine) -> bool {
+        let over = |transport: &str| self.transports.iter().any(|name| name == transport);
+        self.engine == engine.name() && engine.transport().is_none_or(over)
     }
 }
 
@@ -120,11 +177,45 @@ pub enum WorkerCount {
     Many,
 }
 
-/// Deserialises the lanes of the `rust` side; the other sides use names that this side does not know.
-fn rust_lanes<'de, D: serde::Deserializer<'de>>(deserializer: D) -> std::result::Result<Vec<LaneEntry>, D::Error> {
-    let lanes = Vec::<serde_json::Value>::deserialize(deserializer)?;
-    let of_rust = lanes.into_iter().filter(|lane| lane["side"] == "rust");
-    of_rust.map(|lane| serde_json::from_value(lane).map_err(serde::de::Error::custom)).collect()
+/// The lanes of the `rust` side on the engines. The other sides use names that this side does not know.
+fn lanes_on_engines(lanes: Vec<Value>, engines: &BTreeMap<String, EngineEntry>) -> serde_json::Result<Vec<EngineLane>> {
+    let mut product = Vec::new();
+    for lane in lanes.into_iter().filter(|lane| lane["side"] == "rust") {
+        let lane: LaneEntry = serde_json::from_value(lane)?;
+        let fits = |(name, entry): &(&String, &EngineEntry)| match &lane.engine {
+            Some(engine) => engine == *name,
+            None => lane.needs.iter().all(|need| entry.can.contains(need)),
+        };
+        product.extend(engines.iter().filter(fits).map(|(name, entry)| lane.on_engine(name, entry)));
+    }
+    Ok(product)
+}
+
+impl LaneEntry {
+    fn on_engine(&self, name: &str, engine: &EngineEntry) -> EngineLane {
+        let over = |transport: &Transport| match self.transports {
+            None => true,
+            Some(Transports::Full) => transport.limit.is_none(),
+            Some(Transports::Limited) => transport.limit.is_some(),
+        };
+        let transports = engine.transports.iter().filter(|(_, transport)| over(transport));
+        let Self { lane, variant, workloads, flavors, workers, target, .. } = self.clone();
+        EngineLane {
+            lane,
+            variant,
+            workloads,
+            engine: name.to_owned(),
+            transports: transports.map(|(name, _)| name.clone()).collect(),
+            flavors: common(flavors, engine.flavors.as_deref()),
+            workers: common(workers, engine.workers.as_deref()),
+            target,
+        }
+    }
+}
+
+/// The values of a lane that its engine allows.
+fn common<T: PartialEq>(of_lane: Vec<T>, of_engine: Option<&[T]>) -> Vec<T> {
+    of_lane.into_iter().filter(|value| of_engine.is_none_or(|allowed| allowed.contains(value))).collect()
 }
 
 impl Family {
@@ -140,11 +231,23 @@ impl Family {
     }
 
     /// The entries of a lane for a workload: those on the engines, or with `target` those of that client library.
-    pub fn lanes_of(&self, workload: Workload, lane: Lane, target: Option<Target>) -> impl Iterator<Item = &LaneEntry> {
-        let fits = move |entry: &&LaneEntry| {
+    pub fn lanes_of(
+        &self,
+        workload: Workload,
+        lane: Lane,
+        target: Option<Target>,
+    ) -> impl Iterator<Item = &EngineLane> {
+        let fits = move |entry: &&EngineLane| {
             entry.lane == lane && entry.target == target && entry.workloads.contains(&workload)
         };
         self.lanes.iter().filter(fits)
+    }
+
+    /// Whether an engine can do a workload.
+    #[must_use]
+    pub fn can_do(&self, engine: &str, workload: Workload) -> bool {
+        let needs = self.workloads.get(workload.name()).map_or(&[][..], |entry| &entry.needs);
+        self.engines.get(engine).is_some_and(|entry| needs.iter().all(|need| entry.can.contains(need)))
     }
 }
 
@@ -161,16 +264,18 @@ pub fn matrix() -> Result<&'static Family> {
     static FAMILY: OnceLock<std::result::Result<Family, String>> = OnceLock::new();
     let parse = || {
         let text = include_str!("../../../bench/matrix.json");
-        serde_json::from_str::<Matrix>(text)
-            .map(|matrix| matrix.families.measurements)
-            .map_err(|error| error.to_string())
+        let mut family = serde_json::from_str::<Matrix>(text)?.families.measurements;
+        family.lanes = lanes_on_engines(std::mem::take(&mut family.stated), &family.engines)?;
+        Ok(family)
     };
-    FAMILY.get_or_init(parse).as_ref().map_err(|error| Error::Internal(format!("bench/matrix.json: {error}")))
+    let parsed = FAMILY.get_or_init(|| parse().map_err(|error: serde_json::Error| error.to_string()));
+    parsed.as_ref().map_err(|error| Error::Internal(format!("bench/matrix.json: {error}")))
 }
 
 #[cfg(test)]
 mod tests {
-    use boundary_bench_engine::{self, checksum, measurements};
+    use boundary_bench_engine::{MemoryEngine, checksum, measurements};
+    use boundary_bench_engines::ENGINES;
 
     use super::*;
 
@@ -193,20 +298,34 @@ mod tests {
     }
 
     #[test]
-    fn lanes_name_engines_and_transports_that_there_are() {
+    fn the_engines_and_the_matrix_say_the_same() {
         let family = matrix().unwrap();
-        for entry in &family.lanes {
-            for engine in &entry.engines {
-                assert!(family.engines.contains_key(engine), "{entry:?}");
-            }
-            for transport in entry.transports.iter().flatten() {
-                let known = family.engines.values().filter_map(|engine| engine.transports.as_ref()).flatten();
-                assert!(known.into_iter().any(|name| name == transport), "{entry:?}");
-            }
+        assert_eq!(family.engines.len(), ENGINES.len());
+        for engine in ENGINES {
+            let entry = &family.engines[engine.name];
+            assert_eq!(entry.can.contains(&Capability::Sql), engine.sql, "{}", engine.name);
+            let mut transports = engine.transports.to_vec();
+            transports.sort_unstable();
+            assert!(entry.transports.keys().eq(transports), "{}", engine.name);
         }
-        let insert = family.lanes_of(Workload::InsertBulk, Lane::Row, None).next().unwrap();
-        assert!(insert.runs_on("memory", None) && insert.runs_on("hyper", Some("ipc")));
-        assert!(!insert.runs_on("hyper", Some("grpc-sync")));
+    }
+
+    #[test]
+    fn an_engine_has_the_lanes_that_it_can_do_within_its_limits() {
+        let family = matrix().unwrap();
+        let insert = |name: &str| {
+            let mut lanes = family.lanes_of(Workload::InsertBulk, Lane::Row, None);
+            lanes.find(|lane| lane.engine == name).unwrap()
+        };
+        assert_eq!(insert("hyper").transports, ["ipc", "tcp"]);
+        assert!(insert("memory").transports.is_empty() && insert("memory").runs_with(2));
+        assert_eq!(insert("mysql").flavors, [Flavor::Async]);
+        assert!(insert("mysql").runs_with(1) && !insert("mysql").runs_with(2));
+        assert!(insert("memory").runs_on(&MemoryEngine::new()) && !insert("hyper").runs_on(&MemoryEngine::new()));
+        let direct = family.lanes_of(Workload::InsertBulk, Lane::Row, Some(Target::HyperdbApi));
+        assert!(direct.into_iter().all(|lane| lane.engine == "hyper"));
+        assert!(family.can_do("embedded", Workload::QueryFiltered));
+        assert!(!family.can_do("memory", Workload::QueryFiltered));
     }
 
     #[test]

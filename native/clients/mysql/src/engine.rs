@@ -8,8 +8,8 @@ use std::time::Duration;
 use boundary_bench_engine::sql_text::Statement;
 use boundary_bench_engine::table::TableDefinition;
 use boundary_bench_engine::{
-    BatchStream, Capabilities, CreateMode, Engine, Ingest, QueryOptions, Statement as Prepared, check_parameter_count,
-    not_a_query,
+    BatchStream, Capabilities, CreateMode, Descriptor, Engine, Ingest, QueryOptions, Statement as Prepared,
+    check_parameter_count, not_a_query,
 };
 use boundary_bench_kernel::cancel::CancelToken;
 use boundary_bench_kernel::{Error, Result};
@@ -22,7 +22,7 @@ use crate::prepared::{PreparedStatement, Running, start_query};
 use crate::server::{self, Server};
 use crate::sql::{self, Meaning, Numbered};
 use crate::url::Url;
-use crate::{NAME, engine_error, runtime};
+use crate::{MYSQL, engine_error, runtime};
 
 /// The time-out of the check that the server answers.
 const PING_TIMEOUT: Duration = Duration::from_secs(10);
@@ -164,8 +164,8 @@ fn shared_server() -> Result<Arc<Server>> {
 }
 
 impl Engine for MysqlEngine {
-    fn name(&self) -> &'static str {
-        NAME
+    fn descriptor(&self) -> &'static Descriptor {
+        &MYSQL
     }
 
     fn version(&self) -> String {
@@ -177,7 +177,7 @@ impl Engine for MysqlEngine {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities { sql: true, ordered: self.ordered, all_floats: false }
+        Capabilities { sql: MYSQL.sql, ordered: self.ordered, all_floats: false }
     }
 
     /// Table definitions are not transactional in the server: a table to be replaced is missing for a moment, and stays

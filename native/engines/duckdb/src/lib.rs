@@ -28,12 +28,20 @@ use self::stream::EmbeddedStream;
 use boundary_bench_engine::sql_text::identifier;
 use boundary_bench_engine::table::{Column, TableDefinition};
 use boundary_bench_engine::{
-    BatchStream, Capabilities, CreateMode, Engine, Ingest, QueryOptions, Statement, check_parameter_count,
+    BatchStream, Capabilities, CreateMode, Descriptor, Engine, Ingest, QueryOptions, Statement, check_parameter_count,
 };
 use boundary_bench_kernel::cancel::CancelToken;
 use boundary_bench_kernel::{Error, Result};
 
-const NAME: &str = "embedded";
+/// The description of the engine `embedded`.
+pub static EMBEDDED: Descriptor = Descriptor {
+    name: "embedded",
+    schemes: &["embedded"],
+    sql: true,
+    transports: &[],
+    open: |uri| EmbeddedEngine::open(uri.split_once(':').map_or("", |(_, path)| path)),
+    reference: None,
+};
 
 /// The settings that differ from DuckDB's defaults.
 const SETTINGS: [(&CStr, &CStr); 1] = [
@@ -42,7 +50,7 @@ const SETTINGS: [(&CStr, &CStr); 1] = [
 ];
 
 fn engine_error(message: impl Display) -> Error {
-    Error::Engine { engine: NAME, message: message.to_string() }
+    Error::Engine { engine: EMBEDDED.name, message: message.to_string() }
 }
 
 /// Runs `work`; an error after a cancellation counts as the cancellation.
@@ -95,8 +103,8 @@ fn absolute(path: &str) -> Result<String> {
 }
 
 impl Engine for EmbeddedEngine {
-    fn name(&self) -> &'static str {
-        NAME
+    fn descriptor(&self) -> &'static Descriptor {
+        &EMBEDDED
     }
 
     fn version(&self) -> String {
@@ -104,7 +112,7 @@ impl Engine for EmbeddedEngine {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities { sql: true, ordered: true, all_floats: true }
+        Capabilities { sql: EMBEDDED.sql, ordered: true, all_floats: true }
     }
 
     fn create_table(&self, table: &TableDefinition, mode: CreateMode) -> Result<()> {

@@ -16,7 +16,9 @@ mod url;
 mod values;
 
 use std::fmt::Display;
+use std::sync::Arc;
 
+use boundary_bench_engine::{Descriptor, Reference};
 use boundary_bench_kernel::Error;
 pub(crate) use boundary_bench_kernel::runtime::runtime;
 
@@ -25,7 +27,18 @@ pub use grpc::{CutOff, MessageBody};
 pub use service::{FlightService, Login, ServiceLimits};
 pub use url::FlightUrl;
 
-const NAME: &str = "flight";
+/// The description of the engine `flight`.
+pub static FLIGHT: Descriptor = Descriptor {
+    name: "flight",
+    schemes: &["flight", "flight+tls"],
+    sql: true,
+    transports: &[],
+    open,
+    reference: Some(Reference {
+        serves: "flight",
+        open: |url, server| Ok(Arc::new(FlightEngine::open(url.parse()?, Some(server))?)),
+    }),
+};
 
 /// The flow-control window of one stream, in bytes: some batches, so that the sender need not wait for each
 /// acknowledgement.
@@ -39,5 +52,5 @@ pub const CONNECTION_WINDOW: u32 = 1 << 30;
 pub const FRAME_SIZE: u32 = 256 << 10;
 
 fn engine_error(message: impl Display) -> Error {
-    Error::Engine { engine: NAME, message: message.to_string() }
+    Error::Engine { engine: FLIGHT.name, message: message.to_string() }
 }

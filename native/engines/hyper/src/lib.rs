@@ -23,7 +23,7 @@ use std::fmt::Display;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use boundary_bench_engine::Engine;
+use boundary_bench_engine::{Descriptor, Engine};
 use boundary_bench_kernel::{Error, Result};
 
 pub use engine::HyperEngine;
@@ -32,7 +32,15 @@ pub use uri::{Place, Transport, Uri};
 #[doc(hidden)]
 pub use wire::fuzzing;
 
-const NAME: &str = "hyper";
+/// The description of the engine `hyper`.
+pub static HYPER: Descriptor = Descriptor {
+    name: "hyper",
+    schemes: &["hyper"],
+    sql: true,
+    transports: &uri::TRANSPORT_NAMES,
+    open,
+    reference: None,
+};
 
 /// Opens the engine of a `hyper:` URI.
 ///
@@ -44,7 +52,7 @@ pub fn open(uri: &str) -> Result<Arc<dyn Engine>> {
 }
 
 fn engine_error(message: impl Display) -> Error {
-    Error::Engine { engine: NAME, message: message.to_string() }
+    Error::Engine { engine: HYPER.name, message: message.to_string() }
 }
 
 /// The number in an environment variable, which a sweep may set; `None` if it is not set.
