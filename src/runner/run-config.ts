@@ -6,7 +6,7 @@ import { hasHidden, redactUrl } from '../redact-url.js';
 import type { GivenValues, Option, OptionTable } from '../families/option.js';
 import { checkValue, flatten, nest, option, partsOf } from '../families/option.js';
 import { count, counts, flag, rows, seconds, uris, words } from '../families/option-values.js';
-import type { FamilyValues } from '../families/options.js';
+import type { FamilyValues } from '../families/registry.js';
 import type { Family } from '../families/workload.js';
 import type { CellFilters } from './filters.js';
 

@@ -12,7 +12,7 @@ use boundary_bench_shards::{
     ShardClient, ShardOptions, ShardServer, Store,
 };
 use boundary_bench_suite::hybrid::LocalStore;
-use boundary_bench_suite::registry::{FamilySpec, RequestFamily, open_request_cell};
+use boundary_bench_suite::registry::{FamilySpec, open_request_cell};
 use boundary_bench_suite::requests::{RequestLane, RequestSpec};
 
 const ROWS: u64 = 5000;
@@ -64,7 +64,7 @@ fn spec(workload: &str, batch: u32, threads: u32, url: &str) -> FamilySpec {
         server_processes: Vec::new(),
         options: BTreeMap::from([("totalRows".to_owned(), ROWS.into())]),
     };
-    FamilySpec { family: RequestFamily::Hybrid, requests }
+    FamilySpec { family: "hybrid".to_owned(), requests }
 }
 
 #[test]
