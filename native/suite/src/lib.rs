@@ -16,6 +16,7 @@ pub mod ingest;
 mod insert;
 mod kv;
 mod matrix;
+mod measurements;
 mod query;
 pub mod registry;
 pub mod requests;
@@ -36,7 +37,7 @@ use boundary_bench_kernel::cancel::CancelToken;
 
 pub use dimensions::{Flavor, Lane, Target, Workload};
 pub use expected::expected;
-pub use matrix::{EngineEntry, EngineLane, Family, WorkerCount, WorkloadEntry, matrix};
+pub use measurements::{EngineEntry, EngineLane, Family, WorkerCount, WorkloadEntry, matrix};
 pub use sample::CellSample;
 pub use spec::CellSpec;
 pub use tables::{load, table_names, unload, worker_ranges};

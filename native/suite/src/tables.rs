@@ -8,7 +8,7 @@ use boundary_bench_engine::measurements::{self, RowRange};
 use boundary_bench_engine::{CreateMode, Engine, QueryOptions};
 use boundary_bench_kernel::Result;
 
-use crate::matrix::quoted;
+use crate::measurements::quoted;
 use crate::sample::merge;
 use crate::spec::check_workers;
 
