@@ -119,7 +119,7 @@ export function publicConfig(config: object, known: OptionTable): Record<string,
  */
 export function resumeRequest(request: RunRequest, logged: RunContext['config'], known: OptionTable): RunRequest {
   const path = 'the configuration of the run to resume';
-  objectOf({ rows: mapOf(positiveCount) })(logged, path);
+  objectOf<{ rows: object }>({ rows: mapOf(positiveCount) })(logged, path);
   const { rows, ...rest } = logged as unknown as RunConfig;
   const before = flatten({ ...rest, rows: singleValueOf(Object.values(rows)) });
   for (const [name, value] of Object.entries(before)) {
