@@ -33,7 +33,7 @@ mod on_mysql {
                 json!({ "threads": 1 }),
                 json!({ "lane": "batch", "batch": 16 }),
                 json!({ "lane": "batch", "batch": 7, "threads": 1, "operations": 61 }),
-                json!({ "batch": 8, "prefix": "bb`test", "flavor": "values" }),
+                json!({ "batch": 8, "prefix": "bb`test", "setting": "values" }),
             ] {
                 let spec = spec(&url, workload, &more);
                 let cell = open_request_cell(&spec, &CancelToken::default()).unwrap();

@@ -12,7 +12,7 @@ import type { RequestMatrix, RequestWorkload } from '../requests/grid.js';
 /**
  * How the shards of a cell are reached: all in this process, all by gRPC, or the first in this process and the others by gRPC.
  */
-export type Arm = 'direct' | 'grpc' | 'hybrid';
+export type Setting = 'direct' | 'grpc' | 'hybrid';
 
 export interface HybridWorkload extends RequestWorkload {
   /** Whether the workload covers all rows: a sample is then one request. */

@@ -59,7 +59,7 @@ async function openCell(planned: PlannedRequests, server: TargetServer): Promise
 }
 
 async function openRequester(work: KvWork, url: string): Promise<KvRequester> {
-  const { cell, target, mode } = work.planned;
+  const { cell, target, setting } = work.planned;
   if (cell.side === 'napi') return openNapiRequester(work, url);
-  return targetRequester(work, await CLIENTS.of(target).connect(url, mode));
+  return targetRequester(work, await CLIENTS.of(target).connect(url, setting));
 }

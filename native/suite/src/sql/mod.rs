@@ -20,7 +20,7 @@ use self::plan::{Kind, Plan, Step, TableName, Transaction, Turn, family};
 use crate::requests::{RequestCell, RequestLane, RequestSpec, runtime};
 use crate::sample::CellSample;
 
-/// The flavour that inserts many rows with one `VALUES` statement, which every server supports.
+/// The setting that inserts many rows with one `VALUES` statement, which every server supports.
 const VALUES: &str = "values";
 
 /// A cell of the family, connected and loaded.
@@ -129,7 +129,7 @@ impl Shared {
                     Kind::Prepared => Some(session.prepare(&step.sql).await.map_err(unsupported)?),
                     _ => None,
                 });
-                if step.kind == Kind::Rows && self.spec.flavor.as_deref() == Some(VALUES) {
+                if step.kind == Kind::Rows && self.spec.setting.as_deref() == Some(VALUES) {
                     for rows in [self.spec.batch.into(), self.spec.operations % u64::from(self.spec.batch)] {
                         if rows > 0 {
                             let statement = session.prepare(&self.multi_row_insert(rows)).await.map_err(unsupported)?;
