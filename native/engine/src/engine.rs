@@ -76,13 +76,16 @@ pub struct Descriptor {
     pub reference: Option<Reference>,
 }
 
+/// A private server, which ends when it is dropped.
+pub type OwnServer = Arc<dyn Any + Send + Sync>;
+
 /// How an engine uses the reference server.
 #[derive(Debug)]
 pub struct Reference {
     /// The word that makes the reference server serve this engine.
     pub serves: &'static str,
     /// Opens the engine of a server's URL, and keeps the server for as long as the engine lives.
-    pub open: fn(&str, Arc<dyn Any + Send + Sync>) -> Result<Arc<dyn Engine>>,
+    pub open: fn(&str, OwnServer) -> Result<Arc<dyn Engine>>,
 }
 
 /// The error for a URI of no engine.
