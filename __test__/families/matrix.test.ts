@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest';
 
 interface Part {
   workloads: Record<string, unknown>;
-  lanes: { side: string; lane: string; rustLane?: string; workloads: string[]; engines?: string[] }[];
+  lanes: { side: string; lane: string; rustLane?: string; workloads: string[] }[];
   engines?: Record<string, unknown>;
 }
 
@@ -29,6 +29,9 @@ describe('bench/matrix.json', () => {
     const other = structuredClone(matrix);
     other.families['sql']!.lanes[0]!.side = 'native';
     expect(isValid(other)).toBe(false);
+    const copied = structuredClone(matrix);
+    Object.assign(copied.families['measurements']!.lanes[0]!, { engine: 'memory' });
+    expect(isValid(copied), 'a lane of all engines that names one').toBe(false);
   });
 
   it.each(parts)(

@@ -36,16 +36,60 @@ function smallRun(): Run {
     (record) => record.outcome === 'failed',
     (record) => record.outcome === 'skipped',
   ];
-  const kept = kinds.map((isKind) => records.find(isKind)!);
+  const kept = kinds.map((isKind) => ({
+    transport: 'tcp',
+    threads: 1,
+    batch: 1,
+    rate: 10,
+    flavor: 'sync' as const,
+    ...records.find(isKind)!,
+  }));
+  const requestSample = { serverCpuUserSeconds: 1, serverCpuSystemSeconds: 0.5, latency: 'HIST', behind: 'HIST' };
   return {
     ...rest,
     context: { ...context, networks: { shards: network } },
     records: kept.map((record) =>
-      record.outcome === 'completed' ? { ...record, samples: record.samples.slice(0, 1) } : record,
+      record.outcome === 'completed'
+        ? {
+            ...record,
+            behind: record.latency,
+            samples: record.samples.slice(0, 1).map((sample) => ({ ...sample, ...requestSample })),
+          }
+        : record,
     ),
-    comparisons: comparisons.slice(0, 1),
+    comparisons: comparisons
+      .slice(0, 1)
+      .map((comparison) => ({ ...comparison, transport: 'tcp', threads: 1, batch: 1 })),
   };
 }
+
+interface Schema {
+  $ref?: string;
+  properties?: Record<string, Schema>;
+  items?: Schema;
+  oneOf?: Schema[];
+  additionalProperties?: Schema | boolean;
+  const?: unknown;
+}
+
+/** The paths of the schema's properties that none of the values has. */
+function unseen(part: Schema, values: readonly unknown[], path = 'run'): string[] {
+  if (part.$ref !== undefined) return unseen(schema.$defs[part.$ref.replace('#/$defs/', '')], values, path);
+  if (values.length === 0) return [path];
+  const of = (key: string): unknown[] => values.flatMap((value) => (value as Record<string, unknown>)[key] ?? []);
+  const isOf = (variant: Schema) => (value: unknown) =>
+    schema.$defs[variant.$ref!.replace('#/$defs/', '')].properties.outcome.const ===
+    (value as { outcome: unknown }).outcome;
+  return [
+    ...Object.entries(part.properties ?? {}).flatMap(([key, property]) => unseen(property, of(key), `${path}.${key}`)),
+    ...(part.items === undefined ? [] : unseen(part.items, values, path)),
+    ...(part.oneOf ?? []).flatMap((variant) => unseen(variant, values.filter(isOf(variant)), path)),
+  ];
+}
+
+test('the small run has every property of the schema', () => {
+  expect(unseen(schema, [smallRun()])).toEqual([]);
+});
 
 type Path = readonly (string | number)[];
 

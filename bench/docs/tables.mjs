@@ -1,6 +1,6 @@
 /** The tables that pages have between `<!-- table: NAME -->` and `<!-- /table -->`, by their names. */
 import { adviceFor } from '../../dist/report/advice.js';
-import { armTable } from '../../dist/report/arm-table.js';
+import { settingTable } from '../../dist/report/setting-table.js';
 import { list, paragraph, renderMarkdown, tableBlock } from '../../dist/report/document.js';
 import { formatRows } from '../../dist/report/format.js';
 import { bestTable, laneTable } from '../../dist/report/head-to-head.js';
@@ -36,7 +36,7 @@ const TABLES = {
   hybrid: () => {
     const run = newestRun('hybrid');
     const completed = run.records.filter(({ outcome }) => outcome === 'completed');
-    return marked(armTable(completed, run.context.networks?.shards));
+    return marked(settingTable(completed, run.context.networks?.shards));
   },
   crossover: () => {
     const { runs } = JSON.parse(newestText('hybrid-crossover'));

@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { BoundaryError } from '../errors.js';
 import { type OptionTable, nest, partsOf } from '../families/option.js';
 import { parseRows } from '../families/option-values.js';
-import { FAMILY_OPTIONS } from '../families/options.js';
+import { FAMILY_OPTIONS } from '../families/registry.js';
 import { MATRIX_OPTIONS, type RunRequest, SAMPLING_OPTIONS } from '../runner/run-config.js';
 import { type Flags, addFlags, givenBy, givenByVariables, parserOf } from './flags.js';
 

@@ -10,6 +10,7 @@ import { type MethodDefinition, loadSync } from '@grpc/proto-loader';
 
 import { BoundaryError, TIMEOUT, UNSUPPORTED } from '../errors.js';
 import { shardOf } from '../library/shards/shard-placing.js';
+import { ROW_BYTES } from '../library/shards/shard-row.js';
 
 const PROTO = fileURLToPath(new URL('../../proto/boundary_bench/shards/v1/shards.proto', import.meta.url));
 
@@ -17,8 +18,6 @@ const SERVICE = 'boundary_bench.shards.v1.ShardService';
 
 /** The most rows of one message: the shards take messages of up to 4 MiB. */
 const MOST_ROWS = 16_384;
-
-const ROW_BYTES = 200;
 
 /** The flow control window in bytes, as in the Rust client. */
 const WINDOW_BYTES = 4 << 20;

@@ -1,5 +1,5 @@
 /**
- * `ioredis`, in JavaScript alone. Its ways to send many single commands are the lanes' modes: `pipeline` collects them
+ * `ioredis`, in JavaScript alone. Its ways to send many single commands are the lanes' settings: `pipeline` collects them
  * explicitly, `auto` is its own option that collects the commands of one turn of the event loop.
  */
 import { readFileSync } from 'node:fs';
@@ -12,16 +12,16 @@ import { packageVersion } from './package-version.js';
 
 export const ioredis: KvTarget = {
   version: () => packageVersion('ioredis'),
-  connect: async (url, mode) => {
+  connect: async (url, setting) => {
     const address = parseKvUrl(url);
-    const options = optionsOf(address, mode);
+    const options = optionsOf(address, setting);
     const single = new Redis(options);
     // Without a listener it would print its errors; calls are rejected with them anyway.
     single.on('error', () => {});
     try {
       await single.connect();
       const isCluster = address.cluster ?? (await single.info('cluster')).includes('cluster_enabled:1');
-      if (!isCluster) return new IoredisConnection(single, mode);
+      if (!isCluster) return new IoredisConnection(single, setting);
     } catch (thrown) {
       single.disconnect();
       throw thrown;
@@ -29,18 +29,18 @@ export const ioredis: KvTarget = {
     single.disconnect();
     const cluster = new Cluster([{ host: address.host, port: address.port }], {
       redisOptions: options,
-      enableAutoPipelining: mode === 'auto',
+      enableAutoPipelining: setting === 'auto',
       lazyConnect: true,
     });
     cluster.on('error', () => {});
     await cluster.connect();
-    return new IoredisConnection(cluster, mode);
+    return new IoredisConnection(cluster, setting);
   },
 };
 
 function optionsOf(
   { host, port, path, username, password, database, tls, tlsCa }: KvAddress,
-  mode?: string,
+  setting?: string,
 ): RedisOptions {
   return {
     ...(path === undefined ? { host, port } : { path }),
@@ -49,7 +49,7 @@ function optionsOf(
     ...(tls ? { tls: tlsCa === undefined ? {} : { ca: readFileSync(tlsCa) } } : {}),
     db: database,
     lazyConnect: true,
-    enableAutoPipelining: mode === 'auto',
+    enableAutoPipelining: setting === 'auto',
     // A lost connection is an error here, as for the other clients.
     retryStrategy: () => null,
     maxRetriesPerRequest: 0,
@@ -58,11 +58,11 @@ function optionsOf(
 
 class IoredisConnection implements KvTargetConnection {
   readonly #client: Redis | Cluster;
-  readonly #mode: string | undefined;
+  readonly #setting: string | undefined;
 
-  constructor(client: Redis | Cluster, mode: string | undefined) {
+  constructor(client: Redis | Cluster, setting: string | undefined) {
     this.#client = client;
-    this.#mode = mode;
+    this.#setting = setting;
   }
 
   get(key: string): Promise<string | null> {
@@ -74,14 +74,14 @@ class IoredisConnection implements KvTargetConnection {
   }
 
   async getMany(keys: readonly string[]): Promise<readonly (string | null)[]> {
-    if (this.#mode === 'auto') return Promise.all(keys.map((key) => this.#client.get(key)));
+    if (this.#setting === 'auto') return Promise.all(keys.map((key) => this.#client.get(key)));
     const pipeline = this.#client.pipeline();
     for (const key of keys) pipeline.get(key);
     return checked(await pipeline.exec()) as (string | null)[];
   }
 
   async setMany(keys: readonly string[], values: readonly string[]): Promise<unknown> {
-    if (this.#mode === 'auto') return Promise.all(keys.map((key, index) => this.#client.set(key, values[index]!)));
+    if (this.#setting === 'auto') return Promise.all(keys.map((key, index) => this.#client.set(key, values[index]!)));
     const pipeline = this.#client.pipeline();
     for (let index = 0; index < keys.length; index += 1) pipeline.set(keys[index]!, values[index]!);
     return checked(await pipeline.exec());

@@ -15,8 +15,8 @@ export interface KvTargetConnection {
 
 /** A client of the Redis protocol. */
 export interface KvTarget {
-  /** Connects to the server that the URL names, in the form of `KvClient`. `mode` is the mode of the lane. */
-  connect(url: string, mode: string | undefined): Promise<KvTargetConnection>;
+  /** Connects to the server that the URL names, in the form of `KvClient`. `setting` is the lane's. */
+  connect(url: string, setting: string | undefined): Promise<KvTargetConnection>;
   version(): string;
 }
 

@@ -1,6 +1,6 @@
 /**
  * `mariadb`, in JavaScript alone. It sends statements ahead of their responses, and rows in packets of many if the server
- * supports that. Its modes: prepared statements, the default, and `text`.
+ * supports that. Its settings: prepared statements, the default, and `text`.
  */
 import { type Connection, createConnection, type UpsertResult } from 'mariadb';
 
@@ -16,7 +16,7 @@ import {
 
 export const mariadb: SqlTarget = {
   version: () => packageVersion('mariadb'),
-  connect: async (url, mode) => {
+  connect: async (url, setting) => {
     const connection = await createConnection({
       ...connectionOptions(url),
       pipelining: true,
@@ -26,7 +26,7 @@ export const mariadb: SqlTarget = {
       insertIdAsNumber: true,
       decimalAsNumber: true,
     });
-    return new MariadbConnection(connection, mode === 'text');
+    return new MariadbConnection(connection, setting === 'text');
   },
 };
 

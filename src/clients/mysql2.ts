@@ -1,5 +1,5 @@
 /**
- * `mysql2`, in JavaScript alone. Its modes: prepared statements, the default, and `text`, in which it writes the parameters into
+ * `mysql2`, in JavaScript alone. Its settings: prepared statements, the default, and `text`, in which it writes the parameters into
  * the SQL.
  */
 import { type Connection, createConnection, type ResultSetHeader } from 'mysql2/promise';
@@ -19,13 +19,13 @@ type Values = (string | number | boolean)[];
 
 export const mysql2: SqlTarget = {
   version: () => packageVersion('mysql2'),
-  connect: async (url, mode) => {
+  connect: async (url, setting) => {
     const connection = await createConnection({
       ...connectionOptions(url),
       // A character set that servers with a partial dialect support, too.
       charset: 'UTF8MB4_GENERAL_CI',
     });
-    return new Mysql2Connection(connection, mode === 'text');
+    return new Mysql2Connection(connection, setting === 'text');
   },
 };
 

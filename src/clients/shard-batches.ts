@@ -14,9 +14,8 @@ import {
   tableToIPC,
 } from '@uwdata/flechette';
 
+import { PAYLOAD_BYTES } from '../library/shards/shard-row.js';
 import type { GrpcPiece } from './grpc-js.js';
-
-const PAYLOAD_BYTES = 172;
 
 /** Rows as columns. */
 export interface RowColumns {

@@ -30,8 +30,8 @@ export interface SqlTargetConnection {
 
 /** A client of the MySQL protocol. */
 export interface SqlTarget {
-  /** Connects to the server that the URL names, in the form of `SqlClient`. `mode` is the mode of the lane. */
-  connect(url: string, mode: string | undefined): Promise<SqlTargetConnection>;
+  /** Connects to the server that the URL names, in the form of `SqlClient`. `setting` is the lane's. */
+  connect(url: string, setting: string | undefined): Promise<SqlTargetConnection>;
   version(): string;
 }
 

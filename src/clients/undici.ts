@@ -1,6 +1,6 @@
 /**
  * `undici`, in JavaScript alone, in its fastest configuration: a pool with as many connections as requests in flight, or one
- * connection with as many pipelined. Its APIs are the lanes' modes: `request` with the body read at once, and `dispatch` with a
+ * connection with as many pipelined. Its APIs are the lanes' settings: `request` with the body read at once, and `dispatch` with a
  * handler of our own, which skips its streams and promises.
  */
 import { readFileSync } from 'node:fs';

@@ -1,19 +1,45 @@
+import { HYBRID_OPTIONS } from './hybrid/options.js';
+import { MEASUREMENTS_OPTIONS } from './measurements/options.js';
+import type { GivenValues, OptionTable } from './option.js';
+import { REQUEST_OPTIONS, SERVER_OPTIONS } from './requests/options.js';
+import { REST_OPTIONS } from './rest/options.js';
 import type { Family } from './workload.js';
 
-/**
- * The families of this package, each by the module that defines it. They are imported on demand, so that commands without a
- * family, such as `boundary-bench compare`, do not load the addon.
- */
-const FAMILIES: readonly (() => Promise<Family>)[] = [
-  async () => (await import('./measurements/family.js')).measurementsFamily,
-  async () => (await import('./kv/family.js')).kvFamily,
-  async () => (await import('./sql/family.js')).sqlFamily,
-  async () => (await import('./rest/family.js')).restFamily,
-  async () => (await import('./ingest/family.js')).ingestFamily,
-  async () => (await import('./hybrid/family.js')).hybridFamily,
-];
+interface Entry {
+  /** The options of the family alone. */
+  readonly options?: OptionTable;
+  /** Loads the module that defines the family; on demand, so that commands without a family do not load the addon. */
+  load(): Promise<Family>;
+}
+
+/** The families of this package. */
+const FAMILIES = [
+  { load: async () => (await import('./measurements/family.js')).measurementsFamily, options: MEASUREMENTS_OPTIONS },
+  { load: async () => (await import('./kv/family.js')).kvFamily },
+  { load: async () => (await import('./sql/family.js')).sqlFamily },
+  { load: async () => (await import('./rest/family.js')).restFamily, options: REST_OPTIONS },
+  { load: async () => (await import('./ingest/family.js')).ingestFamily },
+  { load: async () => (await import('./hybrid/family.js')).hybridFamily, options: HYBRID_OPTIONS },
+] as const satisfies readonly Entry[];
 
 /** Every family of this package. */
 export async function loadFamilies(): Promise<Family[]> {
-  return Promise.all(FAMILIES.map((load) => load()));
+  return Promise.all(FAMILIES.map(({ load }) => load()));
 }
+
+/** The options of all families of this package, known without loading a family. */
+export const FAMILY_OPTIONS: OptionTable = Object.assign(
+  {},
+  ...Object.values(SERVER_OPTIONS),
+  ...FAMILIES.map((family: Entry) => family.options),
+  REQUEST_OPTIONS,
+);
+
+type Intersection<Union> = (Union extends unknown ? (part: Union) => void : never) extends (all: infer All) => void
+  ? All
+  : never;
+
+/** What may be said of them; maps, such as that of engines, have types of their own. */
+export type FamilyValues = GivenValues<
+  Intersection<Extract<(typeof FAMILIES)[number], { readonly options: unknown }>['options']> & typeof REQUEST_OPTIONS
+>;

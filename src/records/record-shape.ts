@@ -1,5 +1,28 @@
-/** The types of record.ts as run-time checks; `schema/run.schema.json` describes the same, and a test compares them. */
+/**
+ * The types of record.ts as run-time checks, with the same fields by the compiler; `schema/run.schema.json` describes the same, and
+ * a test compares them.
+ */
+import type {
+  Cell,
+  Checksum,
+  Comparison,
+  CompletedRecord,
+  FailedRecord,
+  HostContext,
+  Latency,
+  RoundTrip,
+  Run,
+  RunContext,
+  Sample,
+  Side,
+  SimulatedNetwork,
+  SkippedRecord,
+  Summary,
+  Verdict,
+} from './record.js';
 import {
+  type OptionalChecks,
+  type RequiredChecks,
   amount,
   anything,
   count,
@@ -14,19 +37,19 @@ import {
   variantOf,
 } from './shape.js';
 
-const cellRequired = {
+const cellRequired: RequiredChecks<Cell> = {
   id: text,
   family: text,
   workload: text,
   lane: text,
-  side: oneOf('rust', 'napi', 'js'),
+  side: oneOf<Side>('rust', 'napi', 'js'),
   variant: text,
   engine: text,
   rows: count,
 };
 
-const cellOptional = {
-  flavor: oneOf('sync', 'async'),
+const cellOptional: OptionalChecks<Cell> = {
+  flavor: oneOf<NonNullable<Cell['flavor']>>('sync', 'async'),
   transport: text,
   workers: positiveCount,
   batch: positiveCount,
@@ -35,7 +58,7 @@ const cellOptional = {
   bytes: count,
 };
 
-const sample = objectOf(
+const sample = objectOf<Sample>(
   { seconds: amount },
   {
     encodeSeconds: amount,
@@ -53,12 +76,12 @@ const sample = objectOf(
   },
 );
 
-const summary = objectOf(
+const summary = objectOf<Summary>(
   { medianSeconds: amount, minSeconds: amount, maxSeconds: amount, spread: amount, rowsPerSecond: amount },
   { mebibytesPerSecond: amount },
 );
 
-const latency = objectOf({
+const latency = objectOf<Latency>({
   p50: amount,
   p90: amount,
   p95: amount,
@@ -68,57 +91,67 @@ const latency = objectOf({
   histogram: text,
 });
 
-const checksum = objectOf({ rows: count, sums: mapOf(sum) });
+const checksum = objectOf<Checksum>({ rows: count, sums: mapOf(sum) });
+
+/** A record without the field that names its shape. */
+type Outcome<Record> = Omit<Record, 'outcome'>;
 
 export const recordShape = variantOf('outcome', {
-  completed: objectOf(
+  completed: objectOf<Outcome<CompletedRecord>>(
     { ...cellRequired, samples: listOf(sample, 1), summary, checksum },
     { ...cellOptional, latency, behind: latency },
   ),
-  failed: objectOf({ ...cellRequired, error: objectOf({ code: text, message: text }) }, cellOptional),
-  skipped: objectOf({ ...cellRequired, reason: text }, cellOptional),
+  failed: objectOf<Outcome<FailedRecord>>(
+    { ...cellRequired, error: objectOf<FailedRecord['error']>({ code: text, message: text }) },
+    cellOptional,
+  ),
+  skipped: objectOf<Outcome<SkippedRecord>>({ ...cellRequired, reason: text }, cellOptional),
 });
 
-const comparison = objectOf(
+const comparison = objectOf<Comparison>(
   {
     workload: text,
     lane: text,
     engine: text,
-    kind: oneOf('lane', 'best', 'batching', 'noise-floor'),
+    kind: oneOf<Comparison['kind']>('lane', 'best', 'batching', 'noise-floor'),
     numerator: text,
     denominator: text,
     ratio: amount,
     low: amount,
     high: amount,
-    verdict: oneOf('faster', 'slower', 'no difference'),
+    verdict: oneOf<Verdict>('faster', 'slower', 'no difference'),
   },
   { transport: text, workers: positiveCount, threads: positiveCount, batch: positiveCount },
 );
 
-const host = objectOf(
+const host = objectOf<HostContext>(
   { os: text, arch: text, cpu: text, logicalCores: positiveCount, memoryBytes: count },
-  { physicalCores: positiveCount, governor: text, cgroup: objectOf({}, { cpus: amount, memoryBytes: count }) },
+  {
+    physicalCores: positiveCount,
+    governor: text,
+    cgroup: objectOf<NonNullable<HostContext['cgroup']>>({}, { cpus: amount, memoryBytes: count }),
+  },
 );
 
-const roundTrip = objectOf({ p50: amount, p99: amount });
+const roundTrip = objectOf<RoundTrip>({ p50: amount, p99: amount });
 
-const network = objectOf(
-  { by: oneOf('proxy', 'kernel'), delayUs: amount, plain: roundTrip, delayed: roundTrip },
+const network = objectOf<SimulatedNetwork>(
+  { by: oneOf<SimulatedNetwork['by']>('proxy', 'kernel'), delayUs: amount, plain: roundTrip, delayed: roundTrip },
   { megabits: amount },
 );
 
-export const contextShape = objectOf(
+export const contextShape = objectOf<RunContext>(
   {
     startedAt: text,
     host,
     versions: mapOf(text),
-    build: objectOf({ profile: text, targetCpu: text, addonSha256: text }),
+    build: objectOf<RunContext['build']>({ profile: text, targetCpu: text, addonSha256: text }),
     config: mapOf(anything),
   },
-  { git: objectOf({ commit: text, dirty: flag }), networks: mapOf(network) },
+  { git: objectOf<NonNullable<RunContext['git']>>({ commit: text, dirty: flag }), networks: mapOf(network) },
 );
 
-export const runShape = objectOf({
+export const runShape = objectOf<Omit<Run, 'schemaVersion'>>({
   context: contextShape,
   records: listOf(recordShape),
   comparisons: listOf(comparison),

@@ -37,9 +37,9 @@ export const sum: Check = (value, path) => {
 
 export const anything: Check = () => {};
 
-export function oneOf(...allowed: readonly string[]): Check {
+export function oneOf<T extends string>(...allowed: readonly T[]): Check {
   return (value, path) => {
-    if (!allowed.includes(value as string)) wrong(path, `one of ${allowed.join(', ')}`, value);
+    if (!allowed.includes(value as T)) wrong(path, `one of ${allowed.join(', ')}`, value);
   };
 }
 
@@ -57,20 +57,29 @@ export function mapOf(check: Check): Check {
   };
 }
 
+type OptionalKey<T> = { [Key in keyof T]-?: object extends Pick<T, Key> ? Key : never }[keyof T];
+
+/** A check for each field that `T` must have. */
+export type RequiredChecks<T> = Readonly<Record<Exclude<keyof T, OptionalKey<T>>, Check>>;
+
+/** A check for each field that `T` may have. */
+export type OptionalChecks<T> = Readonly<Record<OptionalKey<T>, Check>>;
+
 /**
- * An object with all fields of `required` and any of `optional`. Other fields are accepted: a later minor version may add some.
+ * A `T`: an object with all fields of `required` and any of `optional`. Other fields are accepted: a later minor version may add
+ * some.
  */
-export function objectOf(
-  required: Readonly<Record<string, Check>>,
-  optional: Readonly<Record<string, Check>> = {},
+export function objectOf<T extends object>(
+  required: RequiredChecks<T>,
+  ...[optional]: object extends OptionalChecks<T> ? [] : [OptionalChecks<T>]
 ): Check {
   return (value, path) => {
     const object = asObject(value, path);
-    for (const [key, check] of Object.entries(required)) {
+    for (const [key, check] of Object.entries<Check>(required)) {
       if (!Object.hasOwn(object, key)) throw shapeError(`${path}.${key} is missing`);
       check(object[key], `${path}.${key}`);
     }
-    for (const [key, check] of Object.entries(optional)) {
+    for (const [key, check] of Object.entries<Check>(optional ?? {})) {
       if (Object.hasOwn(object, key)) check(object[key], `${path}.${key}`);
     }
   };

@@ -2,7 +2,7 @@ import { completedOf, groupBy, isRequestWork } from '../compare/cell-groups.js';
 import type { Comparison, CompletedRecord, Run, RunRecord } from '../records/record.js';
 import { median } from '../stats/quantile.js';
 import { adviceFor } from './advice.js';
-import { armTable } from './arm-table.js';
+import { settingTable } from './setting-table.js';
 import { type Block, heading, list, paragraph, renderMarkdown, renderTerminal, tableBlock } from './document.js';
 import { formatPercent } from './format.js';
 import { type MarkedTable, bestTable, laneTable } from './head-to-head.js';
@@ -59,7 +59,7 @@ function engineBlocks(run: Run, records: readonly RunRecord[], { withResources }
     ...requests.notes.map(paragraph),
     ...headToHeadBlocks(
       'In this process, behind gRPC, or partly each',
-      armTable(completed.filter(isRequestWork), run.context.networks?.[engine]),
+      settingTable(completed.filter(isRequestWork), run.context.networks?.[engine]),
     ),
     ...list(requestAdviceFor(run, engine)),
     ...headToHeadBlocks('Requests, best against best with the same threads', requestBestTable(requestWork, recordOf)),

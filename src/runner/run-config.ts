@@ -6,7 +6,7 @@ import { hasHidden, redactUrl } from '../redact-url.js';
 import type { GivenValues, Option, OptionTable } from '../families/option.js';
 import { checkValue, flatten, nest, option, partsOf } from '../families/option.js';
 import { count, counts, flag, rows, seconds, uris, words } from '../families/option-values.js';
-import type { FamilyValues } from '../families/options.js';
+import type { FamilyValues } from '../families/registry.js';
 import type { Family } from '../families/workload.js';
 import type { CellFilters } from './filters.js';
 
@@ -119,7 +119,7 @@ export function publicConfig(config: object, known: OptionTable): Record<string,
  */
 export function resumeRequest(request: RunRequest, logged: RunContext['config'], known: OptionTable): RunRequest {
   const path = 'the configuration of the run to resume';
-  objectOf({ rows: mapOf(positiveCount) })(logged, path);
+  objectOf<{ rows: object }>({ rows: mapOf(positiveCount) })(logged, path);
   const { rows, ...rest } = logged as unknown as RunConfig;
   const before = flatten({ ...rest, rows: singleValueOf(Object.values(rows)) });
   for (const [name, value] of Object.entries(before)) {

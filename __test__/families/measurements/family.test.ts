@@ -88,10 +88,10 @@ describe('what cells leave behind', () => {
   });
 
   it('plans with what each engine says of itself', async () => {
-    for (const [name, { sql }] of Object.entries(matrix.engines)) {
+    for (const [name, { can }] of Object.entries(matrix.engines)) {
       if ((name === 'hyper' && withoutHyperd) || (name === 'mysql' && withoutMysql)) continue;
       await using connection = await connect(`${name}:`);
-      expect(connection.engine.sql, name).toBe(sql);
+      expect(connection.engine.sql, name).toBe(can.includes('sql'));
     }
   });
 

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 
-import { matrix } from '../../../src/families/measurements/matrix.js';
+import { engineLanes, matrix } from '../../../src/families/measurements/matrix.js';
 import { planMeasurements } from '../../../src/families/measurements/plan.js';
 
 const ids = (rows: number, workers: number): string[] => planMeasurements({ rows, workers }).map(({ cell }) => cell.id);
@@ -57,6 +57,21 @@ describe('the plan of the family', () => {
     expect(rowsOf('query.filtered/objects/js/embedded/duckdb-node-api/async/w1')).toEqual([1_000_000, 10_000_000]);
     expect(rowsOf('query.aggregation/objects/js/embedded/duckdb-node-api/async/w1')).toEqual([10, 10_000_000]);
     expect(rowsOf('query.aggregation/objects/napi/embedded/async/w2')).toEqual([20, 10_000_000]);
+  });
+
+  it('gives an engine of its own limits the lanes that it can do, within them', () => {
+    const on = (engine: string) => engineLanes.filter((lane) => lane.engine === engine && lane.target === undefined);
+    const without = (engine: string): string[] => {
+      const names = new Set(on(engine).map(({ lane }) => lane));
+      return on('memory').flatMap(({ lane }) => (names.has(lane) ? [] : [lane]));
+    };
+    expect(without('flight')).toEqual(['naive-row', 'naive-objects', 'objects-number']);
+    expect(without('mysql')).toEqual([...without('flight'), 'chunks']);
+    for (const lane of [...on('flight'), ...on('mysql')]) {
+      expect([lane.flavors, lane.workers, lane.transports]).toEqual([['async'], ['one'], [undefined]]);
+    }
+    const limits = new Map(on('flight').map(({ lane, maxRows }) => [lane, maxRows]));
+    expect([limits.get('stream'), limits.get('columnar')]).toEqual([1_000_000, undefined]);
   });
 
   it('interleaves all sides and lanes of a workload on an engine, tables in JavaScript with bare memory', () => {
@@ -138,9 +153,9 @@ describe('the transports of an engine', () => {
   it('that take no rows say so once for each lane in', () => {
     expect(reasons()).toEqual({ 'gRPC is for queries only': ['grpc-sync'] });
     const skipped = hyperCells().filter(({ skip }) => skip !== undefined);
-    const lanesIn = matrix.lanes.filter(
-      ({ engines, workloads, target }) =>
-        engines.includes('hyper') && workloads.includes('insert.bulk') && target === undefined,
+    const lanesIn = engineLanes.filter(
+      ({ engine, workloads, target }) =>
+        engine === 'hyper' && workloads.includes('insert.bulk') && target === undefined,
     );
     expect(skipped.map(({ cell }) => `${cell.side} ${cell.lane}`)).toEqual(
       lanesIn.map(({ side, lane }) => `${side} ${lane}`),

@@ -30,7 +30,7 @@ const matrix: RequestMatrix = {
       variant: 'peer',
       workloads: ['echo'],
       target: 'peer',
-      mode: 'pipeline',
+      setting: 'pipeline',
       peer: true,
     },
   ],

@@ -1,6 +1,7 @@
 //! Engines, which hold the rows. An engine is one implementation of [`Engine`]; every lane is written over it.
 
 use std::any::Any;
+use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
@@ -58,17 +59,50 @@ pub struct Capabilities {
     pub all_floats: bool,
 }
 
+/// The description of an engine. The entry of its name in `bench/matrix.json` adds what is measured of it.
+#[derive(Debug)]
+pub struct Descriptor {
+    /// The name of the engine, as the matrix and the result files write it.
+    pub name: &'static str,
+    /// The schemes of the engine's URIs.
+    pub schemes: &'static [&'static str],
+    /// Whether the engine runs SQL; see [`Capabilities::sql`].
+    pub sql: bool,
+    /// The transports to the engine's server, the default one first; empty where there is no choice.
+    pub transports: &'static [&'static str],
+    /// Opens the engine of a URI with one of the schemes.
+    pub open: fn(&str) -> Result<Arc<dyn Engine>>,
+}
+
+/// The error for a URI of no engine.
+#[must_use]
+pub fn names_no_engine(uri: &str) -> Error {
+    Error::InvalidArgument(format!(
+        "\"{uri}\" names no engine; use \"memory:\", \"embedded:\" or \"embedded:/path/to/file.duckdb\""
+    ))
+}
+
 /// An engine that holds rows. All methods may be called from several threads at once; each call is a transaction of its
 /// own. An engine can be downcast to its own type, which may have more to say, such as the address of its server.
 pub trait Engine: Any + Send + Sync {
+    /// The description of the engine.
+    fn descriptor(&self) -> &'static Descriptor;
+
     /// The name of the engine, as the result files write it.
-    fn name(&self) -> &'static str;
+    fn name(&self) -> &'static str {
+        self.descriptor().name
+    }
 
     /// The version of the software that holds the rows.
     fn version(&self) -> String;
 
     /// The capabilities of the engine.
     fn capabilities(&self) -> Capabilities;
+
+    /// The transport to the engine's server, one of [`Descriptor::transports`]; `None` where there is no choice.
+    fn transport(&self) -> Option<&'static str> {
+        None
+    }
 
     /// Creates a table.
     ///

@@ -9,9 +9,23 @@ use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 
 use crate::table::{Column, TableDefinition, arrow_schema_of};
-use crate::{BatchStream, Capabilities, CreateMode, Engine, Ingest, QueryOptions, check_batch};
+use crate::{
+    BatchStream, Capabilities, CreateMode, Descriptor, Engine, Ingest, QueryOptions, check_batch, names_no_engine,
+};
 use boundary_bench_kernel::cancel::CancelToken;
 use boundary_bench_kernel::{Error, Result};
+
+/// The description of the engine `memory`.
+pub static MEMORY: Descriptor = Descriptor {
+    name: "memory",
+    schemes: &["memory"],
+    sql: false,
+    transports: &[],
+    open: |uri| match uri.split_once(':') {
+        Some((_, "")) => Ok(Arc::new(MemoryEngine::new())),
+        _ => Err(names_no_engine(uri)),
+    },
+};
 
 /// An engine that can only ingest and scan whole tables.
 #[derive(Default)]
@@ -48,8 +62,8 @@ impl MemoryEngine {
 }
 
 impl Engine for MemoryEngine {
-    fn name(&self) -> &'static str {
-        "memory"
+    fn descriptor(&self) -> &'static Descriptor {
+        &MEMORY
     }
 
     fn version(&self) -> String {
@@ -57,7 +71,7 @@ impl Engine for MemoryEngine {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities { sql: false, ordered: true, all_floats: true }
+        Capabilities { sql: MEMORY.sql, ordered: true, all_floats: true }
     }
 
     fn create_table(&self, table: &TableDefinition, mode: CreateMode) -> Result<()> {

@@ -2,25 +2,32 @@
 
 use std::sync::Arc;
 
-use boundary_bench_duckdb::EmbeddedEngine;
-use boundary_bench_engine::{Engine, MemoryEngine};
-use boundary_bench_kernel::{Error, Result};
+use boundary_bench_duckdb::EMBEDDED;
+use boundary_bench_engine::{Descriptor, Engine, MEMORY, names_no_engine};
+use boundary_bench_flight::FLIGHT;
+use boundary_bench_hyper::HYPER;
+use boundary_bench_kernel::Result;
+use boundary_bench_mysql::MYSQL;
+
+/// Every engine.
+pub static ENGINES: [&Descriptor; 5] = [&MEMORY, &EMBEDDED, &HYPER, &MYSQL, &FLIGHT];
+
+/// The engine whose scheme `uri` has.
+///
+/// # Errors
+/// [`boundary_bench_kernel::Error::InvalidArgument`] for another scheme.
+pub fn of_uri(uri: &str) -> Result<&'static Descriptor> {
+    let scheme = uri.split_once(':').map(|(scheme, _)| scheme);
+    let found = ENGINES.into_iter().find(|engine| engine.schemes.iter().any(|known| Some(*known) == scheme));
+    found.ok_or_else(|| names_no_engine(uri))
+}
 
 /// Opens the engine that `uri` names: `memory:`, `embedded:` (DuckDB in memory), `embedded:/path/to/file.duckdb`, `hyper:`
 /// ([`boundary_bench_hyper::open`]), `mysql:` ([`boundary_bench_mysql::open`]) or `flight:` ([`boundary_bench_flight::open`]).
 /// Two opens of one file of DuckDB share one engine; two opens without a file are two engines.
 ///
 /// # Errors
-/// [`Error::InvalidArgument`] for another scheme, [`Error::Engine`] when the engine can't be opened.
+/// The errors of [`of_uri`], and [`boundary_bench_kernel::Error::Engine`] when the engine can't be opened.
 pub fn open(uri: &str) -> Result<Arc<dyn Engine>> {
-    match uri.split_once(':') {
-        Some(("memory", "")) => Ok(Arc::new(MemoryEngine::new())),
-        Some(("embedded", path)) => Ok(EmbeddedEngine::open(path)?),
-        Some(("hyper", _)) => boundary_bench_hyper::open(uri),
-        Some(("flight" | "flight+tls", _)) => boundary_bench_flight::open(uri),
-        Some(("mysql", _)) => boundary_bench_mysql::open(uri),
-        _ => Err(Error::InvalidArgument(format!(
-            "\"{uri}\" names no engine; use \"memory:\", \"embedded:\" or \"embedded:/path/to/file.duckdb\""
-        ))),
-    }
+    (of_uri(uri)?.open)(uri)
 }

@@ -1,6 +1,6 @@
 //! The family `ingest` in this process: the stages that a body of points goes through, batch by batch.
 //!
-//! Point `i` of the input has the value `i` thousandths and the time `1_700_000_000_000 + i` ms, in one series and one field.
+//! Point `i` of the input has the value `i` thousandths, and its time is `i` milliseconds after the first, in one series and one field.
 //! A few dozen batches of different points are taken in turn: a single batch would measure caches of numbers that no
 //! application hits. Each batch is timed by itself, as `tinybench` times it on the other sides, and its result is summed,
 //! untimed.
@@ -11,6 +11,7 @@ mod soak_cell;
 mod soak_client;
 mod work;
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
@@ -24,10 +25,29 @@ use serde::{Deserialize, Serialize};
 
 pub(crate) use self::soak_cell::open;
 use self::work::Work;
+use crate::matrix::FamilyPart;
 use crate::sample::CellSample;
 
-/// The time of the first point, in milliseconds.
-pub const FIRST_TIME: i64 = 1_700_000_000_000;
+/// The family `ingest` of the matrix.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Family {
+    /// The time of the first point, in milliseconds.
+    timestamp_start: i64,
+    /// The divisor of a point's index that gives its value.
+    value_divisor: u32,
+    /// The name of the points' measurement.
+    measurement: String,
+    /// The tags of the points' series.
+    tags: BTreeMap<String, String>,
+    /// The name of the points' field.
+    field: String,
+}
+
+fn family() -> Result<&'static Family> {
+    static FAMILY: FamilyPart<Family> = FamilyPart::new("ingest", |part| Family::deserialize(part));
+    FAMILY.get()
+}
 
 /// The nanoseconds of a millisecond.
 const MILLISECOND: i128 = 1_000_000;
@@ -137,27 +157,31 @@ impl StageSpec {
     }
 
     /// The checksum that every sample must return, in closed form.
-    #[must_use]
-    pub fn expected(&self) -> Checksum {
+    ///
+    /// # Errors
+    /// [`Error::Internal`] if the matrix can't be parsed.
+    pub fn expected(&self) -> Result<Checksum> {
+        let family = family()?;
         let (batch, inputs) = (i128::from(self.batch), u64::from(self.inputs));
         let indexes = |batches: u64| i128::from(batches) * batch * (i128::from(batches) * batch - 1) / 2;
         let (cycles, rest) = (self.batches / inputs, self.batches % inputs);
         let sum = i128::from(cycles) * indexes(inputs) + indexes(rest);
         let rows = i128::from(self.batches) * batch;
-        StageSums {
+        let sums = StageSums {
             rows: self.batches * u64::from(self.batch),
-            values: sum as f64 / 1000.0,
-            times: (rows * i128::from(FIRST_TIME) + sum) * MILLISECOND,
-        }
-        .checksum()
+            values: sum as f64 / f64::from(family.value_divisor),
+            times: (rows * i128::from(family.timestamp_start) + sum) * MILLISECOND,
+        };
+        Ok(sums.checksum())
     }
 
     fn input(&self, number: u32) -> Result<InputBatch> {
         let first = i64::from(number) * i64::from(self.batch);
         let indexes = first..first + i64::from(self.batch);
+        let Family { timestamp_start, value_divisor, .. } = family()?;
         // Dividing yields the float nearest to the three decimals.
-        let values: Vec<f64> = indexes.clone().map(|index| index as f64 / 1000.0).collect();
-        let times: Vec<i64> = indexes.map(|index| FIRST_TIME + index).collect();
+        let values: Vec<f64> = indexes.clone().map(|index| index as f64 / f64::from(*value_divisor)).collect();
+        let times: Vec<i64> = indexes.map(|index| timestamp_start + index).collect();
         let mut body = Vec::new();
         if self.workload.reads_lines() {
             write_columns(&mut body, &line_head()?, &values, Some(&times))?;
@@ -169,11 +193,17 @@ impl StageSpec {
 }
 
 fn line_head() -> Result<LineHead> {
-    Ok(LineHead::new("bench", &[("host", "bench")], "v")?)
+    let Family { measurement, field, .. } = family()?;
+    Ok(LineHead::new(measurement, &tags()?, field)?)
 }
 
 fn columns_writer() -> Result<ColumnsWriter> {
-    Ok(ColumnsWriter::new("bench", &[("host", "bench")], "v")?)
+    let Family { measurement, field, .. } = family()?;
+    Ok(ColumnsWriter::new(measurement, &tags()?, field)?)
+}
+
+fn tags() -> Result<Vec<(&'static str, &'static str)>> {
+    Ok(family()?.tags.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect())
 }
 
 /// An open stage that runs on bodies.
@@ -315,7 +345,11 @@ mod tests {
             let mut stage = NativeStage::open(&spec).unwrap();
             for _ in 0..2 {
                 let sample = stage.sample(&CancelToken::default()).unwrap();
-                assert_eq!(sample.checksum.difference(&spec.expected(), FLOAT_TOLERANCE), None, "{workload:?}");
+                assert_eq!(
+                    sample.checksum.difference(&spec.expected().unwrap(), FLOAT_TOLERANCE),
+                    None,
+                    "{workload:?}"
+                );
             }
             let folder = stage.cell.folder.0.clone();
             drop(stage);

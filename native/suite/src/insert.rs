@@ -21,7 +21,7 @@ use boundary_bench_engine::{BatchStream, CreateMode, DEFAULT_BATCH_ROWS, Engine}
 use boundary_bench_kernel::{Error, Result};
 
 use crate::dimensions::{Flavor, Lane};
-use crate::matrix::matrix;
+use crate::measurements::matrix;
 use crate::sample::CellSample;
 use crate::spec::CellSpec;
 use crate::tables::{contents, table_names, unload, worker_ranges};

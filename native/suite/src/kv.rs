@@ -11,21 +11,32 @@ use boundary_bench_kernel::cancel::CancelToken;
 use boundary_bench_kernel::load::{Requester, run_load};
 use boundary_bench_kernel::{Error, Result};
 use boundary_bench_redis::{Commands, KvClient, KvOptions, Url};
+use serde::Deserialize;
 
+use crate::matrix::FamilyPart;
 use crate::requests::{RequestCell, RequestLane, RequestSpec, runtime};
 use crate::sample::CellSample;
 
-/// The default size of a value in bytes; the cell's option `valueBytes` sets another.
-const VALUE_BYTES: usize = 16;
+/// The family `kv` of the matrix.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Family {
+    /// The default size of a value in bytes; the cell's option `valueBytes` sets another.
+    value_bytes: usize,
+    /// The number of keys in one request of loading, reading back and deleting.
+    keys_at_once: u64,
+}
+
+fn family() -> Result<&'static Family> {
+    static FAMILY: FamilyPart<Family> = FamilyPart::new("kv", |part| Family::deserialize(part));
+    FAMILY.get()
+}
 
 /// The value sizes in bytes that the option `valueBytes` may set: the digits of the largest key must fit.
 const VALUE_BYTES_RANGE: std::ops::RangeInclusive<usize> = 16..=(64 << 20);
 
 /// The most bytes of all values of a cell that writes, since they are made beforehand.
 const MOST_INPUT_BYTES: u64 = 1 << 30;
-
-/// The number of keys in one request of loading, reading back and deleting.
-const LOAD_KEYS: u64 = 1000;
 
 /// The commands of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -247,7 +258,7 @@ struct KvCell {
 
 pub(crate) fn open(spec: &RequestSpec, cancel: &CancelToken) -> Result<Box<dyn RequestCell>> {
     let work = Work::of(spec)?;
-    let value_bytes = spec.option("valueBytes")?.unwrap_or(VALUE_BYTES);
+    let value_bytes = spec.option("valueBytes")?.unwrap_or(family()?.value_bytes);
     if !VALUE_BYTES_RANGE.contains(&value_bytes) {
         return Err(Error::InvalidArgument(format!(
             "values of {value_bytes} bytes; they may have {} to {}",
@@ -325,16 +336,17 @@ impl KvCell {
         }
     }
 
-    /// Runs work on all keys, [`LOAD_KEYS`] at a time.
+    /// Runs work on all keys, many at a time.
     async fn for_all(
         &self,
         cancel: &CancelToken,
         mut work: impl AsyncFnMut(std::ops::Range<u64>) -> Result<()>,
     ) -> Result<()> {
+        let at_once = family()?.keys_at_once;
         let mut first = 0;
         while first < self.spec.operations {
             cancel.check()?;
-            let end = self.spec.operations.min(first + LOAD_KEYS);
+            let end = self.spec.operations.min(first + at_once);
             work(first..end).await?;
             first = end;
         }

@@ -16,6 +16,7 @@ pub mod ingest;
 mod insert;
 mod kv;
 mod matrix;
+mod measurements;
 mod query;
 pub mod registry;
 pub mod requests;
@@ -34,22 +35,11 @@ use boundary_bench_kernel::Result;
 
 pub use dimensions::{Flavor, Lane, Target, Workload};
 pub use expected::expected;
-pub use matrix::{EngineEntry, Family, LaneEntry, WorkerCount, WorkloadEntry, matrix};
+pub use measurements::{EngineEntry, EngineLane, Family, WorkerCount, WorkloadEntry, matrix};
 pub use sample::CellSample;
 pub use spec::CellSpec;
 pub use tables::{load, table_names, unload, worker_ranges};
 pub use target::{PrivateTarget, TargetInfo, TargetKind};
-
-/// The transport of the engine that `uri` names, by its name in the matrix; `None` if the engine has no choice of transports.
-///
-/// # Errors
-/// [`boundary_bench_kernel::Error::InvalidArgument`] for a `hyper:` URI that can't be parsed.
-pub fn transport(uri: &str) -> Result<Option<&'static str>> {
-    if !uri.starts_with("hyper:") {
-        return Ok(None);
-    }
-    Ok(Some(uri.parse::<boundary_bench_hyper::Uri>()?.transport.name()))
-}
 
 /// Executes a cell once.
 ///

@@ -13,7 +13,7 @@ use boundary_bench_engines::open;
 use boundary_bench_kernel::resources::{peak_rss, reset_peak_rss};
 use boundary_bench_kernel::{Error, Result};
 use boundary_bench_suite::{
-    CellSample, CellSpec, LaneEntry, Workload, expected, load, matrix, run_cell, transport, unload,
+    CellSample, CellSpec, EngineLane, Workload, expected, load, matrix, run_cell, unload,
 };
 use serde::Serialize;
 
@@ -102,13 +102,10 @@ fn run_samples(engine: &Arc<dyn Engine>, spec: &CellSpec, variant: &str, argumen
 fn cells(arguments: &Arguments, engine: &Arc<dyn Engine>) -> Result<Vec<(CellSpec, &'static str)>> {
     let family = matrix()?;
     let mut cells = Vec::new();
-    let transport = transport(&arguments.engine)?;
-    let runs = |entry: &&LaneEntry| entry.runs_on(engine.name(), transport) && entry.runs_with(arguments.workers);
+    let runs = |entry: &&EngineLane| entry.runs_on(&**engine) && entry.runs_with(arguments.workers);
     for entry in family.lanes.iter().filter(runs) {
         for workload in &entry.workloads {
-            // Without SQL, an engine can only scan whole tables.
-            let needs_sql = matches!(workload, Workload::QueryFiltered | Workload::QueryAggregation);
-            if needs_sql && !engine.capabilities().sql {
+            if !family.can_do(engine.name(), *workload) {
                 continue;
             }
             for flavor in &entry.flavors {

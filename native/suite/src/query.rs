@@ -22,7 +22,7 @@ use boundary_bench_engine::{Engine, QueryOptions};
 use boundary_bench_kernel::{Error, Result};
 
 use crate::dimensions::{Flavor, Lane, Workload};
-use crate::matrix::matrix;
+use crate::measurements::matrix;
 use crate::sample::{CellSample, merge};
 use crate::spec::CellSpec;
 use crate::tables::table_names;

@@ -39,9 +39,9 @@ pub struct RequestSpec {
     pub workload: String,
     /// How operations are passed to the client.
     pub lane: RequestLane,
-    /// The flavour, for lanes that have several, such as `literal` and `prepared`.
+    /// The way of using the client, for lanes that have several, such as `pipelined`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub flavor: Option<String>,
+    pub setting: Option<String>,
     /// The URL of the server. It may hold a password, so no message contains it.
     pub url: String,
     /// The number of connections, each with one request in flight.
@@ -65,12 +65,12 @@ pub struct RequestSpec {
 
 impl std::fmt::Debug for RequestSpec {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { workload, lane, flavor, threads, batch, operations, rate, prefix, .. } = self;
+        let Self { workload, lane, setting, threads, batch, operations, rate, prefix, .. } = self;
         formatter
             .debug_struct("RequestSpec")
             .field("workload", workload)
             .field("lane", lane)
-            .field("flavor", flavor)
+            .field("setting", setting)
             .field("threads", threads)
             .field("batch", batch)
             .field("operations", operations)
@@ -193,7 +193,7 @@ mod tests {
         RequestSpec {
             workload: "get".to_owned(),
             lane: RequestLane::Batch,
-            flavor: None,
+            setting: None,
             url: "redis://:geheim@localhost".to_owned(),
             threads: 4,
             batch,
@@ -214,7 +214,7 @@ mod tests {
         assert!(!format!("{parsed:?}").contains("geheim"));
         let more = text.replace(
             r#""prefix""#,
-            r#""rate":10.5,"flavor":"prepared","serverProcesses":[7,8],"options":{"valueBytes":64},"prefix""#,
+            r#""rate":10.5,"setting":"prepared","serverProcesses":[7,8],"options":{"valueBytes":64},"prefix""#,
         );
         let parsed: RequestSpec = serde_json::from_str(&more).unwrap();
         assert_eq!((parsed.rate, parsed.server_processes.as_slice()), (Some(10.5), [7, 8].as_slice()));

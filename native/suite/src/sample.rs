@@ -62,3 +62,32 @@ pub(crate) fn merge(checksums: impl IntoIterator<Item = Checksum>) -> Result<Che
     let first = checksums.next().ok_or_else(|| Error::InvalidArgument("there must be a worker".to_owned()))?;
     checksums.try_fold(first, |mut sum, checksum| sum.merge(&checksum).map(|()| sum))
 }
+
+#[cfg(test)]
+mod tests {
+    use boundary_bench_engine::checksum::ChecksumSum;
+    use serde_json::Value;
+
+    use super::*;
+
+    #[test]
+    fn a_sample_has_no_field_that_result_files_lack() {
+        let schema: Value = serde_json::from_str(include_str!("../../../schema/run.schema.json")).unwrap();
+        let known = |part: &str, field: &str| schema["$defs"][part]["properties"].get(field).is_some();
+        let mut sample = CellSample::new(
+            1.0,
+            Some(CpuTime { user: 1.0, system: 1.0 }),
+            Checksum::from_sums(1, [("value", ChecksumSum::Int(1))]),
+        );
+        (sample.encode_seconds, sample.decode_seconds) = (Some(1.0), Some(1.0));
+        (sample.server_cpu_user_seconds, sample.server_cpu_system_seconds) = (Some(1.0), Some(1.0));
+        (sample.latency, sample.behind) = (Some(String::new()), Some(String::new()));
+        let Value::Object(written) = serde_json::to_value(&sample).unwrap() else { panic!("no object") };
+        for field in written.keys().filter(|field| *field != "checksum") {
+            assert!(known("sample", field), "{field}");
+        }
+        let Value::Object(checksum) = &written["checksum"] else { panic!("no object") };
+        assert!(checksum.keys().all(|field| known("checksum", field)), "{checksum:?}");
+        assert_eq!(written.len(), 10);
+    }
+}

@@ -7,7 +7,7 @@ use boundary_bench_kernel::{Error, Result};
 use serde::{Deserialize, Serialize};
 
 use crate::dimensions::{Flavor, Lane, Target, Workload};
-use crate::matrix::matrix;
+use crate::measurements::matrix;
 
 /// The most workers of a cell; a larger number is taken for a mistake.
 const MAX_WORKERS: u32 = 1024;

@@ -7,15 +7,15 @@ use boundary_bench_engine::checksum::FLOAT_TOLERANCE;
 use boundary_bench_engines::open;
 use boundary_bench_kernel::needs;
 use boundary_bench_suite::{
-    CellSpec, Flavor, Lane, LaneEntry, Target, Workload, expected, load, matrix, run_cell, transport,
+    CellSpec, EngineLane, Flavor, Lane, Target, Workload, expected, load, matrix, run_cell,
 };
 
 const ROWS: u64 = 10_007;
 
-/// Every cell of the rust side that runs on this engine over this transport.
-fn cells_of(engine: &str, transport: Option<&str>, workers: u32) -> Vec<CellSpec> {
+/// Every cell of the rust side that runs on this engine over its transport.
+fn cells_of(engine: &dyn Engine, workers: u32) -> Vec<CellSpec> {
     let mut cells = Vec::new();
-    let runs = |entry: &&LaneEntry| entry.runs_on(engine, transport) && entry.runs_with(workers);
+    let runs = |entry: &&EngineLane| entry.runs_on(engine) && entry.runs_with(workers);
     for entry in matrix().unwrap().lanes.iter().filter(runs) {
         for workload in &entry.workloads {
             for flavor in &entry.flavors {
@@ -42,10 +42,9 @@ fn check_every_cell(uri: &str) {
     for workers in [1, 2] {
         load(&engine, "loaded", ROWS, workers).unwrap();
         let tables = engine.list_tables().unwrap();
-        for spec in cells_of(engine.name(), transport(uri).unwrap(), workers) {
-            let needs_sql = matches!(spec.workload, Workload::QueryFiltered | Workload::QueryAggregation);
+        for spec in cells_of(&*engine, workers) {
             let outcome = run_cell(&engine, &spec);
-            if needs_sql && !engine.capabilities().sql {
+            if !matrix().unwrap().can_do(engine.name(), spec.workload) {
                 assert_eq!(outcome.unwrap_err().code(), "BB_UNSUPPORTED", "{uri} {spec:?}");
                 continue;
             }

@@ -11,7 +11,7 @@ use boundary_bench_shards::{
     Aggregate, Aggregation, Blocks, ClientOptions, Columns, LocalStore, MemoryStore, NextBatch, Place, Population, Row,
     ShardClient, ShardOptions, ShardServer, Store,
 };
-use boundary_bench_suite::registry::{FamilySpec, RequestFamily, open_request_cell};
+use boundary_bench_suite::registry::{FamilySpec, open_request_cell};
 use boundary_bench_suite::requests::{RequestLane, RequestSpec};
 
 const ROWS: u64 = 5000;
@@ -40,7 +40,7 @@ impl Shards {
     }
 
     /// The name and URL of each setting: all shards direct, all behind gRPC, and mixed.
-    fn arms(&self) -> [(&'static str, String); 3] {
+    fn settings(&self) -> [(&'static str, String); 3] {
         let direct: Vec<String> = self.locals.iter().map(LocalStore::place).collect();
         let remote: Vec<String> = self.servers.iter().map(|server| server.url()).collect();
         let hybrid = [&direct[..1], &remote[1..]].concat();
@@ -53,7 +53,7 @@ fn spec(workload: &str, batch: u32, threads: u32, url: &str) -> FamilySpec {
     let requests = RequestSpec {
         workload: workload.to_owned(),
         lane,
-        flavor: None,
+        setting: None,
         url: url.to_owned(),
         threads,
         batch,
@@ -63,11 +63,11 @@ fn spec(workload: &str, batch: u32, threads: u32, url: &str) -> FamilySpec {
         server_processes: Vec::new(),
         options: BTreeMap::from([("totalRows".to_owned(), ROWS.into())]),
     };
-    FamilySpec { family: RequestFamily::Hybrid, requests }
+    FamilySpec { family: "hybrid".to_owned(), requests }
 }
 
 #[test]
-fn every_cell_does_its_work_on_every_arm() {
+fn every_cell_does_its_work_on_every_setting() {
     let shards = Shards::start();
     let cells = [
         ("point_lookup", 1, 3),
@@ -81,13 +81,13 @@ fn every_cell_does_its_work_on_every_arm() {
         ("aggregate.pull", 1, 1),
         ("populate", 1, 1),
     ];
-    for (arm, url) in shards.arms() {
+    for (setting, url) in shards.settings() {
         for (workload, batch, threads) in cells {
             let cell = open_request_cell(&spec(workload, batch, threads, &url), &CancelToken::default()).unwrap();
             for _ in 0..2 {
                 let sample = cell.sample(&CancelToken::default()).unwrap();
                 let difference = sample.checksum.difference(cell.expected(), FLOAT_TOLERANCE);
-                assert_eq!(difference, None, "{workload} of {batch} by {threads} on {arm}");
+                assert_eq!(difference, None, "{workload} of {batch} by {threads} on {setting}");
             }
             cell.close().unwrap();
         }
@@ -97,7 +97,7 @@ fn every_cell_does_its_work_on_every_arm() {
 #[test]
 fn a_wrong_row_is_seen() {
     let shards = Shards::start();
-    let [(_, url), ..] = shards.arms();
+    let [(_, url), ..] = shards.settings();
     let mut wrong = boundary_bench_shards::Row::made(0);
     wrong.payload[171] ^= 1;
     let shard = boundary_bench_shards::shard_of(0, 3) as usize;

@@ -32,7 +32,7 @@ fn every_workload_does_what_it_must_on_every_lane() {
             json!({ "threads": 1 }),
             json!({ "lane": "batch", "batch": 16 }),
             json!({ "lane": "batch", "batch": 7, "threads": 1, "operations": 61 }),
-            json!({ "batch": 8, "prefix": "bb`test", "flavor": "values" }),
+            json!({ "batch": 8, "prefix": "bb`test", "setting": "values" }),
         ] {
             let spec = spec(&url, workload, &more);
             let cell = open_request_cell(&spec, &CancelToken::default()).unwrap();

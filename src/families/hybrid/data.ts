@@ -12,7 +12,7 @@ import type { RequestMatrix, RequestWorkload } from '../requests/grid.js';
 /**
  * How the shards of a cell are reached: all in this process, all by gRPC, or the first in this process and the others by gRPC.
  */
-export type Arm = 'direct' | 'grpc' | 'hybrid';
+export type Setting = 'direct' | 'grpc' | 'hybrid';
 
 export interface HybridWorkload extends RequestWorkload {
   /** Whether the workload covers all rows: a sample is then one request. */
@@ -28,14 +28,18 @@ export interface HybridMatrix extends RequestMatrix<HybridWorkload> {
   readonly directTimesOperations: number;
   /** The least quantity of the rows whose prices are aggregated. */
   readonly leastQuantity: number;
+  /** The keys of one call of untimed work. */
+  readonly keysAtOnce: number;
+  /** The number of rows that are overwritten before all rows are filled again, so that a missing refill is detected. */
+  readonly changedRows: number;
 }
 
 export const HYBRID_MATRIX = familyMatrix<HybridMatrix>('hybrid');
 
 /** The 32-bit words of a row, of its payload, and of the values before the payload. */
 export const ROW_WORDS = ROW_BYTES / 4;
-const PAYLOAD_WORDS = PAYLOAD_BYTES / 4;
-const HEAD_WORDS = ROW_WORDS - PAYLOAD_WORDS;
+export const PAYLOAD_WORDS = PAYLOAD_BYTES / 4;
+export const HEAD_WORDS = ROW_WORDS - PAYLOAD_WORDS;
 
 const SEED = 0x5eed5eed;
 const WORD_STEP = 0x9e3779b1;

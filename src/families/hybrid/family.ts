@@ -9,7 +9,7 @@ import { valuesOf } from '../option.js';
 import type { RequestValues } from '../requests/options.js';
 import type { Family, OpenCell } from '../workload.js';
 import {
-  type Arm,
+  type Setting,
   HYBRID_MATRIX,
   type HybridSums,
   PriceSums,
@@ -23,9 +23,9 @@ import { HYBRID_OPTIONS, type HybridValues, totalRows } from './options.js';
 import { type HybridRequester, type HybridWork, openRequester } from './requesters.js';
 import { type HybridServer, openHybridServer } from './servers.js';
 
-/** A cell with the settings of the shards, which all cells of a run share. */
+/** A cell with the options of the shards, which all cells of a run share. */
 interface PlannedHybrid extends PlannedRequests {
-  readonly settings: HybridValues;
+  readonly values: HybridValues;
 }
 
 const family = defineRequestFamily<PlannedHybrid>({
@@ -34,10 +34,10 @@ const family = defineRequestFamily<PlannedHybrid>({
   matrix: HYBRID_MATRIX,
   peers: {},
   options: HYBRID_OPTIONS,
-  openServer: (engines, cells) => openHybridServer(engines, cells, cells[0]!.settings),
-  serverOf: async ({ mode }, server) => (server as HybridServer).ofArm(mode as Arm),
-  expected: ({ cell, settings }) => expectedOf(cell.workload, cell.rows, totalRows(settings)),
-  nativeOptions: ({ settings }) => ({ totalRows: totalRows(settings) }),
+  openServer: (engines, cells) => openHybridServer(engines, cells, cells[0]!.values),
+  serverOf: async ({ setting }, server) => (server as HybridServer).inSetting(setting as Setting),
+  expected: ({ cell, values }) => expectedOf(cell.workload, cell.rows, totalRows(values)),
+  nativeOptions: ({ values }) => ({ totalRows: totalRows(values) }),
   openCell,
   versions: (cells): Record<string, string> =>
     cells.some(({ cell }) => cell.side === 'js') ? { 'grpc-js': packageVersion('@grpc/grpc-js') } : {},
@@ -47,24 +47,24 @@ const family = defineRequestFamily<PlannedHybrid>({
 export const hybridFamily: Family<RequestValues & HybridValues> = {
   ...family,
   plan: (options) => {
-    const settings = valuesOf(HYBRID_OPTIONS, options);
-    return family.plan(options).map((planned) => withArm({ ...(planned as PlannedRequests), settings }, options));
+    const values = valuesOf(HYBRID_OPTIONS, options);
+    return family.plan(options).map((planned) => withSetting({ ...(planned as PlannedRequests), values }, options));
   },
 };
 
-/** The cell with its arm as its transport, and with the rows that its sample moves. */
-function withArm(planned: PlannedHybrid, { operations }: RequestValues): PlannedHybrid {
-  const { cell, mode, settings } = planned;
-  const times = mode === 'direct' && operations === undefined ? HYBRID_MATRIX.directTimesOperations : 1;
-  const rows = isOfAll(cell.workload) ? totalRows(settings) : cell.rows * times;
+/** The cell with its setting as its transport, and with the rows that its sample moves. */
+function withSetting(planned: PlannedHybrid, { operations }: RequestValues): PlannedHybrid {
+  const { cell, setting, values } = planned;
+  const times = setting === 'direct' && operations === undefined ? HYBRID_MATRIX.directTimesOperations : 1;
+  const rows = isOfAll(cell.workload) ? totalRows(values) : cell.rows * times;
   const skip =
     planned.skip ??
-    (cell.workload === 'populate' && settings.skipPopulate ? 'the rows that are there are to be used' : undefined);
+    (cell.workload === 'populate' && values.skipPopulate ? 'the rows that are there are to be used' : undefined);
   return {
     ...planned,
     cell: {
       ...cell,
-      transport: mode!,
+      transport: setting!,
       rows,
       ...(cell.workload === 'aggregate.push_down' ? {} : { bytes: rows * ROW_BYTES }),
     },
@@ -75,7 +75,7 @@ function withArm(planned: PlannedHybrid, { operations }: RequestValues): Planned
 async function openCell(planned: PlannedHybrid, target: TargetServer): Promise<OpenCell> {
   const { cell } = planned;
   const server = target as HybridServer;
-  const total = totalRows(planned.settings);
+  const total = totalRows(planned.values);
   const input = new HybridInput(cell, total);
   const newSums = (): HybridSums => (isAggregate(cell.workload) ? new PriceSums() : new RowSums());
   let sums = newSums();

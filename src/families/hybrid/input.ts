@@ -5,13 +5,9 @@ import { ROW_BYTES, ShardRow } from '../../library/shards/shard-row.js';
 import type { ShardRows } from '../../library/shards/shard-rows.js';
 import type { Cell } from '../../records/record.js';
 import type { RowColumns } from '../../clients/shard-batches.js';
-import { RowSums, blankRows, columnsHash, isOfAll, keyOf, packedRows } from './data.js';
+import { HYBRID_MATRIX, RowSums, blankRows, columnsHash, isOfAll, keyOf, packedRows } from './data.js';
 
-/** The keys of one call of `blank` and `readBack`. */
-const KEYS_AT_ONCE = 4096;
-
-/** The number of rows that are overwritten before all rows are filled again, so that a missing refill is detected. */
-const CHANGED_ROWS = 1000;
+const { keysAtOnce: KEYS_AT_ONCE, changedRows: CHANGED_ROWS } = HYBRID_MATRIX;
 
 /** The keys and rows of a cell, and the untimed work on them. Made in advance, since making the input is not measured. */
 export class HybridInput {

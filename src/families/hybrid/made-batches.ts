@@ -1,12 +1,9 @@
 import { shardOf } from '../../library/shards/shard-placing.js';
 import { BatchWriter, END_MESSAGE } from '../../clients/shard-batches.js';
-import { ROW_WORDS, writeRow } from './data.js';
+import { HEAD_WORDS, PAYLOAD_WORDS, ROW_WORDS, writeRow } from './data.js';
 
 /** The rows of a batch, as in the Rust client. */
 const BATCH_ROWS = 4096;
-
-const HEAD_WORDS = 7;
-const PAYLOAD_WORDS = ROW_WORDS - HEAD_WORDS;
 
 /**
  * The messages that fill shard number `shard` of `shards` with the generated rows of keys below `totalRows`, made as they are

@@ -1,4 +1,4 @@
-/** The shards of a run: as processes or at the user's addresses, and a copy of the rows in this process for the direct arms. */
+/** The shards of a run: as processes or at the user's addresses, and a copy of the rows in this process for the setting `direct`. */
 import { join } from 'node:path';
 
 import { type PrivateShards, addon } from '../../addon.js';
@@ -8,7 +8,7 @@ import { ShardStore } from '../../library/shards/shard-store.js';
 import type { SimulatedNetwork } from '../../records/record.js';
 import type { PlannedRequests } from '../requests/grid.js';
 import { type TargetServer, targetUrl } from '../requests/target-server.js';
-import { type Arm, HYBRID_MATRIX } from './data.js';
+import { HYBRID_MATRIX, type Setting } from './data.js';
 import { restoreBlanks } from './input.js';
 import { type SlowShards, networkBy, slowDown } from './network.js';
 import { type HybridValues, totalRows } from './options.js';
@@ -17,8 +17,8 @@ import { type HybridValues, totalRows } from './options.js';
 export interface HybridServer extends TargetServer {
   /** The places of the shards, in their order. */
   readonly places: readonly (string | ShardStore)[];
-  /** The server with the places of an arm. The URL names the same places. */
-  ofArm(arm: Arm): HybridServer;
+  /** The server with the places of a setting. The URL names the same places. */
+  inSetting(setting: Setting): HybridServer;
 }
 
 /** The folder of the direct shards, beside the folders of the shard processes, which lock theirs. */
@@ -30,8 +30,7 @@ export async function openHybridServer(
   cells: readonly PlannedRequests[],
   settings: HybridValues,
 ): Promise<HybridServer> {
-  const arms = new Set(cells.filter(({ skip }) => skip === undefined).map(({ mode }) => mode));
-  const isDirectNeeded = arms.has('direct') || arms.has('hybrid');
+  const isDirectNeeded = cells.some(({ skip, setting }) => skip === undefined && setting !== 'grpc');
   const url = targetUrl('shards', engines);
   const total = totalRows(settings);
   if (settings.dataDir === undefined) checkMemory(total, { isOurs: url === undefined, isDirectNeeded });
@@ -133,8 +132,8 @@ function hybridServer(
     newPrefix: () => `bb${(cells += 1)}`,
     ending: () => ours?.ending ?? undefined,
     close,
-    ofArm: (arm) => {
-      const isHere = (shard: number): boolean => arm === 'direct' || (arm === 'hybrid' && shard === 0);
+    inSetting: (setting) => {
+      const isHere = (shard: number): boolean => setting === 'direct' || (setting === 'hybrid' && shard === 0);
       const places = addresses.map((address, shard) => (isHere(shard) ? stores[shard]! : address));
       return {
         ...all,

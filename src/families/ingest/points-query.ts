@@ -4,10 +4,11 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { BoundaryError } from '../../errors.js';
 import { HttpClient } from '../../library/http/http-client.js';
 import { type HttpAddress, httpAddress } from '../requests/http-address.js';
+import { matrix } from './matrix.js';
 import type { SoakAnswer } from './soak-client.js';
 
 /** The field of all points. */
-export const FIELD = 'v';
+export const FIELD = matrix.field;
 
 /** The time-out of a count in milliseconds: HyperbyteDB counts only flushed points, and flushes every ten seconds. */
 const COUNT_WITHIN_MS = 30_000;

@@ -1,10 +1,11 @@
 /** The batches of the soak: the points in memory, and as the bodies of requests. */
 import type { ColumnBatch } from '../../clients/ingest-target.js';
+import { matrix } from './matrix.js';
 import { FIELD } from './points-query.js';
 import type { BodyEncoder, SoakClient } from './soak-client.js';
 
 const HALF = 2 ** 32;
-const VALUE_DIVISOR = 1000;
+const { valueDivisor: VALUE_DIVISOR } = matrix;
 
 /** A batch of points in reused memory: point `i` has the value `i / 1000`, and its time is `i` milliseconds after the first. */
 export class SoakBatch implements ColumnBatch {

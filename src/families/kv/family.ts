@@ -4,12 +4,12 @@ import { VALKEY_GLIDE, valkeyGlide } from '../../clients/valkey-glide.js';
 import type { OpenCell } from '../workload.js';
 import { TargetClients } from '../requests/clients.js';
 import { defineRequestFamily } from '../requests/family.js';
-import { familyMatrix } from '../matrix.js';
-import { type PlannedRequests, type RequestMatrix, requestsOf } from '../requests/grid.js';
+import { type PlannedRequests, requestsOf } from '../requests/grid.js';
 import { openLoadCell } from '../requests/load-cell.js';
 import type { TargetServer } from '../requests/target-server.js';
 import { expectedOf, KvSums } from './keys.js';
 import { Keyspace } from './keyspace.js';
+import { KV_MATRIX } from './matrix.js';
 import { type KvRequester, type KvWork, openNapiRequester, targetRequester } from './requesters.js';
 
 const CLIENTS = new TargetClients<KvTarget>('kv', { ioredis, 'valkey-glide': valkeyGlide });
@@ -18,7 +18,7 @@ const CLIENTS = new TargetClients<KvTarget>('kv', { ioredis, 'valkey-glide': val
 export const kvFamily = defineRequestFamily({
   name: 'kv',
   server: 'redis',
-  matrix: familyMatrix<RequestMatrix>('kv'),
+  matrix: KV_MATRIX,
   peers: { 'valkey-glide': VALKEY_GLIDE },
   expected: ({ cell }) => expectedOf(cell.rows),
   openCell,
@@ -59,7 +59,7 @@ async function openCell(planned: PlannedRequests, server: TargetServer): Promise
 }
 
 async function openRequester(work: KvWork, url: string): Promise<KvRequester> {
-  const { cell, target, mode } = work.planned;
+  const { cell, target, setting } = work.planned;
   if (cell.side === 'napi') return openNapiRequester(work, url);
-  return targetRequester(work, await CLIENTS.of(target).connect(url, mode));
+  return targetRequester(work, await CLIENTS.of(target).connect(url, setting));
 }

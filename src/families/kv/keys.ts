@@ -3,9 +3,9 @@
  * padded with leading zeros.
  */
 import type { Checksum } from '../../records/record.js';
+import { KV_MATRIX } from './matrix.js';
 
-/** The bytes of a value. */
-export const VALUE_BYTES = 16;
+const { valueBytes: VALUE_BYTES } = KV_MATRIX;
 
 /** The value written before a sample of writes; it adds nothing to the sum. */
 export const BLANK = valueOf(0);

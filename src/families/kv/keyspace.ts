@@ -2,9 +2,9 @@ import { BoundaryError } from '../../errors.js';
 import { KvClient } from '../../library/kv/kv-client.js';
 import type { KvValues } from '../../library/kv/kv-values.js';
 import { BLANK, flat, keyOf, KvSums, valueOf } from './keys.js';
+import { KV_MATRIX } from './matrix.js';
 
-/** The keys of one pipeline that loads, reads back or deletes. */
-const KEYS_AT_ONCE = 1000;
+const { keysAtOnce: KEYS_AT_ONCE } = KV_MATRIX;
 
 /** The keys of one cell on the server, and the untimed work on them. */
 export class Keyspace {

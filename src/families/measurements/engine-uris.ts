@@ -1,16 +1,15 @@
 import { findHyperd } from '../../host/hyperd.js';
 import { targetSkip } from '../requests/target-server.js';
-import { type EngineEntry, matrix } from './matrix.js';
+import { matrix } from './matrix.js';
 
-/** By engine: the reason why it can't be opened, if software that it needs is missing. */
+/** By the server that an engine needs: the reason why it can't be started, if one is known. */
 const MISSING: Readonly<Record<string, () => string | undefined>> = {
-  hyper: () => {
+  hyperd: () => {
     const hyperd = findHyperd();
     return 'missing' in hyperd ? hyperd.missing : undefined;
   },
   mysql: () => targetSkip('mysql', {}),
-  // The reference server also serves Flight SQL.
-  flight: () => targetSkip('rest', {}),
+  reference: () => targetSkip('rest', {}),
 };
 
 /** The URI of an engine, in parts. */
@@ -33,7 +32,7 @@ export function engineSkip(engine: string, uri: string | undefined, transport?: 
   if (isServer && transport !== defaultTransport(engine)) {
     return `a ${engine} server that runs already is reached over ${defaultTransport(engine)} alone`;
   }
-  return isServer ? undefined : MISSING[engine]?.();
+  return isServer ? undefined : MISSING[matrix.engines[engine]?.server ?? '']?.();
 }
 
 /** The URI of an engine over one of its transports. */
@@ -43,8 +42,7 @@ export function overTransport(uri: string, transport: string | undefined): strin
 
 /** The transport that supports everything; tables are loaded over it. */
 export function defaultTransport(engine: string): string | undefined {
-  const entry: EngineEntry | undefined = matrix.engines[engine];
-  return entry?.transports?.[0];
+  return Object.keys(matrix.engines[engine]?.transports ?? {})[0];
 }
 
 /** Whether a URI names neither a server nor a file: the engine then chooses where rows live. */

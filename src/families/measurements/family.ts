@@ -99,10 +99,10 @@ class OpenMeasurements implements OpenFamily {
   }
 
   async #openPlace(name: string): Promise<Place> {
-    const openClient = CLIENTS[name] ?? PEERS[name]?.open;
-    if (openClient !== undefined) return openClient();
-    if (MYSQL_CLIENTS.has(name)) return openMysql2Place(name, await this.#mysqlUrl());
-    return openEngine(name, name === MYSQL ? await this.#mysqlUrl() : (this.#engineUris[name] ?? `${name}:`));
+    const open = CLIENTS[name] ?? PEERS[name]?.open;
+    if (open !== undefined) return open(() => this.#mysqlUrl());
+    const isOnMysql = matrix.engines[name]?.server === MYSQL;
+    return openEngine(name, isOnMysql ? await this.#mysqlUrl() : (this.#engineUris[name] ?? `${name}:`));
   }
 
   /** The URL of the database on the MySQL server, which the engine and the JavaScript clients share. */
@@ -141,18 +141,17 @@ async function openEngine(name: string, uri: string): Promise<Place> {
   };
 }
 
-/** The engine that shares its server with JavaScript clients. */
+/** The server that an engine shares with JavaScript clients. */
 const MYSQL = 'mysql';
 
-/** The clients that share the server of `MYSQL`, by the names of their targets in the matrix. */
-const MYSQL_CLIENTS: ReadonlySet<string> = new Set(['mysql2', 'mysql2-execute']);
-
-/** The clients of the `js` side, by the name of their target in the matrix. */
-const CLIENTS: Readonly<Record<string, () => Promise<Place>>> = {
+/** The clients of the `js` side, by the name of their target in the matrix; each may ask for the URL of the MySQL server. */
+const CLIENTS: Readonly<Record<string, (mysqlUrl: () => Promise<string>) => Promise<Place>>> = {
   [apacheArrow.name]: async () => columnTablePlace(apacheArrow),
   [flechette.name]: async () => columnTablePlace(flechette),
   [duckDbValues.name]: () => duckDbPlace(duckDbValues),
   [duckDbVectors.name]: () => duckDbPlace(duckDbVectors),
+  mysql2: async (mysqlUrl) => openMysql2Place(await mysqlUrl()),
+  'mysql2-execute': async (mysqlUrl) => openMysql2Place(await mysqlUrl(), { isPrepared: true }),
 };
 
 function columnTablePlace<Table>(target: ColumnTableTarget<Table>): Place {

@@ -4,12 +4,30 @@ import { familyMatrix } from '../matrix.js';
 /** What a sample does to the rows: `in` writes them into an engine, `out` reads them back. */
 export type Direction = 'in' | 'out';
 
+/** A capability of an engine, which a lane or a workload may need; the schema describes each. */
+export type Capability = 'sql' | 'batches' | 'detail';
+
+/** The form in which values cross: row by row, or as whole columns. */
+export type Form = 'rows' | 'columns';
+
+type Flavor = 'sync' | 'async';
+type Workers = 'one' | 'many';
+
 /** An engine of the addon. */
 export interface EngineEntry {
-  /** Whether it runs SQL; otherwise its tables can only be scanned whole. */
-  readonly sql: boolean;
-  /** The transports to its server, each a dimension of its cells; absent if there is none to choose. */
-  readonly transports?: readonly string[];
+  readonly can: readonly Capability[];
+  /** The server that must be found to open the engine; absent if it needs none. */
+  readonly server?: string;
+  /**
+   * The transports to its server, each a dimension of its cells; absent if there is none to choose. A transport with a limit
+   * takes no rows, and `limit` says so.
+   */
+  readonly transports?: Readonly<Record<string, { readonly limit?: string }>>;
+  /** The flavors and numbers of workers with which the engine is measured; absent: those of each lane. */
+  readonly flavors?: readonly Flavor[];
+  readonly workers?: readonly Workers[];
+  /** The most rows of lanes of a form, if the engine is too slow for more. */
+  readonly maxRows?: Readonly<Partial<Record<Form, number>>>;
   /** The names of text and 64-bit floats in a CAST, if they are not VARCHAR and DOUBLE PRECISION. */
   readonly textType?: string;
   readonly doubleType?: string;
@@ -17,6 +35,8 @@ export interface EngineEntry {
 
 export interface WorkloadEntry {
   readonly direction: Direction;
+  /** The capabilities without which the cells of an engine are skipped. */
+  readonly needs?: readonly Capability[];
   /** The query of an `out` workload; `{table}` stands for the table's name. */
   readonly sql?: string;
   /** The columns that a checksum of the workload sums, in order. */
@@ -26,24 +46,34 @@ export interface WorkloadEntry {
 }
 
 /** One way to move the rows, with the cells in which it occurs. */
-export interface LaneEntry {
+interface LaneEntry {
   readonly side: Side;
   readonly lane: string;
   /** The lane of the `rust` side that this one is compared with; absent on the `rust` side. */
   readonly rustLane?: string;
   readonly variant: string;
   readonly workloads: readonly string[];
-  readonly engines: readonly string[];
-  /** The transports of the lane, on engines that have transports; absent: all of the engine's. */
-  readonly transports?: readonly string[];
-  readonly flavors: readonly ('sync' | 'async')[];
-  readonly workers: readonly ('one' | 'many')[];
+  /** The engine of a lane with a client of its own; absent: every engine that can do what the lane needs. */
+  readonly engine?: string;
+  readonly needs?: readonly Capability[];
+  readonly form?: Form;
+  /** `full`: transports without a limit, `limited`: those with one; absent: all of the engine's. */
+  readonly transports?: 'full' | 'limited';
+  readonly flavors: readonly Flavor[];
+  readonly workers: readonly Workers[];
   /** The most rows of the lane, if it is too slow for more; its cells record how many. */
   readonly maxRows?: number;
   /** The client of a `js` lane; for a `rust` lane, the client library that it uses instead of the engine. */
   readonly target?: string;
   /** Whether the client is optional: planned only if peers are asked for, and skipped if it isn't installed. */
   readonly peer?: boolean;
+}
+
+/** A lane on one engine, within the limits of both. */
+export interface EngineLane extends Omit<LaneEntry, 'engine' | 'form' | 'transports'> {
+  readonly engine: string;
+  /** The transports of the lane; one `undefined` if the engine has none to choose. */
+  readonly transports: readonly (string | undefined)[];
 }
 
 /** The part of `bench/matrix.json` that defines this family. */
@@ -60,7 +90,7 @@ export interface MeasurementsMatrix {
   readonly batchRows: number;
   readonly inputRows: number;
   readonly floatTolerance: number;
-  /** The capabilities of the addon's engines. Other engines are JavaScript clients, used by their own lanes. */
+  /** The addon's engines. Other engines are JavaScript clients, used by their own lanes. */
   readonly engines: Readonly<Record<string, EngineEntry>>;
   readonly workloads: Readonly<Record<string, WorkloadEntry>>;
   readonly lanes: readonly LaneEntry[];
@@ -68,6 +98,36 @@ export interface MeasurementsMatrix {
 
 /** The family's definition, read from the package's `bench` folder. Both languages read this file. */
 export const matrix = familyMatrix<MeasurementsMatrix>('measurements');
+
+/** The lanes of all engines: each lane on each engine that can do what it needs. */
+export const engineLanes: readonly EngineLane[] = matrix.lanes.flatMap((lane) =>
+  (lane.engine === undefined ? enginesWith(lane.needs) : [lane.engine]).map((engine) => onEngine(lane, engine)),
+);
+
+function enginesWith(needs: readonly Capability[] = []): string[] {
+  return Object.keys(matrix.engines).filter((engine) => missing(engine, needs) === undefined);
+}
+
+/** The first of the capabilities that an engine of the addon lacks. */
+export function missing(engine: string, needs: readonly Capability[] = []): Capability | undefined {
+  const can = matrix.engines[engine]?.can;
+  return can && needs.find((capability) => !can.includes(capability));
+}
+
+function onEngine({ form, transports, ...lane }: LaneEntry, engine: string): EngineLane {
+  const { flavors, workers, maxRows, transports: all } = matrix.engines[engine] ?? {};
+  const limits = [lane.maxRows, form && maxRows?.[form]].filter((limit) => limit !== undefined);
+  const fits = ({ limit }: { readonly limit?: string }): boolean =>
+    transports === undefined || (limit === undefined) === (transports === 'full');
+  return {
+    ...lane,
+    engine,
+    transports: all === undefined ? [undefined] : Object.keys(all).filter((name) => fits(all[name]!)),
+    flavors: lane.flavors.filter((flavor) => flavors?.includes(flavor) ?? true),
+    workers: lane.workers.filter((count) => workers?.includes(count) ?? true),
+    ...(limits.length > 0 && { maxRows: Math.min(...limits) }),
+  };
+}
 
 /** The definition of a workload. */
 export function workloadEntry(workload: string): WorkloadEntry {

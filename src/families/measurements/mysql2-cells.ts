@@ -26,11 +26,8 @@ const COLUMNS = ['id', 'sensor_id', 'value', 'timestamp'];
 /** The rows of one statement; more gain nothing. */
 const STATEMENT_ROWS = 10_000;
 
-/** The name of the target whose statements are prepared. */
-const PREPARED = 'mysql2-execute';
-
-/** Opens the place of these cells: the database of a URL. */
-export async function openMysql2Place(target: string, url: string): Promise<Place> {
+/** Opens the place of these cells: the database of a URL. `isPrepared`: queries are prepared statements. */
+export async function openMysql2Place(url: string, { isPrepared = false } = {}): Promise<Place> {
   const client = await SqlClient.connect(url, { connections: 1, int64: 'number' });
   let connection: SqlTargetConnection;
   try {
@@ -45,7 +42,7 @@ export async function openMysql2Place(target: string, url: string): Promise<Plac
   });
   return {
     versions: { mysql2: mysql2.version() },
-    openCell: (cell) => openCell({ client, connection, tables, isPrepared: target === PREPARED }, cell),
+    openCell: (cell) => openCell({ client, connection, tables, isPrepared }, cell),
     unloadIdle: () => tables.unloadIdle(),
     close: async () => {
       try {

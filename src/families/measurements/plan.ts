@@ -2,7 +2,7 @@ import type { Cell } from '../../records/record.js';
 import type { FamilyOptions, PlannedCell } from '../workload.js';
 import { expectedOf } from './closed-forms.js';
 import { engineSkip } from './engine-uris.js';
-import { type LaneEntry, matrix, workloadEntry } from './matrix.js';
+import { type EngineLane, engineLanes, matrix, missing, workloadEntry } from './matrix.js';
 import { peerSkip } from './peers.js';
 import { splitRows } from './rows.js';
 
@@ -22,62 +22,54 @@ type PlanOptions = Pick<FamilyOptions, 'rows' | 'workers'> & Partial<FamilyOptio
  * Every cell of the family: the lanes of the matrix, each with its workloads, engines, transports, flavors and workers.
  */
 export function planMeasurements(options: PlanOptions): PlannedMeasurement[] {
-  const lanes = matrix.lanes.filter(({ peer }) => peer !== true || options.peers === true);
+  const lanes = engineLanes.filter(({ peer }) => peer !== true || options.peers === true);
   const cells = lanes.flatMap((lane) => cellsOfLane(lane, options));
   // Engine by engine, so that the tables of one engine's queries are dropped before the next engine's are loaded.
   return orderedGroups().flatMap((group) => cells.filter((cell) => cell.group === group));
 }
 
-function cellsOfLane(lane: LaneEntry, options: PlanOptions): PlannedMeasurement[] {
+function cellsOfLane(lane: EngineLane, options: PlanOptions): PlannedMeasurement[] {
   const { rows, workers, engines = {} } = options;
+  const { engine, transports } = lane;
   const counts = lane.workers.flatMap((count) => (count === 'one' ? [1] : workers > 1 ? [workers] : []));
-  return lane.workloads.flatMap((workload) =>
-    lane.engines.flatMap((engine) => {
-      const cellsOver = (transport: string | undefined): PlannedMeasurement[] => {
-        const skip =
-          skipReason(workload, engine) ??
-          engineSkip(engine, engines[engine], transport) ??
-          (lane.peer === true ? peerSkip(lane.target ?? engine) : undefined);
-        return lane.flavors.flatMap((flavor) =>
-          counts.map((count) => plannedCell(lane, { workload, engine, transport, flavor, workers: count, rows }, skip)),
-        );
-      };
-      return [...transportsOf(lane, engine).flatMap(cellsOver), ...unusedTransport(lane, workload, engine, options)];
-    }),
-  );
-}
-
-/** The transports of a lane on an engine; one `undefined` if the engine has none. */
-function transportsOf(lane: LaneEntry, engine: string): readonly (string | undefined)[] {
-  const ofEngine = matrix.engines[engine]?.transports;
-  if (ofEngine === undefined) return [undefined];
-  return ofEngine.filter((transport) => lane.transports?.includes(transport) ?? true);
+  return lane.workloads.flatMap((workload) => {
+    const cellsOver = (transport: string | undefined): PlannedMeasurement[] => {
+      const skip =
+        skipReason(workload, engine) ??
+        engineSkip(engine, engines[engine], transport) ??
+        (lane.peer === true ? peerSkip(lane.target ?? engine) : undefined);
+      return lane.flavors.flatMap((flavor) =>
+        counts.map((count) => plannedCell(lane, { workload, transport, flavor, workers: count, rows }, skip)),
+      );
+    };
+    return [...transports.flatMap(cellsOver), ...unusedTransport(lane, workload, options)];
+  });
 }
 
 /** A skipped cell of an insert over a transport that takes no rows. One per lane is enough. */
 function unusedTransport(
-  lane: LaneEntry,
+  lane: EngineLane,
   workload: string,
-  engine: string,
   { rows, engines = {} }: PlanOptions,
 ): PlannedMeasurement[] {
+  const { engine, target } = lane;
   const isIn = workloadEntry(workload).direction === 'in';
-  const used = transportsOf(lane, engine);
-  const unused = matrix.engines[engine]?.transports?.find((transport) => !used.includes(transport));
+  const all = Object.entries(matrix.engines[engine]?.transports ?? {});
+  const [transport, { limit } = {}] = all.find(([name]) => !lane.transports.includes(name)) ?? [];
   const [flavor] = lane.flavors;
   // The limits of a client library are not those of the engine.
-  if (!isIn || unused === undefined || flavor === undefined || lane.target !== undefined) return [];
-  const skip = engineSkip(engine, engines[engine], unused) ?? 'gRPC is for queries only';
-  return [plannedCell(lane, { workload, engine, transport: unused, flavor, workers: 1, rows }, skip)];
+  if (!isIn || transport === undefined || flavor === undefined || target !== undefined) return [];
+  const skip = engineSkip(engine, engines[engine], transport) ?? limit;
+  return [plannedCell(lane, { workload, transport, flavor, workers: 1, rows }, skip)];
 }
 
-interface Dimensions extends Required<Pick<Cell, 'workload' | 'engine' | 'flavor' | 'workers' | 'rows'>> {
+interface Dimensions extends Required<Pick<Cell, 'workload' | 'flavor' | 'workers' | 'rows'>> {
   readonly transport: string | undefined;
 }
 
-function plannedCell(lane: LaneEntry, dimensions: Dimensions, skip: string | undefined): PlannedMeasurement {
-  const { workload, engine, transport, flavor, workers, rows } = dimensions;
-  const { side, target, rustLane } = lane;
+function plannedCell(lane: EngineLane, dimensions: Dimensions, skip: string | undefined): PlannedMeasurement {
+  const { workload, transport, flavor, workers, rows } = dimensions;
+  const { side, engine, target, rustLane } = lane;
   const tableRows = tableRowsOf(lane, { workload, rows });
   const cellRows = expectedOf(workload, splitRows(tableRows, workers)).rows;
   const place = [...new Set([engine, transport, target])].filter((part) => part !== undefined);
@@ -108,17 +100,13 @@ function plannedCell(lane: LaneEntry, dimensions: Dimensions, skip: string | und
  * The rows of a cell's tables. A slow lane is limited in rows that cross, not in rows that the engine filters or groups: a query
  * of ten rows over the whole table is compared with the other lanes over the whole table.
  */
-function tableRowsOf({ maxRows }: LaneEntry, { workload, rows }: Pick<Dimensions, 'workload' | 'rows'>): number {
+function tableRowsOf({ maxRows }: EngineLane, { workload, rows }: Pick<Dimensions, 'workload' | 'rows'>): number {
   const crossing = expectedOf(workload, splitRows(rows, 1)).rows;
   return maxRows === undefined || crossing <= maxRows ? rows : Math.floor((rows * maxRows) / crossing);
 }
 
 function skipReason(workload: string, engine: string): string | undefined {
-  const capabilities = matrix.engines[engine];
-  const { sql } = workloadEntry(workload);
-  // Without SQL an engine only scans whole tables, and can't filter or group.
-  const needsSql = sql !== undefined && /\b(WHERE|GROUP BY)\b/.test(sql);
-  return capabilities !== undefined && !capabilities.sql && needsSql
+  return missing(engine, workloadEntry(workload).needs) === 'sql'
     ? `the engine ${engine} runs no SQL: it can only be scanned whole`
     : undefined;
 }
@@ -132,8 +120,7 @@ function groupOf(workload: string, engine: string): string {
 }
 
 function bareEngine(): string {
-  const bare = Object.entries(matrix.engines).find(([, { sql }]) => !sql);
-  return bare?.[0] ?? 'javascript';
+  return Object.keys(matrix.engines).find((engine) => missing(engine, ['sql'])) ?? 'javascript';
 }
 
 function orderedGroups(): string[] {

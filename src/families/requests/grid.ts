@@ -24,8 +24,8 @@ export interface RequestLane {
   readonly rustLane?: string;
   readonly variant: string;
   readonly workloads: readonly string[];
-  /** The mode that distinguishes several lanes of one client, such as `literal` and `prepared`. */
-  readonly mode?: string;
+  /** The way of using the client, where several lanes have one client, such as `pipelined`. */
+  readonly setting?: string;
   /** The client of a `js` lane. */
   readonly target?: string;
   /** Whether the client is optional: planned only if peers are asked for, and skipped if it isn't installed. */
@@ -59,7 +59,7 @@ export interface Grid {
 /** A planned cell of a family of requests. */
 export interface PlannedRequests extends PlannedCell {
   readonly cell: Cell & { readonly lane: RequestLane['lane']; readonly threads: number; readonly batch: number };
-  readonly mode?: string;
+  readonly setting?: string;
   readonly target?: string;
 }
 
@@ -112,11 +112,11 @@ interface Dimensions {
 function plannedCell(
   matrix: RequestMatrix,
   { family, engine, skip: placeSkip, peerSkip }: GridPlace,
-  { side, lane, rustLane, variant, mode, target, peer }: RequestLane,
+  { side, lane, rustLane, variant, setting, target, peer }: RequestLane,
   { workload, threads, batch }: Dimensions,
   { operations, rate }: RequestValues,
 ): PlannedRequests {
-  const client = [target, mode].filter((part) => part !== undefined);
+  const client = [target, setting].filter((part) => part !== undefined);
   const skip = placeSkip ?? (peer === true && target !== undefined ? peerSkip(target) : undefined);
   return {
     cell: {
@@ -136,7 +136,7 @@ function plannedCell(
     // batches.
     group: `${workload}|${engine}|${threads}|${batch}`,
     ...(rustLane === undefined ? {} : { rustLane }),
-    ...(mode === undefined ? {} : { mode }),
+    ...(setting === undefined ? {} : { setting }),
     ...(target === undefined ? {} : { target }),
     ...(skip === undefined ? {} : { skip }),
   };

@@ -51,12 +51,12 @@ export async function openNativeRequests(requests: NativeRequests): Promise<Open
 
 /** The specification of the cell, as `native/suite/src/requests.rs` reads it. */
 function specOf({ planned, server, options }: NativeRequests): string {
-  const { cell, mode } = planned;
+  const { cell, setting } = planned;
   return JSON.stringify({
     family: cell.family,
     workload: cell.workload,
     lane: cell.lane,
-    flavor: mode,
+    setting,
     url: server.url,
     threads: cell.threads,
     batch: cell.batch,

@@ -15,6 +15,10 @@ interface RestWorkload extends RequestWorkload {
 interface RestMatrix extends RequestMatrix<RestWorkload> {
   readonly database: string;
   readonly rows: number;
+  /** Spreads the operations over the rows; it has no common divisor with their number. */
+  readonly stride: number;
+  /** The bytes of a binary key: zeros, then the row's number, little-endian. */
+  readonly binaryKeyBytes: number;
   /** The most connections of one thread that sends a batch as single reads. */
   readonly mostConnections: number;
   /** The most operations of a batch on older servers; newer servers take any number. */
@@ -38,12 +42,8 @@ export const REST_MATRIX = familyMatrix<RestMatrix>('rest');
 
 export const BATCH_PATH = '/0.1.0/batch';
 
-/** The bytes of a binary key: zeros, then the row's number, little-endian. */
-const BINARY_KEY = 3000;
+const { binaryKeyBytes: BINARY_KEY, stride: STRIDE } = REST_MATRIX;
 const NUMBER_BYTES = 8;
-
-/** Spreads the operations over the rows; it has no common divisor with their number. */
-const STRIDE = 617;
 
 /** The parts that the requests of a workload share. Making them is not measured; writing the requests is. */
 export class RestInput {

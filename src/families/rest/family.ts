@@ -37,7 +37,7 @@ export const restFamily = defineRequestFamily<PlannedRequests, RestValues>({
     cells.some(({ cell, skip }) => isAggregation(cell.workload) && skip === undefined)
       ? ['--scale-factor', String(valuesOf(REST_OPTIONS, options).restScaleFactor)]
       : [],
-  serverOf: ({ mode }, server, options) => (mode === 'two_servers' ? withSecond(server, options) : undefined),
+  serverOf: ({ setting }, server, options) => (setting === 'two_servers' ? withSecond(server, options) : undefined),
   expected: async ({ cell }, server) => {
     if (!isAggregation(cell.workload)) return new RestInput(cell.workload).expected(cell.rows);
     return expectedAggregation(cell.rows, await countRows(server));
@@ -96,12 +96,12 @@ async function openCell(planned: PlannedRequests, server: TargetServer): Promise
 }
 
 async function openAggregation(planned: PlannedRequests, server: TargetServer): Promise<OpenCell> {
-  const { cell, mode } = planned;
+  const { cell, setting } = planned;
   const expected = expectedAggregation(cell.rows, await countRows(server));
   const client = openAggregator(cell.side, addressOf(server.url));
   let sums = new AggregationSums();
   const request = async (): Promise<void> => {
-    if (mode === 'push_down') sums.addAnswer(await client.pushDown());
+    if (setting === 'push_down') sums.addAnswer(await client.pushDown());
     else sums.addGroups(await client.pull());
   };
   return openLoadCell({

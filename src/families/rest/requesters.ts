@@ -44,10 +44,10 @@ export function openRequester(work: RestWork): RestRequester {
 }
 
 /** The number of connections of a thread, and of requests in flight on each. */
-function shapeOf({ planned: { cell, mode }, mostOfBatch }: RestWork): { connections: number; pipelining: number } {
+function shapeOf({ planned: { cell, setting }, mostOfBatch }: RestWork): { connections: number; pipelining: number } {
   if (cell.lane === 'call') return { connections: 1, pipelining: 1 };
   if (isBatch(cell.workload)) return { connections: Math.ceil(cell.batch / mostOfBatch), pipelining: 1 };
-  if (mode === 'pipelined') return { connections: 1, pipelining: cell.batch };
+  if (setting === 'pipelined') return { connections: 1, pipelining: cell.batch };
   return { connections: Math.min(cell.batch, REST_MATRIX.mostConnections), pipelining: 1 };
 }
 
@@ -66,7 +66,7 @@ function napiRequester(work: RestWork): RestRequester {
   }
   if (isBatch(cell.workload)) {
     const post = (body: string): Promise<HttpResponse> => client.request({ path: BATCH_PATH, body });
-    if (planned.mode !== 'native-json') return { close, request: batchRequest(work, post, parseBatch(work)) };
+    if (planned.setting !== 'native-json') return { close, request: batchRequest(work, post, parseBatch(work)) };
     const paths = new JsonPaths('result.*.body.operationId', 'result.*.body.data.*');
     const pick = (answer: HttpResponse): void => {
       const [ids, columns] = paths.pick(answer.status === 200 ? answer.body : Buffer.from(textOf(answer)));
@@ -89,9 +89,9 @@ function napiRequester(work: RestWork): RestRequester {
 
 function undiciRequester(work: RestWork): RestRequester {
   const { planned, input, address, sums } = work;
-  const { cell, mode } = planned;
+  const { cell, setting } = planned;
   const { url, ...options } = address;
-  const client = new UndiciClient(url, { ...shapeOf(work), ...options, dispatches: mode !== undefined });
+  const client = new UndiciClient(url, { ...shapeOf(work), ...options, dispatches: setting !== undefined });
   const close = (): Promise<void> => client.close();
   const post = async (path: string, body: string): Promise<Answer> => {
     const { status, text } = await client.post(path, body);

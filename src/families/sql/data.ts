@@ -1,12 +1,10 @@
 /** The rows of the family's tables, and the keys of requests, as `native/suite/src/sql/data.rs` has them. */
 import type { Checksum } from '../../records/record.js';
-
-/** Spreads consecutive numbers over a table: a prime, so that every row has its turn. */
-const STRIDE = 7919;
+import { SQL_MATRIX } from './matrix.js';
 
 /** Key number `number`, from 0, of a table of `rows` rows. */
 export function keyOf(number: number, rows: number): number {
-  return 1 + ((number * STRIDE) % rows);
+  return 1 + ((number * SQL_MATRIX.stride) % rows);
 }
 
 /** A row of `bench_users`, in the order of its columns. */
@@ -30,7 +28,7 @@ export function kOf(id: number, rows: number): number {
 
 /** The column `c` of a row. */
 export function textOf(id: number, version: number): string {
-  return groups(10, (group) => (group === 0 ? id * 97 + version : id * STRIDE + group * 104_729));
+  return groups(10, (group) => (group === 0 ? id * 97 + version : id * 7919 + group * 104_729));
 }
 
 /** Groups of eleven digits joined by dashes, as sysbench has them. */

@@ -1,7 +1,5 @@
 import { SqlClient } from '../../library/sql/sql-client.js';
-
-/** The name of our own database. */
-const OWN_DATABASE = 'boundary_bench';
+import { SQL_MATRIX } from './matrix.js';
 
 /** The URL, with our own database if it names none. */
 export async function withDatabase(url: string): Promise<string> {
@@ -13,9 +11,9 @@ export async function ownDatabase(url: string): Promise<string> {
   const [, server = url, options = ''] = /^(mysql:\/\/[^/?]*)\/?[^?]*(\??.*)$/.exec(url) ?? [];
   const client = await SqlClient.connect(url, { connections: 1 });
   try {
-    await client.query(`CREATE DATABASE IF NOT EXISTS ${OWN_DATABASE}`);
+    await client.query(`CREATE DATABASE IF NOT EXISTS ${SQL_MATRIX.database}`);
   } finally {
     await client.close();
   }
-  return `${server}/${OWN_DATABASE}${options}`;
+  return `${server}/${SQL_MATRIX.database}${options}`;
 }

@@ -3,34 +3,32 @@ import { mysql2 } from '../../clients/mysql2.js';
 import type { SqlTarget } from '../../clients/sql-target.js';
 import { TargetClients } from '../requests/clients.js';
 import { defineRequestFamily } from '../requests/family.js';
-import { familyMatrix } from '../matrix.js';
 import { type PlannedRequests, requestsOf } from '../requests/grid.js';
 import { openLoadCell } from '../requests/load-cell.js';
 import type { TargetServer } from '../requests/target-server.js';
 import type { OpenCell } from '../workload.js';
 import { SqlSums } from './data.js';
-import { type SqlMatrix, SqlPlan } from './plan.js';
+import { SQL_MATRIX } from './matrix.js';
+import { SqlPlan } from './plan.js';
 import { openNapiRequester, type SqlRequester, type SqlWork, targetRequester } from './requesters.js';
 import { SqlTable } from './table.js';
 
 const CLIENTS = new TargetClients<SqlTarget>('sql', { mysql2, mariadb });
 
-const MATRIX = familyMatrix<SqlMatrix>('sql');
-
 /** Small requests over the MySQL wire: statements on one table, and transactions as sysbench defines them. */
 export const sqlFamily = defineRequestFamily({
   name: 'sql',
   server: 'mysql',
-  matrix: MATRIX,
+  matrix: SQL_MATRIX,
   peers: {},
-  expected: (planned) => new SqlPlan(MATRIX, planned).expected().checksum(),
+  expected: (planned) => new SqlPlan(planned).expected().checksum(),
   openCell,
   versions: CLIENTS.versions,
 });
 
 async function openCell(planned: PlannedRequests, server: TargetServer): Promise<OpenCell> {
   const { cell } = planned;
-  const plan = new SqlPlan(MATRIX, planned);
+  const plan = new SqlPlan(planned);
   const table = await SqlTable.open(server.url, `${server.newPrefix()}_${cell.workload}`, plan);
   const requesters: SqlRequester[] = [];
   const close = async (): Promise<void> => {
@@ -61,7 +59,7 @@ async function openCell(planned: PlannedRequests, server: TargetServer): Promise
 }
 
 async function openRequester(work: SqlWork, url: string): Promise<SqlRequester> {
-  const { cell, target, mode } = work.planned;
+  const { cell, target, setting } = work.planned;
   if (cell.side === 'napi') return openNapiRequester(work, url);
-  return targetRequester(work, await CLIENTS.of(target).connect(url, mode));
+  return targetRequester(work, await CLIENTS.of(target).connect(url, setting));
 }

@@ -1,53 +1,14 @@
 /** The work of a cell: the statements of its workload, their parameters, and the expected sums. */
 import { BoundaryError } from '../../errors.js';
 import type { ParameterInput } from '../../library/engine/parameters.js';
-import type { PlannedRequests, RequestMatrix, RequestWorkload } from '../requests/grid.js';
+import type { PlannedRequests } from '../requests/grid.js';
 import { keyOf, kOf, sbtestOf, SqlSums, TEXT_LENGTH, textOf, type User, userOf } from './data.js';
+import { type ParameterKind, SQL_MATRIX, type SqlWorkload, type Step, type TableEntry } from './matrix.js';
 
-/** The rows of a range in sysbench's statements. */
-const RANGE_ROWS = 100;
+const { rangeRows: RANGE_ROWS } = SQL_MATRIX;
 
 /** The fewest rows of a table. */
 const LEAST_ROWS = 10 * RANGE_ROWS;
-
-export type TableName = 'users' | 'sbtest';
-
-export interface TableEntry {
-  readonly rows: number;
-  readonly columns: readonly string[];
-  readonly definition: string;
-}
-
-type ParameterKind =
-  | 'user'
-  | 'key'
-  | 'tenth'
-  | 'slice'
-  | 'hundred'
-  | 'countedKey'
-  | 'newText'
-  | 'renewedKey'
-  | 'renewedRow';
-
-/** A statement of an operation. */
-export interface Step {
-  /** The kind of a step, see `native/suite/src/sql/plan.rs`. Default: `prepared`. */
-  readonly kind?: 'prepared' | 'text' | 'literal' | 'ping' | 'rows';
-  readonly sql?: string;
-  readonly parameters?: ParameterKind;
-  readonly times?: number;
-}
-
-export interface SqlWorkload extends RequestWorkload {
-  readonly table?: TableName;
-  readonly transaction?: 'sample' | 'operation';
-  readonly steps: readonly Step[];
-}
-
-/** The family in `bench/matrix.json`. */
-export interface SqlMatrix extends RequestMatrix<SqlWorkload> {
-  readonly tables: Readonly<Record<TableName, TableEntry>>;
-}
 
 /** How a response is read: rows of users, rows of the column `c`, a number, or the number of rows changed. */
 export type Reading = 'users' | 'texts' | 'number' | 'answer' | 'affected' | 'nothing';
@@ -90,8 +51,8 @@ export class SqlPlan {
   readonly #texts = new Map<string, string>();
   #users: readonly User[] | undefined;
 
-  constructor(matrix: SqlMatrix, { cell }: PlannedRequests) {
-    const workload = matrix.workloads[cell.workload];
+  constructor({ cell }: PlannedRequests) {
+    const workload = SQL_MATRIX.workloads[cell.workload];
     if (workload === undefined) {
       throw new BoundaryError('BB_INVALID_ARGUMENT', `the family sql has no workload ${cell.workload}`);
     }
@@ -100,7 +61,7 @@ export class SqlPlan {
     this.writes = workload.direction === 'in';
     this.startsEmpty = uses('user');
     this.isRows = workload.steps[0]?.kind === 'rows';
-    const entry = workload.table === undefined ? undefined : matrix.tables[workload.table];
+    const entry = workload.table === undefined ? undefined : SQL_MATRIX.tables[workload.table];
     // Every operation needs a slice, every thread rows of its own.
     const least = Math.max(uses('slice') ? cell.rows : 0, 2 * cell.threads, LEAST_ROWS);
     this.table = entry === undefined ? undefined : { ...entry, rows: Math.max(entry.rows, least) };

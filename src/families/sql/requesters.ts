@@ -37,7 +37,7 @@ interface SqlConnection {
 /** Opens a connection of the addon's client. */
 export async function openNapiRequester(work: SqlWork, url: string): Promise<SqlRequester> {
   const client = await SqlClient.connect(url, { connections: 1, int64: 'number' });
-  return requester(work, new AddonConnection(client, work.planned.mode === 'rows'));
+  return requester(work, new AddonConnection(client, work.planned.setting === 'rows'));
 }
 
 /** Makes a requester on a connection of another client. */

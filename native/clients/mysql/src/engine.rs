@@ -8,7 +8,7 @@ use boundary_bench_engine::catalog::{Row, table_names};
 use boundary_bench_engine::dialect::Dialect;
 use boundary_bench_engine::table::TableDefinition;
 use boundary_bench_engine::{
-    BatchStream, Capabilities, CreateMode, Engine, Ingest, QueryOptions, Statement, not_a_query,
+    BatchStream, Capabilities, CreateMode, Descriptor, Engine, Ingest, QueryOptions, Statement, not_a_query,
 };
 use boundary_bench_kernel::cancel::CancelToken;
 use boundary_bench_kernel::{Error, Result};
@@ -21,7 +21,7 @@ use crate::prepared::{PreparedStatement, Running, start_query};
 use crate::server::{self, Server};
 use crate::sql::{Mysql, identifier};
 use crate::url::Url;
-use crate::{NAME, engine_error, runtime};
+use crate::{MYSQL, engine_error, runtime};
 
 /// The time-out of the check that the server answers.
 const PING_TIMEOUT: Duration = Duration::from_secs(10);
@@ -163,8 +163,8 @@ fn shared_server() -> Result<Arc<Server>> {
 }
 
 impl Engine for MysqlEngine {
-    fn name(&self) -> &'static str {
-        NAME
+    fn descriptor(&self) -> &'static Descriptor {
+        &MYSQL
     }
 
     fn version(&self) -> String {
@@ -172,7 +172,7 @@ impl Engine for MysqlEngine {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities { sql: true, ordered: self.ordered, all_floats: false }
+        Capabilities { sql: MYSQL.sql, ordered: self.ordered, all_floats: false }
     }
 
     /// Table definitions are not transactional in the server: a table to be replaced is missing for a moment, and stays

@@ -29,6 +29,7 @@ mod url;
 
 use std::fmt::Display;
 
+use boundary_bench_engine::Descriptor;
 use boundary_bench_kernel::Error;
 pub(crate) use boundary_bench_kernel::runtime::runtime;
 
@@ -46,6 +47,10 @@ pub use submission::{Shapes, Submission};
 pub use url::Url;
 
 const NAME: &str = "mysql";
+
+/// The description of the engine `mysql`.
+pub static MYSQL: Descriptor =
+    Descriptor { name: NAME, schemes: &["mysql"], sql: true, transports: &[], open };
 
 fn engine_error(message: impl Display) -> Error {
     Error::Engine { engine: NAME, message: message.to_string() }

@@ -29,12 +29,19 @@ use boundary_bench_engine::dialect::no_transaction;
 use boundary_bench_engine::sql_text::identifier;
 use boundary_bench_engine::table::{Column, TableDefinition};
 use boundary_bench_engine::{
-    BatchStream, Capabilities, CreateMode, Engine, Ingest, QueryOptions, Statement, check_parameter_count,
+    BatchStream, Capabilities, CreateMode, Descriptor, Engine, Ingest, QueryOptions, Statement, check_parameter_count,
 };
 use boundary_bench_kernel::cancel::CancelToken;
 use boundary_bench_kernel::{Error, Result};
 
-const NAME: &str = "embedded";
+/// The description of the engine `embedded`.
+pub static EMBEDDED: Descriptor = Descriptor {
+    name: "embedded",
+    schemes: &["embedded"],
+    sql: true,
+    transports: &[],
+    open: |uri| EmbeddedEngine::open(uri.split_once(':').map_or("", |(_, path)| path)),
+};
 
 /// The settings that differ from DuckDB's defaults.
 const SETTINGS: [(&CStr, &CStr); 1] = [
@@ -43,7 +50,7 @@ const SETTINGS: [(&CStr, &CStr); 1] = [
 ];
 
 fn engine_error(message: impl Display) -> Error {
-    Error::Engine { engine: NAME, message: message.to_string() }
+    Error::Engine { engine: EMBEDDED.name, message: message.to_string() }
 }
 
 /// Runs `work`; an error after a cancellation counts as the cancellation.
@@ -96,8 +103,8 @@ fn absolute(path: &str) -> Result<String> {
 }
 
 impl Engine for EmbeddedEngine {
-    fn name(&self) -> &'static str {
-        NAME
+    fn descriptor(&self) -> &'static Descriptor {
+        &EMBEDDED
     }
 
     fn version(&self) -> String {
@@ -105,7 +112,7 @@ impl Engine for EmbeddedEngine {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities { sql: true, ordered: true, all_floats: true }
+        Capabilities { sql: EMBEDDED.sql, ordered: true, all_floats: true }
     }
 
     fn create_table(&self, table: &TableDefinition, mode: CreateMode) -> Result<()> {

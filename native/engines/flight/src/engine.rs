@@ -13,7 +13,9 @@ use arrow_flight::sql::{
 use boundary_bench_engine::dialect::create_table;
 use boundary_bench_engine::sql_text::identifier;
 use boundary_bench_engine::table::{Column, TableDefinition};
-use boundary_bench_engine::{BatchStream, Capabilities, CreateMode, Engine, Ingest, QueryOptions, Statement};
+use boundary_bench_engine::{
+    BatchStream, Capabilities, CreateMode, Descriptor, Engine, Ingest, QueryOptions, Statement,
+};
 use boundary_bench_kernel::cancel::CancelToken;
 use boundary_bench_kernel::{Error, Result};
 use boundary_bench_processes::PrivateServer;
@@ -26,7 +28,7 @@ use crate::prepared::PreparedStatement;
 use crate::stream::{Endpoints, FlightStream};
 use crate::url::FlightUrl;
 use crate::values::columns_of;
-use crate::{NAME, engine_error, runtime};
+use crate::{FLIGHT, engine_error, runtime};
 
 /// How long a server may take to answer a ping.
 const PING_TIMEOUT: Duration = Duration::from_secs(10);
@@ -153,8 +155,8 @@ async fn about(channel: &Arc<Channel>) -> Result<String> {
 }
 
 impl Engine for FlightEngine {
-    fn name(&self) -> &'static str {
-        NAME
+    fn descriptor(&self) -> &'static Descriptor {
+        &FLIGHT
     }
 
     fn version(&self) -> String {
@@ -162,7 +164,7 @@ impl Engine for FlightEngine {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities { sql: true, ordered: self.ordered, all_floats: true }
+        Capabilities { sql: FLIGHT.sql, ordered: self.ordered, all_floats: true }
     }
 
     /// A table to be replaced is gone for a moment, and stays gone if the new one can't be created.

@@ -17,6 +17,7 @@ mod values;
 
 use std::fmt::Display;
 
+use boundary_bench_engine::Descriptor;
 use boundary_bench_kernel::Error;
 pub(crate) use boundary_bench_kernel::runtime::runtime;
 
@@ -25,7 +26,14 @@ pub use grpc::{CutOff, MessageBody};
 pub use service::{FlightService, Login, ServiceLimits};
 pub use url::FlightUrl;
 
-const NAME: &str = "flight";
+/// The description of the engine `flight`.
+pub static FLIGHT: Descriptor = Descriptor {
+    name: "flight",
+    schemes: &["flight", "flight+tls"],
+    sql: true,
+    transports: &[],
+    open,
+};
 
 /// The flow-control window of one stream, in bytes: some batches, so that the sender need not wait for each
 /// acknowledgement.
@@ -38,5 +46,5 @@ pub const CONNECTION_WINDOW: u32 = 1 << 30;
 pub const FRAME_SIZE: u32 = 256 << 10;
 
 fn engine_error(message: impl Display) -> Error {
-    Error::Engine { engine: NAME, message: message.to_string() }
+    Error::Engine { engine: FLIGHT.name, message: message.to_string() }
 }

@@ -9,7 +9,7 @@ use boundary_bench_engine::dialect::Dialect;
 use boundary_bench_engine::sql_text::identifier;
 use boundary_bench_engine::table::TableDefinition;
 use boundary_bench_engine::{
-    BatchStream, Capabilities, CreateMode, Engine, Ingest, QueryOptions, Statement, not_a_query,
+    BatchStream, Capabilities, CreateMode, Descriptor, Engine, Ingest, QueryOptions, Statement, not_a_query,
 };
 use boundary_bench_kernel::cancel::CancelToken;
 use boundary_bench_kernel::url::bracketed;
@@ -24,7 +24,7 @@ use crate::server::Server;
 use crate::sql::{Hyperd, is_display};
 use crate::uri::{Place, Transport, Uri};
 use crate::wire::{Address, Answer, DEFAULT_USER, Login, rows_changed};
-use crate::{NAME, catalog, copy_out, engine_error};
+use crate::{HYPER, catalog, copy_out, engine_error};
 
 /// How long a session may take to answer a ping.
 const PING_TIMEOUT: Duration = Duration::from_secs(10);
@@ -171,8 +171,12 @@ fn absolute(path: &Path) -> Result<PathBuf> {
 }
 
 impl Engine for HyperEngine {
-    fn name(&self) -> &'static str {
-        NAME
+    fn descriptor(&self) -> &'static Descriptor {
+        &HYPER
+    }
+
+    fn transport(&self) -> Option<&'static str> {
+        Some(self.address.transport.name())
     }
 
     fn version(&self) -> String {
@@ -181,7 +185,7 @@ impl Engine for HyperEngine {
 
     fn capabilities(&self) -> Capabilities {
         // The server stores the batches of one insert in parallel.
-        Capabilities { sql: true, ordered: false, all_floats: true }
+        Capabilities { sql: HYPER.sql, ordered: false, all_floats: true }
     }
 
     /// The server's commands on tables are not transactional: a table to be replaced is gone for a moment, and stays

@@ -22,7 +22,7 @@ mod wire;
 use std::fmt::Display;
 use std::sync::Arc;
 
-use boundary_bench_engine::Engine;
+use boundary_bench_engine::{Descriptor, Engine};
 use boundary_bench_kernel::{Error, Result};
 
 pub use address::ServerAddress;
@@ -32,7 +32,14 @@ pub use uri::{Place, Transport, Uri};
 #[doc(hidden)]
 pub use wire::fuzzing;
 
-const NAME: &str = "hyper";
+/// The description of the engine `hyper`.
+pub static HYPER: Descriptor = Descriptor {
+    name: "hyper",
+    schemes: &["hyper"],
+    sql: true,
+    transports: &uri::TRANSPORT_NAMES,
+    open,
+};
 
 /// Opens the engine of a `hyper:` URI.
 ///
@@ -44,5 +51,5 @@ pub fn open(uri: &str) -> Result<Arc<dyn Engine>> {
 }
 
 fn engine_error(message: impl Display) -> Error {
-    Error::Engine { engine: NAME, message: message.to_string() }
+    Error::Engine { engine: HYPER.name, message: message.to_string() }
 }

@@ -33,6 +33,10 @@ const TRANSPORTS: [(&str, Transport); 5] = [
     ("grpc-async", Transport::GrpcAsync),
 ];
 
+/// The names of the transports, the default one first.
+pub(crate) const TRANSPORT_NAMES: [&str; TRANSPORTS.len()] =
+    [TRANSPORTS[0].0, TRANSPORTS[1].0, TRANSPORTS[2].0, TRANSPORTS[3].0, TRANSPORTS[4].0];
+
 impl Transport {
     /// The transport's name in URIs, the matrix and the results.
     #[must_use]

@@ -27,7 +27,7 @@ use tokio::task::spawn_blocking;
 use self::client::{Endpoint, ROWS_OF_A_SEND, RowShape, Session};
 use crate::dimensions::{Flavor, Lane, Workload};
 use crate::insert::{Encoded, into_new_tables};
-use crate::matrix::matrix;
+use crate::measurements::matrix;
 use crate::query::{self, Read, read_ipc};
 use crate::sample::CellSample;
 use crate::spec::CellSpec;

@@ -6,19 +6,37 @@ use boundary_bench_shards::{
     Aggregate, Aggregation, Column, Columns, Comparison, Filter, MultiGet, Number, Row, Sum, key_hash, made_checksum,
     made_hash,
 };
+use serde::Deserialize;
 
-/// The least quantity of the rows that the aggregation selects: half of the quantities, which are 0 to 99.
-const LEAST_QUANTITY: i64 = 50;
+use crate::matrix::FamilyPart;
 
-/// The aggregation: the prices of the rows with a quantity of at least [`LEAST_QUANTITY`].
-pub(super) const AGGREGATION: Aggregation = Aggregation {
-    column: Column::Price,
-    filter: Some(Filter {
-        column: Column::Quantity,
-        comparison: Comparison::GreaterOrEqual,
-        value: Number::Integer(LEAST_QUANTITY),
-    }),
-};
+/// The family `hybrid` of the matrix.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Family {
+    /// The least quantity of the rows that the aggregation selects.
+    least_quantity: i64,
+    /// The number of keys in one call of blanking and of reading back.
+    pub(super) keys_at_once: usize,
+    /// The number of rows that are changed before a population, so that a population that does nothing is noticed.
+    pub(super) changed_rows: u64,
+}
+
+/// The family `hybrid` of the matrix.
+pub(super) fn family() -> Result<&'static Family> {
+    static FAMILY: FamilyPart<Family> = FamilyPart::new("hybrid", |part| Family::deserialize(part));
+    FAMILY.get()
+}
+
+/// The column that is aggregated.
+pub(super) const AGGREGATED: Column = Column::Price;
+
+/// The aggregation: the prices of the rows with a quantity of at least [`Family::least_quantity`].
+pub(super) fn aggregation() -> Result<Aggregation> {
+    let value = Number::Integer(family()?.least_quantity);
+    let filter = Filter { column: Column::Quantity, comparison: Comparison::GreaterOrEqual, value };
+    Ok(Aggregation { column: AGGREGATED, filter: Some(filter) })
+}
 
 /// The key of an operation, spread over all keys by a hash.
 pub(super) fn key_of(operation: u64, total_rows: u64) -> i64 {
@@ -115,14 +133,15 @@ pub(super) fn expected_scan(total_rows: u64) -> Checksum {
 }
 
 /// The checksum that the aggregation must return.
-pub(super) fn expected_aggregate(total_rows: u64) -> Checksum {
-    let mut all = Aggregate::none(Column::Price);
+pub(super) fn expected_aggregate(total_rows: u64) -> Result<Checksum> {
+    let least_quantity = family()?.least_quantity;
+    let mut all = Aggregate::none(AGGREGATED);
     for key in 0..total_rows {
         let row = Row::made(key.cast_signed());
-        if i64::from(row.quantity) >= LEAST_QUANTITY {
+        if i64::from(row.quantity) >= least_quantity {
             let price = Some(Number::Real(row.price));
             all.merge(&Aggregate { count: 1, sum: Sum::Real(row.price), min: price, max: price });
         }
     }
-    Sums::Aggregate(all).checksum()
+    Ok(Sums::Aggregate(all).checksum())
 }

@@ -18,13 +18,7 @@ use boundary_bench_shards::{Aggregate, ClientOptions, Columns, Place, Row, Shard
 
 use crate::requests::{RequestCell, RequestLane, RequestSpec, runtime};
 use crate::sample::CellSample;
-use data::{AGGREGATION, Sums, blank, expected_aggregate, expected_rows, expected_scan, key_of};
-
-/// The number of keys in one call of blanking and of reading back.
-const KEYS_AT_ONCE: usize = 4096;
-
-/// The number of rows that are changed before a population, so that a population that does nothing is noticed.
-const CHANGED_ROWS: u64 = 1000;
+use data::{AGGREGATED, Sums, aggregation, blank, expected_aggregate, expected_rows, expected_scan, family, key_of};
 
 /// The work of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,7 +67,7 @@ impl Work {
 
     fn sums(self) -> Sums {
         match self {
-            Self::PushDown | Self::Pull => Sums::Aggregate(Aggregate::none(AGGREGATION.column)),
+            Self::PushDown | Self::Pull => Sums::Aggregate(Aggregate::none(AGGREGATED)),
             _ => Sums::of_rows(),
         }
     }
@@ -115,8 +109,8 @@ impl Requester for HybridRequester {
             }
             Work::Populate => client.populate(input.total_rows, true).await?,
             Work::Scan => add_scan(client, sums).await?,
-            Work::PushDown => sums.merge(&Sums::Aggregate(client.aggregate(&AGGREGATION).await?)),
-            Work::Pull => sums.merge(&Sums::Aggregate(client.aggregate_here(&AGGREGATION).await?)),
+            Work::PushDown => sums.merge(&Sums::Aggregate(client.aggregate(&aggregation()?).await?)),
+            Work::Pull => sums.merge(&Sums::Aggregate(client.aggregate_here(&aggregation()?).await?)),
         }
         Ok(())
     }
@@ -153,12 +147,12 @@ pub(crate) fn open(spec: &RequestSpec, cancel: &CancelToken) -> Result<Box<dyn R
         .ok_or_else(|| Error::InvalidArgument("a cell of hybrid needs the option totalRows".to_owned()))?;
     let expected = match work {
         Work::Populate | Work::Scan => expected_scan(total_rows),
-        Work::PushDown | Work::Pull => expected_aggregate(total_rows),
+        Work::PushDown | Work::Pull => expected_aggregate(total_rows)?,
         _ => expected_rows(spec.operations, total_rows),
     };
     cancel.check()?;
     let operations = match work {
-        Work::Populate => CHANGED_ROWS,
+        Work::Populate => family()?.changed_rows,
         _ if work.is_of_all() => 0,
         _ => spec.operations,
     };
@@ -203,7 +197,7 @@ impl HybridCell {
 
     /// Replaces the rows that a sample will write by blank ones.
     async fn blank(&self, cancel: &CancelToken) -> Result<()> {
-        for keys in self.input.keys.chunks(KEYS_AT_ONCE) {
+        for keys in self.input.keys.chunks(family()?.keys_at_once) {
             cancel.check()?;
             let packed: Vec<u8> = keys.iter().flat_map(|key| blank(*key).to_bytes()).collect();
             self.side.put_many(&packed).await?;
@@ -218,7 +212,7 @@ impl HybridCell {
             add_scan(&self.side, &mut sums).await?;
             return Ok(sums);
         }
-        for keys in self.input.keys.chunks(KEYS_AT_ONCE) {
+        for keys in self.input.keys.chunks(family()?.keys_at_once) {
             cancel.check()?;
             sums.add_found(self.side.multi_get(keys).await?)?;
         }

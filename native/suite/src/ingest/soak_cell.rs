@@ -12,7 +12,7 @@ use boundary_bench_kernel::load::{Requester, run_load};
 use boundary_bench_kernel::resources::cpu_of_process;
 use boundary_bench_kernel::{Error, Result};
 
-use super::FIRST_TIME;
+use super::family;
 use super::points_query::PointsQuery;
 use super::soak_client::{SoakClient, SoakEncoding};
 use crate::requests::{RequestCell, RequestLane, RequestSpec, runtime};
@@ -42,7 +42,7 @@ struct SoakRequester {
 
 impl Requester for SoakRequester {
     async fn request(&mut self, index: u64) -> Result<()> {
-        self.client.fill(self.spec.operations_of(index), FIRST_TIME)?;
+        self.client.fill(self.spec.operations_of(index), family()?.timestamp_start)?;
         loop {
             let answer = self.client.post(&self.path).await?;
             if answer.status != BUSY {

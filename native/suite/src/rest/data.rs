@@ -4,7 +4,6 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::OnceLock;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -13,21 +12,7 @@ use boundary_bench_kernel::{Error, Result};
 use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-/// The size of a binary key in bytes: zeros, then the row's number, little-endian.
-const BINARY_KEY: usize = 3000;
-
-/// The factor that spreads the operations over the rows; it is coprime to the number of rows.
-const STRIDE: u64 = 617;
-
-#[derive(Deserialize)]
-struct Matrix {
-    families: Families,
-}
-
-#[derive(Deserialize)]
-struct Families {
-    rest: Family,
-}
+use crate::matrix::FamilyPart;
 
 /// The family `rest` of the matrix.
 #[derive(Deserialize)]
@@ -35,6 +20,10 @@ struct Families {
 pub(super) struct Family {
     pub(super) database: String,
     pub(super) rows: u64,
+    /// The factor that spreads the operations over the rows; it is coprime to the number of rows.
+    stride: u64,
+    /// The size of a binary key in bytes: zeros, then the row's number, little-endian.
+    binary_key_bytes: usize,
     /// The most connections of one thread for a batch of single reads.
     pub(super) most_connections: usize,
     /// The most operations of a batch on older servers; newer ones take any number.
@@ -76,14 +65,10 @@ struct WorkloadEntry {
     table: Option<String>,
 }
 
-/// The family `rest` of the matrix, parsed once.
+/// The family `rest` of the matrix.
 pub(super) fn family() -> Result<&'static Family> {
-    static FAMILY: OnceLock<std::result::Result<Family, String>> = OnceLock::new();
-    let parse = || {
-        let text = include_str!("../../../../bench/matrix.json");
-        serde_json::from_str::<Matrix>(text).map(|matrix| matrix.families.rest).map_err(|error| error.to_string())
-    };
-    FAMILY.get_or_init(parse).as_ref().map_err(|error| Error::Internal(format!("bench/matrix.json: {error}")))
+    static FAMILY: FamilyPart<Family> = FamilyPart::new("rest", |part| Family::deserialize(part));
+    FAMILY.get()
 }
 
 /// The common parts of the requests of a workload. Making them is not measured; writing the requests is.
@@ -91,6 +76,7 @@ pub(super) struct Input {
     /// The path of single reads.
     pub(super) path: String,
     relative_url: String,
+    stride: u64,
     /// The keys of all rows, as JSON.
     keys: Vec<String>,
     /// The text of a request's body between the key and the operation's id.
@@ -108,7 +94,7 @@ impl Input {
         let key = |row: u64| match table.key {
             KeyKind::Int => row.to_string(),
             KeyKind::Binary => {
-                let mut key = vec![0; BINARY_KEY - size_of::<u64>()];
+                let mut key = vec![0; family.binary_key_bytes - size_of::<u64>()];
                 key.extend_from_slice(&row.to_le_bytes());
                 format!("\"{}\"", BASE64.encode(key))
             }
@@ -120,6 +106,7 @@ impl Input {
         Ok(Self {
             path: format!("/0.1.0/{relative_url}"),
             relative_url,
+            stride: family.stride,
             keys: (0..family.rows).map(key).collect(),
             middle: format!(r#"}}],"readColumns":[{read}],"operationId":""#),
             columns: table.columns,
@@ -130,7 +117,7 @@ impl Input {
     /// Appends the body of a read: the request of one operation.
     pub(super) fn write_read(&self, operation: u64, out: &mut String) {
         use fmt::Write;
-        let row = usize::try_from(operation.wrapping_mul(STRIDE) % self.keys.len() as u64).unwrap_or_default();
+        let row = usize::try_from(operation.wrapping_mul(self.stride) % self.keys.len() as u64).unwrap_or_default();
         out.push_str(r#"{"filters":[{"column":"id0","value":"#);
         out.push_str(&self.keys[row]);
         out.push_str(&self.middle);

@@ -210,7 +210,7 @@ pub(crate) fn open(spec: &RequestSpec, cancel: &CancelToken) -> Result<Box<dyn R
     let servers = spec.url.split(',').map(Server::of).collect::<Result<Vec<_>>>()?;
     let first = servers.first().ok_or_else(|| Error::InvalidArgument("there is no URL".to_owned()))?;
     let work = match (spec.workload.starts_with("batchpkread"), spec.lane) {
-        (_, RequestLane::Call) if is_aggregation && spec.batch == 1 => match spec.flavor.as_deref() {
+        (_, RequestLane::Call) if is_aggregation && spec.batch == 1 => match spec.setting.as_deref() {
             Some("push_down") => Work::PushDown,
             _ => Work::Pull,
         },
@@ -283,7 +283,7 @@ fn count_rows(server: &Server, requests: &Requests) -> Result<u64> {
 impl RestCell {
     fn connect(&self) -> Result<Vec<RestRequester>> {
         let batch = self.spec.batch as usize;
-        let options = match (self.work, self.spec.flavor.as_deref()) {
+        let options = match (self.work, self.spec.setting.as_deref()) {
             (Work::Many, Some("pipelined")) => HttpOptions { pipelining: batch, ..HttpOptions::default() },
             (Work::Many, _) => {
                 HttpOptions { connections: batch.min(family()?.most_connections), ..HttpOptions::default() }

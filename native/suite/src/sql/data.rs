@@ -3,14 +3,6 @@
 use boundary_bench_engine::checksum::{Checksum, ChecksumSum};
 use boundary_bench_mysql::{Cell, Rows};
 
-/// The factor that spreads consecutive numbers over a table. It is a prime, so that every row gets its turn.
-const STRIDE: u64 = 7919;
-
-/// The key number `number` (from 0) in the sequence that spreads over a table of `rows` rows.
-pub(super) fn key(number: u64, rows: u64) -> u64 {
-    1 + number.wrapping_mul(STRIDE) % rows
-}
-
 /// A row of `bench_users`.
 pub(super) struct User {
     pub(super) id: u64,
@@ -93,7 +85,7 @@ pub(super) fn k_of(id: u64, rows: u64) -> u64 {
 }
 
 pub(super) fn c_of(id: u64, version: u64) -> String {
-    groups(10, |group| if group == 0 { id * 97 + version } else { id * STRIDE + group * 104_729 })
+    groups(10, |group| if group == 0 { id * 97 + version } else { id * 7919 + group * 104_729 })
 }
 
 /// Groups of eleven digits with dashes between them, the format of sysbench's texts.

@@ -16,14 +16,11 @@ use boundary_bench_kernel::{Error, Result};
 use boundary_bench_mysql::{Failure, Prepared, RowView, SqlSession, Url};
 
 use self::data::{Sbtest, SbtestRows, Sums, User, Users};
-use self::plan::{Kind, Plan, Step, TableName, Transaction, Turn};
+use self::plan::{Kind, Plan, Step, TableName, Transaction, Turn, family};
 use crate::requests::{RequestCell, RequestLane, RequestSpec, runtime};
 use crate::sample::CellSample;
 
-/// The database of cells whose URL names none.
-const DATABASE: &str = "boundary_bench";
-
-/// The flavour that inserts many rows with one `VALUES` statement, which every server supports.
+/// The setting that inserts many rows with one `VALUES` statement, which every server supports.
 const VALUES: &str = "values";
 
 /// A cell of the family, connected and loaded.
@@ -69,8 +66,9 @@ pub(crate) fn open(spec: &RequestSpec, cancel: &CancelToken) -> Result<Box<dyn R
     let requesters = runtime()?.block_on(async {
         if url.database.is_none() {
             let mut session = SqlSession::open(&url).await?;
-            run(&mut session, &format!("CREATE DATABASE IF NOT EXISTS {DATABASE}")).await?;
-            url.database = Some(DATABASE.to_owned());
+            let database = &family()?.database;
+            run(&mut session, &format!("CREATE DATABASE IF NOT EXISTS {database}")).await?;
+            url.database = Some(database.clone());
         }
         let shared = Arc::new(Shared { spec: spec.clone(), url, plan, table_name, table, users });
         let mut session = SqlSession::open(&shared.url).await?;
@@ -131,7 +129,7 @@ impl Shared {
                     Kind::Prepared => Some(session.prepare(&step.sql).await.map_err(unsupported)?),
                     _ => None,
                 });
-                if step.kind == Kind::Rows && self.spec.flavor.as_deref() == Some(VALUES) {
+                if step.kind == Kind::Rows && self.spec.setting.as_deref() == Some(VALUES) {
                     for rows in [self.spec.batch.into(), self.spec.operations % u64::from(self.spec.batch)] {
                         if rows > 0 {
                             let statement = session.prepare(&self.multi_row_insert(rows)).await.map_err(unsupported)?;

@@ -2,31 +2,25 @@
 //! yield.
 
 use std::collections::{BTreeMap, HashSet};
-use std::sync::OnceLock;
 
 use boundary_bench_kernel::{Error, Result};
 use boundary_bench_mysql::Cell;
 use serde::Deserialize;
 
-use super::data::{Sbtest, Sums, User, c_of, int, k_of, key};
+use super::data::{Sbtest, Sums, User, c_of, int, k_of};
+use crate::matrix::FamilyPart;
 use crate::requests::RequestSpec;
 
-/// The number of rows in a range query of sysbench.
-const RANGE_ROWS: u64 = 100;
-
-#[derive(Deserialize)]
-struct Matrix {
-    families: Families,
-}
-
-#[derive(Deserialize)]
-struct Families {
-    sql: Family,
-}
-
 /// The family `sql` of the matrix.
-#[derive(Deserialize)]
-struct Family {
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Family {
+    /// The database of the tables, where the server's URL names none.
+    pub(super) database: String,
+    /// The factor that spreads consecutive numbers over a table. It is a prime, so that every row gets its turn.
+    stride: u64,
+    /// The number of rows in a range query of sysbench.
+    range_rows: u64,
     tables: BTreeMap<TableName, TableEntry>,
     workloads: BTreeMap<String, WorkloadEntry>,
 }
@@ -123,7 +117,7 @@ pub(super) enum Parameters {
     Tenth,
     /// The key before a range that no other operation has, and the range's last key.
     Slice,
-    /// The first and the last key of a range of a hundred rows.
+    /// The first and the last key of a range of sysbench.
     Hundred,
     /// A key of the half of the table whose rows are updated, from this thread's own share.
     CountedKey,
@@ -144,6 +138,7 @@ pub(super) struct Plan {
     pub(super) writes: bool,
     /// Whether the table is empty before each sample.
     pub(super) starts_empty: bool,
+    family: &'static Family,
     rows: u64,
     operations: u64,
     threads: u64,
@@ -160,13 +155,10 @@ pub(super) struct Turn {
     pub(super) thread: u64,
 }
 
-fn family() -> Result<&'static Family> {
-    static FAMILY: OnceLock<std::result::Result<Family, String>> = OnceLock::new();
-    let parse = || {
-        let text = include_str!("../../../../bench/matrix.json");
-        serde_json::from_str::<Matrix>(text).map(|matrix| matrix.families.sql).map_err(|error| error.to_string())
-    };
-    FAMILY.get_or_init(parse).as_ref().map_err(|error| Error::Internal(format!("bench/matrix.json: {error}")))
+/// The family `sql` of the matrix.
+pub(super) fn family() -> Result<&'static Family> {
+    static FAMILY: FamilyPart<Family> = FamilyPart::new("sql", |part| Family::deserialize(part));
+    FAMILY.get()
 }
 
 impl Plan {
@@ -188,9 +180,10 @@ impl Plan {
             }
             // Every operation needs a slice of its own, and every thread rows of its own in both halves.
             let least = if uses(Parameters::Slice) { spec.operations } else { 0 };
-            entry.rows = entry.rows.max(least).max(2 * u64::from(spec.threads)).max(10 * RANGE_ROWS);
+            entry.rows = entry.rows.max(least).max(2 * u64::from(spec.threads)).max(10 * family.range_rows);
         }
         Ok(Self {
+            family,
             transaction: entry.transaction,
             rows: table.as_ref().map_or(0, |(_, table)| table.rows),
             table,
@@ -220,9 +213,9 @@ impl Plan {
                     None => run(&[]),
                 }
             }
-            Parameters::Key => run(&[int(key(turn.number, rows))]),
+            Parameters::Key => run(&[int(self.key(turn.number, rows))]),
             Parameters::Tenth => {
-                let first = key(turn.number, rows - rows / 10);
+                let first = self.key(turn.number, rows - rows / 10);
                 run(&[int(first), int(first + rows / 10)])
             }
             Parameters::Slice => {
@@ -230,8 +223,8 @@ impl Plan {
                 run(&[int(turn.operation * share), int((turn.operation + 1) * share)])
             }
             Parameters::Hundred => {
-                let first = key(turn.number, rows - RANGE_ROWS + 1);
-                run(&[int(first), int(first + RANGE_ROWS - 1)])
+                let (first, last) = self.range(turn.number);
+                run(&[int(first), int(last)])
             }
             Parameters::CountedKey => run(&[int(self.own_key(turn, 0))]),
             Parameters::NewText => {
@@ -258,13 +251,25 @@ impl Plan {
         })
     }
 
+    /// The key number `number` (from 0) in the sequence that spreads over a table of `rows` rows.
+    fn key(&self, number: u64, rows: u64) -> u64 {
+        1 + number.wrapping_mul(self.family.stride) % rows
+    }
+
+    /// The first and the last key of a range of sysbench.
+    fn range(&self, number: u64) -> (u64, u64) {
+        let count = self.family.range_rows;
+        let first = self.key(number, self.rows - count + 1);
+        (first, first + count - 1)
+    }
+
     /// The number of rows in each half of the table that belong to one thread.
     fn share(&self) -> u64 {
         self.rows / (2 * self.threads)
     }
 
     fn own_key(&self, turn: Turn, offset: u64) -> u64 {
-        (key(turn.operation + offset, self.share()) - 1) * self.threads + turn.thread + 1
+        (self.key(turn.operation + offset, self.share()) - 1) * self.threads + turn.thread + 1
     }
 
     fn renewed(&self, turn: Turn) -> u64 {
@@ -308,7 +313,7 @@ impl Plan {
             | Parameters::RenewedKey
             | Parameters::RenewedRow => sums.affected += 1,
             Parameters::Key => {
-                let id = key(turn.number, rows);
+                let id = self.key(turn.number, rows);
                 if matches!(self.table, Some((TableName::Sbtest, _))) {
                     sums.rows += 1;
                     sums.texts += c_of(id, 0).len() as i128;
@@ -318,20 +323,20 @@ impl Plan {
             }
             Parameters::Tenth if is_update => sums.affected += i128::from(rows / 10),
             Parameters::Tenth => {
-                let first = key(turn.number, rows - rows / 10);
+                let first = self.key(turn.number, rows - rows / 10);
                 for id in first..first + rows / 10 {
                     sums.add_rows(std::iter::once(User::of(id).cells()));
                 }
             }
             Parameters::Slice => sums.affected += i128::from(rows / self.operations),
             Parameters::Hundred if step.sql.contains("SUM(k)") => {
-                let first = key(turn.number, rows - RANGE_ROWS + 1);
+                let (first, last) = self.range(turn.number);
                 sums.rows += 1;
-                sums.ints += (first..first + RANGE_ROWS).map(|id| i128::from(k_of(id, rows))).sum::<i128>();
+                sums.ints += (first..=last).map(|id| i128::from(k_of(id, rows))).sum::<i128>();
             }
             Parameters::Hundred => {
-                sums.rows += RANGE_ROWS;
-                sums.texts += i128::from(RANGE_ROWS) * c_of(1, 0).len() as i128;
+                sums.rows += self.family.range_rows;
+                sums.texts += i128::from(self.family.range_rows) * c_of(1, 0).len() as i128;
             }
         }
     }

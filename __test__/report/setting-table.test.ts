@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { CompletedRecord } from '../../src/records/record.js';
-import { armTable } from '../../src/report/arm-table.js';
+import { settingTable } from '../../src/report/setting-table.js';
 import { completed, context, network, runOf } from '../records/sample-run.js';
 import { networkText } from '../../src/report/network-text.js';
 import { renderRunMarkdown } from '../../src/report/run-report.js';
@@ -17,7 +17,7 @@ function record(
 }
 
 test('the ways of one side stand in one row, with what they win over gRPC at any number of rows', () => {
-  const { table, notes } = armTable([
+  const { table, notes } = settingTable([
     record('direct', 0.002),
     record('grpc', 0.1),
     record('hybrid', 0.05),
@@ -34,16 +34,16 @@ test('the ways of one side stand in one row, with what they win over gRPC at any
 test('latencies stand beside the rates', () => {
   const latency = { p50: 90, p90: 120, p95: 150, p99: 200, p999: 300, max: 400, histogram: '' };
   const grpc: CompletedRecord = { ...record('grpc', 0.1), latency };
-  expect(armTable([grpc, record('hybrid', 0.05)]).table.rows[0]!.slice(4, 6)).toEqual([
+  expect(settingTable([grpc, record('hybrid', 0.05)]).table.rows[0]!.slice(4, 6)).toEqual([
     '10.0 K/s, 90 µs / 200 µs',
     '20.0 K/s',
   ]);
 });
 
 test('a way that was not measured is left out, and other request work has no such table', () => {
-  expect(armTable([record('grpc', 0.1), record('hybrid', 0.1)]).table.rows[0]!.slice(-2)).toEqual(['—', '—']);
-  expect(armTable([record('grpc', 0.1)]).table.rows).toEqual([]);
-  expect(armTable([record(undefined, 0.1)])).toMatchObject({ table: { rows: [] }, notes: [] });
+  expect(settingTable([record('grpc', 0.1), record('hybrid', 0.1)]).table.rows[0]!.slice(-2)).toEqual(['—', '—']);
+  expect(settingTable([record('grpc', 0.1)]).table.rows).toEqual([]);
+  expect(settingTable([record(undefined, 0.1)])).toMatchObject({ table: { rows: [] }, notes: [] });
 });
 
 test('a simulated network is told with who made it, what was asked for, and what was measured', () => {
@@ -57,7 +57,7 @@ test('a simulated network is told with who made it, what was asked for, and what
   );
 
   const records = [record('grpc', 0.1), record('hybrid', 0.05)];
-  expect(armTable(records, network).notes).toEqual([expect.stringContaining('Hybrid:'), `${text}.`]);
+  expect(settingTable(records, network).notes).toEqual([expect.stringContaining('Hybrid:'), `${text}.`]);
   const run = runOf(records);
   expect(renderRunMarkdown(run)).not.toContain('Simulated');
   // The text is in the description of the host, and below the table.

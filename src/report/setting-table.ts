@@ -1,4 +1,4 @@
-/** The gain of data in this process over data behind gRPC: the same work on the same side, in each of the three arms. */
+/** The gain of data in this process over data behind gRPC: the same work on the same side, in each of the three settings. */
 import { groupBy } from '../compare/cell-groups.js';
 import { rateRatio } from '../compare/rate-ratio.js';
 import type { CompletedRecord, SimulatedNetwork } from '../records/record.js';
@@ -12,10 +12,10 @@ const NOTE =
   'behind gRPC. Speed-ups are over all gRPC.';
 
 /**
- * The table of work that was measured behind gRPC and in another arm; empty if there is no other arm. `network` is the simulated
+ * The table of work that was measured behind gRPC and in another setting; empty if there is no other. `network` is the simulated
  * network that gRPC used.
  */
-export function armTable(records: readonly CompletedRecord[], network?: SimulatedNetwork): MarkedTable {
+export function settingTable(records: readonly CompletedRecord[], network?: SimulatedNetwork): MarkedTable {
   const families = new Set(records.filter(({ transport }) => isOtherWay(transport)).map(({ family }) => family));
   const rows = groupBy(
     records.filter(({ family }) => families.has(family)),

@@ -1,0 +1,49 @@
+import { familyMatrix } from '../matrix.js';
+import type { RequestMatrix, RequestWorkload } from '../requests/grid.js';
+
+export type TableName = 'users' | 'sbtest';
+
+export interface TableEntry {
+  readonly rows: number;
+  readonly columns: readonly string[];
+  readonly definition: string;
+}
+
+export type ParameterKind =
+  | 'user'
+  | 'key'
+  | 'tenth'
+  | 'slice'
+  | 'hundred'
+  | 'countedKey'
+  | 'newText'
+  | 'renewedKey'
+  | 'renewedRow';
+
+/** A statement of an operation. */
+export interface Step {
+  /** The kind of a step, see `native/suite/src/sql/plan.rs`. Default: `prepared`. */
+  readonly kind?: 'prepared' | 'text' | 'literal' | 'ping' | 'rows';
+  readonly sql?: string;
+  readonly parameters?: ParameterKind;
+  readonly times?: number;
+}
+
+export interface SqlWorkload extends RequestWorkload {
+  readonly table?: TableName;
+  readonly transaction?: 'sample' | 'operation';
+  readonly steps: readonly Step[];
+}
+
+/** The family in `bench/matrix.json`. */
+interface SqlMatrix extends RequestMatrix<SqlWorkload> {
+  /** The database of the tables, where the server's URL names none. */
+  readonly database: string;
+  /** Spreads consecutive numbers over a table: a prime, so that every row has its turn. */
+  readonly stride: number;
+  /** The rows of a range in sysbench's statements. */
+  readonly rangeRows: number;
+  readonly tables: Readonly<Record<TableName, TableEntry>>;
+}
+
+export const SQL_MATRIX = familyMatrix<SqlMatrix>('sql');
