@@ -507,21 +507,18 @@ export declare class SqlConnection {
 /** The MySQL connections of one of Node's threads. */
 export declare class SqlLoop {
   /**
-   * Makes a loop on this thread. `callback` gets arrays of four elements for each outcome: the number of the connection; the
-   * buffer of its call's results, the text of its error, or null if the connection is closed; and the byte offsets in the
-   * buffer at which the results start and end.
+   * Makes a loop on this thread. `callback` gets frames of results, each as a buffer and the byte offsets of its start and
+   * end.
    */
-  constructor(shapes: SqlShapes, callback: (outcomes: (number | ArrayBuffer | string | null)[]) => void)
+  constructor(shapes: SqlShapes, callback: (buffer: ArrayBuffer, start: number, end: number) => void)
   /** Adds a connection; returns its number. */
   add(connection: SqlConnection): number
   /**
-   * Begins the call in the first `bytes` bytes of a submission, on a connection that has no call under way. The callback gets
-   * the results. Returns true if outcomes are ready at once, which the caller takes with `outcomes`.
+   * Begins the call in the first `bytes` bytes of a submission, on a connection that has no call under way. Returns a frame if
+   * there are results at once.
    */
-  submit(connection: number, submission: Uint8Array, bytes: number): boolean
-  /** Takes the outcomes that are not delivered yet, in the array that the callback would get. */
-  outcomes(): (number | ArrayBuffer | string | null)[]
-  /** Closes a connection and asks the server to end its call under way. The callback gets no more outcomes of it. */
+  submit(connection: number, submission: Uint8Array, bytes: number): ArrayBuffer | undefined
+  /** Closes a connection and asks the server to end its call under way. The callback still hears of both. */
   remove(connection: number): void
 }
 

@@ -32,7 +32,7 @@ impl Protocol for Dispatch {
         session.unsent()
     }
 
-    fn sent(session: &mut DrivenSession, bytes: usize) {
+    fn sent(&mut self, session: &mut DrivenSession, bytes: usize) {
         session.sent(bytes);
     }
 
@@ -96,7 +96,7 @@ impl HttpLoop {
         ts_args_type = "callback: (buffer: ArrayBuffer, start: number, end: number) => void"
     )]
     pub fn new(env: Env, callback: Function<'_, Unknown<'_>, ()>) -> napi::Result<Self> {
-        Ok(Self { sockets: SocketLoop::new(env, callback)? })
+        Ok(Self { sockets: SocketLoop::new(env, Dispatch::default(), callback)? })
     }
 
     /// Adds a pool of connections to a server; returns its number, by which submissions name it.
@@ -112,13 +112,13 @@ impl HttpLoop {
         let stream = socket.take().map_err(js)?;
         let number = self.sockets.add(stream, DrivenSession::new(pool, &place.place))?;
         self.sockets.state(|state| {
-            let State { sockets, protocol, .. } = state;
-            if let Some(Some(socket)) = sockets.get_mut(number) {
-                protocol.add_session(number, &mut socket.session);
+            let (index, State { sockets, protocol, .. }) = (number as usize, &mut *state);
+            if let Some(Some(socket)) = sockets.get_mut(index) {
+                protocol.add_session(index, &mut socket.session);
             }
-            state.send(number);
+            state.send(index);
         });
-        u32::try_from(number).map_err(|error| js(Error::Internal(error.to_string())))
+        Ok(number)
     }
 
     /// Sends the requests in the first `bytes` bytes of a submission. Returns a frame if there are results at once.

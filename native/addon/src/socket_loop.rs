@@ -31,7 +31,10 @@ const MOST_READS: usize = 8;
 const DELIVERED_BYTES: usize = 1 << 10;
 
 /// The protocol of a loop's connections: turns requests into bytes, and bytes into results.
-pub trait Protocol: Default + 'static {
+pub trait Protocol: 'static {
+    /// The number of bytes received from one socket from which the other sockets get their turn.
+    const MOST_BYTES: usize = usize::MAX;
+
     /// The state of one connection: its requests under way and its buffers.
     type Session: 'static;
 
@@ -48,7 +51,7 @@ pub trait Protocol: Default + 'static {
     fn unsent(session: &Self::Session) -> &[u8];
 
     /// Notes that the first `bytes` unsent bytes were sent.
-    fn sent(session: &mut Self::Session, bytes: usize);
+    fn sent(&mut self, session: &mut Self::Session, bytes: usize);
 
     /// The buffer to receive into.
     fn room(session: &mut Self::Session) -> &mut [u8];
@@ -86,6 +89,8 @@ struct Inner<P: Protocol> {
 pub struct State<P: Protocol> {
     pub sockets: Vec<Option<Socket<P>>>,
     pub protocol: P,
+    /// The numbers of closed connections that JavaScript has not heard of: no other connection may get them yet.
+    ended: Vec<usize>,
 }
 
 /// A connection on the loop.
@@ -103,7 +108,7 @@ impl<P: Protocol> Socket<P> {
     fn send(&mut self, protocol: &mut P) -> Result<()> {
         while !P::unsent(&self.session).is_empty() {
             match self.stream.write(P::unsent(&self.session)) {
-                Ok(bytes) => P::sent(&mut self.session, bytes),
+                Ok(bytes) => protocol.sent(&mut self.session, bytes),
                 Err(error) if error.kind() == ErrorKind::WouldBlock => break,
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 // The server's last bytes are still to be read: they may tell why it closed the connection.
@@ -116,6 +121,7 @@ impl<P: Protocol> Socket<P> {
 
     /// Receives the bytes that the socket has, in at most [`MOST_READS`] reads.
     fn receive(&mut self, protocol: &mut P) -> Result<()> {
+        let mut received = 0;
         for _ in 0..MOST_READS {
             let room = P::room(&mut self.session);
             let wanted = room.len();
@@ -123,7 +129,8 @@ impl<P: Protocol> Socket<P> {
                 Ok(0) => return Err(protocol.lost(&mut self.session, &ErrorKind::UnexpectedEof.into())),
                 Ok(bytes) => {
                     protocol.received(&mut self.session, bytes)?;
-                    if bytes < wanted {
+                    received += bytes;
+                    if bytes < wanted || received >= P::MOST_BYTES {
                         return Ok(());
                     }
                 }
@@ -193,9 +200,22 @@ impl<P: Protocol> State<P> {
     pub fn end(&mut self, index: usize, error: &Error) {
         if let Some(mut socket) = self.sockets.get_mut(index).and_then(Option::take) {
             self.protocol.ended(index, &mut socket.session, error);
+            self.ended.push(index);
             // The handle is closed first: dropping the stream closes the socket.
             socket.handle.close();
         }
+    }
+
+    /// Takes the undelivered results, which tell of the closed connections too.
+    fn take_results(&mut self) -> Vec<u8> {
+        self.ended.clear();
+        self.protocol.take_results()
+    }
+
+    /// Drops the results, which were copied.
+    fn clear_results(&mut self) {
+        self.ended.clear();
+        self.protocol.clear_results();
     }
 
     fn end_all(&mut self, error: &Error) {
@@ -227,7 +247,8 @@ impl<P: Protocol> Watcher for SocketWatcher<P> {
         });
         // A statement of its own, which ends the borrow: JavaScript may submit requests while it runs.
         let is_much = self.inner.state.borrow().protocol.results().len() >= DELIVERED_BYTES;
-        // JavaScript must hear of a closed connection before its number is given to another one.
+        // JavaScript must hear of a closed connection before it runs anything else: it must not take the connection for an idle
+        // one.
         if is_much || is_gone {
             self.inner.deliver();
         }
@@ -253,15 +274,15 @@ impl<P: Protocol> Attached for Inner<P> {
             return;
         }
         self.attachment.call(|env| {
-            let protocol = &mut self.state.borrow_mut().protocol;
-            let length = protocol.results().len();
+            let mut state = self.state.borrow_mut();
+            let length = state.protocol.results().len();
             // SAFETY: the environment is that of this thread, and the scope of handles is that of `call`.
             let (buffer, start) = unsafe {
                 if length > SMALL_BYTES {
-                    (buffer_of(env, protocol).ok()?, 0)
+                    (buffer_of(env, &mut state).ok()?, 0)
                 } else {
-                    let placed = self.shared.borrow_mut().place(env, protocol.results());
-                    protocol.clear_results();
+                    let placed = self.shared.borrow_mut().place(env, state.protocol.results());
+                    state.clear_results();
                     placed?
                 }
             };
@@ -288,23 +309,23 @@ impl<P: Protocol> Attached for Inner<P> {
 }
 
 /// Takes the undelivered results as an `ArrayBuffer`.
-unsafe fn buffer_of(env: sys::napi_env, protocol: &mut impl Protocol) -> napi::Result<sys::napi_value> {
-    if protocol.results().len() > COPIED_BYTES {
+unsafe fn buffer_of(env: sys::napi_env, state: &mut State<impl Protocol>) -> napi::Result<sys::napi_value> {
+    if state.protocol.results().len() > COPIED_BYTES {
         // SAFETY: the caller's environment.
-        return unsafe { ToNapiValue::to_napi_value(env, Handover(protocol.take_results())) };
+        return unsafe { ToNapiValue::to_napi_value(env, Handover(state.take_results())) };
     }
     // SAFETY: the caller's environment.
-    let buffer = unsafe { copy_of(env, protocol.results()) }?;
-    protocol.clear_results();
+    let buffer = unsafe { copy_of(env, state.protocol.results()) }?;
+    state.clear_results();
     Ok(buffer)
 }
 
 impl<P: Protocol> SocketLoop<P> {
     /// A loop on this thread. `callback` gets frames of results, each as a buffer and the byte offsets of its start and end.
-    pub fn new(env: Env, callback: Function<'_, Unknown<'_>, ()>) -> napi::Result<Self> {
+    pub fn new(env: Env, protocol: P, callback: Function<'_, Unknown<'_>, ()>) -> napi::Result<Self> {
         let inner = Rc::new(Inner {
             attachment: Attachment::new(env)?,
-            state: RefCell::new(State { sockets: Vec::new(), protocol: P::default() }),
+            state: RefCell::new(State { sockets: Vec::new(), protocol, ended: Vec::new() }),
             shared: RefCell::default(),
         });
         Attachment::attach(&inner, env, Some(&callback))?;
@@ -312,20 +333,23 @@ impl<P: Protocol> SocketLoop<P> {
     }
 
     /// Adds a connection; returns its number.
-    pub fn add(&self, stream: TcpStream, session: P::Session) -> napi::Result<usize> {
+    pub fn add(&self, stream: TcpStream, session: P::Session) -> napi::Result<u32> {
         if !self.inner.attachment.is_open() {
             return Err(js(Error::Closed("the loop")));
         }
         let mut state = self.inner.state.borrow_mut();
-        let index = state.sockets.iter().position(Option::is_none).unwrap_or_else(|| {
-            state.sockets.push(None);
-            state.sockets.len() - 1
+        let State { sockets, ended, .. } = &mut *state;
+        let mut numbers = sockets.iter().enumerate();
+        let free = numbers.position(|(index, socket)| socket.is_none() && !ended.contains(&index));
+        let index = free.unwrap_or_else(|| {
+            sockets.push(None);
+            sockets.len() - 1
         });
         let watcher = Box::new(SocketWatcher { inner: Rc::clone(&self.inner), index });
         // SAFETY: the stream goes with the handle, which is closed first; the watcher tells the attachment.
         let handle = unsafe { self.inner.attachment.watch(stream.as_raw_fd(), watcher) }.map_err(js)?;
         state.sockets[index] = Some(Socket { stream, session, handle, events: READABLE, is_kept_alive: false });
-        Ok(index)
+        u32::try_from(index).map_err(|error| js(Error::Internal(error.to_string())))
     }
 
     /// Runs work on the connections; no JavaScript may run in it.
@@ -345,7 +369,7 @@ impl<P: Protocol> SocketLoop<P> {
             return Ok(Either::B(()));
         }
         // SAFETY: the environment is that of the call under way.
-        let buffer = unsafe { buffer_of(env.raw(), &mut state.protocol) }?;
+        let buffer = unsafe { buffer_of(env.raw(), &mut state) }?;
         // SAFETY: the value is returned from that call.
         Ok(Either::A(unsafe { Unknown::from_raw_unchecked(env.raw(), buffer) }))
     }

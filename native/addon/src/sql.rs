@@ -1,6 +1,7 @@
 //! Clients of the MySQL wire, exported to JavaScript. `native/clients/mysql/src/submission.rs` tells how requests and results
 //! cross.
 
+use std::net::TcpStream;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use boundary_bench_kernel::cancel::CancelToken;
@@ -50,7 +51,7 @@ impl SqlShapes {
 /// A connection that a `SqlLoop` drives.
 #[napi]
 pub struct SqlConnection {
-    session: Mutex<Option<DrivenSession>>,
+    driven: Mutex<Option<(TcpStream, DrivenSession)>>,
     version: String,
 }
 
@@ -68,8 +69,8 @@ impl SqlConnection {
     pub fn open(env: Env, url: String) -> napi::Result<AsyncBlock<SqlConnection>> {
         promise(env, async move {
             let url: Url = url.parse().map_err(js)?;
-            let session = DrivenSession::open(&url).await.map_err(js)?;
-            Ok(Self { version: session.version().to_owned(), session: Mutex::new(Some(session)) })
+            let (stream, session) = DrivenSession::open(&url).await.map_err(js)?;
+            Ok(Self { version: session.version().to_owned(), driven: Mutex::new(Some((stream, session))) })
         })
     }
 
@@ -81,10 +82,10 @@ impl SqlConnection {
 }
 
 impl SqlConnection {
-    /// Takes the session out, for the loop that will drive it.
-    pub fn take(&self) -> Result<DrivenSession> {
-        let session = self.session.lock().unwrap_or_else(PoisonError::into_inner).take();
-        session.ok_or(Error::Closed("the connection"))
+    /// Takes the socket and its session out, for the loop that will drive them.
+    pub fn take(&self) -> Result<(TcpStream, DrivenSession)> {
+        let driven = self.driven.lock().unwrap_or_else(PoisonError::into_inner).take();
+        driven.ok_or(Error::Closed("the connection"))
     }
 }
 

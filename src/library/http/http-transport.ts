@@ -2,11 +2,9 @@ import { addon, type Cancel, type HttpLoop, type HttpPlace } from '../../addon.j
 import { BoundaryError, TIMEOUT, toBoundaryError } from '../../errors.js';
 import { CallDeadlines, DeadlineCall } from '../crossing/call-deadlines.js';
 import { connecting } from '../crossing/connecting.js';
+import { GONE } from '../crossing/result-frame.js';
 import { HttpFrame, HttpResponse, HttpResponses } from './http-responses.js';
 import { HttpSubmissionWriter, type ReadHttpRequest } from './http-submission.js';
-
-/** The status of a result that names a lost connection. */
-const GONE = 2;
 
 /** Bytes of a submission above which it is sent before the end of the turn: the server begins while more is written. */
 const FLUSHED_BYTES = 1 << 13;

@@ -1,10 +1,5 @@
 import { BoundaryError } from '../../errors.js';
-
-/** Header words of a result, before its entries. */
-const RESULT_WORDS = 5;
-
-/** The flag of a result whose bytes are all ASCII. */
-const ASCII = 1;
+import { ASCII, errorOf, RESULT_WORDS } from '../crossing/result-frame.js';
 
 /** Kinds of entries, by their numbers in a frame. */
 const NIL = 0;
@@ -238,10 +233,4 @@ class ReplyReader {
 function integer(digits: string): number | bigint {
   const number = Number(digits);
   return Number.isSafeInteger(number) ? number : BigInt(digits);
-}
-
-/** The error of a text that begins with its code in brackets. */
-function errorOf(text: string): BoundaryError {
-  const [, code, message] = /^\[(BB_[A-Z0-9_]+)\]\s*([\s\S]*)$/.exec(text) ?? [];
-  return code === undefined ? new BoundaryError('BB_INTERNAL', text) : new BoundaryError(code, message!);
 }

@@ -5,6 +5,7 @@ import { abortedBy, cancellable, type WorkOptions } from '../crossing/cancellati
 import type { CellWriter } from '../engine/cell-writer.js';
 import { FrameMemory } from '../engine/frame.js';
 import { OpenHandles } from '../crossing/open-handles.js';
+import { ANSWERED, errorOf, GONE, RESULT_WORDS } from '../crossing/result-frame.js';
 import { ResultBytes } from './sql-results.js';
 
 /** The connections of a client, with the queue of calls for them. */
@@ -55,7 +56,7 @@ class ThreadConnections implements SqlConnections {
     const perform = (token: Cancel | undefined): Promise<ArrayBuffer> =>
       this.#raw.perform(bytes, length, this.shapes, token);
     const buffer = await cancellable(this.#handles, options, perform);
-    return new ResultBytes(new FrameMemory(buffer), 0, buffer.byteLength);
+    return new ResultBytes(new FrameMemory(buffer), 0, buffer.byteLength, true);
   }
 
   async close(): Promise<void> {
@@ -115,7 +116,7 @@ class Loop {
   #memory: FrameMemory | undefined;
 
   constructor() {
-    this.#loop = new addon.SqlLoop(this.shapes, (outcomes) => this.#deliver(outcomes));
+    this.#loop = new addon.SqlLoop(this.shapes, (buffer, start, end) => this.#deliver(buffer, start, end));
   }
 
   async connect(url: string, owner: LoopConnections): Promise<{ readonly number: number; readonly version: string }> {
@@ -128,7 +129,8 @@ class Loop {
   submit(number: number, call: Call, bytes: Uint8Array, length: number): void {
     call.connection = number;
     this.#calls[number] = call;
-    if (this.#loop.submit(number, bytes, length)) this.#deliver(this.#loop.outcomes());
+    const frame = this.#loop.submit(number, bytes, length);
+    if (frame !== undefined) this.#deliver(frame, 0, frame.byteLength);
   }
 
   /** Closes a connection; returns its call, which is not settled by the loop any more. */
@@ -140,30 +142,39 @@ class Loop {
     return call;
   }
 
-  #deliver(outcomes: (number | ArrayBuffer | string | null)[]): void {
-    for (let place = 0; place < outcomes.length; place += 4) {
-      const number = outcomes[place] as number;
-      const outcome = outcomes[place + 1] as ArrayBuffer | string | null;
+  /** Delivers the results between two byte offsets of a buffer. */
+  #deliver(buffer: ArrayBuffer, start: number, end: number): void {
+    const memory = this.#memory?.buffer === buffer ? this.#memory : new FrameMemory(buffer);
+    const { words } = memory;
+    // Lost connections come first: their calls' results must not make them idle ones.
+    for (let word = start / 4; word < end / 4; word = nextResult(words, word)) {
+      if (words[word + 1] !== GONE) continue;
+      const number = words[word]!;
       const owner = this.#owners[number];
-      if (outcome === null) {
-        this.#owners[number] = undefined;
-        owner?.gone(number);
-        continue;
-      }
+      this.#owners[number] = undefined;
+      owner?.gone(number);
+    }
+    // The only result of a buffer takes the memory along.
+    const isAlone = end === buffer.byteLength && start === 0 && nextResult(words, 0) === end / 4;
+    this.#memory = isAlone ? undefined : memory;
+    for (let word = start / 4; word < end / 4; word = nextResult(words, word)) {
+      const status = words[word + 1];
+      if (status === GONE) continue;
+      const number = words[word]!;
       const call = this.#calls[number];
       this.#calls[number] = undefined;
-      owner?.free(number);
-      if (typeof outcome === 'string') call?.reject(toBoundaryError(new Error(outcome)));
-      else call?.resolve(this.#results(outcome, outcomes[place + 2] as number, outcomes[place + 3] as number));
+      this.#owners[number]?.free(number);
+      const first = (word + RESULT_WORDS + words[word + 2]!) * 4;
+      const last = first + words[word + 3]!;
+      if (status === ANSWERED) call?.resolve(new ResultBytes(memory, first, last, isAlone));
+      else call?.reject(errorOf(memory.bytes.toString('utf8', first, last)));
     }
   }
+}
 
-  #results(buffer: ArrayBuffer, start: number, end: number): ResultBytes {
-    // Results with memory of their own take it along.
-    if (end - start === buffer.byteLength) return new ResultBytes(new FrameMemory(buffer), start, end);
-    if (this.#memory?.buffer !== buffer) this.#memory = new FrameMemory(buffer);
-    return new ResultBytes(this.#memory, start, end);
-  }
+/** The word after the result at `word`. */
+function nextResult(words: Uint32Array, word: number): number {
+  return word + RESULT_WORDS + words[word + 2]! + ((words[word + 3]! + 3) >>> 2);
 }
 
 let loop: Loop | undefined;

@@ -103,7 +103,10 @@ impl SqlClient {
         self.guarded(cancel, |call| async move {
             let mut session = call.lease().await?;
             let max_packet = session.pool().max_packet();
-            submission.perform(&mut session, max_packet, shapes).await
+            let performed = submission.perform(&mut session, max_packet).await?;
+            let mut bytes = Vec::new();
+            performed.write(&mut bytes, shapes)?;
+            Ok(bytes)
         })
         .await
     }

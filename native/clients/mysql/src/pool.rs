@@ -1,6 +1,7 @@
 //! The sessions with one server: opened when they are needed, reused when they are idle and usable.
 
 use std::collections::HashMap;
+use std::net::TcpStream;
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -14,7 +15,7 @@ use crate::codec::{Failure, Field};
 use crate::connection::{Connection, Prepared};
 use crate::rows::{Form, RowShape};
 use crate::runtime;
-use crate::transport::Drive;
+use crate::transport::Exchange;
 use crate::url::Url;
 
 type Answer<T> = std::result::Result<T, Failure>;
@@ -173,10 +174,10 @@ impl Pool {
 }
 
 impl Session {
-    /// Makes the session one whose socket an event loop watches; `None` over TLS.
-    pub(crate) fn into_driven(self) -> Result<Option<(Self, Drive)>> {
+    /// Takes the socket out for a driver; `None` over TLS.
+    pub(crate) fn into_driven(self) -> Result<Option<(Self, TcpStream, Arc<Exchange>)>> {
         let driven = self.connection.into_driven()?;
-        Ok(driven.map(|(connection, drive)| (Self { connection, ..self }, drive)))
+        Ok(driven.map(|(connection, stream, exchange)| (Self { connection, ..self }, stream, exchange)))
     }
 
     /// The statement of this text, if it is already prepared.
