@@ -470,18 +470,6 @@ export declare class RawShardStore {
   close(): void
 }
 
-/** A client whose connections are served by threads of their own. */
-export declare class RawSqlClient {
-  /** Connects to the server of a URL, `mysql://user:password@host:port/database`. */
-  static open(url: string, connections: number, cancel?: Cancel | undefined | null): Promise<RawSqlClient>
-  /** The server's name and version. */
-  get version(): string
-  /** Performs the call in the first `bytes` bytes of a submission; resolves to the results. */
-  perform(submission: Uint8Array, bytes: number, shapes: SqlShapes, cancel?: Cancel | undefined | null): Promise<ArrayBuffer>
-  /** Closes the connections after the calls under way have ended. Does nothing the second time. */
-  close(): Promise<void>
-}
-
 /** The reference server. It serves on threads of its own until it is stopped or this process ends. */
 export declare class ReferenceServer {
   /** The help text of the server's arguments. */
@@ -496,8 +484,6 @@ export declare class ReferenceServer {
 
 /** A connection that a `SqlLoop` drives. */
 export declare class SqlConnection {
-  /** Whether a `SqlLoop` can drive connections to the server at this URL; others need a `RawSqlClient`. */
-  static isDrivable(url: string): boolean
   /** Connects to the server and logs in. */
   static open(url: string): Promise<SqlConnection>
   /** The server's name and version. */

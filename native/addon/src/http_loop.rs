@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use boundary_bench_http::{Dispatch, DrivenSession, Sessions, Submission, has_news};
+use boundary_bench_http::{Dispatch, DrivenSession, Sessions, Submission};
 use boundary_bench_kernel::{Error, Result};
 use napi::Env;
 use napi::bindgen_prelude::{Either, Function, Undefined, Unknown};
@@ -70,7 +70,7 @@ struct LoopSockets<'a> {
 impl Sessions for LoopSockets<'_> {
     fn session(&mut self, number: usize) -> Option<&mut DrivenSession> {
         let socket = self.sockets.get_mut(number)?.as_mut()?;
-        if socket.session.has_rested() && has_news(&(&socket.stream).into()) {
+        if socket.session.has_rested() && !socket.stream.is_quiet() {
             socket.session.retire();
             self.closed.push(number);
         }

@@ -1,7 +1,5 @@
 //! Connections of the Redis wire, driven by the event loop of one of Node's threads.
 
-use std::net::TcpStream;
-
 use boundary_bench_kernel::{Error, Result};
 use boundary_bench_redis::{Frame, Session, Submission};
 use napi::Env;
@@ -86,8 +84,8 @@ impl KvLoop {
     pub fn add(&self, connection: &KvConnection) -> napi::Result<u32> {
         let connection = connection.take().map_err(js)?;
         let session = connection.session();
-        let socket = connection.into_socket().map_err(js)?;
-        let stream = TcpStream::from(socket.ok_or_else(|| invalid("the connection can't be driven by the loop"))?);
+        let stream = connection.into_driven().map_err(js)?;
+        let stream = stream.ok_or_else(|| invalid("the connection can't be driven by the loop"))?;
         self.sockets.add(stream, session)
     }
 

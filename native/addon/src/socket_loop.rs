@@ -5,11 +5,11 @@
 use std::cell::RefCell;
 use std::ffi::c_int;
 use std::io::{ErrorKind, Read, Write};
-use std::net::TcpStream;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsFd, AsRawFd};
 use std::ptr;
 use std::rc::Rc;
 
+use boundary_bench_kernel::driven_stream::DrivenStream;
 use boundary_bench_kernel::error::catch_panic;
 use boundary_bench_kernel::{Error, Result};
 use napi::bindgen_prelude::{Either, Function, ToNapiValue, Undefined, Unknown};
@@ -95,8 +95,7 @@ pub struct State<P: Protocol> {
 
 /// A connection on the loop.
 pub struct Socket<P: Protocol> {
-    /// The socket. It may also be a Unix domain socket, since it is only read from and written to.
-    pub stream: TcpStream,
+    pub stream: DrivenStream,
     pub session: P::Session,
     handle: Handle,
     events: c_int,
@@ -106,8 +105,12 @@ pub struct Socket<P: Protocol> {
 impl<P: Protocol> Socket<P> {
     /// Sends unsent bytes until the socket's buffer is full.
     fn send(&mut self, protocol: &mut P) -> Result<()> {
-        while !P::unsent(&self.session).is_empty() {
-            match self.stream.write(P::unsent(&self.session)) {
+        while self.has_unsent() {
+            let sent = match P::unsent(&self.session) {
+                [] => self.stream.flush().map(|()| 0),
+                unsent => self.stream.write(unsent),
+            };
+            match sent {
                 Ok(bytes) => protocol.sent(&mut self.session, bytes),
                 Err(error) if error.kind() == ErrorKind::WouldBlock => break,
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
@@ -119,10 +122,11 @@ impl<P: Protocol> Socket<P> {
         Ok(())
     }
 
-    /// Receives the bytes that the socket has, in at most [`MOST_READS`] reads.
-    fn receive(&mut self, protocol: &mut P) -> Result<()> {
-        let mut received = 0;
-        for _ in 0..MOST_READS {
+    /// Receives the bytes that the socket has, in about [`MOST_READS`] reads at most; returns their number.
+    fn receive(&mut self, protocol: &mut P) -> Result<usize> {
+        let (mut received, mut reads) = (0, 0);
+        loop {
+            reads += 1;
             let room = P::room(&mut self.session);
             let wanted = room.len();
             match self.stream.read(room) {
@@ -130,34 +134,42 @@ impl<P: Protocol> Socket<P> {
                 Ok(bytes) => {
                     protocol.received(&mut self.session, bytes)?;
                     received += bytes;
-                    if bytes < wanted || received >= P::MOST_BYTES {
-                        return Ok(());
+                    let is_enough = bytes < wanted || received >= P::MOST_BYTES || reads >= MOST_READS;
+                    // The loop does not watch for bytes that the stream holds.
+                    if is_enough && !self.stream.has_input() {
+                        return Ok(received);
                     }
                 }
-                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(received),
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) => return Err(protocol.lost(&mut self.session, &error)),
             }
         }
-        Ok(())
     }
 
     /// Receives the bytes that arrived before the socket failed; returns the error of the connection.
     fn broken(&mut self, status: c_int, protocol: &mut P) -> Error {
         // Taken before reading, which would clear it. The loop's status says no more than that there is an error.
-        let problem = self.stream.take_error().ok().flatten();
-        match self.receive(protocol) {
-            Ok(()) => {
-                let problem = problem.unwrap_or_else(|| std::io::Error::from_raw_os_error(-status));
-                protocol.lost(&mut self.session, &problem)
+        let problem = self.stream.take_error();
+        loop {
+            match self.receive(protocol) {
+                Ok(0) => {
+                    let problem = problem.unwrap_or_else(|| std::io::Error::from_raw_os_error(-status));
+                    return protocol.lost(&mut self.session, &problem);
+                }
+                Ok(_) => {}
+                Err(error) => return problem.map_or(error, |problem| protocol.lost(&mut self.session, &problem)),
             }
-            Err(error) => problem.map_or(error, |problem| protocol.lost(&mut self.session, &problem)),
         }
+    }
+
+    fn has_unsent(&self) -> bool {
+        !P::unsent(&self.session).is_empty() || self.stream.has_unsent()
     }
 
     /// Updates the events that the socket is watched for, and whether it keeps the process alive.
     fn settle(&mut self) {
-        let events = if P::unsent(&self.session).is_empty() { READABLE } else { READABLE | WRITABLE };
+        let events = if self.has_unsent() { READABLE | WRITABLE } else { READABLE };
         if events != self.events {
             self.events = events;
             self.handle.watch(events);
@@ -333,7 +345,7 @@ impl<P: Protocol> SocketLoop<P> {
     }
 
     /// Adds a connection; returns its number.
-    pub fn add(&self, stream: TcpStream, session: P::Session) -> napi::Result<u32> {
+    pub fn add(&self, stream: DrivenStream, session: P::Session) -> napi::Result<u32> {
         if !self.inner.attachment.is_open() {
             return Err(js(Error::Closed("the loop")));
         }
@@ -347,8 +359,12 @@ impl<P: Protocol> SocketLoop<P> {
         });
         let watcher = Box::new(SocketWatcher { inner: Rc::clone(&self.inner), index });
         // SAFETY: the stream goes with the handle, which is closed first; the watcher tells the attachment.
-        let handle = unsafe { self.inner.attachment.watch(stream.as_raw_fd(), watcher) }.map_err(js)?;
+        let handle = unsafe { self.inner.attachment.watch(stream.as_fd().as_raw_fd(), watcher) }.map_err(js)?;
+        let has_input = stream.has_input();
         state.sockets[index] = Some(Socket { stream, session, handle, events: READABLE, is_kept_alive: false });
+        if has_input {
+            state.drive(index, |socket, protocol| socket.receive(protocol).map(drop));
+        }
         u32::try_from(index).map_err(|error| js(Error::Internal(error.to_string())))
     }
 

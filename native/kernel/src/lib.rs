@@ -4,6 +4,7 @@
 pub mod api_key;
 pub mod bind;
 pub mod cancel;
+pub mod driven_stream;
 pub mod error;
 pub mod frame;
 pub mod latency;
@@ -15,6 +16,7 @@ pub mod resources;
 pub mod response_limit;
 pub mod runtime;
 pub mod socket;
+pub mod stream;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 pub mod tls;

@@ -269,7 +269,7 @@ class DrivenPool implements HttpTransport {
   }
 }
 
-/** The transport of a client whose connections the addon drives itself: TLS and HTTP/2. */
+/** The transport of a client whose connection the addon drives itself: that of HTTP/2. */
 class RemoteTransport implements HttpTransport {
   readonly #place: HttpPlace;
   readonly #writer = new HttpSubmissionWriter();

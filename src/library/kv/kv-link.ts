@@ -252,7 +252,7 @@ class DrivenLink extends KvLink {
   }
 }
 
-/** Connections that the addon drives itself: those over TLS, and those to clusters. */
+/** Connections that the addon drives itself: those to clusters. */
 class RemoteLink extends KvLink {
   readonly #raw: KvConnection;
   readonly #writer = new SubmissionWriter();

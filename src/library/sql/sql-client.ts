@@ -6,7 +6,7 @@ import { type ConnectOptions, connectTimeoutOf } from '../crossing/connecting.js
 import { describeValue } from '../crossing/describe-value.js';
 import type { ParameterInput } from '../engine/parameters.js';
 import { Spare } from '../crossing/spare.js';
-import { openSqlConnections, type SqlConnections } from './sql-connections.js';
+import { SqlConnections } from './sql-connections.js';
 import { type ResultBytes, ResultShape, type SqlResult, SqlResults } from './sql-results.js';
 import { fromColumnSpecs } from '../engine/table-definition.js';
 import { type ServerOptions, withUrlOptions } from '../crossing/url-options.js';
@@ -118,7 +118,7 @@ export class SqlClient implements AsyncDisposable {
       throw invalid(`int64 must be 'bigint' or 'number', not ${describeValue(int64)}`);
     }
     const connectMs = connectTimeoutOf(connectTimeoutMs, timeoutMs);
-    return new SqlClient(await openSqlConnections(server, connections, connectMs), int64, timeoutMs);
+    return new SqlClient(await SqlConnections.open(server, connections, connectMs), int64, timeoutMs);
   }
 
   /** The name and version of the server. */

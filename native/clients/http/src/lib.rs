@@ -39,7 +39,7 @@ pub use request::{Head, Method, Request};
 pub use response::Response;
 pub use session::{Arrived, Session, lost};
 pub use shared::SharedClient;
-pub use stream::{Stream, Version, has_news, tls_connector};
+pub use stream::{Version, open_stream, tls_connector};
 pub use streamed::StreamedResponse;
 pub use submission::{Group, NO_BODY, Responses, Submission};
 pub use url::Url;

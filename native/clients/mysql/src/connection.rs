@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
+use boundary_bench_kernel::driven_stream::DrivenStream;
 use boundary_bench_kernel::socket::CONNECT_TIMEOUT;
 use boundary_bench_kernel::{Error, Result, response_limit};
 
@@ -176,13 +177,11 @@ impl Connection {
         self.transport.has_ended()
     }
 
-    /// Takes the socket out for a driver; `None` over TLS.
-    pub(crate) fn into_driven(self) -> Result<Option<(Self, std::net::TcpStream, Arc<Exchange>)>> {
+    /// Takes the stream out for a driver.
+    pub(crate) fn into_driven(self) -> Result<(Self, DrivenStream, Arc<Exchange>)> {
         let failed = |error: std::io::Error| engine_error(format!("the connection was lost: {error}"));
-        let Some((transport, stream, exchange)) = self.transport.into_driven().map_err(failed)? else {
-            return Ok(None);
-        };
-        Ok(Some((Self { transport, ..self }, stream, exchange)))
+        let (transport, stream, exchange) = self.transport.into_driven().map_err(failed)?;
+        Ok((Self { transport, ..self }, stream, exchange))
     }
 
     /// Takes the buffers from the driver, or leaves them to it.

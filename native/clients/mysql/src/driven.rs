@@ -1,11 +1,11 @@
-//! A connection without its socket, for an event loop that drives many: it takes submissions and received bytes, and gives
+//! A connection without its stream, for an event loop that drives many: it takes submissions and received bytes, and gives
 //! bytes to send and frames of results. It runs one submission at a time. Nothing here blocks.
 
-use std::net::TcpStream;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
+use boundary_bench_kernel::driven_stream::DrivenStream;
 use boundary_bench_kernel::frame::Frame;
 use boundary_bench_kernel::{Error, Result};
 
@@ -39,17 +39,14 @@ enum State {
 }
 
 impl DrivenSession {
-    /// Connects, on the async runtime that this is called on. Returns the socket, too.
+    /// Connects, on the async runtime that this is called on. Returns the stream, too.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] over TLS, [`Error::Engine`] where the server can't be reached or refuses the login.
-    pub async fn open(url: &Url) -> Result<(TcpStream, Self)> {
+    /// [`Error::Engine`] where the server can't be reached or refuses the login.
+    pub async fn open(url: &Url) -> Result<(DrivenStream, Self)> {
         let pool = Pool::new(url.clone(), Vec::new(), 1);
-        let session = pool.lease().await?.into_session();
-        let driven = session.map(Session::into_driven).transpose()?.flatten();
-        let Some((session, stream, exchange)) = driven else {
-            return Err(Error::Unsupported("a connection over TLS can't be driven by the event loop".to_owned()));
-        };
+        let session = pool.lease().await?.into_session().ok_or(Error::Closed("the connection"))?;
+        let (session, stream, exchange) = session.into_driven()?;
         let (id, version) = (session.connection.id(), session.connection.version().to_owned());
         let mut buffers = Buffers::default();
         exchange.swap(&mut buffers);

@@ -1,12 +1,12 @@
 //! The sessions with one server: opened when they are needed, reused when they are idle and usable.
 
 use std::collections::HashMap;
-use std::net::TcpStream;
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
+use boundary_bench_kernel::driven_stream::DrivenStream;
 use boundary_bench_kernel::socket::CONNECT_TIMEOUT;
 use boundary_bench_kernel::{Error, Result};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -174,10 +174,10 @@ impl Pool {
 }
 
 impl Session {
-    /// Takes the socket out for a driver; `None` over TLS.
-    pub(crate) fn into_driven(self) -> Result<Option<(Self, TcpStream, Arc<Exchange>)>> {
-        let driven = self.connection.into_driven()?;
-        Ok(driven.map(|(connection, stream, exchange)| (Self { connection, ..self }, stream, exchange)))
+    /// Takes the stream out for a driver.
+    pub(crate) fn into_driven(self) -> Result<(Self, DrivenStream, Arc<Exchange>)> {
+        let (connection, stream, exchange) = self.connection.into_driven()?;
+        Ok((Self { connection, ..self }, stream, exchange))
     }
 
     /// The statement of this text, if it is already prepared.

@@ -7,12 +7,13 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
 
+use boundary_bench_kernel::driven_stream::DrivenStream;
 use boundary_bench_kernel::outbox::Outbox;
+use boundary_bench_kernel::stream::Stream;
 use boundary_bench_kernel::tls::Trust;
 use boundary_bench_kernel::{Error, Result, response_limit, socket, tls};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::{TcpStream, UnixStream};
-use tokio_rustls::client::TlsStream;
+use tokio::net::UnixStream;
 
 use crate::engine_error;
 use crate::url::Url;
@@ -30,11 +31,10 @@ const FAST_INPUT: usize = 1 << 20;
 /// The most bytes of a packet before the login, when the sender is not authenticated yet.
 const LOGIN_PACKET: usize = 1 << 20;
 
-enum Stream {
-    Tcp(TcpStream),
-    Unix(UnixStream),
-    Tls(Box<TlsStream<TcpStream>>),
-    /// No stream of its own: a driver sends and receives.
+enum Way {
+    /// A stream that the transport reads and writes.
+    Own(Stream),
+    /// A stream that a driver reads and writes.
     Driven(Arc<Exchange>),
     /// No stream: the connection is unusable.
     Closed,
@@ -126,21 +126,10 @@ impl Buffers {
     }
 }
 
-macro_rules! on_stream {
-    ($stream:expr, $inner:ident => $call:expr) => {
-        match $stream {
-            Stream::Tcp($inner) => $call,
-            Stream::Unix($inner) => $call,
-            Stream::Tls($inner) => $call,
-            Stream::Driven(_) | Stream::Closed => Poll::Ready(Err(io::ErrorKind::NotConnected.into())),
-        }
-    };
-}
-
 /// Sends and receives packets. Output is buffered, and sent while an answer is awaited: so any number of commands may
 /// be sent before the first answer is read, and neither side ever waits for the other to read.
 pub(crate) struct Transport {
-    stream: Stream,
+    way: Way,
     buffers: Buffers,
     /// The sequence number of the next packet of the exchange.
     sequence: u8,
@@ -155,11 +144,11 @@ impl Transport {
     pub(crate) async fn connect(url: &Url) -> Result<Self> {
         let failed = |error: io::Error| engine_error(socket::unreachable_server(url, &error));
         let stream = if let Some(socket) = &url.socket {
-            Stream::Unix(UnixStream::connect(socket).await.map_err(failed)?)
+            Stream::connect_unix(socket).await
         } else {
-            Stream::Tcp(socket::connect(&url.host, url.port).await.map_err(failed)?)
+            Stream::connect(&url.host, url.port).await
         };
-        Ok(Self::over(stream))
+        Ok(Self::over(stream.map_err(failed)?))
     }
 
     /// A transport over a connected socket.
@@ -170,7 +159,7 @@ impl Transport {
     fn over(stream: Stream) -> Self {
         Self {
             is_private: matches!(stream, Stream::Unix(_)),
-            stream,
+            way: Way::Own(stream),
             buffers: Buffers::default(),
             sequence: 0,
             most_bytes: LOGIN_PACKET,
@@ -197,32 +186,28 @@ impl Transport {
     /// close. False over TLS, where the bytes may concern TLS only, and where a driver reads.
     pub(crate) fn has_ended(&mut self) -> bool {
         let mut byte = [0];
-        let read = match &self.stream {
-            Stream::Tcp(stream) => stream.try_read(&mut byte),
-            Stream::Unix(stream) => stream.try_read(&mut byte),
-            Stream::Tls(_) | Stream::Driven(_) => return false,
-            Stream::Closed => return true,
+        let read = match &self.way {
+            Way::Own(Stream::Tcp(stream)) => stream.try_read(&mut byte),
+            Way::Own(Stream::Unix(stream)) => stream.try_read(&mut byte),
+            Way::Own(Stream::Tls(_)) | Way::Driven(_) => return false,
+            Way::Closed => return true,
         };
         read.map_or_else(|error| error.kind() != io::ErrorKind::WouldBlock, |_| true)
     }
 
-    /// Takes the socket out for a driver, who finds the buffers in the exchange; `None` over TLS.
-    pub(crate) fn into_driven(mut self) -> io::Result<Option<(Self, std::net::TcpStream, Arc<Exchange>)>> {
-        let stream = match self.stream {
-            Stream::Tcp(stream) => stream.into_std()?,
-            // The socket is only read from and written to, so its type does not matter.
-            Stream::Unix(stream) => std::net::TcpStream::from(std::os::fd::OwnedFd::from(stream.into_std()?)),
-            Stream::Tls(_) | Stream::Driven(_) | Stream::Closed => return Ok(None),
-        };
+    /// Takes the stream out for a driver, who finds the buffers in the exchange.
+    pub(crate) fn into_driven(mut self) -> io::Result<(Self, DrivenStream, Arc<Exchange>)> {
         let exchange = Arc::<Exchange>::default();
-        self.stream = Stream::Driven(Arc::clone(&exchange));
+        let Way::Own(stream) = std::mem::replace(&mut self.way, Way::Driven(Arc::clone(&exchange))) else {
+            return Err(io::ErrorKind::NotConnected.into());
+        };
         self.swap_buffers();
-        Ok(Some((self, stream, exchange)))
+        Ok((self, stream.into_driven()?, exchange))
     }
 
     /// Takes the buffers from the exchange, or leaves them there; does nothing without a driver.
     pub(crate) fn swap_buffers(&mut self) {
-        if let Stream::Driven(exchange) = &self.stream {
+        if let Way::Driven(exchange) = &self.way {
             exchange.swap(&mut self.buffers);
         }
     }
@@ -256,7 +241,7 @@ impl Transport {
 
     /// Fails if the driver has noted the end of the connection.
     fn check_end(&self) -> io::Result<()> {
-        let Stream::Driven(exchange) = &self.stream else { return Ok(()) };
+        let Way::Driven(exchange) = &self.way else { return Ok(()) };
         exchange.left().end.clone().map_or(Ok(()), |(kind, message)| Err(io::Error::new(kind, message)))
     }
 
@@ -277,15 +262,22 @@ impl Transport {
             return Err(failed(&"the server says more before the encryption than it may"));
         }
         let (name, connector) = (tls::server_name(&url.host)?, trust.connector(None)?);
-        match std::mem::replace(&mut self.stream, Stream::Closed) {
-            Stream::Tcp(stream) => {
+        match std::mem::replace(&mut self.way, Way::Closed) {
+            Way::Own(stream @ Stream::Tcp(_)) => {
                 let refused = |error: io::Error| engine_error(socket::unreachable_server(url, &error));
-                let stream = connector.connect(name, stream).await.map_err(refused)?;
-                self.stream = Stream::Tls(Box::new(stream));
+                self.way = Way::Own(stream.encrypt(&connector, name).await.map_err(refused)?);
                 self.is_private = trust.verifies();
                 Ok(())
             }
             _ => Err(failed(&"only TCP can be encrypted")),
+        }
+    }
+
+    /// The stream that the transport reads and writes itself.
+    fn own(way: &mut Way) -> io::Result<Pin<&mut Stream>> {
+        match way {
+            Way::Own(stream) => Ok(Pin::new(stream)),
+            Way::Driven(_) | Way::Closed => Err(io::ErrorKind::NotConnected.into()),
         }
     }
 
@@ -386,7 +378,7 @@ impl Transport {
     /// Waits until more input has arrived, and sends meanwhile. The input so far must be no whole packet.
     pub(crate) async fn receive(&mut self) -> io::Result<()> {
         self.check_pending()?;
-        if matches!(self.stream, Stream::Driven(_)) {
+        if matches!(self.way, Way::Driven(_)) {
             let known = self.buffers.pending.len();
             return self.driven(|buffers| buffers.pending.len() > known).await;
         }
@@ -395,7 +387,7 @@ impl Transport {
 
     /// Sends as much of the output as the socket takes without waiting; with a driver, waits until some of it is sent.
     pub(crate) async fn push(&mut self) -> io::Result<()> {
-        if matches!(self.stream, Stream::Driven(_)) {
+        if matches!(self.way, Way::Driven(_)) {
             return self.driven_sending(self.unsent().saturating_sub(1)).await;
         }
         poll_fn(|context| {
@@ -411,21 +403,21 @@ impl Transport {
 
     /// Sends all of the output.
     pub(crate) async fn flush(&mut self) -> io::Result<()> {
-        if matches!(self.stream, Stream::Driven(_)) {
+        if matches!(self.way, Way::Driven(_)) {
             return self.driven_sending(0).await;
         }
         poll_fn(|context| {
             while self.unsent() > 0 {
                 ready!(self.poll_send(context))?;
             }
-            on_stream!(&mut self.stream, stream => Pin::new(stream).poll_flush(context))
+            Self::own(&mut self.way)?.poll_flush(context)
         })
         .await
     }
 
     fn poll_send(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         let rest = self.buffers.unsent();
-        match ready!(on_stream!(&mut self.stream, stream => Pin::new(stream).poll_write(context, rest)))? {
+        match ready!(Self::own(&mut self.way)?.poll_write(context, rest))? {
             0 => Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
             written => {
                 self.buffers.output.sent(written);
@@ -441,14 +433,12 @@ impl Transport {
             {
                 sent?;
             }
-            if let Stream::Tls(stream) = &mut self.stream
-                && let Poll::Ready(flushed) = Pin::new(stream).poll_flush(context)
-            {
+            if let Poll::Ready(flushed) = Self::own(&mut self.way)?.poll_flush(context) {
                 flushed?;
             }
         }
         let mut buffer = ReadBuf::new(self.buffers.room());
-        ready!(on_stream!(&mut self.stream, stream => Pin::new(stream).poll_read(context, &mut buffer)))?;
+        ready!(Self::own(&mut self.way)?.poll_read(context, &mut buffer))?;
         match buffer.filled().len() {
             0 => Poll::Ready(Err(io::ErrorKind::UnexpectedEof.into())),
             read => {

@@ -9,7 +9,6 @@ mod resp;
 mod server;
 mod session;
 mod slots;
-mod stream;
 mod submission;
 mod timeout;
 mod url;
