@@ -1,5 +1,6 @@
 //! Connections of the Redis wire, driven by the event loop of one of Node's threads.
 
+use boundary_bench_event_loop::Protocol;
 use boundary_bench_kernel::{Error, Result};
 use boundary_bench_redis::{Frame, Session, Submission};
 use napi::Env;
@@ -9,7 +10,7 @@ use napi_derive::napi;
 use crate::buffers::bytes_of;
 use crate::errors::{invalid, js};
 use crate::kv::KvConnection;
-use crate::socket_loop::{Protocol, SocketLoop};
+use crate::socket_loop::SocketLoop;
 
 /// The undelivered results of all connections.
 #[derive(Default)]

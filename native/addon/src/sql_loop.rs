@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use boundary_bench_event_loop::{Protocol, Sockets};
 use boundary_bench_kernel::frame::{Frame, word};
 use boundary_bench_kernel::{Error, Result};
 use boundary_bench_mysql::{DrivenSession, Shapes};
@@ -10,7 +11,7 @@ use napi::bindgen_prelude::{Either, Function, Undefined, Unknown};
 use napi_derive::napi;
 
 use crate::errors::js;
-use crate::socket_loop::{Protocol, SocketLoop, State};
+use crate::socket_loop::SocketLoop;
 use crate::sql::{SqlConnection, SqlShapes, submission_of};
 
 /// The undelivered results of all connections.
@@ -115,7 +116,7 @@ impl SqlLoop {
         let submission = submission_of(env, &submission, bytes)?;
         self.sockets.with(env, |state| {
             let index = connection as usize;
-            let State { sockets, protocol: Results { frame, shapes }, .. } = &mut *state;
+            let Sockets { sockets, protocol: Results { frame, shapes }, .. } = &mut *state;
             let socket = sockets.get_mut(index).and_then(Option::as_mut);
             let socket = socket.ok_or_else(|| js(Error::Closed("the connection")))?;
             socket.session.submit(connection, submission, frame, shapes).map_err(js)?;

@@ -9,9 +9,8 @@ use std::marker::PhantomData;
 use std::ptr::NonNull;
 use std::sync::LazyLock;
 
+use boundary_bench_kernel::error::contained;
 use boundary_bench_kernel::{Error, Result};
-
-use crate::errors::contained;
 
 /// Event flag (`UV_READABLE`): there are bytes to read, or the peer has closed the connection.
 pub const READABLE: c_int = 1;
@@ -19,9 +18,13 @@ pub const READABLE: c_int = 1;
 /// Event flag (`UV_WRITABLE`): the socket has room for bytes.
 pub const WRITABLE: c_int = 2;
 
-/// Kinds of handles, by their numbers in `uv_handle_type`.
+/// The kind of handles whose watchers are called after the sockets, by its number in `uv_handle_type`.
 pub const CHECK: c_int = 2;
+
+/// The kind of handles that watch sockets.
 pub const POLL: c_int = 8;
+
+/// The kind of handles whose watchers are called before the loop waits.
 pub const PREPARE: c_int = 9;
 
 type PollCallback = unsafe extern "C" fn(*mut c_void, c_int, c_int);
