@@ -19,6 +19,7 @@ mod inserter;
 mod json;
 mod kv;
 mod kv_loop;
+mod layouts;
 mod loans;
 mod loop_runtime;
 mod naive;

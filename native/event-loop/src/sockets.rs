@@ -48,6 +48,9 @@ pub trait Protocol: 'static {
     fn room(session: &mut Self::Session) -> &mut [u8];
 
     /// Handles `bytes` bytes that were received into the buffer of `room`.
+    ///
+    /// # Errors
+    /// The error for which the connection is to be closed.
     fn received(&mut self, session: &mut Self::Session, bytes: usize) -> Result<()>;
 
     /// The number of requests without a result.

@@ -159,7 +159,7 @@ impl Handle {
     ///
     /// # Safety
     /// `uv_loop` is the loop of this thread, and the socket stays open until the handle is closed.
-    pub unsafe fn poll(uv_loop: *mut c_void, socket: c_int, watcher: Box<dyn Watcher>) -> Result<Self> {
+    pub(crate) unsafe fn poll(uv_loop: *mut c_void, socket: c_int, watcher: Box<dyn Watcher>) -> Result<Self> {
         let handle = Self::allocate(POLL, watcher)?;
         // SAFETY: the caller's promise, and the handle's memory is as big as libuv wants it.
         let status = unsafe { (handle.functions.poll_init_socket)(uv_loop, handle.raw.as_ptr(), socket) };
@@ -170,7 +170,7 @@ impl Handle {
     ///
     /// # Safety
     /// `uv_loop` is the loop of this thread.
-    pub unsafe fn check(uv_loop: *mut c_void, watcher: Box<dyn Watcher>) -> Result<Self> {
+    pub(crate) unsafe fn check(uv_loop: *mut c_void, watcher: Box<dyn Watcher>) -> Result<Self> {
         let handle = Self::allocate(CHECK, watcher)?;
         let Functions { check_init, check_start, .. } = handle.functions;
         // SAFETY: the caller's promise.
@@ -181,7 +181,7 @@ impl Handle {
     ///
     /// # Safety
     /// `uv_loop` is the loop of this thread.
-    pub unsafe fn prepare(uv_loop: *mut c_void, watcher: Box<dyn Watcher>) -> Result<Self> {
+    pub(crate) unsafe fn prepare(uv_loop: *mut c_void, watcher: Box<dyn Watcher>) -> Result<Self> {
         let handle = Self::allocate(PREPARE, watcher)?;
         let Functions { prepare_init, prepare_start, .. } = handle.functions;
         // SAFETY: the caller's promise.

@@ -9,6 +9,9 @@ use crate::{Error, Result};
 /// The number of words that a result begins with.
 const HEAD_WORDS: usize = 5;
 
+/// The status of a result whose request was answered.
+const ANSWERED: u32 = 0;
+
 /// The status of a result whose request failed as a whole.
 const FAILED: u32 = 1;
 
@@ -69,7 +72,7 @@ impl Frame {
     pub fn add(&mut self, id: u32, write: impl FnOnce(&mut Vec<u8>) -> Result<()>) -> Result<()> {
         let start = self.bytes.len();
         let padding = (start / 4 + HEAD_WORDS) % 2;
-        self.words(&[id, 0, word(padding), 0, 0]);
+        self.words(&[id, ANSWERED, word(padding), 0, 0]);
         self.words(&[0][..padding]);
         let data = self.bytes.len();
         if let Err(error) = write(&mut self.bytes) {
@@ -108,6 +111,12 @@ impl Frame {
     }
 }
 
+/// The numbers by which a reader of frames knows their layout, with their names.
+#[must_use]
+pub fn layout() -> Vec<(&'static str, u32)> {
+    vec![("RESULT_WORDS", word(HEAD_WORDS)), ("ANSWERED", ANSWERED), ("GONE", GONE), ("ASCII", ASCII)]
+}
+
 /// A number as a word; [`u32::MAX`] for a larger number.
 #[inline]
 #[must_use]
@@ -142,16 +151,15 @@ mod tests {
     #[test]
     fn data_begin_at_a_multiple_of_8_bytes_and_failed_data_are_left_out() {
         let mut frame = Frame::default();
-        frame.add(7, |bytes| Ok(bytes.extend_from_slice(b"abcde"))).unwrap();
-        assert!(
-            frame
-                .add(8, |bytes| {
-                    bytes.push(1);
-                    Err(Error::Cancelled)
-                })
-                .is_err()
-        );
-        frame.add(9, |bytes| Ok(bytes.push(1))).unwrap();
+        let mut add = |id, data: &[u8], outcome| {
+            frame.add(id, |bytes| {
+                bytes.extend_from_slice(data);
+                outcome
+            })
+        };
+        add(7, b"abcde", Ok(())).unwrap();
+        add(8, b"x", Err(Error::Cancelled)).unwrap_err();
+        add(9, &[1], Ok(())).unwrap();
         let read = words(frame.bytes()).collect::<Vec<_>>();
         assert_eq!((&read[..5], &frame.bytes()[24..29]), ([7, 0, 1, 5, 0].as_slice(), b"abcde".as_slice()));
         assert_eq!(read[8..], [9, 0, 1, 1, 0, 0, 1]);

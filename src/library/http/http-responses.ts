@@ -2,7 +2,7 @@ import { BoundaryError, toBoundaryError } from '../../errors.js';
 import { ASCII, errorOf, RESULT_WORDS } from '../crossing/result-frame.js';
 
 /** Words of each response of a result. */
-const RESPONSE_WORDS = 4;
+export const RESPONSE_WORDS = 4;
 
 /** The results of one crossing, laid out as `native/clients/http/src/submission.rs` describes. */
 export class HttpFrame {

@@ -2,11 +2,11 @@ import { BoundaryError } from '../../errors.js';
 import { ASCII, errorOf, RESULT_WORDS } from '../crossing/result-frame.js';
 
 /** Kinds of entries, by their numbers in a frame. */
-const NIL = 0;
-const STATUS = 2;
-const INT = 3;
-const ERROR = 4;
-const ARRAY = 5;
+export const NIL = 0;
+export const STATUS = 2;
+export const INT = 3;
+export const ERROR = 4;
+export const ARRAY = 5;
 
 /** The reply to a command, as JavaScript values. Integers that are not safe are bigints. */
 export type KvReply = string | number | bigint | null | BoundaryError | readonly KvReply[];

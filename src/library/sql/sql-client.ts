@@ -20,14 +20,14 @@ const DEFAULT_CONNECTIONS = 10;
 const MOST_SHAPES = 4096;
 
 /** Kinds of submissions, in the first word; `native/clients/mysql/src/submission.rs` describes them. */
-const RUN = 0;
-const PING = 1;
-const PREPARE = 2;
-const INSERT = 3;
+export const RUN = 0;
+export const PING = 1;
+export const PREPARE = 2;
+export const INSERT = 3;
 
 /** Flags of a statement in a submission. */
 const PREPARED = 0;
-const AS_TEXT = 1;
+export const AS_TEXT = 1;
 
 /** Bytes of the header words of a statement. */
 const HEAD_BYTES = 20;

@@ -8,9 +8,9 @@ import { type Row, RowReader } from '../engine/row-reader.js';
 import type { Column } from '../engine/table-definition.js';
 
 /** Header words of the results, of each statement and of each request; `native/clients/mysql/src/submission.rs` describes them. */
-const HEAD_WORDS = 2;
-const STATEMENT_WORDS = 2;
-const REQUEST_WORDS = 8;
+export const HEAD_WORDS = 2;
+export const STATEMENT_WORDS = 2;
+export const REQUEST_WORDS = 8;
 
 /** The most rows that are read without views of their columns: making these takes longer. */
 const FEW_ROWS = 16;

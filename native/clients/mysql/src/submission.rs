@@ -23,6 +23,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use boundary_bench_engine::frame;
+use boundary_bench_kernel::frame::word;
 use boundary_bench_kernel::{Error, Result};
 
 use crate::batch::{Batch, Results, StatementLists, run_batch};
@@ -32,12 +33,37 @@ use crate::insert::insert_lists;
 use crate::pool::Session;
 use crate::rows::RowShape;
 
-/// The number of words for each statement in the results, and for each request.
+/// Kinds of submissions, in their first word.
+const RUN: u32 = 0;
+const PING: u32 = 1;
+const PREPARE: u32 = 2;
+const INSERT: u32 = 3;
+
+/// The flag of a statement that is sent as text.
+const AS_TEXT: u32 = 1;
+
+/// The number of words before those of the first statement in the results, for each statement, and for each request.
+const HEAD_WORDS: usize = 2;
 const STATEMENT_WORDS: usize = 2;
 const REQUEST_WORDS: usize = 8;
 
 /// The limit of the results in bytes: offsets are 32-bit words, which JavaScript takes as signed in places.
 const MOST_BYTES: usize = 1 << 31;
+
+/// The numbers by which JavaScript knows the layouts of submissions and results, with their names.
+#[must_use]
+pub fn layout() -> Vec<(&'static str, u32)> {
+    vec![
+        ("RUN", RUN),
+        ("PING", PING),
+        ("PREPARE", PREPARE),
+        ("INSERT", INSERT),
+        ("AS_TEXT", AS_TEXT),
+        ("HEAD_WORDS", word(HEAD_WORDS)),
+        ("STATEMENT_WORDS", word(STATEMENT_WORDS)),
+        ("REQUEST_WORDS", word(REQUEST_WORDS)),
+    ]
+}
 
 /// A submission from JavaScript.
 #[derive(Debug, Clone, PartialEq)]
@@ -67,10 +93,10 @@ impl Submission {
     pub fn read(bytes: &[u8]) -> Result<Self> {
         let mut rest = Bytes(bytes);
         let parsed = match rest.u32() {
-            Some(0) => parse_batch(rest).map(|batch| batch.map(Self::Run)),
-            Some(1) if rest.0.is_empty() => Some(Ok(Self::Ping)),
-            Some(2) => std::str::from_utf8(rest.0).ok().map(|sql| Ok(Self::Prepare(sql.to_owned()))),
-            Some(3) => parse_insert(rest),
+            Some(RUN) => parse_batch(rest).map(|batch| batch.map(Self::Run)),
+            Some(PING) if rest.0.is_empty() => Some(Ok(Self::Ping)),
+            Some(PREPARE) => std::str::from_utf8(rest.0).ok().map(|sql| Ok(Self::Prepare(sql.to_owned()))),
+            Some(INSERT) => parse_insert(rest),
             _ => None,
         };
         parsed.unwrap_or_else(|| Err(Error::InvalidArgument("the requests are not encoded as they must be".to_owned())))
@@ -153,7 +179,7 @@ fn parse_batch(mut rest: Bytes<'_>) -> Option<Result<Batch>> {
             Ok(lists) => lists,
             Err(error) => return Some(Err(error)),
         };
-        statements.push(StatementLists { sql, lists, is_text: head.flags & 1 != 0 });
+        statements.push(StatementLists { sql, lists, is_text: head.flags & AS_TEXT != 0 });
     }
     // With one statement, each of its lists is a request.
     let is_whole = rest.0.is_empty() && (order.is_some() || statements.first()?.lists.len() == requests);
@@ -237,18 +263,18 @@ impl Shapes {
 /// [`Error::Unsupported`] for results of 2 GiB and more.
 fn write_results(results: &Results, shapes: &Shapes, target: &mut Vec<u8>) -> Result<()> {
     let first = target.len();
-    let words = 2 + STATEMENT_WORDS * results.rows.len() + REQUEST_WORDS * results.requests.len();
+    let words = HEAD_WORDS + STATEMENT_WORDS * results.rows.len() + REQUEST_WORDS * results.requests.len();
     target.resize(first + words * 4, 0);
     put(&mut target[first..], 0, &[results.rows.len(), results.requests.len()])?;
     for (index, rows) in results.rows.iter().enumerate() {
         if let Some(rows) = rows {
             let start = frame::encode_into(&rows.batch, target)? - first;
             let number = usize::try_from(shapes.number(&rows.shape)).unwrap_or(usize::MAX);
-            put(&mut target[first..], 2 + STATEMENT_WORDS * index, &[number, start])?;
+            put(&mut target[first..], HEAD_WORDS + STATEMENT_WORDS * index, &[number, start])?;
         }
     }
     for (index, request) in results.requests.iter().enumerate() {
-        let word = 2 + STATEMENT_WORDS * results.rows.len() + REQUEST_WORDS * index;
+        let word = HEAD_WORDS + STATEMENT_WORDS * results.rows.len() + REQUEST_WORDS * index;
         let error = request.error.as_ref().map(|error| {
             let start = target.len();
             target.extend_from_slice(error.coded().as_bytes());

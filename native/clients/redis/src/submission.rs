@@ -189,6 +189,24 @@ enum EntryKind {
     Array,
 }
 
+/// The numbers by which JavaScript knows the layouts of submissions and results, with their names.
+#[must_use]
+pub fn layout() -> Vec<(&'static str, u32)> {
+    vec![
+        ("REQUEST_WORDS", word(REQUEST_WORDS)),
+        ("GET", RequestKind::Get as u32),
+        ("SET", RequestKind::Set as u32),
+        ("MGET", RequestKind::Mget as u32),
+        ("MSET", RequestKind::Mset as u32),
+        ("PIPELINE", RequestKind::Pipeline as u32),
+        ("NIL", EntryKind::Nil as u32),
+        ("STATUS", EntryKind::Status as u32),
+        ("INT", EntryKind::Int as u32),
+        ("ERROR", EntryKind::Error as u32),
+        ("ARRAY", EntryKind::Array as u32),
+    ]
+}
+
 /// The entries of a result that is being built.
 #[derive(Debug, Default)]
 pub struct Entered {
