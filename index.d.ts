@@ -468,22 +468,8 @@ export declare class RawShardStore {
   close(): void
 }
 
-/** A client whose connections are served by threads of their own. */
-export declare class RawSqlClient {
-  /** Connects to the server of a URL, `mysql://user:password@host:port/database`. */
-  static open(url: string, connections: number, cancel?: Cancel | undefined | null): Promise<RawSqlClient>
-  /** The server's name and version. */
-  get version(): string
-  /** Performs the call in the first `bytes` bytes of a submission; resolves to the results. */
-  perform(submission: Uint8Array, bytes: number, shapes: SqlShapes, cancel?: Cancel | undefined | null): Promise<ArrayBuffer>
-  /** Closes the connections after the calls under way have ended. Does nothing the second time. */
-  close(): Promise<void>
-}
-
 /** A connection that a `SqlLoop` drives. */
 export declare class SqlConnection {
-  /** Whether a `SqlLoop` can drive connections to the server at this URL; others need a `RawSqlClient`. */
-  static isDrivable(url: string): boolean
   /** Connects to the server and logs in. */
   static open(url: string): Promise<SqlConnection>
   /** The server's name and version. */
@@ -493,21 +479,18 @@ export declare class SqlConnection {
 /** The MySQL connections of one of Node's threads. */
 export declare class SqlLoop {
   /**
-   * Makes a loop on this thread. `callback` gets arrays of four elements for each outcome: the number of the connection; the
-   * buffer of its call's results, the text of its error, or null if the connection is closed; and the byte offsets in the
-   * buffer at which the results start and end.
+   * Makes a loop on this thread. `callback` gets frames of results, each as a buffer and the byte offsets of its start and
+   * end.
    */
-  constructor(shapes: SqlShapes, callback: (outcomes: (number | ArrayBuffer | string | null)[]) => void)
+  constructor(shapes: SqlShapes, callback: (buffer: ArrayBuffer, start: number, end: number) => void)
   /** Adds a connection; returns its number. */
   add(connection: SqlConnection): number
   /**
-   * Begins the call in the first `bytes` bytes of a submission, on a connection that has no call under way. The callback gets
-   * the results. Returns true if outcomes are ready at once, which the caller takes with `outcomes`.
+   * Begins the call in the first `bytes` bytes of a submission, on a connection that has no call under way. Returns a frame if
+   * there are results at once.
    */
-  submit(connection: number, submission: Uint8Array, bytes: number): boolean
-  /** Takes the outcomes that are not delivered yet, in the array that the callback would get. */
-  outcomes(): (number | ArrayBuffer | string | null)[]
-  /** Closes a connection and asks the server to end its call under way. The callback gets no more outcomes of it. */
+  submit(connection: number, submission: Uint8Array, bytes: number): ArrayBuffer | undefined
+  /** Closes a connection and asks the server to end its call under way. The callback still hears of both. */
   remove(connection: number): void
 }
 

@@ -773,7 +773,7 @@ if (
   }
 }
 
-const { Cancel, Engine, FrameReader, HttpBody, HttpLoop, HttpPlace, HttpSocket, IngestStage, JsonPaths, JsonRows, KvConnection, KvLoop, NaiveInserter, NaiveReader, NativeIngest, NativeRequests, PrivateDelays, PrivateServer, PrivateShards, RawColumnsReader, RawInserter, RawLineParser, RawShardClient, RawShardScan, RawShardStore, RawSqlClient, SqlConnection, SqlLoop, SqlShapes, Statement, buildInfo, checkShardMemory, collectYoungBy, ColumnKind, columnsEncoder, columnsMostBytes, CreateMode, linesEncoder, RawComparison, RawShardColumn, recycleFrame, releaseFrame, rowsEncoder, runSoak, ServerKind, threadCpu } = nativeBinding
+const { Cancel, Engine, FrameReader, HttpBody, HttpLoop, HttpPlace, HttpSocket, IngestStage, JsonPaths, JsonRows, KvConnection, KvLoop, NaiveInserter, NaiveReader, NativeIngest, NativeRequests, PrivateDelays, PrivateServer, PrivateShards, RawColumnsReader, RawInserter, RawLineParser, RawShardClient, RawShardScan, RawShardStore, SqlConnection, SqlLoop, SqlShapes, Statement, buildInfo, checkShardMemory, collectYoungBy, ColumnKind, columnsEncoder, columnsMostBytes, CreateMode, linesEncoder, RawComparison, RawShardColumn, recycleFrame, releaseFrame, rowsEncoder, runSoak, ServerKind, threadCpu } = nativeBinding
 export { Cancel }
 export { Engine }
 export { FrameReader }
@@ -799,7 +799,6 @@ export { RawLineParser }
 export { RawShardClient }
 export { RawShardScan }
 export { RawShardStore }
-export { RawSqlClient }
 export { SqlConnection }
 export { SqlLoop }
 export { SqlShapes }

@@ -41,7 +41,6 @@ export type {
   RawShardRows,
   RawShardScan,
   RawShardStore,
-  RawSqlClient,
   SqlLoop,
   SqlShapes,
   Statement,

@@ -1,4 +1,6 @@
-import { type AddressInfo, type Server, type Socket, createServer } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
+
+import { socketServer } from '../crossing/tls-server.js';
 
 /** A server of raw sockets for one test: `talk` gets every request's head, and may send any answer. */
 export interface RawServer extends AsyncDisposable {
@@ -20,11 +22,11 @@ export interface Exchange {
   answer(body: string, headers?: string): void;
 }
 
-/** Starts a server whose requests have bodies of `content-length` or none. */
-export async function startRawServer(talk: (exchange: Exchange) => void): Promise<RawServer> {
+/** Starts a server, over TLS if it is secure, whose requests have bodies of `content-length` or none. */
+export async function startRawServer(talk: (exchange: Exchange) => void, isSecure = false): Promise<RawServer> {
   const sockets = new Set<Socket>();
   let connections = 0;
-  const server: Server = createServer((socket) => {
+  const server = socketServer(isSecure, (socket) => {
     const connection = connections;
     connections += 1;
     sockets.add(socket);
@@ -51,7 +53,7 @@ export async function startRawServer(talk: (exchange: Exchange) => void): Promis
   const { port } = server.address() as AddressInfo;
   const cut = (): void => sockets.forEach((socket) => socket.destroy());
   return {
-    url: `http://127.0.0.1:${port}`,
+    url: `${isSecure ? 'https' : 'http'}://127.0.0.1:${port}`,
     get connections() {
       return connections;
     },

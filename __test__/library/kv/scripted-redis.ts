@@ -1,4 +1,6 @@
-import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
+
+import { socketServer } from '../crossing/tls-server.js';
 
 /** A server of the Redis protocol whose answers a test determines. */
 export interface ScriptedRedis {
@@ -8,11 +10,12 @@ export interface ScriptedRedis {
   close(): void;
 }
 
-/** Starts a server. It answers PING by itself, and every other command by `answer`. */
+/** Starts a server, over TLS if it is secure. It answers PING by itself, and every other command by `answer`. */
 export async function startScriptedRedis(
   answer: (command: readonly string[], socket: Socket) => void,
+  isSecure = false,
 ): Promise<ScriptedRedis> {
-  const server: Server = createServer((socket) => {
+  const server = socketServer(isSecure, (socket) => {
     let text = '';
     socket.on('error', () => {});
     socket.on('data', (data) => {
@@ -28,7 +31,7 @@ export async function startScriptedRedis(
   });
   await new Promise<void>((done) => void server.listen(0, '127.0.0.1', done));
   return {
-    url: `redis://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url: `${isSecure ? 'rediss' : 'redis'}://127.0.0.1:${(server.address() as AddressInfo).port}`,
     connections: () => new Promise((resolve) => void server.getConnections((_, count) => resolve(count))),
     close: () => void server.close(),
   };

@@ -1,5 +1,7 @@
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 
+import { secured } from '../crossing/tls-server.js';
+
 /** Capabilities of a server: all of the first 28 bits without TLS, and with TLS. */
 export const PLAIN = 0x0fff_f7ff;
 export const WITH_TLS = 0x0fff_ffff;
@@ -50,7 +52,7 @@ export function greeting(capabilities: number, plugin = 'mysql_native_password')
 }
 
 /**
- * Starts a server whose packets a test determines: `first` as the greeting, `admit` for the login, `answer` for the statements
+ * Starts a server, which takes up TLS where its greeting offers it, and whose packets a test determines: `first` as the greeting, `admit` for the login, `answer` for the statements
  * except those of the client's own.
  */
 export async function startScriptedMysql(
@@ -58,13 +60,23 @@ export async function startScriptedMysql(
   answer: (sql: string, socket: Socket) => void,
   admit: (sequence: number) => Buffer = okPacket,
 ): Promise<{ readonly url: string; close(): void }> {
-  const server = createServer((socket) => {
+  const server = createServer((plain) => {
+    let socket = plain;
     let bytes = Buffer.alloc(0);
     let isIn = false;
-    socket.on('error', () => {});
-    socket.write(first);
-    socket.on('data', (data) => {
+    plain.on('error', () => {});
+    plain.write(first);
+    const hear = (data: Buffer): void => {
       bytes = Buffer.concat([bytes, data]);
+      // The client's request for TLS: a login without a name.
+      if (!isIn && socket === plain && bytes.length >= 36 && bytes.readUIntLE(0, 3) === 32) {
+        plain.off('data', hear);
+        socket = secured(plain, bytes.subarray(36));
+        bytes = Buffer.alloc(0);
+        socket.on('error', () => {});
+        socket.on('data', hear);
+        return;
+      }
       while (bytes.length >= 4 && bytes.length >= 4 + bytes.readUIntLE(0, 3)) {
         const end = 4 + bytes.readUIntLE(0, 3);
         const sequence = bytes[3]!;
@@ -75,7 +87,8 @@ export async function startScriptedMysql(
         else answer(sql, socket);
         isIn = true;
       }
-    });
+    };
+    plain.on('data', hear);
   });
   await new Promise<void>((done) => void server.listen(0, '127.0.0.1', done));
   return {

@@ -1,20 +1,20 @@
 //! The attachment of a Rust object to the event loop of one of Node's threads: the handles that it has there, the callback that
 //! gets its results, and how both end, with the thread or before.
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::ffi::c_void;
-use std::os::fd::RawFd;
 use std::ptr;
 use std::rc::Rc;
 
-use boundary_bench_kernel::{Error, Result};
+use boundary_bench_event_loop::{CHECK, Handle, Handles, POLL, PREPARE, Watcher, panic_in_next};
+use boundary_bench_kernel::Error;
+use boundary_bench_kernel::error::contained;
 use napi::bindgen_prelude::{Function, JsValue, Unknown};
 use napi::{Env, sys};
 use napi_derive::napi;
 
-use crate::errors::{contained, js};
+use crate::errors::js;
 use crate::handle_scope::scoped;
-use crate::uv::{CHECK, Handle, POLL, PREPARE, READABLE, Watcher, panic_in_next};
 
 /// An object that is attached to an event loop.
 pub trait Attached: 'static {
@@ -33,11 +33,7 @@ pub trait Attached: 'static {
 /// The attachment of one object, on the loop's thread.
 pub struct Attachment {
     env: sys::napi_env,
-    uv_loop: *mut c_void,
-    /// The number of handles that the loop has not closed yet.
-    handles: Cell<usize>,
-    /// Node's cleanup hook while the ending thread waits for the handles to close; else null.
-    ending: Cell<sys::napi_async_cleanup_hook_handle>,
+    handles: Handles,
     open: RefCell<Option<Open>>,
 }
 
@@ -62,7 +58,7 @@ impl<A: Attached> Watcher for CheckWatcher<A> {
     }
 
     fn on_closed(&self) {
-        self.0.attachment().on_handle_closed();
+        self.0.attachment().handles.on_closed();
     }
 }
 
@@ -70,12 +66,14 @@ impl<A: Attached> Watcher for CheckWatcher<A> {
 unsafe extern "C" fn on_thread_end<A: Attached>(hook: sys::napi_async_cleanup_hook_handle, data: *mut c_void) {
     // SAFETY: the pointer is that of `Attachment::attach`, and Node calls once.
     let attached = unsafe { Rc::from_raw(data.cast::<A>().cast_const()) };
-    contained(|| {
-        attached.attachment().ending.set(hook);
-        detach(&*attached);
-    });
+    contained(|| detach(&*attached));
     // Runs also after a panic above: else the thread would wait for ever.
-    contained(|| attached.attachment().end_if_closed());
+    contained(|| {
+        attached.attachment().handles.when_closed(Box::new(move || {
+            // SAFETY: it is the hook that Node gave, and it is removed once.
+            unsafe { sys::napi_remove_async_cleanup_hook(hook) };
+        }));
+    });
     contained(|| drop(attached));
 }
 
@@ -116,13 +114,9 @@ impl Attachment {
         if status != sys::Status::napi_ok {
             return Err(js(Error::Unsupported("this host has no event loop of libuv".to_owned())));
         }
-        Ok(Self {
-            env: env.raw(),
-            uv_loop: uv_loop.cast(),
-            handles: Cell::new(0),
-            ending: Cell::new(ptr::null_mut()),
-            open: RefCell::default(),
-        })
+        // SAFETY: the loop is this thread's, as Node says.
+        let handles = unsafe { Handles::new(uv_loop.cast()) };
+        Ok(Self { env: env.raw(), handles, open: RefCell::default() })
     }
 
     /// Attaches an object whose attachment is new.
@@ -133,10 +127,7 @@ impl Attachment {
     ) -> napi::Result<()> {
         let attachment = attached.attachment();
         let watcher = Box::new(CheckWatcher(Rc::clone(attached)));
-        // SAFETY: the loop is this thread's, as Node says.
-        let check = unsafe { Handle::check(attachment.uv_loop, watcher) }.map_err(js)?;
-        attachment.handles.set(1);
-        check.keep_alive(false);
+        let check = attachment.handles.check(watcher).map_err(js)?;
         let name = env.create_string("boundary-bench")?;
         let (mut reference, mut context, mut hook) = (ptr::null_mut(), ptr::null_mut(), ptr::null_mut());
         // SAFETY: the handles are those of the call under way; the pointer that Node keeps owns a count of the `Rc`,
@@ -153,26 +144,9 @@ impl Attachment {
         Ok(())
     }
 
-    /// Watches a socket for being readable.
-    ///
-    /// # Safety
-    /// The socket stays open until the handle is closed. The watcher calls `on_handle_closed` of this attachment when it is.
-    pub unsafe fn watch(&self, socket: RawFd, watcher: Box<dyn Watcher>) -> Result<Handle> {
-        // SAFETY: the loop is this thread's, and the caller's promise.
-        let handle = unsafe { Handle::poll(self.uv_loop, socket, watcher) }?;
-        self.handles.set(self.handles.get() + 1);
-        handle.watch(READABLE);
-        handle.keep_alive(false);
-        Ok(handle)
-    }
-
-    /// Calls a watcher in every iteration, before the loop waits for sockets.
-    pub fn prepare(&self, watcher: Box<dyn Watcher>) -> Result<Handle> {
-        // SAFETY: the loop is this thread's, as Node says.
-        let handle = unsafe { Handle::prepare(self.uv_loop, watcher) }?;
-        self.handles.set(self.handles.get() + 1);
-        handle.keep_alive(false);
-        Ok(handle)
+    /// The handles of the object.
+    pub fn handles(&self) -> &Handles {
+        &self.handles
     }
 
     /// Whether the object is still attached.
@@ -229,21 +203,5 @@ impl Attachment {
     /// The environment of the thread.
     pub fn env(&self) -> sys::napi_env {
         self.env
-    }
-
-    /// Notes that the loop has closed one of the handles.
-    pub fn on_handle_closed(&self) {
-        self.handles.set(self.handles.get().saturating_sub(1));
-        self.end_if_closed();
-    }
-
-    /// Lets an ending thread go on once its last handle is closed.
-    fn end_if_closed(&self) {
-        let ending = self.ending.get();
-        if self.handles.get() == 0 && !ending.is_null() {
-            self.ending.set(ptr::null_mut());
-            // SAFETY: it is the handle that Node gave, and it is removed once.
-            unsafe { sys::napi_remove_async_cleanup_hook(ending) };
-        }
     }
 }

@@ -26,18 +26,6 @@ pub fn invalid(message: impl Into<String>) -> napi::Error {
     to_js(&Error::InvalidArgument(message.into()))
 }
 
-/// Runs the body of a callback from C: a panic must not unwind into C, which would end the process. Returns the panic as an
-/// error.
-///
-/// Every callback from libuv and Node-API that napi-rs does not make runs in it.
-pub fn contained(work: impl FnOnce()) -> Option<Error> {
-    catch_panic(|| {
-        work();
-        Ok(())
-    })
-    .err()
-}
-
 /// Runs blocking work off the event loop; a panic becomes an error.
 pub async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'static) -> napi::Result<T> {
     match spawn_blocking(move || catch_panic(work)).await {

@@ -4,10 +4,11 @@
 use std::ptr;
 
 use boundary_bench_kernel::error::catch_panic;
+use boundary_bench_kernel::error::contained;
 use napi::bindgen_prelude::{FromNapiValue, Unknown};
 use napi::{Env, JsError, sys};
 
-use crate::errors::{contained, to_js};
+use crate::errors::to_js;
 
 /// The body of a function.
 pub trait FastCall<const ARGUMENTS: usize>: 'static {

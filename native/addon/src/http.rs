@@ -1,10 +1,10 @@
 //! HTTP clients, exported to JavaScript. `native/clients/http/src/submission.rs` tells how requests and responses cross.
 
-use std::net::TcpStream;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use boundary_bench_http::{HttpOptions, Place, SharedClient, StreamedResponse, Submission, Url, Version};
+use boundary_bench_kernel::driven_stream::DrivenStream;
 use boundary_bench_kernel::tls::Trust;
 use boundary_bench_kernel::{Error, Result};
 use napi::Env;
@@ -16,7 +16,6 @@ use crate::buffers::{Handover, bytes_of};
 use crate::errors::{invalid, js, promise};
 use crate::in_flight::{InFlight, unless_cancelled};
 use crate::reader::Cancel;
-use crate::uv;
 
 /// The options of a client beside the URL.
 #[napi(object)]
@@ -68,8 +67,7 @@ impl HttpPlace {
             trust,
         };
         let place = Arc::new(Place::new(url, options).map_err(js)?);
-        let is_drivable = uv::is_available() && place.is_drivable();
-        let client = (!is_drivable).then(|| Arc::new(SharedClient::new(Arc::clone(&place))));
+        let client = (!place.is_drivable()).then(|| Arc::new(SharedClient::new(Arc::clone(&place))));
         Ok(Self { place, client, in_flight: Arc::default() })
     }
 
@@ -84,8 +82,8 @@ impl HttpPlace {
     pub fn open(&self, env: Env) -> napi::Result<AsyncBlock<HttpSocket>> {
         let place = Arc::clone(&self.place);
         promise(env, async move {
-            let socket = place.open_socket().await.map_err(js)?;
-            Ok(HttpSocket { socket: Mutex::new(Some(socket)) })
+            let stream = place.open_driven().await.map_err(js)?;
+            Ok(HttpSocket { stream: Mutex::new(Some(stream)) })
         })
     }
 
@@ -207,7 +205,7 @@ impl HttpBody {
 /// A connected socket for an `HttpLoop`.
 #[napi]
 pub struct HttpSocket {
-    socket: Mutex<Option<TcpStream>>,
+    stream: Mutex<Option<DrivenStream>>,
 }
 
 #[napi]
@@ -215,14 +213,14 @@ impl HttpSocket {
     /// Closes the socket, unless a loop has taken it.
     #[napi(catch_unwind)]
     pub fn close(&self) {
-        self.socket.lock().unwrap_or_else(PoisonError::into_inner).take();
+        self.stream.lock().unwrap_or_else(PoisonError::into_inner).take();
     }
 }
 
 impl HttpSocket {
-    /// Takes the socket out, for the loop that will drive it.
-    pub fn take(&self) -> Result<TcpStream> {
-        let socket = self.socket.lock().unwrap_or_else(PoisonError::into_inner).take();
-        socket.ok_or(Error::Closed("the connection"))
+    /// Takes the stream out, for the loop that will drive it.
+    pub fn take(&self) -> Result<DrivenStream> {
+        let stream = self.stream.lock().unwrap_or_else(PoisonError::into_inner).take();
+        stream.ok_or(Error::Closed("the connection"))
     }
 }

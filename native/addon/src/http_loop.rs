@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use boundary_bench_http::{Dispatch, DrivenSession, Sessions, Submission, has_news};
+use boundary_bench_event_loop::{Protocol, Socket, Sockets};
+use boundary_bench_http::{Dispatch, DrivenSession, Sessions, Submission};
 use boundary_bench_kernel::{Error, Result};
 use napi::Env;
 use napi::bindgen_prelude::{Either, Function, Undefined, Unknown};
@@ -11,28 +12,32 @@ use napi_derive::napi;
 use crate::buffers::bytes_of;
 use crate::errors::{invalid, js};
 use crate::http::{HttpPlace, HttpSocket};
-use crate::socket_loop::{Protocol, Socket, SocketLoop, State};
+use crate::socket_loop::SocketLoop;
 
-impl Protocol for Dispatch {
+/// The groups in flight of all clients, and the undelivered results.
+#[derive(Default)]
+struct Groups(Dispatch);
+
+impl Protocol for Groups {
     type Session = DrivenSession;
 
     fn results(&self) -> &[u8] {
-        Dispatch::results(self)
+        self.0.results()
     }
 
     fn clear_results(&mut self) {
-        self.frame().clear();
+        self.0.frame().clear();
     }
 
     fn take_results(&mut self) -> Vec<u8> {
-        self.frame().take()
+        self.0.frame().take()
     }
 
     fn unsent(session: &DrivenSession) -> &[u8] {
         session.unsent()
     }
 
-    fn sent(session: &mut DrivenSession, bytes: usize) {
+    fn sent(&mut self, session: &mut DrivenSession, bytes: usize) {
         session.sent(bytes);
     }
 
@@ -41,7 +46,7 @@ impl Protocol for Dispatch {
     }
 
     fn received(&mut self, session: &mut DrivenSession, bytes: usize) -> Result<()> {
-        Dispatch::received(self, session, bytes)
+        self.0.received(session, bytes)
     }
 
     fn in_flight(session: &DrivenSession) -> usize {
@@ -53,24 +58,24 @@ impl Protocol for Dispatch {
     }
 
     fn lost(&mut self, session: &mut DrivenSession, error: &std::io::Error) -> Error {
-        Dispatch::lost(self, session, error)
+        self.0.lost(session, error)
     }
 
     fn ended(&mut self, number: usize, session: &mut DrivenSession, error: &Error) {
-        Dispatch::ended(self, number, session, error);
+        self.0.ended(number, session, error);
     }
 }
 
 /// The sockets of the loop, and the numbers of those that were found closed by the server.
 struct LoopSockets<'a> {
-    sockets: &'a mut [Option<Socket<Dispatch>>],
+    sockets: &'a mut [Option<Socket<Groups>>],
     closed: Vec<usize>,
 }
 
 impl Sessions for LoopSockets<'_> {
     fn session(&mut self, number: usize) -> Option<&mut DrivenSession> {
         let socket = self.sockets.get_mut(number)?.as_mut()?;
-        if socket.session.has_rested() && has_news(&(&socket.stream).into()) {
+        if socket.session.has_rested() && !socket.stream.is_quiet() {
             socket.session.retire();
             self.closed.push(number);
         }
@@ -81,7 +86,7 @@ impl Sessions for LoopSockets<'_> {
 /// The HTTP/1.1 connections of one of Node's threads.
 #[napi]
 pub struct HttpLoop {
-    sockets: SocketLoop<Dispatch>,
+    sockets: SocketLoop<Groups>,
 }
 
 type MaybeFrame = napi::Result<Either<Unknown<'static>, Undefined>>;
@@ -96,13 +101,13 @@ impl HttpLoop {
         ts_args_type = "callback: (buffer: ArrayBuffer, start: number, end: number) => void"
     )]
     pub fn new(env: Env, callback: Function<'_, Unknown<'_>, ()>) -> napi::Result<Self> {
-        Ok(Self { sockets: SocketLoop::new(env, callback)? })
+        Ok(Self { sockets: SocketLoop::new(env, Groups::default(), callback)? })
     }
 
     /// Adds a pool of connections to a server; returns its number, by which submissions name it.
     #[napi(catch_unwind)]
     pub fn add_pool(&self, place: &HttpPlace) -> napi::Result<u32> {
-        let number = self.sockets.state(|state| state.protocol.add_pool(Arc::clone(&place.place)));
+        let number = self.sockets.state(|state| state.protocol.0.add_pool(Arc::clone(&place.place)));
         u32::try_from(number).map_err(|error| js(Error::Internal(error.to_string())))
     }
 
@@ -112,13 +117,13 @@ impl HttpLoop {
         let stream = socket.take().map_err(js)?;
         let number = self.sockets.add(stream, DrivenSession::new(pool, &place.place))?;
         self.sockets.state(|state| {
-            let State { sockets, protocol, .. } = state;
-            if let Some(Some(socket)) = sockets.get_mut(number) {
-                protocol.add_session(number, &mut socket.session);
+            let (index, Sockets { sockets, protocol, .. }) = (number as usize, &mut *state);
+            if let Some(Some(socket)) = sockets.get_mut(index) {
+                protocol.0.add_session(index, &mut socket.session);
             }
-            state.send(number);
+            state.send(index);
         });
-        u32::try_from(number).map_err(|error| js(Error::Internal(error.to_string())))
+        Ok(number)
     }
 
     /// Sends the requests in the first `bytes` bytes of a submission. Returns a frame if there are results at once.
@@ -135,7 +140,7 @@ impl HttpLoop {
             let mut touched = Vec::new();
             let mut sockets = LoopSockets { sockets: &mut state.sockets, closed: Vec::new() };
             for group in Submission::new(submission) {
-                state.protocol.submit(&group.map_err(js)?, &mut sockets, &mut touched);
+                state.protocol.0.submit(&group.map_err(js)?, &mut sockets, &mut touched);
             }
             for number in sockets.closed {
                 state.end(number, &Error::Closed("the connection"));
@@ -150,7 +155,7 @@ impl HttpLoop {
     pub fn cancel(&self, env: Env, id: u32) -> MaybeFrame {
         self.sockets.with(env, |state| {
             let mut sockets = LoopSockets { sockets: &mut state.sockets, closed: Vec::new() };
-            let mut closing = state.protocol.cancel(id, &mut sockets);
+            let mut closing = state.protocol.0.cancel(id, &mut sockets);
             closing.append(&mut sockets.closed);
             for number in closing {
                 state.end(number, &Error::Closed("the connection"));
@@ -168,7 +173,7 @@ impl HttpLoop {
             _ => Error::Connection(message),
         };
         self.sockets.with(env, |state| {
-            state.protocol.fail_queue(pool as usize, &error);
+            state.protocol.0.fail_queue(pool as usize, &error);
             Ok(())
         })
     }
@@ -178,7 +183,7 @@ impl HttpLoop {
     pub fn remove_pool(&self, env: Env, pool: u32) -> MaybeFrame {
         self.sockets.with(env, |state| {
             let error = Error::Closed("the client");
-            let members = state.protocol.remove_pool(pool as usize, &error);
+            let members = state.protocol.0.remove_pool(pool as usize, &error);
             members.into_iter().for_each(|number| state.end(number, &error));
             Ok(())
         })

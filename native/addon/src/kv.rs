@@ -4,6 +4,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use boundary_bench_event_loop::is_available;
 use boundary_bench_kernel::{Error, Result};
 use boundary_bench_redis::{Connection, KvClient, KvOptions, Url, run_submission};
 use napi::Env;
@@ -13,7 +14,6 @@ use napi_derive::napi;
 
 use crate::buffers::{Handover, bytes_of};
 use crate::errors::{js, promise};
-use crate::uv;
 
 /// A connection to a server, or the connections to a cluster. A `KvLoop` drives a `drivable` connection; any other runs
 /// submissions by itself.
@@ -35,7 +35,7 @@ impl KvConnection {
             let options = KvOptions { timeout: timeout_ms.map(|time| Duration::from_millis(time.into())) };
             let url: Url = url.parse().map_err(js)?;
             let mut client = Some(KvClient::connect(url, options).await.map_err(js)?);
-            let drivable = uv::is_available() && client.as_ref().is_some_and(KvClient::is_drivable);
+            let drivable = is_available() && client.as_ref().is_some_and(KvClient::is_drivable);
             let socket = if drivable { client.take().and_then(KvClient::into_connection) } else { None };
             Ok(Self {
                 socket: Mutex::new(socket),

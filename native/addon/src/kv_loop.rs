@@ -1,9 +1,8 @@
 //! Connections of the Redis wire, driven by the event loop of one of Node's threads.
 
-use std::net::TcpStream;
-
+use boundary_bench_event_loop::Protocol;
 use boundary_bench_kernel::{Error, Result};
-use boundary_bench_redis::{Frame, Session, Submission, fail_request};
+use boundary_bench_redis::{Frame, Session, Submission};
 use napi::Env;
 use napi::bindgen_prelude::{Either, Function, Undefined, Unknown};
 use napi_derive::napi;
@@ -11,7 +10,7 @@ use napi_derive::napi;
 use crate::buffers::bytes_of;
 use crate::errors::{invalid, js};
 use crate::kv::KvConnection;
-use crate::socket_loop::{Protocol, SocketLoop};
+use crate::socket_loop::SocketLoop;
 
 /// The undelivered results of all connections.
 #[derive(Default)]
@@ -36,7 +35,7 @@ impl Protocol for Results {
         session.unsent()
     }
 
-    fn sent(session: &mut Session, bytes: usize) {
+    fn sent(&mut self, session: &mut Session, bytes: usize) {
         session.sent(bytes);
     }
 
@@ -78,7 +77,7 @@ impl KvLoop {
         ts_args_type = "callback: (buffer: ArrayBuffer, start: number, end: number) => void"
     )]
     pub fn new(env: Env, callback: Function<'_, Unknown<'_>, ()>) -> napi::Result<Self> {
-        Ok(Self { sockets: SocketLoop::new(env, callback)? })
+        Ok(Self { sockets: SocketLoop::new(env, Results::default(), callback)? })
     }
 
     /// Adds a `drivable` connection; returns its number, by which submissions name it.
@@ -86,10 +85,9 @@ impl KvLoop {
     pub fn add(&self, connection: &KvConnection) -> napi::Result<u32> {
         let connection = connection.take().map_err(js)?;
         let session = connection.session();
-        let socket = connection.into_socket().map_err(js)?;
-        let stream = TcpStream::from(socket.ok_or_else(|| invalid("the connection can't be driven by the loop"))?);
-        let number = self.sockets.add(stream, session)?;
-        u32::try_from(number).map_err(|error| js(Error::Internal(error.to_string())))
+        let stream = connection.into_driven().map_err(js)?;
+        let stream = stream.ok_or_else(|| invalid("the connection can't be driven by the loop"))?;
+        self.sockets.add(stream, session)
     }
 
     /// Sends the requests in the first `bytes` bytes of a submission. Returns a frame if there are results at once: those of
@@ -120,7 +118,7 @@ impl KvLoop {
                     }
                 } else {
                     let gone = Error::Connection("the connection is gone; nothing was sent".to_owned());
-                    fail_request(&mut state.protocol.0, request.id, &gone);
+                    state.protocol.0.fail(request.id, &gone);
                 }
             }
             touched.into_iter().for_each(|index| state.send(index));

@@ -28,10 +28,11 @@ use std::ffi::c_void;
 use std::ptr;
 
 use boundary_bench_kernel::Error;
+use boundary_bench_kernel::error::contained;
 use napi::{Env, sys};
 
 use crate::array_buffer::{FixedMemory, copy_of};
-use crate::errors::{contained, js};
+use crate::errors::js;
 use crate::handle_scope::scoped;
 
 /// The bytes of waiting loans, beyond those that survived the last collection, above which the young generation is collected:

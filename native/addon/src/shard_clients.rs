@@ -3,12 +3,11 @@
 use std::io;
 use std::sync::{Arc, Mutex};
 
+use boundary_bench_event_loop::{sent, watch as watch_socket};
 use boundary_bench_kernel::{Error, Result, socket};
 use boundary_bench_shards::{ClientOptions, Connection, Place, ShardClient, Transport};
 use napi::tokio::sync::watch;
 use napi::tokio::task::spawn_local;
-
-use crate::loop_runtime;
 
 /// The transport that drives connections by the event loop of the thread that it is used on.
 #[derive(Debug)]
@@ -20,7 +19,7 @@ impl Transport for LoopTransport {
     fn connect(&self, host: String, port: u16) -> Boxed<io::Result<Box<dyn Connection>>> {
         Box::pin(async move {
             let stream = socket::connect(&host, port).await?;
-            Ok(Box::new(loop_runtime::watch(stream.into_std()?)?) as Box<dyn Connection>)
+            Ok(Box::new(watch_socket(stream.into_std()?)?) as Box<dyn Connection>)
         })
     }
 
@@ -29,7 +28,7 @@ impl Transport for LoopTransport {
     }
 
     fn sent(&self) -> Boxed<()> {
-        Box::pin(loop_runtime::sent())
+        Box::pin(sent())
     }
 }
 

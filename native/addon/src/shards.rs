@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use boundary_bench_event_loop::is_available;
 use boundary_bench_kernel::{Error, Result};
 use boundary_bench_shards::{
     ClientOptions, LocalStore, MemoryStore, PersistentStore, ROW_BYTES, Row, ShardClient, Store, Transport, check_rows,
@@ -25,7 +26,6 @@ use crate::shard_answers::{
 };
 use crate::shard_calls::{Calls, ReadRow, WriteRow, key_of, keys_of, packed_of, row_of};
 use crate::shard_clients::{Clients, LoopTransport, Shared, unless_closed};
-use crate::uv;
 
 /// The most rows of a store.
 const MOST_ROWS: u32 = u32::MAX - 1;
@@ -121,7 +121,7 @@ impl RawShardClient {
         let options = ClientOptions {
             deadline: timeout_ms.map(|time| Duration::from_millis(time.into())),
             connections: connections.unwrap_or(1) as usize,
-            transport: uv::is_available().then(|| Arc::new(LoopTransport) as Arc<dyn Transport>),
+            transport: is_available().then(|| Arc::new(LoopTransport) as Arc<dyn Transport>),
             api_key,
             tls_ca: tls_ca.map(Into::into),
             ..ClientOptions::default()

@@ -163,6 +163,18 @@ pub fn catch_panic<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
     result.unwrap_or_else(|payload| Err(from_panic(payload.as_ref())))
 }
 
+/// Runs the body of a callback from C: a panic must not unwind into C, which would end the process. Returns the panic as an
+/// error.
+///
+/// Every callback from libuv and Node-API that napi-rs does not make runs in it.
+pub fn contained(work: impl FnOnce()) -> Option<Error> {
+    catch_panic(|| {
+        work();
+        Ok(())
+    })
+    .err()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

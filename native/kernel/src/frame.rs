@@ -1,10 +1,19 @@
 //! The form in which results cross to another language: many in one buffer, in 32-bit words of the machine's order.
 //!
 //! A *frame* is a sequence of results. Each begins with the words `id, status, count, bytes, flags`; the data that follow,
-//! padded to a whole word, are in the client's own format.
+//! padded to a whole word, are in the client's own format. The data of a failed result are the text of its error, with the
+//! code in brackets.
+
+use crate::{Error, Result};
 
 /// The number of words that a result begins with.
 const HEAD_WORDS: usize = 5;
+
+/// The status of a result whose request was answered.
+const ANSWERED: u32 = 0;
+
+/// The status of a result whose request failed as a whole.
+const FAILED: u32 = 1;
 
 /// The status of a result that reports a lost connection.
 const GONE: u32 = 2;
@@ -47,6 +56,35 @@ impl Frame {
         self.words(&[connection, GONE, 0, 0, 0]);
     }
 
+    /// Appends the failure of a request.
+    pub fn fail(&mut self, id: u32, error: &Error) {
+        let text = error.coded();
+        self.begin([id, FAILED, 0, word(text.len()), 0], text.len() + 4);
+        self.put(text.as_bytes());
+        self.fill();
+    }
+
+    /// Appends a result whose data, which `write` appends, begin at a multiple of 8 bytes. The count is the number of words
+    /// before the data.
+    ///
+    /// # Errors
+    /// The errors of `write`; the frame is as before then.
+    pub fn add(&mut self, id: u32, write: impl FnOnce(&mut Vec<u8>) -> Result<()>) -> Result<()> {
+        let start = self.bytes.len();
+        let padding = (start / 4 + HEAD_WORDS) % 2;
+        self.words(&[id, ANSWERED, word(padding), 0, 0]);
+        self.words(&[0][..padding]);
+        let data = self.bytes.len();
+        if let Err(error) = write(&mut self.bytes) {
+            self.bytes.truncate(start);
+            return Err(error);
+        }
+        let length = word(self.bytes.len() - data);
+        self.bytes[start + 12..start + 16].copy_from_slice(&length.to_ne_bytes());
+        self.fill();
+        Ok(())
+    }
+
     /// Appends the first words of a result, and reserves `room` bytes behind them.
     #[inline]
     pub fn begin(&mut self, head: [u32; HEAD_WORDS], room: usize) {
@@ -71,6 +109,12 @@ impl Frame {
     pub fn fill(&mut self) {
         self.bytes.resize(self.bytes.len().next_multiple_of(4), 0);
     }
+}
+
+/// The numbers by which a reader of frames knows their layout, with their names.
+#[must_use]
+pub fn layout() -> Vec<(&'static str, u32)> {
+    vec![("RESULT_WORDS", word(HEAD_WORDS)), ("ANSWERED", ANSWERED), ("GONE", GONE), ("ASCII", ASCII)]
 }
 
 /// A number as a word; [`u32::MAX`] for a larger number.
@@ -102,5 +146,26 @@ mod tests {
         let read = words(&bytes).collect::<Vec<_>>();
         assert_eq!((&read[..5], &read[6..]), ([7, 0, 1, 3, 1].as_slice(), [9, 2, 0, 0, 0].as_slice()));
         assert!(frame.is_empty());
+    }
+
+    #[test]
+    fn data_begin_at_a_multiple_of_8_bytes_and_failed_data_are_left_out() {
+        let mut frame = Frame::default();
+        let mut add = |id, data: &[u8], outcome| {
+            frame.add(id, |bytes| {
+                bytes.extend_from_slice(data);
+                outcome
+            })
+        };
+        add(7, b"abcde", Ok(())).unwrap();
+        add(8, b"x", Err(Error::Cancelled)).unwrap_err();
+        add(9, &[1], Ok(())).unwrap();
+        let read = words(frame.bytes()).collect::<Vec<_>>();
+        assert_eq!((&read[..5], &frame.bytes()[24..29]), ([7, 0, 1, 5, 0].as_slice(), b"abcde".as_slice()));
+        assert_eq!(read[8..], [9, 0, 1, 1, 0, 0, 1]);
+        frame.clear();
+        frame.fail(3, &Error::Cancelled);
+        assert_eq!(words(frame.bytes()).nth(1), Some(1));
+        assert!(frame.bytes()[20..].starts_with(b"[BB_ABORTED] "));
     }
 }

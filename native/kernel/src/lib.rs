@@ -4,6 +4,7 @@
 pub mod api_key;
 pub mod bind;
 pub mod cancel;
+pub mod driven_stream;
 pub mod error;
 pub mod frame;
 pub mod latency;
@@ -16,6 +17,7 @@ pub mod response_limit;
 pub mod runtime;
 pub mod serving;
 pub mod socket;
+pub mod stream;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 pub mod timeout;

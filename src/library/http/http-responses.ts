@@ -1,11 +1,8 @@
 import { BoundaryError, toBoundaryError } from '../../errors.js';
+import { ASCII, errorOf, RESULT_WORDS } from '../crossing/result-frame.js';
 
-/** Header words of a result, and of each of its responses. */
-const RESULT_WORDS = 5;
-const RESPONSE_WORDS = 4;
-
-/** The flag of a result whose bytes are all ASCII. */
-const ASCII = 1;
+/** Words of each response of a result. */
+export const RESPONSE_WORDS = 4;
 
 /** The results of one crossing, laid out as `native/clients/http/src/submission.rs` describes. */
 export class HttpFrame {
@@ -136,10 +133,4 @@ export function parseHeaders(lines: string): Record<string, string> {
     headers[name] = name in headers ? `${headers[name]!}, ${value}` : value;
   }
   return headers;
-}
-
-/** The error of a text that begins with its code in brackets. */
-function errorOf(text: string): BoundaryError {
-  const [, code, message] = /^\[(BB_[A-Z0-9_]+)\]\s*([\s\S]*)$/.exec(text) ?? [];
-  return code === undefined ? new BoundaryError('BB_INTERNAL', text) : new BoundaryError(code, message!);
 }

@@ -6,7 +6,7 @@ import { SubmissionMemory } from '../crossing/submission-memory.js';
 import { byteLengthOf, isGone } from '../crossing/typed-memory.js';
 
 /** The methods of requests, in the order of their numbers in a submission. */
-const METHODS = ['GET', 'POST', 'PUT', 'DELETE', 'PATCH', 'HEAD', 'OPTIONS'] as const;
+export const METHODS = ['GET', 'POST', 'PUT', 'DELETE', 'PATCH', 'HEAD', 'OPTIONS'] as const;
 
 export type HttpMethod = (typeof METHODS)[number];
 
@@ -40,10 +40,10 @@ const GET = 0;
 const POST = 1;
 
 /** The length that stands for a missing body. */
-const NO_BODY = 0xffffffff;
+export const NO_BODY = 0xffffffff;
 
-const GROUP_WORDS = 3;
-const REQUEST_WORDS = 4;
+export const GROUP_WORDS = 3;
+export const REQUEST_WORDS = 4;
 
 /** Writer of groups of requests to the addon, laid out as `native/clients/http/src/submission.rs` describes. */
 export class HttpSubmissionWriter extends SubmissionMemory {

@@ -2,11 +2,9 @@ import { addon, type Cancel, type HttpLoop, type HttpPlace } from '../../addon.j
 import { BoundaryError, TIMEOUT, toBoundaryError } from '../../errors.js';
 import { CallDeadlines, DeadlineCall } from '../crossing/call-deadlines.js';
 import { connecting } from '../crossing/connecting.js';
+import { GONE } from '../crossing/result-frame.js';
 import { HttpFrame, HttpResponse, HttpResponses } from './http-responses.js';
 import { HttpSubmissionWriter, type ReadHttpRequest } from './http-submission.js';
-
-/** The status of a result that names a lost connection. */
-const GONE = 2;
 
 /** Bytes of a submission above which it is sent before the end of the turn: the server begins while more is written. */
 const FLUSHED_BYTES = 1 << 13;
@@ -271,7 +269,7 @@ class DrivenPool implements HttpTransport {
   }
 }
 
-/** The transport of a client whose connections the addon drives itself: TLS and HTTP/2. */
+/** The transport of a client whose connection the addon drives itself: that of HTTP/2. */
 class RemoteTransport implements HttpTransport {
   readonly #place: HttpPlace;
   readonly #writer = new HttpSubmissionWriter();

@@ -1,12 +1,9 @@
 import { addon, type KvConnection, type KvLoop } from '../../addon.js';
 import { type BoundaryError, toBoundaryError } from '../../errors.js';
 import { connecting } from '../crossing/connecting.js';
+import { ANSWERED, GONE } from '../crossing/result-frame.js';
 import { type KvData, type RequestKind, SubmissionWriter } from './kv-submission.js';
 import { bytesOf, KvFrame, KvReplies, KvValues, refusalOf, textOf } from './kv-values.js';
-
-/** Statuses of results: that of an answered request, and that of a lost connection. */
-const ANSWERED = 0;
-const GONE = 2;
 
 /** Bytes of a submission above which it is sent before the end of the turn: the server begins while more is written. */
 const FLUSHED_BYTES = 1 << 12;
@@ -255,7 +252,7 @@ class DrivenLink extends KvLink {
   }
 }
 
-/** Connections that the addon drives itself: those over TLS, and those to clusters. */
+/** Connections that the addon drives itself: those to clusters. */
 class RemoteLink extends KvLink {
   readonly #raw: KvConnection;
   readonly #writer = new SubmissionWriter();

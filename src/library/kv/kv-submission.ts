@@ -18,7 +18,7 @@ export const PIPELINE = 4;
 export type RequestKind = typeof GET | typeof SET | typeof MGET | typeof MSET | typeof PIPELINE;
 
 /** Header words of a request, before its lengths. */
-const REQUEST_WORDS = 5;
+export const REQUEST_WORDS = 5;
 
 /** Strings up to this length are written byte by byte: a call into the runtime takes longer. */
 const SHORT_TEXT = 64;

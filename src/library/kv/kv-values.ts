@@ -1,17 +1,12 @@
 import { BoundaryError } from '../../errors.js';
-
-/** Header words of a result, before its entries. */
-const RESULT_WORDS = 5;
-
-/** The flag of a result whose bytes are all ASCII. */
-const ASCII = 1;
+import { ASCII, errorOf, RESULT_WORDS } from '../crossing/result-frame.js';
 
 /** Kinds of entries, by their numbers in a frame. */
-const NIL = 0;
-const STATUS = 2;
-const INT = 3;
-const ERROR = 4;
-const ARRAY = 5;
+export const NIL = 0;
+export const STATUS = 2;
+export const INT = 3;
+export const ERROR = 4;
+export const ARRAY = 5;
 
 /** The reply to a command, as JavaScript values. Integers that are not safe are bigints. */
 export type KvReply = string | number | bigint | null | BoundaryError | readonly KvReply[];
@@ -238,10 +233,4 @@ class ReplyReader {
 function integer(digits: string): number | bigint {
   const number = Number(digits);
   return Number.isSafeInteger(number) ? number : BigInt(digits);
-}
-
-/** The error of a text that begins with its code in brackets. */
-function errorOf(text: string): BoundaryError {
-  const [, code, message] = /^\[(BB_[A-Z0-9_]+)\]\s*([\s\S]*)$/.exec(text) ?? [];
-  return code === undefined ? new BoundaryError('BB_INTERNAL', text) : new BoundaryError(code, message!);
 }

@@ -6,7 +6,7 @@ import { type ConnectOptions, connectTimeoutOf } from '../crossing/connecting.js
 import { describeValue } from '../crossing/describe-value.js';
 import type { ParameterInput } from '../engine/parameters.js';
 import { Spare } from '../crossing/spare.js';
-import { openSqlConnections, type SqlConnections } from './sql-connections.js';
+import { SqlConnections } from './sql-connections.js';
 import { type ResultBytes, ResultShape, type SqlResult, SqlResults } from './sql-results.js';
 import { fromColumnSpecs } from '../engine/table-definition.js';
 import { type ServerOptions, withUrlOptions } from '../crossing/url-options.js';
@@ -20,14 +20,14 @@ const DEFAULT_CONNECTIONS = 10;
 const MOST_SHAPES = 4096;
 
 /** Kinds of submissions, in the first word; `native/clients/mysql/src/submission.rs` describes them. */
-const RUN = 0;
-const PING = 1;
-const PREPARE = 2;
-const INSERT = 3;
+export const RUN = 0;
+export const PING = 1;
+export const PREPARE = 2;
+export const INSERT = 3;
 
 /** Flags of a statement in a submission. */
 const PREPARED = 0;
-const AS_TEXT = 1;
+export const AS_TEXT = 1;
 
 /** Bytes of the header words of a statement. */
 const HEAD_BYTES = 20;
@@ -118,7 +118,7 @@ export class SqlClient implements AsyncDisposable {
       throw invalid(`int64 must be 'bigint' or 'number', not ${describeValue(int64)}`);
     }
     const connectMs = connectTimeoutOf(connectTimeoutMs, timeoutMs);
-    return new SqlClient(await openSqlConnections(server, connections, connectMs), int64, timeoutMs);
+    return new SqlClient(await SqlConnections.open(server, connections, connectMs), int64, timeoutMs);
   }
 
   /** The name and version of the server. */

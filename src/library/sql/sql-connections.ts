@@ -1,70 +1,11 @@
-import { addon, type Cancel, type RawSqlClient, type SqlLoop, type SqlShapes } from '../../addon.js';
+import { addon, type SqlLoop, type SqlShapes } from '../../addon.js';
 import { BoundaryError, TIMEOUT, toBoundaryError } from '../../errors.js';
 import { connecting } from '../crossing/connecting.js';
-import { abortedBy, cancellable, type WorkOptions } from '../crossing/cancellation.js';
+import { abortedBy, type WorkOptions } from '../crossing/cancellation.js';
 import type { CellWriter } from '../engine/cell-writer.js';
 import { FrameMemory } from '../engine/frame.js';
-import { OpenHandles } from '../crossing/open-handles.js';
+import { ANSWERED, errorOf, GONE, RESULT_WORDS } from '../crossing/result-frame.js';
 import { ResultBytes } from './sql-results.js';
-
-/** The connections of a client, with the queue of calls for them. */
-export interface SqlConnections {
-  /** The name and version of the server. */
-  readonly version: string;
-  /** The columns of results, by the shapes' numbers. */
-  readonly shapes: SqlShapes;
-  /** Runs a submission on a connection that runs nothing else in the meantime. */
-  perform(submission: CellWriter, options?: WorkOptions): Promise<ResultBytes>;
-  /** Closes the connections; calls under way are rejected with `BB_CLOSED`. */
-  close(): Promise<void>;
-}
-
-/** Connects. The event loop drives the connections if it can; otherwise threads of the addon do, as for TLS. */
-export async function openSqlConnections(url: string, connections: number, connectMs: number): Promise<SqlConnections> {
-  try {
-    if (addon.SqlConnection.isDrivable(url)) return await LoopConnections.open(url, connections, connectMs);
-    const token = new addon.Cancel();
-    const opening = addon.RawSqlClient.open(url, connections, token);
-    const raw = connecting(opening, connectMs, (late) => void late.close());
-    // After a time-out nobody uses the connections.
-    raw.catch(() => token.cancel());
-    return new ThreadConnections(await raw, new OpenHandles('the client'));
-  } catch (thrown) {
-    throw toBoundaryError(thrown);
-  }
-}
-
-/** Connections served by threads of the addon. */
-class ThreadConnections implements SqlConnections {
-  readonly shapes: SqlShapes = new addon.SqlShapes();
-  readonly #raw: RawSqlClient;
-  readonly #handles: OpenHandles;
-  #isClosed = false;
-
-  constructor(raw: RawSqlClient, handles: OpenHandles) {
-    this.#raw = raw;
-    this.#handles = handles;
-  }
-
-  get version(): string {
-    return this.#raw.version;
-  }
-
-  async perform({ bytes, length }: CellWriter, options: WorkOptions = {}): Promise<ResultBytes> {
-    if (this.#isClosed) throw closed();
-    const perform = (token: Cancel | undefined): Promise<ArrayBuffer> =>
-      this.#raw.perform(bytes, length, this.shapes, token);
-    const buffer = await cancellable(this.#handles, options, perform);
-    return new ResultBytes(new FrameMemory(buffer), 0, buffer.byteLength);
-  }
-
-  async close(): Promise<void> {
-    if (this.#isClosed) return;
-    this.#isClosed = true;
-    await this.#handles.closeAll();
-    await this.#raw.close();
-  }
-}
 
 /** A call that waits for its connection or for its response. */
 class Call {
@@ -109,16 +50,16 @@ class Loop {
   readonly shapes: SqlShapes = new addon.SqlShapes();
   readonly #loop: SqlLoop;
   /** The owner of each connection, by the connection's number. */
-  readonly #owners: (LoopConnections | undefined)[] = [];
+  readonly #owners: (SqlConnections | undefined)[] = [];
   readonly #calls: (Call | undefined)[] = [];
   /** The memory of the last results, which small results share. */
   #memory: FrameMemory | undefined;
 
   constructor() {
-    this.#loop = new addon.SqlLoop(this.shapes, (outcomes) => this.#deliver(outcomes));
+    this.#loop = new addon.SqlLoop(this.shapes, (buffer, start, end) => this.#deliver(buffer, start, end));
   }
 
-  async connect(url: string, owner: LoopConnections): Promise<{ readonly number: number; readonly version: string }> {
+  async connect(url: string, owner: SqlConnections): Promise<{ readonly number: number; readonly version: string }> {
     const connection = await addon.SqlConnection.open(url);
     const number = this.#loop.add(connection);
     this.#owners[number] = owner;
@@ -128,7 +69,8 @@ class Loop {
   submit(number: number, call: Call, bytes: Uint8Array, length: number): void {
     call.connection = number;
     this.#calls[number] = call;
-    if (this.#loop.submit(number, bytes, length)) this.#deliver(this.#loop.outcomes());
+    const frame = this.#loop.submit(number, bytes, length);
+    if (frame !== undefined) this.#deliver(frame, 0, frame.byteLength);
   }
 
   /** Closes a connection; returns its call, which is not settled by the loop any more. */
@@ -140,36 +82,45 @@ class Loop {
     return call;
   }
 
-  #deliver(outcomes: (number | ArrayBuffer | string | null)[]): void {
-    for (let place = 0; place < outcomes.length; place += 4) {
-      const number = outcomes[place] as number;
-      const outcome = outcomes[place + 1] as ArrayBuffer | string | null;
+  /** Delivers the results between two byte offsets of a buffer. */
+  #deliver(buffer: ArrayBuffer, start: number, end: number): void {
+    const memory = this.#memory?.buffer === buffer ? this.#memory : new FrameMemory(buffer);
+    const { words } = memory;
+    // Lost connections come first: their calls' results must not make them idle ones.
+    for (let word = start / 4; word < end / 4; word = nextResult(words, word)) {
+      if (words[word + 1] !== GONE) continue;
+      const number = words[word]!;
       const owner = this.#owners[number];
-      if (outcome === null) {
-        this.#owners[number] = undefined;
-        owner?.gone(number);
-        continue;
-      }
+      this.#owners[number] = undefined;
+      owner?.gone(number);
+    }
+    // The only result of a buffer takes the memory along.
+    const isAlone = end === buffer.byteLength && start === 0 && nextResult(words, 0) === end / 4;
+    this.#memory = isAlone ? undefined : memory;
+    for (let word = start / 4; word < end / 4; word = nextResult(words, word)) {
+      const status = words[word + 1];
+      if (status === GONE) continue;
+      const number = words[word]!;
       const call = this.#calls[number];
       this.#calls[number] = undefined;
-      owner?.free(number);
-      if (typeof outcome === 'string') call?.reject(toBoundaryError(new Error(outcome)));
-      else call?.resolve(this.#results(outcome, outcomes[place + 2] as number, outcomes[place + 3] as number));
+      this.#owners[number]?.free(number);
+      const first = (word + RESULT_WORDS + words[word + 2]!) * 4;
+      const last = first + words[word + 3]!;
+      if (status === ANSWERED) call?.resolve(new ResultBytes(memory, first, last, isAlone));
+      else call?.reject(errorOf(memory.bytes.toString('utf8', first, last)));
     }
   }
+}
 
-  #results(buffer: ArrayBuffer, start: number, end: number): ResultBytes {
-    // Results with memory of their own take it along.
-    if (end - start === buffer.byteLength) return new ResultBytes(new FrameMemory(buffer), start, end);
-    if (this.#memory?.buffer !== buffer) this.#memory = new FrameMemory(buffer);
-    return new ResultBytes(this.#memory, start, end);
-  }
+/** The word after the result at `word`. */
+function nextResult(words: Uint32Array, word: number): number {
+  return word + RESULT_WORDS + words[word + 2]! + ((words[word + 3]! + 3) >>> 2);
 }
 
 let loop: Loop | undefined;
 
-/** Connections driven by the event loop: no other thread takes part in a call. */
-class LoopConnections implements SqlConnections {
+/** The connections of a client, with the queue of calls for them. The event loop drives them: no other thread takes part. */
+export class SqlConnections {
   readonly #url: string;
   readonly #loop: Loop;
   readonly #most: number;
@@ -189,20 +140,24 @@ class LoopConnections implements SqlConnections {
     this.#connectMs = connectMs;
   }
 
-  static async open(url: string, most: number, connectMs: number): Promise<LoopConnections> {
-    const connections = new LoopConnections(url, most, connectMs);
+  /** Connects once. */
+  static async open(url: string, most: number, connectMs: number): Promise<SqlConnections> {
+    const connections = new SqlConnections(url, most, connectMs);
     await connections.#open();
     return connections;
   }
 
+  /** The name and version of the server. */
   get version(): string {
     return this.#version;
   }
 
+  /** The columns of results, by the shapes' numbers. */
   get shapes(): SqlShapes {
     return this.#loop.shapes;
   }
 
+  /** Runs a submission on a connection that runs nothing else in the meantime. */
   perform({ bytes, length }: CellWriter, options?: WorkOptions): Promise<ResultBytes> {
     return new Promise((resolve, reject) => {
       if (this.#isClosed) throw closed();
@@ -221,6 +176,7 @@ class LoopConnections implements SqlConnections {
     });
   }
 
+  /** Closes the connections; calls under way are rejected with `BB_CLOSED`. */
   async close(): Promise<void> {
     if (this.#isClosed) return;
     this.#isClosed = true;

@@ -1,4 +1,5 @@
-import { BoundaryError, toBoundaryError } from '../../errors.js';
+import { BoundaryError } from '../../errors.js';
+import { errorOf } from '../crossing/result-frame.js';
 import type { Int64Mode } from '../engine/cell-readers.js';
 import { ColumnarChunk } from '../engine/columnar-chunk.js';
 import { fewRowsReader, type ReadFewRows } from '../engine/few-rows.js';
@@ -7,26 +8,29 @@ import { type Row, RowReader } from '../engine/row-reader.js';
 import type { Column } from '../engine/table-definition.js';
 
 /** Header words of the results, of each statement and of each request; `native/clients/mysql/src/submission.rs` describes them. */
-const HEAD_WORDS = 2;
-const STATEMENT_WORDS = 2;
-const REQUEST_WORDS = 8;
+export const HEAD_WORDS = 2;
+export const STATEMENT_WORDS = 2;
+export const REQUEST_WORDS = 8;
 
 /** The most rows that are read without views of their columns: making these takes longer. */
 const FEW_ROWS = 16;
 
 const TWO_TO_32 = 2 ** 32;
 
-/** The bytes of the results of one call. Small results share memory, which then must not be detached. */
+/** The bytes of the results of one call. */
 export class ResultBytes {
   readonly memory: FrameMemory;
   /** Byte offsets of the first byte, and behind the last. */
   readonly start: number;
   readonly end: number;
+  /** Whether the memory holds nothing else: memory that results share must not be detached. */
+  readonly isAlone: boolean;
 
-  constructor(memory: FrameMemory, start: number, end: number) {
+  constructor(memory: FrameMemory, start: number, end: number, isAlone: boolean) {
     this.memory = memory;
     this.start = start;
     this.end = end;
+    this.isAlone = isAlone;
   }
 }
 
@@ -105,7 +109,7 @@ export class SqlResults implements Iterable<SqlResult> {
     const from = this.#words[word + 6]!;
     if (from === 0) return undefined;
     const { memory, start } = this.#bytes;
-    return toBoundaryError(new Error(memory.bytes.toString('utf8', start + from, start + this.#words[word + 7]!)));
+    return errorOf(memory.bytes.toString('utf8', start + from, start + this.#words[word + 7]!));
   }
 
   /** The requests that failed. */
@@ -138,8 +142,7 @@ export class SqlResults implements Iterable<SqlResult> {
   chunk(statement = 0): ColumnarChunk | undefined {
     const shape = this.#shapeOf(statement);
     if (shape === undefined) return undefined;
-    const { memory, start, end } = this.#bytes;
-    const isAlone = end - start === memory.buffer.byteLength;
+    const { memory, start, end, isAlone } = this.#bytes;
     const frame = isAlone
       ? this.#frame(statement, shape)
       : new Frame(memory.buffer.slice(start, end), shape.columns, this.#frameStart(statement));

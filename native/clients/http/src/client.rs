@@ -40,19 +40,9 @@ impl HttpClient {
         Self { place, connections, http2 }
     }
 
-    /// A client with these connections; `None` is a slot for one that is opened when needed.
-    pub(crate) fn of_connections(place: Arc<Place>, connections: Vec<Option<Connection>>) -> Self {
-        Self { place, connections, http2: None }
-    }
-
     /// A client on an HTTP/2 connection that other clients use, too.
     pub(crate) fn of_http2(place: Arc<Place>, http2: Arc<Http2>) -> Self {
         Self { place, connections: Vec::new(), http2: Some(http2) }
-    }
-
-    /// The connections that are still open.
-    pub(crate) fn into_connections(self) -> impl Iterator<Item = Connection> {
-        self.connections.into_iter().flatten()
     }
 
     /// Opens all connections.

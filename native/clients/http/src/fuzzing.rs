@@ -1,15 +1,13 @@
 //! Entry points of this crate's readers for the harnesses of `native/fuzz`, for any bytes. No part of the interface.
 
-use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 
+use boundary_bench_kernel::stream::Stream;
 use boundary_bench_kernel::{Error, Result};
-use tokio::net::TcpStream;
 
 use crate::place::{HttpOptions, Place};
 use crate::request::{Method, Request};
 use crate::response::{ResponseReader, Whole};
-use crate::stream::Stream;
 use crate::streamed::StreamedResponse;
 
 /// A response that was read to its end.
@@ -67,9 +65,7 @@ pub async fn streamed(socket: UnixStream, is_head: bool) -> Result<(u16, Vec<u8>
     let place = Place::new("http://127.0.0.1:1".parse()?, HttpOptions::default())?;
     let failed = |error: std::io::Error| Error::Internal(error.to_string());
     socket.set_nonblocking(true).map_err(failed)?;
-    // The socket is only read from and written to, so a Unix socket can stand in for a TCP socket.
-    let socket = std::net::TcpStream::from(OwnedFd::from(socket));
-    let stream = Stream::Tcp(TcpStream::from_std(socket).map_err(failed)?);
+    let stream = Stream::Unix(tokio::net::UnixStream::from_std(socket).map_err(failed)?);
     let method = if is_head { Method::Head } else { Method::Get };
     let mut response = StreamedResponse::over(stream, &place, &Request { method, ..Request::get("/") }).await?;
     let mut body = Vec::new();

@@ -17,7 +17,7 @@ use crate::answers::{Answer, Answers};
 use crate::place::Place;
 use crate::request::{Request, header_lines};
 use crate::response::Response;
-use crate::stream::Stream;
+use crate::stream::open_stream;
 use crate::{http_error, no_answer};
 
 type Sender = http2::SendRequest<Full<Bytes>>;
@@ -61,10 +61,8 @@ impl Http2 {
         }
         let place = &self.place;
         let connect = async {
-            let stream = Stream::open(&place.url, place.tls.as_ref()).await?;
-            if let Stream::Tls(stream) = &stream
-                && stream.get_ref().1.alpn_protocol() != Some(b"h2")
-            {
+            let stream = open_stream(&place.url, place.tls.as_ref()).await?;
+            if place.url.tls && stream.negotiated() != Some(b"h2") {
                 return Err(Error::Unsupported(format!("the server at {} does not offer HTTP/2", place.url)));
             }
             // Pings a server that is silent while a request waits: its kernel may acknowledge for a process that hangs.

@@ -38,9 +38,9 @@ pub use request::{Head, Method, Request};
 pub use response::Response;
 pub use session::{Arrived, Session, lost};
 pub use shared::SharedClient;
-pub use stream::{Stream, Version, has_news, tls_connector};
+pub use stream::{Version, open_stream, tls_connector};
 pub use streamed::StreamedResponse;
-pub use submission::{Group, NO_BODY, Responses, Submission};
+pub use submission::{Group, NO_BODY, Responses, Submission, layout};
 pub use url::Url;
 
 /// The name of the client in errors.

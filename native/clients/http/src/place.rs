@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
+use boundary_bench_kernel::driven_stream::DrivenStream;
 use boundary_bench_kernel::socket::CONNECT_TIMEOUT;
+use boundary_bench_kernel::stream::Stream;
 use boundary_bench_kernel::timeout::within;
 use boundary_bench_kernel::tls::Trust;
 use boundary_bench_kernel::{Error, Result};
@@ -10,7 +12,7 @@ use tokio_rustls::TlsConnector;
 
 use crate::limits::MOST_BYTES;
 use crate::request::Head;
-use crate::stream::{Stream, Version, tls_connector};
+use crate::stream::{Version, open_stream, tls_connector};
 use crate::url::Url;
 use crate::{http_error, no_answer};
 
@@ -77,10 +79,10 @@ impl Place {
         Ok(Self { url, options, head, tls })
     }
 
-    /// Whether the protocol goes over bare TCP sockets (HTTP/1.1 without TLS), so that an event loop can drive it.
+    /// Whether an event loop can drive connections to it: those of HTTP/1.1.
     #[must_use]
     pub fn is_drivable(&self) -> bool {
-        self.tls.is_none() && self.options.version == Version::Http1
+        self.options.version == Version::Http1
     }
 
     /// The URL of the server.
@@ -101,20 +103,17 @@ impl Place {
         &self.options
     }
 
-    /// A new socket connected to the server, for an event loop that drives it.
+    /// A new stream to the server, for an event loop that drives it.
     ///
     /// # Errors
-    /// [`Error::Engine`] where the server can't be reached, [`Error::Timeout`], [`Error::Unsupported`] over TLS.
-    pub async fn open_socket(&self) -> Result<std::net::TcpStream> {
-        match self.open_stream().await? {
-            Stream::Tcp(socket) => socket.into_std().map_err(|error| http_error(error.to_string())),
-            Stream::Tls(_) => Err(Error::Unsupported("the connection can't be driven by its socket".to_owned())),
-        }
+    /// [`Error::Engine`] where the server can't be reached, [`Error::Timeout`].
+    pub async fn open_driven(&self) -> Result<DrivenStream> {
+        self.open_stream().await?.into_driven().map_err(|error| http_error(error.to_string()))
     }
 
     /// A new stream to the server, opened within the time-out of a call, or else within [`CONNECT_TIMEOUT`].
     pub(crate) async fn open_stream(&self) -> Result<Stream> {
         let timeout = self.options.timeout.unwrap_or(CONNECT_TIMEOUT);
-        within(Some(timeout), Stream::open(&self.url, self.tls.as_ref()), no_answer).await
+        within(Some(timeout), open_stream(&self.url, self.tls.as_ref()), no_answer).await
     }
 }

@@ -2,6 +2,7 @@
 
 use std::io;
 
+use boundary_bench_kernel::stream::Stream;
 use boundary_bench_kernel::timeout::within;
 use boundary_bench_kernel::{Error, Result};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -12,7 +13,7 @@ use crate::limits::MOST_HEAD;
 use crate::place::Place;
 use crate::request::{Method, Request};
 use crate::session::lost;
-use crate::stream::{Stream, Version};
+use crate::stream::Version;
 use crate::{http_error, no_answer};
 
 /// The size of the receive buffer: the most bytes read from the network at once.

@@ -21,6 +21,23 @@ pub const NO_BODY: u32 = u32::MAX;
 const GROUP_WORDS: usize = 3;
 const REQUEST_WORDS: usize = 4;
 
+/// The number of words for each response of a result.
+const RESPONSE_WORDS: usize = 4;
+
+/// The numbers by which JavaScript knows the layouts of submissions and results, with their names. The methods are numbered by
+/// their order in [`Method::ALL`].
+#[must_use]
+pub fn layout() -> Vec<(&'static str, u32)> {
+    let methods = (0..).zip(Method::ALL).map(|(number, method)| (method.name(), number));
+    let words = [
+        ("GROUP_WORDS", word(GROUP_WORDS)),
+        ("REQUEST_WORDS", word(REQUEST_WORDS)),
+        ("RESPONSE_WORDS", word(RESPONSE_WORDS)),
+        ("NO_BODY", NO_BODY),
+    ];
+    methods.chain(words).collect()
+}
+
 /// A group of requests in a submission.
 #[derive(Debug, Clone, Copy)]
 pub struct Group<'a> {
@@ -111,7 +128,7 @@ impl<'a> Iterator for Submission<'a> {
 /// The result of a group, collected response by response.
 #[derive(Debug)]
 pub struct Responses {
-    entries: Vec<[u32; REQUEST_WORDS]>,
+    entries: Vec<[u32; RESPONSE_WORDS]>,
     bytes: Vec<u8>,
     left: usize,
 }
@@ -120,7 +137,7 @@ impl Responses {
     /// The empty result of a group of `count` requests.
     #[must_use]
     pub fn new(count: usize) -> Self {
-        Self { entries: vec![[0; REQUEST_WORDS]; count], bytes: Vec::new(), left: count }
+        Self { entries: vec![[0; RESPONSE_WORDS]; count], bytes: Vec::new(), left: count }
     }
 
     /// Adds the outcome of the request `index`, once per request; true when it was the last one.
@@ -169,10 +186,10 @@ pub(crate) fn finish_one(frame: &mut Frame, id: u32, answer: std::result::Result
     }
 }
 
-fn add(frame: &mut Frame, id: u32, entries: &[[u32; REQUEST_WORDS]], parts: &[&[u8]]) {
+fn add(frame: &mut Frame, id: u32, entries: &[[u32; RESPONSE_WORDS]], parts: &[&[u8]]) {
     let bytes = parts.iter().map(|part| part.len()).sum::<usize>();
     let flags = if parts.iter().all(|part| part.is_ascii()) { ASCII } else { 0 };
-    frame.begin([id, 0, word(entries.len()), word(bytes), flags], entries.len() * REQUEST_WORDS * 4 + bytes + 4);
+    frame.begin([id, 0, word(entries.len()), word(bytes), flags], entries.len() * RESPONSE_WORDS * 4 + bytes + 4);
     entries.iter().for_each(|entry| frame.words(entry));
     parts.iter().for_each(|part| frame.put(part));
     frame.fill();

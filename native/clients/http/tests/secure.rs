@@ -70,7 +70,7 @@ fn place(url: &str, version: Version, file: Option<PathBuf>) -> Arc<Place> {
 
 /// Sends some requests, one by one and together, and checks the responses.
 async fn check(place: Arc<Place>, version: &str) {
-    assert!(!place.is_drivable());
+    assert_eq!(place.is_drivable(), version == "HTTP/1.1");
     let mut client = HttpClient::new(Arc::clone(&place));
     let body = vec![0; 200_000];
     let requests = [Request::get("/a"), Request::post("/b", &body), Request::get("no"), Request::get("/c")];
@@ -91,6 +91,9 @@ async fn check(place: Arc<Place>, version: &str) {
             [format!("{version} /a k 0"), format!("{version} /b k 200000"), "BB_INVALID_ARGUMENT".to_owned()];
         assert_eq!(answers[..3], expected);
         assert_eq!(answers[3], format!("{version} /c k 0"));
+    }
+    if place.is_drivable() {
+        return;
     }
     // A submission as the addon sends it: `pool, id, count`, then a GET of `/abc` without headers and a body.
     let shared = Arc::new(SharedClient::new(place));

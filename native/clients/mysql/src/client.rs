@@ -12,7 +12,6 @@ use crate::batch::{Batch, Results, run_batch};
 use crate::cells::CellLists;
 use crate::insert::insert_lists;
 use crate::pool::{Lease, Pool};
-use crate::submission::{Shapes, Submission};
 use crate::url::Url;
 
 /// The options of a client.
@@ -86,24 +85,6 @@ impl SqlClient {
             let mut session = call.lease().await?;
             let max_packet = session.pool().max_packet();
             run_batch(&mut session, batch, max_packet).await
-        })
-        .await
-    }
-
-    /// Runs a submission from JavaScript, and returns the bytes of its results.
-    ///
-    /// # Errors
-    /// The errors of [`SqlClient::run`].
-    pub async fn perform(
-        &self,
-        submission: &Submission,
-        shapes: &Shapes,
-        cancel: Option<&CancelToken>,
-    ) -> Result<Vec<u8>> {
-        self.guarded(cancel, |call| async move {
-            let mut session = call.lease().await?;
-            let max_packet = session.pool().max_packet();
-            submission.perform(&mut session, max_packet, shapes).await
         })
         .await
     }

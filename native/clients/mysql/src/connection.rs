@@ -4,13 +4,14 @@ use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
+use boundary_bench_kernel::driven_stream::DrivenStream;
 use boundary_bench_kernel::socket::CONNECT_TIMEOUT;
 use boundary_bench_kernel::{Error, Result, response_limit};
 
 use crate::codec::{Done, Failure, Field, ServerError, capability, command, garbled};
 use crate::engine_error;
 use crate::login::{Server, log_in};
-use crate::transport::{Drive, Transport, too_large};
+use crate::transport::{Exchange, Transport, too_large};
 use crate::url::Url;
 
 type Answer<T> = std::result::Result<T, Failure>;
@@ -176,11 +177,16 @@ impl Connection {
         self.transport.has_ended()
     }
 
-    /// Makes the connection one whose socket an event loop watches; `None` over TLS.
-    pub(crate) fn into_driven(self) -> Result<Option<(Self, Drive)>> {
+    /// Takes the stream out for a driver.
+    pub(crate) fn into_driven(self) -> Result<(Self, DrivenStream, Arc<Exchange>)> {
         let failed = |error: std::io::Error| engine_error(format!("the connection was lost: {error}"));
-        let Some((transport, drive)) = self.transport.into_driven().map_err(failed)? else { return Ok(None) };
-        Ok(Some((Self { transport, ..self }, drive)))
+        let (transport, stream, exchange) = self.transport.into_driven().map_err(failed)?;
+        Ok((Self { transport, ..self }, stream, exchange))
+    }
+
+    /// Takes the buffers from the driver, or leaves them to it.
+    pub(crate) fn swap_buffers(&mut self) {
+        self.transport.swap_buffers();
     }
 
     /// Marks the connection as unusable.
@@ -508,9 +514,7 @@ impl Connection {
         } else {
             error.to_string()
         };
-        self.lost(Error::Connection(format!(
-            "mysql: the connection was lost ({problem}); what was under way may or may not be done"
-        )))
+        self.lost(lost(&problem))
     }
 
     /// Sends `COM_QUIT`, so that the server does not count an aborted client.
@@ -521,4 +525,9 @@ impl Connection {
             let _ = self.transport.flush().await;
         }
     }
+}
+
+/// The error for a connection that was lost.
+pub(crate) fn lost(problem: &str) -> Error {
+    Error::Connection(format!("mysql: the connection was lost ({problem}); what was under way may or may not be done"))
 }

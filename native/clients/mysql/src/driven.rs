@@ -1,29 +1,29 @@
-//! A session whose socket an event loop watches. It runs one submission at a time, and makes progress when it is
-//! polled. No other thread takes part, since two wake-ups a request would take longer than all the rest.
+//! A connection without its stream, for an event loop that drives many: it takes submissions and received bytes, and gives
+//! bytes to send and frames of results. It runs one submission at a time. Nothing here blocks.
 
-use std::os::fd::RawFd;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::task::{Context, Poll, Waker};
 
+use boundary_bench_kernel::driven_stream::DrivenStream;
+use boundary_bench_kernel::frame::Frame;
 use boundary_bench_kernel::{Error, Result};
 
+use crate::connection::lost;
 use crate::pool::{Pool, Session};
-use crate::submission::{Shapes, Submission};
-use crate::transport::Drive;
+use crate::submission::{Performed, Shapes, Submission};
+use crate::transport::{Buffers, Exchange};
 use crate::url::Url;
 
-/// The bytes that are read in one turn, some milliseconds' worth, before the event loop does its other work.
-const BYTES_A_TURN: usize = 256 << 10;
-
 /// The future of the submission that runs; it gives the session back.
-type Work = Pin<Box<dyn Future<Output = (Box<Session>, Result<Vec<u8>>)> + Send>>;
+type Work = Pin<Box<dyn Future<Output = (Box<Session>, Result<Performed>)> + Send>>;
 
-/// A session that its owner polls.
+/// The session of a connection that the event loop drives.
 pub struct DrivenSession {
     state: State,
-    drive: Drive,
+    /// The bytes to send and those received, while the submission does not work on them itself.
+    buffers: Buffers,
+    exchange: Arc<Exchange>,
     /// The number of the connection on the server, by which `pool` ends what it runs.
     id: u32,
     pool: Arc<Pool>,
@@ -32,25 +32,25 @@ pub struct DrivenSession {
 
 enum State {
     Idle(Box<Session>),
-    Busy(Work),
-    /// The connection is lost.
+    /// A submission runs, on the connection that the event loop knows by this number.
+    Busy(Work, u32),
+    /// The session is unusable.
     Over,
 }
 
 impl DrivenSession {
-    /// Connects, on the async runtime that this is called on.
+    /// Connects, on the async runtime that this is called on. Returns the stream, too.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] over TLS, [`Error::Engine`] where the server can't be reached or refuses the login.
-    pub async fn open(url: &Url) -> Result<Self> {
+    /// [`Error::Engine`] where the server can't be reached or refuses the login.
+    pub async fn open(url: &Url) -> Result<(DrivenStream, Self)> {
         let pool = Pool::new(url.clone(), Vec::new(), 1);
-        let session = pool.lease().await?.into_session();
-        let driven = session.map(Session::into_driven).transpose()?.flatten();
-        let Some((session, drive)) = driven else {
-            return Err(Error::Unsupported("a connection over TLS can't be driven by the event loop".to_owned()));
-        };
+        let session = pool.lease().await?.into_session().ok_or(Error::Closed("the connection"))?;
+        let (session, stream, exchange) = session.into_driven()?;
         let (id, version) = (session.connection.id(), session.connection.version().to_owned());
-        Ok(Self { state: State::Idle(Box::new(session)), drive, id, pool, version })
+        let mut buffers = Buffers::default();
+        exchange.swap(&mut buffers);
+        Ok((stream, Self { state: State::Idle(Box::new(session)), buffers, exchange, id, pool, version }))
     }
 
     /// The name and version of the server.
@@ -59,22 +59,10 @@ impl DrivenSession {
         &self.version
     }
 
-    /// The socket to watch.
+    /// The number of submissions without a result.
     #[must_use]
-    pub fn socket(&self) -> RawFd {
-        self.drive.socket
-    }
-
-    /// Whether it waits to write to the socket, and not only to read.
-    #[must_use]
-    pub fn wants_room(&self) -> bool {
-        self.drive.wants_room.load(Ordering::Relaxed)
-    }
-
-    /// Whether a submission runs.
-    #[must_use]
-    pub fn is_busy(&self) -> bool {
-        matches!(self.state, State::Busy(_))
+    pub fn in_flight(&self) -> usize {
+        usize::from(matches!(self.state, State::Busy(..)))
     }
 
     /// Whether the session is unusable.
@@ -83,52 +71,94 @@ impl DrivenSession {
         matches!(self.state, State::Over)
     }
 
-    /// Starts a submission; returns its result if that is there at once.
-    pub fn submit(&mut self, submission: Submission, shapes: Arc<Shapes>) -> Option<Result<Vec<u8>>> {
+    /// The bytes to be sent.
+    #[must_use]
+    pub fn unsent(&self) -> &[u8] {
+        self.buffers.unsent()
+    }
+
+    /// Marks this many of the unsent bytes as sent.
+    pub fn sent(&mut self, bytes: usize, frame: &mut Frame, shapes: &Shapes) {
+        if self.buffers.sent(bytes) {
+            self.work(frame, shapes);
+        }
+    }
+
+    /// The buffer to receive into.
+    pub fn room(&mut self) -> &mut [u8] {
+        self.buffers.room()
+    }
+
+    /// Starts a submission on the connection that the event loop knows by `number`.
+    ///
+    /// # Errors
+    /// [`Error::Internal`] while another submission runs, [`Error::Closed`] where the session is unusable.
+    pub fn submit(&mut self, number: u32, submission: Submission, frame: &mut Frame, shapes: &Shapes) -> Result<()> {
         match std::mem::replace(&mut self.state, State::Over) {
             State::Idle(mut session) => {
                 let max_packet = self.pool.max_packet();
-                self.state = State::Busy(Box::pin(async move {
+                let work = async move {
+                    session.connection.swap_buffers();
                     session.make_room(1);
-                    let result = submission.perform(&mut session, max_packet, &shapes).await;
-                    (session, result)
-                }));
-                self.poll()
+                    let performed = submission.perform(&mut session, max_packet).await;
+                    session.connection.swap_buffers();
+                    (session, performed)
+                };
+                self.state = State::Busy(Box::pin(work), number);
+                self.work(frame, shapes);
+                Ok(())
             }
-            State::Busy(work) => {
-                self.state = State::Busy(work);
-                Some(Err(Error::Internal("the session is busy".to_owned())))
+            State::Busy(work, other) => {
+                self.state = State::Busy(work, other);
+                Err(Error::Internal("the session is busy".to_owned()))
             }
-            State::Over => Some(Err(Error::Closed("the connection"))),
+            State::Over => Err(Error::Closed("the connection")),
         }
     }
 
-    /// Makes progress when the socket is ready; returns the result once it is there. An idle session whose socket has
-    /// input is over, since no input was asked for.
-    pub fn poll(&mut self) -> Option<Result<Vec<u8>>> {
-        match &mut self.state {
-            State::Busy(work) => {
-                self.drive.may_read.store(BYTES_A_TURN, Ordering::Relaxed);
-                let polled = work.as_mut().poll(&mut Context::from_waker(Waker::noop()));
-                let Poll::Ready((session, result)) = polled else { return None };
-                self.state = if session.connection.is_idle() { State::Idle(session) } else { State::Over };
-                Some(result)
-            }
-            State::Idle(session) => {
-                if session.connection.has_ended() {
-                    self.state = State::Over;
-                }
-                None
-            }
-            State::Over => None,
+    /// Handles this many bytes received into the buffer: appends the result that they complete to the frame.
+    ///
+    /// # Errors
+    /// [`Error::Connection`] while no submission runs: no input was asked for.
+    pub fn received(&mut self, bytes: usize, frame: &mut Frame, shapes: &Shapes) -> Result<()> {
+        self.buffers.received(bytes);
+        if self.in_flight() == 0 {
+            return Err(lost("the server sent bytes that answer nothing"));
         }
+        self.work(frame, shapes);
+        Ok(())
     }
 
-    /// Drops the session, and asks the server to end what it runs, by a single request: closing a connection ends all of
-    /// it.
-    pub fn give_up(self) {
-        if self.is_busy() {
+    /// Notes that the connection has failed; returns the error of the connection.
+    pub fn lost(&mut self, error: &std::io::Error) -> Error {
+        self.exchange.end(error);
+        lost(&error.to_string())
+    }
+
+    /// Handles the end of the connection. A submission whose connection was lost ends with the results that it has. Any other
+    /// gets the error, and the server is asked to end what it runs by a single request: closing a connection ends all of it.
+    pub fn ended(&mut self, error: &Error, frame: &mut Frame, shapes: &Shapes) {
+        if self.exchange.has_ended() {
+            self.work(frame, shapes);
+        }
+        if let State::Busy(_, number) = std::mem::replace(&mut self.state, State::Over) {
+            frame.fail(number, error);
             self.pool.end(self.id);
+        }
+    }
+
+    /// Lets the submission work on the bytes, and appends its result to the frame once it is there.
+    fn work(&mut self, frame: &mut Frame, shapes: &Shapes) {
+        let State::Busy(work, number) = &mut self.state else { return };
+        self.exchange.swap(&mut self.buffers);
+        let polled = work.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+        self.exchange.swap(&mut self.buffers);
+        let Poll::Ready((session, performed)) = polled else { return };
+        let number = *number;
+        self.state = if session.connection.is_idle() { State::Idle(session) } else { State::Over };
+        let written = performed.and_then(|performed| frame.add(number, |bytes| performed.write(bytes, shapes)));
+        if let Err(error) = written {
+            frame.fail(number, &error);
         }
     }
 }

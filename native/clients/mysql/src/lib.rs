@@ -43,7 +43,7 @@ pub use engine::{MysqlEngine, open};
 pub use insert::Rows;
 pub use rows::{Form, RowBuilder, RowShape};
 pub use session::{RowView, SqlSession};
-pub use submission::{Shapes, Submission};
+pub use submission::{Shapes, Submission, layout};
 pub use url::Url;
 
 const NAME: &str = "mysql";

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
+use boundary_bench_kernel::driven_stream::DrivenStream;
 use boundary_bench_kernel::socket::CONNECT_TIMEOUT;
 use boundary_bench_kernel::{Error, Result};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -14,7 +15,7 @@ use crate::codec::{Failure, Field};
 use crate::connection::{Connection, Prepared};
 use crate::rows::{Form, RowShape};
 use crate::runtime;
-use crate::transport::Drive;
+use crate::transport::Exchange;
 use crate::url::Url;
 
 type Answer<T> = std::result::Result<T, Failure>;
@@ -173,10 +174,10 @@ impl Pool {
 }
 
 impl Session {
-    /// Makes the session one whose socket an event loop watches; `None` over TLS.
-    pub(crate) fn into_driven(self) -> Result<Option<(Self, Drive)>> {
-        let driven = self.connection.into_driven()?;
-        Ok(driven.map(|(connection, drive)| (Self { connection, ..self }, drive)))
+    /// Takes the stream out for a driver.
+    pub(crate) fn into_driven(self) -> Result<(Self, DrivenStream, Arc<Exchange>)> {
+        let (connection, stream, exchange) = self.connection.into_driven()?;
+        Ok((Self { connection, ..self }, stream, exchange))
     }
 
     /// The statement of this text, if it is already prepared.

@@ -12,7 +12,8 @@
 //! - 3, inserting rows. More words: the number of columns, the number of rows, the bytes of the table's name, those of each
 //!   column's name, those of the lists; then all of these. The result is the number of rows, a word.
 //!
-//! Results are words, then sections that begin at multiples of 64. The words: the number of statements and of requests; for
+//! Results cross in a frame ([`boundary_bench_kernel::frame`]), whose ids are the numbers of connections, and which JavaScript
+//! reads from a multiple of 8 bytes: words, then sections that begin at multiples of 8. The words: the number of statements and of requests; for
 //! each statement the number of its shape, 0 where it returned no rows, and the start of its frame
 //! ([`boundary_bench_engine::frame`]); for each request its first row and the number of its rows, the rows that it changed and
 //! the first generated key, both of 64 bits, and the start, 0 without an error, and end of its error. The last sections are
@@ -22,6 +23,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use boundary_bench_engine::frame;
+use boundary_bench_kernel::frame::word;
 use boundary_bench_kernel::{Error, Result};
 
 use crate::batch::{Batch, Results, StatementLists, run_batch};
@@ -31,12 +33,37 @@ use crate::insert::insert_lists;
 use crate::pool::Session;
 use crate::rows::RowShape;
 
-/// The number of words for each statement in the results, and for each request.
+/// Kinds of submissions, in their first word.
+const RUN: u32 = 0;
+const PING: u32 = 1;
+const PREPARE: u32 = 2;
+const INSERT: u32 = 3;
+
+/// The flag of a statement that is sent as text.
+const AS_TEXT: u32 = 1;
+
+/// The number of words before those of the first statement in the results, for each statement, and for each request.
+const HEAD_WORDS: usize = 2;
 const STATEMENT_WORDS: usize = 2;
 const REQUEST_WORDS: usize = 8;
 
 /// The limit of the results in bytes: offsets are 32-bit words, which JavaScript takes as signed in places.
 const MOST_BYTES: usize = 1 << 31;
+
+/// The numbers by which JavaScript knows the layouts of submissions and results, with their names.
+#[must_use]
+pub fn layout() -> Vec<(&'static str, u32)> {
+    vec![
+        ("RUN", RUN),
+        ("PING", PING),
+        ("PREPARE", PREPARE),
+        ("INSERT", INSERT),
+        ("AS_TEXT", AS_TEXT),
+        ("HEAD_WORDS", word(HEAD_WORDS)),
+        ("STATEMENT_WORDS", word(STATEMENT_WORDS)),
+        ("REQUEST_WORDS", word(REQUEST_WORDS)),
+    ]
+}
 
 /// A submission from JavaScript.
 #[derive(Debug, Clone, PartialEq)]
@@ -66,29 +93,50 @@ impl Submission {
     pub fn read(bytes: &[u8]) -> Result<Self> {
         let mut rest = Bytes(bytes);
         let parsed = match rest.u32() {
-            Some(0) => parse_batch(rest).map(|batch| batch.map(Self::Run)),
-            Some(1) if rest.0.is_empty() => Some(Ok(Self::Ping)),
-            Some(2) => std::str::from_utf8(rest.0).ok().map(|sql| Ok(Self::Prepare(sql.to_owned()))),
-            Some(3) => parse_insert(rest),
+            Some(RUN) => parse_batch(rest).map(|batch| batch.map(Self::Run)),
+            Some(PING) if rest.0.is_empty() => Some(Ok(Self::Ping)),
+            Some(PREPARE) => std::str::from_utf8(rest.0).ok().map(|sql| Ok(Self::Prepare(sql.to_owned()))),
+            Some(INSERT) => parse_insert(rest),
             _ => None,
         };
         parsed.unwrap_or_else(|| Err(Error::InvalidArgument("the requests are not encoded as they must be".to_owned())))
     }
 
-    /// Runs the submission on a session, and returns the bytes of its results.
-    pub(crate) async fn perform(&self, session: &mut Session, max_packet: usize, shapes: &Shapes) -> Result<Vec<u8>> {
-        let number = |number: u64| u32::try_from(number).unwrap_or(u32::MAX).to_le_bytes().to_vec();
+    /// Runs the submission on a session.
+    pub(crate) async fn perform(&self, session: &mut Session, max_packet: usize) -> Result<Performed> {
         match self {
-            Self::Run(batch) => write_results(&run_batch(session, batch, max_packet).await?, shapes),
+            Self::Run(batch) => run_batch(session, batch, max_packet).await.map(Performed::Results),
             Self::Ping => {
                 session.connection.ping().await?;
-                Ok(Vec::new())
+                Ok(Performed::Nothing)
             }
-            Self::Prepare(sql) => Ok(number(session.prepared(sql).await?.parameters.into())),
+            Self::Prepare(sql) => Ok(Performed::Number(session.prepared(sql).await?.parameters.into())),
             Self::Insert { table, columns, rows } => {
-                insert_lists(session, table, columns, rows, max_packet).await.map(number)
+                insert_lists(session, table, columns, rows, max_packet).await.map(Performed::Number)
             }
         }
+    }
+}
+
+/// The outcome of a submission.
+pub(crate) enum Performed {
+    Results(Results),
+    /// The number of rows inserted, or of a statement's parameters.
+    Number(u64),
+    Nothing,
+}
+
+impl Performed {
+    /// Appends the bytes for JavaScript at the end of `target`, a multiple of 8.
+    pub(crate) fn write(&self, target: &mut Vec<u8>, shapes: &Shapes) -> Result<()> {
+        match self {
+            Self::Results(results) => write_results(results, shapes, target)?,
+            Self::Number(number) => {
+                target.extend_from_slice(&u32::try_from(*number).unwrap_or(u32::MAX).to_le_bytes());
+            }
+            Self::Nothing => {}
+        }
+        Ok(())
     }
 }
 
@@ -131,7 +179,7 @@ fn parse_batch(mut rest: Bytes<'_>) -> Option<Result<Batch>> {
             Ok(lists) => lists,
             Err(error) => return Some(Err(error)),
         };
-        statements.push(StatementLists { sql, lists, is_text: head.flags & 1 != 0 });
+        statements.push(StatementLists { sql, lists, is_text: head.flags & AS_TEXT != 0 });
     }
     // With one statement, each of its lists is a request.
     let is_whole = rest.0.is_empty() && (order.is_some() || statements.first()?.lists.len() == requests);
@@ -209,40 +257,42 @@ impl Shapes {
     }
 }
 
-/// Encodes results for JavaScript.
+/// Appends results for JavaScript at the end of `target`, a multiple of 8. All their offsets count from there.
 ///
 /// # Errors
 /// [`Error::Unsupported`] for results of 2 GiB and more.
-pub fn write_results(results: &Results, shapes: &Shapes) -> Result<Vec<u8>> {
-    let words = 2 + STATEMENT_WORDS * results.rows.len() + REQUEST_WORDS * results.requests.len();
-    let mut bytes = vec![0; words * 4];
-    put(&mut bytes, 0, &[results.rows.len(), results.requests.len()])?;
+fn write_results(results: &Results, shapes: &Shapes, target: &mut Vec<u8>) -> Result<()> {
+    let first = target.len();
+    let words = HEAD_WORDS + STATEMENT_WORDS * results.rows.len() + REQUEST_WORDS * results.requests.len();
+    target.resize(first + words * 4, 0);
+    put(&mut target[first..], 0, &[results.rows.len(), results.requests.len()])?;
     for (index, rows) in results.rows.iter().enumerate() {
         if let Some(rows) = rows {
-            let start = frame::encode_into(&rows.batch, &mut bytes)?;
+            let start = frame::encode_into(&rows.batch, target)? - first;
             let number = usize::try_from(shapes.number(&rows.shape)).unwrap_or(usize::MAX);
-            put(&mut bytes, 2 + STATEMENT_WORDS * index, &[number, start])?;
+            put(&mut target[first..], HEAD_WORDS + STATEMENT_WORDS * index, &[number, start])?;
         }
     }
     for (index, request) in results.requests.iter().enumerate() {
-        let word = 2 + STATEMENT_WORDS * results.rows.len() + REQUEST_WORDS * index;
-        put(&mut bytes, word, &[request.first_row, request.rows])?;
+        let word = HEAD_WORDS + STATEMENT_WORDS * results.rows.len() + REQUEST_WORDS * index;
+        let error = request.error.as_ref().map(|error| {
+            let start = target.len();
+            target.extend_from_slice(error.coded().as_bytes());
+            [start - first, target.len() - first]
+        });
+        let bytes = &mut target[first..];
+        put(bytes, word, &[request.first_row, request.rows])?;
         bytes[(word + 2) * 4..][..8].copy_from_slice(&request.affected_rows.to_le_bytes());
         bytes[(word + 4) * 4..][..8].copy_from_slice(&request.last_insert_id.to_le_bytes());
-        if let Some(error) = &request.error {
-            let start = bytes.len();
-            bytes.extend_from_slice(error.coded().as_bytes());
-            let end = bytes.len();
-            put(&mut bytes, word + 6, &[start, end])?;
-        }
+        put(bytes, word + 6, &error.unwrap_or_default())?;
     }
-    if bytes.len() >= MOST_BYTES {
+    let length = target.len() - first;
+    if length >= MOST_BYTES {
         return Err(Error::Unsupported(format!(
-            "the results take {} bytes, more than one call can return (2 GiB); ask for less at a time",
-            bytes.len()
+            "the results take {length} bytes, more than one call can return (2 GiB); ask for less at a time"
         )));
     }
-    Ok(bytes)
+    Ok(())
 }
 
 fn put(bytes: &mut [u8], first_word: usize, words: &[usize]) -> Result<()> {

@@ -69,10 +69,10 @@ impl KvClient {
         matches!(self.route, Route::Cluster(_))
     }
 
-    /// Whether an event loop can drive its connection by the socket alone.
+    /// Whether an event loop can drive its connection.
     #[must_use]
     pub fn is_drivable(&self) -> bool {
-        matches!(&self.route, Route::Single(Some(connection)) if connection.has_plain_socket())
+        matches!(&self.route, Route::Single(Some(_)))
     }
 
     /// The connection, for a caller who drives it himself; `None` for a cluster.

@@ -5,14 +5,15 @@ use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-use boundary_bench_kernel::socket::CONNECT_TIMEOUT;
+use boundary_bench_kernel::driven_stream::DrivenStream;
+use boundary_bench_kernel::socket::{self, CONNECT_TIMEOUT};
+use boundary_bench_kernel::stream::Stream;
 use boundary_bench_kernel::timeout::within;
-use boundary_bench_kernel::{Error, Result};
+use boundary_bench_kernel::{Error, Result, tls};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::resp::{Commands, Reply, ReplyBuffer};
 use crate::session::Session;
-use crate::stream::Stream;
 use crate::url::{Place, Url};
 use crate::{engine_error, lost, no_answer, server_error};
 
@@ -44,7 +45,7 @@ impl Connection {
 
     /// Connects as [`Connection::open_at`] does, for a caller who sets the time-out.
     pub(crate) async fn open_untimed(place: &Place, url: &Url) -> Result<Self> {
-        let stream = Stream::open(place, url).await?;
+        let stream = open_stream(place, url).await?;
         let replies = ReplyBuffer::new(url.most_bytes);
         let mut connection = Self { stream, replies, place: place.clone(), most_bytes: url.most_bytes, busy: false };
         let mut commands = Commands::new();
@@ -84,32 +85,21 @@ impl Connection {
         !self.busy
     }
 
-    /// Whether the socket carries the protocol itself, and not TLS.
-    #[must_use]
-    pub fn has_plain_socket(&self) -> bool {
-        !matches!(self.stream, Stream::Tls(_))
-    }
-
-    /// A new session of this connection, for a caller who drives the socket himself.
+    /// A new session of this connection, for a caller who drives the stream himself.
     #[must_use]
     pub fn session(&self) -> Session {
         Session::new(self.place.to_string(), self.most_bytes)
     }
 
-    /// The socket, for a caller who drives it himself; `None` over TLS, and where replies are outstanding.
+    /// The stream, for a caller who drives it himself; `None` where replies are outstanding.
     ///
     /// # Errors
     /// [`Error::Engine`] where the runtime can't release the socket.
-    pub fn into_socket(self) -> Result<Option<std::os::fd::OwnedFd>> {
+    pub fn into_driven(self) -> Result<Option<DrivenStream>> {
         if self.busy {
             return Ok(None);
         }
-        let failed = |error: io::Error| engine_error(error.to_string());
-        match self.stream {
-            Stream::Tcp(stream) => stream.into_std().map(|stream| Some(stream.into())).map_err(failed),
-            Stream::Unix(stream) => stream.into_std().map(|stream| Some(stream.into())).map_err(failed),
-            Stream::Tls(_) => Ok(None),
-        }
+        self.stream.into_driven().map(Some).map_err(|error| engine_error(error.to_string()))
     }
 
     /// Sends commands, and calls `each` with the position of every reply and the reply, as they arrive.
@@ -195,6 +185,19 @@ impl Connection {
 
     fn lost(&self, error: &io::Error) -> Error {
         lost(&self.place.to_string(), error)
+    }
+}
+
+/// Connects to a server at `place`, with the trust that the URL states.
+async fn open_stream(place: &Place, url: &Url) -> Result<Stream> {
+    let failed = |error: io::Error| engine_error(socket::unreachable_server(place, &error));
+    match place {
+        Place::Unix(path) => Stream::connect_unix(path).await.map_err(failed),
+        Place::Tcp { host, port, tls: false } => Stream::connect(host, *port).await.map_err(failed),
+        Place::Tcp { host, port, tls: true } => {
+            let stream = Stream::connect(host, *port).await.map_err(failed)?;
+            stream.encrypt(&url.trust.connector(None)?, tls::server_name(host)?).await.map_err(failed)
+        }
     }
 }
 

@@ -9,7 +9,6 @@ mod resp;
 mod server;
 mod session;
 mod slots;
-mod stream;
 mod submission;
 mod url;
 
@@ -24,7 +23,7 @@ pub use remote::run_submission;
 pub use resp::{Commands, Items, Reply, ReplyBuffer};
 pub use server::{Server, executable};
 pub use session::Session;
-pub use submission::{Request, Submission, fail_request};
+pub use submission::{Request, Submission, layout};
 pub use url::{Place, Url};
 
 /// The name of the target in the matrix, the results and the errors.

@@ -1,5 +1,4 @@
-//! Submissions run by a [`KvClient`], for connections that no event loop can drive by itself: those over TLS, and those
-//! to a cluster.
+//! Submissions run by a [`KvClient`], for clusters, whose connections no event loop can drive by themselves.
 
 use boundary_bench_kernel::Result;
 use boundary_bench_kernel::frame::Frame;

@@ -9,7 +9,7 @@ use boundary_bench_kernel::{Error, Result};
 
 use crate::groups::Groups;
 use crate::resp::{Commands, Reply, ReplyBuffer};
-use crate::submission::{Entered, Entries, Request, RequestKind, fail_request};
+use crate::submission::{Entered, Entries, Request, RequestKind};
 use crate::{lost, server_error};
 
 /// The requests in flight on one connection.
@@ -140,7 +140,7 @@ impl Session {
     pub fn fail(&mut self, error: &Error, frame: &mut Frame) {
         for waiting in self.waiting.drain(..) {
             if self.entered.is_empty() || waiting.kind == RequestKind::Mset {
-                fail_request(frame, waiting.id, error);
+                frame.fail(waiting.id, error);
                 continue;
             }
             let missing = match waiting.kind {

@@ -17,9 +17,6 @@ use crate::resp::{Commands, Reply};
 /// The number of words before a request's lengths.
 const REQUEST_WORDS: usize = 5;
 
-/// The status of a result whose request failed as a whole.
-const FAILED: u32 = 1;
-
 /// The operation of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RequestKind {
@@ -192,6 +189,24 @@ enum EntryKind {
     Array,
 }
 
+/// The numbers by which JavaScript knows the layouts of submissions and results, with their names.
+#[must_use]
+pub fn layout() -> Vec<(&'static str, u32)> {
+    vec![
+        ("REQUEST_WORDS", word(REQUEST_WORDS)),
+        ("GET", RequestKind::Get as u32),
+        ("SET", RequestKind::Set as u32),
+        ("MGET", RequestKind::Mget as u32),
+        ("MSET", RequestKind::Mset as u32),
+        ("PIPELINE", RequestKind::Pipeline as u32),
+        ("NIL", EntryKind::Nil as u32),
+        ("STATUS", EntryKind::Status as u32),
+        ("INT", EntryKind::Int as u32),
+        ("ERROR", EntryKind::Error as u32),
+        ("ARRAY", EntryKind::Array as u32),
+    ]
+}
+
 /// The entries of a result that is being built.
 #[derive(Debug, Default)]
 pub struct Entered {
@@ -254,7 +269,7 @@ impl Entered {
     pub fn finish(&mut self, id: u32, frame: &mut Frame) {
         if self.bytes.len() >= u32::MAX as usize {
             let error = Error::Unsupported("a result of more than 4 GiB; ask for fewer keys at once".to_owned());
-            fail_request(frame, id, &error);
+            frame.fail(id, &error);
         } else {
             let flags = if self.bytes.is_ascii() { ASCII } else { 0 };
             let (entries, bytes) = (self.kinds.len(), self.bytes.len());
@@ -276,14 +291,6 @@ impl Entered {
     pub fn is_empty(&self) -> bool {
         self.kinds.is_empty()
     }
-}
-
-/// Appends the failure of the request `id` to a frame.
-pub fn fail_request(frame: &mut Frame, id: u32, error: &Error) {
-    let text = error.coded();
-    frame.begin([id, FAILED, 0, word(text.len()), 0], text.len() + 8);
-    frame.put(text.as_bytes());
-    frame.fill();
 }
 
 #[cfg(test)]
@@ -348,7 +355,7 @@ mod tests {
         let bytes = frame.take();
         assert_eq!(words(&bytes[..32]).collect::<Vec<_>>(), [3, 0, 3, 7, 1, 5, 5, 7]);
         assert_eq!(&bytes[32..], b"\x01\x00\x03\x00abcde-5\x00");
-        fail_request(&mut frame, 4, &Error::Cancelled);
+        frame.fail(4, &Error::Cancelled);
         let bytes = frame.take();
         assert_eq!(words(&bytes[..20]).collect::<Vec<_>>()[..3], [4, 1, 0]);
         assert!(bytes[20..].starts_with(b"[BB_ABORTED] "));

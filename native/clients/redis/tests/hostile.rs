@@ -115,7 +115,7 @@ async fn a_server_that_accepts_and_says_nothing_is_given_up() {
 async fn every_connection_is_asked_whether_its_server_is_there() {
     let url = answering(b"", b"");
     let connection = Connection::open(&url.parse().unwrap()).await.unwrap();
-    let socket = connection.into_socket().unwrap().unwrap();
+    let socket = connection.into_driven().unwrap().unwrap();
     let socket = SockRef::from(&socket);
     assert!(socket.keepalive().unwrap());
     assert_eq!(socket.tcp_keepalive_time().unwrap(), KEEP_ALIVE_IDLE);

@@ -8,7 +8,7 @@ use arrow_flight::BasicAuth;
 use arrow_flight::{HandshakeRequest, HandshakeResponse};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use boundary_bench_http::{Stream, Version, tls_connector};
+use boundary_bench_http::{Version, open_stream, tls_connector};
 use boundary_bench_kernel::cancel::{CancelGuard, CancelToken};
 use boundary_bench_kernel::socket::CONNECT_TIMEOUT;
 use boundary_bench_kernel::timeout::within;
@@ -147,7 +147,7 @@ impl Channel {
     async fn open(&self) -> Result<http2::SendRequest<MessageBody>> {
         let place = &self.url.place;
         let tls = tls_connector(place, &self.url.trust, Version::Http2)?;
-        let stream = Stream::open(place, tls.as_ref()).await.map_err(named)?;
+        let stream = open_stream(place, tls.as_ref()).await.map_err(named)?;
         let mut builder = http2::Builder::new(TokioExecutor::new());
         builder
             .initial_stream_window_size(STREAM_WINDOW)

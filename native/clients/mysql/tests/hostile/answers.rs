@@ -1,11 +1,12 @@
 //! Servers that send without end, announce bytes that never come, send nothing at all, or ignore a request to end a
 //! statement.
 
-use std::sync::Arc;
+use std::io::Write;
 use std::time::Duration;
 
 use boundary_bench_engine::Engine;
 use boundary_bench_kernel::cancel::CancelToken;
+use boundary_bench_kernel::frame::Frame;
 use boundary_bench_kernel::resources::{peak_rss, reset_peak_rss};
 use boundary_bench_kernel::{Error, Result};
 use boundary_bench_mysql::{
@@ -139,10 +140,15 @@ async fn what_is_given_up_is_ended_by_one_request() {
     assert_eq!(server.settled_kills().await, ["KILL 1"]);
 
     let server = Scripted::start(say).await;
-    let mut driven = DrivenSession::open(&server.url).await.unwrap();
+    let (mut stream, mut driven) = DrivenSession::open(&server.url).await.unwrap();
+    let (mut frame, shapes) = (Frame::default(), Shapes::default());
     let submission = Submission::Run(Batch::text("SLOW").unwrap());
-    assert!(driven.submit(submission, Arc::new(Shapes::default())).is_none());
-    driven.give_up();
+    driven.submit(7, submission, &mut frame, &shapes).unwrap();
+    let sent = stream.write(driven.unsent()).unwrap();
+    driven.sent(sent, &mut frame, &shapes);
+    assert_eq!((driven.unsent().len(), driven.in_flight(), frame.is_empty()), (0, 1, true));
+    driven.ended(&Error::Cancelled, &mut frame, &shapes);
+    assert_eq!((frame.bytes()[0], frame.bytes()[4], driven.in_flight()), (7, 1, 0));
     assert_eq!(server.settled_kills().await, ["KILL 1"]);
 }
 

@@ -10,8 +10,8 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
-use napi::tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use socket2::SockRef;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::uv::{Handle, READABLE, WRITABLE};
 
@@ -183,9 +183,9 @@ impl SocketWatcher {
 }
 
 /// The end of a socket that a task reads and writes. Dropping it closes the connection.
-pub struct LoopSocket(Arc<Events>);
+pub struct TaskSocket(Arc<Events>);
 
-impl LoopSocket {
+impl TaskSocket {
     /// Makes the task's end of a socket that the loop watches by `handle`.
     pub fn new(events: Arc<Events>, handle: Handle) -> Self {
         SOCKETS.with_borrow_mut(|sockets| sockets.handles.insert(events.number, handle));
@@ -193,7 +193,7 @@ impl LoopSocket {
     }
 }
 
-impl Drop for LoopSocket {
+impl Drop for TaskSocket {
     fn drop(&mut self) {
         // The last bytes may tell the peer why the connection ends.
         self.0.send();
@@ -209,7 +209,7 @@ fn note(place: &mut Option<Waker>, context: &Context<'_>) {
     }
 }
 
-impl AsyncRead for LoopSocket {
+impl AsyncRead for TaskSocket {
     fn poll_read(self: Pin<&mut Self>, context: &mut Context<'_>, into: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let mut state = self.0.state();
         while state.is_readable {
@@ -237,7 +237,7 @@ impl AsyncRead for LoopSocket {
     }
 }
 
-impl AsyncWrite for LoopSocket {
+impl AsyncWrite for TaskSocket {
     fn poll_write(self: Pin<&mut Self>, context: &mut Context<'_>, from: &[u8]) -> Poll<io::Result<usize>> {
         self.poll_write_vectored(context, &[io::IoSlice::new(from)])
     }

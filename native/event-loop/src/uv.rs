@@ -9,9 +9,8 @@ use std::marker::PhantomData;
 use std::ptr::NonNull;
 use std::sync::LazyLock;
 
+use boundary_bench_kernel::error::contained;
 use boundary_bench_kernel::{Error, Result};
-
-use crate::errors::contained;
 
 /// Event flag (`UV_READABLE`): there are bytes to read, or the peer has closed the connection.
 pub const READABLE: c_int = 1;
@@ -19,9 +18,13 @@ pub const READABLE: c_int = 1;
 /// Event flag (`UV_WRITABLE`): the socket has room for bytes.
 pub const WRITABLE: c_int = 2;
 
-/// Kinds of handles, by their numbers in `uv_handle_type`.
+/// The kind of handles whose watchers are called after the sockets, by its number in `uv_handle_type`.
 pub const CHECK: c_int = 2;
+
+/// The kind of handles that watch sockets.
 pub const POLL: c_int = 8;
+
+/// The kind of handles whose watchers are called before the loop waits.
 pub const PREPARE: c_int = 9;
 
 type PollCallback = unsafe extern "C" fn(*mut c_void, c_int, c_int);
@@ -156,7 +159,7 @@ impl Handle {
     ///
     /// # Safety
     /// `uv_loop` is the loop of this thread, and the socket stays open until the handle is closed.
-    pub unsafe fn poll(uv_loop: *mut c_void, socket: c_int, watcher: Box<dyn Watcher>) -> Result<Self> {
+    pub(crate) unsafe fn poll(uv_loop: *mut c_void, socket: c_int, watcher: Box<dyn Watcher>) -> Result<Self> {
         let handle = Self::allocate(POLL, watcher)?;
         // SAFETY: the caller's promise, and the handle's memory is as big as libuv wants it.
         let status = unsafe { (handle.functions.poll_init_socket)(uv_loop, handle.raw.as_ptr(), socket) };
@@ -167,7 +170,7 @@ impl Handle {
     ///
     /// # Safety
     /// `uv_loop` is the loop of this thread.
-    pub unsafe fn check(uv_loop: *mut c_void, watcher: Box<dyn Watcher>) -> Result<Self> {
+    pub(crate) unsafe fn check(uv_loop: *mut c_void, watcher: Box<dyn Watcher>) -> Result<Self> {
         let handle = Self::allocate(CHECK, watcher)?;
         let Functions { check_init, check_start, .. } = handle.functions;
         // SAFETY: the caller's promise.
@@ -178,7 +181,7 @@ impl Handle {
     ///
     /// # Safety
     /// `uv_loop` is the loop of this thread.
-    pub unsafe fn prepare(uv_loop: *mut c_void, watcher: Box<dyn Watcher>) -> Result<Self> {
+    pub(crate) unsafe fn prepare(uv_loop: *mut c_void, watcher: Box<dyn Watcher>) -> Result<Self> {
         let handle = Self::allocate(PREPARE, watcher)?;
         let Functions { prepare_init, prepare_start, .. } = handle.functions;
         // SAFETY: the caller's promise.

@@ -1,0 +1,314 @@
+//! Connections driven by the event loop, for any protocol.
+
+use std::cell::RefCell;
+use std::ffi::c_int;
+use std::io::{ErrorKind, Read, Write};
+use std::os::fd::{AsFd, AsRawFd};
+use std::rc::Rc;
+
+use boundary_bench_kernel::driven_stream::DrivenStream;
+use boundary_bench_kernel::error::catch_panic;
+use boundary_bench_kernel::{Error, Result};
+
+use crate::handles::Handles;
+use crate::uv::{Handle, READABLE, WRITABLE, Watcher};
+
+/// The most reads from one socket before the other sockets get their turn.
+const MOST_READS: usize = 8;
+
+/// Results of at least this many bytes are delivered to JavaScript before the next socket is handled: JavaScript then sends its
+/// next requests while the server and we are both busy with the rest. Smaller results are collected, since one crossing costs
+/// more than they do.
+const DELIVERED_BYTES: usize = 1 << 10;
+
+/// The protocol of a loop's connections: turns requests into bytes, and bytes into results.
+pub trait Protocol: 'static {
+    /// The number of bytes received from one socket from which the other sockets get their turn.
+    const MOST_BYTES: usize = usize::MAX;
+
+    /// The state of one connection: its requests under way and its buffers.
+    type Session: 'static;
+
+    /// The frame of the results that are not delivered to JavaScript yet, in whole words.
+    fn results(&self) -> &[u8];
+
+    /// Drops the undelivered results.
+    fn clear_results(&mut self);
+
+    /// Takes out the undelivered results.
+    fn take_results(&mut self) -> Vec<u8>;
+
+    /// The bytes that are still to be sent.
+    fn unsent(session: &Self::Session) -> &[u8];
+
+    /// Notes that the first `bytes` unsent bytes were sent.
+    fn sent(&mut self, session: &mut Self::Session, bytes: usize);
+
+    /// The buffer to receive into.
+    fn room(session: &mut Self::Session) -> &mut [u8];
+
+    /// Handles `bytes` bytes that were received into the buffer of `room`.
+    ///
+    /// # Errors
+    /// The error for which the connection is to be closed.
+    fn received(&mut self, session: &mut Self::Session, bytes: usize) -> Result<()>;
+
+    /// The number of requests without a result.
+    fn in_flight(session: &Self::Session) -> usize;
+
+    /// Whether the connection is to be closed: it takes no more requests, and owes no response.
+    fn is_over(_session: &Self::Session) -> bool {
+        false
+    }
+
+    /// The error for a connection that the server has closed, or that has failed.
+    fn lost(&mut self, session: &mut Self::Session, error: &std::io::Error) -> Error;
+
+    /// Notes that a connection is closed: its requests get the error.
+    fn ended(&mut self, number: usize, session: &mut Self::Session, error: &Error);
+}
+
+/// The owner of sockets, which delivers their results.
+pub trait SocketOwner: 'static {
+    /// The protocol of the sockets.
+    type Protocol: Protocol;
+
+    /// The handles of the sockets.
+    fn handles(&self) -> &Handles;
+
+    /// The sockets; not borrowed while JavaScript runs.
+    fn sockets(&self) -> &RefCell<Sockets<Self::Protocol>>;
+
+    /// Gives the collected results to JavaScript.
+    fn deliver(&self);
+}
+
+/// The sockets of a loop, by their numbers, and the protocol with its results.
+pub struct Sockets<P: Protocol> {
+    /// The sockets; a number without one is free.
+    pub sockets: Vec<Option<Socket<P>>>,
+    /// The protocol, which has the undelivered results.
+    pub protocol: P,
+    /// The numbers of closed connections that JavaScript has not heard of: no other connection may get them yet.
+    ended: Vec<usize>,
+}
+
+/// A connection on the loop.
+pub struct Socket<P: Protocol> {
+    /// The stream to the server.
+    pub stream: DrivenStream,
+    /// The protocol's state of the connection.
+    pub session: P::Session,
+    handle: Handle,
+    events: c_int,
+    is_kept_alive: bool,
+}
+
+impl<P: Protocol> Socket<P> {
+    /// Sends unsent bytes until the socket's buffer is full.
+    fn send(&mut self, protocol: &mut P) -> Result<()> {
+        while self.has_unsent() {
+            let sent = match P::unsent(&self.session) {
+                [] => self.stream.flush().map(|()| 0),
+                unsent => self.stream.write(unsent),
+            };
+            match sent {
+                Ok(bytes) => protocol.sent(&mut self.session, bytes),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => break,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                // The server's last bytes are still to be read: they may tell why it closed the connection.
+                Err(error) if matches!(error.kind(), ErrorKind::BrokenPipe | ErrorKind::ConnectionReset) => break,
+                Err(error) => return Err(protocol.lost(&mut self.session, &error)),
+            }
+        }
+        Ok(())
+    }
+
+    /// Receives the bytes that the socket has, in about [`MOST_READS`] reads at most; returns their number.
+    fn receive(&mut self, protocol: &mut P) -> Result<usize> {
+        let (mut received, mut reads) = (0, 0);
+        loop {
+            reads += 1;
+            let room = P::room(&mut self.session);
+            let wanted = room.len();
+            match self.stream.read(room) {
+                Ok(0) => return Err(protocol.lost(&mut self.session, &ErrorKind::UnexpectedEof.into())),
+                Ok(bytes) => {
+                    protocol.received(&mut self.session, bytes)?;
+                    received += bytes;
+                    let is_enough = bytes < wanted || received >= P::MOST_BYTES || reads >= MOST_READS;
+                    // The loop does not watch for bytes that the stream holds.
+                    if is_enough && !self.stream.has_input() {
+                        return Ok(received);
+                    }
+                }
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(received),
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(protocol.lost(&mut self.session, &error)),
+            }
+        }
+    }
+
+    /// Receives the bytes that arrived before the socket failed; returns the error of the connection.
+    fn broken(&mut self, status: c_int, protocol: &mut P) -> Error {
+        // Taken before reading, which would clear it. The loop's status says no more than that there is an error.
+        let problem = self.stream.take_error();
+        loop {
+            match self.receive(protocol) {
+                Ok(0) => {
+                    let problem = problem.unwrap_or_else(|| std::io::Error::from_raw_os_error(-status));
+                    return protocol.lost(&mut self.session, &problem);
+                }
+                Ok(_) => {}
+                Err(error) => return problem.map_or(error, |problem| protocol.lost(&mut self.session, &problem)),
+            }
+        }
+    }
+
+    fn has_unsent(&self) -> bool {
+        !P::unsent(&self.session).is_empty() || self.stream.has_unsent()
+    }
+
+    /// Updates the events that the socket is watched for, and whether it keeps the process alive.
+    fn settle(&mut self) {
+        let events = if self.has_unsent() { READABLE | WRITABLE } else { READABLE };
+        if events != self.events {
+            self.events = events;
+            self.handle.watch(events);
+        }
+        let keep = P::in_flight(&self.session) > 0;
+        if keep != self.is_kept_alive {
+            self.is_kept_alive = keep;
+            self.handle.keep_alive(keep);
+        }
+    }
+}
+
+impl<P: Protocol> Sockets<P> {
+    /// No sockets yet.
+    #[must_use]
+    pub fn new(protocol: P) -> Self {
+        Self { sockets: Vec::new(), protocol, ended: Vec::new() }
+    }
+
+    /// Runs work on a socket, then sends the unsent bytes. An error closes the connection. Returns whether it was closed.
+    fn drive(&mut self, index: usize, work: impl FnOnce(&mut Socket<P>, &mut P) -> Result<()>) -> bool {
+        let Some(socket) = self.sockets.get_mut(index).and_then(Option::as_mut) else { return false };
+        let protocol = &mut self.protocol;
+        let work = || {
+            work(socket, protocol)?;
+            socket.send(protocol)
+        };
+        let error = match catch_panic(work) {
+            Ok(()) if P::is_over(&socket.session) => Error::Closed("the connection"),
+            Ok(()) => {
+                socket.settle();
+                return false;
+            }
+            Err(error) => error,
+        };
+        self.end(index, &error);
+        true
+    }
+
+    /// Sends the unsent bytes of a socket's session.
+    pub fn send(&mut self, index: usize) {
+        self.drive(index, |_, _| Ok(()));
+    }
+
+    /// Closes a connection; its requests get the error.
+    pub fn end(&mut self, index: usize, error: &Error) {
+        if let Some(mut socket) = self.sockets.get_mut(index).and_then(Option::take) {
+            self.protocol.ended(index, &mut socket.session, error);
+            self.ended.push(index);
+            // The handle is closed first: dropping the stream closes the socket.
+            socket.handle.close();
+        }
+    }
+
+    /// Takes the undelivered results, which tell of the closed connections too.
+    pub fn take_results(&mut self) -> Vec<u8> {
+        self.ended.clear();
+        self.protocol.take_results()
+    }
+
+    /// Drops the results, which were copied.
+    pub fn clear_results(&mut self) {
+        self.ended.clear();
+        self.protocol.clear_results();
+    }
+
+    /// Closes all connections; their requests get the error.
+    pub fn end_all(&mut self, error: &Error) {
+        for index in 0..self.sockets.len() {
+            self.end(index, error);
+        }
+    }
+}
+
+/// Adds a connection to the sockets of an owner; returns its number.
+///
+/// # Errors
+/// [`Error::Internal`] where the loop refuses.
+pub fn add<O: SocketOwner>(
+    owner: &Rc<O>,
+    stream: DrivenStream,
+    session: <O::Protocol as Protocol>::Session,
+) -> Result<u32> {
+    let mut state = owner.sockets().borrow_mut();
+    let Sockets { sockets, ended, .. } = &mut *state;
+    let mut numbers = sockets.iter().enumerate();
+    let free = numbers.position(|(index, socket)| socket.is_none() && !ended.contains(&index));
+    let index = free.unwrap_or_else(|| {
+        sockets.push(None);
+        sockets.len() - 1
+    });
+    let watcher = Box::new(SocketWatcher { owner: Rc::clone(owner), index });
+    // SAFETY: the stream goes with the handle, which is closed first; the watcher tells the handles.
+    let handle = unsafe { owner.handles().poll(stream.as_fd().as_raw_fd(), watcher) }?;
+    let has_input = stream.has_input();
+    sockets[index] = Some(Socket { stream, session, handle, events: READABLE, is_kept_alive: false });
+    if has_input {
+        state.drive(index, |socket, protocol| socket.receive(protocol).map(drop));
+    }
+    u32::try_from(index).map_err(|error| Error::Internal(error.to_string()))
+}
+
+/// The watcher of one socket.
+struct SocketWatcher<O> {
+    owner: Rc<O>,
+    index: usize,
+}
+
+impl<O: SocketOwner> Watcher for SocketWatcher<O> {
+    fn on_event(&self, status: c_int, events: c_int) {
+        let is_gone = self.owner.sockets().borrow_mut().drive(self.index, |socket, protocol| {
+            if status < 0 {
+                return Err(socket.broken(status, protocol));
+            }
+            if events & WRITABLE != 0 {
+                socket.send(protocol)?;
+            }
+            if events & READABLE != 0 {
+                socket.receive(protocol)?;
+            }
+            Ok(())
+        });
+        // A statement of its own, which ends the borrow: JavaScript may submit requests while it runs.
+        let is_much = self.owner.sockets().borrow().protocol.results().len() >= DELIVERED_BYTES;
+        // JavaScript must hear of a closed connection before it runs anything else: it must not take the connection for an idle
+        // one.
+        if is_much || is_gone {
+            self.owner.deliver();
+        }
+    }
+
+    fn on_panic(&self, error: &Error) {
+        self.owner.sockets().borrow_mut().end(self.index, error);
+        self.owner.deliver();
+    }
+
+    fn on_closed(&self) {
+        self.owner.handles().on_closed();
+    }
+}
