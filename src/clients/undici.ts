@@ -5,7 +5,7 @@
  */
 import { readFileSync } from 'node:fs';
 
-import { Pool, type Dispatcher } from 'undici';
+import { H2CClient, Pool, type Dispatcher } from 'undici';
 
 import { BoundaryError } from '../errors.js';
 import { packageVersion } from './package-version.js';
@@ -14,6 +14,8 @@ import { packageVersion } from './package-version.js';
 export interface UndiciOptions {
   readonly connections: number;
   readonly pipelining: number;
+  /** The most requests at a time on one connection of HTTP/2; absent: HTTP/1.1. */
+  readonly streams?: number | undefined;
   /** Headers sent with every request. */
   readonly headers: Readonly<Record<string, string>>;
   /** Whether a handler of our own reads the responses. */
@@ -32,14 +34,16 @@ export const undici = { version: (): string => packageVersion('undici') };
 
 /** A pool of connections to one server. */
 export class UndiciClient {
-  readonly #pool: Pool;
+  readonly #pool: Dispatcher;
   readonly #headers: Record<string, string>;
   /** Posts a body to a path. */
   readonly post: (path: string, body: string) => Promise<UndiciAnswer>;
 
-  constructor(url: string, { connections, pipelining, headers, dispatches, tlsCa }: UndiciOptions) {
+  constructor(url: string, { connections, pipelining, streams, headers, dispatches, tlsCa }: UndiciOptions) {
     // Time-outs are off, since their timers cost time.
-    this.#pool = new Pool(url, { connections, pipelining, headersTimeout: 0, bodyTimeout: 0, ...trusting(tlsCa) });
+    const options = { headersTimeout: 0, bodyTimeout: 0, ...trusting(tlsCa) };
+    if (streams === undefined) this.#pool = new Pool(url, { ...options, connections, pipelining });
+    else this.#pool = http2Client(url, streams, options);
     this.#headers = { ...headers };
     this.post = dispatches ? (path, body) => this.#dispatch(path, body) : (path, body) => this.#request(path, body);
   }
@@ -63,11 +67,25 @@ export class UndiciClient {
 
   #dispatch(path: string, body: string): Promise<UndiciAnswer> {
     return new Promise((resolve, reject) => {
-      // These posts only read; without `idempotent` undici would not pipeline them.
-      const options = { method: 'POST', path, headers: this.#headers, body, idempotent: true } as const;
+      // These posts only read. Undici sends nothing behind a post that is not `idempotent`, or that may be `blocking`.
+      const options = {
+        method: 'POST',
+        path,
+        headers: this.#headers,
+        body,
+        idempotent: true,
+        blocking: false,
+      } as const;
       this.#pool.dispatch(options, new Reader(resolve, reject));
     });
   }
+}
+
+/** One connection of HTTP/2: agreed on by TLS, or without TLS begun at once. */
+function http2Client(url: string, streams: number, options: Pool.Options): Dispatcher {
+  const most = { pipelining: streams, maxConcurrentStreams: streams };
+  if (!url.startsWith('https:')) return new H2CClient(url, { ...options, ...most } as H2CClient.Options);
+  return new Pool(url, { ...options, ...most, connections: 1, allowH2: true });
 }
 
 /** The options of a pool that trusts the certificates of a file. */

@@ -1,5 +1,5 @@
 import { BoundaryError } from '../../errors.js';
-import { HttpClient } from '../../library/http/http-client.js';
+import { HttpClient, type HttpClientOptions } from '../../library/http/http-client.js';
 import { undici } from '../../clients/undici.js';
 import { defineRequestFamily } from '../requests/family.js';
 import { type PlannedRequests, requestsOf } from '../requests/grid.js';
@@ -13,6 +13,7 @@ import { openAggregator } from './aggregator.js';
 import { BATCH_PATH, REST_MATRIX, RestInput, RestSums } from './data.js';
 import { REST_OPTIONS, type RestValues } from './options.js';
 import {
+  HTTP2,
   type RestAddress,
   type RestRequester,
   type RestWork,
@@ -129,8 +130,12 @@ async function countRows(server: TargetServer): Promise<number> {
 }
 
 /** Sends the cell's request once: checks that the table exists, and returns the most operations of a batch. */
-async function probe({ cell }: PlannedRequests, input: RestInput, { url, ...options }: RestAddress): Promise<number> {
-  const client = new HttpClient(url, { ...options, timeoutMs: PROBE_TIMEOUT_MS });
+async function probe(
+  { cell, setting }: PlannedRequests,
+  input: RestInput,
+  { url, ...options }: RestAddress,
+): Promise<number> {
+  const client = await connected(url, { ...options, timeoutMs: PROBE_TIMEOUT_MS, http2: setting === HTTP2 });
   try {
     if (!isBatch(cell.workload)) {
       parsed(await client.request({ path: input.path, body: input.read(0) }));
@@ -146,6 +151,18 @@ async function probe({ cell }: PlannedRequests, input: RestInput, { url, ...opti
     return cell.batch;
   } finally {
     await client.close();
+  }
+}
+
+/** A client that is connected. Throws `BB_UNSUPPORTED` if it is to speak HTTP/2 and the server does not. */
+async function connected(url: string, options: HttpClientOptions): Promise<HttpClient> {
+  try {
+    return await HttpClient.connect(url, options);
+  } catch (cause) {
+    if (options.http2 !== true) throw cause;
+    throw new BoundaryError('BB_UNSUPPORTED', `the server does not speak HTTP/2 (${(cause as Error).message})`, {
+      cause,
+    });
   }
 }
 

@@ -43,11 +43,15 @@ export function openRequester(work: RestWork): RestRequester {
   return work.planned.cell.side === 'napi' ? napiRequester(work) : undiciRequester(work);
 }
 
+/** The setting in which all requests of a thread share one connection of HTTP/2. */
+export const HTTP2 = 'http2';
+
 /** The number of connections of a thread, and of requests in flight on each. */
 function shapeOf({ planned: { cell, setting }, mostOfBatch }: RestWork): { connections: number; pipelining: number } {
   if (cell.lane === 'call') return { connections: 1, pipelining: 1 };
   if (isBatch(cell.workload)) return { connections: Math.ceil(cell.batch / mostOfBatch), pipelining: 1 };
   if (setting === 'pipelined') return { connections: 1, pipelining: cell.batch };
+  if (setting === HTTP2) return { connections: 1, pipelining: 1 };
   return { connections: Math.min(cell.batch, REST_MATRIX.mostConnections), pipelining: 1 };
 }
 
@@ -55,7 +59,7 @@ function napiRequester(work: RestWork): RestRequester {
   const { planned, input, address, sums } = work;
   const { cell } = planned;
   const { url, ...options } = address;
-  const client = new HttpClient(url, { ...shapeOf(work), ...options });
+  const client = new HttpClient(url, { ...shapeOf(work), ...options, http2: planned.setting === HTTP2 });
   const close = (): Promise<void> => client.close();
   const readRow = (answer: Answer): void => sums().addRow(parsed<RestRow>(answer), input.value);
   if (cell.lane === 'call') {
@@ -91,7 +95,12 @@ function undiciRequester(work: RestWork): RestRequester {
   const { planned, input, address, sums } = work;
   const { cell, setting } = planned;
   const { url, ...options } = address;
-  const client = new UndiciClient(url, { ...shapeOf(work), ...options, dispatches: setting !== undefined });
+  const client = new UndiciClient(url, {
+    ...shapeOf(work),
+    ...options,
+    dispatches: setting !== undefined,
+    streams: setting === HTTP2 ? cell.batch : undefined,
+  });
   const close = (): Promise<void> => client.close();
   const post = async (path: string, body: string): Promise<Answer> => {
     const { status, text } = await client.post(path, body);

@@ -9,7 +9,7 @@ mod data;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use boundary_bench_engine::checksum::Checksum;
-use boundary_bench_http::{Address, HttpClient, HttpOptions, Place, Request, Response, StreamedResponse};
+use boundary_bench_http::{Address, HttpClient, HttpOptions, Place, Request, Response, StreamedResponse, Version};
 use boundary_bench_kernel::cancel::CancelToken;
 use boundary_bench_kernel::load::{Requester, run_load};
 use boundary_bench_kernel::{Error, Result};
@@ -21,6 +21,9 @@ use data::{Family, Input, Sums, family};
 
 /// The name of the target in error messages.
 const NAME: &str = "rest";
+
+/// The setting in which all requests of a thread share one connection of HTTP/2.
+const HTTP2: &str = "http2";
 
 const BATCH_PATH: &str = "/0.1.0/batch";
 
@@ -228,7 +231,14 @@ pub(crate) fn open(spec: &RequestSpec, cancel: &CancelToken) -> Result<Box<dyn R
         Work::Pull | Work::PushDown => {
             (work, aggregation::expected(spec.operations, count_rows(first, &input.aggregation)?))
         }
-        _ => (probe(first, &input.reads, work, family)?, input.reads.expected(spec.operations)),
+        _ if spec.setting.as_deref() == Some(HTTP2) => {
+            let work = probe(first, &input.reads, work, family, Version::Http2).map_err(|error| match error {
+                Error::Connection(reason) => Error::Unsupported(format!("the server does not speak HTTP/2 ({reason})")),
+                other => other,
+            })?;
+            (work, input.reads.expected(spec.operations))
+        }
+        _ => (probe(first, &input.reads, work, family, Version::Http1)?, input.reads.expected(spec.operations)),
     };
     cancel.check()?;
     let cell = RestCell {
@@ -245,8 +255,8 @@ pub(crate) fn open(spec: &RequestSpec, cancel: &CancelToken) -> Result<Box<dyn R
 }
 
 /// Sends the cell's request once, to find out whether the table exists, and the most operations that the server takes in a batch.
-fn probe(server: &Server, input: &Input, work: Work, family: &Family) -> Result<Work> {
-    let mut client = server.client(&HttpOptions { timeout: Some(PROBE_TIMEOUT), ..HttpOptions::default() })?;
+fn probe(server: &Server, input: &Input, work: Work, family: &Family, version: Version) -> Result<Work> {
+    let mut client = server.client(&HttpOptions { timeout: Some(PROBE_TIMEOUT), version, ..HttpOptions::default() })?;
     let (mut text, mut sums) = (String::new(), Sums::default());
     runtime()?.block_on(async {
         let Work::Batch(asked) = work else {
@@ -285,6 +295,7 @@ impl RestCell {
         let batch = self.spec.batch as usize;
         let options = match (self.work, self.spec.setting.as_deref()) {
             (Work::Many, Some("pipelined")) => HttpOptions { pipelining: batch, ..HttpOptions::default() },
+            (Work::Many, Some(HTTP2)) => HttpOptions { version: Version::Http2, ..HttpOptions::default() },
             (Work::Many, _) => {
                 HttpOptions { connections: batch.min(family()?.most_connections), ..HttpOptions::default() }
             }
