@@ -22,7 +22,8 @@ pub mod table;
 mod value;
 
 pub use engine::{
-    BatchStream, Capabilities, CreateMode, DEFAULT_BATCH_ROWS, Descriptor, Engine, Ingest, QueryOptions, Statement, check_batch, names_no_engine, not_a_query,
+    BatchStream, Capabilities, CreateMode, DEFAULT_BATCH_ROWS, Descriptor, Engine, Ingest, QueryOptions, Statement,
+    check_batch, names_no_engine, not_a_query,
 };
 pub use memory::{MEMORY, MemoryEngine};
 pub use value::{Value, check_parameter_count, unusable_parameter};

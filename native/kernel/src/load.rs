@@ -518,7 +518,7 @@ mod tests {
 
     impl Requester for Tolerant {
         async fn request(&mut self, index: u64) -> Result<()> {
-            if index % 2 == 0 { Ok(()) } else { Err(Error::Timeout("no answer".to_owned())) }
+            if index.is_multiple_of(2) { Ok(()) } else { Err(Error::Timeout("no answer".to_owned())) }
         }
 
         async fn failed(&mut self, error: Error) -> Result<()> {

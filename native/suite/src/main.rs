@@ -12,9 +12,7 @@ use boundary_bench_engine::checksum::FLOAT_TOLERANCE;
 use boundary_bench_engines::open;
 use boundary_bench_kernel::resources::{peak_rss, reset_peak_rss};
 use boundary_bench_kernel::{Error, Result};
-use boundary_bench_suite::{
-    CellSample, CellSpec, EngineLane, Workload, expected, load, matrix, run_cell, unload,
-};
+use boundary_bench_suite::{CellSample, CellSpec, EngineLane, Workload, expected, load, matrix, run_cell, unload};
 use serde::Serialize;
 
 /// One line of the output: a sample of a cell.

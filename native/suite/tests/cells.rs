@@ -6,9 +6,7 @@ use boundary_bench_engine::Engine;
 use boundary_bench_engine::checksum::FLOAT_TOLERANCE;
 use boundary_bench_engines::open;
 use boundary_bench_kernel::needs;
-use boundary_bench_suite::{
-    CellSpec, EngineLane, Flavor, Lane, Target, Workload, expected, load, matrix, run_cell,
-};
+use boundary_bench_suite::{CellSpec, EngineLane, Flavor, Lane, Target, Workload, expected, load, matrix, run_cell};
 
 const ROWS: u64 = 10_007;
 

@@ -49,8 +49,7 @@ pub use url::Url;
 const NAME: &str = "mysql";
 
 /// The description of the engine `mysql`.
-pub static MYSQL: Descriptor =
-    Descriptor { name: NAME, schemes: &["mysql"], sql: true, transports: &[], open };
+pub static MYSQL: Descriptor = Descriptor { name: NAME, schemes: &["mysql"], sql: true, transports: &[], open };
 
 fn engine_error(message: impl Display) -> Error {
     Error::Engine { engine: NAME, message: message.to_string() }

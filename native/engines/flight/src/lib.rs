@@ -27,13 +27,8 @@ pub use service::{FlightService, Login, ServiceLimits};
 pub use url::FlightUrl;
 
 /// The description of the engine `flight`.
-pub static FLIGHT: Descriptor = Descriptor {
-    name: "flight",
-    schemes: &["flight", "flight+tls"],
-    sql: true,
-    transports: &[],
-    open,
-};
+pub static FLIGHT: Descriptor =
+    Descriptor { name: "flight", schemes: &["flight", "flight+tls"], sql: true, transports: &[], open };
 
 /// The flow-control window of one stream, in bytes: some batches, so that the sender need not wait for each
 /// acknowledgement.

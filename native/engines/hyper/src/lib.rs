@@ -33,13 +33,8 @@ pub use uri::{Place, Transport, Uri};
 pub use wire::fuzzing;
 
 /// The description of the engine `hyper`.
-pub static HYPER: Descriptor = Descriptor {
-    name: "hyper",
-    schemes: &["hyper"],
-    sql: true,
-    transports: &uri::TRANSPORT_NAMES,
-    open,
-};
+pub static HYPER: Descriptor =
+    Descriptor { name: "hyper", schemes: &["hyper"], sql: true, transports: &uri::TRANSPORT_NAMES, open };
 
 /// Opens the engine of a `hyper:` URI.
 ///
