@@ -24,8 +24,13 @@ export const UNSUPPORTED = 'BB_UNSUPPORTED';
 /** The code of work that exceeded its time-out. */
 export const TIMEOUT = 'BB_TIMEOUT';
 
+/** Splits `[BB_CODE] text` into its code and its text; `undefined` if the message has no code. */
+export function splitMessage(message: string): { code: string; text: string } | undefined {
+  const [, code, text] = /^\[(BB_[A-Z0-9_]+)\]\s*([\s\S]*)$/.exec(message) ?? [];
+  return code === undefined ? undefined : { code, text: text! };
+}
+
 const OUR_CODE = /^BB_[A-Z0-9_]+$/;
-const CODE_IN_MESSAGE = /^\[(BB_[A-Z0-9_]+)\]\s*([\s\S]*)$/;
 
 /**
  * Converts any thrown value into a `BoundaryError`: its own `BB_` code is kept, a message `[BB_CODE] text` is split, an
@@ -34,10 +39,10 @@ const CODE_IN_MESSAGE = /^\[(BB_[A-Z0-9_]+)\]\s*([\s\S]*)$/;
 export function toBoundaryError(thrown: unknown): BoundaryError {
   if (thrown instanceof BoundaryError) return thrown;
   const { name, code, message, hint } = fieldsOf(thrown);
-  const coded = CODE_IN_MESSAGE.exec(message);
+  const coded = splitMessage(message);
   const options = { cause: thrown, hint };
-  if (code !== undefined && OUR_CODE.test(code)) return new BoundaryError(code, coded?.[2] ?? message, options);
-  if (coded !== null) return new BoundaryError(coded[1]!, coded[2]!, options);
+  if (code !== undefined && OUR_CODE.test(code)) return new BoundaryError(code, coded?.text ?? message, options);
+  if (coded !== undefined) return new BoundaryError(coded.code, coded.text, options);
   if (name === 'AbortError') return new BoundaryError(ABORTED, message, options);
   return new BoundaryError(UNEXPECTED, message, options);
 }

@@ -16,8 +16,8 @@ const WAYS = [ONE_BY_ONE, IN_FLIGHT, TOGETHER, multiGet(100), multiGet(1000)];
 /** The ways that ask for at most ten rows at a time. */
 const SMALL_WAYS = [ONE_BY_ONE, IN_FLIGHT, TOGETHER];
 
-/** The arms that use the network for all or some shards. */
-const REMOTE_ARMS = ['grpc', 'hybrid'];
+/** The settings that use the network for all or some shards. */
+const REMOTE_SETTINGS = ['grpc', 'hybrid'];
 
 const SIDES = ['rust', 'napi', 'js'];
 
@@ -56,7 +56,7 @@ function delayRow(run, side) {
   const { delayUs, network } = run;
   const measured = network === undefined ? UNKNOWN : `${Math.round((network.delayed.p50 - network.plain.p50) / 2)} µs`;
   const times = WAYS.map((way) =>
-    REMOTE_ARMS.map((arm) => recordOf(run, side, arm, way))
+    REMOTE_SETTINGS.map((setting) => recordOf(run, side, setting, way))
       .filter((record) => record !== undefined)
       .map(timeText)
       .join(' / '),
@@ -66,26 +66,26 @@ function delayRow(run, side) {
 
 /** The fastest way with at most ten rows, and its factor over the next. */
 function fastestOfTen(run, side) {
-  const candidates = REMOTE_ARMS.flatMap((arm) =>
+  const candidates = REMOTE_SETTINGS.flatMap((setting) =>
     SMALL_WAYS.flatMap((way) => {
-      const record = recordOf(run, side, arm, way);
-      return record === undefined ? [] : [{ arm, way, record }];
+      const record = recordOf(run, side, setting, way);
+      return record === undefined ? [] : [{ setting, way, record }];
     }),
   ).toSorted((a, b) => microseconds(a.record) - microseconds(b.record));
   const [first, second] = candidates;
   if (first === undefined || second === undefined) return UNKNOWN;
   const ratio = rateRatio(first.record, second.record);
-  const name = `${first.way.name}, ${first.arm}`;
+  const name = `${first.way.name}, ${first.setting}`;
   return ratio !== undefined && ratio.low > 1
     ? `${name}: ${formatFactor(ratio.ratio)} the next`
-    : `${name}, no faster than ${second.way.name}, ${second.arm}`;
+    : `${name}, no faster than ${second.way.name}, ${second.setting}`;
 }
 
 /** The findings, computed: the delays at which each way wins, and its factor at each delay in turn. */
 export function crossoverFindings(runs) {
-  const contender = (arm, way) => ({
-    name: `${way.name} (${arm})`,
-    at: (run, side) => recordOf(run, side, arm, way),
+  const contender = (setting, way) => ({
+    name: `${way.name} (${setting})`,
+    at: (run, side) => recordOf(run, side, setting, way),
   });
   const pairs = [
     [contender('grpc', TOGETHER), contender('grpc', ONE_BY_ONE)],
@@ -126,12 +126,12 @@ function whereFaster(ratios) {
   return `at ${places.join(', ')}`;
 }
 
-function recordOf({ records }, side, arm, { workload, threads, batch }) {
+function recordOf({ records }, side, setting, { workload, threads, batch }) {
   return records.find(
     (record) =>
       record.workload === workload &&
       record.side === side &&
-      record.transport === arm &&
+      record.transport === setting &&
       record.threads === threads &&
       record.batch === batch,
   );

@@ -11,7 +11,8 @@ export function outputOf(program, args, { environment = {}, output = 'pipe' } = 
     env: { ...process.env, ...environment },
   });
   if (error !== undefined) throw error;
-  if (status !== 0) throw new Error(`${program} failed: ${stderr}`);
+  // Some programs print their errors to the output, and inherited output was shown already.
+  if (status !== 0) throw new Error(`${program} ended with ${status}: ${stderr ?? ''}${stdout ?? ''}`);
   return stdout;
 }
 

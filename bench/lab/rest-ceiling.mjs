@@ -10,12 +10,13 @@ import { basename, join } from 'node:path';
 import { openTarget } from '../../dist/families/requests/target-server.js';
 import { RestInput } from '../../dist/families/rest/data.js';
 import { mediansInTurn, shownRate, shownRatio } from './in-turn.mjs';
-import { builtExample, outputOf } from './programs.mjs';
+import { builtExample, findProgram, outputOf } from './programs.mjs';
 
 const CONNECTIONS = [1, 8, 32];
 
 const [rounds = 3, seconds = 2] = process.argv.slice(2).map(Number).filter(Number.isInteger);
 const others = process.argv.includes('--with') ? process.argv.slice(process.argv.indexOf('--with') + 1) : [];
+const wrkPath = findProgram(['wrk'], 'wrk');
 const speed = builtExample('boundary-bench-http', 'speed');
 
 const input = new RestInput('pkread');
@@ -51,7 +52,7 @@ async function compare(connections) {
 }
 
 function wrk(connections) {
-  const output = outputOf('wrk', [
+  const output = outputOf(wrkPath, [
     '-t1',
     `-c${connections}`,
     `-d${seconds}s`,

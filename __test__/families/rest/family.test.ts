@@ -1,3 +1,5 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import { HttpClient } from '../../../src/index.js';
@@ -178,4 +180,26 @@ describe('the family rest', () => {
     await cell.close();
     await family.close();
   });
+});
+
+it('skips the cells of HTTP/2 where the server speaks HTTP/1.1 alone', async () => {
+  const server = createServer((_request, response) => response.end('{}'));
+  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
+  const engines = { rest: `http://127.0.0.1:${(server.address() as AddressInfo).port}` };
+  const options = { rows: 0, workers: 1, engines, threads: [1], batch: [8] };
+  const cells = restFamily.plan(options).filter(({ cell }) => cell.workload === 'pkread.http2');
+  expect(cells.map(({ cell }) => cell.side)).toEqual(['rust', 'napi', 'js']);
+  const family = await restFamily.open(options, cells);
+  try {
+    for (const planned of cells) {
+      await expect(family.openCell(planned), planned.cell.id).rejects.toMatchObject({
+        code: 'BB_UNSUPPORTED',
+        message: expect.stringContaining('the server does not speak HTTP/2'),
+      });
+    }
+  } finally {
+    await family.close();
+    server.close();
+    server.closeAllConnections();
+  }
 });

@@ -100,6 +100,15 @@ pub unsafe fn bytes_of<'a>(env: Env, value: &Unknown<'_>) -> napi::Result<&'a [u
     unsafe { view_of(env, value) }.map_err(invalid)
 }
 
+/// The submission in the first `bytes` bytes of a `Uint8Array`.
+///
+/// # Safety
+/// The same promise as for [`view_of`].
+pub unsafe fn submission_bytes<'a>(env: Env, value: &Unknown<'_>, bytes: u32) -> napi::Result<&'a [u8]> {
+    // SAFETY: the caller's promise.
+    unsafe { bytes_of(env, value) }?.get(..bytes as usize).ok_or_else(|| invalid("the submission is shorter"))
+}
+
 /// The bytes of a `Uint8Array` as [`bytes_of`] returns them; `None` for null and undefined.
 ///
 /// # Safety

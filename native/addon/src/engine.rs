@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, LazyLock, Mutex, PoisonError, Weak};
+use std::sync::{Arc, LazyLock, Mutex, Weak};
 
 use boundary_bench_engine::lanes::ipc;
 use boundary_bench_engine::lanes::statement::{BoundStatement, PreparedStatement};
@@ -10,7 +10,7 @@ use boundary_bench_engine::slab::GrowingBytes;
 use boundary_bench_engine::table::TableDefinition;
 use boundary_bench_engine::{CreateMode as CoreCreateMode, Engine as CoreEngine};
 use boundary_bench_kernel::cancel::CancelToken;
-use boundary_bench_kernel::{Error, Result};
+use boundary_bench_kernel::{Error, Result, lock};
 use napi::Env;
 use napi::bindgen_prelude::{AsyncBlock, ToNapiValue};
 use napi_derive::napi;
@@ -52,7 +52,7 @@ impl Engine {
     }
 
     pub(crate) fn get(&self) -> napi::Result<Arc<dyn CoreEngine>> {
-        let engine = self.engine.lock().unwrap_or_else(PoisonError::into_inner);
+        let engine = lock(&self.engine);
         engine.clone().ok_or(Error::Closed("the connection")).map_err(js)
     }
 
@@ -101,7 +101,7 @@ impl Engine {
     /// The engine that another thread of this process shared.
     #[napi(factory, catch_unwind)]
     pub fn attach(handle: String) -> napi::Result<Self> {
-        let shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
+        let shared = lock(&SHARED);
         let engine = handle.parse().ok().and_then(|key: u64| shared.get(&key)).and_then(Weak::upgrade);
         engine
             .map(Self::of)
@@ -113,7 +113,7 @@ impl Engine {
     pub fn share(&self) -> napi::Result<String> {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         let engine = self.get()?;
-        let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut shared = lock(&SHARED);
         shared.retain(|_, engine| engine.strong_count() > 0);
         let known = shared.iter().find(|(_, other)| std::ptr::addr_eq(other.as_ptr(), Arc::as_ptr(&engine)));
         let key = known.map_or_else(|| NEXT.fetch_add(1, Ordering::Relaxed), |(key, _)| *key);
@@ -278,7 +278,7 @@ impl Engine {
     /// engine open until they end.
     #[napi(catch_unwind, ts_return_type = "Promise<void>")]
     pub fn close(&self, env: Env) -> napi::Result<AsyncBlock<()>> {
-        let engine = self.engine.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let engine = lock(&self.engine).take();
         // Dropping the last reference closes the database, which may have much to write.
         promise(
             env,

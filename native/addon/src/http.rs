@@ -1,12 +1,12 @@
 //! HTTP clients, exported to JavaScript. `native/clients/http/src/submission.rs` tells how requests and responses cross.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use boundary_bench_http::{HttpOptions, Place, SharedClient, StreamedResponse, Submission, Url, Version};
 use boundary_bench_kernel::driven_stream::DrivenStream;
 use boundary_bench_kernel::tls::Trust;
-use boundary_bench_kernel::{Error, Result};
+use boundary_bench_kernel::{Error, Result, lock};
 use napi::Env;
 use napi::bindgen_prelude::{AsyncBlock, Unknown};
 use napi::tokio;
@@ -213,14 +213,14 @@ impl HttpSocket {
     /// Closes the socket, unless a loop has taken it.
     #[napi(catch_unwind)]
     pub fn close(&self) {
-        self.stream.lock().unwrap_or_else(PoisonError::into_inner).take();
+        lock(&self.stream).take();
     }
 }
 
 impl HttpSocket {
     /// Takes the stream out, for the loop that will drive it.
     pub fn take(&self) -> Result<DrivenStream> {
-        let stream = self.stream.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let stream = lock(&self.stream).take();
         stream.ok_or(Error::Closed("the connection"))
     }
 }

@@ -6,13 +6,13 @@ use boundary_bench_event_loop::{Protocol, Socket, Sockets};
 use boundary_bench_http::{Dispatch, DrivenSession, Sessions, Submission};
 use boundary_bench_kernel::{Error, Result};
 use napi::Env;
-use napi::bindgen_prelude::{Either, Function, Undefined, Unknown};
+use napi::bindgen_prelude::{Function, Unknown};
 use napi_derive::napi;
 
-use crate::buffers::bytes_of;
-use crate::errors::{invalid, js};
+use crate::buffers::submission_bytes;
+use crate::errors::js;
 use crate::http::{HttpPlace, HttpSocket};
-use crate::socket_loop::SocketLoop;
+use crate::socket_loop::{MaybeFrame, SocketLoop};
 
 /// The groups in flight of all clients, and the undelivered results.
 #[derive(Default)]
@@ -89,8 +89,6 @@ pub struct HttpLoop {
     sockets: SocketLoop<Groups>,
 }
 
-type MaybeFrame = napi::Result<Either<Unknown<'static>, Undefined>>;
-
 #[napi]
 impl HttpLoop {
     /// Makes a loop on this thread. `callback` gets frames of results, each as a buffer and the byte offsets of its start and
@@ -134,8 +132,7 @@ impl HttpLoop {
     )]
     pub fn submit(&self, env: Env, submission: Unknown<'_>, bytes: u32) -> MaybeFrame {
         // SAFETY: no JavaScript runs before the bytes were copied into the connections' buffers.
-        let submission = unsafe { bytes_of(env, &submission) }?;
-        let submission = submission.get(..bytes as usize).ok_or_else(|| invalid("the submission is shorter"))?;
+        let submission = unsafe { submission_bytes(env, &submission, bytes) }?;
         self.sockets.with(env, |state| {
             let mut touched = Vec::new();
             let mut sockets = LoopSockets { sockets: &mut state.sockets, closed: Vec::new() };

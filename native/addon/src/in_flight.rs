@@ -1,10 +1,10 @@
 //! The set of queries and commands that are still running.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use boundary_bench_kernel::cancel::CancelToken;
-use boundary_bench_kernel::{Error, Result};
+use boundary_bench_kernel::{Error, Result, lock};
 use napi::tokio::{self, sync::Notify};
 
 type Tokens = Arc<Mutex<(u64, HashMap<u64, CancelToken>)>>;
@@ -23,7 +23,7 @@ pub struct Entry {
 
 impl InFlight {
     pub fn enter(&self, token: CancelToken) -> Entry {
-        let mut tokens = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut tokens = lock(&self.0);
         tokens.0 += 1;
         let key = tokens.0;
         tokens.1.insert(key, token);
@@ -33,13 +33,13 @@ impl InFlight {
 
 impl Drop for Entry {
     fn drop(&mut self) {
-        self.tokens.lock().unwrap_or_else(PoisonError::into_inner).1.remove(&self.key);
+        lock(&self.tokens).1.remove(&self.key);
     }
 }
 
 impl Drop for InFlight {
     fn drop(&mut self) {
-        for token in self.0.lock().unwrap_or_else(PoisonError::into_inner).1.values() {
+        for token in lock(&self.0).1.values() {
             token.cancel();
         }
     }

@@ -4,13 +4,13 @@
 //! The names, which are the same for all batches, cross once.
 
 use std::borrow::Cow;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use boundary_bench_codecs::line::{LineHead as WrittenHead, LineOptions, parse_lines_into, put_columns, write_columns};
 use boundary_bench_codecs::msgpack::{ColumnSink, ColumnsHead, ColumnsWriter, RowsWriter, decode_columns_into};
 use boundary_bench_codecs::points::{SeriesKey, Shape};
 use boundary_bench_codecs::{MOST_POINTS, Points, Precision};
-use boundary_bench_kernel::Error;
+use boundary_bench_kernel::{Error, lock};
 use napi::bindgen_prelude::Unknown;
 use napi::{Env, JsValue, sys};
 use napi_derive::napi;
@@ -19,10 +19,6 @@ use serde::Serialize;
 use crate::errors::js;
 use crate::fast_call::{FastCall, function};
 use crate::typed_memory::{BYTES, Decoding, Encoding, TIMES, VALUES, copy_to, memory_of, slice_of};
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 fn failed(error: boundary_bench_codecs::Error) -> napi::Error {
     js(error.into())

@@ -1,8 +1,8 @@
 //! The stages of time-series ingest in the native suite, exported to JavaScript.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
-use boundary_bench_kernel::Error;
+use boundary_bench_kernel::{Error, lock};
 use boundary_bench_suite::ingest::soak::{self, SoakSpec};
 use boundary_bench_suite::ingest::{NativeStage, StageCell, StageSpec};
 use napi::bindgen_prelude::{AsyncBlock, Unknown};
@@ -14,10 +14,6 @@ use crate::ingest::json;
 use crate::reader::Cancel;
 use crate::suite::{on_own_thread, parse};
 use crate::typed_memory::{BYTES, slice_of};
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 /// A stage of the native suite that runs on bodies from JavaScript.
 #[napi]

@@ -1,6 +1,8 @@
 //! Inserts, exported to JavaScript.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
+
+use boundary_bench_kernel::lock;
 
 use arrow_schema::SchemaRef;
 use boundary_bench_engine::Engine;
@@ -92,7 +94,7 @@ impl RawInserter {
     pub fn write_ipc(&self, env: Env, bytes: Unknown<'_>) -> napi::Result<bool> {
         // SAFETY: no JavaScript runs until `push` has copied the bytes.
         let bytes = unsafe { bytes_of(env, &bytes) }?;
-        let mut ipc = self.ipc.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut ipc = lock(&self.ipc);
         let batches = ipc.push(bytes).map_err(js)?;
         let mut go_on = true;
         for batch in batches {
@@ -110,7 +112,7 @@ impl RawInserter {
     /// Publishes all rows at once; resolves to the number of rows.
     #[napi(catch_unwind)]
     pub fn execute(&self, env: Env) -> napi::Result<AsyncBlock<f64>> {
-        let finished = self.ipc.lock().unwrap_or_else(PoisonError::into_inner).finish();
+        let finished = lock(&self.ipc).finish();
         let Err(error) = finished else { return execute(env, &self.inserter) };
         let aborted = self.inserter.abort_async();
         promise(env, async move {

@@ -1,9 +1,9 @@
 //! Values picked out of JSON, exported to JavaScript. `native/codecs/src/json/columns.rs` tells how they cross.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use boundary_bench_codecs::json::{Kind, Paths, Picked, Rows};
-use boundary_bench_kernel::Result;
+use boundary_bench_kernel::{Result, lock};
 use napi::Env;
 use napi::bindgen_prelude::Unknown;
 use napi_derive::napi;
@@ -53,13 +53,13 @@ impl JsonRows {
     pub fn feed(&self, env: Env, json: Unknown<'_>) -> napi::Result<Handover<Vec<u8>>> {
         // SAFETY: no JavaScript runs before the values were copied.
         let json = unsafe { bytes_of(env, &json) }?;
-        frame_of(self.rows.lock().unwrap_or_else(PoisonError::into_inner).feed(json))
+        frame_of(lock(&self.rows).feed(json))
     }
 
     /// Throws if the JSON is not complete.
     #[napi(catch_unwind)]
     pub fn finish(&self) -> napi::Result<()> {
-        self.rows.lock().unwrap_or_else(PoisonError::into_inner).finish().map_err(js)
+        lock(&self.rows).finish().map_err(js)
     }
 }
 

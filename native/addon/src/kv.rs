@@ -1,11 +1,11 @@
 //! Clients of the Redis wire, exported to JavaScript. `native/clients/redis/src/submission.rs` tells how requests and results
 //! cross.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use boundary_bench_event_loop::is_available;
-use boundary_bench_kernel::{Error, Result};
+use boundary_bench_kernel::{Error, Result, lock};
 use boundary_bench_redis::{Connection, KvClient, KvOptions, Url, run_submission};
 use napi::Env;
 use napi::bindgen_prelude::{AsyncBlock, Unknown};
@@ -87,14 +87,14 @@ impl KvConnection {
         if let Ok(mut client) = self.client.try_lock() {
             client.take();
         }
-        self.socket.lock().unwrap_or_else(PoisonError::into_inner).take();
+        lock(&self.socket).take();
     }
 }
 
 impl KvConnection {
     /// Takes the connection out, for the loop that will drive it.
     pub fn take(&self) -> Result<Connection> {
-        let connection = self.socket.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let connection = lock(&self.socket).take();
         connection.ok_or(Error::Closed("the connection"))
     }
 }

@@ -1,16 +1,17 @@
 //! Connections of the Redis wire, driven by the event loop of one of Node's threads.
 
 use boundary_bench_event_loop::Protocol;
+use boundary_bench_kernel::frame::word;
 use boundary_bench_kernel::{Error, Result};
 use boundary_bench_redis::{Frame, Session, Submission};
 use napi::Env;
-use napi::bindgen_prelude::{Either, Function, Undefined, Unknown};
+use napi::bindgen_prelude::{Function, Unknown};
 use napi_derive::napi;
 
-use crate::buffers::bytes_of;
+use crate::buffers::submission_bytes;
 use crate::errors::{invalid, js};
 use crate::kv::KvConnection;
-use crate::socket_loop::SocketLoop;
+use crate::socket_loop::{MaybeFrame, SocketLoop};
 
 /// The undelivered results of all connections.
 #[derive(Default)]
@@ -57,7 +58,7 @@ impl Protocol for Results {
 
     fn ended(&mut self, number: usize, session: &mut Session, error: &Error) {
         session.fail(error, &mut self.0);
-        self.0.gone(u32::try_from(number).unwrap_or(u32::MAX));
+        self.0.gone(word(number));
     }
 }
 
@@ -97,15 +98,9 @@ impl KvLoop {
         ts_args_type = "submission: Uint8Array, bytes: number",
         ts_return_type = "ArrayBuffer | undefined"
     )]
-    pub fn submit(
-        &self,
-        env: Env,
-        submission: Unknown<'_>,
-        bytes: u32,
-    ) -> napi::Result<Either<Unknown<'static>, Undefined>> {
+    pub fn submit(&self, env: Env, submission: Unknown<'_>, bytes: u32) -> MaybeFrame {
         // SAFETY: no JavaScript runs before the bytes were copied into the connections' buffers.
-        let submission = unsafe { bytes_of(env, &submission) }?;
-        let submission = submission.get(..bytes as usize).ok_or_else(|| invalid("the submission is shorter"))?;
+        let submission = unsafe { submission_bytes(env, &submission, bytes) }?;
         self.sockets.with(env, |state| {
             let mut touched = Vec::new();
             for request in Submission::new(submission) {
@@ -128,7 +123,7 @@ impl KvLoop {
 
     /// Closes a connection. Returns the frame of the errors of its requests.
     #[napi(catch_unwind, ts_return_type = "ArrayBuffer | undefined")]
-    pub fn remove(&self, env: Env, connection: u32) -> napi::Result<Either<Unknown<'static>, Undefined>> {
+    pub fn remove(&self, env: Env, connection: u32) -> MaybeFrame {
         self.sockets.with(env, |state| {
             state.end(connection as usize, &Error::Closed("the connection"));
             Ok(())

@@ -1,8 +1,8 @@
 //! Request cells of the native suite, and private servers, exported to JavaScript.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
-use boundary_bench_kernel::Error;
+use boundary_bench_kernel::{Error, lock};
 use boundary_bench_suite::registry::{FamilySpec, open_request_cell};
 use boundary_bench_suite::requests::RequestCell;
 use boundary_bench_suite::{PrivateTarget, TargetKind};
@@ -42,7 +42,7 @@ impl NativeRequests {
     pub fn sample(&self, env: Env, cancel: Option<&Cancel>) -> napi::Result<AsyncBlock<String>> {
         let token = cancel.map(|cancel| cancel.token.clone()).unwrap_or_default();
         let entry = self.in_flight.enter(token.clone());
-        let cell = self.cell.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let cell = lock(&self.cell).clone();
         promise(env, async move {
             let _entry = entry;
             let cell = cell.ok_or(Error::Closed("the cell")).map_err(js)?;
@@ -53,7 +53,7 @@ impl NativeRequests {
     /// The checksum that every sample must return, as JSON.
     #[napi(getter)]
     pub fn expected(&self) -> napi::Result<String> {
-        let cell = self.cell.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let cell = lock(&self.cell).clone();
         let cell = cell.ok_or(Error::Closed("the cell")).map_err(js)?;
         json(cell.expected()).map_err(js)
     }
@@ -61,7 +61,7 @@ impl NativeRequests {
     /// Removes the cell's tables or keys and closes its connections; does nothing the second time.
     #[napi(catch_unwind, ts_return_type = "Promise<void>")]
     pub fn close(&self, env: Env) -> napi::Result<AsyncBlock<()>> {
-        let cell = self.cell.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let cell = lock(&self.cell).take();
         promise(env, async move {
             match cell {
                 Some(cell) => on_own_thread(move || cell.close()).await,

@@ -1,9 +1,7 @@
 //! Conversion of shard keys and rows between JavaScript and Rust, and the functions that read and write rows in the memory of
 //! this process without a promise.
 
-use std::sync::PoisonError;
-
-use boundary_bench_kernel::{Error, Result};
+use boundary_bench_kernel::{Error, Result, lock};
 use boundary_bench_shards::{Columns, ROW_BYTES, Row, Store};
 use napi::{Env, sys};
 
@@ -86,7 +84,7 @@ pub struct Calls(pub Shared);
 impl Calls {
     /// Runs work on the store that holds a key; `None` if asking it would wait for a server or a disk.
     fn with_store<T>(&self, key: i64, work: impl FnOnce(&dyn Store) -> Result<T>) -> napi::Result<Option<T>> {
-        let clients = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let clients = lock(&self.0);
         let clients = clients.as_ref().ok_or(Error::Closed("the client")).map_err(js)?;
         let store = clients.few.direct(key).filter(|store| !store.is_persistent());
         store.map(|store| work(&**store)).transpose().map_err(js)

@@ -1,10 +1,10 @@
 //! Private servers of shards, exported to JavaScript.
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-use boundary_bench_kernel::{Error, Result};
+use boundary_bench_kernel::{Error, Result, lock};
 use boundary_bench_processes::{NetworkOptions, PrivateServer, ShardNetwork, ShardProcesses, why_no_kernel_delay};
 use napi::Env;
 use napi::bindgen_prelude::AsyncBlock;
@@ -111,7 +111,7 @@ impl PrivateShards {
 
 impl PrivateShards {
     fn lock(&self) -> MutexGuard<'_, Option<Arc<ShardProcesses>>> {
-        self.processes.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.processes)
     }
 }
 
@@ -160,7 +160,7 @@ impl PrivateDelays {
     /// Stops all proxies; does nothing the second time.
     #[napi(catch_unwind, ts_return_type = "Promise<void>")]
     pub fn stop(&self, env: Env) -> napi::Result<AsyncBlock<()>> {
-        let processes = std::mem::take(&mut *self.processes.lock().unwrap_or_else(PoisonError::into_inner));
+        let processes = std::mem::take(&mut *lock(&self.processes));
         let stop = move || {
             processes.iter().for_each(PrivateServer::stop);
             Ok(())

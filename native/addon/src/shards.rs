@@ -1,11 +1,11 @@
 //! A sharded store, exported to JavaScript. `shard_calls.rs` tells how rows and keys cross, `shard_answers.rs` how answers do.
 
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use boundary_bench_event_loop::is_available;
-use boundary_bench_kernel::{Error, Result};
+use boundary_bench_kernel::{Error, Result, lock};
 use boundary_bench_shards::{
     ClientOptions, LocalStore, MemoryStore, PersistentStore, ROW_BYTES, Row, ShardClient, Store, Transport, check_rows,
     place_of,
@@ -68,7 +68,7 @@ impl RawShardStore {
     /// Closes this handle of the store; clients that are connected to the store keep it. Does nothing the second time.
     #[napi(catch_unwind)]
     pub fn close(&self) {
-        let closed = self.local.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let closed = lock(&self.local).take();
         drop(closed);
     }
 }
@@ -79,7 +79,7 @@ impl RawShardStore {
     }
 
     fn with<T>(&self, work: impl FnOnce(&LocalStore) -> T) -> napi::Result<T> {
-        let local = self.local.lock().unwrap_or_else(PoisonError::into_inner);
+        let local = lock(&self.local);
         local.as_ref().map(work).ok_or(Error::Closed("the store")).map_err(js)
     }
 }
@@ -277,14 +277,14 @@ impl RawShardClient {
     #[napi(catch_unwind)]
     pub fn close(&self) {
         self.closed.send_replace(true);
-        let closed = self.clients.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let closed = lock(&self.clients).take();
         drop(closed);
     }
 }
 
 impl RawShardClient {
     fn clients(&self) -> napi::Result<Clients> {
-        let clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let clients = lock(&self.clients).clone();
         clients.ok_or(Error::Closed("the client")).map_err(js)
     }
 

@@ -17,6 +17,9 @@ use crate::buffers::{COPIED_BYTES, Handover};
 use crate::errors::js;
 use crate::shared_memory::{SMALL_BYTES, SharedMemory};
 
+/// A frame of results, if there are any at once.
+pub type MaybeFrame = napi::Result<Either<Unknown<'static>, Undefined>>;
+
 /// The connections of one of Node's threads.
 pub struct SocketLoop<P: Protocol> {
     inner: Rc<Inner<P>>,
@@ -126,11 +129,7 @@ impl<P: Protocol> SocketLoop<P> {
     }
 
     /// Runs work as [`SocketLoop::state`] does, and returns a frame if there are results at once.
-    pub fn with<T>(
-        &self,
-        env: Env,
-        work: impl FnOnce(&mut Sockets<P>) -> napi::Result<T>,
-    ) -> napi::Result<Either<Unknown<'static>, Undefined>> {
+    pub fn with<T>(&self, env: Env, work: impl FnOnce(&mut Sockets<P>) -> napi::Result<T>) -> MaybeFrame {
         let mut sockets = self.inner.sockets.borrow_mut();
         work(&mut sockets)?;
         if sockets.protocol.results().is_empty() {

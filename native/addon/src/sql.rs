@@ -1,24 +1,23 @@
 //! Clients of the MySQL wire, exported to JavaScript. `native/clients/mysql/src/submission.rs` tells how requests and results
 //! cross.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use boundary_bench_kernel::driven_stream::DrivenStream;
-use boundary_bench_kernel::{Error, Result};
+use boundary_bench_kernel::{Error, Result, lock};
 use boundary_bench_mysql::{DrivenSession, Shapes, Submission, Url};
 use napi::Env;
 use napi::bindgen_prelude::{AsyncBlock, Unknown};
 use napi_derive::napi;
 
-use crate::buffers::bytes_of;
+use crate::buffers::submission_bytes;
 use crate::errors::{invalid, js, promise};
 use crate::table::ColumnSpec;
 
 /// Reads the call in the first `bytes` bytes of a submission.
 pub fn submission_of(env: Env, submission: &Unknown<'_>, bytes: u32) -> napi::Result<Submission> {
     // SAFETY: what is read of the bytes is copied before any JavaScript runs.
-    let submission = unsafe { bytes_of(env, submission) }?;
-    let submission = submission.get(..bytes as usize).ok_or_else(|| invalid("the submission is shorter"))?;
+    let submission = unsafe { submission_bytes(env, submission, bytes) }?;
     Submission::read(submission).map_err(js)
 }
 
@@ -73,7 +72,7 @@ impl SqlConnection {
 impl SqlConnection {
     /// Takes the stream and its session out, for the loop that will drive them.
     pub fn take(&self) -> Result<(DrivenStream, DrivenSession)> {
-        let driven = self.driven.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let driven = lock(&self.driven).take();
         driven.ok_or(Error::Closed("the connection"))
     }
 }

@@ -7,11 +7,11 @@ use boundary_bench_kernel::frame::{Frame, word};
 use boundary_bench_kernel::{Error, Result};
 use boundary_bench_mysql::{DrivenSession, Shapes};
 use napi::Env;
-use napi::bindgen_prelude::{Either, Function, Undefined, Unknown};
+use napi::bindgen_prelude::{Function, Unknown};
 use napi_derive::napi;
 
 use crate::errors::js;
-use crate::socket_loop::SocketLoop;
+use crate::socket_loop::{MaybeFrame, SocketLoop};
 use crate::sql::{SqlConnection, SqlShapes, submission_of};
 
 /// The undelivered results of all connections.
@@ -106,13 +106,7 @@ impl SqlLoop {
         ts_args_type = "connection: number, submission: Uint8Array, bytes: number",
         ts_return_type = "ArrayBuffer | undefined"
     )]
-    pub fn submit(
-        &self,
-        env: Env,
-        connection: u32,
-        submission: Unknown<'_>,
-        bytes: u32,
-    ) -> napi::Result<Either<Unknown<'static>, Undefined>> {
+    pub fn submit(&self, env: Env, connection: u32, submission: Unknown<'_>, bytes: u32) -> MaybeFrame {
         let submission = submission_of(env, &submission, bytes)?;
         self.sockets.with(env, |state| {
             let index = connection as usize;

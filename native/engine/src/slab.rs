@@ -4,9 +4,11 @@
 //! memory of a batch returns to a pool when its last reader drops it, and large slabs ask the kernel for huge pages.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
+
+use boundary_bench_kernel::lock;
 use std::collections::BTreeMap;
 use std::ptr::NonNull;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use arrow_buffer::{ArrowNativeType, Buffer, ToByteSlice};
 
@@ -42,7 +44,7 @@ impl Slab {
     #[must_use]
     pub fn allocate(length: usize) -> Self {
         let capacity = size_class(length);
-        let pointer = POOL.lock().unwrap_or_else(PoisonError::into_inner).take(capacity);
+        let pointer = lock(&POOL).take(capacity);
         let pointer = pointer.map_or_else(|| allocate_fresh(capacity), |recycled| recycled.0);
         Self { pointer, capacity, length }
     }
@@ -81,7 +83,7 @@ impl Slab {
 
 impl Drop for Slab {
     fn drop(&mut self) {
-        let rejected = POOL.lock().unwrap_or_else(PoisonError::into_inner).put(Recycled(self.pointer), self.capacity);
+        let rejected = lock(&POOL).put(Recycled(self.pointer), self.capacity);
         if let Some(memory) = rejected {
             // SAFETY: allocated in `allocate_fresh` with the same layout, and nobody else has it.
             unsafe { dealloc(memory.0.as_ptr(), layout(self.capacity)) };
@@ -291,7 +293,7 @@ impl GrowingBytes {
 
     #[cold]
     fn move_into_reservation(&mut self) {
-        let pooled = POOL.lock().unwrap_or_else(PoisonError::into_inner).take_reservation();
+        let pooled = lock(&POOL).take_reservation();
         let mut larger = pooled.unwrap_or_default();
         if larger.bytes.capacity() == 0 {
             // Where a whole reservation can't be had, the bytes grow as any vector does.
@@ -326,7 +328,7 @@ impl Drop for GrowingBytes {
             let touched = self.touched.max(self.bytes.len());
             let mut bytes = std::mem::take(&mut self.bytes);
             bytes.clear();
-            let rejected = POOL.lock().unwrap_or_else(PoisonError::into_inner).put_reservation(bytes, touched);
+            let rejected = lock(&POOL).put_reservation(bytes, touched);
             // The drop happens outside of the lock, since the kernel takes a while to take memory back.
             drop(rejected);
         }

@@ -1,13 +1,15 @@
 //! A socket that a task reads and writes and that the event loop watches.
 
 use std::cell::RefCell;
+
+use boundary_bench_kernel::lock;
 use std::collections::{HashMap, VecDeque};
 use std::ffi::c_int;
 use std::io::{self, ErrorKind, Write};
 use std::net::{Shutdown, TcpStream};
 use std::os::fd::{AsRawFd, RawFd};
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::{Context, Poll, Waker};
 
 use socket2::SockRef;
@@ -110,7 +112,7 @@ impl Events {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 
     /// Sends the tasks' output until the socket's buffer is full; the loop then reports when it has room again.

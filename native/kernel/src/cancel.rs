@@ -1,9 +1,9 @@
 //! Cancelling a query from another thread.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
-use crate::{Error, Result};
+use crate::{Error, Result, lock};
 
 type Hook = Box<dyn Fn() + Send>;
 
@@ -26,7 +26,7 @@ impl std::fmt::Debug for CancelToken {
 impl CancelToken {
     /// Cancels the query; a second call does nothing.
     pub fn cancel(&self) {
-        let hook = self.0.hook.lock().unwrap_or_else(PoisonError::into_inner);
+        let hook = lock(&self.0.hook);
         // The flag is set under the lock, so that a hook that is being installed is either called here or sees the
         // flag.
         if !self.0.cancelled.swap(true, Ordering::AcqRel)
@@ -54,7 +54,7 @@ impl CancelToken {
     /// the token is already cancelled.
     #[must_use]
     pub fn on_cancel(&self, hook: impl Fn() + Send + 'static) -> CancelGuard {
-        let mut slot = self.0.hook.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut slot = lock(&self.0.hook);
         if self.is_cancelled() {
             hook();
         }
@@ -69,7 +69,7 @@ pub struct CancelGuard(CancelToken);
 
 impl Drop for CancelGuard {
     fn drop(&mut self) {
-        *self.0.0.hook.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        *lock(&self.0.0.hook) = None;
     }
 }
 

@@ -9,6 +9,7 @@ pub mod error;
 pub mod frame;
 pub mod latency;
 pub mod load;
+mod locked;
 pub mod outbox;
 pub mod percent;
 pub mod private_server;
@@ -26,3 +27,4 @@ pub mod url;
 pub mod workers;
 
 pub use error::{Error, Result};
+pub use locked::lock;

@@ -14,11 +14,11 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use crate::cancel::CancelToken;
-use crate::{Error, Result};
+use crate::{Error, Result, lock};
 
 /// The environment variable that limits the search for programs to `PATH`.
 const PATH_ONLY: &str = "BOUNDARY_BENCH_PATH_ONLY";
@@ -287,14 +287,14 @@ impl PrivateServer {
     /// The path of the server's folder; `None` once it was stopped.
     #[must_use]
     pub fn folder(&self) -> Option<PathBuf> {
-        let running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        let running = lock(&self.running);
         running.as_ref().map(|(_, folder)| folder.path.clone())
     }
 
     /// Whether the server still runs.
     #[must_use]
     pub fn is_running(&self) -> bool {
-        let running = self.running.lock().unwrap_or_else(PoisonError::into_inner).is_some();
+        let running = lock(&self.running).is_some();
         running && self.ending().is_none()
     }
 
@@ -302,7 +302,7 @@ impl PrivateServer {
     /// [`PrivateServer::stop`].
     #[must_use]
     pub fn ending(&self) -> Option<String> {
-        let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut running = lock(&self.running);
         let (process, folder) = running.as_mut()?;
         let status = match process.try_wait() {
             Ok(None) => return None,
@@ -317,7 +317,7 @@ impl PrivateServer {
     /// Kills the server and removes its folder; a second call does nothing. Its data belongs to this process alone, so it
     /// gets no time to save it.
     pub fn stop(&self) {
-        let running = self.running.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let running = lock(&self.running).take();
         if let Some((mut process, mut folder)) = running {
             end_group(&mut process);
             folder.tell(b"\n");

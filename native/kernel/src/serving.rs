@@ -2,13 +2,13 @@
 
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::thread::JoinHandle;
 
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::watch;
 
-use crate::{Error, Result};
+use crate::{Error, Result, lock};
 
 /// The runtime of a server with this name: of so many threads, or of one for two cores, since the client has the others.
 ///
@@ -74,7 +74,7 @@ impl Serving {
     /// Stops accepting requests and returns once those in flight are answered; a second call does nothing.
     pub fn stop(&self) {
         self.stop.send_replace(true);
-        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let thread = lock(&self.thread).take();
         if let Some(thread) = thread {
             let _ = thread.join();
         }

@@ -4,12 +4,12 @@
 //! and the sum of the values of all keys has a closed form. A reader adds up its values within the timed part; a writer's keys
 //! hold zeros before each sample, and are read back after it, untimed.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use boundary_bench_engine::checksum::{Checksum, ChecksumSum};
 use boundary_bench_kernel::cancel::CancelToken;
 use boundary_bench_kernel::load::{Requester, run_load};
-use boundary_bench_kernel::{Error, Result};
+use boundary_bench_kernel::{Error, Result, lock};
 use boundary_bench_redis::{Commands, KvClient, KvOptions, Url};
 use serde::Deserialize;
 
@@ -461,10 +461,6 @@ impl RequestCell for KvCell {
         *lock(&self.side) = None;
         deleted
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

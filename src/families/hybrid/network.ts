@@ -24,12 +24,12 @@ export function isSimulated({ netDelayUs, netBandwidthMbps }: HybridValues): boo
  * What simulates the network: the kernel, if it can and we start the shards, else a proxy; `undefined` if there is none to
  * simulate. Throws if the kernel was asked for and can't.
  */
-export async function networkBy(settings: HybridValues, isOurs: boolean): Promise<'kernel' | 'proxy' | undefined> {
-  if (!isSimulated(settings)) return undefined;
-  if (settings.netBy === 'proxy') return 'proxy';
+export async function networkBy(values: HybridValues, isOurs: boolean): Promise<'kernel' | 'proxy' | undefined> {
+  if (!isSimulated(values)) return undefined;
+  if (values.netBy === 'proxy') return 'proxy';
   const why = isOurs ? await addon.PrivateShards.whyNoNamespaces() : 'the shards are not started here';
   if (why === null) return 'kernel';
-  if (settings.netBy === 'auto') return 'proxy';
+  if (values.netBy === 'auto') return 'proxy';
   throw new BoundaryError('BB_UNSUPPORTED', `the kernel can't simulate a network: ${why}`, {
     hint: 'Run as root where the kernel has netem, or leave it to a proxy: --net-by proxy.',
   });
@@ -48,10 +48,10 @@ export interface SlowShards {
  */
 export async function slowDown(
   addresses: readonly string[],
-  settings: HybridValues,
+  values: HybridValues,
   ours: PrivateShards | undefined,
 ): Promise<SlowShards> {
-  const { netDelayUs, netBandwidthMbps } = settings;
+  const { netDelayUs, netBandwidthMbps } = values;
   const megabits = netBandwidthMbps === 0 ? undefined : netBandwidthMbps;
   const plain = await roundTrip(addresses);
   let delays: PrivateDelays | undefined;

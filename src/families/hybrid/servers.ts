@@ -28,14 +28,14 @@ const DIRECT_FOLDER = 'direct';
 export async function openHybridServer(
   engines: Readonly<Record<string, string>>,
   cells: readonly PlannedRequests[],
-  settings: HybridValues,
+  values: HybridValues,
 ): Promise<HybridServer> {
   const isDirectNeeded = cells.some(({ skip, setting }) => skip === undefined && setting !== 'grpc');
   const url = targetUrl('shards', engines);
-  const total = totalRows(settings);
-  if (settings.dataDir === undefined) checkMemory(total, { isOurs: url === undefined, isDirectNeeded });
-  const by = await networkBy(settings, url === undefined);
-  const ours = url === undefined ? await startShards(settings, by === 'kernel') : undefined;
+  const total = totalRows(values);
+  if (values.dataDir === undefined) checkMemory(total, { isOurs: url === undefined, isDirectNeeded });
+  const by = await networkBy(values, url === undefined);
+  const ours = url === undefined ? await startShards(values, by === 'kernel') : undefined;
   const stores: ShardStore[] = [];
   let slow: SlowShards | undefined;
   const close = async (): Promise<void> => {
@@ -48,14 +48,14 @@ export async function openHybridServer(
   };
   try {
     const addresses = ours?.urls ?? url!.split(',');
-    await fill(addresses, settings, ours !== undefined);
+    await fill(addresses, values, ours !== undefined);
     if (isDirectNeeded) {
-      for (const shard of addresses.keys()) stores.push(await openStore(settings, shard, addresses.length));
-      await fill(stores, settings, true);
+      for (const shard of addresses.keys()) stores.push(await openStore(values, shard, addresses.length));
+      await fill(stores, values, true);
     }
     // Filled without the delay, which applies only to measured requests.
-    if (by !== undefined) slow = await slowDown(addresses, settings, by === 'kernel' ? ours : undefined);
-    return hybridServer(slow?.addresses ?? addresses, stores, { ours, settings, network: slow?.network }, close);
+    if (by !== undefined) slow = await slowDown(addresses, values, by === 'kernel' ? ours : undefined);
+    return hybridServer(slow?.addresses ?? addresses, stores, { ours, values, network: slow?.network }, close);
   } catch (thrown) {
     await close();
     throw thrown;
@@ -86,16 +86,16 @@ function checkMemory(rows: number, { isOurs, isDirectNeeded }: { isOurs: boolean
 }
 
 /** Fills the shards, unless they hold the rows of this scale already. */
-async function fill(places: readonly (string | ShardStore)[], settings: HybridValues, isOurs: boolean): Promise<void> {
-  const total = totalRows(settings);
+async function fill(places: readonly (string | ShardStore)[], values: HybridValues, isOurs: boolean): Promise<void> {
+  const total = totalRows(values);
   await using client = await ShardClient.connect(places);
   const states = await client.describe();
   if (states.every(({ populated }) => populated === total)) {
     await restoreBlanks(client);
     return;
   }
-  const isMemory = settings.dataDir === undefined && isOurs;
-  if (settings.skipPopulate && !isMemory) {
+  const isMemory = values.dataDir === undefined && isOurs;
+  if (values.skipPopulate && !isMemory) {
     const held = states.map(({ populated }) => populated ?? 'none').join(', ');
     throw new BoundaryError(
       'BB_INVALID_ARGUMENT',
@@ -108,24 +108,24 @@ async function fill(places: readonly (string | ShardStore)[], settings: HybridVa
 
 interface OpenShards {
   readonly ours: PrivateShards | undefined;
-  readonly settings: HybridValues;
+  readonly values: HybridValues;
   readonly network: SimulatedNetwork | undefined;
 }
 
 function hybridServer(
   addresses: readonly string[],
   stores: readonly ShardStore[],
-  { ours, settings, network }: OpenShards,
+  { ours, values, network }: OpenShards,
   close: () => Promise<void>,
 ): HybridServer {
   const processIds = ours?.processIds ?? [];
-  const kept = settings.dataDir === undefined ? 'in memory' : 'on disk';
+  const kept = values.dataDir === undefined ? 'in memory' : 'on disk';
   let cells = 0;
   const all: HybridServer = {
     kind: 'shards',
     url: addresses.join(','),
     places: addresses,
-    version: `${addresses.length} shards, ${totalRows(settings)} rows${ours === undefined ? '' : ` ${kept} (private)`}${networkText(network)}`,
+    version: `${addresses.length} shards, ${totalRows(values)} rows${ours === undefined ? '' : ` ${kept} (private)`}${networkText(network)}`,
     ...(network === undefined ? {} : { network }),
     isPrivate: ours !== undefined,
     processIds,

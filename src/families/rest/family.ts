@@ -1,5 +1,5 @@
-import { BoundaryError } from '../../errors.js';
-import { HttpClient, type HttpClientOptions } from '../../library/http/http-client.js';
+import { BoundaryError, UNSUPPORTED, toBoundaryError } from '../../errors.js';
+import { HttpClient } from '../../library/http/http-client.js';
 import { undici } from '../../clients/undici.js';
 import { defineRequestFamily } from '../requests/family.js';
 import { type PlannedRequests, requestsOf } from '../requests/grid.js';
@@ -54,7 +54,7 @@ async function withSecond(
   { restUrl2, ...options }: FamilyOptions & Partial<RestValues>,
 ): Promise<TargetServer> {
   if (restUrl2 === undefined && !server.isPrivate) {
-    throw new BoundaryError('BB_UNSUPPORTED', `the second server is to be named by ${REST_OPTIONS.restUrl2.variable}`);
+    throw new BoundaryError(UNSUPPORTED, `the second server is to be named by ${REST_OPTIONS.restUrl2.variable}`);
   }
   const engines = { rest: restUrl2 ?? 'rest:' };
   const second = await openTarget('rest', enginesWithKey('rest', { ...options, engines }));
@@ -135,7 +135,7 @@ async function probe(
   input: RestInput,
   { url, ...options }: RestAddress,
 ): Promise<number> {
-  const client = await connected(url, { ...options, timeoutMs: PROBE_TIMEOUT_MS, http2: setting === HTTP2 });
+  const client = new HttpClient(url, { ...options, timeoutMs: PROBE_TIMEOUT_MS, http2: setting === HTTP2 });
   try {
     if (!isBatch(cell.workload)) {
       parsed(await client.request({ path: input.path, body: input.read(0) }));
@@ -149,20 +149,13 @@ async function probe(
     }
     parsed(answer);
     return cell.batch;
+  } catch (cause) {
+    const { code, message } = toBoundaryError(cause);
+    // Without TLS, a server that does not speak HTTP/2 shows only in that it ends the connection.
+    if (setting !== HTTP2 || code !== 'BB_CONNECTION') throw cause;
+    throw new BoundaryError(UNSUPPORTED, `the server does not speak HTTP/2 (${message})`, { cause });
   } finally {
     await client.close();
-  }
-}
-
-/** A client that is connected. Throws `BB_UNSUPPORTED` if it is to speak HTTP/2 and the server does not. */
-async function connected(url: string, options: HttpClientOptions): Promise<HttpClient> {
-  try {
-    return await HttpClient.connect(url, options);
-  } catch (cause) {
-    if (options.http2 !== true) throw cause;
-    throw new BoundaryError('BB_UNSUPPORTED', `the server does not speak HTTP/2 (${(cause as Error).message})`, {
-      cause,
-    });
   }
 }
 

@@ -1,4 +1,4 @@
-import { BoundaryError } from '../../errors.js';
+import { BoundaryError, splitMessage } from '../../errors.js';
 
 /**
  * Words at the head of each result of a frame, as `native/kernel/src/frame.rs` describes: the id, the status, the count, the
@@ -15,6 +15,6 @@ export const ASCII = 1;
 
 /** The error of a text that begins with its code in brackets. */
 export function errorOf(text: string): BoundaryError {
-  const [, code, message] = /^\[(BB_[A-Z0-9_]+)\]\s*([\s\S]*)$/.exec(text) ?? [];
-  return code === undefined ? new BoundaryError('BB_INTERNAL', text) : new BoundaryError(code, message!);
+  const { code, text: message } = splitMessage(text) ?? { code: 'BB_INTERNAL', text };
+  return new BoundaryError(code, message);
 }

@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use boundary_bench_kernel::frame::Frame;
+use boundary_bench_kernel::frame::{Frame, word};
 use boundary_bench_kernel::{Error, Result};
 
 use crate::place::Place;
@@ -183,7 +183,7 @@ impl Dispatch {
         self.groups[slot] = Some(OpenGroup { serial, pool: number, responses, written: Vec::new() });
         let Some(mut pool) = self.pools.get_mut(number).and_then(Option::take) else {
             for index in 0..count {
-                let index = u32::try_from(index).unwrap_or(u32::MAX);
+                let index = word(index);
                 self.give(Ticket { group: group.id, serial, index }, Err(&Error::Closed("the client")));
             }
             return;
@@ -194,7 +194,7 @@ impl Dispatch {
         // The session that the next request goes to, and the number of the group's requests that it has.
         let (mut member, mut taken) = (members.next(), 0);
         for (index, request) in group.requests().enumerate() {
-            let ticket = Ticket { group: group.id, serial, index: u32::try_from(index).unwrap_or(u32::MAX) };
+            let ticket = Ticket { group: group.id, serial, index: word(index) };
             let request = match request {
                 Ok(request) => request,
                 Err(error) => {
@@ -280,7 +280,7 @@ impl Dispatch {
         if let Some(Some(pool)) = self.pools.get_mut(driven.pool) {
             pool.members.retain(|member| *member != number);
         }
-        self.frame.gone(u32::try_from(number).unwrap_or(u32::MAX));
+        self.frame.gone(word(number));
     }
 
     /// Cancels a group, which gets no result. Returns the sessions that are to be closed since all responses they still

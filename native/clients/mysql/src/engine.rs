@@ -1,7 +1,7 @@
 //! The engine over one database of a server.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
 use boundary_bench_engine::catalog::{Row, table_names};
@@ -11,7 +11,7 @@ use boundary_bench_engine::{
     BatchStream, Capabilities, CreateMode, Descriptor, Engine, Ingest, QueryOptions, Statement, not_a_query,
 };
 use boundary_bench_kernel::cancel::CancelToken;
-use boundary_bench_kernel::{Error, Result};
+use boundary_bench_kernel::{Error, Result, lock};
 
 use crate::catalog;
 use crate::codec::Failure;
@@ -151,7 +151,7 @@ impl Drop for MysqlEngine {
 /// The private server of this process, started if none runs.
 fn shared_server() -> Result<Arc<Server>> {
     // The lock is held during the start, so that two callers do not start two servers.
-    let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut shared = lock(&SHARED);
     if let Some(server) = shared.upgrade()
         && server.is_running()
     {

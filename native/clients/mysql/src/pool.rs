@@ -3,12 +3,12 @@
 use std::collections::HashMap;
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use boundary_bench_kernel::driven_stream::DrivenStream;
 use boundary_bench_kernel::socket::CONNECT_TIMEOUT;
-use boundary_bench_kernel::{Error, Result};
+use boundary_bench_kernel::{Error, Result, lock};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::codec::{Failure, Field};
@@ -86,7 +86,7 @@ impl Pool {
         if self.is_closed.load(Ordering::Acquire) {
             return Err(closed().into());
         }
-        let idle = || self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let idle = || lock(&self.idle).pop();
         while let Some(mut session) = idle() {
             if !session.connection.has_ended() {
                 session.make_room(1);
@@ -124,7 +124,7 @@ impl Pool {
 
     fn give_back(&self, session: Session) {
         if session.connection.is_idle() && !self.is_closed.load(Ordering::Acquire) {
-            let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut idle = lock(&self.idle);
             if idle.len() < MAX_IDLE {
                 idle.push(session);
             }
@@ -135,7 +135,7 @@ impl Pool {
     pub(crate) async fn close(&self) {
         self.is_closed.store(true, Ordering::Release);
         self.permits.close();
-        let idle = std::mem::take(&mut *self.idle.lock().unwrap_or_else(PoisonError::into_inner));
+        let idle = std::mem::take(&mut *lock(&self.idle));
         for mut session in idle {
             session.connection.quit().await;
         }

@@ -20,11 +20,11 @@
 //! the errors: `[BB_CODE] text`.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use boundary_bench_engine::frame;
 use boundary_bench_kernel::frame::word;
-use boundary_bench_kernel::{Error, Result};
+use boundary_bench_kernel::{Error, Result, lock};
 
 use crate::batch::{Batch, Results, StatementLists, run_batch};
 use crate::cells::CellLists;
@@ -225,13 +225,13 @@ impl Shapes {
     /// The shape with a number, if it is kept.
     #[must_use]
     pub fn get(&self, number: u32) -> Option<Arc<RowShape>> {
-        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = lock(&self.0);
         let place = number.checked_sub(known.forgotten)?.checked_sub(1)?;
         known.shapes.get(usize::try_from(place).ok()?).cloned()
     }
 
     fn number(&self, shape: &Arc<RowShape>) -> u32 {
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = lock(&self.0);
         let address = Arc::as_ptr(shape).addr();
         if let Some((_, number)) = known.numbers.get(&address) {
             return *number;

@@ -4,14 +4,14 @@ use std::future::poll_fn;
 use std::io;
 use std::ops::Range;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::{Context, Poll, ready};
 
 use boundary_bench_kernel::driven_stream::DrivenStream;
 use boundary_bench_kernel::outbox::Outbox;
 use boundary_bench_kernel::stream::Stream;
 use boundary_bench_kernel::tls::Trust;
-use boundary_bench_kernel::{Error, Result, response_limit, socket, tls};
+use boundary_bench_kernel::{Error, Result, lock, response_limit, socket, tls};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::UnixStream;
 
@@ -54,7 +54,7 @@ struct Left {
 
 impl Exchange {
     fn left(&self) -> MutexGuard<'_, Left> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0)
     }
 
     /// Exchanges the buffers here for these.

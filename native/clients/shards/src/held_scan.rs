@@ -1,11 +1,11 @@
 //! The rest of a scan in memory, which keeps the rows as they were when it began. gRPC requests a block only after sending the
 //! last one, so a client that stops reading is never noticed here: a second task watches for that.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use boundary_bench_kernel::Result;
 use boundary_bench_kernel::workers::{Place, stalled_reader};
+use boundary_bench_kernel::{Result, lock};
 use tokio::task::JoinHandle;
 
 use crate::block::Block;
@@ -34,7 +34,7 @@ impl HeldScan {
 
     /// The next block; `None` at the end.
     pub(crate) fn next(&mut self) -> Option<Result<Arc<Block>>> {
-        let mut rest = self.rest.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut rest = lock(&self.rest);
         rest.taken += 1;
         match &mut rest.blocks {
             Some((blocks, _)) => blocks.next(),
@@ -55,7 +55,7 @@ async fn look(rest: Arc<Mutex<Rest>>, patience: Duration) {
     loop {
         tokio::time::sleep(patience).await;
         let let_go = {
-            let mut rest = rest.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut rest = lock(&rest);
             let is_read = std::mem::replace(&mut before, rest.taken) != rest.taken;
             if is_read { None } else { rest.blocks.take() }
         };

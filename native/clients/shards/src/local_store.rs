@@ -1,9 +1,9 @@
 //! The stores of this process by number, so that a client's URL can name them like servers: `local:7`.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
-use boundary_bench_kernel::{Error, Result};
+use boundary_bench_kernel::{Error, Result, lock};
 
 use crate::client::Place;
 use crate::store::Store;
@@ -20,7 +20,7 @@ struct Stores {
 }
 
 fn stores() -> MutexGuard<'static, Option<Stores>> {
-    STORES.lock().unwrap_or_else(PoisonError::into_inner)
+    lock(&STORES)
 }
 
 /// A store that the clients of this process can find by [`LocalStore::place`], until this is dropped. Clients that are connected

@@ -11,7 +11,7 @@ use tokio::sync::Notify;
 use crate::Engine;
 use crate::table::TableDefinition;
 use boundary_bench_kernel::error::catch_panic;
-use boundary_bench_kernel::{Error, Result};
+use boundary_bench_kernel::{Error, Result, lock};
 
 /// The queued bytes above which [`Inserter::write`] asks its caller to wait.
 pub const HIGH_WATER_BYTES: usize = 16 << 20;
@@ -63,7 +63,7 @@ enum Order {
 
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 
     fn wait<'a>(&self, state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
@@ -222,7 +222,7 @@ impl Inserter {
     }
 
     fn join(&self) {
-        let worker = self.worker.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let worker = lock(&self.worker).take();
         if let Some(worker) = worker {
             // The thread catches panics, so its result is always `Ok`.
             let _ = worker.join();

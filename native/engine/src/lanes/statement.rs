@@ -1,11 +1,11 @@
 //! Statements with their parameters, to be run by an engine: once, or prepared and run by many callers at a time.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use crate::table::{Column, SqlType};
 use crate::{BatchStream, Engine, QueryOptions, Statement, Value};
 use boundary_bench_kernel::cancel::CancelToken;
-use boundary_bench_kernel::{Error, Result};
+use boundary_bench_kernel::{Error, Result, lock};
 
 /// The most idle sessions of a prepared statement that are kept for later callers.
 const KEPT_SESSIONS: usize = 4;
@@ -52,7 +52,7 @@ impl PreparedStatement {
 
     /// Releases the engine; a second call does nothing. Runs in progress continue to their end.
     pub fn close(&self) {
-        let open = self.state.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let open = lock(&self.state).take();
         // The drop happens outside of the lock, since the engine may take a while to end the sessions.
         drop(open);
     }
@@ -64,7 +64,7 @@ impl PreparedStatement {
         work: impl FnOnce(&mut dyn Statement) -> (Result<T>, Session),
     ) -> Result<T> {
         let (idle, engine, sql) = {
-            let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut state = lock(&self.state);
             let open = state.as_mut().ok_or(Error::Closed("the prepared statement"))?;
             (open.idle.pop(), Arc::clone(&open.engine), Arc::clone(&open.sql))
         };
@@ -74,7 +74,7 @@ impl PreparedStatement {
         };
         let (result, left) = work(session.as_mut());
         if left == Session::Usable
-            && let Some(open) = self.state.lock().unwrap_or_else(PoisonError::into_inner).as_mut()
+            && let Some(open) = lock(&self.state).as_mut()
             && open.idle.len() < KEPT_SESSIONS
         {
             open.idle.push(session);

@@ -1,7 +1,7 @@
 //! Connections to a service, and calls over them.
 
 use std::any::Any;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use arrow_flight::BasicAuth;
@@ -12,7 +12,7 @@ use boundary_bench_http::{Version, open_stream, tls_connector};
 use boundary_bench_kernel::cancel::{CancelGuard, CancelToken};
 use boundary_bench_kernel::socket::CONNECT_TIMEOUT;
 use boundary_bench_kernel::timeout::within;
-use boundary_bench_kernel::{Error, Result};
+use boundary_bench_kernel::{Error, Result, lock};
 use hyper::Request;
 use hyper::body::Incoming;
 use hyper::client::conn::http2;
@@ -73,7 +73,7 @@ impl Channel {
         channel.lease().await?;
         if let Some((user, password)) = channel.url.login.clone() {
             let token = channel.log_in(user, password).await?;
-            *channel.token.lock().unwrap_or_else(PoisonError::into_inner) = Some(token);
+            *lock(&channel.token) = Some(token);
         }
         Ok(Arc::new(channel))
     }
@@ -102,7 +102,7 @@ impl Channel {
         let basic = format!("Basic {}", STANDARD.encode(format!("{user}:{password}")));
         let mut basic = HeaderValue::try_from(basic).map_err(|error| Error::Internal(error.to_string()))?;
         basic.set_sensitive(true);
-        *self.token.lock().unwrap_or_else(PoisonError::into_inner) = Some(basic.clone());
+        *lock(&self.token) = Some(basic.clone());
         let payload = BasicAuth { username: user, password }.encode_to_vec().into();
         let request = HandshakeRequest { protocol_version: 0, payload };
         let body = MessageBody::request(Parts::from([framed(&request)]));
@@ -126,7 +126,7 @@ impl Channel {
     /// A connection without calls, opened if necessary; at [`MAX_CONNECTIONS`], the one with the fewest calls.
     async fn lease(&self) -> Result<(http2::SendRequest<MessageBody>, Arc<()>)> {
         {
-            let mut connections = self.connections.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut connections = lock(&self.connections);
             connections.retain(|connection| !connection.sender.is_closed());
             let free = connections.iter().min_by_key(|connection| Arc::strong_count(&connection.calls));
             if let Some(free) = free
@@ -140,7 +140,7 @@ impl Channel {
         let sender = within(Some(timeout), self.open(), late).await?;
         let calls = Arc::new(());
         let connection = Connection { sender: sender.clone(), calls: Arc::clone(&calls) };
-        self.connections.lock().unwrap_or_else(PoisonError::into_inner).push(connection);
+        lock(&self.connections).push(connection);
         Ok((sender, calls))
     }
 
@@ -176,7 +176,7 @@ impl Channel {
             .header(TE, HeaderValue::from_static("trailers"))
             .header(USER_AGENT, NAME_AND_VERSION)
             .header(ONLY_READS, HeaderValue::from_static("1"));
-        if let Some(token) = &*self.token.lock().unwrap_or_else(PoisonError::into_inner) {
+        if let Some(token) = &*lock(&self.token) {
             request = request.header(AUTHORIZATION, token);
         }
         let request = request.body(body).map_err(|error| Error::Internal(error.to_string()))?;

@@ -17,7 +17,7 @@ use boundary_bench_engine::dialect::Dialect;
 use boundary_bench_engine::sql_text::identifier;
 use boundary_bench_engine::table::TableDefinition;
 use boundary_bench_engine::{Ingest, check_batch};
-use boundary_bench_kernel::{Error, Result};
+use boundary_bench_kernel::{Error, Result, lock};
 
 use crate::pool::Lease;
 use crate::sql::Hyperd;
@@ -118,7 +118,7 @@ impl CopyIn {
 
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, Insert> {
-        self.insert.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.insert)
     }
 }
 

@@ -4,7 +4,7 @@
 //! can be used from any thread, also from one that runs tasks itself.
 
 use std::pin::pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::Thread;
 use std::time::Duration;
@@ -17,7 +17,7 @@ use boundary_bench_engine::sql_text::Statement;
 use boundary_bench_engine::{BatchStream, QueryOptions};
 use boundary_bench_kernel::cancel::CancelGuard;
 use boundary_bench_kernel::socket::CONNECT_TIMEOUT;
-use boundary_bench_kernel::{Error, Result};
+use boundary_bench_kernel::{Error, Result, lock};
 use hyperdb_api_core::client::Error as ClientError;
 use hyperdb_api_core::client::grpc::{GrpcClient, GrpcConfig, OutputFormat, TransferMode};
 use tokio::runtime::Runtime;
@@ -142,7 +142,7 @@ impl Drop for Grpc {
 
 impl Clients {
     async fn take(&self) -> Result<GrpcClient> {
-        let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let idle = lock(&self.idle).pop();
         match idle {
             Some(client) => Ok(client),
             None => GrpcClient::connect(self.config.clone()).await.map_err(|error| refused(&error)),
@@ -150,7 +150,7 @@ impl Clients {
     }
 
     fn give_back(&self, client: GrpcClient) {
-        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut idle = lock(&self.idle);
         if idle.len() < MAX_IDLE {
             idle.push(client);
         }

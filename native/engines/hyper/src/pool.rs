@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use boundary_bench_engine::sql_text::identifier;
-use boundary_bench_kernel::{Error, Result};
+use boundary_bench_kernel::{Error, Result, lock};
 
 use crate::server::Server;
 use crate::wire::{Address, Connection, Failure, Login, Status};
@@ -71,7 +71,7 @@ impl Pool {
 
     /// A session that nobody else uses.
     pub(crate) fn lease(self: &Arc<Self>) -> Result<Lease> {
-        let idle = || self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let idle = || lock(&self.idle).pop();
         while let Some(mut connection) = idle() {
             if connection.is_reusable() {
                 return Ok(Lease { connection: Some(connection), pool: Arc::clone(self) });
@@ -83,7 +83,7 @@ impl Pool {
 
     fn give_back(&self, mut connection: Connection) {
         if connection.status() == Some(Status::Idle) && connection.canceller().settle() && connection.is_reusable() {
-            let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut idle = lock(&self.idle);
             if idle.len() < MAX_IDLE {
                 idle.push(connection);
             }

@@ -13,7 +13,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
-use boundary_bench_kernel::{Error, Result};
+use boundary_bench_kernel::{Error, Result, lock};
 
 use crate::engine_error;
 
@@ -70,7 +70,7 @@ impl Server {
     /// [`Error::NotInstalled`] if `hyperd` is not found, [`Error::Engine`] with the server's output if it does not start.
     pub fn shared() -> Result<Arc<Self>> {
         // The lock is held during the start, so that two callers do not start two servers.
-        let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut shared = lock(&SHARED);
         if let Some(server) = shared.upgrade()
             && server.is_running()
         {
@@ -161,7 +161,7 @@ impl Server {
     /// The id of the server's process.
     #[must_use]
     pub fn process_id(&self) -> u32 {
-        self.process.lock().unwrap_or_else(PoisonError::into_inner).id()
+        lock(&self.process).id()
     }
 
     /// A path for a new database that is removed with the server.
@@ -175,7 +175,7 @@ impl Server {
     }
 
     fn is_running(&self) -> bool {
-        matches!(self.process.lock().unwrap_or_else(PoisonError::into_inner).try_wait(), Ok(None))
+        matches!(lock(&self.process).try_wait(), Ok(None))
     }
 }
 

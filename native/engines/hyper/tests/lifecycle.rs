@@ -4,11 +4,13 @@
 mod common;
 
 use std::collections::BTreeSet;
+
+use boundary_bench_kernel::lock;
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
 use boundary_bench_engine::{CreateMode, QueryOptions, Value};
@@ -25,7 +27,7 @@ const LEAVING: &str = "BOUNDARY_BENCH_TEST_LEAVES";
 /// Only one test at a time may start and stop the server.
 fn alone() -> MutexGuard<'static, ()> {
     static ALONE: Mutex<()> = Mutex::new(());
-    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+    lock(&ALONE)
 }
 
 /// The process ids of the servers that a process has started.

@@ -8,12 +8,12 @@
 
 mod data;
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use boundary_bench_engine::checksum::Checksum;
 use boundary_bench_kernel::cancel::CancelToken;
 use boundary_bench_kernel::load::{Requester, run_load};
-use boundary_bench_kernel::{Error, Result};
+use boundary_bench_kernel::{Error, Result, lock};
 use boundary_bench_shards::{Aggregate, ClientOptions, Columns, Place, Row, ShardClient, place_of};
 
 use crate::requests::{RequestCell, RequestLane, RequestSpec, runtime};
@@ -254,8 +254,4 @@ impl RequestCell for HybridCell {
         lock(&self.connections).clear();
         Ok(())
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -10,7 +10,8 @@ use boundary_bench_kernel::{Result, percent};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::soak_client::{Answer, FIELD, ingest_error, key_header};
+use super::family;
+use super::soak_client::{Answer, ingest_error, key_header};
 
 /// The time-out of counting few points. `HyperbyteDB` counts only flushed points, and flushes every ten seconds.
 const COUNT_WITHIN: Duration = Duration::from_secs(30);
@@ -40,7 +41,7 @@ impl PointsQuery {
 
     /// The number of points of a measurement: polls until it is at least `wanted`, and returns the last count at the time-out.
     pub async fn count(&self, database: &str, measurement: &str, wanted: u64) -> Result<u64> {
-        let query = format!("SELECT count({}) FROM {}", identifier(FIELD), identifier(measurement));
+        let query = format!("SELECT count({}) FROM {}", identifier(&family()?.field), identifier(measurement));
         let within = count_within(wanted);
         let (mut client, until) = (self.client(within)?, Instant::now() + within);
         loop {
@@ -109,7 +110,7 @@ fn count_of(series: &[Series]) -> Result<u64> {
     };
     let unusable = |what: &str| ingest_error(format!("the server answers a count with {what}"));
     // InfluxDB names the column without the field.
-    let names = [format!("count_{FIELD}"), "count".to_owned()];
+    let names = [format!("count_{}", family()?.field), "count".to_owned()];
     let column = names.iter().find_map(|name| series.columns.iter().position(|column| column == name));
     let column = column.ok_or_else(|| unusable(&format!("the columns {}", series.columns.join(", "))))?;
     let count = row.get(column).and_then(Value::as_u64);

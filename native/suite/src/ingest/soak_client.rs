@@ -9,11 +9,10 @@ use boundary_bench_http::{Address, HttpClient, HttpOptions, Place, Request, Resp
 use boundary_bench_kernel::{Error, Result};
 use serde::{Deserialize, Serialize};
 
+use super::family;
+
 /// The time-out of a request.
 const TIMEOUT: Duration = Duration::from_secs(30);
-
-/// The name of the points' field.
-pub(super) const FIELD: &str = "v";
 
 /// The status of the response of a server that has kept the points.
 const KEPT: u16 = 204;
@@ -64,12 +63,13 @@ enum Encoder {
 
 impl Encoder {
     fn new(encoding: SoakEncoding, measurement: &str, worker: u32) -> Result<Self> {
+        let field = &family()?.field;
         let worker = worker.to_string();
         let tags = [("worker", worker.as_str())];
         Ok(match encoding {
-            SoakEncoding::Columnar => Self::Columnar(ColumnsWriter::new(measurement, &tags, FIELD)?),
-            SoakEncoding::Rows => Self::Rows(RowsWriter::new(measurement, &tags, FIELD)?),
-            SoakEncoding::Lines => Self::Lines(LineHead::new(measurement, &tags, FIELD)?),
+            SoakEncoding::Columnar => Self::Columnar(ColumnsWriter::new(measurement, &tags, field)?),
+            SoakEncoding::Rows => Self::Rows(RowsWriter::new(measurement, &tags, field)?),
+            SoakEncoding::Lines => Self::Lines(LineHead::new(measurement, &tags, field)?),
         })
     }
 
@@ -164,8 +164,9 @@ impl SoakClient {
     /// Encodes a range of points: point `i` has the value `i` thousandths, and its time is `i` milliseconds after `first_time`.
     pub fn fill(&mut self, points: std::ops::Range<u64>, first_time: i64) -> Result<()> {
         let encoder = self.encoder.as_ref().ok_or_else(|| Error::Internal("there is no series".to_owned()))?;
+        let divisor = f64::from(family()?.value_divisor);
         self.values.clear();
-        self.values.extend(points.clone().map(|point| point as f64 / 1000.0));
+        self.values.extend(points.clone().map(|point| point as f64 / divisor));
         self.times.clear();
         self.times.extend(points.map(|point| first_time.saturating_add_unsigned(point)));
         self.length = encoder.encode(&self.values, &self.times, &mut self.body)?;

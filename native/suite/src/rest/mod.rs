@@ -6,13 +6,13 @@
 mod aggregation;
 mod data;
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use boundary_bench_engine::checksum::Checksum;
 use boundary_bench_http::{Address, HttpClient, HttpOptions, Place, Request, Response, StreamedResponse, Version};
 use boundary_bench_kernel::cancel::CancelToken;
 use boundary_bench_kernel::load::{Requester, run_load};
-use boundary_bench_kernel::{Error, Result};
+use boundary_bench_kernel::{Error, Result, lock};
 
 use crate::requests::{RequestCell, RequestLane, RequestSpec, runtime};
 use crate::sample::CellSample;
@@ -356,10 +356,6 @@ impl RequestCell for RestCell {
         lock(&self.connections).clear();
         Ok(())
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

@@ -7,12 +7,12 @@
 mod data;
 mod plan;
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use boundary_bench_engine::checksum::Checksum;
 use boundary_bench_kernel::cancel::CancelToken;
 use boundary_bench_kernel::load::{Requester, run_load};
-use boundary_bench_kernel::{Error, Result};
+use boundary_bench_kernel::{Error, Result, lock};
 use boundary_bench_mysql::{Failure, Prepared, RowView, SqlSession, Url};
 
 use self::data::{Sbtest, SbtestRows, Sums, User, Users};
@@ -185,7 +185,7 @@ impl Shared {
 
 impl RequestCell for SqlCell {
     fn sample(&self, cancel: &CancelToken) -> Result<CellSample> {
-        let requesters = self.requesters.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let requesters = lock(&self.requesters).take();
         let shared = &self.shared;
         runtime()?.block_on(async {
             let mut requesters = match requesters {
@@ -204,7 +204,7 @@ impl RequestCell for SqlCell {
             if shared.plan.writes {
                 sums = shared.contents(&mut requesters[0].session, sums.affected).await?;
             }
-            *self.requesters.lock().unwrap_or_else(PoisonError::into_inner) = Some(requesters);
+            *lock(&self.requesters) = Some(requesters);
             CellSample::of_load(&outcome, sums.into())
         })
     }
@@ -214,7 +214,7 @@ impl RequestCell for SqlCell {
     }
 
     fn close(&self) -> Result<()> {
-        let requesters = self.requesters.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let requesters = lock(&self.requesters).take();
         runtime()?.block_on(async {
             // Closes the connections first: their open transactions would block dropping the table.
             drop(requesters);

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, Rw
 
 use arc_swap::ArcSwap;
 use boundary_bench_kernel::cancel::CancelToken;
-use boundary_bench_kernel::{Error, Result};
+use boundary_bench_kernel::{Error, Result, lock};
 
 use crate::aggregate::{Aggregate, Aggregation};
 use crate::block::{BLOCK_ROWS, Block, Columns};
@@ -99,7 +99,7 @@ impl MemoryStore {
     }
 
     fn writing(&self) -> MutexGuard<'_, Writing> {
-        self.writing.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.writing)
     }
 
     fn write(&self, planned: u64, rows: Columns<'_>) -> Result<()> {

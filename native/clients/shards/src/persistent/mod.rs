@@ -8,11 +8,11 @@ mod manifest;
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use arc_swap::ArcSwap;
 use boundary_bench_kernel::cancel::CancelToken;
-use boundary_bench_kernel::{Error, Result};
+use boundary_bench_kernel::{Error, Result, lock};
 use fjall::{Database, Keyspace, KeyspaceCreateOptions, PersistMode};
 
 use crate::aggregate::{Aggregate, Aggregation};
@@ -130,17 +130,17 @@ impl PersistentStore {
     }
 
     fn manifest(&self) -> MutexGuard<'_, Manifest> {
-        self.manifest.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.manifest)
     }
 
     fn turn(&self) -> MutexGuard<'_, ()> {
-        self.turn.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.turn)
     }
 
     /// Returns when all rows written before the call are on the disk.
     fn sync(&self) -> Result<()> {
         let ours = self.syncs.written.fetch_add(1, Ordering::AcqRel) + 1;
-        let mut synced = self.syncs.synced.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut synced = lock(&self.syncs.synced);
         if *synced >= ours {
             // Another writer's sync included our write.
             return Ok(());

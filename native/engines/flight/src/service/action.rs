@@ -1,6 +1,8 @@
 //! Actions, which create and close prepared statements and cancel queries.
 
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
+
+use boundary_bench_kernel::lock;
 
 use arrow_flight::sql::{
     ActionCancelQueryRequest, ActionCancelQueryResult, ActionClosePreparedStatementRequest,
@@ -83,7 +85,7 @@ impl FlightService {
     /// Cancels the queries of these tickets whose results are being sent.
     fn cancel(&self, info: Option<&FlightInfo>) -> CancelStatus {
         let tickets = info.into_iter().flat_map(|info| &info.endpoint).filter_map(|endpoint| endpoint.ticket.as_ref());
-        let running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        let running = lock(&self.running);
         let mut status = CancelStatus::NotCancellable;
         for ticket in tickets {
             if let Ok(Command::TicketStatementQuery(ticket)) = command(&ticket.ticket)

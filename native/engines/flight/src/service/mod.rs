@@ -15,7 +15,7 @@ mod query;
 use std::collections::HashMap;
 use std::fmt::Display;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use arrow_flight::sql::metadata::SqlInfoData;
@@ -25,7 +25,7 @@ use boundary_bench_engine::Engine;
 use boundary_bench_kernel::cancel::{CancelOnDrop, CancelToken};
 use boundary_bench_kernel::timeout::within;
 use boundary_bench_kernel::workers::{Full, Workers, stalled_sender};
-use boundary_bench_kernel::{Error, Result};
+use boundary_bench_kernel::{Error, Result, lock};
 use bytes::Bytes;
 use hyper::body::Body;
 use hyper::http::request;
@@ -234,7 +234,7 @@ impl FlightService {
     /// Registers a query as running, until the guard is dropped.
     fn running(&self, ticket: u64) -> Running {
         let (running, stop) = (Arc::clone(&self.running), Arc::new(Notify::new()));
-        running.lock().unwrap_or_else(PoisonError::into_inner).insert(ticket, Arc::clone(&stop));
+        lock(&running).insert(ticket, Arc::clone(&stop));
         Running { all: running, ticket, stop }
     }
 
@@ -282,7 +282,7 @@ struct Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        self.all.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.ticket);
+        lock(&self.all).remove(&self.ticket);
     }
 }
 

@@ -1,8 +1,10 @@
 //! The prepared statements of all clients, by their handles.
 
 use std::collections::HashMap;
+
+use boundary_bench_kernel::lock;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use boundary_bench_engine::Value;
@@ -22,12 +24,12 @@ pub(super) struct Open {
 impl Open {
     /// Sets the parameters of the next run: each row is a set of parameters.
     pub(super) fn bind(&self, rows: Vec<Vec<Value>>) {
-        *self.rows.lock().unwrap_or_else(PoisonError::into_inner) = rows;
+        *lock(&self.rows) = rows;
     }
 
     /// One run for each of the bound sets of parameters; without any, one.
     pub(super) fn runs(&self) -> Vec<BoundStatement> {
-        self.runs_of(self.rows.lock().unwrap_or_else(PoisonError::into_inner).clone())
+        self.runs_of(lock(&self.rows).clone())
     }
 
     /// One run for each of the given sets of parameters; without any, one.
@@ -62,10 +64,10 @@ impl Statements {
     /// Adds a statement and returns its handle. At the limit, statements that are unused for long are closed first.
     pub(super) fn insert(&self, statement: PreparedStatement) -> Result<Bytes, Status> {
         let now = Instant::now();
-        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut open = lock(&self.open);
         if open.len() >= self.most {
             open.retain(|_, entry| {
-                let last = *entry.last_used.lock().unwrap_or_else(PoisonError::into_inner);
+                let last = *lock(&entry.last_used);
                 now.duration_since(last) < self.idle_time
             });
         }
@@ -82,17 +84,16 @@ impl Statements {
     }
 
     pub(super) fn get(&self, handle: &[u8]) -> Result<Arc<Open>, Status> {
-        let open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let open = lock(&self.open);
         let entry = number(handle).and_then(|handle| open.get(&handle));
         let entry = entry.ok_or_else(|| Status::not_found("there is no such prepared statement; was it closed?"))?;
-        *entry.last_used.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+        *lock(&entry.last_used) = Instant::now();
         Ok(Arc::clone(entry))
     }
 
     /// Closes a statement; does nothing the second time.
     pub(super) fn close(&self, handle: &[u8]) {
-        let closed =
-            number(handle).and_then(|handle| self.open.lock().unwrap_or_else(PoisonError::into_inner).remove(&handle));
+        let closed = number(handle).and_then(|handle| lock(&self.open).remove(&handle));
         if let Some(closed) = closed {
             closed.statement.close();
         }

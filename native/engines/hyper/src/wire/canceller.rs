@@ -1,9 +1,11 @@
 //! Cancellation of a session's statements.
 
 use std::io::{Read, Write};
+
+use boundary_bench_kernel::lock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use super::SETTLE_TIMEOUT;
@@ -44,7 +46,7 @@ impl Canceller {
     /// caller, which may be an event loop.
     pub(crate) fn cancel(self: &Arc<Self>) {
         let (acted, request) = channel();
-        self.requests.lock().unwrap_or_else(PoisonError::into_inner).push(request);
+        lock(&self.requests).push(request);
         let canceller = Arc::clone(self);
         let ended = self.ended.load(Ordering::Acquire);
         let thread = std::thread::Builder::new().name("hyperd cancel".to_owned());
@@ -82,7 +84,7 @@ impl Canceller {
 
     /// Waits until no cancel request can hit the next statement any more; `false` if that is not certain.
     pub(crate) fn settle(&self) -> bool {
-        let requests = std::mem::take(&mut *self.requests.lock().unwrap_or_else(PoisonError::into_inner));
+        let requests = std::mem::take(&mut *lock(&self.requests));
         requests.into_iter().all(|request| request.recv_timeout(SETTLE_TIMEOUT).unwrap_or(false))
     }
 }
