@@ -9,7 +9,7 @@
  *   - `rate`, rows or operations a second; `time`, of a sample; `row`, of one row; `p50` and `p99`, of the latency;
  *   - `lane`, the cell over its Rust lane as the run compares them: `lane | RUN | CELL | VERDICT`;
  *   - `ratio`, the rate of a cell over the rate of another: `ratio | RUN | CELL | CELL | VERDICT`.
- *   VERDICT is what the sentence says, `faster`, `slower` or `no difference`; the script fails where the run says otherwise. A
+ *   VERDICT is what the sentence says, `faster`, `slower`, `equivalent` or `inconclusive`; the script fails where the run says otherwise. A
  *   marker may run over several lines, but no line begins with one, since Markdown then takes the line for HTML.
  *
  * It always fails where a figure stands in prose without a marker, README.md is too long, or a relative link of a page leads

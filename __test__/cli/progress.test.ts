@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { LiveProgress } from '../../src/cli/live-progress.js';
 import { TimeLeft, formatClock } from '../../src/cli/time-left.js';
 import type { RunEvent } from '../../src/runner/events.js';
-import type { Cell, CompletedRecord } from '../../src/records/record.js';
+import type { Cell } from '../../src/records/record.js';
 
 const cellOf = (id: string): Cell => ({
   id,
@@ -17,14 +17,16 @@ const cellOf = (id: string): Cell => ({
   rows: 100,
 });
 
-const started = (totalCells: number, resumedCells = 0): RunEvent => ({
+const started = (totalCells: number, forks = 0): RunEvent => ({
   type: 'run-started',
   directory: 'out',
   totalCells,
-  resumedCells,
+  resumedCells: 0,
+  forks,
+  seconds: forks * 3,
 });
 
-const opening = (id: string): RunEvent => ({ type: 'cell-opening', cell: cellOf(id) });
+const opening = (id: string): RunEvent => ({ type: 'cell-opening', cell: cellOf(id), fork: 1 });
 
 const sample = (id: string, number: number): RunEvent => ({
   type: 'sample',
@@ -32,19 +34,6 @@ const sample = (id: string, number: number): RunEvent => ({
   number,
   sample: { seconds: 1 },
   rowsPerSecond: 12_100_000,
-});
-
-const completed = (id: string, doneCells: number, totalCells: number): RunEvent => ({
-  type: 'record',
-  record: {
-    ...cellOf(id),
-    outcome: 'completed',
-    samples: [{ seconds: 1 }],
-    summary: { medianSeconds: 1, minSeconds: 1, maxSeconds: 1, spread: 0, rowsPerSecond: 100 },
-    checksum: { rows: 100, sums: {} },
-  } satisfies CompletedRecord,
-  doneCells,
-  totalCells,
 });
 
 const failed = (id: string, doneCells: number, totalCells: number): RunEvent => ({
@@ -55,16 +44,16 @@ const failed = (id: string, doneCells: number, totalCells: number): RunEvent => 
 });
 
 describe('TimeLeft', () => {
-  it('guesses from the cells that were measured here', () => {
+  it('guesses from the processes that have ended', () => {
     const left = new TimeLeft();
-    left.note(started(10, 4), 100);
+    left.note(started(10, 20), 100);
     left.note(opening('a'), 110);
     expect(left.seconds(115)).toBeUndefined();
-    left.note(completed('a', 5, 10), 120);
-    expect(left.seconds(120)).toBe(50);
-    // Five more seconds, in which half of one more cell was measured.
-    left.note(sample('b', 3), 125);
-    expect(left.seconds(125)).toBe(45);
+    left.note(opening('b'), 120);
+    expect(left.seconds(120)).toBe(190);
+    left.note(opening('a'), 122);
+    expect(left.seconds(122)).toBe(108);
+    expect(left.seconds(125)).toBe(105);
   });
 });
 
@@ -112,19 +101,19 @@ describe('LiveProgress', () => {
   it('redraws one region, keeps failures above it, and leaves nothing of itself', () => {
     const screen = new Screen();
     const progress = new LiveProgress(screen as unknown as WriteStream);
-    progress.show(started(3));
+    progress.show(started(3, 15));
     progress.show(opening('a'.repeat(100)));
-    expect(screen.lines).toEqual(['3 cells, into out', `[0/3] ${'a'.repeat(53)}`, '  preparing', '']);
+    expect(screen.lines).toEqual(['3 cells, about 45 s, into out', `[0/3] ${'a'.repeat(53)}`, '  preparing', '']);
     progress.show(sample('b', 2));
     progress.show(failed('c', 1, 3));
     expect(screen.lines).toEqual([
-      '3 cells, into out',
+      '3 cells, about 45 s, into out',
       'c  FAILED  BB_ENGINE: it broke',
       '[0/3] b',
       '  sample 2  12.1 M rows/s',
       '',
     ]);
     progress.show({ type: 'run-finished', aborted: false, unmeasuredCells: 0 });
-    expect(screen.lines).toEqual(['3 cells, into out', 'c  FAILED  BB_ENGINE: it broke', '']);
+    expect(screen.lines).toEqual(['3 cells, about 45 s, into out', 'c  FAILED  BB_ENGINE: it broke', '']);
   });
 });

@@ -17,7 +17,7 @@ test('a run against itself shows no difference', () => {
   const comparison = compareRuns(sampleRun(), sampleRun());
   expect(comparison.regressed).toBe(false);
   expect(comparison.cells.map(({ ratio, verdict }) => [ratio, verdict])).toEqual(
-    comparison.cells.map(() => [1, 'no difference']),
+    comparison.cells.map(() => [1, 'equivalent']),
   );
   expect(comparison.cells).toHaveLength(13);
   expect(comparison.incomparable.map(({ outcome }) => outcome)).toEqual(['failed', 'skipped']);
@@ -47,11 +47,11 @@ test('tells every way in which two runs can differ', () => {
     | --- | ---: | ---: | ---: | --- |
     | measurements/insert.bulk/row/rust/embedded/w1 | 10.0 M/s | 8.00 M/s | 0.80× (0.78–0.82) | regression |
     | measurements/insert.bulk/staged-row/napi/embedded/w1 | 10.0 M/s | 12.5 M/s | 1.3× (1.2–1.3) | faster |
-    | measurements/insert.bulk/columns/napi/embedded/w1 | 10.0 M/s | 10.0 M/s | 1.00× (1.00–1.00) † ‡ | no difference |
+    | measurements/insert.bulk/columns/napi/embedded/w1 | 10.0 M/s | 10.0 M/s | 1.00× (1.00–1.00) † ‡ | equivalent |
 
     † The two were measured at different numbers of rows; their rows per second are compared.
 
-    ‡ Fewer than 5 samples on a side: the interval is narrower than the truth.
+    ‡ Fewer than 3 processes measured one of the two: rough, the interval may be too narrow.
 
     Completed before, failed after:
 
@@ -74,14 +74,14 @@ test('tells every way in which two runs can differ', () => {
   `);
   expect(renderComparisonTerminal(comparison)).toMatchInlineSnapshot(`
     "Cell                                                    Before     After         After / before  Verdict
-    ────────────────────────────────────────────────────  ────────  ────────  ─────────────────────  ─────────────
+    ────────────────────────────────────────────────────  ────────  ────────  ─────────────────────  ──────────
     measurements/insert.bulk/row/rust/embedded/w1         10.0 M/s  8.00 M/s      0.80× (0.78–0.82)  regression
     measurements/insert.bulk/staged-row/napi/embedded/w1  10.0 M/s  12.5 M/s         1.3× (1.2–1.3)  faster
-    measurements/insert.bulk/columns/napi/embedded/w1     10.0 M/s  10.0 M/s  1.00× (1.00–1.00) † ‡  no difference
+    measurements/insert.bulk/columns/napi/embedded/w1     10.0 M/s  10.0 M/s  1.00× (1.00–1.00) † ‡  equivalent
 
     † The two were measured at different numbers of rows; their rows per second are compared.
 
-    ‡ Fewer than 5 samples on a side: the interval is narrower than the truth.
+    ‡ Fewer than 3 processes measured one of the two: rough, the interval may be too narrow.
 
     Completed before, failed after:
 

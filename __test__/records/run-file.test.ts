@@ -131,14 +131,14 @@ test('the reader and the schema refuse the same runs', () => {
 test.each([
   ['not JSON', '{"schemaVersion":1,', 'BB_RESULT_FILE_NOT_JSON', 'a.json is not JSON'],
   ['a list', '[]', 'BB_RESULT_FILE_SHAPE', 'a.json must be an object, but is []'],
-  ['no version', '{}', 'BB_RESULT_FILE_VERSION', 'a.json has schema version none; this version reads 1'],
+  ['no version', '{}', 'BB_RESULT_FILE_VERSION', 'a.json has schema version none; this version reads 2'],
   [
     'a later version',
-    '{"schemaVersion":2}',
+    '{"schemaVersion":3}',
     'BB_RESULT_FILE_VERSION',
-    'a.json has schema version 2; this version reads 1',
+    'a.json has schema version 3; this version reads 2',
   ],
-  ['no context', '{"schemaVersion":1}', 'BB_RESULT_FILE_SHAPE', 'a.json.context is missing'],
+  ['no context', '{"schemaVersion":2}', 'BB_RESULT_FILE_SHAPE', 'a.json.context is missing'],
 ])('refuses %s', (_, content, code, message) => {
   expect(() => parseRun(content, 'a.json')).toThrow(
     expect.objectContaining({ code, message: expect.stringContaining(message) }),

@@ -1,14 +1,37 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { RunRecord } from '../../src/records/record.js';
-import { parseLog, serializeContextLine, serializeLog, serializeRecordLine } from '../../src/records/run-log.js';
+import {
+  type ForkRecord,
+  parseLog,
+  serializeContextLine,
+  serializeForkLine,
+  serializeLog,
+  serializeRecordLine,
+} from '../../src/records/run-log.js';
 import { cell, completed, context, sampleRun, skipped } from './sample-run.js';
 
 const { records } = sampleRun();
-const whole = serializeLog({ context, records });
+const forks: readonly ForkRecord[] = [1, 2].map((fork) => ({
+  id: 'sums/one',
+  samples: [{ fork, seconds: fork }],
+  checksum: { rows: 1, sums: { value: '1' } },
+}));
+const whole = serializeLog({ context, records, forks: [] });
 
 test('a log gives back what was written', () => {
-  expect(parseLog(whole)).toEqual({ context, records, truncated: false });
+  expect(parseLog(whole)).toEqual({ context, records, forks: [], truncated: false });
+  const text = serializeLog({ context, records, forks });
+  expect(parseLog(text)).toEqual({ context, records, forks, truncated: false });
+});
+
+test('forks count until the record of their cell', () => {
+  const { id } = forks[0]!;
+  const done: RunRecord = { ...records[0]!, id };
+  const again = serializeForkLine(forks[1]!);
+  const text = serializeLog({ context, records, forks }) + serializeRecordLine(done);
+  expect(parseLog(text).forks).toEqual([]);
+  expect(parseLog(text + again).forks).toEqual([forks[1]]);
 });
 
 test('any log gives back what was written', () => {
@@ -29,7 +52,7 @@ test('any log gives back what was written', () => {
     });
   fc.assert(
     fc.property(fc.uniqueArray(record, { selector: ({ id }) => id, maxLength: 8 }), (written) => {
-      expect(parseLog(serializeLog({ context, records: written })).records).toEqual(written);
+      expect(parseLog(serializeLog({ context, records: written, forks: [] })).records).toEqual(written);
     }),
   );
 });
@@ -51,7 +74,7 @@ test('a log cut anywhere gives the records before the cut', () => {
 test('the last record of an id wins, in the place of the first', () => {
   const [first, second] = records;
   const again: RunRecord = { ...skipped({ side: 'rust', lane: 'row', variant: 'RowWriter' }, 'later'), id: first!.id };
-  const log = parseLog(serializeLog({ context, records: [first!, second!, again] }));
+  const log = parseLog(serializeLog({ context, records: [first!, second!, again], forks: [] }));
   expect(log.records).toEqual([again, second]);
 });
 
@@ -59,7 +82,7 @@ test.each([
   ['nothing at all', '', 'BB_RESULT_FILE_INCOMPLETE'],
   ['a cut context', serializeContextLine(context).slice(0, 40), 'BB_RESULT_FILE_INCOMPLETE'],
   ['a record first', serializeRecordLine(records[0]!), 'BB_RESULT_FILE_VERSION'],
-  ['another version', whole.replace('"schemaVersion":1', '"schemaVersion":2'), 'BB_RESULT_FILE_VERSION'],
+  ['another version', whole.replace('"schemaVersion":2', '"schemaVersion":1'), 'BB_RESULT_FILE_VERSION'],
   ['an empty line', `${whole}\n`, 'BB_RESULT_FILE_NOT_JSON'],
   ['a broken line that was ended', `${whole}{"type":"record","rec\n`, 'BB_RESULT_FILE_NOT_JSON'],
   ['a second context', whole + serializeContextLine(context), 'BB_RESULT_FILE_SHAPE'],

@@ -32,10 +32,11 @@ export function cell(fields: CellFields): Cell {
   };
 }
 
-/** A completed record whose samples took `seconds`, with resources in proportion. */
+/** A completed record whose samples took `seconds`, each in a process of its own, with resources in proportion. */
 export function completed(fields: CellFields, seconds: readonly number[]): CompletedRecord {
   const whole = cell(fields);
   const samples = seconds.map((time, index): Sample => ({
+    fork: index + 1,
     seconds: time,
     encodeSeconds: time * 0.1,
     decodeSeconds: time * 0.05,
@@ -107,7 +108,7 @@ export const rustLaneOf = (id: string): string | undefined => {
 };
 
 export function runOf(records: readonly RunRecord[]): Run {
-  return { schemaVersion: 1, context, records, comparisons: comparisonsOf(records, rustLaneOf) };
+  return { schemaVersion: 2, context, records, comparisons: comparisonsOf(records, { rustLaneOf, margin: 0.05 }) };
 }
 
 const scan = { workload: 'query.full_scan' } as const;

@@ -65,9 +65,9 @@ test('names the best of several transports, and compares over it alone', () => {
   ]);
 });
 
-test('owns up to few samples', () => {
+test('owns up to few processes', () => {
   expect(adviceFor(runOf([completed(addon, [0.5])]), 'embedded')).toEqual([
-    'insert.bulk on embedded: from Node use RowInserter.addColumns (20.0 M rows/s). (From fewer than 5 samples.)',
+    'insert.bulk on embedded: from Node use RowInserter.addColumns (20.0 M rows/s). (Rough: measured in fewer than 3 processes.)',
   ]);
 });
 

@@ -59,7 +59,7 @@ const records = [
 
 function run(of: readonly CompletedRecord[]): Run {
   const laneOf = (id: string): string | undefined => (id.includes('/rust/') ? undefined : id.split('/')[2]);
-  return { ...runOf(of), comparisons: comparisonsOf(of, laneOf) };
+  return { ...runOf(of), comparisons: comparisonsOf(of, { rustLaneOf: laneOf, margin: 0.05 }) };
 }
 
 const recordOf = (id: string): CompletedRecord | undefined => records.find((record) => record.id === id);

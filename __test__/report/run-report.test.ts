@@ -43,7 +43,7 @@ test('a whole run as Markdown', () => {
 
     | Workload | Rust (best) | Node (best) | Rust factor |
     | --- | --- | --- | ---: |
-    | insert.bulk | sync column slices — 32.3 M/s / 738.3 MB/s | napi · RowInserter.addColumns — 32.1 M/s / 733.6 MB/s | no difference (0.98–1.04) |
+    | insert.bulk | sync column slices — 32.3 M/s / 738.3 MB/s | napi · RowInserter.addColumns — 32.1 M/s / 733.6 MB/s | equivalent (0.98–1.04) |
     | insert.bulk | async column slices × 2 — 50.0 M/s / 1144.4 MB/s | napi · RowInserter.addColumns × 2 — 40.0 M/s / 915.5 MB/s | 1.3× (1.2–1.3) |
 
     ### Rust vs Node.js, lane by lane
@@ -52,7 +52,7 @@ test('a whole run as Markdown', () => {
     | --- | --- | --- | --- | ---: | ---: | --- |
     | insert.bulk | naive-row (Rust: row) | sync RowWriter — 25.0 M/s | napi · each value crosses (naive) — 1.25 M/s | 0.050× † | 0.049–0.052 | Node slower |
     | insert.bulk | staged-row (Rust: row) | sync RowWriter — 25.0 M/s | napi · RowInserter.addRow — 23.3 M/s | 0.93× | 0.90–0.96 | Node slower |
-    | insert.bulk | columns | sync column slices — 32.3 M/s | napi · RowInserter.addColumns — 32.1 M/s | 0.99× | 0.96–1.02 | no difference |
+    | insert.bulk | columns | sync column slices — 32.3 M/s | napi · RowInserter.addColumns — 32.1 M/s | 0.99× | 0.96–1.02 | equivalent |
     | insert.bulk | columns | async column slices × 2 — 50.0 M/s | napi · RowInserter.addColumns × 2 — 40.0 M/s | 0.80× | 0.78–0.82 | Node slower |
 
     † The two were measured at different numbers of rows; their rows per second are compared.
@@ -144,7 +144,7 @@ test('a whole run as Markdown', () => {
     | measurements/query.full_scan/objects/napi/embedded/w1 | failed | BB_CHECKSUM_MISMATCH: expected 10 \\| got 9 rows |
     | measurements/query.aggregation/row/rust/memory/w1 | skipped | memory has no SQL |
 
-    Noise floor (the odd against the even samples of one cell): 0.5% in the median of 13 cells, 0.5% at most.
+    Noise floor (the odd against the even processes of one cell): 0.5% in the median of 13 cells, 0.5% at most.
     "
   `);
 });
@@ -191,18 +191,18 @@ test('a whole run on a terminal', () => {
 
     Rust vs Node.js, best against best
 
-    Workload     Rust (best)                                       Node (best)                                                              Rust factor
-    ───────────  ────────────────────────────────────────────────  ─────────────────────────────────────────────────────────  ─────────────────────────
-    insert.bulk  sync column slices — 32.3 M/s / 738.3 MB/s        napi · RowInserter.addColumns — 32.1 M/s / 733.6 MB/s      no difference (0.98–1.04)
-    insert.bulk  async column slices × 2 — 50.0 M/s / 1144.4 MB/s  napi · RowInserter.addColumns × 2 — 40.0 M/s / 915.5 MB/s             1.3× (1.2–1.3)
+    Workload     Rust (best)                                       Node (best)                                                           Rust factor
+    ───────────  ────────────────────────────────────────────────  ─────────────────────────────────────────────────────────  ──────────────────────
+    insert.bulk  sync column slices — 32.3 M/s / 738.3 MB/s        napi · RowInserter.addColumns — 32.1 M/s / 733.6 MB/s      equivalent (0.98–1.04)
+    insert.bulk  async column slices × 2 — 50.0 M/s / 1144.4 MB/s  napi · RowInserter.addColumns × 2 — 40.0 M/s / 915.5 MB/s          1.3× (1.2–1.3)
 
     Rust vs Node.js, lane by lane
 
     Workload     Lane                    Rust                                Node                                          Node / Rust  95% interval  Verdict
-    ───────────  ──────────────────────  ──────────────────────────────────  ────────────────────────────────────────────  ───────────  ────────────  ─────────────
+    ───────────  ──────────────────────  ──────────────────────────────────  ────────────────────────────────────────────  ───────────  ────────────  ───────────
     insert.bulk  naive-row (Rust: row)   sync RowWriter — 25.0 M/s           napi · each value crosses (naive) — 1.25 M/s     0.050× †   0.049–0.052  Node slower
     insert.bulk  staged-row (Rust: row)  sync RowWriter — 25.0 M/s           napi · RowInserter.addRow — 23.3 M/s                0.93×     0.90–0.96  Node slower
-    insert.bulk  columns                 sync column slices — 32.3 M/s       napi · RowInserter.addColumns — 32.1 M/s            0.99×     0.96–1.02  no difference
+    insert.bulk  columns                 sync column slices — 32.3 M/s       napi · RowInserter.addColumns — 32.1 M/s            0.99×     0.96–1.02  equivalent
     insert.bulk  columns                 async column slices × 2 — 50.0 M/s  napi · RowInserter.addColumns × 2 — 40.0 M/s        0.80×     0.78–0.82  Node slower
 
     † The two were measured at different numbers of rows; their rows per second are compared.
@@ -265,7 +265,7 @@ test('a whole run on a terminal', () => {
     measurements/query.full_scan/objects/napi/embedded/w1  failed   BB_CHECKSUM_MISMATCH: expected 10 | got 9 rows
     measurements/query.aggregation/row/rust/memory/w1      skipped  memory has no SQL
 
-    Noise floor (the odd against the even samples of one cell): 0.5% in the median of 13 cells, 0.5% at most.
+    Noise floor (the odd against the even processes of one cell): 0.5% in the median of 13 cells, 0.5% at most.
     "
   `);
 });

@@ -9,7 +9,7 @@ import { around, completed, runOf } from '../records/sample-run.js';
 const rust = completed({ side: 'rust', lane: 'objects', variant: 'rows collected' }, around(0.25));
 const node = completed({ side: 'napi', lane: 'objects', variant: 'executeQuery', rows: 1_000_000 }, [0.125]);
 
-test('marks other numbers of rows and too few samples', () => {
+test('marks other numbers of rows and too few processes', () => {
   const run = runOf([rust, node]);
   const recordOf = (id: string) => [rust, node].find((record) => record.id === id);
   const best = bestTable(run.comparisons, recordOf);
@@ -21,7 +21,7 @@ test('marks other numbers of rows and too few samples', () => {
   `);
   expect(best.notes).toEqual([
     '† The two were measured at different numbers of rows; their rows per second are compared.',
-    '‡ Fewer than 5 samples on a side: the interval is narrower than the truth.',
+    '‡ Fewer than 3 processes measured one of the two: rough, the interval may be too narrow.',
   ]);
   expect(renderMarkdown(tableBlock(laneTable(run.comparisons, recordOf).table))).toMatchInlineSnapshot(`
     "| Workload | Lane | Rust | Node | Node / Rust | 95% interval | Verdict |

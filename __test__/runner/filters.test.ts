@@ -3,7 +3,7 @@ import { filterCells } from '../../src/runner/filters.js';
 import { planRun } from '../../src/runner/plan.js';
 import type { RunRequest } from '../../src/runner/run-config.js';
 import { REQUEST_OPTIONS, type RequestValues } from '../../src/families/requests/options.js';
-import type { Family } from '../../src/families/workload.js';
+import type { Family, PlannedCell } from '../../src/families/workload.js';
 import { sumFamily } from './sum-family.mjs';
 
 const family = sumFamily();
@@ -72,6 +72,37 @@ describe('a dimension that not every cell has', () => {
     expect(() => filterCells(planned, { transport: ['tcp'] })).toThrow(
       expect.objectContaining({ code: 'BB_FILTER_UNKNOWN', hint: 'No cell here has a transport.' }),
     );
+  });
+});
+
+describe('the cells of a usual run', () => {
+  const ofEngine = (engine: string, others: object = {}): PlannedCell[] =>
+    planned.slice(0, 2).map((each, index) => {
+      return { ...each, cell: { ...each.cell, id: `${engine}${index}`, engine }, ...(index === 1 && others) };
+    });
+  const cells = [
+    ...ofEngine('arrays', { askedBy: ['lane'] }),
+    ...ofEngine('maps', { isQuick: true }),
+    ...ofEngine('sets', { askedBy: ['engine'] }),
+    ...ofEngine('trees', { askedBy: ['engine', 'all'] }),
+  ];
+  const names = (request: RunRequest): string[] =>
+    planRun([{ ...family, plan: () => cells }], request).plans.flatMap((plan) => idsOf(plan.cells));
+
+  it('are those that need not be asked for', () => {
+    expect(names({})).toEqual(['arrays0', 'maps0', 'maps1', 'sets0', 'trees0']);
+    expect(names({ all: true })).toEqual(idsOf(cells));
+  });
+
+  it('are more where more is named', () => {
+    expect(names({ filters: { engine: ['s*', 'a*'] } })).toEqual(['arrays0', 'sets0', 'sets1']);
+    expect(names({ filters: { lane: ['*'], engine: ['arrays'] } })).toEqual(['arrays0', 'arrays1']);
+    expect(names({ engines: { sets: 'sets:' } })).toContain('sets1');
+  });
+
+  it('are the quick ones in a quick run, if there are any', () => {
+    expect(names({ quick: true })).toEqual(['maps1']);
+    expect(names({ quick: true, filters: { engine: ['sets'] } })).toEqual(['sets0', 'sets1']);
   });
 });
 

@@ -9,7 +9,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 /** @typedef {import('../../src/families/workload.ts').PlannedCell} PlannedCell */
 /** @typedef {import('../../src/records/record.ts').Checksum} Checksum */
 
-/** @typedef {'open' | 'unsupported' | 'throw' | 'mismatch' | 'close' | 'hang' | 'deaf'} Breakage */
+/** @typedef {'open' | 'unsupported' | 'throw' | 'mismatch' | 'close' | 'hang' | 'deaf' | 'kill' | 'exit'} Breakage */
 
 const WORKLOADS = /** @type {const} */ (['sum.typed', 'sum.boxed']);
 const LANES = /** @type {const} */ (['forwards', 'backwards']);
@@ -52,6 +52,8 @@ export function sumFamily({ broken = {}, log = [] } = {}) {
               if (broken[cell.id] === 'throw') throw new Error('the adder broke');
               if (broken[cell.id] === 'hang') await delay(60_000, undefined, { signal });
               if (broken[cell.id] === 'deaf') await delay(60_000);
+              if (broken[cell.id] === 'kill') process.kill(process.pid, 'SIGKILL');
+              if (broken[cell.id] === 'exit') process.exit(3);
               stopwatch.start();
               const sum = cell.lane === 'forwards' ? sumForwards(values) : sumBackwards(values);
               stopwatch.stop();

@@ -3,8 +3,9 @@ import { describe, expect, test } from 'vitest';
 import { medianInPlace } from '../../src/stats/median-in-place.js';
 import { interquartileRange, median, quantile } from '../../src/stats/quantile.js';
 import { seededDraws } from '../../src/stats/random.js';
-import { ratioOfMedians, verdictOf } from '../../src/stats/ratio-interval.js';
-import { isSteady, relativeSpread, summarize } from '../../src/stats/summary.js';
+import { ratioOfForks, verdictOf } from '../../src/stats/ratio-interval.js';
+import { normalBelow, studentQuantile } from '../../src/stats/student.js';
+import { relativeSpread, summarize } from '../../src/stats/summary.js';
 
 const times = fc.array(fc.double({ min: 1e-6, max: 1e3, noNaN: true }), { minLength: 1, maxLength: 30 });
 
@@ -80,13 +81,6 @@ describe('summaries', () => {
     expect(summarize([{ seconds: 0 }], { rows: 10, bytes: 240 }).rowsPerSecond).toBe(10 / 1e-9);
     expect(relativeSpread([0, 0])).toBe(0);
   });
-
-  test('times are steady once there are enough of them, close together', () => {
-    expect(isSteady([1, 1.01, 0.99, 1, 1], 0.05, 5)).toBe(true);
-    expect(isSteady([1, 1.01, 0.99, 1], 0.05, 5)).toBe(false);
-    expect(isSteady([1, 1.5, 0.7, 1.2, 0.9], 0.05, 5)).toBe(false);
-    expect(isSteady([], 0.05, 0)).toBe(false);
-  });
 });
 
 describe('draws', () => {
@@ -109,15 +103,34 @@ describe('draws', () => {
   });
 });
 
+describe('distributions', () => {
+  test('have the quantiles and parts that tables print', () => {
+    // Abramowitz and Stegun, tables 26.10 and 26.1.
+    const quantiles = [1, 2, 3, 4, 8, 9, 60].map((degrees) => studentQuantile(0.975, degrees));
+    for (const [at, expected] of [12.706, 4.303, 3.182, 2.776, 2.306, 2.262, 2.0].entries()) {
+      expect(quantiles[at]).toBeCloseTo(expected, 3);
+    }
+    for (const [x, expected] of [
+      [0, 0.5],
+      [1, 0.8413447],
+      [-1.96, 0.0249979],
+      [-3, 0.0013499],
+    ] as const) {
+      expect(normalBelow(x)).toBeCloseTo(expected, 6);
+    }
+  });
+});
+
 describe('the interval of a ratio', () => {
-  test('of a set to itself contains 1, and reads no difference', () => {
+  const forks = fc.array(times, { minLength: 1, maxLength: 6 });
+
+  test('of a cell to itself contains 1', () => {
     fc.assert(
-      fc.property(times, (values) => {
-        const interval = ratioOfMedians(values, values);
+      fc.property(forks, (values) => {
+        const interval = ratioOfForks(values, values);
         expect(interval.ratio).toBe(1);
         expect(interval.low).toBeLessThanOrEqual(1);
         expect(interval.high).toBeGreaterThanOrEqual(1);
-        expect(verdictOf(interval)).toBe('no difference');
       }),
       { numRuns: 30 },
     );
@@ -125,36 +138,65 @@ describe('the interval of a ratio', () => {
 
   test('lies between the extreme ratios and is the same each time', () => {
     fc.assert(
-      fc.property(times, times, (a, b) => {
-        const interval = ratioOfMedians(a, b);
-        expect(interval).toEqual(ratioOfMedians(a, b));
+      fc.property(forks, forks, (a, b) => {
+        const interval = ratioOfForks(a, b);
+        expect(interval).toEqual(ratioOfForks(a, b));
         expect(interval.low).toBeLessThanOrEqual(interval.high);
-        expect(interval.low).toBeGreaterThanOrEqual(Math.min(...a) / Math.max(...b));
-        expect(interval.high).toBeLessThanOrEqual(Math.max(...a) / Math.min(...b));
+        expect(interval.low).toBeGreaterThanOrEqual(Math.min(...a.flat()) / Math.max(...b.flat()));
+        expect(interval.high).toBeLessThanOrEqual(Math.max(...a.flat()) / Math.min(...b.flat()));
       }),
       { numRuns: 30 },
     );
   });
 
-  test('covers the true ratio about as often as it says', () => {
-    // Two sets of ten from one distribution, so that the true ratio is 1; the draws are seeded, so the count is fixed.
+  test.each([
+    { forks: 3, samples: 5 },
+    { forks: 5, samples: 3 },
+    { forks: 5, samples: 10 },
+  ])('of $forks forks with $samples samples covers the true ratio as often as it says', ({ forks: count, samples }) => {
+    // Forks differ by more than the samples within them, as they do; the draws are seeded, so the count is fixed.
     const draw = seededDraws(7);
-    const noisy = (): number[] => Array.from({ length: 10 }, () => 1 + draw(1_000_000) / 1e7);
+    const noise = (part: number): number => (part * draw(1_000_000)) / 1e6;
+    const cell = (): number[][] =>
+      Array.from({ length: count }, () => {
+        const fork = 1 + noise(0.1);
+        return Array.from({ length: samples }, () => fork + noise(0.05));
+      });
     let covered = 0;
     for (let i = 0; i < 200; i++) {
-      const { low, high } = ratioOfMedians(noisy(), noisy());
+      const { low, high } = ratioOfForks(cell(), cell());
       if (low <= 1 && high >= 1) covered++;
     }
-    expect(covered).toBeGreaterThanOrEqual(184);
+    expect(covered).toBeGreaterThanOrEqual(188);
     expect(covered).toBeLessThan(200);
   });
 
-  test('verdicts follow the side of 1 it lies on, its ends included', () => {
+  test('is wider where forks differ than where as many samples of one process do', () => {
+    const apart = [1, 1.1, 1.2, 1.3, 1.4].map((fork) => Array.from({ length: 6 }, () => fork));
+    const width = (values: number[][]): number => {
+      const { low, high } = ratioOfForks(values, [Array.from({ length: 6 }, () => 1)]);
+      return high - low;
+    };
+    expect(width(apart)).toBeGreaterThan(width([apart.flat()]));
+  });
+
+  test('needs a value of each cell', () => {
+    expect(() => ratioOfForks([], [[1]])).toThrow(RangeError);
+    expect(() => ratioOfForks([[1]], [[]])).toThrow(RangeError);
+  });
+});
+
+describe('verdicts', () => {
+  test('follow the side of 1 that the interval is on, unless all of it is within the margin', () => {
     expect(verdictOf({ low: 1.01, high: 1.2 })).toBe('faster');
     expect(verdictOf({ low: 0.8, high: 0.99 })).toBe('slower');
-    expect(verdictOf({ low: 1, high: 1.2 })).toBe('no difference');
-    expect(verdictOf({ low: 0.8, high: 1 })).toBe('no difference');
+    expect(verdictOf({ low: 0.96, high: 1.04 })).toBe('equivalent');
+    expect(verdictOf({ low: 1.01, high: 1.04 })).toBe('equivalent');
+    expect(verdictOf({ low: 1.01, high: 1.04 }, 0.02)).toBe('faster');
+    expect(verdictOf({ low: 0.9, high: 1.04 })).toBe('inconclusive');
+    expect(verdictOf({ low: 1, high: 1.2 })).toBe('inconclusive');
+    expect(verdictOf({ low: 0.8, high: 1 })).toBe('inconclusive');
     // 0.1 / 1e6 and 1 / 1e7 are not the same double.
-    expect(verdictOf(ratioOfMedians([0.1 / 1e6], [1 / 1e7]))).toBe('no difference');
+    expect(verdictOf(ratioOfForks([[0.1 / 1e6]], [[1 / 1e7]]), 0)).toBe('inconclusive');
   });
 });

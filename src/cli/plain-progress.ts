@@ -2,6 +2,7 @@ import type { RunRecord } from '../records/record.js';
 import { formatDuration, formatPercent, formatRowRate } from '../report/format.js';
 import type { RunEvent } from '../runner/events.js';
 import type { Progress } from './progress.js';
+import { formatClock } from './time-left.js';
 
 /** Progress as one line at the start, and one per finished cell. */
 export class PlainProgress implements Progress {
@@ -31,11 +32,14 @@ export class PlainProgress implements Progress {
   }
 }
 
-/** The first line of a run: `87 cells, 12 of them done before, into results/today`. */
-export function startLine(run: { totalCells: number; resumedCells: number; directory: string }): string {
-  const done = run.resumedCells === 0 ? '' : `, ${run.resumedCells} of them done before`;
-  return `${run.totalCells} cells${done}, into ${run.directory}`;
+/** The first line of a run: `87 cells, 12 of them done before, about 9 min, into results/today`. */
+export function startLine({ totalCells, resumedCells, seconds, directory }: RunStarted): string {
+  const done = resumedCells === 0 ? '' : `, ${resumedCells} of them done before`;
+  const time = seconds === 0 ? '' : `, about ${formatClock(Math.max(1, seconds))}`;
+  return `${totalCells} cells${done}${time}, into ${directory}`;
 }
+
+type RunStarted = Extract<RunEvent, { readonly type: 'run-started' }>;
 
 /** The line of a finished cell: `ID 12.1 M rows/s median 80.0 ms spread 2% 7 samples`, or the reason why there is no rate. */
 export function outcomeLine(record: RunRecord): string {

@@ -1,19 +1,13 @@
 import type { RunEvent } from '../runner/events.js';
 
-/**
- * The typical number of samples of a cell, since the real number is not known in advance, and the most progress that they count
- * for.
- */
-const TYPICAL_SAMPLES = 6;
-const NEARLY_DONE = 0.9;
-
-/** Estimates the time left in a run: remaining cells take as long as the measured ones, on average. */
+/** Estimates the time left in a run: the processes to come take as long as those that have ended, on average. */
 export class TimeLeft {
   done = 0;
   total = 0;
-  #measured = 0;
-  #startedAt: number | undefined;
-  readonly #underWay = new Map<string, number>();
+  #forks = 0;
+  #opened = 0;
+  #startedAt = 0;
+  #openedAt = 0;
 
   /** Takes an event. `now` is in seconds, by any one clock. */
   note(event: RunEvent, now: number): void {
@@ -21,18 +15,16 @@ export class TimeLeft {
       case 'run-started':
         this.done = event.resumedCells;
         this.total = event.totalCells;
+        this.#forks = event.forks;
         break;
       case 'cell-opening':
-        this.#startedAt ??= now;
-        break;
-      case 'sample':
-        this.#underWay.set(event.cell.id, Math.min(NEARLY_DONE, event.number / TYPICAL_SAMPLES));
+        if (this.#opened === 0) this.#startedAt = now;
+        this.#opened += 1;
+        this.#openedAt = now;
         break;
       case 'record':
         this.done = event.doneCells;
         this.total = event.totalCells;
-        this.#underWay.delete(event.record.id);
-        if (event.record.outcome === 'completed') this.#measured += 1;
         break;
       default:
     }
@@ -40,10 +32,10 @@ export class TimeLeft {
 
   /** The seconds left; `undefined` while there is nothing to estimate from. */
   seconds(now: number): number | undefined {
-    const underWay = [...this.#underWay.values()].reduce((sum, part) => sum + part, 0);
-    const measured = this.#measured + underWay;
-    if (this.#startedAt === undefined || measured < 1) return undefined;
-    return ((now - this.#startedAt) / measured) * Math.max(0, this.total - this.done - underWay);
+    const ended = this.#opened - 1;
+    if (ended < 1) return undefined;
+    const each = (this.#openedAt - this.#startedAt) / ended;
+    return Math.max(0, each * (this.#forks - ended) - (now - this.#openedAt));
   }
 }
 

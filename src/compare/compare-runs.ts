@@ -83,7 +83,7 @@ function compareCell(before: RunRecord, after: RunRecord, threshold: number): Ce
   if (before.outcome !== 'completed' || after.outcome !== 'completed') return undefined;
   const interval = rateRatio(after, before);
   if (interval === undefined) return undefined;
-  const verdict = verdictOf(interval);
+  const verdict = verdictOf(interval, threshold);
   return {
     before,
     after,

@@ -1,7 +1,8 @@
 import type { Comparison, CompletedRecord, RunRecord, Side } from '../records/record.js';
 import { verdictOf } from '../stats/ratio-interval.js';
 import { completedOf, contestOf, fastestOf, groupBy, largestOfEach } from './cell-groups.js';
-import { type Timed, rateRatio } from './rate-ratio.js';
+import { summarize } from '../stats/summary.js';
+import { forkCount, rateRatio } from './rate-ratio.js';
 
 /** For a cell's id, the lane on the `rust` side that it is compared with; `undefined` if there is none. */
 export type RustLaneOf = (cellId: string) => string | undefined;
@@ -9,8 +10,15 @@ export type RustLaneOf = (cellId: string) => string | undefined;
 /** The engines in which the Rust counterpart of a JavaScript-only engine is searched, the nearest first. */
 const STAND_IN_ENGINES: readonly string[] = ['memory', 'embedded'];
 
-/** The fewest samples, two odd and two even, from which the noise of a cell is estimated. */
-const SAMPLES_FOR_NOISE_FLOOR = 4;
+/** The fewest processes, two odd and two even, from which the noise of a cell is estimated. */
+const FORKS_FOR_NOISE_FLOOR = 4;
+
+/** What a comparison needs to know beside the records. */
+export interface ComparisonOptions {
+  readonly rustLaneOf: RustLaneOf;
+  /** The relative difference up to which two cells are equivalent. */
+  readonly margin: number;
+}
 
 /**
  * The comparisons of a run:
@@ -24,25 +32,37 @@ const SAMPLES_FOR_NOISE_FLOOR = 4;
  *   the largest competes.
  * - `batching`: for request work, each cell of batches over the fastest single operations on the same side with the same
  *   threads.
- * - `noise-floor`: the odd over the even samples of one cell, whose ratio shows only noise.
+ * - `noise-floor`: the odd over the even processes of one cell, whose ratio shows only noise.
+ *
+ * The best of several cells is chosen by one half of their processes, and its ratio is that of the other half: the fastest by chance
+ * would else look faster than it is.
  *
  * A cell that moved no rows has no rate, and takes part in no comparison.
  */
-export function comparisonsOf(records: readonly RunRecord[], rustLaneOf: RustLaneOf): Comparison[] {
+export function comparisonsOf(records: readonly RunRecord[], { rustLaneOf, margin }: ComparisonOptions): Comparison[] {
   const completed = completedOf(records);
-  return [
+  const pairs = [
     ...completed.flatMap((node) => laneComparison(node, records, rustLaneOf)),
     ...groupBy(largestOfEach(completed), contestOf).flatMap(bestComparison),
     ...completed.flatMap((cell) => batchingComparison(cell, completed)),
     ...completed.flatMap(noiseFloor),
   ];
+  return pairs.flatMap((pair) => compared(pair, margin));
+}
+
+/** Two cells to compare, under the names of `subject`. */
+interface Pair {
+  readonly kind: Comparison['kind'];
+  readonly numerator: CompletedRecord;
+  readonly denominator: CompletedRecord;
+  readonly subject: CompletedRecord;
 }
 
 export function isNodeSide(side: Side): boolean {
   return side !== 'rust';
 }
 
-function laneComparison(node: CompletedRecord, records: readonly RunRecord[], rustLaneOf: RustLaneOf): Comparison[] {
+function laneComparison(node: CompletedRecord, records: readonly RunRecord[], rustLaneOf: RustLaneOf): Pair[] {
   const lane = rustLaneOf(node.id);
   if (!isNodeSide(node.side) || lane === undefined) return [];
   const engine = rustEngineFor(node, records);
@@ -60,8 +80,9 @@ function laneComparison(node: CompletedRecord, records: readonly RunRecord[], ru
       record.rate === node.rate,
   );
   const sameRows = counterparts.filter((record) => record.rows === node.rows);
-  const rust = fastestOf(sameRows.length > 0 ? sameRows : largestOfEach(counterparts));
-  return rust === undefined ? [] : compare('lane', node, rust, node);
+  const candidates = sameRows.length > 0 ? sameRows : largestOfEach(counterparts);
+  if (candidates.length === 0) return [];
+  return [{ kind: 'lane', ...contested([node], candidates), subject: node }];
 }
 
 function rustEngineFor(node: CompletedRecord, records: readonly RunRecord[]): string {
@@ -80,37 +101,63 @@ function rustEngineFor(node: CompletedRecord, records: readonly RunRecord[]): st
   return standIn ?? node.engine;
 }
 
-function bestComparison(contest: readonly CompletedRecord[]): Comparison[] {
-  const rust = fastestOf(contest.filter((record) => record.side === 'rust'));
-  const node = fastestOf(contest.filter((record) => isNodeSide(record.side)));
-  return rust === undefined || node === undefined ? [] : compare('best', rust, node, node);
+function bestComparison(contest: readonly CompletedRecord[]): Pair[] {
+  const rust = contest.filter((record) => record.side === 'rust');
+  const node = contest.filter((record) => isNodeSide(record.side));
+  if (rust.length === 0 || node.length === 0) return [];
+  const pair = contested(rust, node);
+  return [{ kind: 'best', ...pair, subject: pair.denominator }];
 }
 
-function batchingComparison(batched: CompletedRecord, completed: readonly CompletedRecord[]): Comparison[] {
+/**
+ * The fastest of each, with the samples to compare them by: if there was a choice, those of the processes that did not decide
+ * it.
+ */
+function contested(
+  numerators: readonly CompletedRecord[],
+  denominators: readonly CompletedRecord[],
+): Pick<Pair, 'numerator' | 'denominator'> {
+  const isChoice = numerators.length > 1 || denominators.length > 1;
+  const canSplit = [...numerators, ...denominators].every((record) => forkCount(record) > 1);
+  if (!isChoice || !canSplit) return { numerator: fastestOf(numerators)!, denominator: fastestOf(denominators)! };
+  const chosen = (candidates: readonly CompletedRecord[]): CompletedRecord => {
+    const { id } = fastestOf(candidates.map((record) => resummarized(halfOf(record, 'even'))))!;
+    return halfOf(
+      candidates.find((record) => record.id === id)!,
+      'odd',
+    );
+  };
+  return { numerator: chosen(numerators), denominator: chosen(denominators) };
+}
+
+/** A cell with the samples of every other process alone; the odd ones are as many as the even ones, or one more. */
+function halfOf(record: CompletedRecord, half: 'odd' | 'even'): CompletedRecord {
+  const samples = record.samples.filter(({ fork }) => (fork ?? 0) % 2 === (half === 'odd' ? 1 : 0));
+  return { ...record, samples };
+}
+
+function resummarized(record: CompletedRecord): CompletedRecord {
+  return { ...record, summary: summarize(record.samples, record) };
+}
+
+function batchingComparison(batched: CompletedRecord, completed: readonly CompletedRecord[]): Pair[] {
   if (batched.batch === undefined || batched.batch === 1) return [];
   const contest = contestOf(batched);
   const singles = completed.filter(
     (record) => record.batch === 1 && record.side === batched.side && contestOf(record) === contest,
   );
-  const single = fastestOf(singles);
-  return single === undefined ? [] : compare('batching', batched, single, batched);
+  if (singles.length === 0) return [];
+  return [{ kind: 'batching', ...contested([batched], singles), subject: batched }];
 }
 
-function noiseFloor(record: CompletedRecord): Comparison[] {
-  if (record.samples.length < SAMPLES_FOR_NOISE_FLOOR) return [];
-  // Odd against even samples, not the first against the second half, so that drift affects both alike.
-  const odd = { rows: record.rows, samples: record.samples.filter((_, index) => index % 2 === 1) };
-  const even = { rows: record.rows, samples: record.samples.filter((_, index) => index % 2 === 0) };
-  return compare('noise-floor', { ...record, ...odd }, { ...record, ...even }, record);
+function noiseFloor(record: CompletedRecord): Pair[] {
+  if (forkCount(record) < FORKS_FOR_NOISE_FLOOR) return [];
+  const [numerator, denominator] = [halfOf(record, 'odd'), halfOf(record, 'even')];
+  return [{ kind: 'noise-floor', numerator, denominator, subject: record }];
 }
 
-/** The comparison of two cells under the names of `subject`, or none if one of them has no rate. */
-function compare(
-  kind: Comparison['kind'],
-  numerator: CompletedRecord & Timed,
-  denominator: CompletedRecord & Timed,
-  subject: CompletedRecord,
-): Comparison[] {
+/** The comparison of a pair, or none if one of the two has no rate. */
+function compared({ kind, numerator, denominator, subject }: Pair, margin: number): Comparison[] {
   const interval = rateRatio(numerator, denominator);
   if (interval === undefined) return [];
   return [
@@ -126,7 +173,7 @@ function compare(
       numerator: numerator.id,
       denominator: denominator.id,
       ...interval,
-      verdict: verdictOf(interval),
+      verdict: verdictOf(interval, margin),
     },
   ];
 }

@@ -1,5 +1,6 @@
-import type { CompletedRecord, Sample } from '../records/record.js';
-import { type RatioInterval, SAMPLES_FOR_INTERVAL, ratioOfMedians } from '../stats/ratio-interval.js';
+import type { Sample } from '../records/record.js';
+import { FORKS_FOR_INTERVAL, type Forks, type RatioInterval, ratioOfForks } from '../stats/ratio-interval.js';
+import { groupBy } from './cell-groups.js';
 import { CLOCK_TICK_SECONDS } from '../stats/summary.js';
 
 /** Samples, with the number of rows that each of them moved. */
@@ -15,14 +16,21 @@ export interface Timed {
 export function rateRatio(numerator: Timed, denominator: Timed): RatioInterval | undefined {
   if (numerator.rows === 0 || denominator.rows === 0) return undefined;
   // Time per row is the inverse of the rate, so the arguments are swapped.
-  return ratioOfMedians(secondsPerRow(denominator), secondsPerRow(numerator));
+  return ratioOfForks(secondsPerRow(denominator), secondsPerRow(numerator));
 }
 
-/** Whether the interval of this pair is narrower than 95%, because there are too few samples. */
-export function hasFewSamples(a: CompletedRecord, b: CompletedRecord): boolean {
-  return Math.min(a.samples.length, b.samples.length) < SAMPLES_FOR_INTERVAL;
+/** Whether one of the two was measured in so few processes that the differences between them are hardly known. */
+export function hasFewForks(a: Timed, b: Timed): boolean {
+  return Math.min(forkCount(a), forkCount(b)) < FORKS_FOR_INTERVAL;
 }
 
-function secondsPerRow({ rows, samples }: Timed): number[] {
-  return samples.map((sample) => Math.max(sample.seconds, CLOCK_TICK_SECONDS) / rows);
+/** The number of processes that measured a cell; 0 if it was measured in the process of the run. */
+export function forkCount({ samples }: Timed): number {
+  return new Set(samples.map(({ fork }) => fork ?? 0)).size - (samples.some(({ fork }) => fork === undefined) ? 1 : 0);
+}
+
+function secondsPerRow({ rows, samples }: Timed): Forks {
+  return groupBy(samples, ({ fork }) => String(fork)).map((ofFork) =>
+    ofFork.map((sample) => Math.max(sample.seconds, CLOCK_TICK_SECONDS) / rows),
+  );
 }

@@ -112,6 +112,10 @@ export const kinds = {
     numbers(/^\d+(\.\d+)?$/, isAmount, 'a number of seconds, such as 2 or 0.5'),
     passing('seconds, 0 or more', isAmount),
   ),
+  fraction: kind<number>(
+    parseFraction,
+    passing<number>('from 0 to below 1', (value) => isAmount(value) && value < 1),
+  ),
   rate: kind<number>(parseRate, passing('above 0 a second', isAbove)),
   amount: kind<number>(parseRate, passing('a number of 0 or more', isAmount), Number),
   scale: kind(
@@ -130,4 +134,5 @@ export const kinds = {
   ),
 };
 
-export const { rows, count, counts, grid, seconds, rate, amount, scale, words, uris, text, path, flag } = kinds;
+export const { rows, count, counts, grid, seconds, fraction, rate, amount, scale, words, uris, text, path, flag } =
+  kinds;

@@ -7,6 +7,8 @@ export interface Details {
   readonly otherwise?: string;
   readonly choices?: readonly string[];
   readonly default?: unknown;
+  /** The default of a quick run, if it is another. */
+  readonly quickly?: unknown;
   /** The environment variable that the command line reads where there is no flag. */
   readonly variable?: string;
   /** What errors call the option; default: its name. */

@@ -53,6 +53,9 @@ export interface OpenCell {
   close(): Promise<void>;
 }
 
+/** What a request names to get cells that a usual run leaves out: an engine, a lane, numbers of workers, or all cells. */
+export type AskedBy = 'engine' | 'lane' | 'workers' | 'all';
+
 /** A cell of the expanded matrix, with what the runner needs to know besides its identity. */
 export interface PlannedCell {
   readonly cell: Cell;
@@ -60,8 +63,28 @@ export interface PlannedCell {
   readonly group: string;
   /** The lane on the `rust` side that this cell is compared with; absent on the `rust` side. */
   readonly rustLane?: string;
+  /** What must be named, each of these, for the cell to be measured without `all`; absent: nothing. */
+  readonly askedBy?: readonly AskedBy[];
+  /** Whether a quick run measures it, too. It measures all usual cells of a family that marks none. */
+  readonly isQuick?: boolean;
   /** The reason why the cell can't run here, if it is known before it is opened. */
   readonly skip?: string;
+}
+
+/** What the processes of a run have in common. */
+export interface Shared {
+  /** The engines whose tables all processes read: they are loaded where they are not there yet, and kept. */
+  readonly tables?: readonly string[];
+  /** The servers that run, by the kind of each. */
+  readonly servers?: Readonly<Record<string, SharedServer>>;
+}
+
+/** A server that runs, at the URI of its engine. */
+export interface SharedServer {
+  /** Whether the run has started it. */
+  readonly isPrivate: boolean;
+  /** The ids of its processes, if they are known and on this machine. */
+  readonly processIds: readonly number[];
 }
 
 /** What a run asks of any family. */
@@ -73,6 +96,8 @@ export interface FamilyOptions {
   readonly engines: Readonly<Record<string, string>>;
   /** Whether to plan the optional clients, too: those that are no dependencies of this package. */
   readonly peers?: boolean | undefined;
+  /** What another process of the run has opened before, and closes after: absent in the first of them. */
+  readonly shared?: Shared | undefined;
   /** The keys that requests carry, by the engine that they are for, where its URI holds none. */
   readonly apiKeys?: Readonly<Record<string, string>> | undefined;
 }
@@ -80,6 +105,11 @@ export interface FamilyOptions {
 /** A group of workloads over one schema. `Own` are the values of the options that it declares. */
 export interface Family<Own = object> {
   readonly name: string;
+  /**
+   * The URL of a module that exports this family, by which each cell is measured in processes of its own; absent: all cells are
+   * measured in the process of the run, where they change each other.
+   */
+  readonly module?: string;
   /** The sentence `boundary-bench list` shows. */
   readonly description: string;
   /** The default number of rows. */
@@ -102,6 +132,11 @@ export interface OpenFamily {
   versions(): Promise<Readonly<Record<string, string>>>;
   /** The simulated networks, by the engine in front of which they are; absent: none. */
   networks?(): Promise<Readonly<Record<string, SimulatedNetwork>>>;
+  /**
+   * The options with which another process opens the family over the servers that this one has started, where they differ from those
+   * that this one was opened with. Called before each such process; throws if a server has ended.
+   */
+  shared?(): Promise<Partial<FamilyOptions>>;
   /** Opens a cell, and prepares the data it needs, untimed. */
   openCell(planned: PlannedCell): Promise<OpenCell>;
   close(): Promise<void>;

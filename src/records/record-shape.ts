@@ -61,6 +61,7 @@ const cellOptional: OptionalChecks<Cell> = {
 const sample = objectOf<Sample>(
   { seconds: amount },
   {
+    fork: positiveCount,
     encodeSeconds: amount,
     decodeSeconds: amount,
     cpuUserSeconds: amount,
@@ -96,6 +97,8 @@ const checksum = objectOf<Checksum>({ rows: count, sums: mapOf(sum) });
 /** A record without the field that names its shape. */
 type Outcome<Record> = Omit<Record, 'outcome'>;
 
+export const forkShape = objectOf({ id: text, samples: listOf(sample, 1), checksum });
+
 export const recordShape = variantOf('outcome', {
   completed: objectOf<Outcome<CompletedRecord>>(
     { ...cellRequired, samples: listOf(sample, 1), summary, checksum },
@@ -119,7 +122,7 @@ const comparison = objectOf<Comparison>(
     ratio: amount,
     low: amount,
     high: amount,
-    verdict: oneOf<Verdict>('faster', 'slower', 'no difference'),
+    verdict: oneOf<Verdict>('faster', 'slower', 'equivalent', 'inconclusive'),
   },
   { transport: text, workers: positiveCount, threads: positiveCount, batch: positiveCount },
 );

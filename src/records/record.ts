@@ -9,7 +9,7 @@
 export type Side = 'rust' | 'napi' | 'js';
 
 /** The version of the layout of the result files; it changes when a reader of the old one would misread the new one. */
-export const SCHEMA_VERSION = 1;
+export const SCHEMA_VERSION = 2;
 
 /**
  * The identity of one thing to measure: workload x lane x side x engine and the dimensions that apply to it. A dimension that
@@ -52,6 +52,8 @@ export interface Checksum {
 
 /** One timed execution of a cell. Figures that could not be read on this platform are absent. */
 export interface Sample {
+  /** The number of the process that took it, from 1; absent if it was taken in the process of the run. */
+  readonly fork?: number;
   readonly seconds: number;
   /** The time of encoding the cell's input, of all workers together, not included in `seconds`; absent if nothing is encoded. */
   readonly encodeSeconds?: number;
@@ -121,8 +123,11 @@ export interface SkippedRecord extends Cell {
 /** A cell with its outcome. */
 export type RunRecord = CompletedRecord | FailedRecord | SkippedRecord;
 
-/** The verdict of a comparison: `no difference` if the ratio's interval contains 1. */
-export type Verdict = 'faster' | 'slower' | 'no difference';
+/**
+ * The verdict of a comparison: `equivalent` if all of the ratio's interval is within the margin of 1, `inconclusive` if the interval
+ * contains 1 and goes beyond the margin.
+ */
+export type Verdict = 'faster' | 'slower' | 'equivalent' | 'inconclusive';
 
 /**
  * The comparison of two cells: the ratio of the numerator's rows per second to the denominator's, with its 95% bootstrap

@@ -1,17 +1,28 @@
 /**
- * `run.jsonl`, the log to which a run appends cell by cell, so that an interruption loses nothing: a first line `{type:
- * 'context', schemaVersion, context}`, then one line `{type: 'record', record}` per record. A resumed run appends to it; of
- * several records with one id the last one counts.
+ * `run.jsonl`, the log to which a run appends fork by fork, so that an interruption loses nothing: a first line `{type:
+ * 'context', schemaVersion, context}`, then a line `{type: 'fork', fork}` for each process that measured a cell, and a line `{type:
+ * 'record', record}` for each cell once it is complete. A resumed run appends to it; of several records with one id the last one
+ * counts, and the forks before a record count no more.
  */
-import { type RunContext, type RunRecord, SCHEMA_VERSION } from './record.js';
-import { contextShape, recordShape } from './record-shape.js';
+import { type Checksum, type RunContext, type RunRecord, type Sample, SCHEMA_VERSION } from './record.js';
+import { contextShape, forkShape, recordShape } from './record-shape.js';
 import { BoundaryError } from '../errors.js';
 import { parseJson, readResultFile, requireSchemaVersion } from './run-file.js';
-import { asObject, objectOf, oneOf } from './shape.js';
+import { asObject, objectOf, oneOf, variantOf } from './shape.js';
+
+/** What one process measured of a cell. */
+export interface ForkRecord {
+  /** The id of the cell. */
+  readonly id: string;
+  readonly samples: readonly Sample[];
+  readonly checksum: Checksum;
+}
 
 /** The content of a log. */
 export interface RunLog {
   readonly context: RunContext;
+  /** The forks of the cells that are not complete, in order. */
+  readonly forks: readonly ForkRecord[];
   /** One record per id, in the order of the ids' first occurrence. */
   readonly records: readonly RunRecord[];
   /**
@@ -22,7 +33,7 @@ export interface RunLog {
 }
 
 const contextLine = objectOf({ type: oneOf('context'), context: contextShape });
-const recordLine = objectOf({ type: oneOf('record'), record: recordShape });
+const line = variantOf('type', { record: objectOf({ record: recordShape }), fork: objectOf({ fork: forkShape }) });
 
 /** The first line of a log, with its newline. */
 export function serializeContextLine(context: RunContext): string {
@@ -34,9 +45,14 @@ export function serializeRecordLine(record: RunRecord): string {
   return `${JSON.stringify({ type: 'record', record })}\n`;
 }
 
+/** The line of a fork, with its newline. */
+export function serializeForkLine(fork: ForkRecord): string {
+  return `${JSON.stringify({ type: 'fork', fork })}\n`;
+}
+
 /** The text of a whole log. */
-export function serializeLog(log: { readonly context: RunContext; readonly records: readonly RunRecord[] }): string {
-  return serializeContextLine(log.context) + log.records.map(serializeRecordLine).join('');
+export function serializeLog({ context, records, forks }: Omit<RunLog, 'truncated'>): string {
+  return [serializeContextLine(context), ...records.map(serializeRecordLine), ...forks.map(serializeForkLine)].join('');
 }
 
 /**
@@ -56,11 +72,15 @@ export function parseLog(content: string, name = 'the run log'): RunLog {
   }
   const context = parseContextLine(first, `${name}, line 1`);
   const records = new Map<string, RunRecord>();
-  rest.forEach((line, index) => {
-    const record = parseRecordLine(line, `${name}, line ${index + 2}`);
+  let forks: ForkRecord[] = [];
+  rest.forEach((text, index) => {
+    const { record, fork } = parseLine(text, `${name}, line ${index + 2}`);
+    if (fork !== undefined) forks.push(fork);
+    if (record === undefined) return;
     records.set(record.id, record);
+    forks = forks.filter(({ id }) => id !== record.id);
   });
-  return { context, records: [...records.values()], truncated };
+  return { context, records: [...records.values()], forks, truncated };
 }
 
 /** Like `parseLog`, for a file; also throws `BB_RESULT_FILE_UNREADABLE` if the file can't be read. */
@@ -75,10 +95,11 @@ function parseContextLine(line: string, name: string): RunContext {
   return value['context'] as RunContext;
 }
 
-function parseRecordLine(line: string, name: string): RunRecord {
-  const value = parseJson(line, name);
-  recordLine(value, name);
-  return (value as { record: RunRecord }).record;
+/** A line has a record or a fork. */
+function parseLine(text: string, name: string): { readonly record?: RunRecord; readonly fork?: ForkRecord } {
+  const value = parseJson(text, name);
+  line(value, name);
+  return value as { record?: RunRecord; fork?: ForkRecord };
 }
 
 function isJson(line: string): boolean {

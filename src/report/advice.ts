@@ -12,9 +12,10 @@ import {
   largestOfEach,
 } from '../compare/cell-groups.js';
 import { isNodeSide } from '../compare/comparisons.js';
-import { rateRatio } from '../compare/rate-ratio.js';
+import { type Judge, judgeOf } from '../compare/judge.js';
+import { hasFewForks } from '../compare/rate-ratio.js';
 import type { Cell, CompletedRecord, Run } from '../records/record.js';
-import { SAMPLES_FOR_INTERVAL, verdictOf } from '../stats/ratio-interval.js';
+import { FORKS_FOR_INTERVAL } from '../stats/ratio-interval.js';
 import { formatDuration, formatFactor, formatRowRate, formatRows } from './format.js';
 import { nameOf, variantOf } from './labels.js';
 
@@ -26,63 +27,74 @@ export function adviceFor(run: Run, engine: string): string[] {
   const node = completedOf(run.records).filter(
     (record) => record.engine === engine && isNodeSide(record.side) && !isRequestWork(record),
   );
-  return groupBy(node, workloadOf).flatMap((cells) => adviceOnWorkload(run, overBestTransport(cells)));
+  const judge = judgeOf(run);
+  return groupBy(node, workloadOf).flatMap((cells) => adviceOnWorkload(run, overBestTransport(cells, judge), judge));
 }
 
-/** The cells over the transport whose best cell is the fastest; the earlier one if they do not differ. */
-function overBestTransport(cells: readonly CompletedRecord[]): readonly CompletedRecord[] {
+/** The cells over the transport whose best cell is the fastest; the earlier one if that is not shown. */
+function overBestTransport(cells: readonly CompletedRecord[], judge: Judge): readonly CompletedRecord[] {
   const fewest = Math.min(...cells.map(workersOf));
   const bestOf = (group: readonly CompletedRecord[]): CompletedRecord | undefined =>
-    recommended(largestOfEach(group.filter((record) => workersOf(record) === fewest)));
+    recommended(largestOfEach(group.filter((record) => workersOf(record) === fewest)), judge);
   return groupBy(cells, ({ transport }) => transport ?? '').reduce((chosen, group) => {
     const [best, other] = [bestOf(chosen), bestOf(group)];
     if (best === undefined) return group;
-    return other !== undefined && verdict(other, best) === 'faster' ? group : chosen;
+    return other !== undefined && judge(other, best)?.verdict === 'faster' ? group : chosen;
   });
 }
 
 /** The advice on `cells`: the completed Node cells of one workload on one engine, with any number of workers. */
-function adviceOnWorkload(run: Run, cells: readonly CompletedRecord[]): string[] {
+function adviceOnWorkload(run: Run, cells: readonly CompletedRecord[], judge: Judge): string[] {
   const contests = groupBy(cells, contestOf).toSorted((a, b) => workersOf(a[0]) - workersOf(b[0]));
   const [first, ...wider] = contests;
   const rivals = largestOfEach(first ?? []);
-  const best = recommended(rivals);
+  const best = recommended(rivals, judge);
   if (first === undefined || best === undefined) return [];
   const clauses = [
-    choice(run, best, rivals),
-    gainOverSlowest(best, rivals),
-    rustInstead(run, best, rivals),
-    moreWorkers(best, wider),
+    choice(run, best, rivals, judge),
+    gainOverSlowest(best, rivals, judge),
+    rustInstead(run, best, rivals, judge),
+    moreWorkers(best, wider, judge),
   ];
   const advice = clauses.filter((clause) => clause !== undefined).join('; ');
-  const caution =
-    best.samples.length < SAMPLES_FOR_INTERVAL ? ` (From fewer than ${SAMPLES_FOR_INTERVAL} samples.)` : '';
+  const caution = cautionOn(best);
   const transport = best.transport === undefined ? '' : ` over ${best.transport}`;
-  return [`${best.workload} on ${best.engine}${transport}: ${advice}${fromHowManyRows(best, first)}.${caution}`];
+  return [`${best.workload} on ${best.engine}${transport}: ${advice}${fromHowManyRows(best, first, judge)}.${caution}`];
 }
 
-/** The fastest cell; a JavaScript cell also if it does not differ from the fastest, since it needs no addon. */
-export function recommended(rivals: readonly CompletedRecord[]): CompletedRecord | undefined {
+/** A remark on advice that rests on too few processes; else nothing. */
+export function cautionOn(best: CompletedRecord): string {
+  return hasFewForks(best, best) ? ` (Rough: measured in fewer than ${FORKS_FOR_INTERVAL} processes.)` : '';
+}
+
+/** The fastest cell; a JavaScript cell also if it is equivalent to the fastest, since it needs no addon. */
+export function recommended(rivals: readonly CompletedRecord[], judge: Judge): CompletedRecord | undefined {
   const fastest = fastestOf(rivals);
   const javaScript = fastestOf(rivals.filter((record) => record.side === 'js'));
   if (fastest === undefined || javaScript === undefined) return fastest;
-  return verdict(fastest, javaScript) === 'no difference' ? javaScript : fastest;
+  return judge(fastest, javaScript)?.verdict === 'equivalent' ? javaScript : fastest;
 }
 
-function choice(run: Run, best: CompletedRecord, rivals: readonly CompletedRecord[]): string {
+function choice(run: Run, best: CompletedRecord, rivals: readonly CompletedRecord[], judge: Judge): string {
   const named = `${variantOf(best)} (${speedOf(best)})`;
-  if (best.side !== 'js') return `from Node use ${named}`;
+  if (best.side !== 'js') {
+    const javaScript = fastestOf(rivals.filter((record) => record.side === 'js'));
+    const isOpen = javaScript !== undefined && judge(best, javaScript)?.verdict === 'inconclusive';
+    return `from Node use ${named}${isOpen ? `; that it is faster than ${variantOf(javaScript)} is not shown` : ''}`;
+  }
   const addon = fastestOf(rivals.filter((record) => record.side === 'napi')) ?? addonElsewhere(run, best);
-  const ratio = addon && rateRatio(addon, best);
-  if (addon === undefined || ratio === undefined) return `in JavaScript use ${named}`;
+  const judged = addon && judge(addon, best);
+  if (addon === undefined || judged === undefined) return `in JavaScript use ${named}`;
   const other = `the addon's ${variantOf(addon)}${placeOf(addon, best)}`;
-  switch (verdictOf(ratio)) {
-    case 'no difference':
+  switch (judged.verdict) {
+    case 'equivalent':
       return `stay in JavaScript: ${named} is as fast as ${other}`;
     case 'slower':
-      return `stay in JavaScript: ${named} is ${formatFactor(1 / ratio.ratio)} ${other}`;
+      return `stay in JavaScript: ${named} is ${formatFactor(1 / judged.ratio)} ${other}`;
     case 'faster':
-      return `in JavaScript use ${named}; ${other} is ${formatFactor(ratio.ratio)} that`;
+      return `in JavaScript use ${named}; ${other} is ${formatFactor(judged.ratio)} that`;
+    case 'inconclusive':
+      return `in JavaScript use ${named}; that it is faster than ${other} is not shown`;
   }
 }
 
@@ -97,7 +109,7 @@ function addonElsewhere(run: Run, best: CompletedRecord): CompletedRecord | unde
 }
 
 /** The gain over the addon's naive lane if there is one, else over the slowest lane. */
-function gainOverSlowest(best: CompletedRecord, rivals: readonly CompletedRecord[]): string | undefined {
+function gainOverSlowest(best: CompletedRecord, rivals: readonly CompletedRecord[], judge: Judge): string | undefined {
   const others = rivals.filter((record) => record.id !== best.id);
   const naive = others.find((record) => record.lane.startsWith('naive-'));
   const baseline =
@@ -107,11 +119,11 @@ function gainOverSlowest(best: CompletedRecord, rivals: readonly CompletedRecord
         slowest === undefined || record.summary.rowsPerSecond < slowest.summary.rowsPerSecond ? record : slowest,
       undefined,
     );
-  const ratio = baseline && rateRatio(best, baseline);
-  if (baseline === undefined || ratio === undefined || verdictOf(ratio) !== 'faster') return undefined;
+  const judged = baseline && judge(best, baseline);
+  if (baseline === undefined || judged?.verdict !== 'faster') return undefined;
   const name = naive === undefined ? variantOf(baseline) : `the ${naive.lane} lane`;
   const rows = baseline.rows === best.rows ? '' : ` (measured at ${formatRows(baseline.rows)} rows)`;
-  return `it is ${formatFactor(ratio.ratio)} ${name}${rows} and saves ${saving(best, baseline)}`;
+  return `it is ${formatFactor(judged.ratio)} ${name}${rows} and saves ${saving(best, baseline)}`;
 }
 
 /** The rate of a cell that moves many rows, or the time of a cell that returns few. */
@@ -129,21 +141,28 @@ function saving(best: CompletedRecord, baseline: CompletedRecord): string {
 /**
  * The comparison with the run's best Rust cell of the contest or, on an engine without Rust, with the counterpart of this lane.
  */
-function rustInstead(run: Run, best: CompletedRecord, rivals: readonly CompletedRecord[]): string | undefined {
+function rustInstead(
+  run: Run,
+  best: CompletedRecord,
+  rivals: readonly CompletedRecord[],
+  judge: Judge,
+): string | undefined {
   const contest = run.comparisons.find(
     (entry) => entry.kind === 'best' && rivals.some((record) => record.id === entry.denominator),
   );
   const rust = contest === undefined ? laneCounterpart(run, best) : recordOf(run, contest.numerator);
-  const ratio = rust && rateRatio(rust, best);
-  if (rust === undefined || ratio === undefined) return undefined;
+  const judged = rust && judge(rust, best);
+  if (rust === undefined || judged === undefined) return undefined;
   const place = placeOf(rust, best);
-  switch (verdictOf(ratio)) {
-    case 'no difference':
+  switch (judged.verdict) {
+    case 'equivalent':
       return `Rust${place} would be no faster`;
     case 'slower':
-      return `Rust${place} would be slower, at ${formatFactor(ratio.ratio)}`;
+      return `Rust${place} would be slower, at ${formatFactor(judged.ratio)}`;
     case 'faster':
-      return `Rust${place} (${nameOf(rust)}) would be ${formatFactor(ratio.ratio)} that`;
+      return `Rust${place} (${nameOf(rust)}) would be ${formatFactor(judged.ratio)} that`;
+    case 'inconclusive':
+      return undefined;
   }
 }
 
@@ -160,9 +179,13 @@ function placeOf(cell: Cell, home: Cell): string {
   return cell.engine === home.engine ? '' : ` on ${cell.engine}`;
 }
 
-function moreWorkers(best: CompletedRecord, wider: readonly (readonly CompletedRecord[])[]): string | undefined {
+function moreWorkers(
+  best: CompletedRecord,
+  wider: readonly (readonly CompletedRecord[])[],
+  judge: Judge,
+): string | undefined {
   const fastest = fastestOf(wider.flatMap((cells) => largestOfEach(cells)));
-  if (fastest === undefined || verdict(fastest, best) !== 'faster') return undefined;
+  if (fastest === undefined || judge(fastest, best)?.verdict !== 'faster') return undefined;
   return `${variantOf(fastest)} reaches ${speedOf(fastest)}`;
 }
 
@@ -170,22 +193,17 @@ function moreWorkers(best: CompletedRecord, wider: readonly (readonly CompletedR
  * The number of rows from which the recommended cell is the fastest, if it and its rivals were measured at several numbers of
  * rows; else nothing.
  */
-function fromHowManyRows(best: CompletedRecord, contest: readonly CompletedRecord[]): string {
+function fromHowManyRows(best: CompletedRecord, contest: readonly CompletedRecord[], judge: Judge): string {
   const bySize = groupBy(contest, (record) => String(record.rows))
     .filter((cells) => cells.length > 1 && cells.some((record) => identityOf(record) === identityOf(best)))
     .toSorted((a, b) => b[0]!.rows - a[0]!.rows);
   if (bySize.length < 2) return '';
-  const lost = bySize.findIndex((cells) => identityOf(recommended(cells)!) !== identityOf(best));
+  const lost = bySize.findIndex((cells) => identityOf(recommended(cells, judge)!) !== identityOf(best));
   const smallest = bySize.at(lost === -1 ? -1 : lost - 1)![0]!.rows;
   if (lost === -1) return `; so at every number of rows measured, from ${formatRows(smallest)} up`;
   if (lost === 0) return '';
-  const other = recommended(bySize[lost]!)!;
+  const other = recommended(bySize[lost]!, judge)!;
   return `; so from ${formatRows(smallest)} rows up, but at ${formatRows(other.rows)} rows use ${variantOf(other)}`;
-}
-
-function verdict(a: CompletedRecord, b: CompletedRecord): ReturnType<typeof verdictOf> | undefined {
-  const ratio = rateRatio(a, b);
-  return ratio && verdictOf(ratio);
 }
 
 function workloadOf(cell: Cell): string {

@@ -65,7 +65,7 @@ export function laneTable(comparisons: readonly Comparison[], recordOf: RecordOf
           `${nameOf(node)} — ${formatShortRate(node.summary.rowsPerSecond)}`,
           formatFactorBesideInterval(comparison) + marksOf(pair.numerator, pair.denominator),
           formatInterval(comparison),
-          comparison.verdict === 'no difference' ? comparison.verdict : `Node ${comparison.verdict}`,
+          verdictText(comparison, 'Node'),
         ];
       }),
     },
@@ -83,9 +83,15 @@ export function pairsOf(comparisons: readonly Comparison[], kind: Comparison['ki
   });
 }
 
-/** A factor with its interval, or the text that there is no difference. */
+/** A factor with its interval, or the verdict with the interval where no factor is shown. */
 export function factorOf(comparison: Comparison): string {
-  return comparison.verdict === 'no difference'
-    ? `no difference (${formatInterval(comparison)})`
+  const { verdict } = comparison;
+  return verdict === 'equivalent' || verdict === 'inconclusive'
+    ? `${verdict} (${formatInterval(comparison)})`
     : formatFactorInterval(comparison);
+}
+
+/** The verdict on `numerator` in a table, such as `Node slower`. */
+export function verdictText({ verdict }: Comparison, numerator: string): string {
+  return verdict === 'faster' || verdict === 'slower' ? `${numerator} ${verdict}` : verdict;
 }

@@ -31,7 +31,18 @@ export function hostLines(context: RunContext): string[] {
     ...(git === undefined
       ? []
       : [`Commit: ${git.commit.slice(0, 12)}${git.dirty ? ', with uncommitted changes' : ''}`]),
+    ...methodOf(context.config),
     `Date: ${context.startedAt}`,
+  ];
+}
+
+/** How often each cell was measured. */
+function methodOf({ forks, quick, aa }: RunContext['config']): string[] {
+  if (typeof forks !== 'number') return [];
+  const each = aa === true ? 2 * forks : forks;
+  const processes = each === 1 ? '1 process' : `${each} processes`;
+  return [
+    `Method: ${processes} a cell${aa === true ? ', as two cells' : ''}${quick === true ? '; quick, so rough' : ''}`,
   ];
 }
 

@@ -1,10 +1,9 @@
 /** The advice lines of request work. Every figure comes from the records; nothing else is claimed. */
 import { completedOf, contestOf, fastestOf, groupBy, isRequestWork } from '../compare/cell-groups.js';
 import { isNodeSide } from '../compare/comparisons.js';
-import { rateRatio } from '../compare/rate-ratio.js';
+import { type Judge, judgeOf } from '../compare/judge.js';
 import type { CompletedRecord, Run } from '../records/record.js';
-import { SAMPLES_FOR_INTERVAL, verdictOf } from '../stats/ratio-interval.js';
-import { recommended } from './advice.js';
+import { cautionOn, recommended } from './advice.js';
 import { formatFactor, formatMicroseconds, formatShortRate } from './format.js';
 import { nameAndBatchOf } from './request-tables.js';
 
@@ -22,49 +21,63 @@ export function requestAdviceFor(run: Run, engine: string): string[] {
 }
 
 function adviceOn(run: Run, cells: readonly CompletedRecord[], rivals: readonly CompletedRecord[]): string[] {
-  const best = recommended(rivals);
+  const judge = judgeOf(run);
+  const best = recommended(rivals, judge);
   if (best === undefined) return [];
   const clauses = [
-    choice(best, rivals),
+    choice(best, rivals, judge),
     batchingWon(run, best),
-    pushingDownWon(best, cells),
-    oneAtATime(best, rivals),
+    pushingDownWon(best, cells, judge),
+    oneAtATime(best, rivals, judge),
     rustInstead(
       best,
       cells.filter(({ side }) => side === 'rust'),
+      judge,
     ),
   ];
   const advice = clauses.filter((clause) => clause !== undefined).join('; ');
-  const caution =
-    best.samples.length < SAMPLES_FOR_INTERVAL ? ` (From fewer than ${SAMPLES_FOR_INTERVAL} samples.)` : '';
   const threads = best.threads === 1 ? '1 thread' : `${best.threads} threads`;
   const over = best.transport === undefined ? '' : ` (${best.transport})`;
-  return [`${best.workload} on ${best.engine}${over}, ${threads}: ${advice}.${caution}`];
+  return [`${best.workload} on ${best.engine}${over}, ${threads}: ${advice}.${cautionOn(best)}`];
 }
 
-function choice(best: CompletedRecord, rivals: readonly CompletedRecord[]): string {
+function choice(best: CompletedRecord, rivals: readonly CompletedRecord[], judge: Judge): string {
   const latency = best.latency === undefined ? '' : `, p99 ${formatMicroseconds(best.latency.p99)}`;
   const named = `${shortNameOf(best)} (${formatShortRate(best.summary.rowsPerSecond)}${latency})`;
   const other = fastestOf(rivals.filter(({ side }) => side !== best.side));
-  const ratio = other && rateRatio(best, other);
-  if (other === undefined || ratio === undefined) return `from Node use ${named}`;
+  const judged = other && judge(best, other);
+  if (other === undefined || judged === undefined) return `from Node use ${named}`;
   const than = `${best.side === 'js' ? "the addon's" : "JavaScript's"} ${shortNameOf(other)}`;
-  const isFaster = verdictOf(ratio) === 'faster';
   const verb = best.side === 'js' ? 'stay in JavaScript:' : 'from Node use';
-  if (!isFaster) return best.side === 'js' ? `${verb} ${named} is as fast as ${than}` : `${verb} ${named}`;
-  return best.side === 'js'
-    ? `${verb} ${named} is ${formatFactor(ratio.ratio)} ${than}`
-    : `${verb} ${named}, ${formatFactor(ratio.ratio)} ${than}`;
+  switch (judged.verdict) {
+    case 'faster':
+      return best.side === 'js'
+        ? `${verb} ${named} is ${formatFactor(judged.ratio)} ${than}`
+        : `${verb} ${named}, ${formatFactor(judged.ratio)} ${than}`;
+    case 'equivalent':
+      return best.side === 'js' ? `${verb} ${named} is as fast as ${than}` : `${verb} ${named}`;
+    case 'slower':
+    case 'inconclusive':
+      return `from Node use ${named}; that it is faster than ${than} is not shown`;
+  }
 }
 
 function batchingWon(run: Run, best: CompletedRecord): string | undefined {
   const won = run.comparisons.find(({ kind, numerator }) => kind === 'batching' && numerator === best.id);
   if (won === undefined) return undefined;
-  return won.verdict === 'faster' ? `batching won ${formatFactor(won.ratio)}` : 'batching won nothing';
+  switch (won.verdict) {
+    case 'faster':
+      return `batching won ${formatFactor(won.ratio)}`;
+    case 'equivalent':
+    case 'slower':
+      return 'batching won nothing';
+    case 'inconclusive':
+      return undefined;
+  }
 }
 
 /** For work that the server can do: the factor by which that beats pulling the rows. */
-function pushingDownWon(best: CompletedRecord, cells: readonly CompletedRecord[]): string | undefined {
+function pushingDownWon(best: CompletedRecord, cells: readonly CompletedRecord[], judge: Judge): string | undefined {
   const pulling = best.workload.replace(/\.push_down$/, '.pull');
   if (pulling === best.workload) return undefined;
   const pulled = fastestOf(
@@ -72,34 +85,36 @@ function pushingDownWon(best: CompletedRecord, cells: readonly CompletedRecord[]
       ({ workload, side, transport }) => workload === pulling && isNodeSide(side) && transport === best.transport,
     ),
   );
-  const ratio = pulled && rateRatio(best, pulled);
-  if (pulled === undefined || ratio === undefined) return undefined;
+  const judged = pulled && judge(best, pulled);
+  if (pulled === undefined || judged === undefined || judged.verdict === 'inconclusive') return undefined;
   const than = `pulling the rows (${shortNameOf(pulled)})`;
-  return verdictOf(ratio) === 'faster' ? `it is ${formatFactor(ratio.ratio)} ${than}` : `it is no faster than ${than}`;
+  return judged.verdict === 'faster' ? `it is ${formatFactor(judged.ratio)} ${than}` : `it is no faster than ${than}`;
 }
 
 /** The fastest cell of single operations, for users who can't wait for a batch. */
-function oneAtATime(best: CompletedRecord, rivals: readonly CompletedRecord[]): string | undefined {
+function oneAtATime(best: CompletedRecord, rivals: readonly CompletedRecord[], judge: Judge): string | undefined {
   if (best.batch === 1) return undefined;
   const singles = rivals.filter(({ batch }) => batch === 1);
-  const single = recommended(singles);
+  const single = recommended(singles, judge);
   if (single === undefined) return undefined;
   const stay =
     single.side === 'js' && singles.some(({ side }) => side === 'napi') ? ', so there stay in JavaScript' : '';
   return `one at a time ${shortNameOf(single)} reaches ${formatShortRate(single.summary.rowsPerSecond)}${stay}`;
 }
 
-function rustInstead(best: CompletedRecord, cells: readonly CompletedRecord[]): string | undefined {
+function rustInstead(best: CompletedRecord, cells: readonly CompletedRecord[], judge: Judge): string | undefined {
   const rust = fastestOf(cells.filter((record) => contestOf(record) === contestOf(best)));
-  const ratio = rust && rateRatio(rust, best);
-  if (rust === undefined || ratio === undefined) return undefined;
-  switch (verdictOf(ratio)) {
-    case 'no difference':
+  const judged = rust && judge(rust, best);
+  if (rust === undefined || judged === undefined) return undefined;
+  switch (judged.verdict) {
+    case 'equivalent':
       return 'Rust would be no faster';
     case 'slower':
-      return `Rust would be slower, at ${formatFactor(ratio.ratio)}`;
+      return `Rust would be slower, at ${formatFactor(judged.ratio)}`;
     case 'faster':
-      return `Rust (${shortNameOf(rust)}) would be ${formatFactor(ratio.ratio)} that`;
+      return `Rust (${shortNameOf(rust)}) would be ${formatFactor(judged.ratio)} that`;
+    case 'inconclusive':
+      return undefined;
   }
 }
 

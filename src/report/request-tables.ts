@@ -6,13 +6,12 @@ import {
   UNKNOWN,
   formatCount,
   formatFactorBesideInterval,
-  formatFactorInterval,
   formatInterval,
   formatMicroseconds,
   formatPercent,
   formatShortRate,
 } from './format.js';
-import { type MarkedTable, factorOf, pairsOf } from './head-to-head.js';
+import { type MarkedTable, factorOf, pairsOf, verdictText } from './head-to-head.js';
 import { sideAndVariantOf } from './labels.js';
 import { marksOf, notesOf } from './marks.js';
 import { medianOf } from './resource-tables.js';
@@ -76,11 +75,11 @@ export function requestBestTable(comparisons: readonly Comparison[], recordOf: R
         formatCount(comparison.threads),
         nameBatchAndRateOf(rust),
         nameBatchAndRateOf(node),
-        factorOf(comparison) + fewSamplesMark(rust, node),
+        factorOf(comparison) + processMark(rust, node),
         won(node.id),
       ]),
     },
-    notes: notesOf(pairs.map(({ numerator, denominator }) => fewSamplesMark(numerator, denominator))),
+    notes: notesOf(pairs.map(({ numerator, denominator }) => processMark(numerator, denominator))),
   };
 }
 
@@ -109,13 +108,13 @@ export function requestLaneTable(comparisons: readonly Comparison[], recordOf: R
         formatCount(comparison.batch),
         `${rust.variant} — ${formatShortRate(rust.summary.rowsPerSecond)}`,
         `${sideAndVariantOf(node)} — ${formatShortRate(node.summary.rowsPerSecond)}`,
-        formatFactorBesideInterval(comparison) + fewSamplesMark(rust, node),
+        formatFactorBesideInterval(comparison) + processMark(rust, node),
         formatInterval(comparison),
-        comparison.verdict === 'no difference' ? comparison.verdict : `Node ${comparison.verdict}`,
+        verdictText(comparison, 'Node'),
         won(node.id),
       ]),
     },
-    notes: notesOf(pairs.map(({ numerator, denominator }) => fewSamplesMark(numerator, denominator))),
+    notes: notesOf(pairs.map(({ numerator, denominator }) => processMark(numerator, denominator))),
   };
 }
 
@@ -137,12 +136,12 @@ function batchingOf(comparisons: readonly Comparison[]): (id: string) => string 
   return (id) => {
     const comparison = batching.get(id);
     if (comparison === undefined) return UNKNOWN;
-    return comparison.verdict === 'no difference' ? factorOf(comparison) : formatFactorInterval(comparison);
+    return factorOf(comparison);
   };
 }
 
-/** The mark of few samples only: the number of operations does not matter to a rate of requests. */
-function fewSamplesMark(a: CompletedRecord, b: CompletedRecord): string {
+/** The mark of few processes only: the number of operations does not matter to a rate of requests. */
+function processMark(a: CompletedRecord, b: CompletedRecord): string {
   return marksOf({ ...a, rows: b.rows }, b);
 }
 

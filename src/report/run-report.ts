@@ -77,17 +77,19 @@ function unfinishedBlocks(records: readonly RunRecord[]): Block[] {
   return blocks.length === 0 ? [] : [heading(2, 'Failed and skipped'), ...blocks];
 }
 
-/** The noise floor: differences as small as those between the odd and even samples of a cell are noise. */
+/** What cells look like beside themselves: how large differences are that mean nothing, and how often they look like more. */
 function noiseBlocks(comparisons: readonly Comparison[]): Block[] {
-  const noise = comparisons
-    .filter((comparison) => comparison.kind === 'noise-floor')
-    .map(({ ratio }) => Math.max(ratio, 1 / ratio) - 1);
+  const noise = comparisons.filter((comparison) => comparison.kind === 'noise-floor');
   if (noise.length === 0) return [];
+  const sizes = noise.map(({ ratio }) => Math.abs(ratio - 1));
+  const wrong = noise.filter(({ verdict }) => verdict === 'faster' || verdict === 'slower').length;
   const cells = noise.length === 1 ? '1 cell' : `${noise.length} cells`;
   return [
+    heading(2, 'Noise'),
     paragraph(
-      `Noise floor (the odd against the even samples of one cell): ${formatPercent(median(noise))} in the median of ` +
-        `${cells}, ${formatPercent(Math.max(...noise))} at most.`,
+      `A/A: ${cells}, the odd against the even processes of each: ${formatPercent(median(sizes))} apart in the median, ` +
+        `${formatPercent(Math.max(...sizes))} at most; ${wrong} of ${noise.length} (${formatPercent(wrong / noise.length)}) look ` +
+        'faster or slower than themselves.',
     ),
   ];
 }

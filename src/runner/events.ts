@@ -8,9 +8,16 @@ export type RunEvent =
       readonly totalCells: number;
       /** The number of cells whose records an earlier part of this run wrote. */
       readonly resumedCells: number;
+      /** The number of processes that measure cells in the rest of the run, and the seconds that they take, roughly. */
+      readonly forks: number;
+      readonly seconds: number;
     }
   | { readonly type: 'family-opening'; readonly family: string }
-  | { readonly type: 'cell-opening'; readonly cell: Cell }
+  | {
+      readonly type: 'cell-opening';
+      readonly cell: Cell;
+      /** How often the cell is measured with this, from 1. */ readonly fork: number;
+    }
   | { readonly type: 'warm-up'; readonly cell: Cell; /** Counted from 1. */ readonly execution: number }
   | {
       readonly type: 'sample';

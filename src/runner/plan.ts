@@ -1,5 +1,8 @@
-import type { Family, FamilyOptions, PlannedCell } from '../families/workload.js';
-import { filterCells, unknownWord, valuesNamedBy, wordsAreKnown } from './filters.js';
+import { availableParallelism } from 'node:os';
+
+import type { AskedBy, Family, FamilyOptions, PlannedCell } from '../families/workload.js';
+import type { Cell } from '../records/record.js';
+import { type FilterName, filterCells, unknownWord, valuesNamedBy, wordsAreKnown } from './filters.js';
 import { type RunConfig, type RunRequest, configOf, knownOptions } from './run-config.js';
 
 /** The cells of one family that a run measures, and the options with which the family is opened. */
@@ -58,13 +61,41 @@ function filterPlan({ config, plans }: RunPlan): RunPlan {
   for (const name of Object.keys(config.engines)) {
     if (!engines.includes(name)) throw unknownWord(name, engines, 'engine');
   }
-  const chosen = new Set(filterCells(all, config.filters));
+  const chosen = new Set(usualOf(filterCells(all, config.filters), config));
   return {
     config,
     plans: plans
       .map((plan) => ({ ...plan, cells: plan.cells.filter((cell) => chosen.has(cell)) }))
       .filter(({ cells }) => cells.length > 0),
   };
+}
+
+/**
+ * The cells that a request asks for, of those that its filters leave: without `all`, cells of which no more is named than they are
+ * asked by, and in a quick run the quick ones. Filters that leave no such cell have named the others.
+ */
+function usualOf(cells: readonly PlannedCell[], config: RunConfig): readonly PlannedCell[] {
+  if (config.all === true) return cells;
+  const usual = cells.filter(({ cell, askedBy = [] }) => askedBy.every((what) => isNamed(what, cell, config)));
+  if (usual.length === 0) return cells;
+  const marked = new Set(usual.flatMap(({ cell, isQuick }) => (isQuick === true ? cell.family : [])));
+  if (config.quick !== true) return usual;
+  return usual.filter(({ cell, isQuick }) => isQuick === true || !marked.has(cell.family));
+}
+
+/** Whether the request names what a cell is asked by. Its filters match the cell. */
+function isNamed(what: AskedBy, { engine }: Cell, { filters, engines, workers }: RunConfig): boolean {
+  const hasWords = (name: FilterName): boolean => (filters[name] ?? []).length > 0;
+  switch (what) {
+    case 'engine':
+      return engines[engine] !== undefined || hasWords('engine') || hasWords('transport');
+    case 'lane':
+      return hasWords('lane');
+    case 'workers':
+      return workers !== undefined;
+    case 'all':
+      return false;
+  }
 }
 
 /** The plan of one family. It plans for one number of workers at a time, beside one worker, so cells in common are kept once. */
@@ -80,11 +111,12 @@ function expand(family: Family, config: RunConfig): FamilyPlan {
     const options = optionsFor(1);
     return { family, options, cells: family.plan(options) };
   }
-  for (const workers of config.workers) {
+  const counts = config.workers ?? [1, availableParallelism()];
+  for (const workers of counts) {
     for (const planned of family.plan(optionsFor(workers))) {
       // A cell without workers counts as one worker.
-      if (config.workers.includes(planned.cell.workers ?? 1)) cells.set(planned.cell.id, planned);
+      if (counts.includes(planned.cell.workers ?? 1)) cells.set(planned.cell.id, planned);
     }
   }
-  return { family, options: optionsFor(Math.max(...config.workers)), cells: [...cells.values()] };
+  return { family, options: optionsFor(Math.max(...counts)), cells: [...cells.values()] };
 }

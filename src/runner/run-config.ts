@@ -1,17 +1,18 @@
-import { availableParallelism } from 'node:os';
 import { mapOf, objectOf, positiveCount } from '../records/shape.js';
 import type { RunContext } from '../records/record.js';
 import { BoundaryError } from '../errors.js';
 import { hasHidden, redactUrl } from '../redact-url.js';
 import type { GivenValues, Option, OptionTable } from '../families/option.js';
 import { checkValue, flatten, nest, option, partsOf } from '../families/option.js';
-import { count, counts, flag, rows, seconds, uris, words } from '../families/option-values.js';
+import { count, counts, flag, fraction, rows, seconds, uris, words } from '../families/option-values.js';
 import type { FamilyValues } from '../families/registry.js';
 import type { Family } from '../families/workload.js';
+import { DEFAULT_MARGIN } from '../stats/ratio-interval.js';
 import type { CellFilters } from './filters.js';
 
 const URIS = { redact: redactUrl };
-const SAMPLES = { otherwise: '5 or more, until steady' };
+const SAMPLES = { otherwise: '1 to 10, by the time budget' };
+const ABOUT_ALL = 'also engines behind servers, both flavors of each lane in Rust, and several workers everywhere';
 const ABOUT_PEERS =
   'also clients one could pick instead: node:sqlite, better-sqlite3, nodejs-polars, valkey-glide, where installed';
 
@@ -19,9 +20,9 @@ const CELL_OPTIONS = {
   rows: option('--rows <n>', rows, 'the same as an option'),
   workers: option('--workers <list>', counts, 'numbers of workers, e.g. 1,4', {
     otherwise: '1 and the number of cores',
-    default: [1, availableParallelism()],
   }),
   engines: option('--engine-uri <name=uri>', uris, 'where an engine keeps its rows; may be repeated', URIS),
+  all: option('--all', flag, ABOUT_ALL),
   peers: option('--peers', flag, ABOUT_PEERS),
 } satisfies OptionTable;
 
@@ -38,10 +39,31 @@ export const MATRIX_OPTIONS: OptionTable = {
 
 /** The options of any run that say how its cells are measured. */
 export const SAMPLING_OPTIONS = {
-  samples: option('--samples <n>', count, 'take exactly so many samples a cell', SAMPLES),
-  timeBudgetSeconds: option('--time-budget <seconds>', seconds, 'time for each cell, beyond which 5 samples must do', {
-    default: 3,
-    calledAs: 'the time budget',
+  quick: option('--quick', flag, 'a rough first look: few cells, in two short processes each'),
+  aa: option('--aa', flag, 'measure each cell as two, to see how often equal cells look different'),
+  forks: option('--forks <n>', count, 'measure each cell in so many processes, one after the other', {
+    default: 5,
+    quickly: 2,
+    otherwise: '5, with --quick 2',
+  }),
+  samples: option('--samples <n>', count, 'take exactly so many samples in each of them', SAMPLES),
+  timeBudgetSeconds: option(
+    '--time-budget <seconds>',
+    seconds,
+    'time for the samples of a process, without --samples',
+    {
+      default: 0.5,
+      quickly: 0.1,
+      otherwise: '0.5, with --quick 0.1',
+      calledAs: 'the time budget',
+    },
+  ),
+  timeoutSeconds: option('--timeout <seconds>', seconds, 'time for a whole process, after which the cell has failed', {
+    default: 600,
+    calledAs: 'the timeout',
+  }),
+  margin: option('--margin <part>', fraction, 'the difference up to which two cells are equivalent', {
+    default: DEFAULT_MARGIN,
   }),
 } satisfies OptionTable;
 
@@ -65,7 +87,7 @@ export interface RunConfig
   readonly rows: Readonly<Record<string, number>>;
 }
 
-type Settled = 'workers' | 'timeBudgetSeconds' | 'engines' | 'filters';
+type Settled = 'forks' | 'timeBudgetSeconds' | 'timeoutSeconds' | 'margin' | 'engines' | 'filters';
 
 /** All options that mean something to a run over these families. */
 export function knownOptions(families: readonly Family[]): OptionTable {
@@ -83,7 +105,9 @@ function optionOf(known: OptionTable, name: string): Option | undefined {
  */
 export function configOf(request: RunRequest, families: readonly Family[], known: OptionTable): RunConfig {
   const own = knownOptions(families);
-  const defaults = Object.entries(own).map(([name, declared]) => [name, declared.default] as const);
+  const defaults = Object.entries(own).map(([name, { default: usual, quickly = usual }]) => {
+    return [name, request.quick === true ? quickly : usual] as const;
+  });
   const fallbacks = entriesOf(request.fallbacks, (name) => own[name] !== undefined);
   const given = entriesOf(request, (name) => optionOf(known, name) !== undefined);
   const values = flatten(Object.fromEntries([...defaults, ...fallbacks, ...given]));

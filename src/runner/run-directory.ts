@@ -2,7 +2,14 @@ import { type FileHandle, mkdir, open, rename, rm, stat } from 'node:fs/promises
 import { join } from 'node:path';
 import type { Run, RunContext, RunRecord } from '../records/record.js';
 import { serializeRun } from '../records/run-file.js';
-import { readLog, serializeLog, serializeRecordLine } from '../records/run-log.js';
+import {
+  type ForkRecord,
+  type RunLog,
+  readLog,
+  serializeForkLine,
+  serializeLog,
+  serializeRecordLine,
+} from '../records/run-log.js';
 import { renderRunMarkdown } from '../report/run-report.js';
 import { BoundaryError } from '../errors.js';
 
@@ -11,11 +18,13 @@ export class RunDirectory {
   readonly path: string;
   #context: RunContext;
   readonly #records = new Map<string, RunRecord>();
+  #forks: readonly ForkRecord[];
   #log: FileHandle | undefined;
 
-  private constructor(path: string, context: RunContext, records: readonly RunRecord[]) {
+  private constructor(path: string, { context, records, forks }: Omit<RunLog, 'truncated'>) {
     this.path = path;
     this.#context = context;
+    this.#forks = forks;
     for (const record of records) this.#records.set(record.id, record);
   }
 
@@ -27,7 +36,7 @@ export class RunDirectory {
       });
     }
     await mkdir(path, { recursive: true });
-    const directory = new RunDirectory(path, context, []);
+    const directory = new RunDirectory(path, { context, records: [], forks: [] });
     await directory.#rewriteLog();
     return directory;
   }
@@ -38,8 +47,7 @@ export class RunDirectory {
     if (!(await exists(log))) {
       throw new BoundaryError('BB_RESUME_NOTHING', `${path} holds no run to go on with: there is no run.jsonl`);
     }
-    const { context, records } = await readLog(log);
-    const directory = new RunDirectory(path, context, records);
+    const directory = new RunDirectory(path, await readLog(log));
     // Rewritten, since an interruption may have cut the last line short, and nothing may be appended to it.
     await directory.#rewriteLog();
     return directory;
@@ -54,6 +62,11 @@ export class RunDirectory {
     return this.#records;
   }
 
+  /** The forks so far of a cell that is not complete. */
+  forksOf(id: string): ForkRecord[] {
+    return this.#forks.filter((fork) => fork.id === id);
+  }
+
   /** Replaces the context, also in the log. */
   async setContext(context: RunContext): Promise<void> {
     this.#context = context;
@@ -63,9 +76,14 @@ export class RunDirectory {
   /** Appends a record to the log; resolves when the record is on disk. */
   async append(record: RunRecord): Promise<void> {
     this.#records.set(record.id, record);
-    this.#log ??= await open(this.#pathOf('run.jsonl'), 'a');
-    await this.#log.appendFile(serializeRecordLine(record));
-    await this.#log.datasync();
+    this.#forks = this.#forks.filter(({ id }) => id !== record.id);
+    await this.#append(serializeRecordLine(record));
+  }
+
+  /** Appends what one process measured; resolves when it is on disk. */
+  async appendFork(fork: ForkRecord): Promise<void> {
+    this.#forks = [...this.#forks, fork];
+    await this.#append(serializeForkLine(fork));
   }
 
   /** Writes `run.json` and `run.md`, each atomically. */
@@ -79,10 +97,16 @@ export class RunDirectory {
     this.#log = undefined;
   }
 
+  async #append(line: string): Promise<void> {
+    this.#log ??= await open(this.#pathOf('run.jsonl'), 'a');
+    await this.#log.appendFile(line);
+    await this.#log.datasync();
+  }
+
   async #rewriteLog(): Promise<void> {
     await this.close();
-    const records = [...this.#records.values()];
-    await writeAtomically(this.#pathOf('run.jsonl'), serializeLog({ context: this.#context, records }));
+    const log = { context: this.#context, records: [...this.#records.values()], forks: this.#forks };
+    await writeAtomically(this.#pathOf('run.jsonl'), serializeLog(log));
   }
 
   #pathOf(file: string): string {

@@ -1,19 +1,24 @@
 import { groupBy } from '../compare/cell-groups.js';
 import { comparisonsOf } from '../compare/comparisons.js';
 import { type Run, type RunContext, type RunRecord, SCHEMA_VERSION } from '../records/record.js';
+import type { ForkRecord } from '../records/run-log.js';
 import { type NativeBuild, runContext } from '../host/provenance.js';
-import type { Family, OpenFamily, PlannedCell } from '../families/workload.js';
-import { UNSUPPORTED, toBoundaryError } from '../errors.js';
-import { CellMeasurement, type Instruments, failedRecord } from './cell-measurement.js';
+import type { OpenFamily, PlannedCell, Family } from '../families/workload.js';
+import { CLOCK_TICK_SECONDS } from '../stats/summary.js';
+import { toBoundaryError } from '../errors.js';
+import { completedRecord, unmeasuredRecord } from './cell-record.js';
 import type { RunListener } from './events.js';
 import { type CollectGarbage, exposedCollector } from '../collect-garbage.js';
+import { measureInFork } from './fork.js';
+import type { ForkResult, ForkStep } from './fork-message.js';
 import { GarbageBetween } from './garbage-collection.js';
+import { type Instruments, measureFork } from './measure-fork.js';
 import { type FamilyPlan, planRun } from './plan.js';
 import { type ResourceReader, nodeResources } from './resources.js';
 import { requireSameHost, withVersions } from './resume.js';
-import { type RunRequest, knownOptions, publicConfig, resumeRequest } from './run-config.js';
+import { type RunConfig, type RunRequest, knownOptions, publicConfig, resumeRequest } from './run-config.js';
 import { RunDirectory, defaultDirectory } from './run-directory.js';
-import { type SamplingPolicy, measureInterleaved, samplingPolicy } from './schedule.js';
+import { type SamplingPolicy, orderOf, typicalSeconds } from './sampling.js';
 
 /** A request, with the services and places of the run. */
 export interface RunOptions extends RunRequest {
@@ -30,9 +35,12 @@ export interface RunOptions extends RunRequest {
   /** Aborting it ends the run early: completed records are written, a cell that is under way is not recorded. */
   readonly signal?: AbortSignal | undefined;
   readonly onEvent?: RunListener | undefined;
-  /** The reader of CPU and memory figures. Default: `nodeResources`. */
+  /** The reader of CPU and memory figures of cells that this process measures itself. Default: `nodeResources`. */
   readonly resources?: ResourceReader | undefined;
-  /** The garbage collector. Default: the one that `--expose-gc` exposes; without it, V8 decides when to collect. */
+  /**
+   * The garbage collector between samples that this process takes itself. Default: the one that `--expose-gc` exposes; without it,
+   * V8 decides when to collect.
+   */
   readonly collectGarbage?: CollectGarbage | undefined;
 }
 
@@ -46,8 +54,8 @@ export interface RunResult {
 }
 
 /**
- * Measures the requested cells, family by family and group by group, and writes each record as soon as it is complete. A cell
- * that fails is recorded as failed and does not stop the others. Throws a `BoundaryError` before anything is measured if the
+ * Measures the requested cells, family by family and group by group, each several times in a process of its own, and writes down
+ * what each process measured as soon as it has ended. A cell that fails is recorded as failed and does not stop the others. Throws a `BoundaryError` before anything is measured if the
  * request is invalid or can't be resumed.
  */
 export async function run(options: RunOptions): Promise<RunResult> {
@@ -59,6 +67,7 @@ export async function run(options: RunOptions): Promise<RunResult> {
       directory: directory.path,
       totalCells: planned.length,
       resumedCells: planned.filter((cell) => isDone(session, cell)).length,
+      ...workLeft(session),
     });
     for (const plan of plans) {
       if (!signal.aborted) await measureFamily(session, plan);
@@ -71,14 +80,26 @@ export async function run(options: RunOptions): Promise<RunResult> {
   }
 }
 
-interface Session extends Instruments {
+/** The processes that are still to measure cells, and how long they take, roughly. */
+function workLeft(session: Session): { readonly forks: number; readonly seconds: number } {
+  const { planned, directory, policy } = session;
+  const left = planned.filter((cell) => cell.skip === undefined && !isDone(session, cell));
+  const forks = left.reduce((sum, { cell }) => sum + session.forks - directory.forksOf(cell.id).length, 0);
+  return { forks, seconds: forks * typicalSeconds(policy) };
+}
+
+interface Session extends Omit<Instruments, 'onStep'> {
   readonly directory: RunDirectory;
   /** The context of this process, without the versions of the families. */
   readonly ownContext: RunContext;
   readonly plans: readonly FamilyPlan[];
   /** The cells of all plans. */
   readonly planned: readonly PlannedCell[];
+  readonly config: RunConfig;
   readonly policy: SamplingPolicy;
+  /** The number of processes that measure each cell. */
+  readonly forks: number;
+  readonly emit: RunListener;
   /** The ids of cells that need no measuring, or have been measured. */
   readonly done: Set<string>;
 }
@@ -100,7 +121,10 @@ async function startSession(options: RunOptions): Promise<Session> {
     ownContext: context,
     plans,
     planned: plans.flatMap(({ cells }) => cells),
-    policy: samplingPolicy(config.samples, config.timeBudgetSeconds),
+    config,
+    // Each cell stands for two, of which every other process is.
+    forks: config.forks * (config.aa === true ? 2 : 1),
+    policy: { samples: config.samples, budgetSeconds: config.timeBudgetSeconds },
     done: new Set(kept.map(({ id }) => id)),
     resources: options.resources ?? nodeResources,
     garbage: collectGarbage && new GarbageBetween(collectGarbage),
@@ -109,7 +133,8 @@ async function startSession(options: RunOptions): Promise<Session> {
   };
 }
 
-async function measureFamily(session: Session, { family, options, cells }: FamilyPlan): Promise<void> {
+async function measureFamily(session: Session, plan: FamilyPlan): Promise<void> {
+  const { family, options, cells } = plan;
   for (const planned of cells) {
     if (planned.skip !== undefined && !isDone(session, planned)) {
       await deliver(session, { ...planned.cell, outcome: 'skipped', reason: planned.skip });
@@ -135,8 +160,9 @@ async function measureFamily(session: Session, { family, options, cells }: Famil
     }
     const { directory, ownContext } = session;
     await directory.setContext(withNetworks(withVersions(directory.context, versions, ownContext), networks));
+    const measure = measurer(session, plan, open);
     for (const group of groupBy(left, (planned) => planned.group)) {
-      if (!session.signal.aborted) await measureGroup(session, open, group);
+      if (!session.signal.aborted) await measureGroup(session, measure, group);
     }
   } finally {
     await closeFamily(session, family, open);
@@ -158,35 +184,73 @@ async function closeFamily({ emit }: Session, family: Family, open: OpenFamily):
   }
 }
 
-async function measureGroup(session: Session, family: OpenFamily, group: readonly PlannedCell[]): Promise<void> {
-  const measurements: CellMeasurement[] = [];
-  try {
-    for (const planned of group) {
-      if (session.signal.aborted) return;
-      session.emit({ type: 'cell-opening', cell: planned.cell });
-      try {
-        const open = await family.openCell(planned);
-        measurements.push(new CellMeasurement(planned, open, session, (record) => deliver(session, record)));
-      } catch (error) {
-        if (!session.signal.aborted) await deliver(session, unopenedRecord(planned, error));
+/** Measures a cell once: opens it, warms it up, takes samples, and closes it. */
+type Measure = (planned: PlannedCell, onStep: (step: ForkStep) => void, fork: number) => Promise<ForkResult>;
+
+/** Measures in a new process each time if the family names its module, else in this one. */
+function measurer(session: Session, { family, options }: FamilyPlan, open: OpenFamily): Measure {
+  const { module, name } = family;
+  const { policy, signal, config } = session;
+  if (module === undefined) return (planned, onStep) => measureFork(open, planned, policy, { ...session, onStep });
+  return async (planned, onStep, fork) => {
+    const shared = { ...options, ...(await open.shared?.()) };
+    const task = { module, family: name, options: shared, planned, policy };
+    const result = await measureInFork(task, { signal, onStep, timeoutSeconds: config.timeoutSeconds });
+    return { ...result, samples: result.samples.map((sample) => ({ fork, ...sample })) };
+  };
+}
+
+/** A cell with what was measured of it so far. */
+interface Entry {
+  readonly planned: PlannedCell;
+  readonly forks: ForkRecord[];
+  isOver: boolean;
+}
+
+/** Measures the cells of a group in rounds, each cell once a round, in an order that changes from round to round. */
+async function measureGroup(session: Session, measure: Measure, group: readonly PlannedCell[]): Promise<void> {
+  const { directory, forks, signal } = session;
+  const entries = group.map((planned): Entry => {
+    return { planned, forks: directory.forksOf(planned.cell.id), isOver: false };
+  });
+  for (let round = 0; round < forks; round++) {
+    for (const entry of orderOf(entries, round)) {
+      if (signal.aborted) return;
+      // A resumed run has measured the first rounds of some cells.
+      if (!entry.isOver && entry.forks.length <= round) await measureOnce(session, measure, entry);
+      if (!entry.isOver && entry.forks.length >= forks) {
+        entry.isOver = true;
+        await deliver(session, completedRecord(entry.planned, entry.forks));
       }
     }
-    await measureInterleaved(measurements, session.policy, session.signal);
-  } finally {
-    // Only cells that an abort interrupted are still open; they are not recorded.
-    await Promise.allSettled(measurements.map((measurement) => measurement.close()));
   }
 }
 
-/** The record of a cell that can't be opened: skipped if its server or engine does not support it, else failed. */
-function unopenedRecord(planned: PlannedCell, error: unknown): RunRecord {
-  const { code, message } = toBoundaryError(error);
-  return code === UNSUPPORTED ? { ...planned.cell, outcome: 'skipped', reason: message } : failedRecord(planned, error);
+async function measureOnce(session: Session, measure: Measure, entry: Entry): Promise<void> {
+  const { planned, forks } = entry;
+  const { cell } = planned;
+  const { emit, signal, directory } = session;
+  const fork = forks.length + 1;
+  emit({ type: 'cell-opening', cell, fork });
+  const onStep = (step: ForkStep): void => {
+    if (step.type === 'warm-up') return emit({ ...step, cell });
+    emit({ ...step, cell, rowsPerSecond: cell.rows / Math.max(step.sample.seconds, CLOCK_TICK_SECONDS) });
+  };
+  try {
+    const { samples, checksum } = await measure(planned, onStep, fork);
+    const measured = { id: cell.id, samples, checksum };
+    forks.push(measured);
+    await directory.appendFork(measured);
+  } catch (error) {
+    if (signal.aborted) return;
+    entry.isOver = true;
+    await deliver(session, unmeasuredRecord(planned, error));
+  }
 }
 
 async function failAll(session: Session, cells: readonly PlannedCell[], error: unknown): Promise<void> {
   if (session.signal.aborted) return;
-  for (const planned of cells) await deliver(session, failedRecord(planned, error));
+  for (const planned of cells) await deliver(session, unmeasuredRecord(planned, error));
 }
 
 async function deliver({ directory, done, planned, emit }: Session, record: RunRecord): Promise<void> {
@@ -196,7 +260,7 @@ async function deliver({ directory, done, planned, emit }: Session, record: RunR
   emit({ type: 'record', record, doneCells, totalCells: planned.length });
 }
 
-async function writeResults({ directory, planned, signal }: Session): Promise<RunResult> {
+async function writeResults({ directory, planned, signal, config }: Session): Promise<RunResult> {
   const rustLanes = new Map(planned.map(({ cell, rustLane }) => [cell.id, rustLane]));
   // In the order of the matrix, not in the order in which the cells finished.
   const records = planned.flatMap(({ cell }) => directory.records.get(cell.id) ?? []);
@@ -204,7 +268,7 @@ async function writeResults({ directory, planned, signal }: Session): Promise<Ru
     schemaVersion: SCHEMA_VERSION,
     context: directory.context,
     records,
-    comparisons: comparisonsOf(records, (id) => rustLanes.get(id)),
+    comparisons: comparisonsOf(records, { rustLaneOf: (id) => rustLanes.get(id), margin: config.margin }),
   };
   await directory.writeResults(run);
   const unmeasured = planned.filter(({ cell }) => !directory.records.has(cell.id)).map(({ cell }) => cell.id);

@@ -13,14 +13,6 @@ export function relativeSpread(values: ArrayLike<number>): number {
 }
 
 /**
- * Whether times have settled: at least `minimumSamples` of them, and a relative spread of at most `maximumSpread`. The runner
- * ends sampling (or warming up, over its latest executions) when it returns true.
- */
-export function isSteady(seconds: readonly number[], maximumSpread: number, minimumSamples: number): boolean {
-  return seconds.length > 0 && seconds.length >= minimumSamples && relativeSpread(seconds) <= maximumSpread;
-}
-
-/**
  * The summary of a cell's samples. Rates are those of the median sample: `rows / medianSeconds`. MiB per second is absent if the
  * cell has no size. Throws a `RangeError` if there is no sample.
  */

@@ -73,14 +73,13 @@ pub(crate) fn contents(engine: &dyn Engine, tables: &[String]) -> Result<Checksu
 }
 
 fn summed_by_engine(engine: &dyn Engine, table: &str) -> Result<Checksum> {
-    // Exact sums of 64-bit integers need more than 64 bits; not every engine widens them by itself, hence the casts.
-    let whole =
-        |column| format!("CAST(coalesce(sum(CAST({column} AS DECIMAL(38, 0))), 0) AS DECIMAL(38, 0)) AS {column}");
+    // Exact sums of 64-bit integers need more than 64 bits; not every engine widens them by itself. Those of 32-bit ones don't.
+    let whole = |column, what| format!("CAST(coalesce(sum({what}), 0) AS DECIMAL(38, 0)) AS {column}");
     let sql = format!(
         "SELECT count(*) AS \"rows\", {}, {}, coalesce(sum(value), 0) AS value, {} FROM {}",
-        whole("id"),
-        whole("sensor_id"),
-        whole("timestamp"),
+        whole("id", "id"),
+        whole("sensor_id", "sensor_id"),
+        whole("timestamp", "CAST(timestamp AS DECIMAL(38, 0))"),
         identifier(table)
     );
     let mut sums = read_all(engine, &sql)?;

@@ -30,11 +30,12 @@ interface PlannedHybrid extends PlannedRequests {
 
 const family = defineRequestFamily<PlannedHybrid>({
   name: 'hybrid',
+  module: import.meta.url,
   server: 'shards',
   matrix: HYBRID_MATRIX,
   peers: {},
   options: HYBRID_OPTIONS,
-  openServer: (engines, cells) => openHybridServer(engines, cells, cells[0]!.values),
+  openServer: (engines, cells, shared) => openHybridServer(engines, cells, cells[0]!.values, shared),
   serverOf: async ({ setting }, server) => (server as HybridServer).inSetting(setting as Setting),
   expected: ({ cell, values }) => expectedOf(cell.workload, cell.rows, totalRows(values)),
   nativeOptions: ({ values }) => ({ totalRows: totalRows(values) }),

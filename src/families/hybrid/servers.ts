@@ -8,6 +8,7 @@ import { ShardStore } from '../../library/shards/shard-store.js';
 import type { SimulatedNetwork } from '../../records/record.js';
 import type { PlannedRequests } from '../requests/grid.js';
 import { type TargetServer, targetUrl } from '../requests/target-server.js';
+import type { SharedServer } from '../workload.js';
 import { HYBRID_MATRIX, type Setting } from './data.js';
 import { restoreBlanks } from './input.js';
 import { type SlowShards, networkBy, slowDown } from './network.js';
@@ -24,17 +25,21 @@ export interface HybridServer extends TargetServer {
 /** The folder of the direct shards, beside the folders of the shard processes, which lock theirs. */
 const DIRECT_FOLDER = 'direct';
 
-/** Starts the shards or connects to them, and fills those that are not filled yet. */
+/**
+ * Starts the shards or connects to them, and fills those that are not filled yet. `shared`: another process has
+ * done so, with the network in front of them.
+ */
 export async function openHybridServer(
   engines: Readonly<Record<string, string>>,
   cells: readonly PlannedRequests[],
   values: HybridValues,
+  shared?: SharedServer,
 ): Promise<HybridServer> {
   const isDirectNeeded = cells.some(({ skip, setting }) => skip === undefined && setting !== 'grpc');
   const url = targetUrl('shards', engines);
   const total = totalRows(values);
   if (values.dataDir === undefined) checkMemory(total, { isOurs: url === undefined, isDirectNeeded });
-  const by = await networkBy(values, url === undefined);
+  const by = shared === undefined ? await networkBy(values, url === undefined) : undefined;
   const ours = url === undefined ? await startShards(values, by === 'kernel') : undefined;
   const stores: ShardStore[] = [];
   let slow: SlowShards | undefined;
@@ -55,7 +60,12 @@ export async function openHybridServer(
     }
     // Filled without the delay, which applies only to measured requests.
     if (by !== undefined) slow = await slowDown(addresses, values, by === 'kernel' ? ours : undefined);
-    return hybridServer(slow?.addresses ?? addresses, stores, { ours, values, network: slow?.network }, close);
+    const { processIds = [], isPrivate = false } = shared ?? {
+      processIds: ours?.processIds,
+      isPrivate: ours !== undefined,
+    };
+    const shards = { ours, values, network: slow?.network, processIds, isPrivate };
+    return hybridServer(slow?.addresses ?? addresses, stores, shards, close);
   } catch (thrown) {
     await close();
     throw thrown;
@@ -107,6 +117,8 @@ async function fill(places: readonly (string | ShardStore)[], values: HybridValu
 }
 
 interface OpenShards {
+  readonly processIds: readonly number[];
+  readonly isPrivate: boolean;
   readonly ours: PrivateShards | undefined;
   readonly values: HybridValues;
   readonly network: SimulatedNetwork | undefined;
@@ -114,11 +126,10 @@ interface OpenShards {
 
 function hybridServer(
   addresses: readonly string[],
-  stores: readonly ShardStore[],
-  { ours, values, network }: OpenShards,
+  stores: ShardStore[],
+  { ours, values, network, processIds, isPrivate }: OpenShards,
   close: () => Promise<void>,
 ): HybridServer {
-  const processIds = ours?.processIds ?? [];
   const kept = values.dataDir === undefined ? 'in memory' : 'on disk';
   let cells = 0;
   const all: HybridServer = {
@@ -127,10 +138,12 @@ function hybridServer(
     places: addresses,
     version: `${addresses.length} shards, ${totalRows(values)} rows${ours === undefined ? '' : ` ${kept} (private)`}${networkText(network)}`,
     ...(network === undefined ? {} : { network }),
-    isPrivate: ours !== undefined,
+    isPrivate,
     processIds,
     newPrefix: () => `bb${(cells += 1)}`,
     ending: () => ours?.ending ?? undefined,
+    // Another process can't open the shards' files before.
+    handOver: () => stores.splice(0).forEach((store) => store.close()),
     close,
     inSetting: (setting) => {
       const isHere = (shard: number): boolean => setting === 'direct' || (setting === 'hybrid' && shard === 0);

@@ -29,6 +29,7 @@ interface PlannedStage extends PlannedCell {
 /** The stages of time-series ingest in process, and the soak over HTTP. */
 export const ingestFamily: Family<RequestValues> = {
   name: FAMILY_NAME,
+  module: import.meta.url,
   description: matrix.description,
   defaultRows: matrix.defaultRows,
   onlyIfNamed: true,
@@ -39,6 +40,7 @@ export const ingestFamily: Family<RequestValues> = {
     const soak = await soakFamily.open(options, requests);
     return {
       versions: async () => ({ ...versionsOf(stages), ...(await soak.versions()) }),
+      shared: async () => (requests.length === 0 ? {} : soak.shared!()),
       openCell: (planned) => (isStage(planned) ? openStage(planned) : soak.openCell(planned)),
       close: () => soak.close(),
     };

@@ -17,6 +17,7 @@ const CLIENTS = new TargetClients<KvTarget>('kv', { ioredis, 'valkey-glide': val
 /** Keys and values over the Redis wire: one at a time, pipelined, and many in one command. */
 export const kvFamily = defineRequestFamily({
   name: 'kv',
+  module: import.meta.url,
   server: 'redis',
   matrix: KV_MATRIX,
   peers: { 'valkey-glide': VALKEY_GLIDE },

@@ -23,15 +23,27 @@ export interface AddonEngine {
   readonly tables: QueryTables;
 }
 
-/** The tables of an engine, loaded through this connection. */
-export function queryTablesOf(connection: Connection): QueryTables {
+/** The tables of an engine, loaded through this connection. Tables that are shared are loaded where they are missing, and kept. */
+export function queryTablesOf(connection: Connection, isShared: boolean): QueryTables {
   return new LoadedTables<NativeTables, NativeTables>({
     load: async (key) => {
-      await loadTables(connection, key);
+      if (!isShared || !(await areLoaded(connection, key))) await loadTables(connection, key);
       return key;
     },
-    unload: (key) => unloadTables(connection, key),
+    unload: async (key) => {
+      if (!isShared) await unloadTables(connection, key);
+    },
   });
+}
+
+/** Whether the tables are there with all their rows: a process may have ended while it loaded them. */
+async function areLoaded(connection: Connection, { table, rows, workers }: NativeTables): Promise<boolean> {
+  try {
+    return (await readBack(connection, tableNames(table, workers))).rows === rows;
+  } catch {
+    // A table is missing.
+    return false;
+  }
 }
 
 /** Opens a cell of the `rust` side. */
@@ -151,6 +163,6 @@ async function workerThreads(connection: Connection, tasks: readonly LaneTask[])
 const INSERT_TABLE = `${matrix.table}_insert`;
 
 /** The tables of a query. Lanes with fewer rows have tables of their own. */
-function queryTables(rows: number, workers: number): NativeTables {
+export function queryTables(rows: number, workers: number): NativeTables {
   return { table: `${matrix.table}_${rows}`, rows, workers };
 }

@@ -20,21 +20,30 @@ export class ConnectedEngine {
   readonly #tables: QueryTables;
   readonly #others = new Map<string, Promise<Connection>>();
 
-  private constructor(uri: string, folder: DatabaseFolder | undefined, loader: Connection, transport?: string) {
+  private constructor(
+    uri: string,
+    folder: DatabaseFolder | undefined,
+    loader: Connection,
+    { transport, isShared }: { readonly transport: string | undefined; readonly isShared: boolean },
+  ) {
     this.#uri = uri;
     this.#folder = folder;
     this.#loader = loader;
     this.#loaderTransport = transport;
-    this.#tables = queryTablesOf(loader);
+    this.#tables = queryTablesOf(loader, isShared);
   }
 
-  static async open(name: string, uri: string): Promise<ConnectedEngine> {
+  /** Connects to an engine. Its tables are kept if they are shared with other processes. */
+  static async open(name: string, uri: string, isShared = false): Promise<ConnectedEngine> {
     const transport = defaultTransport(name);
     // Connections share a database by its name, so a new database needs a file.
     const folder = transport !== undefined && isBareUri(name, uri) ? await DatabaseFolder.create() : undefined;
-    const place = folder === undefined ? uri : `${name}:${join(folder.path, `bench.${name}`)}`;
+    const place = folder?.uriOf(name) ?? uri;
     try {
-      return new ConnectedEngine(place, folder, await connect(overTransport(place, transport)), transport);
+      return new ConnectedEngine(place, folder, await connect(overTransport(place, transport)), {
+        transport,
+        isShared,
+      });
     } catch (error) {
       await folder?.remove();
       throw error;
@@ -80,7 +89,7 @@ export class ConnectedEngine {
 }
 
 /** A temporary folder for the database of a run. It is also removed at process exit, if the run did not end normally. */
-class DatabaseFolder {
+export class DatabaseFolder {
   readonly path: string;
   readonly #removeAtExit = (): void => rmSync(this.path, { recursive: true, force: true });
 
@@ -91,6 +100,11 @@ class DatabaseFolder {
 
   static async create(): Promise<DatabaseFolder> {
     return new DatabaseFolder(await mkdtemp(join(tmpdir(), 'boundary-bench-')));
+  }
+
+  /** The URI of the database of an engine in this folder. */
+  uriOf(engine: string): string {
+    return `${engine}:${join(this.path, `bench.${engine}`)}`;
   }
 
   async remove(): Promise<void> {

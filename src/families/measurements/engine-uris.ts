@@ -50,6 +50,11 @@ export function isBareUri(engine: string, uri: string): boolean {
   return partsOf(uri).place === `${engine}:`;
 }
 
+/** Whether a URI names a server that already runs. */
+export function isServer(uri: string): boolean {
+  return partsOf(uri).isServer;
+}
+
 function partsOf(uri: string): EngineUri {
   const [place = '', query = ''] = uri.split('?', 2);
   return {

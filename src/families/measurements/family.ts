@@ -1,25 +1,18 @@
-import { apacheArrow } from '../../clients/apache-arrow.js';
-import {
-  DUCKDB_NODE_API_VERSION,
-  type DuckDbInterface,
-  DuckDbPeer,
-  duckDbValues,
-  duckDbVectors,
-} from '../../clients/duckdb-node-api.js';
-import { flechette } from '../../clients/flechette.js';
+import type { DuckDbInterface } from '../../clients/duckdb-node-api.js';
 import type { ColumnTableTarget } from '../../clients/measurement-table.js';
+import { connect } from '../../library/engine/connection.js';
+import { unloadTables } from './native-suite.js';
 import { useHyperd } from '../../host/hyperd.js';
 import { SERVER_OPTIONS } from '../requests/options.js';
 import { openTarget, type TargetServer } from '../requests/target-server.js';
 import { ownDatabase } from '../sql/database.js';
 import type { Family, FamilyOptions, OpenCell, OpenFamily } from '../workload.js';
-import { openNapiCell, openNativeCell } from './addon-cells.js';
+import { openNapiCell, openNativeCell, queryTables } from './addon-cells.js';
 import { type TableSize, buildTable, openColumnTableCell } from './column-table-cells.js';
-import { ConnectedEngine } from './connected-engine.js';
-import { loadDuckDbTable, openDuckDbCell } from './duckdb-cells.js';
+import { ConnectedEngine, DatabaseFolder } from './connected-engine.js';
+import { defaultTransport, isBareUri, isServer } from './engine-uris.js';
 import { LoadedTables } from './loaded-tables.js';
 import { matrix } from './matrix.js';
-import { openMysql2Place } from './mysql2-cells.js';
 import { MEASUREMENTS_OPTIONS, type MeasurementsValues } from './options.js';
 import { PEERS } from './peers.js';
 import type { Place } from './place.js';
@@ -28,6 +21,7 @@ import { FAMILY_NAME, type PlannedMeasurement, planMeasurements } from './plan.j
 /** Bulk insert, scan, filter and aggregate of one table, on all sides. */
 export const measurementsFamily: Family<MeasurementsValues> = {
   name: FAMILY_NAME,
+  module: import.meta.url,
   description: matrix.description,
   defaultRows: matrix.defaultRows,
   options: { ...MEASUREMENTS_OPTIONS, ...SERVER_OPTIONS.mysql },
@@ -44,15 +38,20 @@ export const measurementsFamily: Family<MeasurementsValues> = {
 
 class OpenMeasurements implements OpenFamily {
   readonly #engineUris: FamilyOptions['engines'];
+  readonly #sharedTables: readonly string[];
   readonly #cells: readonly PlannedMeasurement[];
   readonly #places = new Map<string, Promise<Place>>();
   /** The group of the cell that was opened last. */
   #group: string | undefined;
   readonly #hyperd: Disposable;
+  #folder: Promise<DatabaseFolder> | undefined;
+  /** The URIs of the engines over which other processes measure, once there are any. */
+  #sharedUris: Readonly<Record<string, string>> | undefined;
   #mysql: Promise<{ readonly server: TargetServer; readonly url: string }> | undefined;
 
-  constructor({ engines, hyperd }: FamilyOptions & MeasurementsValues, cells: readonly PlannedMeasurement[]) {
+  constructor({ engines, hyperd, shared }: FamilyOptions & MeasurementsValues, cells: readonly PlannedMeasurement[]) {
     this.#engineUris = engines;
+    this.#sharedTables = shared?.tables ?? [];
     this.#hyperd = useHyperd(hyperd);
     this.#cells = cells;
   }
@@ -64,6 +63,49 @@ class OpenMeasurements implements OpenFamily {
     return Object.assign({}, ...places.map(({ versions }) => versions)) as Record<string, string>;
   }
 
+  async shared(): Promise<Partial<FamilyOptions>> {
+    // A database in this process would keep its file from others, and memory from what they measure.
+    await this.#closePlaces();
+    this.#sharedUris ??= await this.#shareable();
+    return {
+      engines: { ...this.#engineUris, ...this.#sharedUris },
+      shared: { tables: Object.keys(this.#sharedUris) },
+    };
+  }
+
+  /** The engines that keep their tables when a process ends: a server that runs on, and a database in a file. */
+  async #shareable(): Promise<Readonly<Record<string, string>>> {
+    const uris: Record<string, string> = {};
+    for (const name of new Set(this.#cells.filter(({ skip }) => skip === undefined).map(({ cell }) => cell.engine))) {
+      const uri = this.#engineUris[name] ?? `${name}:`;
+      if (isServer(uri)) uris[name] = uri;
+      // A server of our own is told by its URL.
+      else if (name === MYSQL) uris[name] = (await this.#mysql)?.server.url ?? uri;
+      else if (defaultTransport(name) !== undefined) {
+        this.#folder ??= DatabaseFolder.create();
+        uris[name] = isBareUri(name, uri) ? (await this.#folder).uriOf(name) : uri;
+      }
+    }
+    return uris;
+  }
+
+  /** Drops the tables that the processes of the run have left in the user's databases. */
+  async #dropShared(): Promise<void> {
+    for (const [name, uri] of Object.entries(this.#sharedUris ?? {})) {
+      if (this.#engineUris[name] === undefined) continue;
+      const keys = this.#cells
+        .filter(({ cell, skip }) => cell.engine === name && skip === undefined)
+        .map(({ cell, tableRows }) => queryTables(tableRows, cell.workers ?? 1));
+      const connection = await connect(name === MYSQL ? await ownDatabase(uri) : uri);
+      try {
+        const unique = new Map(keys.map((key) => [JSON.stringify(key), key])).values();
+        for (const key of unique) await unloadTables(connection, key);
+      } finally {
+        await connection.close();
+      }
+    }
+  }
+
   async openCell(planned: PlannedMeasurement): Promise<OpenCell> {
     const { cell, tableRows, group, target } = planned;
     if (group !== this.#group) await this.#makeRoom();
@@ -73,12 +115,21 @@ class OpenMeasurements implements OpenFamily {
   }
 
   async close(): Promise<void> {
-    this.#hyperd[Symbol.dispose]();
+    try {
+      await this.#closePlaces();
+      await this.#dropShared();
+    } finally {
+      this.#hyperd[Symbol.dispose]();
+      await (await this.#folder)?.remove();
+      // A server that could not be opened has failed its cells, and needs no closing.
+      await (await this.#mysql?.catch(() => undefined))?.server.close();
+    }
+  }
+
+  async #closePlaces(): Promise<void> {
     const places = opened(await Promise.allSettled(this.#places.values()));
     this.#places.clear();
     const outcomes = await Promise.allSettled(places.map((place) => place.close()));
-    // A server that could not be opened has failed its cells, and needs no closing.
-    await (await this.#mysql?.catch(() => undefined))?.server.close();
     const failure = outcomes.find((outcome) => outcome.status === 'rejected');
     if (failure !== undefined) throw failure.reason;
   }
@@ -100,9 +151,14 @@ class OpenMeasurements implements OpenFamily {
 
   async #openPlace(name: string): Promise<Place> {
     const open = CLIENTS[name] ?? PEERS[name]?.open;
-    if (open !== undefined) return open(() => this.#mysqlUrl());
+    if (open === undefined) return enginePlace(name, await this.#engine(name));
+    return open(async () => [await this.#mysqlUrl(), await this.#engine(MYSQL)]);
+  }
+
+  async #engine(name: string): Promise<ConnectedEngine> {
     const isOnMysql = matrix.engines[name]?.server === MYSQL;
-    return openEngine(name, isOnMysql ? await this.#mysqlUrl() : (this.#engineUris[name] ?? `${name}:`));
+    const uri = isOnMysql ? await this.#mysqlUrl() : (this.#engineUris[name] ?? `${name}:`);
+    return ConnectedEngine.open(name, uri, this.#sharedTables.includes(name));
   }
 
   /** The URL of the database on the MySQL server, which the engine and the JavaScript clients share. */
@@ -128,8 +184,7 @@ function placeOf({ cell, target }: PlannedMeasurement): string {
   return cell.side === 'js' ? (target ?? cell.engine) : cell.engine;
 }
 
-async function openEngine(name: string, uri: string): Promise<Place> {
-  const engine = await ConnectedEngine.open(name, uri);
+function enginePlace(name: string, engine: ConnectedEngine): Place {
   return {
     versions: { [name]: engine.version },
     openCell: async (cell, target) => {
@@ -144,15 +199,25 @@ async function openEngine(name: string, uri: string): Promise<Place> {
 /** The server that an engine shares with JavaScript clients. */
 const MYSQL = 'mysql';
 
-/** The clients of the `js` side, by the name of their target in the matrix; each may ask for the URL of the MySQL server. */
-const CLIENTS: Readonly<Record<string, (mysqlUrl: () => Promise<string>) => Promise<Place>>> = {
-  [apacheArrow.name]: async () => columnTablePlace(apacheArrow),
-  [flechette.name]: async () => columnTablePlace(flechette),
-  [duckDbValues.name]: () => duckDbPlace(duckDbValues),
-  [duckDbVectors.name]: () => duckDbPlace(duckDbVectors),
-  mysql2: async (mysqlUrl) => openMysql2Place(await mysqlUrl()),
-  'mysql2-execute': async (mysqlUrl) => openMysql2Place(await mysqlUrl(), { isPrepared: true }),
+/**
+ * The clients of the `js` side, by the name of their target in the matrix; each may ask for the MySQL server and its engine. Each is
+ * imported only where it is measured: the process of a cell starts faster, and has nothing else in it.
+ */
+const CLIENTS: Readonly<Record<string, (mysql: MysqlPlace) => Promise<Place>>> = {
+  'apache-arrow': async () => columnTablePlace((await import('../../clients/apache-arrow.js')).apacheArrow),
+  flechette: async () => columnTablePlace((await import('../../clients/flechette.js')).flechette),
+  'duckdb-node-api': () => duckDbPlace(({ duckDbValues }) => duckDbValues),
+  'duckdb-node-vectors': () => duckDbPlace(({ duckDbVectors }) => duckDbVectors),
+  mysql2: (mysql) => mysql2Place(mysql, { isPrepared: false }),
+  'mysql2-execute': (mysql) => mysql2Place(mysql, { isPrepared: true }),
 };
+
+type MysqlPlace = () => Promise<readonly [url: string, engine: ConnectedEngine]>;
+
+async function mysql2Place(mysql: MysqlPlace, options: { readonly isPrepared: boolean }): Promise<Place> {
+  const { openMysql2Place } = await import('./mysql2-cells.js');
+  return openMysql2Place(...(await mysql()), options);
+}
 
 function columnTablePlace<Table>(target: ColumnTableTarget<Table>): Place {
   const tables = new LoadedTables<TableSize, Table>({
@@ -167,14 +232,19 @@ function columnTablePlace<Table>(target: ColumnTableTarget<Table>): Place {
   };
 }
 
-async function duckDbPlace(client: DuckDbInterface): Promise<Place> {
-  const peer = await DuckDbPeer.open();
+async function duckDbPlace(
+  choose: (client: typeof import('../../clients/duckdb-node-api.js')) => DuckDbInterface,
+): Promise<Place> {
+  const library = await import('../../clients/duckdb-node-api.js');
+  const { loadDuckDbTable, openDuckDbCell } = await import('./duckdb-cells.js');
+  const client = choose(library);
+  const peer = await library.DuckDbPeer.open();
   const tables = new LoadedTables<TableSize, string>({
     load: (size) => loadDuckDbTable(peer, client, size),
     unload: (_size, table) => peer.dropTable(table),
   });
   return {
-    versions: { '@duckdb/node-api': DUCKDB_NODE_API_VERSION },
+    versions: { '@duckdb/node-api': library.DUCKDB_NODE_API_VERSION },
     openCell: (cell) => openDuckDbCell(peer, client, tables, cell),
     unloadIdle: () => tables.unloadIdle(),
     close: async () => peer.close(),

@@ -23,6 +23,8 @@ export interface EngineEntry {
    * takes no rows, and `limit` says so.
    */
   readonly transports?: Readonly<Record<string, { readonly limit?: string }>>;
+  /** Whether quick runs measure it. */
+  readonly quick?: boolean;
   /** The flavors and numbers of workers with which the engine is measured; absent: those of each lane. */
   readonly flavors?: readonly Flavor[];
   readonly workers?: readonly Workers[];
@@ -37,6 +39,8 @@ export interface WorkloadEntry {
   readonly direction: Direction;
   /** The capabilities without which the cells of an engine are skipped. */
   readonly needs?: readonly Capability[];
+  /** Whether usual runs measure it only in the lanes of quick runs, with one worker: it shows little that others do not. */
+  readonly few?: boolean;
   /** The query of an `out` workload; `{table}` stands for the table's name. */
   readonly sql?: string;
   /** The columns that a checksum of the workload sums, in order. */
@@ -61,6 +65,10 @@ interface LaneEntry {
   readonly transports?: 'full' | 'limited';
   readonly flavors: readonly Flavor[];
   readonly workers: readonly Workers[];
+  /** Whether usual runs measure it with several workers, too; absent: only where numbers of workers are given. */
+  readonly scales?: boolean;
+  /** In which runs the lane is: also in quick ones, or only where it is named; absent: in usual ones. */
+  readonly runs?: 'quick' | 'named';
   /** The most rows of the lane, if it is too slow for more; its cells record how many. */
   readonly maxRows?: number;
   /** The client of a `js` lane; for a `rust` lane, the client library that it uses instead of the engine. */

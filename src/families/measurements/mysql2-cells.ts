@@ -2,78 +2,52 @@
  * The `js` cells of `mysql2` on the server of the engine `mysql`. Timed for an insert: from the begin of the transaction to its
  * commit, without making the rows; for a query: from its start until its last value is consumed.
  */
-import { SqlClient } from '../../library/sql/sql-client.js';
 import type { Cell, Checksum } from '../../records/record.js';
 import type { MeasurementObject } from '../../clients/measurement-table.js';
 import { mysql2 } from '../../clients/mysql2.js';
 import type { SqlTargetConnection } from '../../clients/sql-target.js';
 import type { OpenCell } from '../workload.js';
+import { type AddonEngine, queryTables } from './addon-cells.js';
 import { expectedOf } from './closed-forms.js';
-import type { TableSize } from './column-table-cells.js';
-import { LoadedTables } from './loaded-tables.js';
+import type { ConnectedEngine } from './connected-engine.js';
 import { matrix, queryOf, workloadEntry } from './matrix.js';
 import { sumMeasurementObjects, sumObjects } from './object-sums.js';
 import type { Place } from './place.js';
-import { checksumOfSums, sumsQuery } from './read-back.js';
+import { readBack } from './read-back.js';
 import { BATCH_ROWS, batchesOf, RowBatch, type RowRange } from './rows.js';
+import { createTables, dropTables } from './tables.js';
 
-/** The names of this client's tables, beside those of the engine in the same database. */
-const TABLE = `${matrix.table}_js`;
-const INSERT_TABLE = `${TABLE}_insert`;
+/** The table of all inserts of this client. */
+const INSERT_TABLE = `${matrix.table}_js_insert`;
 
 const COLUMNS = ['id', 'sensor_id', 'value', 'timestamp'];
 
 /** The rows of one statement; more gain nothing. */
 const STATEMENT_ROWS = 10_000;
 
-/** Opens the place of these cells: the database of a URL. `isPrepared`: queries are prepared statements. */
-export async function openMysql2Place(url: string, { isPrepared = false } = {}): Promise<Place> {
-  const client = await SqlClient.connect(url, { connections: 1, int64: 'number' });
-  let connection: SqlTargetConnection;
-  try {
-    connection = await mysql2.connect(url, undefined);
-  } catch (error) {
-    await client.close();
-    throw error;
-  }
-  const tables = new LoadedTables<TableSize, string>({
-    load: (size) => load(client, size),
-    unload: async (_size, table) => void (await client.query(`DROP TABLE IF EXISTS ${table}`)),
-  });
+/** Opens the place of these cells: the database of a URL, with the tables of the engine. `isPrepared`: queries are prepared statements. */
+export async function openMysql2Place(
+  url: string,
+  engine: ConnectedEngine,
+  { isPrepared = false } = {},
+): Promise<Place> {
+  const connection = await mysql2.connect(url, undefined);
   return {
     versions: { mysql2: mysql2.version() },
-    openCell: (cell) => openCell({ client, connection, tables, isPrepared }, cell),
-    unloadIdle: () => tables.unloadIdle(),
+    openCell: async (cell) => openCell({ engine: await engine.over(undefined), connection, isPrepared }, cell),
+    unloadIdle: () => engine.unloadIdle(),
     close: async () => {
-      try {
-        await tables.unloadAll();
-      } finally {
-        await connection.close();
-        await client.close();
-      }
+      await connection.close();
+      await engine.close();
     },
   };
 }
 
 interface Mysql2Place {
-  /** Our client, for untimed work. */
-  readonly client: SqlClient;
+  /** The same server by the addon, for untimed work. */
+  readonly engine: AddonEngine;
   readonly connection: SqlTargetConnection;
-  readonly tables: LoadedTables<TableSize, string>;
   readonly isPrepared: boolean;
-}
-
-async function createTable(client: SqlClient, table: string): Promise<void> {
-  await client.query(`DROP TABLE IF EXISTS ${table}`);
-  await client.query(`CREATE TABLE ${table} (id INT NOT NULL, sensor_id INT, value DOUBLE, timestamp BIGINT)`);
-}
-
-async function load(client: SqlClient, { rows }: TableSize): Promise<string> {
-  const table = `${TABLE}_${rows}`;
-  await createTable(client, table);
-  const memory = new RowBatch(Math.min(BATCH_ROWS, rows));
-  for (const part of batchesOf({ start: 0, rows })) await client.insertRows(table, COLUMNS, memory.make(part));
-  return table;
 }
 
 async function openCell(place: Mysql2Place, { workload, rows }: Cell): Promise<OpenCell> {
@@ -81,8 +55,8 @@ async function openCell(place: Mysql2Place, { workload, rows }: Cell): Promise<O
   const expected = expectedOf(workload, [range]);
   const { direction, columns } = workloadEntry(workload);
   if (direction === 'in') return openWriter(place, range, expected);
-  const { table, release } = await place.tables.acquire({ rows });
-  const sql = queryOf(workload, table);
+  const { table, release } = await place.engine.tables.acquire(queryTables(rows, 1));
+  const sql = queryOf(workload, table.table);
   const parameters = place.isPrepared ? [] : undefined;
   return {
     expected,
@@ -99,13 +73,13 @@ async function openCell(place: Mysql2Place, { workload, rows }: Cell): Promise<O
   };
 }
 
-function openWriter({ client, connection }: Mysql2Place, range: RowRange, expected: Checksum): OpenCell {
+function openWriter({ engine, connection }: Mysql2Place, range: RowRange, expected: Checksum): OpenCell {
   const memory = new RowBatch(Math.min(BATCH_ROWS, range.rows));
   const run = (sql: string): Promise<unknown> => connection.request({ sql, parameters: undefined });
   return {
     expected,
     sample: async (stopwatch, signal) => {
-      await createTable(client, INSERT_TABLE);
+      await createTables(engine.connection, [INSERT_TABLE]);
       stopwatch.start();
       await run('BEGIN');
       for (const part of batchesOf(range)) {
@@ -120,9 +94,9 @@ function openWriter({ client, connection }: Mysql2Place, range: RowRange, expect
       }
       await run('COMMIT');
       stopwatch.stop();
-      const [sums] = (await client.query(sumsQuery(INSERT_TABLE, matrix.engines['mysql']))).rows();
-      await client.query(`DROP TABLE ${INSERT_TABLE}`);
-      return checksumOfSums(sums ?? {});
+      const checksum = await readBack(engine.connection, [INSERT_TABLE]);
+      await dropTables(engine.connection, [INSERT_TABLE]);
+      return checksum;
     },
     close: async () => {},
   };

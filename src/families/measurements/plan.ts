@@ -1,5 +1,5 @@
 import type { Cell } from '../../records/record.js';
-import type { FamilyOptions, PlannedCell } from '../workload.js';
+import type { AskedBy, FamilyOptions, PlannedCell } from '../workload.js';
 import { expectedOf } from './closed-forms.js';
 import { engineSkip } from './engine-uris.js';
 import { type EngineLane, engineLanes, matrix, missing, workloadEntry } from './matrix.js';
@@ -92,7 +92,30 @@ function plannedCell(lane: EngineLane, dimensions: Dimensions, skip: string | un
     group: groupOf(workload, engine),
     ...(rustLane === undefined ? {} : { rustLane }),
     ...(target === undefined ? {} : { target }),
+    ...askedOf(lane, { workload, flavor, workers }),
     ...(skip === undefined ? {} : { skip }),
+  };
+}
+
+/**
+ * In which runs a cell is. Usual ones do without servers, which are slow to fill, and have one flavor of a lane, with several
+ * workers only where that shows how the lane scales.
+ */
+function askedOf(
+  { engine, flavors, scales, runs }: EngineLane,
+  { workload, flavor, workers }: Pick<Dimensions, 'workload' | 'flavor' | 'workers'>,
+): Pick<PlannedCell, 'askedBy' | 'isQuick'> {
+  const askedBy: AskedBy[] = [];
+  const { server, quick } = matrix.engines[engine] ?? {};
+  const { few, needs } = workloadEntry(workload);
+  // Of an engine that can't do the workload, only who asks for it is to read so.
+  if (server !== undefined || missing(engine, needs) !== undefined) askedBy.push('engine');
+  if (runs === 'named' || (few === true && runs !== 'quick')) askedBy.push('lane');
+  if (workers > 1 && (scales !== true || few === true || quick !== true)) askedBy.push('workers');
+  if (flavor !== flavors[0]) askedBy.push('all');
+  return {
+    ...(askedBy.length > 0 && { askedBy }),
+    ...(quick === true && runs === 'quick' && workers === 1 && { isQuick: true }),
   };
 }
 

@@ -15,10 +15,11 @@ export async function readBack(connection: Connection, tables: readonly string[]
 /** The query by which the engine sums the columns of a table. */
 export function sumsQuery(table: string, { textType = 'VARCHAR', doubleType = 'DOUBLE PRECISION' } = {}): string {
   // Sums of 64-bit integers need more than 64 bits, which hyperd's sums lack without a cast; as text they arrive complete.
-  const whole = (column: string): string =>
-    `CAST(coalesce(sum(CAST(${column} AS DECIMAL(38, 0))), 0) AS ${textType}) AS ${column}`;
+  const whole = (column: string, what = column): string =>
+    `CAST(coalesce(sum(${what}), 0) AS ${textType}) AS ${column}`;
   return `SELECT count(*) AS row_count, ${whole('id')}, ${whole('sensor_id')},
-    CAST(coalesce(sum(value), 0) AS ${doubleType}) AS value, ${whole('timestamp')} FROM ${table}`;
+    CAST(coalesce(sum(value), 0) AS ${doubleType}) AS value,
+    ${whole('timestamp', 'CAST(timestamp AS DECIMAL(38, 0))')} FROM ${table}`;
 }
 
 /** The checksum in the only row of `sumsQuery`. */

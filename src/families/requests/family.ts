@@ -2,7 +2,7 @@ import { BoundaryError } from '../../errors.js';
 import type { Checksum, SimulatedNetwork } from '../../records/record.js';
 import { whyUnusable } from '../../clients/optional-package.js';
 import type { OptionTable } from '../option.js';
-import type { Family, FamilyOptions, OpenCell, OpenFamily, PlannedCell } from '../workload.js';
+import type { Family, FamilyOptions, OpenCell, OpenFamily, PlannedCell, SharedServer } from '../workload.js';
 import { type PlannedRequests, type RequestMatrix, planRequests } from './grid.js';
 import { openNativeRequests } from './native-cell.js';
 import { REQUEST_OPTIONS, type RequestValues, SERVER_OPTIONS } from './options.js';
@@ -12,6 +12,8 @@ import { type ServerKind, type TargetServer, enginesWithKey, openTarget, targetS
 export interface RequestFamilyDefinition<P extends PlannedRequests = PlannedRequests, Own = object> {
   /** Its name in `bench/matrix.json`. */
   readonly name: string;
+  /** The URL of the module that exports the family; absent: its cells are measured in the process of the run. */
+  readonly module?: string;
   /** The kind of the family's server, which is also the engine of its cells. */
   readonly server: ServerKind;
   readonly matrix: RequestMatrix;
@@ -24,7 +26,11 @@ export interface RequestFamilyDefinition<P extends PlannedRequests = PlannedRequ
   /** The server of a cell that needs another than the family's, or one more; it is closed with the cell. */
   serverOf?(planned: P, server: TargetServer, options: FamilyOptions & Partial<Own>): Promise<TargetServer> | undefined;
   /** Reaches or starts servers of another kind than one process; absent: those of `openTarget`. */
-  openServer?(engines: FamilyOptions['engines'], cells: readonly P[]): Promise<TargetServer>;
+  openServer?(
+    engines: FamilyOptions['engines'],
+    cells: readonly P[],
+    shared: SharedServer | undefined,
+  ): Promise<TargetServer>;
   /** The checksum that every sample of a cell must return, in closed form. */
   expected(planned: P, server: TargetServer): Checksum | Promise<Checksum>;
   /** The options of the Rust side, beside the cell. */
@@ -42,9 +48,10 @@ export interface RequestFamilyDefinition<P extends PlannedRequests = PlannedRequ
 export function defineRequestFamily<P extends PlannedRequests = PlannedRequests, Own = object>(
   definition: RequestFamilyDefinition<P, Own>,
 ): Family<RequestValues & Own> {
-  const { name, server, matrix, peers } = definition;
+  const { name, module, server, matrix, peers } = definition;
   return {
     name,
+    ...(module === undefined ? {} : { module }),
     description: matrix.description,
     defaultRows: matrix.defaultOperations,
     onlyIfNamed: true,
@@ -88,6 +95,16 @@ class OpenRequests<P extends PlannedRequests, Own> implements OpenFamily {
     if (this.#cells.every(({ skip }) => skip !== undefined)) return {};
     const { kind, network } = await this.#target();
     return network === undefined ? {} : { [kind]: network };
+  }
+
+  async shared(): Promise<Partial<FamilyOptions>> {
+    const target = await this.#runningTarget();
+    target.handOver?.();
+    const { kind, url, isPrivate, processIds } = target;
+    return {
+      engines: { ...this.#options.engines, [kind]: url },
+      shared: { servers: { [kind]: { isPrivate, processIds } } },
+    };
   }
 
   async openCell(planned: PlannedCell): Promise<OpenCell> {
@@ -139,8 +156,10 @@ class OpenRequests<P extends PlannedRequests, Own> implements OpenFamily {
   #target(): Promise<TargetServer> {
     const { server, serverOptions, openServer } = this.#definition;
     const engines = enginesWithKey(server, this.#options);
+    const shared = this.#options.shared?.servers?.[server];
     this.#server ??=
-      openServer?.(engines, this.#cells) ?? openTarget(server, engines, serverOptions?.(this.#cells, this.#options));
+      openServer?.(engines, this.#cells, shared) ??
+      openTarget(server, engines, serverOptions?.(this.#cells, this.#options), shared);
     return this.#server;
   }
 }

@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto';
 import { type PrivateServer, addon } from '../../addon.js';
 import { toBoundaryError } from '../../errors.js';
 import type { SimulatedNetwork } from '../../records/record.js';
-import type { FamilyOptions } from '../workload.js';
+import type { FamilyOptions, SharedServer } from '../workload.js';
 import { serverUrlOf } from './http-address.js';
 
 /** The kind of a server, by its protocol; also the engine of its cells. */
@@ -30,6 +30,8 @@ export interface TargetServer {
   newPrefix(): string;
   /** How a private server ended by itself; `undefined` while it runs, and for the user's server. */
   ending(): string | undefined;
+  /** Closes what this process alone has of the server, before another process opens the same; absent: there is nothing. */
+  handOver?(): void;
   /** Stops a private server. */
   close(): Promise<void>;
 }
@@ -82,16 +84,20 @@ export function serverProgram(kind: ServerKind): string {
 }
 
 /**
- * Connects to the user's server, or starts a private one with `serverOptions`, as its program takes them. Throws the error of the
- * server or of its start.
+ * Connects to the user's server, or starts a private one with `serverOptions`, as its program takes them. `shared`: another
+ * process has reached or started it. Throws the error of the server or of its start.
  */
 export async function openTarget(
   kind: ServerKind,
   engines: Readonly<Record<string, string>>,
   serverOptions: readonly string[] = [],
+  shared?: SharedServer,
 ): Promise<TargetServer> {
   const url = targetUrl(kind, engines);
-  if (url !== undefined) return describedTarget(kind, url);
+  if (url !== undefined) {
+    const target = await describedTarget(kind, url);
+    return { ...target, ...shared };
+  }
   let server: PrivateServer;
   try {
     server = await addon.PrivateServer.start(addonKind(kind), [...serverOptions]);

@@ -30,6 +30,7 @@ const PROBE_TIMEOUT_MS = 10_000;
 /** Reads by primary key over RonDB's REST requests: one at a time, many at once, and in batches of the server's own. */
 export const restFamily = defineRequestFamily<PlannedRequests, RestValues>({
   name: 'rest',
+  module: import.meta.url,
   server: 'rest',
   matrix: REST_MATRIX,
   peers: {},

@@ -18,6 +18,7 @@ const CLIENTS = new TargetClients<SqlTarget>('sql', { mysql2, mariadb });
 /** Small requests over the MySQL wire: statements on one table, and transactions as sysbench defines them. */
 export const sqlFamily = defineRequestFamily({
   name: 'sql',
+  module: import.meta.url,
   server: 'mysql',
   matrix: SQL_MATRIX,
   peers: {},

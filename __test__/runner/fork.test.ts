@@ -1,0 +1,175 @@
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+
+import type { Family } from '../../src/families/workload.js';
+import type { CompletedRecord, RunRecord } from '../../src/records/record.js';
+import { readLog } from '../../src/records/run-log.js';
+import type { RunEvent } from '../../src/runner/events.js';
+import { type RunOptions, run } from '../../src/runner/run.js';
+
+const TYPED = 'sums/sum.typed/forwards/js/arrays/w1';
+const TYPED_BACK = 'sums/sum.typed/backwards/js/arrays/w1';
+
+let folder: string;
+
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'boundary-bench-'));
+});
+
+afterEach(() => rm(folder, { recursive: true, force: true }));
+
+/** The family as its module exports it to forks: it knows what is broken, and its forks write down what they are. */
+async function forkedSums(broken: Readonly<Record<string, string>> = {}): Promise<Family> {
+  const url = new URL('forked-sums.mjs', import.meta.url);
+  url.searchParams.set('broken', JSON.stringify(broken));
+  url.searchParams.set('log', join(folder, 'processes'));
+  const module = (await import(url.href)) as { readonly forkedSums: Family };
+  // Vitest serves modules under URLs of its own.
+  return { ...module.forkedSums, module: url.href };
+}
+
+async function start(broken: Readonly<Record<string, string>> = {}, options: Partial<RunOptions> = {}) {
+  return run({
+    families: [await forkedSums(broken)],
+    directory: join(folder, 'out'),
+    workers: [1],
+    forks: 2,
+    samples: 3,
+    filters: { workload: ['sum.typed'], lane: ['forwards', 'backwards'] },
+    ...options,
+  });
+}
+
+interface Opened {
+  readonly pid: number;
+  readonly ids: readonly string[];
+  readonly engines: Readonly<Record<string, string>>;
+}
+
+/** The forks so far. */
+async function processes(): Promise<Opened[]> {
+  const text = await readFile(join(folder, 'processes'), 'utf8');
+  return text
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line) as Opened);
+}
+
+function errorOf(records: readonly RunRecord[], id: string): { readonly code: string; readonly message: string } {
+  const record = records.find((each) => each.id === id);
+  if (record?.outcome !== 'failed') throw new Error(`${id} has not failed, but is ${record?.outcome}`);
+  return record.error;
+}
+
+describe('a cell of a family that names its module', () => {
+  it('is measured by several processes, one after the other, each of which opens it alone', async () => {
+    const { run: finished } = await start();
+    const [typed, back] = finished.records as CompletedRecord[];
+    expect(typed!.samples.map(({ fork }) => fork)).toEqual([1, 1, 1, 2, 2, 2]);
+    expect(back!.samples.map(({ fork }) => fork)).toEqual([1, 1, 1, 2, 2, 2]);
+    expect(typed!.checksum).toEqual({ rows: 1000, sums: { value: '499500' } });
+    const forks = await processes();
+    expect(forks.map(({ ids }) => ids)).toEqual([[TYPED], [TYPED_BACK], [TYPED_BACK], [TYPED]]);
+    expect(new Set([process.pid, ...forks.map(({ pid }) => pid)]).size).toBe(5);
+  });
+
+  it('gets the options of the servers that the process of the run has started', async () => {
+    await start({}, { engines: { arrays: 'arrays://own' } });
+    for (const { engines } of await processes()) expect(engines).toEqual({ arrays: 'arrays://shared' });
+  });
+
+  it('tells its steps', async () => {
+    const events: RunEvent[] = [];
+    await start(
+      {},
+      { onEvent: (event) => events.push(event), filters: { workload: ['sum.typed'], lane: ['forwards'] } },
+    );
+    const steps = events.flatMap((event) => {
+      if (event.type === 'cell-opening') return [`fork ${event.fork}`];
+      return event.type === 'sample' ? [`sample ${event.number}`] : [];
+    });
+    expect(steps).toEqual(['fork 1', 'sample 1', 'sample 2', 'sample 3', 'fork 2', 'sample 1', 'sample 2', 'sample 3']);
+  });
+
+  it('fails with the error that it had in its process, and is not measured again', async () => {
+    const { run: finished } = await start({ [TYPED]: 'mismatch' });
+    expect(errorOf(finished.records, TYPED)).toEqual({
+      code: 'BB_CHECKSUM_MISMATCH',
+      message: 'the sum of value: read 499501, expected 499500',
+    });
+    expect(finished.records[1]).toMatchObject({ outcome: 'completed' });
+    expect((await processes()).filter(({ ids }) => ids[0] === TYPED && ids.length === 1)).toHaveLength(1);
+  });
+
+  it('is skipped with the reason where it can not be served', async () => {
+    const { run: finished } = await start({ [TYPED_BACK]: 'unsupported' });
+    expect(finished.records[1]).toMatchObject({ outcome: 'skipped', reason: 'the adder has no backwards' });
+  });
+
+  it('fails where its process crashes or ends, with how it ended', async () => {
+    const { run: finished } = await start({ [TYPED]: 'kill', [TYPED_BACK]: 'exit' });
+    expect(errorOf(finished.records, TYPED)).toEqual({
+      code: 'BB_FORK',
+      message: 'the process that measured the cell ended by SIGKILL',
+    });
+    expect(errorOf(finished.records, TYPED_BACK)).toEqual({
+      code: 'BB_FORK',
+      message: 'the process that measured the cell ended by exit code 3',
+    });
+  });
+
+  it('fails where it takes too long, also if it does not listen', async () => {
+    const { run: finished } = await start({ [TYPED]: 'deaf' }, { timeoutSeconds: 2 });
+    expect(errorOf(finished.records, TYPED)).toEqual({
+      code: 'BB_TIMEOUT',
+      message: 'the cell was not measured within 2 seconds',
+    });
+    expect(finished.records[1]).toMatchObject({ outcome: 'completed' });
+  });
+});
+
+describe('an interrupted run of forks', () => {
+  it('keeps what whole processes measured, and goes on with the others', async () => {
+    const controller = new AbortController();
+    const before = await start(
+      {},
+      {
+        signal: controller.signal,
+        onEvent: (event) => {
+          if (event.type === 'cell-opening' && event.fork === 2) controller.abort();
+        },
+      },
+    );
+    expect(before.unmeasured).toEqual([TYPED, TYPED_BACK]);
+    const { forks } = await readLog(join(folder, 'out', 'run.jsonl'));
+    expect(forks.map(({ id, samples }) => [id, samples.length])).toEqual([
+      [TYPED, 3],
+      [TYPED_BACK, 3],
+    ]);
+    const opened = (await processes()).length;
+    const after = await start({}, { resume: true });
+    expect(after.unmeasured).toEqual([]);
+    const [typed] = after.run.records as CompletedRecord[];
+    expect(typed!.samples.slice(0, 3)).toEqual(forks[0]!.samples);
+    expect(typed!.samples.map(({ fork }) => fork)).toEqual([1, 1, 1, 2, 2, 2]);
+    expect((await processes()).length - opened).toBe(2);
+    expect((await readLog(join(folder, 'out', 'run.jsonl'))).forks).toEqual([]);
+  });
+
+  it('does not wait for a cell that does not listen', async () => {
+    const controller = new AbortController();
+    const result = await start(
+      { [TYPED]: 'hang' },
+      {
+        signal: controller.signal,
+        onEvent: (event) => {
+          if (event.type === 'warm-up') controller.abort();
+        },
+      },
+    );
+    expect(result.aborted).toBe(true);
+    expect(result.run.records).toEqual([]);
+  });
+});

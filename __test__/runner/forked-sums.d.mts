@@ -1,0 +1,3 @@
+import type { Family } from '../../src/families/workload.js';
+
+export declare const forkedSums: Family;

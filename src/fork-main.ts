@@ -1,0 +1,60 @@
+/**
+ * The program of a fork: a fresh process that measures one cell for the process of the run, which tells it the cell and gets its
+ * samples over the channel of messages.
+ */
+import { exposeCollector } from './collect-garbage.js';
+import { toBoundaryError } from './errors.js';
+import type { Family } from './families/workload.js';
+import { loadNativeBuild, nativeResources } from './native-build.js';
+import type { ForkAbort, ForkReport, ForkResult, ForkTask } from './runner/fork-message.js';
+import { GarbageBetween } from './runner/garbage-collection.js';
+import { measureFork } from './runner/measure-fork.js';
+
+const aborting = new AbortController();
+
+// A terminal sends Ctrl-C to all processes of a run, of which the first decides what becomes of the others.
+for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(name, () => {});
+// Without the process of the run, nobody waits for the samples.
+process.once('disconnect', () => process.exit());
+process.once('message', (task: ForkTask) => {
+  process.on('message', ({ type }: ForkAbort) => type === 'abort' && aborting.abort());
+  void answer(task);
+});
+
+async function answer(task: ForkTask): Promise<void> {
+  let report: ForkReport;
+  try {
+    report = { type: 'done', ...(await measure(task)) };
+  } catch (thrown) {
+    const { code, message, hint } = toBoundaryError(thrown);
+    report = { type: 'failed', error: { code, message, hint } };
+  }
+  // What the cell has left open must not keep the process.
+  process.send?.(report, () => process.exit());
+}
+
+async function measure({ module, family: name, options, planned, policy }: ForkTask): Promise<ForkResult> {
+  await loadNativeBuild();
+  const collect = exposeCollector();
+  const family = await familyIn(module, name);
+  const open = await family.open(options, [planned]);
+  try {
+    return await measureFork(open, planned, policy, {
+      resources: nativeResources,
+      garbage: collect && new GarbageBetween(collect),
+      signal: aborting.signal,
+      onStep: (step) => process.send?.(step satisfies ForkReport),
+    });
+  } finally {
+    await open.close();
+  }
+}
+
+async function familyIn(module: string, name: string): Promise<Family> {
+  const exports = Object.values((await import(module)) as Record<string, unknown>);
+  const isFamily = (value: unknown): value is Family =>
+    typeof value === 'object' && value !== null && 'plan' in value && (value as Family).name === name;
+  const family = exports.find(isFamily);
+  if (family === undefined) throw new Error(`${module} exports no family of the name ${name}`);
+  return family;
+}

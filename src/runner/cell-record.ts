@@ -1,0 +1,34 @@
+import { UNSUPPORTED, toBoundaryError } from '../errors.js';
+import type { PlannedCell } from '../families/workload.js';
+import type { Latency, RunRecord } from '../records/record.js';
+import type { ForkRecord } from '../records/run-log.js';
+import { LatencyHistogram } from '../stats/latency-histogram.js';
+import { summarize } from '../stats/summary.js';
+
+/** The record of a cell that all its forks have measured; there is at least one. */
+export function completedRecord({ cell }: PlannedCell, forks: readonly ForkRecord[]): RunRecord {
+  const samples = forks.flatMap((fork) => fork.samples);
+  const latency = mergedLatency(samples.map((sample) => sample.latency));
+  const behind = mergedLatency(samples.map((sample) => sample.behind));
+  return {
+    ...cell,
+    outcome: 'completed',
+    samples,
+    summary: summarize(samples, cell),
+    ...(latency === undefined ? {} : { latency }),
+    ...(behind === undefined ? {} : { behind }),
+    checksum: forks.at(-1)!.checksum,
+  };
+}
+
+/** The record of a cell that could not be measured: skipped if its server or engine does not support it, else failed. */
+export function unmeasuredRecord({ cell }: PlannedCell, thrown: unknown): RunRecord {
+  const { code, message } = toBoundaryError(thrown);
+  return code === UNSUPPORTED
+    ? { ...cell, outcome: 'skipped', reason: message }
+    : { ...cell, outcome: 'failed', error: { code, message } };
+}
+
+function mergedLatency(histograms: readonly (string | undefined)[]): Latency | undefined {
+  return LatencyHistogram.merged(histograms.filter((text) => text !== undefined))?.summary();
+}

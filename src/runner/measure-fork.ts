@@ -1,0 +1,114 @@
+import type { OpenCell, OpenFamily, PlannedCell } from '../families/workload.js';
+import type { Checksum, Sample } from '../records/record.js';
+import { verifyChecksum } from './checksum.js';
+import type { ForkResult, ForkStep } from './fork-message.js';
+import type { GarbageBetween } from './garbage-collection.js';
+import type { ResourceReader } from './resources.js';
+import { SampleStopwatch } from './sample-stopwatch.js';
+import { type Execution, type SamplingPolicy, isWarm, samplesOf } from './sampling.js';
+
+/** The length of a sample in seconds from which on tens of milliseconds of compilation do not show. */
+const SHORT_SECONDS = 1;
+
+/** What measures the samples of a process. */
+export interface Instruments {
+  readonly resources: ResourceReader;
+  /**
+   * Collects garbage before each execution, untimed: an execution's own garbage counts only if it is collected during the timed
+   * execution; garbage left over counts nowhere.
+   */
+  readonly garbage: GarbageBetween | undefined;
+  readonly signal: AbortSignal;
+  readonly onStep: (step: ForkStep) => void;
+}
+
+/**
+ * Opens a cell, warms it up, takes its samples, and closes it. Throws what went wrong with it; of several errors the first, which is
+ * the more useful one.
+ */
+export async function measureFork(
+  family: OpenFamily,
+  planned: PlannedCell,
+  policy: SamplingPolicy,
+  instruments: Instruments,
+): Promise<ForkResult> {
+  const open = await family.openCell(planned);
+  let result: ForkResult;
+  try {
+    result = await new ForkMeasurement(open, planned, instruments).take(policy);
+  } catch (error) {
+    await Promise.allSettled([open.close()]);
+    throw error;
+  }
+  await open.close();
+  return result;
+}
+
+class ForkMeasurement {
+  readonly #open: OpenCell;
+  readonly #planned: PlannedCell;
+  readonly #instruments: Instruments;
+  #lastSeconds = Infinity;
+  #checksum: Checksum;
+
+  constructor(open: OpenCell, planned: PlannedCell, instruments: Instruments) {
+    this.#open = open;
+    this.#planned = planned;
+    this.#instruments = instruments;
+    this.#checksum = open.expected;
+  }
+
+  async take(policy: SamplingPolicy): Promise<ForkResult> {
+    const { onStep, signal } = this.#instruments;
+    const warmUps: Execution[] = [];
+    while (!isWarm(warmUps, policy)) {
+      signal.throwIfAborted();
+      onStep({ type: 'warm-up', execution: warmUps.length + 1 });
+      const startedAt = performance.now();
+      const { seconds } = await this.#sample('warm-up');
+      warmUps.push({ seconds, elapsedSeconds: (performance.now() - startedAt) / 1000 });
+    }
+    const samples: Sample[] = [];
+    for (const count = samplesOf(policy, warmUps.at(-1)!); samples.length < count;) {
+      signal.throwIfAborted();
+      const sample = await this.#sample('sample');
+      samples.push(sample);
+      onStep({ type: 'sample', number: samples.length, sample });
+    }
+    return { samples, checksum: this.#checksum };
+  }
+
+  async #sample(phase: ForkStep['type']): Promise<Sample> {
+    const { resources, garbage, signal } = this.#instruments;
+    const isCold = await garbage?.clear();
+    // A full collection drops compiled code, which a long-running program would keep.
+    if (isCold && phase === 'sample') await this.#rewarm();
+    const stopwatch = new SampleStopwatch(resources);
+    stopwatch.begin();
+    try {
+      const checksum = await this.#open.sample(stopwatch, signal);
+      const sample = await stopwatch.end();
+      verifyChecksum(checksum, this.#open.expected);
+      this.#checksum = checksum;
+      this.#lastSeconds = sample.seconds;
+      return sample;
+    } catch (error) {
+      await stopwatch.abandon();
+      throw error;
+    }
+  }
+
+  /** Executes the cell once, not measured, if the time of compilation would show. */
+  async #rewarm(): Promise<void> {
+    if (this.#planned.cell.side === 'rust' || this.#lastSeconds > SHORT_SECONDS) return;
+    const { resources, garbage, signal } = this.#instruments;
+    const stopwatch = new SampleStopwatch(resources);
+    stopwatch.begin();
+    try {
+      await this.#open.sample(stopwatch, signal);
+    } finally {
+      await stopwatch.abandon();
+    }
+    await garbage?.clear();
+  }
+}

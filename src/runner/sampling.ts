@@ -1,0 +1,66 @@
+/** How often a cell is executed, and in which order its forks go. Nothing here reads a clock: the caller reports times. */
+
+/** How one fork of a cell is sampled. */
+export interface SamplingPolicy {
+  /** The number of samples of a fork; absent: as many as the budget has room for, within the bounds. */
+  readonly samples?: number | undefined;
+  /** The wall time of a fork's samples in seconds, for a number of samples that is not given. */
+  readonly budgetSeconds: number;
+}
+
+/** The bounds of the number of samples of a fork, where the user gives none. */
+const FEWEST_SAMPLES = 1;
+const MOST_SAMPLES = 10;
+
+const MOST_WARM_UPS = 6;
+const FEWEST_WARM_UPS = 2;
+/** The relative difference of the last two executions, to the slower, up to which compilation counts as done. */
+const STEADY_DIFFERENCE = 0.1;
+
+/** The times of one execution. */
+export interface Execution {
+  /** The seconds that its stopwatch counted. */
+  readonly seconds: number;
+  /** The wall time in seconds, including untimed work. */
+  readonly elapsedSeconds: number;
+}
+
+/**
+ * Whether a fork has warmed up, by the times of its executions: at least two, until the last two agree. Slow ones are cut short:
+ * once they have taken the budget, what the JIT still saves is small beside them.
+ */
+export function isWarm(executions: readonly Execution[], { budgetSeconds }: SamplingPolicy): boolean {
+  const spent = executions.reduce((sum, { elapsedSeconds }) => sum + elapsedSeconds, 0);
+  if (executions.length < FEWEST_WARM_UPS) return executions.length > 0 && spent >= budgetSeconds;
+  if (executions.length >= MOST_WARM_UPS || spent >= budgetSeconds) return true;
+  const [before, last] = executions.slice(-2).map(({ seconds }) => seconds) as [number, number];
+  return Math.abs(last - before) <= STEADY_DIFFERENCE * Math.max(last, before);
+}
+
+/**
+ * The number of samples of a fork, fixed before the first of them: a number that depended on their spread would make intervals
+ * too narrow. `last` is the last warm-up.
+ */
+export function samplesOf({ samples, budgetSeconds }: SamplingPolicy, last: Execution): number {
+  if (samples !== undefined) return samples;
+  const room = Math.floor(budgetSeconds / Math.max(last.elapsedSeconds, Number.EPSILON));
+  return Math.min(Math.max(room, FEWEST_SAMPLES), MOST_SAMPLES);
+}
+
+/** The seconds in which a process starts and opens its cell, typically, and how often its warm-up and samples take the budget. */
+const TYPICAL_OPENING_SECONDS = 1;
+const TYPICAL_BUDGETS = 2;
+
+/** The seconds that one fork takes, typically. */
+export function typicalSeconds({ budgetSeconds }: SamplingPolicy): number {
+  return TYPICAL_OPENING_SECONDS + TYPICAL_BUDGETS * budgetSeconds;
+}
+
+/**
+ * The items in the order of a round, from 0: each round begins one item later, and every other one goes backwards, so that neither
+ * a drift of the machine nor a neighbour favours one of them.
+ */
+export function orderOf<T>(items: readonly T[], round: number): T[] {
+  const step = round % 2 === 0 ? 1 : items.length - 1;
+  return items.map((_, place) => items[(round + place * step) % items.length]!);
+}
