@@ -36,6 +36,8 @@ export interface WorkloadDefinition<Lane extends LaneDefinition = LaneDefinition
   /** The name of the workload, such as `insert.orders`. */
   readonly name: string;
   readonly description?: string;
+  /** The URL of the module that exports the family, `import.meta.url` there, so that its cells are measured in processes of their own. */
+  readonly module?: string;
   /** The default number of rows of a sample. */
   readonly rows: number;
   /** The bytes of a row, by the widths of its columns, for MB/sec in tables. */
@@ -57,7 +59,7 @@ export interface WorkloadDefinition<Lane extends LaneDefinition = LaneDefinition
  * number of rows is not a positive integer.
  */
 export function defineWorkload<Lane extends LaneDefinition>(definition: WorkloadDefinition<Lane>): Family {
-  const { family, name, rows, lanes } = definition;
+  const { family, name, rows, lanes, module } = definition;
   checkRows(rows, 'rows');
   for (const lane of lanes) if (lane.maxRows !== undefined) checkRows(lane.maxRows, 'maxRows');
   const byId = new Map(lanes.map((lane) => [cellId(definition, lane), lane]));
@@ -65,6 +67,7 @@ export function defineWorkload<Lane extends LaneDefinition>(definition: Workload
   if (byId.size < lanes.length) throw invalid(`two lanes of ${name} have the same lane, side, engine and flavor`);
   return {
     name: family,
+    ...(module === undefined ? {} : { module }),
     description: definition.description ?? name,
     defaultRows: rows,
     plan: (options) => lanes.map((lane) => plannedLane(definition, lane, options.rows)),
