@@ -60,6 +60,10 @@ describe('defineWorkload', () => {
     const family = defineWorkload(definition([loop, reduce]));
     expect(family.name).toBe('sums');
     expect(family.defaultRows).toBe(100);
+    expect([family.module, defineWorkload({ ...definition([loop]), module: 'file:///sums.mjs' }).module]).toEqual([
+      undefined,
+      'file:///sums.mjs',
+    ]);
     const planned = family.plan({ rows: 50, workers: 1, engines: {} });
     expect(planned.map(({ cell }) => [cell.id, cell.rows, cell.bytes])).toEqual([
       ['sums/sum.numbers/loop/js/arrays', 50, 400],

@@ -37,6 +37,7 @@ export function completed(fields: CellFields, seconds: readonly number[]): Compl
   const whole = cell(fields);
   const samples = seconds.map((time, index): Sample => ({
     fork: index + 1,
+    ...(whole.lane === 'batch' && { executions: 2 }),
     seconds: time,
     encodeSeconds: time * 0.1,
     decodeSeconds: time * 0.05,

@@ -67,21 +67,21 @@ const recordOf = (id: string): CompletedRecord | undefined => records.find((reco
 test('each cell, with the CPU of both ends, and where the client was the limit', () => {
   const { table, notes } = requestTable(records, 4);
   expect(renderMarkdown(tableBlock(table))).toMatchInlineSnapshot(`
-    "| Benchmark | Throughput | Median | p99 | Batch | Threads | CPU |
+    "| Benchmark | Throughput | Median | p99 | Batch | Threads | CPU an operation |
     | --- | ---: | ---: | ---: | ---: | ---: | ---: |
-    | get, rust · Client | 100 K/s | 50 µs | 200 µs | 1 | 8 | 100% + 75% |
-    | get, napi · KvClient.get | 80.0 K/s | 50 µs | 200 µs | 1 | 8 | 100% + 60% |
-    | get, js · ioredis | 80.0 K/s § | 50 µs | 200 µs | 1 | 8 | 100% + 60% |
-    | get, rust · Client.batch | 1.00 M/s | 50 µs | 200 µs | 64 | 8 | 100% |
-    | get, napi · KvClient.pipeline | 800 K/s | 50 µs | 200 µs | 64 | 8 | 100% |
-    | get, js · ioredis pipeline | 200 K/s § | 50 µs | 200 µs | 64 | 8 | 100% |
+    | get, rust · Client | 100 K/s | 50 µs | 200 µs | 1 | 8 | 10.0 µs + 7.50 µs |
+    | get, napi · KvClient.get | 80.0 K/s | 50 µs | 200 µs | 1 | 8 | 12.5 µs + 7.50 µs |
+    | get, js · ioredis | 80.0 K/s ¶ | 50 µs | 200 µs | 1 | 8 | 12.5 µs + 7.50 µs |
+    | get, rust · Client.batch | 1.00 M/s | 50 µs | 200 µs | 64 | 8 | 1.00 µs |
+    | get, napi · KvClient.pipeline | 800 K/s | 50 µs | 200 µs | 64 | 8 | 1.25 µs |
+    | get, js · ioredis pipeline | 200 K/s ¶ | 50 µs | 200 µs | 64 | 8 | 5.00 µs |
     "
   `);
   expect(notes).toMatchInlineSnapshot(`
     [
       "A thread is one connection with one request in flight. Throughput counts operations, latency requests.",
-      "CPU: this process, and after the + the server where it is local and its process known; 100% is one busy core.",
-      "§ The client was the bottleneck: its threads were busy all the time, so a faster server would not show.",
+      "CPU time: of the process of the client, and after the + of the server, where it is local and its process known.",
+      "¶ The client was the bottleneck: its threads were busy all the time, so a faster server would not show.",
     ]
   `);
   // Rust has one thread on two cores, and that thread was busy.
@@ -168,7 +168,7 @@ test('says what pushing work down to the server won', () => {
     of('aggregation.push_down', pushed, 0.05),
   ]);
   expect(requestAdviceFor(both, 'rest')[1]).toBe(
-    'aggregation.push_down on rest, 1 thread: from Node use pushed down (200/s, p99 200 µs); it is 20.0× pulling the rows (rows added up).',
+    'aggregation.push_down on rest, 1 thread: from Node use pushed down (200/s); it is 20.0× pulling the rows (rows added up).',
   );
   const level = run([of('aggregation.pull', pulled, 1), of('aggregation.push_down', pushed, 1)]);
   expect(requestAdviceFor(level, 'rest')[1]).toContain('it is no faster than pulling the rows');

@@ -121,13 +121,13 @@ test('a whole run as Markdown', () => {
 
     ## Engine: redis
 
-    | Benchmark | Throughput | Median | p99 | Batch | Threads | CPU |
+    | Benchmark | Throughput | Median | p99 | Batch | Threads | CPU an operation |
     | --- | ---: | ---: | ---: | ---: | ---: | ---: |
-    | mget, napi · client.mget | 2.20 M/s | 82 µs | 242 µs | 110 | 4 | 100% |
+    | mget, napi · client.mget | 2.20 M/s | 82 µs | 242 µs | 110 | 4 | 455 ns |
 
     A thread is one connection with one request in flight. Throughput counts operations, latency requests.
 
-    CPU: this process, and after the + the server where it is local and its process known; 100% is one busy core.
+    CPU time: of the process of the client, and after the + of the server, where it is local and its process known.
 
     - mget on redis, 4 threads: from Node use client.mget, batch 110 (2.20 M/s, p99 242 µs).
 
@@ -144,7 +144,9 @@ test('a whole run as Markdown', () => {
     | measurements/query.full_scan/objects/napi/embedded/w1 | failed | BB_CHECKSUM_MISMATCH: expected 10 \\| got 9 rows |
     | measurements/query.aggregation/row/rust/memory/w1 | skipped | memory has no SQL |
 
-    Noise floor (the odd against the even processes of one cell): 0.5% in the median of 13 cells, 0.5% at most.
+    ## Noise
+
+    A/A: 13 cells, the odd against the even processes of each: 0.5% apart in the median, 0.5% at most; 0 of 13 (0%) look faster or slower than themselves.
     "
   `);
 });
@@ -247,13 +249,13 @@ test('a whole run on a terminal', () => {
     Engine: redis
     -------------
 
-    Benchmark                 Throughput  Median     p99  Batch  Threads   CPU
-    ────────────────────────  ──────────  ──────  ──────  ─────  ───────  ────
-    mget, napi · client.mget    2.20 M/s   82 µs  242 µs    110        4  100%
+    Benchmark                 Throughput  Median     p99  Batch  Threads  CPU an operation
+    ────────────────────────  ──────────  ──────  ──────  ─────  ───────  ────────────────
+    mget, napi · client.mget    2.20 M/s   82 µs  242 µs    110        4            455 ns
 
     A thread is one connection with one request in flight. Throughput counts operations, latency requests.
 
-    CPU: this process, and after the + the server where it is local and its process known; 100% is one busy core.
+    CPU time: of the process of the client, and after the + of the server, where it is local and its process known.
 
     - mget on redis, 4 threads: from Node use client.mget, batch 110 (2.20 M/s, p99 242 µs).
 
@@ -265,7 +267,10 @@ test('a whole run on a terminal', () => {
     measurements/query.full_scan/objects/napi/embedded/w1  failed   BB_CHECKSUM_MISMATCH: expected 10 | got 9 rows
     measurements/query.aggregation/row/rust/memory/w1      skipped  memory has no SQL
 
-    Noise floor (the odd against the even processes of one cell): 0.5% in the median of 13 cells, 0.5% at most.
+    Noise
+    -----
+
+    A/A: 13 cells, the odd against the even processes of each: 0.5% apart in the median, 0.5% at most; 0 of 13 (0%) look faster or slower than themselves.
     "
   `);
 });

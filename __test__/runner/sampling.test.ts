@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { isWarm, orderOf, samplesOf } from '../../src/runner/sampling.js';
+import { executionsOf, isWarm, orderOf, samplesOf } from '../../src/runner/sampling.js';
 
 const policy = { budgetSeconds: 1 };
 const executions = (...times: number[]) => times.map((seconds) => ({ seconds, elapsedSeconds: seconds }));
@@ -38,6 +38,13 @@ describe('the number of samples', () => {
     const ofBudget = (budgetSeconds: number): number => samplesOf({ budgetSeconds }, last!);
     expect([0, 0.5, 1, 1.3, 100].map(ofBudget)).toEqual([1, 2, 5, 6, 10]);
     expect(samplesOf(policy, { seconds: 0, elapsedSeconds: 0 })).toBe(10);
+  });
+});
+
+describe('the executions of a sample of requests', () => {
+  it('take half a second together, and are a hundred at most', () => {
+    const times = [2, 0.5, 0.3, 0.01, 0.001, 0].map((seconds) => executionsOf({ seconds, elapsedSeconds: seconds }));
+    expect(times).toEqual([1, 1, 2, 50, 100, 100]);
   });
 });
 

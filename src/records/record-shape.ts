@@ -62,6 +62,7 @@ const sample = objectOf<Sample>(
   { seconds: amount },
   {
     fork: positiveCount,
+    executions: positiveCount,
     encodeSeconds: amount,
     decodeSeconds: amount,
     cpuUserSeconds: amount,

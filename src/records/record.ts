@@ -50,10 +50,15 @@ export interface Checksum {
   readonly sums: Readonly<Record<string, string | number>>;
 }
 
-/** One timed execution of a cell. Figures that could not be read on this platform are absent. */
+/** One measurement of a cell. Figures that could not be read on this platform are absent. */
 export interface Sample {
   /** The number of the process that took it, from 1; absent if it was taken in the process of the run. */
   readonly fork?: number;
+  /**
+   * How often the work was done, one after the other, since once took too short a time; absent: once. The times are those of one
+   * execution in the mean.
+   */
+  readonly executions?: number;
   readonly seconds: number;
   /** The time of encoding the cell's input, of all workers together, not included in `seconds`; absent if nothing is encoded. */
   readonly encodeSeconds?: number;

@@ -4,7 +4,8 @@ import { isNodeSide } from '../compare/comparisons.js';
 import { type Judge, judgeOf } from '../compare/judge.js';
 import type { CompletedRecord, Run } from '../records/record.js';
 import { cautionOn, recommended } from './advice.js';
-import { formatFactor, formatMicroseconds, formatShortRate } from './format.js';
+import { UNKNOWN, formatFactor, formatShortRate } from './format.js';
+import { percentileText } from './percentile.js';
 import { nameAndBatchOf } from './request-tables.js';
 
 /** One line per workload that a Node cell completed on `engine` over one transport, with the most threads measured. */
@@ -42,7 +43,8 @@ function adviceOn(run: Run, cells: readonly CompletedRecord[], rivals: readonly 
 }
 
 function choice(best: CompletedRecord, rivals: readonly CompletedRecord[], judge: Judge): string {
-  const latency = best.latency === undefined ? '' : `, p99 ${formatMicroseconds(best.latency.p99)}`;
+  const p99 = percentileText(best, 'p99');
+  const latency = p99 === UNKNOWN ? '' : `, p99 ${p99}`;
   const named = `${shortNameOf(best)} (${formatShortRate(best.summary.rowsPerSecond)}${latency})`;
   const other = fastestOf(rivals.filter(({ side }) => side !== best.side));
   const judged = other && judge(best, other);

@@ -7,13 +7,14 @@ import {
   formatCount,
   formatFactorBesideInterval,
   formatInterval,
+  formatDuration,
   formatMicroseconds,
-  formatPercent,
   formatShortRate,
 } from './format.js';
 import { type MarkedTable, factorOf, pairsOf, verdictText } from './head-to-head.js';
 import { sideAndVariantOf } from './labels.js';
 import { marksOf, notesOf } from './marks.js';
+import { percentileText } from './percentile.js';
 import { medianOf } from './resource-tables.js';
 
 type RecordOf = (id: string) => CompletedRecord | undefined;
@@ -27,28 +28,28 @@ const KEPT_RATE = 0.95;
 /** The share of the latencies from which on a delay of our own shows in them. */
 const VISIBLE_DELAY = 0.1;
 
-const CLIENT_LIMIT = ' §';
+const CLIENT_LIMIT = ' ¶';
 
 const THREADS_NOTE =
   'A thread is one connection with one request in flight. Throughput counts operations, latency requests.';
 
 const CPU_NOTE =
-  'CPU: this process, and after the + the server where it is local and its process known; 100% is one busy core.';
+  'CPU time: of the process of the client, and after the + of the server, where it is local and its process known.';
 
 const CLIENT_NOTE =
-  '§ The client was the bottleneck: its threads were busy all the time, so a faster server would not show.';
+  '¶ The client was the bottleneck: its threads were busy all the time, so a faster server would not show.';
 
 /** The throughput, latencies and CPU time of each cell. */
 export function requestTable(records: readonly CompletedRecord[], logicalCores: number): MarkedTable {
   const isLimit = (record: CompletedRecord): boolean => isClientBound(record, logicalCores);
   const ordered = groupBy(records, (record) => record.workload).flat();
   const table: Table = {
-    columns: columns('Benchmark', '>Throughput', '>Median', '>p99', '>Batch', '>Threads', '>CPU'),
+    columns: columns('Benchmark', '>Throughput', '>Median', '>p99', '>Batch', '>Threads', '>CPU an operation'),
     rows: ordered.map((record) => [
       `${record.workload}, ${sideAndVariantOf(record)}`,
       formatShortRate(record.summary.rowsPerSecond) + (isLimit(record) ? CLIENT_LIMIT : ''),
-      record.latency === undefined ? UNKNOWN : formatMicroseconds(record.latency.p50),
-      record.latency === undefined ? UNKNOWN : formatMicroseconds(record.latency.p99),
+      percentileText(record, 'p50'),
+      percentileText(record, 'p99'),
       formatCount(record.batch),
       formatCount(record.threads),
       cpuOf(record),
@@ -145,10 +146,14 @@ function processMark(a: CompletedRecord, b: CompletedRecord): string {
   return marksOf({ ...a, rows: b.rows }, b);
 }
 
+/** The CPU time of one operation, of the client and of the server. */
 function cpuOf(record: CompletedRecord): string {
-  const client = formatPercent(medianOf(record, clientShare));
-  const server = medianOf(record, serverShare);
-  return server === undefined ? client : `${client} + ${formatPercent(server)}`;
+  const each = (seconds: (sample: Sample) => number | undefined): string | undefined => {
+    const median = medianOf(record, seconds);
+    return median === undefined ? undefined : formatDuration(median / record.rows);
+  };
+  const server = each(serverSeconds);
+  return `${each(clientSeconds) ?? UNKNOWN}${server === undefined ? '' : ` + ${server}`}`;
 }
 
 /**
@@ -187,12 +192,16 @@ const share = (seconds: number | undefined, sample: Sample): number | undefined 
 const sumOf = (a: number | undefined, b: number | undefined): number | undefined =>
   a === undefined || b === undefined ? undefined : a + b;
 
-function clientShare(sample: Sample): number | undefined {
-  return share(sumOf(sample.cpuUserSeconds, sample.cpuSystemSeconds), sample);
+function clientSeconds({ cpuUserSeconds, cpuSystemSeconds }: Sample): number | undefined {
+  return sumOf(cpuUserSeconds, cpuSystemSeconds);
 }
 
-function serverShare(sample: Sample): number | undefined {
-  return share(sumOf(sample.serverCpuUserSeconds, sample.serverCpuSystemSeconds), sample);
+function serverSeconds({ serverCpuUserSeconds, serverCpuSystemSeconds }: Sample): number | undefined {
+  return sumOf(serverCpuUserSeconds, serverCpuSystemSeconds);
+}
+
+function clientShare(sample: Sample): number | undefined {
+  return share(clientSeconds(sample), sample);
 }
 
 function mainThreadShare(sample: Sample): number | undefined {

@@ -3,9 +3,10 @@ import { groupBy } from '../compare/cell-groups.js';
 import { rateRatio } from '../compare/rate-ratio.js';
 import type { CompletedRecord, SimulatedNetwork } from '../records/record.js';
 import { columns } from './document.js';
-import { UNKNOWN, formatCount, formatFactorInterval, formatMicroseconds, formatShortRate } from './format.js';
+import { UNKNOWN, formatCount, formatFactorInterval, formatShortRate } from './format.js';
 import type { MarkedTable } from './head-to-head.js';
 import { networkText } from './network-text.js';
+import { percentileText } from './percentile.js';
 
 const NOTE =
   'Operations a second, and a request in the median and the p99. Hybrid: the first shard is in this process, the others are ' +
@@ -74,5 +75,5 @@ function measured(record: CompletedRecord | undefined): string {
   const { latency, summary } = record;
   const rate = formatShortRate(summary.rowsPerSecond);
   if (latency === undefined) return rate;
-  return `${rate}, ${formatMicroseconds(latency.p50)} / ${formatMicroseconds(latency.p99)}`;
+  return `${rate}, ${percentileText(record, 'p50')} / ${percentileText(record, 'p99')}`;
 }

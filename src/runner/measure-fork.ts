@@ -3,9 +3,10 @@ import type { Checksum, Sample } from '../records/record.js';
 import { verifyChecksum } from './checksum.js';
 import type { ForkResult, ForkStep } from './fork-message.js';
 import type { GarbageBetween } from './garbage-collection.js';
+import { meanSample } from './mean-sample.js';
 import type { ResourceReader } from './resources.js';
 import { SampleStopwatch } from './sample-stopwatch.js';
-import { type Execution, type SamplingPolicy, isWarm, samplesOf } from './sampling.js';
+import { type Execution, type SamplingPolicy, executionsOf, isWarm, samplesOf } from './sampling.js';
 
 /** The length of a sample in seconds from which on tens of milliseconds of compilation do not show. */
 const SHORT_SECONDS = 1;
@@ -69,20 +70,32 @@ class ForkMeasurement {
       warmUps.push({ seconds, elapsedSeconds: (performance.now() - startedAt) / 1000 });
     }
     const samples: Sample[] = [];
-    for (const count = samplesOf(policy, warmUps.at(-1)!); samples.length < count;) {
-      signal.throwIfAborted();
-      const sample = await this.#sample('sample');
+    const last = warmUps.at(-1)!;
+    const executions = this.#planned.cell.threads === undefined ? 1 : executionsOf(last);
+    const elapsedSeconds = last.elapsedSeconds * executions;
+    for (const count = samplesOf(policy, { ...last, elapsedSeconds }); samples.length < count;) {
+      const parts: Sample[] = [];
+      while (parts.length < executions) {
+        signal.throwIfAborted();
+        parts.push(await (parts.length === 0 ? this.#sample('sample') : this.#execution()));
+      }
+      const sample = meanSample(parts);
       samples.push(sample);
       onStep({ type: 'sample', number: samples.length, sample });
     }
     return { samples, checksum: this.#checksum };
   }
 
+  /** Executes the cell once, after the garbage was collected. */
   async #sample(phase: ForkStep['type']): Promise<Sample> {
-    const { resources, garbage, signal } = this.#instruments;
-    const isCold = await garbage?.clear();
+    const isCold = await this.#instruments.garbage?.clear();
     // A full collection drops compiled code, which a long-running program would keep.
     if (isCold && phase === 'sample') await this.#rewarm();
+    return this.#execution();
+  }
+
+  async #execution(): Promise<Sample> {
+    const { resources, signal } = this.#instruments;
     const stopwatch = new SampleStopwatch(resources);
     stopwatch.begin();
     try {

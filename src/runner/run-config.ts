@@ -52,9 +52,9 @@ export const SAMPLING_OPTIONS = {
     seconds,
     'time for the samples of a process, without --samples',
     {
-      default: 0.5,
+      default: 0.3,
       quickly: 0.1,
-      otherwise: '0.5, with --quick 0.1',
+      otherwise: '0.3, with --quick 0.1',
       calledAs: 'the time budget',
     },
   ),

@@ -12,6 +12,9 @@ export interface SamplingPolicy {
 const FEWEST_SAMPLES = 1;
 const MOST_SAMPLES = 10;
 
+/** The most executions of one sample. */
+const MOST_EXECUTIONS = 100;
+
 const MOST_WARM_UPS = 6;
 const FEWEST_WARM_UPS = 2;
 /** The relative difference of the last two executions, to the slower, up to which compilation counts as done. */
@@ -45,6 +48,17 @@ export function samplesOf({ samples, budgetSeconds }: SamplingPolicy, last: Exec
   if (samples !== undefined) return samples;
   const room = Math.floor(budgetSeconds / Math.max(last.elapsedSeconds, Number.EPSILON));
   return Math.min(Math.max(room, FEWEST_SAMPLES), MOST_SAMPLES);
+}
+
+/** The shortest sample of request work in seconds: a pause of a server or of the scheduler is large beside shorter ones. */
+const SHORTEST_REQUESTS_SECONDS = 0.5;
+
+/** How often the work of requests is executed in one sample, by the last warm-up. */
+export function executionsOf({ seconds }: Execution): number {
+  return Math.max(
+    1,
+    Math.ceil(SHORTEST_REQUESTS_SECONDS / Math.max(seconds, SHORTEST_REQUESTS_SECONDS / MOST_EXECUTIONS)),
+  );
 }
 
 /** The seconds in which a process starts and opens its cell, typically, and how often its warm-up and samples take the budget. */
