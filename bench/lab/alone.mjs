@@ -1,0 +1,48 @@
+// Whether a cell's figure depends on what else a run measures: each cell of Node with one worker alone in a run of its own, beside
+// the same cell in a whole run. Prints rows per second and the ratio, and the median and the largest of the differences.
+//
+//   node bench/lab/alone.mjs RUN.json [FAMILY]
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import { loadFamilies } from '../../dist/families/registry.js';
+import { run } from '../../dist/runner/run.js';
+import { median } from '../../dist/stats/quantile.js';
+import { shownRate, shownRatio } from './in-turn.mjs';
+
+const [path, familyName = 'measurements'] = process.argv.slice(2);
+const { context, records } = JSON.parse(readFileSync(path, 'utf8'));
+const family = (await loadFamilies()).find(({ name }) => name === familyName);
+const { forks, samples, timeBudgetSeconds, rows } = context.config;
+const cells = records.filter(
+  ({ family: name, side, workers = 1, outcome }) =>
+    name === familyName && side !== 'rust' && workers === 1 && outcome === 'completed',
+);
+console.log('| Cell | whole | alone | alone / whole |');
+console.log('| --- | ---: | ---: | ---: |');
+const differences = [];
+for (const { id, summary } of cells) {
+  const alone = await rateAlone(id);
+  differences.push(Math.abs(alone / summary.rowsPerSecond - 1));
+  console.log(
+    `| ${id} | ${shownRate(summary.rowsPerSecond)} | ${shownRate(alone)} | ${shownRatio(alone, summary.rowsPerSecond)} |`,
+  );
+}
+const percent = (part) => `${(part * 100).toFixed(1)}%`;
+console.log(
+  `\n${cells.length} cells: ${percent(median(differences))} apart in the median, ${percent(Math.max(...differences))} at most.`,
+);
+
+/** The rate of a cell in a run of its own, measured as the whole run has measured it. */
+async function rateAlone(id) {
+  const only = { ...family, plan: (options) => family.plan(options).filter(({ cell }) => cell.id === id) };
+  const directory = mkdtempSync(join(tmpdir(), 'alone-'));
+  try {
+    const how = { forks, samples, timeBudgetSeconds, rows: rows[familyName], all: true };
+    const { run: finished } = await run({ families: [only], directory: join(directory, 'run'), ...how });
+    return finished.records[0].summary.rowsPerSecond;
+  } finally {
+    rmSync(directory, { recursive: true });
+  }
+}
