@@ -89,6 +89,24 @@ test('each cell, with the CPU of both ends, and where the client was the limit',
   expect(requestTable([], 4)).toEqual({ table: expect.objectContaining({ rows: [] }), notes: [] });
 });
 
+test('says where the server was the limit, and then nothing about the client', () => {
+  const bound = [
+    requests(rustCall, 1, { server: 0.97 }),
+    requests(addonCall, 1.25, { server: 0.95 }),
+    requests(jsCall, 1.25, { server: 0.5 }),
+  ];
+  const { table, notes } = requestTable(bound, 4);
+  expect(table.rows.map(([, throughput]) => throughput)).toEqual(['100 K/s ‖', '80.0 K/s ‖', '80.0 K/s']);
+  expect(notes.at(-1)).toBe('‖ The server was busy all the time, so this says nothing about the client.');
+  const find = (id: string): CompletedRecord | undefined => bound.find((record) => record.id === id);
+  const { comparisons } = run(bound);
+  expect(requestLaneTable(comparisons, find).table.rows.map((row) => row[8])).toEqual(['server-bound', 'Node slower']);
+  expect(requestBestTable(comparisons, find).notes).toEqual([notes.at(-1)]);
+  // Another server may have more threads.
+  const other = bound.map((record) => ({ ...record, engine: 'mysql' }));
+  expect(requestTable(other, 4).notes).not.toContain(notes.at(-1));
+});
+
 test('the best of each side with the same threads, and what batching won', () => {
   const { table, notes } = requestBestTable(run(records).comparisons, recordOf);
   expect(renderMarkdown(tableBlock(table))).toMatchInlineSnapshot(`

@@ -29,6 +29,10 @@ const KEPT_RATE = 0.95;
 const VISIBLE_DELAY = 0.1;
 
 const CLIENT_LIMIT = ' ¶';
+const SERVER_LIMIT = ' ‖';
+
+/** The threads on which a server answers, by its engine, where they are fewer than the cores. */
+const SERVER_THREADS: Readonly<Record<string, number>> = { redis: 1 };
 
 const THREADS_NOTE =
   'A thread is one connection with one request in flight. Throughput counts operations, latency requests.';
@@ -39,6 +43,8 @@ const CPU_NOTE =
 const CLIENT_NOTE =
   '¶ The client was the bottleneck: its threads were busy all the time, so a faster server would not show.';
 
+const SERVER_NOTE = '‖ The server was busy all the time, so this says nothing about the client.';
+
 /** The throughput, latencies and CPU time of each cell. */
 export function requestTable(records: readonly CompletedRecord[], logicalCores: number): MarkedTable {
   const isLimit = (record: CompletedRecord): boolean => isClientBound(record, logicalCores);
@@ -47,7 +53,7 @@ export function requestTable(records: readonly CompletedRecord[], logicalCores: 
     columns: columns('Benchmark', '>Throughput', '>Median', '>p99', '>Batch', '>Threads', '>CPU an operation'),
     rows: ordered.map((record) => [
       `${record.workload}, ${sideAndVariantOf(record)}`,
-      formatShortRate(record.summary.rowsPerSecond) + (isLimit(record) ? CLIENT_LIMIT : ''),
+      formatShortRate(record.summary.rowsPerSecond) + (isLimit(record) ? CLIENT_LIMIT : '') + serverMark(record),
       percentileText(record, 'p50'),
       percentileText(record, 'p99'),
       formatCount(record.batch),
@@ -59,6 +65,7 @@ export function requestTable(records: readonly CompletedRecord[], logicalCores: 
     THREADS_NOTE,
     CPU_NOTE,
     ...(ordered.some(isLimit) ? [CLIENT_NOTE] : []),
+    ...(ordered.some(isServerBound) ? [SERVER_NOTE] : []),
     ...ordered.flatMap(openLoopNotes),
   ];
   return { table, notes: ordered.length === 0 ? [] : notes };
@@ -76,11 +83,14 @@ export function requestBestTable(comparisons: readonly Comparison[], recordOf: R
         formatCount(comparison.threads),
         nameBatchAndRateOf(rust),
         nameBatchAndRateOf(node),
-        factorOf(comparison) + processMark(rust, node),
+        factorOf(comparison) + processMark(rust, node) + serverMark(rust, node),
         won(node.id),
       ]),
     },
-    notes: notesOf(pairs.map(({ numerator, denominator }) => processMark(numerator, denominator))),
+    notes: [
+      ...notesOf(pairs.map(({ numerator, denominator }) => processMark(numerator, denominator))),
+      ...(pairs.some(({ numerator, denominator }) => serverMark(numerator, denominator) !== '') ? [SERVER_NOTE] : []),
+    ],
   };
 }
 
@@ -111,7 +121,7 @@ export function requestLaneTable(comparisons: readonly Comparison[], recordOf: R
         `${sideAndVariantOf(node)} — ${formatShortRate(node.summary.rowsPerSecond)}`,
         formatFactorBesideInterval(comparison) + processMark(rust, node),
         formatInterval(comparison),
-        verdictText(comparison, 'Node'),
+        isServerBound(rust) && isServerBound(node) ? 'server-bound' : verdictText(comparison, 'Node'),
         won(node.id),
       ]),
     },
@@ -168,6 +178,17 @@ function isClientBound(record: CompletedRecord, logicalCores: number): boolean {
   return busy !== undefined && busy >= BUSY * (side === 'rust' ? rustThreads : 1);
 }
 
+/** Whether the server had no time left for more requests. */
+function isServerBound(record: CompletedRecord): boolean {
+  const busy = medianOf(record, serverShare);
+  return busy !== undefined && busy >= BUSY * (SERVER_THREADS[record.engine] ?? Infinity);
+}
+
+/** The mark of cells of which the server was the limit of each. */
+function serverMark(...records: readonly CompletedRecord[]): string {
+  return records.every(isServerBound) ? SERVER_LIMIT : '';
+}
+
 /** The reasons why an open loop did not keep its rate or its send times. */
 function openLoopNotes(record: CompletedRecord): string[] {
   const { rate, batch = 1, latency, behind, summary } = record;
@@ -198,6 +219,10 @@ function clientSeconds({ cpuUserSeconds, cpuSystemSeconds }: Sample): number | u
 
 function serverSeconds({ serverCpuUserSeconds, serverCpuSystemSeconds }: Sample): number | undefined {
   return sumOf(serverCpuUserSeconds, serverCpuSystemSeconds);
+}
+
+function serverShare(sample: Sample): number | undefined {
+  return share(serverSeconds(sample), sample);
 }
 
 function clientShare(sample: Sample): number | undefined {
